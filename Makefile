@@ -1,0 +1,139 @@
+# libzcrp. Everything is built in build/<variant>/ with the flags of that variant; the plain
+# variant's products lie in build/ itself.
+#
+#: make all        the library, static and shared, and zcrp-bench, in build/ (the default)
+#: make demo       a real file from one process to another, verified; then ZCRP beside TCP
+#: make test       every test, once, in under a minute
+#: make check      every test, also under the sanitizers: exactly what continuous integration runs
+#:
+#: make unit mock property golden sim e2e checks    one suite of tests
+#: make asan ubsan tsan valgrind                    the suites under a sanitizer
+#: make fuzz       the fuzzers, for 30 s each (FUZZ=...: options of libFuzzer)
+#: make cov        lines that the tests ran
+#:
+#: make format     lay out the code (clang-format)
+#: make tidy       look for trouble (clang-tidy)
+#: make layers     who includes whom, and what the core refers to
+#: make symbols    what leaves the library
+#: make bench      measure, and rewrite docs/performance.md (BENCH=...: instead run zcrp-bench so)
+#: make bench-guard   what must hold on any machine: copies, system calls, allocations
+#: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
+#: make clean      remove build/
+#:
+#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=200: runs of sim.
+
+VERSION := 0.1.0
+SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
+
+VARIANT ?= plain
+CFLAGS ?= -O2 -g
+JOBS ?= $(shell nproc)
+SEEDS ?= 200
+FUZZ ?= -max_total_time=30
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+
+# ---- variants
+
+sanitize := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+flags_plain :=
+flags_clang :=
+flags_asan := $(sanitize) -fsanitize=address,undefined
+flags_ubsan := $(sanitize) -fsanitize=undefined
+flags_tsan := $(sanitize) -fsanitize=thread
+flags_fuzz := $(sanitize) -fsanitize=fuzzer-no-link,address,undefined
+flags_cov := -O0 --coverage
+
+# Sanitizers are best with clang, and the fuzzer is clang's.
+ifeq ($(origin CC),default)
+CC := $(if $(filter clang asan ubsan tsan fuzz,$(VARIANT)),clang,gcc)
+else ifneq ($(filter clang fuzz,$(VARIANT)),)
+override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
+endif
+
+OUT := build/$(VARIANT)
+OBJ := $(OUT)/obj
+PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
+
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wswitch-enum -Wvla
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -fPIC -fvisibility=hidden -pthread \
+	$(WARNINGS) $(WERROR) $(CFLAGS) $(flags_$(VARIANT))
+LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
+
+# ---- what there is
+
+objects = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
+
+LIBRARY := $(call objects,src/*/*.c)
+TOOL := $(call objects,tools/zcrp-bench/*.c)
+HEADERS := $(wildcard include/*.h src/*/*.h tests/*/*.h tools/*/*.h)
+CODE := $(HEADERS) $(wildcard src/*/*.c tests/*/*.c tools/*/*.c)
+
+STATIC := $(PRODUCTS)/libzcrp.a
+SHARED := $(PRODUCTS)/libzcrp.so
+PROGRAM := $(if $(TOOL),$(PRODUCTS)/zcrp-bench)
+
+all: $(STATIC) $(SHARED) $(PROGRAM)
+	@:
+
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile
+
+# ---- building
+
+ifneq ($(V),1)
+say = @echo "  $(1)	$@";
+endif
+
+# Changes when the compiler or a flag does, and everything with it.
+$(OUT)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' >$@
+
+$(OBJ)/%.o: %.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(call say,cc)$(COMPILE) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+
+# The library for its own tests: every name can be reached.
+INTERNAL := $(OUT)/internal.a
+$(INTERNAL): $(LIBRARY)
+	$(call say,ar)rm -f $@ && ar rcs $@ $^
+
+# The library for everybody else is one object: what is hidden cannot collide with names of theirs.
+$(STATIC): $(LIBRARY)
+	$(call say,ar)$(LD) -r -o $(OUT)/zcrp.o $^ && objcopy --localize-hidden $(OUT)/zcrp.o && \
+		rm -f $@ && ar rcs $@ $(OUT)/zcrp.o
+
+$(SHARED): $(LIBRARY)
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@.$(VERSION) $^ && \
+		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
+
+$(PRODUCTS)/zcrp-bench: $(TOOL) $(STATIC)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(LDLIBS)
+
+include tools/tests.mk
+include tools/bench.mk
+include tools/install.mk
+
+# ---- the rest
+
+demo: all
+	@sh tools/demo
+format:
+	clang-format -i $(CODE)
+tidy:
+	clang-tidy --quiet $(filter-out %.h tests/%,$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude
+layers: $(LIBRARY)
+	@tools/layers $(filter $(OBJ)/src/core/%,$^)
+symbols: $(SHARED) $(STATIC)
+	@tools/symbols $^
+
+clean:
+	rm -rf build
+
+FORCE:
+.PHONY: FORCE all help run check test cov demo format tidy layers symbols install uninstall \
+	clean fuzz asan ubsan tsan valgrind $(SUITE_NAMES)

@@ -1,0 +1,32 @@
+# Installing. Included by the Makefile.
+
+define pkg_config_file
+prefix=$(PREFIX)
+libdir=$(LIBDIR)
+includedir=$(PREFIX)/include
+
+Name: zcrp
+Description: Zero-copying, block-acknowledging, receiver-initiated messages over UDP
+Version: $(VERSION)
+Libs: -L$${libdir} -lzcrp
+Libs.private: -pthread
+Cflags: -I$${includedir}
+endef
+
+MANUAL := $(wildcard docs/zcrp-bench.1)
+to = $(DESTDIR)$(PREFIX)
+to_lib = $(DESTDIR)$(LIBDIR)
+install: all
+	install -d $(to)/include $(to_lib)/pkgconfig $(to)/bin
+	install -m 644 include/zcrp.h $(to)/include/
+	install -m 644 $(STATIC) $(to_lib)/
+	install -m 755 $(SHARED).$(VERSION) $(to_lib)/
+	ln -sf libzcrp.so.$(VERSION) $(to_lib)/$(SONAME)
+	ln -sf $(SONAME) $(to_lib)/libzcrp.so
+	$(file >$(OUT)/zcrp.pc,$(pkg_config_file))install -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
+	$(if $(PROGRAM),install -m 755 $(PROGRAM) $(to)/bin/)
+	$(if $(MANUAL),install -D -m 644 $(MANUAL) $(to)/share/man/man1/zcrp-bench.1)
+
+uninstall:
+	rm -f $(to)/include/zcrp.h $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* \
+		$(to_lib)/pkgconfig/zcrp.pc $(to)/bin/zcrp-bench $(to)/share/man/man1/zcrp-bench.1

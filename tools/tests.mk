@@ -1,0 +1,125 @@
+# The tests: what there is, how it is linked, how it is run. Included by the Makefile.
+
+programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/$(1)/*_$(2).c))
+
+SUPPORT := $(call objects,tests/support/*.c)
+WORLD := $(filter-out %/main.o,$(call objects,tests/sim/*.c))
+
+unit := $(call programs,unit,test)
+mock := $(call programs,mock,test)
+property := $(call programs,property,test)
+golden := $(call programs,golden,test)
+sim := $(if $(wildcard tests/sim/main.c),$(OUT)/sim)
+fuzz := $(call programs,fuzz,fuzz)
+e2e := $(call programs,e2e,test)
+
+# ---- linking
+
+libcheck = $(shell pkg-config --libs check)
+libcmocka = $(shell pkg-config --libs cmocka)
+define link_test
+@mkdir -p $(@D)
+$(call say,ld)$(LINK) -o $@ $^
+endef
+
+.SECONDARY:
+$(unit) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(INTERNAL)
+	$(link_test) $(libcheck)
+$(golden): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
+	$(link_test) $(libcheck)
+$(sim): $(OBJ)/tests/sim/main.o $(WORLD) $(SUPPORT) $(INTERNAL)
+	$(link_test)
+$(fuzz): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
+	$(link_test) -fsanitize=fuzzer
+$(e2e): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(STATIC)
+	$(link_test) $(libcheck)
+
+# A file of tests with mocked system calls says in comments of its own which calls are wrapped and
+# which sources are tested: /* wrap: sendmsg poll */ and /* sources: src/channel/udp.c */. The
+# fortified twins of the calls have other names, so there are none.
+said = $(shell sed -n 's|^/\* $(1): *\(.*[^ ]\) *\*/$$|\1|p' tests/$(2).c)
+define mock_program
+$(OUT)/tests/$(1): tests/$(1).c $(call said,sources,$(1)) $(HEADERS) $(OUT)/flags
+	@mkdir -p $$(@D)
+	$$(call say,cc)$$(COMPILE) -U_FORTIFY_SOURCE $$(LDFLAGS) -o $$@ $$(filter %.c,$$^) \
+		$(addprefix -Wl$(comma)--wrap=,$(call said,wrap,$(1))) $$(libcmocka)
+endef
+comma := ,
+$(foreach test,$(mock:$(OUT)/tests/%=%),$(eval $(call mock_program,$(test))))
+
+# ---- running: `make run SUITES="unit e2e" VARIANT=asan`
+
+# What a suite adds to the runner's arguments, programs or name=command; what else it needs. The
+# simulator's argument is a number of seeds; a fuzzer starts from the corpus that lies under its
+# name in tests/fuzz/corpus/.
+tests_unit = $(unit)
+tests_mock = $(mock)
+tests_property = $(property)
+tests_golden = $(golden)
+tests_sim = $(if $(sim),'sim=$(sim) $(SEEDS)')
+tests_fuzz = $(foreach f,$(fuzz),'fuzz/$(notdir $(f))=$(f) -artifact_prefix=$(OUT)/ $(FUZZ) \
+	$(OUT)/corpus/$(notdir $(f)) $(wildcard tests/fuzz/corpus/$(notdir $(f)))')
+tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
+	'check/layers-self-test=tools/layers --self-test' \
+	'check/symbols=tools/symbols $(SHARED) $(STATIC)' \
+	'check/symbols-self-test=tools/symbols --self-test' \
+	'check/format=tools/format-check $(CODE)' \
+	$(foreach c,gcc clang,'check/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
+	$(foreach c,g++ clang++,'check/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
+	$(if $(wildcard tools/codec.py),'check/codec=python3 tools/codec.py docs/vectors/datagrams.txt') \
+	'check/install=tools/install-check'
+header_flags := -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/zcrp.h
+needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAM)
+tests_e2e = $(e2e) $(foreach s,$(wildcard tests/e2e/*.sh),e2e/$(basename $(notdir $(s)))=$(s))
+needs_e2e = $(PROGRAM)
+
+alone := e2e
+is_slow := $(flags_$(VARIANT))$(LAUNCH)
+SUITE_NAMES := checks unit mock property golden sim e2e
+SANITIZED := unit mock property golden sim e2e
+
+# Scripts find the variant's zcrp-bench in $ZCRP_BUILD. Sanitizers are slow and get more time.
+run: $(foreach suite,$(SUITES),$($(suite)) $(needs_$(suite)))
+	@mkdir -p $(OUT) $(fuzz:$(OUT)/tests/fuzz/%=$(OUT)/corpus/%)
+	@ZCRP_BUILD=$(PRODUCTS) $(if $(is_slow),CK_TIMEOUT_MULTIPLIER=3) $(RUN_ENV) \
+	tools/run-tests --title '$(VARIANT): $(SUITES)' --log $(OUT)/log --jobs $(JOBS) \
+		--timeout $(if $(is_slow),300,120) --launch '$(LAUNCH)' $(if $(TALLY),--tally $(TALLY)) \
+		$(foreach suite,$(filter-out $(alone),$(SUITES)),$(tests_$(suite))) \
+		--alone $(foreach suite,$(filter $(alone),$(SUITES)),$(tests_$(suite)))
+
+# Older runtimes of the thread sanitizer cannot live with much address randomisation.
+launch_tsan = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+launch_valgrind := valgrind -q --error-exitcode=9 --leak-check=full
+
+again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) run
+
+$(SUITE_NAMES):
+	+@$(again) SUITES=$@
+fuzz:
+	+@$(again) VARIANT=fuzz SUITES=fuzz
+asan ubsan:
+	+@$(again) VARIANT=$@ SUITES='$(SANITIZED)'
+tsan:
+	+@$(again) VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)'
+valgrind:
+	+@$(again) SUITES='unit mock' LAUNCH='$(launch_valgrind)' RUN_ENV=CK_FORK=no
+
+# Everything, as continuous integration does it. A stage that does not even build is one failure.
+TOTAL := build/total
+stage = $(again) TALLY=$(TOTAL) $(1) || echo 0 1 0 >>$(TOTAL)
+check:
+	@mkdir -p build && : >$(TOTAL)
+	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES)')
+	+@$(call stage,all WERROR=-Werror VARIANT=clang SUITES='unit mock')
+	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)')
+	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')
+	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
+	@tools/run-tests --total $(TOTAL)
+
+test:
+	+@$(again) SUITES='$(SUITE_NAMES)'
+
+cov:
+	@rm -rf build/cov/obj build/cov/tests
+	+@$(again) VARIANT=cov SUITES='$(SANITIZED)'
+	@tools/cov build/cov
