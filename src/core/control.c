@@ -1,0 +1,249 @@
+#include "control.h"
+
+#include "check.h"
+#include "wire.h"
+
+/* What ends every control datagram; which fields mean what depends on the type. */
+struct control_trailer {
+    uint32_t first;
+    uint32_t second;
+    uint32_t capacity;
+    uint16_t length;
+    uint16_t reserved;
+    struct pairing pairing;
+    uint8_t flags;
+    enum datagram_type type;
+};
+
+/* The datagram: `body_bytes` of body, which may be in place already, then the trailer. */
+static size_t control_encode(uint8_t *out, size_t size, const uint8_t *body, size_t body_bytes,
+                             const struct control_trailer *t)
+{
+    struct wire_writer w;
+    wire_writer_init(&w, out, size);
+    wire_write_bytes(&w, body, body_bytes);
+    wire_write_u32(&w, t->first);
+    wire_write_u32(&w, t->second);
+    wire_write_u32(&w, t->capacity);
+    wire_write_u16(&w, t->length);
+    wire_write_u16(&w, 0);
+    wire_write_u32(&w, t->pairing.session);
+    wire_write_u16(&w, t->pairing.tag);
+    wire_write_u8(&w, t->flags);
+    wire_write_u8(&w, datagram_last_byte(t->type));
+    CHECK(!w.bad);
+    return body_bytes + CONTROL_TRAILER_BYTES;
+}
+
+/* The trailer of a datagram that should be of the types `lowest` to `highest`. */
+static enum verdict control_decode(const uint8_t *in, size_t size, enum datagram_type lowest,
+                                   enum datagram_type highest, struct control_trailer *t)
+{
+    if (size < CONTROL_TRAILER_BYTES)
+        return VERDICT_SHORT;
+    struct wire_reader r;
+    wire_reader_init(&r, in + (size - CONTROL_TRAILER_BYTES), CONTROL_TRAILER_BYTES);
+    t->first = wire_read_u32(&r);
+    t->second = wire_read_u32(&r);
+    t->capacity = wire_read_u32(&r);
+    t->length = wire_read_u16(&r);
+    t->reserved = wire_read_u16(&r);
+    t->pairing.session = wire_read_u32(&r);
+    t->pairing.tag = wire_read_u16(&r);
+    t->flags = wire_read_u8(&r);
+    uint8_t last_byte = wire_read_u8(&r);
+    t->type = datagram_type(last_byte);
+    CHECK(!r.bad);
+    return datagram_judge_type(last_byte, lowest, highest);
+}
+
+static uint8_t closing_flag(bool is_closing)
+{
+    return is_closing ? FLAG_CLOSING : 0;
+}
+
+static bool is_closing_flag(uint8_t flags)
+{
+    return flags == 0 || flags == FLAG_CLOSING;
+}
+
+static uint32_t u32_at(const uint8_t *at)
+{
+    struct wire_reader r;
+    wire_reader_init(&r, at, 4);
+    return wire_read_u32(&r);
+}
+
+/* Block acknowledgement (ZCRP 1.6.2) */
+
+static size_t bounds_bytes(uint16_t length)
+{
+    return length == 0 ? 0 : ((size_t)length + 1) * ACK_BOUND_BYTES;
+}
+
+/* Signs alternate and the last is positive. */
+static bool is_first_positive(uint16_t length)
+{
+    return length == 0 || length % 2 == 1;
+}
+
+void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound)
+{
+    struct wire_writer w;
+    wire_writer_init(&w, out, ACK_BOUND_BYTES);
+    wire_write_u32(&w, bound);
+}
+
+uint32_t ack_bound(const struct block_ack *ack, uint32_t i)
+{
+    return u32_at(ack->bounds + (size_t)i * ACK_BOUND_BYTES);
+}
+
+size_t block_ack_encode(uint8_t *out, size_t size, const struct block_ack *ack)
+{
+    const struct control_trailer t = {
+        .first = ack->length == 0 ? 0 : ack->newest,
+        .second = ack->delay_us,
+        .capacity = ack->capacity,
+        .length = ack->length,
+        .pairing = ack->pairing,
+        .flags = closing_flag(ack->is_closing),
+        .type = is_first_positive(ack->length) ? DATAGRAM_ACK_POSITIVE : DATAGRAM_ACK_NEGATIVE,
+    };
+    return control_encode(out, size, ack->bounds, bounds_bytes(ack->length), &t);
+}
+
+/* Ascending without a standstill, over less than half of the numbers, up to the newest. */
+static bool are_bounds_legal(const struct block_ack *ack)
+{
+    if (ack->length == 0)
+        return ack->newest == 0;
+    uint64_t span = 0;
+    uint32_t bound = ack_bound(ack, 0);
+    for (uint32_t i = 1; i <= ack->length; i++) {
+        uint32_t step = ack_bound(ack, i) - bound;
+        if (step == 0)
+            return false;
+        span += step;
+        bound += step;
+    }
+    return span < UINT64_C(1) << 31 && bound == ack->newest + 1;
+}
+
+enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *ack)
+{
+    struct control_trailer t;
+    enum verdict verdict =
+        control_decode(in, size, DATAGRAM_ACK_POSITIVE, DATAGRAM_ACK_NEGATIVE, &t);
+    if (verdict == VERDICT_OK)
+        verdict = datagram_judge_size(size, bounds_bytes(t.length) + CONTROL_TRAILER_BYTES);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    *ack = (struct block_ack){
+        .pairing = t.pairing,
+        .newest = t.first,
+        .delay_us = t.second,
+        .capacity = t.capacity,
+        .length = t.length,
+        .first_is_positive = t.type == DATAGRAM_ACK_POSITIVE,
+        .is_closing = t.flags == FLAG_CLOSING,
+        .bounds = in,
+    };
+    bool is_legal = t.reserved == 0 && is_closing_flag(t.flags) && t.pairing.session != 0 &&
+                    ack->first_is_positive == is_first_positive(t.length) && are_bounds_legal(ack);
+    return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
+}
+
+/* Request to send (ZCRP 1.6.3) */
+
+void request_run_encode(uint8_t out[REQUEST_RUN_BYTES], const struct request_run *run)
+{
+    struct wire_writer w;
+    wire_writer_init(&w, out, REQUEST_RUN_BYTES);
+    wire_write_u32(&w, run->first);
+    wire_write_u32(&w, run->count);
+    wire_write_u64(&w, run->size);
+}
+
+struct request_run request_run(const struct request *request, uint32_t i)
+{
+    struct wire_reader r;
+    wire_reader_init(&r, request->runs + (size_t)i * REQUEST_RUN_BYTES, REQUEST_RUN_BYTES);
+    struct request_run run;
+    run.first = wire_read_u32(&r);
+    run.count = wire_read_u32(&r);
+    run.size = wire_read_u64(&r);
+    return run;
+}
+
+size_t request_encode(uint8_t *out, size_t size, const struct request *request)
+{
+    const struct control_trailer t = {
+        .capacity = request->capacity,
+        .length = request->length,
+        .pairing = request->pairing,
+        .type = DATAGRAM_REQUEST,
+    };
+    return control_encode(out, size, request->runs, (size_t)request->length * REQUEST_RUN_BYTES,
+                          &t);
+}
+
+static bool are_runs_legal(const struct request *request)
+{
+    for (uint32_t i = 0; i < request->length; i++) {
+        if (request_run(request, i).count == 0)
+            return false;
+    }
+    return true;
+}
+
+enum verdict request_decode(const uint8_t *in, size_t size, struct request *request)
+{
+    struct control_trailer t;
+    enum verdict verdict = control_decode(in, size, DATAGRAM_REQUEST, DATAGRAM_REQUEST, &t);
+    if (verdict == VERDICT_OK)
+        verdict =
+            datagram_judge_size(size, (size_t)t.length * REQUEST_RUN_BYTES + CONTROL_TRAILER_BYTES);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    *request = (struct request){
+        .pairing = t.pairing,
+        .capacity = t.capacity,
+        .length = t.length,
+        .runs = in,
+    };
+    bool is_legal = t.first == 0 && t.second == 0 && t.reserved == 0 && t.flags == 0 &&
+                    t.pairing.session != 0 && are_runs_legal(request);
+    return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
+}
+
+/* Hello */
+
+size_t hello_encode(uint8_t *out, size_t size, const struct hello *hello)
+{
+    const struct control_trailer t = {
+        .first = hello->requested,
+        .pairing = hello->pairing,
+        .flags = closing_flag(hello->is_closing),
+        .type = DATAGRAM_HELLO,
+    };
+    return control_encode(out, size, NULL, 0, &t);
+}
+
+enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello)
+{
+    struct control_trailer t;
+    enum verdict verdict = control_decode(in, size, DATAGRAM_HELLO, DATAGRAM_HELLO, &t);
+    if (verdict == VERDICT_OK)
+        verdict = datagram_judge_size(size, CONTROL_TRAILER_BYTES);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    *hello = (struct hello){
+        .pairing = t.pairing,
+        .requested = t.first,
+        .is_closing = t.flags == FLAG_CLOSING,
+    };
+    bool is_legal = t.second == 0 && t.capacity == 0 && t.length == 0 && t.reserved == 0 &&
+                    is_closing_flag(t.flags) && t.pairing.tag != 0;
+    return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
+}

@@ -1,0 +1,79 @@
+/* Block acknowledgement, request to send, hello: the datagrams without data. Each is a body of
+ * fixed-size entries, then 24 bytes that end it; see docs/protocol.md for the offsets.
+ *
+ * The body is never copied out: after decode it is walked in place, so that the number of entries
+ * is bounded by the datagram alone and costs nothing to keep. */
+#ifndef ZCRP_CORE_CONTROL_H
+#define ZCRP_CORE_CONTROL_H
+
+#include "datagram.h"
+
+enum {
+    CONTROL_TRAILER_BYTES = 24,
+    ACK_BOUND_BYTES = 4,    /* one end of an interval */
+    REQUEST_RUN_BYTES = 16, /* one run of messages */
+};
+
+/* The buffer size that takes a request back: the receiver's user cancelled the message. */
+#define REQUEST_WITHDRAWN UINT64_MAX
+
+/* Decoded block acknowledgement. `length` intervals of alternating sign have length + 1 bounds;
+ * length 0 has none. The newest interval is always positive and ends at newest + 1. */
+struct block_ack {
+    struct pairing pairing;
+    uint32_t newest;        /* highest sequence number received; 0 when length is 0 */
+    uint32_t delay_us;      /* between its arrival and this acknowledgement, microseconds */
+    uint32_t capacity;      /* bytes of units that the receiver's socket can hold */
+    uint16_t length;        /* number of intervals */
+    bool first_is_positive; /* follows from length: odd, or 0; encode does not look at it */
+    bool is_closing;
+    const uint8_t *bounds; /* in the datagram: (length + 1) x 4 bytes, unless length is 0 */
+};
+
+/* Decoded request to send: `length` runs of {first message number, count, buffer size}. */
+struct request {
+    struct pairing pairing;
+    uint32_t capacity;
+    uint16_t length;
+    const uint8_t *runs; /* in the datagram: length x 16 bytes */
+};
+
+/* Messages first .. first + count - 1 wait in buffers of `size` bytes each; count is not 0. */
+struct request_run {
+    uint32_t first;
+    uint32_t count;
+    uint64_t size; /* or REQUEST_WITHDRAWN */
+};
+
+struct hello {
+    struct pairing pairing; /* session 0: the sender knows of none yet */
+    uint32_t requested;     /* requests for all messages below this number have arrived */
+    bool is_closing;
+};
+
+/* Each encode writes one datagram into `out` of `size` bytes and returns its length; the caller
+ * provides room (CHECKed) and fields that decode would accept. For the two with a body, `length`
+ * counts the entries that are in place: ack: `ack->bounds` (written with ack_bound_encode),
+ * request: `request->runs` (written with request_run_encode); both may already point to `out`
+ * itself. */
+size_t block_ack_encode(uint8_t *out, size_t size, const struct block_ack *ack);
+size_t request_encode(uint8_t *out, size_t size, const struct request *request);
+size_t hello_encode(uint8_t *out, size_t size, const struct hello *hello);
+
+void request_run_encode(uint8_t out[REQUEST_RUN_BYTES], const struct request_run *run);
+void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound);
+
+/* Each decode reads one whole datagram; the result borrows `in`. OK means: exact length; known
+ * flags; reserved fields 0; session not 0 (hello: tag not 0); bounds strictly ascending (as 32-bit
+ * differences) with a total span below 2^31, the last interval positive and ending at newest + 1;
+ * runs with count > 0. Otherwise the result means nothing. Whatever is accepted encodes to the same
+ * bytes. Work: O(entries). */
+enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *ack);
+enum verdict request_decode(const uint8_t *in, size_t size, struct request *request);
+enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello);
+
+/* Bound i of a decoded acknowledgement, 0 <= i <= length; run i of a request, 0 <= i < length. */
+uint32_t ack_bound(const struct block_ack *ack, uint32_t i);
+struct request_run request_run(const struct request *request, uint32_t i);
+
+#endif

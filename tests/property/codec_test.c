@@ -1,0 +1,348 @@
+/* The codec on random datagrams. Two properties:
+ *
+ *     decode(encode(x)) == x                     for every x that the contract allows
+ *     encode(decode(bytes)) == bytes             for whatever decode accepts
+ *
+ * Bytes are tried as encoded, with a few of them changed, cut, lengthened, and made up. Each
+ * datagram lies in memory of exactly its size, so that a sanitizer sees a step beyond it. */
+#include "../support/property.h"
+#include "../support/random.h"
+#include "core/control.h"
+
+#include <string.h>
+
+enum { ROUNDS = 8000, DATAGRAM_MOST = 4096, ENTRIES_MOST = 40 };
+
+static uint64_t state;
+
+/* A number below `bound`, which is not 0. */
+static uint64_t below(uint64_t bound)
+{
+    return random_below(&state, bound);
+}
+
+static bool one_in(uint64_t n)
+{
+    return below(n) == 0;
+}
+
+/* 32 bits, often at an edge. */
+static uint32_t number(void)
+{
+    static const uint32_t edges[] = {0, 1, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+    return one_in(3) ? edges[below(6)] : (uint32_t)random_next(&state);
+}
+
+static uint32_t number_not_0(void)
+{
+    uint32_t n = number();
+    return n == 0 ? 1 : n;
+}
+
+static uint16_t tag_not_0(void)
+{
+    return (uint16_t)(1 + below(UINT16_MAX));
+}
+
+/* Whatever decode accepts */
+
+static size_t unit_encode(uint8_t *out, const uint8_t *data, const struct unit_trailer *t)
+{
+    memmove(out, data, t->length);
+    unit_trailer_encode(out + t->length, t);
+    return (size_t)t->length + TRAILER_BYTES;
+}
+
+static enum verdict unit_decode(const uint8_t *in, size_t size, struct unit_trailer *t)
+{
+    return unit_trailer_decode(size < TRAILER_BYTES ? NULL : in + size - TRAILER_BYTES, size, t);
+}
+
+/* Offers the datagram to every decoder; the number of them that took it. */
+static int accepted_by(const uint8_t *in, size_t size)
+{
+    static uint8_t out[DATAGRAM_MOST + 64];
+    struct unit_trailer unit;
+    struct block_ack ack;
+    struct request request;
+    struct hello hello;
+    size_t encoded = 0;
+    int accepted = 0;
+    if (unit_decode(in, size, &unit) == VERDICT_OK) {
+        accepted++;
+        encoded = unit_encode(out, in, &unit);
+    }
+    if (block_ack_decode(in, size, &ack) == VERDICT_OK) {
+        accepted++;
+        encoded = block_ack_encode(out, sizeof out, &ack);
+    }
+    if (request_decode(in, size, &request) == VERDICT_OK) {
+        accepted++;
+        encoded = request_encode(out, sizeof out, &request);
+    }
+    if (hello_decode(in, size, &hello) == VERDICT_OK) {
+        accepted++;
+        encoded = hello_encode(out, sizeof out, &hello);
+    }
+    if (accepted > 0)
+        ck_assert(accepted == 1 && encoded == size && memcmp(out, in, size) == 0);
+    return accepted;
+}
+
+/* The same from a place that ends where the datagram does. */
+static int offered(const uint8_t *bytes, size_t size)
+{
+    uint8_t *in = malloc(size == 0 ? 1 : size);
+    if (in == NULL)
+        ck_abort_msg("no memory");
+    memcpy(in, bytes, size);
+    int accepted = accepted_by(in, size);
+    free(in);
+    return accepted;
+}
+
+/* Flips a bit, sets a byte to an edge, or copies one byte over another; mostly near the end. */
+static void change(uint8_t *bytes, size_t size)
+{
+    static const uint8_t edges[] = {0, 1, 0x10, 0x12, 0x13, 0x7f, 0x80, 0xff};
+    size_t range = size > 32 && !one_in(4) ? 32 : size;
+    uint8_t *at = bytes + size - 1 - below(range);
+    switch (below(3)) {
+    case 0:
+        *at ^= (uint8_t)(1u << below(8));
+        break;
+    case 1:
+        *at = edges[below(sizeof edges)];
+        break;
+    default:
+        *at = bytes[below(size)];
+        break;
+    }
+}
+
+/* Cuts or lengthens at either end, or leaves the size; returns the new one. */
+static size_t resize(uint8_t *bytes, size_t size)
+{
+    size_t by = (size_t)below(40);
+    switch (below(8)) {
+    case 0:
+        return by < size ? size - by : 0;
+    case 1:
+        by = by < size ? by : size;
+        memmove(bytes, bytes + by, size - by);
+        return size - by;
+    case 2:
+        memmove(bytes + by, bytes, size);
+        return size + by;
+    default:
+        return size;
+    }
+}
+
+/* So that the second property is known to be tried. */
+static int accepted_mutants;
+
+/* As it is, then two mutants of it. */
+static void check_with_mutants(const uint8_t *bytes, size_t size)
+{
+    uint8_t mutant[DATAGRAM_MOST + 64] = {0};
+    ck_assert_int_eq(offered(bytes, size), 1);
+    for (int i = 0; i < 2; i++) {
+        memcpy(mutant, bytes, size);
+        for (uint64_t n = 1 + below(3); n > 0; n--)
+            change(mutant, size);
+        accepted_mutants += offered(mutant, resize(mutant, size));
+    }
+}
+
+/* Units */
+
+static uint16_t random_length(bool is_last)
+{
+    uint64_t grains = below(DATAGRAM_MOST / GRAIN - 2);
+    return (uint16_t)(is_last ? grains * GRAIN + below(GRAIN) : (grains + 1) * GRAIN);
+}
+
+static struct unit_trailer random_unit(void)
+{
+    bool is_void = one_in(8);
+    bool is_last = is_void || one_in(2);
+    bool has_next = one_in(2);
+    int flags = (is_void ? FLAG_VOID : 0) | (is_last ? FLAG_IS_LAST : 0) |
+                (has_next ? FLAG_HAS_NEXT : 0) | (one_in(2) ? FLAG_ANSWER : 0);
+    return (struct unit_trailer){
+        .message = number(),
+        .unit = is_void ? (uint32_t)(1 + below(2)) : number(),
+        .seq = number(),
+        .next_message = has_next ? number() : 0,
+        .next_unit = has_next ? number() : 0,
+        .length = is_void ? 0 : random_length(is_last),
+        .next_length = (uint16_t)(has_next ? below(UNIT_DATA_MAX + 1) : 0),
+        .pairing = {.session = number_not_0(), .tag = tag_not_0()},
+        .flags = (uint8_t)flags,
+    };
+}
+
+static bool is_same_pairing(const struct pairing *a, const struct pairing *b)
+{
+    return a->session == b->session && a->tag == b->tag;
+}
+
+static bool is_same_unit(const struct unit_trailer *a, const struct unit_trailer *b)
+{
+    return a->message == b->message && a->unit == b->unit && a->seq == b->seq &&
+           a->next_message == b->next_message && a->next_unit == b->next_unit &&
+           a->length == b->length && a->next_length == b->next_length && a->flags == b->flags &&
+           is_same_pairing(&a->pairing, &b->pairing);
+}
+
+static void unit_round(uint8_t *bytes)
+{
+    static const uint8_t data[DATAGRAM_MOST] = {1, 2, 3};
+    struct unit_trailer t = random_unit();
+    struct unit_trailer decoded;
+    size_t size = unit_encode(bytes, data, &t);
+    ck_assert_int_eq((int)unit_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_unit(&decoded, &t));
+    check_with_mutants(bytes, size);
+}
+
+/* Block acknowledgements */
+
+/* Ascending bounds over less than 2^31 numbers. */
+static void random_bounds(uint32_t *bound, uint32_t count)
+{
+    uint64_t step_most = one_in(2) ? 3 : (UINT64_C(1) << 31) / count - 1;
+    bound[0] = number();
+    for (uint32_t i = 1; i < count; i++)
+        bound[i] = bound[i - 1] + (uint32_t)(1 + below(step_most));
+}
+
+static bool is_same_ack(const struct block_ack *a, const struct block_ack *b, const uint32_t *bound)
+{
+    for (uint32_t i = 0; b->length > 0 && i <= b->length; i++) {
+        if (ack_bound(a, i) != bound[i])
+            return false;
+    }
+    return is_same_pairing(&a->pairing, &b->pairing) && a->newest == b->newest &&
+           a->delay_us == b->delay_us && a->capacity == b->capacity && a->length == b->length &&
+           a->first_is_positive == b->first_is_positive && a->is_closing == b->is_closing;
+}
+
+static void ack_round(uint8_t *bytes)
+{
+    uint32_t bound[ENTRIES_MOST + 1];
+    uint32_t length = (uint32_t)below(ENTRIES_MOST + 1);
+    random_bounds(bound, length + 1);
+    for (uint32_t b = 0; length > 0 && b <= length; b++)
+        ack_bound_encode(bytes + b * ACK_BOUND_BYTES, bound[b]);
+    struct block_ack ack = {
+        .pairing = {.session = number_not_0(), .tag = (uint16_t)number()},
+        .newest = length == 0 ? 0 : bound[length] - 1,
+        .delay_us = number(),
+        .capacity = number(),
+        .length = (uint16_t)length,
+        .first_is_positive = length == 0 || length % 2 == 1,
+        .is_closing = one_in(4),
+        .bounds = bytes,
+    };
+    struct block_ack decoded;
+    size_t size = block_ack_encode(bytes, DATAGRAM_MOST, &ack);
+    ck_assert_int_eq((int)block_ack_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_ack(&decoded, &ack, bound));
+    check_with_mutants(bytes, size);
+}
+
+/* Requests to send */
+
+static struct request_run random_run(void)
+{
+    return (struct request_run){
+        .first = number(),
+        .count = number_not_0(),
+        .size = one_in(4) ? REQUEST_WITHDRAWN : random_next(&state) >> below(64),
+    };
+}
+
+static bool is_same_request(const struct request *a, const struct request *b,
+                            const struct request_run *run)
+{
+    for (uint32_t i = 0; i < b->length; i++) {
+        struct request_run decoded = request_run(a, i);
+        if (decoded.first != run[i].first || decoded.count != run[i].count ||
+            decoded.size != run[i].size)
+            return false;
+    }
+    return is_same_pairing(&a->pairing, &b->pairing) && a->capacity == b->capacity &&
+           a->length == b->length;
+}
+
+static void request_round(uint8_t *bytes)
+{
+    struct request_run run[ENTRIES_MOST];
+    uint32_t length = (uint32_t)below(ENTRIES_MOST + 1);
+    for (uint32_t i = 0; i < length; i++) {
+        run[i] = random_run();
+        request_run_encode(bytes + i * REQUEST_RUN_BYTES, &run[i]);
+    }
+    struct request request = {
+        .pairing = {.session = number_not_0(), .tag = (uint16_t)number()},
+        .capacity = number(),
+        .length = (uint16_t)length,
+        .runs = bytes,
+    };
+    struct request decoded;
+    size_t size = request_encode(bytes, DATAGRAM_MOST, &request);
+    ck_assert_int_eq((int)request_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_request(&decoded, &request, run));
+    check_with_mutants(bytes, size);
+}
+
+/* Hellos */
+
+static void hello_round(uint8_t *bytes)
+{
+    struct hello hello = {
+        .pairing = {.session = number(), .tag = tag_not_0()},
+        .requested = number(),
+        .is_closing = one_in(2),
+    };
+    size_t size = hello_encode(bytes, DATAGRAM_MOST, &hello);
+    struct hello decoded;
+    ck_assert_int_eq((int)hello_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_pairing(&decoded.pairing, &hello.pairing));
+    ck_assert(decoded.requested == hello.requested && decoded.is_closing == hello.is_closing);
+    check_with_mutants(bytes, size);
+}
+
+/* Made up: bytes that end like a datagram. */
+static void noise_round(uint8_t *bytes)
+{
+    size_t size = (size_t)below(129);
+    for (size_t at = 0; at < size; at++)
+        bytes[at] = one_in(2) ? 0 : (uint8_t)random_next(&state);
+    if (size > 0 && !one_in(16))
+        bytes[size - 1] = (uint8_t)(0x10 + below(7));
+    (void)offered(bytes, size);
+}
+
+START_TEST(codec__round_trips)
+{
+    static uint8_t bytes[DATAGRAM_MOST];
+    state = property_seed(_i);
+    for (int i = 0; i < ROUNDS; i++) {
+        unit_round(bytes);
+        ack_round(bytes);
+        request_round(bytes);
+        hello_round(bytes);
+        noise_round(bytes);
+    }
+    ck_assert_int_gt(accepted_mutants, ROUNDS);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return property_run("codec", codec__round_trips, argv[0]);
+}

@@ -1,0 +1,237 @@
+/* The C codec against docs/vectors/datagrams.txt, whose head describes the format: the bytes must
+ * decode to the fields, or earn the verdict, and the decoded fields must encode to the bytes. */
+#include "core/control.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_CHARS = 4096, DATAGRAM_BYTES = 70000, VECTORS_MAX = 1000 };
+
+/* One line, taken apart. The words of the fields are joined by single blanks again. */
+struct vector {
+    char name[80];
+    char type[16];
+    char fields[LINE_CHARS];
+    char hex[LINE_CHARS];
+    uint8_t bytes[DATAGRAM_BYTES];
+    size_t size;
+};
+
+static char *lines[VECTORS_MAX];
+static int line_count;
+
+static const char *vectors_path(void)
+{
+    const char *path = getenv("ZCRP_VECTORS");
+    return path ? path : "docs/vectors/datagrams.txt";
+}
+
+/* Keeps the lines that hold a vector; false if there are none, or more than fit. */
+static bool lines_read(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    char line[LINE_CHARS];
+    while (line_count < VECTORS_MAX && fgets(line, sizeof line, file)) {
+        if (line[0] != '#' && line[0] != '\n')
+            lines[line_count++] = strdup(line);
+    }
+    fclose(file);
+    return 0 < line_count && line_count < VECTORS_MAX;
+}
+
+/* Appends to the text of LINE_CHARS. */
+__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    int added = vsnprintf(text + used, LINE_CHARS - used, format, arguments);
+    va_end(arguments);
+    ck_assert_int_ge(added, 0);
+    ck_assert_uint_lt(used + (size_t)added, LINE_CHARS);
+}
+
+/* `5a*32` or `0a0b`; the bytes go behind those that are there. */
+static void bytes_of_piece(struct vector *v, const char *piece)
+{
+    size_t digits = strspn(piece, "0123456789abcdef");
+    long times = piece[digits] == '*' ? strtol(piece + digits + 1, NULL, 10) : 1;
+    ck_assert_msg(digits > 0 && digits % 2 == 0 && times > 0, "%s: hex %s", v->name, piece);
+    ck_assert_uint_le(v->size + digits / 2 * (size_t)times, DATAGRAM_BYTES);
+    for (long t = 0; t < times; t++) {
+        for (size_t d = 0; d < digits; d += 2) {
+            const char pair[] = {piece[d], piece[d + 1], 0};
+            v->bytes[v->size++] = (uint8_t)strtoul(pair, NULL, 16);
+        }
+    }
+}
+
+static void bytes_of_hex(struct vector *v)
+{
+    char *rest = NULL;
+    if (strcmp(v->hex, "-") == 0)
+        return;
+    for (char *piece = strtok_r(v->hex, "+", &rest); piece; piece = strtok_r(NULL, "+", &rest))
+        bytes_of_piece(v, piece);
+}
+
+/* Word by word: name, type, fields, and the last one is hex. */
+static struct vector *vector_of_line(const char *line)
+{
+    static struct vector v;
+    char copy[LINE_CHARS];
+    char *rest = NULL;
+    memset(&v, 0, sizeof v);
+    append(memset(copy, 0, sizeof copy), "%s", line);
+    snprintf(v.name, sizeof v.name, "%s", strtok_r(copy, " \n", &rest));
+    snprintf(v.type, sizeof v.type, "%s", strtok_r(NULL, " \n", &rest));
+    const char *word = strtok_r(NULL, " \n", &rest);
+    for (const char *next = NULL; word; word = next) {
+        next = strtok_r(NULL, " \n", &rest);
+        if (next)
+            append(v.fields, "%s%s", v.fields[0] ? " " : "", word);
+        else
+            append(v.hex, "%s", word);
+    }
+    bytes_of_hex(&v);
+    return &v;
+}
+
+static const char *verdict_name(enum verdict verdict)
+{
+    static const char *const names[] = {"accepted", "short", "version", "type", "malformed"};
+    return names[verdict];
+}
+
+static void append_pairing(char *text, const struct pairing *pairing, int flags)
+{
+    append(text, " session=0x%08" PRIx32 " tag=0x%04x flags=0x%02x", pairing->session, pairing->tag,
+           (unsigned)flags);
+}
+
+/* The codecs. Each decodes `v` and, if it is accepted, writes the fields to `text` and the encoded
+ * datagram to `out`, whose size is returned through `*size`. */
+
+static enum verdict unit_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct unit_trailer t;
+    const uint8_t *trailer = v->size < TRAILER_BYTES ? NULL : v->bytes + v->size - TRAILER_BYTES;
+    enum verdict verdict = unit_trailer_decode(trailer, v->size, &t);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "message=%" PRIu32 " unit=%" PRIu32 " seq=%" PRIu32, t.message, t.unit, t.seq);
+    append(text, " next_message=%" PRIu32 " next_unit=%" PRIu32, t.next_message, t.next_unit);
+    append(text, " length=%u next_length=%u", t.length, t.next_length);
+    append_pairing(text, &t.pairing, t.flags);
+    memcpy(out, v->bytes, t.length);
+    unit_trailer_encode(out + t.length, &t);
+    *size = t.length + (size_t)TRAILER_BYTES;
+    return VERDICT_OK;
+}
+
+static enum verdict ack_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct block_ack ack;
+    enum verdict verdict = block_ack_decode(v->bytes, v->size, &ack);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "newest=%" PRIu32 " delay=%" PRIu32 " capacity=%" PRIu32 " length=%u", ack.newest,
+           ack.delay_us, ack.capacity, ack.length);
+    append_pairing(text, &ack.pairing, ack.is_closing ? FLAG_CLOSING : 0);
+    append(text, " bounds=");
+    for (uint32_t i = 0; ack.length > 0 && i <= ack.length; i++)
+        append(text, "%s%" PRIu32, i > 0 ? "," : "", ack_bound(&ack, i));
+    *size = block_ack_encode(out, DATAGRAM_BYTES, &ack);
+    return VERDICT_OK;
+}
+
+static enum verdict request_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct request request;
+    enum verdict verdict = request_decode(v->bytes, v->size, &request);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "capacity=%" PRIu32 " length=%u", request.capacity, request.length);
+    append_pairing(text, &request.pairing, 0);
+    append(text, " runs=");
+    for (uint32_t i = 0; i < request.length; i++) {
+        struct request_run run = request_run(&request, i);
+        append(text, "%s%" PRIu32 ":%" PRIu32, i > 0 ? "," : "", run.first, run.count);
+        if (run.size == REQUEST_WITHDRAWN)
+            append(text, ":withdrawn");
+        else
+            append(text, ":%" PRIu64, run.size);
+    }
+    *size = request_encode(out, DATAGRAM_BYTES, &request);
+    return VERDICT_OK;
+}
+
+static enum verdict hello_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct hello hello;
+    enum verdict verdict = hello_decode(v->bytes, v->size, &hello);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "requested=%" PRIu32, hello.requested);
+    append_pairing(text, &hello.pairing, hello.is_closing ? FLAG_CLOSING : 0);
+    *size = hello_encode(out, DATAGRAM_BYTES, &hello);
+    return VERDICT_OK;
+}
+
+static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    if (strcmp(v->type, "unit") == 0)
+        return unit_turn(v, text, out, size);
+    if (strcmp(v->type, "ack") == 0)
+        return ack_turn(v, text, out, size);
+    if (strcmp(v->type, "request") == 0)
+        return request_turn(v, text, out, size);
+    ck_assert_msg(strcmp(v->type, "hello") == 0, "%s: type %s", v->name, v->type);
+    return hello_turn(v, text, out, size);
+}
+
+START_TEST(vectors__one_line)
+{
+    static uint8_t out[DATAGRAM_BYTES];
+    char text[LINE_CHARS] = "";
+    size_t size = 0;
+    const struct vector *v = vector_of_line(lines[_i]);
+    enum verdict verdict = codec_turn(v, text, out, &size);
+    if (verdict != VERDICT_OK)
+        append(text, "reject=%s", verdict_name(verdict));
+    ck_assert_msg(strcmp(text, v->fields) == 0, "%s:\n  is %s\n  not %s", v->name, text, v->fields);
+    if (verdict != VERDICT_OK)
+        return;
+    ck_assert_msg(size == v->size && memcmp(out, v->bytes, size) == 0, "%s: other bytes", v->name);
+}
+END_TEST
+
+START_TEST(vectors__file_is_there)
+{
+    ck_assert_msg(line_count > 0, "no vectors in %s; ZCRP_VECTORS names another file",
+                  vectors_path());
+}
+END_TEST
+
+int main(void)
+{
+    bool is_read = lines_read(vectors_path());
+    Suite *s = suite_create("vectors");
+    TCase *tc = tcase_create("vectors");
+    tcase_add_test(tc, vectors__file_is_there);
+    tcase_add_loop_test(tc, vectors__one_line, 0, line_count);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_ENV);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    for (int i = 0; i < line_count; i++)
+        free(lines[i]);
+    return is_read && failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
