@@ -1,0 +1,55 @@
+/* A burst: datagrams that cross the kernel in one call, outwards.
+ *
+ *     datagram 0          datagram 1                 datagram n-1
+ *     iov[0]   iov[1]     iov[2]   iov[3]            iov[2n-2] iov[2n-1]
+ *     data     trailer    data     trailer    ...    data      trailer
+ *
+ * Data pieces point into the user's messages, trailers into the burst itself: nothing is copied.
+ *
+ * I1  every datagram has exactly two pieces; a control datagram's first piece is empty.
+ * I2  every datagram is `segment` bytes long; the last may be shorter.
+ * I3  datagrams <= BURST_UNITS. */
+#ifndef ZCRP_CORE_BURST_H
+#define ZCRP_CORE_BURST_H
+
+#include "datagram.h"
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum {
+    BURST_UNITS = 128,    /* UDP_MAX_SEGMENTS of Linux since 6.9; older kernels take 64 */
+    CONTROL_BYTES = 1200, /* no control datagram is longer: it fits any path (RFC 9000, 14) */
+};
+
+/* Units of one message in a row, which pin it while the burst is under way. */
+struct burst_pin {
+    uint64_t message;
+    uint32_t units;
+};
+
+struct burst {
+    uint32_t datagrams;
+    uint32_t segment;   /* bytes of each datagram but the last; 0 when empty */
+    uint32_t bytes;     /* all together */
+    uint64_t first_seq; /* sequence number of datagram 0; meaningless for control */
+    bool is_control;    /* one hello, acknowledgement or request, in `control` */
+    uint32_t pins;
+    struct burst_pin pin[BURST_UNITS];
+    struct iovec iov[2 * BURST_UNITS];
+    uint8_t trailer[BURST_UNITS][TRAILER_BYTES];
+    uint8_t control[CONTROL_BYTES];
+};
+
+/* Makes the burst one control datagram, whose `size` bytes are in `control` already. */
+static inline void burst_set_control(struct burst *burst, size_t size)
+{
+    burst->is_control = true;
+    burst->datagrams = 1;
+    burst->segment = (uint32_t)size;
+    burst->bytes = (uint32_t)size;
+    burst->iov[0] = (struct iovec){.iov_base = NULL, .iov_len = 0};
+    burst->iov[1] = (struct iovec){.iov_base = burst->control, .iov_len = size};
+}
+
+#endif

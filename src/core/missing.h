@@ -1,0 +1,70 @@
+/* The bytes that posted messages still miss: for each message a chain of half-open ranges, all
+ * chains out of one pool of bounded size.
+ *
+ *     message buffer   0 ......................................... size
+ *     missing               [a,b)        [c,d)          [e,size)
+ *
+ * A message in good order has one range. Each loss splits one off; the pool bounds how many there
+ * may be over all messages, and a unit that would need one more is refused (its sender repeats it).
+ *
+ * I1  ranges of a chain ascend, do not touch, and are not empty.
+ * I2  every node of the pool is in exactly one chain or in the free list. */
+#ifndef ZCRP_CORE_MISSING_H
+#define ZCRP_CORE_MISSING_H
+
+#include "intervals.h"
+
+enum { MISSING_NONE = -1 };
+
+struct missing_node {
+    struct interval range;
+    int32_t next; /* index in the pool, or MISSING_NONE */
+};
+
+struct missing_pool {
+    struct missing_node *node;
+    int32_t free; /* head of the free list */
+    uint32_t capacity;
+    uint32_t used;
+    uint64_t refused; /* times the pool was exhausted */
+};
+
+/* One message's chain. */
+struct missing {
+    int32_t first;  /* MISSING_NONE: nothing is missing */
+    int32_t hint;   /* the node before the one last cut, MISSING_NONE if that was the first; where
+                       the next unit in order is looked for */
+    uint64_t bytes; /* sum of the ranges */
+};
+
+/* An empty pool over the caller's memory, `capacity` nodes. Cannot fail. */
+void missing_pool_init(struct missing_pool *pool, struct missing_node *memory, uint32_t capacity);
+
+/* Starts a chain that misses [0, size). False when the pool is exhausted; the chain then misses
+ * nothing. size 0 needs no node. */
+bool missing_open(struct missing_pool *pool, struct missing *chain, uint64_t size);
+
+/* Gives the chain's nodes back; it then misses nothing. */
+void missing_close(struct missing_pool *pool, struct missing *chain);
+
+/* The first missing range that ends behind `from`, cut to start at `from` at the earliest; an
+ * empty one {0, 0} when there is none. */
+struct interval missing_next(const struct missing_pool *pool, const struct missing *chain,
+                             uint64_t from);
+
+/* True if every byte of [range) is missing. The empty range is. Cost: as missing_remove. */
+bool missing_covers(const struct missing_pool *pool, const struct missing *chain,
+                    struct interval range);
+
+/* Takes [range) out; what of it is not missing does not matter. False, with nothing changed but
+ * the count of refusals, if that needs a node and there is none. first <= last (CHECKed). O(1) for
+ * what follows the last range taken out, and for what leaves a gap behind that, else O(links). */
+bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range);
+
+/* CHECKs I1 for the chain, the sum, and that the hint is in the chain. O(links). */
+void missing_check(const struct missing_pool *pool, const struct missing *chain);
+
+/* CHECKs that what is not used is in the free list: the pool's half of I2. O(capacity). */
+void missing_pool_check(const struct missing_pool *pool);
+
+#endif

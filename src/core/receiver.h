@@ -1,0 +1,93 @@
+/* The receiver protocol entity (ZCRP 1.7.2) as a pure machine.
+ *
+ *     post ---> messages ---> request to send ---take---> (channel)
+ *                  |                                          ^
+ *                  v                                          | block acknowledgement
+ *     plan ---> landing ---> (channel scatters) ---landed---> arrived
+ *                                                   |
+ *     event <------------------------------- complete
+ *
+ * I1  *the* safety invariant: a plan offers only slots that are still missing in a POSTED message,
+ *     and no event leaves between plan and landed. What lands there wrongly is overwritten by the
+ *     right data before the message completes.
+ * I2  a unit is acknowledged only if its bytes are in place (or were before).
+ * I3  every message posted gives exactly one event. */
+#ifndef ZCRP_CORE_RECEIVER_H
+#define ZCRP_CORE_RECEIVER_H
+
+#include "burst.h"
+#include "instant.h"
+#include "landing.h"
+#include "outcome.h"
+
+struct receiver;
+
+struct receiver_config {
+    uint32_t unit_bytes; /* what a unit is guessed to be before the first arrives */
+    uint32_t messages;   /* in the table; rounded up to a power of two */
+    uint32_t holes;      /* missing ranges over all messages, beside one each */
+    uint32_t intervals;  /* of arrived sequence numbers */
+    uint32_t capacity;   /* bytes of units the socket can hold; told to the sender */
+    duration silence;
+    uint64_t seed;
+    uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
+    uint32_t first_seq;
+};
+
+struct receiver_counters {
+    uint64_t units;    /* accepted: something of them was missing */
+    uint64_t in_place; /* of those, landed where they belong */
+    uint64_t moved;    /* of those, moved */
+    uint64_t bytes_moved;
+    uint64_t bursts;
+    uint64_t acks, requests, hellos;
+    uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_unposted,
+        drop_beyond, drop_duplicate, drop_no_room;
+    uint64_t table_full; /* posts refused */
+    uint64_t forgotten;  /* intervals of arrived numbers that found no room */
+};
+
+size_t receiver_bytes(const struct receiver_config *config);
+
+/* Makes a receiver in the caller's memory, which must outlive it. Cannot fail. */
+struct receiver *receiver_init(void *memory, const struct receiver_config *config, instant now);
+
+/* Posts a buffer for the next message; `*number` names it for cancel. False when the table is full
+ * or a close is under way. The buffer is borrowed until the message's event. */
+bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
+                   uint64_t *number);
+
+/* Takes a message back; its event follows, after landed if a plan is out. False if it is over. */
+bool receiver_cancel(struct receiver *r, instant now, uint64_t number);
+
+/* Plans where the next datagrams go: up to `openings` openings of up to `pairs` units each. The
+ * plan is out until landed. */
+void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs);
+
+/* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
+ * has to be. */
+void receiver_landed(struct receiver *r, instant now, struct landing *landing);
+
+/* The next control datagram to send, as a burst of one; false if there is none. */
+bool receiver_take(struct receiver *r, instant now, struct burst *burst);
+
+void receiver_expire(struct receiver *r, instant now);
+instant receiver_deadline(const struct receiver *r);
+
+/* The next event; false if there is none, or a plan is out. */
+bool receiver_event(struct receiver *r, struct event *event);
+
+/* Starts to close: what is posted fails with CLOSED, the peer is told. */
+void receiver_close(struct receiver *r, instant now);
+bool receiver_is_closed(const struct receiver *r);
+bool receiver_is_confirmed(const struct receiver *r);
+
+/* Ends all messages with this outcome and starts a new session. */
+void receiver_fail(struct receiver *r, instant now, enum outcome outcome);
+
+const struct receiver_counters *receiver_counters(const struct receiver *r);
+
+/* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */
+void receiver_check(const struct receiver *r);
+
+#endif

@@ -1,0 +1,213 @@
+#include "sender.h"
+
+#include "arena.h"
+#include "check.h"
+#include "random.h"
+#include "sender_state.h"
+
+static const duration INITIAL_RTT = 100 * MILLISECOND;
+
+/* Carves the sender's arrays; with a NULL arena only counts. */
+static struct sender *carve(struct arena *arena, const struct sender_config *config)
+{
+    uint32_t messages = arena_round_up(config->messages);
+    uint32_t transit = arena_round_up(config->transit_units);
+    uint32_t repeats = arena_round_up(transit + messages);
+    struct sender *s = arena_take(arena, 1, sizeof *s);
+    void *ring = arena_take(arena, messages, sizeof(struct message_out));
+    void *posted = arena_take(arena, messages * MESSAGES_OUT_AHEAD, sizeof(uint64_t));
+    void *ready = arena_take(arena, messages, sizeof(uint64_t));
+    void *units = arena_take(arena, transit, sizeof(struct transit_unit));
+    void *fragments = arena_take(arena, repeats, sizeof(struct fragment));
+    if (s == NULL)
+        return NULL;
+    *s = (struct sender){.config = *config};
+    messages_out_init(&s->messages, ring, posted, ready, messages, config->first_message);
+    units_to_send_init(&s->to_send, &s->messages, fragments, repeats, config->first_message);
+    units_in_transit_init(&s->in_transit, units, transit, config->first_seq);
+    return s;
+}
+
+size_t sender_bytes(const struct sender_config *config)
+{
+    struct arena counting = {.memory = NULL};
+    carve(&counting, config);
+    return counting.used;
+}
+
+static uint32_t unit_data(uint32_t unit_bytes)
+{
+    uint32_t data = (unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN;
+    return data < UNIT_DATA_MAX ? data : UNIT_DATA_MAX;
+}
+
+struct sender *sender_init(void *memory, const struct sender_config *config, instant now)
+{
+    CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
+    CHECK(config->burst_units >= 1);
+    CHECK(config->burst_units <= BURST_UNITS);
+    struct arena arena = {.memory = memory};
+    struct sender *s = carve(&arena, config);
+    s->unit_data = unit_data(config->unit_bytes);
+    s->random = config->seed;
+    s->capacity = config->window_bytes;
+    s->tolerance.units = 3; /* RFC 9002, 6.1.1 */
+    rtt_init(&s->rtt, INITIAL_RTT);
+    congestion_init(&s->congestion, config->congestion, s->unit_data + TRAILER_BYTES,
+                    config->window_bytes);
+    sender_leave(s, now);
+    return s;
+}
+
+uint64_t sender_window(const struct sender *s)
+{
+    uint64_t window = s->congestion.window;
+    return window < s->capacity ? window : s->capacity;
+}
+
+void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason,
+                   enum outcome outcome)
+{
+    messages_out_refuse(&s->messages, message, reason, outcome);
+    if (message->number >= s->to_send.cursor)
+        return; /* the cursor gets there and finds it void */
+    struct fragment tell = {
+        .message = message->number, .is_last = true, .is_void = true, .is_repeat = true};
+    message->is_cut = true;
+    message->units_out = 1;
+    units_to_send_repeat(&s->to_send, &tell);
+}
+
+void sender_match(struct sender *s, uint64_t number)
+{
+    struct message_out *message = messages_out_find(&s->messages, number);
+    if (message == NULL || message->state != MESSAGE_OUT_LIVE)
+        return;
+    uint64_t posted = messages_out_posted(&s->messages, number);
+    if (posted == POSTED_UNKNOWN)
+        return;
+    if (posted == REQUEST_WITHDRAWN)
+        sender_refuse(s, message, VOID_CANCELLED, OUTCOME_PEER_CANCELLED);
+    else if (message->size > posted)
+        sender_refuse(s, message, VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
+}
+
+bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
+                   uint64_t *number)
+{
+    if (s->phase != SENDER_OPEN)
+        return false;
+    CHECK(size <= MESSAGE_BYTES_MAX);
+    bool was_idle = messages_out_is_idle(&s->messages);
+    struct message_out *message = messages_out_add(&s->messages, user, buffer, size);
+    if (message == NULL) {
+        s->counters.table_full++;
+        return false;
+    }
+    *number = message->number;
+    if (was_idle)
+        sender_timer_on_outstanding(s, now);
+    sender_match(s, *number);
+    return true;
+}
+
+bool sender_cancel(struct sender *s, instant now, uint64_t number)
+{
+    (void)now;
+    struct message_out *message = messages_out_find(&s->messages, number);
+    if (message == NULL || message->state != MESSAGE_OUT_LIVE)
+        return false;
+    sender_refuse(s, message, VOID_CANCELLED, OUTCOME_CANCELLED);
+    return true;
+}
+
+bool sender_event(struct sender *s, struct event *event)
+{
+    return messages_out_take_event(&s->messages, event);
+}
+
+void sender_limit_unit(struct sender *s, uint32_t bytes)
+{
+    CHECK(bytes >= TRAILER_BYTES + GRAIN);
+    if (unit_data(bytes) < s->unit_data)
+        s->unit_data = unit_data(bytes);
+}
+
+void sender_fail(struct sender *s, instant now, enum outcome outcome)
+{
+    messages_out_end_all(&s->messages, outcome);
+    sender_leave(s, now);
+}
+
+void sender_close(struct sender *s, instant now)
+{
+    if (s->phase != SENDER_OPEN)
+        return;
+    s->phase = SENDER_CLOSING;
+    s->timers.hellos = 0;
+    s->timers.hello = now;
+    sender_expire(s, now);
+}
+
+bool sender_is_closed(const struct sender *s)
+{
+    return s->phase == SENDER_CLOSED;
+}
+
+bool sender_is_confirmed(const struct sender *s)
+{
+    return s->is_confirmed;
+}
+
+const struct sender_counters *sender_counters(const struct sender *s)
+{
+    return &s->counters;
+}
+
+struct sender_gauges sender_gauges(const struct sender *s)
+{
+    return (struct sender_gauges){.window = sender_window(s),
+                                  .in_transit = s->in_transit.bytes,
+                                  .capacity = s->capacity,
+                                  .rtt_smoothed = s->rtt.smoothed,
+                                  .rtt_lowest = s->rtt.lowest};
+}
+
+/* Units of each message, counted where they are, against what the message says (I1). */
+static void check_units_out(const struct sender *s)
+{
+    uint64_t counted = 0;
+    uint64_t said = 0;
+    for (uint64_t seq = s->in_transit.base; seq < s->in_transit.next; seq++) {
+        const struct transit_unit *unit = &s->in_transit.ring[seq & (s->in_transit.capacity - 1)];
+        const struct message_out *m =
+            unit->is_in_transit
+                ? messages_out_find((struct messages_out *)&s->messages, unit->message)
+                : NULL;
+        if (m != NULL && m->state == (unit->is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE))
+            counted++;
+    }
+    for (uint32_t i = 0; i < s->to_send.count; i++) {
+        const struct fragment *f =
+            &s->to_send.repeat[(s->to_send.first + i) & (s->to_send.capacity - 1)];
+        const struct message_out *m =
+            messages_out_find((struct messages_out *)&s->messages, f->message);
+        if (m != NULL && m->state == (f->is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE))
+            counted++;
+    }
+    for (uint64_t n = s->messages.base; n < s->messages.next; n++) {
+        const struct message_out *m = messages_out_find((struct messages_out *)&s->messages, n);
+        if (m != NULL && (m->state == MESSAGE_OUT_LIVE || m->state == MESSAGE_OUT_VOID))
+            said += m->units_out;
+    }
+    CHECK(counted == said);
+}
+
+void sender_check(const struct sender *s)
+{
+    check_units_out(s);
+    CHECK(s->to_send.count <= s->to_send.capacity);
+    messages_out_check(&s->messages);
+    units_in_transit_check(&s->in_transit);
+    congestion_check(&s->congestion);
+}

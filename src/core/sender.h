@@ -1,0 +1,117 @@
+/* The sender protocol entity (ZCRP 1.7.1) as a pure machine: facts and the time go in, bursts and
+ * events come out. It owns no thread, clock or socket; the caller serialises the calls.
+ *
+ *     submit ---> messages ---> units to send ---take---> (channel) ---sent--->
+ *                                     ^                                  units in transit
+ *     event <--- outcome              \--- lost, timed out ----------------/   |
+ *                                                        receive (acks) --------/
+ *
+ * `take` pins the messages of a burst and enters its units in transit at once: an acknowledgement
+ * may arrive while the channel still reads the user's memory. A message's event leaves only when
+ * all is acknowledged and nothing is pinned. So every burst taken must be given to `sent`.
+ *
+ * I1  a message's unit is cut, in transit or to be repeated exactly once at any time.
+ * I2  units to repeat + units in transit <= capacity of the ring, or one more when units were made
+ *     smaller.
+ * I3  at most min(congestion window, receiver's capacity, own limit) bytes are in transit, or one
+ *     unit, plus two units a probe timeout. */
+#ifndef ZCRP_CORE_SENDER_H
+#define ZCRP_CORE_SENDER_H
+
+#include "burst.h"
+#include "congestion.h"
+#include "instant.h"
+#include "outcome.h"
+
+struct sender;
+
+struct sender_config {
+    uint32_t unit_bytes;    /* largest datagram, trailer included; at least 64 */
+    uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
+    uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
+    uint32_t messages;      /* in the table; rounded up to a power of two */
+    uint32_t transit_units; /* in transit; rounded up to a power of two */
+    uint64_t window_bytes;  /* largest window */
+    duration silence;       /* peer unheard of for so long, with something outstanding: fail */
+    enum congestion_kind congestion;
+    uint64_t seed;
+    uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
+    uint32_t first_seq;
+};
+
+struct sender_counters {
+    uint64_t units;    /* sent, first time or again */
+    uint64_t repeated; /* of those, again */
+    uint64_t lost;     /* given up on a negative acknowledgement or by time */
+    uint64_t spurious; /* of those, acknowledged after all */
+    uint64_t probes;   /* probe timeouts */
+    uint64_t bursts;
+    uint64_t acks, requests, hellos;
+    uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
+    uint64_t table_full; /* submits refused */
+};
+
+/* Bytes of memory for a sender, aligned to ARENA_ALIGNMENT; O(1). */
+size_t sender_bytes(const struct sender_config *config);
+
+/* Makes a sender in the caller's memory, which must outlive it. Cannot fail. */
+struct sender *sender_init(void *memory, const struct sender_config *config, instant now);
+
+/* Queues a message; `*number` names it for cancel. False when the table is full or a close is under
+ * way; then nothing happened. The buffer is borrowed until the message's event. */
+bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
+                   uint64_t *number);
+
+/* Takes a message back; its event follows (at once, unless it is pinned). False if it is over, or
+ * its end is settled already. */
+bool sender_cancel(struct sender *s, instant now, uint64_t number);
+
+/* Fills the next burst; false if there is nothing to send now. */
+bool sender_take(struct sender *s, instant now, struct burst *burst);
+
+/* Would take fill a burst? O(1) but for repeats of messages that are over. */
+bool sender_has_burst(struct sender *s);
+
+/* The channel took the first `sent` datagrams of the burst; the others are sent again. */
+void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
+
+/* A datagram arrived on the acknowledgement channel. */
+void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size);
+
+/* Does what is due by the time. */
+void sender_expire(struct sender *s, instant now);
+
+/* When expire has something to do next; NEVER if nothing. O(1). */
+instant sender_deadline(const struct sender *s);
+
+/* The next event; false if there is none. */
+bool sender_event(struct sender *s, struct event *event);
+
+/* The path takes datagrams of at most `bytes` (at least 64). Never grows the unit. */
+void sender_limit_unit(struct sender *s, uint32_t bytes);
+
+/* Starts to close: no submit any more; when all messages are over the peer is told. */
+void sender_close(struct sender *s, instant now);
+
+/* The peer has confirmed the close, or there is none, or it does not answer. */
+bool sender_is_closed(const struct sender *s);
+
+/* True if the peer confirmed, or there never was one. */
+bool sender_is_confirmed(const struct sender *s);
+
+/* Ends all messages with this outcome and leaves the session, if any. */
+void sender_fail(struct sender *s, instant now, enum outcome outcome);
+
+const struct sender_counters *sender_counters(const struct sender *s);
+
+/* What can be measured now: all in bytes or ns. */
+struct sender_gauges {
+    uint64_t window, in_transit, capacity;
+    duration rtt_smoothed, rtt_lowest;
+};
+struct sender_gauges sender_gauges(const struct sender *s);
+
+/* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */
+void sender_check(const struct sender *s);
+
+#endif

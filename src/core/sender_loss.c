@@ -1,0 +1,138 @@
+/* What is lost, and what only came late (RFC 9002, 6.1): a unit in transit, older than one that was
+ * acknowledged, is lost once it is late by so many transmissions, or by so long. What was given up
+ * wrongly is noticed by its acknowledgement and widens the tolerance. */
+#include "check.h"
+#include "sender_state.h"
+
+void sender_requeue(struct sender *s, uint64_t seq)
+{
+    uint64_t at = seq;
+    struct transit_unit unit = *units_in_transit_find(&s->in_transit, &at, seq + 1);
+    units_in_transit_remove(&s->in_transit, seq);
+    for (uint32_t i = 0; i < LATE_UNITS; i++)
+        if (s->tolerance.late[i].again == seq)
+            s->tolerance.late[i].again = LATE_NOT_AGAIN;
+    const struct message_out *message = messages_out_find(&s->messages, unit.message);
+    if (message == NULL || message->state == MESSAGE_OUT_ENDED ||
+        unit.is_void != (message->state == MESSAGE_OUT_VOID))
+        return;
+    struct fragment again = {.message = unit.message,
+                             .offset = unit.offset,
+                             .length = unit.length,
+                             .is_last = unit.is_last,
+                             .is_void = unit.is_void,
+                             .is_repeat = true};
+    bool is_full = s->to_send.count + s->in_transit.units >= s->in_transit.capacity;
+    if (!is_full || !units_to_send_rejoin(&s->to_send, &again))
+        units_to_send_repeat(&s->to_send, &again);
+}
+
+/* Watches for the acknowledgement of a transmission that is about to be requeued. */
+static struct late_unit *watch(struct sender *s, uint64_t seq)
+{
+    struct tolerance *t = &s->tolerance;
+    uint64_t at = seq;
+    const struct transit_unit *unit = units_in_transit_find(&s->in_transit, &at, seq + 1);
+    struct late_unit *late = &t->late[t->next];
+    *late = (struct late_unit){.seq = seq,
+                               .again = LATE_NOT_AGAIN,
+                               .message = unit->message,
+                               .offset = unit->offset,
+                               .sent = unit->sent,
+                               .length = unit->length,
+                               .is_void = unit->is_void,
+                               .is_watched = true};
+    t->next = (t->next + 1) % LATE_UNITS;
+    return late;
+}
+
+void sender_probe_unit(struct sender *s, uint64_t seq)
+{
+    watch(s, seq)->is_probed = true;
+    sender_requeue(s, seq);
+}
+
+static void give_up(struct sender *s, instant now, uint64_t seq, instant sent)
+{
+    watch(s, seq);
+    s->counters.lost++;
+    sender_requeue(s, seq);
+    congestion_on_lost(&s->congestion, now, sent);
+}
+
+void sender_note_repeat(struct sender *s, const struct fragment *f, uint64_t seq)
+{
+    for (uint32_t i = 0; i < LATE_UNITS; i++) {
+        struct late_unit *late = &s->tolerance.late[i];
+        if (late->is_watched && late->again == LATE_NOT_AGAIN && late->message == f->message &&
+            late->offset == f->offset && late->length == f->length && late->is_void == f->is_void)
+            late->again = seq;
+    }
+}
+
+/* What was given up has arrived: its repeat is as good as acknowledged, wherever it is. */
+static void settle_repeat(struct sender *s, const struct late_unit *late)
+{
+    uint64_t seq = late->again;
+    struct fragment repeat = {.message = late->message,
+                              .offset = late->offset,
+                              .length = late->length,
+                              .is_void = late->is_void};
+    if (late->again == LATE_NOT_AGAIN) {
+        if (units_to_send_forget(&s->to_send, &repeat))
+            sender_settle(s, late->message, late->is_void);
+    } else if (units_in_transit_find(&s->in_transit, &seq, late->again + 1) != NULL) {
+        sender_acknowledge(s, late->again, false);
+    }
+}
+
+void sender_detect_losses(struct sender *s, instant now, uint64_t newest)
+{
+    duration delay = rtt_loss_delay(&s->rtt) + s->tolerance.time;
+    uint64_t seq = s->in_transit.base;
+    const struct transit_unit *unit;
+    s->timers.loss = NEVER;
+    for (; (unit = units_in_transit_find(&s->in_transit, &seq, newest)) != NULL; seq++) {
+        bool is_overtaken = newest - seq >= s->tolerance.units;
+        if (is_overtaken || unit->sent + delay <= now)
+            give_up(s, now, seq, unit->sent);
+        else
+            s->timers.loss = instant_earlier(s->timers.loss, unit->sent + delay);
+    }
+}
+
+void tolerance_forget(struct tolerance *tolerance)
+{
+    for (uint32_t i = 0; i < LATE_UNITS; i++)
+        tolerance->late[i].is_watched = false;
+}
+
+/* Such a transmission was not lost but overtaken, by so many and for so long. */
+static void widen(struct sender *s, instant now, uint64_t newest, const struct late_unit *late)
+{
+    struct tolerance *t = &s->tolerance;
+    uint64_t most_units = s->in_transit.capacity / 2;
+    uint64_t units = newest - late->seq + 1;
+    if (units > t->units)
+        t->units = units < most_units ? units : most_units;
+    duration time = now - late->sent - rtt_loss_delay(&s->rtt);
+    duration most_time = 2 * s->rtt.smoothed;
+    if (time > t->time)
+        t->time = time < most_time ? time : most_time;
+}
+
+void sender_notice_late(struct sender *s, instant now, uint64_t newest, uint64_t first,
+                        uint64_t last)
+{
+    for (uint32_t i = 0; i < LATE_UNITS; i++) {
+        struct late_unit *late = &s->tolerance.late[i];
+        if (!late->is_watched || late->seq < first || late->seq >= last)
+            continue;
+        late->is_watched = false;
+        settle_repeat(s, late);
+        if (late->is_probed)
+            continue;
+        s->counters.spurious++;
+        widen(s, now, newest, late);
+    }
+}

@@ -1,0 +1,217 @@
+/* What comes back: block acknowledgements and requests to send (the paper's update thread). */
+#include "intervals.h"
+#include "number.h"
+#include "sender_state.h"
+
+/* The 64-bit interval i of an acknowledgement, counted down from the newest number. */
+static struct interval wide_interval(const struct block_ack *ack, uint64_t newest, uint32_t i)
+{
+    uint64_t end = newest + 1;
+    return (struct interval){.first = end - (uint32_t)(ack->newest + 1 - ack_bound(ack, i)),
+                             .last = end - (uint32_t)(ack->newest + 1 - ack_bound(ack, i + 1))};
+}
+
+void sender_settle(struct sender *s, uint64_t number, bool is_void)
+{
+    struct message_out *message = messages_out_find(&s->messages, number);
+    if (message == NULL || message->state == MESSAGE_OUT_ENDED)
+        return;
+    if (is_void != (message->state == MESSAGE_OUT_VOID))
+        return; /* data of a message that was taken back meanwhile */
+    message->units_out--;
+    if (message->is_cut && message->units_out == 0)
+        messages_out_end(&s->messages, message, OUTCOME_OK);
+}
+
+static void acknowledge(struct sender *s, uint64_t seq, const struct transit_unit *unit,
+                        bool was_limited)
+{
+    units_in_transit_remove(&s->in_transit, seq);
+    congestion_on_acknowledged(&s->congestion, unit->length + TRAILER_BYTES, unit->sent,
+                               was_limited);
+    sender_settle(s, unit->message, unit->is_void);
+}
+
+void sender_acknowledge(struct sender *s, uint64_t seq, bool was_limited)
+{
+    uint64_t at = seq;
+    acknowledge(s, seq, units_in_transit_find(&s->in_transit, &at, seq + 1), was_limited);
+}
+
+/* Acknowledges all units in transit in [first, last); true if there were any. */
+static bool acknowledge_range(struct sender *s, uint64_t first, uint64_t last, bool was_limited)
+{
+    bool any = false;
+    uint64_t seq = first;
+    const struct transit_unit *unit;
+    while ((unit = units_in_transit_find(&s->in_transit, &seq, last)) != NULL) {
+        acknowledge(s, seq, unit, was_limited);
+        any = true;
+    }
+    return any;
+}
+
+static void sample_round_trip(struct sender *s, instant now, const struct block_ack *ack,
+                              uint64_t newest)
+{
+    uint64_t seq = newest;
+    const struct transit_unit *unit = units_in_transit_find(&s->in_transit, &seq, newest + 1);
+    if (unit != NULL)
+        rtt_sample(&s->rtt, now - unit->sent, (duration)ack->delay_us * MICROSECOND);
+}
+
+static void on_intervals(struct sender *s, instant now, const struct block_ack *ack,
+                         uint64_t newest)
+{
+    bool was_limited = s->is_limited;
+    bool any = false;
+    sample_round_trip(s, now, ack, newest);
+    bool is_positive = ack->first_is_positive;
+    for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
+        if (!is_positive)
+            continue;
+        struct interval interval = wide_interval(ack, newest, i);
+        sender_notice_late(s, now, newest, interval.first, interval.last);
+        any |= acknowledge_range(s, interval.first, interval.last, was_limited);
+    }
+    if (any)
+        sender_timer_on_progress(s);
+    if (newest > s->newest)
+        s->newest = newest;
+    sender_detect_losses(s, now, s->newest);
+}
+
+/* Reads the intervals against what was sent in this session; false if they claim more. */
+static bool are_numbers_ours(const struct sender *s, const struct block_ack *ack, uint64_t newest)
+{
+    uint64_t start = s->session.seq_base + s->config.first_seq;
+    if (newest >= s->in_transit.next || newest < start)
+        return false;
+    uint32_t span = ack->newest + 1 - ack_bound(ack, 0);
+    return span <= newest + 1 - start;
+}
+
+/* The peer takes nothing more: it confirms this side's close, or closes itself. */
+static void on_peer_closed(struct sender *s, instant now)
+{
+    bool is_confirmation = s->session.has_closed;
+    sender_fail(s, now, OUTCOME_PEER_CLOSED);
+    s->session.is_confirming = !is_confirmation;
+    s->hello_due = !is_confirmation;
+    if (!is_confirmation)
+        return;
+    s->phase = SENDER_CLOSED;
+    s->is_confirmed = true;
+}
+
+/* A request that units do not answer is answered by a hello, so that the receiver stops repeating
+ * it; at most once a millisecond, so that a flood of requests is not answered by another. An empty
+ * one is an answer itself. */
+static void answer_request(struct sender *s, instant now)
+{
+    if (now - s->timers.answered < MILLISECOND)
+        return;
+    s->timers.answered = now;
+    s->hello_due = true;
+}
+
+/* Messages that were announced too early are asked for once there is nothing else to send. */
+static void ask_again(struct sender *s, instant now)
+{
+    struct fragment head;
+    if (!s->has_ignored || units_to_send_head(&s->to_send, s->unit_data, &head))
+        return;
+    s->has_ignored = false;
+    answer_request(s, now);
+}
+
+static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
+{
+    uint64_t newest =
+        s->session.seq_base + number_expand(ack->newest, s->in_transit.next - s->session.seq_base);
+    if (ack->length > 0 && !are_numbers_ours(s, ack, newest)) {
+        s->counters.drop_number++;
+        return;
+    }
+    s->counters.acks++;
+    s->capacity = ack->capacity;
+    sender_timer_on_heard(s, now);
+    if (ack->length > 0)
+        on_intervals(s, now, ack, newest);
+    ask_again(s, now);
+    if (ack->is_closing)
+        on_peer_closed(s, now);
+}
+
+/* Announces one run of buffers, number by number, as far as the table reaches. */
+static void on_run(struct sender *s, const struct request_run *run)
+{
+    uint64_t near = s->messages.requested - s->session.message_base;
+    uint64_t first = s->session.message_base + number_expand(run->first, near);
+    uint64_t last = first + run->count;
+    uint64_t end = s->messages.base + s->messages.capacity * MESSAGES_OUT_AHEAD;
+    bool is_withdrawal = run->size == REQUEST_WITHDRAWN;
+    uint64_t from = is_withdrawal ? s->messages.base : s->messages.requested;
+    for (uint64_t n = first > from ? first : from; n < last && n < end; n++)
+        if (messages_out_announce(&s->messages, n, run->size))
+            sender_match(s, n);
+    s->has_ignored |= last > end;
+}
+
+static void on_request(struct sender *s, instant now, const struct request *request)
+{
+    struct fragment head;
+    s->counters.requests++;
+    s->capacity = request->capacity;
+    sender_timer_on_heard(s, now);
+    for (uint32_t i = 0; i < request->length; i++) {
+        struct request_run run = request_run(request, i);
+        on_run(s, &run);
+    }
+    if (request->length > 0 && !units_to_send_head(&s->to_send, s->unit_data, &head))
+        answer_request(s, now);
+}
+
+static void count_drop(struct sender *s, enum verdict verdict)
+{
+    switch (verdict) {
+    case VERDICT_OK:
+        s->counters.drop_session++;
+        break;
+    case VERDICT_SHORT:
+        s->counters.drop_short++;
+        break;
+    case VERDICT_VERSION:
+        s->counters.drop_version++;
+        break;
+    case VERDICT_TYPE:
+        s->counters.drop_type++;
+        break;
+    case VERDICT_MALFORMED:
+        s->counters.drop_malformed++;
+        break;
+    }
+}
+
+void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size)
+{
+    struct block_ack ack;
+    struct request request;
+    enum datagram_type type = size == 0 ? 0 : datagram_type(datagram[size - 1]);
+    bool is_ours = false;
+    enum verdict verdict;
+    if (type == DATAGRAM_REQUEST) {
+        verdict = request_decode(datagram, size, &request);
+        is_ours = verdict == VERDICT_OK && sender_accepts(s, now, request.pairing, NULL);
+        if (is_ours)
+            on_request(s, now, &request);
+    } else {
+        verdict = block_ack_decode(datagram, size, &ack);
+        is_ours = verdict == VERDICT_OK &&
+                  sender_accepts(s, now, ack.pairing, ack.is_closing ? &ack : NULL);
+        if (is_ours)
+            on_ack(s, now, &ack);
+    }
+    if (!is_ours)
+        count_drop(s, verdict);
+}

@@ -1,0 +1,185 @@
+/* The sender's parts, shared by the files that make it up; nobody else includes this.
+ *
+ *     sender.c          create, submit, cancel, events, close: the life of a message
+ *     sender_take.c     cutting bursts out of the units to send
+ *     sender_receive.c  acknowledgements and requests
+ *     sender_loss.c     what is lost, and what only came late
+ *     sender_session.c  which receiver this sender is paired with
+ *     sender_timer.c    all policy of time */
+#ifndef ZCRP_CORE_SENDER_STATE_H
+#define ZCRP_CORE_SENDER_STATE_H
+
+#include "congestion.h"
+#include "control.h"
+#include "messages_out.h"
+#include "rtt.h"
+#include "sender.h"
+#include "units_in_transit.h"
+#include "units_to_send.h"
+
+enum {
+    LATE_UNITS = 64, /* transmissions given up that are still watched for */
+};
+
+#define LATE_NOT_AGAIN UINT64_MAX
+
+/* A transmission that was given up; its acknowledgement may yet come, and then settles the one that
+ * took its place. */
+struct late_unit {
+    uint64_t seq;
+    uint64_t again; /* the latest transmission of the same, or LATE_NOT_AGAIN: still to be sent */
+    uint64_t message;
+    uint64_t offset;
+    instant sent;
+    uint32_t length;
+    bool is_void;
+    bool is_probed; /* repeated to get an answer, not because it was thought lost */
+    bool is_watched;
+};
+
+/* When to believe that a unit is lost (RFC 9002, 6.1), widened by what turned out wrong. */
+struct tolerance {
+    uint64_t units; /* by how much a later transmission may overtake */
+    duration time;  /* and for how long, beside the round trip */
+    struct late_unit late[LATE_UNITS];
+    uint32_t next; /* oldest entry of `late`, the next to be overwritten */
+};
+
+enum { CONFIRMATIONS_MOST = 8 }; /* of one close: a peer says it no more often */
+
+enum sender_phase {
+    SENDER_OPEN,
+    SENDER_CLOSING, /* no submits; once idle, says so until the peer confirms */
+    SENDER_CLOSED,
+};
+
+struct sender_session {
+    struct pairing pairing;  /* session 0: not paired */
+    struct pairing proposed; /* what would be entered; tag 0: nothing */
+    struct pairing left;     /* the session that ended last: its peer's close is still confirmed */
+    uint32_t confirmations;  /* of that close, repeated */
+    uint64_t message_base;   /* message number 0 of the session, in the table's numbers */
+    uint64_t seq_base;       /* the same of sequence numbers */
+    bool has_sent;           /* a unit was sent in this session */
+    bool has_closed;         /* the peer was told of the close in this session */
+    bool left_has_sent;      /* a unit was sent in `left` */
+    bool is_proposing;       /* the next hello is a proposal */
+    bool is_confirming;      /* the next hello confirms the close of `left` */
+};
+
+struct sender_timers {
+    instant heard;    /* of the peer, or when there was first something to be heard for */
+    instant sent;     /* last burst */
+    instant loss;     /* when the next unit in transit is late enough to be lost */
+    instant hello;    /* when the next hello may be due */
+    instant answered; /* when a hello last answered something */
+    uint32_t probes;  /* probe timeouts in a row */
+    uint32_t hellos;  /* hellos in a row without progress */
+};
+
+struct sender {
+    struct sender_config config;
+    struct messages_out messages;
+    struct units_to_send to_send;
+    struct units_in_transit in_transit;
+    struct rtt rtt;
+    struct congestion congestion;
+    struct tolerance tolerance;
+    struct sender_session session;
+    struct sender_timers timers;
+    struct sender_counters counters;
+    uint64_t random;
+    uint64_t newest;             /* highest sequence number that was acknowledged */
+    uint64_t capacity;           /* bytes the receiver's socket holds, as it says */
+    uint64_t since_answer;       /* bytes sent since an acknowledgement was asked for, */
+    uint64_t units_since_answer; /* and units */
+    uint32_t unit_data;          /* bytes of data in a full unit, a multiple of GRAIN */
+    uint32_t probe_credit;       /* units that may leave in spite of the window */
+    enum sender_phase phase;
+    bool is_limited;   /* the window held the last burst back */
+    bool hello_due;    /* one goes out with the next take */
+    bool has_ignored;  /* a request named messages too far ahead to be kept */
+    bool is_confirmed; /* the peer confirmed the close, or there was none */
+};
+
+/* Wire numbers of the session. */
+static inline uint32_t sender_wire_message(const struct sender *s, uint64_t number)
+{
+    return (uint32_t)(number - s->session.message_base);
+}
+
+static inline uint32_t sender_wire_seq(const struct sender *s, uint64_t seq)
+{
+    return (uint32_t)(seq - s->session.seq_base);
+}
+
+static inline bool sender_is_paired(const struct sender *s)
+{
+    return s->session.pairing.session != 0;
+}
+
+/* Closing, and nothing is left to be sent. */
+static inline bool sender_has_finished(const struct sender *s)
+{
+    return s->phase != SENDER_OPEN && messages_out_is_idle(&s->messages);
+}
+
+/* Bytes that may be in transit. */
+uint64_t sender_window(const struct sender *s);
+
+/* Looks at a LIVE message whose buffer may just have become known: refuses it if it was taken back
+ * or does not fit. (sender.c) */
+void sender_match(struct sender *s, uint64_t number);
+
+/* The LIVE message turns VOID, and the receiver will be told. (sender.c) */
+void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason,
+                   enum outcome outcome);
+
+/* Moves a unit that never left from transit to the units to send. (sender_loss.c) */
+void sender_requeue(struct sender *s, uint64_t seq);
+
+/* The same with one that left, to have it answered; its acknowledgement is still waited for. */
+void sender_probe_unit(struct sender *s, uint64_t seq);
+
+/* A repeat was taken to be sent under this number. (sender_loss.c) */
+void sender_note_repeat(struct sender *s, const struct fragment *fragment, uint64_t seq);
+
+/* A unit's data, or its message's void, has arrived at the peer. (sender_receive.c) */
+void sender_acknowledge(struct sender *s, uint64_t seq, bool was_limited);
+
+/* One unit less of a message is out: it is known to have arrived. (sender_receive.c) */
+void sender_settle(struct sender *s, uint64_t number, bool is_void);
+
+/* Gives up what is in transit, older than `newest`, and late by the tolerance; sets the loss timer
+ * for the rest. (sender_loss.c) */
+void sender_detect_losses(struct sender *s, instant now, uint64_t newest);
+
+/* Watches for no transmission any more. (sender_loss.c) */
+void tolerance_forget(struct tolerance *tolerance);
+
+/* Transmissions in [first, last) have arrived: those that were given up widen the tolerance, and
+ * need not be repeated. (sender_loss.c) */
+void sender_notice_late(struct sender *s, instant now, uint64_t newest, uint64_t first,
+                        uint64_t last);
+
+/* Is a datagram with this pairing for the present session? If not, it may start one, and if it
+ * closes one that is over the close is confirmed again: `closing` is the acknowledgement that does,
+ * or NULL. (session) */
+bool sender_accepts(struct sender *s, instant now, struct pairing pairing,
+                    const struct block_ack *closing);
+
+/* Leaves the session: everything in transit is forgotten, a new pairing is sought. (session) */
+void sender_leave(struct sender *s, instant now);
+
+/* Writes the hello that is due. (session) */
+void sender_say_hello(struct sender *s, instant now, struct burst *burst);
+
+/* Facts for the timers. (sender_timer.c) */
+void sender_timer_on_heard(struct sender *s, instant now);
+void sender_timer_on_progress(struct sender *s);
+void sender_timer_on_sent(struct sender *s, instant now);
+void sender_timer_on_hello(struct sender *s, instant now);
+void sender_timer_on_outstanding(struct sender *s, instant now);
+void sender_timer_on_leave(struct sender *s, instant now);
+
+#endif

@@ -1,0 +1,176 @@
+/* All policy of time on the sender. The other files report facts; this one decides when something
+ * is due, and does it.
+ *
+ *     silence  the peer was not heard of for too long: what is outstanding fails
+ *     loss     a unit is late enough to count as lost
+ *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
+ *     hello    nothing is in transit, and something has to be heard from the peer */
+#include "sender_state.h"
+
+/* What the receiver may hold an acknowledgement back that was asked for at once: its thread has to
+ * be scheduled. */
+static const duration HELD_MOST = 5 * MILLISECOND;
+
+static const duration FIRST_HELLO = 20 * MILLISECOND;
+static const duration SLOWEST_HELLO = SECOND;
+
+enum {
+    PROBE_UNITS = 2,       /* RFC 9002, 6.2.4 */
+    PERSISTENT_PROBES = 3, /* in a row: the path is not what it was */
+    LAST_HELLOS = 8,       /* unanswered, after which a closing sender gives up, */
+    LAST_PROPOSALS = 3,    /* or one that has never heard of a receiver */
+};
+
+static bool is_outstanding(const struct sender *s)
+{
+    return !messages_out_is_idle(&s->messages);
+}
+
+static instant silence_at(const struct sender *s)
+{
+    return is_outstanding(s) ? s->timers.heard + s->config.silence : NEVER;
+}
+
+/* The slowest that this side speaks while it waits: a few times within the silence limit. */
+static duration slowest_sign(const struct sender *s)
+{
+    duration quarter = s->config.silence / 4;
+    return quarter < SLOWEST_HELLO ? quarter : SLOWEST_HELLO;
+}
+
+/* Doubled each time, but two units a second are no load, and a path may be back for a moment. */
+static instant probe_at(const struct sender *s)
+{
+    if (s->in_transit.units == 0)
+        return NEVER;
+    duration first = rtt_probe_timeout(&s->rtt, HELD_MOST, 0);
+    duration next = rtt_probe_timeout(&s->rtt, HELD_MOST, s->timers.probes);
+    duration most = first > slowest_sign(s) ? first : slowest_sign(s);
+    return s->timers.sent + (next < most ? next : most);
+}
+
+static instant loss_at(const struct sender *s)
+{
+    return s->in_transit.units == 0 ? NEVER : s->timers.loss;
+}
+
+/* With units in transit their acknowledgements are sign enough. A close is said at once. */
+static instant hello_at(const struct sender *s)
+{
+    bool is_wanted = s->phase == SENDER_CLOSING || is_outstanding(s);
+    if (!is_wanted || s->hello_due || s->in_transit.units > 0)
+        return NEVER;
+    return sender_has_finished(s) && s->timers.hellos == 0 ? s->timers.heard : s->timers.hello;
+}
+
+instant sender_deadline(const struct sender *s)
+{
+    if (s->phase == SENDER_CLOSED)
+        return NEVER;
+    instant first = instant_earlier(silence_at(s), probe_at(s));
+    return instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
+}
+
+/* The oldest units in transit go again, whatever the window says; so an acknowledgement comes
+ * back, and tells what became of the others. */
+static void probe(struct sender *s, instant now)
+{
+    uint64_t seq = s->in_transit.base;
+    s->counters.probes++;
+    s->timers.probes++;
+    s->timers.sent = now;
+    for (int i = 0; i < PROBE_UNITS; i++) {
+        if (units_in_transit_find(&s->in_transit, &seq, s->in_transit.next) == NULL)
+            break;
+        sender_probe_unit(s, seq);
+    }
+    s->probe_credit = PROBE_UNITS;
+    if (s->timers.probes >= PERSISTENT_PROBES)
+        congestion_on_persistent(&s->congestion, now);
+}
+
+static void close_unconfirmed(struct sender *s)
+{
+    s->phase = SENDER_CLOSED;
+    s->hello_due = false;
+}
+
+static void expire_hello(struct sender *s)
+{
+    bool has_left = s->session.left.session != 0;
+    bool is_alone = !sender_is_paired(s) && (has_left || s->timers.hellos >= LAST_PROPOSALS);
+    if (sender_has_finished(s) && is_alone) {
+        close_unconfirmed(s);
+        s->is_confirmed = true; /* there is nobody to tell */
+    } else if (sender_has_finished(s) && s->timers.hellos >= LAST_HELLOS) {
+        close_unconfirmed(s);
+    } else {
+        s->hello_due = true;
+    }
+}
+
+void sender_expire(struct sender *s, instant now)
+{
+    if (s->phase == SENDER_CLOSED)
+        return;
+    if (silence_at(s) <= now) {
+        sender_fail(s, now, OUTCOME_SILENT);
+        if (s->phase == SENDER_CLOSING)
+            close_unconfirmed(s);
+        return;
+    }
+    if (loss_at(s) <= now)
+        sender_detect_losses(s, now, s->newest);
+    if (probe_at(s) <= now)
+        probe(s, now);
+    if (hello_at(s) <= now)
+        expire_hello(s);
+}
+
+static duration hello_interval(const struct sender *s)
+{
+    duration slowest = slowest_sign(s);
+    duration interval = FIRST_HELLO << (s->timers.hellos < 8 ? s->timers.hellos : 8);
+    bool is_keepalive = sender_is_paired(s) && !sender_has_finished(s);
+    return is_keepalive || interval > slowest ? slowest : interval;
+}
+
+void sender_timer_on_heard(struct sender *s, instant now)
+{
+    s->timers.heard = now;
+    if (sender_has_finished(s))
+        return;
+    s->timers.hellos = 0;
+    s->timers.hello = now + hello_interval(s);
+}
+
+void sender_timer_on_progress(struct sender *s)
+{
+    s->timers.probes = 0;
+}
+
+void sender_timer_on_sent(struct sender *s, instant now)
+{
+    s->timers.sent = now;
+}
+
+void sender_timer_on_hello(struct sender *s, instant now)
+{
+    s->timers.hello = now + hello_interval(s);
+    s->timers.hellos++;
+}
+
+void sender_timer_on_outstanding(struct sender *s, instant now)
+{
+    s->timers.heard = now;
+    if (!sender_is_paired(s)) {
+        s->timers.hellos = 0;
+        s->timers.hello = now;
+    }
+}
+
+void sender_timer_on_leave(struct sender *s, instant now)
+{
+    s->timers = (struct sender_timers){
+        .heard = now, .sent = now, .loss = NEVER, .hello = now, .answered = now - SECOND};
+}

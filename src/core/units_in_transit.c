@@ -1,0 +1,107 @@
+#include "units_in_transit.h"
+
+#include "check.h"
+#include "datagram.h"
+
+void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
+                           uint32_t capacity, uint64_t first)
+{
+    CHECK(capacity > 0);
+    CHECK((capacity & (capacity - 1)) == 0);
+    *t = (struct units_in_transit){
+        .ring = memory, .capacity = capacity, .base = first, .next = first};
+}
+
+static struct transit_unit *entry(const struct units_in_transit *t, uint64_t seq)
+{
+    return &t->ring[seq & (t->capacity - 1)];
+}
+
+static bool is_gone(const struct units_in_transit *t, uint64_t seq)
+{
+    return seq < t->next && !entry(t, seq)->is_in_transit;
+}
+
+bool units_in_transit_has_room(const struct units_in_transit *t)
+{
+    return t->next - t->base < t->capacity;
+}
+
+uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit)
+{
+    CHECK(units_in_transit_has_room(t));
+    struct transit_unit *added = entry(t, t->next);
+    *added = *unit;
+    added->skip = 0;
+    added->is_in_transit = true;
+    t->units++;
+    t->bytes += unit->length + (uint64_t)TRAILER_BYTES;
+    return t->next++;
+}
+
+/* The first number from `seq` on that is in transit, or one at `end` or behind it. On the way each
+ * skip is lengthened by the one it leads to (path halving), so that a run walked again and again
+ * costs half as many steps each time. */
+static uint64_t skip_gone(struct units_in_transit *t, uint64_t seq, uint64_t end)
+{
+    while (seq < end) {
+        struct transit_unit *unit = entry(t, seq);
+        if (unit->is_in_transit)
+            break;
+        uint64_t behind = seq + unit->skip;
+        if (is_gone(t, behind))
+            unit->skip += entry(t, behind)->skip;
+        seq += unit->skip;
+    }
+    return seq;
+}
+
+struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t *seq, uint64_t last)
+{
+    uint64_t start = *seq < t->base ? t->base : *seq;
+    uint64_t end = last < t->next ? last : t->next;
+    uint64_t found = skip_gone(t, start, end);
+    if (found >= end) {
+        *seq = last;
+        return NULL;
+    }
+    *seq = found;
+    return entry(t, found);
+}
+
+void units_in_transit_remove(struct units_in_transit *t, uint64_t seq)
+{
+    CHECK(t->base <= seq);
+    CHECK(seq < t->next);
+    struct transit_unit *unit = entry(t, seq);
+    CHECK(unit->is_in_transit);
+    unit->is_in_transit = false;
+    unit->skip = 1;
+    t->units--;
+    t->bytes -= unit->length + (uint64_t)TRAILER_BYTES;
+    if (seq == t->base)
+        t->base = skip_gone(t, seq, t->next);
+}
+
+void units_in_transit_check(const struct units_in_transit *t)
+{
+    uint64_t bytes = 0;
+    uint32_t units = 0;
+    uint32_t run = 0; /* entries gone from here on */
+    CHECK(t->next - t->base <= t->capacity);
+    CHECK(!is_gone(t, t->base));
+    for (uint64_t seq = t->next; seq-- > t->base;) {
+        const struct transit_unit *unit = entry(t, seq);
+        if (unit->is_in_transit) {
+            units++;
+            bytes += unit->length + (uint64_t)TRAILER_BYTES;
+            run = 0;
+        } else {
+            run++;
+            CHECK(unit->skip >= 1);
+            CHECK(unit->skip <= run);
+        }
+    }
+    CHECK(units == t->units);
+    CHECK(bytes == t->bytes);
+}

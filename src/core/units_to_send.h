@@ -1,0 +1,64 @@
+/* Units to send (ZCRP 1.7.1): the repeats, first of all, then what the messages' cursor still has
+ * to cut. A unit is never an object: a repeat is a byte range of a message, new units are cut from
+ * the message at the cursor when they are taken.
+ *
+ *     head ->  [repeat][repeat] ...  then  message c from its cursor on, then c + 1, ...
+ *
+ * I1  repeats <= capacity.
+ * I2  every message before the cursor is wholly cut, or over. */
+#ifndef ZCRP_CORE_UNITS_TO_SEND_H
+#define ZCRP_CORE_UNITS_TO_SEND_H
+
+#include "messages_out.h"
+
+/* What one unit will carry. */
+struct fragment {
+    uint64_t message;           /* message number */
+    struct message_out *source; /* that message; only in a head, until it is taken */
+    uint64_t offset;
+    uint32_t length;
+    bool is_last;
+    bool is_void;
+    bool is_repeat;
+};
+
+struct units_to_send {
+    struct fragment *repeat; /* ring, caller's memory */
+    uint32_t capacity;       /* a power of two */
+    uint32_t first, count;   /* of the ring */
+    uint64_t cursor;         /* message number */
+    struct messages_out *messages;
+};
+
+/* Empty, the cursor on message number `first`. `messages` is borrowed. */
+void units_to_send_init(struct units_to_send *u, struct messages_out *messages,
+                        struct fragment *memory, uint32_t capacity, uint64_t first);
+
+/* Queues a repeat behind the repeats that wait already. Needs room (CHECKed). */
+void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragment);
+
+/* Joins a part that was taken off the oldest repeat to it again; false, with nothing changed, if
+ * that does not go on where the part ends. */
+bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment);
+
+/* Takes the first repeat of just these bytes (or of this void) out again, wherever it is in the
+ * queue; false if there is none. The caller settles it with its message. O(count). */
+bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment);
+
+/* What would be taken next with at most `max` bytes of data in a unit (a multiple of GRAIN);
+ * false if there is nothing. Repeats of messages that have ended are dropped on the way; a repeat
+ * longer than `max` is cut. Messages go in the order of their numbers, each once its buffer at
+ * the receiver is known. */
+bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *head);
+
+/* True if this head is only a part of the oldest repeat, which was cut when units were larger; so
+ * the rest stays when it is taken. */
+bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head);
+
+/* Takes the head, as units_to_send_head just returned it, and counts it as out in its message. */
+void units_to_send_take(struct units_to_send *u, const struct fragment *head);
+
+/* Forgets all repeats, and passes over every message there is. */
+void units_to_send_reset(struct units_to_send *u);
+
+#endif

@@ -1,0 +1,271 @@
+/* Random plans, bursts and moves against a model that copies everything out before it copies
+ * anything in, and that knows of each byte where it landed. */
+#include "../support/property.h"
+#include "../support/random.h"
+#include "../support/scatter.h"
+#include "core/landing.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 2000, USER_BYTES = 96 * 1024, OPENINGS_MAX = 6, REGIONS = 512 };
+
+/* A part of the user's memory. */
+struct region {
+    uint32_t first;
+    uint32_t length;
+};
+
+/* Where a byte landed. */
+struct spot {
+    const uint8_t *byte;
+    uint32_t piece;
+};
+
+static uint64_t state;
+static struct landing landing;
+static uint8_t user[USER_BYTES];
+static uint8_t expected[USER_BYTES];
+static uint8_t arrived[OPENINGS_MAX][LANDING_DATAGRAM];
+static struct spot spots[LANDING_DATAGRAM];
+static struct region slots[LANDING_UNITS];
+static struct region targets[REGIONS];
+static uint32_t slot_count, target_count, target_next, unit_most;
+
+/* Below `n`, which is not 0. */
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)random_below(&state, n);
+}
+
+static bool one_in(uint32_t n)
+{
+    return below(n) == 0;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void fill_randomly(uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+        uint64_t number = random_next(&state);
+        size_t left = count - i;
+        memcpy(bytes + i, &number, left < sizeof number ? left : sizeof number);
+    }
+}
+
+static void shuffle(struct region *region, uint32_t count)
+{
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t other = below(i);
+        struct region swapped = region[i - 1];
+        region[i - 1] = region[other];
+        region[other] = swapped;
+    }
+}
+
+/* Cuts the user's memory, with or without gaps, into regions of one length or of many. */
+static uint32_t cut(struct region *region, uint32_t most)
+{
+    bool has_gaps = one_in(3);
+    bool is_uniform = !one_in(3);
+    uint32_t length = 1 + below(unit_most);
+    uint32_t count = 0;
+    for (uint32_t at = below(unit_most); count < most; at += region[count++].length) {
+        at += has_gaps ? below(unit_most) : 0;
+        uint32_t wanted = is_uniform && !one_in(50) ? length : 1 + below(unit_most);
+        if (at + wanted > USER_BYTES)
+            break;
+        region[count] = (struct region){at, wanted};
+    }
+    if (one_in(3))
+        shuffle(region, count);
+    return count;
+}
+
+static void plan(void)
+{
+    uint32_t openings = 1 + below(landing.max_openings);
+    uint32_t next = 0;
+    landing_begin(&landing);
+    for (uint32_t d = 0; d < openings; d++) {
+        uint32_t until = d + 1 == openings ? slot_count : next + below(slot_count - next + 1);
+        while (next < until) {
+            if (one_in(20))
+                landing_offer(&landing, NULL, below(unit_most + 1));
+            if (one_in(50))
+                landing_offer(&landing, user, 0);
+            if (!landing_offer(&landing, user + slots[next].first, slots[next].length))
+                break;
+            next++;
+        }
+        ck_assert(landing_seal(&landing));
+        landing_check(&landing);
+    }
+    slot_count = next;
+}
+
+/* Where the segments go: to the slots, or to places that have nothing to do with them. */
+static void choose_targets(void)
+{
+    target_next = 0;
+    if (slot_count == 0 || one_in(3)) {
+        target_count = cut(targets, REGIONS);
+        return;
+    }
+    target_count = 0;
+    uint32_t losses = one_in(2) ? 0 : 2 + below(slot_count);
+    for (uint32_t i = 0; i < slot_count; i++) {
+        if (losses == 0 || !one_in(losses))
+            targets[target_count++] = slots[i];
+    }
+    for (uint32_t swaps = below(4); swaps > 1 && target_count > 4; swaps--)
+        shuffle(targets + below(target_count - 3), 4);
+    if (one_in(2))
+        shuffle(targets, target_count);
+}
+
+/* Mostly as many units as there are slots in the opening, of the size that they are for. */
+static void receive(uint32_t d)
+{
+    uint32_t planned = (uint32_t)landing.iov[landing.first[d]].iov_len + TRAILER_BYTES;
+    uint32_t slots_here = (landing.first[d + 1] - landing.first[d]) / 2u;
+    uint32_t segment = one_in(4) || planned > 9100 ? 1 + below(2 * unit_most) : planned;
+    uint32_t count = segment * (one_in(4) ? 1 + below(60) : slots_here + below(2));
+    if (one_in(4))
+        count -= below(least(segment, count) + 1);
+    count = one_in(30) ? 0 : least(count, LANDING_DATAGRAM - 1);
+    fill_randomly(arrived[d], count);
+    scatter(&landing, arrived[d], count, one_in(8) ? 0 : segment);
+}
+
+static void locate(uint32_t d)
+{
+    uint32_t at = 0;
+    for (uint32_t i = landing.first[d]; i < landing.first[d + 1]; i++) {
+        const uint8_t *base = landing.iov[i].iov_base;
+        for (size_t b = 0; b < landing.iov[i].iov_len && at < landing.bytes[d]; b++)
+            spots[at++] = (struct spot){base + b, i};
+    }
+}
+
+static void check_segment(const struct segment *s, uint32_t d, uint32_t at)
+{
+    uint32_t size = landing.segment[d];
+    uint32_t left = landing.bytes[d] - at;
+    ck_assert_uint_eq(s->start.opening, d);
+    ck_assert_uint_eq(s->bytes, size == 0 ? left : least(size, left));
+    ck_assert_ptr_eq(s->data, spots[at].byte);
+
+    uint32_t tail = least(s->bytes, TRAILER_BYTES);
+    uint8_t right[TRAILER_BYTES] = {0};
+    memcpy(right + TRAILER_BYTES - tail, arrived[d] + at + s->bytes - tail, tail);
+    ck_assert_mem_eq(s->tail, right, TRAILER_BYTES);
+
+    uint32_t data = s->bytes - tail;
+    bool is_contiguous = data == 0 || spots[at].piece == spots[at + data - 1].piece;
+    ck_assert_int_eq(s->is_contiguous, is_contiguous);
+}
+
+/* Asks for one part of a segment that starts at `at`; the model does it at once. */
+static void move_part(const struct segment *s, uint32_t at, uint32_t from, struct region to)
+{
+    const struct spot *spot = &spots[at + from];
+    uint8_t *place = user + to.first;
+    uint32_t bytes = 0;
+    uint32_t moves = 0;
+    for (uint32_t i = 0; i < to.length; i++) {
+        bool is_moved = spot[i].byte != place + i;
+        bytes += is_moved;
+        moves += is_moved && (i == 0 || spot[i].piece != spot[i - 1].piece);
+    }
+    bool is_refused = landing.moves + moves > LANDING_MOVES;
+    uint32_t moves_before = landing.moves;
+    uint32_t got = landing_move(&landing, s, from, to.length, place);
+    ck_assert_uint_eq(got, is_refused ? UINT32_MAX : bytes);
+    ck_assert_uint_eq(landing.moves, moves_before + (is_refused ? 0 : moves));
+    if (!is_refused)
+        memcpy(expected + to.first, arrived[s->start.opening] + at + from, to.length);
+}
+
+/* Sends the segment's data to the next targets, mostly all of it to one. */
+static void move_segment(const struct segment *s, uint32_t at)
+{
+    uint32_t data = s->bytes - least(s->bytes, TRAILER_BYTES);
+    uint32_t from = one_in(10) ? below(data + 1) : 0;
+    while (target_next < target_count) {
+        struct region to = targets[target_next++];
+        uint32_t skipped = one_in(10) ? below(to.length) : 0;
+        to.first += skipped;
+        to.length = least(to.length - skipped, data - from);
+        move_part(s, at, from, to);
+        from += to.length;
+        if (from == data || !one_in(4))
+            break;
+    }
+}
+
+static void walk(void)
+{
+    struct landing_walk walk = {0};
+    struct segment s;
+    for (uint32_t d = 0; d < landing.received; d++) {
+        locate(d);
+        for (uint32_t at = 0; at < landing.bytes[d]; at += s.bytes) {
+            ck_assert(landing_next(&landing, &walk, &s));
+            check_segment(&s, d, at);
+            if (!one_in(20))
+                move_segment(&s, at);
+        }
+    }
+    ck_assert(!landing_next(&landing, &walk, &s));
+}
+
+/* Nothing but the slots may have changed yet. */
+static void accept_landed(void)
+{
+    for (uint32_t i = 0; i < slot_count; i++)
+        memcpy(expected + slots[i].first, user + slots[i].first, slots[i].length);
+    ck_assert_mem_eq(user, expected, USER_BYTES);
+}
+
+static void play_round(void)
+{
+    static const uint32_t scales[] = {8, 64, 300, 1500, 9000};
+    unit_most = scales[below(5)];
+    slot_count = cut(slots, 1 + below(LANDING_UNITS));
+    plan();
+    choose_targets();
+    for (uint32_t d = 0; d < landing.openings && !one_in(10); d++)
+        receive(d);
+    accept_landed();
+    walk();
+    if (one_in(10))
+        landing_check(&landing);
+    landing_settle(&landing);
+    ck_assert_mem_eq(user, expected, USER_BYTES);
+    ck_assert_uint_eq(landing.moves, 0);
+}
+
+START_TEST(settle__any_plan_any_burst_any_moves)
+{
+    state = property_seed(_i);
+    uint8_t *memory = malloc(landing_memory(OPENINGS_MAX));
+    landing_init(&landing, memory, OPENINGS_MAX);
+    fill_randomly(user, USER_BYTES);
+    memcpy(expected, user, USER_BYTES);
+    for (int i = 0; i < ROUNDS; i++)
+        play_round();
+    free(memory);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return property_run("landing (property)", settle__any_plan_any_burst_any_moves, argv[0]);
+}

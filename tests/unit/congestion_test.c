@@ -1,0 +1,254 @@
+#include "core/congestion.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum { UNIT = 1000, MOST = 1000 * UNIT };
+
+static struct congestion c;
+
+static void setup(void)
+{
+    congestion_init(&c, CONGESTION_RENO, UNIT, MOST);
+}
+
+static void acknowledge(uint64_t bytes, instant sent)
+{
+    congestion_on_acknowledged(&c, bytes, sent, true);
+    congestion_check(&c);
+}
+
+static void lose(instant now, instant sent)
+{
+    congestion_on_lost(&c, now, sent);
+    congestion_check(&c);
+}
+
+static void persist(instant now)
+{
+    congestion_on_persistent(&c, now);
+    congestion_check(&c);
+}
+
+START_TEST(congestion_init__window)
+{
+    static const struct {
+        enum congestion_kind kind;
+        uint64_t most, expected;
+    } row[] = {
+        {CONGESTION_RENO, MOST, 10 * UNIT},       {CONGESTION_RENO, 5 * UNIT, 5 * UNIT},
+        {CONGESTION_RENO, UNIT, 2 * UNIT},        {CONGESTION_RENO, 0, 2 * UNIT},
+        {CONGESTION_RENO, UINT64_MAX, 10 * UNIT}, {CONGESTION_NONE, MOST, MOST},
+        {CONGESTION_NONE, UNIT, 2 * UNIT},        {CONGESTION_NONE, UINT64_MAX, UINT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        congestion_init(&c, row[i].kind, UNIT, row[i].most);
+        congestion_check(&c);
+        ck_assert_uint_eq(c.window, row[i].expected);
+    }
+}
+END_TEST
+
+START_TEST(congestion_on_acknowledged__slow_start_doubles)
+{
+    for (uint64_t window = 10 * UNIT; window <= 640 * UNIT; window *= 2) {
+        ck_assert_uint_eq(c.window, window);
+        for (uint64_t sum = 0; sum < window; sum += UNIT)
+            acknowledge(UNIT, 0);
+    }
+    ck_assert_uint_eq(c.window, MOST);
+}
+END_TEST
+
+START_TEST(congestion_on_acknowledged__not_limited_does_not_grow)
+{
+    congestion_on_acknowledged(&c, 5 * UNIT, 0, false);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+    lose(10, 0);
+    congestion_on_acknowledged(&c, 50 * UNIT, 10, false);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_acknowledged__avoidance_adds_a_unit_a_window)
+{
+    lose(10, 0);
+    for (uint64_t window = 5 * UNIT; window < 12 * UNIT; window += UNIT) {
+        acknowledge(window - 1, 10);
+        ck_assert_uint_eq(c.window, window);
+        acknowledge(1, 10);
+        ck_assert_uint_eq(c.window, window + UNIT);
+    }
+}
+END_TEST
+
+START_TEST(congestion_on_acknowledged__avoidance_stops_at_most)
+{
+    congestion_init(&c, CONGESTION_RENO, UNIT, 10 * UNIT);
+    lose(10, 0);
+    acknowledge(200 * UNIT, 10);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_acknowledged__sent_before_the_reduction)
+{
+    lose(10, 0);
+    acknowledge(100 * UNIT, 9);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    acknowledge(5 * UNIT, 10);
+    ck_assert_uint_eq(c.window, 6 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_lost__halves)
+{
+    lose(10, 0);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    ck_assert_uint_eq(c.threshold, 5 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_lost__once_a_round_trip)
+{
+    lose(10, 0);
+    lose(11, 5);
+    lose(19, 9);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    lose(25, 12);
+    ck_assert_uint_eq(c.window, 5 * UNIT / 2);
+    lose(30, 24);
+    ck_assert_uint_eq(c.window, 5 * UNIT / 2);
+}
+END_TEST
+
+/* A unit sent in the same turn as the reduction was sent after it. */
+START_TEST(congestion_on_lost__sent_at_the_reduction)
+{
+    lose(10, 0);
+    lose(20, 10);
+    ck_assert_uint_eq(c.window, 5 * UNIT / 2);
+}
+END_TEST
+
+START_TEST(congestion_on_lost__not_below_least)
+{
+    for (instant now = 0; now < 10; now++)
+        lose(now + 1, now);
+    ck_assert_uint_eq(c.window, 2 * UNIT);
+    ck_assert_uint_eq(c.threshold, 2 * UNIT);
+}
+END_TEST
+
+/* The caller's clock may start anywhere; the first loss counts. */
+START_TEST(congestion_on_lost__before_the_epoch)
+{
+    lose(-10, -20);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_lost__forgets_credit)
+{
+    lose(10, 0);
+    acknowledge(5 * UNIT - 1, 10);
+    lose(20, 11);
+    acknowledge(UNIT, 20);
+    ck_assert_uint_eq(c.window, 5 * UNIT / 2);
+}
+END_TEST
+
+START_TEST(congestion_on_persistent__starts_again_slowly)
+{
+    persist(10);
+    ck_assert_uint_eq(c.window, 2 * UNIT);
+    ck_assert_uint_eq(c.threshold, 5 * UNIT);
+    acknowledge(2 * UNIT, 10);
+    ck_assert_uint_eq(c.window, 4 * UNIT);
+    acknowledge(UNIT, 11);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    acknowledge(UNIT, 12);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_persistent__of_one_silence_counts_once)
+{
+    for (instant now = 10; now < 100; now += 10) {
+        persist(now);
+        lose(now + 1, now - 1); /* what was sent before is no news */
+    }
+    ck_assert_uint_eq(c.window, 2 * UNIT);
+    ck_assert_uint_eq(c.threshold, 5 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_limit__cuts_and_lifts)
+{
+    congestion_limit(&c, 6 * UNIT);
+    ck_assert_uint_eq(c.window, 6 * UNIT);
+    congestion_limit(&c, 8 * UNIT);
+    ck_assert_uint_eq(c.window, 6 * UNIT);
+    acknowledge(6 * UNIT, 0);
+    ck_assert_uint_eq(c.window, 8 * UNIT);
+    congestion_limit(&c, 0);
+    ck_assert_uint_eq(c.window, 2 * UNIT);
+    congestion_check(&c);
+}
+END_TEST
+
+START_TEST(congestion_none__window_is_most)
+{
+    congestion_init(&c, CONGESTION_NONE, UNIT, MOST);
+    lose(10, 0);
+    persist(20);
+    acknowledge(50 * UNIT, 30);
+    ck_assert_uint_eq(c.window, MOST);
+    congestion_limit(&c, 6 * UNIT);
+    ck_assert_uint_eq(c.window, 6 * UNIT);
+    congestion_limit(&c, MOST);
+    ck_assert_uint_eq(c.window, MOST);
+}
+END_TEST
+
+/* Each breaks the invariant; congestion_check ends the process. */
+START_TEST(congestion_check__fires)
+{
+    if (_i == 2)
+        congestion_init(&c, CONGESTION_NONE, UNIT, MOST);
+    static const uint64_t wrong[] = {2 * UNIT - 1, MOST + 1, MOST - 1};
+    c.window = wrong[_i];
+    congestion_check(&c);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("congestion");
+    TCase *tcase = tcase_create("congestion");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, congestion_init__window);
+    tcase_add_test(tcase, congestion_on_acknowledged__slow_start_doubles);
+    tcase_add_test(tcase, congestion_on_acknowledged__not_limited_does_not_grow);
+    tcase_add_test(tcase, congestion_on_acknowledged__avoidance_adds_a_unit_a_window);
+    tcase_add_test(tcase, congestion_on_acknowledged__avoidance_stops_at_most);
+    tcase_add_test(tcase, congestion_on_acknowledged__sent_before_the_reduction);
+    tcase_add_test(tcase, congestion_on_lost__halves);
+    tcase_add_test(tcase, congestion_on_lost__once_a_round_trip);
+    tcase_add_test(tcase, congestion_on_lost__sent_at_the_reduction);
+    tcase_add_test(tcase, congestion_on_lost__not_below_least);
+    tcase_add_test(tcase, congestion_on_lost__before_the_epoch);
+    tcase_add_test(tcase, congestion_on_lost__forgets_credit);
+    tcase_add_test(tcase, congestion_on_persistent__starts_again_slowly);
+    tcase_add_test(tcase, congestion_on_persistent__of_one_silence_counts_once);
+    tcase_add_test(tcase, congestion_limit__cuts_and_lifts);
+    tcase_add_test(tcase, congestion_none__window_is_most);
+    tcase_add_loop_test_raise_signal(tcase, congestion_check__fires, SIGABRT, 0, 3);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,272 @@
+#include "core/units_in_transit.h"
+
+#include "../support/counter_starts.h"
+#include "core/datagram.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum { CAPACITY = 1024, LENGTH = 1440 };
+
+static struct transit_unit memory[CAPACITY];
+static struct units_in_transit t;
+static uint64_t start; /* numbers in the tests count from here */
+
+static void setup_at(uint64_t first, uint32_t capacity)
+{
+    start = first;
+    units_in_transit_init(&t, memory, capacity, start);
+}
+
+static void setup(void)
+{
+    setup_at(0, CAPACITY);
+}
+
+static void put(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        struct transit_unit unit = {.message = 7, .offset = t.next - start, .length = LENGTH};
+        uint64_t expected = t.next;
+        ck_assert_uint_eq(units_in_transit_put(&t, &unit), expected);
+    }
+    units_in_transit_check(&t);
+}
+
+static void take(uint64_t first, uint64_t last)
+{
+    for (uint64_t i = first; i < last; i++)
+        units_in_transit_remove(&t, start + i);
+    units_in_transit_check(&t);
+}
+
+/* What is found in [first, last), counted from start; `last` when there is nothing. */
+static uint64_t find(uint64_t first, uint64_t last)
+{
+    uint64_t seq = start + first;
+    struct transit_unit *unit = units_in_transit_find(&t, &seq, start + last);
+    ck_assert_int_eq(unit == NULL, seq == start + last);
+    if (unit != NULL)
+        ck_assert_uint_eq(unit->offset, seq - start);
+    return seq - start;
+}
+
+/* The steps that the next find from `first` will make over entries that are gone. */
+static uint64_t steps(uint64_t first)
+{
+    uint64_t count = 0;
+    uint64_t seq = start + first;
+    while (seq < t.next && !memory[seq & (t.capacity - 1)].is_in_transit) {
+        seq += memory[seq & (t.capacity - 1)].skip;
+        count++;
+    }
+    return count;
+}
+
+START_TEST(units_in_transit_init__is_empty)
+{
+    units_in_transit_check(&t);
+    ck_assert(units_in_transit_has_room(&t));
+    ck_assert_uint_eq(t.units, 0);
+    ck_assert_uint_eq(t.bytes, 0);
+    ck_assert_uint_eq(find(0, 9), 9);
+}
+END_TEST
+
+START_TEST(units_in_transit_init__needs_a_power_of_two)
+{
+    setup_at(0, _i == 0 ? 0 : 24);
+}
+END_TEST
+
+START_TEST(units_in_transit_put__counts)
+{
+    put(3);
+    ck_assert_uint_eq(t.units, 3);
+    ck_assert_uint_eq(t.bytes, 3 * (LENGTH + TRAILER_BYTES));
+}
+END_TEST
+
+START_TEST(units_in_transit_put__keeps_the_unit)
+{
+    struct transit_unit unit = {.message = 5,
+                                .offset = UINT64_C(1) << 33,
+                                .sent = 77,
+                                .length = 96,
+                                .skip = 99,
+                                .is_last = true,
+                                .is_repeat = true};
+    uint64_t seq = units_in_transit_put(&t, &unit);
+    const struct transit_unit *found = units_in_transit_find(&t, &seq, seq + 1);
+    ck_assert_uint_eq(found->message, 5);
+    ck_assert_uint_eq(found->offset, UINT64_C(1) << 33);
+    ck_assert_int_eq(found->sent, 77);
+    ck_assert_uint_eq(found->length, 96);
+    ck_assert(found->is_last && found->is_repeat && !found->is_void);
+}
+END_TEST
+
+START_TEST(units_in_transit_put__room)
+{
+    setup_at(counter_start(_i), 8);
+    put(8);
+    ck_assert(!units_in_transit_has_room(&t));
+    take(1, 8); /* the oldest holds the ring */
+    ck_assert(!units_in_transit_has_room(&t));
+    take(0, 1);
+    ck_assert(units_in_transit_has_room(&t));
+    put(8);
+    ck_assert_uint_eq(find(0, 99), 8);
+}
+END_TEST
+
+START_TEST(units_in_transit_put__without_room)
+{
+    setup_at(0, 8);
+    put(9);
+}
+END_TEST
+
+START_TEST(units_in_transit_find__table)
+{
+    static const struct {
+        uint64_t first, last, expected;
+    } row[] = {
+        {0, 8, 2}, {0, 2, 2}, {0, 3, 2},  {2, 8, 2},   {3, 8, 6}, {3, 6, 6},    {3, 5, 5},
+        {6, 8, 6}, {7, 8, 7}, {7, 99, 7}, {8, 99, 99}, {5, 5, 5}, {50, 99, 99},
+    };
+    for (int s = 0; s < COUNTER_STARTS; s++) {
+        setup_at(counter_start(s), 8);
+        put(8);
+        take(3, 6);
+        take(0, 2);
+        for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+            ck_assert_uint_eq(find(row[i].first, row[i].last), row[i].expected);
+        units_in_transit_check(&t);
+    }
+}
+END_TEST
+
+/* Acknowledgements name the same interval again and again: from the first time on, the steps are
+ * halved by each walk. */
+START_TEST(units_in_transit_find__walks_what_is_gone_once)
+{
+    put(CAPACITY);
+    take(1, CAPACITY - 1);
+    uint64_t total = 0;
+    for (int i = 0; i < 1000; i++) {
+        total += steps(1);
+        ck_assert_uint_eq(find(1, CAPACITY), CAPACITY - 1);
+    }
+    units_in_transit_check(&t);
+    ck_assert_uint_eq(steps(1), 1);
+    ck_assert_uint_le(total, 2 * CAPACITY + 1000);
+}
+END_TEST
+
+/* The same while the interval grows, as it does behind one lost unit. */
+START_TEST(units_in_transit_find__walks_a_growing_run)
+{
+    put(CAPACITY);
+    uint64_t total = 0;
+    for (uint64_t last = 2; last < CAPACITY; last++) {
+        take(last - 1, last);
+        total += steps(1);
+        ck_assert_uint_eq(find(1, last), last);
+    }
+    ck_assert_uint_le(total, 4 * CAPACITY);
+}
+END_TEST
+
+START_TEST(units_in_transit_remove__in_order_from_each_start)
+{
+    setup_at(counter_start(_i), 4);
+    for (uint64_t i = 0; i < 20; i++) {
+        put(1);
+        ck_assert_uint_eq(find(i, i + 1), i);
+        take(i, i + 1);
+        ck_assert_uint_eq(t.base, t.next);
+    }
+    ck_assert_uint_eq(t.units, 0);
+    ck_assert_uint_eq(t.bytes, 0);
+}
+END_TEST
+
+START_TEST(units_in_transit_remove__backwards)
+{
+    setup_at(counter_start(_i), 8);
+    put(8);
+    for (uint64_t i = 8; i-- > 0;)
+        take(i, i + 1);
+    ck_assert_uint_eq(t.base, start + 8);
+}
+END_TEST
+
+START_TEST(units_in_transit_remove__not_in_transit)
+{
+    static const uint64_t wrong[] = {0, 2, 4, UINT64_MAX}; /* below base, gone, not sent yet */
+    put(4);
+    take(0, 1);
+    take(2, 3);
+    units_in_transit_remove(&t, wrong[_i]);
+}
+END_TEST
+
+/* Each breaks one invariant; units_in_transit_check ends the process. */
+START_TEST(units_in_transit_check__fires)
+{
+    setup_at(0, 8);
+    put(8);
+    take(2, 4);
+    switch (_i) {
+    case 0:
+        t.next++;
+        break;
+    case 1:
+        t.base = 2;
+        break;
+    case 2:
+        t.units++;
+        break;
+    case 3:
+        t.bytes--;
+        break;
+    case 4:
+        memory[2].skip = 0;
+        break;
+    default:
+        memory[3].skip = 2;
+        break;
+    }
+    units_in_transit_check(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("units_in_transit");
+    TCase *tcase = tcase_create("units_in_transit");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, units_in_transit_init__is_empty);
+    tcase_add_loop_test_raise_signal(tcase, units_in_transit_init__needs_a_power_of_two, SIGABRT, 0,
+                                     2);
+    tcase_add_test(tcase, units_in_transit_put__counts);
+    tcase_add_test(tcase, units_in_transit_put__keeps_the_unit);
+    tcase_add_loop_test(tcase, units_in_transit_put__room, 0, COUNTER_STARTS);
+    tcase_add_test_raise_signal(tcase, units_in_transit_put__without_room, SIGABRT);
+    tcase_add_test(tcase, units_in_transit_find__table);
+    tcase_add_test(tcase, units_in_transit_find__walks_what_is_gone_once);
+    tcase_add_test(tcase, units_in_transit_find__walks_a_growing_run);
+    tcase_add_loop_test(tcase, units_in_transit_remove__in_order_from_each_start, 0,
+                        COUNTER_STARTS);
+    tcase_add_loop_test(tcase, units_in_transit_remove__backwards, 0, COUNTER_STARTS);
+    tcase_add_loop_test_raise_signal(tcase, units_in_transit_remove__not_in_transit, SIGABRT, 0, 4);
+    tcase_add_loop_test_raise_signal(tcase, units_in_transit_check__fires, SIGABRT, 0, 6);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
