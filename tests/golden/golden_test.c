@@ -1,0 +1,228 @@
+/* Short stories, told by the simulator, against the expected ones: NAME.trace beside this file.
+ * With ZCRP_UPDATE_GOLDEN=1 they are written instead; read them before they are believed. */
+#include "../sim/world.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct story {
+    const char *name;
+    void (*change)(struct setup *setup);
+};
+
+static void clean(struct setup *setup)
+{
+    setup->submits.messages = setup->posts.messages = 3;
+}
+
+/* Datagrams out: 0 and 1 are hellos, 2 to 4 the units of message 0. */
+static void one_loss(struct setup *setup)
+{
+    setup->out.lost_mask = 1 << 3;
+}
+
+/* Datagrams back: 0 and 1 are requests, 2 answers a hello, 3 and 4 acknowledge. A buffer that is
+ * left keeps the receiver from closing at once. */
+static void lost_acknowledgement(struct setup *setup)
+{
+    setup->back.lost_mask = 1 << 3 | 1 << 4;
+    setup->posts.messages = 3;
+    setup->posts.close_at = 40 * MILLISECOND;
+    setup->may_fail = true;
+}
+
+static void lost_request(struct setup *setup)
+{
+    setup->back.lost_mask = 1 << 0 | 1 << 1;
+}
+
+static void reorder(struct setup *setup)
+{
+    setup->out.reorder_permille = 300;
+    setup->out.reorder_by = 1;
+}
+
+static void duplicate(struct setup *setup)
+{
+    setup->out.duplicate_permille = 400;
+}
+
+static void no_buffer(struct setup *setup)
+{
+    setup->posts.start = 100 * MILLISECOND;
+}
+
+static void too_large(struct setup *setup)
+{
+    setup->submits.messages = setup->posts.messages = 3;
+    setup->smaller_one_in = 2;
+}
+
+static void cancelled_by_sender(struct setup *setup)
+{
+    setup->submits.messages = setup->posts.messages = 3;
+    setup->submits.cancel_index = 1;
+    setup->submits.cancel_after = 2500 * MICROSECOND;
+}
+
+static void cancelled_by_receiver(struct setup *setup)
+{
+    setup->submits.messages = setup->posts.messages = 3;
+    setup->posts.cancel_index = 1;
+    setup->posts.cancel_after = 2500 * MICROSECOND;
+}
+
+static void silence(struct setup *setup)
+{
+    setup->posts.stop_at = 2500 * MICROSECOND;
+    setup->may_fail = true;
+}
+
+static void closed_by_sender(struct setup *setup)
+{
+    setup->submits.messages = 1;
+    setup->posts.messages = 2;
+    setup->may_fail = true;
+}
+
+static void closed_by_receiver(struct setup *setup)
+{
+    setup->submits.messages = 2;
+    setup->posts.messages = 1;
+    setup->may_fail = true;
+}
+
+static void restart(struct setup *setup, struct habits *habits)
+{
+    setup->submits.messages = setup->posts.messages = 6;
+    setup->submits.outstanding = setup->posts.outstanding = 2;
+    setup->submits.close_at = setup->posts.close_at = 60 * MILLISECOND;
+    habits->restart_at = 3500 * MICROSECOND;
+    setup->may_fail = true;
+}
+
+static void restart_of_sender(struct setup *setup)
+{
+    restart(setup, &setup->submits);
+}
+
+static void restart_of_receiver(struct setup *setup)
+{
+    restart(setup, &setup->posts);
+}
+
+static const struct story stories[] = {
+    {"clean", clean},
+    {"one_loss", one_loss},
+    {"lost_acknowledgement", lost_acknowledgement},
+    {"lost_request", lost_request},
+    {"reorder", reorder},
+    {"duplicate", duplicate},
+    {"no_buffer", no_buffer},
+    {"too_large", too_large},
+    {"cancelled_by_sender", cancelled_by_sender},
+    {"cancelled_by_receiver", cancelled_by_receiver},
+    {"silence", silence},
+    {"closed_by_sender", closed_by_sender},
+    {"closed_by_receiver", closed_by_receiver},
+    {"restart_of_sender", restart_of_sender},
+    {"restart_of_receiver", restart_of_receiver},
+};
+enum { STORIES = sizeof(stories) / sizeof(stories[0]) };
+
+/* Two messages of three units each, a millisecond each way, a silence limit of half a second. */
+static struct setup plain(void)
+{
+    struct setup setup = setup_plain(7);
+    setup.submits.messages = setup.posts.messages = 2;
+    setup.size = 4000;
+    setup.sender.silence = setup.receiver.silence = SECOND / 2;
+    return setup;
+}
+
+/* The story as text; to be freed. */
+static char *tell(const struct story *story)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *log = open_memstream(&text, &size);
+    struct setup setup = plain();
+    story->change(&setup);
+    struct world *world = world_create(&setup, log);
+    bool is_right = world_run(world);
+    fclose(log);
+    ck_assert_msg(is_right, "%s: %s\n%s", story->name, world->scene.failure, text);
+    world_destroy(world);
+    return text;
+}
+
+static void path_of(const struct story *story, char *path, size_t size)
+{
+    const char *end = strrchr(__FILE__, '/');
+    int folder = end == NULL ? 0 : (int)(end + 1 - __FILE__);
+    snprintf(path, size, "%.*s%s.trace", folder, __FILE__, story->name);
+}
+
+static void expect_same(const struct story *story, const char *told, const char *expected)
+{
+    size_t line = 1;
+    size_t start = 0;
+    size_t i = 0;
+    for (; told[i] == expected[i] && told[i] != '\0'; i++) {
+        if (told[i] != '\n')
+            continue;
+        line++;
+        start = i + 1;
+    }
+    ck_assert_msg(told[i] == expected[i], "%s.trace:%zu: expected\n%.*s\nbut told is\n%.*s",
+                  story->name, line, (int)strcspn(expected + start, "\n"), expected + start,
+                  (int)strcspn(told + start, "\n"), told + start);
+}
+
+static void compare(const struct story *story, const char *told, const char *path)
+{
+    char expected[1 << 16];
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "there is no %s", path);
+    size_t size = fread(expected, 1, sizeof(expected) - 1, file);
+    expected[size] = '\0';
+    fclose(file);
+    expect_same(story, told, expected);
+}
+
+static void write_down(const char *told, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_msg(file != NULL, "cannot write %s", path);
+    fputs(told, file);
+    fclose(file);
+}
+
+START_TEST(golden__as_told)
+{
+    char path[4096];
+    const struct story *story = &stories[_i];
+    char *told = tell(story);
+    path_of(story, path, sizeof(path));
+    if (getenv("ZCRP_UPDATE_GOLDEN") != NULL)
+        write_down(told, path);
+    else
+        compare(story, told, path);
+    free(told);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden");
+    TCase *tcase = tcase_create("stories");
+    tcase_add_loop_test(tcase, golden__as_told, 0, STORIES);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,253 @@
+#include "host_receiver.h"
+
+#include "chance.h"
+#include "content.h"
+#include "core/arena.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char NAME[] = "receiver";
+
+enum { TURNS_MOST = 10000, KEPT = 16 };
+
+static void create(struct host_receiver *h)
+{
+    h->config.seed = chance_of(h->scene->setup->receiver.seed, h->lives);
+    size_t bytes =
+        (receiver_bytes(&h->config) + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    h->memory = aligned_alloc(ARENA_ALIGNMENT, bytes);
+    h->core = receiver_init(h->memory, &h->config, h->scene->now);
+}
+
+void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
+                        const struct host_sender *peer)
+{
+    *h = (struct host_receiver){
+        .scene = scene, .back = back, .peer = peer, .config = scene->setup->receiver};
+    uint32_t openings = scene->setup->reading == READING_RUNS ? 1 : 8;
+    user_init(&h->user, scene, &scene->setup->posts, NAME);
+    h->landing_memory = malloc(landing_memory(openings));
+    landing_init(&h->landing, h->landing_memory, openings);
+    h->socket = calloc(LANDED_MOST, sizeof(*h->socket));
+    create(h);
+}
+
+static void empty_socket(struct host_receiver *h)
+{
+    for (; h->socket_first < h->socket_last; h->socket_first++)
+        free(h->socket[h->socket_first % LANDED_MOST].bytes);
+    h->socket_bytes = 0;
+}
+
+void host_receiver_fini(struct host_receiver *h)
+{
+    empty_socket(h);
+    user_fini(&h->user);
+    free(h->socket);
+    free(h->landing_memory);
+    free(h->memory);
+}
+
+bool host_receiver_is_closed(const struct host_receiver *h)
+{
+    return h->user.is_closing && !h->is_plan_out && receiver_is_closed(h->core);
+}
+
+static bool is_gone(const struct host_receiver *h)
+{
+    return h->scene->now >= h->user.habits->stop_at;
+}
+
+void host_receiver_deliver(void *host, const uint8_t *bytes, uint32_t size)
+{
+    struct host_receiver *h = host;
+    if (is_gone(h))
+        return;
+    scene_tell_datagram(h->scene, NAME, bytes, size, "<");
+    if (h->socket_last - h->socket_first == LANDED_MOST ||
+        h->socket_bytes + size > h->config.capacity) {
+        h->overflows++;
+        return;
+    }
+    struct parcel *parcel = &h->socket[h->socket_last++ % LANDED_MOST];
+    *parcel = (struct parcel){.bytes = malloc(size + 1), .size = size};
+    memcpy(parcel->bytes, bytes, size);
+    h->socket_bytes += size;
+}
+
+/* ---- the user */
+
+static void make_buffer(struct host_receiver *h, struct entry *entry)
+{
+    if (entry->shadow.block != NULL)
+        return; /* the table was full before */
+    entry->size = setup_buffer_size(h->scene->setup, entry->index);
+    shadow_init(&entry->shadow, entry->size, true);
+}
+
+static void post(struct host_receiver *h)
+{
+    struct entry *entry;
+    while ((entry = user_wants(&h->user)) != NULL) {
+        make_buffer(h, entry);
+        if (!receiver_post(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
+                           &entry->number)) {
+            h->user.next_at = h->scene->now + MILLISECOND;
+            return;
+        }
+        scene_tell(h->scene, NAME, "+ buffer %" PRIu32 ", %" PRIu64 " bytes", entry->index,
+                   entry->size);
+        user_on_begun(&h->user, entry);
+    }
+}
+
+static void cancel(struct host_receiver *h)
+{
+    struct entry *entry;
+    while ((entry = user_takes_back(&h->user)) != NULL) {
+        entry->was_cancelled = receiver_cancel(h->core, h->scene->now, entry->number);
+        scene_tell(h->scene, NAME, "- buffer %" PRIu32 " taken back%s", entry->index,
+                   entry->was_cancelled ? "" : ": too late");
+    }
+}
+
+static void restart(struct host_receiver *h)
+{
+    scene_tell(h->scene, NAME, "! restarts");
+    user_on_death(&h->user);
+    for (uint32_t i = h->fini_next; i < h->user.begun; i++)
+        if (h->user.entry[i].shadow.block != NULL)
+            shadow_poison(&h->user.entry[i].shadow);
+    empty_socket(h);
+    h->is_plan_out = false;
+    h->dead = *receiver_counters(h->core);
+    free(h->memory);
+    h->lives++;
+    create(h);
+}
+
+static void act(struct host_receiver *h)
+{
+    if (user_restarts(&h->user))
+        restart(h);
+    post(h);
+    cancel(h);
+    if (user_closes(&h->user)) {
+        scene_tell(h->scene, NAME, "! closes");
+        receiver_close(h->core, h->scene->now);
+    }
+}
+
+/* ---- events */
+
+/* What arrived is what was sent under that number of that session. */
+static void expect_content(struct host_receiver *h, const struct entry *entry)
+{
+    uint32_t number = h->config.first_message + (entry->index - h->session_first);
+    uint32_t sent = host_sender_index(h->peer, h->session, number);
+    const struct user *sender = &h->peer->user;
+    if (h->scene->setup->is_corrupt || (sent == NO_MESSAGE && entry->length == 0))
+        return;
+    if (!scene_expect(h->scene, sent < sender->begun, "message %" PRIu32 " was never sent",
+                      entry->index))
+        return;
+    scene_expect(h->scene, entry->length == sender->entry[sent].size,
+                 "message %" PRIu32 " has %" PRIu64 " bytes of %" PRIu64, entry->index,
+                 entry->length, sender->entry[sent].size);
+    scene_expect(h->scene, content_is(entry->shadow.bytes, entry->length, sent),
+                 "message %" PRIu32 " has wrong bytes", entry->index);
+}
+
+static bool ends_session(enum outcome outcome)
+{
+    return outcome == OUTCOME_SILENT || outcome == OUTCOME_RESTARTED ||
+           outcome == OUTCOME_PEER_CLOSED;
+}
+
+static void drain(struct host_receiver *h)
+{
+    struct event event;
+    while (!h->scene->has_failed && receiver_event(h->core, &event)) {
+        struct entry *entry = event.user;
+        scene_expect(h->scene, !h->is_plan_out, "an event while a plan is out");
+        scene_expect(h->scene, shadow_is_intact(&entry->shadow),
+                     "message %" PRIu32 " was touched where it had arrived", entry->index);
+        user_on_event(&h->user, &event);
+        if (event.outcome == OUTCOME_OK)
+            expect_content(h, entry);
+        if (ends_session(event.outcome) && entry->index >= h->session_first)
+            h->session_first = entry->index + 1;
+        shadow_poison(&entry->shadow);
+    }
+    for (; h->fini_next + KEPT < h->user.oldest; h->fini_next++) {
+        struct shadow *shadow = &h->user.entry[h->fini_next].shadow;
+        scene_expect(h->scene, shadow_is_intact(shadow), "buffer %" PRIu32 " was touched late",
+                     h->fini_next);
+        shadow_fini(shadow);
+    }
+}
+
+/* ---- what goes back */
+
+/* A new session's first message is the oldest that is posted: all before are over. */
+static void learn_session(struct host_receiver *h, const struct burst *burst)
+{
+    const uint8_t *last8 = burst->control + burst->bytes - 8;
+    uint32_t session =
+        (uint32_t)last8[0] << 24 | (uint32_t)last8[1] << 16 | (uint32_t)last8[2] << 8 | last8[3];
+    if (datagram_type(last8[7]) != DATAGRAM_REQUEST || session == h->session)
+        return;
+    h->session = session;
+    if (h->session_first < h->user.oldest)
+        h->session_first = h->user.oldest;
+}
+
+static void send_control(struct host_receiver *h)
+{
+    struct burst burst;
+    for (uint32_t turns = 0; receiver_take(h->core, h->scene->now, &burst); turns++) {
+        if (!scene_expect(h->scene, turns < TURNS_MOST, "control datagrams without end"))
+            return;
+        scene_expect(h->scene, burst.is_control && burst.datagrams == 1, "not one datagram");
+        scene_expect(h->scene, burst.bytes <= CONTROL_BYTES, "a control datagram is too long");
+        learn_session(h, &burst);
+        link_send(h->back, h->scene->now, burst.control, burst.bytes);
+    }
+}
+
+static void check(struct host_receiver *h)
+{
+    if (++h->steps % h->scene->setup->check_every == 0)
+        receiver_check(h->core);
+}
+
+void host_receiver_run(struct host_receiver *h)
+{
+    if (is_gone(h))
+        return;
+    act(h);
+    if (receiver_deadline(h->core) <= h->scene->now)
+        receiver_expire(h->core, h->scene->now);
+    if (h->is_plan_out && h->lands <= h->scene->now)
+        host_receiver_land(h);
+    host_receiver_plan(h);
+    if (h->is_plan_out && h->lands <= h->scene->now)
+        host_receiver_land(h);
+    drain(h);
+    act(h);
+    drain(h);
+    send_control(h);
+    check(h);
+}
+
+instant host_receiver_next_at(const struct host_receiver *h)
+{
+    if (is_gone(h))
+        return NEVER;
+    instant next = instant_earlier(user_next_at(&h->user), receiver_deadline(h->core));
+    if (h->is_plan_out)
+        return instant_earlier(next, h->lands);
+    return h->socket_last > h->socket_first ? h->scene->now : next;
+}

@@ -1,0 +1,66 @@
+/* The receiving host: a receiver core, its user, its socket, and what its threads do. Datagrams
+ * wait in the socket; a plan is made, stays out for a while in which the user goes on posting and
+ * taking back, then the kernel scatters into it what has come by then. */
+#ifndef ZCRP_TESTS_SIM_HOST_RECEIVER_H
+#define ZCRP_TESTS_SIM_HOST_RECEIVER_H
+
+#include "host_sender.h"
+
+enum { LANDED_MOST = 4096 };
+
+/* A datagram in the socket, or just scattered. */
+struct parcel {
+    uint8_t *bytes;
+    uint32_t size;
+};
+
+struct host_receiver {
+    struct scene *scene;
+    struct link *back;
+    const struct host_sender *peer;
+    struct receiver *core;
+    void *memory;
+    struct receiver_config config;
+    struct user user;
+    struct landing landing;
+    uint8_t *landing_memory;
+    struct parcel *socket; /* ring of LANDED_MOST */
+    uint64_t socket_first;
+    uint64_t socket_last;
+    uint64_t socket_bytes;
+    uint64_t overflows; /* datagrams that found the socket full */
+    uint64_t scattered; /* of the ring, from socket_first on, in the plan */
+    bool is_plan_out;
+    instant lands;          /* when the plan is filled */
+    uint32_t session;       /* as the core last said */
+    uint32_t session_first; /* the message that is the session's first */
+    uint32_t fini_next;
+    uint64_t steps;
+    uint32_t lives;
+    struct receiver_counters dead; /* counters of the process before */
+};
+
+void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
+                        const struct host_sender *peer);
+void host_receiver_fini(struct host_receiver *h);
+
+/* A datagram arrives; for struct link. */
+void host_receiver_deliver(void *host, const uint8_t *bytes, uint32_t size);
+
+/* When this host does something of itself; may be in the past. */
+instant host_receiver_next_at(const struct host_receiver *h);
+
+/* Does all that is due. */
+void host_receiver_run(struct host_receiver *h);
+
+bool host_receiver_is_closed(const struct host_receiver *h);
+
+/* ---- host_receiver_landing.c: the receiving thread and the kernel */
+
+/* Begins to receive, if there is something in the socket. */
+void host_receiver_plan(struct host_receiver *h);
+
+/* The kernel fills the plan, the core reads it, and everything is looked at. */
+void host_receiver_land(struct host_receiver *h);
+
+#endif

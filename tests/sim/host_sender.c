@@ -1,0 +1,203 @@
+#include "host_sender.h"
+
+#include "chance.h"
+#include "content.h"
+#include "core/arena.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char NAME[] = "sender";
+
+enum {
+    TURNS_MOST = 10000, /* of one kind at one instant: more is an endless loop */
+    KEPT = 16,          /* messages that are over whose buffers are still looked after */
+};
+
+static void create(struct host_sender *h)
+{
+    h->config.seed = chance_of(h->scene->setup->sender.seed, h->lives);
+    size_t bytes =
+        (sender_bytes(&h->config) + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    h->memory = aligned_alloc(ARENA_ALIGNMENT, bytes);
+    h->core = sender_init(h->memory, &h->config, h->scene->now);
+}
+
+void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out)
+{
+    *h = (struct host_sender){.scene = scene, .out = out, .config = scene->setup->sender};
+    user_init(&h->user, scene, &scene->setup->submits, NAME);
+    create(h);
+}
+
+void host_sender_fini(struct host_sender *h)
+{
+    user_fini(&h->user);
+    free(h->memory);
+}
+
+bool host_sender_is_closed(const struct host_sender *h)
+{
+    bool is_flying = false;
+    for (int i = 0; i < FLIGHTS; i++)
+        is_flying |= h->flight[i].is_up;
+    return h->user.is_closing && !is_flying && sender_is_closed(h->core);
+}
+
+static bool is_gone(const struct host_sender *h)
+{
+    return h->scene->now >= h->user.habits->stop_at;
+}
+
+/* ---- the user */
+
+static void make_message(struct host_sender *h, struct entry *entry)
+{
+    if (entry->shadow.block != NULL)
+        return; /* the table was full before */
+    entry->size = setup_message_size(h->scene->setup, entry->index);
+    shadow_init(&entry->shadow, entry->size, false);
+    content_fill(entry->shadow.bytes, entry->size, entry->index);
+}
+
+static void submit(struct host_sender *h)
+{
+    struct entry *entry;
+    while ((entry = user_wants(&h->user)) != NULL) {
+        make_message(h, entry);
+        if (!sender_submit(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
+                           &entry->number)) {
+            h->user.next_at = h->scene->now + MILLISECOND;
+            return;
+        }
+        scene_tell(h->scene, NAME, "+ message %" PRIu32 ", %" PRIu64 " bytes", entry->index,
+                   entry->size);
+        user_on_begun(&h->user, entry);
+    }
+}
+
+static void cancel(struct host_sender *h)
+{
+    struct entry *entry;
+    while ((entry = user_takes_back(&h->user)) != NULL) {
+        entry->was_cancelled = sender_cancel(h->core, h->scene->now, entry->number);
+        scene_tell(h->scene, NAME, "- message %" PRIu32 " taken back%s", entry->index,
+                   entry->was_cancelled ? "" : ": too late");
+    }
+}
+
+/* The kernel may not read what is the user's again. */
+static void expect_not_in_flight(struct host_sender *h, const struct entry *entry)
+{
+    for (int f = 0; f < FLIGHTS; f++) {
+        const struct flight *flight = &h->flight[f];
+        for (uint32_t i = 0; flight->is_up && i < flight->burst.datagrams; i++) {
+            const struct iovec *data = &flight->burst.iov[2 * i];
+            bool is_read =
+                data->iov_len > 0 && shadow_meets(&entry->shadow, data->iov_base, data->iov_len);
+            scene_expect(h->scene, !is_read, "message %" PRIu32 " ended in flight", entry->index);
+        }
+    }
+}
+
+static void drain(struct host_sender *h)
+{
+    struct event event;
+    while (!h->scene->has_failed && sender_event(h->core, &event)) {
+        struct entry *entry = event.user;
+        expect_not_in_flight(h, entry);
+        user_on_event(&h->user, &event);
+        shadow_poison(&entry->shadow);
+    }
+    while (h->fini_next + KEPT < h->user.oldest)
+        shadow_fini(&h->user.entry[h->fini_next++].shadow);
+}
+
+/* The process dies, and another one takes its place. What is in flight never left. */
+static void restart(struct host_sender *h)
+{
+    scene_tell(h->scene, NAME, "! restarts");
+    user_on_death(&h->user);
+    for (int i = 0; i < FLIGHTS; i++)
+        h->flight[i].is_up = false;
+    h->dead = *sender_counters(h->core);
+    free(h->memory);
+    h->lives++;
+    create(h);
+}
+
+static void act(struct host_sender *h)
+{
+    if (user_restarts(&h->user))
+        restart(h);
+    submit(h);
+    cancel(h);
+    if (user_closes(&h->user)) {
+        scene_tell(h->scene, NAME, "! closes");
+        sender_close(h->core, h->scene->now);
+    }
+}
+
+/* ---- turns */
+
+static void expire(struct host_sender *h)
+{
+    uint32_t turns = 0;
+    while (sender_deadline(h->core) <= h->scene->now) {
+        sender_expire(h->core, h->scene->now);
+        if (!scene_expect(h->scene, turns++ < TURNS_MOST, "the sender's timer does not move on"))
+            return;
+    }
+    uint64_t probes = sender_counters(h->core)->probes;
+    if (probes > h->probes_told)
+        scene_tell(h->scene, NAME, "! times out");
+    h->probes_told = probes;
+}
+
+static void check(struct host_sender *h)
+{
+    if (++h->steps % h->scene->setup->check_every == 0)
+        sender_check(h->core);
+}
+
+void host_sender_run(struct host_sender *h)
+{
+    if (is_gone(h))
+        return;
+    host_sender_run_flights(h);
+    act(h);
+    expire(h);
+    drain(h);
+    host_sender_take_off(h);
+    drain(h);
+    act(h);
+    host_sender_take_off(h);
+    check(h);
+}
+
+void host_sender_deliver(void *host, const uint8_t *bytes, uint32_t size)
+{
+    struct host_sender *h = host;
+    if (is_gone(h))
+        return;
+    scene_tell_datagram(h->scene, NAME, bytes, size, "<");
+    sender_receive(h->core, h->scene->now, bytes, size);
+    drain(h);
+    check(h);
+}
+
+instant host_sender_next_at(struct host_sender *h)
+{
+    instant next = instant_earlier(user_next_at(&h->user), sender_deadline(h->core));
+    bool is_free = false;
+    if (is_gone(h))
+        return NEVER;
+    for (uint32_t i = 0; i < FLIGHTS; i++) {
+        const struct flight *flight = &h->flight[i];
+        if (flight->is_up)
+            next = instant_earlier(next, flight->has_left ? flight->lands : flight->leaves);
+        else
+            is_free |= i < h->scene->setup->flights;
+    }
+    return is_free && sender_has_burst(h->core) ? h->scene->now : next;
+}

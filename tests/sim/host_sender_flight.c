@@ -1,0 +1,156 @@
+/* The sending thread and the kernel beneath it: bursts that are taken, stay for a while, and leave
+ * at some moment of it, in part or as a whole. */
+#include "host_sender.h"
+
+#include "chance.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { TURNS_MOST = 10000 }; /* bursts at one instant: more is an endless loop */
+
+/* A datagram's bytes, gathered from its pieces. */
+static uint32_t gather(const struct burst *burst, uint32_t i, uint8_t *bytes)
+{
+    uint32_t size = 0;
+    for (uint32_t piece = 2 * i; piece < 2 * i + 2; piece++) {
+        const struct iovec *iov = &burst->iov[piece];
+        if (iov->iov_len > 0)
+            memcpy(bytes + size, iov->iov_base, iov->iov_len);
+        size += (uint32_t)iov->iov_len;
+    }
+    return size;
+}
+
+/* Remembers which message a session began with, and expects the pairing to stay as it is. */
+static void learn_pairing(struct host_sender *h, const struct burst *burst, uint32_t i)
+{
+    struct unit_trailer t;
+    const struct iovec *data = &burst->iov[2 * i];
+    if (burst->is_control || data->iov_len == 0)
+        return;
+    unit_trailer_decode(burst->trailer[i], data->iov_len + TRAILER_BYTES, &t);
+    for (uint32_t index = h->user.oldest; index < h->user.begun; index++) {
+        if (!shadow_meets(&h->user.entry[index].shadow, data->iov_base, 1))
+            continue;
+        uint32_t known = host_sender_index(h, t.pairing.session, t.message);
+        if (known == NO_MESSAGE && h->sessions < SESSIONS)
+            h->beginning[h->sessions++] = (struct beginning){
+                t.pairing.session, index - (t.message - h->config.first_message)};
+        scene_expect(h->scene, known == NO_MESSAGE || known == index,
+                     "message %" PRIu32 " is number %" PRIu32 " of its session", index, t.message);
+        return;
+    }
+    scene_expect(h->scene, false, "a unit has data that is no message's");
+}
+
+uint32_t host_sender_index(const struct host_sender *h, uint32_t session, uint32_t number)
+{
+    for (uint32_t i = 0; i < h->sessions; i++)
+        if (h->beginning[i].session == session)
+            return h->beginning[i].index + (number - h->config.first_message);
+    return NO_MESSAGE;
+}
+
+/* Makes up a forecast: of anything, or of what could be. */
+static void lie(struct host_sender *h, uint8_t *bytes, uint32_t size)
+{
+    struct unit_trailer t;
+    uint64_t *random = &h->scene->random;
+    if (!chance_permille(random, h->scene->setup->lie_permille) || size < TRAILER_BYTES ||
+        unit_trailer_decode(bytes + size - TRAILER_BYTES, size, &t) != VERDICT_OK)
+        return;
+    bool is_wild = chance_one_in(random, 4);
+    t.flags |= FLAG_HAS_NEXT;
+    t.next_message =
+        is_wild ? (uint32_t)random_next(random) : t.message + (uint32_t)chance_below(random, 3);
+    t.next_unit = (uint32_t)(is_wild ? random_next(random) : chance_below(random, 3000));
+    t.next_length = (uint16_t)chance_below(random, is_wild ? UNIT_DATA_MAX + 1 : 1441);
+    unit_trailer_encode(bytes + size - TRAILER_BYTES, &t);
+}
+
+static void leave(struct host_sender *h, struct flight *flight)
+{
+    uint8_t bytes[UINT16_MAX + TRAILER_BYTES];
+    flight->has_left = true;
+    for (uint32_t i = 0; i < flight->accepted; i++) {
+        uint32_t size = gather(&flight->burst, i, bytes);
+        learn_pairing(h, &flight->burst, i);
+        lie(h, bytes, size);
+        link_send(h->out, h->scene->now, bytes, size);
+    }
+}
+
+static void land(struct host_sender *h, struct flight *flight)
+{
+    flight->is_up = false;
+    sender_sent(h->core, h->scene->now, &flight->burst, flight->accepted);
+}
+
+void host_sender_run_flights(struct host_sender *h)
+{
+    for (int i = 0; i < FLIGHTS; i++) {
+        struct flight *flight = &h->flight[i];
+        if (flight->is_up && !flight->has_left && flight->leaves <= h->scene->now)
+            leave(h, flight);
+        if (flight->is_up && flight->lands <= h->scene->now)
+            land(h, flight);
+    }
+}
+
+/* How many datagrams of the burst the kernel takes. */
+static uint32_t accepted(struct host_sender *h, const struct burst *burst)
+{
+    const struct setup *setup = h->scene->setup;
+    if (h->scene->now >= setup->limit_at && burst->segment > setup->limit_bytes) {
+        sender_limit_unit(h->core, setup->limit_bytes);
+        return 0;
+    }
+    if (chance_permille(&h->scene->random, setup->refuse_permille))
+        return (uint32_t)chance_below(&h->scene->random, burst->datagrams);
+    return burst->datagrams;
+}
+
+static void expect_burst(struct host_sender *h, const struct burst *burst)
+{
+    uint32_t bytes = 0;
+    scene_expect(h->scene, burst->datagrams > 0, "an empty burst");
+    for (uint32_t i = 0; i < burst->datagrams; i++) {
+        uint32_t size = (uint32_t)(burst->iov[2 * i].iov_len + burst->iov[2 * i + 1].iov_len);
+        bool is_last = i + 1 == burst->datagrams;
+        bytes += size;
+        scene_expect(h->scene, size == burst->segment || (is_last && size < burst->segment),
+                     "datagram %" PRIu32 " of a burst has %" PRIu32 " bytes, not %" PRIu32, i, size,
+                     burst->segment);
+    }
+    scene_expect(h->scene, bytes == burst->bytes, "a burst is wrong about its bytes");
+    scene_expect(h->scene, bytes <= h->config.burst_bytes, "a burst is too long");
+    scene_expect(h->scene, burst->datagrams <= h->config.burst_units, "a burst has too many units");
+}
+
+/* True if a burst was taken. */
+static bool take_off(struct host_sender *h, struct flight *flight)
+{
+    if (flight->is_up || !sender_take(h->core, h->scene->now, &flight->burst))
+        return false;
+    expect_burst(h, &flight->burst);
+    flight->is_up = true;
+    flight->has_left = false;
+    flight->accepted = accepted(h, &flight->burst);
+    duration stay = scene_some(h->scene, h->scene->setup->flight);
+    flight->leaves = h->scene->now + scene_some(h->scene, stay);
+    flight->lands = h->scene->now + stay;
+    return true;
+}
+
+void host_sender_take_off(struct host_sender *h)
+{
+    for (uint32_t turns = 0;; turns++) {
+        bool any = false;
+        for (uint32_t i = 0; i < h->scene->setup->flights; i++)
+            any |= take_off(h, &h->flight[i]);
+        host_sender_run_flights(h);
+        if (!any || !scene_expect(h->scene, turns < TURNS_MOST, "bursts without end"))
+            return;
+    }
+}

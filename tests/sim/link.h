@@ -1,0 +1,91 @@
+/* One direction of a network, in virtual time. Everything that can happen to a datagram is a field
+ * of the conditions; they combine, and may be changed while datagrams are under way.
+ *
+ *     send -> [path there? loss, mask, MTU] -> [queue, rate] -> [delay, jitter, hold back] ->
+ * deliver
+ *                                 \-> copy, replay of an old one ------^
+ *
+ * I1  a datagram is delivered with the bytes it was sent with, unless corruption is undetected.
+ * I2  what a seed and the calls determine is always the same. */
+#ifndef ZCRP_TESTS_SIM_LINK_H
+#define ZCRP_TESTS_SIM_LINK_H
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LINK_RECORDS = 64 };
+
+struct datagram {
+    instant due;
+    uint64_t order; /* of the queueing; settles ties */
+    uint32_t size;
+    uint8_t bytes[];
+};
+
+struct conditions {
+    uint32_t loss_permille;
+    uint64_t lost_mask;  /* bit k: datagram k is lost, counted from the first ever */
+    uint32_t lose_every; /* with 2 every second one is lost; 0 none */
+    duration outage;     /* the first so many ns of each outage_every are without a path */
+    duration outage_every;
+    uint32_t mtu;              /* larger datagrams vanish; 0: no limit */
+    uint64_t bytes_per_second; /* 0: no limit */
+    uint32_t queue_bytes; /* more than so many before the rate's bottleneck: the last is lost */
+    duration delay;
+    duration jitter;           /* added to it, at most; order is not kept */
+    uint32_t reorder_permille; /* so many are held back */
+    uint32_t reorder_by;       /* until so many have overtaken */
+    uint32_t duplicate_permille;
+    uint32_t replay_permille;  /* an old datagram comes again */
+    uint32_t corrupt_permille; /* bits are flipped, and */
+    bool is_undetected;        /* the checksum does not find it; otherwise it is a loss */
+};
+
+struct link_counters {
+    uint64_t sent, bytes, lost, delivered, corrupted, duplicated, replayed, held;
+    uint64_t largest_queue; /* datagrams under way at a time */
+};
+
+typedef void (*link_deliver)(void *to, const uint8_t *bytes, uint32_t size);
+
+/* Told of each datagram sent, and whether it is lost. */
+typedef void (*link_witness)(void *witness, const uint8_t *bytes, uint32_t size, bool is_lost);
+
+struct link {
+    struct conditions conditions;
+    struct link_counters counters;
+    uint64_t *random; /* the world's */
+    link_deliver deliver;
+    void *to;
+    link_witness witness; /* or NULL */
+    void *witness_of;
+    struct datagram **heap; /* under way, the earliest first */
+    size_t count, room;
+    uint64_t orders;
+    instant bottleneck_free;
+    struct datagram *held; /* back, or NULL */
+    uint32_t held_for;     /* datagrams that have yet to overtake it */
+    struct datagram *record[LINK_RECORDS];
+    uint64_t recorded;
+};
+
+void link_init(struct link *link, const struct conditions *conditions, uint64_t *random,
+               link_deliver deliver, void *to);
+void link_fini(struct link *link);
+
+/* One datagram enters; its bytes are copied. */
+void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t size);
+
+/* When the next datagram comes out; NEVER if none is under way. */
+instant link_next_at(const struct link *link);
+
+/* Delivers the earliest datagram, which must be due. */
+void link_run(struct link *link);
+
+/* True if there is a path at that time. */
+bool link_is_up(const struct link *link, instant now);
+
+#endif

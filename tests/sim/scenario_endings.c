@@ -1,0 +1,172 @@
+/* How messages and sessions end otherwise than well. */
+#include "scenario.h"
+
+#include "chance.h"
+
+#include <inttypes.h>
+
+/* A lively conversation over a bad link. */
+static struct setup lively(uint64_t seed)
+{
+    struct setup setup = setup_plain(seed);
+    setup.sizes = SIZES_EDGES;
+    setup.submits.messages = setup.posts.messages = 40;
+    setup.submits.pause = setup.posts.pause = 2 * MILLISECOND;
+    setup.out.loss_permille = setup.back.loss_permille = 30;
+    setup.out.jitter = setup.back.jitter = MILLISECOND;
+    setup.reading = (enum reading)(seed % 3);
+    setup.flights = 1 + seed % 2;
+    setup.flight = 3 * MILLISECOND;
+    setup.hold = MILLISECOND;
+    return setup;
+}
+
+static struct setup too_large(uint64_t seed, uint32_t parameter)
+{
+    (void)parameter;
+    struct setup setup = lively(seed);
+    setup.smaller_one_in = 3;
+    setup.larger_one_in = 3;
+    return setup;
+}
+
+enum { BY_SENDER = 1, BY_RECEIVER = 2 };
+
+static struct setup cancels(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = lively(seed);
+    setup.smaller_one_in = 5;
+    setup.submits.cancel_one_in = (parameter & BY_SENDER) != 0 ? 3 : 0;
+    setup.posts.cancel_one_in = (parameter & BY_RECEIVER) != 0 ? 3 : 0;
+    setup.submits.cancel_after = setup.posts.cancel_after = 20 * MILLISECOND;
+    return setup;
+}
+
+static struct setup closes(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = lively(seed);
+    uint64_t random = seed;
+    setup.may_fail = true;
+    if ((parameter & BY_SENDER) != 0)
+        setup.submits.close_at = (instant)(random_next(&random) % 60) * MILLISECOND;
+    if ((parameter & BY_RECEIVER) != 0)
+        setup.posts.close_at = (instant)(random_next(&random) % 60) * MILLISECOND;
+    return setup;
+}
+
+/* ---- a new process: it goes on with what is left of its user's plan, then both close */
+
+static struct setup restarts(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = lively(seed);
+    uint64_t random = seed;
+    setup.may_fail = true;
+    setup.sizes = SIZES_LARGE;
+    setup.submits.messages = setup.posts.messages = 400;
+    setup.larger_one_in = 2;
+    setup.out.replay_permille = setup.back.replay_permille = 100;
+    if ((parameter & BY_SENDER) != 0)
+        setup.submits.restart_at = (instant)(20 + random_next(&random) % 100) * MILLISECOND;
+    if ((parameter & BY_RECEIVER) != 0)
+        setup.posts.restart_at = (instant)(20 + random_next(&random) % 100) * MILLISECOND;
+    setup.submits.close_at = setup.posts.close_at = 2 * SECOND;
+    return setup;
+}
+
+/* Something was delivered after the last restart. */
+static bool has_recovered(struct world *w, uint32_t parameter)
+{
+    (void)parameter;
+    const struct user *user = &w->receiver.user;
+    instant sender = w->setup.submits.restart_at;
+    instant last = w->setup.posts.restart_at;
+    if (last == NEVER || (sender != NEVER && sender > last))
+        last = sender;
+    for (uint32_t i = 0; i < user->begun; i++) {
+        const struct entry *entry = &user->entry[i];
+        if (!entry->is_abandoned && entry->outcome == OUTCOME_OK && entry->ended > last)
+            return true;
+    }
+    return scene_expect(&w->scene, false, "nothing was delivered after the restart");
+}
+
+/* ---- a host that is gone: all that is outstanding fails, at the silence limit and not before */
+
+static struct setup gone(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = lively(seed);
+    instant at = (instant)(seed % 50 + 5) * MILLISECOND;
+    setup.may_fail = true;
+    setup.sender.silence = setup.receiver.silence = 3 * SECOND;
+    setup.submits.messages = setup.posts.messages = 16; /* all begun before it is gone */
+    setup.submits.outstanding = setup.posts.outstanding = 16;
+    setup.submits.pause = setup.posts.pause = 0;
+    setup.sizes = SIZES_FIXED;
+    setup.size = 1 << 20;
+    if (parameter == BY_SENDER)
+        setup.submits.stop_at = at;
+    else
+        setup.posts.stop_at = at;
+    return setup;
+}
+
+static bool is_in_time(struct world *w, uint32_t parameter)
+{
+    bool is_sender = parameter == BY_SENDER;
+    const struct user *left = is_sender ? &w->receiver.user : &w->sender.user;
+    instant at = (is_sender ? &w->setup.submits : &w->setup.posts)->stop_at;
+    uint32_t silent = 0;
+    for (uint32_t i = 0; i < left->begun; i++) {
+        const struct entry *entry = &left->entry[i];
+        if (entry->outcome != OUTCOME_SILENT || !entry->is_over)
+            continue;
+        silent++;
+        scene_expect(&w->scene, entry->ended >= at + 2 * SECOND && entry->ended <= at + 4 * SECOND,
+                     "silence was noticed after %.3f ms",
+                     (double)(entry->ended - at) / (double)MILLISECOND);
+    }
+    return scene_expect(&w->scene, silent > 0, "silence was not noticed");
+}
+
+/* ---- the edge of the silence limit: the path is gone for a little less, or a little more */
+
+static struct setup silence(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = setup_plain(seed);
+    setup.size = 1 << 20;
+    setup.out.bytes_per_second = 1000000;
+    setup.out.outage = setup.back.outage = parameter * MILLISECOND;
+    setup.out.outage_every = setup.back.outage_every = parameter * MILLISECOND + 4 * SECOND;
+    setup.sender.silence = setup.receiver.silence = 5 * SECOND;
+    setup.may_fail = parameter > 5000;
+    setup.check_every = 16;
+    setup.limit = 200 * SECOND;
+    return setup;
+}
+
+static bool has_failed_silent(struct world *w, uint32_t parameter)
+{
+    (void)parameter;
+    for (uint32_t i = 0; i < w->sender.user.begun; i++)
+        if (w->sender.user.entry[i].outcome == OUTCOME_SILENT)
+            return true;
+    return scene_expect(&w->scene, false, "silence was not noticed");
+}
+
+const struct scenario scenarios_of_endings[] = {
+    {"buffers too small and too large", too_large, NULL, 0, 100, 0, 0},
+    {"cancels by the sender", cancels, NULL, BY_SENDER, 100, 0, 0},
+    {"cancels by the receiver", cancels, NULL, BY_RECEIVER, 100, 0, 0},
+    {"cancels by both", cancels, NULL, BY_SENDER | BY_RECEIVER, 100, 0, 0},
+    {"close by the sender", closes, NULL, BY_SENDER, 100, 0, 0},
+    {"close by the receiver", closes, NULL, BY_RECEIVER, 100, 0, 0},
+    {"close by both", closes, NULL, BY_SENDER | BY_RECEIVER, 100, 0, 0},
+    {"restart of the sender", restarts, has_recovered, BY_SENDER, 50, 0, 0},
+    {"restart of the receiver", restarts, has_recovered, BY_RECEIVER, 50, 0, 0},
+    {"restart of both", restarts, has_recovered, BY_SENDER | BY_RECEIVER, 50, 0, 0},
+    {"sender is gone", gone, is_in_time, BY_SENDER, 10, 0, 0},
+    {"receiver is gone", gone, is_in_time, BY_RECEIVER, 10, 0, 0},
+    {"silence below the limit", silence, NULL, 3800, 5, 0, 0},
+    {"silence above the limit", silence, has_failed_silent, 5100, 5, 0, 0},
+    {.name = NULL},
+};

@@ -1,0 +1,83 @@
+#include "setup.h"
+
+#include "chance.h"
+
+static const uint64_t EDGES[] = {0,    1,    2,    31,   32,   33,    1407,  1408,  1409,
+                                 1439, 1440, 1441, 2880, 9000, 30000, 65535, 65536, 140000};
+enum { EDGES_COUNT = sizeof(EDGES) / sizeof(EDGES[0]), EDGES_SMALL = 6 };
+
+static struct habits plain_habits(void)
+{
+    return (struct habits){.messages = 10,
+                           .outstanding = 8,
+                           .cancel_index = NO_MESSAGE,
+                           .close_at = NEVER,
+                           .restart_at = NEVER,
+                           .stop_at = NEVER};
+}
+
+static struct sender_config plain_sender(uint64_t seed)
+{
+    return (struct sender_config){.unit_bytes = 1472,
+                                  .burst_units = 32,
+                                  .burst_bytes = 65000,
+                                  .messages = 16,
+                                  .transit_units = 512,
+                                  .window_bytes = 512 * 1024,
+                                  .silence = 10 * SECOND,
+                                  .congestion = CONGESTION_RENO,
+                                  .seed = chance_of(seed, 1)};
+}
+
+static struct receiver_config plain_receiver(uint64_t seed)
+{
+    return (struct receiver_config){.unit_bytes = 1472,
+                                    .messages = 16,
+                                    .holes = 512,
+                                    .intervals = 256,
+                                    .capacity = 512 * 1024,
+                                    .silence = 10 * SECOND,
+                                    .seed = chance_of(seed, 2)};
+}
+
+struct setup setup_plain(uint64_t seed)
+{
+    struct conditions good = {.delay = MILLISECOND};
+    return (struct setup){.seed = seed,
+                          .out = good,
+                          .back = good,
+                          .sender = plain_sender(seed),
+                          .receiver = plain_receiver(seed),
+                          .submits = plain_habits(),
+                          .posts = plain_habits(),
+                          .size = 30000,
+                          .flights = 1,
+                          .limit_at = NEVER,
+                          .check_every = 1,
+                          .limit = 60 * SECOND};
+}
+
+uint64_t setup_message_size(const struct setup *setup, uint64_t index)
+{
+    uint64_t number = chance_of(setup->seed + 3, index);
+    switch (setup->sizes) {
+    case SIZES_EDGES:
+        return EDGES[number % EDGES_COUNT];
+    case SIZES_LARGE:
+        return EDGES[EDGES_SMALL + number % (EDGES_COUNT - EDGES_SMALL)];
+    case SIZES_FIXED:
+        break;
+    }
+    return setup->size;
+}
+
+uint64_t setup_buffer_size(const struct setup *setup, uint64_t index)
+{
+    uint64_t random = chance_of(setup->seed + 4, index);
+    uint64_t size = setup_message_size(setup, index);
+    if (chance_one_in(&random, setup->smaller_one_in))
+        return chance_below(&random, size);
+    if (chance_one_in(&random, setup->larger_one_in))
+        return size + 1 + chance_below(&random, 5000);
+    return size;
+}

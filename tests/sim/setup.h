@@ -1,0 +1,72 @@
+/* All that makes one simulated run, beside its seed: the links, the two cores, what their users do
+ * and what the threads around them are like. Written by scenarios, read by everybody else. */
+#ifndef ZCRP_TESTS_SIM_SETUP_H
+#define ZCRP_TESTS_SIM_SETUP_H
+
+#include "core/receiver.h"
+#include "core/sender.h"
+#include "link.h"
+
+enum { NO_MESSAGE = UINT32_MAX };
+
+/* What a user does of itself, and when. */
+struct habits {
+    uint32_t messages;      /* begun in all: submitted, or buffers posted */
+    uint32_t outstanding;   /* at a time, at most */
+    duration start;         /* before the first */
+    duration pause;         /* between two, at most; 0: none */
+    uint32_t cancel_one_in; /* messages; 0: none */
+    uint32_t cancel_index;  /* this one too; or NO_MESSAGE */
+    duration cancel_after;  /* its beginning; of the random ones at most */
+    instant close_at;       /* NEVER: when everything is over */
+    instant restart_at;     /* a new process takes the place of the old; or NEVER */
+    instant stop_at;        /* nothing is heard of this host from then on; or NEVER */
+};
+
+enum sizes {
+    SIZES_FIXED, /* all of `size` bytes */
+    SIZES_EDGES, /* around everything that has an edge */
+    SIZES_LARGE, /* the same, but large enough to be told apart by their content */
+};
+
+/* How the receiver's channel reads. */
+enum reading {
+    READING_RUNS,   /* runs of equal datagrams into one opening, as UDP_GRO */
+    READING_SINGLE, /* one datagram to an opening, as recvmmsg */
+    READING_MIXED,  /* runs, into several openings */
+};
+
+struct setup {
+    uint64_t seed;
+    struct conditions out; /* sender to receiver */
+    struct conditions back;
+    struct sender_config sender;
+    struct receiver_config receiver;
+    struct habits submits;
+    struct habits posts;
+    enum sizes sizes;
+    uint64_t size;
+    uint32_t larger_one_in;  /* posted buffers are larger than the message */
+    uint32_t smaller_one_in; /* or too small for it */
+    enum reading reading;
+    uint32_t flights;         /* bursts that may be in the sending kernel at once, 1 or 2 */
+    duration flight;          /* how long a burst is there at most */
+    duration hold;            /* how long a plan is out at most */
+    uint32_t lie_permille;    /* units whose forecast of the next unit is made up */
+    uint32_t refuse_permille; /* bursts of which the sending kernel takes only a part */
+    instant limit_at;         /* from then on it refuses datagrams larger than */
+    uint32_t limit_bytes;     /* these, and the channel learns it; limit_at may be NEVER */
+    uint32_t check_every;     /* steps from one full check to the next */
+    bool may_fail;            /* messages may end for the network's reasons */
+    bool is_corrupt;          /* bytes may be wrong: only safety is looked at */
+    instant limit;            /* the run is over by then, or has failed */
+};
+
+/* A plain run: a good network, ten messages, both users in time. */
+struct setup setup_plain(uint64_t seed);
+
+/* Bytes of message `index`, and of the buffer that is posted for it. */
+uint64_t setup_message_size(const struct setup *setup, uint64_t index);
+uint64_t setup_buffer_size(const struct setup *setup, uint64_t index);
+
+#endif

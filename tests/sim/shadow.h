@@ -1,0 +1,45 @@
+/* A user's buffer under guard. Around it lie bytes that nobody may touch; of what has arrived in it
+ * there is a second copy, and it may not change any more; once it is given back to its user it is
+ * filled with poison, and none of it may change.
+ *
+ *     block   | guard | buffer: arrived, missing, arrived ... | guard |
+ *
+ * The copy is kept by grains, since units are cut at grains. */
+#ifndef ZCRP_TESTS_SIM_SHADOW_H
+#define ZCRP_TESTS_SIM_SHADOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct shadow {
+    uint8_t *block; /* NULL: no buffer, or no more */
+    uint8_t *bytes; /* the buffer */
+    uint64_t size;
+    uint8_t *expected; /* bytes of what has arrived */
+    bool *has_arrived; /* by grain; NULL for a buffer that is only read */
+    bool is_poisoned;
+};
+
+/* A buffer of `size` bytes; `is_written`: something will arrive in it. */
+void shadow_init(struct shadow *shadow, uint64_t size, bool is_written);
+
+/* Frees it; legal at any time, and more than once. */
+void shadow_fini(struct shadow *shadow);
+
+/* True if any of these bytes belongs to the block. */
+bool shadow_meets(const struct shadow *shadow, const uint8_t *at, size_t length);
+
+/* True if all of them are in the buffer, and still missing. */
+bool shadow_misses(const struct shadow *shadow, const uint8_t *at, size_t length);
+
+/* The bytes at `offset` have arrived, and are in place. */
+void shadow_on_arrived(struct shadow *shadow, uint64_t offset, uint64_t length);
+
+/* Fills the buffer with poison. */
+void shadow_poison(struct shadow *shadow);
+
+/* True if nothing changed that may not. O(size). */
+bool shadow_is_intact(const struct shadow *shadow);
+
+#endif

@@ -1,0 +1,112 @@
+#include "world.h"
+
+#include "chance.h"
+
+#include <stdlib.h>
+
+enum { STILL_MOST = 100000 }; /* steps at one instant: more is an endless loop */
+
+static void on_sent(void *scene, const uint8_t *bytes, uint32_t size, bool is_lost)
+{
+    scene_tell_datagram(scene, "sender", bytes, size, is_lost ? "> LOST" : ">");
+}
+
+static void on_sent_back(void *scene, const uint8_t *bytes, uint32_t size, bool is_lost)
+{
+    scene_tell_datagram(scene, "receiver", bytes, size, is_lost ? "> LOST" : ">");
+}
+
+struct world *world_create(const struct setup *setup, FILE *log)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    w->setup = *setup;
+    w->scene = (struct scene){.setup = &w->setup, .log = log, .random = chance_of(setup->seed, 0)};
+    link_init(&w->out, &setup->out, &w->scene.random, host_receiver_deliver, &w->receiver);
+    link_init(&w->back, &setup->back, &w->scene.random, host_sender_deliver, &w->sender);
+    w->out.witness = on_sent;
+    w->back.witness = on_sent_back;
+    w->out.witness_of = w->back.witness_of = &w->scene;
+    host_sender_init(&w->sender, &w->scene, &w->out);
+    host_receiver_init(&w->receiver, &w->scene, &w->back, &w->sender);
+    return w;
+}
+
+void world_destroy(struct world *w)
+{
+    host_sender_fini(&w->sender);
+    host_receiver_fini(&w->receiver);
+    link_fini(&w->out);
+    link_fini(&w->back);
+    free(w);
+}
+
+static bool is_host_over(const struct habits *habits, instant now, bool is_closed)
+{
+    return is_closed || now >= habits->stop_at;
+}
+
+bool world_is_over(const struct world *w)
+{
+    instant now = w->scene.now;
+    return is_host_over(&w->setup.submits, now, host_sender_is_closed(&w->sender)) &&
+           is_host_over(&w->setup.posts, now, host_receiver_is_closed(&w->receiver));
+}
+
+static instant last_end(const struct user *user, instant last)
+{
+    for (uint32_t i = 0; i < user->begun; i++)
+        if (user->entry[i].is_over && user->entry[i].ended > last)
+            last = user->entry[i].ended;
+    return last;
+}
+
+instant world_last_end(const struct world *w)
+{
+    return last_end(&w->receiver.user, last_end(&w->sender.user, 0));
+}
+
+static instant next_at(struct world *w)
+{
+    instant next = instant_earlier(link_next_at(&w->out), link_next_at(&w->back));
+    next = instant_earlier(next, host_sender_next_at(&w->sender));
+    next = instant_earlier(next, host_receiver_next_at(&w->receiver));
+    return next < w->scene.now ? w->scene.now : next;
+}
+
+/* All that happens at this instant, the network first. */
+static void step(struct world *w)
+{
+    while (link_next_at(&w->out) <= w->scene.now)
+        link_run(&w->out);
+    while (link_next_at(&w->back) <= w->scene.now)
+        link_run(&w->back);
+    host_receiver_run(&w->receiver);
+    host_sender_run(&w->sender);
+    w->steps++;
+}
+
+bool world_run_until(struct world *w, instant until)
+{
+    uint32_t still = 0;
+    while (!w->scene.has_failed && !world_is_over(w)) {
+        instant next = next_at(w);
+        if (next > until)
+            break;
+        still = next == w->scene.now ? still + 1 : 0;
+        scene_expect(&w->scene, still < STILL_MOST, "time stands still");
+        w->scene.now = next;
+        step(w);
+    }
+    return !w->scene.has_failed;
+}
+
+bool world_run(struct world *w)
+{
+    if (!world_run_until(w, w->setup.limit))
+        return false;
+    scene_expect(&w->scene, world_is_over(w), "not finished at %.3f s",
+                 (double)w->setup.limit / (double)SECOND);
+    if (!w->scene.has_failed)
+        verdict(w);
+    return !w->scene.has_failed;
+}

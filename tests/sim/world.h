@@ -1,0 +1,41 @@
+/* Two hosts and a network between them, in virtual time. A setup and its seed determine everything;
+ * the first thing that is wrong ends the run. */
+#ifndef ZCRP_TESTS_SIM_WORLD_H
+#define ZCRP_TESTS_SIM_WORLD_H
+
+#include "host_receiver.h"
+#include "host_sender.h"
+
+struct world {
+    struct setup setup;
+    struct scene scene;
+    struct link out;
+    struct link back;
+    struct host_sender sender;
+    struct host_receiver receiver;
+    uint64_t steps;
+};
+
+/* Makes the world; the story goes to `log` unless that is NULL. To be destroyed. */
+struct world *world_create(const struct setup *setup, FILE *log);
+void world_destroy(struct world *world);
+
+/* Lets it run until both users have closed, or `until`. False if something was wrong. */
+bool world_run_until(struct world *world, instant until);
+
+/* Lets it run to its end, and looks at the end. False if something was wrong: what, is in
+ * scene.failure. */
+bool world_run(struct world *world);
+
+/* When the last message was over, at both ends. */
+instant world_last_end(const struct world *world);
+
+/* True if both hosts are closed. */
+bool world_is_over(const struct world *world);
+
+/* ---- verdict.c */
+
+/* Judges what both users were told when all is over. */
+void verdict(struct world *world);
+
+#endif
