@@ -1,0 +1,75 @@
+#include "channel.h"
+
+#include "platform/clock.h"
+#include "platform/ready.h"
+#include "socket_open.h"
+#include "socket_path.h"
+
+#include <errno.h>
+
+int channel_init(struct channel *c, int fd, const struct channel_options *options)
+{
+    return socket_open(c, fd, options);
+}
+
+void channel_fini(struct channel *c)
+{
+    socket_restore(c);
+}
+
+enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    return c->methods->send(c, b, sent);
+}
+
+int channel_receive(struct channel *c, struct landing *l)
+{
+    return c->methods->receive(c, l);
+}
+
+int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size)
+{
+    return c->methods->receive_control(c, buffer, size);
+}
+
+static int broken(struct channel *c, int error)
+{
+    atomic_store_explicit(&c->fault, error, memory_order_relaxed);
+    return CHANNEL_BROKEN;
+}
+
+/* Waits for `events` on the socket, or the wake. POLLERR counts as ready: the next call takes the
+ * error off the socket. A socket that was closed (POLLNVAL) or hung up would be ready for ever. */
+static int wait_for(struct channel *c, short events, int wake_fd, instant deadline)
+{
+    struct pollfd set[] = {{.fd = c->fd, .events = events}, {.fd = wake_fd, .events = POLLIN}};
+    int ready = ready_wait(set, 2, deadline);
+
+    if (ready < 0)
+        return broken(c, -ready);
+    if (set[0].revents & POLLNVAL)
+        return broken(c, EBADF);
+    if ((set[0].revents & POLLHUP) && !(set[0].revents & events))
+        return broken(c, EPIPE);
+    return (set[0].revents ? CHANNEL_READABLE : 0) | (set[1].revents ? CHANNEL_WOKEN : 0);
+}
+
+int channel_wait(struct channel *c, int wake_fd, instant deadline)
+{
+    return wait_for(c, POLLIN, wake_fd, deadline);
+}
+
+int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,
+                          instant deadline)
+{
+    int ready;
+
+    if (verdict == CHANNEL_CROWDED) {
+        struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+
+        ready = ready_wait(&wake, 1, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
+        return ready < 0 ? broken(c, -ready) : ready > 0 ? CHANNEL_WOKEN : 0;
+    }
+    ready = wait_for(c, POLLOUT, wake_fd, deadline);
+    return ready < 0 ? ready : ready & CHANNEL_WOKEN;
+}

@@ -1,0 +1,166 @@
+/* The channel: how datagrams move between two peers, a burst at a time.
+ *
+ *     struct burst --channel_send-->  kernel  ~~~~>  kernel  --channel_receive--> struct landing
+ *
+ * Whatever happens underneath (one call a burst where the kernel cuts and joins datagrams itself,
+ * one call for several datagrams where it does not), the caller sees bursts go out and land. The
+ * channel neither reads nor copies what it carries, keeps nothing back, and never blocks in send
+ * and receive. Datagrams may be lost, doubled, overtaken: that is the protocol's business.
+ *
+ * The descriptor is the user's. The channel never closes it and leaves its O_NONBLOCK as it is.
+ * From init to fini it changes the socket's UDP_GRO and path discovery, and for good its
+ * SO_RXQ_OVFL and the size of its buffers. Meanwhile the user must not read, write or reconnect it,
+ * nor have asked for an error queue (IP_RECVERR) that nobody empties.
+ *
+ * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
+ * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
+ *
+ * I1  gso_segments is 1 (the offload is out of use) or 64 or 128, and only falls.
+ * I2  path_bytes <= datagram_max, and only falls.
+ *
+ * Threads: one at a time may receive; any number may send and wait, also while another receives. */
+#ifndef ZCRP_CHANNEL_CHANNEL_H
+#define ZCRP_CHANNEL_CHANNEL_H
+
+#include "core/burst.h"
+#include "core/instant.h"
+#include "core/landing.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum channel_kind {
+    CHANNEL_UDP4, /* also UDP over an IPv6 socket whose peer has an IPv4 address */
+    CHANNEL_UDP6,
+    CHANNEL_UNIX, /* AF_UNIX datagrams: never lost, but the sender has to wait */
+};
+
+enum channel_verdict {
+    CHANNEL_OK = 0,
+    CHANNEL_BLOCKED = -1, /* the socket's send buffer is full */
+    CHANNEL_CROWDED = -2, /* the machine has no buffer: try again a little later */
+    CHANNEL_TOO_BIG = -3, /* the path takes no datagram of this size; path_bytes has fallen */
+    CHANNEL_REFUSED = -4, /* nobody listens there, or there is no way there, at present */
+    CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more); see channel_fault */
+};
+
+/* What happened, and how often since init. */
+enum channel_counter {
+    CHANNEL_CALLS_OUT,   /* system calls that sent something */
+    CHANNEL_CALLS_IN,    /* system calls that received something */
+    CHANNEL_BLOCKS,      /* EAGAIN in sending */
+    CHANNEL_CROWDS,      /* ENOBUFS, ENOMEM */
+    CHANNEL_TOO_BIGS,    /* EMSGSIZE, also reported late by a router */
+    CHANNEL_REFUSALS,    /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
+    CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
+    CHANNEL_DROPS,       /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
+    CHANNEL_FALLBACKS,   /* times sending with the offload failed and was narrowed or left */
+    CHANNEL_COUNTERS,
+};
+
+/* What the user wants of it. */
+struct channel_options {
+    uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
+    uint32_t receive_bytes;
+    bool use_gso; /* send a burst in one call, if the kernel can */
+    bool use_gro; /* receive one in one call, likewise; not with channel_receive_control */
+};
+
+struct channel;
+
+/* What a kind of channel has to bring. The contracts are those of the functions below. */
+struct channel_methods {
+    enum channel_verdict (*send)(struct channel *c, const struct burst *b, uint32_t *sent);
+    int (*receive)(struct channel *c, struct landing *l);
+    int (*receive_control)(struct channel *c, uint8_t *buffer, size_t size);
+};
+
+/* In the caller's memory; must not move while in use. */
+struct channel {
+    int fd;                                /* (c) the user's */
+    enum channel_kind kind;                /* (c) */
+    const struct channel_methods *methods; /* (c) */
+    uint32_t datagram_max;                 /* (c) bytes; no datagram or call can carry more */
+    uint32_t receive_buffer;               /* (c) bytes granted, as read back: the kernel's own
+                                              overhead counts too, so half of it or less is data */
+    bool has_gro;                          /* (c) receives come in bursts */
+    int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
+    uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
+    _Atomic uint32_t path_bytes;           /* (a) largest datagram the path takes whole; see I2 */
+    _Atomic uint32_t gso_segments;         /* (a) datagrams per call at most; see I1 */
+    _Atomic int fault;                     /* (a) the error number that broke it, or 0 */
+    _Atomic uint64_t counter[CHANNEL_COUNTERS]; /* (a) */
+};
+
+/* Makes a channel of a connected datagram socket and finds out what it can do. ZCRP_NO_GSO=1,
+ * ZCRP_NO_GRO=1 and ZCRP_NO_OFFLOAD=1 in the environment overrule the options. 0, or
+ *   -EBADF         not an open descriptor
+ *   -ENOTSOCK      not a socket
+ *   -EPROTOTYPE    not a datagram socket
+ *   -EAFNOSUPPORT  neither UDP nor AF_UNIX
+ *   -ENOTCONN      connected to nobody. */
+__attribute__((warn_unused_result)) int channel_init(struct channel *c, int fd,
+                                                     const struct channel_options *options);
+
+/* Gives the socket back as described above; nobody uses the channel any more. */
+void channel_fini(struct channel *c);
+
+/* Sends the burst's datagrams in order. `*sent` is how many of them the kernel took, from the first
+ * on, whatever the verdict; all of them if it is OK.
+ *   BLOCKED, CROWDED  the others can go once channel_wait_writable returns
+ *   TOO_BIG           the others have to be cut smaller, to path_bytes at most
+ *   REFUSED           the others are as good as lost; not an error
+ *   BROKEN            for good.
+ * A connected socket hands the errors of earlier datagrams to the next call: that one is repeated
+ * at once, so that REFUSED and TOO_BIG are news about this burst. Offloads that fail are left for
+ * good, and the burst goes out without them. */
+enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
+
+/* Receives into the openings of a landing and fills its `received`, `bytes` and `segment`. How many
+ * openings were filled, 0 if nothing is there, BROKEN. An opening of 0 bytes holds what was empty,
+ * or truncated and dropped. One system call. */
+int channel_receive(struct channel *c, struct landing *l);
+
+/* Receives one datagram, as the sender's side does, where control is all that arrives. Its bytes;
+ * 0 if there is none, or one that was empty or did not fit and was dropped; BROKEN. */
+int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size);
+
+/* What a wait ended with, as bits. */
+enum channel_ready { CHANNEL_READABLE = 1, CHANNEL_WOKEN = 2 };
+
+/* Waits until something can be received, `wake_fd` is readable (-1: none), or the deadline (NEVER:
+ * no limit). Bits of enum channel_ready, 0 after the deadline, BROKEN. Signals do not end it. */
+int channel_wait(struct channel *c, int wake_fd, instant deadline);
+
+/* Waits until sending is worth another try after `verdict` (BLOCKED: the socket is writable;
+ * CROWDED: CHANNEL_PAUSE is over), or for the wake, or the deadline. CHANNEL_WOKEN, 0, BROKEN. */
+int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,
+                          instant deadline);
+
+#define CHANNEL_PAUSE MILLISECOND /* a crowded socket calls itself writable, so wait for time */
+
+/* The error number behind BROKEN; 0 if the channel is whole. */
+static inline int channel_fault(const struct channel *c)
+{
+    return atomic_load_explicit(&c->fault, memory_order_relaxed);
+}
+
+static inline uint32_t channel_path_bytes(const struct channel *c)
+{
+    return atomic_load_explicit(&c->path_bytes, memory_order_relaxed);
+}
+
+static inline uint64_t channel_count(const struct channel *c, enum channel_counter which)
+{
+    return atomic_load_explicit(&c->counter[which], memory_order_relaxed);
+}
+
+/* For the kinds of channel themselves. */
+static inline void channel_note(struct channel *c, enum channel_counter which, uint64_t times)
+{
+    atomic_fetch_add_explicit(&c->counter[which], times, memory_order_relaxed);
+}
+
+#endif

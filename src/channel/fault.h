@@ -1,0 +1,11 @@
+/* What an error number of a send or receive call means for the protocol. */
+#ifndef ZCRP_CHANNEL_FAULT_H
+#define ZCRP_CHANNEL_FAULT_H
+
+#include "channel.h"
+
+/* Sorts the error into a verdict (never OK) and counts it by name; BROKEN is also remembered in the
+ * channel. EINTR is none of its business. Cannot fail. */
+enum channel_verdict fault_note(struct channel *c, int error);
+
+#endif

@@ -1,0 +1,110 @@
+#include "socket_path.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+enum {
+    UDP4_HEADS = 28, /* bytes of IP and UDP before the data */
+    UDP6_HEADS = 48,
+    UDP4_MAX = 65535 - UDP4_HEADS,
+    UDP6_MAX = 65535 - 8, /* IPv6 does not count its own head */
+    UNIX_HEADS = 32,      /* what AF_UNIX keeps of the send buffer for itself */
+    UNIX_MAX = UDP4_MAX,  /* only so that all kinds are alike */
+};
+
+static int option(const struct channel *c, int level, int name)
+{
+    int value;
+    socklen_t size = sizeof(value);
+
+    return getsockopt(c->fd, level, name, &value, &size) == 0 ? value : -1;
+}
+
+static uint32_t kind_max(enum channel_kind kind)
+{
+    switch (kind) {
+    case CHANNEL_UDP4:
+        return UDP4_MAX;
+    case CHANNEL_UDP6:
+        return UDP6_MAX;
+    case CHANNEL_UNIX:
+        break;
+    }
+    return UNIX_MAX;
+}
+
+/* The kernel's word; what fits any path where it has none. */
+static uint32_t kernel_path_bytes(const struct channel *c)
+{
+    int bytes = 0;
+
+    switch (c->kind) {
+    case CHANNEL_UDP4:
+        bytes = option(c, IPPROTO_IP, IP_MTU) - UDP4_HEADS;
+        break;
+    case CHANNEL_UDP6:
+        bytes = option(c, IPPROTO_IPV6, IPV6_MTU) - UDP6_HEADS;
+        break;
+    case CHANNEL_UNIX:
+        bytes = option(c, SOL_SOCKET, SO_SNDBUF) - UNIX_HEADS;
+        break;
+    }
+    return bytes < CONTROL_BYTES ? CONTROL_BYTES : (uint32_t)bytes;
+}
+
+static void set_discovery(const struct channel *c, int value)
+{
+    if (c->kind == CHANNEL_UDP4)
+        (void)setsockopt(c->fd, IPPROTO_IP, IP_MTU_DISCOVER, &value, sizeof(value));
+    else
+        (void)setsockopt(c->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &value, sizeof(value));
+}
+
+static int discovery(const struct channel *c)
+{
+    switch (c->kind) {
+    case CHANNEL_UDP4:
+        return option(c, IPPROTO_IP, IP_MTU_DISCOVER);
+    case CHANNEL_UDP6:
+        return option(c, IPPROTO_IPV6, IPV6_MTU_DISCOVER);
+    case CHANNEL_UNIX:
+        break;
+    }
+    return -1;
+}
+
+void socket_path_begin(struct channel *c)
+{
+    c->discovery_before = discovery(c);
+    if (c->discovery_before >= 0)
+        set_discovery(c, IP_PMTUDISC_DO); /* the same number for IPv6 */
+    c->datagram_max = kind_max(c->kind);
+    atomic_init(&c->path_bytes, c->datagram_max);
+    (void)socket_path_refresh(c);
+}
+
+void socket_path_end(struct channel *c)
+{
+    if (c->discovery_before >= 0)
+        set_discovery(c, c->discovery_before);
+}
+
+/* Only falls, also when several threads have news at once. */
+static void fall_to(struct channel *c, uint32_t bytes)
+{
+    uint32_t known = channel_path_bytes(c);
+
+    while (bytes < known && !atomic_compare_exchange_weak(&c->path_bytes, &known, bytes))
+        ;
+}
+
+uint32_t socket_path_refresh(struct channel *c)
+{
+    fall_to(c, kernel_path_bytes(c));
+    return channel_path_bytes(c);
+}
+
+void socket_path_fall(struct channel *c, uint32_t refused)
+{
+    fall_to(c, refused / 2 > CONTROL_BYTES ? refused / 2 : CONTROL_BYTES);
+}

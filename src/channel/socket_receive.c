@@ -1,0 +1,159 @@
+#include "socket_receive.h"
+
+#include "fault.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Room for what the kernel says beside the data: the size of joined datagrams, the socket's drops,
+ * and whatever else the user asked for (times, addresses). */
+union notes {
+    struct cmsghdr head; /* aligns */
+    uint8_t room[128];
+};
+
+/* A datagram carries the socket's count as it was when the datagram was queued. It wraps around. */
+static void count_drops(struct channel *c, const uint8_t *value)
+{
+    uint32_t drops;
+
+    memcpy(&drops, value, sizeof(drops));
+    channel_note(c, CHANNEL_DROPS, drops - c->drops_seen);
+    c->drops_seen = drops;
+}
+
+/* Reads the notes; the size of joined datagrams, or 0. */
+static uint32_t read_notes(struct channel *c, struct msghdr *message)
+{
+    uint32_t segment = 0;
+
+    for (struct cmsghdr *n = CMSG_FIRSTHDR(message); n; n = CMSG_NXTHDR(message, n)) {
+        int bytes = 0;
+
+        if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SO_RXQ_OVFL)
+            count_drops(c, CMSG_DATA(n));
+        if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
+            continue;
+        memcpy(&bytes, CMSG_DATA(n), sizeof(bytes));
+        segment = bytes > 0 ? (uint32_t)bytes : 0;
+    }
+    return segment;
+}
+
+/* Enters what one opening received. Without its end a datagram has no trailer, and joined ones
+ * without their size cannot be told apart: neither can be used. */
+static void fill(struct channel *c, struct landing *l, uint32_t opening, struct msghdr *message,
+                 size_t bytes)
+{
+    uint32_t segment = read_notes(c, message);
+    bool is_lost = (message->msg_flags & MSG_TRUNC) ||
+                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && segment == 0);
+
+    if (is_lost)
+        channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    l->bytes[opening] = is_lost ? 0 : (uint32_t)bytes;
+    l->segment[opening] = is_lost ? 0 : segment;
+}
+
+static struct msghdr pieces(struct landing *l, uint32_t opening, union notes *notes)
+{
+    return (struct msghdr){
+        .msg_iov = &l->iov[l->first[opening]],
+        .msg_iovlen = (size_t)(l->first[opening + 1] - l->first[opening]),
+        .msg_control = notes,
+        .msg_controllen = sizeof(*notes),
+    };
+}
+
+/* Each returns the openings it filled, or -1 and errno. */
+static int receive_one(struct channel *c, struct landing *l)
+{
+    union notes notes;
+    struct msghdr message = pieces(l, 0, &notes);
+    ssize_t bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
+
+    if (bytes < 0)
+        return -1;
+    fill(c, l, 0, &message, (size_t)bytes);
+    return 1;
+}
+
+static int receive_several(struct channel *c, struct landing *l)
+{
+    union notes notes[LANDING_OPENINGS];
+    struct mmsghdr message[LANDING_OPENINGS];
+    int filled;
+
+    for (uint32_t d = 0; d < l->openings; d++)
+        message[d] = (struct mmsghdr){.msg_hdr = pieces(l, d, &notes[d])};
+    filled = recvmmsg(c->fd, message, l->openings, MSG_DONTWAIT, NULL);
+    for (int d = 0; d < filled; d++)
+        fill(c, l, (uint32_t)d, &message[d].msg_hdr, message[d].msg_len);
+    return filled;
+}
+
+/* What to do about an error: true to try again, else *result is 0 or BROKEN. The first one that is
+ * not ours may be an earlier datagram's, handed to us in place of what waits behind it. */
+static bool judge(struct channel *c, int error, bool *was_late, int *result)
+{
+    *result = 0;
+    if (error == EINTR)
+        return true;
+    if (error == EAGAIN)
+        return false;
+    if (fault_note(c, error) == CHANNEL_BROKEN) {
+        *result = CHANNEL_BROKEN;
+        return false;
+    }
+    if (*was_late)
+        return false;
+    *was_late = true;
+    return true;
+}
+
+int socket_receive(struct channel *c, struct landing *l)
+{
+    bool was_late = false;
+    int filled, result;
+
+    l->received = 0;
+    if (l->openings == 0)
+        return 0;
+    do
+        filled = l->openings == 1 ? receive_one(c, l) : receive_several(c, l);
+    while (filled < 0 && judge(c, errno, &was_late, &result));
+    if (filled < 0)
+        return result;
+    channel_note(c, CHANNEL_CALLS_IN, 1);
+    l->received = (uint32_t)filled;
+    return filled;
+}
+
+int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
+{
+    union notes notes;
+    struct iovec piece = {.iov_base = buffer, .iov_len = size};
+    struct msghdr message;
+    bool was_late = false;
+    ssize_t bytes;
+    int result;
+
+    do {
+        message = (struct msghdr){.msg_iov = &piece,
+                                  .msg_iovlen = 1,
+                                  .msg_control = &notes,
+                                  .msg_controllen = sizeof(notes)};
+        bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
+    } while (bytes < 0 && judge(c, errno, &was_late, &result));
+    if (bytes < 0)
+        return result;
+    (void)read_notes(c, &message);
+    channel_note(c, CHANNEL_CALLS_IN, 1);
+    if (!(message.msg_flags & MSG_TRUNC))
+        return (int)bytes;
+    channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Sleeping on a 32-bit word until somebody changes it, within one process. */
+#ifndef ZCRP_PLATFORM_FUTEX_H
+#define ZCRP_PLATFORM_FUTEX_H
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sleeps while *word is `value`, until woken or the deadline (NEVER: no limit). False once the
+ * deadline has passed. True says nothing: the sleeper was woken, *word had another value, a signal
+ * came, or the wake-up was meant for what used to live at this address. Look at the word again. */
+bool futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
+
+/* Wakes all who sleep on the word. Only the address is used: the memory may be gone already. */
+void futex_wake_all(const _Atomic uint32_t *word);
+
+#endif

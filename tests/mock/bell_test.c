@@ -1,0 +1,94 @@
+/* wrap: futex_wait futex_wake_all */
+/* sources: src/platform/bell.c src/platform/check.c */
+#include "platform/bell.h"
+
+#include "../support/mock.h"
+#include "platform/futex.h"
+
+static int sleeps, wakes;
+static bool rings_in_sleep;
+
+bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
+void __wrap_futex_wake_all(const _Atomic uint32_t *word);
+
+bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
+{
+    assert_int_equal(*word, value);
+    assert_int_equal(deadline, SECOND);
+    sleeps++;
+    if (rings_in_sleep)
+        bell_ring();
+    return mock_type(int);
+}
+
+void __wrap_futex_wake_all(const _Atomic uint32_t *word)
+{
+    (void)word;
+    wakes++;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    sleeps = wakes = 0;
+    rings_in_sleep = false;
+    return 0;
+}
+
+static void bell_ring__nobody_listens(void **state)
+{
+    (void)state;
+    bell_ring();
+    uint32_t heard = bell_listen();
+    bell_leave();
+    bell_ring();
+    assert_int_equal(bell_listen(), heard);
+    bell_leave();
+    assert_int_equal(wakes, 0);
+}
+
+static void bell_wait__rung_meanwhile(void **state)
+{
+    (void)state;
+    uint32_t heard = bell_listen();
+    bell_ring();
+    assert_true(bell_wait(&heard, SECOND));
+    assert_int_equal(wakes, 1);
+    assert_int_equal(sleeps, 0);
+    will_return(__wrap_futex_wait, false); /* one ring does not end two waits */
+    assert_false(bell_wait(&heard, SECOND));
+    bell_leave();
+}
+
+static void bell_wait__sleeps_until_rung(void **state)
+{
+    (void)state;
+    uint32_t heard = bell_listen();
+    rings_in_sleep = true;
+    will_return(__wrap_futex_wait, true);
+    assert_true(bell_wait(&heard, SECOND));
+    assert_int_equal(sleeps, 1);
+    bell_leave();
+}
+
+static void bell_wait__sleeps_again(void **state)
+{
+    (void)state;
+    uint32_t heard = bell_listen();
+    will_return_count(__wrap_futex_wait, true, 2);
+    will_return(__wrap_futex_wait, false);
+    assert_false(bell_wait(&heard, SECOND));
+    assert_int_equal(sleeps, 3);
+    bell_leave();
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test_setup(bell_ring__nobody_listens, setup),
+        cmocka_unit_test_setup(bell_wait__rung_meanwhile, setup),
+        cmocka_unit_test_setup(bell_wait__sleeps_until_rung, setup),
+        cmocka_unit_test_setup(bell_wait__sleeps_again, setup),
+    };
+    return cmocka_run_group_tests_name("bell", test, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* wrap: clock_gettime */
+/* sources: src/platform/clock.c src/platform/check.c */
+#include "platform/clock.h"
+
+#include "../support/mock.h"
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+    assert_int_equal(clock, CLOCK_MONOTONIC);
+    t->tv_sec = mock_type(time_t);
+    t->tv_nsec = mock_type(long);
+    return 0;
+}
+
+static void clock_now__nanoseconds(void **state)
+{
+    (void)state;
+    will_return(__wrap_clock_gettime, 0);
+    will_return(__wrap_clock_gettime, 999999999);
+    assert_int_equal(clock_now(), 999999999);
+    will_return(__wrap_clock_gettime, 5000000000);
+    will_return(__wrap_clock_gettime, 7);
+    assert_int_equal(clock_now(), 5000000000 * SECOND + 7);
+}
+
+static void clock_timespec__table(void **state)
+{
+    static const struct {
+        instant t;
+        time_t seconds;
+        long nanoseconds;
+    } row[] = {
+        {0, 0, 0},  {999999999, 0, 999999999}, {SECOND, 1, 0}, {5 * SECOND + 7, 5, 7},
+        {-1, 0, 0}, {INT64_MIN, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct timespec t = clock_timespec(row[i].t);
+        assert_int_equal(t.tv_sec, row[i].seconds);
+        assert_int_equal(t.tv_nsec, row[i].nanoseconds);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(clock_now__nanoseconds),
+        cmocka_unit_test(clock_timespec__table),
+    };
+    return cmocka_run_group_tests_name("clock", test, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* wrap: syscall */
+/* sources: src/platform/futex.c src/platform/clock.c src/platform/check.c */
+#include "platform/futex.h"
+
+#include "../support/mock.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static struct {
+    const void *word;
+    int operation;
+    unsigned value;
+    const struct timespec *until;
+    struct timespec copy;
+} last;
+
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+    va_list rest;
+
+    assert_int_equal(number, SYS_futex);
+    va_start(rest, number);
+    last.word = va_arg(rest, const void *);
+    last.operation = va_arg(rest, int);
+    last.value = va_arg(rest, unsigned);
+    last.until = va_arg(rest, const struct timespec *);
+    va_end(rest);
+    if (last.until)
+        last.copy = *last.until;
+    return MOCK_RESULT();
+}
+
+static void futex_wait__results(void **state)
+{
+    static const struct {
+        int result;
+        bool expected;
+    } row[] = {{0, true}, {-EAGAIN, true}, {-EINTR, true}, {-ETIMEDOUT, false}};
+    _Atomic uint32_t word = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        will_return(__wrap_syscall, row[i].result);
+        assert_int_equal(futex_wait(&word, 7, 3 * SECOND + 5), row[i].expected);
+        assert_ptr_equal(last.word, &word);
+        assert_int_equal(last.operation, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG);
+        assert_int_equal(last.value, 7);
+        assert_int_equal(last.copy.tv_sec, 3);
+        assert_int_equal(last.copy.tv_nsec, 5);
+    }
+}
+
+static void futex_wait__no_limit(void **state)
+{
+    _Atomic uint32_t word = 0;
+
+    (void)state;
+    will_return(__wrap_syscall, 0);
+    assert_true(futex_wait(&word, 0, NEVER));
+    assert_null(last.until);
+}
+
+/* The kernel would refuse a negative time, and the caller would ask for ever. */
+static void futex_wait__deadline_before_time_began(void **state)
+{
+    _Atomic uint32_t word = 0;
+
+    (void)state;
+    will_return(__wrap_syscall, -ETIMEDOUT);
+    assert_false(futex_wait(&word, 0, INT64_MIN));
+    assert_int_equal(last.copy.tv_sec, 0);
+    assert_int_equal(last.copy.tv_nsec, 0);
+}
+
+static void futex_wake_all__all(void **state)
+{
+    _Atomic uint32_t word = 0;
+
+    (void)state;
+    will_return(__wrap_syscall, 3);
+    futex_wake_all(&word);
+    assert_ptr_equal(last.word, &word);
+    assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
+    assert_int_equal(last.value, INT_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(futex_wait__results),
+        cmocka_unit_test(futex_wait__no_limit),
+        cmocka_unit_test(futex_wait__deadline_before_time_began),
+        cmocka_unit_test(futex_wake_all__all),
+    };
+    return cmocka_run_group_tests_name("futex", test, NULL, NULL);
+}
