@@ -1,0 +1,302 @@
+/* libzcrp: the zero-copying, block-acknowledging, receiver-initiated message protocol (ZCRP,
+ * Aalborg 1998) over UDP.
+ *
+ * A sender sends messages; a receiver posts buffers. The n-th message sent lands in the n-th
+ * buffer posted, in place: every unit on the wire says what comes next, so that the kernel is told
+ * where the data belongs before it arrives.
+ *
+ *     struct zcrp_msg *m = zcrp_alloc_msg(size);      struct zcrp_msg *m = zcrp_alloc_msg(size);
+ *     zcrp_send_init(fds);                            zcrp_rcv_init(fds);
+ *     fill(m->buffer);                                zcrp_rcv(m, size);
+ *     zcrp_send(m, size);                             ... compute ...
+ *     ... compute ...                                 zcrp_wait(m);
+ *     zcrp_wait(m);                                   use(m->buffer, m->length);
+ *     zcrp_send_close();                              zcrp_rcv_close();
+ *
+ * The first part of this header is the API of the paper: one sender and one receiver a process.
+ * The second part is for programs that want handles, options, time limits and reasons.
+ *
+ * Ownership. From a successful zcrp_send, zcrp_rcv or zcrp_submit until wait, probe or collect says
+ * that the message has ended, its buffer belongs to the library: do not read what is being
+ * received, do not change what is being sent. Not a byte is touched afterwards, however it ended.
+ *
+ * Errors. Three kinds, never mixed: a caller's mistake is a code from the call; a failed message
+ * carries a code, see zcrp_error; what the network does is counted, see zcrp_stats, and repaired.
+ *
+ * Threads. Every function may be called from any thread at any time, except that one message must
+ * not be given to two calls at once other than wait, probe, error and cancel, and that an entity
+ * must not be used during or after its close. Nothing here prints, exits or handles signals.
+ *
+ * Compatibility. C11 and C++. Linux. */
+#ifndef ZCRP_H
+#define ZCRP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ZCRP_PUBLIC __attribute__((visibility("default")))
+#define ZCRP_MUST_USE __attribute__((warn_unused_result))
+#else
+#define ZCRP_PUBLIC
+#define ZCRP_MUST_USE
+#endif
+
+typedef uint8_t nbyte;
+typedef uint64_t nlong;
+
+/* A message: a buffer and what is known of it. Made by zcrp_alloc_msg or zcrp_wrap_msg only. */
+struct zcrp_msg {
+    nbyte *buffer;      /* the message's bytes */
+    nlong message_size; /* bytes that may be sent from or received into `buffer` */
+    nlong buffer_size;  /* bytes at `buffer`; at least message_size */
+    nlong length;       /* bytes that arrived or were sent; valid once the message has ended well.
+                           On receive, bytes of the buffer behind it are undefined. */
+};
+
+/* ---- The paper's API ------------------------------------------------------------------------ */
+
+/* A message with a buffer of its own for up to `size` bytes, at a cache line's start. NULL when
+ * there is no memory. Free it with zcrp_free_msg. */
+ZCRP_PUBLIC struct zcrp_msg *zcrp_alloc_msg(nlong size);
+
+/* Frees a message; of zcrp_wrap_msg's, not the memory it wraps. NULL is fine. A message in flight
+ * is left alone (cancel or wait first): it stays valid, and zcrp_error keeps its state. */
+ZCRP_PUBLIC void zcrp_free_msg(struct zcrp_msg *message);
+
+/* Starts this process's sender, or its receiver. file_descriptors[0] carries acknowledgements and
+ * requests to the sender, [1] units to the receiver; the same descriptor twice is a duplex channel.
+ * Both are connected datagram sockets (UDP or AF_UNIX); they stay the caller's, who closes them
+ * after zcrp_send_close or zcrp_rcv_close. 1 on success; 0 on failure: the reason is
+ * zcrp_error(NULL) of the calling thread (ZCRP_ERROR_STARTED, _DESCRIPTOR, _NOT_SOCKET,
+ * _NOT_CONNECTED, _ARGUMENT, _MEMORY, _SYSTEM). */
+ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send_init(int *file_descriptors);
+ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv_init(int *file_descriptors);
+
+/* Sends `size` bytes of the message, or posts it to receive up to `size` bytes. Returns at once.
+ * 1 on success; 0 on failure, the reason is zcrp_error(NULL): ZCRP_ERROR_ARGUMENT (NULL), _SIZE
+ * (over message_size), _BUSY (in flight already), _NOT_STARTED, _CLOSED (being closed). */
+ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send(struct zcrp_msg *message, nlong size);
+ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
+
+/* Blocks until the message has ended: sent and wholly acknowledged, or wholly received. 1 if it
+ * ended well; 0 if it failed or was never submitted; then zcrp_error(message) says why. */
+ZCRP_PUBLIC nlong zcrp_wait(struct zcrp_msg *message);
+
+/* 1 if the message has ended, well or not; else 0. Never blocks. A message that was never submitted
+ * has not ended; NULL neither. */
+ZCRP_PUBLIC nbyte zcrp_probe(struct zcrp_msg *message);
+
+/* Ends this process's sender or receiver: lingers until all that was sent is acknowledged, or the
+ * silence limit passes; tells the peer; joins the threads. Messages that are left fail with
+ * ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success, 0 if there was none. */
+ZCRP_PUBLIC nbyte zcrp_send_close(void);
+ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+/* name, text. The codes are negative, counted from -1 in this order; 0 is success. */
+#define ZCRP_ERRORS(X)                                                                             \
+    X(ARGUMENT, "an argument is NULL or makes no sense")                                           \
+    X(SIZE, "the size is larger than the message")                                                 \
+    X(BUSY, "the message is in flight")                                                            \
+    X(IDLE, "the message was never submitted")                                                     \
+    X(STARTED, "init was called twice without a close")                                            \
+    X(NOT_STARTED, "init has not been called")                                                     \
+    X(DESCRIPTOR, "the descriptor is not open")                                                    \
+    X(NOT_SOCKET, "the descriptor is not a datagram socket")                                       \
+    X(NOT_CONNECTED, "the socket is not connected to a peer")                                      \
+    X(ADDRESS, "the host or port cannot be resolved or bound")                                     \
+    X(MEMORY, "there is no memory left")                                                           \
+    X(SYSTEM, "a system call failed; errno says how")                                              \
+    X(TIMEOUT, "the time limit passed")                                                            \
+    X(TOO_LARGE, "the message is larger than the buffer posted for it")                            \
+    X(CANCELLED, "the message was cancelled")                                                      \
+    X(PEER_CANCELLED, "the peer cancelled the message")                                            \
+    X(SILENT, "the peer has not been heard of for the silence limit")                              \
+    X(RESTARTED, "the peer restarted and knows nothing of the message")                            \
+    X(PEER_CLOSED, "the peer closed before the message was through")                               \
+    X(CLOSED, "the entity was closed before the message was through")                              \
+    X(CHANNEL, "the channel failed; the descriptors are of no use any more")
+
+enum zcrp_error_index {
+#define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
+    ZCRP_ERRORS(ZCRP_ERROR_INDEX)
+#undef ZCRP_ERROR_INDEX
+        ZCRP_ERROR_COUNT
+};
+
+enum zcrp_code {
+    ZCRP_OK = 0,
+#define ZCRP_ERROR_CODE(name, text) ZCRP_ERROR_##name = -1 - (int)ZCRP_ERROR_INDEX_##name,
+    ZCRP_ERRORS(ZCRP_ERROR_CODE)
+#undef ZCRP_ERROR_CODE
+};
+
+/* How the message stands: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
+ * ZCRP_ERROR_IDLE before, else why it failed. With NULL: the code of the calling thread's last call
+ * of the paper's API that returned 0. */
+ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
+
+/* One English line for a code, without a full stop; never NULL. Static. */
+ZCRP_PUBLIC const char *zcrp_strerror(int code);
+
+/* ---- Handles and options -------------------------------------------------------------------- */
+
+/* A protocol entity: one sender, or one receiver, with its threads. */
+struct zcrp_entity;
+
+enum zcrp_congestion { ZCRP_CONGESTION_RENO = 0, ZCRP_CONGESTION_NONE = 1 };
+
+enum zcrp_option_flags {
+    ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
+    ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
+};
+
+/* Options of an entity. Zero means the default, for every field; so start from {0}. */
+struct zcrp_options {
+    uint32_t unit_bytes;   /* largest datagram of the path, trailer included, 64 .. 65507;
+                              default: what the path's MTU carries */
+    uint32_t messages;     /* messages under way at once, 1 .. 2^20; default 1024. More may be
+                              submitted: they wait for their turn. */
+    uint64_t window_bytes; /* most that is sent unacknowledged; default 8 MiB */
+    int64_t silence_ns;    /* peer unheard of for so long: messages fail; default 30 s */
+    int64_t linger_ns;     /* longest wait in close; default: silence_ns */
+    uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
+    uint32_t receive_buffer;
+    int64_t spin_ns; /* a waiter looks again and again for so long before it sleeps;
+                        default 0 */
+    int congestion;  /* enum zcrp_congestion */
+    uint32_t flags;  /* enum zcrp_option_flags, or-ed */
+};
+
+/* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
+ * On success 0 and *entity is the caller's, to be given to zcrp_close; else a code as in
+ * zcrp_send_init, and *entity is NULL. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_sender(struct zcrp_entity **entity,
+                                               const int descriptors[2],
+                                               const struct zcrp_options *options);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver(struct zcrp_entity **entity,
+                                                 const int descriptors[2],
+                                                 const struct zcrp_options *options);
+
+/* Ends the entity as zcrp_send_close does, and frees it. NULL is fine. Messages stay the caller's.
+ * 0, or ZCRP_ERROR_TIMEOUT if the peer never confirmed within linger_ns. */
+ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
+
+/* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
+ * receiver). 0, or ZCRP_ERROR_ARGUMENT, _SIZE, _BUSY, _CLOSED, _CHANNEL. Returns at once. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message,
+                                          nlong size);
+
+/* A message over memory the caller has: an array, a mapped file, a slice of something larger. It is
+ * never written beyond `size` bytes. The memory must outlive the message. NULL: no memory, or
+ * `buffer` NULL with size > 0. */
+ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size);
+
+/* Points a wrapped message that is not in flight elsewhere, so that one message can walk over a
+ * large array. 0, or ZCRP_ERROR_ARGUMENT (NULL, or made by zcrp_alloc_msg), _BUSY. */
+ZCRP_PUBLIC int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size);
+
+/* Waits for the message to end, at most `timeout_ns` nanoseconds (negative: for ever). Its code as
+ * of zcrp_error; ZCRP_ERROR_TIMEOUT if it is still in flight. */
+ZCRP_PUBLIC int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns);
+
+/* Waits until any of `count` messages has ended; returns the index of one that has, or
+ * ZCRP_ERROR_TIMEOUT, or ZCRP_ERROR_IDLE if none of them is in flight or has ended, or
+ * ZCRP_ERROR_ARGUMENT. NULL entries are passed over. They may belong to different entities. */
+ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_ns);
+
+/* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
+ * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
+ * had arrived already. May wait for a
+ * system call under way to finish. ZCRP_ERROR_IDLE: not in flight (any more). */
+ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
+
+/* A descriptor that polls readable while messages have ended and were not collected. It is the
+ * entity's: never read or close it. Negative code on failure (_ARGUMENT, _SYSTEM). From the first
+ * call on, messages that end are queued for zcrp_collect. */
+ZCRP_PUBLIC int zcrp_descriptor(struct zcrp_entity *entity);
+
+/* The next message that has ended, in the order in which they ended, or NULL. Never blocks. Each
+ * message comes once; a message that is submitted again before it was collected is passed over. */
+ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
+
+/* ---- Statistics ----------------------------------------------------------------------------- */
+
+/* name, text; all are 64-bit counts since open unless the text says otherwise. */
+#define ZCRP_STATS(X)                                                                              \
+    X(messages, "messages that ended well")                                                        \
+    X(messages_failed, "messages that failed")                                                     \
+    X(bytes, "bytes of messages that ended well")                                                  \
+    X(units, "units sent, or received and accepted")                                               \
+    X(units_repeated, "units sent again")                                                          \
+    X(units_in_place, "units that landed where they belong")                                       \
+    X(units_moved, "units moved to where they belong")                                             \
+    X(bytes_moved, "bytes copied to where they belong")                                            \
+    X(bytes_staged, "bytes copied before sending")                                                 \
+    X(bursts, "bursts sent or received")                                                           \
+    X(system_calls, "system calls on the channel")                                                 \
+    X(acknowledgements, "acknowledgement datagrams sent or received")                              \
+    X(requests, "request datagrams sent or received")                                              \
+    X(units_lost, "units given up as lost")                                                        \
+    X(units_spurious, "of those, acknowledged after all")                                          \
+    X(probes, "probe timeouts")                                                                    \
+    X(window_bytes, "bytes that may be in transit now")                                            \
+    X(rtt_smoothed_ns, "round-trip time, smoothed, ns")                                            \
+    X(rtt_lowest_ns, "lowest round-trip time, ns")                                                 \
+    X(drop_short, "dropped: shorter than a trailer")                                               \
+    X(drop_version, "dropped: another version of the protocol")                                    \
+    X(drop_type, "dropped: not a type for this side")                                              \
+    X(drop_malformed, "dropped: contradicts itself")                                               \
+    X(drop_session, "dropped: another session")                                                    \
+    X(drop_number, "dropped: numbers that were never sent or asked for")                           \
+    X(drop_unposted, "dropped: no buffer posted")                                                  \
+    X(drop_beyond, "dropped: beyond the posted buffer")                                            \
+    X(drop_duplicate, "dropped: received before")                                                  \
+    X(drop_no_room, "dropped: a table of the receiver is full")                                    \
+    X(drop_truncated, "dropped: longer than any unit")                                             \
+    X(drop_socket, "dropped by the kernel: socket buffer full")                                    \
+    X(channel_refused, "the peer's port was closed for a moment")                                  \
+    X(channel_full, "the channel had no room for a moment")                                        \
+    X(offload_fallbacks, "offloads that the path refused")
+
+struct zcrp_stats {
+#define ZCRP_STATS_FIELD(name, text) uint64_t name;
+    ZCRP_STATS(ZCRP_STATS_FIELD)
+#undef ZCRP_STATS_FIELD
+};
+
+/* A snapshot of the entity's statistics. Returns 0 or ZCRP_ERROR_ARGUMENT. */
+ZCRP_PUBLIC int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats);
+
+/* The statistics of this process's sender or receiver (the paper's API): 0, or _NOT_STARTED. */
+ZCRP_PUBLIC int zcrp_send_stats(struct zcrp_stats *stats);
+ZCRP_PUBLIC int zcrp_rcv_stats(struct zcrp_stats *stats);
+
+/* ---- UDP channels by name ------------------------------------------------------------------- */
+
+/* A UDP socket connected to host and port, IPv4 or IPv6; both may be numeric. Any local port. The
+ * descriptor is the caller's; use it twice for a duplex channel. Codes: _ARGUMENT, _ADDRESS,
+ * _SYSTEM. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_connect(const char *host, const char *port);
+
+/* A UDP socket bound to host (NULL: any) and port ("0": any free one; then zcrp_udp_port tells). It
+ * is not connected yet: zcrp_udp_accept does that. Codes as above. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_listen(const char *host, const char *port);
+
+/* Waits for the first datagram at a listening socket and connects it to its source;
+ * the datagram stays to be read. 0, or ZCRP_ERROR_TIMEOUT, _SYSTEM, _ARGUMENT. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_accept(int descriptor, int64_t timeout_ns);
+
+/* The local port of a socket, or a code: _ARGUMENT, _SYSTEM. */
+ZCRP_PUBLIC int zcrp_udp_port(int descriptor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+/* The backlog: messages that were submitted while the machine's table was full, in order.
+ *
+ *     submit ---> [m][m][blank][m] ---> machine's table
+ *
+ * The n-th send meets the n-th receive, so a message that is cancelled while it waits leaves its
+ * number behind: a blank, which enters the machine in its turn and is cancelled there, so that the
+ * peer's message fails and the pairs stay pairs. The message itself is gone at once, so blanks are
+ * counted in what follows them.
+ *
+ * Under the entity's mutex. Nothing here can fail; all is O(1). */
+#ifndef ZCRP_ENTITY_BACKLOG_H
+#define ZCRP_ENTITY_BACKLOG_H
+
+#include "list.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All zero when empty. */
+struct backlog {
+    struct list messages;
+    uint64_t blanks;       /* behind the last message */
+    struct list cancelled; /* out of the queue; their users have to be told */
+};
+
+/* Is nothing left that has to enter the machine? */
+static inline bool backlog_is_empty(const struct backlog *b)
+{
+    return b->messages.first == NULL && b->blanks == 0;
+}
+
+/* Appends a message. */
+void backlog_add(struct backlog *b, struct message *message);
+
+/* Takes a message that waits out, and leaves a blank; take_cancelled will give it back. */
+void backlog_cancel(struct backlog *b, struct message *message);
+
+/* The next message that was cancelled, or NULL. */
+struct message *backlog_take_cancelled(struct backlog *b);
+
+/* What is next: a message, or NULL for a blank. Not empty (CHECKed). */
+struct message *backlog_head(const struct backlog *b);
+
+/* Takes what is next. Not empty (CHECKed). */
+void backlog_take(struct backlog *b);
+
+#endif

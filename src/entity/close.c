@@ -1,0 +1,103 @@
+/* Closing an entity. The order is the contract of docs/threads.md:
+ *
+ *   1  nothing is submitted any more
+ *   2  the sender: what waits in the backlog enters the machine; the receiver: what is posted fails
+ *   3  the machine closes: it waits for what was sent, and tells the peer
+ *   4  once confirmed, or after the linger limit, the machine answers for the last time, and what
+ *      is left fails
+ *   5  the threads end: sending or receiving, update, timeout
+ *   6  the last events are told; nobody else is there any more, and everything is freed */
+#include "entity.h"
+#include "platform/clock.h"
+#include "turns.h"
+#include "worker.h"
+
+static bool is_backlog_through(struct zcrp_entity *e)
+{
+    return e->is_over || backlog_is_empty(&e->backlog);
+}
+
+static bool is_closed(struct zcrp_entity *e)
+{
+    return e->is_broken || machine_is_closed(&e->machine);
+}
+
+static bool is_quiet(struct zcrp_entity *e)
+{
+    return !e->is_sending;
+}
+
+/* Within a locked section, which it leaves and enters again. False after the deadline. */
+static bool wait_until(struct zcrp_entity *e, bool (*is_so)(struct zcrp_entity *e),
+                       instant deadline)
+{
+    bool in_time = true;
+
+    while (!is_so(e) && in_time)
+        in_time = condition_wait(&e->progress, &e->mutex, deadline);
+    return is_so(e);
+}
+
+/* Tells those whose messages have ended, and lets the threads go on, within a locked section. */
+static void breathe(struct zcrp_entity *e)
+{
+    entity_leave(e);
+    entity_enter(e);
+}
+
+/* Closes the machine; true if the peer has confirmed by the deadline, or there is none. */
+static bool close_machine(struct zcrp_entity *e, instant deadline)
+{
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+
+    if (is_sender)
+        (void)wait_until(e, is_backlog_through, deadline);
+    machine_close(&e->machine, clock_now());
+    e->is_over = e->is_over || !is_sender;
+    if (!is_sender)
+        sending_drain(e, SENDING_BURSTS);
+    breathe(e);
+    return wait_until(e, is_closed, deadline) && machine_is_confirmed(&e->machine);
+}
+
+/* The machine's last words: with them it answers the peer's close, and nobody repeats them. */
+static void say_last_words(struct zcrp_entity *e)
+{
+    (void)wait_until(e, is_quiet, NEVER);
+    sending_drain(e, SENDING_BURSTS);
+}
+
+/* What is left fails. */
+static void fail_rest(struct zcrp_entity *e)
+{
+    e->is_over = true;
+    machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
+}
+
+static int linger(struct zcrp_entity *e)
+{
+    duration limit = e->options.linger_ns;
+    instant now = clock_now();
+    instant deadline = limit < NEVER - now ? now + limit : NEVER;
+
+    entity_enter(e);
+    e->is_closing = true;
+    bool is_confirmed = close_machine(e, deadline);
+    say_last_words(e);
+    fail_rest(e);
+    entity_leave(e);
+    return is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
+}
+
+int zcrp_close(struct zcrp_entity *entity)
+{
+    if (entity == NULL)
+        return ZCRP_OK;
+    int code = linger(entity);
+    worker_stop_all(entity);
+    entity_enter(entity);
+    entity_leave(entity);
+    helm_await_guests(&entity->helm);
+    entity_destroy(entity);
+    return code;
+}

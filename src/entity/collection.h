@@ -1,0 +1,47 @@
+/* The collection: messages of one entity that have ended and were not collected yet, and a
+ * descriptor that says so to poll.
+ *
+ *     ended: put --> latch opens --> ring          collect: take (only if the latch is open)
+ *
+ * A message can be freed, or submitted again, by anybody who sees its latch open, even after its
+ * entity was closed; it has to leave the collection then. So all collections share one mutex, which
+ * no entity's end takes away. It is the last in the lock order, and held for a few instructions.
+ *
+ * I1  a message is in the list of the collection that it names, or names none. */
+#ifndef ZCRP_ENTITY_COLLECTION_H
+#define ZCRP_ENTITY_COLLECTION_H
+
+#include "list.h"
+#include "platform/wake.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct collection {
+    _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
+    struct wake wake;   /* (k) readable while there is something to collect, or once in vain */
+    struct list ended;  /* (k) */
+};
+
+/* Off. */
+void collection_init(struct collection *c);
+
+/* Lets go of all messages that are left, and closes the descriptor. */
+void collection_fini(struct collection *c);
+
+/* Turns the collection on, if it is not. Its descriptor, or the system's negative error number. */
+int collection_descriptor(struct collection *c);
+
+/* The message, whose latch is about to open, waits to be collected; nothing if off. */
+void collection_put(struct collection *c, struct message *message);
+
+/* Makes the descriptor readable, once the latches of messages put are open; nothing if off. */
+void collection_ring(struct collection *c);
+
+/* The message that ended first, or NULL. Never blocks. */
+struct message *collection_take(struct collection *c);
+
+/* Takes the message out of whatever collection it is in. Its latch is open. */
+void collection_withdraw(struct message *message);
+
+#endif

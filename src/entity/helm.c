@@ -1,0 +1,158 @@
+#include "helm.h"
+
+#include "entity.h"
+#include "platform/clock.h"
+#include "turns.h"
+
+#include <sched.h>
+
+static const duration TICK = 250 * MICROSECOND;
+
+/* Waiters that are about to enter an entity, in the whole process. An entity goes away only after
+ * its messages have ended, so who still finds the latch closed may enter; and whoever closes waits
+ * until those who looked before have either entered or turned back. */
+static _Atomic int entering;
+
+int helm_init(struct helm *helm)
+{
+    *helm = (struct helm){.left = -TICK};
+    int error = wake_init(&helm->wake);
+    if (!error)
+        condition_init(&helm->parked);
+    return error;
+}
+
+void helm_fini(struct helm *helm)
+{
+    condition_fini(&helm->parked);
+    wake_fini(&helm->wake);
+}
+
+/* The message's entity, which stays until helm_depart; NULL if the message has ended. */
+static struct zcrp_entity *visit(struct message *m)
+{
+    struct zcrp_entity *e = NULL;
+    atomic_fetch_add(&entering, 1);
+    if (message_is_in_flight(m)) {
+        e = m->entity;
+        atomic_fetch_add(&e->helm.guests, 1);
+    }
+    atomic_fetch_sub(&entering, 1);
+    return e;
+}
+
+static void depart(struct zcrp_entity *e)
+{
+    atomic_fetch_sub(&e->helm.guests, 1);
+}
+
+void helm_await_guests(struct helm *helm)
+{
+    while (atomic_load(&entering) > 0)
+        sched_yield();
+    while (atomic_load(&helm->guests) > 0)
+        sched_yield();
+}
+
+bool helm_is_minded(const struct zcrp_entity *e)
+{
+    if (e->helm.is_taken)
+        return !atomic_load(&e->helm.sleeps);
+    return e->helm.is_parked && clock_now() < e->helm.left + TICK;
+}
+
+void helm_park(struct zcrp_entity *e)
+{
+    e->helm.is_parked = true;
+    while (!e->is_stopping && (e->helm.is_taken || helm_is_minded(e)))
+        (void)condition_wait(&e->helm.parked, &e->mutex, clock_now() + TICK);
+    e->helm.is_parked = false;
+}
+
+static bool take(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    bool is_taken = !e->helm.is_taken && !e->is_stopping && !e->is_broken;
+    e->helm.is_taken = e->helm.is_taken || is_taken;
+    entity_leave(e);
+    return is_taken;
+}
+
+static void leave(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    e->helm.is_taken = false;
+    e->helm.left = clock_now();
+    entity_leave(e);
+}
+
+static void fall_asleep(struct zcrp_entity *e, instant deadline)
+{
+    entity_enter(e);
+    e->helm.due = instant_earlier(deadline, entity_deadline(e));
+    atomic_store(&e->helm.sleeps, true);
+    entity_leave(e);
+}
+
+static void awake(struct zcrp_entity *e, int ready)
+{
+    if (ready > 0 && (ready & CHANNEL_WOKEN))
+        wake_clear(&e->helm.wake);
+    entity_enter(e);
+    atomic_store(&e->helm.sleeps, false);
+    if (ready == CHANNEL_BROKEN)
+        entity_break(e);
+    bool is_due = entity_deadline(e) <= clock_now();
+    entity_leave(e);
+    if (is_due)
+        timeout_turn(e);
+}
+
+/* Sleeps until something arrives, is due, or ends. Who opens the latch looks for sleepers behind
+ * that, and we look at the latch once we are known as one: so one of us sees the other. */
+static void rest(struct zcrp_entity *e, const struct latch *latch, instant deadline)
+{
+    int ready = 0;
+    fall_asleep(e, deadline);
+    if (!latch_is_open(latch))
+        ready = channel_wait(e->in, wake_fd(&e->helm.wake), e->helm.due);
+    awake(e, ready);
+}
+
+/* Turn after turn; rests when nothing has come for the time that waiters may spin. */
+static void steer(struct zcrp_entity *e, const struct latch *latch, instant deadline)
+{
+    instant idle = NEVER;
+    while (!latch_is_open(latch)) {
+        if (arriving_turn(e)) {
+            idle = NEVER;
+            continue;
+        }
+        instant now = clock_now();
+        idle = instant_earlier(idle, now);
+        if (now >= deadline)
+            return;
+        if (now - idle < e->options.spin_ns)
+            continue;
+        rest(e, latch, deadline);
+        idle = NEVER;
+    }
+}
+
+bool helm_wait(struct message *message, instant deadline)
+{
+    struct latch *latch = &message->latch;
+    if (latch_is_open(latch))
+        return true;
+    struct zcrp_entity *e = visit(message);
+    if (e == NULL)
+        return true;
+    bool is_ours = take(e);
+    if (is_ours) {
+        steer(e, latch, deadline);
+        leave(e);
+    }
+    duration spin = e->options.spin_ns;
+    depart(e);
+    return is_ours ? latch_is_open(latch) : latch_wait(latch, deadline, spin);
+}

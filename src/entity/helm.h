@@ -1,0 +1,57 @@
+/* The helm: a user's thread that waits for a message does itself what it would otherwise wait for.
+ * It receives, sends and keeps the time, and the library's threads stay out of its way; no thread
+ * has to be woken by another between a datagram and the return from wait. While nobody waits, the
+ * library's threads do it all.
+ *
+ *     waiter    ----take [ turn, turn, rest, turn ] leave----          take [ ...
+ *     arriving  ...parked, looks up every tick......................|  receives again
+ *                                                    <- a tick or so ->
+ *
+ * After the helm is left it counts as minded for one more tick, if the arriving thread is parked: a
+ * program that waits again and again finds it as it left it, and one that goes away to compute is
+ * soon replaced.
+ *
+ * Lock letters as in entity.h. */
+#ifndef ZCRP_ENTITY_HELM_H
+#define ZCRP_ENTITY_HELM_H
+
+#include "core/instant.h"
+#include "platform/condition.h"
+#include "platform/latch.h"
+#include "platform/wake.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct zcrp_entity;
+struct message;
+
+struct helm {
+    bool is_taken;           /* (m) a waiter is at it */
+    _Atomic bool sleeps;     /* (a) and waits for the channel; set under (m) */
+    instant due;             /* (m) what it sleeps for at the latest */
+    instant left;            /* (m) when it was last left */
+    struct wake wake;        /* gets it out of its sleep */
+    bool is_parked;          /* (m) the arriving thread looks up soon, and finds what is due */
+    struct condition parked; /* where it does */
+    _Atomic int guests;      /* (a) waiters that are within the entity */
+};
+
+/* 0, or the system's negative error number. */
+__attribute__((warn_unused_result)) int helm_init(struct helm *helm);
+void helm_fini(struct helm *helm);
+
+/* Waits for the message, at the helm if it is free. True if its latch is open; false after the
+ * deadline. The entity may be closed meanwhile: then the message has ended before. */
+bool helm_wait(struct message *message, instant deadline);
+
+/* Waits until no waiter is within the entity; all its messages have ended. */
+void helm_await_guests(struct helm *helm);
+
+/* Somebody at the helm, awake, or only just gone, will see to what has to be sent. Locked. */
+bool helm_is_minded(const struct zcrp_entity *e);
+
+/* The arriving thread stays out of the way for as long as the helm is minded. Locked. */
+void helm_park(struct zcrp_entity *e);
+
+#endif

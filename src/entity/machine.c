@@ -1,0 +1,197 @@
+#include "machine.h"
+
+#include "core/arena.h"
+#include "platform/clock.h"
+#include "platform/entropy.h"
+
+#include <stdlib.h>
+
+enum {
+    USUAL_UNIT_BYTES = 1024, /* what transit is sized for: a window full of units somewhat below
+                                Ethernet's; a window of smaller ones is bounded by their number */
+    TRANSIT_LEAST = 256,
+    TRANSIT_MOST = 1 << 16,
+    HOLES = 4096,
+    INTERVALS = 1024,
+    GSO_BYTES = 65507, /* one call carries no more than a datagram could */
+
+    /* Of the receive buffer as granted, one part in so many is promised to the sender. The kernel
+     * charges what a datagram occupies (about 768 bytes more than it has, rounded up), and doubles
+     * what was asked for on that account. */
+    CAPACITY_PART = 2,
+};
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+static uint32_t unit_bytes(const struct zcrp_options *options, const struct channel *units)
+{
+    if (options->unit_bytes != 0)
+        return least(options->unit_bytes, units->datagram_max);
+    return channel_path_bytes(units);
+}
+
+static uint32_t transit_units(uint64_t window_bytes)
+{
+    uint32_t units = least(window_bytes / USUAL_UNIT_BYTES, TRANSIT_MOST);
+    return units > TRANSIT_LEAST ? units : TRANSIT_LEAST;
+}
+
+/* AF_UNIX loses nothing: there the sender's own limits are enough. */
+static uint32_t capacity(const struct channel *units, uint32_t unit)
+{
+    uint32_t part = units->receive_buffer / CAPACITY_PART;
+
+    if (units->kind == CHANNEL_UNIX)
+        return UINT32_MAX;
+    return part > 2 * unit ? part : 2 * unit;
+}
+
+static void *allocate(size_t bytes)
+{
+    return aligned_alloc(ARENA_ALIGNMENT,
+                         (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT);
+}
+
+static bool init_sender(struct machine *m, const struct zcrp_options *options,
+                        const struct channel *units)
+{
+    bool is_free = options->congestion == ZCRP_CONGESTION_NONE;
+    uint32_t unit = unit_bytes(options, units);
+    struct sender_config config = {
+        .unit_bytes = unit,
+        .burst_units = BURST_UNITS,
+        .burst_bytes = unit > GSO_BYTES ? unit : GSO_BYTES,
+        .messages = options->messages,
+        .transit_units = transit_units(options->window_bytes),
+        .window_bytes = options->window_bytes,
+        .silence = options->silence_ns,
+        .congestion = is_free ? CONGESTION_NONE : CONGESTION_RENO,
+        .seed = entropy_seed(),
+    };
+
+    m->memory = allocate(sender_bytes(&config));
+    if (m->memory != NULL)
+        m->sender = sender_init(m->memory, &config, clock_now());
+    return m->memory != NULL;
+}
+
+static bool init_receiver(struct machine *m, const struct zcrp_options *options,
+                          const struct channel *units)
+{
+    uint32_t unit = unit_bytes(options, units);
+    struct receiver_config config = {
+        .unit_bytes = unit,
+        .messages = options->messages,
+        .holes = HOLES,
+        .intervals = INTERVALS,
+        .capacity = capacity(units, unit),
+        .silence = options->silence_ns,
+        .seed = entropy_seed(),
+    };
+
+    m->memory = allocate(receiver_bytes(&config));
+    if (m->memory != NULL)
+        m->receiver = receiver_init(m->memory, &config, clock_now());
+    return m->memory != NULL;
+}
+
+bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_options *options,
+                  const struct channel *units)
+{
+    *m = (struct machine){.role = role};
+    return role == MACHINE_SENDER ? init_sender(m, options, units)
+                                  : init_receiver(m, options, units);
+}
+
+void machine_fini(struct machine *m)
+{
+    free(m->memory);
+    *m = (struct machine){.memory = NULL};
+}
+
+static bool submit(struct machine *m, instant now, struct message *message, uint64_t *number)
+{
+    nbyte *buffer = message != NULL ? message->public.buffer : NULL;
+    nlong size = message != NULL ? message->size : 0;
+
+    return m->sender ? sender_submit(m->sender, now, message, buffer, size, number)
+                     : receiver_post(m->receiver, now, message, buffer, size, number);
+}
+
+bool machine_submit(struct machine *m, instant now, struct message *message)
+{
+    uint64_t number;
+
+    if (!submit(m, now, message, &number))
+        return false;
+    if (message != NULL)
+        message->number = number;
+    else
+        (void)machine_cancel(m, now, number);
+    return true;
+}
+
+bool machine_cancel(struct machine *m, instant now, uint64_t number)
+{
+    return m->sender ? sender_cancel(m->sender, now, number)
+                     : receiver_cancel(m->receiver, now, number);
+}
+
+bool machine_take(struct machine *m, instant now, struct burst *burst)
+{
+    return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);
+}
+
+/* The receiver sends control datagrams only; what does not leave is said again in time. */
+void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent)
+{
+    if (m->sender)
+        sender_sent(m->sender, now, burst, sent);
+}
+
+void machine_expire(struct machine *m, instant now)
+{
+    if (m->sender)
+        sender_expire(m->sender, now);
+    else
+        receiver_expire(m->receiver, now);
+}
+
+instant machine_deadline(const struct machine *m)
+{
+    return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);
+}
+
+bool machine_event(struct machine *m, struct event *event)
+{
+    return m->sender ? sender_event(m->sender, event) : receiver_event(m->receiver, event);
+}
+
+void machine_close(struct machine *m, instant now)
+{
+    if (m->sender)
+        sender_close(m->sender, now);
+    else
+        receiver_close(m->receiver, now);
+}
+
+bool machine_is_closed(const struct machine *m)
+{
+    return m->sender ? sender_is_closed(m->sender) : receiver_is_closed(m->receiver);
+}
+
+bool machine_is_confirmed(const struct machine *m)
+{
+    return m->sender ? sender_is_confirmed(m->sender) : receiver_is_confirmed(m->receiver);
+}
+
+void machine_fail(struct machine *m, instant now, enum outcome outcome)
+{
+    if (m->sender)
+        sender_fail(m->sender, now, outcome);
+    else
+        receiver_fail(m->receiver, now, outcome);
+}

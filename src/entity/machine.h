@@ -1,0 +1,46 @@
+/* The two pure machines of src/core behind one face: what the entity does alike with either. The
+ * contracts are those of sender.h and receiver.h. Under the entity's mutex. */
+#ifndef ZCRP_ENTITY_MACHINE_H
+#define ZCRP_ENTITY_MACHINE_H
+
+#include "channel/channel.h"
+#include "core/receiver.h"
+#include "core/sender.h"
+#include "message.h"
+
+#include <stdbool.h>
+
+enum machine_role { MACHINE_SENDER, MACHINE_RECEIVER };
+
+struct machine {
+    enum machine_role role;    /* (c) */
+    struct sender *sender;     /* NULL: a receiver */
+    struct receiver *receiver; /* NULL: a sender */
+    void *memory;              /* (c) of either */
+};
+
+/* Makes a sender whose units leave through the channel, or a receiver whose units arrive through
+ * it. The options are complete (options.h). False when there is no memory. */
+__attribute__((warn_unused_result)) bool machine_init(struct machine *m, enum machine_role role,
+                                                      const struct zcrp_options *options,
+                                                      const struct channel *units);
+
+/* Frees the memory; fine for one that is all zero. */
+void machine_fini(struct machine *m);
+
+/* Submits or posts the message, which then has its number; false when the table is full. NULL is a
+ * blank: a number without a message, which is cancelled at once; its event has no user. */
+bool machine_submit(struct machine *m, instant now, struct message *message);
+
+bool machine_cancel(struct machine *m, instant now, uint64_t number);
+bool machine_take(struct machine *m, instant now, struct burst *burst);
+void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent);
+void machine_expire(struct machine *m, instant now);
+instant machine_deadline(const struct machine *m);
+bool machine_event(struct machine *m, struct event *event);
+void machine_close(struct machine *m, instant now);
+bool machine_is_closed(const struct machine *m);
+bool machine_is_confirmed(const struct machine *m);
+void machine_fail(struct machine *m, instant now, enum outcome outcome);
+
+#endif

@@ -1,0 +1,73 @@
+/* A message: what the user sees of it, and what the library knows.
+ *
+ *     IDLE --begin--> in flight --end--> ended (code) --begin--> in flight ...
+ *       latch open      latch closed       latch open
+ *
+ * The latch is closed exactly while the message is in flight; whoever finds it open may read the
+ * rest without a lock, and only then may the message be freed. It opens last: behind it the library
+ * touches nothing of the message any more.
+ *
+ * Lock letters: (m) the mutex of the entity it is in flight in; (k) the collections' mutex;
+ * (l) written before the latch opens or while no other call has the message, read while it is
+ * open. */
+#ifndef ZCRP_ENTITY_MESSAGE_H
+#define ZCRP_ENTITY_MESSAGE_H
+
+#include "core/instant.h"
+#include "list.h"
+#include "platform/latch.h"
+#include "zcrp.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct collection;
+
+struct message {
+    struct zcrp_msg public; /* first: the user's pointer is ours */
+    struct latch latch;     /* (a) */
+    int code;               /* (l) how it ended; ZCRP_ERROR_IDLE before it ever was in flight */
+    void *memory;           /* (c) zcrp_alloc_msg's buffer, to be freed; NULL: it wraps */
+    bool is_wrapped;        /* (c) */
+
+    /* While in flight. */
+    struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
+    nlong size;                 /* (l) bytes to send or receive, at most */
+    uint64_t number;            /* (m) the machine's, unless it waits */
+    bool waits;                 /* (m) in the backlog: the machine does not know it yet */
+    bool is_over;               /* (m) its end is settled; the latch opens any moment */
+    uint64_t blanks;            /* (m) numbers to leave blank before its own; see backlog.h */
+    struct list_links links;    /* (m) of the backlog, (k) of the collection */
+
+    _Atomic(struct collection *) collection; /* (k) where it can be collected; NULL: nowhere.
+                                                Also read without a lock, for a first look. */
+};
+
+/* The message behind what the user holds. NULL stays NULL. */
+static inline struct message *message_of(struct zcrp_msg *public)
+{
+    return (struct message *)public;
+}
+
+static inline const struct message *message_of_const(const struct zcrp_msg *public)
+{
+    return (const struct message *)public;
+}
+
+/* Cannot fail; any thread, any time. */
+static inline bool message_is_in_flight(const struct message *m)
+{
+    return !latch_is_open(&m->latch);
+}
+
+/* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY or ZCRP_ERROR_IDLE; any thread, any time. */
+int message_code(const struct message *m);
+
+/* In flight from now on. Nobody waits for it: what was known of its last flight is forgotten. */
+void message_begin(struct message *m, struct zcrp_entity *entity, nlong size);
+
+/* It has ended: opens the latch, wakes those who wait for it. The message may be gone when this
+ * returns; bell_ring is left to the caller, once for several messages. */
+void message_end(struct message *m, int code, nlong length);
+
+#endif

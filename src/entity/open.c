@@ -1,0 +1,207 @@
+/* Opening an entity: everything it will ever need is taken here. */
+#include "options.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The API's words for what channel_init found. */
+static int code_of_fault(int error)
+{
+    switch (error) {
+    case -EBADF:
+        return ZCRP_ERROR_DESCRIPTOR;
+    case -ENOTSOCK:
+    case -EPROTOTYPE:
+    case -EAFNOSUPPORT:
+        return ZCRP_ERROR_NOT_SOCKET;
+    case -ENOTCONN:
+        return ZCRP_ERROR_NOT_CONNECTED;
+    case -ENOMEM:
+        return ZCRP_ERROR_MEMORY;
+    default:
+        errno = -error;
+        return ZCRP_ERROR_SYSTEM;
+    }
+}
+
+/* Units go one way, everything else the other; the sender's control datagrams are few, and GRO
+ * would only glue them together. */
+static struct channel_options channel_options(const struct zcrp_entity *e)
+{
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+
+    return (struct channel_options){
+        .send_bytes = is_sender ? e->options.send_buffer : 0,
+        .receive_bytes = is_sender ? 0 : e->options.receive_buffer,
+        .use_gso = is_sender && !(e->options.flags & ZCRP_NO_SEGMENT),
+        .use_gro = !is_sender && !(e->options.flags & ZCRP_NO_GRO),
+    };
+}
+
+static int init_channels(struct zcrp_entity *e, const int descriptors[2])
+{
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+    bool is_duplex = descriptors[0] == descriptors[1];
+    struct channel_options options = channel_options(e);
+    int error = channel_init(&e->channels[0], descriptors[is_sender ? 0 : 1], &options);
+
+    if (error)
+        return code_of_fault(error);
+    e->in = &e->channels[0];
+    e->out = e->in;
+    if (is_duplex)
+        return ZCRP_OK;
+    error = channel_init(&e->channels[1], descriptors[is_sender ? 1 : 0], &options);
+    if (!error)
+        e->out = &e->channels[1];
+    else
+        channel_fini(e->in);
+    return error ? code_of_fault(error) : ZCRP_OK;
+}
+
+static void fini_channels(struct zcrp_entity *e)
+{
+    if (e->out != e->in)
+        channel_fini(e->out);
+    channel_fini(e->in);
+}
+
+/* With GRO there is one opening at a time, without several (receiving.c). Most of the memory is
+ * never touched while the network behaves, so the system never gives it. */
+static bool init_arrivals(struct zcrp_entity *e)
+{
+    uint32_t openings = e->in->has_gro ? 1 : LANDING_OPENINGS;
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+
+    e->arrival_bytes = is_sender ? LANDING_DATAGRAM : landing_memory(openings);
+    e->arrivals = malloc(e->arrival_bytes);
+    if (e->arrivals != NULL && !is_sender)
+        landing_init(&e->landing, e->arrivals, openings);
+    return e->arrivals != NULL;
+}
+
+static int init_memory(struct zcrp_entity *e)
+{
+    struct channel *units = e->machine.role == MACHINE_SENDER ? e->out : e->in;
+
+    if (!machine_init(&e->machine, e->machine.role, &e->options, units))
+        return ZCRP_ERROR_MEMORY;
+    if (init_arrivals(e))
+        return ZCRP_OK;
+    machine_fini(&e->machine);
+    return ZCRP_ERROR_MEMORY;
+}
+
+static void fini_memory(struct zcrp_entity *e)
+{
+    free(e->arrivals);
+    machine_fini(&e->machine);
+}
+
+static void init_locks(struct zcrp_entity *e)
+{
+    mutex_init(&e->mutex);
+    condition_init(&e->sending_due);
+    condition_init(&e->timeout_due);
+    condition_init(&e->progress);
+    e->timeout_at = INT64_MIN;
+}
+
+static void fini_locks(struct zcrp_entity *e)
+{
+    condition_fini(&e->progress);
+    condition_fini(&e->timeout_due);
+    condition_fini(&e->sending_due);
+    mutex_fini(&e->mutex);
+}
+
+static int init_threads(struct zcrp_entity *e)
+{
+    int error = wake_init(&e->stop);
+
+    if (error)
+        goto err0;
+    error = helm_init(&e->helm);
+    if (error)
+        goto err1;
+    error = worker_start_all(e);
+    if (!error)
+        return ZCRP_OK;
+    helm_fini(&e->helm);
+err1:
+    wake_fini(&e->stop);
+err0:
+    return code_of_fault(error);
+}
+
+static int init(struct zcrp_entity *e, const int descriptors[2])
+{
+    int code = init_channels(e, descriptors);
+
+    if (code)
+        goto err0;
+    code = init_memory(e);
+    if (code)
+        goto err1;
+    init_locks(e);
+    collection_init(&e->collection);
+    code = init_threads(e);
+    if (code)
+        goto err2;
+    return ZCRP_OK;
+
+err2:
+    collection_fini(&e->collection);
+    fini_locks(e);
+    fini_memory(e);
+err1:
+    fini_channels(e);
+err0:
+    return code;
+}
+
+static int open_entity(struct zcrp_entity **entity, enum machine_role role,
+                       const int descriptors[2], const struct zcrp_options *options)
+{
+    if (entity == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *entity = NULL;
+    if (descriptors == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    struct zcrp_entity *e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return ZCRP_ERROR_MEMORY;
+    e->machine.role = role;
+    int code = options_complete(&e->options, options);
+    if (code == ZCRP_OK)
+        code = init(e, descriptors);
+    if (code == ZCRP_OK)
+        *entity = e;
+    else
+        free(e);
+    return code;
+}
+
+int zcrp_open_sender(struct zcrp_entity **entity, const int descriptors[2],
+                     const struct zcrp_options *options)
+{
+    return open_entity(entity, MACHINE_SENDER, descriptors, options);
+}
+
+int zcrp_open_receiver(struct zcrp_entity **entity, const int descriptors[2],
+                       const struct zcrp_options *options)
+{
+    return open_entity(entity, MACHINE_RECEIVER, descriptors, options);
+}
+
+void entity_destroy(struct zcrp_entity *e)
+{
+    helm_fini(&e->helm);
+    wake_fini(&e->stop);
+    collection_fini(&e->collection);
+    fini_locks(e);
+    fini_memory(e);
+    fini_channels(e);
+    free(e);
+}

@@ -1,0 +1,48 @@
+#include "options.h"
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    UNIT_LEAST = 64,
+    UNIT_MOST = 65507, /* what UDP over IPv4 carries */
+    MESSAGES_MOST = 1 << 20,
+    MEBIBYTE = 1 << 20,
+};
+
+static bool is_in_range(const struct zcrp_options *o)
+{
+    const uint32_t known = ZCRP_NO_SEGMENT | ZCRP_NO_GRO;
+
+    if (o->unit_bytes != 0 && (o->unit_bytes < UNIT_LEAST || o->unit_bytes > UNIT_MOST))
+        return false;
+    if (o->silence_ns < 0 || o->linger_ns < 0 || o->spin_ns < 0)
+        return false;
+    if (o->congestion != ZCRP_CONGESTION_RENO && o->congestion != ZCRP_CONGESTION_NONE)
+        return false;
+    return o->messages <= MESSAGES_MOST && (o->flags & ~known) == 0;
+}
+
+int options_complete(struct zcrp_options *complete, const struct zcrp_options *given)
+{
+    struct zcrp_options o = given != NULL ? *given : (struct zcrp_options){0};
+
+    if (!is_in_range(&o))
+        return ZCRP_ERROR_ARGUMENT;
+    if (o.messages == 0)
+        o.messages = 1024;
+    if (o.window_bytes == 0)
+        o.window_bytes = 8 * MEBIBYTE;
+    if (o.silence_ns == 0)
+        o.silence_ns = 30 * SECOND;
+    if (o.linger_ns == 0)
+        o.linger_ns = o.silence_ns;
+    if (o.send_buffer == 0)
+        o.send_buffer = 4 * MEBIBYTE;
+    if (o.receive_buffer == 0)
+        o.receive_buffer = 4 * MEBIBYTE;
+    *complete = o;
+    return ZCRP_OK;
+}

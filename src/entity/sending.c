@@ -1,0 +1,105 @@
+#include "platform/clock.h"
+#include "turns.h"
+
+enum { UNIT_LEAST = 64 }; /* bytes; the core cuts no smaller ones */
+
+/* The path refuses datagrams of this size. The channel knows of a smaller one, unless the path is
+ * narrower than any it believes in: then it is searched by halves. False if there is no smaller
+ * unit; then the burst is as good as lost, so that time goes by before it is tried again. */
+static bool narrow(struct zcrp_entity *e, uint32_t refused)
+{
+    uint32_t bytes = channel_path_bytes(e->out);
+
+    if (e->machine.role != MACHINE_SENDER || refused <= UNIT_LEAST)
+        return false;
+    if (bytes >= refused)
+        bytes = refused / 2;
+    sender_limit_unit(e->machine.sender, bytes > UNIT_LEAST ? bytes : UNIT_LEAST);
+    return true;
+}
+
+/* Tells the machine what became of the burst. A receiver's answer that found no room is dropped:
+ * the machine says it again in time. */
+static void settle(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t sent)
+{
+    switch (verdict) {
+    case CHANNEL_OK:
+        break;
+    case CHANNEL_BLOCKED:
+    case CHANNEL_CROWDED:
+        if (e->machine.role == MACHINE_SENDER)
+            e->is_blocked = verdict;
+        break;
+    case CHANNEL_TOO_BIG:
+        if (!narrow(e, e->burst.segment))
+            sent = e->burst.datagrams;
+        break;
+    case CHANNEL_REFUSED:
+        sent = e->burst.datagrams;
+        break;
+    case CHANNEL_BROKEN:
+        entity_break(e);
+        break;
+    }
+    machine_sent(&e->machine, clock_now(), &e->burst, sent);
+}
+
+static bool may_send(const struct zcrp_entity *e)
+{
+    return !e->is_broken && e->is_blocked == CHANNEL_OK;
+}
+
+bool sending_drain(struct zcrp_entity *e, int bursts)
+{
+    int i;
+
+    if (e->is_sending)
+        return false;
+    e->is_sending = true;
+    for (i = 0; i < bursts && may_send(e); i++) {
+        uint32_t sent;
+        if (!machine_take(&e->machine, clock_now(), &e->burst))
+            break;
+        entity_leave(e);
+        enum channel_verdict verdict = channel_send(e->out, &e->burst, &sent);
+        entity_enter(e);
+        settle(e, verdict, sent);
+    }
+    e->is_sending = false;
+    return i > 0;
+}
+
+void sending_turn(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+/* The channel had no room: waits until it has. */
+static void wait_for_room(struct zcrp_entity *e, enum channel_verdict verdict)
+{
+    int result = channel_wait_writable(e->out, verdict, wake_fd(&e->stop), NEVER);
+
+    entity_enter(e);
+    e->is_blocked = CHANNEL_OK;
+    if (result == CHANNEL_BROKEN)
+        entity_break(e);
+    entity_leave(e);
+}
+
+bool sending_rest(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    while (!e->is_stopping && !entity_is_sending_due(e)) {
+        e->sending_sleeps = true;
+        (void)condition_wait(&e->sending_due, &e->mutex, NEVER);
+        e->sending_sleeps = false;
+    }
+    bool is_stopping = e->is_stopping;
+    enum channel_verdict verdict = e->is_blocked;
+    entity_leave(e);
+    if (!is_stopping && verdict != CHANNEL_OK)
+        wait_for_room(e, verdict);
+    return !is_stopping;
+}

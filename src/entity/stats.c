@@ -1,0 +1,77 @@
+#include "entity.h"
+
+static void add_sender(const struct sender *s, struct zcrp_stats *stats)
+{
+    const struct sender_counters *c = sender_counters(s);
+    struct sender_gauges g = sender_gauges(s);
+
+    stats->units = c->units;
+    stats->units_repeated = c->repeated;
+    stats->units_lost = c->lost;
+    stats->units_spurious = c->spurious;
+    stats->probes = c->probes;
+    stats->bursts = c->bursts;
+    stats->acknowledgements = c->acks;
+    stats->requests = c->requests;
+    stats->drop_short = c->drop_short;
+    stats->drop_version = c->drop_version;
+    stats->drop_type = c->drop_type;
+    stats->drop_malformed = c->drop_malformed;
+    stats->drop_session = c->drop_session;
+    stats->drop_number = c->drop_number;
+    stats->window_bytes = g.window;
+    stats->rtt_smoothed_ns = (uint64_t)g.rtt_smoothed;
+    stats->rtt_lowest_ns = (uint64_t)g.rtt_lowest;
+}
+
+static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
+{
+    const struct receiver_counters *c = receiver_counters(r);
+
+    stats->units = c->units;
+    stats->units_in_place = c->in_place;
+    stats->units_moved = c->moved;
+    stats->bytes_moved = c->bytes_moved;
+    stats->bursts = c->bursts;
+    stats->acknowledgements = c->acks;
+    stats->requests = c->requests;
+    stats->drop_short = c->drop_short;
+    stats->drop_version = c->drop_version;
+    stats->drop_type = c->drop_type;
+    stats->drop_malformed = c->drop_malformed;
+    stats->drop_session = c->drop_session;
+    stats->drop_unposted = c->drop_unposted;
+    stats->drop_beyond = c->drop_beyond;
+    stats->drop_duplicate = c->drop_duplicate;
+    stats->drop_no_room = c->drop_no_room;
+}
+
+static void add_channel(const struct channel *c, struct zcrp_stats *stats)
+{
+    stats->system_calls += channel_count(c, CHANNEL_CALLS_OUT) + channel_count(c, CHANNEL_CALLS_IN);
+    stats->drop_truncated += channel_count(c, CHANNEL_TRUNCATIONS);
+    stats->drop_socket += channel_count(c, CHANNEL_DROPS);
+    stats->channel_refused += channel_count(c, CHANNEL_REFUSALS);
+    stats->channel_full += channel_count(c, CHANNEL_BLOCKS) + channel_count(c, CHANNEL_CROWDS);
+    stats->offload_fallbacks += channel_count(c, CHANNEL_FALLBACKS);
+}
+
+int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats)
+{
+    if (entity == NULL || stats == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *stats = (struct zcrp_stats){.messages = 0};
+    entity_enter(entity);
+    stats->messages = entity->messages;
+    stats->messages_failed = entity->failures;
+    stats->bytes = entity->bytes;
+    if (entity->machine.role == MACHINE_SENDER)
+        add_sender(entity->machine.sender, stats);
+    else
+        add_receiver(entity->machine.receiver, stats);
+    entity_leave(entity);
+    add_channel(entity->in, stats);
+    if (entity->out != entity->in)
+        add_channel(entity->out, stats);
+    return ZCRP_OK;
+}

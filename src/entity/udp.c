@@ -1,0 +1,83 @@
+/* UDP channels by name: the public face of channel/udp_open. */
+#include "channel/udp_open.h"
+#include "platform/clock.h"
+#include "zcrp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+/* What is wrong with the name or the address is the caller's to know; all else is the system's. */
+static int code_of_fault(int error)
+{
+    switch (error) {
+    case 0:
+        return ZCRP_OK;
+    case -ETIMEDOUT:
+        return ZCRP_ERROR_TIMEOUT;
+    case -EADDRINUSE:
+    case -EADDRNOTAVAIL:
+    case -EACCES:
+    case -EAFNOSUPPORT:
+    case -ENETUNREACH:
+    case -EHOSTUNREACH:
+        return ZCRP_ERROR_ADDRESS;
+    default:
+        break;
+    }
+    if (error < -4095) /* no error number: the resolver's */
+        return ZCRP_ERROR_ADDRESS;
+    errno = -error;
+    return ZCRP_ERROR_SYSTEM;
+}
+
+int zcrp_udp_connect(const char *host, const char *port)
+{
+    int fd;
+
+    if (host == NULL || port == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    int code = code_of_fault(udp_open(NULL, NULL, host, port, &fd));
+    return code == ZCRP_OK ? fd : code;
+}
+
+int zcrp_udp_listen(const char *host, const char *port)
+{
+    int fd;
+
+    if (port == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    int code = code_of_fault(udp_bind(host, port, &fd));
+    return code == ZCRP_OK ? fd : code;
+}
+
+int zcrp_udp_accept(int descriptor, int64_t timeout_ns)
+{
+    instant now = clock_now();
+    instant deadline = timeout_ns < 0 || timeout_ns >= NEVER - now ? NEVER : now + timeout_ns;
+
+    if (descriptor < 0)
+        return ZCRP_ERROR_ARGUMENT;
+    int code = code_of_fault(udp_accept(descriptor, deadline));
+    return code == ZCRP_ERROR_ADDRESS ? ZCRP_ERROR_SYSTEM : code;
+}
+
+int zcrp_udp_port(int descriptor)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ip4;
+        struct sockaddr_in6 ip6;
+        struct sockaddr_storage room;
+    } address;
+    socklen_t size = sizeof(address);
+
+    if (descriptor < 0)
+        return ZCRP_ERROR_ARGUMENT;
+    if (getsockname(descriptor, &address.any, &size) != 0)
+        return ZCRP_ERROR_SYSTEM;
+    if (address.any.sa_family == AF_INET)
+        return ntohs(address.ip4.sin_port);
+    return address.any.sa_family == AF_INET6 ? ntohs(address.ip6.sin6_port) : ZCRP_ERROR_ARGUMENT;
+}

@@ -1,0 +1,208 @@
+/* Through a network that loses, doubles, reorders and delays: every message comes whole. */
+#include "../support/ends.h"
+#include "../support/relay.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MILLISECONDS(n) ((int64_t)(n)*1000000)
+
+static const struct zcrp_options options = {.unit_bytes = 1472, .linger_ns = 2 * ENDS_SECOND};
+
+static const struct relay_faults networks[] = {
+    {.lost = 10},
+    {.lost = 100},
+    {.lost = 250},
+    {.late = 200, .late_ns = MILLISECONDS(2)},
+    {.doubled = 500},
+    {.delay_ns = MILLISECONDS(5)},
+    {.lost = 50, .doubled = 50, .late = 100, .late_ns = MILLISECONDS(3), .delay_ns = 300000},
+};
+enum { NETWORKS = sizeof(networks) / sizeof(networks[0]), MESSAGES = 60 };
+
+struct wire {
+    struct relay relay;
+    struct ends ends;
+};
+
+static void wire_open(struct wire *w, const struct relay_faults *faults)
+{
+    relay_open(&w->relay, faults, 1998);
+    w->ends.sockets = w->relay.ends;
+    ck_assert_int_eq(zcrp_open_receiver(&w->ends.receiver, w->ends.sockets.receiver, &options), 0);
+    ck_assert_int_eq(zcrp_open_sender(&w->ends.sender, w->ends.sockets.sender, &options), 0);
+    relay_run(&w->relay);
+}
+
+/* The confirmation of a close can be lost with nobody left to repeat it, so any code will do. */
+static void wire_close(struct wire *w)
+{
+    (void)zcrp_close(w->ends.sender);
+    (void)zcrp_close(w->ends.receiver);
+    relay_close(&w->relay);
+    loopback_close(&w->ends.sockets);
+}
+
+START_TEST(lossy__messages)
+{
+    static struct wire w;
+    struct zcrp_msg *in[MESSAGES], *out[MESSAGES];
+
+    wire_open(&w, &networks[_i]);
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        nlong size = i % 7 == 0 ? i : i * 997 % 40000;
+        in[i] = ends_empty(40000);
+        out[i] = ends_filled(size, i);
+        ck_assert_int_eq(zcrp_submit(w.ends.receiver, in[i], 40000), 0);
+        ck_assert_int_eq(zcrp_submit(w.ends.sender, out[i], size), 0);
+    }
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        ck_assert_uint_eq(in[i]->length, out[i]->length);
+        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, i));
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    wire_close(&w);
+}
+END_TEST
+
+/* Nothing passes for a while, and then it goes on. */
+START_TEST(lossy__interrupted)
+{
+    static struct wire w;
+    const struct relay_faults none = {0};
+    const nlong size = 4 << 20;
+    struct zcrp_msg *out = ends_filled(size, 5);
+    struct zcrp_msg *in = ends_empty(size);
+
+    wire_open(&w, &none);
+    atomic_store(&w.relay.is_cut, true);
+    ck_assert_int_eq(zcrp_submit(w.ends.receiver, in, size), 0);
+    ck_assert_int_eq(zcrp_submit(w.ends.sender, out, size), 0);
+    ck_assert_int_eq(zcrp_wait_for(in, MILLISECONDS(300)), ZCRP_ERROR_TIMEOUT);
+    atomic_store(&w.relay.is_cut, false);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, size, 5));
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    wire_close(&w);
+}
+END_TEST
+
+/* ---- a real file, between two processes ---- */
+
+enum { PIECE = 1 << 20, PIECES_AHEAD = 4 };
+
+/* This program itself, some of the system's files, and their like: a few tens of megabytes. */
+static void make_file(char *path)
+{
+    char command[400];
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    snprintf(command, sizeof(command),
+             "cat /proc/%d/exe /usr/bin/* /usr/lib/*/*.so* 2>/dev/null | head -c 24000011 > %s",
+             (int)getpid(), path);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static nbyte *map(const char *path, size_t *size, bool is_writable)
+{
+    int fd = open(path, is_writable ? O_RDWR : O_RDONLY);
+
+    ck_assert_int_ge(fd, 0);
+    if (is_writable)
+        ck_assert_int_eq(ftruncate(fd, (off_t)*size), 0);
+    *size = (size_t)lseek(fd, 0, SEEK_END);
+    nbyte *bytes = mmap(NULL, *size, is_writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                        is_writable ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+    ck_assert_ptr_ne(bytes, MAP_FAILED);
+    close(fd);
+    return bytes;
+}
+
+/* Moves the mapped file piece by piece, a few of them under way at a time. */
+static int move_file(struct zcrp_entity *e, nbyte *bytes, size_t size)
+{
+    struct zcrp_msg *piece[PIECES_AHEAD] = {NULL};
+    int code = 0;
+
+    for (size_t at = 0, i = 0; at < size + PIECES_AHEAD * PIECE && code == 0; at += PIECE, i++) {
+        struct zcrp_msg **m = &piece[i % PIECES_AHEAD];
+        nlong length = at < size ? size - at < PIECE ? size - at : PIECE : 0;
+        code = *m ? ends_wait(*m) : 0;
+        zcrp_free_msg(*m);
+        *m = code == 0 && length > 0 ? zcrp_wrap_msg(bytes + at, length) : NULL;
+        if (*m && code == 0)
+            code = zcrp_submit(e, *m, length);
+    }
+    return code;
+}
+
+static int receive_file(const struct relay *r, const char *path, size_t size)
+{
+    struct zcrp_entity *e;
+    nbyte *bytes = map(path, &size, true);
+    int code = zcrp_open_receiver(&e, r->ends.receiver, &options);
+
+    if (code == 0)
+        code = move_file(e, bytes, size);
+    if (code == 0)
+        (void)zcrp_close(e);
+    return code;
+}
+
+START_TEST(lossy__file)
+{
+    static struct relay relay;
+    const struct relay_faults faults = {
+        .lost = 10, .doubled = 5, .late = 10, .late_ns = MILLISECONDS(1)};
+    char from[] = "/tmp/zcrp-file-XXXXXX";
+    char to[] = "/tmp/zcrp-copy-XXXXXX";
+    size_t size;
+    int status;
+    struct zcrp_entity *e;
+
+    make_file(from);
+    ck_assert_int_ge(mkstemp(to), 0);
+    nbyte *bytes = map(from, &size, false);
+    relay_open(&relay, &faults, 7);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(-receive_file(&relay, to, size));
+    relay_run(&relay);
+    ck_assert_int_eq(zcrp_open_sender(&e, relay.ends.sender, &options), 0);
+    int code = move_file(e, bytes, size);
+    (void)zcrp_close(e);
+    waitpid(child, &status, 0);
+    relay_close(&relay);
+    size_t copied;
+    nbyte *copy = map(to, &copied, false);
+    unlink(from);
+    unlink(to);
+    ck_assert_int_eq(code, 0);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(copied, size);
+    ck_assert(memcmp(copy, bytes, size) == 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lossy");
+    TCase *tcase = tcase_create("lossy");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, lossy__messages, 0, NETWORKS);
+    tcase_add_test(tcase, lossy__interrupted);
+    tcase_add_test(tcase, lossy__file);
+    suite_add_tcase(suite, tcase);
+    return ends_run(suite);
+}

@@ -1,0 +1,180 @@
+/* The paper's API: one sender and one receiver a process. */
+#include "../support/ends.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- two processes ---- */
+
+enum { ROUNDS = 20 };
+
+/* Receives the rounds, checks them, and sends back how many were right: the exit status. */
+static int child_rounds(struct loopback *sockets)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(1 << 20);
+    int good = 0;
+
+    if (m == NULL || !zcrp_rcv_init(sockets->receiver))
+        return 0;
+    for (uint64_t i = 0; i < ROUNDS; i++)
+        if (zcrp_rcv(m, m->message_size) && zcrp_wait(m) && m->length == i * 40000 &&
+            pattern_holds(m->buffer, m->length, i))
+            good++;
+    zcrp_free_msg(m);
+    return zcrp_rcv_close() ? good : 0;
+}
+
+START_TEST(paper__two_processes)
+{
+    struct loopback sockets = loopback_open(_i == 0 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(1 << 20);
+    pid_t child = fork();
+    int status;
+
+    if (child == 0)
+        _exit(child_rounds(&sockets));
+    ck_assert_uint_eq(zcrp_send_init(sockets.sender), 1);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        pattern_fill(m->buffer, i * 40000, i);
+        ck_assert_uint_eq(zcrp_send(m, i * 40000), 1);
+        ck_assert_uint_eq(zcrp_wait(m), 1);
+        ck_assert_uint_eq(zcrp_probe(m), 1);
+        ck_assert_int_eq(zcrp_error(m), ZCRP_OK);
+    }
+    ck_assert_uint_eq(zcrp_send_close(), 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), ROUNDS);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* ---- one process, both roles ---- */
+
+START_TEST(paper__both_roles)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *in = ends_empty(100), *out = ends_filled(100, 1);
+    struct zcrp_stats stats;
+
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(zcrp_rcv_init(sockets.receiver), 1);
+        ck_assert_uint_eq(zcrp_send_init(sockets.sender), 1);
+        ck_assert_uint_eq(zcrp_rcv(in, 100), 1);
+        ck_assert_uint_eq(zcrp_send(out, 100), 1);
+        ck_assert_uint_eq(zcrp_wait(in), 1);
+        ck_assert_uint_eq(zcrp_wait(out), 1);
+        ck_assert(pattern_holds(in->buffer, 100, 1));
+        ck_assert_int_eq(zcrp_send_stats(&stats), 0);
+        ck_assert_uint_eq(stats.bytes, 100);
+        ck_assert_int_eq(zcrp_rcv_stats(&stats), 0);
+        ck_assert_uint_eq(stats.messages, 1);
+        ck_assert_uint_eq(zcrp_send_close(), 1);
+        ck_assert_uint_eq(zcrp_rcv_close(), 1);
+    }
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* ---- errors ---- */
+
+static void *error_of_this_thread(void *result)
+{
+    *(int *)result = zcrp_error(NULL);
+    return NULL;
+}
+
+START_TEST(paper__not_started)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(1);
+    struct zcrp_stats stats;
+    int error_elsewhere = 1;
+    pthread_t other;
+
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_OK);
+    ck_assert_uint_eq(zcrp_send(m, 1), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_NOT_STARTED);
+    ck_assert_uint_eq(zcrp_rcv(m, 1), 0);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_IDLE);
+    ck_assert_uint_eq(zcrp_wait(m), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_IDLE);
+    ck_assert_uint_eq(zcrp_probe(m), 0);
+    ck_assert_uint_eq(zcrp_probe(NULL), 0);
+    ck_assert_uint_eq(zcrp_wait(NULL), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_uint_eq(zcrp_send_close(), 0);
+    ck_assert_uint_eq(zcrp_rcv_close(), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_NOT_STARTED);
+    ck_assert_int_eq(zcrp_send_stats(&stats), ZCRP_ERROR_NOT_STARTED);
+    ck_assert_int_eq(zcrp_rcv_stats(&stats), ZCRP_ERROR_NOT_STARTED);
+    ck_assert_int_eq(pthread_create(&other, NULL, error_of_this_thread, &error_elsewhere), 0);
+    pthread_join(other, NULL);
+    ck_assert_int_eq(error_elsewhere, ZCRP_OK);
+    zcrp_free_msg(m);
+    zcrp_free_msg(NULL);
+}
+END_TEST
+
+static void expect_init_fails(int *descriptors, int code)
+{
+    ck_assert_uint_eq(zcrp_send_init(descriptors), 0);
+    ck_assert_int_eq(zcrp_error(NULL), code);
+    ck_assert_uint_eq(zcrp_rcv_init(descriptors), 0);
+    ck_assert_int_eq(zcrp_error(NULL), code);
+}
+
+START_TEST(paper__bad_descriptors)
+{
+    int pipes[2], stranger = loopback_bind();
+
+    ck_assert_int_eq(pipe(pipes), 0);
+    expect_init_fails(NULL, ZCRP_ERROR_ARGUMENT);
+    expect_init_fails((int[]){-1, -1}, ZCRP_ERROR_DESCRIPTOR);
+    expect_init_fails(pipes, ZCRP_ERROR_NOT_SOCKET);
+    expect_init_fails((int[]){stranger, stranger}, ZCRP_ERROR_NOT_CONNECTED);
+    close(pipes[0]);
+    close(pipes[1]);
+    close(stranger);
+}
+END_TEST
+
+START_TEST(paper__misuse)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(10);
+
+    ck_assert_uint_eq(zcrp_rcv_init(sockets.receiver), 1);
+    ck_assert_uint_eq(zcrp_rcv_init(sockets.receiver), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_STARTED);
+    ck_assert_uint_eq(zcrp_rcv(NULL, 0), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_uint_eq(zcrp_rcv(m, 11), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_SIZE);
+    ck_assert_uint_eq(zcrp_rcv(m, 10), 1);
+    ck_assert_uint_eq(zcrp_rcv(m, 10), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_BUSY);
+    ck_assert_uint_eq(zcrp_rcv_close(), 1);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_CLOSED);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("paper");
+    TCase *tcase = tcase_create("paper");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_loop_test(tcase, paper__two_processes, 0, 2);
+    tcase_add_test(tcase, paper__both_roles);
+    tcase_add_test(tcase, paper__not_started);
+    tcase_add_test(tcase, paper__bad_descriptors);
+    tcase_add_test(tcase, paper__misuse);
+    suite_add_tcase(suite, tcase);
+    return ends_run(suite);
+}

@@ -1,0 +1,368 @@
+/* Peers that never come, die, start anew, or talk nonsense; and descriptors that go away. */
+#include "../support/ends.h"
+
+#include "core/random.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MILLISECONDS(n) ((int64_t)(n)*1000000)
+
+static const struct zcrp_options impatient = {.silence_ns = MILLISECONDS(300),
+                                              .linger_ns = MILLISECONDS(500)};
+
+static const struct zcrp_options patient = {.linger_ns = MILLISECONDS(200)};
+
+/* ---- silence ---- */
+
+START_TEST(peer__never_comes)
+{
+    struct loopback sockets = loopback_open(_i < 2 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, false);
+    bool is_sender = _i % 2 == 0;
+    struct zcrp_entity *e;
+    struct zcrp_msg *m = ends_filled(10, 0);
+
+    if (is_sender)
+        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &impatient), 0);
+    else
+        ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &impatient), 0);
+    ck_assert_int_eq(zcrp_submit(e, m, 10), 0);
+    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(200)), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(2000)), ZCRP_ERROR_SILENT);
+    (void)zcrp_close(e);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* ---- another process that dies in the middle ---- */
+
+/* Receives or sends without end, until it is killed. */
+static _Noreturn void work_for_ever(const struct loopback *sockets, bool is_sender)
+{
+    struct zcrp_entity *e = NULL;
+    struct zcrp_msg *m = zcrp_alloc_msg(100000);
+    int code = is_sender ? zcrp_open_sender(&e, sockets->sender, &impatient)
+                         : zcrp_open_receiver(&e, sockets->receiver, &impatient);
+
+    while (code == 0) {
+        memset(m->buffer, 0x55, 100000);
+        code = zcrp_submit(e, m, 100000);
+        if (code == 0)
+            code = zcrp_wait_for(m, -1);
+    }
+    pause();
+    _exit(1);
+}
+
+/* The child's work begins when `gate` can be read (-1: at once). All children are made before this
+ * process has threads, as thread sanitizers want it. */
+static pid_t start_child(const struct loopback *sockets, bool is_sender, int gate)
+{
+    pid_t child = fork();
+    char go;
+
+    ck_assert_int_ge(child, 0);
+    if (child > 0)
+        return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (gate >= 0 && read(gate, &go, 1) != 1)
+        _exit(1);
+    work_for_ever(sockets, is_sender);
+}
+
+static void kill_child(pid_t child)
+{
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+
+/* One message with the child; its code. */
+static int exchange(struct zcrp_entity *e, struct zcrp_msg *m)
+{
+    memset(m->buffer, 0x55, 100000);
+    ck_assert_int_eq(zcrp_submit(e, m, 100000), 0);
+    return ends_wait(m);
+}
+
+START_TEST(peer__dies)
+{
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t child = start_child(&sockets, !is_sender, -1);
+    struct zcrp_msg *m = ends_filled(100000, 0);
+    struct zcrp_entity *e;
+
+    if (is_sender)
+        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &impatient), 0);
+    else
+        ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &impatient), 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(exchange(e, m), ZCRP_OK);
+    kill_child(child);
+    /* What was announced before the child died may still look alive for a while. */
+    int code = ZCRP_OK;
+    for (int i = 0; i < 10 && code == ZCRP_OK; i++)
+        code = exchange(e, m);
+    ck_assert_int_eq(code, ZCRP_ERROR_SILENT);
+    (void)zcrp_close(e);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* A second child takes the place of the first: a new session, in which all goes well again. */
+START_TEST(peer__restarts)
+{
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    int gate[2];
+    ck_assert_int_eq(pipe(gate), 0);
+    pid_t child = start_child(&sockets, !is_sender, -1);
+    pid_t second = start_child(&sockets, !is_sender, gate[0]);
+    struct zcrp_msg *m = ends_filled(100000, 0);
+    struct zcrp_entity *e;
+    int good = 0;
+
+    if (is_sender)
+        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &patient), 0);
+    else
+        ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &patient), 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(exchange(e, m), ZCRP_OK);
+    kill_child(child);
+    ck_assert_int_eq(write(gate[1], "g", 1), 1);
+    for (int i = 0; i < 20 && good < 5; i++) {
+        int code = exchange(e, m);
+        ck_assert_msg(code == ZCRP_OK || code == ZCRP_ERROR_RESTARTED, "%s", zcrp_strerror(code));
+        good = code == ZCRP_OK ? good + 1 : 0;
+        if (code == ZCRP_OK)
+            ck_assert(pattern_is_even(m->buffer, 100000, 0x55));
+    }
+    ck_assert_int_eq(good, 5);
+    kill_child(second);
+    close(gate[0]);
+    close(gate[1]);
+    zcrp_free_msg(m);
+    (void)zcrp_close(e);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* ---- nonsense ---- */
+
+/* Random bytes of random length, whose last byte often looks right. */
+static void throw_garbage(int socket, uint64_t *random)
+{
+    uint8_t bytes[2000];
+    size_t size = random_next(random) % sizeof(bytes);
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)random_next(random);
+    if (size > 0 && random_next(random) % 4 != 0)
+        bytes[size - 1] = (uint8_t)(0x10 + random_next(random) % 7);
+    (void)send(socket, bytes, size, MSG_DONTWAIT);
+}
+
+/* Both sockets get it from their own peer's address, between a thousand messages. */
+START_TEST(peer__garbage)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    uint64_t random = 1998;
+    struct zcrp_stats stats;
+
+    for (unsigned i = 0; i < 1000; i++) {
+        struct zcrp_msg *in = ends_empty(5000), *out = ends_filled(5000, i);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in, 5000), 0);
+        throw_garbage(e.sockets.sender[0], &random);
+        ck_assert_int_eq(zcrp_submit(e.sender, out, 5000), 0);
+        throw_garbage(e.sockets.receiver[0], &random);
+        ck_assert_int_eq(ends_wait(in), 0);
+        ck_assert_int_eq(ends_wait(out), 0);
+        ck_assert(pattern_holds(in->buffer, 5000, i));
+        zcrp_free_msg(in);
+        zcrp_free_msg(out);
+    }
+    ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
+    ck_assert_uint_gt(stats.drop_version + stats.drop_type + stats.drop_malformed +
+                          stats.drop_short + stats.drop_session,
+                      500);
+    ends_close(&e);
+}
+END_TEST
+
+/* A protocol to come: its datagrams are counted and dropped. */
+START_TEST(peer__other_version)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    uint8_t bytes[40] = {[39] = 0x21};
+    struct zcrp_stats stats = {0};
+
+    for (int i = 0; i < 10; i++) {
+        ck_assert_int_eq(send(e.sockets.sender[0], bytes, sizeof(bytes), 0), sizeof(bytes));
+        ck_assert_int_eq(send(e.sockets.receiver[0], bytes, sizeof(bytes), 0), sizeof(bytes));
+    }
+    for (int i = 0; i < 1000 && stats.drop_version < 10; i++) {
+        usleep(1000);
+        ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
+    }
+    ck_assert_uint_eq(stats.drop_version, 10);
+    stats.drop_version = 0;
+    for (int i = 0; i < 1000 && stats.drop_version < 10; i++) {
+        usleep(1000);
+        ck_assert_int_eq(zcrp_stats(e.sender, &stats), 0);
+    }
+    ck_assert_uint_eq(stats.drop_version, 10);
+    ends_close(&e);
+}
+END_TEST
+
+/* ---- descriptors ---- */
+
+/* The user closes them although the entity runs: what is in flight fails, nothing crashes. */
+START_TEST(peer__descriptor_closed)
+{
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = ends_filled(100000, 0);
+    struct zcrp_entity *e;
+    int *mine = is_sender ? sockets.sender : sockets.receiver;
+
+    if (is_sender)
+        ck_assert_int_eq(zcrp_open_sender(&e, mine, NULL), 0);
+    else
+        ck_assert_int_eq(zcrp_open_receiver(&e, mine, NULL), 0);
+    ck_assert_int_eq(zcrp_submit(e, m, 100000), 0);
+    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(50)), ZCRP_ERROR_TIMEOUT);
+    syscall(SYS_close, mine[0]); /* close() would have the thread sanitizer complain, and rightly */
+    ck_assert_int_eq(ends_wait(m), ZCRP_ERROR_CHANNEL);
+    ck_assert_int_eq(zcrp_submit(e, m, 10), ZCRP_ERROR_CHANNEL);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_CHANNEL);
+    (void)zcrp_close(e);
+    zcrp_free_msg(m);
+    close(is_sender ? sockets.receiver[0] : sockets.sender[0]);
+}
+END_TEST
+
+static int open_code(const int descriptors[2], const struct zcrp_options *options, bool is_sender)
+{
+    struct zcrp_entity *e = (struct zcrp_entity *)&e;
+    int code = is_sender ? zcrp_open_sender(&e, descriptors, options)
+                         : zcrp_open_receiver(&e, descriptors, options);
+
+    ck_assert_ptr_null(e);
+    return code;
+}
+
+START_TEST(open__errors)
+{
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    int good = sockets.sender[0];
+    int pipes[2], stranger = loopback_bind(), stream = socket(AF_INET, SOCK_STREAM, 0);
+    const struct zcrp_options wrong[] = {
+        {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1}, {.silence_ns = -1},
+        {.linger_ns = -1},  {.spin_ns = -1},       {.congestion = 2},           {.flags = 4},
+    };
+
+    ck_assert_int_eq(pipe(pipes), 0);
+    ck_assert_int_eq(zcrp_open_sender(NULL, sockets.sender, NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(open_code(NULL, NULL, is_sender), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(open_code((int[]){-1, -1}, NULL, is_sender), ZCRP_ERROR_DESCRIPTOR);
+    ck_assert_int_eq(open_code((int[]){good, 9999}, NULL, is_sender), ZCRP_ERROR_DESCRIPTOR);
+    ck_assert_int_eq(open_code((int[]){9999, good}, NULL, is_sender), ZCRP_ERROR_DESCRIPTOR);
+    ck_assert_int_eq(open_code(pipes, NULL, is_sender), ZCRP_ERROR_NOT_SOCKET);
+    ck_assert_int_eq(open_code((int[]){stream, stream}, NULL, is_sender), ZCRP_ERROR_NOT_SOCKET);
+    ck_assert_int_eq(open_code((int[]){stranger, stranger}, NULL, is_sender),
+                     ZCRP_ERROR_NOT_CONNECTED);
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_assert_int_eq(open_code(sockets.sender, &wrong[i], is_sender), ZCRP_ERROR_ARGUMENT);
+    close(pipes[0]);
+    close(pipes[1]);
+    close(stranger);
+    close(stream);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* ---- sockets by name ---- */
+
+START_TEST(udp__errors)
+{
+    char port[8];
+    int first = zcrp_udp_listen("127.0.0.1", "0");
+
+    ck_assert_int_ge(first, 0);
+    snprintf(port, sizeof(port), "%d", zcrp_udp_port(first));
+    ck_assert_int_eq(zcrp_udp_listen("127.0.0.1", port), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_udp_listen("127.0.0.1", NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_udp_listen("no such host", "0"), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_udp_connect("127.0.0.1", "no such port"), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_udp_connect(NULL, "1"), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_udp_connect("127.0.0.1", NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_udp_accept(first, MILLISECONDS(10)), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_udp_accept(-1, 0), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_udp_accept(9999, 0), ZCRP_ERROR_SYSTEM);
+    ck_assert_int_eq(zcrp_udp_port(-1), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_udp_port(9999), ZCRP_ERROR_SYSTEM);
+    close(first);
+}
+END_TEST
+
+/* Either end may be the one that listens. */
+START_TEST(udp__accept)
+{
+    bool sender_listens = _i & 1;
+    const char *host = _i & 2 ? "::1" : "127.0.0.1";
+    char port[8];
+    int listening = zcrp_udp_listen(host, "0");
+    struct zcrp_entity *first, *second;
+    struct zcrp_msg *one = ends_filled(1000, 1), *other = ends_filled(1000, 1);
+
+    snprintf(port, sizeof(port), "%d", zcrp_udp_port(listening));
+    int calling = zcrp_udp_connect(host, port);
+    ck_assert_int_ge(calling, 0);
+    const int calls[2] = {calling, calling}, listens[2] = {listening, listening};
+    ck_assert_int_eq(sender_listens ? zcrp_open_receiver(&first, calls, NULL)
+                                    : zcrp_open_sender(&first, calls, NULL),
+                     0);
+    ck_assert_int_eq(zcrp_submit(first, one, 1000), 0);
+    ck_assert_int_eq(zcrp_udp_accept(listening, 5 * ENDS_SECOND), 0);
+    ck_assert_int_eq(sender_listens ? zcrp_open_sender(&second, listens, NULL)
+                                    : zcrp_open_receiver(&second, listens, NULL),
+                     0);
+    ck_assert_int_eq(zcrp_submit(second, other, 1000), 0);
+    ck_assert_int_eq(ends_wait(one), 0);
+    ck_assert_int_eq(ends_wait(other), 0);
+    ck_assert_int_eq(zcrp_close(first), 0);
+    ck_assert_int_eq(zcrp_close(second), 0);
+    zcrp_free_msg(one);
+    zcrp_free_msg(other);
+    close(calling);
+    close(listening);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("peer");
+    TCase *tcase = tcase_create("peer");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_loop_test(tcase, peer__never_comes, 0, 4);
+    tcase_add_loop_test(tcase, peer__dies, 0, 2);
+    tcase_add_loop_test(tcase, peer__restarts, 0, 2);
+    tcase_add_test(tcase, peer__garbage);
+    tcase_add_test(tcase, peer__other_version);
+    tcase_add_loop_test(tcase, peer__descriptor_closed, 0, 2);
+    tcase_add_loop_test(tcase, open__errors, 0, 2);
+    tcase_add_test(tcase, udp__errors);
+    tcase_add_loop_test(tcase, udp__accept, 0, 4);
+    suite_add_tcase(suite, tcase);
+    return ends_run(suite);
+}

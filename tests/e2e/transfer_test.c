@@ -1,0 +1,206 @@
+/* Messages from one end to the other, over each kind of channel. */
+#include "../support/ends.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MESSAGES = 1000, GUARD = 64 };
+
+/* Every way a burst can be cut: around a unit of Ethernet, around one of loopback. */
+static const nlong sizes[] = {0,    1,    2,    31,    32,    33,    64,    1000,
+                              1439, 1440, 1441, 65475, 65476, 65535, 65536, 300000};
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+static const struct way {
+    enum loopback_kind kind;
+    bool is_simplex;
+    struct zcrp_options options;
+} ways[] = {
+    {LOOPBACK_UDP4, false, {0}},
+    {LOOPBACK_UDP4, true, {0}},
+    {LOOPBACK_UDP6, false, {0}},
+    {LOOPBACK_UNIX, false, {0}},
+    {LOOPBACK_UNIX, true, {0}},
+    {LOOPBACK_UDP4, false, {.unit_bytes = 1472}},
+    {LOOPBACK_UDP4, false, {.unit_bytes = 1472, .flags = ZCRP_NO_SEGMENT | ZCRP_NO_GRO}},
+    {LOOPBACK_UDP4, false, {.unit_bytes = 64, .congestion = ZCRP_CONGESTION_NONE}},
+    {LOOPBACK_UDP4, false, {.messages = 1, .window_bytes = 4096, .spin_ns = 20000}},
+};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+/* One after the other, each waited for. */
+START_TEST(transfer__sizes)
+{
+    const struct way *w = &ways[_i];
+    struct ends e = ends_open(w->kind, w->is_simplex, &w->options);
+
+    for (unsigned i = 0; i < SIZES; i++) {
+        struct zcrp_msg *out = ends_filled(sizes[i], i);
+        struct zcrp_msg *in = ends_empty(sizes[i] + 10);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in, in->message_size), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out, sizes[i]), 0);
+        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+        ck_assert_uint_eq(in->length, sizes[i]);
+        ck_assert_uint_eq(out->length, sizes[i]);
+        ck_assert(pattern_holds(in->buffer, sizes[i], i));
+        zcrp_free_msg(out);
+        zcrp_free_msg(in);
+    }
+    ends_close(&e);
+}
+END_TEST
+
+/* All in flight at once, in the default table and in one far too small for them. */
+START_TEST(transfer__many)
+{
+    static struct zcrp_msg *out[MESSAGES], *in[MESSAGES];
+    const struct zcrp_options options = {.messages = _i == 0 ? 0 : 8};
+    struct ends e = ends_open(LOOPBACK_UDP4, false, &options);
+    struct zcrp_stats stats;
+
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        nlong size = sizes[i * 7 % SIZES] / (i % 3 + 1);
+        out[i] = ends_filled(size, i);
+        in[i] = ends_empty(size);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], size), 0);
+    }
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        ck_assert_uint_eq(in[i]->length, out[i]->length);
+        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, i));
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
+    ck_assert_uint_eq(stats.messages, MESSAGES);
+    ck_assert_uint_eq(stats.messages_failed, 0);
+    ck_assert_uint_ge(stats.units, MESSAGES);
+    ck_assert_uint_eq(stats.units, stats.units_in_place + stats.units_moved);
+    ends_close(&e);
+}
+END_TEST
+
+/* Slices of one array, in any order, with zones between them that nobody may touch. */
+START_TEST(transfer__slices)
+{
+    enum { SLICES = 64, SLICE = 5000, STEP = SLICE + GUARD };
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    nbyte *to = malloc(SLICES * STEP + GUARD);
+    nbyte *from = malloc(SLICE);
+    struct zcrp_msg *in[SLICES], *out[SLICES];
+
+    memset(to, 0xA5, SLICES * STEP + GUARD);
+    pattern_fill(from, SLICE, 7);
+    for (int i = 0; i < SLICES; i++) {
+        in[i] = zcrp_wrap_msg(to + GUARD + i * 37 % SLICES * STEP, SLICE);
+        out[i] = zcrp_wrap_msg(from, SLICE);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], SLICE), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], (nlong)(SLICE - i)), 0);
+    }
+    for (int i = 0; i < SLICES; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_uint_eq(in[i]->length, (nlong)(SLICE - i));
+        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, 7));
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    for (int i = 0; i <= SLICES; i++)
+        ck_assert(pattern_is_even(to + i * STEP, GUARD, 0xA5));
+    ends_close(&e);
+    free(to);
+    free(from);
+}
+END_TEST
+
+/* Once a message has ended, its buffer may be made unwritable: nothing late arrives there. */
+START_TEST(transfer__untouched_afterwards)
+{
+    const size_t size = 1 << 20;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+
+    for (uint64_t i = 0; i < 20; i++) {
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct zcrp_msg *in = zcrp_wrap_msg(memory, size);
+        struct zcrp_msg *out = ends_filled(size - i, i);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in, size), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out, size - i), 0);
+        ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+        ck_assert_int_eq(mprotect(memory, size, PROT_READ), 0);
+        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+        ck_assert(pattern_holds(in->buffer, in->length, i));
+        zcrp_free_msg(in);
+        zcrp_free_msg(out);
+        munmap(memory, size);
+    }
+    ends_close(&e);
+}
+END_TEST
+
+/* One that does not fit fails on both sides; those around it go on. */
+START_TEST(transfer__too_large)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in[5], *out[5];
+
+    for (unsigned i = 0; i < 5; i++) {
+        out[i] = ends_filled(10000, i);
+        in[i] = ends_empty(10000);
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], 10000), 0);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], i == 2 ? 9999 : 10000), 0);
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        int code = i == 2 ? ZCRP_ERROR_TOO_LARGE : ZCRP_OK;
+        ck_assert_int_eq(ends_wait(in[i]), code);
+        ck_assert_int_eq(ends_wait(out[i]), code);
+        if (i != 2)
+            ck_assert(pattern_holds(in[i]->buffer, 10000, i));
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ends_close(&e);
+}
+END_TEST
+
+/* A message walks over an array, as one that is used again does. */
+START_TEST(transfer__again)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    nbyte from[600], to[600];
+    struct zcrp_msg *out = zcrp_wrap_msg(from, 6);
+    struct zcrp_msg *in = zcrp_wrap_msg(to, 6);
+
+    pattern_fill(from, sizeof(from), 3);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(zcrp_rewrap_msg(out, from + 6 * i, 6), 0);
+        ck_assert_int_eq(zcrp_rewrap_msg(in, to + 6 * i, 6), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out, 6), 0);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in, 6), 0);
+        ck_assert_int_eq(ends_wait(out), 0);
+        ck_assert_int_eq(ends_wait(in), 0);
+    }
+    ck_assert_mem_eq(from, to, sizeof(to));
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("transfer");
+    TCase *tcase = tcase_create("transfer");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_loop_test(tcase, transfer__sizes, 0, WAYS);
+    tcase_add_loop_test(tcase, transfer__many, 0, 2);
+    tcase_add_test(tcase, transfer__slices);
+    tcase_add_test(tcase, transfer__untouched_afterwards);
+    tcase_add_test(tcase, transfer__too_large);
+    tcase_add_test(tcase, transfer__again);
+    suite_add_tcase(suite, tcase);
+    return ends_run(suite);
+}

@@ -1,0 +1,75 @@
+/* Both ends of a transfer in one process, for end-to-end tests: the public API, and libcheck. */
+#ifndef ZCRP_TESTS_SUPPORT_ENDS_H
+#define ZCRP_TESTS_SUPPORT_ENDS_H
+
+#include "loopback.h"
+#include "pattern.h"
+#include "zcrp.h"
+
+#include <check.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define ENDS_SECOND ((int64_t)1000000000)
+
+struct ends {
+    struct loopback sockets;
+    struct zcrp_entity *sender;
+    struct zcrp_entity *receiver;
+};
+
+static inline struct ends ends_open(enum loopback_kind kind, bool is_simplex,
+                                    const struct zcrp_options *options)
+{
+    struct ends e = {.sockets = loopback_open(kind, is_simplex)};
+
+    ck_assert_int_eq(zcrp_open_receiver(&e.receiver, e.sockets.receiver, options), 0);
+    ck_assert_int_eq(zcrp_open_sender(&e.sender, e.sockets.sender, options), 0);
+    return e;
+}
+
+static inline void ends_close(struct ends *e)
+{
+    ck_assert_int_eq(zcrp_close(e->sender), 0);
+    ck_assert_int_eq(zcrp_close(e->receiver), 0);
+    loopback_close(&e->sockets);
+}
+
+/* A message full of its pattern. */
+static inline struct zcrp_msg *ends_filled(nlong size, uint64_t seed)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(size);
+
+    ck_assert_ptr_nonnull(m);
+    pattern_fill(m->buffer, size, seed);
+    return m;
+}
+
+/* A message that has nothing of it. */
+static inline struct zcrp_msg *ends_empty(nlong size)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(size);
+
+    ck_assert_ptr_nonnull(m);
+    memset(m->buffer, 0xEE, size);
+    return m;
+}
+
+/* Waits for the message, within 30 seconds. */
+static inline int ends_wait(struct zcrp_msg *m)
+{
+    return zcrp_wait_for(m, 30 * ENDS_SECOND);
+}
+
+/* Runs the suite as every end-to-end test does. */
+static inline int ends_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif

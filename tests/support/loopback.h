@@ -1,0 +1,30 @@
+/* Pairs of connected datagram sockets on this machine. A failing call ends the program. */
+#ifndef ZCRP_TESTS_SUPPORT_LOOPBACK_H
+#define ZCRP_TESTS_SUPPORT_LOOPBACK_H
+
+#include <stdbool.h>
+
+enum loopback_kind { LOOPBACK_UDP4, LOOPBACK_UDP6, LOOPBACK_UNIX };
+
+/* What zcrp_open_sender and zcrp_open_receiver take. */
+struct loopback {
+    int sender[2];
+    int receiver[2];
+};
+
+/* One duplex socket for each end; or, simplex, two: one for each direction. */
+struct loopback loopback_open(enum loopback_kind kind, bool is_simplex);
+
+void loopback_close(const struct loopback *l);
+
+/* Two sockets connected to each other. */
+void loopback_pair(enum loopback_kind kind, int pair[2]);
+
+/* A UDP socket bound to 127.0.0.1 and any port, connected to nobody, with a large receive buffer.
+ */
+int loopback_bind(void);
+
+/* Connects `fd` to where `to` is bound. */
+void loopback_connect(int fd, int to);
+
+#endif

@@ -1,0 +1,98 @@
+#include "../support/suite.h"
+#include "entity/backlog.h"
+#include "entity/message.h"
+
+enum { COUNT = 8 };
+
+static struct backlog backlog;
+static struct message message[COUNT];
+
+static void begin(int count)
+{
+    backlog = (struct backlog){.blanks = 0};
+    for (int i = 0; i < count; i++)
+        backlog_add(&backlog, &message[i]);
+}
+
+/* Takes all there is and compares it with a text: a letter for each message, '-' for a blank. */
+static void expect(const char *text)
+{
+    for (; *text != 0; text++) {
+        const struct message *head = *text == '-' ? NULL : &message[*text - 'a'];
+        ck_assert(!backlog_is_empty(&backlog));
+        ck_assert_ptr_eq(backlog_head(&backlog), head);
+        backlog_take(&backlog);
+        ck_assert(head == NULL || !head->waits);
+    }
+    ck_assert(backlog_is_empty(&backlog));
+}
+
+START_TEST(backlog_take__in_order)
+{
+    begin(4);
+    ck_assert(message[3].waits);
+    expect("abcd");
+}
+END_TEST
+
+START_TEST(backlog_cancel__anywhere)
+{
+    static const struct {
+        const char *cancelled, *left;
+    } rows[] = {
+        {"", "abcd"},   {"a", "-bcd"},   {"b", "a-cd"},    {"d", "abc-"},
+        {"ab", "--cd"}, {"ba", "--cd"},  {"cd", "ab--"},   {"dc", "ab--"},
+        {"bc", "a--d"}, {"bdc", "a---"}, {"abcd", "----"}, {"dcba", "----"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        begin(4);
+        for (const char *c = rows[i].cancelled; *c != 0; c++)
+            backlog_cancel(&backlog, &message[*c - 'a']);
+        for (const char *c = rows[i].cancelled; *c != 0; c++)
+            ck_assert_ptr_eq(backlog_take_cancelled(&backlog), &message[*c - 'a']);
+        ck_assert_ptr_null(backlog_take_cancelled(&backlog));
+        expect(rows[i].left);
+    }
+}
+END_TEST
+
+/* Blanks behind the last message come before the one that is added next. */
+START_TEST(backlog_add__behind_blanks)
+{
+    begin(2);
+    backlog_cancel(&backlog, &message[1]);
+    backlog_add(&backlog, &message[2]);
+    backlog_add(&backlog, &message[3]);
+    expect("a-cd");
+}
+END_TEST
+
+START_TEST(backlog_cancel__partly_taken)
+{
+    begin(3);
+    backlog_cancel(&backlog, &message[0]);
+    backlog_cancel(&backlog, &message[1]);
+    backlog_take(&backlog);
+    expect("-c");
+}
+END_TEST
+
+START_TEST(backlog_take__empty)
+{
+    begin(0);
+    backlog_take(&backlog);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("backlog");
+
+    tcase_add_test(tcase, backlog_take__in_order);
+    tcase_add_test(tcase, backlog_cancel__anywhere);
+    tcase_add_test(tcase, backlog_add__behind_blanks);
+    tcase_add_test(tcase, backlog_cancel__partly_taken);
+    tcase_add_test_raise_signal(tcase, backlog_take__empty, 6);
+    return suite_run("backlog", tcase);
+}

@@ -1,0 +1,84 @@
+#include "../support/suite.h"
+#include "entity/options.h"
+
+START_TEST(options_complete__defaults)
+{
+    struct zcrp_options o;
+
+    ck_assert_int_eq(options_complete(&o, NULL), ZCRP_OK);
+    ck_assert_uint_eq(o.unit_bytes, 0);
+    ck_assert_uint_eq(o.messages, 1024);
+    ck_assert_uint_eq(o.window_bytes, 8 << 20);
+    ck_assert_int_eq(o.silence_ns, 30000000000);
+    ck_assert_int_eq(o.linger_ns, 30000000000);
+    ck_assert_uint_eq(o.send_buffer, 4 << 20);
+    ck_assert_uint_eq(o.receive_buffer, 4 << 20);
+    ck_assert_int_eq(o.spin_ns, 0);
+}
+END_TEST
+
+START_TEST(options_complete__given)
+{
+    const struct zcrp_options given = {
+        .unit_bytes = 64,
+        .messages = 1 << 20,
+        .window_bytes = 1,
+        .silence_ns = 2,
+        .linger_ns = 3,
+        .send_buffer = 4,
+        .receive_buffer = 5,
+        .spin_ns = 6,
+        .congestion = ZCRP_CONGESTION_NONE,
+        .flags = ZCRP_NO_GRO | ZCRP_NO_SEGMENT,
+    };
+    struct zcrp_options o;
+
+    ck_assert_int_eq(options_complete(&o, &given), ZCRP_OK);
+    ck_assert_uint_eq(o.unit_bytes, 64);
+    ck_assert_uint_eq(o.messages, 1 << 20);
+    ck_assert_uint_eq(o.window_bytes, 1);
+    ck_assert_int_eq(o.silence_ns, 2);
+    ck_assert_int_eq(o.linger_ns, 3);
+    ck_assert_uint_eq(o.send_buffer, 4);
+    ck_assert_uint_eq(o.receive_buffer, 5);
+    ck_assert_int_eq(o.spin_ns, 6);
+    ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
+    ck_assert_uint_eq(o.flags, 3);
+}
+END_TEST
+
+/* Linger follows silence. */
+START_TEST(options_complete__linger)
+{
+    const struct zcrp_options given = {.silence_ns = 7};
+    struct zcrp_options o;
+
+    ck_assert_int_eq(options_complete(&o, &given), ZCRP_OK);
+    ck_assert_int_eq(o.linger_ns, 7);
+}
+END_TEST
+
+START_TEST(options_complete__wrong)
+{
+    static const struct zcrp_options wrong[] = {
+        {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1},
+        {.silence_ns = -1}, {.linger_ns = -1},     {.spin_ns = -1},
+        {.congestion = 2},  {.congestion = -1},    {.flags = 4},
+    };
+    struct zcrp_options o;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_assert_int_eq(options_complete(&o, &wrong[i]), ZCRP_ERROR_ARGUMENT);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("options");
+
+    tcase_add_test(tcase, options_complete__defaults);
+    tcase_add_test(tcase, options_complete__given);
+    tcase_add_test(tcase, options_complete__linger);
+    tcase_add_test(tcase, options_complete__wrong);
+    return suite_run("options", tcase);
+}
