@@ -1,0 +1,260 @@
+#!/bin/sh
+# zcrp-bench as its user meets it: table, JSON, CSV, files that arrive, and what it says to mistakes.
+# The program is in $ZCRP_BUILD.
+set -u
+
+bench=${ZCRP_BUILD:-build}/zcrp-bench
+place=$(mktemp -d "${TMPDIR:-/tmp}/bench_test.XXXXXX")
+checks=0
+failures=0
+trap 'rm -rf "$place"' EXIT
+trap 'exit 130' INT TERM
+
+[ -x "$bench" ] || { echo "no $bench: run make first"; exit 77; }
+
+# check NAME COMMAND... : the command has to succeed. Its output stays in $place/out and err.
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$place/out" 2>"$place/err" && return
+    failures=$((failures + 1))
+    echo "FAIL $name: $*"
+    sed 's/^/    /' "$place/out" "$place/err"
+}
+
+# shows NAME PATTERN : the last output that was checked has such a line.
+shows() {
+    cp "$place/out" "$place/shown"
+    check "$1" grep -E -e "$2" "$place/shown"
+    cp "$place/shown" "$place/out"
+}
+
+# complains STATUS TEXT ARGUMENT... : zcrp-bench exits with STATUS, and says TEXT on standard error.
+complains() {
+    wanted=$1
+    text=$2
+    shift 2
+    "$bench" "$@" >/dev/null 2>"$place/said"
+    got=$?
+    check "status of $*" test "$got" -eq "$wanted"
+    check "complaint of $*" grep -F -e "$text" "$place/said"
+    [ -s "$place/out" ] || cat "$place/said"
+}
+
+# listen ARGUMENT... : starts a receiving end, process $listener, at $port.
+listen() {
+    "$bench" --listen 127.0.0.1:0 "$@" 2>"$place/listener" &
+    listener=$!
+    port=
+    tries=0
+    while [ -z "$port" ] && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+        port=$(sed -n 's/.*port \([0-9]*\)$/\1/p' "$place/listener")
+    done
+}
+
+# ends STATUS : the receiving end is over, with this status.
+ends() {
+    wait "$listener"
+    got=$?
+    check "status of the receiving end" test "$got" -eq "$1"
+}
+
+# start_endless : two ends alone with much to do, processes $sender and $receiver.
+start_endless() {
+    "$bench" --size 64K --count 100000000 --repeat 1 2>"$place/said" &
+    sender=$!
+    sleep 1
+    receiver=$(tr -d ' ' <"/proc/$sender/task/$sender/children")
+}
+
+# ---- what it says of itself
+
+check "help" "$bench" --help
+for option in $(grep -o -e '--[a-z-]*' "$place/out" | sort -u); do
+    [ "$option" = --csv ] && continue # would measure, and write a file called --help
+    "$bench" "$option" --help >/dev/null 2>"$place/said"
+    check "$option is known" sh -c "! grep -q unknown '$place/said'"
+done
+check "version" "$bench" --version
+
+# ---- mistakes
+
+complains 2 "unknown option '--bogus'" --bogus
+complains 2 "--count needs a value" --count
+complains 2 "--size: '0'" --size 0
+complains 2 "--size: '12Q'" --size 12Q
+complains 2 "--size: ''" --size 64,
+complains 2 "--size: '99999999999999999999'" --size 99999999999999999999
+complains 2 "--unit: '3' is not a number from 64" --unit 3
+complains 2 "'udt' is none of zcrp, tcp, udp-limit" --transport udt
+complains 2 "'tcp' is there twice" --transport tcp,tcp
+complains 2 "'zcrp:cubic': only tcp has others" --transport zcrp:cubic
+complains 2 "--ping: udp-limit only goes one way" --ping --transport zcrp,udp-limit
+complains 2 "--ping has no --input" --ping --verify
+complains 2 "--mtu needs --netns" --mtu 1500
+complains 2 "--netns is for both ends" --netns --connect localhost:1
+complains 2 "--pin needs a core for each end" --pin 0
+complains 2 "'x' is not the number of a core" --pin x,0
+complains 1 "cannot run on core 1000" --pin 1000,1000
+complains 2 "what is 'extra'?" extra
+complains 2 "'nowhere' is not HOST:PORT" --listen nowhere
+complains 2 "one end each" --listen :1 --connect :1
+complains 2 "--size is for the connecting end" --listen :0 --size 1
+complains 2 "--output is for the listening end" --connect localhost:1 --output "$place/x"
+complains 2 "contradict each other" --count 1 --bytes 1
+complains 2 "--output needs --input" --output "$place/x"
+complains 1 "cannot read '$place/none'" --input "$place/none"
+complains 1 "is not a regular file" --input "$place"
+complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
+complains 1 "no TCP congestion control 'zz'" --transport tcp --tcp-cc zz
+complains 1 "nobody answers at 127.0.0.1:1" --connect 127.0.0.1:1 --timeout 1
+
+# ---- table, JSON, CSV
+
+check "table" "$bench" --size 64,1K,100000 --count 50 --repeat 3 \
+    --json "$place/json" --csv "$place/csv"
+cp "$place/out" "$place/table"
+check "six lines in the table" test "$(grep -c '^\(zcrp\|tcp\) ' "$place/table")" -eq 6
+cat >"$place/compare.py" <<'PYTHON'
+import csv, json, statistics, sys
+
+results = json.load(open(sys.argv[1]))
+runs, summary = results["runs"], results["summary"]
+assert [run["transport"] for run in runs] == ["zcrp", "tcp"] * 9, "in turns"
+assert [run["size"] for run in runs] == [64] * 6 + [1024] * 6 + [100000] * 6
+for run in runs:
+    assert run["count"] == 50 and run["verified"] is None and run["seconds"] > 0
+    assert abs(run["msg_per_s"] * run["seconds"] - 50) < 1e-3
+    assert abs(run["gbit_per_s"] * run["seconds"] * 1e9 / 8 - 50 * run["size"]) < 1
+    for end in "sender", "receiver":
+        assert run[end]["cpu_s"] >= 0 and run[end]["cpu_s_per_gb"] >= 0
+        assert (run[end]["stats"] is None) == (run["transport"] == "tcp")
+    assert run["round_trip_us"] is None
+    for name in "units", "repeated_units", "in_place_units", "moved_bytes", "system_calls_per_gb":
+        assert (run[name] is None) == (run["transport"] == "tcp"), name
+    if run["transport"] == "zcrp":
+        assert run["units"] >= 50 and run["in_place_units"] <= run["units"]
+        assert run["sender"]["stats"]["messages"] == run["receiver"]["stats"]["messages"] == 50
+assert len(summary) == 6
+for line in summary:
+    def rates(transport):
+        return [run["gbit_per_s"] for run in runs
+                if run["size"] == line["size"] and run["transport"] == transport]
+    own = rates(line["transport"])
+    ratio = statistics.median(a / b for a, b in zip(own, rates("tcp")))
+    assert abs(line["gbit_per_s"] / statistics.median(own) - 1) < 1e-6
+    assert abs(line["ratio_to_tcp"] / ratio - 1) < 1e-6, "median of the paired ratios"
+rows = list(csv.DictReader(open(sys.argv[2])))
+assert len(rows) == len(runs)
+for row, run in zip(rows, runs):
+    assert row["transport"] == run["transport"] and int(row["size"]) == run["size"]
+    assert abs(float(row["gbit_per_s"]) - run["gbit_per_s"]) <= 1e-6 * run["gbit_per_s"]
+PYTHON
+check "json and csv" python3 "$place/compare.py" "$place/json" "$place/csv"
+check "json to standard output" "$bench" --transport zcrp --size 1K --count 9 --repeat 2 --json
+cp "$place/out" "$place/json"
+check "nothing but json" python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$place/json"
+check "quiet" "$bench" --size 1K --count 9 --repeat 1 --quiet
+check "quiet is quiet" test ! -s "$place/out"
+
+# ---- several TCPs, the bare channel, round trips, what was counted
+
+check "all transports" "$bench" --transport tcp,udp-limit,tcp:default,tcp:reno,zcrp --size 1000,3M \
+    --bytes 9M --memory 9M --repeat 1 --csv "$place/csv"
+shows "one write a message" '^tcp:default +tcp/[a-z]+ +3M '
+shows "the named congestion control" '^tcp:reno +tcp/reno'
+shows "the bare channel loses nothing here" '^udp-limit +udp +3M .*100 % +0'
+check "pinned TCP" "$bench" --transport tcp --tcp-cc reno --size 1K --count 9 --repeat 1
+shows "pinned TCP is named" '^tcp +tcp/reno'
+
+cat >"$place/trips.py" <<'PYTHON'
+import json, sys
+
+results = json.load(open(sys.argv[1]))
+assert [run["transport"] for run in results["runs"]] == ["zcrp", "tcp"] * 6
+for run in results["runs"] + results["summary"]:
+    trip = run["round_trip_us"]
+    assert 0 < trip["min"] <= trip["median"] <= trip["p99"], trip
+PYTHON
+check "round trips" "$bench" --ping --size 64,100000 --count 200 --repeat 3 --json "$place/json"
+shows "table of round trips" '^tcp +tcp/[a-z]+ +64 .* 1\.00$'
+check "json of round trips" python3 "$place/trips.py" "$place/json"
+
+check "what was counted" "$bench" --stats --allocations --transport zcrp --size 64K --count 50 \
+    --repeat 1 --pin 0,0 --no-offload --buffers 212992
+shows "units were counted" '^  units +[0-9]+ +[0-9]+ '
+shows "nothing is allocated on the way" '^  allocations +0 +0 '
+check "the doctor has an opinion" "$bench" doctor
+shows "of the buffers" net.core.rmem_max
+
+if unshare -n true 2>/dev/null; then
+    check "between namespaces" "$bench" --netns --mtu 1400 --transport zcrp,tcp,udp-limit \
+        --size 100K --count 100 --repeat 1 --verify
+    check "what the link carries" "$bench" --netns --transport zcrp --size 1440 --count 10 \
+        --repeat 1 --stats
+    shows "a unit a message at an MTU of 1500" '^  units +10 +10 '
+fi
+
+# ---- every byte
+
+check "verified" "$bench" --verify --size 1,63,65,4097,70001 --count 77 --repeat 2 --memory 1M
+check "memory for all, few at once" \
+    "$bench" --verify --size 5000 --count 300 --repeat 2 --memory all --depth 3
+check "small units, no offload" "$bench" --verify --transport zcrp --size 40000 --count 20 \
+    --unit 1472 --no-gso --no-gro --repeat 1
+
+head -c 3000001 /dev/urandom >"$place/sent"
+for transport in zcrp tcp udp-limit; do
+    check "file over $transport" "$bench" --transport $transport --input "$place/sent" \
+        --output "$place/arrived" --repeat 2 --size 1M,999
+    check "file over $transport arrives" cmp "$place/sent" "$place/arrived"
+done
+
+# ---- one end each
+
+listen --output "$place/arrived"
+check "the sending end" "$bench" --connect "127.0.0.1:$port" --input "$place/sent" --repeat 1
+ends 0
+check "file arrives, checked by digests" cmp "$place/sent" "$place/arrived"
+
+cp "$place/sent" "$place/other"
+printf 'changed' | dd of="$place/other" bs=1 seek=2000000 conv=notrunc 2>/dev/null
+for transport in zcrp tcp; do
+    listen --input "$place/other"
+    complains 1 "$transport: message 1 arrived wrong, first at byte 951424 of 1048576" \
+        --connect "127.0.0.1:$port" --transport $transport --input "$place/sent" --repeat 1 \
+        --json "$place/json"
+    ends 1
+    check "the difference is in the json" grep '"verified": false' "$place/json"
+done
+
+listen --input "$place/compare.py"
+complains 1 "the other end failed: the file has" \
+    --connect "127.0.0.1:$port" --input "$place/sent" --repeat 1
+ends 1
+
+listen
+complains 1 "cannot listen at 127.0.0.1:$port: Address already in use" --listen "127.0.0.1:$port"
+kill "$listener"
+wait "$listener" 2>/dev/null
+
+# ---- an end that dies
+
+start_endless
+kill -9 "$receiver"
+wait "$sender"
+status=$?
+check "status when the receiving process was killed" test $status -eq 1
+check "complaint when the receiving process was killed" grep "process was killed" "$place/said"
+
+start_endless
+kill -9 "$sender"
+wait "$sender" 2>/dev/null
+sleep 0.3
+check "no child is left behind" sh -c "! grep 'State:.[^Z]' /proc/$receiver/status"
+
+echo "$((checks - failures)) of $checks checks passed"
+[ "$failures" -eq 0 ]

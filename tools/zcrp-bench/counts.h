@@ -1,0 +1,34 @@
+/* What a channel counts at one end: the library's statistics under their own names, COUNT_units and
+ * so on. ZCRP knows all of them, udp-limit a few, TCP none. */
+#ifndef BENCH_COUNTS_H
+#define BENCH_COUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zcrp.h"
+
+enum count {
+#define COUNT_INDEX(name, text) COUNT_##name,
+    ZCRP_STATS(COUNT_INDEX)
+#undef COUNT_INDEX
+        COUNTS
+};
+
+struct counts {
+    bool is_known;
+    uint64_t value[COUNTS];
+};
+
+/* The library's statistics as counts. */
+struct counts counts_of_stats(const struct zcrp_stats *stats);
+
+/* What was counted since `before`; of what is not a count but a state (window, round-trip times)
+ * the present. */
+struct counts counts_since(const struct counts *now, const struct counts *before);
+
+/* A count's name, and what it means. */
+const char *counts_name(enum count which);
+const char *counts_text(enum count which);
+
+#endif

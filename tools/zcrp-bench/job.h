@@ -1,0 +1,60 @@
+/* One measurement as one end sees it: so many messages of one size, where they live, what they
+ * carry, and at the receiving end what became of them.
+ *
+ *      message n:  slot n modulo memory.slots; `depth` messages are under way at once
+ *      size size size ... size last     last: the file's end may be shorter */
+#ifndef BENCH_JOB_H
+#define BENCH_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "input.h"
+#include "memory.h"
+
+enum job_content {
+    JOB_ANY,     /* whatever lies in memory; nothing is verified */
+    JOB_PATTERN, /* see pattern.h */
+    JOB_FILE,    /* the bytes of `input`; at the receiving end its own copy */
+    JOB_DIGESTS, /* receiving end: the bytes of a file it does not have */
+};
+
+struct job {
+    uint64_t size;        /* bytes of each message, > 0 */
+    uint64_t count;       /* messages, > 0 */
+    uint64_t total;       /* bytes of all: the last message has what is left */
+    uint64_t depth;       /* messages under way at once, 1 .. memory.slots */
+    struct memory memory; /* the end's, not the job's */
+
+    enum job_content content;
+    uint64_t seed; /* of the pattern */
+    const struct input *input;
+    const uint64_t *digests; /* by message */
+
+    /* Receiving end. */
+    int output;        /* descriptor of the file that takes what arrives, or -1 */
+    bool is_different; /* something arrived that was not sent */
+    uint64_t message;  /* the first such message, */
+    uint64_t offset;   /* and the first such byte of it; JOB_NO_OFFSET if only a digest tells */
+};
+
+#define JOB_NO_OFFSET UINT64_MAX
+
+/* Whether the figures agree with each other; a job that came over the network may be nonsense. */
+bool job_is_sane(const struct job *job);
+
+/* Bytes of message n. */
+uint64_t job_length(const struct job *job, uint64_t n);
+
+/* Sending end: makes message n ready to be sent, and says where it is. Its slot must be free. */
+uint8_t *job_outgoing(const struct job *job, uint64_t n);
+
+/* Receiving end: takes message n, that arrived at `bytes`: verifies it, writes it to the output. A
+ * difference is noted, not an error. 0, or -1 with a complaint when the output cannot be written.
+ */
+int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes);
+
+/* Complains of the difference that was noted. */
+void job_complain(const struct job *job, const char *transport);
+
+#endif

@@ -1,0 +1,73 @@
+/* zcrp-bench: moves messages over ZCRP and over TCP between two processes, and says how fast and at
+ * what cost. See docs/zcrp-bench.1. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alone.h"
+#include "complain.h"
+#include "connection.h"
+#include "doctor.h"
+#include "help.h"
+#include "options.h"
+#include "pin.h"
+#include "receiving_end.h"
+#include "sending_end.h"
+
+#ifndef ZCRP_VERSION
+#define ZCRP_VERSION "of unknown version"
+#endif
+
+enum { EXIT_USAGE = 2 };
+
+static int listen_and_serve(const struct options *options)
+{
+    int listener = connection_listen(&options->address);
+    struct address here;
+    int status;
+
+    if (listener < 0 || address_local(listener, &here) < 0)
+        return -1;
+    if (!options->is_quiet)
+        fprintf(stderr, "zcrp-bench: listening, port %s\n", here.port);
+    status = receiving_end_serve(options, listener, -1);
+    close(listener);
+    return status;
+}
+
+static int run(const struct options *options)
+{
+    if (options->mode != OPTIONS_ALONE && pin_to(options->cores[0]) < 0)
+        return -1;
+    switch (options->mode) {
+    case OPTIONS_LISTEN:
+        return listen_and_serve(options);
+    case OPTIONS_CONNECT:
+        return sending_end_run(options, &options->address);
+    case OPTIONS_ALONE:
+        break;
+    }
+    return alone_run(options);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+
+    if (argc == 2 && strcmp(argv[1], "doctor") == 0)
+        return doctor_run() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (options_parse(&options, argc, argv) < 0) {
+        fprintf(stderr, "Try 'zcrp-bench --help'.\n");
+        return EXIT_USAGE;
+    }
+    if (options.wants_help) {
+        fputs(help_text, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (options.wants_version) {
+        puts("zcrp-bench " ZCRP_VERSION);
+        return EXIT_SUCCESS;
+    }
+    return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

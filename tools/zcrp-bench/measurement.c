@@ -1,0 +1,283 @@
+#include "measurement.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "complain.h"
+#include "digest.h"
+#include "progress.h"
+#include "watch.h"
+
+enum {
+    WARM_UP_SIZE = 16384,
+    WARM_UP_COUNT = 64,
+    TRIAL_PART = 4, /* of a measurement */
+    PING_DEPTH = 16,
+    PING_COUNT = 10000,
+};
+
+static int fit_memory(struct sending_end *end, struct job *job)
+{
+    uint64_t slots = options_slots(end->options, job->size, job->count);
+    uint64_t depth = end->options->settings.depth;
+
+    if (memory_refit(&end->memory, slots, job->size) < 0)
+        return -1;
+    job->memory = end->memory;
+    job->depth = slots < depth ? slots : depth;
+    return job_is_sane(job) ? 0 : complain("more bytes than there are");
+}
+
+int measurement_warm_up(struct sending_end *end, struct job *job)
+{
+    *job = (struct job){
+        .size = WARM_UP_SIZE,
+        .count = WARM_UP_COUNT,
+        .total = WARM_UP_SIZE * WARM_UP_COUNT,
+        .output = -1,
+    };
+    return fit_memory(end, job);
+}
+
+int measurement_job(struct sending_end *end, uint64_t size, struct job *job)
+{
+    uint64_t count = options_count(end->options, size);
+
+    *job = (struct job){
+        .size = size,
+        .count = count,
+        .total = size * count,
+        .content = end->options->is_verified ? JOB_PATTERN : JOB_ANY,
+        .seed = ++end->seed,
+        .output = -1,
+    };
+    if (end->input.bytes != NULL) {
+        job->content = JOB_FILE;
+        job->input = &end->input;
+        job->total = end->input.size;
+        job->count = (job->total - 1) / size + 1;
+    }
+    return fit_memory(end, job);
+}
+
+int measurement_trial(struct sending_end *end, uint64_t size, struct job *job)
+{
+    uint64_t count = options_count(end->options, size) / TRIAL_PART;
+
+    *job = (struct job){
+        .size = size,
+        .count = count > 0 ? count : 1,
+        .total = count > 0 ? count * size : size,
+        .output = -1,
+    };
+    return fit_memory(end, job);
+}
+
+int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job)
+{
+    uint64_t count = end->options->count != 0 ? end->options->count : PING_COUNT;
+    uint64_t most = end->options->settings.depth;
+    uint64_t depth = most < PING_DEPTH ? most : PING_DEPTH;
+
+    if (memory_refit(&end->memory, 2 * depth, size) < 0)
+        return -1;
+    *job = (struct job){
+        .size = size,
+        .count = count,
+        .total = count * size,
+        .depth = depth,
+        .memory = end->memory,
+        .output = -1,
+    };
+    return job_is_sane(job) ? 0 : complain("more bytes than there are");
+}
+
+static int say_digests(struct sending_end *end, const struct job *job)
+{
+    uint64_t *digests = calloc(job->count, sizeof *digests);
+    int status;
+
+    if (digests == NULL)
+        return complain("no memory for digests: %s", strerror(ENOMEM));
+    for (uint64_t n = 0; n < job->count; n++)
+        digests[n] = digest(job_outgoing(job, n), job_length(job, n));
+    status = control_say_numbers(&end->control, digests, job->count);
+    free(digests);
+    return status;
+}
+
+/* Tells the other end what comes, until it is ready to receive. */
+static int announce(struct sending_end *end, size_t transport, const struct job *job)
+{
+    struct control *control = &end->control;
+
+    if (control_say(control,
+                    "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                    " %d %" PRIu64,
+                    transport, job->size, job->count, job->total, job->memory.slots, job->depth,
+                    (int)job->content, job->seed) < 0 ||
+        control_hear(control) < 0)
+        return -1;
+    if (control_arguments(control, "digests") != NULL &&
+        (say_digests(end, job) < 0 || control_hear(control) < 0))
+        return -1;
+    if (control_arguments(control, "ready") == NULL)
+        return complain("the receiving end says nonsense: '%.80s'", control->line);
+    return 0;
+}
+
+static int hear_counts(struct control *control, struct counts *counts)
+{
+    return control_hear_numbers(control, counts->value, COUNTS);
+}
+
+/* Hears what the other end measured, into *run and *job. */
+static int hear_result(struct sending_end *end, struct run *run, struct job *job)
+{
+    uint64_t figures[8];
+
+    if (control_expect_figures(&end->control, "result", figures, 8) < 0)
+        return -1;
+    run->seconds = (double)figures[0] / 1e9;
+    run->receiver_cpu_s = (double)figures[1] / 1e9;
+    run->receiver_allocations = (struct allocations){figures[2], figures[3]};
+    run->receiver_counts.is_known = figures[4] != 0;
+    job->is_different = figures[5] != 0;
+    job->message = figures[6];
+    job->offset = figures[7];
+    return hear_counts(&end->control, &run->receiver_counts);
+}
+
+/* Sends; on failure the other end's reason, if it gave one, is heard too. */
+static int send_job(struct sending_end *end, struct transport *transport, const struct job *job)
+{
+    if (transport->kind->send(transport, job) == 0)
+        return 0;
+    if (control_is_broken(&end->control))
+        control_hear(&end->control);
+    return -1;
+}
+
+static enum verdict verdict_of(struct sending_end *end, const struct job *job,
+                               const struct transport *transport)
+{
+    if (job->content == JOB_ANY)
+        return VERDICT_NONE;
+    if (!job->is_different)
+        return VERDICT_SAME;
+    progress_clear();
+    job_complain(job, transport->kind->name);
+    end->is_different = true;
+    return VERDICT_DIFFERENT;
+}
+
+static void begin_run(struct run *run, const struct contender *contender, const struct job *job)
+{
+    *run = (struct run){
+        .transport = contender->name,
+        .size = job->size,
+        .count = job->count,
+        .bytes = job->total,
+    };
+    memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
+}
+
+/* What this end has to show for the job that started with `start` and `before`. */
+static void end_run(struct run *run, struct transport *transport, struct watch start,
+                    const struct counts *before)
+{
+    struct counts after;
+
+    run->sender_cpu_s = (double)watch_since(start).cpu_ns / 1e9;
+    run->sender_allocations = allocations_read();
+    transport->kind->count(transport, &after);
+    run->sender_counts = counts_since(&after, before);
+}
+
+int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
+                    struct run *run)
+{
+    struct transport *transport = contender_transport(contender);
+    struct counts before;
+    struct watch start;
+
+    begin_run(run, contender, job);
+    if (transport->kind->prepare(transport, job) < 0 ||
+        announce(end, contender_number(contender), job) < 0)
+        return -1;
+    transport->kind->count(transport, &before);
+    allocations_begin();
+    start = watch_read();
+    if (send_job(end, transport, job) < 0 || hear_result(end, run, job) < 0)
+        return -1;
+    end_run(run, transport, start, &before);
+    run->verdict = verdict_of(end, job, transport);
+    return 0;
+}
+
+static struct round_trips trips_of(const struct histogram *histogram)
+{
+    return (struct round_trips){
+        .count = histogram->count,
+        .least_us = (double)histogram->least / 1e3,
+        .median_us = (double)histogram_quantile(histogram, 0.5) / 1e3,
+        .p99_us = (double)histogram_quantile(histogram, 0.99) / 1e3,
+    };
+}
+
+static int announce_ping(struct sending_end *end, const struct contender *contender,
+                         const struct job *job)
+{
+    if (control_say(&end->control, "ping %zu %" PRIu64 " %" PRIu64 " %" PRIu64,
+                    contender->first_number, job->size, job->count, job->depth) < 0)
+        return -1;
+    return control_expect(&end->control, "ready") != NULL ? 0 : -1;
+}
+
+static int hear_answered(struct sending_end *end, struct run *run)
+{
+    uint64_t figures[4];
+
+    if (control_expect_figures(&end->control, "answered", figures, 4) < 0)
+        return -1;
+    run->receiver_cpu_s = (double)figures[0] / 1e9;
+    run->receiver_allocations = (struct allocations){figures[1], figures[2]};
+    run->receiver_counts.is_known = figures[3] != 0;
+    return hear_counts(&end->control, &run->receiver_counts);
+}
+
+/* Both ways, at this end. */
+static int prepare_ping(struct contender *contender, const struct job *job)
+{
+    struct transport *there = contender_transport(contender);
+    struct transport *back = &contender->back;
+
+    if (there->kind->prepare(there, job) < 0)
+        return -1;
+    return back->kind == NULL ? 0 : back->kind->prepare(back, job);
+}
+
+int measurement_ping(struct sending_end *end, struct contender *contender, struct job *job,
+                     struct run *run)
+{
+    struct transport *there = contender_transport(contender);
+    struct histogram trips;
+    struct counts before;
+    struct watch start;
+
+    begin_run(run, contender, job);
+    histogram_init(&trips);
+    if (prepare_ping(contender, job) < 0 || announce_ping(end, contender, job) < 0)
+        return -1;
+    there->kind->count(there, &before);
+    allocations_begin();
+    start = watch_read();
+    if (there->kind->ping(there, &contender->back, job, &trips) < 0)
+        return -1;
+    run->seconds = (double)watch_since(start).wall_ns / 1e9;
+    end_run(run, there, start, &before);
+    run->trips = trips_of(&trips);
+    return hear_answered(end, run);
+}

@@ -1,0 +1,176 @@
+#include "options.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "complain.h"
+#include "options_lists.h"
+#include "options_rows.h"
+#include "pin.h"
+
+enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10 };
+
+static const char default_transports[] = "zcrp,tcp";
+static const char default_sizes[] = "64,1K,16K,64K,1M,64M";
+static const char default_input_size[] = "1M";
+static const char default_ping_size[] = "64";
+static const uint64_t many_bytes = 1u << 30;
+
+static const struct options defaults = {
+    .repeat = 5,
+    .memory_bytes = 64u << 20,
+    .tcp_cc = MANNER_BEST,
+    .cores = {PIN_NONE, PIN_NONE},
+    .settings = {.depth = 1024, .limit_ns = SECONDS_OF_PATIENCE * UINT64_C(1000000000)},
+};
+
+static void describe_to_getopt(struct option described[OPTIONS_ROWS + 1])
+{
+    for (int i = 0; i < OPTIONS_ROWS; i++) {
+        described[i] = (struct option){
+            .name = options_rows[i].name,
+            .has_arg = options_rows[i].has_argument,
+        };
+    }
+    described[OPTIONS_ROWS] = (struct option){0};
+}
+
+/* The value of an option whose argument may follow it with or without '='. */
+static const char *optional_value(int argc, char **argv)
+{
+    const char *next = optind < argc ? argv[optind] : NULL;
+
+    if (optarg != NULL || next == NULL || (next[0] == '-' && next[1] != '\0'))
+        return optarg;
+    optind++;
+    return next;
+}
+
+/* Takes one option that getopt_long found; `result` is what it returned. */
+static int take(struct options *options, int result, int which, int argc, char **argv)
+{
+    const struct options_row *row = &options_rows[which];
+    const char *value = optarg;
+
+    if (result == ':')
+        return complain("%s needs a value", argv[optind - 1]);
+    if (result != 0)
+        return complain("unknown option '%s'", argv[optind - 1]);
+    if (row->has_argument == optional_argument)
+        value = optional_value(argc, argv);
+    if (row->is_of_sender && options->first_of_sender == NULL)
+        options->first_of_sender = row->name;
+    return row->set(options, value);
+}
+
+static int read_command_line(struct options *options, int argc, char **argv)
+{
+    struct option described[OPTIONS_ROWS + 1];
+    int which = 0;
+    int result;
+
+    describe_to_getopt(described);
+    opterr = 0;
+    while ((result = getopt_long(argc, argv, "+:", described, &which)) != -1) {
+        if (take(options, result, which, argc, argv) < 0)
+            return -1;
+    }
+    return optind == argc ? 0 : complain("what is '%s'?", argv[optind]);
+}
+
+/* Options of the ends that do not fit how many ends there are here. */
+static int check_ends(const struct options *options)
+{
+    bool is_alone = options->mode == OPTIONS_ALONE;
+
+    if (options->is_netns && !is_alone)
+        return complain("--netns is for both ends on this machine");
+    if (options->mtu != 0 && !options->is_netns)
+        return complain("--mtu needs --netns");
+    if (options->core_count > 0 && options->core_count != (is_alone ? 2 : 1))
+        return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
+                                 : "--pin needs one core: this end's");
+    return 0;
+}
+
+static int check_ping(const struct options *options)
+{
+    if (options->input != NULL || options->is_verified || options->bytes != 0)
+        return complain("--ping has no --input, --verify or --bytes");
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (options->transports[i].kind->ping == NULL)
+            return complain("--ping: %s only goes one way", options->transports[i].name);
+    }
+    return 0;
+}
+
+/* Options that contradict each other. */
+static int check(const struct options *options)
+{
+    bool listens = options->mode == OPTIONS_LISTEN;
+
+    if (listens && options->first_of_sender != NULL)
+        return complain("--%s is for the connecting end to say", options->first_of_sender);
+    if (options->mode == OPTIONS_CONNECT && options->output != NULL)
+        return complain("--output is for the listening end to say");
+    if (options->output != NULL && options->input == NULL && !listens)
+        return complain("--output needs --input");
+    if (options->count != 0 && options->bytes != 0)
+        return complain("--count and --bytes contradict each other");
+    if (options->input != NULL && (options->count != 0 || options->bytes != 0))
+        return complain("--input sends the file, no more and no less: no --count, no --bytes");
+    if (options->json != NULL && options->csv != NULL && strcmp(options->json, options->csv) == 0)
+        return complain("--json and --csv cannot share '%s'", options->csv);
+    if (options->is_ping && check_ping(options) < 0)
+        return -1;
+    return check_ends(options);
+}
+
+static const char *sizes_by_default(const struct options *options)
+{
+    if (options->is_ping)
+        return default_ping_size;
+    return options->input != NULL ? default_input_size : default_sizes;
+}
+
+static int set_defaults(struct options *options)
+{
+    if (options->transport_count == 0 && options_set_transport(options, default_transports) < 0)
+        return -1;
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (strcmp(options->transports[i].name, "tcp") == 0)
+            options->transports[i].variant = options->tcp_cc;
+    }
+    return options->size_count > 0 ? 0 : options_set_size(options, sizes_by_default(options));
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+    *options = defaults;
+    if (read_command_line(options, argc, argv) < 0)
+        return -1;
+    if (options->wants_help || options->wants_version)
+        return 0;
+    return check(options) < 0 ? -1 : set_defaults(options);
+}
+
+uint64_t options_count(const struct options *options, uint64_t size)
+{
+    uint64_t bytes = options->bytes != 0 ? options->bytes : many_bytes;
+    uint64_t count = bytes / size;
+
+    if (options->count != 0)
+        return options->count;
+    if (options->bytes == 0 && count > MANY_MESSAGES)
+        return MANY_MESSAGES;
+    return count > 0 ? count : 1;
+}
+
+uint64_t options_slots(const struct options *options, uint64_t size, uint64_t count)
+{
+    uint64_t slots = options->memory_bytes / size;
+
+    if (slots < 2)
+        slots = 2;
+    return options->memory_bytes == OPTIONS_MEMORY_ALL || slots > count ? count : slots;
+}

@@ -1,0 +1,103 @@
+#include "options_lists.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "complain.h"
+#include "quantity.h"
+
+int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most)
+{
+    if (quantity_parse(text, value) < 0 || *value > most)
+        return complain("--%s: '%s' is not a number from 1 on, as in 64, 16K, 1M", name, text);
+    return 0;
+}
+
+/* Calls `add` for each entry of a comma-separated list. */
+static int read_list(struct options *options, const char *text,
+                     int (*add)(struct options *options, const char *entry))
+{
+    char entry[CONTENDER_NAME];
+
+    for (;;) {
+        size_t length = strcspn(text, ",");
+
+        snprintf(entry, sizeof entry, "%.*s",
+                 (int)(length < sizeof entry - 1 ? length : sizeof entry - 1), text);
+        if (add(options, entry) < 0)
+            return -1;
+        if (text[length] == '\0')
+            return 0;
+        text += length + 1;
+    }
+}
+
+/* "zcrp", "tcp", "tcp:cubic" */
+static int read_choice(const char *name, struct choice *choice)
+{
+    char kind[CONTENDER_NAME];
+    size_t length = strcspn(name, ":");
+    bool has_variant = name[length] == ':';
+
+    snprintf(choice->name, sizeof choice->name, "%s", name);
+    snprintf(kind, sizeof kind, "%.*s", (int)length, choice->name);
+    choice->kind = strlen(name) < sizeof choice->name ? transport_find(kind) : NULL;
+    choice->variant = has_variant ? &choice->name[length + 1] : MANNER_BEST;
+    if (choice->kind == NULL)
+        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit", name);
+    if (has_variant && (choice->kind != &transport_tcp || *choice->variant == '\0' ||
+                        strlen(choice->variant) >= MANNER_NAME))
+        return complain("--transport: '%s': only tcp has others, as in tcp:cubic", name);
+    return 0;
+}
+
+static int add_transport(struct options *options, const char *name)
+{
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (strcmp(options->transports[i].name, name) == 0)
+            return complain("--transport: '%s' is there twice", name);
+    }
+    if (options->transport_count == OPTIONS_MAX_TRANSPORTS)
+        return complain("--transport: more than %d", OPTIONS_MAX_TRANSPORTS);
+    return read_choice(name, &options->transports[options->transport_count++]);
+}
+
+static int add_size(struct options *options, const char *text)
+{
+    if (options->size_count == OPTIONS_MAX_SIZES)
+        return complain("--size: more than %d sizes", OPTIONS_MAX_SIZES);
+    return options_quantity("size", text, &options->sizes[options->size_count++], INT64_MAX);
+}
+
+int options_set_transport(struct options *options, const char *value)
+{
+    options->transport_count = 0;
+    return read_list(options, value, add_transport);
+}
+
+int options_set_size(struct options *options, const char *value)
+{
+    options->size_count = 0;
+    return read_list(options, value, add_size);
+}
+
+static int add_core(struct options *options, const char *text)
+{
+    char *end;
+    long core = strtol(text, &end, 10);
+
+    if (options->core_count == 2)
+        return complain("--pin: there are two ends only");
+    if (end == text || *end != '\0' || core < 0 || core >= CPU_SETSIZE)
+        return complain("--pin: '%s' is not the number of a core", text);
+    options->cores[options->core_count++] = (int)core;
+    return 0;
+}
+
+int options_set_pin(struct options *options, const char *value)
+{
+    options->core_count = 0;
+    return read_list(options, value, add_core);
+}

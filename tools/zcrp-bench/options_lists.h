@@ -1,0 +1,16 @@
+/* Values on the command line that are lists, separated by commas. All return 0, or -1 with a
+ * complaint. */
+#ifndef BENCH_OPTIONS_LISTS_H
+#define BENCH_OPTIONS_LISTS_H
+
+#include "options.h"
+
+/* Each takes the place of what an earlier option of the name, or the default, has set. */
+int options_set_transport(struct options *options, const char *value);
+int options_set_size(struct options *options, const char *value);
+int options_set_pin(struct options *options, const char *value);
+
+/* Reads the value of --name: a quantity of at most `most`. */
+int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most);
+
+#endif

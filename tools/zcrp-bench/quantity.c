@@ -1,0 +1,73 @@
+#include "quantity.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char suffixes[] = "KMG";
+
+/* The power of 1024 that a suffix stands for, as a shift; 0 for none, -1 for nonsense. */
+static int shift_of(const char *suffix)
+{
+    const char *found;
+
+    if (*suffix == '\0')
+        return 0;
+    found = strchr(suffixes, toupper((unsigned char)*suffix));
+    if (found == NULL || suffix[1] != '\0')
+        return -1;
+    return 10 * (int)(found - suffixes + 1);
+}
+
+int quantity_parse(const char *text, uint64_t *value)
+{
+    char *end;
+    unsigned long long number;
+    int shift;
+
+    if (!isdigit((unsigned char)*text))
+        return -1;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    shift = shift_of(end);
+    if (errno != 0 || shift < 0 || number == 0 || number > UINT64_MAX >> shift)
+        return -1;
+    *value = (uint64_t)number << shift;
+    return 0;
+}
+
+void quantity_bytes(char out[QUANTITY_ROOM], uint64_t bytes)
+{
+    size_t power = 0;
+
+    while (power < sizeof suffixes - 1 && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        power++;
+    }
+    snprintf(out, QUANTITY_ROOM, "%llu%.*s", (unsigned long long)bytes, power > 0,
+             power > 0 ? &suffixes[power - 1] : "");
+}
+
+void quantity_figure(char out[QUANTITY_ROOM], double value)
+{
+    static const char *const large[] = {"", " k", " M", " G", " T"};
+    size_t power = 0;
+    int decimals = 2;
+
+    while (value >= 999.5 && power + 1 < sizeof large / sizeof *large) {
+        value /= 1000;
+        power++;
+    }
+    if (value >= 99.95)
+        decimals = 0;
+    else if (value >= 9.995)
+        decimals = 1;
+    else if (value < 0.0995 && value > 0)
+        decimals = 4;
+    else if (value < 0.995 && value > 0)
+        decimals = 3;
+    snprintf(out, QUANTITY_ROOM, "%.*f%s", decimals, value, large[power]);
+}

@@ -1,0 +1,113 @@
+#include "receiving_end.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "connection.h"
+#include "serving.h"
+
+/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER" */
+static int obey_settings(struct receiving_end *end, const char *arguments)
+{
+    uint64_t figures[6];
+
+    if (control_figures(arguments, figures, 6) < 0)
+        return serving_malformed(end);
+    end->settings = (struct settings){
+        .unit_bytes = figures[0],
+        .window_bytes = figures[1],
+        .depth = figures[2],
+        .flags = figures[3],
+        .limit_ns = figures[4],
+        .buffer_bytes = figures[5],
+    };
+    return control_say(&end->control, "settled");
+}
+
+/* "open TRANSPORT" or "back TRANSPORT" */
+static int obey_open(struct receiving_end *end, const char *arguments, bool is_back)
+{
+    const struct transport_kind *kind = transport_find(arguments);
+    struct transport *transport = &end->transports[end->transport_count];
+
+    if (kind == NULL || end->transport_count == CHANNELS)
+        return serving_malformed(end);
+    *transport = (struct transport){
+        .kind = kind,
+        .settings = &end->settings,
+        .control = &end->control,
+        .is_back = is_back,
+    };
+    end->transport_count++;
+    return transport_answer(transport, end->listener);
+}
+
+/* 1 at the goodbye; 0 to go on; -1 with a complaint. */
+static int obey(struct receiving_end *end)
+{
+    const char *arguments;
+
+    if (control_hear(&end->control) < 0)
+        return -1;
+    if ((arguments = control_arguments(&end->control, "measure")) != NULL)
+        return serving_measure(end, arguments);
+    if ((arguments = control_arguments(&end->control, "settings")) != NULL)
+        return obey_settings(end, arguments);
+    if ((arguments = control_arguments(&end->control, "open")) != NULL)
+        return obey_open(end, arguments, false);
+    if ((arguments = control_arguments(&end->control, "back")) != NULL)
+        return obey_open(end, arguments, true);
+    if ((arguments = control_arguments(&end->control, "ping")) != NULL)
+        return serving_ping(end, arguments);
+    return control_arguments(&end->control, "bye") != NULL ? 1 : serving_malformed(end);
+}
+
+static int open_files(struct receiving_end *end)
+{
+    const char *output = end->options->output;
+
+    if (end->options->input != NULL && input_open(&end->input, end->options->input) < 0)
+        return -1;
+    if (output == NULL)
+        return 0;
+    end->output = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return end->output >= 0 ? 0 : complain("cannot write '%s': %s", output, strerror(errno));
+}
+
+static int converse(struct receiving_end *end)
+{
+    int status = open_files(end);
+
+    while (status == 0)
+        status = obey(end);
+    if (status < 0 && !control_is_broken(&end->control))
+        control_say(&end->control, "failed %s", complain_last());
+    return status < 0 || end->is_different ? -1 : 0;
+}
+
+static void close_files(struct receiving_end *end)
+{
+    if (end->output >= 0)
+        close(end->output);
+    input_close(&end->input);
+}
+
+int receiving_end_serve(const struct options *options, int listener, int64_t limit_ns)
+{
+    struct receiving_end end = {.options = options, .listener = listener, .output = -1};
+    int fd = connection_accept(listener, limit_ns);
+    int status;
+
+    if (fd < 0 || control_init(&end.control, fd, (int64_t)options->settings.limit_ns) < 0)
+        return -1;
+    status = converse(&end);
+    control_fini(&end.control);
+    for (size_t i = 0; i < end.transport_count; i++)
+        transport_close(&end.transports[i]);
+    memory_fini(&end.memory);
+    close_files(&end);
+    return status;
+}

@@ -1,0 +1,136 @@
+#include "table.h"
+
+#include <string.h>
+
+#include "quantity.h"
+
+enum { COLUMNS = 10, CELL = 40, GAP = 2 };
+
+struct line {
+    char cells[COLUMNS][CELL];
+};
+
+static const struct line trip_headings[2] = {
+    {{"", "", "", "least", "median", "99 %", "ratio"}},
+    {{"transport", "channel", "size", "us", "us", "us", "to TCP"}},
+};
+
+static const struct line rate_headings[2] = {
+    {{"", "", "", "", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio"}},
+    {{"transport", "channel", "size", "Gbit/s", "messages/s", "sender", "receiver", "place",
+      "repeated", "to TCP"}},
+};
+
+static void figure(char cell[CELL], bool is_known, double value)
+{
+    if (is_known)
+        quantity_figure(cell, value);
+    else
+        snprintf(cell, CELL, "-");
+}
+
+static void percent(char cell[CELL], bool is_known, double share)
+{
+    /* Cut, not rounded: 100 % is said of all units only. */
+    double tenths = (double)(long)(share * 1000);
+
+    if (is_known)
+        snprintf(cell, CELL, share < 1 ? "%.1f %%" : "%.0f %%", tenths / 10);
+    else
+        snprintf(cell, CELL, "-");
+}
+
+static void units(char cell[CELL], const struct summary *summary)
+{
+    if (!summary->has_counts)
+        snprintf(cell, CELL, "-");
+    else if (summary->lost > 0)
+        snprintf(cell, CELL, "%.0f lost", summary->lost);
+    else
+        snprintf(cell, CELL, "%.0f", summary->repeated);
+}
+
+static void names(struct line *line, const struct summary *summary)
+{
+    snprintf(line->cells[0], CELL, "%s", summary->transport);
+    snprintf(line->cells[1], CELL, "%s", summary->channel);
+    quantity_bytes(line->cells[2], summary->size);
+}
+
+static struct line rate_line(const struct summary *summary)
+{
+    struct line line;
+
+    names(&line, summary);
+    figure(line.cells[3], true, summary->gbit_per_s);
+    figure(line.cells[4], true, summary->messages_per_s);
+    figure(line.cells[5], true, summary->sender_cpu_s_per_gb);
+    figure(line.cells[6], true, summary->receiver_cpu_s_per_gb);
+    percent(line.cells[7], summary->has_counts, summary->in_place);
+    units(line.cells[8], summary);
+    figure(line.cells[9], summary->has_ratio, summary->ratio_to_tcp);
+    return line;
+}
+
+static struct line trip_line(const struct summary *summary)
+{
+    struct line line = {0};
+
+    names(&line, summary);
+    figure(line.cells[3], true, summary->trips.least_us);
+    figure(line.cells[4], true, summary->trips.median_us);
+    figure(line.cells[5], true, summary->trips.p99_us);
+    figure(line.cells[6], summary->has_ratio, summary->ratio_to_tcp);
+    return line;
+}
+
+static void widen(int widths[COLUMNS], const struct line *line)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        int width = (int)strlen(line->cells[i]);
+
+        if (width > widths[i])
+            widths[i] = width;
+    }
+}
+
+/* Names to the left, numbers to the right. */
+static void write_line(FILE *out, const int widths[COLUMNS], const struct line *line)
+{
+    for (int i = 0; i < COLUMNS && widths[i] > 0; i++) {
+        int width = i < 2 ? -widths[i] : widths[i];
+
+        fprintf(out, "%*s%*s", i > 0 ? GAP : 0, "", width, line->cells[i]);
+    }
+    fputc('\n', out);
+}
+
+static struct line line_at(const struct results *results, size_t i)
+{
+    struct summary summary =
+        results_summary(results, i / results->transports, i % results->transports);
+
+    return summary.trips.count > 0 ? trip_line(&summary) : rate_line(&summary);
+}
+
+void table_write(FILE *out, const struct results *results)
+{
+    bool are_trips = results_are_round_trips(results);
+    const struct line *headings = are_trips ? trip_headings : rate_headings;
+    size_t lines = results->sizes * results->transports;
+    int widths[COLUMNS] = {0};
+    struct line line;
+
+    for (size_t i = 0; i < 2; i++)
+        widen(widths, &headings[i]);
+    for (size_t i = 0; i < lines; i++) {
+        line = line_at(results, i);
+        widen(widths, &line);
+    }
+    for (size_t i = 0; i < 2; i++)
+        write_line(out, widths, &headings[i]);
+    for (size_t i = 0; i < lines; i++) {
+        line = line_at(results, i);
+        write_line(out, widths, &line);
+    }
+}

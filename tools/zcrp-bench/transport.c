@@ -1,0 +1,76 @@
+#include "transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "complain.h"
+
+static const struct transport_kind *const kinds[] = {
+    &transport_zcrp,
+    &transport_tcp,
+    &transport_limit,
+};
+
+const struct transport_kind *transport_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    }
+    return NULL;
+}
+
+/* Hears "<verb> PORT"; the port, or -1. */
+static int hear_port(struct control *control, const char *verb)
+{
+    const char *arguments = control_expect(control, verb);
+    long port;
+
+    if (arguments == NULL)
+        return -1;
+    port = strtol(arguments, NULL, 10);
+    return port > 0 && port < 65536 ? (int)port : complain("the other end names no port");
+}
+
+int transport_open(struct transport *transport)
+{
+    struct control *control = transport->control;
+    int port;
+
+    transport->fd = -1;
+    if (control_say(control, "%s %s", transport->is_back ? "back" : "open", transport->kind->name) <
+        0)
+        return -1;
+    port = hear_port(control, "opened");
+    if (port >= 0)
+        port = transport->kind->connect(transport, port);
+    if (port < 0 || control_say(control, "connected %d", port) < 0)
+        return -1;
+    return control_expect(control, "open") != NULL ? 0 : -1;
+}
+
+int transport_answer(struct transport *transport, int listener)
+{
+    struct control *control = transport->control;
+    int port;
+
+    transport->fd = -1;
+    port = transport->kind->offer(transport, listener);
+    if (port < 0 || control_say(control, "opened %d", port) < 0)
+        return -1;
+    port = hear_port(control, "connected");
+    if (port < 0 || transport->kind->accept(transport, listener, port) < 0)
+        return -1;
+    return control_say(control, "open");
+}
+
+void transport_close(struct transport *transport)
+{
+    if (transport->kind == NULL)
+        return;
+    transport->kind->close(transport);
+    if (transport->fd >= 0)
+        close(transport->fd);
+    *transport = (struct transport){0};
+}

@@ -1,0 +1,85 @@
+/* What carries messages: ZCRP, TCP to compare with, and the bare UDP channel as the yardstick. One
+ * interface for both ends of each:
+ *
+ *      transport_open / transport_answer   sending / receiving end: the channel, for the whole run
+ *      transport_prepare                   before the watch starts, for each job
+ *      transport_send / transport_receive  the job; return when the last message has ended
+ *      transport_ping / transport_pong     instead of these: messages there and back
+ *      transport_close
+ *
+ * All that can fail return 0, or -1 with a complaint. After a failure only transport_close is left.
+ */
+#ifndef BENCH_TRANSPORT_H
+#define BENCH_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "counts.h"
+#include "histogram.h"
+#include "job.h"
+#include "manner.h"
+
+/* What both ends have to agree on; the sending end's command line decides. */
+struct settings {
+    uint64_t unit_bytes;   /* 0: the library's default */
+    uint64_t window_bytes; /* 0: the library's default */
+    uint64_t depth;        /* most messages under way at once */
+    uint64_t flags;        /* enum zcrp_option_flags */
+    uint64_t limit_ns;     /* so long without progress is a failure */
+    uint64_t buffer_bytes; /* of UDP sockets; 0: the library's default */
+};
+
+enum { TRANSPORT_CHANNEL_ROOM = 40 };
+
+struct transport {
+    const struct transport_kind *kind;
+    const struct settings *settings;
+    struct control *control;
+    struct manner manner;                 /* sending end */
+    bool is_back;                         /* carries messages from the receiving end back */
+    char channel[TRANSPORT_CHANNEL_ROOM]; /* "udp", "tcp/cubic"; known at the sending end */
+    int fd;                               /* the channel's socket, or -1 */
+    void *state;                          /* the kind's own */
+};
+
+/* A kind of transport; see the functions below, which call these. */
+struct transport_kind {
+    const char *name;
+    bool is_simplex;                                         /* needs a second one for ping */
+    int (*offer)(struct transport *transport, int listener); /* a port to connect to */
+    int (*accept)(struct transport *transport, int listener, int port);
+    int (*connect)(struct transport *transport, int port);
+    int (*prepare)(struct transport *transport, const struct job *job);
+    int (*send)(struct transport *transport, const struct job *job);
+    int (*receive)(struct transport *transport, struct job *job);
+    void (*count)(struct transport *transport, struct counts *counts);
+    void (*close)(struct transport *transport);
+
+    /* Sends each message of the job there, waits until it is back, and adds how long that took; the
+     * other end's part. `back` is NULL unless the kind is simplex. NULL where there is no ping. */
+    int (*ping)(struct transport *there, struct transport *back, const struct job *job,
+                struct histogram *trips);
+    int (*pong)(struct transport *there, struct transport *back, const struct job *job);
+};
+
+extern const struct transport_kind transport_tcp;
+extern const struct transport_kind transport_zcrp;
+extern const struct transport_kind transport_limit;
+
+/* The kind called `name`, or NULL. */
+const struct transport_kind *transport_find(const char *name);
+
+/* Sending end: asks the other end for a channel and connects to it. Kind, settings, control, manner
+ * and is_back have been filled in, here and below; all else is zero. */
+int transport_open(struct transport *transport);
+
+/* Receiving end: the same, asked. `listener` is the socket that the control connection came from.
+ */
+int transport_answer(struct transport *transport, int listener);
+
+/* Also right after a failure, and for a transport of zeros. */
+void transport_close(struct transport *transport);
+
+#endif

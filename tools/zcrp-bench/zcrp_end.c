@@ -1,0 +1,165 @@
+#include "zcrp_end.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "complain.h"
+#include "udp.h"
+#include "zcrp.h"
+
+static const int64_t slice_ns =
+    200000000; /* between two looks at whether the peer is still there */
+static const int64_t linger_ns = 2000000000;
+
+struct zcrp_state {
+    struct zcrp_entity *entity;
+    struct zcrp_msg **messages;
+    uint64_t count; /* messages that exist */
+};
+
+static int message_failed(const char *what, uint64_t n, int code)
+{
+    return complain("zcrp: cannot %s message %llu: %s", what, (unsigned long long)n,
+                    zcrp_strerror(code));
+}
+
+static struct zcrp_state *state_create(uint64_t depth)
+{
+    struct zcrp_state *state = calloc(1, sizeof *state);
+
+    if (state == NULL)
+        return NULL;
+    state->messages = calloc(depth, sizeof(struct zcrp_msg *));
+    if (state->messages != NULL)
+        return state;
+    free(state);
+    return NULL;
+}
+
+int zcrp_end_open(struct transport *transport, bool is_sender)
+{
+    const struct settings *settings = transport->settings;
+    const int descriptors[2] = {transport->fd, transport->fd};
+    struct zcrp_options options = {
+        .unit_bytes = (uint32_t)settings->unit_bytes,
+        .messages = (uint32_t)settings->depth,
+        .window_bytes = settings->window_bytes,
+        .silence_ns = (int64_t)settings->limit_ns,
+        .linger_ns = linger_ns,
+        .send_buffer = (uint32_t)settings->buffer_bytes,
+        .receive_buffer = (uint32_t)settings->buffer_bytes,
+        .flags = (uint32_t)settings->flags,
+    };
+    struct zcrp_state *state = state_create(settings->depth);
+    int code;
+
+    transport->state = state;
+    if (state == NULL)
+        return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
+    code = is_sender ? zcrp_open_sender(&state->entity, descriptors, &options)
+                     : zcrp_open_receiver(&state->entity, descriptors, &options);
+    return code == ZCRP_OK ? 0 : udp_failed(transport, "start", code);
+}
+
+void zcrp_end_close(struct transport *transport)
+{
+    struct zcrp_state *state = transport->state;
+
+    if (state == NULL)
+        return;
+    zcrp_close(state->entity);
+    for (uint64_t i = 0; i < state->count; i++)
+        zcrp_free_msg(state->messages[i]);
+    free(state->messages);
+    free(state);
+}
+
+/* The message that carries the job's n-th. */
+static struct zcrp_msg **message_of(struct zcrp_state *state, const struct job *job, uint64_t n)
+{
+    assert(job->depth > 0);
+    return &state->messages[n % job->depth];
+}
+
+/* Points message n at its memory. */
+static int aim(struct zcrp_state *state, const struct job *job, uint64_t n, void *buffer)
+{
+    struct zcrp_msg **message = message_of(state, job, n);
+    uint64_t size = job_length(job, n);
+    int code;
+
+    if (*message == NULL) {
+        *message = zcrp_wrap_msg(buffer, size);
+        return *message != NULL ? 0 : message_failed("make", n, ZCRP_ERROR_MEMORY);
+    }
+    if ((*message)->buffer == buffer && (*message)->message_size == size)
+        return 0;
+    code = zcrp_rewrap_msg(*message, buffer, size);
+    return code == ZCRP_OK ? 0 : message_failed("make", n, code);
+}
+
+int zcrp_end_prepare(struct transport *transport, const struct job *job)
+{
+    struct zcrp_state *state = transport->state;
+
+    for (uint64_t n = 0; n < job->depth; n++) {
+        if (aim(state, job, n, memory_slot(&job->memory, n)) < 0)
+            return -1;
+        if (n >= state->count)
+            state->count = n + 1;
+    }
+    return 0;
+}
+
+int zcrp_end_submit(struct transport *transport, const struct job *job, uint64_t n, void *buffer)
+{
+    struct zcrp_state *state = transport->state;
+    int code;
+
+    if (aim(state, job, n, buffer) < 0)
+        return -1;
+    code = zcrp_submit(state->entity, *message_of(state, job, n), job_length(job, n));
+    return code == ZCRP_OK ? 0 : message_failed("submit", n, code);
+}
+
+/* Waits until the message has ended, and says how: *code is ZCRP_ERROR_TIMEOUT if it has not for so
+ * long that nothing will come any more. -1, with a complaint, when the other end is gone. */
+static int wait_patiently(struct transport *transport, struct zcrp_msg *message, int *code)
+{
+    int64_t limit_ns = (int64_t)transport->settings->limit_ns;
+
+    for (int64_t waited = 0; waited < limit_ns; waited += slice_ns) {
+        *code = zcrp_wait_for(message, slice_ns);
+        if (*code != ZCRP_ERROR_TIMEOUT)
+            return 0;
+        if (control_is_broken(transport->control) && control_hear(transport->control) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int zcrp_end_wait(struct transport *transport, const struct job *job, uint64_t n)
+{
+    struct zcrp_msg *message = *message_of(transport->state, job, n);
+    int code = ZCRP_ERROR_TIMEOUT;
+
+    assert(message != NULL);
+    if (wait_patiently(transport, message, &code) < 0)
+        return -1;
+    if (code != ZCRP_OK)
+        return message_failed("finish", n, code);
+    if (message->length != job_length(job, n))
+        return complain("zcrp: message %llu has %llu bytes instead of %llu", (unsigned long long)n,
+                        (unsigned long long)message->length,
+                        (unsigned long long)job_length(job, n));
+    return 0;
+}
+
+void zcrp_end_count(struct transport *transport, struct counts *counts)
+{
+    struct zcrp_state *state = transport->state;
+    struct zcrp_stats stats = {0};
+
+    zcrp_stats(state->entity, &stats);
+    *counts = counts_of_stats(&stats);
+}
