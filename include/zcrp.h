@@ -154,6 +154,7 @@ enum zcrp_congestion { ZCRP_CONGESTION_RENO = 0, ZCRP_CONGESTION_NONE = 1 };
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
+    ZCRP_NO_LENDING = 4, /* copy large units to the kernel, do not lend it the message's pages */
 };
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
@@ -237,7 +238,7 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(units_in_place, "units that landed where they belong")                                       \
     X(units_moved, "units moved to where they belong")                                             \
     X(bytes_moved, "bytes copied to where they belong")                                            \
-    X(bytes_staged, "bytes copied before sending")                                                 \
+    X(units_lent, "units sent without a copy: the kernel read the message itself")                 \
     X(bursts, "bursts sent or received")                                                           \
     X(system_calls, "system calls on the channel")                                                 \
     X(acknowledgements, "acknowledgement datagrams sent or received")                              \

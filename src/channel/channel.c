@@ -1,5 +1,7 @@
 #include "channel.h"
 
+#include "socket_lend.h"
+
 #include "platform/clock.h"
 #include "platform/ready.h"
 #include "socket_open.h"
@@ -72,4 +74,11 @@ int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int w
     }
     ready = wait_for(c, POLLOUT, wake_fd, deadline);
     return ready < 0 ? ready : ready & CHANNEL_WOKEN;
+}
+
+uint32_t channel_unit_bytes(const struct channel *c)
+{
+    uint32_t path = channel_path_bytes(c);
+    uint32_t loan = LEND_MOST + TRAILER_BYTES;
+    return c->is_lending && loan < path ? loan : path;
 }

@@ -57,6 +57,7 @@ enum channel_counter {
     CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
     CHANNEL_DROPS,       /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
     CHANNEL_FALLBACKS,   /* times sending with the offload failed and was narrowed or left */
+    CHANNEL_LOANS,       /* units sent without a copy */
     CHANNEL_COUNTERS,
 };
 
@@ -64,8 +65,9 @@ enum channel_counter {
 struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
     uint32_t receive_bytes;
-    bool use_gso; /* send a burst in one call, if the kernel can */
-    bool use_gro; /* receive one in one call, likewise; not with channel_receive_control */
+    bool use_gso;     /* send a burst in one call, if the kernel can */
+    bool use_lending; /* let the kernel take large units without a copy (socket_lend.h) */
+    bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
 };
 
 struct channel;
@@ -86,6 +88,8 @@ struct channel {
     uint32_t receive_buffer;               /* (c) bytes granted, as read back: the kernel's own
                                               overhead counts too, so half of it or less is data */
     bool has_gro;                          /* (c) receives come in bursts */
+    bool is_lending;                       /* (s) whoever sends; see socket_lend.h */
+    int lend_pipe[2];                      /* (s) */
     int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
     uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
     _Atomic uint32_t path_bytes;           /* (a) largest datagram the path takes whole; see I2 */
@@ -151,6 +155,9 @@ static inline uint32_t channel_path_bytes(const struct channel *c)
 {
     return atomic_load_explicit(&c->path_bytes, memory_order_relaxed);
 }
+
+/* The datagram that serves best on this path, as far as is known before the first is sent. */
+uint32_t channel_unit_bytes(const struct channel *c);
 
 static inline uint64_t channel_count(const struct channel *c, enum channel_counter which)
 {

@@ -1,5 +1,6 @@
 #include "socket_open.h"
 
+#include "socket_lend.h"
 #include "socket_path.h"
 #include "socket_receive.h"
 #include "socket_send.h"
@@ -126,6 +127,9 @@ static void find_offloads(struct channel *c, const struct channel_options *optio
     if (may && options->use_gso && !is_set("ZCRP_NO_GSO") &&
         get(c->fd, IPPROTO_UDP, UDP_SEGMENT, &segment) == 0)
         atomic_init(&c->gso_segments, BURST_UNITS);
+    if (may && options->use_lending && !is_set("ZCRP_NO_LENDING") &&
+        atomic_load_explicit(&c->gso_segments, memory_order_relaxed) > 1)
+        socket_lend_begin(c);
     if (may && options->use_gro && !is_set("ZCRP_NO_GRO"))
         c->has_gro = set(c->fd, IPPROTO_UDP, UDP_GRO, 1);
 }
@@ -152,5 +156,6 @@ void socket_restore(struct channel *c)
 {
     if (c->has_gro)
         (void)set(c->fd, IPPROTO_UDP, UDP_GRO, 0);
+    socket_lend_end(c);
     socket_path_end(c);
 }

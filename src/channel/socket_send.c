@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "fault.h"
+#include "socket_lend.h"
 #include "socket_path.h"
 
 #include <errno.h>
@@ -127,6 +128,20 @@ static enum channel_verdict judge(struct channel *c, const struct burst *b, uint
     return verdict;
 }
 
+/* `count` datagrams that the kernel cuts, or those that it takes of the rest: 0 or an error number.
+ */
+static int send_next(struct channel *c, const struct burst *b, uint32_t from, uint32_t count,
+                     uint32_t *taken)
+{
+    if (socket_lend_fits(c, b, from)) {
+        *taken = 1;
+        return socket_lend(c, b, from);
+    }
+    if (count > 1 || b->datagrams - from == 1)
+        return send_segmented(c, b, from, count);
+    return send_several(c, b, from, taken);
+}
+
 enum channel_verdict socket_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
     enum channel_verdict verdict = CHANNEL_OK;
@@ -138,9 +153,7 @@ enum channel_verdict socket_send(struct channel *c, const struct burst *b, uint3
     while (*sent < b->datagrams && verdict == CHANNEL_OK) {
         uint32_t count = segments(c, b, *sent);
         uint32_t taken = count;
-        bool is_whole = count > 1 || b->datagrams - *sent == 1;
-        int error =
-            is_whole ? send_segmented(c, b, *sent, count) : send_several(c, b, *sent, &taken);
+        int error = send_next(c, b, *sent, count, &taken);
 
         if (error) {
             verdict = judge(c, b, count, error, &was_late);

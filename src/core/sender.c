@@ -52,6 +52,7 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     s->random = config->seed;
     s->capacity = config->window_bytes;
     s->tolerance.units = 3; /* RFC 9002, 6.1.1 */
+    lending_init(&s->lending);
     rtt_init(&s->rtt, INITIAL_RTT);
     congestion_init(&s->congestion, config->congestion, s->unit_data + TRAILER_BYTES,
                     config->window_bytes);

@@ -65,6 +65,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
 {
     bool was_limited = s->is_limited;
     bool any = false;
+    uint64_t before = s->in_transit.bytes;
     sample_round_trip(s, now, ack, newest);
     bool is_positive = ack->first_is_positive;
     for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
@@ -76,6 +77,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
     }
     if (any)
         sender_timer_on_progress(s);
+    lending_on_acknowledged(&s->lending, now, before - s->in_transit.bytes, s->in_transit.bytes);
     if (newest > s->newest)
         s->newest = newest;
     sender_detect_losses(s, now, s->newest);

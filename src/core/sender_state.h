@@ -11,6 +11,7 @@
 
 #include "congestion.h"
 #include "control.h"
+#include "lending.h"
 #include "messages_out.h"
 #include "rtt.h"
 #include "sender.h"
@@ -84,6 +85,7 @@ struct sender {
     struct units_in_transit in_transit;
     struct rtt rtt;
     struct congestion congestion;
+    struct lending lending;
     struct tolerance tolerance;
     struct sender_session session;
     struct sender_timers timers;

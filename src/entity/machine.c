@@ -30,7 +30,7 @@ static uint32_t unit_bytes(const struct zcrp_options *options, const struct chan
 {
     if (options->unit_bytes != 0)
         return least(options->unit_bytes, units->datagram_max);
-    return channel_path_bytes(units);
+    return channel_unit_bytes(units);
 }
 
 static uint32_t transit_units(uint64_t window_bytes)
