@@ -132,8 +132,10 @@ static void steer(struct zcrp_entity *e, const struct latch *latch, instant dead
         idle = instant_earlier(idle, now);
         if (now >= deadline)
             return;
-        if (now - idle < e->options.spin_ns)
+        if (now - idle < e->options.spin_ns) {
+            sched_yield(); /* the peer may be waiting for this very core */
             continue;
+        }
         rest(e, latch, deadline);
         idle = NEVER;
     }

@@ -39,6 +39,8 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.silence_ns = 30 * SECOND;
     if (o.linger_ns == 0)
         o.linger_ns = o.silence_ns;
+    if (o.spin_ns == 0)
+        o.spin_ns = 50 * MICROSECOND;
     if (o.send_buffer == 0)
         o.send_buffer = 4 * MEBIBYTE;
     if (o.receive_buffer == 0)

@@ -1,6 +1,7 @@
 /* wrap: getsockopt setsockopt getpeername */
 /* sources: src/channel/socket_open.c src/channel/socket_path.c src/channel/socket_send.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
+/* sources: src/channel/socket_lend.c */
 #include "channel/socket_open.h"
 
 #include "../support/mock.h"
@@ -294,15 +295,15 @@ static void socket_open__offloads(void **state)
         const char *variable, *value;
         bool gso, gro;
     } row[] = {
-        {false, true, {0, 0, true, true}, "X", "1", false, true},
-        {true, false, {0, 0, true, true}, "X", "1", true, false},
-        {true, true, {0, 0, false, true}, "X", "1", false, true},
-        {true, true, {0, 0, true, false}, "X", "1", true, false},
-        {true, true, {0, 0, true, true}, "ZCRP_NO_GSO", "1", false, true},
-        {true, true, {0, 0, true, true}, "ZCRP_NO_GRO", "1", true, false},
-        {true, true, {0, 0, true, true}, "ZCRP_NO_OFFLOAD", "1", false, false},
-        {true, true, {0, 0, true, true}, "ZCRP_NO_OFFLOAD", "0", true, true},
-        {true, true, {0, 0, true, true}, "ZCRP_NO_OFFLOAD", "", true, true},
+        {false, true, {.use_gso = true, .use_gro = true}, "X", "1", false, true},
+        {true, false, {.use_gso = true, .use_gro = true}, "X", "1", true, false},
+        {true, true, {.use_gso = false, .use_gro = true}, "X", "1", false, true},
+        {true, true, {.use_gso = true, .use_gro = false}, "X", "1", true, false},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_GSO", "1", false, true},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_GRO", "1", true, false},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "1", false, false},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "0", true, true},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "", true, true},
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {

@@ -13,7 +13,7 @@ START_TEST(options_complete__defaults)
     ck_assert_int_eq(o.linger_ns, 30000000000);
     ck_assert_uint_eq(o.send_buffer, 4 << 20);
     ck_assert_uint_eq(o.receive_buffer, 4 << 20);
-    ck_assert_int_eq(o.spin_ns, 0);
+    ck_assert_int_eq(o.spin_ns, 50000);
 }
 END_TEST
 
@@ -63,7 +63,7 @@ START_TEST(options_complete__wrong)
     static const struct zcrp_options wrong[] = {
         {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1},
         {.silence_ns = -1}, {.linger_ns = -1},     {.spin_ns = -1},
-        {.congestion = 2},  {.congestion = -1},    {.flags = 4},
+        {.congestion = 2},  {.congestion = -1},    {.flags = 8},
     };
     struct zcrp_options o;
 
