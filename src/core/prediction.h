@@ -12,6 +12,7 @@ struct prediction {
     uint64_t offset;  /* its first byte, */
     uint32_t length;  /* and its bytes of data; UINT32_MAX: not known, a full unit */
     uint32_t unit;    /* bytes of data in a full unit, as last seen */
+    uint32_t recent;  /* the larger of the newest unit and the one it foretells; 0: none yet */
     uint64_t usual;   /* length of a message that ended before its buffer did; 0: they fill it */
 };
 

@@ -106,6 +106,11 @@ bool receiver_is_confirmed(const struct receiver *r)
     return r->is_confirmed;
 }
 
+uint32_t receiver_recent_bytes(const struct receiver *r)
+{
+    return r->prediction.recent;
+}
+
 const struct receiver_counters *receiver_counters(const struct receiver *r)
 {
     return &r->counters;

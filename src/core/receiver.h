@@ -64,6 +64,9 @@ bool receiver_cancel(struct receiver *r, instant now, uint64_t number);
  * plan is out until landed. */
 void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs);
 
+/* Bytes of data in the units that come now; 0 before the first. O(1). */
+uint32_t receiver_recent_bytes(const struct receiver *r);
+
 /* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
  * has to be. */
 void receiver_landed(struct receiver *r, instant now, struct landing *landing);

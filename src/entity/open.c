@@ -1,5 +1,6 @@
 /* Opening an entity: everything it will ever need is taken here. */
 #include "options.h"
+#include "turns.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -68,11 +69,11 @@ static void fini_channels(struct zcrp_entity *e)
     channel_fini(e->in);
 }
 
-/* With GRO there is one opening at a time, without several (receiving.c). Most of the memory is
+/* Openings of one system call (receiving.c). Most of the memory is
  * never touched while the network behaves, so the system never gives it. */
 static bool init_arrivals(struct zcrp_entity *e)
 {
-    uint32_t openings = e->in->has_gro ? 1 : LANDING_OPENINGS;
+    uint32_t openings = e->in->has_gro ? RECEIVING_BURSTS : LANDING_OPENINGS;
     bool is_sender = e->machine.role == MACHINE_SENDER;
 
     e->arrival_bytes = is_sender ? LANDING_DATAGRAM : landing_memory(openings);

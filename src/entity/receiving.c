@@ -3,12 +3,20 @@
 
 enum { TURN_RECEIVES = 64 };
 
+/* Units of which no burst holds two follow each other datagram by datagram, so several openings can
+ * be foreseen. Of smaller ones nobody knows where a burst ends and the next begins. */
+static uint32_t openings(const struct zcrp_entity *e)
+{
+    bool is_alone = receiver_recent_bytes(e->machine.receiver) > LANDING_DATAGRAM / 2;
+    return is_alone ? RECEIVING_BURSTS : 1;
+}
+
 /* With GRO one receive brings a burst, so there is one opening for all of it; without, each
  * datagram has an opening of its own, and one system call fills several. */
 static void plan(struct zcrp_entity *e)
 {
     if (e->in->has_gro)
-        receiver_plan(e->machine.receiver, &e->landing, 1, LANDING_UNITS);
+        receiver_plan(e->machine.receiver, &e->landing, openings(e), LANDING_UNITS);
     else
         receiver_plan(e->machine.receiver, &e->landing, LANDING_OPENINGS, 1);
 }
