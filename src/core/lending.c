@@ -2,8 +2,8 @@
 
 enum {
     ROUND_BYTES = 8 << 20,
-    ROUNDS = 32,
-    MARGIN = 16, /* copying has to be faster by one part in so many */
+    ROUNDS = 16,
+    MARGIN = 32, /* a smaller share has to be faster by one part in so many */
 };
 
 static void begin_round(struct lending *l, instant now, uint64_t in_transit)
@@ -15,26 +15,50 @@ static void begin_round(struct lending *l, instant now, uint64_t in_transit)
 
 void lending_init(struct lending *l)
 {
-    *l = (struct lending){.is_on = true, .is_better = true, .rounds = 1};
+    *l = (struct lending){.share = LENDING_PARTS, .best = LENDING_PARTS, .step = -1, .rounds = 1};
+}
+
+bool lending_take(struct lending *l)
+{
+    return (int)(l->units++ % LENDING_PARTS) < l->share;
 }
 
 static void note_rate(struct lending *l, duration taken)
 {
-    uint64_t *rate = &l->rate[l->is_on];
+    uint64_t *rate = &l->rate[l->share];
     uint64_t now = l->bytes * (uint64_t)MILLISECOND / (uint64_t)taken;
     *rate = *rate == 0 ? now : (*rate + now) / 2;
 }
 
-/* What the next round does. */
+static bool is_improvement(const struct lending *l)
+{
+    uint64_t tried = l->rate[l->share];
+    uint64_t best = l->rate[l->best];
+    return l->share < l->best ? tried > best + best / MARGIN : tried >= best - best / MARGIN;
+}
+
+/* One step from the best; to the other side where there is none. */
+static void step_aside(struct lending *l)
+{
+    if (l->best + l->step < 0 || l->best + l->step > LENDING_PARTS)
+        l->step = -l->step;
+    l->share = l->best + l->step;
+}
+
+/* What the next round does. A step that helps is followed by another to the same side. */
 static void choose(struct lending *l)
 {
-    bool was_trial = l->is_on != l->is_better;
-    if (was_trial) {
-        l->is_better = l->rate[0] <= l->rate[1] + l->rate[1] / MARGIN;
-        l->is_on = l->is_better;
+    bool was_trial = l->share != l->best;
+    if (was_trial && is_improvement(l)) {
+        l->best = l->share;
+        l->rounds = 1;
+    } else if (was_trial) {
+        l->share = l->best;
+        l->step = -l->step;
         l->rounds = ROUNDS;
     } else if (--l->rounds == 0) {
-        l->is_on = !l->is_better;
+        l->rounds = 1;
+        step_aside(l);
     }
 }
 

@@ -1,12 +1,13 @@
-/* Whether units are better lent to the kernel or copied (channel/socket_lend.h): decided by what is
- * acknowledged. Lending saves the sender a copy; but where the messages do not come out of the
- * cache, two cores that share the waiting for memory are faster than one that does it alone, and
- * nobody can know beforehand which it is. So both are tried, in rounds of some megabytes without a
- * pause; the better one is kept, and the other tried again now and then.
+/* How many of the units are lent to the kernel, and how many copied (channel/socket_lend.h):
+ * decided by what is acknowledged. Lending saves the sender a copy, and where the messages come out
+ * of the cache that is all there is to it. Where they do not, the receiver's core alone waits for
+ * the memory of a lent unit, while a copied one shares the waiting between two cores; then a
+ * mixture is fastest. Nobody can know which beforehand. So the share is varied by a quarter, in
+ * rounds of some megabytes without a pause, and follows what carries more.
  *
- *     lend  copy  [ the better one, 32 rounds ]  [ the other, 1 round ]  [ the better one ...
+ *     share   4/4  3/4  [ the better, 16 rounds ]  one step to a side  [ the better ...
  *
- * Lending is cheaper at the same rate, so it is given up only for one clearly higher. */
+ * Lending is cheaper at the same rate, so a smaller share has to be clearly faster. */
 #ifndef ZCRP_CORE_LENDING_H
 #define ZCRP_CORE_LENDING_H
 
@@ -14,18 +15,25 @@
 
 #include <stdbool.h>
 
+enum { LENDING_PARTS = 4 };
+
 struct lending {
-    uint64_t rate[2]; /* bytes a millisecond while not lending, and while; 0: not tried */
-    bool is_on;       /* what is done in this round */
-    bool is_better;   /* what is thought to be better: lending? */
-    uint32_t rounds;  /* until the other is tried */
-    instant since;    /* when this round began to count */
-    uint64_t skip;    /* bytes of the last round that have yet to be acknowledged */
-    uint64_t bytes;   /* acknowledged since */
+    uint64_t rate[LENDING_PARTS + 1]; /* bytes a millisecond by share; 0: not tried */
+    int share;                        /* parts of LENDING_PARTS lent in this round */
+    int best;                         /* what was found to carry most */
+    int step;                         /* -1, 1: the side that is tried next */
+    uint32_t rounds;                  /* until then */
+    uint32_t units;                   /* asked about so far */
+    instant since;                    /* when this round began to count */
+    uint64_t skip;                    /* bytes of the last round that are not acknowledged yet */
+    uint64_t bytes;                   /* acknowledged since */
 };
 
-/* Lends to begin with. */
+/* Lends all to begin with. */
 void lending_init(struct lending *l);
+
+/* Shall the next unit be lent? */
+bool lending_take(struct lending *l);
 
 /* `bytes` were acknowledged, and `in_transit` bytes are still under way; 0 of them: what is not
  * sent without a pause says nothing, so the round begins anew. */

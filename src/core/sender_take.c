@@ -142,7 +142,7 @@ bool sender_take(struct sender *s, instant now, struct burst *burst)
     burst->bytes = 0;
     burst->pins = 0;
     burst->is_control = s->hello_due;
-    burst->may_lend = s->lending.is_on;
+    burst->may_lend = lending_take(&s->lending);
     if (s->hello_due) {
         sender_say_hello(s, now, burst);
         return true;

@@ -13,58 +13,77 @@ static void setup(void)
     now = 0;
 }
 
-/* One round in which a megabyte takes `pace`, without a pause. */
-static void round_of(duration pace)
+/* So many rounds without a pause, in which a megabyte takes what the share of that round says. */
+static void rounds(int count, const duration pace[LENDING_PARTS + 1])
 {
-    bool was_on = l.is_on;
-    uint32_t rounds = l.rounds;
-    for (int i = 0; i < 100 && l.is_on == was_on && l.rounds == rounds; i++) {
-        now += pace;
+    while (count > 0) {
+        now += pace[l.share] * MICROSECOND;
+        uint64_t before = l.bytes;
         lending_on_acknowledged(&l, now, STEP, STEP);
+        count -= l.bytes < before;
     }
 }
 
-/* Both tried once, lending first; then what was found better. */
-static void try_both(duration lent, duration copied)
+START_TEST(lending_init__lends_all)
 {
-    round_of(lent);
-    ck_assert(!l.is_on);
-    round_of(copied);
-}
-
-START_TEST(lending_init__lends)
-{
-    ck_assert(l.is_on);
+    for (int i = 0; i < 10; i++)
+        ck_assert(lending_take(&l));
 }
 END_TEST
 
-START_TEST(lending_on_acknowledged__keeps_the_better)
+START_TEST(lending_take__spreads_the_share)
+{
+    for (l.share = 0; l.share <= LENDING_PARTS; l.share++) {
+        int lent = 0;
+        for (int i = 0; i < 10 * LENDING_PARTS; i++)
+            lent += lending_take(&l);
+        ck_assert_int_eq(lent, 10 * l.share);
+    }
+}
+END_TEST
+
+START_TEST(lending_on_acknowledged__finds_the_best)
 {
     static const struct {
-        duration lent, copied;
-        bool is_on;
+        duration pace[LENDING_PARTS + 1];
+        int best;
     } row[] = {
-        {100, 100, true}, {100, 200, true}, {200, 100, false}, {100, 96, true}, {100, 90, false},
+        {{100, 100, 100, 100, 100}, 4},                                /* no difference: lend */
+        {{200, 180, 160, 140, 120}, 4},                                /* as in the cache */
+        {{100, 110, 120, 130, 140}, 0}, {{110, 100, 90, 110, 130}, 2}, /* as beyond it */
+        {{100, 100, 100, 99, 100}, 4},                                 /* not clearly faster */
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         setup();
-        try_both(row[i].lent * MICROSECOND, row[i].copied * MICROSECOND);
-        ck_assert_msg(l.is_on == row[i].is_on, "row %zu", i);
+        rounds(60, row[i].pace);
+        ck_assert_msg(l.best == row[i].best, "row %zu: %d", i, l.best);
     }
 }
 END_TEST
 
-START_TEST(lending_on_acknowledged__tries_the_other_again)
+START_TEST(lending_on_acknowledged__follows_a_change)
 {
-    try_both(200 * MICROSECOND, 100 * MICROSECOND);
-    for (int i = 0; i < 32; i++) {
-        ck_assert(!l.is_on);
-        round_of(100 * MICROSECOND);
+    static const duration cached[] = {200, 180, 160, 140, 120};
+    static const duration beyond[] = {220, 200, 180, 220, 260};
+    rounds(100, cached);
+    ck_assert_int_eq(l.best, 4);
+    rounds(200, beyond);
+    ck_assert_int_eq(l.best, 2);
+    rounds(200, cached);
+    ck_assert_int_eq(l.best, 4);
+}
+END_TEST
+
+START_TEST(lending_on_acknowledged__keeps_to_the_best_most_of_the_time)
+{
+    static const duration pace[] = {110, 100, 90, 110, 130};
+    int trials = 0;
+    rounds(60, pace);
+    for (int i = 0; i < 170; i++) {
+        trials += l.share != l.best;
+        rounds(1, pace);
     }
-    ck_assert(l.is_on);
-    round_of(20 * MICROSECOND); /* the mean of the old and this is better now */
-    round_of(20 * MICROSECOND);
-    ck_assert(!l.is_on || l.is_better);
+    ck_assert_int_le(trials, 10);
 }
 END_TEST
 
@@ -74,14 +93,15 @@ START_TEST(lending_on_acknowledged__a_pause_begins_the_round_anew)
         lending_on_acknowledged(&l, ++now, STEP, STEP);
         lending_on_acknowledged(&l, ++now, STEP, 0);
     }
-    ck_assert(l.is_on);
+    ck_assert_int_eq(l.share, LENDING_PARTS);
     ck_assert_uint_eq(l.bytes, 0);
 }
 END_TEST
 
 START_TEST(lending_on_acknowledged__what_was_sent_before_does_not_count)
 {
-    round_of(100 * MICROSECOND);
+    static const duration pace[] = {100, 100, 100, 100, 100};
+    rounds(1, pace);
     uint64_t skip = l.skip;
     ck_assert_uint_gt(skip, 0);
     lending_on_acknowledged(&l, now + 1, skip, STEP);
@@ -92,18 +112,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lending");
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, lending_init__lends);
-    tcase_add_test(tcase, lending_on_acknowledged__keeps_the_better);
-    tcase_add_test(tcase, lending_on_acknowledged__tries_the_other_again);
+    tcase_add_test(tcase, lending_init__lends_all);
+    tcase_add_test(tcase, lending_take__spreads_the_share);
+    tcase_add_test(tcase, lending_on_acknowledged__finds_the_best);
+    tcase_add_test(tcase, lending_on_acknowledged__follows_a_change);
+    tcase_add_test(tcase, lending_on_acknowledged__keeps_to_the_best_most_of_the_time);
     tcase_add_test(tcase, lending_on_acknowledged__a_pause_begins_the_round_anew);
     tcase_add_test(tcase, lending_on_acknowledged__what_was_sent_before_does_not_count);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("lending", tcase);
 }
