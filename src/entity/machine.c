@@ -15,10 +15,14 @@ enum {
     INTERVALS = 1024,
     GSO_BYTES = 65507, /* one call carries no more than a datagram could */
 
-    /* Of the receive buffer as granted, one part in so many is promised to the sender. The kernel
-     * charges what a datagram occupies (about 768 bytes more than it has, rounded up), and doubles
-     * what was asked for on that account. */
-    CAPACITY_PART = 2,
+    /* Of the receive buffer as granted, so many of eight parts are promised to the sender. The
+     * kernel charges what a datagram occupies (about 768 bytes more than it has, rounded up),
+     * doubles what was asked for on that account, and gives back what was read in steps of a
+     * quarter. */
+    CAPACITY_PARTS = 8,
+    CAPACITY_SMALL = 4,
+    CAPACITY_LARGE = 6,
+    LARGE_UNIT = 16 << 10, /* bytes; here the overhead is little */
 };
 
 static uint32_t least(uint64_t a, uint64_t b)
@@ -42,7 +46,8 @@ static uint32_t transit_units(uint64_t window_bytes)
 /* AF_UNIX loses nothing: there the sender's own limits are enough. */
 static uint32_t capacity(const struct channel *units, uint32_t unit)
 {
-    uint32_t part = units->receive_buffer / CAPACITY_PART;
+    uint32_t parts = unit < LARGE_UNIT ? CAPACITY_SMALL : CAPACITY_LARGE;
+    uint32_t part = units->receive_buffer / CAPACITY_PARTS * parts;
 
     if (units->kind == CHANNEL_UNIX)
         return UINT32_MAX;
