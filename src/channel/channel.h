@@ -9,8 +9,9 @@
  *
  * The descriptor is the user's. The channel never closes it and leaves its O_NONBLOCK as it is.
  * From init to fini it changes the socket's UDP_GRO and path discovery, and for good its
- * SO_RXQ_OVFL and the size of its buffers. Meanwhile the user must not read, write or reconnect it,
- * nor have asked for an error queue (IP_RECVERR) that nobody empties.
+ * SO_RXQ_OVFL and the size of its buffers; while it lends (socket_lend.h), also its UDP_SEGMENT,
+ * and it keeps a pipe. Meanwhile the user must not read, write or reconnect it, nor have asked for
+ * an error queue (IP_RECVERR) that nobody empties.
  *
  * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
  * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
@@ -18,7 +19,8 @@
  * I1  gso_segments is 1 (the offload is out of use) or 64 or 128, and only falls.
  * I2  path_bytes <= datagram_max, and only falls.
  *
- * Threads: one at a time may receive; any number may send and wait, also while another receives. */
+ * Threads: one at a time may receive, and one send if there is lending, else any number; any may
+ * wait, also while another receives. */
 #ifndef ZCRP_CHANNEL_CHANNEL_H
 #define ZCRP_CHANNEL_CHANNEL_H
 
@@ -48,7 +50,7 @@ enum channel_verdict {
 
 /* What happened, and how often since init. */
 enum channel_counter {
-    CHANNEL_CALLS_OUT,   /* system calls that sent something */
+    CHANNEL_CALLS_OUT,   /* system calls that sent something, or a part of it */
     CHANNEL_CALLS_IN,    /* system calls that received something */
     CHANNEL_BLOCKS,      /* EAGAIN in sending */
     CHANNEL_CROWDS,      /* ENOBUFS, ENOMEM */
@@ -56,7 +58,7 @@ enum channel_counter {
     CHANNEL_REFUSALS,    /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
     CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
     CHANNEL_DROPS,       /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
-    CHANNEL_FALLBACKS,   /* times sending with the offload failed and was narrowed or left */
+    CHANNEL_FALLBACKS,   /* times that an offload or lending failed and was narrowed or left */
     CHANNEL_LOANS,       /* units sent without a copy */
     CHANNEL_COUNTERS,
 };
@@ -66,7 +68,7 @@ struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
     uint32_t receive_bytes;
     bool use_gso;     /* send a burst in one call, if the kernel can */
-    bool use_lending; /* let the kernel take large units without a copy (socket_lend.h) */
+    bool use_lending; /* let it take large units without a copy (socket_lend.h), likewise */
     bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
 };
 
@@ -88,8 +90,8 @@ struct channel {
     uint32_t receive_buffer;               /* (c) bytes granted, as read back: the kernel's own
                                               overhead counts too, so half of it or less is data */
     bool has_gro;                          /* (c) receives come in bursts */
-    bool is_lending;                       /* (s) whoever sends; see socket_lend.h */
-    int lend_pipe[2];                      /* (s) */
+    bool is_lending;                       /* (s) sent by one thread at a time; socket_lend.h */
+    int lend_pipe[2];                      /* (s) the library's, while is_lending */
     int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
     uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
     _Atomic uint32_t path_bytes;           /* (a) largest datagram the path takes whole; see I2 */
@@ -99,7 +101,8 @@ struct channel {
 };
 
 /* Makes a channel of a connected datagram socket and finds out what it can do. ZCRP_NO_GSO=1,
- * ZCRP_NO_GRO=1 and ZCRP_NO_OFFLOAD=1 in the environment overrule the options. 0, or
+ * ZCRP_NO_GRO=1, ZCRP_NO_LENDING=1 and ZCRP_NO_OFFLOAD=1 (all of them) in the environment overrule
+ * the options; without UDP_SEGMENT nothing is lent. 0, or
  *   -EBADF         not an open descriptor
  *   -ENOTSOCK      not a socket
  *   -EPROTOTYPE    not a datagram socket

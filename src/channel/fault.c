@@ -34,6 +34,13 @@ static enum channel_verdict verdict_of(int error)
     }
 }
 
+bool fault_is_of_network(int error)
+{
+    enum channel_verdict verdict = verdict_of(error);
+
+    return verdict != CHANNEL_BROKEN && verdict != CHANNEL_TOO_BIG;
+}
+
 enum channel_verdict fault_note(struct channel *c, int error)
 {
     enum channel_verdict verdict = verdict_of(error);

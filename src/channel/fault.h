@@ -8,4 +8,8 @@
  * channel. EINTR is none of its business. Cannot fail. */
 enum channel_verdict fault_note(struct channel *c, int error);
 
+/* Does it come from the network or the state it is in, whatever was sent and however? Not a size:
+ * that depends. Cannot fail. */
+bool fault_is_of_network(int error);
+
 #endif

@@ -1,5 +1,7 @@
 #include "socket_lend.h"
 
+#include "fault.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -7,7 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 2 * LEND_MOST }; /* a pipe holds so many pages, or parts of pages */
+enum {
+    PIPE_BYTES = 2 * LEND_MOST, /* a pipe holds so many pages, or parts of pages */
+    MORE_CALLS = 2,             /* than the one that the burst counts */
+};
 
 /* A datagram that is put together in parts has its checksum computed over every byte, unless the
  * kernel expects to cut it; so it is told a size to cut at that no datagram exceeds. */
@@ -53,17 +58,16 @@ bool socket_lend_fits(const struct channel *c, const struct burst *b, uint32_t i
     return c->is_lending && b->may_lend && data >= LEND_LEAST && data <= LEND_MOST;
 }
 
-/* The pages go into the pipe, which is empty. */
-static int lend_pages(const struct channel *c, const struct iovec *data)
+/* The pages go into the pipe, which is empty. What they are is the user's business, and none of the
+ * network's: there is memory that can be copied but not lent. */
+static bool lend_pages(const struct channel *c, const struct iovec *data)
 {
     ssize_t bytes;
 
     do
         bytes = vmsplice(c->lend_pipe[1], data, 1, 0);
     while (bytes < 0 && errno == EINTR);
-    if (bytes < 0)
-        return errno;
-    return (size_t)bytes == data->iov_len ? 0 : EMSGSIZE;
+    return bytes >= 0 && (size_t)bytes == data->iov_len;
 }
 
 /* And on into the socket, where they wait for the trailer. */
@@ -80,32 +84,46 @@ static int pass_pages(const struct channel *c, size_t left)
     return 0;
 }
 
-static int send_trailer(const struct channel *c, const struct iovec *trailer)
+static int send_end(const struct channel *c, const void *end, size_t size)
 {
     ssize_t bytes;
 
     do
-        bytes = send(c->fd, trailer->iov_base, trailer->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        bytes = send(c->fd, end, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (bytes < 0 && errno == EINTR);
     return bytes < 0 ? errno : 0;
 }
 
-int socket_lend(struct channel *c, const struct burst *b, uint32_t i)
+/* The socket may hold a beginning, although the kernel drops it itself with most errors: it goes
+ * out as a datagram of no version (core/datagram.h), which nobody reads. And only a new pipe is
+ * sure to be empty. */
+static void abandon(struct channel *c, int error)
 {
-    const struct iovec *data = &b->iov[2 * i];
-    int error = lend_pages(c, data);
+    static const uint8_t no_version = 0;
+    bool goes_on = fault_is_of_network(error);
+
+    if (goes_on)
+        (void)fault_note(c, error);
+    else
+        channel_note(c, CHANNEL_FALLBACKS, 1);
+    socket_lend_end(c);
+    (void)send_end(c, &no_version, sizeof(no_version));
+    if (goes_on)
+        socket_lend_begin(c);
+}
+
+bool socket_lend(struct channel *c, const struct burst *b, uint32_t i)
+{
+    const struct iovec *piece = &b->iov[2 * i];
+    int error = lend_pages(c, &piece[0]) ? pass_pages(c, piece[0].iov_len) : EFAULT;
 
     if (!error)
-        error = pass_pages(c, data->iov_len);
-    if (!error)
-        error = send_trailer(c, &data[1]);
+        error = send_end(c, piece[1].iov_base, piece[1].iov_len);
     if (!error) {
         channel_note(c, CHANNEL_LOANS, 1);
-        return 0;
+        channel_note(c, CHANNEL_CALLS_OUT, MORE_CALLS);
+        return true;
     }
-    /* The pipe may hold pages yet, and the socket a beginning, which goes out as rubbish that no
-     * receiver takes for a unit; the kernel drops it itself with most errors. */
-    socket_lend_end(c);
-    (void)send(c->fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return error;
+    abandon(c, error);
+    return false;
 }

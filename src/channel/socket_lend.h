@@ -9,6 +9,12 @@
  * because the receiver acknowledges what is in place. What is still under way of a unit that was
  * repeated for nothing may change, and is dropped as a duplicate.
  *
+ * Not so for a message that ended before: cancelled, or failed by silence or close. Units of it
+ * that the receiver has yet to read have the bytes that the memory has then.
+ *
+ * splice does not know MSG_DONTWAIT: on a socket without O_NONBLOCK it waits where send would say
+ * EAGAIN. Loopback gives the send buffer back at once, so there is nothing to wait for.
+ *
  * Three calls a unit instead of one, so it does not pay for smaller ones.
  *
  * Rejected: MSG_ZEROCOPY. Over loopback and virtual ethernet the kernel copies all the same, and
@@ -28,14 +34,15 @@ enum {
  * copied. */
 void socket_lend_begin(struct channel *c);
 
-/* Leaves it, for good. */
+/* Leaves it: gives back the pipe, and the socket as it was. */
 void socket_lend_end(struct channel *c);
 
 /* Would datagram i of the burst be lent? */
 bool socket_lend_fits(const struct channel *c, const struct burst *b, uint32_t i);
 
-/* Sends datagram i. 0, or an error number: it was not sent. An error that is none of the network's
- * ends the lending. One thread at a time. */
-int socket_lend(struct channel *c, const struct burst *b, uint32_t i);
+/* Sends datagram i. False: it was not sent, and has to be copied. If that was the network's doing,
+ * it is counted; else the lending has ended, and that counts as a fallback. One thread at a time.
+ */
+bool socket_lend(struct channel *c, const struct burst *b, uint32_t i);
 
 #endif

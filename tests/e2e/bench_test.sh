@@ -187,6 +187,12 @@ check "what was counted" "$bench" --stats --allocations --transport zcrp --size 
     --repeat 1 --pin 0,0 --no-offload --buffers 212992
 shows "units were counted" '^  units +[0-9]+ +[0-9]+ '
 shows "nothing is allocated on the way" '^  allocations +0 +0 '
+check "lent" "$bench" --verify --transport zcrp --size 1M --count 20 --repeat 1 --stats
+shows "units were lent" '^  units_lent +[1-9][0-9]* +0 '
+for option in --no-lending --no-offload --no-gso; do
+    check "$option" "$bench" --transport zcrp --size 1M --count 20 --repeat 1 --json $option
+    shows "nothing is lent with $option" '"units_lent": 0,'
+done
 check "the doctor has an opinion" "$bench" doctor
 shows "of the buffers" net.core.rmem_max
 

@@ -28,12 +28,13 @@ struct wire {
     struct ends ends;
 };
 
-static void wire_open(struct wire *w, const struct relay_faults *faults)
+static void wire_open(struct wire *w, const struct relay_faults *faults,
+                      const struct zcrp_options *o)
 {
     relay_open(&w->relay, faults, 1998);
     w->ends.sockets = w->relay.ends;
-    ck_assert_int_eq(zcrp_open_receiver(&w->ends.receiver, w->ends.sockets.receiver, &options), 0);
-    ck_assert_int_eq(zcrp_open_sender(&w->ends.sender, w->ends.sockets.sender, &options), 0);
+    ck_assert_int_eq(zcrp_open_receiver(&w->ends.receiver, w->ends.sockets.receiver, o), 0);
+    ck_assert_int_eq(zcrp_open_sender(&w->ends.sender, w->ends.sockets.sender, o), 0);
     relay_run(&w->relay);
 }
 
@@ -51,7 +52,7 @@ START_TEST(lossy__messages)
     static struct wire w;
     struct zcrp_msg *in[MESSAGES], *out[MESSAGES];
 
-    wire_open(&w, &networks[_i]);
+    wire_open(&w, &networks[_i], &options);
     for (unsigned i = 0; i < MESSAGES; i++) {
         nlong size = i % 7 == 0 ? i : i * 997 % 40000;
         in[i] = ends_empty(40000);
@@ -71,6 +72,36 @@ START_TEST(lossy__messages)
 }
 END_TEST
 
+/* Units as large as loopback's, lent; what is repeated is lent once more. */
+START_TEST(lossy__lent)
+{
+    static struct wire w;
+    const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND};
+    struct zcrp_msg *in[10], *out[10];
+    struct zcrp_stats stats;
+
+    wire_open(&w, &networks[_i], &large);
+    for (unsigned i = 0; i < 10; i++) {
+        nlong size = 500000 + i * 10007;
+        in[i] = ends_empty(size);
+        out[i] = ends_filled(size, i);
+        ck_assert_int_eq(zcrp_submit(w.ends.receiver, in[i], size), 0);
+        ck_assert_int_eq(zcrp_submit(w.ends.sender, out[i], size), 0);
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        memset(out[i]->buffer, 0xDD, out[i]->length);
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, i));
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ck_assert_int_eq(zcrp_stats(w.ends.sender, &stats), 0);
+    ck_assert_uint_gt(stats.units_lent, 0);
+    wire_close(&w);
+}
+END_TEST
+
 /* Nothing passes for a while, and then it goes on. */
 START_TEST(lossy__interrupted)
 {
@@ -80,7 +111,7 @@ START_TEST(lossy__interrupted)
     struct zcrp_msg *out = ends_filled(size, 5);
     struct zcrp_msg *in = ends_empty(size);
 
-    wire_open(&w, &none);
+    wire_open(&w, &none, &options);
     atomic_store(&w.relay.is_cut, true);
     ck_assert_int_eq(zcrp_submit(w.ends.receiver, in, size), 0);
     ck_assert_int_eq(zcrp_submit(w.ends.sender, out, size), 0);
@@ -201,6 +232,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, lossy__messages, 0, NETWORKS);
+    tcase_add_loop_test(tcase, lossy__lent, 0, NETWORKS);
     tcase_add_test(tcase, lossy__interrupted);
     tcase_add_test(tcase, lossy__file);
     suite_add_tcase(suite, tcase);

@@ -1,14 +1,17 @@
 /* Messages from one end to the other, over each kind of channel. */
 #include "../support/ends.h"
 
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum { MESSAGES = 1000, GUARD = 64 };
 
 /* Every way a burst can be cut: around a unit of Ethernet, around one of loopback. */
-static const nlong sizes[] = {0,    1,    2,    31,    32,    33,    64,    1000,
-                              1439, 1440, 1441, 65475, 65476, 65535, 65536, 300000};
+static const nlong sizes[] = {0, 1, 2, 31, 32, 33, 64, 1000, 1439, 1440, 1441, 65475, 65476, 65535,
+                              65536, 300000,
+                              /* what is lent: a unit has 32 to 60 KiB */
+                              32767, 32768, 32769, 61408, 61439, 61440, 61441, 94208, 122880};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static const struct way {
@@ -24,6 +27,8 @@ static const struct way {
     {LOOPBACK_UDP4, false, {.unit_bytes = 1472}},
     {LOOPBACK_UDP4, false, {.unit_bytes = 1472, .flags = ZCRP_NO_SEGMENT | ZCRP_NO_GRO}},
     {LOOPBACK_UDP4, false, {.unit_bytes = 64, .congestion = ZCRP_CONGESTION_NONE}},
+    {LOOPBACK_UDP4, false, {.flags = ZCRP_NO_LENDING}},
+    {LOOPBACK_UDP6, false, {.flags = ZCRP_NO_LENDING}},
     {LOOPBACK_UDP4, false, {.messages = 1, .window_bytes = 4096, .spin_ns = 20000}},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -189,6 +194,107 @@ START_TEST(transfer__again)
 }
 END_TEST
 
+/* ---- lending */
+
+/* Sizes around what is lent, from and to any place in a page, all in flight at once. */
+START_TEST(transfer__lent_and_not)
+{
+    enum { STEP = 1 << 18, COUNT = 24 };
+    static const nlong around[] = {32768, 61440, 92160, 94208, 122880, 184320};
+    struct ends e = ends_open(LOOPBACK_UDP4, false,
+                              &(struct zcrp_options){.flags = _i == 0 ? ZCRP_NO_LENDING : 0});
+    nbyte *from = malloc(COUNT * STEP), *to = malloc(COUNT * STEP);
+    struct zcrp_msg *in[COUNT], *out[COUNT];
+    struct zcrp_stats stats;
+
+    pattern_fill(from, COUNT * STEP, 11);
+    memset(to, 0xA5, COUNT * STEP);
+    for (nlong i = 0; i < COUNT; i++) {
+        nlong size = around[i % 6] + i / 6 - 1;
+        out[i] = zcrp_wrap_msg(from + i * STEP + 1 + i * 977 % 4096, size);
+        in[i] = zcrp_wrap_msg(to + i * STEP + GUARD + i * 1013 % 4096, size);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], size), 0);
+    }
+    for (nlong i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        ck_assert_mem_eq(in[i]->buffer, out[i]->buffer, out[i]->length);
+        ck_assert(pattern_is_even(in[i]->buffer - GUARD, GUARD, 0xA5));
+        ck_assert(pattern_is_even(in[i]->buffer + in[i]->length, GUARD, 0xA5));
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ck_assert_int_eq(zcrp_stats(e.sender, &stats), 0);
+    if (_i == 0)
+        ck_assert_uint_eq(stats.units_lent, 0);
+    else
+        ck_assert_uint_gt(stats.units_lent, 0);
+    ck_assert_uint_eq(stats.offload_fallbacks, 0);
+    ends_close(&e);
+    free(from);
+    free(to);
+}
+END_TEST
+
+/* A message's memory is the sender's again when it has ended: what is written there then is not
+ * what arrives. */
+START_TEST(transfer__changed_afterwards)
+{
+    const nlong size = 1 << 20;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *out = ends_filled(size, 0), *in[20];
+
+    for (unsigned i = 0; i < 20; i++) {
+        in[i] = ends_empty(size);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        pattern_fill(out->buffer, size, i);
+        ck_assert_int_eq(zcrp_submit(e.sender, out, size), 0);
+        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert(pattern_holds(in[i]->buffer, size, i));
+        zcrp_free_msg(in[i]);
+    }
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+END_TEST
+
+/* A file, as it is mapped, is a message like any other. */
+START_TEST(transfer__mapped_file)
+{
+    static const int kinds[] = {MAP_PRIVATE, MAP_SHARED};
+    const nlong size = 3000001;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    FILE *file = tmpfile();
+    struct zcrp_msg *in = ends_empty(size), *whole = ends_filled(size, 23);
+    struct zcrp_stats stats;
+
+    ck_assert_uint_eq(fwrite(whole->buffer, 1, size, file), size);
+    ck_assert_int_eq(fflush(file), 0);
+    void *memory = mmap(NULL, size, PROT_READ, kinds[_i], fileno(file), 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    struct zcrp_msg *out = zcrp_wrap_msg(memory, size);
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, size), 0);
+    ck_assert_int_eq(zcrp_submit(e.sender, out, size), 0);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    munmap(memory, size);
+    fclose(file);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_mem_eq(in->buffer, whole->buffer, size);
+    ck_assert_int_eq(zcrp_stats(e.sender, &stats), 0);
+    ck_assert_uint_gt(stats.units_lent, 0);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    zcrp_free_msg(whole);
+    ends_close(&e);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transfer");
@@ -201,6 +307,9 @@ int main(void)
     tcase_add_test(tcase, transfer__untouched_afterwards);
     tcase_add_test(tcase, transfer__too_large);
     tcase_add_test(tcase, transfer__again);
+    tcase_add_loop_test(tcase, transfer__lent_and_not, 0, 2);
+    tcase_add_test(tcase, transfer__changed_afterwards);
+    tcase_add_loop_test(tcase, transfer__mapped_file, 0, 2);
     suite_add_tcase(suite, tcase);
     return ends_run(suite);
 }

@@ -1,7 +1,7 @@
 /* Entities on a machine that fails: every allocation, thread and descriptor once, and system calls
  * of the channel every few times. Calls that do not fail go through to the system. */
-/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
-/* wrap: sendmsg sendmmsg recvmsg recvmmsg */
+/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd pipe2 */
+/* wrap: sendmsg sendmmsg recvmsg recvmmsg splice send */
 /* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
 /* sources: tests/support/loopback.c */
 #include "../support/loopback.h"
@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -26,7 +27,8 @@ struct fault {
     _Atomic int count; /* failures so far */
 };
 
-static struct fault memory, threads, descriptors, sends, receives;
+static struct fault memory, threads, descriptors, pipes, sends, receives;
+static struct fault loans; /* what socket_lend.c does to the socket */
 
 static void set_fault(struct fault *f, int first, int again, int error)
 {
@@ -58,6 +60,9 @@ int __real_posix_memalign(void **memory, size_t alignment, size_t size);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *context);
 int __real_eventfd(unsigned count, int flags);
+int __real_pipe2(int fds[2], int flags);
+ssize_t __real_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags);
+ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 int __real_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
 ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
@@ -71,6 +76,9 @@ int __wrap_posix_memalign(void **at, size_t alignment, size_t size);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *context);
 int __wrap_eventfd(unsigned count, int flags);
+int __wrap_pipe2(int fds[2], int flags);
+ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
@@ -108,6 +116,23 @@ int __wrap_eventfd(unsigned count, int flags)
     return fails(&descriptors) ? -1 : __real_eventfd(count, flags);
 }
 
+int __wrap_pipe2(int fds[2], int flags)
+{
+    return fails(&pipes) ? -1 : __real_pipe2(fds, flags);
+}
+
+ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags)
+{
+    return fails(&loans) ? -1 : __real_splice(in, in_at, out, out_at, size, flags);
+}
+
+/* The library's only one: the end of a loan. The real kernel forgets the beginning when it fails,
+ * this one cannot be made to, and so puts it on the way as rubbish. */
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
+{
+    return fails(&loans) ? -1 : __real_send(fd, bytes, size, flags);
+}
+
 /* EIO and EINVAL are what the kernel says when it cannot cut a burst, and else never. */
 static bool can_fail(const struct msghdr *message)
 {
@@ -143,6 +168,8 @@ static int heal(void **state)
     set_fault(&memory, 0, 0, ENOMEM);
     set_fault(&threads, 0, 0, EAGAIN);
     set_fault(&descriptors, 0, 0, EMFILE);
+    set_fault(&pipes, 0, 0, EMFILE);
+    set_fault(&loans, 0, 0, 0);
     set_fault(&sends, 0, 0, 0);
     set_fault(&receives, 0, 0, 0);
     return 0;
@@ -211,6 +238,26 @@ static void open__no_descriptor(void **state)
     open_with_each(&descriptors, EMFILE, ZCRP_ERROR_SYSTEM, 1);
 }
 
+/* Without a pipe nothing is lent, and all else is as ever. */
+static void open__no_pipe(void **state)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    const struct zcrp_options options = {.linger_ns = 1000000};
+    int before = count_descriptors();
+    struct zcrp_entity *e;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        set_fault(&pipes, i == 0 ? 1 : 0, 0, EMFILE);
+        assert_int_equal(zcrp_open_sender(&e, sockets.sender, &options), 0);
+        assert_int_equal(pipes.count, i == 0);
+        assert_true(count_descriptors() > before);
+        (void)zcrp_close(e);
+        assert_int_equal(count_descriptors(), before);
+    }
+    loopback_close(&sockets);
+}
+
 static void open__errno(void **state)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
@@ -263,9 +310,9 @@ struct ends {
     struct zcrp_entity *sender, *receiver;
 };
 
-static struct ends ends_open(void)
+static struct ends ends_open(uint32_t unit_bytes)
 {
-    const struct zcrp_options options = {.unit_bytes = 1472, .linger_ns = 200000000};
+    const struct zcrp_options options = {.unit_bytes = unit_bytes, .linger_ns = 200000000};
     struct ends e = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
 
     assert_int_equal(zcrp_open_sender(&e.sender, e.sockets.sender, &options), 0);
@@ -298,29 +345,79 @@ static void transfer(struct ends *e, int count, int code)
     zcrp_free_msg(out);
 }
 
-/* Nothing allocates, starts threads or opens descriptors once both ends are open. */
-static void transfer__takes_nothing(void **state)
+/* One message of 1 MB, in units large enough to be lent. How many were. */
+static uint64_t transfer_large(struct ends *e, nbyte *to, nbyte *from)
 {
-    struct ends e = ends_open();
-    nbyte to[5000], from[5000] = {0};
-    struct zcrp_msg *in = zcrp_wrap_msg(to, 5000), *out = zcrp_wrap_msg(from, 5000);
+    const nlong size = 1000000;
+    struct zcrp_msg *in = zcrp_wrap_msg(to, size), *out = zcrp_wrap_msg(from, size);
+    struct zcrp_stats stats;
 
-    (void)state;
-    set_fault(&memory, 1, 1, ENOMEM);
-    set_fault(&threads, 1, 1, EAGAIN);
-    set_fault(&descriptors, 1, 1, EMFILE);
-    for (int i = 0; i < 10; i++) {
-        assert_int_equal(zcrp_submit(e.receiver, in, 5000), 0);
-        assert_int_equal(zcrp_submit(e.sender, out, 5000), 0);
-        assert_int_equal(zcrp_wait_for(in, -1), 0);
-        assert_int_equal(zcrp_wait_for(out, -1), 0);
-    }
-    int taken = memory.count + threads.count + descriptors.count;
-    heal(NULL);
-    assert_int_equal(taken, 0);
+    assert_int_equal(zcrp_submit(e->receiver, in, size), 0);
+    assert_int_equal(zcrp_submit(e->sender, out, size), 0);
+    assert_int_equal(zcrp_wait_for(in, 20000000000), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(out, 20000000000), ZCRP_OK);
+    assert_true(pattern_holds(to, size, 9));
+    assert_int_equal(zcrp_stats(e->sender, &stats), 0);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
-    ends_close(&e);
+    return stats.units_lent;
+}
+
+/* Nothing allocates, starts threads or opens descriptors once both ends are open, whether units are
+ * copied or lent. */
+static void transfer__takes_nothing(void **state)
+{
+    enum { SIZE = 200000 };
+    static nbyte to[SIZE], from[SIZE];
+    struct zcrp_msg *in = zcrp_wrap_msg(to, SIZE), *out = zcrp_wrap_msg(from, SIZE);
+
+    (void)state;
+    for (uint32_t unit_bytes = 0; unit_bytes <= 1472; unit_bytes += 1472) {
+        struct ends e = ends_open(unit_bytes);
+        set_fault(&memory, 1, 1, ENOMEM);
+        set_fault(&threads, 1, 1, EAGAIN);
+        set_fault(&descriptors, 1, 1, EMFILE);
+        set_fault(&pipes, 1, 1, EMFILE);
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(zcrp_submit(e.receiver, in, SIZE), 0);
+            assert_int_equal(zcrp_submit(e.sender, out, SIZE), 0);
+            assert_int_equal(zcrp_wait_for(in, -1), 0);
+            assert_int_equal(zcrp_wait_for(out, -1), 0);
+        }
+        int taken = memory.count + threads.count + descriptors.count + pipes.count;
+        heal(NULL);
+        assert_int_equal(taken, 0);
+        ends_close(&e);
+    }
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+/* Lending fails: the network's errors do not end it, others do, and neither is seen. */
+static void transfer__loans_fail(void **state)
+{
+    static const struct {
+        int error;
+        bool goes_on;
+    } row[] = {{EAGAIN, true},  {ENOBUFS, true},   {ECONNREFUSED, true},
+               {EINVAL, false}, {EMSGSIZE, false}, {EFAULT, false}};
+    static nbyte to[1000000], from[1000000];
+
+    (void)state;
+    pattern_fill(from, sizeof(from), 9);
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct ends e = ends_open(0);
+        int before = count_descriptors();
+        memset(to, 0, sizeof(to));
+        set_fault(&loans, 5, 5, row[i].error); /* the third unit first; two calls each */
+        uint64_t lent = transfer_large(&e, to, from);
+        int failed = loans.count;
+        set_fault(&loans, 0, 0, 0);
+        assert_true(row[i].goes_on ? failed > 1 : failed == 1);
+        assert_true(row[i].goes_on ? lent > 2 : lent == 2);
+        assert_int_equal(count_descriptors(), before - (row[i].goes_on ? 0 : 2));
+        ends_close(&e);
+    }
 }
 
 /* What passes by itself, or that something can be done about, costs time and nothing else. */
@@ -331,7 +428,7 @@ static void transfer__sends_fail(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        struct ends e = ends_open();
+        struct ends e = ends_open(1472);
         set_fault(&sends, 3, 5, errors[i]);
         transfer(&e, 10, ZCRP_OK);
         assert_true(sends.count > 0);
@@ -346,7 +443,7 @@ static void transfer__receives_fail(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        struct ends e = ends_open();
+        struct ends e = ends_open(1472);
         set_fault(&receives, 3, 5, errors[i]);
         transfer(&e, 10, ZCRP_OK);
         assert_true(receives.count > 0);
@@ -359,7 +456,7 @@ static void transfer__receives_fail(void **state)
  * time goes by between attempts. */
 static void transfer__nothing_fits(void **state)
 {
-    struct ends e = ends_open();
+    struct ends e = ends_open(1472);
     struct zcrp_msg *m = zcrp_alloc_msg(100);
 
     (void)state;
@@ -379,7 +476,7 @@ static void transfer__broken(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct ends e = ends_open();
+        struct ends e = ends_open(1472);
         struct zcrp_msg *m = zcrp_alloc_msg(10), *other = zcrp_alloc_msg(10);
         transfer(&e, 1, ZCRP_OK);
         /* The sender's unit breaks its sending, the receiver's request its receiving. */
@@ -408,10 +505,12 @@ int main(void)
         cmocka_unit_test_setup(open__no_memory, heal),
         cmocka_unit_test_setup(open__no_thread, heal),
         cmocka_unit_test_setup(open__no_descriptor, heal),
+        cmocka_unit_test_setup(open__no_pipe, heal),
         cmocka_unit_test_setup(open__errno, heal),
         cmocka_unit_test_setup(descriptor__no_descriptor, heal),
         cmocka_unit_test_setup(alloc_msg__no_memory, heal),
         cmocka_unit_test_setup(transfer__takes_nothing, heal),
+        cmocka_unit_test_setup(transfer__loans_fail, heal),
         cmocka_unit_test_setup(transfer__sends_fail, heal),
         cmocka_unit_test_setup(transfer__receives_fail, heal),
         cmocka_unit_test_setup(transfer__nothing_fits, heal),

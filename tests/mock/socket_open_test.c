@@ -23,6 +23,7 @@ struct fake {
     int mtu, discovery, receive_buffer, send_buffer, buffer_limit, drops;
     bool may_force, knows_gso, knows_gro;
     int gro, overflow; /* as set; -1: not */
+    int segment;       /* UDP_SEGMENT; 0: not */
 };
 
 static const struct fake udp4 = {
@@ -136,6 +137,10 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
         fake.gro = number;
         return 0;
     }
+    if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso) {
+        fake.segment = number;
+        return 0;
+    }
     if (name == IP_MTU_DISCOVER || name == IPV6_MTU_DISCOVER) {
         *path_option(level, name) = number;
         return 0;
@@ -163,6 +168,7 @@ static int setup(void **state)
     fake = udp4;
     unsetenv("ZCRP_NO_GSO");
     unsetenv("ZCRP_NO_GRO");
+    unsetenv("ZCRP_NO_LENDING");
     unsetenv("ZCRP_NO_OFFLOAD");
     return 0;
 }
@@ -318,6 +324,40 @@ static void socket_open__offloads(void **state)
     }
 }
 
+/* Units are lent where they are large, the kernel cuts, and nobody objects. */
+static void socket_open__lending(void **state)
+{
+    static const struct {
+        int mtu;
+        bool knows_gso;
+        struct channel_options options;
+        const char *variable;
+        bool lends;
+    } row[] = {
+        {65536, true, {.use_gso = true, .use_lending = true}, "X", true},
+        {1500, true, {.use_gso = true, .use_lending = true}, "X", false},
+        {65536, false, {.use_gso = true, .use_lending = true}, "X", false},
+        {65536, true, {.use_gso = true}, "X", false},
+        {65536, true, {.use_lending = true}, "X", false},
+        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_LENDING", false},
+        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_GSO", false},
+        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_OFFLOAD", false},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        (void)setup(state);
+        fake.mtu = row[i].mtu;
+        fake.knows_gso = row[i].knows_gso;
+        setenv(row[i].variable, "1", 1);
+        assert_int_equal(socket_open(&c, FD, &row[i].options), 0);
+        assert_int_equal(c.is_lending, row[i].lends);
+        assert_int_equal(fake.segment, row[i].lends ? 65507 : 0);
+        socket_restore(&c);
+        assert_int_equal(fake.segment, 0);
+        assert_false(c.is_lending);
+    }
+}
+
 static void socket_restore__gives_back(void **state)
 {
     (void)state;
@@ -347,6 +387,7 @@ int main(void)
         cmocka_unit_test_setup(socket_open__buffer, setup),
         cmocka_unit_test_setup(socket_open__send_buffer, setup),
         cmocka_unit_test_setup(socket_open__offloads, setup),
+        cmocka_unit_test_setup(socket_open__lending, setup),
         cmocka_unit_test_setup(socket_restore__gives_back, setup),
         cmocka_unit_test_setup(socket_restore__touches_no_more_than_open, setup),
     };
