@@ -154,8 +154,16 @@ enum zcrp_congestion { ZCRP_CONGESTION_RENO = 0, ZCRP_CONGESTION_NONE = 1 };
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
-    ZCRP_NO_LENDING = 4, /* copy large units to the kernel, do not lend it the message's pages */
+    ZCRP_LEND = 4,       /* a sender may lend large units to the kernel instead of copying them */
 };
+
+/* Lending. Over loopback the receiver's kernel can read units of 32 KiB and more out of the
+ * sender's message itself. That saves one of two copies and a third of the processor time, and
+ * costs a rule: a message that did not end well (cancelled, or failed by silence or a close) may
+ * still be under way, and what the receiver has yet to read of it are the bytes that its memory has
+ * then. So with ZCRP_LEND such memory must not be changed until the receiver's entity has ended or
+ * its message has failed too. After a good end there is no such rule; nor ever without ZCRP_LEND.
+ */
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
 struct zcrp_options {

@@ -10,7 +10,8 @@
  * repeated for nothing may change, and is dropped as a duplicate.
  *
  * Not so for a message that ended before: cancelled, or failed by silence or close. Units of it
- * that the receiver has yet to read have the bytes that the memory has then.
+ * that the receiver has yet to read have the bytes that the memory has then. So lending is for
+ * users who ask for it and keep the rule that zcrp.h states.
  *
  * splice does not know MSG_DONTWAIT: on a socket without O_NONBLOCK it waits where send would say
  * EAGAIN. Loopback gives the send buffer back at once, so there is nothing to wait for.

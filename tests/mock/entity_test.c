@@ -242,7 +242,7 @@ static void open__no_descriptor(void **state)
 static void open__no_pipe(void **state)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    const struct zcrp_options options = {.linger_ns = 1000000};
+    const struct zcrp_options options = {.linger_ns = 1000000, .flags = ZCRP_LEND};
     int before = count_descriptors();
     struct zcrp_entity *e;
 
@@ -310,9 +310,10 @@ struct ends {
     struct zcrp_entity *sender, *receiver;
 };
 
-static struct ends ends_open(uint32_t unit_bytes)
+static struct ends ends_open(uint32_t unit_bytes, uint32_t flags)
 {
-    const struct zcrp_options options = {.unit_bytes = unit_bytes, .linger_ns = 200000000};
+    const struct zcrp_options options = {
+        .unit_bytes = unit_bytes, .linger_ns = 200000000, .flags = flags};
     struct ends e = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
 
     assert_int_equal(zcrp_open_sender(&e.sender, e.sockets.sender, &options), 0);
@@ -373,7 +374,7 @@ static void transfer__takes_nothing(void **state)
 
     (void)state;
     for (uint32_t unit_bytes = 0; unit_bytes <= 1472; unit_bytes += 1472) {
-        struct ends e = ends_open(unit_bytes);
+        struct ends e = ends_open(unit_bytes, 0);
         set_fault(&memory, 1, 1, ENOMEM);
         set_fault(&threads, 1, 1, EAGAIN);
         set_fault(&descriptors, 1, 1, EMFILE);
@@ -406,7 +407,7 @@ static void transfer__loans_fail(void **state)
     (void)state;
     pattern_fill(from, sizeof(from), 9);
     for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        struct ends e = ends_open(0);
+        struct ends e = ends_open(0, ZCRP_LEND);
         int before = count_descriptors();
         memset(to, 0, sizeof(to));
         set_fault(&loans, 5, 5, row[i].error); /* the third unit first; two calls each */
@@ -428,7 +429,7 @@ static void transfer__sends_fail(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        struct ends e = ends_open(1472);
+        struct ends e = ends_open(1472, 0);
         set_fault(&sends, 3, 5, errors[i]);
         transfer(&e, 10, ZCRP_OK);
         assert_true(sends.count > 0);
@@ -443,7 +444,7 @@ static void transfer__receives_fail(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        struct ends e = ends_open(1472);
+        struct ends e = ends_open(1472, 0);
         set_fault(&receives, 3, 5, errors[i]);
         transfer(&e, 10, ZCRP_OK);
         assert_true(receives.count > 0);
@@ -456,7 +457,7 @@ static void transfer__receives_fail(void **state)
  * time goes by between attempts. */
 static void transfer__nothing_fits(void **state)
 {
-    struct ends e = ends_open(1472);
+    struct ends e = ends_open(1472, 0);
     struct zcrp_msg *m = zcrp_alloc_msg(100);
 
     (void)state;
@@ -476,7 +477,7 @@ static void transfer__broken(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct ends e = ends_open(1472);
+        struct ends e = ends_open(1472, 0);
         struct zcrp_msg *m = zcrp_alloc_msg(10), *other = zcrp_alloc_msg(10);
         transfer(&e, 1, ZCRP_OK);
         /* The sender's unit breaks its sending, the receiver's request its receiving. */

@@ -125,17 +125,24 @@ static int set_no_gro(struct options *options, const char *value)
     return 0;
 }
 
-static int set_no_lending(struct options *options, const char *value)
+static int set_no_spin(struct options *options, const char *value)
 {
     (void)value;
-    options->settings.flags |= ZCRP_NO_LENDING;
+    options->settings.spin_ns = 1;
+    return 0;
+}
+
+static int set_lend(struct options *options, const char *value)
+{
+    (void)value;
+    options->settings.flags |= ZCRP_LEND;
     return 0;
 }
 
 static int set_no_offload(struct options *options, const char *value)
 {
     (void)value;
-    options->settings.flags |= ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_LENDING;
+    options->settings.flags |= ZCRP_NO_SEGMENT | ZCRP_NO_GRO;
     return 0;
 }
 
@@ -234,7 +241,8 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"window", required_argument, true, set_window},
     {"no-gso", no_argument, true, set_no_gso},
     {"no-gro", no_argument, true, set_no_gro},
-    {"no-lending", no_argument, true, set_no_lending},
+    {"lend", no_argument, true, set_lend},
+    {"no-spin", no_argument, true, set_no_spin},
     {"no-offload", no_argument, true, set_no_offload},
     {"buffers", required_argument, true, set_buffers},
     {"tcp-cc", required_argument, true, set_tcp_cc},
