@@ -46,15 +46,17 @@ static void avoid_congestion(struct congestion *c, uint64_t bytes)
     }
 }
 
-void congestion_on_acknowledged(struct congestion *c, uint64_t bytes, instant sent,
+void congestion_on_acknowledged(struct congestion *c, uint32_t units, uint64_t bytes, instant sent,
                                 bool was_limited)
 {
     if (c->kind == CONGESTION_NONE || !was_limited || sent < c->recovery)
         return;
-    if (c->window < c->threshold)
-        grow(c, bytes);
-    else
-        avoid_congestion(c, bytes);
+    for (uint32_t i = 0; i < units; i++) { /* one by one, so that slow start ends in time */
+        if (c->window < c->threshold)
+            grow(c, bytes);
+        else
+            avoid_congestion(c, bytes);
+    }
 }
 
 /* Half the window is where congestion begins; what is sent from `now` on shows if that is true. */

@@ -25,10 +25,10 @@ struct congestion {
 /* `unit` bytes a full unit, `most` bytes the largest window (raised to least if smaller). */
 void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t unit, uint64_t most);
 
-/* `bytes` that were sent at `sent` are acknowledged. `was_limited`: the window, not the
- * application, held the sender back; otherwise it does not grow (RFC 9002, 7.8). Nor does it for
- * what was sent before the last reduction (RFC 9002, 7.3.2). */
-void congestion_on_acknowledged(struct congestion *c, uint64_t bytes, instant sent,
+/* `units` units of `bytes` each that were sent at `sent` are acknowledged. `was_limited`: the
+ * window, not the application, held the sender back; otherwise it does not grow (RFC 9002, 7.8).
+ * Nor does it for what was sent before the last reduction (RFC 9002, 7.3.2). */
+void congestion_on_acknowledged(struct congestion *c, uint32_t units, uint64_t bytes, instant sent,
                                 bool was_limited);
 
 /* A unit sent at `sent` is lost. One reduction a round trip (RFC 9002, 7.3.2): what was sent before

@@ -73,16 +73,15 @@ void sender_note_repeat(struct sender *s, const struct fragment *f, uint64_t seq
 /* What was given up has arrived: its repeat is as good as acknowledged, wherever it is. */
 static void settle_repeat(struct sender *s, const struct late_unit *late)
 {
-    uint64_t seq = late->again;
     struct fragment repeat = {.message = late->message,
                               .offset = late->offset,
                               .length = late->length,
                               .is_void = late->is_void};
     if (late->again == LATE_NOT_AGAIN) {
         if (units_to_send_forget(&s->to_send, &repeat))
-            sender_settle(s, late->message, late->is_void);
-    } else if (units_in_transit_find(&s->in_transit, &seq, late->again + 1) != NULL) {
-        sender_acknowledge(s, late->again, false);
+            sender_settle(s, late->message, late->is_void, 1);
+    } else {
+        sender_acknowledge(s, late->again, late->again + 1, false);
     }
 }
 

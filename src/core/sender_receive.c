@@ -11,41 +11,27 @@ static struct interval wide_interval(const struct block_ack *ack, uint64_t newes
                              .last = end - (uint32_t)(ack->newest + 1 - ack_bound(ack, i + 1))};
 }
 
-void sender_settle(struct sender *s, uint64_t number, bool is_void)
+void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t units)
 {
     struct message_out *message = messages_out_find(&s->messages, number);
     if (message == NULL || message->state == MESSAGE_OUT_ENDED)
         return;
     if (is_void != (message->state == MESSAGE_OUT_VOID))
         return; /* data of a message that was taken back meanwhile */
-    message->units_out--;
+    message->units_out -= units;
     if (message->is_cut && message->units_out == 0)
         messages_out_end(&s->messages, message, OUTCOME_OK);
 }
 
-static void acknowledge(struct sender *s, uint64_t seq, const struct transit_unit *unit,
-                        bool was_limited)
-{
-    units_in_transit_remove(&s->in_transit, seq);
-    congestion_on_acknowledged(&s->congestion, unit->length + TRAILER_BYTES, unit->sent,
-                               was_limited);
-    sender_settle(s, unit->message, unit->is_void);
-}
-
-void sender_acknowledge(struct sender *s, uint64_t seq, bool was_limited)
-{
-    uint64_t at = seq;
-    acknowledge(s, seq, units_in_transit_find(&s->in_transit, &at, seq + 1), was_limited);
-}
-
-/* Acknowledges all units in transit in [first, last); true if there were any. */
-static bool acknowledge_range(struct sender *s, uint64_t first, uint64_t last, bool was_limited)
+bool sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, bool was_limited)
 {
     bool any = false;
     uint64_t seq = first;
-    const struct transit_unit *unit;
-    while ((unit = units_in_transit_find(&s->in_transit, &seq, last)) != NULL) {
-        acknowledge(s, seq, unit, was_limited);
+    struct transit_row row;
+    while (units_in_transit_remove_row(&s->in_transit, &seq, last, &row)) {
+        congestion_on_acknowledged(&s->congestion, row.units, row.length + TRAILER_BYTES, row.sent,
+                                   was_limited);
+        sender_settle(s, row.message, row.is_void, row.units);
         any = true;
     }
     return any;
@@ -73,7 +59,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
             continue;
         struct interval interval = wide_interval(ack, newest, i);
         sender_notice_late(s, now, newest, interval.first, interval.last);
-        any |= acknowledge_range(s, interval.first, interval.last, was_limited);
+        any |= sender_acknowledge(s, interval.first, interval.last, was_limited);
     }
     if (any)
         sender_timer_on_progress(s);

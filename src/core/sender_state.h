@@ -146,11 +146,12 @@ void sender_probe_unit(struct sender *s, uint64_t seq);
 /* A repeat was taken to be sent under this number. (sender_loss.c) */
 void sender_note_repeat(struct sender *s, const struct fragment *fragment, uint64_t seq);
 
-/* A unit's data, or its message's void, has arrived at the peer. (sender_receive.c) */
-void sender_acknowledge(struct sender *s, uint64_t seq, bool was_limited);
+/* All units in transit in [first, last) have arrived at the peer; true if there were any.
+ * (sender_receive.c) */
+bool sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, bool was_limited);
 
-/* One unit less of a message is out: it is known to have arrived. (sender_receive.c) */
-void sender_settle(struct sender *s, uint64_t number, bool is_void);
+/* So many units less of a message are out: they are known to have arrived. (sender_receive.c) */
+void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t units);
 
 /* Gives up what is in transit, older than `newest`, and late by the tolerance; sets the loss timer
  * for the rest. (sender_loss.c) */

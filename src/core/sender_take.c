@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+/* Units of the burst in a row, see units_to_send_row. */
+struct row {
+    struct fragment head;
+    uint64_t seq; /* of the head; the others follow */
+    uint32_t count;
+};
+
 /* Does the window, or a probe's credit, let `bytes` more into transit? */
 static bool window_allows(const struct sender *s, uint64_t bytes)
 {
@@ -24,7 +31,7 @@ static bool has_place(const struct sender *s, const struct fragment *f)
 
 static bool may_send(const struct sender *s, const struct fragment *f)
 {
-    return has_place(s, f) && units_in_transit_has_room(&s->in_transit) &&
+    return has_place(s, f) && units_in_transit_room(&s->in_transit) > 0 &&
            window_allows(s, f->length + TRAILER_BYTES);
 }
 
@@ -36,13 +43,35 @@ static bool burst_fits(const struct sender *s, const struct burst *b, const stru
            b->bytes + bytes <= s->config.burst_bytes && b->bytes == b->datagrams * b->segment;
 }
 
-/* The fragment leaves the units to send, and is in transit from now on. */
-static uint64_t enter_transit(struct sender *s, instant now, const struct fragment *f)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
-    units_to_send_take(&s->to_send, f);
-    s->counters.units++;
+    return a < b ? a : b;
+}
+
+/* How many units of the row of `f`, which itself may go, can go with this burst: what may_send and
+ * burst_fits would say of one after the other, said at once. */
+static uint32_t row_length(const struct sender *s, const struct burst *b, const struct fragment *f)
+{
+    uint32_t bytes = f->length + TRAILER_BYTES;
+    uint64_t row = units_to_send_row(f);
+    uint64_t window = sender_window(s);
+    if (row == 1 || bytes != b->segment || s->in_transit.bytes + bytes > window)
+        return 1;
+    row = lesser(row, s->in_transit.capacity - s->to_send.count - s->in_transit.units);
+    row = lesser(row, units_in_transit_room(&s->in_transit));
+    row = lesser(row, (window - s->in_transit.bytes) / bytes);
+    row = lesser(row, s->config.burst_units - b->datagrams);
+    return (uint32_t)lesser(row, (s->config.burst_bytes - b->bytes) / bytes);
+}
+
+/* The row leaves the units to send, and is in transit from now on. */
+static void enter_transit(struct sender *s, instant now, struct row *row)
+{
+    const struct fragment *f = &row->head;
+    units_to_send_take(&s->to_send, f, row->count);
+    s->counters.units += row->count;
     s->counters.repeated += f->is_repeat;
-    s->probe_credit -= s->probe_credit > 0;
+    s->probe_credit -= (uint32_t)lesser(s->probe_credit, row->count);
     struct transit_unit unit = {.message = f->message,
                                 .offset = f->offset,
                                 .sent = now,
@@ -50,32 +79,37 @@ static uint64_t enter_transit(struct sender *s, instant now, const struct fragme
                                 .is_last = f->is_last,
                                 .is_void = f->is_void,
                                 .is_repeat = f->is_repeat};
-    uint64_t seq = units_in_transit_put(&s->in_transit, &unit);
+    row->seq = units_in_transit_put(&s->in_transit, &unit, row->count);
     if (f->is_repeat)
-        sender_note_repeat(s, f, seq);
-    return seq;
+        sender_note_repeat(s, f, row->seq);
 }
 
 /* The channel is going to read the message. */
-static void pin(struct burst *b, const struct fragment *f)
+static void pin(struct burst *b, const struct row *row)
 {
-    if (b->pins == 0 || b->pin[b->pins - 1].message != f->message)
-        b->pin[b->pins++] = (struct burst_pin){.message = f->message};
-    b->pin[b->pins - 1].units++;
-    messages_out_pin(f->source, 1);
+    uint64_t message = row->head.message;
+    if (b->pins == 0 || b->pin[b->pins - 1].message != message)
+        b->pin[b->pins++] = (struct burst_pin){.message = message};
+    b->pin[b->pins - 1].units += row->count;
+    messages_out_pin(row->head.source, row->count);
 }
 
-static void add_pieces(struct sender *s, struct burst *b, const struct fragment *f)
+static void add_pieces(struct sender *s, struct burst *b, const struct row *row)
 {
-    uint32_t i = b->datagrams++;
-    const uint8_t *data = f->length == 0 ? NULL : f->source->buffer + f->offset;
+    const struct fragment *f = &row->head;
+    uint32_t bytes = row->count * (f->length + TRAILER_BYTES);
+    for (uint32_t n = 0; n < row->count; n++) {
+        uint32_t i = b->datagrams++;
+        const uint8_t *data =
+            f->length == 0 ? NULL : f->source->buffer + f->offset + (uint64_t)n * f->length;
+        b->iov[2 * i] = (struct iovec){.iov_base = (void *)data, .iov_len = f->length};
+        b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
+    }
     if (!f->is_void)
-        pin(b, f);
-    b->iov[2 * i] = (struct iovec){.iov_base = (void *)data, .iov_len = f->length};
-    b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
-    b->bytes += f->length + TRAILER_BYTES;
-    s->since_answer += f->length + TRAILER_BYTES;
-    s->units_since_answer++;
+        pin(b, row);
+    b->bytes += bytes;
+    s->since_answer += bytes;
+    s->units_since_answer += row->count;
 }
 
 /* An acknowledgement is asked for when nothing follows, or when what was sent since the last fills
@@ -91,42 +125,60 @@ static bool should_answer(struct sender *s, bool has_next)
     return true;
 }
 
-static void write_trailer(struct sender *s, struct burst *b, uint64_t seq, const struct fragment *f,
-                          const struct fragment *next, bool is_answer)
+static void name_next(const struct sender *s, struct unit_trailer *t, const struct fragment *next)
 {
-    uint8_t flags = (uint8_t)((next != NULL ? FLAG_HAS_NEXT : 0) | (f->is_last ? FLAG_IS_LAST : 0) |
-                              (f->is_void ? FLAG_VOID : 0) | (is_answer ? FLAG_ANSWER : 0));
+    t->flags |= FLAG_HAS_NEXT;
+    t->next_message = sender_wire_message(s, next->message);
+    t->next_unit = (uint32_t)(next->offset / GRAIN);
+    t->next_length = (uint16_t)next->length;
+}
+
+/* The trailers of the row that the burst ends with; `next` follows on it, or nothing (NULL). */
+static void write_trailers(const struct sender *s, struct burst *b, const struct row *row,
+                           const struct fragment *next, bool is_answer)
+{
+    const struct fragment *f = &row->head;
+    uint8_t flags = (uint8_t)((f->is_last ? FLAG_IS_LAST : 0) | (f->is_void ? FLAG_VOID : 0));
     struct unit_trailer t = {.message = sender_wire_message(s, f->message),
                              .unit = f->is_void ? f->source->reason : (uint32_t)(f->offset / GRAIN),
-                             .seq = sender_wire_seq(s, seq),
+                             .seq = sender_wire_seq(s, row->seq),
                              .length = (uint16_t)f->length,
                              .pairing = s->session.pairing,
                              .flags = flags};
-    if (next != NULL) {
-        t.next_message = sender_wire_message(s, next->message);
-        t.next_unit = (uint32_t)(next->offset / GRAIN);
-        t.next_length = (uint16_t)next->length;
+    struct unit_trailer last = t;
+    uint32_t behind = row->count - 1;
+    name_next(s, &t, f);
+    for (uint32_t i = b->datagrams - row->count; i + 1 < b->datagrams; i++) {
+        t.next_unit = t.unit + f->length / GRAIN;
+        unit_trailer_encode(b->trailer[i], &t);
+        t.unit = t.next_unit;
+        t.seq++;
     }
-    unit_trailer_encode(b->trailer[b->datagrams - 1], &t);
+    last.unit += behind * (f->length / GRAIN);
+    last.seq += behind;
+    last.flags |= is_answer ? FLAG_ANSWER : 0;
+    if (next != NULL)
+        name_next(s, &last, next);
+    unit_trailer_encode(b->trailer[b->datagrams - 1], &last);
 }
 
 static bool take_units(struct sender *s, instant now, struct burst *b)
 {
-    struct fragment f;
+    struct row row;
     struct fragment next;
-    bool has_next = units_to_send_head(&s->to_send, s->unit_data, &f);
-    if (!has_next || !may_send(s, &f))
+    if (!units_to_send_head(&s->to_send, s->unit_data, &row.head) || !may_send(s, &row.head))
         return false;
-    b->segment = f.length + TRAILER_BYTES;
+    b->segment = row.head.length + TRAILER_BYTES;
     b->first_seq = s->in_transit.next;
-    for (bool goes_on = true; goes_on; f = next) {
-        uint64_t seq = enter_transit(s, now, &f);
-        add_pieces(s, b, &f);
-        has_next = units_to_send_head(&s->to_send, s->unit_data, &next);
+    for (bool goes_on = true; goes_on; row.head = next) {
+        row.count = row_length(s, b, &row.head);
+        enter_transit(s, now, &row);
+        add_pieces(s, b, &row);
+        bool has_next = units_to_send_head(&s->to_send, s->unit_data, &next);
         bool is_open = has_next && may_send(s, &next);
         goes_on = is_open && burst_fits(s, b, &next);
         bool is_answer = !goes_on && should_answer(s, is_open);
-        write_trailer(s, b, seq, &f, has_next ? &next : NULL, is_answer);
+        write_trailers(s, b, &row, has_next ? &next : NULL, is_answer);
         s->is_limited = has_next && !is_open;
     }
     s->session.has_sent = true;

@@ -22,21 +22,30 @@ static bool is_gone(const struct units_in_transit *t, uint64_t seq)
     return seq < t->next && !entry(t, seq)->is_in_transit;
 }
 
-bool units_in_transit_has_room(const struct units_in_transit *t)
+uint64_t units_in_transit_room(const struct units_in_transit *t)
 {
-    return t->next - t->base < t->capacity;
+    return t->capacity - (t->next - t->base);
 }
 
-uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit)
+static uint64_t bytes_of(const struct transit_unit *unit)
 {
-    CHECK(units_in_transit_has_room(t));
-    struct transit_unit *added = entry(t, t->next);
-    *added = *unit;
-    added->skip = 0;
-    added->is_in_transit = true;
-    t->units++;
-    t->bytes += unit->length + (uint64_t)TRAILER_BYTES;
-    return t->next++;
+    return (uint64_t)unit->length + TRAILER_BYTES;
+}
+
+uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
+                              uint32_t count)
+{
+    CHECK(count <= units_in_transit_room(t));
+    struct transit_unit added = *unit;
+    uint64_t first = t->next;
+    added.skip = 0;
+    added.is_in_transit = true;
+    for (uint32_t i = 0; i < count; i++, added.offset += added.length)
+        *entry(t, first + i) = added;
+    t->next += count;
+    t->units += count;
+    t->bytes += bytes_of(unit) * count;
+    return first;
 }
 
 /* The first number from `seq` on that is in transit, or one at `end` or behind it. On the way each
@@ -78,9 +87,42 @@ void units_in_transit_remove(struct units_in_transit *t, uint64_t seq)
     unit->is_in_transit = false;
     unit->skip = 1;
     t->units--;
-    t->bytes -= unit->length + (uint64_t)TRAILER_BYTES;
+    t->bytes -= bytes_of(unit);
     if (seq == t->base)
         t->base = skip_gone(t, seq, t->next);
+}
+
+static bool is_of_row(const struct transit_unit *unit, const struct transit_row *row)
+{
+    return unit->is_in_transit && unit->message == row->message && unit->sent == row->sent &&
+           unit->length == row->length && unit->is_void == row->is_void;
+}
+
+bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
+                                 struct transit_row *row)
+{
+    struct transit_unit *unit = units_in_transit_find(t, seq, last);
+    if (unit == NULL)
+        return false;
+    uint64_t first = *seq;
+    uint64_t end = last < t->next ? last : t->next;
+    uint64_t at = first;
+    *row = (struct transit_row){.message = unit->message,
+                                .sent = unit->sent,
+                                .length = unit->length,
+                                .is_void = unit->is_void};
+    do {
+        unit->is_in_transit = false;
+        unit->skip = 1;
+        unit = entry(t, ++at);
+    } while (at < end && is_of_row(unit, row));
+    *seq = at;
+    row->units = (uint32_t)(at - first);
+    t->units -= row->units;
+    t->bytes -= row->units * ((uint64_t)row->length + TRAILER_BYTES);
+    if (first == t->base)
+        t->base = skip_gone(t, at, t->next);
+    return true;
 }
 
 void units_in_transit_check(const struct units_in_transit *t)
@@ -94,7 +136,7 @@ void units_in_transit_check(const struct units_in_transit *t)
         const struct transit_unit *unit = entry(t, seq);
         if (unit->is_in_transit) {
             units++;
-            bytes += unit->length + (uint64_t)TRAILER_BYTES;
+            bytes += bytes_of(unit);
             run = 0;
         } else {
             run++;

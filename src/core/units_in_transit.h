@@ -30,6 +30,15 @@ struct transit_unit {
     bool is_in_transit;
 };
 
+/* Units with consecutive sequence numbers that have these in common. */
+struct transit_row {
+    uint32_t units; /* so many */
+    uint64_t message;
+    instant sent;
+    uint32_t length; /* bytes of data in each */
+    bool is_void;
+};
+
 struct units_in_transit {
     struct transit_unit *ring; /* caller's memory */
     uint64_t capacity;         /* a power of two */
@@ -43,12 +52,14 @@ struct units_in_transit {
 void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
                            uint32_t capacity, uint64_t first);
 
-/* True if another unit finds room in the ring. */
-bool units_in_transit_has_room(const struct units_in_transit *t);
+/* How many more units find room in the ring. */
+uint64_t units_in_transit_room(const struct units_in_transit *t);
 
-/* Adds a unit under the next sequence number, which is returned; skip and is_in_transit are set
- * here. Needs room (CHECKed). */
-uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit);
+/* Adds `count` units in a row, from `unit` on, each where the one before ends in the message, under
+ * the next sequence numbers; the first of them is returned. skip and is_in_transit are set here.
+ * Needs room (CHECKed). */
+uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
+                              uint32_t count);
 
 /* The first unit in transit with a sequence number in [*seq, last); *seq becomes its number.
  * NULL when there is none, and *seq is then `last`. The pointer is good until the next put.
@@ -59,6 +70,11 @@ struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t 
 
 /* Takes the unit with this number out: acknowledged, or given up. Must be in transit (CHECKed). */
 void units_in_transit_remove(struct units_in_transit *t, uint64_t seq);
+
+/* Takes the first row in [*seq, last) out, as long as it is there, and moves *seq behind it: an
+ * acknowledgement settles a row at a time. False when there is none, and *seq is then `last`. */
+bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
+                                 struct transit_row *row);
 
 /* CHECKs I1 to I4. O(capacity). */
 void units_in_transit_check(const struct units_in_transit *t);

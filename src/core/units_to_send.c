@@ -134,16 +134,23 @@ static void take_repeat(struct units_to_send *u, const struct fragment *head)
     head->source->units_out++;
 }
 
-void units_to_send_take(struct units_to_send *u, const struct fragment *head)
+uint32_t units_to_send_row(const struct fragment *head)
+{
+    if (head->is_repeat || head->is_last)
+        return 1;
+    return (uint32_t)((head->source->size - head->offset - 1) / head->length);
+}
+
+void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count)
 {
     if (head->is_repeat) {
         take_repeat(u, head);
         return;
     }
     struct message_out *message = head->source;
-    message->cut += head->length;
+    message->cut += (uint64_t)head->length * count;
     message->is_cut = head->is_last;
-    message->units_out++;
+    message->units_out += count;
 }
 
 void units_to_send_reset(struct units_to_send *u)

@@ -55,8 +55,13 @@ bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *
  * the rest stays when it is taken. */
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head);
 
-/* Takes the head, as units_to_send_head just returned it, and counts it as out in its message. */
-void units_to_send_take(struct units_to_send *u, const struct fragment *head);
+/* How many units make a row with this head: new ones of one message that follow on each other, all
+ * as long as the head, none the last of the message. 1 for a head of any other kind. */
+uint32_t units_to_send_row(const struct fragment *head);
+
+/* Takes the head, as units_to_send_head just returned it, and so many of its row, 1 to
+ * units_to_send_row(head), and counts them as out in their message. */
+void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count);
 
 /* Forgets all repeats, and passes over every message there is. */
 void units_to_send_reset(struct units_to_send *u);

@@ -9,6 +9,8 @@ enum { ROUNDS = 100, OPERATIONS = 1000, CAPACITY_MOST = 64, BURST_MOST = 24 };
 enum { SENT_MOST = OPERATIONS * BURST_MOST };
 
 struct sent {
+    uint64_t message;
+    uint64_t offset;
     uint32_t length;
     bool is_in_transit;
 };
@@ -24,11 +26,15 @@ struct model {
 
 static struct model m;
 
-static void model_put(uint32_t length)
+static void model_put(const struct transit_unit *unit, uint32_t count)
 {
-    m.sent[m.count++] = (struct sent){.length = length, .is_in_transit = true};
-    m.units++;
-    m.bytes += length + (uint64_t)TRAILER_BYTES;
+    for (uint32_t i = 0; i < count; i++)
+        m.sent[m.count++] = (struct sent){.message = unit->message,
+                                          .offset = unit->offset + (uint64_t)i * unit->length,
+                                          .length = unit->length,
+                                          .is_in_transit = true};
+    m.units += count;
+    m.bytes += count * (unit->length + (uint64_t)TRAILER_BYTES);
 }
 
 static void model_remove(uint64_t index)
@@ -49,16 +55,19 @@ static void compare(const struct units_in_transit *t)
 
 static void step_put(struct units_in_transit *t, uint64_t *random)
 {
-    for (uint64_t burst = random_below(random, BURST_MOST); burst > 0; burst--) {
-        bool has_room = m.count - m.base < t->capacity;
-        if (!has_room) {
-            ck_assert(!units_in_transit_has_room(t));
+    uint64_t burst = random_below(random, BURST_MOST);
+    while (burst > 0) {
+        uint64_t room = t->capacity - (m.count - m.base);
+        ck_assert_uint_eq(units_in_transit_room(t), room);
+        uint32_t count = 1 + (uint32_t)random_below(random, burst);
+        if (count > room)
             return;
-        }
-        struct transit_unit unit = {.offset = m.count,
+        struct transit_unit unit = {.message = random_below(random, 3),
+                                    .offset = m.count,
                                     .length = (uint32_t)random_below(random, UNIT_DATA_MAX + 1)};
-        ck_assert_uint_eq(units_in_transit_put(t, &unit), m.start + m.count);
-        model_put(unit.length);
+        ck_assert_uint_eq(units_in_transit_put(t, &unit, count), m.start + m.count);
+        model_put(&unit, count);
+        burst -= count;
     }
 }
 
@@ -74,7 +83,7 @@ static void step_walk(struct units_in_transit *t, uint64_t *random, unsigned per
     while ((unit = units_in_transit_find(t, &seq, m.start + last)) != NULL) {
         while (!m.sent[index].is_in_transit)
             index++;
-        ck_assert(seq == m.start + index && unit->offset == index);
+        ck_assert(seq == m.start + index && unit->offset == m.sent[index].offset);
         if (random_chance(random, percent)) {
             units_in_transit_remove(t, seq);
             model_remove(index);
@@ -89,11 +98,42 @@ static void step_walk(struct units_in_transit *t, uint64_t *random, unsigned per
     ck_assert(index >= last || index == m.count);
 }
 
+static bool is_of_row(uint64_t index, const struct transit_row *row)
+{
+    return index < m.count && m.sent[index].is_in_transit &&
+           m.sent[index].message == row->message && m.sent[index].length == row->length;
+}
+
+/* Takes a random range out, row by row. */
+static void step_rows(struct units_in_transit *t, uint64_t *random)
+{
+    uint64_t index = m.base + random_below(random, m.count - m.base + 1);
+    uint64_t last = index + random_below(random, CAPACITY_MOST);
+    uint64_t seq = m.start + index;
+    struct transit_row row;
+    while (units_in_transit_remove_row(t, &seq, m.start + last, &row)) {
+        while (!m.sent[index].is_in_transit)
+            index++;
+        for (uint32_t i = 0; i < row.units; i++, index++) {
+            ck_assert(index < last && is_of_row(index, &row));
+            model_remove(index);
+        }
+        ck_assert(index == last || !is_of_row(index, &row)); /* as long as it is */
+        ck_assert_uint_eq(seq, m.start + index);
+        compare(t);
+    }
+    ck_assert_uint_eq(seq, m.start + last);
+    for (; index < last && index < m.count; index++)
+        ck_assert(!m.sent[index].is_in_transit);
+}
+
 static void step(struct units_in_transit *t, uint64_t *random)
 {
     static const unsigned percents[] = {0, 10, 50, 100};
     if (random_chance(random, 30))
         step_put(t, random);
+    else if (random_chance(random, 20))
+        step_rows(t, random);
     else
         step_walk(t, random, percents[random_below(random, 4)]);
     compare(t);

@@ -114,8 +114,14 @@ static void step_take(uint64_t *random)
         return; /* looking alone changes nothing */
     bool is_part = head.is_repeat && head.length < m.repeat[0].length;
     ck_assert_int_eq(units_to_send_is_part(&u, &head), is_part);
-    units_to_send_take(&u, &head);
-    m.out[m.outs++] = expected;
+    uint64_t most = OUT_MOST - m.outs;
+    uint32_t row = units_to_send_row(&head);
+    uint32_t count = 1 + (uint32_t)random_below(random, row < most ? row : most);
+    units_to_send_take(&u, &head, count);
+    for (uint32_t i = 0; i < count; i++, expected.offset += expected.length) {
+        ck_assert(i == 0 || expected.offset + expected.length < head.source->size);
+        m.out[m.outs++] = expected;
+    }
     if (is_part) {
         m.repeat[0].offset += head.length;
         m.repeat[0].length -= head.length;

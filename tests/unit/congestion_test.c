@@ -15,7 +15,7 @@ static void setup(void)
 
 static void acknowledge(uint64_t bytes, instant sent)
 {
-    congestion_on_acknowledged(&c, bytes, sent, true);
+    congestion_on_acknowledged(&c, 1, bytes, sent, true);
     congestion_check(&c);
 }
 
@@ -63,10 +63,10 @@ END_TEST
 
 START_TEST(congestion_on_acknowledged__not_limited_does_not_grow)
 {
-    congestion_on_acknowledged(&c, 5 * UNIT, 0, false);
+    congestion_on_acknowledged(&c, 1, 5 * UNIT, 0, false);
     ck_assert_uint_eq(c.window, 10 * UNIT);
     lose(10, 0);
-    congestion_on_acknowledged(&c, 50 * UNIT, 10, false);
+    congestion_on_acknowledged(&c, 1, 50 * UNIT, 10, false);
     ck_assert_uint_eq(c.window, 5 * UNIT);
 }
 END_TEST
@@ -89,6 +89,22 @@ START_TEST(congestion_on_acknowledged__avoidance_stops_at_most)
     lose(10, 0);
     acknowledge(200 * UNIT, 10);
     ck_assert_uint_eq(c.window, 10 * UNIT);
+}
+END_TEST
+
+/* Units that are acknowledged together count as if one came after the other. */
+START_TEST(congestion_on_acknowledged__ends_slow_start_between_two_units)
+{
+    persist(10);
+    persist(11);
+    struct congestion one_by_one = c;
+    congestion_on_acknowledged(&c, 40, UNIT, 20, true);
+    for (int i = 0; i < 40; i++)
+        congestion_on_acknowledged(&one_by_one, 1, UNIT, 20, true);
+    ck_assert_uint_eq(c.window, one_by_one.window);
+    ck_assert_uint_eq(c.credit, one_by_one.credit);
+    ck_assert_uint_gt(c.window, c.threshold);
+    ck_assert_uint_lt(c.window, 40 * UNIT);
 }
 END_TEST
 
@@ -233,6 +249,7 @@ int main(void)
     tcase_add_test(tcase, congestion_on_acknowledged__not_limited_does_not_grow);
     tcase_add_test(tcase, congestion_on_acknowledged__avoidance_adds_a_unit_a_window);
     tcase_add_test(tcase, congestion_on_acknowledged__avoidance_stops_at_most);
+    tcase_add_test(tcase, congestion_on_acknowledged__ends_slow_start_between_two_units);
     tcase_add_test(tcase, congestion_on_acknowledged__sent_before_the_reduction);
     tcase_add_test(tcase, congestion_on_lost__halves);
     tcase_add_test(tcase, congestion_on_lost__once_a_round_trip);

@@ -29,7 +29,7 @@ static void put(uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         struct transit_unit unit = {.message = 7, .offset = t.next - start, .length = LENGTH};
         uint64_t expected = t.next;
-        ck_assert_uint_eq(units_in_transit_put(&t, &unit), expected);
+        ck_assert_uint_eq(units_in_transit_put(&t, &unit, 1), expected);
     }
     units_in_transit_check(&t);
 }
@@ -67,7 +67,7 @@ static uint64_t steps(uint64_t first)
 START_TEST(units_in_transit_init__is_empty)
 {
     units_in_transit_check(&t);
-    ck_assert(units_in_transit_has_room(&t));
+    ck_assert(units_in_transit_room(&t) > 0);
     ck_assert_uint_eq(t.units, 0);
     ck_assert_uint_eq(t.bytes, 0);
     ck_assert_uint_eq(find(0, 9), 9);
@@ -97,7 +97,7 @@ START_TEST(units_in_transit_put__keeps_the_unit)
                                 .skip = 99,
                                 .is_last = true,
                                 .is_repeat = true};
-    uint64_t seq = units_in_transit_put(&t, &unit);
+    uint64_t seq = units_in_transit_put(&t, &unit, 1);
     const struct transit_unit *found = units_in_transit_find(&t, &seq, seq + 1);
     ck_assert_uint_eq(found->message, 5);
     ck_assert_uint_eq(found->offset, UINT64_C(1) << 33);
@@ -107,15 +107,33 @@ START_TEST(units_in_transit_put__keeps_the_unit)
 }
 END_TEST
 
+START_TEST(units_in_transit_put__a_row)
+{
+    struct transit_unit unit = {.message = 5, .offset = 320, .length = 96};
+    setup_at(counter_start(_i), 4);
+    ck_assert_uint_eq(units_in_transit_put(&t, &unit, 4), start);
+    units_in_transit_check(&t);
+    ck_assert_uint_eq(units_in_transit_room(&t), 0);
+    ck_assert_uint_eq(t.units, 4);
+    ck_assert_uint_eq(t.bytes, 4 * (96 + TRAILER_BYTES));
+    for (uint64_t i = 0; i < 4; i++) {
+        uint64_t seq = start + i;
+        const struct transit_unit *found = units_in_transit_find(&t, &seq, seq + 1);
+        ck_assert_uint_eq(found->message, 5);
+        ck_assert_uint_eq(found->offset, 320 + i * 96);
+    }
+}
+END_TEST
+
 START_TEST(units_in_transit_put__room)
 {
     setup_at(counter_start(_i), 8);
     put(8);
-    ck_assert(!units_in_transit_has_room(&t));
+    ck_assert(units_in_transit_room(&t) == 0);
     take(1, 8); /* the oldest holds the ring */
-    ck_assert(!units_in_transit_has_room(&t));
+    ck_assert(units_in_transit_room(&t) == 0);
     take(0, 1);
-    ck_assert(units_in_transit_has_room(&t));
+    ck_assert(units_in_transit_room(&t) > 0);
     put(8);
     ck_assert_uint_eq(find(0, 99), 8);
 }
@@ -243,6 +261,74 @@ START_TEST(units_in_transit_check__fires)
 }
 END_TEST
 
+/* Units 0 to 5 in transit, of which number 3 differs from the others, or is gone. */
+static const struct {
+    struct transit_unit third;
+    bool is_gone;
+} breaks[] = {
+    {.third = {.message = 8, .sent = 1, .length = 64}},
+    {.third = {.message = 7, .sent = 2, .length = 64}},
+    {.third = {.message = 7, .sent = 1, .length = 32}},
+    {.third = {.message = 7, .sent = 1, .length = 64, .is_void = true}},
+    {.third = {.message = 7, .sent = 1, .length = 64}, .is_gone = true},
+};
+enum { BREAKS = sizeof breaks / sizeof breaks[0] };
+
+static void setup_break(int i)
+{
+    const struct transit_unit like = {.message = 7, .sent = 1, .length = 64};
+    units_in_transit_put(&t, &like, 3);
+    units_in_transit_put(&t, &breaks[i].third, 1);
+    units_in_transit_put(&t, &like, 2);
+    if (breaks[i].is_gone)
+        units_in_transit_remove(&t, 3);
+}
+
+START_TEST(units_in_transit_remove_row__ends_at_a_difference)
+{
+    struct transit_row row;
+    uint64_t seq = 0;
+    setup_break(_i);
+    ck_assert(units_in_transit_remove_row(&t, &seq, 6, &row));
+    units_in_transit_check(&t);
+    ck_assert_uint_eq(seq, 3);
+    ck_assert_uint_eq(row.units, 3);
+    ck_assert_uint_eq(row.message, 7);
+    ck_assert_uint_eq(row.length, 64);
+    ck_assert_int_eq(row.sent, 1);
+    ck_assert(!row.is_void);
+    ck_assert_uint_eq(t.base, breaks[_i].is_gone ? 4 : 3);
+}
+END_TEST
+
+START_TEST(units_in_transit_remove_row__ends_with_the_range)
+{
+    struct transit_row row;
+    uint64_t seq = 1;
+    put(6);
+    ck_assert(units_in_transit_remove_row(&t, &seq, 4, &row));
+    units_in_transit_check(&t);
+    ck_assert_uint_eq(seq, 4);
+    ck_assert_uint_eq(row.units, 3);
+    ck_assert_uint_eq(t.base, 0);
+    ck_assert(!units_in_transit_remove_row(&t, &seq, 4, &row));
+    seq = 1;
+    ck_assert(!units_in_transit_remove_row(&t, &seq, 4, &row));
+    ck_assert_uint_eq(seq, 4);
+    ck_assert(units_in_transit_remove_row(&t, &seq, UINT64_MAX, &row));
+    ck_assert_uint_eq(seq, 6);
+    ck_assert_uint_eq(row.units, 2);
+    ck_assert_uint_eq(t.units, 1);
+}
+END_TEST
+
+static void add_tests_of_rows(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, units_in_transit_put__a_row, 0, COUNTER_STARTS);
+    tcase_add_loop_test(tcase, units_in_transit_remove_row__ends_at_a_difference, 0, BREAKS);
+    tcase_add_test(tcase, units_in_transit_remove_row__ends_with_the_range);
+}
+
 int main(void)
 {
     Suite *suite = suite_create("units_in_transit");
@@ -263,6 +349,7 @@ int main(void)
     tcase_add_loop_test(tcase, units_in_transit_remove__backwards, 0, COUNTER_STARTS);
     tcase_add_loop_test_raise_signal(tcase, units_in_transit_remove__not_in_transit, SIGABRT, 0, 4);
     tcase_add_loop_test_raise_signal(tcase, units_in_transit_check__fires, SIGABRT, 0, 6);
+    add_tests_of_rows(tcase);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -53,7 +53,7 @@ static void expect_unit(uint64_t index, uint64_t offset, uint32_t length, bool i
     struct fragment head;
     expect_head(index, offset, length, is_last);
     units_to_send_head(&u, MAX, &head);
-    units_to_send_take(&u, &head);
+    units_to_send_take(&u, &head, 1);
 }
 
 static void expect_nothing(void)
@@ -134,7 +134,7 @@ START_TEST(units_to_send_head__size_may_change_in_between)
     expect_unit(0, 0, 64, false);
     ck_assert(units_to_send_head(&u, 96, &head));
     ck_assert_uint_eq(head.length, 96);
-    units_to_send_take(&u, &head);
+    units_to_send_take(&u, &head, 1);
     expect_unit(0, 160, 40, true);
 }
 END_TEST
@@ -149,7 +149,7 @@ START_TEST(units_to_send_head__void_is_one_empty_unit)
     ck_assert(head.is_void);
     ck_assert(head.is_last);
     ck_assert_uint_eq(head.length, 0);
-    units_to_send_take(&u, &head);
+    units_to_send_take(&u, &head, 1);
     ck_assert(message->is_cut);
     ck_assert_uint_eq(message->units_out, 1);
     expect_nothing();
@@ -162,6 +162,51 @@ START_TEST(units_to_send_head__passes_over_what_has_ended)
     add(10);
     messages_out_end(&messages, first, OUTCOME_SILENT);
     expect_unit(1, 0, 10, true);
+    expect_nothing();
+}
+END_TEST
+
+/* How many units the head of a message of so many bytes makes a row with. */
+static const struct {
+    uint64_t size;
+    uint32_t row;
+} rows[] = {{0, 1},   {1, 1},   {64, 1},  {65, 1},
+            {128, 1}, {129, 2}, {192, 2}, {MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX / MAX - 1}};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+START_TEST(units_to_send_row__leaves_the_last)
+{
+    struct fragment head;
+    add(rows[_i].size);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(units_to_send_row(&head), rows[_i].row);
+}
+END_TEST
+
+START_TEST(units_to_send_row__of_a_repeat_is_one)
+{
+    struct fragment head;
+    add(1000);
+    expect_unit(0, 0, 64, false);
+    repeat(0, 0, 64, false);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(units_to_send_row(&head), 1);
+}
+END_TEST
+
+START_TEST(units_to_send_take__a_row)
+{
+    struct fragment head;
+    struct message_out *message = add(300);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(units_to_send_row(&head), 4);
+    units_to_send_take(&u, &head, 3);
+    ck_assert_uint_eq(message->units_out, 3);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(units_to_send_row(&head), 1);
+    expect_unit(0, 192, 64, false);
+    expect_unit(0, 256, 44, true);
+    ck_assert(message->is_cut);
     expect_nothing();
 }
 END_TEST
@@ -186,7 +231,7 @@ START_TEST(units_to_send_repeat__is_cut_when_units_have_shrunk)
     struct fragment head;
     struct message_out *message = add(100);
     ck_assert(units_to_send_head(&u, 128, &head));
-    units_to_send_take(&u, &head);
+    units_to_send_take(&u, &head, 1);
     ck_assert_uint_eq(message->units_out, 1);
     repeat(0, 0, 100, true);
     expect_unit(0, 0, 64, false);
@@ -202,11 +247,11 @@ START_TEST(units_to_send_rejoin__what_was_cut)
     struct message_out *message = add(100);
     ck_assert(units_to_send_head(&u, 128, &head));
     ck_assert(!units_to_send_is_part(&u, &head));
-    units_to_send_take(&u, &head);
+    units_to_send_take(&u, &head, 1);
     repeat(0, 0, 100, true);
     ck_assert(units_to_send_head(&u, MAX, &head));
     ck_assert(units_to_send_is_part(&u, &head));
-    units_to_send_take(&u, &head);
+    units_to_send_take(&u, &head, 1);
     ck_assert(units_to_send_rejoin(&u, &head));
     ck_assert_uint_eq(message->units_out, 1);
     ck_assert_uint_eq(u.count, 1);
@@ -331,6 +376,9 @@ int main(void)
     tcase_add_test(tcase, units_to_send_head__size_may_change_in_between);
     tcase_add_test(tcase, units_to_send_head__void_is_one_empty_unit);
     tcase_add_test(tcase, units_to_send_head__passes_over_what_has_ended);
+    tcase_add_loop_test(tcase, units_to_send_row__leaves_the_last, 0, ROWS);
+    tcase_add_test(tcase, units_to_send_row__of_a_repeat_is_one);
+    tcase_add_test(tcase, units_to_send_take__a_row);
     add_tests_of_repeats(tcase);
     tcase_add_test(tcase, units_to_send_reset__passes_over_all);
     suite_add_tcase(suite, tcase);
