@@ -1,7 +1,23 @@
 #include "datagram.h"
 
-#include "check.h"
 #include "wire.h"
+
+/* The trailer's fields. */
+enum {
+    AT_MESSAGE = 0,
+    AT_UNIT = 4,
+    AT_SEQ = 8,
+    AT_NEXT_MESSAGE = 12,
+    AT_NEXT_UNIT = 16,
+    AT_LENGTH = 20,
+    AT_NEXT_LENGTH = 22,
+    AT_SESSION = 24,
+    AT_TAG = 28,
+    AT_FLAGS = 30,
+    AT_TYPE = 31,
+};
+
+enum { LAST_BYTE_OF_UNIT = PROTOCOL_VERSION << 4 | DATAGRAM_UNIT };
 
 enum { UNIT_FLAGS = FLAG_HAS_NEXT | FLAG_IS_LAST | FLAG_VOID | FLAG_ANSWER };
 
@@ -66,38 +82,32 @@ static bool is_trailer_legal(const struct unit_trailer *t)
 
 void unit_trailer_encode(uint8_t out[TRAILER_BYTES], const struct unit_trailer *t)
 {
-    struct wire_writer w;
-    wire_writer_init(&w, out, TRAILER_BYTES);
-    wire_write_u32(&w, t->message);
-    wire_write_u32(&w, t->unit);
-    wire_write_u32(&w, t->seq);
-    wire_write_u32(&w, t->next_message);
-    wire_write_u32(&w, t->next_unit);
-    wire_write_u16(&w, t->length);
-    wire_write_u16(&w, t->next_length);
-    wire_write_u32(&w, t->pairing.session);
-    wire_write_u16(&w, t->pairing.tag);
-    wire_write_u8(&w, t->flags);
-    wire_write_u8(&w, datagram_last_byte(DATAGRAM_UNIT));
-    CHECK(!w.bad && w.p == w.end);
+    wire_put_u32(out + AT_MESSAGE, t->message);
+    wire_put_u32(out + AT_UNIT, t->unit);
+    wire_put_u32(out + AT_SEQ, t->seq);
+    wire_put_u32(out + AT_NEXT_MESSAGE, t->next_message);
+    wire_put_u32(out + AT_NEXT_UNIT, t->next_unit);
+    wire_put_u16(out + AT_LENGTH, t->length);
+    wire_put_u16(out + AT_NEXT_LENGTH, t->next_length);
+    wire_put_u32(out + AT_SESSION, t->pairing.session);
+    wire_put_u16(out + AT_TAG, t->pairing.tag);
+    out[AT_FLAGS] = t->flags;
+    out[AT_TYPE] = LAST_BYTE_OF_UNIT;
 }
 
 /* All but the last byte. */
 static void trailer_read(const uint8_t in[TRAILER_BYTES], struct unit_trailer *t)
 {
-    struct wire_reader r;
-    wire_reader_init(&r, in, TRAILER_BYTES);
-    t->message = wire_read_u32(&r);
-    t->unit = wire_read_u32(&r);
-    t->seq = wire_read_u32(&r);
-    t->next_message = wire_read_u32(&r);
-    t->next_unit = wire_read_u32(&r);
-    t->length = wire_read_u16(&r);
-    t->next_length = wire_read_u16(&r);
-    t->pairing.session = wire_read_u32(&r);
-    t->pairing.tag = wire_read_u16(&r);
-    t->flags = wire_read_u8(&r);
-    CHECK(!r.bad);
+    t->message = wire_get_u32(in + AT_MESSAGE);
+    t->unit = wire_get_u32(in + AT_UNIT);
+    t->seq = wire_get_u32(in + AT_SEQ);
+    t->next_message = wire_get_u32(in + AT_NEXT_MESSAGE);
+    t->next_unit = wire_get_u32(in + AT_NEXT_UNIT);
+    t->length = wire_get_u16(in + AT_LENGTH);
+    t->next_length = wire_get_u16(in + AT_NEXT_LENGTH);
+    t->pairing.session = wire_get_u32(in + AT_SESSION);
+    t->pairing.tag = wire_get_u16(in + AT_TAG);
+    t->flags = in[AT_FLAGS];
 }
 
 enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagram_bytes,
@@ -105,7 +115,7 @@ enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagra
 {
     if (datagram_bytes < TRAILER_BYTES)
         return VERDICT_SHORT;
-    enum verdict verdict = datagram_judge_type(in[TRAILER_BYTES - 1], DATAGRAM_UNIT, DATAGRAM_UNIT);
+    enum verdict verdict = datagram_judge_type(in[AT_TYPE], DATAGRAM_UNIT, DATAGRAM_UNIT);
     if (verdict != VERDICT_OK)
         return verdict;
     trailer_read(in, t);

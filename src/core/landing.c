@@ -126,6 +126,13 @@ static uint32_t data_bytes(uint32_t segment_bytes)
     return segment_bytes > TRAILER_BYTES ? segment_bytes - TRAILER_BYTES : 0;
 }
 
+/* The segment's data lies in one piece and its trailer in the next, as they were offered. */
+static bool is_as_planned(const struct landing *l, const struct landing_walk *walk, uint32_t data)
+{
+    const struct iovec *piece = &l->iov[walk->piece];
+    return walk->within == 0 && piece[0].iov_len == data && piece[1].iov_len == TRAILER_BYTES;
+}
+
 bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment)
 {
     CHECK(l->received <= l->openings);
@@ -138,6 +145,13 @@ bool landing_next(const struct landing *l, struct landing_walk *walk, struct seg
     uint32_t data = data_bytes(segment->bytes);
     segment->start = *walk;
     segment->data = walk_byte(l, walk);
+    if (is_as_planned(l, walk, data)) {
+        segment->is_contiguous = true;
+        memcpy(segment->tail, l->iov[walk->piece + 1].iov_base, TRAILER_BYTES);
+        walk->at += segment->bytes;
+        walk->piece += 2;
+        return true;
+    }
     segment->is_contiguous = walk_run(l, walk, data) == data;
     walk_step(l, walk, data);
     walk_tail(l, walk, segment->tail, segment->bytes - data);
