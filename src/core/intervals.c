@@ -96,6 +96,12 @@ bool intervals_add(struct intervals *set, uint64_t number)
     return add_anywhere(set, number);
 }
 
+void intervals_extend(struct intervals *set, uint64_t count)
+{
+    CHECK(set->count > 0);
+    set->interval[set->count - 1].last += count;
+}
+
 bool intervals_has(const struct intervals *set, uint64_t number)
 {
     uint32_t at = search_behind(set, number);

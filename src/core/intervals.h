@@ -35,6 +35,10 @@ void intervals_init(struct intervals *set, struct interval *memory, uint32_t cap
  * returned: it is the lowest, and forgotten at once. */
 bool intervals_add(struct intervals *set, uint64_t number);
 
+/* Adds the `count` numbers behind the greatest; all are below UINT64_MAX. The set must not be empty
+ * (CHECKed). O(1). */
+void intervals_extend(struct intervals *set, uint64_t count);
+
 /* True if the number is in the set. O(log count). */
 bool intervals_has(const struct intervals *set, uint64_t number);
 

@@ -30,12 +30,6 @@ void receiver_renew(struct receiver *r, instant now)
     receiver_timer_on_renew(r, now);
 }
 
-bool receiver_accepts(const struct receiver *r, struct pairing pairing)
-{
-    return pairing.tag != 0 && pairing.session == r->session.pairing.session &&
-           pairing.tag == r->session.pairing.tag;
-}
-
 static void end_close(struct receiver *r)
 {
     r->phase = RECEIVER_CLOSED;

@@ -1,7 +1,9 @@
 /* The receiver's parts, shared by the files that make it up; nobody else includes this.
  *
  *     receiver.c          create, post, cancel, events, close: the life of a message
- *     receiver_land.c     the plan, and what landed
+ *     receiver_plan.c     where the next units are taken to belong
+ *     receiver_land.c     what landed, datagram by datagram
+ *     receiver_unit.c     a unit: whom it is for, and what becomes of it
  *     receiver_take.c     acknowledgements and requests that go out
  *     receiver_session.c  which sender this receiver is paired with
  *     receiver_timer.c    all policy of time */
@@ -77,8 +79,31 @@ static inline uint32_t receiver_wire_message(const struct receiver *r, uint64_t 
 /* Starts a new session, with no sender bound. (session) */
 void receiver_renew(struct receiver *r, instant now);
 
-/* Is a unit with this pairing for the present session? (session) */
-bool receiver_accepts(const struct receiver *r, struct pairing pairing);
+/* Is a unit with this pairing for the present session? */
+static inline bool receiver_accepts(const struct receiver *r, struct pairing pairing)
+{
+    return pairing.tag != 0 && pairing.session == r->session.pairing.session &&
+           pairing.tag == r->session.pairing.tag;
+}
+
+/* A unit on its way to its place. */
+struct arrival {
+    const struct segment *segment;
+    const struct unit_trailer *trailer;
+    struct message_in *message; /* NULL when that is over */
+    uint64_t number;
+    uint64_t seq;
+    struct interval range; /* in the message */
+};
+
+/* A unit of the session landed: looks its message up, asks for the moves to its place and enters
+ * it. True if that was done, or needs not be, and it will be acknowledged. (receiver_unit.c) */
+bool receiver_on_unit(struct receiver *r, instant now, struct landing *landing, struct arrival *a);
+
+/* So many units followed on the newest: each landed at its place and ends before what is missing
+ * there does. `last` is the last of them, `range` what all brought. (receiver_unit.c) */
+void receiver_on_row(struct receiver *r, instant now, const struct arrival *last, uint32_t units,
+                     struct interval range);
 
 /* Asks that the messages from `number` on are announced with the next take. (receiver_take.c) */
 void receiver_announce(struct receiver *r, uint64_t number);
@@ -93,7 +118,7 @@ void receiver_on_hello(struct receiver *r, instant now, const struct hello *hell
 void receiver_timer_on_heard(struct receiver *r, instant now);
 void receiver_timer_on_outstanding(struct receiver *r, instant now);
 void receiver_timer_on_posted(struct receiver *r, instant now);
-void receiver_timer_on_arrived(struct receiver *r, instant now, bool is_urgent);
+void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, bool is_urgent);
 void receiver_timer_on_request(struct receiver *r, instant now);
 void receiver_timer_on_closing(struct receiver *r, instant now);
 void receiver_timer_on_renew(struct receiver *r, instant now);

@@ -107,9 +107,9 @@ void receiver_timer_on_posted(struct receiver *r, instant now)
         r->timers.request = instant_earlier(r->timers.request, now + REQUEST_DELAY);
 }
 
-void receiver_timer_on_arrived(struct receiver *r, instant now, bool is_urgent)
+void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, bool is_urgent)
 {
-    r->ack.unsaid++;
+    r->ack.unsaid += units;
     if (is_urgent || r->ack.unsaid >= ACK_UNITS)
         r->ack.at = now;
     else

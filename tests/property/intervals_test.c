@@ -73,6 +73,17 @@ static uint64_t choose(const struct intervals *set, const struct model *m, uint6
     return random_below(random, SPAN);
 }
 
+/* A few numbers behind the greatest. */
+static void step_extend(struct intervals *set, struct model *m, uint64_t *random)
+{
+    uint64_t top = set->count == 0 ? SPAN : set->interval[set->count - 1].last - m->start;
+    if (top == SPAN)
+        return;
+    uint64_t count = 1 + random_below(random, SPAN - top < 8 ? SPAN - top : 8);
+    intervals_extend(set, count);
+    memset(m->has + top, true, count);
+}
+
 static void step(struct intervals *set, struct model *m, uint64_t *random)
 {
     uint64_t at = choose(set, m, random);
@@ -80,6 +91,8 @@ static void step(struct intervals *set, struct model *m, uint64_t *random)
         at /= 1 + random_below(random, 8);
         intervals_remove_below(set, m->start + at);
         memset(m->has, 0, at);
+    } else if (random_chance(random, 3)) {
+        step_extend(set, m, random);
     } else if (random_chance(random, 20)) {
         ck_assert_int_eq(intervals_has(set, m->start + at), m->has[at]);
     } else {

@@ -162,6 +162,26 @@ START_TEST(intervals_add__capacity_of_one)
 }
 END_TEST
 
+START_TEST(intervals_extend__the_upper_end)
+{
+    start = counter_start(_i);
+    add_all((const uint64_t[]){0, 3}, 2);
+    intervals_extend(&set, 4);
+    intervals_check(&set);
+    ck_assert_uint_eq(set.count, 2);
+    expect(0, 0, 1);
+    expect(1, 3, 8);
+    ck_assert(!add(7));
+    ck_assert(add(8));
+}
+END_TEST
+
+START_TEST(intervals_extend__of_nothing)
+{
+    intervals_extend(&set, 1);
+}
+END_TEST
+
 START_TEST(intervals_has__ends_are_half_open)
 {
     start = counter_start(_i) + 1;
@@ -250,6 +270,8 @@ int main(void)
     tcase_add_test(tcase, intervals_add__full_keeps_none_below_all);
     tcase_add_test(tcase, intervals_add__full_still_joins);
     tcase_add_test(tcase, intervals_add__capacity_of_one);
+    tcase_add_loop_test(tcase, intervals_extend__the_upper_end, 0, COUNTER_STARTS);
+    tcase_add_test_raise_signal(tcase, intervals_extend__of_nothing, SIGABRT);
     tcase_add_loop_test(tcase, intervals_has__ends_are_half_open, 0, COUNTER_STARTS);
     tcase_add_test(tcase, intervals_remove_below__table);
     tcase_add_test(tcase, intervals_remove_below__of_nothing);

@@ -1,0 +1,67 @@
+/* The plan: where the next units are taken to belong, before they arrive. */
+#include "check.h"
+#include "receiver_state.h"
+
+/* What may still be offered in an opening. A burst holds units of one size, of which only the last
+ * may be shorter, and no more bytes than a datagram could: then the next one begins. */
+struct room {
+    uint32_t pairs;
+    uint32_t bytes;
+    uint32_t unit; /* bytes of data of the first */
+};
+
+static bool has_room(const struct room *room, uint32_t length)
+{
+    return room->pairs > 0 && length <= room->unit && length + TRAILER_BYTES <= room->bytes;
+}
+
+static void fill_room(struct room *room, uint32_t length)
+{
+    room->bytes -= length + TRAILER_BYTES;
+    room->pairs = length < room->unit ? 0 : room->pairs - 1;
+}
+
+/* Offers the stretch, unit by unit, as far as there is room. Returns the bytes of it offered. */
+static uint64_t offer(struct landing *landing, const struct stretch *stretch, struct room *room)
+{
+    uint64_t offered = 0;
+    do {
+        uint64_t left = stretch->length - offered;
+        uint32_t length = left < stretch->unit ? (uint32_t)left : stretch->unit;
+        uint8_t *slot = length == 0 ? NULL : stretch->message->buffer + stretch->offset + offered;
+        room->unit = room->unit == UINT32_MAX ? length : room->unit;
+        if (!has_room(room, length) || !landing_offer(landing, slot, length)) {
+            room->pairs = 0;
+            break;
+        }
+        fill_room(room, length);
+        offered += length;
+    } while (offered < stretch->length);
+    return offered;
+}
+
+/* Plans one opening: pairs until no burst could fill more. */
+static void plan_opening(struct receiver *r, struct landing *landing, struct prediction *walk,
+                         uint32_t pairs)
+{
+    struct room room = {.pairs = pairs, .bytes = LANDING_DATAGRAM - 1, .unit = UINT32_MAX};
+    struct stretch stretch;
+    while (room.pairs > 0 && prediction_walk(walk, &r->messages, &stretch)) {
+        uint64_t offered = offer(landing, &stretch, &room);
+        if (offered > 0 || (stretch.length == 0 && room.pairs > 0))
+            prediction_advance(walk, &stretch, offered);
+    }
+}
+
+void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs)
+{
+    CHECK(!r->is_planned);
+    struct prediction walk = r->prediction;
+    r->is_planned = true;
+    landing_begin(landing);
+    for (uint32_t opening = 0; opening < openings; opening++) {
+        plan_opening(r, landing, &walk, pairs);
+        if (!landing_seal(landing))
+            return;
+    }
+}
