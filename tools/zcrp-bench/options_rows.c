@@ -128,7 +128,7 @@ static int set_no_gro(struct options *options, const char *value)
 static int set_no_spin(struct options *options, const char *value)
 {
     (void)value;
-    options->settings.spin_ns = 1;
+    options->settings.flags |= SETTINGS_NO_SPIN;
     return 0;
 }
 

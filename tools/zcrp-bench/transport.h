@@ -21,12 +21,15 @@
 #include "job.h"
 #include "manner.h"
 
+/* Beside the library's flags: its waiters do not spin. */
+enum { SETTINGS_NO_SPIN = 1 << 16 };
+
 /* What both ends have to agree on; the sending end's command line decides. */
 struct settings {
     uint64_t unit_bytes;   /* 0: the library's default */
     uint64_t window_bytes; /* 0: the library's default */
     uint64_t depth;        /* most messages under way at once */
-    uint64_t flags;        /* enum zcrp_option_flags */
+    uint64_t flags;        /* enum zcrp_option_flags, and SETTINGS_NO_SPIN */
     uint64_t limit_ns;     /* so long without progress is a failure */
     uint64_t buffer_bytes; /* of UDP sockets; 0: the library's default */
 };

@@ -48,7 +48,8 @@ int zcrp_end_open(struct transport *transport, bool is_sender)
         .linger_ns = linger_ns,
         .send_buffer = (uint32_t)settings->buffer_bytes,
         .receive_buffer = (uint32_t)settings->buffer_bytes,
-        .flags = (uint32_t)settings->flags,
+        .spin_ns = settings->flags & SETTINGS_NO_SPIN ? 1 : 0,
+        .flags = (uint32_t)settings->flags & ~(uint32_t)SETTINGS_NO_SPIN,
     };
     struct zcrp_state *state = state_create(settings->depth);
     int code;
