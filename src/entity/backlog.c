@@ -11,23 +11,37 @@ void backlog_add(struct backlog *b, struct message *message)
     list_add(&b->messages, message);
 }
 
+static void end(struct backlog *b, struct message *message, int reason)
+{
+    message->waits = false;
+    message->is_over = true;
+    message->reason = reason;
+    list_remove(&b->messages, message);
+    list_add(&b->ended, message);
+}
+
 void backlog_cancel(struct backlog *b, struct message *message)
 {
     struct message *next = message->links.next;
     uint64_t *blanks = next != NULL ? &next->blanks : &b->blanks;
 
     *blanks += message->blanks + 1;
-    message->waits = false;
-    list_remove(&b->messages, message);
-    list_add(&b->cancelled, message);
+    end(b, message, ZCRP_ERROR_CANCELLED);
 }
 
-struct message *backlog_take_cancelled(struct backlog *b)
+void backlog_fail(struct backlog *b, int reason)
 {
-    struct message *first = b->cancelled.first;
+    while (b->messages.first != NULL)
+        end(b, b->messages.first, reason);
+    b->blanks = 0;
+}
+
+struct message *backlog_take_ended(struct backlog *b)
+{
+    struct message *first = b->ended.first;
 
     if (first != NULL)
-        list_remove(&b->cancelled, first);
+        list_remove(&b->ended, first);
     return first;
 }
 

@@ -19,8 +19,8 @@
 /* All zero when empty. */
 struct backlog {
     struct list messages;
-    uint64_t blanks;       /* behind the last message */
-    struct list cancelled; /* out of the queue; their users have to be told */
+    uint64_t blanks;   /* behind the last message */
+    struct list ended; /* out of the queue, with their reasons; their users have to be told */
 };
 
 /* Is nothing left that has to enter the machine? */
@@ -32,11 +32,15 @@ static inline bool backlog_is_empty(const struct backlog *b)
 /* Appends a message. */
 void backlog_add(struct backlog *b, struct message *message);
 
-/* Takes a message that waits out, and leaves a blank; take_cancelled will give it back. */
+/* Takes a message that waits out, and leaves a blank; take_ended will give it back. */
 void backlog_cancel(struct backlog *b, struct message *message);
 
-/* The next message that was cancelled, or NULL. */
-struct message *backlog_take_cancelled(struct backlog *b);
+/* Takes all out, for this reason (a code of the API). The numbers of what comes next begin anew, so
+ * there are no blanks left. O(messages). */
+void backlog_fail(struct backlog *b, int reason);
+
+/* The next message that was cancelled or failed, or NULL. */
+struct message *backlog_take_ended(struct backlog *b);
 
 /* What is next: a message, or NULL for a blank. Not empty (CHECKed). */
 struct message *backlog_head(const struct backlog *b);

@@ -51,6 +51,13 @@ static int code_of(const struct zcrp_entity *e, enum outcome outcome)
     return closed_code(e);
 }
 
+/* Ends of the whole session: what waits in the backlog was meant for it too. */
+static bool is_end_of_session(enum outcome outcome)
+{
+    return outcome == OUTCOME_SILENT || outcome == OUTCOME_RESTARTED ||
+           outcome == OUTCOME_PEER_CLOSED;
+}
+
 /* The next message that the machine is done with; events of blanks are passed over. */
 static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
 {
@@ -61,16 +68,18 @@ static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
             return false;
     *ending = (struct ending){
         .message = event.user, .code = code_of(e, event.outcome), .length = event.length};
+    if (is_end_of_session(event.outcome))
+        backlog_fail(&e->backlog, ending->code);
     return true;
 }
 
-/* What was cancelled there. Once nothing is sent any more, the others too, behind what the machine
+/* What ended there. Once nothing is sent any more, the others too, behind what the machine
  * had. */
 static bool ending_from_backlog(struct zcrp_entity *e, struct ending *ending)
 {
-    struct message *m = backlog_take_cancelled(&e->backlog);
+    struct message *m = backlog_take_ended(&e->backlog);
 
-    *ending = (struct ending){.message = m, .code = ZCRP_ERROR_CANCELLED};
+    *ending = (struct ending){.message = m, .code = m != NULL ? m->reason : ZCRP_OK};
     if (m != NULL || !e->is_over)
         return m != NULL;
     while (m == NULL && !backlog_is_empty(&e->backlog)) {

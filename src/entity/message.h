@@ -36,6 +36,7 @@ struct message {
     uint64_t number;            /* (m) the machine's, unless it waits */
     bool waits;                 /* (m) in the backlog: the machine does not know it yet */
     bool is_over;               /* (m) its end is settled; the latch opens any moment */
+    int reason;                 /* (m) why it ended in the backlog */
     uint64_t blanks;            /* (m) numbers to leave blank before its own; see backlog.h */
     struct list_links links;    /* (m) of the backlog, (k) of the collection */
 

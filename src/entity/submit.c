@@ -55,7 +55,6 @@ static bool cancel(struct zcrp_entity *e, struct message *m)
         return false;
     if (m->waits) {
         backlog_cancel(&e->backlog, m);
-        m->is_over = true;
         return true;
     }
     return machine_cancel(&e->machine, clock_now(), m->number);

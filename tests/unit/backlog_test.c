@@ -50,8 +50,8 @@ START_TEST(backlog_cancel__anywhere)
         for (const char *c = rows[i].cancelled; *c != 0; c++)
             backlog_cancel(&backlog, &message[*c - 'a']);
         for (const char *c = rows[i].cancelled; *c != 0; c++)
-            ck_assert_ptr_eq(backlog_take_cancelled(&backlog), &message[*c - 'a']);
-        ck_assert_ptr_null(backlog_take_cancelled(&backlog));
+            ck_assert_ptr_eq(backlog_take_ended(&backlog), &message[*c - 'a']);
+        ck_assert_ptr_null(backlog_take_ended(&backlog));
         expect(rows[i].left);
     }
 }
@@ -78,6 +78,24 @@ START_TEST(backlog_cancel__partly_taken)
 }
 END_TEST
 
+/* All end for one reason, in order; nothing is left, blanks neither. */
+START_TEST(backlog_fail__all)
+{
+    begin(3);
+    backlog_cancel(&backlog, &message[1]);
+    backlog_fail(&backlog, ZCRP_ERROR_SILENT);
+    ck_assert(backlog_is_empty(&backlog));
+    ck_assert_ptr_eq(backlog_take_ended(&backlog), &message[1]);
+    ck_assert_ptr_eq(backlog_take_ended(&backlog), &message[0]);
+    ck_assert_ptr_eq(backlog_take_ended(&backlog), &message[2]);
+    ck_assert_ptr_null(backlog_take_ended(&backlog));
+    ck_assert_int_eq(message[1].reason, ZCRP_ERROR_CANCELLED);
+    ck_assert_int_eq(message[0].reason, ZCRP_ERROR_SILENT);
+    ck_assert(message[2].is_over);
+    ck_assert(!message[2].waits);
+}
+END_TEST
+
 START_TEST(backlog_take__empty)
 {
     begin(0);
@@ -93,6 +111,7 @@ int main(void)
     tcase_add_test(tcase, backlog_cancel__anywhere);
     tcase_add_test(tcase, backlog_add__behind_blanks);
     tcase_add_test(tcase, backlog_cancel__partly_taken);
+    tcase_add_test(tcase, backlog_fail__all);
     tcase_add_test_raise_signal(tcase, backlog_take__empty, 6);
     return suite_run("backlog", tcase);
 }
