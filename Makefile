@@ -20,7 +20,7 @@
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
-#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=200: runs of sim.
+#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=100: runs of sim.
 
 VERSION := 0.1.0
 SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
@@ -28,7 +28,7 @@ SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
 VARIANT ?= plain
 CFLAGS ?= -O2 -g
 JOBS ?= $(shell nproc)
-SEEDS ?= 200
+SEEDS ?= 100
 FUZZ ?= -max_total_time=30
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib

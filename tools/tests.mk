@@ -109,7 +109,7 @@ TOTAL := build/total
 stage = $(again) TALLY=$(TOTAL) $(1) || echo 0 1 0 >>$(TOTAL)
 check:
 	@mkdir -p build && : >$(TOTAL)
-	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES)')
+	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES)' SEEDS=200)
 	+@$(call stage,all WERROR=-Werror VARIANT=clang SUITES='unit mock')
 	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)')
 	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')

@@ -130,17 +130,19 @@ END_TEST
 
 enum { PIECE = 1 << 20, PIECES_AHEAD = 4 };
 
-/* This program itself, some of the system's files, and their like: a few tens of megabytes. */
+/* This program itself, some of the system's files, and their like: a few tens of megabytes, or as
+ * many bytes as ZCRP_FILE_BYTES says. */
 static void make_file(char *path)
 {
+    const char *bytes = getenv("ZCRP_FILE_BYTES");
     char command[400];
     int fd = mkstemp(path);
 
     ck_assert_int_ge(fd, 0);
     close(fd);
     snprintf(command, sizeof(command),
-             "cat /proc/%d/exe /usr/bin/* /usr/lib/*/*.so* 2>/dev/null | head -c 24000011 > %s",
-             (int)getpid(), path);
+             "cat /proc/%d/exe /usr/bin/* /usr/lib/*/*.so* 2>/dev/null | head -c %ld > %s",
+             (int)getpid(), bytes != NULL ? atol(bytes) : 24000011, path);
     ck_assert_int_eq(system(command), 0);
 }
 
