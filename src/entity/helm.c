@@ -61,11 +61,19 @@ bool helm_is_minded(const struct zcrp_entity *e)
     return e->helm.is_parked && clock_now() < e->helm.left + TICK;
 }
 
+static void park(struct zcrp_entity *e)
+{
+    e->helm.parks_long = e->helm.is_taken && atomic_load(&e->helm.sleeps);
+    instant until = e->helm.parks_long ? NEVER : clock_now() + TICK;
+    (void)condition_wait(&e->helm.parked, &e->mutex, until);
+    e->helm.parks_long = false;
+}
+
 void helm_park(struct zcrp_entity *e)
 {
     e->helm.is_parked = true;
     while (!e->is_stopping && (e->helm.is_taken || helm_is_minded(e)))
-        (void)condition_wait(&e->helm.parked, &e->mutex, clock_now() + TICK);
+        park(e);
     e->helm.is_parked = false;
 }
 
@@ -100,6 +108,8 @@ static void awake(struct zcrp_entity *e, int ready)
         wake_clear(&e->helm.wake);
     entity_enter(e);
     atomic_store(&e->helm.sleeps, false);
+    if (e->helm.parks_long)
+        condition_signal(&e->helm.parked);
     if (ready == CHANNEL_BROKEN)
         entity_break(e);
     bool is_due = entity_deadline(e) <= clock_now();

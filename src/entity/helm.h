@@ -11,6 +11,9 @@
  * program that waits again and again finds it as it left it, and one that goes away to compute is
  * soon replaced.
  *
+ * While whoever is at the helm sleeps, so does the arriving thread, and is called when that is
+ * over: a program that waits for long costs nothing.
+ *
  * Lock letters as in entity.h. */
 #ifndef ZCRP_ENTITY_HELM_H
 #define ZCRP_ENTITY_HELM_H
@@ -33,6 +36,7 @@ struct helm {
     instant left;            /* (m) when it was last left */
     struct wake wake;        /* gets it out of its sleep */
     bool is_parked;          /* (m) the arriving thread looks up soon, and finds what is due */
+    bool parks_long;         /* (m) or only when it is called, because the helm sleeps */
     struct condition parked; /* where it does */
     _Atomic int guests;      /* (a) waiters that are within the entity */
 };
