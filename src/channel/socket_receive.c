@@ -43,13 +43,14 @@ static uint32_t read_notes(struct channel *c, struct msghdr *message)
     return segment;
 }
 
-/* Enters what one opening received. Without its end a datagram has no trailer, and joined ones
- * without their size cannot be told apart: neither can be used. */
+/* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
+ * their size cannot be told apart, and AF_UNIX carries datagrams larger than any unit: none of
+ * these can be used. */
 static void fill(struct channel *c, struct landing *l, uint32_t opening, struct msghdr *message,
                  size_t bytes)
 {
     uint32_t segment = read_notes(c, message);
-    bool is_lost = (message->msg_flags & MSG_TRUNC) ||
+    bool is_lost = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
                    ((message->msg_flags & MSG_CTRUNC) && c->has_gro && segment == 0);
 
     if (is_lost)

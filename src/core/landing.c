@@ -193,3 +193,9 @@ uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t
     }
     return moved;
 }
+
+void landing_take_back(struct landing *l, uint32_t moves)
+{
+    CHECK(moves <= l->moves);
+    l->moves = moves;
+}

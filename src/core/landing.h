@@ -129,6 +129,9 @@ bool landing_next(const struct landing *l, struct landing_walk *walk, struct seg
 uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t from,
                       uint32_t length, uint8_t *to);
 
+/* Takes back the moves that were asked for since there were `moves` of them. */
+void landing_take_back(struct landing *l, uint32_t moves);
+
 /* Does all moves asked for; there are none afterwards. Each byte is copied once, and once more for
  * each cycle it has to break: not at all if the moves run one way, as after a single loss. Finding
  * the order takes about O(moves log moves), whatever the network did. */

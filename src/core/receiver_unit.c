@@ -13,13 +13,18 @@ static bool place(struct receiver *r, struct landing *landing, const struct arri
     uint64_t moved = 0;
     while (part.first < part.last && part.first < a->range.last) {
         bool is_end = part.last >= a->range.last;
+        uint32_t moves = landing->moves;
         if (is_end)
             part.last = a->range.last;
         uint32_t bytes =
             landing_move(landing, a->segment, (uint32_t)(part.first - a->range.first),
                          (uint32_t)(part.last - part.first), a->message->buffer + part.first);
-        if (bytes == UINT32_MAX || !missing_remove(&r->messages.missing, missing, part))
+        if (bytes == UINT32_MAX)
             return false;
+        if (!missing_remove(&r->messages.missing, missing, part)) {
+            landing_take_back(landing, moves);
+            return false;
+        }
         moved += bytes;
         if (is_end)
             break;

@@ -131,8 +131,9 @@ static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
         on_peer_closed(s, now);
 }
 
-/* Announces one run of buffers, number by number, as far as the table reaches. */
-static void on_run(struct sender *s, const struct request_run *run)
+/* Announces one run of buffers, number by number, as far as the table reaches. A request names each
+ * number once; `budget` is how many more it may, whatever it says. */
+static void on_run(struct sender *s, const struct request_run *run, uint64_t *budget)
 {
     uint64_t near = s->messages.requested - s->session.message_base;
     uint64_t first = s->session.message_base + number_expand(run->first, near);
@@ -140,10 +141,11 @@ static void on_run(struct sender *s, const struct request_run *run)
     uint64_t end = s->messages.base + s->messages.capacity * MESSAGES_OUT_AHEAD;
     bool is_withdrawal = run->size == REQUEST_WITHDRAWN;
     uint64_t from = is_withdrawal ? s->messages.base : s->messages.requested;
-    for (uint64_t n = first > from ? first : from; n < last && n < end; n++)
+    uint64_t n = first > from ? first : from;
+    for (; n < last && n<end && * budget> 0; n++, --*budget)
         if (messages_out_announce(&s->messages, n, run->size))
             sender_match(s, n);
-    s->has_ignored |= last > end;
+    s->has_ignored |= n < last;
 }
 
 static void on_request(struct sender *s, instant now, const struct request *request)
@@ -152,9 +154,10 @@ static void on_request(struct sender *s, instant now, const struct request *requ
     s->counters.requests++;
     s->capacity = request->capacity;
     sender_timer_on_heard(s, now);
+    uint64_t budget = s->messages.capacity * MESSAGES_OUT_AHEAD;
     for (uint32_t i = 0; i < request->length; i++) {
         struct request_run run = request_run(request, i);
-        on_run(s, &run);
+        on_run(s, &run, &budget);
     }
     if (request->length > 0 && !units_to_send_head(&s->to_send, s->unit_data, &head))
         answer_request(s, now);

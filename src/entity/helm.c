@@ -8,6 +8,8 @@
 
 static const duration TICK = 250 * MICROSECOND;
 
+enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
+
 /* Waiters that are about to enter an entity, in the whole process. An entity goes away only after
  * its messages have ended, so who still finds the latch closed may enter; and whoever closes waits
  * until those who looked before have either entered or turned back. */
@@ -28,8 +30,7 @@ void helm_fini(struct helm *helm)
     wake_fini(&helm->wake);
 }
 
-/* The message's entity, which stays until helm_depart; NULL if the message has ended. */
-static struct zcrp_entity *visit(struct message *m)
+struct zcrp_entity *helm_visit(struct message *m)
 {
     struct zcrp_entity *e = NULL;
     atomic_fetch_add(&entering, 1);
@@ -41,17 +42,22 @@ static struct zcrp_entity *visit(struct message *m)
     return e;
 }
 
-static void depart(struct zcrp_entity *e)
+void helm_depart(struct zcrp_entity *e)
 {
     atomic_fetch_sub(&e->helm.guests, 1);
 }
 
+static void await_none(const _Atomic int *count)
+{
+    while (atomic_load(count) > 0)
+        sched_yield();
+}
+
 void helm_await_guests(struct helm *helm)
 {
-    while (atomic_load(&entering) > 0)
-        sched_yield();
-    while (atomic_load(&helm->guests) > 0)
-        sched_yield();
+    await_none(&helm->guests); /* who may hold an end that is not told yet */
+    await_none(&entering);     /* now all are told: who comes later turns back */
+    await_none(&helm->guests);
 }
 
 bool helm_is_minded(const struct zcrp_entity *e)
@@ -129,19 +135,30 @@ static void rest(struct zcrp_entity *e, const struct latch *latch, instant deadl
     awake(e, ready);
 }
 
+/* What is due by the time is done now and then also while there is always something else to do. */
+static void keep_time(struct zcrp_entity *e, instant now)
+{
+    entity_enter(e);
+    bool is_due = entity_deadline(e) <= now;
+    entity_leave(e);
+    if (is_due)
+        timeout_turn(e);
+}
+
 /* Turn after turn; rests when nothing has come for the time that waiters may spin. */
 static void steer(struct zcrp_entity *e, const struct latch *latch, instant deadline)
 {
     instant idle = NEVER;
-    while (!latch_is_open(latch)) {
-        if (arriving_turn(e)) {
-            idle = NEVER;
-            continue;
-        }
+    for (uint32_t turns = 1; !latch_is_open(latch); turns++) {
+        bool has_come = arriving_turn(e);
         instant now = clock_now();
-        idle = instant_earlier(idle, now);
         if (now >= deadline)
             return;
+        if (turns % TURNS_A_LOOK == 0)
+            keep_time(e, now);
+        idle = has_come ? NEVER : instant_earlier(idle, now);
+        if (has_come)
+            continue;
         if (now - idle < e->options.spin_ns) {
             sched_yield(); /* the peer may be waiting for this very core */
             continue;
@@ -156,7 +173,7 @@ bool helm_wait(struct message *message, instant deadline)
     struct latch *latch = &message->latch;
     if (latch_is_open(latch))
         return true;
-    struct zcrp_entity *e = visit(message);
+    struct zcrp_entity *e = helm_visit(message);
     if (e == NULL)
         return true;
     bool is_ours = take(e);
@@ -165,6 +182,6 @@ bool helm_wait(struct message *message, instant deadline)
         leave(e);
     }
     duration spin = e->options.spin_ns;
-    depart(e);
+    helm_depart(e);
     return is_ours ? latch_is_open(latch) : latch_wait(latch, deadline, spin);
 }

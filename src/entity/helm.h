@@ -49,7 +49,12 @@ void helm_fini(struct helm *helm);
  * deadline. The entity may be closed meanwhile: then the message has ended before. */
 bool helm_wait(struct message *message, instant deadline);
 
-/* Waits until no waiter is within the entity; all its messages have ended. */
+/* The entity of a message in flight, which then stays until helm_depart, also if it is closed; NULL
+ * if the message has ended. For calls that know of their entity by the message alone. */
+struct zcrp_entity *helm_visit(struct message *message);
+void helm_depart(struct zcrp_entity *e);
+
+/* Waits until nobody is within the entity that way; all its messages have ended. */
 void helm_await_guests(struct helm *helm);
 
 /* Somebody at the helm, awake, or only just gone, will see to what has to be sent. Locked. */

@@ -68,15 +68,16 @@ int zcrp_cancel(struct zcrp_msg *message)
 
     if (m == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (!message_is_in_flight(m))
+    struct zcrp_entity *e = helm_visit(m);
+    if (e == NULL)
         return ZCRP_ERROR_IDLE;
-    struct zcrp_entity *e = m->entity;
     entity_enter(e);
     bool is_cancelled = cancel(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
         sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
     (void)latch_wait(&m->latch, NEVER, 0);
+    helm_depart(e);
     return is_cancelled ? ZCRP_OK : ZCRP_ERROR_IDLE;
 }
 

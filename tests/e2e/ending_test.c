@@ -383,6 +383,31 @@ static void cycle(const struct loopback *sockets, uint64_t i)
 
 /* Over and over: nothing is left behind, and the next pair finds the sockets as they were. The
  * first cycle does not count: a sanitizer starts a thread of its own with it. */
+/* A limit holds also while other messages keep arriving. */
+START_TEST(wait_for__limit_while_others_arrive)
+{
+    enum { COUNT = 60, BYTES = 1 << 20 };
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in[COUNT], *out = ends_filled(BYTES, 0);
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        in[i] = ends_empty(BYTES);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], BYTES), 0);
+    }
+    ck_assert_int_eq(zcrp_submit(e.sender, out, BYTES), 0);
+    ck_assert_int_eq(zcrp_wait_for(in[COUNT - 1], 0), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in[0]), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in[COUNT - 1], 1000000), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_close(e.receiver), ZCRP_OK);
+    e.receiver = NULL;
+    for (unsigned i = 0; i < COUNT; i++)
+        zcrp_free_msg(in[i]);
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+END_TEST
+
 /* What waits for a place in the table was meant for the same peer: it fails with the rest. */
 START_TEST(close__fails_the_backlog)
 {
@@ -449,6 +474,7 @@ int main(void)
     tcase_add_loop_test(tcase, close__during_wait, 0, 2);
     tcase_add_test(tcase, close__lingers);
     tcase_add_loop_test(tcase, close__tells_the_peer, 0, 2);
+    tcase_add_test(tcase, wait_for__limit_while_others_arrive);
     tcase_add_test(tcase, close__fails_the_backlog);
     tcase_add_test(tcase, close__cycles);
     suite_add_tcase(suite, tcase);

@@ -197,6 +197,31 @@ START_TEST(peer__garbage)
 END_TEST
 
 /* A protocol to come: its datagrams are counted and dropped. */
+/* AF_UNIX carries datagrams that are larger than any unit: dropped and counted. */
+START_TEST(peer__enormous)
+{
+    enum { BYTES = 100000 };
+    static nbyte bytes[BYTES];
+    struct ends e = ends_open(LOOPBACK_UNIX, false, NULL);
+    struct zcrp_msg *in = ends_empty(300000), *out = ends_filled(300000, 3);
+    struct zcrp_stats stats;
+
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, 300000), 0);
+    for (int i = 65535; i <= 65537; i++)
+        ck_assert_int_eq(send(e.sockets.sender[0], bytes, (size_t)i, 0), i);
+    ck_assert_int_eq(send(e.sockets.sender[0], bytes, BYTES, 0), BYTES);
+    ck_assert_int_eq(zcrp_submit(e.sender, out, 300000), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, in->length, 3));
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
+    ck_assert_uint_eq(stats.drop_truncated, 3);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+END_TEST
+
 START_TEST(peer__other_version)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -358,6 +383,7 @@ int main(void)
     tcase_add_loop_test(tcase, peer__dies, 0, 2);
     tcase_add_loop_test(tcase, peer__restarts, 0, 2);
     tcase_add_test(tcase, peer__garbage);
+    tcase_add_test(tcase, peer__enormous);
     tcase_add_test(tcase, peer__other_version);
     tcase_add_loop_test(tcase, peer__descriptor_closed, 0, 2);
     tcase_add_loop_test(tcase, open__errors, 0, 2);
