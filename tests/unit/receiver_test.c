@@ -1,0 +1,282 @@
+/* The life of a message on the receiver: whom a unit is for, acknowledgements, requests, cancel.
+ * What a burst does to the user's memory is in receiver_row_test.c, restart and close in
+ * receiver_session_test.c. */
+#include "receiver_rig.h"
+
+#include "../support/suite.h"
+
+static struct receiver_rig rig;
+
+static void setup(void)
+{
+    receiver_rig_init(&rig);
+}
+
+static void teardown(void)
+{
+    receiver_rig_fini(&rig);
+}
+
+/* A session with buffers of 128 bytes for two messages. */
+static void start(void)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_post(&rig, 128);
+    receiver_rig_bind(&rig, "request 0*2=128");
+}
+
+/* ---- units: the table of docs/protocol.md, "Messages on the receiver" ---- */
+
+START_TEST(unit__not_posted_yet_is_not_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 2, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+START_TEST(unit__of_what_is_over_is_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    receiver_rig_expect_message(&rig, 0, 10);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
+    receiver_rig_expect(&rig, "+ 0 1 2 3");
+    receiver_rig_expect_no_event(&rig);
+}
+END_TEST
+
+START_TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
+{
+    start();
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    receiver_rig_expect(&rig, "request 0*1=withdrawn 1*1=128");
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+START_TEST(unit__beyond_the_buffer_is_not_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 128));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 1);
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+START_TEST(unit__beyond_the_known_end_is_not_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 64, 10));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, 64, 20));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 20)); /* another end */
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 2);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+END_TEST
+
+START_TEST(unit__that_is_there_is_acknowledged_at_once)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+END_TEST
+
+START_TEST(unit__void_ends_the_message)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_TOO_LARGE));
+    receiver_rig_expect_end(&rig, OUTCOME_TOO_LARGE);
+    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 1, 1, VOID_CANCELLED));
+    receiver_rig_expect_end(&rig, OUTCOME_PEER_CANCELLED);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "+ 0 2");
+}
+END_TEST
+
+START_TEST(unit__void_ends_what_is_withdrawn)
+{
+    start();
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_CANCELLED));
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect(&rig, "request 1*1=128");
+}
+END_TEST
+
+START_TEST(unit__of_another_session_tag_or_version_is_dropped)
+{
+    start();
+    const struct receiver_counters *c = receiver_counters(rig.r);
+    struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, 10);
+    t.pairing.session++;
+    receiver_rig_land_unit(&rig, t);
+    ck_assert_uint_eq(c->drop_session, 1);
+    t.pairing = (struct pairing){.session = rig.pairing.session, .tag = RIG_TAG + 1};
+    receiver_rig_land_unit(&rig, t);
+    ck_assert_uint_eq(c->drop_session, 2);
+    t.pairing = rig.pairing;
+    receiver_rig_put_unit(&rig, &t);
+    rig.wire[rig.bytes - 1] = 0x21;
+    receiver_rig_land(&rig);
+    ck_assert_uint_eq(c->drop_version, 1);
+    receiver_rig_put(&rig, (const uint8_t[]){0x11}, 1);
+    receiver_rig_land(&rig);
+    ck_assert_uint_eq(c->drop_short, 1);
+    ck_assert_uint_eq(c->units, 0);
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+/* ---- acknowledgements ---- */
+
+START_TEST(ack__after_a_millisecond)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_wait(&rig, MILLISECOND);
+    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+START_TEST(ack__at_once_when_asked_for)
+{
+    start();
+    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+END_TEST
+
+START_TEST(ack__at_once_and_negative_when_the_first_is_missing)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, 64, 10));
+    receiver_rig_expect(&rig, "- 0 1 2");
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 2, 0, 0));
+    receiver_rig_expect_message(&rig, 0, 74);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "- 0 1 3");
+}
+END_TEST
+
+/* ---- requests ---- */
+
+/* Posts `count` messages, and each is announced at once. */
+static void announce(uint32_t count)
+{
+    char expected[32];
+    for (uint32_t i = 0; i < count; i++) {
+        receiver_rig_post(&rig, 128);
+        snprintf(expected, sizeof expected, "request %u*1=128", i);
+        receiver_rig_expect(&rig, expected);
+    }
+}
+
+START_TEST(request__few_at_once_and_one_more_after_a_millisecond)
+{
+    announce(16);
+    receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_wait(&rig, MILLISECOND);
+    receiver_rig_expect(&rig, "request 16*1=128");
+}
+END_TEST
+
+START_TEST(request__many_at_once)
+{
+    announce(16);
+    for (int i = 0; i < 31; i++)
+        receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_post(&rig, 256);
+    receiver_rig_expect(&rig, "request 16*31=128 47*1=256");
+}
+END_TEST
+
+START_TEST(request__restated_until_known)
+{
+    start();
+    for (int i = 0; i < 4; i++) {
+        receiver_rig_wait(&rig, 20 * MILLISECOND << i);
+        receiver_rig_expect(&rig, "request 0*2=128");
+    }
+    struct hello knows = {.pairing = rig.pairing, .requested = 2};
+    receiver_rig_hello(&rig, knows);
+    receiver_rig_expect(&rig, "request");
+    receiver_rig_wait(&rig, SECOND); /* now it only asks for a sign of life */
+    receiver_rig_expect(&rig, "request 0*2=128");
+}
+END_TEST
+
+START_TEST(request__goes_on_where_the_sender_stopped)
+{
+    start();
+    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect(&rig, "request 1*1=128");
+}
+END_TEST
+
+START_TEST(request__silence_fails_all)
+{
+    start();
+    rig.now += 10 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_end(&rig, OUTCOME_SILENT);
+    receiver_rig_expect_end(&rig, OUTCOME_SILENT);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
+}
+END_TEST
+
+/* ---- cancel ---- */
+
+START_TEST(cancel__gives_its_event_after_the_plan)
+{
+    start();
+    receiver_rig_plan(&rig);
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    ck_assert(!receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_landed(&rig);
+    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, unit__not_posted_yet_is_not_acknowledged);
+    tcase_add_test(tcase, unit__of_what_is_over_is_acknowledged);
+    tcase_add_test(tcase, unit__of_what_is_withdrawn_is_not_acknowledged);
+    tcase_add_test(tcase, unit__beyond_the_buffer_is_not_acknowledged);
+    tcase_add_test(tcase, unit__beyond_the_known_end_is_not_acknowledged);
+    tcase_add_test(tcase, unit__that_is_there_is_acknowledged_at_once);
+    tcase_add_test(tcase, unit__void_ends_the_message);
+    tcase_add_test(tcase, unit__void_ends_what_is_withdrawn);
+    tcase_add_test(tcase, unit__of_another_session_tag_or_version_is_dropped);
+    tcase_add_test(tcase, ack__after_a_millisecond);
+    tcase_add_test(tcase, ack__at_once_when_asked_for);
+    tcase_add_test(tcase, ack__at_once_and_negative_when_the_first_is_missing);
+    tcase_add_test(tcase, request__few_at_once_and_one_more_after_a_millisecond);
+    tcase_add_test(tcase, request__many_at_once);
+    tcase_add_test(tcase, request__restated_until_known);
+    tcase_add_test(tcase, request__goes_on_where_the_sender_stopped);
+    tcase_add_test(tcase, request__silence_fails_all);
+    tcase_add_test(tcase, cancel__gives_its_event_after_the_plan);
+    return suite_run("receiver", tcase);
+}
