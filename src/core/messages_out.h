@@ -104,7 +104,7 @@ void messages_out_unpin(struct messages_out *m, struct message_out *message, uin
 /* The next event, in the order in which they became ready; false if there is none. */
 bool messages_out_take_event(struct messages_out *m, struct event *event);
 
-/* Messages that are not over. */
+/* No message is left whose event has not been taken. */
 bool messages_out_is_idle(const struct messages_out *m);
 
 /* CHECKs I1 to I4. */
