@@ -8,7 +8,7 @@
 #:
 #: make unit mock property golden sim e2e checks    one suite of tests
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
-#: make fuzz       the fuzzers, for 30 s each (FUZZ=...: options of libFuzzer)
+#: make fuzz       the fuzzers in tests/fuzz, none so far, for 30 s each (FUZZ=...: options of libFuzzer)
 #: make cov        lines that the tests ran
 #:
 #: make format     lay out the code (clang-format)
