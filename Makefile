@@ -1,7 +1,7 @@
 # libzcrp. Everything is built in build/<variant>/ with the flags of that variant; the plain
 # variant's products lie in build/ itself.
 #
-#: make all        the library, static and shared, and zcrp-bench, in build/ (the default)
+#: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make demo       a real file from one process to another, verified; then ZCRP beside TCP
 #: make test       every test, once, in under a minute
 #: make check      every test, also under the sanitizers: exactly what continuous integration runs
@@ -57,7 +57,7 @@ PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
-COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -fPIC -fvisibility=hidden -pthread \
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
 	$(WARNINGS) $(WERROR) $(CFLAGS) $(flags_$(VARIANT))
 LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
@@ -66,15 +66,15 @@ LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 objects = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
 
 LIBRARY := $(call objects,src/*/*.c)
-TOOL := $(call objects,tools/zcrp-bench/*.c)
+COMMON := $(call objects,tools/common/*.c)
 HEADERS := $(wildcard include/*.h src/*/*.h tests/*/*.h tools/*/*.h)
 CODE := $(HEADERS) $(wildcard src/*/*.c tests/*/*.c tools/*/*.c)
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
-PROGRAM := $(if $(TOOL),$(PRODUCTS)/zcrp-bench)
+PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(wildcard tools/*/main.c))
 
-all: $(STATIC) $(SHARED) $(PROGRAM)
+all: $(STATIC) $(SHARED) $(PROGRAMS)
 	@:
 
 help:
@@ -111,8 +111,12 @@ $(SHARED): $(LIBRARY)
 	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@.$(VERSION) $^ && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
-$(PRODUCTS)/zcrp-bench: $(TOOL) $(STATIC)
-	$(call say,ld)$(LINK) -o $@ $^ -lm $(LDLIBS)
+# A program is a folder of tools/ with a main.c.
+define program
+$(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c) $(COMMON) $(STATIC)
+	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(LDLIBS)
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))
 
 include tools/tests.mk
 include tools/bench.mk
@@ -125,7 +129,7 @@ demo: all
 format:
 	clang-format -i $(CODE)
 tidy:
-	clang-tidy --quiet $(filter-out %.h tests/%,$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude
+	clang-tidy --quiet $(filter-out %.h tests/%,$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
 layers: $(LIBRARY)
 	@tools/layers $(filter $(OBJ)/src/core/%,$^)
 symbols: $(SHARED) $(STATIC)

@@ -14,7 +14,7 @@ else
 	@tools/bench-tables
 endif
 
-bench-guard: $(PROGRAM)
+bench-guard: $(PROGRAMS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
 
 # The guard is a test, of the plain variant: sanitizers allocate and instruct on their own account.

@@ -13,7 +13,7 @@ Libs.private: -pthread
 Cflags: -I$${includedir}
 endef
 
-MANUAL := $(wildcard docs/zcrp-bench.1)
+MANUALS := $(wildcard docs/*.1)
 to = $(DESTDIR)$(PREFIX)
 to_lib = $(DESTDIR)$(LIBDIR)
 install: all
@@ -24,9 +24,11 @@ install: all
 	ln -sf libzcrp.so.$(VERSION) $(to_lib)/$(SONAME)
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(file >$(OUT)/zcrp.pc,$(pkg_config_file))install -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
-	$(if $(PROGRAM),install -m 755 $(PROGRAM) $(to)/bin/)
-	$(if $(MANUAL),install -D -m 644 $(MANUAL) $(to)/share/man/man1/zcrp-bench.1)
+	install -m 755 $(PROGRAMS) $(to)/bin/
+	install -d $(to)/share/man/man1
+	install -m 644 $(MANUALS) $(to)/share/man/man1/
 
 uninstall:
 	rm -f $(to)/include/zcrp.h $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* \
-		$(to_lib)/pkgconfig/zcrp.pc $(to)/bin/zcrp-bench $(to)/share/man/man1/zcrp-bench.1
+		$(to_lib)/pkgconfig/zcrp.pc $(PROGRAMS:$(PRODUCTS)/%=$(to)/bin/%) \
+		$(MANUALS:docs/%=$(to)/share/man/man1/%)

@@ -69,9 +69,9 @@ tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))
 	$(if $(wildcard tools/codec.py),'check/codec=python3 tools/codec.py docs/vectors/datagrams.txt') \
 	'check/install=tools/install-check'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/zcrp.h
-needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAM)
+needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS)
 tests_e2e = $(e2e) $(foreach s,$(wildcard tests/e2e/*.sh),e2e/$(basename $(notdir $(s)))=$(s))
-needs_e2e = $(PROGRAM)
+needs_e2e = $(PROGRAMS)
 
 alone := e2e
 is_slow := $(flags_$(VARIANT))$(LAUNCH)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "complain.h"
+#include "common/complain.h"
 
 int address_parse(const char *text, struct address *address)
 {

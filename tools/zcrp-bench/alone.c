@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
+#include "common/pin.h"
 #include "connection.h"
 #include "netns.h"
-#include "pin.h"
 #include "receiving_end.h"
 #include "sending_end.h"
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "watch.h"
 
 enum { RETRY_NS = 50000000, NS_A_MILLISECOND = 1000000, NS_A_SECOND = 1000000000 };

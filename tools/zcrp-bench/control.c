@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "connection.h"
 #include "words.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/quantity.h"
 #include "progress.h"
-#include "quantity.h"
 
 enum { NAME_WIDTH = 26, FIGURE_WIDTH = 12 };
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "complain.h"
-#include "quantity.h"
+#include "common/complain.h"
+#include "common/quantity.h"
 
 enum {
     WANTED_BUFFER = 4 << 20, /* what the library asks for */

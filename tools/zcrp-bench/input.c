@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 
 static int map(struct input *input, int fd, const char *path)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "digest.h"
 #include "pattern.h"
 

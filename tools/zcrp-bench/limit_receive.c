@@ -3,7 +3,7 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "limit.h"
 #include "watch.h"
 #include "words.h"

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "alone.h"
-#include "complain.h"
+#include "common/complain.h"
+#include "common/pin.h"
 #include "connection.h"
 #include "doctor.h"
 #include "help.h"
 #include "options.h"
-#include "pin.h"
 #include "receiving_end.h"
 #include "sending_end.h"
 

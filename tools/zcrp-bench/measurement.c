@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "digest.h"
 #include "progress.h"
 #include "watch.h"

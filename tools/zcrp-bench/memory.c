@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "complain.h"
-#include "quantity.h"
+#include "common/complain.h"
+#include "common/quantity.h"
 
 enum { CACHE_LINE = 64 };
 

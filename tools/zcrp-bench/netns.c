@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 
 /* RFC 2544 keeps 198.18.0.0/15 for measurements. */
 static const char near_side[] =

@@ -3,10 +3,10 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "complain.h"
+#include "common/complain.h"
+#include "common/pin.h"
 #include "options_lists.h"
 #include "options_rows.h"
-#include "pin.h"
 
 enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "complain.h"
-#include "quantity.h"
+#include "common/complain.h"
+#include "common/quantity.h"
 
 int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most)
 {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "complain.h"
+#include "common/complain.h"
+#include "common/quantity.h"
 #include "options_lists.h"
-#include "quantity.h"
 #include "zcrp.h"
 
 enum {

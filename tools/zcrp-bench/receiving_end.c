@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "connection.h"
 #include "serving.h"
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "complain.h"
+#include "common/complain.h"
+#include "common/quantity.h"
 #include "csv.h"
 #include "json.h"
-#include "quantity.h"
 #include "table.h"
 
 static bool is_standard_output(const char *path)

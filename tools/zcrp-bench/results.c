@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "complain.h"
-#include "statistics.h"
+#include "common/complain.h"
+#include "common/statistics.h"
 
 static double gigabytes(const struct run *run)
 {

@@ -3,14 +3,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "complain.h"
+#include "common/complain.h"
+#include "common/quantity.h"
+#include "common/statistics.h"
 #include "connection.h"
 #include "details.h"
 #include "measurement.h"
 #include "progress.h"
-#include "quantity.h"
 #include "report.h"
-#include "statistics.h"
 
 enum { TRIALS = 3 };
 

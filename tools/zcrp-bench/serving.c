@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "complain.h"
+#include "common/complain.h"
 #include "watch.h"
 
 int serving_malformed(const struct receiving_end *end)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "quantity.h"
+#include "common/quantity.h"
 
 enum { COLUMNS = 10, CELL = 40, GAP = 2 };
 

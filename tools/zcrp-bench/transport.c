@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "complain.h"
+#include "common/complain.h"
 
 static const struct transport_kind *const kinds[] = {
     &transport_zcrp,

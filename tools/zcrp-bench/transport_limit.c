@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "limit.h"
 #include "udp.h"
 #include "watch.h"

@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "complain.h"
+#include "common/complain.h"
+#include "common/quantity.h"
 #include "connection.h"
-#include "quantity.h"
 #include "transport.h"
 #include "watch.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "address.h"
-#include "complain.h"
+#include "common/complain.h"
 #include "zcrp.h"
 
 int udp_failed(const struct transport *transport, const char *what, int code)

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "complain.h"
+#include "common/complain.h"
 #include "udp.h"
 #include "zcrp.h"
 

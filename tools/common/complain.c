@@ -1,5 +1,6 @@
 #include "complain.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ int complain(const char *format, ...)
     vsnprintf(last, sizeof last, format, arguments);
     va_end(arguments);
     if (!is_silent)
-        fprintf(stderr, "zcrp-bench: %s\n", last);
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, last);
     return -1;
 }
 

@@ -1,6 +1,6 @@
 /* What remains of repeated measurements. */
-#ifndef BENCH_STATISTICS_H
-#define BENCH_STATISTICS_H
+#ifndef COMMON_STATISTICS_H
+#define COMMON_STATISTICS_H
 
 #include <stddef.h>
 

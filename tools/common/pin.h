@@ -1,6 +1,6 @@
 /* Which core an end runs on. */
-#ifndef BENCH_PIN_H
-#define BENCH_PIN_H
+#ifndef COMMON_PIN_H
+#define COMMON_PIN_H
 
 #define PIN_NONE (-1)
 

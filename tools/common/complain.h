@@ -1,7 +1,7 @@
 /* What goes wrong is said once, on standard error, in a line that starts with the program's name.
  * The last line is kept, so that an end can tell the other one why it stops. */
-#ifndef BENCH_COMPLAIN_H
-#define BENCH_COMPLAIN_H
+#ifndef COMMON_COMPLAIN_H
+#define COMMON_COMPLAIN_H
 
 enum { COMPLAIN_ROOM = 400 };
 

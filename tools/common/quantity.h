@@ -1,6 +1,6 @@
 /* Numbers as people write and read them: 64K is 65536, 1234567 messages are 1.23 M. */
-#ifndef BENCH_QUANTITY_H
-#define BENCH_QUANTITY_H
+#ifndef COMMON_QUANTITY_H
+#define COMMON_QUANTITY_H
 
 #include <stdint.h>
 
