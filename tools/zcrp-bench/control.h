@@ -2,11 +2,12 @@
  * question. The sending end asks, the receiving end answers.
  *
  *      sending end                     receiving end
- *      zcrp-bench 2                    zcrp-bench 2
+ *      zcrp-bench 3                    zcrp-bench 3
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
  *      measure ...                     ready, or digests: then those, then ready
+ *      more COUNT LOOK, any number     (see course.h)
  *                                      result ..., and the counts
  *      ping ...                        ready
  *                                      answered ..., and the counts

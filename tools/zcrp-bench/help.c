@@ -15,6 +15,8 @@ const char help_text[] =
     "                      with --ping 64)\n"
     "  --count N           messages in a measurement, or\n"
     "  --bytes BYTES       bytes in a measurement (1G, but at most 400000 messages)\n"
+    "  --duration SECONDS  instead: so long\n"
+    "  --rate BITS         bits of messages a second that are sent (as many as can be)\n"
     "  --repeat N          measurements of each size and transport (5)\n"
     "  --memory BYTES|all  memory that messages cycle through, at least two messages (64M);\n"
     "                      all: every message has its own\n"

@@ -19,10 +19,10 @@ bool job_is_sane(const struct job *job)
 
 uint64_t job_length(const struct job *job, uint64_t n)
 {
-    return n + 1 < job->count ? job->size : job->total - n * job->size;
+    return n + 1 == job->count ? job->total - n * job->size : job->size;
 }
 
-uint8_t *job_outgoing(const struct job *job, uint64_t n)
+uint8_t *job_bytes(const struct job *job, uint64_t n)
 {
     uint8_t *slot = memory_slot(&job->memory, n);
 
@@ -31,6 +31,12 @@ uint8_t *job_outgoing(const struct job *job, uint64_t n)
     if (job->content == JOB_PATTERN)
         pattern_fill(slot, job_length(job, n), job->seed, n);
     return slot;
+}
+
+uint8_t *job_outgoing(struct job *job, uint64_t n)
+{
+    course_before(&job->course, job, n);
+    return job_bytes(job, n);
 }
 
 static size_t difference(const uint8_t *a, const uint8_t *b, size_t size)
@@ -97,7 +103,9 @@ static int write_out(const struct job *job, uint64_t n, const uint8_t *bytes)
 int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes)
 {
     verify(job, n, bytes);
-    return job->output < 0 ? 0 : write_out(job, n, bytes);
+    if (job->output >= 0 && write_out(job, n, bytes) < 0)
+        return -1;
+    return course_after(&job->course, job, n);
 }
 
 void job_complain(const struct job *job, const char *transport)

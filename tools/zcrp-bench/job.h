@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "course.h"
 #include "input.h"
 #include "memory.h"
 
@@ -24,6 +25,7 @@ struct job {
     uint64_t count;       /* messages, > 0 */
     uint64_t total;       /* bytes of all: the last message has what is left */
     uint64_t depth;       /* messages under way at once, 1 .. memory.slots */
+    struct course course; /* may add to count and total while the job is under way */
     struct memory memory; /* the end's, not the job's */
 
     enum job_content content;
@@ -46,8 +48,11 @@ bool job_is_sane(const struct job *job);
 /* Bytes of message n. */
 uint64_t job_length(const struct job *job, uint64_t n);
 
-/* Sending end: makes message n ready to be sent, and says where it is. Its slot must be free. */
-uint8_t *job_outgoing(const struct job *job, uint64_t n);
+/* Sending end: where message n is, once it has been made. Its slot must be free. */
+uint8_t *job_bytes(const struct job *job, uint64_t n);
+
+/* Sending end: waits until message n, the next, is to be sent; makes it, and says where it is. */
+uint8_t *job_outgoing(struct job *job, uint64_t n);
 
 /* Receiving end: takes message n, that arrived at `bytes`: verifies it, writes it to the output. A
  * difference is noted, not an error. 0, or -1 with a complaint when the output cannot be written.

@@ -53,11 +53,11 @@ struct limit_unit limit_unit_at(const struct limit_state *state, const struct jo
 struct limit_unit limit_unit_after(const struct limit_state *state, const struct job *job,
                                    const struct limit_unit *unit);
 
-/* The units of the whole job. */
+/* The units of the whole job, as far as its count is known. */
 uint64_t limit_units(const struct limit_state *state, const struct job *job);
 
 /* The two ends of a job, as in struct transport_kind. */
-int limit_send(struct transport *transport, const struct job *job);
+int limit_send(struct transport *transport, struct job *job);
 int limit_receive(struct transport *transport, struct job *job);
 
 /* Says that there was nothing to receive or to send for too long, or why the other end hung up; 0

@@ -272,6 +272,7 @@ int limit_receive(struct transport *transport, struct job *job)
             return limit_broken("receive");
         if (got < 0 && wait_on(&r) < 0)
             return -1;
+        r.all = limit_units(state, job);
     }
     return 0;
 }

@@ -19,7 +19,7 @@ struct burst {
 struct sending {
     struct transport *transport;
     struct limit_state *state;
-    const struct job *job;
+    struct job *job;
     uint64_t next;          /* unit to send, */
     struct limit_unit unit; /* and where it is */
     uint64_t all;           /* units of the job */
@@ -154,7 +154,7 @@ static int wait_for_credit(struct sending *sending)
     return 0;
 }
 
-int limit_send(struct transport *transport, const struct job *job)
+int limit_send(struct transport *transport, struct job *job)
 {
     struct limit_state *state = transport->state;
     struct burst burst;
@@ -173,6 +173,7 @@ int limit_send(struct transport *transport, const struct job *job)
         fill(&sending, &burst);
         if (send_burst(&sending, &burst) < 0)
             return -1;
+        sending.all = limit_units(state, job);
     }
     return 0;
 }

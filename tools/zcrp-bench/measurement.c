@@ -13,7 +13,8 @@
 enum {
     WARM_UP_SIZE = 16384,
     WARM_UP_COUNT = 64,
-    TRIAL_PART = 4, /* of a measurement */
+    TRIAL_PART = 4,     /* of a measurement */
+    UNDER_WAY_PART = 4, /* of a measurement's time */
     PING_DEPTH = 16,
     PING_COUNT = 10000,
 };
@@ -27,7 +28,26 @@ static int fit_memory(struct sending_end *end, struct job *job)
         return -1;
     job->memory = end->memory;
     job->depth = slots < depth ? slots : depth;
+    job->course = course_make(&end->control, job->size, 0, 0);
     return job_is_sane(job) ? 0 : complain("more bytes than there are");
+}
+
+/* Makes a job of the right memory one that is paced, and that lasts for a time. What is under way
+ * at the end of the time takes no more than a part of it. */
+static void set_course(struct sending_end *end, struct job *job, double bits_per_s,
+                       int64_t duration_ns)
+{
+    double most = end->least_bytes_per_s * (double)duration_ns / 1e9 / UNDER_WAY_PART;
+
+    job->course = course_make(&end->control, job->size, bits_per_s, duration_ns);
+    if (duration_ns == 0)
+        return;
+    job->count = COURSE_FIRST_COUNT;
+    job->total = job->count * job->size;
+    if (most < 2 * (double)job->size)
+        most = 2 * (double)job->size;
+    if (most < (double)job->depth * (double)job->size)
+        job->depth = (uint64_t)(most / (double)job->size);
 }
 
 int measurement_warm_up(struct sending_end *end, struct job *job)
@@ -59,7 +79,10 @@ int measurement_job(struct sending_end *end, uint64_t size, struct job *job)
         job->total = end->input.size;
         job->count = (job->total - 1) / size + 1;
     }
-    return fit_memory(end, job);
+    if (fit_memory(end, job) < 0)
+        return -1;
+    set_course(end, job, end->options->bits_per_s, end->options->duration_ns);
+    return 0;
 }
 
 int measurement_trial(struct sending_end *end, uint64_t size, struct job *job)
@@ -72,7 +95,10 @@ int measurement_trial(struct sending_end *end, uint64_t size, struct job *job)
         .total = count > 0 ? count * size : size,
         .output = -1,
     };
-    return fit_memory(end, job);
+    if (fit_memory(end, job) < 0)
+        return -1;
+    set_course(end, job, 0, end->options->duration_ns / TRIAL_PART);
+    return 0;
 }
 
 int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job)
@@ -89,6 +115,7 @@ int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job
         .total = count * size,
         .depth = depth,
         .memory = end->memory,
+        .course = course_make(&end->control, size, 0, 0),
         .output = -1,
     };
     return job_is_sane(job) ? 0 : complain("more bytes than there are");
@@ -102,7 +129,7 @@ static int say_digests(struct sending_end *end, const struct job *job)
     if (digests == NULL)
         return complain("no memory for digests: %s", strerror(ENOMEM));
     for (uint64_t n = 0; n < job->count; n++)
-        digests[n] = digest(job_outgoing(job, n), job_length(job, n));
+        digests[n] = digest(job_bytes(job, n), job_length(job, n));
     status = control_say_numbers(&end->control, digests, job->count);
     free(digests);
     return status;
@@ -115,9 +142,9 @@ static int announce(struct sending_end *end, size_t transport, const struct job 
 
     if (control_say(control,
                     "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %d %" PRIu64,
+                    " %d %" PRIu64 " %" PRIu64,
                     transport, job->size, job->count, job->total, job->memory.slots, job->depth,
-                    (int)job->content, job->seed) < 0 ||
+                    (int)job->content, job->seed, job->course.look) < 0 ||
         control_hear(control) < 0)
         return -1;
     if (control_arguments(control, "digests") != NULL &&
@@ -151,8 +178,9 @@ static int hear_result(struct sending_end *end, struct run *run, struct job *job
 }
 
 /* Sends; on failure the other end's reason, if it gave one, is heard too. */
-static int send_job(struct sending_end *end, struct transport *transport, const struct job *job)
+static int send_job(struct sending_end *end, struct transport *transport, struct job *job)
 {
+    course_begin(&job->course);
     if (transport->kind->send(transport, job) == 0)
         return 0;
     if (control_is_broken(&end->control))
@@ -178,18 +206,19 @@ static void begin_run(struct run *run, const struct contender *contender, const 
     *run = (struct run){
         .transport = contender->name,
         .size = job->size,
-        .count = job->count,
-        .bytes = job->total,
     };
     memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
 }
 
-/* What this end has to show for the job that started with `start` and `before`. */
-static void end_run(struct run *run, struct transport *transport, struct watch start,
-                    const struct counts *before)
+/* What the job was, that started with `start` and `before`, and what this end has to show for it.
+ */
+static void end_run(struct run *run, struct transport *transport, const struct job *job,
+                    struct watch start, const struct counts *before)
 {
     struct counts after;
 
+    run->count = job->count;
+    run->bytes = job->total;
     run->sender_cpu_s = (double)watch_since(start).cpu_ns / 1e9;
     run->sender_allocations = allocations_read();
     transport->kind->count(transport, &after);
@@ -212,7 +241,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
     start = watch_read();
     if (send_job(end, transport, job) < 0 || hear_result(end, run, job) < 0)
         return -1;
-    end_run(run, transport, start, &before);
+    end_run(run, transport, job, start, &before);
     run->verdict = verdict_of(end, job, transport);
     return 0;
 }
@@ -277,7 +306,7 @@ int measurement_ping(struct sending_end *end, struct contender *contender, struc
     if (there->kind->ping(there, &contender->back, job, &trips) < 0)
         return -1;
     run->seconds = (double)watch_since(start).wall_ns / 1e9;
-    end_run(run, there, start, &before);
+    end_run(run, there, job, start, &before);
     run->trips = trips_of(&trips);
     return hear_answered(end, run);
 }

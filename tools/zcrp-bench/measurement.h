@@ -12,7 +12,8 @@ struct sending_end {
     struct contender contenders[OPTIONS_MAX_TRANSPORTS];
     struct memory memory;
     struct input input;
-    uint64_t seed; /* of the last pattern */
+    uint64_t seed;            /* of the last pattern */
+    double least_bytes_per_s; /* that a channel carried when warming up; 0: not yet known */
     bool is_different;
 };
 

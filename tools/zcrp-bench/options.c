@@ -97,10 +97,21 @@ static int check_ping(const struct options *options)
 {
     if (options->input != NULL || options->is_verified || options->bytes != 0)
         return complain("--ping has no --input, --verify or --bytes");
+    if (options->duration_ns != 0 || options->bits_per_s > 0)
+        return complain("--ping has no --duration or --rate");
     for (size_t i = 0; i < options->transport_count; i++) {
         if (options->transports[i].kind->ping == NULL)
             return complain("--ping: %s only goes one way", options->transports[i].name);
     }
+    return 0;
+}
+
+static int check_duration(const struct options *options)
+{
+    if (options->count != 0 || options->bytes != 0 || options->input != NULL)
+        return complain("--duration says how much is sent: no --count, --bytes or --input");
+    if (options->memory_bytes == OPTIONS_MEMORY_ALL)
+        return complain("--memory all needs to know how much is sent: no --duration");
     return 0;
 }
 
@@ -119,6 +130,8 @@ static int check(const struct options *options)
         return complain("--count and --bytes contradict each other");
     if (options->input != NULL && (options->count != 0 || options->bytes != 0))
         return complain("--input sends the file, no more and no less: no --count, no --bytes");
+    if (options->duration_ns != 0 && check_duration(options) < 0)
+        return -1;
     if (options->json != NULL && options->csv != NULL && strcmp(options->json, options->csv) == 0)
         return complain("--json and --csv cannot share '%s'", options->csv);
     if (options->is_ping && check_ping(options) < 0)
@@ -172,5 +185,7 @@ uint64_t options_slots(const struct options *options, uint64_t size, uint64_t co
 
     if (slots < 2)
         slots = 2;
+    if (options->duration_ns != 0)
+        return slots;
     return options->memory_bytes == OPTIONS_MEMORY_ALL || slots > count ? count : slots;
 }

@@ -27,6 +27,8 @@ struct options {
     size_t size_count;
     uint64_t count;        /* messages of a measurement; 0: see options_count */
     uint64_t bytes;        /* bytes of a measurement; 0: see options_count */
+    int64_t duration_ns;   /* of a measurement, instead of either; 0: none */
+    double bits_per_s;     /* that the sending end keeps to; 0: as fast as it goes */
     uint64_t repeat;       /* measurements of each size and transport */
     uint64_t memory_bytes; /* that messages cycle through; OPTIONS_MEMORY_ALL: no cycling */
     struct settings settings;
@@ -64,7 +66,8 @@ int options_parse(struct options *options, int argc, char **argv);
 uint64_t options_count(const struct options *options, uint64_t size);
 
 /* Slots of memory for `count` messages of this size: what --memory holds, but never fewer than two,
- * so that one message can be under way while another is looked at. */
+ * so that one message can be under way while another is looked at, or more than messages unless
+ * those are sent for a time. */
 uint64_t options_slots(const struct options *options, uint64_t size, uint64_t count);
 
 #endif

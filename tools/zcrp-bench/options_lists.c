@@ -8,10 +8,23 @@
 #include "common/complain.h"
 #include "common/quantity.h"
 
+#define LEAST_SECONDS 0.001
+#define MOST_SECONDS 86400
+
 int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most)
 {
     if (quantity_parse(text, value) < 0 || *value > most)
         return complain("--%s: '%s' is not a number from 1 on, as in 64, 16K, 1M", name, text);
+    return 0;
+}
+
+int options_seconds(const char *name, const char *text, int64_t *ns)
+{
+    double seconds;
+
+    if (quantity_decimal(text, &seconds) < 0 || seconds < LEAST_SECONDS || seconds > MOST_SECONDS)
+        return complain("--%s: '%s' is not a number of seconds, as in 0.5, 10", name, text);
+    *ns = (int64_t)(seconds * 1e9);
     return 0;
 }
 

@@ -13,4 +13,7 @@ int options_set_pin(struct options *options, const char *value);
 /* Reads the value of --name: a quantity of at most `most`. */
 int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most);
 
+/* Reads the value of --name: a time in seconds, from a millisecond to a day. */
+int options_seconds(const char *name, const char *text, int64_t *ns);
+
 #endif

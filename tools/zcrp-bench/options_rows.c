@@ -31,6 +31,18 @@ static int set_bytes(struct options *options, const char *value)
     return options_quantity("bytes", value, &options->bytes, INT64_MAX);
 }
 
+static int set_duration(struct options *options, const char *value)
+{
+    return options_seconds("duration", value, &options->duration_ns);
+}
+
+static int set_rate(struct options *options, const char *value)
+{
+    if (quantity_decimal(value, &options->bits_per_s) == 0)
+        return 0;
+    return complain("--rate: '%s' is not a number of bits a second, as in 64k, 155M, 2.5G", value);
+}
+
 static int set_repeat(struct options *options, const char *value)
 {
     return options_quantity("repeat", value, &options->repeat, MAX_REPEAT);
@@ -234,6 +246,8 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"size", required_argument, true, options_set_size},
     {"count", required_argument, true, set_count},
     {"bytes", required_argument, true, set_bytes},
+    {"duration", required_argument, true, set_duration},
+    {"rate", required_argument, true, set_rate},
     {"repeat", required_argument, true, set_repeat},
     {"memory", required_argument, true, set_memory},
     {"depth", required_argument, true, set_depth},

@@ -46,10 +46,18 @@ static int open_contenders(struct sending_end *end)
     return 0;
 }
 
+static void note_rate(struct sending_end *end, const struct run *run)
+{
+    double bytes_per_s = (double)run->bytes / run->seconds;
+
+    if (end->least_bytes_per_s == 0 || bytes_per_s < end->least_bytes_per_s)
+        end->least_bytes_per_s = bytes_per_s;
+}
+
 /* Moves a little through each. */
 static int warm_up(struct sending_end *end)
 {
-    struct run ignored;
+    struct run run;
     struct job job;
 
     for (size_t i = 0; i < end->options->transport_count; i++) {
@@ -57,8 +65,9 @@ static int warm_up(struct sending_end *end)
 
         for (contender->lane = 0; contender->lane < contender->lane_count; contender->lane++) {
             if (measurement_warm_up(end, &job) < 0 ||
-                measurement_run(end, contender, &job, &ignored) < 0)
+                measurement_run(end, contender, &job, &run) < 0)
                 return -1;
+            note_rate(end, &run);
         }
         contender->lane = 0;
     }

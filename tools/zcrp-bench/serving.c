@@ -34,8 +34,8 @@ static int find_file(struct receiving_end *end, struct job *job)
     return 0;
 }
 
-/* The job that the figures "SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED" mean. */
-static int make_job(struct receiving_end *end, const uint64_t figures[7], struct job *job)
+/* The job that the figures "SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK" mean. */
+static int make_job(struct receiving_end *end, const uint64_t figures[8], struct job *job)
 {
     *job = (struct job){
         .size = figures[0],
@@ -44,6 +44,7 @@ static int make_job(struct receiving_end *end, const uint64_t figures[7], struct
         .depth = figures[4],
         .content = (enum job_content)figures[5],
         .seed = figures[6],
+        .course = {.control = &end->control, .look = figures[7]},
         .output = figures[5] == JOB_FILE ? end->output : -1,
     };
     if (figures[0] == 0 || figures[3] == 0 || figures[5] > JOB_FILE)
@@ -114,11 +115,11 @@ static int measure(struct receiving_end *end, struct transport *transport, struc
 
 int serving_measure(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[8];
+    uint64_t figures[9];
     struct job job;
     int status;
 
-    if (control_figures(arguments, figures, 8) < 0 || figures[0] >= end->transport_count)
+    if (control_figures(arguments, figures, 9) < 0 || figures[0] >= end->transport_count)
         return serving_malformed(end);
     status = make_job(end, &figures[1], &job);
     if (status == 0)

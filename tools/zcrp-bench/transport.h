@@ -55,7 +55,7 @@ struct transport_kind {
     int (*accept)(struct transport *transport, int listener, int port);
     int (*connect)(struct transport *transport, int port);
     int (*prepare)(struct transport *transport, const struct job *job);
-    int (*send)(struct transport *transport, const struct job *job);
+    int (*send)(struct transport *transport, struct job *job);
     int (*receive)(struct transport *transport, struct job *job);
     void (*count)(struct transport *transport, struct counts *counts);
     void (*close)(struct transport *transport);

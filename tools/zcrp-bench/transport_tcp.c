@@ -97,9 +97,8 @@ static int broken(const char *doing, uint64_t message)
 }
 
 /* Sends a message in writes of at most `most` bytes. */
-static int send_message(int fd, const struct job *job, uint64_t n, uint64_t most)
+static int send_message(int fd, const struct job *job, uint64_t n, const uint8_t *at, uint64_t most)
 {
-    const uint8_t *at = job_outgoing(job, n);
     uint64_t left = job_length(job, n);
 
     while (left > 0) {
@@ -115,12 +114,12 @@ static int send_message(int fd, const struct job *job, uint64_t n, uint64_t most
     return 0;
 }
 
-static int tcp_send(struct transport *transport, const struct job *job)
+static int tcp_send(struct transport *transport, struct job *job)
 {
     uint64_t most = transport->manner.write_bytes != 0 ? transport->manner.write_bytes : UINT64_MAX;
 
     for (uint64_t n = 0; n < job->count; n++) {
-        if (send_message(transport->fd, job, n, most) < 0)
+        if (send_message(transport->fd, job, n, job_outgoing(job, n), most) < 0)
             return -1;
     }
     return 0;
@@ -211,7 +210,7 @@ static int tcp_ping(struct transport *there, struct transport *back, const struc
     for (uint64_t n = 0; n < job->count; n++) {
         int64_t start = watch_now_ns();
 
-        if (send_message(there->fd, job, n, UINT64_MAX) < 0 ||
+        if (send_message(there->fd, job, n, job_bytes(job, n), UINT64_MAX) < 0 ||
             receive_message(there->fd, job, n) < 0)
             return -1;
         histogram_add(trips, (uint64_t)(watch_now_ns() - start));
@@ -226,7 +225,7 @@ static int tcp_pong(struct transport *there, struct transport *back, const struc
         return -1;
     for (uint64_t n = 0; n < job->count; n++) {
         if (receive_message(there->fd, job, n) < 0 ||
-            send_message(there->fd, job, n, UINT64_MAX) < 0)
+            send_message(there->fd, job, n, job_bytes(job, n), UINT64_MAX) < 0)
             return -1;
     }
     return 0;

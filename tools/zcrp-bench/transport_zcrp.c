@@ -25,7 +25,7 @@ static int zcrp_connect(struct transport *transport, int port)
     return own < 0 || zcrp_end_open(transport, !transport->is_back) < 0 ? -1 : own;
 }
 
-static int zcrp_send_job(struct transport *transport, const struct job *job)
+static int zcrp_send_job(struct transport *transport, struct job *job)
 {
     uint64_t waited = 0;
 
