@@ -1,0 +1,224 @@
+"""What tools/wireshark/zcrp.lua says of captures made here. Prints what is wrong, and exits 1 if
+anything is."""
+
+import os
+import struct
+import sys
+import tempfile
+
+import capture
+from capture import fields
+
+TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}}
+failures = []
+
+
+def check(what, is_so):
+    if not is_so:
+        failures.append(what)
+        print(f"failed: {what}")
+
+
+def equal(what, found, expected):
+    check(f"{what}: {found} instead of {expected}", found == expected)
+
+
+def numbers(values):
+    return [int(value, 0) for value in values]
+
+
+# --- datagrams -----------------------------------------------------------------------------------
+
+
+def tail(kind, flags, session=0xC0FFEE42, tag=0xBEEF):
+    return struct.pack(">IHBB", session, tag, flags, 0x10 | kind)
+
+
+def unit(message, place, seq, length, flags=0):
+    return bytes([seq % 256]) * length + struct.pack(
+        ">IIIIIHH", message, place, seq, 0, 0, length, 0) + tail(1, flags)
+
+
+def hello(requested):
+    return struct.pack(">IIIHH", requested, 0, 0, 0, 0) + tail(5, 0)
+
+
+# --- the vectors ---------------------------------------------------------------------------------
+
+
+def bytes_of(text):
+    joined = b""
+    for part in text.split("+"):
+        content, _, times = part.partition("*")
+        joined += b"" if content == "-" else bytes.fromhex(content) * int(times or 1)
+    return joined
+
+
+def vectors():
+    with open("docs/vectors/datagrams.txt", encoding="ascii") as file:
+        for line in file:
+            words = line.split("#")[0].split()
+            if words and bytes_of(words[-1]):
+                yield words[0], words[1], dict(w.split("=") for w in words[2:-1]), words[-1]
+
+
+def interval_words(kind, bounds):
+    signs = "+-" if kind == 2 else "-+"
+    pairs = zip(bounds, bounds[1:])
+    return ", ".join(f"[{a}, {b}) {signs[i % 2]}" for i, (a, b) in enumerate(pairs))
+
+
+def check_list(name, key, value, shown):
+    """Bounds and runs, which the dissector spells out."""
+    entries = [entry for entry in value.split(",") if entry]
+    if key == "bounds":
+        equal(f"{name}: bounds", numbers(shown["bound"]), numbers(entries))
+        words = interval_words(int(shown["type"][0]), entries)
+        equal(f"{name}: intervals", shown["intervals"], [words] if words else [])
+        return
+    runs = [entry.split(":") for entry in entries]
+    sizes = [2**64 - 1 if size == "withdrawn" else int(size) for _, _, size in runs]
+    equal(f"{name}: first", numbers(shown["run.first"]), [int(run[0]) for run in runs])
+    equal(f"{name}: count", numbers(shown["run.count"]), [int(run[1]) for run in runs])
+    equal(f"{name}: size", numbers(shown["run.size"]), sizes)
+
+
+def check_vector(name, asked, said, shown):
+    kind = int(shown["type"][0]) if shown["type"] else None
+    if "reject" in said:
+        is_other = said["reject"] == "type" and kind not in TYPES[asked]
+        check(f"{name}: {shown['verdict']} instead of {said['reject']}",
+              shown["verdict"] == [said["reject"]] or is_other)
+        return
+    equal(f"{name}: verdict", shown["verdict"], [])
+    check(f"{name}: type {kind}", kind in TYPES[asked])
+    for key, value in said.items():
+        if key in ("bounds", "runs"):
+            check_list(name, key, value, shown)
+        else:
+            equal(f"{name}: {key}", numbers(shown[key]), [int(value, 0)])
+
+
+def test_vectors(path):
+    """As the datagrams of a user's own link type, so that even the longest has room."""
+    names = ["type", "verdict", "message", "unit", "seq", "next_message", "next_unit", "length",
+             "next_length", "session", "tag", "flags", "newest", "delay", "capacity", "requested",
+             "bound", "intervals", "run.first", "run.count", "run.size"]
+    all_vectors = list(vectors())
+    capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])
+    rows = fields(path, ["zcrp." + name for name in names], "-o",
+                  'uat:user_dlts:"User 0 (DLT=147)","zcrp","0","","0",""')
+    equal("vectors", len(rows), len(all_vectors))
+    for (name, asked, said, _), row in zip(all_vectors, rows):
+        check_vector(name, asked, said, dict(zip(names, row)))
+
+
+# --- over UDP ------------------------------------------------------------------------------------
+
+
+def test_form(path):
+    """By form alone; what follows in the same conversation need not be whole."""
+    packets = [hello(1), hello(2)[:-2] + b"\1\x15", b"neither here nor there, but long enough" * 2]
+    capture.save(path, capture.RAW_IP, [capture.udp(packets[i]) for i in (0, 1)] +
+                 [capture.udp(packets[2], port=50000)])
+    rows = fields(path, ["_ws.col.Protocol", "zcrp.requested", "zcrp.verdict"])
+    equal("by form", rows, [[["ZCRP"], ["1"], []], [["ZCRP"], ["2"], ["malformed"]],
+                            [["UDP"], [], []]])
+
+
+def test_bundles(path):
+    """Datagrams that the kernel joined."""
+    bundles = [b"".join(unit(1, 45 * i, i, 1440) for i in range(40)),
+               b"".join(unit(1, 45 * i, i, 1440) for i in range(40, 44)) + unit(1, 1980, 44, 7, 2),
+               b"".join(unit(n, 0, n, 0, 2) for n in range(100, 220)),
+               hello(7) + hello(8) + hello(9), unit(9, 0, 500, 64) + b"more" * 8]
+    capture.save(path, capture.RAW_IP, [capture.udp(bundle) for bundle in bundles])
+    rows = fields(path, ["zcrp.seq", "zcrp.requested", "zcrp.verdict"], "-d", "udp.port==40000,zcrp")
+    equal("40 units", numbers(rows[0][0]), list(range(40)))
+    equal("4 units and a shorter one", numbers(rows[1][0]), list(range(40, 45)))
+    equal("120 empty messages", numbers(rows[2][0]), list(range(100, 220)))
+    equal("hellos", rows[3], [[], ["7", "8", "9"], []])
+    check("something behind a unit is no bundle", len(rows[4][2]) == 1)
+
+
+def test_repeats(path):
+    sent = [unit(1, 0, 0, 64), unit(1, 2, 1, 64), unit(1, 0, 2, 64), unit(1, 1, 3, 32),
+            unit(1, 4, 4, 64), unit(1, 4, 4, 64), unit(2, 0, 5, 64)]
+    capture.save(path, capture.RAW_IP, [capture.udp(datagram) for datagram in sent])
+    rows = fields(path, ["zcrp.repeat", "zcrp.repeat_of", "zcrp.copy_of"])
+    equal("repeats", [bool(row[0]) for row in rows], [False, False, True, True] + [False] * 3)
+    equal("of which frame", rows[2][1], ["1"])
+    equal("a copy of which frame", rows[5][2], ["5"])
+
+
+# --- over AAL5 -----------------------------------------------------------------------------------
+
+AAL5_NAMES = ["zcrp_aal5.crc_status", "zcrp.seq", "zcrp_aal5.pieces", "_ws.expert.message"]
+
+
+def check_carriers(path, packets, what, expected):
+    """The same packets over both carriers: the values of AAL5_NAMES in the last packet."""
+    for name, carry in (("UDP", lambda p: capture.udp(p, 6635)),
+                        ("IP", lambda p: capture.ip(137, p))):
+        capture.save(path, capture.RAW_IP, [carry(packet) for packet in packets])
+        row = fields(path, AAL5_NAMES)[-1]
+        equal(f"{what} over {name}", row[:3], expected[:3])
+        check(f"{what} over {name}: '{expected[3]}' in {row[3]}",
+              any(expected[3] in note for note in row[3]) if expected[3] else not row[3])
+
+
+def test_aal5(path):
+    whole = capture.pdu(unit(3, 0, 77, 9152))
+    cut = capture.pieces(65534, whole, 30)
+    known = bytes.fromhex("0001014000000184" + bytes(range(1, 41)).hex() + "00000028BF671ED0")
+    other = capture.pieces(1, capture.pdu(unit(4, 0, 5, 320)), 30, label=17)
+    damaged = bytearray(cut[2])
+    damaged[100] ^= 4
+    good = [["correct"], ["77"], [str(len(cut))], ""]
+    none = [["correct"], [], ["1"], ""]
+    check_carriers(path, cut, "pieces", good)
+    check_carriers(path, cut[:1] + other + cut[1:], "two circuits", good)
+    check_carriers(path, [b"".join(cut)], "pieces that the kernel joined", good)
+    check_carriers(path, [known], "no ZCRP inside",
+                   [["correct"], [], ["1"], "version: version 2"])
+    check_carriers(path, cut[:2] + [bytes(damaged)] + cut[3:], "a flipped bit",
+                   [["incorrect"], [], good[2], "CRC is incorrect"])
+    check_carriers(path, cut[:2] + cut[3:], "a piece lost",
+                   [["incorrect"], [], [str(len(cut) - 3)], "CRC is incorrect"])
+    check_carriers(path, cut[:2] + cut[3:4], "before a gap", [[], [], [], "are missing before"])
+    check_carriers(path, capture.pieces(9, capture.pdu(bytes(40), length=0), 30), "an abort",
+                   none[:3] + ["Aborted"])
+    check_carriers(path, [capture.piece(1, bytes(47), True)], "half a cell",
+                   [[], [], [], "No whole number of cells"])
+    check_carriers(path, [capture.piece(1, whole[:48], False, mark=2)], "congestion",
+                   [[], [], [], "Congestion experienced"])
+
+
+def test_erf(path):
+    """Whole PDUs: the verdict is Wireshark's own."""
+    datagrams = [unit(1, 0, 0, 320), hello(3), unit(1, 10, 1, 9120)]
+    wrong = bytearray(capture.pdu(hello(4)))
+    wrong[-1] ^= 1
+    capture.save(path, capture.ERF, [capture.erf(capture.pdu(d), vci=33) for d in datagrams] +
+                 [capture.erf(bytes(wrong), vpi=1, vci=40)])
+    names = ["atm.vpi", "atm.vci", "zcrp.seq", "zcrp.requested", "zcrp.verdict"]
+    rows = fields(path, names, "-o", "zcrp.circuits:33,65576")
+    equal("ERF", rows, [[["0"], ["33"], ["0"], [], []], [["0"], ["33"], [], ["3"], []],
+                        [["0"], ["33"], ["1"], [], []], [["1"], ["40"], [], ["4"], []]])
+    equal("another circuit", fields(path, names)[3][3], [])
+    text = capture.tshark(path, "-V")
+    equal("CRC correct", text.count("(correct)"), 3)
+    equal("CRC incorrect", text.count("(incorrect)"), 1)
+
+
+def main():
+    tests = [test_vectors, test_form, test_bundles, test_repeats, test_aal5, test_erf]
+    with tempfile.TemporaryDirectory() as folder:
+        for test in tests:
+            test(os.path.join(folder, "capture"))
+    print(f"{len(tests)} tests, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

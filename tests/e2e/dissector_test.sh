@@ -1,0 +1,9 @@
+#!/bin/sh
+# The dissector for Wireshark: on the vectors of docs/vectors, on units that the kernel joined, on
+# AAL5 in pieces, damaged and whole.
+command -v tshark >/dev/null || {
+    echo "there is no tshark"
+    exit 77
+}
+export PYTHONPATH=tests/support PYTHONDONTWRITEBYTECODE=1
+exec python3 tests/e2e/dissector.py

@@ -1,0 +1,90 @@
+"""Capture files: made of datagrams, and read by tshark with tools/wireshark/zcrp.lua."""
+
+import struct
+import subprocess
+
+SCRIPT = "tools/wireshark/zcrp.lua"
+RAW_IP, USER0, ERF = 101, 147, 197
+ERF_AAL5 = 4
+CELL = 48
+
+
+def save(path, linktype, packets):
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, linktype))
+        for number, packet in enumerate(packets):
+            file.write(struct.pack("<IIII", 0, number, len(packet), len(packet)) + packet)
+
+
+# --- what datagrams travel in --------------------------------------------------------------------
+
+
+def ip(protocol, payload):
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0,
+                       bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])) + payload
+
+
+def udp(payload, port=40000):
+    return ip(17, struct.pack(">HHHH", 40001, port, 8 + len(payload), 0) + payload)
+
+
+def crc32(data):
+    """Bit by bit, most significant first."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte << 24
+        for _ in range(8):
+            crc = crc << 1 ^ 0x04C11DB7 if crc & 0x80000000 else crc << 1
+            crc &= 0xFFFFFFFF
+    return crc ^ 0xFFFFFFFF
+
+
+def pdu(payload, length=None):
+    """The CPCS-PDU of AAL5 around a payload."""
+    padding = -(len(payload) + 8) % CELL
+    body = payload + bytes(padding + 2)
+    body += struct.pack(">H", len(payload) if length is None else length)
+    return body + struct.pack(">I", crc32(body))
+
+
+def piece(number, cells, is_last, label=16, mark=0):
+    """A label, a control word (RFC 4717), and cells."""
+    return struct.pack(">IBHB", label << 12 | 0x140, 0, number,
+                       0x80 | 4 * is_last | mark) + cells
+
+
+def pieces(number, data, cells_each, label=16):
+    """A PDU as the packets that carry it, numbered from `number` on; 65535 is followed by 1."""
+    cuts = [data[at:at + CELL * cells_each] for at in range(0, len(data), CELL * cells_each)]
+    return [piece((number + i - 1) % 65535 + 1, cut, i + 1 == len(cuts), label)
+            for i, cut in enumerate(cuts)]
+
+
+def erf(data, vpi=0, vci=32):
+    """A whole PDU as a record of an ERF capture."""
+    header = struct.pack(">I", vpi << 20 | vci << 4 | 2)
+    size = 16 + len(header) + len(data)
+    return struct.pack("<Q", 0) + struct.pack(">BBHHH", ERF_AAL5, 4, size, 0,
+                                              len(header) + len(data)) + header + data
+
+
+# --- what tshark says ----------------------------------------------------------------------------
+
+
+def tshark(path, *arguments):
+    """Its output, with ZCRP found by its form only. Anything Lua complains of is an error."""
+    command = ["tshark", "-n", "-r", path, "-X", "lua_script:" + SCRIPT,
+               "-o", "udp.try_heuristic_first:TRUE", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = [line for line in run.stderr.splitlines() if "Lua" in line or "rror" in line]
+    if run.returncode or said or "Lua Error" in run.stdout:
+        raise SystemExit(f"{' '.join(command)}: {run.stderr[-2000:]}{run.stdout[-500:]}")
+    return run.stdout
+
+
+def fields(path, names, *arguments):
+    """For each packet a list, for each name a list of all its values."""
+    wanted = [word for name in names for word in ("-e", name)]
+    lines = tshark(path, "-T", "fields", "-E", "separator=\t", "-E", "aggregator=;", *wanted,
+                   *arguments).split("\n")[:-1]
+    return [[value.split(";") if value else [] for value in line.split("\t")] for line in lines]

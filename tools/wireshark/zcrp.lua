@@ -1,0 +1,836 @@
+-- Shows ZCRP in Wireshark and tshark, over UDP and over AAL5: docs/wireshark.md.
+--
+--     udp.port, heuristic ---------------> bundle --> datagram     one, or several that GSO joined
+--     mpls.label --> packet --> pieces --> PDU ----> datagram     RFC 4717, AAL5 PDU frame mode
+--     atm.reassembled.vpi_vci, atm.aal5.type -----> datagram      PDUs of capture files (ERF)
+--
+-- Written from docs/protocol.md. What depends on earlier frames (pieces, repeats) is found once, in
+-- the first pass, and kept by frame number, because Wireshark shows frames again in any order.
+
+local zcrp = Proto("zcrp", "Zero-Copying Reliable Protocol")
+local aal5 = Proto("zcrp_aal5", "AAL5 over MPLS")
+
+local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
+local UNIT_TRAILER, CONTROL_TRAILER = 32, 24
+local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO = 1, 2, 3, 4, 5
+local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING = 1, 2, 4, 8, 16
+local INFO_ENTRIES = 8 -- intervals and runs in the info column
+
+local kinds = {"Unit", "Block acknowledgement, first interval positive",
+    "Block acknowledgement, first interval negative", "Request to send", "Hello"}
+local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
+    [ANSWER] = "answer", [CLOSING] = "closing"}
+local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING, CLOSING, 0, CLOSING}
+local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender"}
+
+-- ---- fields
+
+local f = {
+    unit_data = ProtoField.bytes("zcrp.data", "Data"),
+    message = ProtoField.uint32("zcrp.message", "Message number"),
+    unit = ProtoField.uint32("zcrp.unit", "Unit number", base.DEC, nil, nil, "in grains of 32 bytes"),
+    offset = ProtoField.uint64("zcrp.offset", "Offset in message", base.DEC),
+    reason = ProtoField.uint32("zcrp.void_reason", "Reason", base.DEC, void_reasons),
+    seq = ProtoField.uint32("zcrp.seq", "Sequence number"),
+    next_message = ProtoField.uint32("zcrp.next_message", "Next message number"),
+    next_unit = ProtoField.uint32("zcrp.next_unit", "Next unit number"),
+    length = ProtoField.uint16("zcrp.length", "Length"),
+    next_length = ProtoField.uint16("zcrp.next_length", "Next length"),
+    newest = ProtoField.uint32("zcrp.newest", "Newest"),
+    delay = ProtoField.uint32("zcrp.delay", "Delay in microseconds"),
+    requested = ProtoField.uint32("zcrp.requested", "Requested: all messages below"),
+    reserved = ProtoField.uint32("zcrp.reserved", "Reserved"),
+    capacity = ProtoField.uint32("zcrp.capacity", "Capacity in bytes"),
+    intervals = ProtoField.string("zcrp.intervals", "Intervals"),
+    interval = ProtoField.string("zcrp.interval", "Interval"),
+    bound = ProtoField.uint32("zcrp.bound", "Bound"),
+    arrived = ProtoField.uint32("zcrp.arrived", "Arrived transmissions"),
+    missing = ProtoField.uint32("zcrp.missing", "Missing transmissions"),
+    run = ProtoField.string("zcrp.run", "Run"),
+    run_first = ProtoField.uint32("zcrp.run.first", "First message"),
+    run_count = ProtoField.uint32("zcrp.run.count", "Messages"),
+    run_size = ProtoField.uint64("zcrp.run.size", "Buffer size", base.DEC),
+    run_withdrawn = ProtoField.bool("zcrp.run.withdrawn", "Withdrawn"),
+    session = ProtoField.uint32("zcrp.session", "Session", base.HEX),
+    tag = ProtoField.uint16("zcrp.tag", "Tag", base.HEX),
+    flags = ProtoField.uint8("zcrp.flags", "Flags", base.HEX),
+    has_next = ProtoField.bool("zcrp.flags.has_next", "Has next", 8, nil, HAS_NEXT),
+    is_last = ProtoField.bool("zcrp.flags.is_last", "Is last", 8, nil, IS_LAST),
+    void = ProtoField.bool("zcrp.flags.void", "Void", 8, nil, VOID),
+    answer = ProtoField.bool("zcrp.flags.answer", "Answer", 8, nil, ANSWER),
+    closing = ProtoField.bool("zcrp.flags.closing", "Closing", 8, nil, CLOSING),
+    unknown_flags = ProtoField.uint8("zcrp.flags.reserved", "Reserved", base.HEX, nil, 0xe0),
+    version = ProtoField.uint8("zcrp.version", "Version", base.DEC, nil, 0xf0),
+    kind = ProtoField.uint8("zcrp.type", "Type", base.DEC, kinds, 0x0f),
+    verdict = ProtoField.string("zcrp.verdict", "Verdict"),
+    first_frame = ProtoField.framenum("zcrp.repeat_of", "First sent in frame", base.NONE,
+        frametype.RETRANS_PREV),
+    copy_frame = ProtoField.framenum("zcrp.copy_of", "Same datagram in frame"),
+}
+zcrp.fields = f
+
+local e = {
+    short = ProtoExpert.new("zcrp.short", "Fewer bytes than it says", expert.group.MALFORMED,
+        expert.severity.ERROR),
+    version = ProtoExpert.new("zcrp.bad_version", "Another version of ZCRP",
+        expert.group.PROTOCOL, expert.severity.WARN),
+    type = ProtoExpert.new("zcrp.bad_type", "No type of ZCRP", expert.group.PROTOCOL,
+        expert.severity.WARN),
+    malformed = ProtoExpert.new("zcrp.malformed", "Malformed", expert.group.MALFORMED,
+        expert.severity.ERROR),
+    cut = ProtoExpert.new("zcrp.cut", "Cut short by the capture: the trailer is missing",
+        expert.group.UNDECODED, expert.severity.NOTE),
+    again = ProtoExpert.new("zcrp.repeat", "Repeated unit", expert.group.SEQUENCE,
+        expert.severity.NOTE),
+    copy = ProtoExpert.new("zcrp.copy", "Transmission seen before", expert.group.SEQUENCE,
+        expert.severity.NOTE),
+    missing = ProtoExpert.new("zcrp.negative", "Transmissions are missing", expert.group.SEQUENCE,
+        expert.severity.NOTE),
+    void = ProtoExpert.new("zcrp.voided", "The message will not come", expert.group.RESPONSE_CODE,
+        expert.severity.WARN),
+    closing = ProtoExpert.new("zcrp.closing", "Closing", expert.group.SEQUENCE,
+        expert.severity.CHAT),
+}
+zcrp.experts = e
+
+zcrp.prefs.ports = Pref.range("UDP ports", "", "Ports that carry ZCRP, whatever it looks like; " ..
+    "on others it is recognised by its form", 65535)
+zcrp.prefs.circuits = Pref.range("AAL5 circuits", "32-1055", "Circuits that carry ZCRP in files " ..
+    "of whole PDUs, as VPI * 65536 + VCI", 2 ^ 28 - 1)
+zcrp.prefs.labels = Pref.range("MPLS labels", "16-1039", "Labels that carry AAL5 PDUs with " ..
+    "ZCRP: 16 + VPI * 4096 + VCI - 32", 2 ^ 20 - 1)
+zcrp.prefs.repeats = Pref.bool("Find repeated units", true, "Remembers every unit that was sent")
+
+-- ---- small things
+
+local function has(flags, flag)
+    return math.floor(flags / flag) % 2 == 1
+end
+
+local function step(from, to)
+    return (to - from) % WORD
+end
+
+local function names_of(flags, but)
+    local names = {}
+    for _, flag in ipairs({IS_LAST, VOID, ANSWER, CLOSING}) do
+        if has(flags, flag) and flag ~= but then
+            names[#names + 1] = ", " .. flag_names[flag]
+        end
+    end
+    return table.concat(names)
+end
+
+-- The first entries of a list, and how many more there are.
+local function listed(entries)
+    if #entries <= INFO_ENTRIES then
+        return table.concat(entries, ", ")
+    end
+    return table.concat(entries, ", ", 1, INFO_ENTRIES) ..
+        string.format(" and %d more", #entries - INFO_ENTRIES)
+end
+
+-- ---- reading: a datagram as a table, with its verdict
+
+-- Bytes before the trailer, as the trailer says.
+local function body_of(d)
+    if d.kind == UNIT then
+        return d.length
+    elseif d.kind == REQUEST then
+        return 16 * d.length
+    end
+    return d.kind ~= HELLO and d.length > 0 and 4 * (d.length + 1) or 0
+end
+
+local function read_unit(d, tvb, at)
+    d.message, d.unit, d.seq = tvb(at, 4):uint(), tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint()
+    d.next_message, d.next_unit = tvb(at + 12, 4):uint(), tvb(at + 16, 4):uint()
+    d.length, d.next_length = tvb(at + 20, 2):uint(), tvb(at + 22, 2):uint()
+end
+
+local function read_control(d, tvb, at)
+    d.first, d.second = tvb(at, 4):uint(), tvb(at + 4, 4):uint()
+    d.capacity = tvb(at + 8, 4):uint()
+    d.length, d.reserved = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
+end
+
+-- Each names the first broken rule, or nothing.
+local function unit_breaks(d)
+    local is_last, is_void = has(d.flags, IS_LAST), has(d.flags, VOID)
+    if d.session == 0 or d.tag == 0 then
+        return "a unit has a session and a tag"
+    elseif d.length > UNIT_DATA_MAX or d.next_length > UNIT_DATA_MAX then
+        return "no unit is as long"
+    elseif not is_last and (d.length == 0 or d.length % GRAIN ~= 0) then
+        return "only the last unit may have any length"
+    elseif not has(d.flags, HAS_NEXT) and d.next_message + d.next_unit + d.next_length ~= 0 then
+        return "next fields without the flag"
+    elseif is_void and not (is_last and d.length == 0 and void_reasons[d.unit]) then
+        return "a void unit is the last, empty, and has a reason"
+    end
+end
+
+local function ack_breaks(d, tvb)
+    local span = 0
+    d.bounds = {}
+    for i = 0, d.body / 4 - 1 do
+        d.bounds[#d.bounds + 1] = tvb(4 * i, 4):uint()
+    end
+    if d.session == 0 then
+        return "an acknowledgement has a session"
+    elseif (d.kind == ACK) ~= (d.length % 2 == 1 or d.length == 0) then
+        return "the type does not follow from the length"
+    elseif d.first ~= (d.length > 0 and step(1, d.bounds[#d.bounds]) or 0) then
+        return "the last bound is not newest + 1"
+    end
+    for i = 2, #d.bounds do
+        local width = step(d.bounds[i - 1], d.bounds[i])
+        span = span + width
+        if width == 0 or span >= HALF then
+            return width == 0 and "an empty interval" or "the intervals span too much"
+        end
+    end
+end
+
+local function request_breaks(d, tvb)
+    if d.session == 0 then
+        return "a request has a session"
+    elseif d.first ~= 0 or d.second ~= 0 then
+        return "reserved fields are set"
+    end
+    for i = 0, d.length - 1 do
+        if tvb(16 * i + 4, 4):uint() == 0 then
+            return "a run of no messages"
+        end
+    end
+end
+
+local function hello_breaks(d)
+    if d.tag == 0 then
+        return "a hello has a tag"
+    elseif d.second ~= 0 or d.capacity ~= 0 or d.length ~= 0 then
+        return "reserved fields are set"
+    end
+end
+
+local breaks = {unit_breaks, ack_breaks, ack_breaks, request_breaks, hello_breaks}
+
+-- Verdicts 4 to 6 of docs/protocol.md.
+local function judge(d, tvb)
+    local body = tvb:len() - d.trailer
+    if body < d.body then
+        return "short", string.format("%d bytes before the trailer, which says %d", body, d.body)
+    elseif body > d.body then
+        return "malformed", string.format("%d bytes before the trailer, which says %d", body, d.body)
+    end
+    for bit = 0, 7 do
+        if has(d.flags, 2 ^ bit) and not has(flags_of[d.kind], 2 ^ bit) then
+            return "malformed", "a flag that this type does not have"
+        end
+    end
+    if d.kind ~= UNIT and d.reserved ~= 0 then
+        return "malformed", "reserved fields are set"
+    end
+    local reason = breaks[d.kind](d, tvb)
+    if reason then
+        return "malformed", reason
+    end
+end
+
+-- All that the trailer says; `verdict` and `why` if it breaks a rule, `kind` if there is a trailer.
+local function read(tvb)
+    local size, d = tvb:len(), {}
+    if size < CONTROL_TRAILER then
+        d.verdict, d.why = "short", "shorter than any trailer"
+        return d
+    end
+    local last = tvb(size - 1, 1):uint()
+    local kind = last % 16
+    if math.floor(last / 16) ~= 1 then
+        d.verdict, d.why = "version", "version " .. math.floor(last / 16)
+    elseif not kinds[kind] then
+        d.verdict, d.why = "type", "type " .. kind
+    elseif kind == UNIT and size < UNIT_TRAILER then
+        d.verdict, d.why = "short", "shorter than a unit's trailer"
+    else
+        d.kind, d.trailer = kind, kind == UNIT and UNIT_TRAILER or CONTROL_TRAILER
+        d.session, d.tag = tvb(size - 8, 4):uint(), tvb(size - 4, 2):uint()
+        d.flags = tvb(size - 2, 1):uint()
+        local read_rest = kind == UNIT and read_unit or read_control
+        read_rest(d, tvb, size - d.trailer)
+        d.body = body_of(d)
+        d.verdict, d.why = judge(d, tvb)
+    end
+    return d
+end
+
+-- ---- what was sent before
+
+local sent = {}  -- [session:tag:message] = {first = {[unit] = {frame, seq}}, to = grains so far}
+local seqs = {}  -- [session:tag:seq] = frame
+local notes = {} -- [frame] = {[place in it] = {what, frame}}
+
+function zcrp.init()
+    sent, seqs, notes = {}, {}, {}
+end
+
+-- Is this unit one that was sent before under another number, or even the same transmission?
+local function look_back(d, frame)
+    local pairing = string.format("%08x:%04x:", d.session, d.tag)
+    local seen = seqs[pairing .. d.seq]
+    if seen then
+        return {"copy", seen}
+    end
+    seqs[pairing .. d.seq] = frame
+    local key = pairing .. d.message .. (has(d.flags, VOID) and "v" or "")
+    local message = sent[key] or {first = {}, to = 0}
+    local first, is_behind = message.first[d.unit], d.unit < message.to
+    sent[key] = message
+    message.first[d.unit] = first or frame
+    message.to = math.max(message.to, d.unit + math.ceil(d.length / GRAIN))
+    if first then
+        return {"again", first}
+    elseif is_behind then
+        return {"again"}
+    end
+end
+
+local function note_of(d, pinfo, place)
+    if not zcrp.prefs.repeats then
+        return nil
+    end
+    local frame = notes[pinfo.number]
+    if not pinfo.visited then
+        local note = look_back(d, pinfo.number)
+        if note then
+            frame = frame or {}
+            frame[place], notes[pinfo.number] = note, frame
+        end
+    end
+    return frame and frame[place]
+end
+
+-- ---- showing
+
+local function show_flags(d, tvb, tree)
+    local at = tvb(tvb:len() - 2, 1)
+    local branch = tree:add(f.flags, at)
+    for _, field in ipairs({f.has_next, f.is_last, f.void, f.answer, f.closing, f.unknown_flags}) do
+        branch:add(field, at)
+    end
+end
+
+local function show_tail(d, tvb, tree)
+    local at = tvb:len() - 8
+    tree:add(f.session, tvb(at, 4))
+    tree:add(f.tag, tvb(at + 4, 2))
+    show_flags(d, tvb, tree)
+    tree:add(f.version, tvb(at + 7, 1))
+    tree:add(f.kind, tvb(at + 7, 1))
+end
+
+local function show_note(note, tree)
+    if not note then
+        return ""
+    end
+    local what, frame = note[1], note[2]
+    if frame then
+        tree:add(what == "copy" and f.copy_frame or f.first_frame, frame):set_generated()
+    end
+    tree:add_proto_expert_info(e[what])
+    return what == "copy" and ", seen before" or ", repeat"
+end
+
+local function show_unit(d, tvb, pinfo, tree, place)
+    local at, void = tvb:len() - UNIT_TRAILER, has(d.flags, VOID)
+    if at > 0 then
+        tree:add(f.unit_data, tvb(0, at))
+    end
+    tree:add(f.message, tvb(at, 4))
+    tree:add(f.unit, tvb(at + 4, 4))
+    if void then
+        tree:add(f.reason, tvb(at + 4, 4))
+        tree:add_proto_expert_info(e.void)
+    else
+        tree:add(f.offset, tvb(at + 4, 4), UInt64(d.unit) * GRAIN):set_generated()
+    end
+    tree:add(f.seq, tvb(at + 8, 4))
+    tree:add(f.next_message, tvb(at + 12, 4))
+    tree:add(f.next_unit, tvb(at + 16, 4))
+    tree:add(f.length, tvb(at + 20, 2))
+    tree:add(f.next_length, tvb(at + 22, 2))
+    show_tail(d, tvb, tree)
+    local tail = d.verdict and "" or show_note(note_of(d, pinfo, place), tree)
+    local forecast = has(d.flags, HAS_NEXT) and
+        string.format(" (next %d/%d)", d.next_message, d.next_unit) or ""
+    return string.format("Unit %d/%d%s seq %d, %d bytes%s%s", d.message, d.unit, forecast, d.seq,
+        d.length, names_of(d.flags), tail)
+end
+
+local function show_intervals(d, tvb, tree)
+    local texts, count = {}, {["+"] = 0, ["-"] = 0}
+    local sign = d.kind == ACK and "+" or "-"
+    for i = 1, d.length do
+        local from, to = tvb(4 * i - 4, 4):uint(), tvb(4 * i, 4):uint()
+        texts[i] = string.format("[%d, %d) %s", from, to, sign)
+        count[sign] = (count[sign] + step(from, to)) % WORD
+        local branch = tree:add(f.interval, tvb(4 * i - 4, 8), texts[i])
+        branch:add(f.bound, tvb(4 * i - 4, 4))
+        if i == d.length then
+            branch:add(f.bound, tvb(4 * i, 4))
+        end
+        sign = sign == "+" and "-" or "+"
+    end
+    tree:add(f.intervals, tvb(0, d.body), table.concat(texts, ", ")):set_generated()
+    tree:add(f.arrived, tvb(0, d.body), count["+"]):set_generated()
+    tree:add(f.missing, tvb(0, d.body), count["-"]):set_generated()
+    if count["-"] > 0 then
+        tree:add_proto_expert_info(e.missing)
+    end
+    return listed(texts)
+end
+
+local function show_ack(d, tvb, pinfo, tree)
+    local at = tvb:len() - CONTROL_TRAILER
+    local has_body = d.length > 0 and at == d.body
+    local text = has_body and show_intervals(d, tvb, tree) or
+        d.length == 0 and "of nothing yet" or string.format("of %d intervals", d.length)
+    tree:add(f.newest, tvb(at, 4))
+    tree:add(f.delay, tvb(at + 4, 4))
+    tree:add(f.capacity, tvb(at + 8, 4))
+    tree:add(f.length, tvb(at + 12, 2)):append_text(" intervals")
+    tree:add(f.reserved, tvb(at + 14, 2))
+    show_tail(d, tvb, tree)
+    return string.format("Acknowledgement %s%s", text, names_of(d.flags))
+end
+
+local function show_run(tvb, tree)
+    local first, count, size = tvb(0, 4):uint(), tvb(4, 4):uint(), tvb(8, 8):uint64()
+    local withdrawn = size == UInt64.max()
+    local text = string.format("[%d, %.0f) %s", first, (first + count) % WORD,
+        withdrawn and "withdrawn" or "of " .. tostring(size))
+    local branch = tree:add(f.run, tvb(), text)
+    branch:add(f.run_first, tvb(0, 4))
+    branch:add(f.run_count, tvb(4, 4))
+    branch:add(f.run_size, tvb(8, 8))
+    branch:add(f.run_withdrawn, tvb(8, 8), withdrawn):set_generated()
+    return text
+end
+
+local function show_request(d, tvb, pinfo, tree)
+    local at, texts = tvb:len() - CONTROL_TRAILER, {}
+    for i = 0, (at == d.body and d.length or 0) - 1 do
+        texts[#texts + 1] = show_run(tvb(16 * i, 16), tree)
+    end
+    tree:add(f.reserved, tvb(at, 4))
+    tree:add(f.reserved, tvb(at + 4, 4))
+    tree:add(f.capacity, tvb(at + 8, 4))
+    tree:add(f.length, tvb(at + 12, 2)):append_text(" runs")
+    tree:add(f.reserved, tvb(at + 14, 2))
+    show_tail(d, tvb, tree)
+    return "Request " .. (#texts > 0 and listed(texts) or
+        d.length == 0 and "of nothing new" or string.format("of %d runs", d.length))
+end
+
+local function show_hello(d, tvb, pinfo, tree)
+    local at = tvb:len() - CONTROL_TRAILER
+    tree:add(f.requested, tvb(at, 4))
+    tree:add(f.reserved, tvb(at + 4, 4))
+    tree:add(f.reserved, tvb(at + 8, 4))
+    tree:add(f.reserved, tvb(at + 12, 4))
+    show_tail(d, tvb, tree)
+    return string.format("Hello, session %08x, tag %04x, requested below %d%s", d.session, d.tag,
+        d.first, names_of(d.flags))
+end
+
+local shows = {show_unit, show_ack, show_ack, show_request, show_hello}
+
+-- Shows one datagram, the `place`-th of its frame, and returns its line.
+local function show(tvb, pinfo, tree, place)
+    local d = read(tvb)
+    local branch = tree:add(zcrp, tvb())
+    local line = d.kind and shows[d.kind](d, tvb, pinfo, branch, place) or
+        string.format("%d bytes", tvb:len())
+    if d.verdict then
+        branch:add(f.verdict, tvb(), d.verdict):set_generated()
+        branch:add_tvb_expert_info(e[d.verdict], tvb(), d.verdict .. ": " .. d.why)
+        line = string.format("%s [%s: %s]", line, d.verdict, d.why)
+    elseif has(d.flags, CLOSING) then
+        branch:add_proto_expert_info(e.closing)
+    end
+    branch:append_text(": " .. line)
+    return line, d
+end
+
+local function show_cut(tvb, pinfo, tree)
+    tree:add(zcrp, tvb()):add_proto_expert_info(e.cut)
+    pinfo.cols.info = "Cut short by the capture"
+end
+
+-- ---- several datagrams that the kernel carries as one (GSO, GRO)
+
+-- The size of the datagram that ends before `to`, by its trailer, or nothing.
+local function size_before(tvb, to)
+    local last = to >= CONTROL_TRAILER and tvb(to - 1, 1):uint() or 0
+    if math.floor(last / 16) ~= 1 or not kinds[last % 16] then
+        return nil
+    end
+    local d = {kind = last % 16, length = tvb(to - 12, 2):uint()}
+    return body_of(d) + (d.kind == UNIT and UNIT_TRAILER or CONTROL_TRAILER)
+end
+
+-- Are all datagrams in [0, rest) `segment` bytes long?
+local function is_cut_at(tvb, segment, rest)
+    for to = segment, rest, segment do
+        if size_before(tvb, to) ~= segment then
+            return false
+        end
+    end
+    return true
+end
+
+-- The size at which a bundle is cut: all datagrams are as long, but for the last, which is not
+-- longer. If there is none, all of it is one datagram.
+local function segment_of(tvb)
+    local size = tvb:len()
+    local last = size_before(tvb, size)
+    if not last or last >= size then
+        return size
+    end
+    local rest = size - last
+    for count = 1, math.floor(rest / last) do
+        if rest % count == 0 and is_cut_at(tvb, rest / count, rest) then
+            return rest / count
+        end
+    end
+    return size
+end
+
+-- One line for several datagrams.
+local function line_of(lines, datagrams, size)
+    local first, last, again = datagrams[1], datagrams[#datagrams], 0
+    if first.kind ~= UNIT then
+        return listed(lines)
+    end
+    for _, line in ipairs(lines) do
+        again = again + (line:find(", repeat", 1, true) and 1 or 0)
+    end
+    return string.format("%d units %d/%d to %d/%d seq %d to %d, %d bytes%s%s", #lines,
+        first.message, first.unit, last.message, last.unit, first.seq, last.seq,
+        size - UNIT_TRAILER * #lines, names_of(last.flags),
+        again > 0 and string.format(", %d repeats", again) or "")
+end
+
+local function show_bundle(tvb, pinfo, tree)
+    local size, segment = tvb:len(), segment_of(tvb)
+    local lines, datagrams = {}, {}
+    for from = 0, size - 1, segment do
+        local part = tvb(from, math.min(segment, size - from)):tvb()
+        lines[#lines + 1], datagrams[#lines + 1] = show(part, pinfo, tree, #lines)
+    end
+    pinfo.cols.info = #lines == 1 and lines[1] or line_of(lines, datagrams, size)
+end
+
+function zcrp.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "ZCRP"
+    if tvb:len() < tvb:reported_len() then
+        show_cut(tvb, pinfo, tree)
+    elseif tvb:len() > 0 then
+        show_bundle(tvb, pinfo, tree)
+    end
+    return tvb:len()
+end
+
+-- By form: what breaks no rule is taken for ZCRP, and then all of its conversation.
+local function is_zcrp(tvb)
+    if tvb:len() < tvb:reported_len() or tvb:len() == 0 then
+        return false
+    end
+    return not read(tvb(0, segment_of(tvb)):tvb()).verdict
+end
+
+local function by_form(tvb, pinfo, tree)
+    if not is_zcrp(tvb) then
+        return false
+    end
+    zcrp.dissector(tvb, pinfo, tree)
+    pinfo.conversation = zcrp
+    return true
+end
+
+zcrp:register_heuristic("udp", by_form)
+
+-- ---- AAL5 in MPLS
+
+local CELL, CELLS_MAX, TRAILER_AAL5 = 48, 1366, 8
+local LAST_PIECE = 4 -- the control word's U
+local CRC_GOOD, CRC_BAD, CRC_UNKNOWN = "correct", "incorrect", "not checked"
+
+local a = {
+    vpi = ProtoField.uint8("zcrp_aal5.vpi", "VPI"),
+    vci = ProtoField.uint16("zcrp_aal5.vci", "VCI"),
+    control = ProtoField.uint32("zcrp_aal5.control", "Control word", base.HEX),
+    seq = ProtoField.uint16("zcrp_aal5.seq", "Sequence number"),
+    mode = ProtoField.bool("zcrp_aal5.mode", "Frame mode", 8, nil, 0x80),
+    has_vci = ProtoField.bool("zcrp_aal5.vci_present", "VCI present", 8, nil, 0x40),
+    is_last = ProtoField.bool("zcrp_aal5.last", "Last piece", 8, nil, LAST_PIECE),
+    congestion = ProtoField.bool("zcrp_aal5.congestion", "Congestion experienced", 8, nil, 2),
+    clp = ProtoField.bool("zcrp_aal5.clp", "Cell loss priority", 8, nil, 1),
+    cells = ProtoField.uint32("zcrp_aal5.cells", "Cells"),
+    piece = ProtoField.bytes("zcrp_aal5.piece", "Piece"),
+    in_frame = ProtoField.framenum("zcrp_aal5.reassembled_in", "Reassembled in frame"),
+    of_frame = ProtoField.framenum("zcrp_aal5.piece_frame", "Piece in frame"),
+    pieces = ProtoField.uint32("zcrp_aal5.pieces", "Pieces"),
+    pdu_length = ProtoField.uint32("zcrp_aal5.pdu_length", "Bytes of the PDU"),
+    padding = ProtoField.uint32("zcrp_aal5.padding", "Padding"),
+    uu = ProtoField.uint8("zcrp_aal5.uu", "User to user", base.HEX),
+    cpi = ProtoField.uint8("zcrp_aal5.cpi", "Common part indicator", base.HEX),
+    length = ProtoField.uint16("zcrp_aal5.length", "Length"),
+    crc = ProtoField.uint32("zcrp_aal5.crc", "AAL5 CRC", base.HEX),
+    crc_status = ProtoField.string("zcrp_aal5.crc_status", "AAL5 CRC is"),
+}
+aal5.fields = a
+
+local ae = {
+    gap = ProtoExpert.new("zcrp_aal5.gap", "Sequence numbers are missing before this piece",
+        expert.group.SEQUENCE, expert.severity.WARN),
+    crc = ProtoExpert.new("zcrp_aal5.bad_crc", "The CRC is incorrect", expert.group.CHECKSUM,
+        expert.severity.ERROR),
+    abort = ProtoExpert.new("zcrp_aal5.abort", "Aborted: the length is 0", expert.group.SEQUENCE,
+        expert.severity.WARN),
+    size = ProtoExpert.new("zcrp_aal5.bad_size", "Not what AAL5 has", expert.group.MALFORMED,
+        expert.severity.ERROR),
+    congestion = ProtoExpert.new("zcrp_aal5.congested", "Congestion experienced",
+        expert.group.SEQUENCE, expert.severity.NOTE),
+}
+aal5.experts = ae
+aal5.prefs.crc = Pref.bool("Check the CRC", true, "Costs about a millisecond for each PDU")
+
+-- Lua has had four ways to say this.
+local xor = bit32 and bit32.bxor or bit and bit.bxor or load("return function(x, y) return x ~ y end")()
+
+local crc_table = {}
+for byte = 0, 255 do
+    local crc = byte * 2 ^ 24
+    for _ = 1, 8 do
+        crc = crc >= HALF and xor(crc * 2 % WORD, 0x04c11db7) % WORD or crc * 2
+    end
+    crc_table[byte] = math.floor(crc)
+end
+
+-- Most significant bit first, from all ones; over a whole PDU it leaves CRC_RESIDUE.
+local CRC_RESIDUE = 0xc704dd7b
+local function crc_of(bytes)
+    local crc, floor, char = 0xffffffff, math.floor, string.byte
+    for at = 1, #bytes do
+        local top = floor(crc / 0x1000000)
+        crc = xor(crc * 256 % WORD, crc_table[xor(top, char(bytes, at))]) % WORD
+    end
+    return crc
+end
+
+local gathering = {} -- [circuit, from, to] = {seq, parts, frames, cells}
+local pdus = {}      -- [frame] = {[place in it] = what became of that piece}
+
+function aal5.init()
+    gathering, pdus = {}, {}
+end
+
+-- label = 16 + VPI * 4096 + VCI - 32
+local function circuit_of(label)
+    return math.floor((label - 16) / 4096), (label - 16) % 4096 + 32
+end
+
+local function next_seq(seq)
+    return seq % 65535 + 1
+end
+
+-- Adds a piece to what its circuit gathers; what became of it: {is_gap} in the middle of a PDU,
+-- with {bytes, frames, crc} at its end; `frame` is set later, when the end has come.
+local function gather(key, frame, seq, is_last, bytes)
+    local circuit, fate = gathering[key] or {parts = {}, fates = {}, frames = {}, cells = 0}, {}
+    fate.is_gap = circuit.seq and seq ~= 0 and circuit.seq ~= 0 and seq ~= next_seq(circuit.seq)
+    if fate.is_gap then
+        circuit = {parts = {}, fates = {}, frames = {}, cells = 0}
+    end
+    circuit.seq, circuit.cells = seq, circuit.cells + math.floor(#bytes / CELL)
+    circuit.parts[#circuit.parts + 1] = bytes
+    circuit.frames[#circuit.frames + 1] = frame
+    circuit.fates[#circuit.fates + 1] = fate
+    if is_last then
+        fate.frames, fate.bytes = circuit.frames, table.concat(circuit.parts)
+        fate.crc = not aal5.prefs.crc and CRC_UNKNOWN or
+            crc_of(fate.bytes) == CRC_RESIDUE and CRC_GOOD or CRC_BAD
+        for _, piece in ipairs(circuit.fates) do
+            piece.frame = frame
+        end
+        circuit = {seq = seq, parts = {}, fates = {}, frames = {}, cells = 0}
+    elseif circuit.cells > CELLS_MAX then
+        fate.is_long = true
+        circuit = {seq = seq, parts = {}, fates = {}, frames = {}, cells = 0}
+    end
+    gathering[key] = circuit
+    return fate
+end
+
+local function fate_of(pinfo, place, label, seq, is_last, range)
+    local frame = pdus[pinfo.number] or {}
+    pdus[pinfo.number] = frame
+    if not frame[place] then
+        local key = string.format("%s %s %d %d %d", tostring(pinfo.net_src),
+            tostring(pinfo.net_dst), pinfo.src_port, pinfo.dst_port, label)
+        frame[place] = gather(key, pinfo.number, seq, is_last, range:raw())
+    end
+    return frame[place]
+end
+
+local function show_control(tvb, tree)
+    local branch = tree:add(a.control, tvb(0, 4))
+    branch:add(a.seq, tvb(1, 2))
+    for _, field in ipairs({a.mode, a.has_vci, a.is_last, a.congestion, a.clp}) do
+        branch:add(field, tvb(3, 1))
+    end
+    if has(tvb(3, 1):uint(), 2) then
+        branch:add_proto_expert_info(ae.congestion)
+    end
+end
+
+-- A whole PDU: its trailer and verdict, and the datagram inside.
+local function show_pdu(pdu, fate, pinfo, tree, root, place)
+    local size = pdu:len()
+    local length = pdu(size - 6, 2):uint()
+    tree:add(a.pdu_length, pdu(), size):set_generated()
+    tree:add(a.uu, pdu(size - 8, 1))
+    tree:add(a.cpi, pdu(size - 7, 1))
+    tree:add(a.length, pdu(size - 6, 2))
+    tree:add(a.crc, pdu(size - 4, 4)):append_text(" (" .. fate.crc .. ")")
+    tree:add(a.crc_status, pdu(size - 4, 4), fate.crc):set_generated()
+    tree:append_text(string.format(", %d bytes, CRC %s", length, fate.crc))
+    if length == 0 then
+        tree:add_proto_expert_info(ae.abort)
+        return "AAL5 PDU that was aborted"
+    elseif fate.crc == CRC_BAD then
+        tree:add_proto_expert_info(ae.crc)
+        return "AAL5 PDU with an incorrect CRC"
+    elseif math.ceil((length + TRAILER_AAL5) / CELL) * CELL ~= size then
+        tree:add_tvb_expert_info(ae.size, pdu(size - 6, 2), "The length does not fit the cells")
+        return "AAL5 PDU whose length does not fit"
+    end
+    tree:add(a.padding, pdu(length, size - TRAILER_AAL5 - length),
+        size - TRAILER_AAL5 - length):set_generated()
+    return (show(pdu(0, length):tvb(), pinfo, root, place))
+end
+
+local function show_pieces(fate, tree)
+    tree:add(a.pieces, #fate.frames):set_generated()
+    for _, frame in ipairs(fate.frames) do
+        tree:add(a.of_frame, frame):set_generated()
+    end
+end
+
+-- Shows a control word and the cells behind it; returns its line.
+local function show_packet(tvb, pinfo, root, label, place)
+    local vpi, vci = circuit_of(label)
+    local tree = root:add(aal5, tvb(), string.format("AAL5, circuit %d/%d", vpi, vci))
+    local size = tvb:len() - 4
+    tree:add(a.vpi, vpi):set_generated()
+    tree:add(a.vci, vci):set_generated()
+    show_control(tvb, tree)
+    if size == 0 or size % CELL ~= 0 then
+        tree:add_tvb_expert_info(ae.size, tvb(), "No whole number of cells")
+        return "AAL5 without a whole number of cells"
+    end
+    tree:add(a.cells, tvb(4, size), size / CELL):set_generated()
+    local seq, is_last = tvb(1, 2):uint(), has(tvb(3, 1):uint(), LAST_PIECE)
+    local fate = fate_of(pinfo, place, label, seq, is_last, tvb(4, size))
+    if fate.is_gap then
+        tree:add_proto_expert_info(ae.gap)
+    end
+    if fate.is_long then
+        tree:add_tvb_expert_info(ae.size, tvb(), "More cells than any PDU")
+    end
+    if not is_last then
+        tree:add(a.piece, tvb(4, size))
+        if fate.frame then
+            tree:add(a.in_frame, fate.frame):set_generated()
+        end
+        return string.format("AAL5 piece %d on circuit %d/%d, %d cells", seq, vpi, vci, size / CELL)
+    end
+    show_pieces(fate, tree)
+    local pdu = #fate.frames == 1 and tvb(4, size):tvb() or
+        ByteArray.new(fate.bytes, true):tvb("AAL5 PDU")
+    return show_pdu(pdu, fate, pinfo, tree, root, place)
+end
+
+-- Bytes from a control word at `at` to the next label entry, where the kernel carries several
+-- packets as one: that is the same entry again with the next number; else all that is left.
+local function packet_bytes(tvb, at, entry)
+    local left = tvb:len() - at
+    local seq = tvb(at + 1, 2):uint()
+    for bytes = 4 + CELL, left - 8 - CELL, CELL do
+        local other = at + bytes
+        if tvb(other, 4):uint() == entry and tvb(other + 4, 1):uint() == 0 and
+            tvb(other + 5, 2):uint() == next_seq(seq) then
+            return bytes
+        end
+    end
+    return left
+end
+
+local label_of = Field.new("mpls.label")
+local class_of = Field.new("mpls.exp")
+local hops_of = Field.new("mpls.ttl")
+
+-- The label entry in front, which MPLS has read: its value as on the wire, at the bottom of a stack.
+local function entry_before()
+    local labels, classes, hops = {label_of()}, {class_of()}, {hops_of()}
+    local label = labels[#labels].value
+    return label * 4096 + classes[#classes].value * 512 + 256 + hops[#hops].value, label
+end
+
+function aal5.dissector(tvb, pinfo, tree)
+    pinfo.cols.protocol = "ZCRP/AAL5"
+    if tvb:len() < tvb:reported_len() or tvb:len() < 4 then
+        tree:add(aal5, tvb()):add_tvb_expert_info(ae.size, tvb(), "Cut short")
+        return tvb:len()
+    end
+    local entry, label = entry_before()
+    local at, place, lines = 0, 0, {}
+    while at + 4 <= tvb:len() do
+        local bytes = packet_bytes(tvb, at, entry)
+        lines[#lines + 1] = show_packet(tvb(at, bytes):tvb(), pinfo, tree, label, place)
+        at, place = at + bytes + 4, place + 1
+    end
+    pinfo.cols.info = #lines == 1 and lines[1] or
+        string.format("%d packets: %s", #lines, listed(lines))
+    return tvb:len()
+end
+
+-- ---- where it is looked for
+
+local tables = {
+    {"udp.port", "ports", zcrp},
+    {"atm.reassembled.vpi_vci", "circuits", zcrp},
+    {"mpls.label", "labels", aal5},
+}
+local taken = {}
+
+local function look_there()
+    for _, entry in ipairs(tables) do
+        local name, pref, proto = entry[1], entry[2], entry[3]
+        local dissectors = DissectorTable.get(name)
+        if taken[name] and taken[name] ~= "" then
+            dissectors:remove(taken[name], proto)
+        end
+        taken[name] = zcrp.prefs[pref]
+        if taken[name] ~= "" then
+            dissectors:add(taken[name], proto)
+        end
+    end
+end
+
+look_there()
+zcrp.prefs_changed = look_there
+DissectorTable.get("udp.port"):add_for_decode_as(zcrp)
+DissectorTable.get("mpls.label"):add_for_decode_as(aal5)
+DissectorTable.get("atm.aal5.type"):add(0, zcrp)
