@@ -176,9 +176,9 @@ struct zcrp_options {
     int64_t linger_ns;     /* longest wait in close; default: silence_ns */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
     uint32_t receive_buffer;
-    int64_t spin_ns; /* a waiter looks again and again for so long before it sleeps, because
-                        to sleep and be woken often costs more; 1: not at all; default
-                        50 us */
+    int64_t spin_ns; /* a waiter looks again and again for up to so long before it sleeps, because
+                        to sleep and be woken often costs more; it stops doing so while its waits
+                        are longer; 1: not at all; default 50 us */
     int congestion;  /* enum zcrp_congestion */
     uint32_t flags;  /* enum zcrp_option_flags, or-ed */
 };

@@ -15,9 +15,10 @@ enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
  * until those who looked before have either entered or turned back. */
 static _Atomic int entering;
 
-int helm_init(struct helm *helm)
+int helm_init(struct helm *helm, duration spin)
 {
     *helm = (struct helm){.left = -TICK};
+    spin_init(&helm->spin, spin);
     int error = wake_init(&helm->wake);
     if (!error)
         condition_init(&helm->parked);
@@ -145,26 +146,33 @@ static void keep_time(struct zcrp_entity *e, instant now)
         timeout_turn(e);
 }
 
-/* Turn after turn; rests when nothing has come for the time that waiters may spin. */
+/* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first. */
+static void idle_since(struct zcrp_entity *e, const struct latch *latch, instant idle, instant now,
+                       instant deadline)
+{
+    if (now - idle < spin_limit(&e->helm.spin))
+        sched_yield(); /* the peer may be waiting for this very core */
+    else
+        rest(e, latch, deadline);
+}
+
+/* Turn after turn; a wait lasts from the first that finds nothing to the next that finds something.
+ */
 static void steer(struct zcrp_entity *e, const struct latch *latch, instant deadline)
 {
     instant idle = NEVER;
     for (uint32_t turns = 1; !latch_is_open(latch); turns++) {
         bool has_come = arriving_turn(e);
         instant now = clock_now();
+        if (has_come && idle != NEVER)
+            spin_learn(&e->helm.spin, now - idle);
         if (now >= deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
             keep_time(e, now);
         idle = has_come ? NEVER : instant_earlier(idle, now);
-        if (has_come)
-            continue;
-        if (now - idle < e->options.spin_ns) {
-            sched_yield(); /* the peer may be waiting for this very core */
-            continue;
-        }
-        rest(e, latch, deadline);
-        idle = NEVER;
+        if (!has_come)
+            idle_since(e, latch, idle, now, deadline);
     }
 }
 

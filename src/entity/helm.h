@@ -22,6 +22,7 @@
 #include "platform/condition.h"
 #include "platform/latch.h"
 #include "platform/wake.h"
+#include "spin.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,14 +36,15 @@ struct helm {
     instant due;             /* (m) what it sleeps for at the latest */
     instant left;            /* (m) when it was last left */
     struct wake wake;        /* gets it out of its sleep */
+    struct spin spin;        /* of whoever is at it: whether to look for a while before it sleeps */
     bool is_parked;          /* (m) the arriving thread looks up soon, and finds what is due */
     bool parks_long;         /* (m) or only when it is called, because the helm sleeps */
     struct condition parked; /* where it does */
     _Atomic int guests;      /* (a) waiters that are within the entity */
 };
 
-/* 0, or the system's negative error number. */
-__attribute__((warn_unused_result)) int helm_init(struct helm *helm);
+/* With the longest spin of a waiter. 0, or the system's negative error number. */
+__attribute__((warn_unused_result)) int helm_init(struct helm *helm, duration spin);
 void helm_fini(struct helm *helm);
 
 /* Waits for the message, at the helm if it is free. True if its latch is open; false after the

@@ -124,7 +124,7 @@ static int init_threads(struct zcrp_entity *e)
 
     if (error)
         goto err0;
-    error = helm_init(&e->helm);
+    error = helm_init(&e->helm, e->options.spin_ns);
     if (error)
         goto err1;
     error = worker_start_all(e);
