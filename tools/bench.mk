@@ -3,7 +3,7 @@
 # zcrp-bench counts allocations, its own and the library's.
 counted := malloc calloc realloc aligned_alloc posix_memalign free
 $(PRODUCTS)/zcrp-bench: LDLIBS += $(counted:%=-Wl,--wrap=%)
-$(OBJ)/tools/zcrp-bench/main.o: COMPILE += -DZCRP_VERSION='"$(VERSION)"'
+$(OBJ)/tools/%/main.o: COMPILE += -DZCRP_VERSION='"$(VERSION)"'
 
 # `make bench` measures and rewrites docs/performance.md; `make bench BENCH=...` only measures what
 # the arguments of zcrp-bench say.
