@@ -36,6 +36,19 @@ PYTHON
 check "for a time" "$bench" --transport zcrp,tcp:default,udp-limit --size 64,10000,3M \
     --duration 0.1 --memory 6M --repeat 2 --json "$place/json"
 check "lasted" python3 "$place/lasted.py" "$place/json" 0.099 inf
+cat >"$place/ratio.py" <<'PYTHON'
+import json, sys
+
+results = json.load(open(sys.argv[1]))
+runs, summary = results["runs"], results["summary"]
+for line in summary:
+    ratio = line["gbit_per_s"] / next(other["gbit_per_s"] for other in summary if
+                                      other["size"] == line["size"] and "tcp" in other["transport"])
+    assert abs(line["ratio_to_tcp"] / ratio - 1) < 1e-6, line
+PYTHON
+check "for a time, once" "$bench" --transport zcrp,tcp:default --size 64,64K --duration 0.05 \
+    --memory 6M --repeat 1 --json "$place/json"
+check "the ratio is of speeds" python3 "$place/ratio.py" "$place/json"
 check "for a time, verified" "$bench" --transport zcrp,tcp:default --size 1,70001 --duration 0.05 \
     --memory 6M --repeat 2 --verify --json "$place/json"
 check "every byte" python3 -c 'import json, sys

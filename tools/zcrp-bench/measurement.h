@@ -13,6 +13,7 @@ struct sending_end {
     struct memory memory;
     struct input input;
     uint64_t seed;            /* of the last pattern */
+    int64_t start_ns;         /* of the first measurement */
     double least_bytes_per_s; /* that a channel carried when warming up; 0: not yet known */
     bool is_different;
 };

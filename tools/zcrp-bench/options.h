@@ -46,6 +46,7 @@ struct options {
 
     const char *json; /* file, "-" is standard output, NULL: none */
     const char *csv;
+    const char *plot;
     bool is_quiet;
     bool wants_stats;
     bool wants_allocations;

@@ -77,11 +77,49 @@ static int add_transport(struct options *options, const char *name)
     return read_choice(name, &options->transports[options->transport_count++]);
 }
 
-static int add_size(struct options *options, const char *text)
+static int add_size(struct options *options, uint64_t size)
 {
     if (options->size_count == OPTIONS_MAX_SIZES)
         return complain("--size: more than %d sizes", OPTIONS_MAX_SIZES);
-    return options_quantity("size", text, &options->sizes[options->size_count++], INT64_MAX);
+    options->sizes[options->size_count++] = size;
+    return 0;
+}
+
+/* "64..64M*4"; without a factor, 2. `dots` is where the dots are. */
+static int add_sweep(struct options *options, const char *text, const char *dots)
+{
+    char end[CONTENDER_NAME];
+    char start[CONTENDER_NAME];
+    size_t length = strcspn(dots + 2, "*");
+    uint64_t factor = 2;
+    uint64_t first;
+    uint64_t last;
+
+    snprintf(start, sizeof start, "%.*s", (int)(dots - text), text);
+    snprintf(end, sizeof end, "%.*s", (int)length, dots + 2);
+    if (quantity_parse(start, &first) < 0 || quantity_parse(end, &last) < 0 || last < first ||
+        last > INT64_MAX ||
+        (dots[2 + length] == '*' && (quantity_parse(&dots[3 + length], &factor) < 0 || factor < 2)))
+        return complain("--size: '%s' is no sweep, as in 64..64M*4", text);
+    for (uint64_t size = first; size <= last; size *= factor) {
+        if (add_size(options, size) < 0)
+            return -1;
+        if (size > last / factor)
+            break;
+    }
+    return 0;
+}
+
+static int add_sizes(struct options *options, const char *text)
+{
+    const char *dots = strstr(text, "..");
+    uint64_t size;
+
+    if (dots != NULL)
+        return add_sweep(options, text, dots);
+    if (options_quantity("size", text, &size, INT64_MAX) < 0)
+        return -1;
+    return add_size(options, size);
 }
 
 int options_set_transport(struct options *options, const char *value)
@@ -93,7 +131,7 @@ int options_set_transport(struct options *options, const char *value)
 int options_set_size(struct options *options, const char *value)
 {
     options->size_count = 0;
-    return read_list(options, value, add_size);
+    return read_list(options, value, add_sizes);
 }
 
 static int add_core(struct options *options, const char *text)

@@ -220,6 +220,12 @@ static int set_csv(struct options *options, const char *value)
     return 0;
 }
 
+static int set_plot(struct options *options, const char *value)
+{
+    options->plot = value;
+    return 0;
+}
+
 static int set_quiet(struct options *options, const char *value)
 {
     (void)value;
@@ -272,6 +278,7 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"timeout", required_argument, false, set_timeout},
     {"json", optional_argument, true, set_json},
     {"csv", required_argument, true, set_csv},
+    {"plot", required_argument, true, set_plot},
     {"stats", no_argument, true, set_stats},
     {"allocations", no_argument, true, set_allocations},
     {"quiet", no_argument, false, set_quiet},

@@ -7,6 +7,7 @@
 #include "common/quantity.h"
 #include "csv.h"
 #include "json.h"
+#include "plot.h"
 #include "table.h"
 
 static bool is_standard_output(const char *path)
@@ -45,6 +46,8 @@ static int finish_file(FILE **file, const char *path)
 int report_open(struct report *report, const struct options *options)
 {
     *report = (struct report){.options = options};
+    if (options->plot != NULL && plot_check() < 0)
+        return -1;
     if (open_file(&report->json, options->json) < 0)
         return -1;
     if (open_file(&report->csv, options->csv) < 0) {
@@ -92,6 +95,8 @@ int report_write(struct report *report, const struct results *results)
         table_write(stdout, results);
         write_conditions(options, results);
     }
+    if (options->plot != NULL && plot_write(options->plot, results) < 0)
+        status = -1;
     if (finish_file(&report->json, options->json) < 0)
         status = -1;
     if (finish_file(&report->csv, options->csv) < 0)

@@ -91,7 +91,7 @@ static double p99_us(const struct run *run)
 /* What ratios are made of. */
 static double cost(const struct run *run)
 {
-    return run->trips.count > 0 ? run->trips.median_us : run->seconds;
+    return run->trips.count > 0 ? run->trips.median_us : run->seconds / gigabytes(run);
 }
 
 int results_init(struct results *results, size_t sizes, size_t repeats, size_t transports)

@@ -11,6 +11,7 @@
 #include "measurement.h"
 #include "progress.h"
 #include "report.h"
+#include "watch.h"
 
 enum { TRIALS = 3 };
 
@@ -126,15 +127,20 @@ static int choose_lanes(struct sending_end *end, uint64_t size)
     return 0;
 }
 
-static void show_progress(const struct options *options, size_t done, const struct run *last)
+/* How far things are, and how long it takes if it goes on like this. */
+static void show_progress(const struct sending_end *end, const struct results *results,
+                          const struct run *last)
 {
-    size_t all = options->size_count * options->repeat * options->transport_count;
+    size_t all = results_count(results);
+    size_t done = (size_t)(last - results->runs) + 1;
+    double elapsed_s = (double)(watch_now_ns() - end->start_ns) / 1e9;
     char size[QUANTITY_ROOM];
     char rate[QUANTITY_ROOM];
 
     quantity_bytes(size, last->size);
     quantity_figure(rate, run_gbit_per_s(last));
-    progress_show("%zu of %zu: %s, messages of %s: %s Gbit/s", done, all, last->transport, size,
+    progress_show("%zu of %zu, about %.0f s left: %s, messages of %s: %s Gbit/s", done, all,
+                  ceil(elapsed_s * (double)(all - done) / (double)done), last->transport, size,
                   rate);
 }
 
@@ -161,13 +167,14 @@ static int take_turn(struct sending_end *end, const struct results *results, siz
         if (measure(end, &end->contenders[i], end->options->sizes[size], run) < 0)
             return -1;
         details_write(end->options, run, repeat);
-        show_progress(end->options, (size_t)(run - results->runs) + 1, run);
+        show_progress(end, results, run);
     }
     return 0;
 }
 
 static int measure_all(struct sending_end *end, const struct results *results)
 {
+    end->start_ns = watch_now_ns();
     for (size_t size = 0; size < results->sizes; size++) {
         if (choose_lanes(end, end->options->sizes[size]) < 0)
             return -1;

@@ -1,0 +1,14 @@
+/* A picture of the results, drawn by gnuplot: throughput, or round trips, over message size. */
+#ifndef BENCH_PLOT_H
+#define BENCH_PLOT_H
+
+#include "results.h"
+
+/* Whether there is a gnuplot to draw with: 0, or -1 with a complaint. */
+int plot_check(void);
+
+/* Draws an SVG into the file at `path`: a line for each transport through the medians, and bars
+ * from the least measurement to the most. 0, or -1 with a complaint. */
+int plot_write(const char *path, const struct results *results);
+
+#endif
