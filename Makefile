@@ -55,10 +55,13 @@ OUT := build/$(VARIANT)
 OBJ := $(OUT)/obj
 PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
+# Optional: the CRC of AAL5 at the speed of memory (src/channel/crc.h).
+ISAL := $(shell pkg-config --exists libisal 2>/dev/null && pkg-config --libs libisal)
+
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
-	$(WARNINGS) $(WERROR) $(CFLAGS) $(flags_$(VARIANT))
+	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(CFLAGS) $(flags_$(VARIANT))
 LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is
@@ -108,13 +111,13 @@ $(STATIC): $(LIBRARY)
 		rm -f $@ && ar rcs $@ $(OUT)/zcrp.o
 
 $(SHARED): $(LIBRARY)
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@.$(VERSION) $^ && \
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@.$(VERSION) $^ $(ISAL) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # A program is a folder of tools/ with a main.c.
 define program
 $(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c) $(COMMON) $(STATIC)
-	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(LDLIBS)
+	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(ISAL) $$(LDLIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))
 

@@ -9,7 +9,7 @@ Name: zcrp
 Description: Zero-copying, block-acknowledging, receiver-initiated messages over UDP
 Version: $(VERSION)
 Libs: -L$${libdir} -lzcrp
-Libs.private: -pthread
+Libs.private: -pthread $(ISAL)
 Cflags: -I$${includedir}
 endef
 

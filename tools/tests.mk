@@ -19,7 +19,7 @@ libcheck = $(shell pkg-config --libs check)
 libcmocka = $(shell pkg-config --libs cmocka)
 define link_test
 @mkdir -p $(@D)
-$(call say,ld)$(LINK) -o $@ $^
+$(call say,ld)$(LINK) -o $@ $^ $(ISAL)
 endef
 
 .SECONDARY:
@@ -42,7 +42,7 @@ define mock_program
 $(OUT)/tests/$(1): tests/$(1).c $(call said,sources,$(1)) $(HEADERS) $(OUT)/flags
 	@mkdir -p $$(@D)
 	$$(call say,cc)$$(COMPILE) -U_FORTIFY_SOURCE $$(LDFLAGS) -o $$@ $$(filter %.c,$$^) \
-		$(addprefix -Wl$(comma)--wrap=,$(call said,wrap,$(1))) $$(libcmocka)
+		$(addprefix -Wl$(comma)--wrap=,$(call said,wrap,$(1))) $$(ISAL) $$(libcmocka)
 endef
 comma := ,
 $(foreach test,$(mock:$(OUT)/tests/%=%),$(eval $(call mock_program,$(test))))
