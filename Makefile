@@ -130,7 +130,7 @@ include tools/install.mk
 demo: all
 	@sh tools/demo
 format:
-	clang-format -i $(CODE)
+	@clang-format -i $(CODE)
 tidy:
 	clang-tidy --quiet $(filter-out %.h tests/%,$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
 layers: $(LIBRARY)

@@ -154,16 +154,14 @@ enum zcrp_congestion { ZCRP_CONGESTION_RENO = 0, ZCRP_CONGESTION_NONE = 1 };
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
-    ZCRP_LEND = 4,       /* a sender may lend large units to the kernel instead of copying them */
+    ZCRP_NO_LEND = 4,    /* copy large units to the kernel, too, instead of lending them */
 };
 
-/* Lending. Over loopback the receiver's kernel can read units of 32 KiB and more out of the
- * sender's message itself. That saves one of two copies and a third of the processor time, and
- * costs a rule: a message that did not end well (cancelled, or failed by silence or a close) may
- * still be under way, and what the receiver has yet to read of it are the bytes that its memory has
- * then. So with ZCRP_LEND such memory must not be changed until the receiver's entity has ended or
- * its message has failed too. After a good end there is no such rule; nor ever without ZCRP_LEND.
- */
+/* Lending. Over loopback the receiver's kernel reads units of 32 KiB and more out of the sender's
+ * message itself. That saves one of two copies and a third of the processor time. When a message
+ * has ended, well or not, its memory is the caller's as ever; only that takes longer for one that
+ * did not end well: zcrp_cancel waits until the peer knows, and where it cannot be told, zcrp_close
+ * waits for up to two seconds. */
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
 struct zcrp_options {
@@ -222,8 +220,8 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
- * had arrived already. May wait for a
- * system call under way to finish. ZCRP_ERROR_IDLE: not in flight (any more). */
+ * had arrived already. May wait for a system call under way to finish, and where the
+ * kernel was lent the message, for the peer to know. ZCRP_ERROR_IDLE: not in flight (any more). */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
@@ -269,6 +267,7 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_duplicate, "dropped: received before")                                                  \
     X(drop_no_room, "dropped: a table of the receiver is full")                                    \
     X(drop_truncated, "dropped: longer than any unit")                                             \
+    X(drop_stale, "dropped: waited in the socket for too long")                                    \
     X(drop_socket, "dropped by the kernel: socket buffer full")                                    \
     X(channel_refused, "the peer's port was closed for a moment")                                  \
     X(channel_full, "the channel had no room for a moment")                                        \

@@ -9,9 +9,9 @@
  *
  * The descriptor is the user's. The channel never closes it and leaves its O_NONBLOCK as it is.
  * From init to fini it changes the socket's UDP_GRO and path discovery, and for good its
- * SO_RXQ_OVFL and the size of its buffers; while it lends (socket_lend.h), also its UDP_SEGMENT,
- * and it keeps a pipe. Meanwhile the user must not read, write or reconnect it, nor have asked for
- * an error queue (IP_RECVERR) that nobody empties.
+ * SO_RXQ_OVFL, SO_TIMESTAMPNS and the size of its buffers; while it lends (socket_lend.h), also its
+ * UDP_SEGMENT, and it keeps a pipe. Meanwhile the user must not read, write or reconnect it, nor
+ * have asked for an error queue (IP_RECVERR) that nobody empties.
  *
  * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
  * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
@@ -60,6 +60,7 @@ enum channel_counter {
     CHANNEL_DROPS,       /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
     CHANNEL_FALLBACKS,   /* times that an offload or lending failed and was narrowed or left */
     CHANNEL_LOANS,       /* units sent without a copy */
+    CHANNEL_STALES,      /* datagrams dropped because they had waited in the socket too long */
     CHANNEL_COUNTERS,
 };
 
@@ -70,6 +71,7 @@ struct channel_options {
     bool use_gso;     /* send a burst in one call, if the kernel can */
     bool use_lending; /* let it take large units without a copy (socket_lend.h), likewise */
     bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
+    bool drops_stale; /* a peer may lend: drop what it may have changed (core/lending.h) */
 };
 
 struct channel;

@@ -9,9 +9,8 @@
  * because the receiver acknowledges what is in place. What is still under way of a unit that was
  * repeated for nothing may change, and is dropped as a duplicate.
  *
- * Not so for a message that ended before: cancelled, or failed by silence or close. Units of it
- * that the receiver has yet to read have the bytes that the memory has then. So lending is for
- * users who ask for it and keep the rule that zcrp.h states.
+ * Units of a message that failed have the bytes that its memory has when they are read. How long
+ * it is kept, and what a receiver drops, is in core/lending.h.
  *
  * splice does not know MSG_DONTWAIT: on a socket without O_NONBLOCK it waits where send would say
  * EAGAIN. Loopback gives the send buffer back at once, so there is nothing to wait for.

@@ -149,6 +149,8 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
     find_offloads(c, options);
     c->drops_seen = drops_so_far(fd);
     (void)set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+    if (options->drops_stale && c->kind != CHANNEL_UNIX)
+        (void)set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
     return 0;
 }
 

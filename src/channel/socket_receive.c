@@ -1,6 +1,10 @@
 #include "socket_receive.h"
 
 #include "fault.h"
+#include "socket_lend.h"
+
+#include "core/lending.h"
+#include "platform/clock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,38 +29,62 @@ static void count_drops(struct channel *c, const uint8_t *value)
     c->drops_seen = drops;
 }
 
-/* Reads the notes; the size of joined datagrams, or 0. */
-static uint32_t read_notes(struct channel *c, struct msghdr *message)
+struct said {
+    uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
+    instant queued;   /* when it reached the socket, by the date; 0: not said */
+};
+
+static instant read_date(const uint8_t *value)
 {
-    uint32_t segment = 0;
+    struct timespec date;
+
+    memcpy(&date, value, sizeof(date));
+    return (instant)date.tv_sec * SECOND + date.tv_nsec;
+}
+
+static struct said read_notes(struct channel *c, struct msghdr *message)
+{
+    struct said said = {0};
 
     for (struct cmsghdr *n = CMSG_FIRSTHDR(message); n; n = CMSG_NXTHDR(message, n)) {
         int bytes = 0;
 
         if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SO_RXQ_OVFL)
             count_drops(c, CMSG_DATA(n));
+        if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SCM_TIMESTAMPNS)
+            said.queued = read_date(CMSG_DATA(n));
         if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
             continue;
         memcpy(&bytes, CMSG_DATA(n), sizeof(bytes));
-        segment = bytes > 0 ? (uint32_t)bytes : 0;
+        said.segment = bytes > 0 ? (uint32_t)bytes : 0;
     }
-    return segment;
+    return said;
+}
+
+/* Only what comes alone and is large can have been lent. The date that is set back while this
+ * process stands still could deceive us; the kernel dates by no other clock. */
+static bool is_stale(const struct said *said, size_t bytes)
+{
+    bool may_be_lent = said->queued != 0 && said->segment == 0 && bytes >= LEND_LEAST;
+
+    return may_be_lent && clock_date() - said->queued > LENDING_STALE;
 }
 
 /* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
- * their size cannot be told apart, and AF_UNIX carries datagrams larger than any unit: none of
- * these can be used. */
+ * their size cannot be told apart, AF_UNIX carries datagrams larger than any unit, and what was
+ * lent and has waited too long may have changed: none of these can be used. */
 static void fill(struct channel *c, struct landing *l, uint32_t opening, struct msghdr *message,
                  size_t bytes)
 {
-    uint32_t segment = read_notes(c, message);
-    bool is_lost = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
-                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && segment == 0);
+    struct said said = read_notes(c, message);
+    bool is_cut = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
+                  ((message->msg_flags & MSG_CTRUNC) && c->has_gro && said.segment == 0);
+    bool is_lost = is_cut || is_stale(&said, bytes);
 
     if (is_lost)
-        channel_note(c, CHANNEL_TRUNCATIONS, 1);
+        channel_note(c, is_cut ? CHANNEL_TRUNCATIONS : CHANNEL_STALES, 1);
     l->bytes[opening] = is_lost ? 0 : (uint32_t)bytes;
-    l->segment[opening] = is_lost ? 0 : segment;
+    l->segment[opening] = is_lost ? 0 : said.segment;
 }
 
 static struct msghdr pieces(struct landing *l, uint32_t opening, union notes *notes)

@@ -18,9 +18,14 @@ void lending_init(struct lending *l)
     *l = (struct lending){.share = LENDING_PARTS, .best = LENDING_PARTS, .step = -1, .rounds = 1};
 }
 
-bool lending_take(struct lending *l)
+bool lending_take(struct lending *l, instant now, instant heard)
 {
-    return (int)(l->units++ % LENDING_PARTS) < l->share;
+    return (int)(l->units++ % LENDING_PARTS) < l->share && now - heard < LENDING_STALE;
+}
+
+void lending_on_lent(struct lending *l, instant now)
+{
+    l->kept = now + LENDING_KEPT;
 }
 
 static void note_rate(struct lending *l, duration taken)

@@ -136,7 +136,7 @@ void sender_limit_unit(struct sender *s, uint32_t bytes)
 
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
 {
-    messages_out_end_all(&s->messages, outcome);
+    messages_out_end_all(&s->messages, outcome, now < s->lending.kept);
     sender_leave(s, now);
 }
 

@@ -83,7 +83,8 @@ static bool are_numbers_ours(const struct sender *s, const struct block_ack *ack
 static void on_peer_closed(struct sender *s, instant now)
 {
     bool is_confirmation = s->session.has_closed;
-    sender_fail(s, now, OUTCOME_PEER_CLOSED);
+    messages_out_end_all(&s->messages, OUTCOME_PEER_CLOSED, false);
+    sender_leave(s, now);
     s->session.is_confirming = !is_confirmation;
     s->hello_due = !is_confirmation;
     if (!is_confirmation)

@@ -194,7 +194,7 @@ bool sender_take(struct sender *s, instant now, struct burst *burst)
     burst->bytes = 0;
     burst->pins = 0;
     burst->is_control = s->hello_due;
-    burst->may_lend = lending_take(&s->lending);
+    burst->may_lend = lending_take(&s->lending, now, s->timers.heard);
     if (s->hello_due) {
         sender_say_hello(s, now, burst);
         return true;
@@ -220,6 +220,13 @@ static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
         if (units_in_transit_find(&s->in_transit, &at, seq + 1) != NULL)
             sender_requeue(s, seq);
     }
+}
+
+void sender_lent(struct sender *s, instant now, const struct burst *burst)
+{
+    lending_on_lent(&s->lending, now);
+    for (uint32_t i = 0; i < burst->pins; i++)
+        messages_out_lend(&s->messages, messages_out_find(&s->messages, burst->pin[i].message));
 }
 
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)

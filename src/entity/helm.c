@@ -126,14 +126,16 @@ static void awake(struct zcrp_entity *e, int ready)
 }
 
 /* Sleeps until something arrives, is due, or ends. Who opens the latch looks for sleepers behind
- * that, and we look at the latch once we are known as one: so one of us sees the other. */
-static void rest(struct zcrp_entity *e, const struct latch *latch, instant deadline)
+ * that, and we look at the latch once we are known as one: so one of us sees the other. False if
+ * the channel is broken: then there is nothing to steer. */
+static bool rest(struct zcrp_entity *e, const struct latch *latch, instant deadline)
 {
     int ready = 0;
     fall_asleep(e, deadline);
     if (!latch_is_open(latch))
         ready = channel_wait(e->in, wake_fd(&e->helm.wake), e->helm.due);
     awake(e, ready);
+    return ready != CHANNEL_BROKEN;
 }
 
 /* What is due by the time is done now and then also while there is always something else to do. */
@@ -146,14 +148,15 @@ static void keep_time(struct zcrp_entity *e, instant now)
         timeout_turn(e);
 }
 
-/* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first. */
-static void idle_since(struct zcrp_entity *e, const struct latch *latch, instant idle, instant now,
+/* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
+ * False as of rest. */
+static bool idle_since(struct zcrp_entity *e, const struct latch *latch, instant idle, instant now,
                        instant deadline)
 {
-    if (now - idle < spin_limit(&e->helm.spin))
-        sched_yield(); /* the peer may be waiting for this very core */
-    else
-        rest(e, latch, deadline);
+    if (now - idle >= spin_limit(&e->helm.spin))
+        return rest(e, latch, deadline);
+    sched_yield(); /* the peer may be waiting for this very core */
+    return true;
 }
 
 /* Turn after turn; a wait lasts from the first that finds nothing to the next that finds something.
@@ -171,8 +174,8 @@ static void steer(struct zcrp_entity *e, const struct latch *latch, instant dead
         if (turns % TURNS_A_LOOK == 0)
             keep_time(e, now);
         idle = has_come ? NEVER : instant_earlier(idle, now);
-        if (!has_come)
-            idle_since(e, latch, idle, now, deadline);
+        if (!has_come && !idle_since(e, latch, idle, now, deadline))
+            return;
     }
 }
 
@@ -191,5 +194,5 @@ bool helm_wait(struct message *message, instant deadline)
     }
     duration spin = e->options.spin_ns;
     helm_depart(e);
-    return is_ours ? latch_is_open(latch) : latch_wait(latch, deadline, spin);
+    return latch_is_open(latch) || latch_wait(latch, deadline, is_ours ? 0 : spin);
 }

@@ -150,6 +150,12 @@ bool machine_take(struct machine *m, instant now, struct burst *burst)
     return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);
 }
 
+void machine_lent(struct machine *m, instant now, const struct burst *burst)
+{
+    if (m->sender)
+        sender_lent(m->sender, now, burst);
+}
+
 /* The receiver sends control datagrams only; what does not leave is said again in time. */
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent)
 {
@@ -168,6 +174,11 @@ void machine_expire(struct machine *m, instant now)
 instant machine_deadline(const struct machine *m)
 {
     return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);
+}
+
+instant machine_withheld_until(const struct machine *m)
+{
+    return m->sender ? sender_withheld_until(m->sender) : NEVER;
 }
 
 bool machine_event(struct machine *m, struct event *event)

@@ -36,8 +36,9 @@ static struct channel_options channel_options(const struct zcrp_entity *e)
         .send_bytes = is_sender ? e->options.send_buffer : 0,
         .receive_bytes = is_sender ? 0 : e->options.receive_buffer,
         .use_gso = is_sender && !(e->options.flags & ZCRP_NO_SEGMENT),
-        .use_lending = is_sender && (e->options.flags & ZCRP_LEND),
+        .use_lending = is_sender && !(e->options.flags & ZCRP_NO_LEND),
         .use_gro = !is_sender && !(e->options.flags & ZCRP_NO_GRO),
+        .drops_stale = !is_sender,
     };
 }
 

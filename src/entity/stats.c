@@ -51,6 +51,7 @@ static void add_channel(const struct channel *c, struct zcrp_stats *stats)
     stats->system_calls += channel_count(c, CHANNEL_CALLS_OUT) + channel_count(c, CHANNEL_CALLS_IN);
     stats->units_lent += channel_count(c, CHANNEL_LOANS);
     stats->drop_truncated += channel_count(c, CHANNEL_TRUNCATIONS);
+    stats->drop_stale += channel_count(c, CHANNEL_STALES);
     stats->drop_socket += channel_count(c, CHANNEL_DROPS);
     stats->channel_refused += channel_count(c, CHANNEL_REFUSALS);
     stats->channel_full += channel_count(c, CHANNEL_BLOCKS) + channel_count(c, CHANNEL_CROWDS);

@@ -4,7 +4,7 @@
 void timeout_turn(struct zcrp_entity *e)
 {
     entity_enter(e);
-    if (!e->is_broken)
+    if (!e->is_broken || machine_withheld_until(&e->machine) != NEVER)
         machine_expire(&e->machine, clock_now());
     if (e->machine.role == MACHINE_RECEIVER)
         sending_drain(e, SENDING_BURSTS);

@@ -2,12 +2,22 @@
 
 #include "core/check.h"
 
-instant clock_now(void)
+static instant read_clock(clockid_t clock)
 {
     struct timespec t;
 
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    CHECK(clock_gettime(clock, &t) == 0);
     return (instant)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+instant clock_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+instant clock_date(void)
+{
+    return read_clock(CLOCK_REALTIME);
 }
 
 struct timespec clock_timespec(instant t)

@@ -76,7 +76,7 @@ END_TEST
 START_TEST(lossy__lent)
 {
     static struct wire w;
-    const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND, .flags = ZCRP_LEND};
+    const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND};
     struct zcrp_msg *in[10], *out[10];
     struct zcrp_stats stats;
 

@@ -27,8 +27,7 @@ static const struct way {
     {LOOPBACK_UDP4, false, {.unit_bytes = 1472}},
     {LOOPBACK_UDP4, false, {.unit_bytes = 1472, .flags = ZCRP_NO_SEGMENT | ZCRP_NO_GRO}},
     {LOOPBACK_UDP4, false, {.unit_bytes = 64, .congestion = ZCRP_CONGESTION_NONE}},
-    {LOOPBACK_UDP4, false, {.flags = ZCRP_LEND}},
-    {LOOPBACK_UDP6, false, {.flags = ZCRP_LEND}},
+    {LOOPBACK_UDP4, false, {.flags = ZCRP_NO_LEND}},
     {LOOPBACK_UDP4, false, {.messages = 1, .window_bytes = 4096, .spin_ns = 20000}},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -201,8 +200,8 @@ START_TEST(transfer__lent_and_not)
 {
     enum { STEP = 1 << 18, COUNT = 24 };
     static const nlong around[] = {32768, 61440, 92160, 94208, 122880, 184320};
-    struct ends e =
-        ends_open(LOOPBACK_UDP4, false, &(struct zcrp_options){.flags = _i == 0 ? 0 : ZCRP_LEND});
+    struct ends e = ends_open(LOOPBACK_UDP4, false,
+                              &(struct zcrp_options){.flags = _i == 0 ? ZCRP_NO_LEND : 0});
     nbyte *from = malloc(COUNT * STEP), *to = malloc(COUNT * STEP);
     struct zcrp_msg *in[COUNT], *out[COUNT];
     struct zcrp_stats stats;
@@ -269,7 +268,7 @@ START_TEST(transfer__mapped_file)
 {
     static const int kinds[] = {MAP_PRIVATE, MAP_SHARED};
     const nlong size = 3000001;
-    struct ends e = ends_open(LOOPBACK_UDP4, false, &(struct zcrp_options){.flags = ZCRP_LEND});
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     FILE *file = tmpfile();
     struct zcrp_msg *in = ends_empty(size), *whole = ends_filled(size, 23);
     struct zcrp_stats stats;

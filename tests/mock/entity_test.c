@@ -242,7 +242,7 @@ static void open__no_descriptor(void **state)
 static void open__no_pipe(void **state)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    const struct zcrp_options options = {.linger_ns = 1000000, .flags = ZCRP_LEND};
+    const struct zcrp_options options = {.linger_ns = 1000000};
     int before = count_descriptors();
     struct zcrp_entity *e;
 
@@ -407,7 +407,7 @@ static void transfer__loans_fail(void **state)
     (void)state;
     pattern_fill(from, sizeof(from), 9);
     for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        struct ends e = ends_open(0, ZCRP_LEND);
+        struct ends e = ends_open(0, 0);
         int before = count_descriptors();
         memset(to, 0, sizeof(to));
         set_fault(&loans, 5, 5, row[i].error); /* the third unit first; two calls each */

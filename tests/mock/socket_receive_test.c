@@ -1,6 +1,9 @@
-/* wrap: recvmsg recvmmsg */
+/* wrap: recvmsg recvmmsg clock_gettime */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
+/* sources: src/platform/clock.c */
+#include "channel/socket_lend.h"
 #include "channel/socket_receive.h"
+#include "core/lending.h"
 
 #include "../support/mock.h"
 
@@ -8,6 +11,7 @@
 #include <netinet/udp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 enum { FD = 5 };
 
@@ -17,6 +21,7 @@ struct arrival {
     int segment;    /* 0: no cmsg */
     uint32_t drops; /* 0: no cmsg */
     int flags;
+    time_t date; /* seconds; 0: no cmsg */
 };
 
 static struct channel c;
@@ -41,10 +46,27 @@ static void write_notes(struct msghdr *m, const struct arrival *a)
     if (a->segment) {
         *note = (struct cmsghdr){CMSG_LEN(sizeof(a->segment)), IPPROTO_UDP, UDP_GRO};
         memcpy(CMSG_DATA(note), &a->segment, sizeof(a->segment));
+        note = CMSG_NXTHDR(m, note);
     }
-    m->msg_controllen =
-        (a->drops ? CMSG_SPACE(sizeof(uint32_t)) : 0) + (a->segment ? CMSG_SPACE(sizeof(int)) : 0);
+    if (a->date) {
+        const struct timespec date = {.tv_sec = a->date};
+        *note = (struct cmsghdr){CMSG_LEN(sizeof(date)), SOL_SOCKET, SCM_TIMESTAMPNS};
+        memcpy(CMSG_DATA(note), &date, sizeof(date));
+    }
+    m->msg_controllen = (a->drops ? CMSG_SPACE(sizeof(uint32_t)) : 0) +
+                        (a->segment ? CMSG_SPACE(sizeof(int)) : 0) +
+                        (a->date ? CMSG_SPACE(sizeof(struct timespec)) : 0);
     m->msg_flags = a->flags;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+/* It is the 1000th second. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    assert_int_equal(clock, CLOCK_REALTIME);
+    *now = (struct timespec){.tv_sec = 1000};
+    return 0;
 }
 
 /* A result that is not negative is the number of the arrival. */
@@ -153,6 +175,34 @@ static void receive__truncated(void **state)
     assert_int_equal(socket_receive(&c, &l), 1);
     expect_opening(0, 0, 0);
     assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
+}
+
+/* Large and alone it may have been lent, and its sender may have taken the memory back. */
+static void receive__stale(void **state)
+{
+    static const struct {
+        struct arrival arrival;
+        bool is_stale;
+    } row[] = {
+        {{.bytes = LEND_MOST, .date = 1000 - 1 - LENDING_STALE / SECOND}, true},
+        {{.bytes = LEND_LEAST, .date = 1, .drops = 1}, true},
+        {{.bytes = LEND_MOST, .date = 1000 - LENDING_STALE / SECOND}, false},
+        {{.bytes = LEND_MOST, .date = 2000}, false}, /* the date was set back */
+        {{.bytes = LEND_MOST}, false},
+        {{.bytes = LEND_LEAST - 1, .date = 1}, false},
+        {{.bytes = LEND_MOST, .date = 1, .segment = 1472}, false},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        uint64_t before = channel_count(&c, CHANNEL_STALES);
+        arrival[0] = row[i].arrival;
+        will_return(__wrap_recvmsg, 0);
+        assert_int_equal(socket_receive(&c, &l), 1);
+        assert_int_equal(l.bytes[0], row[i].is_stale ? 0 : row[i].arrival.bytes);
+        assert_int_equal(channel_count(&c, CHANNEL_STALES), before + row[i].is_stale);
+    }
+    assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 0);
 }
 
 /* The user's own notes may leave no room for the kernel's. */
@@ -315,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup(receive__joined, setup),
         cmocka_unit_test_setup(receive__empty_datagram, setup),
         cmocka_unit_test_setup(receive__truncated, setup),
+        cmocka_unit_test_setup(receive__stale, setup),
         cmocka_unit_test_setup(receive__notes_truncated, setup),
         cmocka_unit_test_setup(receive__several, setup),
         cmocka_unit_test_setup(receive__drops_wrap_around, setup),

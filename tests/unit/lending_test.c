@@ -27,7 +27,7 @@ static void rounds(int count, const duration pace[LENDING_PARTS + 1])
 START_TEST(lending_init__lends_all)
 {
     for (int i = 0; i < 10; i++)
-        ck_assert(lending_take(&l));
+        ck_assert(lending_take(&l, now, now));
 }
 END_TEST
 
@@ -36,7 +36,7 @@ START_TEST(lending_take__spreads_the_share)
     for (l.share = 0; l.share <= LENDING_PARTS; l.share++) {
         int lent = 0;
         for (int i = 0; i < 10 * LENDING_PARTS; i++)
-            lent += lending_take(&l);
+            lent += lending_take(&l, now, now);
         ck_assert_int_eq(lent, 10 * l.share);
     }
 }

@@ -41,7 +41,7 @@ const char help_text[] =
     "  --no-gso, --no-gro  do not let the kernel cut or gather bursts\n"
     "  --no-offload        neither\n"
     "  --no-spin           ZCRP's waiters sleep at once, instead of looking for 50 us first\n"
-    "  --lend              let the kernel read ZCRP's large units from the message itself\n"
+    "  --no-lend           copy ZCRP's large units to the kernel, too, instead of lending them\n"
     "  --tcp-cc NAME       congestion control of plain tcp; default: the machine's (the best)\n"
     "  --timeout SECONDS   without progress for so long: fail (10)\n"
     "\n"

@@ -144,10 +144,10 @@ static int set_no_spin(struct options *options, const char *value)
     return 0;
 }
 
-static int set_lend(struct options *options, const char *value)
+static int set_no_lend(struct options *options, const char *value)
 {
     (void)value;
-    options->settings.flags |= ZCRP_LEND;
+    options->settings.flags |= ZCRP_NO_LEND;
     return 0;
 }
 
@@ -261,7 +261,7 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"window", required_argument, true, set_window},
     {"no-gso", no_argument, true, set_no_gso},
     {"no-gro", no_argument, true, set_no_gro},
-    {"lend", no_argument, true, set_lend},
+    {"no-lend", no_argument, true, set_no_lend},
     {"no-spin", no_argument, true, set_no_spin},
     {"no-offload", no_argument, true, set_no_offload},
     {"buffers", required_argument, true, set_buffers},
