@@ -6,10 +6,10 @@
 #: make test       every test, once, in under a minute
 #: make check      every test, also under the sanitizers: exactly what continuous integration runs
 #:
-#: make unit mock property golden sim e2e checks    one suite of tests
+#: make unit mock property golden corpus sim e2e checks    one suite of tests
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
-#: make fuzz       the fuzzers in tests/fuzz, none so far, for 30 s each (FUZZ=...: options of libFuzzer)
-#: make cov        lines that the tests ran
+#: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
+#: make cov        lines and branches that the tests ran (COV=...: only these suites)
 #:
 #: make format     lay out the code (clang-format)
 #: make tidy       look for trouble (clang-tidy)
@@ -29,7 +29,8 @@ VARIANT ?= plain
 CFLAGS ?= -O2 -g
 JOBS ?= $(shell nproc)
 SEEDS ?= 100
-FUZZ ?= -max_total_time=30
+TIME ?= 30
+FUZZ ?= -max_total_time=$(TIME)
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 

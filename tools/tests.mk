@@ -11,6 +11,7 @@ property := $(call programs,property,test)
 golden := $(call programs,golden,test)
 sim := $(if $(wildcard tests/sim/main.c),$(OUT)/sim)
 fuzz := $(call programs,fuzz,fuzz)
+corpus := $(fuzz:_fuzz=_replay)
 e2e := $(call programs,e2e,test)
 
 # ---- linking
@@ -29,8 +30,10 @@ $(golden): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck)
 $(sim): $(OBJ)/tests/sim/main.o $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test)
-$(fuzz): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
+$(fuzz): $(OUT)/tests/%: $(OBJ)/tests/%.o $(INTERNAL)
 	$(link_test) -fsanitize=fuzzer
+$(corpus): $(OUT)/tests/%_replay: $(OBJ)/tests/%_fuzz.o $(OBJ)/tests/fuzz/replay.o $(INTERNAL)
+	$(link_test)
 $(e2e): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
 
@@ -51,14 +54,19 @@ $(foreach test,$(mock:$(OUT)/tests/%=%),$(eval $(call mock_program,$(test))))
 
 # What a suite adds to the runner's arguments, programs or name=command; what else it needs. The
 # simulator's argument is a number of seeds; a fuzzer starts from the corpus that lies under its
-# name in tests/fuzz/corpus/.
+# name in tests/fuzz/corpus/, and without the fuzzer that is a test of its own. Of itself libFuzzer
+# ends with 77 when it has found something, which the runner would take for a skip.
 tests_unit = $(unit)
 tests_mock = $(mock)
 tests_property = $(property)
 tests_golden = $(golden)
 tests_sim = $(if $(sim),'sim=$(sim) $(SEEDS)')
-tests_fuzz = $(foreach f,$(fuzz),'fuzz/$(notdir $(f))=$(f) -artifact_prefix=$(OUT)/ $(FUZZ) \
-	$(OUT)/corpus/$(notdir $(f)) $(wildcard tests/fuzz/corpus/$(notdir $(f)))')
+name_of_fuzz = $(notdir $(1:_fuzz=))
+tests_fuzz = $(foreach f,$(fuzz),'fuzz/$(call name_of_fuzz,$(f))=$(f) -error_exitcode=1 \
+	-artifact_prefix=$(OUT)/$(notdir $(f))- $(FUZZ) $(OUT)/corpus/$(call name_of_fuzz,$(f)) \
+	$(wildcard tests/fuzz/corpus/$(call name_of_fuzz,$(f)))')
+tests_corpus = $(foreach r,$(corpus),'corpus/$(notdir $(r:_replay=))=$(r) \
+	tests/fuzz/corpus/$(notdir $(r:_replay=))')
 tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
 	'check/layers-self-test=tools/layers --self-test' \
 	'check/symbols=tools/symbols $(SHARED) $(STATIC)' \
@@ -75,15 +83,17 @@ needs_e2e = $(PROGRAMS)
 
 alone := e2e
 is_slow := $(flags_$(VARIANT))$(LAUNCH)
-SUITE_NAMES := checks unit mock property golden sim e2e
-SANITIZED := unit mock property golden sim e2e
+SUITE_NAMES := checks unit mock property golden corpus sim e2e
+SANITIZED := unit mock property golden corpus sim e2e
+
+seconds = $(if $(filter fuzz,$(SUITES)),$(shell expr $(TIME) + 60),$(if $(is_slow),300,120))
 
 # Scripts find the variant's zcrp-bench in $ZCRP_BUILD. Sanitizers are slow and get more time.
 run: $(foreach suite,$(SUITES),$($(suite)) $(needs_$(suite)))
-	@mkdir -p $(OUT) $(fuzz:$(OUT)/tests/fuzz/%=$(OUT)/corpus/%)
+	@mkdir -p $(OUT) $(fuzz:$(OUT)/tests/fuzz/%_fuzz=$(OUT)/corpus/%)
 	@ZCRP_BUILD=$(PRODUCTS) $(if $(is_slow),CK_TIMEOUT_MULTIPLIER=3) $(RUN_ENV) \
 	tools/run-tests --title '$(VARIANT): $(SUITES)' --log $(OUT)/log --jobs $(JOBS) \
-		--timeout $(if $(is_slow),300,120) --launch '$(LAUNCH)' $(if $(TALLY),--tally $(TALLY)) \
+		--timeout $(seconds) --launch '$(LAUNCH)' $(if $(TALLY),--tally $(TALLY)) \
 		$(foreach suite,$(filter-out $(alone),$(SUITES)),$(tests_$(suite))) \
 		--alone $(foreach suite,$(filter $(alone),$(SUITES)),$(tests_$(suite)))
 
@@ -119,7 +129,8 @@ check:
 test:
 	+@$(again) SUITES='$(SUITE_NAMES)'
 
+COV ?= $(SANITIZED)
 cov:
-	@rm -rf build/cov/obj build/cov/tests
-	+@$(again) VARIANT=cov SUITES='$(SANITIZED)'
+	@rm -rf build/cov
+	+@$(again) VARIANT=cov SUITES='$(COV)'
 	@tools/cov build/cov

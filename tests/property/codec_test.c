@@ -7,7 +7,7 @@
  * datagram lies in memory of exactly its size, so that a sanitizer sees a step beyond it. */
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/control.h"
+#include "../support/round_trip.h"
 
 #include <string.h>
 
@@ -44,59 +44,14 @@ static uint16_t tag_not_0(void)
     return (uint16_t)(1 + below(UINT16_MAX));
 }
 
-/* Whatever decode accepts */
-
-static size_t unit_encode(uint8_t *out, const uint8_t *data, const struct unit_trailer *t)
-{
-    memmove(out, data, t->length);
-    unit_trailer_encode(out + t->length, t);
-    return (size_t)t->length + TRAILER_BYTES;
-}
-
-static enum verdict unit_decode(const uint8_t *in, size_t size, struct unit_trailer *t)
-{
-    return unit_trailer_decode(size < TRAILER_BYTES ? NULL : in + size - TRAILER_BYTES, size, t);
-}
-
-/* Offers the datagram to every decoder; the number of them that took it. */
-static int accepted_by(const uint8_t *in, size_t size)
-{
-    static uint8_t out[DATAGRAM_MOST + 64];
-    struct unit_trailer unit;
-    struct block_ack ack;
-    struct request request;
-    struct hello hello;
-    size_t encoded = 0;
-    int accepted = 0;
-    if (unit_decode(in, size, &unit) == VERDICT_OK) {
-        accepted++;
-        encoded = unit_encode(out, in, &unit);
-    }
-    if (block_ack_decode(in, size, &ack) == VERDICT_OK) {
-        accepted++;
-        encoded = block_ack_encode(out, sizeof out, &ack);
-    }
-    if (request_decode(in, size, &request) == VERDICT_OK) {
-        accepted++;
-        encoded = request_encode(out, sizeof out, &request);
-    }
-    if (hello_decode(in, size, &hello) == VERDICT_OK) {
-        accepted++;
-        encoded = hello_encode(out, sizeof out, &hello);
-    }
-    if (accepted > 0)
-        ck_assert(accepted == 1 && encoded == size && memcmp(out, in, size) == 0);
-    return accepted;
-}
-
-/* The same from a place that ends where the datagram does. */
+/* Offers the datagram to every decoder from a place that ends where the datagram does. */
 static int offered(const uint8_t *bytes, size_t size)
 {
     uint8_t *in = malloc(size == 0 ? 1 : size);
     if (in == NULL)
         ck_abort_msg("no memory");
     memcpy(in, bytes, size);
-    int accepted = accepted_by(in, size);
+    int accepted = round_trip_accepted(in, size);
     free(in);
     return accepted;
 }
@@ -201,8 +156,8 @@ static void unit_round(uint8_t *bytes)
     static const uint8_t data[DATAGRAM_MOST] = {1, 2, 3};
     struct unit_trailer t = random_unit();
     struct unit_trailer decoded;
-    size_t size = unit_encode(bytes, data, &t);
-    ck_assert_int_eq((int)unit_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    size_t size = round_trip_unit(bytes, data, &t);
+    ck_assert_int_eq((int)round_trip_unit_decode(bytes, size, &decoded), (int)VERDICT_OK);
     ck_assert(is_same_unit(&decoded, &t));
     check_with_mutants(bytes, size);
 }

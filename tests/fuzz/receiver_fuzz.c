@@ -1,0 +1,246 @@
+/* The receiver as a script of calls: its user, its channel, its clock, and a peer that knows the
+ * pairing and says anything, but of each byte of a message always the same. Invariants are checked
+ * after each step, and that
+ *
+ *     each message gives one event, and what is called delivered is all there, and of one message;
+ *     a buffer is not written before it is posted or after its event: it is its own, and freed;
+ *     a datagram lands whatever its size, and the plan's memory is the receiver's to plan with;
+ *     each control datagram decodes;
+ *     what is due is done in a few turns;
+ *     from wherever the script has led, a close comes to its end. */
+#include "receiver_peer.h"
+
+#include "../support/counter_starts.h"
+#include "../support/scatter.h"
+#include "core/arena.h"
+#include "core/check.h"
+
+#include <stdlib.h>
+
+/* ---- the user */
+
+static void post(struct run *r)
+{
+    static const uint64_t sizes[] = {0, 1, 31, 32, 33, 63, 64, 65, 500, 5000};
+    uint64_t size = sizes[script_below(&r->script, sizeof sizes / sizeof sizes[0])];
+    if (r->begun == MESSAGES)
+        return;
+    struct message *m = &r->posted[r->begun];
+    *m = (struct message){.buffer = calloc(1, size == 0 ? 1 : size), .size = size};
+    if (m->buffer == NULL)
+        abort();
+    if (receiver_post(r->receiver, r->now, m, m->buffer, size, &m->number))
+        r->begun++;
+    else
+        free(m->buffer);
+}
+
+static void cancel(struct run *r)
+{
+    uint32_t which = script_below(&r->script, MESSAGES);
+    if (which < r->begun)
+        (void)receiver_cancel(r->receiver, r->now, r->posted[which].number);
+}
+
+static void take_events(struct run *r)
+{
+    struct event event;
+    while (receiver_event(r->receiver, &event)) {
+        struct message *m = event.user;
+        CHECK(!r->is_planned);
+        CHECK(m->buffer != NULL);
+        CHECK(event.length <= (event.outcome == OUTCOME_OK ? m->size : 0));
+        CHECK(is_whole(m->buffer, event.length));
+        free(m->buffer);
+        m->buffer = NULL;
+        r->over++;
+    }
+}
+
+/* ---- the channel */
+
+static void plan(struct run *r)
+{
+    if (r->is_planned)
+        return;
+    receiver_plan(r->receiver, &r->landing, 1 + script_below(&r->script, OPENINGS),
+                  1 + script_below(&r->script, PAIRS));
+    landing_check(&r->landing);
+    r->is_planned = true;
+}
+
+/* Datagrams of one size, and a shorter one at the end, come down together; what finds no opening
+ * is lost. */
+static void land(struct run *r)
+{
+    uint32_t at = 0;
+    plan(r);
+    for (uint32_t i = 0; i < r->datagrams && r->landing.received < r->landing.openings;) {
+        uint32_t segment = r->datagram[i];
+        uint32_t bytes = 0;
+        do
+            bytes += r->datagram[i++];
+        while (i < r->datagrams && r->datagram[i - 1] == segment && r->datagram[i] <= segment);
+        scatter(&r->landing, r->wire + at, bytes, segment);
+        at += bytes;
+    }
+    landing_check(&r->landing);
+    receiver_landed(r->receiver, r->now, &r->landing);
+    r->is_planned = false;
+    r->datagrams = r->bytes = 0;
+}
+
+static void read_control(struct run *r)
+{
+    struct block_ack ack;
+    struct request request;
+    const struct burst *burst = &r->burst;
+    CHECK(burst->is_control);
+    CHECK(burst->bytes <= CONTROL_BYTES);
+    if (datagram_type(burst->control[burst->bytes - 1]) == DATAGRAM_REQUEST) {
+        CHECK(request_decode(burst->control, burst->bytes, &request) == VERDICT_OK);
+        r->pairing.session = request.pairing.session;
+        for (uint32_t i = 0; i < request.length; i++)
+            r->message = request_run(&request, i).first;
+    } else {
+        CHECK(block_ack_decode(burst->control, burst->bytes, &ack) == VERDICT_OK);
+        r->pairing.session = ack.pairing.session;
+    }
+}
+
+static bool take(struct run *r)
+{
+    if (!receiver_take(r->receiver, r->now, &r->burst))
+        return false;
+    read_control(r);
+    return true;
+}
+
+/* All there is to say now; it must come to an end. */
+static void take_all(struct run *r)
+{
+    for (int turn = 0; take(r); turn++)
+        CHECK(turn < TURNS_MOST);
+}
+
+/* ---- the clock */
+
+/* What is due is done, in a few turns. */
+static void wait_until(struct run *r, instant until)
+{
+    if (until != NEVER && until > r->now)
+        r->now = until;
+    for (int turn = 0; turn == 0 || receiver_deadline(r->receiver) <= r->now; turn++) {
+        CHECK(turn < DUE_MOST);
+        receiver_expire(r->receiver, r->now);
+        take_all(r);
+    }
+}
+
+static void pass_time(struct run *r)
+{
+    static const duration some[] = {MICROSECOND,       MILLISECOND, 20 * MILLISECOND,
+                                    300 * MILLISECOND, 2 * SECOND,  3600 * SECOND};
+    uint32_t choice = script_below(&r->script, 8);
+    if (choice < 6)
+        wait_until(r, r->now + some[choice]);
+    else
+        wait_until(r, receiver_deadline(r->receiver));
+}
+
+/* ---- the script */
+
+static void open_receiver(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    uint32_t start = (uint32_t)counter_start((int)(shape % COUNTER_STARTS));
+    struct receiver_config config = {.unit_bytes = 64 + TRAILER_BYTES,
+                                     .messages = (shape & 4) != 0 ? 2 : 16,
+                                     .holes = (shape & 8) != 0 ? 1 : 16,
+                                     .intervals = (shape & 16) != 0 ? 1 : 64,
+                                     .capacity = 65536,
+                                     .silence = 10 * SECOND,
+                                     .seed = 1998,
+                                     .first_message = start,
+                                     .first_seq = start};
+    r->now = SECOND;
+    r->pairing.tag = 1;
+    r->message = r->seq = start;
+    r->landing_memory = malloc(landing_memory(OPENINGS));
+    landing_init(&r->landing, r->landing_memory, OPENINGS);
+    r->receiver =
+        receiver_init(aligned_alloc(ARENA_ALIGNMENT, receiver_bytes(&config)), &config, r->now);
+}
+
+/* Calls that end something; a script that makes them often does not get far. */
+static void do_rarely(struct run *r)
+{
+    switch (script_u8(&r->script)) {
+    case 1:
+        receiver_close(r->receiver, r->now);
+        break;
+    case 2:
+        receiver_fail(r->receiver, r->now, OUTCOME_CLOSED);
+        break;
+    default:
+        send_anything(r);
+        break;
+    }
+}
+
+static void step(struct run *r)
+{
+    uint32_t call = script_below(&r->script, 16);
+    if (call < 2)
+        post(r);
+    else if (call == 2)
+        cancel(r);
+    else if (call == 3)
+        (void)take(r);
+    else if (call == 4)
+        plan(r);
+    else if (call < 7)
+        land(r);
+    else if (call == 7)
+        send_hello(r);
+    else if (call < 11)
+        send_unit(r, choose_unit(r));
+    else if (call < 13)
+        send_row(r);
+    else if (call == 13)
+        pass_time(r);
+    else if (call == 14)
+        take_events(r);
+    else
+        do_rarely(r);
+    receiver_check(r->receiver);
+}
+
+/* Nobody answers any more. */
+static void close_alone(struct run *r)
+{
+    land(r);
+    receiver_close(r->receiver, r->now);
+    for (int turn = 0; !receiver_is_closed(r->receiver); turn++) {
+        CHECK(turn < TURNS_MOST);
+        take_all(r);
+        wait_until(r, receiver_deadline(r->receiver));
+    }
+    receiver_check(r->receiver);
+    take_events(r);
+    CHECK(r->over == r->begun);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *in, size_t size)
+{
+    static struct run run;
+    memset(&run, 0, sizeof run);
+    run.script = script_of(in, size);
+    open_receiver(&run);
+    while (!script_is_over(&run.script))
+        step(&run);
+    close_alone(&run);
+    free(run.landing_memory);
+    free(run.receiver);
+    return 0;
+}

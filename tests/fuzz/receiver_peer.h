@@ -1,0 +1,182 @@
+/* The receiver's script, and the peer in it: puts together what is to land, as the script says. */
+#ifndef ZCRP_TESTS_FUZZ_RECEIVER_PEER_H
+#define ZCRP_TESTS_FUZZ_RECEIVER_PEER_H
+
+#include "script.h"
+
+#include "core/control.h"
+#include "core/receiver.h"
+
+#include <string.h>
+
+enum { MESSAGES = 64, OPENINGS = 3, PAIRS = 6, WIRE_MOST = 16384, DUE_MOST = 4, TURNS_MOST = 1000 };
+
+struct message {
+    uint8_t *buffer; /* NULL: over */
+    uint64_t number;
+    uint64_t size;
+};
+
+struct run {
+    struct script script;
+    struct receiver *receiver;
+    instant now;
+    struct pairing pairing; /* what the peer says */
+    uint32_t message;       /* a wire number near those in use */
+    uint32_t seq;           /* the same */
+    struct landing landing;
+    uint8_t *landing_memory;
+    bool is_planned;
+    uint8_t wire[WIRE_MOST]; /* datagrams that are to land, */
+    uint32_t bytes;
+    uint32_t datagram[MESSAGES]; /* and the size of each */
+    uint32_t datagrams;
+    struct message posted[MESSAGES];
+    uint32_t begun, over;
+    struct burst burst;
+};
+
+/* ---- the content: every byte of a message tells its message, and where it belongs */
+
+static inline uint8_t content(uint32_t message, uint64_t offset)
+{
+    return (uint8_t)(message * 31 + offset * 7 + offset / 64);
+}
+
+/* All of it is of the message that its first byte is of. */
+static inline bool is_whole(const uint8_t *buffer, uint64_t length)
+{
+    for (uint64_t i = 1; i < length; i++)
+        if ((uint8_t)(buffer[i] - content(0, i)) != buffer[0])
+            return false;
+    return true;
+}
+
+/* ---- the peer */
+
+/* The pairing that was heard last, mostly. */
+static inline struct pairing choose_pairing(struct run *r)
+{
+    struct pairing pairing = r->pairing;
+    uint32_t choice = script_u8(&r->script);
+    if (choice < 4)
+        pairing.session = choice;
+    else if (choice < 8)
+        pairing.tag = (uint16_t)(1 + choice);
+    return pairing;
+}
+
+static inline uint8_t *room(struct run *r, uint32_t size)
+{
+    if (r->datagrams == MESSAGES || size > WIRE_MOST - r->bytes)
+        return NULL;
+    uint8_t *bytes = r->wire + r->bytes;
+    r->datagram[r->datagrams++] = size;
+    r->bytes += size;
+    return bytes;
+}
+
+static inline uint16_t choose_length(struct run *r, uint8_t flags)
+{
+    static const uint16_t lengths[] = {64, 64, 64, 32, 96, 1440};
+    if ((flags & FLAG_VOID) != 0)
+        return 0;
+    if ((flags & FLAG_IS_LAST) != 0)
+        return script_u8(&r->script);
+    return lengths[script_below(&r->script, sizeof lengths / sizeof lengths[0])];
+}
+
+static inline struct unit_trailer choose_unit(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    uint8_t flags = (uint8_t)((shape & 16) != 0 ? shape & 15 : shape & 9);
+    if ((flags & FLAG_VOID) != 0)
+        flags |= FLAG_IS_LAST;
+    bool has_next = (flags & FLAG_HAS_NEXT) != 0;
+    struct unit_trailer t = {.message = script_near(&r->script, r->message),
+                             .seq = script_near(&r->script, r->seq),
+                             .length = choose_length(r, flags),
+                             .pairing = choose_pairing(r),
+                             .flags = flags};
+    uint32_t place = script_u8(&r->script);
+    t.unit = place < 250 ? place / 2 : (uint32_t)script_number(&r->script, 4);
+    if ((flags & FLAG_VOID) != 0)
+        t.unit = VOID_TOO_LARGE + place % 2;
+    if (!has_next)
+        return t;
+    t.next_message = script_near(&r->script, t.message);
+    t.next_unit = script_near(&r->script, t.unit);
+    t.next_length = (uint16_t)(shape < 240 ? 64 : script_number(&r->script, 2) % UNIT_DATA_MAX);
+    return t;
+}
+
+static inline void send_unit(struct run *r, struct unit_trailer t)
+{
+    uint8_t *bytes = room(r, t.length + (uint32_t)TRAILER_BYTES);
+    if (bytes == NULL)
+        return;
+    for (uint32_t i = 0; i < t.length; i++)
+        bytes[i] = content(t.message, (uint64_t)t.unit * GRAIN + i);
+    if (t.pairing.session == 0 || t.pairing.tag == 0)
+        t.pairing = (struct pairing){.session = 1, .tag = 1};
+    unit_trailer_encode(bytes + t.length, &t);
+    r->seq = t.seq + 1;
+    r->message = t.message;
+}
+
+/* As a sender that nothing disturbs: each unit where the one before foretold, down to the last. */
+static inline void send_row(struct run *r)
+{
+    uint32_t units = 1 + script_below(&r->script, 10);
+    uint32_t ends = script_below(&r->script, 2);
+    uint32_t first = script_u8(&r->script);
+    struct unit_trailer t = {.message = script_near(&r->script, r->message),
+                             .next_unit = first,
+                             .length = 64,
+                             .next_length = 64,
+                             .pairing = r->pairing,
+                             .flags = FLAG_HAS_NEXT};
+    t.next_message = t.message;
+    for (uint32_t i = 0; i < units; i++) {
+        t.seq = r->seq;
+        t.unit = t.next_unit;
+        t.next_unit += t.length / GRAIN;
+        if (ends != 0 && i + 1 == units)
+            t.flags = FLAG_HAS_NEXT | FLAG_IS_LAST;
+        send_unit(r, t);
+    }
+}
+
+static inline void send_hello(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    struct hello hello = {.pairing = choose_pairing(r),
+                          .requested = script_near(&r->script, r->message),
+                          .is_closing = shape >= 240};
+    if ((shape & 1) != 0)
+        hello.pairing.tag = (uint16_t)(1 + shape / 16);
+    if ((shape & 2) != 0)
+        hello.pairing.session = 0;
+    if (hello.pairing.tag == 0)
+        hello.pairing.tag = 1;
+    r->pairing.tag = hello.pairing.tag;
+    uint8_t *bytes = room(r, CONTROL_TRAILER_BYTES);
+    if (bytes != NULL)
+        hello_encode(bytes, CONTROL_TRAILER_BYTES, &hello);
+}
+
+/* Whatever it is, but no unit: that would have to keep to the content. */
+static inline void send_anything(struct run *r)
+{
+    size_t count;
+    struct unit_trailer t;
+    const uint8_t *in = script_bytes(&r->script, script_u8(&r->script), &count);
+    if (count == 0 || (count >= TRAILER_BYTES &&
+                       unit_trailer_decode(in + count - TRAILER_BYTES, count, &t) == VERDICT_OK))
+        return;
+    uint8_t *bytes = room(r, (uint32_t)count);
+    if (bytes != NULL)
+        memcpy(bytes, in, count);
+}
+
+#endif
