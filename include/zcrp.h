@@ -32,6 +32,7 @@
 #define ZCRP_H
 
 #include <stdint.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -163,6 +164,23 @@ enum zcrp_option_flags {
  * did not end well: zcrp_cancel waits until the peer knows, and where it cannot be told, zcrp_close
  * waits for up to two seconds. */
 
+/* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of
+ * them empty; they are valid until the tap returns, and only to be read. */
+struct zcrp_crossing {
+    int64_t time_ns;      /* since 1970: just before it was sent, or after it was received */
+    int descriptor;       /* that it was sent or received with */
+    int is_outward;       /* 1: sent, 0: received */
+    uint32_t bytes;       /* of all its pieces */
+    uint32_t piece_count; /* at least 1 */
+    const struct iovec *pieces;
+};
+
+/* Is shown every datagram that crosses, data included: to write a capture, to count, to look. It
+ * runs in whatever thread sends or receives, in two threads at once too, and holds them up; it must
+ * not call the library. Datagrams of one direction come in their order, but an answer may come
+ * before what it answers, if another thread received it: time_ns tells. */
+typedef void (*zcrp_tap)(void *context, const struct zcrp_crossing *crossing);
+
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
 struct zcrp_options {
     uint32_t unit_bytes;   /* largest datagram of the path, trailer included, 64 .. 65507;
@@ -179,6 +197,9 @@ struct zcrp_options {
                         are longer; 1: not at all; default 50 us */
     int congestion;  /* enum zcrp_congestion */
     uint32_t flags;  /* enum zcrp_option_flags, or-ed */
+
+    zcrp_tap tap;      /* default: none */
+    void *tap_context; /* handed to the tap */
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.

@@ -24,7 +24,7 @@ $(call say,ld)$(LINK) -o $@ $^ $(ISAL)
 endef
 
 .SECONDARY:
-$(unit) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(INTERNAL)
+$(unit) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(COMMON) $(INTERNAL)
 	$(link_test) $(libcheck)
 $(golden): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck)

@@ -6,12 +6,17 @@
 #include "platform/ready.h"
 #include "socket_open.h"
 #include "socket_path.h"
+#include "tap.h"
 
 #include <errno.h>
 
 int channel_init(struct channel *c, int fd, const struct channel_options *options)
 {
-    return socket_open(c, fd, options);
+    int error = socket_open(c, fd, options);
+
+    if (!error)
+        c->tap = options->tap;
+    return error;
 }
 
 void channel_fini(struct channel *c)
@@ -19,19 +24,25 @@ void channel_fini(struct channel *c)
     socket_restore(c);
 }
 
+static bool is_tapped(const struct channel *c)
+{
+    return __builtin_expect(c->tap.see != NULL, 0);
+}
+
 enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
-    return c->methods->send(c, b, sent);
+    return is_tapped(c) ? tap_send(c, b, sent) : c->methods->send(c, b, sent);
 }
 
 int channel_receive(struct channel *c, struct landing *l)
 {
-    return c->methods->receive(c, l);
+    return is_tapped(c) ? tap_receive(c, l) : c->methods->receive(c, l);
 }
 
 int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size)
 {
-    return c->methods->receive_control(c, buffer, size);
+    return is_tapped(c) ? tap_receive_control(c, buffer, size)
+                        : c->methods->receive_control(c, buffer, size);
 }
 
 static int broken(struct channel *c, int error)

@@ -64,6 +64,16 @@ enum channel_counter {
     CHANNEL_COUNTERS,
 };
 
+struct channel;
+struct channel_crossing;
+
+/* Who looks at what crosses (tap.h). `see` is called by whoever sends or receives, after the system
+ * call; it must not use the channel. NULL: nobody looks. */
+struct channel_tap {
+    void (*see)(void *context, const struct channel *c, const struct channel_crossing *crossing);
+    void *context;
+};
+
 /* What the user wants of it. */
 struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
@@ -72,9 +82,8 @@ struct channel_options {
     bool use_lending; /* let it take large units without a copy (socket_lend.h), likewise */
     bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
     bool drops_stale; /* a peer may lend: drop what it may have changed (core/lending.h) */
+    struct channel_tap tap;
 };
-
-struct channel;
 
 /* What a kind of channel has to bring. The contracts are those of the functions below. */
 struct channel_methods {
@@ -88,6 +97,7 @@ struct channel {
     int fd;                                /* (c) the user's */
     enum channel_kind kind;                /* (c) */
     const struct channel_methods *methods; /* (c) */
+    struct channel_tap tap;                /* (c) */
     uint32_t datagram_max;                 /* (c) bytes; no datagram or call can carry more */
     uint32_t receive_buffer;               /* (c) bytes granted, as read back: the kernel's own
                                               overhead counts too, so half of it or less is data */

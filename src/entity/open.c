@@ -28,7 +28,7 @@ static int code_of_fault(int error)
 
 /* Units go one way, everything else the other; the sender's control datagrams are few, and GRO
  * would only glue them together. */
-static struct channel_options channel_options(const struct zcrp_entity *e)
+static struct channel_options channel_options(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
 
@@ -39,6 +39,7 @@ static struct channel_options channel_options(const struct zcrp_entity *e)
         .use_lending = is_sender && !(e->options.flags & ZCRP_NO_LEND),
         .use_gro = !is_sender && !(e->options.flags & ZCRP_NO_GRO),
         .drops_stale = !is_sender,
+        .tap = tapping_of(e),
     };
 }
 

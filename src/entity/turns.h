@@ -39,6 +39,9 @@ bool arriving_turn(struct zcrp_entity *e);
 /* The rest of both: until a datagram arrives. (arriving.c) */
 bool arriving_rest(struct zcrp_entity *e);
 
+/* The user's tap as a channel's. (tapping.c) */
+struct channel_tap tapping_of(struct zcrp_entity *e);
+
 /* Timeout (timeout.c): does what is due by the time. */
 bool timeout_rest(struct zcrp_entity *e);
 void timeout_turn(struct zcrp_entity *e);

@@ -2,7 +2,9 @@
 anything is."""
 
 import os
+import re
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -211,8 +213,66 @@ def test_erf(path):
     equal("CRC incorrect", text.count("(incorrect)"), 1)
 
 
+# --- runs of zcrp-bench --------------------------------------------------------------------------
+
+BENCH = os.path.join(os.environ.get("ZCRP_BUILD", "build"), "zcrp-bench")
+
+
+def units_sent(arguments):
+    """Runs zcrp-bench; the units that its measurement sent, of the small ones before it none."""
+    run = subprocess.run([BENCH, "--transport", "zcrp", "--repeat", "1", "--stats", *arguments],
+                         capture_output=True, text=True, check=False)
+    check(f"zcrp-bench {' '.join(arguments)}: {run.stderr}", run.returncode == 0)
+    found = re.search(r"^  units +(\d+)", run.stdout, re.M)
+    return int(found[1]) if found else -1
+
+
+def check_run(path, what, count):
+    """All is ZCRP and breaks no rule; of the messages that the run sent, all units are there."""
+    rows = fields(path, ["frame.protocols", "zcrp.verdict", "zcrp.seq", "zcrp.type", "ip.src",
+                         "_ws.expert.message"], "-o", "ip.check_checksum:TRUE",
+                  "-o", "udp.check_checksum:TRUE")
+    kinds = {kind for row in rows for kind in row[3]}
+    check(f"{what}: not all is ZCRP", all(row[0][0].endswith("zcrp") for row in rows))
+    check(f"{what}: a datagram is malformed", not any(row[1] for row in rows))
+    check(f"{what}: checksums", not any("hecksum" in note for row in rows for note in row[5]))
+    check(f"{what}: types {kinds}", {"1", "2", "4", "5"} <= kinds)
+    check(f"{what}: units", sum(len(row[2]) for row in rows) >= count > 0)
+
+
+def test_capture(path):
+    sizes = ["--size", "100000", "--count", "50"]
+    for options in ([], ["--no-offload", "--unit", "1472"], ["--ping", "--size", "100"]):
+        count = units_sent((sizes if "--ping" not in options else ["--count", "20"]) + options +
+                           ["--capture", path])
+        check_run(path, f"a run with {options}", count)
+
+
+def test_capture_of_receiver(path):
+    """One end each, IPv6: what the other end sent is what this end captured."""
+    with subprocess.Popen([BENCH, "--listen", "[::1]:0", "--capture", path],
+                          stderr=subprocess.PIPE, text=True) as listener:
+        port = re.search(r"port (\d+)", listener.stderr.readline())[1]
+        count = units_sent(["--connect", f"[::1]:{port}", "--size", "20000", "--count", "9"])
+    equal("the listening end", listener.returncode, 0)
+    check_run(path, "the listening end", count)
+
+
+def test_capture_fails(path):
+    for file, said in (("/dev/full", "No space left"), (path + "/no/file", "Not a directory")):
+        run = subprocess.run([BENCH, "--transport", "zcrp", "--size", "100K", "--count", "30",
+                              "--repeat", "1", "--capture", file],
+                             capture_output=True, text=True, check=False)
+        check(f"a capture in {file}: {run.returncode} {run.stderr}",
+              run.returncode == 1 and said in run.stderr)
+    run = subprocess.run([BENCH, "--transport", "tcp", "--capture", path],
+                         capture_output=True, text=True, check=False)
+    equal("nothing to capture", run.returncode, 2)
+
+
 def main():
-    tests = [test_vectors, test_form, test_bundles, test_repeats, test_aal5, test_erf]
+    tests = [test_vectors, test_form, test_bundles, test_repeats, test_aal5, test_erf,
+             test_capture, test_capture_of_receiver, test_capture_fails]
     with tempfile.TemporaryDirectory() as folder:
         for test in tests:
             test(os.path.join(folder, "capture"))

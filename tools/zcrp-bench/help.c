@@ -50,6 +50,8 @@ const char help_text[] =
     "  --allocations       and what they allocated\n"
     "  --json [FILE]       every measurement and the medians as JSON; without FILE to\n"
     "                      standard output instead of the table\n"
+    "  --capture FILE      what crosses ZCRP's channels at this end (alone: at the sending\n"
+    "                      end), as a capture for tshark and Wireshark\n"
     "  --csv FILE          every measurement as CSV\n"
     "  --plot FILE         a picture of the medians over message size (SVG, by gnuplot)\n"
     "  --quiet             no table, no progress\n"

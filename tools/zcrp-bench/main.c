@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "alone.h"
+#include "capture.h"
 #include "common/complain.h"
 #include "common/pin.h"
 #include "connection.h"
@@ -27,13 +28,13 @@ static int listen_and_serve(const struct options *options)
     struct address here;
     int status;
 
-    if (listener < 0 || address_local(listener, &here) < 0)
+    if (listener < 0 || address_local(listener, &here) < 0 || capture_open(options->capture) < 0)
         return -1;
     if (!options->is_quiet)
         fprintf(stderr, "zcrp-bench: listening, port %s\n", here.port);
     status = receiving_end_serve(options, listener, -1);
     close(listener);
-    return status;
+    return capture_close() < 0 ? -1 : status;
 }
 
 static int run(const struct options *options)

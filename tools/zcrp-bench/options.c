@@ -115,6 +115,15 @@ static int check_duration(const struct options *options)
     return 0;
 }
 
+static bool has_zcrp(const struct options *options)
+{
+    bool has = options->transport_count == 0; /* by default */
+
+    for (size_t i = 0; i < options->transport_count; i++)
+        has = has || options->transports[i].kind == &transport_zcrp;
+    return has;
+}
+
 /* Options that contradict each other. */
 static int check(const struct options *options)
 {
@@ -134,6 +143,8 @@ static int check(const struct options *options)
         return -1;
     if (options->json != NULL && options->csv != NULL && strcmp(options->json, options->csv) == 0)
         return complain("--json and --csv cannot share '%s'", options->csv);
+    if (options->capture != NULL && !listens && !has_zcrp(options))
+        return complain("--capture is of ZCRP: there is none in --transport");
     if (options->is_ping && check_ping(options) < 0)
         return -1;
     return check_ends(options);

@@ -44,6 +44,8 @@ struct options {
     const char *input;  /* file to send; NULL: none */
     const char *output; /* file to write what arrives to; NULL: none */
 
+    const char *capture; /* file of what crosses ZCRP's channels at this end; NULL: none */
+
     const char *json; /* file, "-" is standard output, NULL: none */
     const char *csv;
     const char *plot;

@@ -188,6 +188,12 @@ static int set_output(struct options *options, const char *value)
     return 0;
 }
 
+static int set_capture(struct options *options, const char *value)
+{
+    options->capture = value;
+    return 0;
+}
+
 static int set_end(struct options *options, const char *value, enum options_mode mode)
 {
     if (options->mode != OPTIONS_ALONE)
@@ -273,6 +279,7 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"verify", no_argument, true, set_verify},
     {"input", required_argument, false, set_input},
     {"output", required_argument, false, set_output},
+    {"capture", required_argument, false, set_capture},
     {"listen", required_argument, false, set_listen},
     {"connect", required_argument, false, set_connect},
     {"timeout", required_argument, false, set_timeout},

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "capture.h"
 #include "common/complain.h"
 #include "common/quantity.h"
 #include "common/statistics.h"
@@ -222,7 +223,11 @@ static int run_and_report(struct sending_end *end, const struct address *address
 
     if (report_open(&report, end->options) < 0)
         return -1;
-    status = connect_and_converse(end, address, results);
+    status = capture_open(end->options->capture);
+    if (status == 0)
+        status = connect_and_converse(end, address, results);
+    if (capture_close() < 0)
+        status = -1;
     if (status == 0)
         status = report_write(&report, results);
     report_close(&report);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "common/complain.h"
 #include "udp.h"
 #include "zcrp.h"
@@ -57,6 +58,8 @@ int zcrp_end_open(struct transport *transport, bool is_sender)
     transport->state = state;
     if (state == NULL)
         return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
+    if (capture_channel(transport->fd, &options) < 0)
+        return -1;
     code = is_sender ? zcrp_open_sender(&state->entity, descriptors, &options)
                      : zcrp_open_receiver(&state->entity, descriptors, &options);
     return code == ZCRP_OK ? 0 : udp_failed(transport, "start", code);

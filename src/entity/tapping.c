@@ -1,0 +1,23 @@
+/* The user's tap, behind the channel's. */
+#include "turns.h"
+
+#include "channel/tap.h"
+
+static void see(void *context, const struct channel *c, const struct channel_crossing *crossing)
+{
+    const struct zcrp_entity *e = context;
+
+    e->options.tap(e->options.tap_context, &(struct zcrp_crossing){
+                                               .time_ns = crossing->time_ns,
+                                               .descriptor = c->fd,
+                                               .is_outward = crossing->is_outward,
+                                               .bytes = crossing->bytes,
+                                               .piece_count = crossing->count,
+                                               .pieces = crossing->pieces,
+                                           });
+}
+
+struct channel_tap tapping_of(struct zcrp_entity *e)
+{
+    return (struct channel_tap){.see = e->options.tap != NULL ? see : NULL, .context = e};
+}

@@ -1,0 +1,80 @@
+/* What the user's taps are shown: all that crossed, and nothing else. */
+#include "../support/ends.h"
+
+enum { SIZE = 300000 };
+
+/* Of one end. Its counts are touched by the entity's threads, one at a time for each direction. */
+struct shown {
+    uint64_t units[2], others[2]; /* inward, outward */
+    uint64_t data;                /* bytes in units */
+    int descriptor;
+};
+
+static uint8_t last_byte(const struct zcrp_crossing *crossing)
+{
+    const struct iovec *piece = &crossing->pieces[crossing->piece_count - 1];
+
+    return ((const uint8_t *)piece->iov_base)[piece->iov_len - 1];
+}
+
+static void see(void *context, const struct zcrp_crossing *crossing)
+{
+    struct shown *shown = context;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < crossing->piece_count; i++)
+        bytes += crossing->pieces[i].iov_len;
+    ck_assert_uint_eq(bytes, crossing->bytes);
+    ck_assert_int_gt(crossing->time_ns, 0);
+    ck_assert_int_eq(crossing->descriptor, shown->descriptor);
+    if (last_byte(crossing) == 0x11) {
+        shown->units[crossing->is_outward]++;
+        shown->data += bytes - 32;
+    } else {
+        shown->others[crossing->is_outward]++;
+    }
+}
+
+START_TEST(tap__all_that_crossed)
+{
+    struct loopback sockets = loopback_open(_i % 2 ? LOOPBACK_UDP6 : LOOPBACK_UDP4, false);
+    struct shown out = {.descriptor = sockets.sender[1]}, in = {.descriptor = sockets.receiver[0]};
+    struct zcrp_options options = {.unit_bytes = _i / 2 ? 1472 : 0, .tap = see};
+    struct zcrp_msg *from = ends_filled(SIZE, 1), *to = ends_empty(SIZE);
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_stats sent, received;
+
+    options.tap_context = &in;
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &options), 0);
+    options.tap_context = &out;
+    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &options), 0);
+    ck_assert_int_eq(zcrp_submit(receiver, to, SIZE), 0);
+    ck_assert_int_eq(zcrp_submit(sender, from, SIZE), 0);
+    ck_assert_int_eq(ends_wait(from), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(to), ZCRP_OK);
+    ck_assert_int_eq(zcrp_stats(sender, &sent), 0);
+    ck_assert_int_eq(zcrp_stats(receiver, &received), 0);
+    ck_assert_int_eq(zcrp_close(sender), 0);
+    ck_assert_int_eq(zcrp_close(receiver), 0);
+    ck_assert_uint_eq(out.units[1], sent.units);
+    ck_assert_uint_ge(out.data, SIZE);
+    ck_assert_uint_eq(out.units[0] + in.units[1], 0);
+    ck_assert_uint_eq(in.units[0], received.units + received.drop_duplicate);
+    ck_assert_uint_ge(out.others[1], 1); /* a hello */
+    ck_assert_uint_ge(in.others[1], received.acknowledgements + received.requests);
+    ck_assert_uint_ge(out.others[0], 2); /* a request and an acknowledgement */
+    zcrp_free_msg(from);
+    zcrp_free_msg(to);
+    loopback_close(&sockets);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tap");
+    TCase *tcase = tcase_create("tap");
+
+    tcase_add_loop_test(tcase, tap__all_that_crossed, 0, 4);
+    suite_add_tcase(suite, tcase);
+    return ends_run(suite);
+}

@@ -1,0 +1,19 @@
+/* The capture of --capture: a file of every datagram that crossed this process's ZCRP channels, for
+ * tshark and Wireshark (pcapng). One a process. */
+#ifndef BENCH_CAPTURE_H
+#define BENCH_CAPTURE_H
+
+#include "zcrp.h"
+
+/* Starts the file; NULL: nothing is captured, and the other functions do nothing. 0, or -1 with a
+ * complaint. */
+int capture_open(const char *path);
+
+/* Ends it. 0, or -1 with a complaint when not all could be written. */
+int capture_close(void);
+
+/* Makes an entity on this channel be captured: fills in the tap. To be called again when the
+ * descriptor is another socket. 0, or -1 with a complaint. */
+int capture_channel(int descriptor, struct zcrp_options *options);
+
+#endif
