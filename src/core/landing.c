@@ -58,6 +58,18 @@ bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length)
     return true;
 }
 
+uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, uint32_t count)
+{
+    uint32_t room = l->openings == l->max_openings ? 0 : LANDING_UNITS - l->units;
+    uint32_t pairs = count < room ? count : room;
+    CHECK(length > 0);
+    for (uint32_t i = 0; i < pairs; i++) {
+        add_piece(l, slot + (size_t)i * length, length);
+        add_piece(l, l->trailer[l->units++], TRAILER_BYTES);
+    }
+    return pairs;
+}
+
 bool landing_seal(struct landing *l)
 {
     if (l->openings == l->max_openings)
@@ -126,16 +138,32 @@ static uint32_t data_bytes(uint32_t segment_bytes)
     return segment_bytes > TRAILER_BYTES ? segment_bytes - TRAILER_BYTES : 0;
 }
 
-/* The segment's data lies in one piece and its trailer in the next, as they were offered. */
-static bool is_as_planned(const struct landing *l, const struct landing_walk *walk, uint32_t data)
+/* The next segment, if it is one of a burst and came as planned: its data lies in one piece and its
+ * trailer in the next, as they were offered. That is nearly always so. */
+static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
+                            struct segment *segment)
 {
+    uint32_t size = l->segment[walk->opening];
     const struct iovec *piece = &l->iov[walk->piece];
-    return walk->within == 0 && piece[0].iov_len == data && piece[1].iov_len == TRAILER_BYTES;
+    if (size <= TRAILER_BYTES || (uint64_t)walk->at + size > l->bytes[walk->opening] ||
+        walk->within != 0 || walk->piece + 1 >= l->first[walk->opening + 1] ||
+        piece[0].iov_len != size - TRAILER_BYTES || piece[1].iov_len != TRAILER_BYTES)
+        return false;
+    segment->bytes = size;
+    memcpy(segment->tail, piece[1].iov_base, TRAILER_BYTES);
+    segment->data = piece[0].iov_base;
+    segment->is_contiguous = true;
+    segment->start = *walk;
+    walk->at += size;
+    walk->piece += 2;
+    return true;
 }
 
 bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment)
 {
     CHECK(l->received <= l->openings);
+    if (walk->opening < l->received && next_as_planned(l, walk, segment))
+        return true;
     if (!walk_opening(l, walk))
         return false;
     CHECK(l->bytes[walk->opening] < LANDING_DATAGRAM);
@@ -145,13 +173,6 @@ bool landing_next(const struct landing *l, struct landing_walk *walk, struct seg
     uint32_t data = data_bytes(segment->bytes);
     segment->start = *walk;
     segment->data = walk_byte(l, walk);
-    if (is_as_planned(l, walk, data)) {
-        segment->is_contiguous = true;
-        memcpy(segment->tail, l->iov[walk->piece + 1].iov_base, TRAILER_BYTES);
-        walk->at += segment->bytes;
-        walk->piece += 2;
-        return true;
-    }
     segment->is_contiguous = walk_run(l, walk, data) == data;
     walk_step(l, walk, data);
     walk_tail(l, walk, segment->tail, segment->bytes - data);

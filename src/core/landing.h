@@ -114,6 +114,10 @@ void landing_begin(struct landing *l);
  * or `slot` is NULL and less than `length` bytes of the opening's spill are left. */
 bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length);
 
+/* Adds up to `count` pairs for slots that follow on each other, each of `length` bytes, not 0
+ * (CHECKed). Returns how many found room. */
+uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, uint32_t count);
+
 /* Ends the opening with its spill, so that any datagram fits. False (nothing added) when there
  * are max_openings already. An opening without pairs is one: all of it goes to spill. */
 bool landing_seal(struct landing *l);

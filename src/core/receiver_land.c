@@ -2,6 +2,7 @@
 #include "check.h"
 #include "number.h"
 #include "receiver_state.h"
+#include "trailer_row.h"
 
 /* ---- units in a row ---- */
 
@@ -9,52 +10,64 @@
  * data. Only the first, which opens the row, is looked at from all sides; the others are counted,
  * and entered together before anything else happens. */
 struct row {
-    struct arrival last;         /* of the row; its message is NULL when no row is open */
-    struct unit_trailer trailer; /* of the last */
-    uint64_t begin;              /* behind the first in the message */
-    uint64_t limit;              /* where what is missing from there ends */
+    struct arrival first;        /* its message is NULL when no row is open */
+    struct unit_trailer trailer; /* of the first, */
+    struct trailer_row next;     /* and of the unit that continues the row */
+    const uint8_t *place;        /* where that one belongs */
+    uint32_t bytes;              /* of each datagram */
     uint32_t units;              /* behind the first */
+    uint32_t most;               /* of them: so that something behind them is still missing */
 };
 
 /* After `a` was settled as it should be more of its kind may follow. */
 static void row_open(const struct receiver *r, struct row *row, const struct arrival *a)
 {
     uint64_t end = a->range.last;
-    if ((a->trailer->flags & FLAG_IS_LAST) != 0 || a->message == NULL || a->seq != r->ack.newest)
+    if (a->message == NULL || a->seq != r->ack.newest ||
+        !trailer_row_behind(&row->next, a->trailer))
         return;
     struct interval rest = missing_next(&r->messages.missing, &a->message->missing, end);
-    if (rest.first != end || rest.last <= end)
-        return;
-    *row = (struct row){.last = *a, .trailer = *a->trailer, .begin = end, .limit = rest.last};
-    row->last.trailer = &row->trailer;
-    row->last.segment = NULL;
+    uint64_t most =
+        rest.first == end && rest.last > end ? (rest.last - end - 1) / a->trailer->length : 0;
+    row->first = *a;
+    row->trailer = *a->trailer;
+    row->place = a->message->buffer + end;
+    row->bytes = a->segment->bytes;
+    row->units = 0;
+    row->most = most < LANDING_UNITS ? (uint32_t)most : LANDING_UNITS;
 }
 
 /* Takes the unit into the row, if that is what it continues. The last of its message does not, nor
  * does one that asks for an answer, or fills what is missing to its end. */
-static bool row_take(struct row *row, const struct segment *segment, const struct unit_trailer *t)
+static bool row_take(struct row *row, const struct segment *segment)
 {
-    struct arrival *last = &row->last;
-    uint64_t end = last->range.last;
-    bool is_next = last->message != NULL && t->flags == FLAG_HAS_NEXT &&
-                   t->message == row->trailer.message && t->seq == row->trailer.seq + 1 &&
-                   (uint64_t)t->unit * GRAIN == end && end + t->length < row->limit;
-    if (!is_next || !segment->is_contiguous || segment->data != last->message->buffer + end)
+    if (row->first.message == NULL || row->units == row->most || segment->bytes != row->bytes ||
+        !segment->is_contiguous || segment->data != row->place ||
+        !trailer_row_take(&row->next, segment->tail))
         return false;
-    row->trailer = *t;
     row->units++;
-    last->seq++;
-    last->range = (struct interval){.first = end, .last = end + t->length};
+    row->place += row->bytes - TRAILER_BYTES;
     return true;
 }
 
 /* Enters the row, if one is open, and closes it. */
 static void row_close(struct receiver *r, instant now, struct row *row)
 {
-    struct interval range = {.first = row->begin, .last = row->last.range.last};
-    if (row->last.message != NULL && row->units > 0)
-        receiver_on_row(r, now, &row->last, row->units, range);
-    row->last.message = NULL;
+    struct arrival last = row->first;
+    uint64_t begin = last.range.last;
+    row->first.message = NULL;
+    if (last.message == NULL || row->units == 0)
+        return;
+    uint32_t grains = row->units * (row->trailer.length / GRAIN);
+    row->trailer.unit += grains;
+    row->trailer.next_unit += grains;
+    row->trailer.seq += row->units;
+    last.trailer = &row->trailer;
+    last.seq += row->units;
+    last.range.last += (uint64_t)row->units * row->trailer.length;
+    last.range.first = last.range.last - row->trailer.length;
+    receiver_on_row(r, now, &last, row->units,
+                    (struct interval){.first = begin, .last = last.range.last});
 }
 
 /* ---- a datagram ---- */
@@ -116,12 +129,11 @@ static void on_datagram(struct receiver *r, instant now, struct landing *landing
                         const struct segment *segment, struct row *row)
 {
     struct unit_trailer unit;
-    enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
-    bool is_ours = verdict == VERDICT_OK && receiver_accepts(r, unit.pairing);
-    if (is_ours && row_take(row, segment, &unit))
+    if (row_take(row, segment))
         return;
     row_close(r, now, row);
-    if (!is_ours) {
+    enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
+    if (verdict != VERDICT_OK || !receiver_accepts(r, unit.pairing)) {
         on_other(r, now, segment, verdict);
         return;
     }
@@ -133,7 +145,7 @@ static void on_datagram(struct receiver *r, instant now, struct landing *landing
 void receiver_landed(struct receiver *r, instant now, struct landing *landing)
 {
     struct landing_walk walk = {.opening = 0};
-    struct row row = {.units = 0};
+    struct row row = {.first = {.message = NULL}};
     struct segment segment;
     CHECK(r->is_planned);
     r->counters.bursts += landing->received;

@@ -15,16 +15,40 @@ static bool has_room(const struct room *room, uint32_t length)
     return room->pairs > 0 && length <= room->unit && length + TRAILER_BYTES <= room->bytes;
 }
 
-static void fill_room(struct room *room, uint32_t length)
+static void fill_room(struct room *room, uint32_t length, uint32_t units)
 {
-    room->bytes -= length + TRAILER_BYTES;
-    room->pairs = length < room->unit ? 0 : room->pairs - 1;
+    room->bytes -= units * (length + TRAILER_BYTES);
+    room->pairs = length < room->unit ? 0 : room->pairs - units;
+}
+
+static uint32_t lesser(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* Offers the full units that the stretch begins with. Returns the bytes of them. */
+static uint64_t offer_full(struct landing *landing, const struct stretch *stretch,
+                           struct room *room)
+{
+    uint32_t unit = stretch->unit;
+    if (stretch->length == 0 || stretch->length < unit)
+        return 0;
+    room->unit = room->unit == UINT32_MAX ? unit : room->unit;
+    if (unit != room->unit)
+        return 0;
+    uint32_t count = lesser(stretch->length / unit, room->bytes / (unit + TRAILER_BYTES));
+    count = landing_offer_row(landing, stretch->message->buffer + stretch->offset, unit,
+                              lesser(count, room->pairs));
+    fill_room(room, unit, count);
+    return (uint64_t)count * unit;
 }
 
 /* Offers the stretch, unit by unit, as far as there is room. Returns the bytes of it offered. */
 static uint64_t offer(struct landing *landing, const struct stretch *stretch, struct room *room)
 {
-    uint64_t offered = 0;
+    uint64_t offered = offer_full(landing, stretch, room);
+    if (offered > 0 && offered == stretch->length)
+        return offered;
     do {
         uint64_t left = stretch->length - offered;
         uint32_t length = left < stretch->unit ? (uint32_t)left : stretch->unit;
@@ -34,7 +58,7 @@ static uint64_t offer(struct landing *landing, const struct stretch *stretch, st
             room->pairs = 0;
             break;
         }
-        fill_room(room, length);
+        fill_room(room, length, 1);
         offered += length;
     } while (offered < stretch->length);
     return offered;

@@ -1,6 +1,7 @@
 /* Bursts: cut, numbered, pinned and put in transit in one go. */
 #include "check.h"
 #include "sender_state.h"
+#include "trailer_row.h"
 
 #include <string.h>
 
@@ -147,12 +148,13 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
                              .flags = flags};
     struct unit_trailer last = t;
     uint32_t behind = row->count - 1;
-    name_next(s, &t, f);
-    for (uint32_t i = b->datagrams - row->count; i + 1 < b->datagrams; i++) {
-        t.next_unit = t.unit + f->length / GRAIN;
-        unit_trailer_encode(b->trailer[i], &t);
-        t.unit = t.next_unit;
-        t.seq++;
+    if (behind > 0) {
+        struct trailer_row others;
+        name_next(s, &t, f);
+        t.next_unit += f->length / GRAIN;
+        trailer_row_begin(&others, &t);
+        for (uint32_t i = b->datagrams - row->count; i + 1 < b->datagrams; i++)
+            trailer_row_put(&others, b->trailer[i]);
     }
     last.unit += behind * (f->length / GRAIN);
     last.seq += behind;

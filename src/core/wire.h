@@ -32,7 +32,9 @@ static inline uint32_t wire_get_u32(const uint8_t b[4])
 
 static inline uint64_t wire_get_u64(const uint8_t b[8])
 {
-    return (uint64_t)wire_get_u32(b) << 32 | wire_get_u32(b + 4);
+    return (uint64_t)b[0] << 56 | (uint64_t)b[1] << 48 | (uint64_t)b[2] << 40 |
+           (uint64_t)b[3] << 32 | (uint64_t)b[4] << 24 | (uint64_t)b[5] << 16 |
+           (uint64_t)b[6] << 8 | b[7];
 }
 
 static inline void wire_put_u16(uint8_t b[2], uint16_t value)
@@ -47,6 +49,12 @@ static inline void wire_put_u32(uint8_t b[4], uint32_t value)
     b[1] = (uint8_t)(value >> 16);
     b[2] = (uint8_t)(value >> 8);
     b[3] = (uint8_t)value;
+}
+
+static inline void wire_put_u64(uint8_t b[8], uint64_t value)
+{
+    wire_put_u32(b, (uint32_t)(value >> 32));
+    wire_put_u32(b + 4, (uint32_t)value);
 }
 
 struct wire_reader {

@@ -264,9 +264,37 @@ START_TEST(move__without_room_asks_for_nothing)
 }
 END_TEST
 
+START_TEST(landing_offer_row__as_one_after_the_other)
+{
+    static struct landing row, single;
+    static uint8_t room[2][2 * (LANDING_SPILL + LANDING_DATAGRAM)];
+    static uint8_t slots[2 * LANDING_UNITS * 64];
+    uint32_t count = _i == 0 ? 3 : 2 * LANDING_UNITS;
+    uint32_t right = _i == 0 ? 3 : LANDING_UNITS - 1;
+
+    landing_init(&row, room[0], 1);
+    landing_init(&single, room[1], 1);
+    landing_begin(&row);
+    landing_begin(&single);
+    ck_assert(landing_offer(&row, slots, 64));
+    ck_assert_uint_eq(landing_offer_row(&row, slots + 64, 64, count), right);
+    for (uint32_t i = 0; i <= right; i++)
+        ck_assert(landing_offer(&single, slots + 64 * i, 64));
+    ck_assert_uint_eq(row.pieces, single.pieces);
+    for (uint32_t i = 0; i < row.pieces; i += 2) {
+        ck_assert_ptr_eq(row.iov[i].iov_base, single.iov[i].iov_base);
+        ck_assert_uint_eq(row.iov[i].iov_len, 64);
+        ck_assert_ptr_eq(row.iov[i + 1].iov_base, row.trailer[i / 2]);
+    }
+    ck_assert(landing_seal(&row));
+    ck_assert_uint_eq(landing_offer_row(&row, slots, 64, 1), 0); /* no opening any more */
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("plan, walk, ask");
+    tcase_add_loop_test(tcase, landing_offer_row__as_one_after_the_other, 0, 2);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, memory__is_spill_and_bounce_for_each_opening);
     tcase_add_test(tcase, begin__forgets_the_plan_and_what_arrived);

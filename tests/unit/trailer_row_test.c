@@ -1,0 +1,122 @@
+#include "core/trailer_row.h"
+
+#include "../support/suite.h"
+
+#include <string.h>
+
+static struct unit_trailer first(void)
+{
+    return (struct unit_trailer){.message = 7,
+                                 .unit = 100,
+                                 .seq = UINT32_MAX - 1, /* and on through 0 */
+                                 .next_message = 7,
+                                 .next_unit = 145,
+                                 .length = 45 * GRAIN,
+                                 .next_length = 45 * GRAIN,
+                                 .pairing = {.session = 0xdeadbeef, .tag = 99},
+                                 .flags = FLAG_HAS_NEXT};
+}
+
+static struct unit_trailer follower(struct unit_trailer t)
+{
+    t.unit += 45;
+    t.next_unit += 45;
+    t.seq++;
+    return t;
+}
+
+START_TEST(trailer_row_take__what_encoding_makes)
+{
+    struct unit_trailer t = first();
+    struct trailer_row row;
+    uint8_t bytes[TRAILER_BYTES];
+
+    ck_assert(trailer_row_behind(&row, &t));
+    for (int i = 0; i < 100; i++) {
+        t = follower(t);
+        unit_trailer_encode(bytes, &t);
+        ck_assert(trailer_row_take(&row, bytes));
+        ck_assert(!trailer_row_take(&row, bytes)); /* once */
+    }
+}
+END_TEST
+
+START_TEST(trailer_row_take__no_bit_may_differ)
+{
+    struct unit_trailer t = first();
+    struct trailer_row row;
+    uint8_t bytes[TRAILER_BYTES];
+
+    ck_assert(trailer_row_behind(&row, &t));
+    t = follower(t);
+    for (int bit = 0; bit < 8 * TRAILER_BYTES; bit++) {
+        unit_trailer_encode(bytes, &t);
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        ck_assert(!trailer_row_take(&row, bytes));
+    }
+    unit_trailer_encode(bytes, &t);
+    ck_assert(trailer_row_take(&row, bytes));
+}
+END_TEST
+
+START_TEST(trailer_row_put__what_encoding_makes)
+{
+    struct unit_trailer t = first();
+    struct trailer_row row;
+    uint8_t bytes[TRAILER_BYTES], right[TRAILER_BYTES];
+
+    trailer_row_begin(&row, &t);
+    for (int i = 0; i < 100; i++, t = follower(t)) {
+        unit_trailer_encode(right, &t);
+        trailer_row_put(&row, bytes);
+        ck_assert_mem_eq(bytes, right, TRAILER_BYTES);
+    }
+}
+END_TEST
+
+START_TEST(trailer_row_behind__asks_for_an_answer)
+{
+    struct unit_trailer t = first();
+    struct trailer_row row;
+    uint8_t bytes[TRAILER_BYTES];
+
+    t.flags |= FLAG_ANSWER;
+    ck_assert(trailer_row_behind(&row, &t));
+    t = follower(t);
+    unit_trailer_encode(bytes, &t);
+    ck_assert(!trailer_row_take(&row, bytes));
+    t.flags = FLAG_HAS_NEXT;
+    unit_trailer_encode(bytes, &t);
+    ck_assert(trailer_row_take(&row, bytes));
+}
+END_TEST
+
+START_TEST(trailer_row_behind__something_else_follows)
+{
+    struct unit_trailer t = first();
+    struct trailer_row row;
+
+    if (_i == 0)
+        t.next_message++;
+    else if (_i == 1)
+        t.next_unit++;
+    else if (_i == 2)
+        t.next_length -= GRAIN;
+    else if (_i == 3)
+        t.flags = FLAG_HAS_NEXT | FLAG_IS_LAST;
+    else
+        t.flags = 0;
+    ck_assert(!trailer_row_behind(&row, &t));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_test(tcase, trailer_row_take__what_encoding_makes);
+    tcase_add_test(tcase, trailer_row_take__no_bit_may_differ);
+    tcase_add_test(tcase, trailer_row_put__what_encoding_makes);
+    tcase_add_test(tcase, trailer_row_behind__asks_for_an_answer);
+    tcase_add_loop_test(tcase, trailer_row_behind__something_else_follows, 0, 5);
+    return suite_run("trailer_row", tcase);
+}
