@@ -7,6 +7,7 @@
 #include <sched.h>
 
 static const duration TICK = 250 * MICROSECOND;
+static const duration LOOK_MOST = MILLISECOND;
 
 enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
 
@@ -68,19 +69,28 @@ bool helm_is_minded(const struct zcrp_entity *e)
     return e->helm.is_parked && clock_now() < e->helm.left + TICK;
 }
 
-static void park(struct zcrp_entity *e)
+/* Until the next look, or without limit if the helm has slept since the last one. A nap shorter
+ * than that ends before anybody parks for long, and so without a call. */
+static void park(struct zcrp_entity *e, duration look, uint64_t nap_seen)
 {
-    e->helm.parks_long = e->helm.is_taken && atomic_load(&e->helm.sleeps);
-    instant until = e->helm.parks_long ? NEVER : clock_now() + TICK;
+    bool sleeps = e->helm.is_taken && atomic_load(&e->helm.sleeps);
+    e->helm.parks_long = sleeps && e->helm.naps == nap_seen;
+    instant until = e->helm.parks_long ? NEVER : clock_now() + look;
     (void)condition_wait(&e->helm.parked, &e->mutex, until);
     e->helm.parks_long = false;
 }
 
 void helm_park(struct zcrp_entity *e)
 {
+    duration look = TICK;
+    uint64_t nap_seen = 0;
     e->helm.is_parked = true;
-    while (!e->is_stopping && (e->helm.is_taken || helm_is_minded(e)))
-        park(e);
+    while (!e->is_stopping && (e->helm.is_taken || helm_is_minded(e))) {
+        uint64_t nap = e->helm.naps;
+        park(e, look, nap_seen);
+        look = 2 * look < LOOK_MOST ? 2 * look : LOOK_MOST;
+        nap_seen = nap;
+    }
     e->helm.is_parked = false;
 }
 
@@ -106,6 +116,7 @@ static void fall_asleep(struct zcrp_entity *e, instant deadline)
     entity_enter(e);
     e->helm.due = instant_earlier(deadline, entity_deadline(e));
     atomic_store(&e->helm.sleeps, true);
+    e->helm.naps++;
     entity_leave(e);
 }
 

@@ -4,15 +4,16 @@
  * library's threads do it all.
  *
  *     waiter    ----take [ turn, turn, rest, turn ] leave----          take [ ...
- *     arriving  ...parked, looks up every tick......................|  receives again
- *                                                    <- a tick or so ->
+ *     arriving  ...parked, looks up now and then....................|  receives again
+ *                                                    <- 1 ms or so ->
  *
  * After the helm is left it counts as minded for one more tick, if the arriving thread is parked: a
  * program that waits again and again finds it as it left it, and one that goes away to compute is
- * soon replaced.
+ * soon replaced. Parked, the arriving thread looks up after a tick, then after two, and from then
+ * on every millisecond.
  *
- * While whoever is at the helm sleeps, so does the arriving thread, and is called when that is
- * over: a program that waits for long costs nothing.
+ * If whoever is at the helm has slept from one look to the next, the arriving thread sleeps, too,
+ * and is called when that is over: a program that waits for long costs nothing.
  *
  * Lock letters as in entity.h. */
 #ifndef ZCRP_ENTITY_HELM_H
@@ -33,6 +34,7 @@ struct message;
 struct helm {
     bool is_taken;           /* (m) a waiter is at it */
     _Atomic bool sleeps;     /* (a) and waits for the channel; set under (m) */
+    uint64_t naps;           /* (m) how often it has begun to; from 1 on once it has */
     instant due;             /* (m) what it sleeps for at the latest */
     instant left;            /* (m) when it was last left */
     struct wake wake;        /* gets it out of its sleep */
