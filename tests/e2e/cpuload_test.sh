@@ -1,0 +1,97 @@
+#!/bin/sh
+# zcrp-cpuload as its user meets it: a short evaluation, as table and JSON, and what it says to
+# mistakes. How fast anything is does not matter here. The program is in $ZCRP_BUILD.
+set -u
+
+cpuload=${ZCRP_BUILD:-build}/zcrp-cpuload
+place=$(mktemp -d "${TMPDIR:-/tmp}/cpuload_test.XXXXXX")
+checks=0
+failures=0
+running=
+trap 'test -z "$running" || kill "$running" 2>/dev/null; rm -rf "$place"' EXIT
+trap 'exit 130' INT TERM
+
+[ -x "$cpuload" ] || { echo "no $cpuload: run make first, with python3"; exit 77; }
+
+# check NAME COMMAND... : the command has to succeed. Its output stays in $place/out and err.
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$place/out" 2>"$place/err" && return
+    failures=$((failures + 1))
+    echo "FAIL $name: $*"
+    sed 's/^/    /' "$place/out" "$place/err"
+}
+
+# complains STATUS TEXT ARGUMENT... : it exits with STATUS, and says TEXT on standard error.
+complains() {
+    wanted=$1
+    text=$2
+    shift 2
+    "$cpuload" "$@" >/dev/null 2>"$place/said"
+    got=$?
+    check "status of $*" test "$got" -eq "$wanted"
+    check "complaint of $*" grep -F -e "$text" "$place/said"
+}
+
+check "help" "$cpuload" --help
+check "version" "$cpuload" --version
+complains 2 "unrecognized arguments: --bogus" --bogus
+complains 2 "there is no tcp to compare with" --transport zcrp
+complains 2 "'udx' is none of" --transport tcp,udx
+complains 2 "unknown option '--bogus'" -- --bogus
+complains 2 "'1Q' is not a number" --size 1Q
+complains 1 "cannot run on core 1000" --pin 1000,1000
+
+core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+short="--duration 0.1 --repeat 1 --size 16K --transport zcrp,tcp:default --pin $core,$core"
+
+check "table and json" "$cpuload" $short --rate 10M --json "$place/json" -- --memory 1M
+cp "$place/out" "$place/table"
+check "four phases of two" test "$(grep -c -E '^(full|paced)' "$place/table")" -eq 8
+check "how fast they were paced" grep -F "paced to 0.01 Gbit/s" "$place/table"
+cat >"$place/compare.py" <<'PYTHON'
+import json, sys
+
+results = json.load(open(sys.argv[1]))
+(setting,) = results["settings"]
+assert setting["path"] == sys.argv[2] and setting["cores"][0] == setting["cores"][1]
+assert setting["counter_alone_per_s"]["median"] > 0
+keys = [(line["phase"], line["transport"]) for line in setting["summary"]]
+phases = ["full", "full, loaded", "paced", "paced, loaded"]
+assert keys == [(phase, name) for phase in phases for name in ("zcrp", "tcp:default")], keys
+for line in setting["summary"]:
+    is_loaded = line["phase"].endswith("loaded")
+    assert line["gbit_per_s"]["low"] <= line["gbit_per_s"]["median"] <= line["gbit_per_s"]["high"]
+    assert (line["counter_kept"] is None) != is_loaded
+    assert (line["host_ms_per_gb"] is None) == is_loaded
+assert len(setting["measurements"]) == 2 + 8, "the idle machine, the counter, the others"
+for figures in setting["measurements"][2:]:
+    assert figures["seconds"] > 0 and figures["intervals"]
+    assert figures["own_ms_per_gb"] > 0 or figures["gbit_per_s"] > 0
+PYTHON
+check "json" python3 "$place/compare.py" "$place/json" loopback
+path=loopback
+unshare -n true 2>/dev/null && path=veth
+check "json to standard output" "$cpuload" $short --path $path --json - -- --memory 1M
+cp "$place/out" "$place/json"
+check "nothing but json" python3 "$place/compare.py" "$place/json" $path
+
+# ---- interrupted: nothing is left behind
+
+"$cpuload" $short --repeat 1000 -- --memory 1M >/dev/null 2>&1 &
+running=$!
+sleep 1
+children=$(cat "/proc/$running/task/$running/children")
+kill -TERM "$running"
+wait "$running"
+check "status when it was ended" test $? -eq 143
+running=
+sleep 0.3
+for child in $children; do
+    check "no child is left behind" sh -c "! grep -s 'State:.[^Z]' /proc/$child/status"
+done
+
+echo "$((checks - failures)) of $checks checks passed"
+[ "$failures" -eq 0 ]

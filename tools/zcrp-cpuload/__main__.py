@@ -1,0 +1,67 @@
+"""zcrp-cpuload: who leaves more of the processor to others? See docs/zcrp-cpuload.1.
+
+It runs zcrp-bench and zcrp-load, alone and beside each other, and looks at the kernel's accounts
+meanwhile. Measurements take turns; what is said of them are medians, with an interval."""
+
+import contextlib
+import json
+import signal
+import sys
+
+import options as command_line
+from evaluate import PHASES, evaluate
+from measure import Setting, complaint
+from programs import Failure
+from show import Progress, table
+
+
+def write_json(options, results):
+    out = {"size": options.size, "duration_s": options.duration, "settings": results}
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout
+        if options.json != "-":
+            file = stack.enter_context(open(options.json, "w", encoding="ascii"))
+        json.dump(out, file, indent=1)
+        file.write("\n")
+
+
+def settings_of(options):
+    return [Setting(path, cores) for path in options.path for cores in options.pin]
+
+
+def run(options, settings):
+    turn = 2 + len(PHASES) * len(options.transports)
+    progress = Progress(len(settings) * (2 + options.repeat * turn))
+    results = []
+    for setting in settings:
+        results.append(evaluate(options, setting, progress))
+        progress.clear()
+        if options.json != "-":
+            print(table(results[-1]), end="\n\n", flush=True)
+    if options.json != "-":
+        print(f"Medians of {options.repeat}, [95 % intervals]; messages of {options.size}; "
+              "GB: 10^9 bytes.")
+    if options.json:
+        write_json(options, results)
+
+
+def main(arguments):
+    options = command_line.parse(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    settings = settings_of(options)
+    try:
+        wrong = complaint(options, settings[0])
+        if wrong:
+            print(wrong, file=sys.stderr)
+            return 2
+        run(options, settings)
+    except (Failure, OSError) as error:
+        print(f"zcrp-cpuload: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

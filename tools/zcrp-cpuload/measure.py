@@ -1,0 +1,138 @@
+"""One measurement: zcrp-bench, perhaps beside the counter, and what happened in its midst."""
+
+import collections
+import json
+import re
+import selectors
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+from accounts import between, sample, within
+from programs import Failure, die_with_parent, find, running
+
+TRIALS = 3  # of each transport before anything counts, at most
+
+
+Setting = collections.namedtuple("Setting", "path cores")
+
+
+def bench_command(options, setting, transport, *more):
+    command = [find("zcrp-bench"), "--transport", transport, "--size", options.size]
+    command += ["--repeat", "1", "--pin", ",".join(map(str, setting.cores)), "--json", *more]
+    if setting.path == "veth":
+        command += ["--netns"] + (["--mtu", str(options.mtu)] if options.mtu else [])
+    return command + options.bench
+
+
+def complaint(options, setting):
+    """What zcrp-bench has against these options; "" if nothing."""
+    command = bench_command(options, setting, ",".join(options.transports), "--help")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
+
+
+def timed(options, rate):
+    return ["--duration", str(options.duration)] + (["--rate", f"{rate:.0f}"] if rate else [])
+
+
+def result(child, output, errors):
+    """The one run that zcrp-bench reports."""
+    if child.wait() != 0:
+        errors.seek(0)
+        raise Failure(errors.read().strip() or "zcrp-bench failed")
+    return json.loads(output)["runs"][0]
+
+
+def step_of(options):
+    return min(0.1, options.duration / 20)
+
+
+def watch(child, step, load):
+    """Samples until the child has said all it has to say: samples, when it said it, what."""
+    samples = [sample(child.pid, load)]
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while not selector.select(step):
+            samples.append(sample(child.pid, load))
+    said_at = time.monotonic()
+    samples.append(sample(child.pid, load))
+    return samples, said_at, child.stdout.read()
+
+
+def summary_of(run, samples):
+    """What a run of zcrp-bench and the samples in the midst of it say, for each GB."""
+    figures = between(samples[0], samples[-1])
+    gb = run["bytes"] / 1e9
+    own_s = run["sender"]["cpu_s"] + run["receiver"]["cpu_s"]
+    figures |= {
+        "gbit_per_s": run["gbit_per_s"],
+        "channel": run["channel"],
+        "own_ms_per_gb": own_s / gb * 1e3,
+        "host_ms_per_gb": figures["host_cores"] / (run["gbit_per_s"] / 8) * 1e3,
+        "switches_per_gb": figures["switches_per_s"] / (run["gbit_per_s"] / 8),
+        "intervals": [between(a, b) for a, b in zip(samples, samples[1:])],
+    }
+    return figures
+
+
+def measure(options, setting, transport, rate, load):
+    """One run of zcrp-bench, and what happened in the middle of it."""
+    command = bench_command(options, setting, transport, *timed(options, rate))
+    with tempfile.TemporaryFile("w+") as errors:
+        with running(command, stdout=subprocess.PIPE, stderr=errors) as child:
+            samples, said_at, output = watch(child, step_of(options), load)
+            run = result(child, output, errors)
+    margin = run["seconds"] / 10
+    return summary_of(run, within(samples, said_at - run["seconds"] + margin, said_at - margin))
+
+
+def observe(options, load):
+    """The same without zcrp-bench: the idle machine, or the counter alone. It looks as often, so
+    that what that costs is in it, too."""
+    samples = [sample(None, load)]
+    while samples[-1].at - samples[0].at < options.duration:
+        time.sleep(step_of(options))
+        samples.append(sample(None, load))
+    return between(samples[0], samples[-1])
+
+
+def system_calls_per_gb(options, setting, transport, rate):
+    """Of both ends, by perf, in a run of its own since counting them takes time; None without perf,
+    or the right to use it."""
+    perf = shutil.which("perf")
+    if not perf:
+        return None
+    command = bench_command(options, setting, transport, *timed(options, rate))
+    with tempfile.NamedTemporaryFile("r") as counted:
+        count = [perf, "stat", "-x", ",", "-o", counted.name, "-e", "raw_syscalls:sys_enter", "--"]
+        done = subprocess.run(count + command, capture_output=True, preexec_fn=die_with_parent,
+                              check=False)
+        found = re.search(r"^(\d+),,raw_syscalls:sys_enter", counted.read(), re.M)
+    if done.returncode != 0 or not found:
+        return None
+    return int(found[1]) / (json.loads(done.stdout)["runs"][0]["bytes"] / 1e9)
+
+
+def exact(transport, channel):
+    """What makes zcrp-bench use at once the TCP that it found to be the best."""
+    if not transport.startswith("tcp") or transport == "tcp:default":
+        return transport
+    name = channel.partition("/")[2]
+    return f"tcp:{name}" if "+" in name else f"tcp:{name}+whole"
+
+
+def calibrate(options, setting):
+    """How each transport is to be called from now on, and the rate that all can hold: half of what
+    TCP reaches, unless another one is so slow that it is not sure to reach that."""
+    called = {transport: transport for transport in options.transports}
+    reached = collections.defaultdict(list)
+    for _ in range(min(TRIALS, options.repeat)):
+        for transport in options.transports:
+            figures = measure(options, setting, called[transport], None, None)
+            called[transport] = exact(transport, figures["channel"])
+            reached[transport].append(figures["gbit_per_s"] * 1e9)
+    medians = {transport: statistics.median(rates) for transport, rates in reached.items()}
+    return called, options.rate or min(medians[options.reference] / 2, 0.9 * min(medians.values()))

@@ -1,0 +1,66 @@
+"""The table, and how far it is."""
+
+import sys
+import time
+
+
+HEADING = (
+    ("", "", "", "", "process", "host", "switches", "calls", "counter", "speed", "counter"),
+    ("", "transport", "channel", "Gbit/s", "ms/GB", "ms/GB", "a GB", "a GB", "kept", "to TCP",
+     "to TCP"),
+)
+
+
+def figure(value, digits=3):
+    if value is None:
+        return "-"
+    median = value["median"] if isinstance(value, dict) else value
+    return f"{median:.0f}" if median >= 10 ** digits else f"{median:#.{digits}g}".rstrip(".")
+
+
+def spread(value):
+    if value is None:
+        return "-"
+    return f"{value['median']:.2f} [{value['low']:.2f}, {value['high']:.2f}]"
+
+
+def row_of(line):
+    return (
+        line["phase"], line["transport"], line["channel"], figure(line["gbit_per_s"]),
+        figure(line["own_ms_per_gb"]), figure(line["host_ms_per_gb"]),
+        figure(line["switches_per_gb"]),
+        figure(line["system_calls_per_gb"]), spread(line["counter_kept"]),
+        spread(line["gbit_per_s_to_tcp"]), spread(line["counter_kept_to_tcp"]),
+    )
+
+
+def table(setting):
+    """The lines of a setting, columns aligned."""
+    rows = [*HEADING, *map(row_of, setting["summary"])]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    text = ["  ".join(cell.ljust(width) if i < 3 else cell.rjust(width)
+                      for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
+    a, b = setting["cores"]
+    where = f"both ends on core {a}" if a == b else f"ends on cores {a} and {b}"
+    alone = setting["counter_alone_per_s"]["median"] / 1e9
+    return "\n".join([
+        f"{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s; "
+        f"the counter alone: {alone:.3g} G counts a second", *text])
+
+
+class Progress:
+    """How far it is, and what is left, on a terminal."""
+
+    def __init__(self, steps):
+        self.steps, self.done, self.start = steps, 0, time.monotonic()
+
+    def __call__(self, what):
+        self.done += 1
+        left = (time.monotonic() - self.start) / self.done * (self.steps - self.done)
+        if sys.stderr.isatty():
+            print(f"\r\033[K{self.done} of {self.steps}: {what}; {left:.0f} s left", end="",
+                  file=sys.stderr, flush=True)
+
+    def clear(self):
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
