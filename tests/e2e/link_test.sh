@@ -1,0 +1,178 @@
+#!/bin/sh
+# zcrp-link as its user meets it: where the commands find themselves, what its status is, what it says,
+# and that nothing remains however it ends. The program is in $ZCRP_BUILD.
+set -u
+
+link=${ZCRP_BUILD:-build}/zcrp-link
+place=$(mktemp -d "${TMPDIR:-/tmp}/link_test.XXXXXX")
+checks=0
+failures=0
+trap 'rm -rf "$place"' EXIT
+trap 'exit 130' INT TERM
+
+[ -x "$link" ] || { echo "no $link: run make first"; exit 77; }
+"$link" --quiet -- true -- true 2>"$place/said"
+[ $? -ne 125 ] || { cat "$place/said"; exit 77; }
+
+# check NAME COMMAND... : the command has to succeed.
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$place/out" 2>"$place/err" && return
+    failures=$((failures + 1))
+    echo "FAIL $name: $*"
+    sed 's/^/    /' "$place/out" "$place/err"
+}
+
+# ends STATUS ARGUMENT... : so does zcrp-link. What it prints stays in $place/printed and said.
+ends() {
+    wanted=$1
+    shift
+    "$link" --wait 0 "$@" >"$place/printed" 2>"$place/said"
+    got=$?
+    check "status of $*: $got" test "$got" -eq "$wanted"
+}
+
+printed() {
+    check "printed" grep -E -e "$1" "$place/printed"
+}
+
+said() {
+    check "said" grep -E -e "$1" "$place/said"
+}
+
+# eventually COMMAND... : succeeds within some seconds.
+eventually() {
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || return 1
+        sleep 0.1
+    done
+}
+
+# No process is in the network namespaces that the commands wrote down, or has the mark in its
+# command line.
+nothing_remains() {
+    for process in /proc/[0-9]*; do
+        space=$(readlink "$process/ns/net" 2>/dev/null) || continue
+        ! grep -qsF "$space" "$place/a" "$place/b" || return 1
+        ! tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -qF "sleep 7$$" || return 1
+    done
+}
+
+# ---- where the commands are
+
+ends 0 -- sh -c 'echo A $ZCRP_HERE $ZCRP_THERE' -- sh -c 'echo B $ZCRP_HERE $ZCRP_THERE'
+printed '^A 198.18.0.1 198.18.0.2$'
+printed '^B 198.18.0.2 198.18.0.1$'
+said '^zcrp-link: A to B: 0 packets, .*: 0 arrived'
+said '^zcrp-link: seed [0-9]+$'
+
+ends 0 --mtu 9180 --quiet -- sh -c 'cat /proc/net/dev; ip link show zcrp0' -- true
+printed 'zcrp0:.* mtu 9180'
+check "quiet" test ! -s "$place/said"
+check "A has one interface besides loopback" test "$(grep -c '^ *[a-z][a-z0-9]*:' "$place/printed")" -eq 2
+
+echo "from outside" | "$link" --quiet -- cat -- cat >"$place/printed"
+check "standard input is A's" test "$(cat "$place/printed")" = "from outside"
+
+ends 0 --quiet -- sh -c 'test "$(readlink /proc/self)" != "" && ls -d /proc/[0-9]*' -- true
+printed '^/proc/1$'
+
+# ---- whose status it is
+
+ends 3 --quiet -- sh -c 'exit 3' -- sleep 100
+ends 0 --quiet --linger 0 -- true -- sleep 100
+ends 4 --quiet --linger 20s -- true -- sh -c 'sleep 1.5; exit 4'
+ends 3 --quiet -- sh -c 'exit 3' -- sh -c 'sleep 1.2; exit 4'
+ends 0 --quiet -- true -- sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+ends 143 -- sh -c 'kill $$' -- sleep 100
+ends 127 -- no-such-command -- sleep 100
+said "cannot run 'no-such-command': No such file"
+ends 126 -- / -- sleep 100
+ends 5 --wait 20s -- sh -c 'echo A ran' -- sh -c 'exit 5'
+said 'B ended with status 5 before A was started'
+check "A did not run" test ! -s "$place/printed"
+ends 2 --loss 101% -- true -- true
+said "Try 'zcrp-link --help'"
+ends 0 --help
+printed '^  --rate RATE'
+ends 125 --pin 1000 -- true -- true
+said 'cannot run on core 1000'
+ends 125 --json /no/such/folder -- true -- true
+said 'cannot write /no/such/folder: No such file'
+
+# ---- what may be missing
+
+if unshare -m true 2>/dev/null; then
+    unshare -m sh -c "mount -t tmpfs none /dev/net && '$link' -- true -- true" 2>"$place/said"
+    check "status without the device" test $? -eq 125
+    said 'there is no /dev/net/tun .*mknod'
+fi
+if setpriv --bounding-set=-all true 2>/dev/null; then
+    setpriv --bounding-set=-all "$link" -- true -- true 2>"$place/said"
+    check "status without rights" test $? -eq 125
+    said 'needs the rights of root'
+fi
+
+# ---- nothing remains
+
+# start : both commands, each with a child of its own in another session. $started is zcrp-link.
+start() {
+    rm -f "$place/a" "$place/b"
+    busy='readlink /proc/self/ns/net >'$place'/$0; setsid sleep 7'$$' & sleep 7'$$
+    "$link" --wait 0 --json "$place/json" -- sh -c "$busy" a -- sh -c "$busy" b \
+        >"$place/printed" 2>"$place/said" &
+    started=$!
+    eventually test -s "$place/a" -a -s "$place/b"
+}
+
+# gone STATUS : zcrp-link is over with this status, and so is everything else.
+gone() {
+    wait "$started" 2>/dev/null
+    got=$?
+    check "status $got of $ending" test "$got" -eq "$1"
+    check "nothing remains after $ending" eventually nothing_remains
+}
+
+start
+check "while it runs, something is there" sh -c "grep -ql 'sleep.7$$' /proc/[0-9]*/cmdline"
+for signal in TERM:143 INT:130 HUP:129; do
+    ending="a signal ${signal%:*}"
+    kill -s "${signal%:*}" "$started"
+    gone "${signal#*:}"
+    said 'A to B'
+    start
+done
+
+ending="kill -9 of zcrp-link"
+kill -9 "$started"
+gone 137
+
+start
+ending="kill -9 of the first process of the namespace"
+for child in $(cat "/proc/$started/task/$started/children"); do
+    ! grep -qs zcrp-link-init "/proc/$child/comm" || kill -9 "$child"
+done
+gone 137
+
+start
+ending="the second of two signals"
+kill -s INT "$started" # which shells in the background ignore
+sleep 0.2
+kill "$started"
+gone 130
+check "the second signal kills" grep '"status_a": 137, "status_b": 137' "$place/json"
+
+start
+ending="kill -9 of both commands"
+for child in $(cat "/proc/$started/task/$started/children"); do
+    grep -qs zcrp-link-init "/proc/$child/comm" || kill -9 "$child" 2>/dev/null
+done
+gone 137
+check "the status of A is told" grep '"status_a": 137' "$place/json"
+
+echo "$((checks - failures)) of $checks checks passed"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,160 @@
+#include "path.h"
+
+#include <string.h>
+
+#include "dice.h"
+
+/* The most that a packet may spend in the queue and being sent. */
+static duration queue_limit(const struct conditions *c, size_t mtu)
+{
+    double bytes = c->queue_unit == QUEUE_PACKETS ? c->queue * (double)mtu : c->queue;
+    double ns = c->queue;
+
+    if (c->queue_unit != QUEUE_TIME && c->rate != 0)
+        ns = bytes * 8e9 / (double)c->rate;
+    return ns < 1e18 ? (duration)ns : (duration)1e18;
+}
+
+int path_init(struct path *path, const struct conditions *conditions, struct packets *packets,
+              uint64_t seed)
+{
+    *path = (struct path){.conditions = *conditions, .packets = packets};
+    bottleneck_init(&path->bottleneck, conditions->rate, queue_limit(conditions, packets->room));
+    loss_init(&path->loss, conditions->loss, conditions->burst, random_next(&seed));
+    held_init(&path->held, conditions->reorder_by);
+    path->random_corrupt = random_next(&seed);
+    path->random_duplicate = random_next(&seed);
+    path->random_reorder = random_next(&seed);
+    path->random_jitter = random_next(&seed);
+    return schedule_init(&path->schedule, packets->most);
+}
+
+static void put_under_way(struct path *path, struct packet *packet, instant due)
+{
+    packet->due = due;
+    schedule_add(&path->schedule, packet);
+}
+
+static void flip_a_bit(struct path *path, struct packet *packet)
+{
+    uint64_t bit = random_next(&path->random_corrupt) % (packet->size * UINT64_C(8));
+
+    packet->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    path->counts.corrupted++;
+}
+
+/* When a packet that has left the transmitter comes out. */
+static instant arrival(struct path *path, instant leaves)
+{
+    const struct conditions *c = &path->conditions;
+    double jitter = (double)c->jitter * dice_number(&path->random_jitter);
+
+    return leaves + c->delay + (duration)(jitter + 0.5);
+}
+
+/* Without memory for a copy there is none. */
+static void duplicate(struct path *path, const struct packet *packet, instant leaves)
+{
+    struct packet *copy = packets_take(path->packets);
+
+    if (copy == NULL)
+        return;
+    copy->entered = packet->entered;
+    copy->size = packet->size;
+    memcpy(copy->bytes, packet->bytes, packet->size);
+    put_under_way(path, copy, arrival(path, leaves));
+    path->counts.duplicated++;
+}
+
+/* Passes the packet on, and those after it that have been held back for it. */
+static void pass(struct path *path, struct packet *packet, instant leaves)
+{
+    bool is_held = dice(&path->random_reorder, path->conditions.reorder);
+    instant due = arrival(path, leaves);
+
+    held_enter(&path->held, packet, is_held);
+    if (is_held) {
+        packet->due = due;
+        path->counts.reordered++;
+    } else {
+        put_under_way(path, packet, due);
+    }
+    while ((packet = held_take(&path->held, INT64_MIN)) != NULL)
+        put_under_way(path, packet, packet->due > due ? packet->due : due);
+}
+
+static void count_queued(struct path *path, duration queued)
+{
+    path->counts.queued += queued;
+    if (queued > path->counts.queued_most)
+        path->counts.queued_most = queued;
+}
+
+void path_enter(struct path *path, instant now, struct packet *packet)
+{
+    const struct conditions *c = &path->conditions;
+    instant leaves;
+
+    path->counts.entered++;
+    path->counts.entered_bytes += packet->size;
+    packet->entered = now;
+    if (!bottleneck_enter(&path->bottleneck, now, packet->size, &leaves)) {
+        path->counts.dropped++;
+        packets_put(path->packets, packet);
+        return;
+    }
+    count_queued(path, leaves - now);
+    if (loss_next(&path->loss)) {
+        path->counts.lost++;
+        packets_put(path->packets, packet);
+        return;
+    }
+    if (dice(&path->random_corrupt, c->corrupt) && packet->size > 0)
+        flip_a_bit(path, packet);
+    if (dice(&path->random_duplicate, c->duplicate))
+        duplicate(path, packet, leaves);
+    pass(path, packet, leaves);
+}
+
+instant path_next_at(const struct path *path)
+{
+    const struct packet *first = schedule_first(&path->schedule);
+
+    return instant_earlier(first != NULL ? first->due : NEVER, held_until(&path->held));
+}
+
+static struct packet *take_due(struct path *path, instant now)
+{
+    const struct packet *first;
+    struct packet *packet;
+
+    while ((packet = held_take(&path->held, now)) != NULL)
+        put_under_way(path, packet, packet->due + HELD_LONGEST);
+    first = schedule_first(&path->schedule);
+    return first != NULL && first->due <= now ? schedule_take(&path->schedule) : NULL;
+}
+
+struct packet *path_take(struct path *path, instant now)
+{
+    struct packet *packet = take_due(path, now);
+    duration late;
+
+    if (packet == NULL)
+        return NULL;
+    late = now - packet->due;
+    path->counts.late += late;
+    if (late > path->counts.late_most)
+        path->counts.late_most = late;
+    path->counts.left++;
+    path->counts.left_bytes += packet->size;
+    return packet;
+}
+
+void path_fini(struct path *path)
+{
+    struct packet *packet;
+
+    while ((packet = take_due(path, NEVER)) != NULL)
+        packets_put(path->packets, packet);
+    schedule_fini(&path->schedule);
+}
