@@ -16,11 +16,14 @@
 #: make layers     who includes whom, and what the core refers to
 #: make symbols    what leaves the library
 #: make bench      measure, and rewrite docs/performance.md (BENCH=...: instead run zcrp-bench so)
+#: make bench-peers    beside other message protocols, those whose libraries are there (PEERS=...: only these)
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
 #: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=100: runs of sim.
+
+.DEFAULT_GOAL := all
 
 VERSION := 0.1.0
 SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
@@ -51,6 +54,9 @@ CC := $(if $(filter clang asan ubsan tsan fuzz,$(VARIANT)),clang,gcc)
 else ifneq ($(filter clang fuzz,$(VARIANT)),)
 override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
 endif
+ifeq ($(origin CXX),default)
+CXX := $(if $(findstring clang,$(CC)),clang++,g++)
+endif
 
 OUT := build/$(VARIANT)
 OBJ := $(OUT)/obj
@@ -67,18 +73,21 @@ LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is
 
-objects = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
+include tools/peers.mk
+objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
 HEADERS := $(wildcard include/*.h src/*/*.h tests/*/*.h tools/*/*.h)
-CODE := $(HEADERS) $(wildcard src/*/*.c tests/*/*.c tools/*/*.c)
+CODE := $(HEADERS) $(wildcard src/*/*.c tests/*/*.c tools/*/*.c tools/*/*.cpp)
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
 PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(wildcard tools/*/main.c))
+SCRIPTS := $(if $(shell command -v python3),$(patsubst tools/%/__main__.py,$(PRODUCTS)/%,\
+	$(wildcard tools/*/__main__.py)))
 
-all: $(STATIC) $(SHARED) $(PROGRAMS)
+all: $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 	@:
 
 help:
@@ -90,10 +99,11 @@ ifneq ($(V),1)
 say = @echo "  $(1)	$@";
 endif
 
-# Changes when the compiler or a flag does, and everything with it.
+# Changes when the compiler, a flag or a peer does, and everything with it.
+flags = $(COMPILE) $(LDFLAGS) $(PEERS)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' >$@
+	@echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
 
 $(OBJ)/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
@@ -122,6 +132,12 @@ $(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c) $(COMMON) $(STATIC)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))
 
+# Or one with a __main__.py: its modules become one file that python3 runs.
+$(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
+	$(call say,zip)rm -rf $(OUT)/modules/$* && mkdir -p $(OUT)/modules/$* && cp tools/$*/*.py $(OUT)/modules/$* && \
+		sed -i 's/@VERSION@/$(VERSION)/' $(OUT)/modules/$*/*.py && \
+		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
+
 include tools/tests.mk
 include tools/bench.mk
 include tools/install.mk
@@ -133,7 +149,7 @@ demo: all
 format:
 	@clang-format -i $(CODE)
 tidy:
-	clang-tidy --quiet $(filter-out %.h tests/%,$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
+	clang-tidy --quiet $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
 layers: $(LIBRARY)
 	@tools/layers $(filter $(OBJ)/src/core/%,$^)
 symbols: $(SHARED) $(STATIC)

@@ -2,7 +2,8 @@
 
 # zcrp-bench counts allocations, its own and the library's.
 counted := malloc calloc realloc aligned_alloc posix_memalign free
-$(PRODUCTS)/zcrp-bench: LDLIBS += $(counted:%=-Wl,--wrap=%)
+wrapped := $(counted:%=-Wl,--wrap=%)
+$(PRODUCTS)/zcrp-bench: LDLIBS += $(wrapped)
 $(OBJ)/tools/%/main.o: COMPILE += -DZCRP_VERSION='"$(VERSION)"'
 
 # `make bench` measures and rewrites docs/performance.md; `make bench BENCH=...` only measures what
@@ -21,4 +22,16 @@ bench-guard: $(PROGRAMS)
 tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard=tools/bench-guard \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
-.PHONY: bench bench-guard
+# The same program without any peer (tools/peers.mk), for a test of what it says then.
+BARE := $(PRODUCTS)/bare/zcrp-bench
+peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
+$(BARE): $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c)) $(COMMON) $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(ISAL) $(wrapped)
+needs_e2e += $(BARE)
+
+# All peers that are there, side by side; rewrites their table in docs/performance.md.
+bench-peers: all
+	@tools/bench-tables --peers
+
+.PHONY: bench-peers bench bench-guard

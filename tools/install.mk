@@ -24,11 +24,11 @@ install: all
 	ln -sf libzcrp.so.$(VERSION) $(to_lib)/$(SONAME)
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(file >$(OUT)/zcrp.pc,$(pkg_config_file))install -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
-	install -m 755 $(PROGRAMS) $(to)/bin/
+	install -m 755 $(PROGRAMS) $(SCRIPTS) $(to)/bin/
 	install -d $(to)/share/man/man1
 	install -m 644 $(MANUALS) $(to)/share/man/man1/
 
 uninstall:
 	rm -f $(to)/include/zcrp.h $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* \
-		$(to_lib)/pkgconfig/zcrp.pc $(PROGRAMS:$(PRODUCTS)/%=$(to)/bin/%) \
+		$(to_lib)/pkgconfig/zcrp.pc $(patsubst $(PRODUCTS)/%,$(to)/bin/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(MANUALS:docs/%=$(to)/share/man/man1/%)

@@ -25,7 +25,11 @@ endef
 
 .SECONDARY:
 $(unit) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(COMMON) $(INTERNAL)
-	$(link_test) $(libcheck)
+	$(link_test) $(libcheck) -lm
+# What programs are made of: link_ tests are of zcrp-link.
+$(filter $(OUT)/tests/unit/link_%,$(unit)): $(OUT)/zcrp-link.a
+$(OUT)/zcrp-link.a: $(filter-out %/main.o,$(call objects,tools/zcrp-link/*.c))
+	$(call say,ar)rm -f $@ && ar rcs $@ $^
 $(golden): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck)
 $(sim): $(OBJ)/tests/sim/main.o $(WORLD) $(SUPPORT) $(INTERNAL)
@@ -75,11 +79,12 @@ tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))
 	$(foreach c,gcc clang,'check/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
 	$(foreach c,g++ clang++,'check/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
 	$(if $(wildcard tools/codec.py),'check/codec=python3 tools/codec.py docs/vectors/datagrams.txt') \
+	$(foreach t,$(wildcard tests/python/*_test.py),'check/$(basename $(notdir $t))=python3 -B $t') \
 	'check/install=tools/install-check'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/zcrp.h
-needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS)
-tests_e2e = $(e2e) $(foreach s,$(wildcard tests/e2e/*.sh),e2e/$(basename $(notdir $(s)))=$(s))
-needs_e2e = $(PROGRAMS)
+needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
+tests_e2e = $(e2e) $(foreach s,$(wildcard tests/e2e/*.sh tests/e2e/*_test.py),e2e/$(basename $(notdir $(s)))=$(s))
+needs_e2e = $(PROGRAMS) $(SCRIPTS)
 
 alone := e2e
 is_slow := $(flags_$(VARIANT))$(LAUNCH)

@@ -23,7 +23,7 @@ complains 2 "--size: '12Q'" --size 12Q
 complains 2 "--size: ''" --size 64,
 complains 2 "--size: '99999999999999999999'" --size 99999999999999999999
 complains 2 "--unit: '3' is not a number from 64" --unit 3
-complains 2 "'udt' is none of zcrp, tcp, udp-limit" --transport udt
+complains 2 "'rdma' is none of zcrp, tcp, udp-limit, srt" --transport rdma
 complains 2 "'tcp' is there twice" --transport tcp,tcp
 complains 2 "'zcrp:cubic': only tcp has others" --transport zcrp:cubic
 complains 2 "--ping: udp-limit only goes one way" --ping --transport zcrp,udp-limit
@@ -44,6 +44,7 @@ complains 1 "cannot read '$place/none'" --input "$place/none"
 complains 1 "is not a regular file" --input "$place"
 complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
 complains 1 "no TCP congestion control 'zz'" --transport tcp --tcp-cc zz
+complains 1 "no TCP congestion control 'reno+64K'" --transport tcp:reno+64K
 complains 1 "nobody answers at 127.0.0.1:1" --connect 127.0.0.1:1 --timeout 1
 
 # ---- table, JSON, CSV
@@ -103,6 +104,9 @@ shows "the named congestion control" '^tcp:reno +tcp/reno'
 shows "the bare channel loses nothing here" '^udp-limit +udp +3M .*100 % +0'
 check "pinned TCP" "$bench" --transport tcp --tcp-cc reno --size 1K --count 9 --repeat 1
 shows "pinned TCP is named" '^tcp +tcp/reno'
+check "exact TCP" "$bench" --transport tcp:reno+128K,tcp:reno+whole --size 1M --count 9 --repeat 1
+shows "small writes" '^tcp:reno\+128K +tcp/reno\+128K '
+shows "whole messages" '^tcp:reno\+whole +tcp/reno '
 
 cat >"$place/trips.py" <<'PYTHON'
 import json, sys

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,4 +219,11 @@ bool control_is_broken(const struct control *control)
     if (got < 0)
         return errno != EAGAIN && errno != EINTR;
     return got == 0 || first == failure[0];
+}
+
+bool control_has_news(const struct control *control)
+{
+    struct pollfd waiting = {.fd = control->fd, .events = POLLIN};
+
+    return poll(&waiting, 1, 0) > 0;
 }

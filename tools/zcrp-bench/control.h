@@ -60,6 +60,9 @@ int control_expect_figures(struct control *control, const char *verb, uint64_t *
 int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count);
 int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count);
 
+/* Whether the other end has said something, or hung up, that was not heard yet. */
+bool control_has_news(const struct control *control);
+
 /* Whether the other end hung up or failed, as far as can be seen without waiting. */
 bool control_is_broken(const struct control *control);
 

@@ -18,6 +18,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
+#include "peers.h"
 
 enum {
     WANTED_BUFFER = 4 << 20, /* what the library asks for */
@@ -214,6 +215,21 @@ static void check_netns(void)
         advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
 }
 
+static void check_peers(void)
+{
+    char command[2 * WORD];
+
+    for (size_t i = 0; i < PEERS; i++) {
+        bool is_there = peers[i].kind != NULL;
+
+        say(true, "%s (%s): %s", peers[i].name, peers[i].what,
+            is_there ? "built in, to compare with" : "not built in");
+        snprintf(command, sizeof command, "apt-get install %s, and build again", peers[i].package);
+        if (!is_there)
+            advise(command);
+    }
+}
+
 int doctor_run(void)
 {
     check_buffer("rmem_max", SO_RCVBUFFORCE, SO_RCVBUF);
@@ -225,6 +241,7 @@ int doctor_run(void)
     check_huge_pages();
     check_tcp();
     check_netns();
+    check_peers();
     return fflush(stdout) == 0 ? 0
                                : complain("cannot write to standard output: %s", strerror(errno));
 }

@@ -60,10 +60,6 @@ uint64_t limit_units(const struct limit_state *state, const struct job *job);
 int limit_send(struct transport *transport, struct job *job);
 int limit_receive(struct transport *transport, struct job *job);
 
-/* Says that there was nothing to receive or to send for too long, or why the other end hung up; 0
- * while there is still hope. `since_ns` is when something moved last. */
-int limit_despair(struct transport *transport, int64_t since_ns);
-
 /* A complaint about the last system call, -1. */
 int limit_broken(const char *doing);
 

@@ -229,7 +229,7 @@ static int wait_on(struct receiving *r)
     int64_t silence_ns = watch_now_ns() - r->arrival_ns;
 
     if (!has_begun || silence_ns < 4 * (int64_t)LIMIT_PAUSE_NS)
-        return limit_despair(r->transport, has_begun ? r->arrival_ns : watch_now_ns());
+        return transport_despair(r->transport, has_begun ? r->arrival_ns : watch_now_ns());
     r->state->counts.value[COUNT_units_lost] += r->all - r->next;
     r->next = r->all;
     return hand_over(r);

@@ -116,7 +116,7 @@ static int send_burst(struct sending *sending, struct burst *burst)
             continue;
         }
         if (taken < 0 && errno == ECONNREFUSED)
-            return limit_despair(sending->transport, watch_now_ns());
+            return transport_despair(sending->transport, watch_now_ns());
         if (taken < 0 && errno != EINTR && errno != EAGAIN && errno != ENOBUFS)
             return limit_broken("send");
         sent += taken > 0 ? (uint32_t)taken : 0;
@@ -148,7 +148,7 @@ static int wait_for_credit(struct sending *sending)
 
     while (sending->next >= sending->allowed) {
         take_credit(sending);
-        if (sending->next >= sending->allowed && limit_despair(sending->transport, since) < 0)
+        if (sending->next >= sending->allowed && transport_despair(sending->transport, since) < 0)
             return -1;
     }
     return 0;

@@ -30,6 +30,20 @@ static void add_both(struct manner manners[MANNERS_MAX], size_t *count, const ch
     add(manners, count, congestion, FEW_BYTES);
 }
 
+/* "cubic+128K" and "cubic+whole" say what to write, too. False for any other variant. */
+static bool add_exact(struct manner manners[MANNERS_MAX], size_t *count, const char *variant)
+{
+    const char *writes = strchr(variant, '+');
+    char congestion[MANNER_NAME];
+    bool is_whole = writes != NULL && strcmp(writes, MANNER_WHOLE) == 0;
+
+    if (!is_whole && (writes == NULL || strcmp(writes, MANNER_FEW) != 0))
+        return false;
+    snprintf(congestion, sizeof congestion, "%.*s", (int)(writes - variant), variant);
+    add(manners, count, congestion, is_whole ? 0 : FEW_BYTES);
+    return true;
+}
+
 /* There may be more than an unprivileged process is permitted. */
 static bool is_permitted(const char *congestion)
 {
@@ -63,7 +77,7 @@ size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX])
         add(manners, &count, "", 0);
     else if (strcmp(variant, MANNER_BEST) == 0)
         add_all(manners, &count);
-    else
+    else if (!add_exact(manners, &count, variant))
         add_both(manners, &count, variant);
     if (count == 0)
         add_both(manners, &count, "");

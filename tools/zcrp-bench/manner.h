@@ -3,6 +3,8 @@
  *
  *      tcp            the best of all that this process may use: found out by trying (contender.h)
  *      tcp:NAME       that congestion control, and the best writes
+ *      tcp:NAME+128K  that congestion control and these writes: nothing is tried
+ *      tcp:NAME+whole
  *      tcp:default    the machine's own, one write a message: a program that chooses nothing */
 #ifndef BENCH_MANNER_H
 #define BENCH_MANNER_H
@@ -19,6 +21,8 @@ struct manner {
 
 #define MANNER_DEFAULT "default"
 #define MANNER_BEST ""
+#define MANNER_FEW "+128K"
+#define MANNER_WHOLE "+whole"
 
 /* The manners that `variant` (what follows the colon, MANNER_BEST without one) stands for; how
  * many, at least one. */

@@ -9,7 +9,7 @@
 #include "address.h"
 #include "contender.h"
 
-enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 8 };
+enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16 };
 
 enum options_mode {
     OPTIONS_ALONE,   /* both ends, as two processes */

@@ -7,6 +7,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
+#include "peers.h"
 
 #define LEAST_SECONDS 0.001
 #define MOST_SECONDS 86400
@@ -59,15 +60,23 @@ static int read_choice(const char *name, struct choice *choice)
     choice->kind = strlen(name) < sizeof choice->name ? transport_find(kind) : NULL;
     choice->variant = has_variant ? &choice->name[length + 1] : MANNER_BEST;
     if (choice->kind == NULL)
-        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit", name);
+        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit, srt, udt, enet, sctp",
+                        name);
     if (has_variant && (choice->kind != &transport_tcp || *choice->variant == '\0' ||
                         strlen(choice->variant) >= MANNER_NAME))
         return complain("--transport: '%s': only tcp has others, as in tcp:cubic", name);
     return 0;
 }
 
-static int add_transport(struct options *options, const char *name)
+/* A peer that is not built in is named, and left out. */
+static int add_one(struct options *options, const char *name)
 {
+    const struct peer *peer = peers_find(name);
+
+    if (peer != NULL && peer->kind == NULL) {
+        peers_complain(peer);
+        return 0;
+    }
     for (size_t i = 0; i < options->transport_count; i++) {
         if (strcmp(options->transports[i].name, name) == 0)
             return complain("--transport: '%s' is there twice", name);
@@ -75,6 +84,17 @@ static int add_transport(struct options *options, const char *name)
     if (options->transport_count == OPTIONS_MAX_TRANSPORTS)
         return complain("--transport: more than %d", OPTIONS_MAX_TRANSPORTS);
     return read_choice(name, &options->transports[options->transport_count++]);
+}
+
+static int add_transport(struct options *options, const char *name)
+{
+    if (strcmp(name, "peers") != 0)
+        return add_one(options, name);
+    for (size_t i = 0; i < PEERS; i++) {
+        if (add_one(options, peers[i].name) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int add_size(struct options *options, uint64_t size)
@@ -125,7 +145,10 @@ static int add_sizes(struct options *options, const char *text)
 int options_set_transport(struct options *options, const char *value)
 {
     options->transport_count = 0;
-    return read_list(options, value, add_transport);
+    if (read_list(options, value, add_transport) < 0)
+        return -1;
+    return options->transport_count > 0 ? 0
+                                        : complain("--transport: nothing is left of '%s'", value);
 }
 
 int options_set_size(struct options *options, const char *value)

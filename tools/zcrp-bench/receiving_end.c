@@ -7,6 +7,7 @@
 
 #include "common/complain.h"
 #include "connection.h"
+#include "peers.h"
 #include "serving.h"
 
 /* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER" */
@@ -33,6 +34,8 @@ static int obey_open(struct receiving_end *end, const char *arguments, bool is_b
     const struct transport_kind *kind = transport_find(arguments);
     struct transport *transport = &end->transports[end->transport_count];
 
+    if (kind == NULL && peers_find(arguments) != NULL)
+        return peers_complain(peers_find(arguments));
     if (kind == NULL || end->transport_count == CHANNELS)
         return serving_malformed(end);
     *transport = (struct transport){

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "peers.h"
+#include "watch.h"
 
 static const struct transport_kind *const kinds[] = {
     &transport_zcrp,
@@ -14,11 +16,14 @@ static const struct transport_kind *const kinds[] = {
 
 const struct transport_kind *transport_find(const char *name)
 {
+    const struct peer *peer;
+
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     }
-    return NULL;
+    peer = peers_find(name);
+    return peer != NULL ? peer->kind : NULL;
 }
 
 /* Hears "<verb> PORT"; the port, or -1. */
@@ -47,6 +52,8 @@ int transport_open(struct transport *transport)
         port = transport->kind->connect(transport, port);
     if (port < 0 || control_say(control, "connected %d", port) < 0)
         return -1;
+    if (transport->kind->meet != NULL && transport->kind->meet(transport) < 0)
+        return -1;
     return control_expect(control, "open") != NULL ? 0 : -1;
 }
 
@@ -73,4 +80,26 @@ void transport_close(struct transport *transport)
     if (transport->fd >= 0)
         close(transport->fd);
     *transport = (struct transport){0};
+}
+
+int transport_despair(struct transport *transport, int64_t since_ns)
+{
+    if (control_is_broken(transport->control) && control_hear(transport->control) < 0)
+        return -1;
+    if (watch_now_ns() - since_ns > (int64_t)transport->settings->limit_ns)
+        return complain("%s: nothing moves", transport->kind->name);
+    return 0;
+}
+
+int transport_prepare_nothing(struct transport *transport, const struct job *job)
+{
+    (void)transport;
+    (void)job;
+    return 0;
+}
+
+void transport_count_nothing(struct transport *transport, struct counts *counts)
+{
+    (void)transport;
+    *counts = (struct counts){0};
 }

@@ -50,10 +50,15 @@ struct transport {
 /* A kind of transport; see the functions below, which call these. */
 struct transport_kind {
     const char *name;
+    const struct stream *stream;                             /* of kinds that use stream.h */
     bool is_simplex;                                         /* needs a second one for ping */
     int (*offer)(struct transport *transport, int listener); /* a port to connect to */
     int (*accept)(struct transport *transport, int listener, int port);
     int (*connect)(struct transport *transport, int port);
+
+    /* Sending end, where a channel needs both ends at work to be made: that, from `connect` on
+     * until the other end's `accept` has returned; NULL elsewhere. */
+    int (*meet)(struct transport *transport);
     int (*prepare)(struct transport *transport, const struct job *job);
     int (*send)(struct transport *transport, struct job *job);
     int (*receive)(struct transport *transport, struct job *job);
@@ -84,5 +89,13 @@ int transport_answer(struct transport *transport, int listener);
 
 /* Also right after a failure, and for a transport of zeros. */
 void transport_close(struct transport *transport);
+
+/* For kinds: nothing has moved since `since_ns`. 0 while there is hope; -1, with the other end's
+ * complaint or one of its own, if that end hung up or this has lasted for too long. */
+int transport_despair(struct transport *transport, int64_t since_ns);
+
+/* For kinds that have nothing to prepare, or count nothing. */
+int transport_prepare_nothing(struct transport *transport, const struct job *job);
+void transport_count_nothing(struct transport *transport, struct counts *counts);
 
 #endif

@@ -11,7 +11,6 @@
 #include "common/complain.h"
 #include "limit.h"
 #include "udp.h"
-#include "watch.h"
 #include "zcrp.h"
 
 enum { DEFAULT_BUFFER = 4 << 20, UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
@@ -19,15 +18,6 @@ enum { DEFAULT_BUFFER = 4 << 20, UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
 int limit_broken(const char *doing)
 {
     return complain("udp-limit: cannot %s: %s", doing, strerror(errno));
-}
-
-int limit_despair(struct transport *transport, int64_t since_ns)
-{
-    if (control_is_broken(transport->control) && control_hear(transport->control) < 0)
-        return -1;
-    if (watch_now_ns() - since_ns > (int64_t)transport->settings->limit_ns)
-        return complain("udp-limit: nothing moves");
-    return 0;
 }
 
 static int option(int fd, int level, int name)

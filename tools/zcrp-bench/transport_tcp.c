@@ -81,13 +81,6 @@ static int tcp_connect(struct transport *transport, int port)
     return port_of(transport->fd);
 }
 
-static int tcp_prepare(struct transport *transport, const struct job *job)
-{
-    (void)transport;
-    (void)job;
-    return 0;
-}
-
 static int broken(const char *doing, uint64_t message)
 {
     bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
@@ -231,12 +224,6 @@ static int tcp_pong(struct transport *there, struct transport *back, const struc
     return 0;
 }
 
-static void tcp_count(struct transport *transport, struct counts *counts)
-{
-    (void)transport;
-    *counts = (struct counts){0};
-}
-
 static void tcp_close(struct transport *transport)
 {
     (void)transport;
@@ -247,11 +234,11 @@ const struct transport_kind transport_tcp = {
     .offer = tcp_offer,
     .accept = tcp_accept,
     .connect = tcp_connect,
-    .prepare = tcp_prepare,
+    .prepare = transport_prepare_nothing,
     .send = tcp_send,
     .receive = tcp_receive,
     .ping = tcp_ping,
     .pong = tcp_pong,
-    .count = tcp_count,
+    .count = transport_count_nothing,
     .close = tcp_close,
 };

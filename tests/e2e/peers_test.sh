@@ -1,0 +1,121 @@
+#!/bin/sh
+# zcrp-bench over each peer that is built in: every byte arrives, a file arrives, an end that dies is
+# noticed; and what is said of peers that are not. The program is in $ZCRP_BUILD, beside a folder
+# `bare` with the same one, linked without any peer.
+set -u
+
+bench=${ZCRP_BUILD:-build}/zcrp-bench
+bare=${ZCRP_BUILD:-build}/bare/zcrp-bench
+place=$(mktemp -d "${TMPDIR:-/tmp}/peers_test.XXXXXX")
+checks=0
+failures=0
+trap 'rm -rf "$place"' EXIT
+trap 'exit 130' INT TERM
+
+[ -x "$bench" ] && [ -x "$bare" ] || { echo "no $bench or $bare: run make first"; exit 77; }
+
+# check NAME COMMAND... : the command has to succeed.
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$place/out" 2>"$place/err" && return
+    failures=$((failures + 1))
+    echo "FAIL $name: $*"
+    sed 's/^/    /' "$place/out" "$place/err"
+}
+
+# complains NAME STATUS TEXT COMMAND... : it ends with STATUS, and says TEXT on standard error.
+complains() {
+    name=$1
+    wanted=$2
+    text=$3
+    shift 3
+    "$@" >/dev/null 2>"$place/said"
+    got=$?
+    check "status of $name" test "$got" -eq "$wanted"
+    check "complaint of $name" grep -F -e "$text" "$place/said"
+}
+
+# ---- all peers that there are
+
+head -c 3000001 /dev/urandom >"$place/sent"
+
+# all_arrives PEER : messages of several sizes, one larger than any buffer; twice, on one channel.
+all_arrives() {
+    check "$1: every byte" "$bench" --transport "$1" --verify --size 1400,70001,1M --bytes 3M \
+        --memory 2M --repeat 2 --quiet
+}
+
+# many_arrive PEER : a lot of small ones
+many_arrive() {
+    check "$1: many" "$bench" --transport "$1" --verify --size 1,100 --count 3000 --repeat 1 --quiet
+}
+
+large_arrives() {
+    check "$1: one message larger than the buffers" "$bench" --transport "$1" --verify --size 20M \
+        --count 1 --repeat 1 --quiet
+}
+
+file_arrives() {
+    rm -f "$place/arrived"
+    check "$1: file" "$bench" --transport "$1" --input "$place/sent" --output "$place/arrived" \
+        --size 999999 --repeat 1 --quiet
+    check "$1: the file is the same" cmp "$place/sent" "$place/arrived"
+}
+
+comes_back() {
+    "$bench" --ping --transport "$1" --count 1 2>&1 | grep -q 'only goes one way' && return
+    check "$1: round trips" "$bench" --ping --transport "$1" --size 64,5000 --count 20 --repeat 1
+}
+
+# death_is_noticed PEER : the receiving process is killed on the way.
+death_is_noticed() {
+    "$bench" --transport "$1" --size 64K --count 100000000 --repeat 1 --timeout 5 2>"$place/said" &
+    sender=$!
+    sleep 1
+    kill -9 $(cat "/proc/$sender/task/$sender/children")
+    wait "$sender"
+    check "$1: status when the receiving process was killed" test $? -eq 1
+    check "$1: complaint then" grep -q "process was killed" "$place/said"
+}
+
+"$bench" doctor >"$place/doctor"
+for peer in srt udt enet sctp; do
+    if grep -q "$peer (.*): not built in" "$place/doctor"; then
+        echo "$peer: skipped: not built in"
+        continue
+    fi
+    for what in all_arrives many_arrive large_arrives file_arrives comes_back death_is_noticed; do
+        $what $peer
+    done
+done
+
+check "all side by side" "$bench" --transport zcrp,peers --size 64K --count 20 --repeat 1
+
+# ---- none there
+
+for peer in srt udt enet sctp; do
+    complains "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
+    check "the doctor says that $peer is missing" \
+        sh -c "'$bare' doctor | grep '$peer (.*): not built in'"
+done
+complains "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,peers --size 64 \
+    --count 9 --repeat 1
+
+if ! grep -q 'enet (.*): not built in' "$place/doctor"; then
+    "$bare" --listen 127.0.0.1:0 2>"$place/listener" &
+    listener=$!
+    tries=0
+    while ! grep -q port "$place/listener" 2>/dev/null && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    port=$(sed -n 's/.*port \([0-9]*\)$/\1/p' "$place/listener")
+    complains "a peer that only one end has" 1 "the other end failed: enet: not built in" \
+        "$bench" --connect "127.0.0.1:$port" --transport enet
+    wait "$listener"
+fi
+
+echo "$((checks - failures)) of $checks checks passed"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,32 @@
+#include "peers.h"
+
+#include <string.h>
+
+#include "common/complain.h"
+
+/* Weak: NULL where the file that defines it was left out of the build. */
+extern const struct transport_kind transport_srt __attribute__((weak));
+extern const struct transport_kind transport_udt __attribute__((weak));
+extern const struct transport_kind transport_enet __attribute__((weak));
+extern const struct transport_kind transport_sctp __attribute__((weak));
+
+const struct peer peers[PEERS] = {
+    {"srt", "libsrt-openssl-dev", "SRT in file mode", &transport_srt},
+    {"udt", "libudt-dev", "UDT", &transport_udt},
+    {"enet", "libenet-dev", "ENet, reliable packets", &transport_enet},
+    {"sctp", "libusrsctp-dev", "SCTP over UDP, by usrsctp", &transport_sctp},
+};
+
+const struct peer *peers_find(const char *name)
+{
+    for (size_t i = 0; i < PEERS; i++) {
+        if (strcmp(peers[i].name, name) == 0)
+            return &peers[i];
+    }
+    return NULL;
+}
+
+int peers_complain(const struct peer *peer)
+{
+    return complain("%s: not built in; install %s and build again", peer->name, peer->package);
+}

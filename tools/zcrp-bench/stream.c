@@ -1,0 +1,88 @@
+#include "stream.h"
+
+#include "watch.h"
+
+static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
+{
+    int64_t since = watch_now_ns();
+
+    while (size > 0) {
+        ssize_t moved = transport->kind->stream->write(transport, bytes, size);
+
+        if (moved < 0 || (moved == 0 && transport_despair(transport, since) < 0))
+            return -1;
+        if (moved > 0)
+            since = watch_now_ns();
+        bytes += moved;
+        size -= (uint64_t)moved;
+    }
+    return 0;
+}
+
+static int take(struct transport *transport, uint8_t *bytes, uint64_t size)
+{
+    int64_t since = watch_now_ns();
+
+    while (size > 0) {
+        ssize_t moved = transport->kind->stream->read(transport, bytes, size);
+
+        if (moved < 0 || (moved == 0 && transport_despair(transport, since) < 0))
+            return -1;
+        if (moved > 0)
+            since = watch_now_ns();
+        bytes += moved;
+        size -= (uint64_t)moved;
+    }
+    return 0;
+}
+
+int stream_send(struct transport *transport, struct job *job)
+{
+    for (uint64_t n = 0; n < job->count; n++) {
+        if (put(transport, job_outgoing(job, n), job_length(job, n)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int stream_receive(struct transport *transport, struct job *job)
+{
+    for (uint64_t n = 0; n < job->count; n++) {
+        uint8_t *slot = memory_slot(&job->memory, n);
+
+        if (take(transport, slot, job_length(job, n)) < 0 || job_incoming(job, n, slot) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int stream_ping(struct transport *transport, struct transport *back, const struct job *job,
+                struct histogram *trips)
+{
+    (void)back;
+    for (uint64_t n = 0; n < job->count; n++) {
+        uint8_t *slot = memory_slot(&job->memory, n);
+        int64_t start = watch_now_ns();
+
+        if (put(transport, slot, job_length(job, n)) < 0 ||
+            take(transport, slot, job_length(job, n)) < 0)
+            return -1;
+        histogram_add(trips, (uint64_t)(watch_now_ns() - start));
+    }
+    return 0;
+}
+
+int stream_pong(struct transport *transport, struct transport *back, const struct job *job)
+{
+    (void)back;
+    if (control_say(transport->control, "ready") < 0)
+        return -1;
+    for (uint64_t n = 0; n < job->count; n++) {
+        uint8_t *slot = memory_slot(&job->memory, n);
+
+        if (take(transport, slot, job_length(job, n)) < 0 ||
+            put(transport, slot, job_length(job, n)) < 0)
+            return -1;
+    }
+    return 0;
+}
