@@ -270,9 +270,36 @@ def test_capture_fails(path):
     equal("nothing to capture", run.returncode, 2)
 
 
+LIVE = """
+ip link set lo up
+dumpcap -q -i lo -w "$1" 2>"$1.said" &
+trap 'kill -INT $!; wait $!' EXIT
+until grep -q '^File:' "$1.said"; do kill -0 $! || exit 1; sleep 0.05; done
+"$2" --transport zcrp --size 300K --count 30 --repeat 1 --unit 1472 --quiet || exit 1
+sleep 0.3
+"""
+
+
+def test_live(path):
+    """What the kernel shows of a run: the bursts are not cut yet. It may drop some for itself."""
+    if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode:
+        print("skipped, for want of the right to make a network namespace: test_live")
+        return
+    run = subprocess.run(["unshare", "-n", "sh", "-c", LIVE, "sh", path, BENCH],
+                         capture_output=True, text=True, check=False)
+    check(f"a live capture: {run.stderr}", run.returncode == 0)
+    os.chmod(path, 0o644)
+    rows = fields(path, ["frame.protocols", "zcrp.verdict", "zcrp.seq", "zcrp.cut"],
+                  "-Y", "udp and not icmp")
+    check("live: not all is ZCRP", all(row[0][0].endswith("zcrp") for row in rows))
+    check("live: a datagram is malformed", not any(row[1] or row[3] for row in rows))
+    units = sum(len(row[2]) for row in rows)
+    check(f"live: {units} units in {len(rows)} packets", units > len(rows) > 0)
+
+
 def main():
     tests = [test_vectors, test_form, test_bundles, test_repeats, test_aal5, test_erf,
-             test_capture, test_capture_of_receiver, test_capture_fails]
+             test_capture, test_capture_of_receiver, test_capture_fails, test_live]
     with tempfile.TemporaryDirectory() as folder:
         for test in tests:
             test(os.path.join(folder, "capture"))
