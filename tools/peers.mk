@@ -2,11 +2,12 @@
 # package is there. `make PEERS=` builds without any, `make PEERS="srt udt"` with these. Included by
 # the Makefile.
 
-ALL_PEERS := srt udt enet sctp
+ALL_PEERS := srt udt enet sctp quic
 
 packages_srt := srt
 packages_enet := libenet
 packages_sctp := usrsctp
+packages_quic := libngtcp2 >= 0.12 libngtcp2 < 1 libngtcp2_crypto_gnutls gnutls
 udt_header := $(firstword $(wildcard /usr/include/udt/udt.h /usr/local/include/udt/udt.h))
 
 has_packages = $(shell pkg-config --exists '$(packages_$(1))' 2>/dev/null && echo $(1))

@@ -81,7 +81,7 @@ death_is_noticed() {
 }
 
 "$bench" doctor >"$place/doctor"
-for peer in srt udt enet sctp; do
+for peer in srt udt enet sctp quic; do
     if grep -q "$peer (.*): not built in" "$place/doctor"; then
         echo "$peer: skipped: not built in"
         continue
@@ -95,7 +95,7 @@ check "all side by side" "$bench" --transport zcrp,peers --size 64K --count 20 -
 
 # ---- none there
 
-for peer in srt udt enet sctp; do
+for peer in srt udt enet sctp quic; do
     complains "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
     check "the doctor says that $peer is missing" \
         sh -c "'$bare' doctor | grep '$peer (.*): not built in'"

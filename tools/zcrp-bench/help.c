@@ -11,7 +11,7 @@ const char help_text[] =
     "What is measured (BYTES may end in K, M or G: powers of 1024)\n"
     "  --transport LIST    zcrp, tcp (the best there is), tcp:default, tcp:NAME, udp-limit\n"
     "                      (the bare channel); in turns (zcrp,tcp); other protocols, where\n"
-    "                      they are built in: srt, udt, enet, sctp; peers: all of these\n"
+    "                      they are built in: srt, udt, enet, sctp, quic; peers: all of these\n"
     "  --size LIST         bytes of a message (64,1K,16K,64K,1M,64M; with --input 1M,\n"
     "                      with --ping 64); 64..64M*4: from 64 to 64M, each 4 times the last\n"
     "  --count N           messages in a measurement, or\n"

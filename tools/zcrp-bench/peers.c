@@ -9,12 +9,14 @@ extern const struct transport_kind transport_srt __attribute__((weak));
 extern const struct transport_kind transport_udt __attribute__((weak));
 extern const struct transport_kind transport_enet __attribute__((weak));
 extern const struct transport_kind transport_sctp __attribute__((weak));
+extern const struct transport_kind transport_quic __attribute__((weak));
 
 const struct peer peers[PEERS] = {
     {"srt", "libsrt-openssl-dev", "SRT in file mode", &transport_srt},
     {"udt", "libudt-dev", "UDT", &transport_udt},
     {"enet", "libenet-dev", "ENet, reliable packets", &transport_enet},
     {"sctp", "libusrsctp-dev", "SCTP over UDP, by usrsctp", &transport_sctp},
+    {"quic", "libngtcp2-crypto-gnutls-dev", "QUIC, by ngtcp2 0.x; encrypts", &transport_quic},
 };
 
 const struct peer *peers_find(const char *name)

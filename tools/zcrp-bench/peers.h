@@ -7,7 +7,7 @@
 
 #include "transport.h"
 
-enum { PEERS = 4 };
+enum { PEERS = 5 };
 
 struct peer {
     const char *name;

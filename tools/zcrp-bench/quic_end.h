@@ -1,0 +1,58 @@
+/* One end of a QUIC connection (ngtcp2), which carries one stream from the client, the sending end,
+ * to the server. Nothing happens but in quic_end_work.
+ *
+ *      [ ring ] --> packets, a burst --> socket ...... socket --> packets --> [ ring ]
+ *
+ * Errors: 0, or -1 with a complaint. */
+#ifndef BENCH_QUIC_END_H
+#define BENCH_QUIC_END_H
+
+#include <ngtcp2/ngtcp2.h>
+
+#include "peer_address.h"
+#include "quic_ring.h"
+#include "quic_socket.h"
+#include "quic_tls.h"
+
+enum {
+    QUIC_NO_STREAM = -1,
+    QUIC_PAYLOAD = 1452, /* of a packet for an MTU of 1500, over IPv6 too */
+};
+
+struct quic_end {
+    int fd; /* a connected socket; the caller's */
+    struct peer_address here;
+    struct peer_address there;
+    ngtcp2_conn *conn; /* NULL: none yet; a server has one from the first packet on */
+    ngtcp2_crypto_conn_ref reference;
+    struct quic_tls tls;
+    int64_t stream;        /* QUIC_NO_STREAM: not open yet */
+    uint64_t sent;         /* bytes of the stream that were put in packets */
+    struct quic_ring ring; /* client: what is not acknowledged; server: what nobody has taken */
+    uint8_t burst[QUIC_BURST];
+};
+
+/* Begins a connection as the client; `end` has fd and addresses. */
+int quic_end_connect(struct quic_end *end);
+
+/* Lets the connection work: waits for wait_ms at most until there is something to do, then receives
+ * and sends all that can be. */
+int quic_end_work(struct quic_end *end, int wait_ms);
+
+bool quic_end_is_connected(const struct quic_end *end);
+
+/* Server: takes bytes that have arrived, and lets as many more come. How many. */
+size_t quic_end_take(struct quic_end *end, void *bytes, size_t size);
+
+/* For quic_work.c: the connection's path; the server's connection, by the client's first packet
+ * (what is no such packet is ignored); the library's time; a complaint about what it returned, -1.
+ */
+ngtcp2_path quic_end_path(struct quic_end *end);
+int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t size);
+ngtcp2_tstamp quic_end_now(void);
+int quic_end_failed(const char *doing, ssize_t code);
+
+/* All but the socket and the memory of `end`. */
+void quic_end_fini(struct quic_end *end);
+
+#endif
