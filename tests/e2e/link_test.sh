@@ -103,6 +103,8 @@ ends 125 --pin 1000 -- true -- true
 said 'cannot run on core 1000'
 ends 125 --json /no/such/folder -- true -- true
 said 'cannot write /no/such/folder: No such file'
+ends 125 --json /dev/full -- true -- true
+said 'cannot write /dev/full$'
 
 # ---- what may be missing
 
