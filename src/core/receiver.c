@@ -34,6 +34,7 @@ struct receiver *receiver_init(void *memory, const struct receiver_config *confi
     struct arena arena = {.memory = memory};
     struct receiver *r = carve(&arena, config);
     r->random = config->seed;
+    r->steady = UINT32_MAX; /* nothing has gone wrong yet */
     receiver_renew(r, now);
     receiver_announce(r, r->messages.next);
     return r;

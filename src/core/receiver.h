@@ -60,8 +60,8 @@ bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer,
 /* Takes a message back; its event follows, after landed if a plan is out. False if it is over. */
 bool receiver_cancel(struct receiver *r, instant now, uint64_t number);
 
-/* Plans where the next datagrams go: up to `openings` openings of up to `pairs` units each. The
- * plan is out until landed. */
+/* Plans where the next datagrams go: up to `openings` openings of up to `pairs` units each, fewer
+ * where units did not land in place lately. The plan is out until landed. */
 void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs);
 
 /* Bytes of data in the units that come now; 0 before the first. O(1). */

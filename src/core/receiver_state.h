@@ -60,6 +60,7 @@ struct receiver {
     struct receiver_timers timers;
     struct prediction prediction;
     struct receiver_counters counters;
+    uint64_t steady; /* units that landed in place since one did not */
     uint64_t random;
     uint64_t next_request; /* the next request starts at this message */
     enum receiver_phase phase;

@@ -30,6 +30,7 @@ static bool place(struct receiver *r, struct landing *landing, const struct arri
             break;
         part = missing_next(&r->messages.missing, missing, part.last);
     }
+    r->steady = moved == 0 ? r->steady + 1 : 0;
     r->counters.in_place += moved == 0;
     r->counters.moved += moved != 0;
     r->counters.bytes_moved += moved;
@@ -173,6 +174,7 @@ void receiver_on_row(struct receiver *r, instant now, const struct arrival *last
     missing_remove(&r->messages.missing, &last->message->missing, range);
     CHECK(last->message->missing.bytes > 0); /* so nothing ends here */
     r->counters.units += units;
+    r->steady += units;
     r->counters.in_place += units;
     intervals_extend(&r->ack.arrived, units);
     note_newest(r, now, last);

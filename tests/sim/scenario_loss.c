@@ -66,6 +66,31 @@ static bool is_flat(struct world *w, uint32_t parameter)
                         "%" PRIu64 " datagrams under way", most);
 }
 
+/* ---- how much lands in place although some is lost; parameter in permille */
+
+static struct setup lands(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = setup_plain(seed);
+    setup.out.loss_permille = parameter;
+    setup.out.bytes_per_second = 20000000;
+    setup.out.queue_bytes = 1000000;
+    setup.size = 4 << 20;
+    setup.submits.messages = setup.posts.messages = 2;
+    setup.reading = READING_SINGLE;
+    setup.hold = 500 * MICROSECOND; /* so several datagrams wait for each plan */
+    setup.check_every = 64;
+    return setup;
+}
+
+/* A loss displaces one unit behind it, and its repeat lands where another was expected. */
+static bool is_in_place(struct world *w, uint32_t parameter)
+{
+    const struct receiver_counters *r = receiver_counters(w->receiver.core);
+    uint64_t least = r->units - 5 * r->units * parameter / 1000;
+    return scene_expect(&w->scene, r->in_place >= least,
+                        "%" PRIu64 " of %" PRIu64 " units in place", r->in_place, r->units);
+}
+
 /* ---- each single datagram of a short story: parameter 0 out, 1 back */
 
 static struct setup one_message(uint64_t seed)
@@ -128,6 +153,8 @@ const struct scenario scenarios_of_loss[] = {
     {"loss 75 % both ways", random_loss, NULL, 750 | BOTH_WAYS, 50, 0, 17},
     {"every mask of 3 in 6, both ways", masks, NULL, 0, 0, MASKS *MASKS, 0},
     {"every second unit, 100 MB", every_second, is_flat, 100, 0, 1, 0},
+    {"in place, loss 1 %", lands, is_in_place, 10, 5, 0, 0},
+    {"in place, no loss", lands, is_in_place, 0, 5, 0, 0},
     {"each datagram out", single, is_hardly_late, 0, 0, 24, 0},
     {"each datagram back", single, is_hardly_late, 1, 0, 24, 0},
     {"no path for 5 s in 7", outages, NULL, 5, 0, 2, 0},

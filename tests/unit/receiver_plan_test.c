@@ -1,0 +1,105 @@
+/* How much is planned: as many openings as what landed lately is worth. */
+#include "receiver_rig.h"
+
+#include "../support/suite.h"
+
+enum { PLENTY = 4, STEADY = 32 };
+
+static struct receiver_rig rig;
+static uint32_t seq;
+static uint8_t *memory;
+
+static void setup(void)
+{
+    receiver_rig_init(&rig);
+    memory = malloc(landing_memory(PLENTY));
+    landing_init(&rig.landing, memory, PLENTY);
+    seq = 0;
+    for (int i = 0; i < RIG_MESSAGES / 2; i++)
+        receiver_rig_post(&rig, RIG_BUFFER);
+    receiver_rig_bind(&rig, "request 0*32=1024");
+}
+
+static void teardown(void)
+{
+    receiver_rig_fini(&rig);
+    free(memory);
+}
+
+/* The openings that the receiver thinks worth planning. */
+static uint32_t planned(void)
+{
+    receiver_plan(rig.r, &rig.landing, PLENTY, 1);
+    uint32_t openings = rig.landing.openings;
+    receiver_rig_landed(&rig);
+    return openings;
+}
+
+/* The next `count` units arrive, each just where it is expected. */
+static void arrive(uint32_t count)
+{
+    enum { UNITS = RIG_BUFFER / RIG_DATA - 1 }; /* the last unit of each message never comes */
+    for (uint32_t i = 0; i < count; i++, seq++) {
+        struct unit_trailer t =
+            receiver_rig_unit(&rig, seq, seq / UNITS, seq % UNITS * (uint32_t)RIG_DATA);
+        t.next_message = (seq + 1) / UNITS;
+        t.next_unit = (seq + 1) % UNITS * RIG_DATA / GRAIN;
+        receiver_rig_land_unit(&rig, t);
+    }
+}
+
+/* One unit is lost: the next lands in its place. */
+static void lose(void)
+{
+    uint64_t moved = receiver_counters(rig.r)->moved;
+    seq++;
+    arrive(1);
+    ck_assert_uint_eq(receiver_counters(rig.r)->moved, moved + 1);
+}
+
+START_TEST(plan__all_openings_at_first)
+{
+    ck_assert_uint_eq(planned(), PLENTY);
+}
+END_TEST
+
+START_TEST(plan__all_openings_while_all_lands_in_place)
+{
+    arrive(3);
+    ck_assert_uint_eq(planned(), PLENTY);
+}
+END_TEST
+
+START_TEST(plan__one_opening_behind_a_loss)
+{
+    arrive(3);
+    lose();
+    ck_assert_uint_eq(planned(), 1);
+}
+END_TEST
+
+START_TEST(plan__openings_come_back_one_by_one)
+{
+    arrive(1);
+    lose();
+    arrive(STEADY - 1);
+    ck_assert_uint_eq(planned(), 1);
+    arrive(1);
+    ck_assert_uint_eq(planned(), 2);
+    arrive(2 * STEADY);
+    ck_assert_uint_eq(planned(), 4);
+    arrive(2 * STEADY);
+    ck_assert_uint_eq(planned(), PLENTY);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, plan__all_openings_at_first);
+    tcase_add_test(tcase, plan__all_openings_while_all_lands_in_place);
+    tcase_add_test(tcase, plan__one_opening_behind_a_loss);
+    tcase_add_test(tcase, plan__openings_come_back_one_by_one);
+    return suite_run("receiver_plan", tcase);
+}
