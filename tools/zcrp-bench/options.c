@@ -157,9 +157,20 @@ static const char *sizes_by_default(const struct options *options)
     return options->input != NULL ? default_input_size : default_sizes;
 }
 
+static int check_loss(const struct options *options)
+{
+    for (size_t i = 0; i < options->transport_count && options->settings.loss > 0; i++) {
+        if (options->transports[i].kind == &transport_limit)
+            return complain("--loss: udp-limit does not repeat what is lost");
+    }
+    return 0;
+}
+
 static int set_defaults(struct options *options)
 {
     if (options->transport_count == 0 && options_set_transport(options, default_transports) < 0)
+        return -1;
+    if (check_loss(options) < 0)
         return -1;
     for (size_t i = 0; i < options->transport_count; i++) {
         if (strcmp(options->transports[i].name, "tcp") == 0)

@@ -2,10 +2,12 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/complain.h"
 #include "common/quantity.h"
+#include "loss.h"
 #include "options_lists.h"
 #include "zcrp.h"
 
@@ -17,6 +19,7 @@ enum {
     MAX_UNIT = 65507,
     MIN_MTU = 576,
     MAX_MTU = 65535,
+    MAX_LOSS = 90, /* percent */
 };
 
 static const uint64_t second_ns = 1000000000;
@@ -141,6 +144,17 @@ static int set_no_spin(struct options *options, const char *value)
 {
     (void)value;
     options->settings.flags |= SETTINGS_NO_SPIN;
+    return 0;
+}
+
+static int set_loss(struct options *options, const char *value)
+{
+    char *end;
+    double percent = strtod(value, &end);
+
+    if (end == value || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= MAX_LOSS))
+        return complain("--loss: '%s' is not from 0%% to %d%%", value, MAX_LOSS);
+    options->settings.loss = (uint64_t)(percent / 100 * LOSS_WHOLE);
     return 0;
 }
 
@@ -275,6 +289,7 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"ping", no_argument, true, set_ping},
     {"netns", no_argument, true, set_netns},
     {"mtu", required_argument, true, set_mtu},
+    {"loss", required_argument, true, set_loss},
     {"pin", required_argument, false, options_set_pin},
     {"verify", no_argument, true, set_verify},
     {"input", required_argument, false, set_input},

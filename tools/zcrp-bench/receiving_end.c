@@ -10,12 +10,12 @@
 #include "peers.h"
 #include "serving.h"
 
-/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER" */
+/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS" */
 static int obey_settings(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[6];
+    uint64_t figures[7];
 
-    if (control_figures(arguments, figures, 6) < 0)
+    if (control_figures(arguments, figures, 7) < 0)
         return serving_malformed(end);
     end->settings = (struct settings){
         .unit_bytes = figures[0],
@@ -24,6 +24,7 @@ static int obey_settings(struct receiving_end *end, const char *arguments)
         .flags = figures[3],
         .limit_ns = figures[4],
         .buffer_bytes = figures[5],
+        .loss = figures[6],
     };
     return control_say(&end->control, "settled");
 }

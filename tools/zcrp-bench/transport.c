@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "loss.h"
 #include "peers.h"
 #include "watch.h"
 
@@ -38,6 +39,16 @@ static int hear_port(struct control *control, const char *verb)
     return port > 0 && port < 65536 ? (int)port : complain("the other end names no port");
 }
 
+/* The channel is there: from now on it is as bad as the settings want it. */
+static int spoil(const struct transport *transport)
+{
+    if (transport->settings->loss == 0)
+        return 0;
+    if (transport->fd < 0)
+        return complain("--loss: %s has no socket of its own", transport->kind->name);
+    return loss_begin(transport->fd, transport->settings->loss);
+}
+
 int transport_open(struct transport *transport)
 {
     struct control *control = transport->control;
@@ -54,7 +65,7 @@ int transport_open(struct transport *transport)
         return -1;
     if (transport->kind->meet != NULL && transport->kind->meet(transport) < 0)
         return -1;
-    return control_expect(control, "open") != NULL ? 0 : -1;
+    return control_expect(control, "open") != NULL ? spoil(transport) : -1;
 }
 
 int transport_answer(struct transport *transport, int listener)
@@ -69,7 +80,7 @@ int transport_answer(struct transport *transport, int listener)
     port = hear_port(control, "connected");
     if (port < 0 || transport->kind->accept(transport, listener, port) < 0)
         return -1;
-    return control_say(control, "open");
+    return spoil(transport) < 0 ? -1 : control_say(control, "open");
 }
 
 void transport_close(struct transport *transport)

@@ -1,0 +1,29 @@
+#!/bin/sh
+# zcrp-bench over a channel that it makes lose: everything arrives, and most of it in place.
+set -u
+
+. "$(dirname "$0")/../support/bench.sh"
+
+for percent in 1 100% x% -1% %; do
+    complains 2 "--loss: '$percent' is not from 0% to 90%" --loss "$percent"
+done
+
+complains 2 "--loss: udp-limit does not repeat what is lost" --loss 1% --transport zcrp,udp-limit
+
+cat >"$place/landed.py" <<'PYTHON'
+import json, sys
+
+for run in json.load(open(sys.argv[1]))["runs"]:
+    assert run["verified"]
+    if run["transport"] == "zcrp":
+        assert run["repeated_units"] > 0, run
+        assert run["in_place_units"] >= float(sys.argv[2]) * run["units"], run
+PYTHON
+check "loss, each unit by itself" "$bench" --transport zcrp,tcp:default --loss 1% --size 1M \
+    --count 20 --memory 4M --unit 1472 --no-offload --repeat 1 --verify --json "$place/json"
+check "19 of 20 units in place" python3 "$place/landed.py" "$place/json" 0.95
+check "loss of bursts" "$bench" --transport zcrp --loss 20% --size 100K --count 50 --memory 4M \
+    --unit 1472 --repeat 1 --verify --json "$place/json"
+check "everything arrived" python3 "$place/landed.py" "$place/json" 0
+
+conclude
