@@ -204,10 +204,15 @@ class Show(unittest.TestCase):
                               "counter_kept_to_tcp"))
         line |= {"phase": "paced, loaded", "transport": "tcp", "channel": "tcp/cubic+128K"}
         text = show.table({"path": "veth", "cores": (0, 1), "paced_to_gbit_per_s": 5.0,
-                           "counter_alone_per_s": {"median": 2e9}, "summary": [line, line]})
+                           "counter_alone_per_s": {"median": 2e9}, "summary": [line, line],
+                           "idle_cores": {"median": 0.01}})
         lines = text.split("\n")
         self.assertIn("veth, ends on cores 0 and 1; paced to 5 Gbit/s", lines[0])
         self.assertEqual(len({len(row) for row in lines[1:]}), 1)
+
+    def test_a_busy_machine_is_told(self):
+        self.assertEqual(show.warning({"idle_cores": {"median": 0.05}}), [])
+        self.assertIn("1.25 cores", show.warning({"idle_cores": {"median": 1.25}})[0])
 
 
 class Options(unittest.TestCase):

@@ -3,6 +3,7 @@
 import sys
 import time
 
+BUSY_CORES = 0.1  # of an idle machine: more is not idle
 
 HEADING = (
     ("", "", "", "", "process", "host", "switches", "calls", "counter", "speed", "counter"),
@@ -45,7 +46,15 @@ def table(setting):
     alone = setting["counter_alone_per_s"]["median"] / 1e9
     return "\n".join([
         f"{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s; "
-        f"the counter alone: {alone:.3g} G counts a second", *text])
+        f"the counter alone: {alone:.3g} G counts a second", *text, *warning(setting)])
+
+
+def warning(setting):
+    """A line if the machine has other work, which makes everything noise."""
+    busy = setting["idle_cores"]["median"]
+    if busy < BUSY_CORES:
+        return []
+    return [f"Beware: without all this, {busy:.2f} cores were busy with something else."]
 
 
 class Progress:
