@@ -150,7 +150,13 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
 /* A protocol entity: one sender, or one receiver, with its threads. */
 struct zcrp_entity;
 
-enum zcrp_congestion { ZCRP_CONGESTION_RENO = 0, ZCRP_CONGESTION_NONE = 1 };
+enum zcrp_congestion {
+    ZCRP_CONGESTION_DEFAULT = 0, /* BBR */
+    ZCRP_CONGESTION_NONE = 1,  /* for a link that is nobody else's: the largest window, no pacing */
+    ZCRP_CONGESTION_RENO = 2,  /* RFC 5681: halves its window at each loss */
+    ZCRP_CONGESTION_CUBIC = 3, /* RFC 9438, as TCP on most machines: fills queues, loss slows it */
+    ZCRP_CONGESTION_BBR = 4,   /* version 3: a model of the path, keeps queues short, bears loss */
+};
 
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */

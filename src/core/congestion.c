@@ -5,6 +5,9 @@
 enum {
     WINDOW_INITIAL_UNITS = 10, /* RFC 6928; RFC 9002, 7.2 */
     WINDOW_LEAST_UNITS = 2,    /* RFC 9002, 7.2 */
+    RATE_PERCENT = 125,        /* of a window a round trip: RFC 9002, 7.7 */
+    RATE_STARTING_PERCENT = 200,
+    NOT_UNDONE = INT32_MAX, /* units lost: more than will ever be found to have arrived */
 };
 
 static uint64_t lesser(uint64_t a, uint64_t b)
@@ -17,7 +20,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t unit, uint64_t most)
+void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t unit, uint64_t most,
+                     uint64_t seed)
 {
     CHECK(unit > 0);
     *c = (struct congestion){
@@ -28,12 +32,37 @@ void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t u
         .unit = unit,
         .recovery = INT64_MIN,
     };
+    hystart_init(&c->hystart);
+    cubic_init(&c->cubic);
+    bbr_init(&c->bbr, unit, c->window, seed);
     congestion_limit(c, most);
 }
 
-static void grow(struct congestion *c, uint64_t bytes)
+static bool is_by_loss(const struct congestion *c)
 {
-    c->window += lesser(bytes, c->most - c->window);
+    return c->kind == CONGESTION_RENO || c->kind == CONGESTION_CUBIC;
+}
+
+static void set_window(struct congestion *c, uint64_t window)
+{
+    c->window = greater(lesser(window, c->most), c->least);
+}
+
+/* ---- growth */
+
+/* Up to the threshold by what was acknowledged; what is left of it is for what follows. */
+static uint64_t start_slowly(struct congestion *c, const struct congestion_ack *ack)
+{
+    enum hystart_verdict verdict = HYSTART_GROW;
+    if (c->kind == CONGESTION_CUBIC && ack->round_trip > 0 && ack->sample.is_valid)
+        verdict =
+            hystart_on_round_trip(&c->hystart, ack->round_trip, ack->sample.prior, ack->delivered);
+    uint64_t growth = verdict == HYSTART_GROW ? ack->recent : ack->recent / HYSTART_DIVISOR;
+    if (verdict == HYSTART_STOP)
+        c->threshold = c->window;
+    growth = lesser(growth, c->threshold - c->window);
+    set_window(c, c->window + growth);
+    return c->window < c->threshold ? 0 : ack->recent - growth;
 }
 
 /* One unit for each window of bytes that was acknowledged (RFC 9002, 7.3.3). */
@@ -42,47 +71,123 @@ static void avoid_congestion(struct congestion *c, uint64_t bytes)
     c->credit += bytes;
     while (c->credit >= c->window) {
         c->credit -= c->window;
-        grow(c, c->unit);
+        set_window(c, c->window + c->unit);
     }
 }
 
-void congestion_on_acknowledged(struct congestion *c, uint32_t units, uint64_t bytes, instant sent,
-                                bool was_limited)
+static void grow(struct congestion *c, const struct congestion_ack *ack)
 {
-    if (c->kind == CONGESTION_NONE || !was_limited || sent < c->recovery)
+    uint64_t bytes = c->window < c->threshold ? start_slowly(c, ack) : ack->recent;
+    if (bytes == 0)
         return;
-    for (uint32_t i = 0; i < units; i++) { /* one by one, so that slow start ends in time */
-        if (c->window < c->threshold)
-            grow(c, bytes);
-        else
-            avoid_congestion(c, bytes);
-    }
+    if (c->kind == CONGESTION_RENO)
+        avoid_congestion(c, bytes);
+    else
+        set_window(c, cubic_grow(&c->cubic, ack->now, c->window, c->unit, bytes, ack->smoothed));
 }
 
-/* Half the window is where congestion begins; what is sent from `now` on shows if that is true. */
-static void lower_threshold(struct congestion *c, instant now)
+static void set_rate(struct congestion *c, duration smoothed)
 {
-    c->threshold = greater(c->window / 2, c->least);
+    uint64_t percent = c->window < c->threshold ? RATE_STARTING_PERCENT : RATE_PERCENT;
+    if (smoothed > 0)
+        c->rate = c->window * (uint64_t)MILLISECOND / (uint64_t)smoothed * percent / 100 *
+                  (uint64_t)(SECOND / MILLISECOND);
+}
+
+static void copy_bbr(struct congestion *c)
+{
+    set_window(c, c->bbr.window);
+    c->rate = c->bbr.rate;
+}
+
+void congestion_on_acknowledged(struct congestion *c, const struct congestion_ack *ack)
+{
+    if (c->kind == CONGESTION_BBR) {
+        bbr_on_acknowledged(&c->bbr, ack);
+        copy_bbr(c);
+    }
+    if (!is_by_loss(c))
+        return;
+    if (ack->was_limited && ack->recent > 0)
+        grow(c, ack);
+    else if (!ack->was_limited)
+        cubic_rest(&c->cubic, ack->now);
+    set_rate(c, ack->smoothed);
+}
+
+/* ---- reductions */
+
+/* What is sent from `now` on shows whether that was enough. */
+static void reduce(struct congestion *c, instant now)
+{
+    c->undo =
+        (struct congestion_undo){.window = c->window, .threshold = c->threshold, .cubic = c->cubic};
+    uint64_t window =
+        c->kind == CONGESTION_RENO ? c->window / 2 : cubic_reduce(&c->cubic, c->window);
+    c->threshold = greater(window, c->least);
     c->credit = 0;
     c->recovery = now;
 }
 
-void congestion_on_lost(struct congestion *c, instant now, instant sent)
+void congestion_on_lost(struct congestion *c, const struct congestion_loss *loss)
 {
-    if (c->kind == CONGESTION_NONE || sent < c->recovery)
+    if (c->kind == CONGESTION_BBR) {
+        bbr_on_lost(&c->bbr, loss);
+        copy_bbr(c);
+    }
+    if (!is_by_loss(c))
         return;
-    lower_threshold(c, now);
-    c->window = c->threshold;
+    if (loss->sent >= c->recovery) {
+        reduce(c, loss->now);
+        set_window(c, c->threshold);
+    }
+    c->undo.lost++;
+}
+
+void congestion_on_marked(struct congestion *c, instant now, instant sent)
+{
+    if (c->kind == CONGESTION_BBR)
+        bbr_on_marked(&c->bbr);
+    if (!is_by_loss(c) || sent < c->recovery)
+        return;
+    reduce(c, now);
+    set_window(c, c->threshold);
+    c->undo.lost = NOT_UNDONE;
+}
+
+static void undo(struct congestion *c)
+{
+    set_window(c, greater(c->window, c->undo.window));
+    c->threshold = greater(c->threshold, c->undo.threshold);
+    c->cubic = c->undo.cubic;
+    c->recovery = INT64_MIN;
+    c->undo = (struct congestion_undo){.lost = 0};
+}
+
+void congestion_on_spurious(struct congestion *c, instant sent)
+{
+    if (c->kind == CONGESTION_BBR)
+        bbr_on_spurious(&c->bbr);
+    if (!is_by_loss(c) || sent >= c->recovery || c->undo.lost == 0)
+        return;
+    if (++c->undo.spurious == c->undo.lost)
+        undo(c);
 }
 
 void congestion_on_persistent(struct congestion *c, instant now)
 {
-    if (c->kind == CONGESTION_NONE)
+    if (c->kind == CONGESTION_BBR) {
+        bbr_on_persistent(&c->bbr);
+        copy_bbr(c);
+    }
+    if (!is_by_loss(c))
         return;
-    c->recovery = now;
-    if (c->window == c->least)
+    if (c->window == c->least) {
+        c->recovery = now;
         return; /* the same silence goes on: the threshold is held (RFC 5681, 3.1) */
-    lower_threshold(c, now);
+    }
+    reduce(c, now);
+    c->undo.lost = NOT_UNDONE;
     c->window = c->least;
 }
 
@@ -98,4 +203,6 @@ void congestion_check(const struct congestion *c)
     CHECK(c->window <= c->most);
     if (c->kind == CONGESTION_NONE)
         CHECK(c->window == c->most);
+    if (c->kind == CONGESTION_BBR)
+        bbr_check(&c->bbr);
 }

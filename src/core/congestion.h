@@ -1,48 +1,106 @@
-/* Congestion control, behind an interface: facts go in, a window comes out. `none` is for a link
- * that is nobody else's; `reno` is slow start, then one unit a round trip, halved on loss
- * (RFC 5681, RFC 9002, 7), enough to be harmless, and the first of its kind here. */
+/* Congestion control, behind an interface: facts go in; a window, a rate and so the size of bursts
+ * come out.
+ *
+ *     acknowledged, with a sample of the delivery rate  \               / window, bytes in transit
+ *     lost, marked, persistently lost                    -> [ a kind ] -
+ *     spurious: was not lost after all                  /               \ rate, bytes a second
+ *
+ *     none    a link that is nobody else's: the largest window, no pacing
+ *     reno    RFC 5681 and RFC 9002, 7: enough to be harmless
+ *     cubic   RFC 9438, with HyStart++ (RFC 9406): fills a buffer, and takes each loss for one
+ *     bbr     draft-ietf-ccwg-bbr: a model of the path; loss that is not congestion is borne
+ *
+ * An acknowledgement is one fact, however many units it names. Facts come in the order of time.
+ *
+ * I1  least <= window <= most; window == most for `none`.
+ * I2  rate is 0 for `none`, and where no round trip is known. */
 #ifndef ZCRP_CORE_CONGESTION_H
 #define ZCRP_CORE_CONGESTION_H
 
-#include "instant.h"
+#include "congestion_bbr.h"
+#include "congestion_cubic.h"
+#include "congestion_hystart.h"
+#include "delivery.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+enum congestion_kind { CONGESTION_RENO, CONGESTION_NONE, CONGESTION_CUBIC, CONGESTION_BBR };
 
-enum congestion_kind { CONGESTION_RENO, CONGESTION_NONE };
+/* What one block acknowledgement tells. Bytes are those of whole datagrams. */
+struct congestion_ack {
+    instant now;
+    uint64_t bytes;      /* newly acknowledged */
+    uint64_t recent;     /* of those, sent since `recovery` */
+    uint64_t in_transit; /* still */
+    uint64_t delivered;  /* acknowledged since the beginning */
+    duration round_trip; /* measured with it; 0: none was */
+    duration smoothed;   /* round trip; 0: not known yet */
+    duration lowest;
+    bool was_limited; /* the window or the rate held the sender back, not the application */
+    struct delivery_sample sample;
+};
+
+/* One unit that was given up. */
+struct congestion_loss {
+    instant now;
+    instant sent;
+    uint64_t bytes;
+    struct delivery_sample sample; /* without a rate */
+};
+
+/* What a reduction changed, so that it can be undone. */
+struct congestion_undo {
+    uint64_t window, threshold;
+    struct cubic cubic;
+    uint32_t lost;     /* units given up that were sent before it */
+    uint32_t spurious; /* of those, that had arrived */
+};
 
 struct congestion {
     enum congestion_kind kind;
-    uint64_t window;    /* bytes that may be in transit */
+    uint64_t window;  /* bytes that may be in transit */
+    uint64_t rate;    /* bytes a second to pace at; 0: as fast as the window lets */
+    uint64_t least;   /* window never falls below: two units */
+    uint64_t most;    /* nor rises above; never below `least` */
+    uint64_t unit;    /* bytes of a full unit with its trailer */
+    instant recovery; /* what was sent before tells only of the time before the last reduction */
+    struct congestion_undo undo;
+
+    /* reno and cubic */
     uint64_t threshold; /* slow start below */
-    uint64_t least;     /* window never falls below: two units */
-    uint64_t most;      /* nor rises above; never below `least` */
-    uint64_t unit;      /* bytes of a full unit with its trailer */
     uint64_t credit;    /* bytes acknowledged towards the next unit of growth */
-    instant recovery;   /* units sent before tell only of the window before the last reduction */
+    struct hystart hystart;
+    struct cubic cubic;
+
+    struct bbr bbr;
 };
 
-/* `unit` bytes a full unit, `most` bytes the largest window (raised to least if smaller). */
-void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t unit, uint64_t most);
+/* `unit` bytes a full unit, `most` bytes the largest window (raised to least if smaller); `seed`
+ * for what is done at random times. */
+void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t unit, uint64_t most,
+                     uint64_t seed);
 
-/* `units` units of `bytes` each that were sent at `sent` are acknowledged. `was_limited`: the
- * window, not the application, held the sender back; otherwise it does not grow (RFC 9002, 7.8).
- * Nor does it for what was sent before the last reduction (RFC 9002, 7.3.2). */
-void congestion_on_acknowledged(struct congestion *c, uint32_t units, uint64_t bytes, instant sent,
-                                bool was_limited);
+/* The window grows only if it was what held the sender back (RFC 9002, 7.8), and not for what was
+ * sent before the last reduction (7.3.2). */
+void congestion_on_acknowledged(struct congestion *c, const struct congestion_ack *ack);
 
-/* A unit sent at `sent` is lost. One reduction a round trip (RFC 9002, 7.3.2): what was sent before
- * the last one is ignored. */
-void congestion_on_lost(struct congestion *c, instant now, instant sent);
+/* One reduction a round trip (RFC 9002, 7.3.2). */
+void congestion_on_lost(struct congestion *c, const struct congestion_loss *loss);
 
-/* Two probe timeouts in a row without an answer: down to `least` (RFC 9002, 7.6). May be said
- * again as the silence goes on; the threshold is halved only the first time. */
+/* The network says that a queue is building up, by ECN or by a mark of AAL5, on what was sent at
+ * `sent`: as a loss, but nothing is lost. */
+void congestion_on_marked(struct congestion *c, instant now, instant sent);
+
+/* A unit that was given up and sent at `sent` has arrived. Once that is true of all that led to the
+ * last reduction, it is undone. */
+void congestion_on_spurious(struct congestion *c, instant sent);
+
+/* Several probe timeouts in a row without an answer: down to `least` (RFC 9002, 7.6). May be said
+ * again as the silence goes on; the threshold is lowered only the first time. */
 void congestion_on_persistent(struct congestion *c, instant now);
 
 /* The largest window is now `most` bytes; the current one is cut if it has to be. */
 void congestion_limit(struct congestion *c, uint64_t most);
 
-/* CHECKs least <= window <= most, and window == most for `none`. */
+/* CHECKs I1 and the kind's own. */
 void congestion_check(const struct congestion *c);
 
 #endif

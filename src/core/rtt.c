@@ -22,14 +22,14 @@ static void first_sample(struct rtt *rtt, duration sample)
     rtt->has_sample = true;
 }
 
-void rtt_sample(struct rtt *rtt, duration sample, duration held)
+duration rtt_sample(struct rtt *rtt, duration sample, duration held)
 {
     if (sample <= 0)
-        return;
+        return 0;
     rtt->latest = sample;
     if (!rtt->has_sample) {
         first_sample(rtt, sample);
-        return;
+        return sample;
     }
     if (sample < rtt->lowest)
         rtt->lowest = sample;
@@ -39,6 +39,7 @@ void rtt_sample(struct rtt *rtt, duration sample, duration held)
     duration deviation = error < 0 ? -error : error;
     rtt->variation += (deviation - rtt->variation) / 4; /* first this: RFC 6298, 2.3 */
     rtt->smoothed += error / 8;
+    return sample;
 }
 
 duration rtt_probe_timeout(const struct rtt *rtt, duration held_most, unsigned backoff)

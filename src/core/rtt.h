@@ -20,9 +20,10 @@ struct rtt {
 void rtt_init(struct rtt *rtt, duration initial);
 
 /* One round trip of `sample`, of which the receiver says it held the answer for `held` (not
- * negative). Samples that are not positive are ignored. `held` is not believed, and not subtracted,
- * where that would leave less than the lowest sample seen; nor in the first sample. */
-void rtt_sample(struct rtt *rtt, duration sample, duration held);
+ * negative). Returns what is left for the path; 0: nothing was learnt. Samples that are not
+ * positive are ignored. `held` is not believed, and not subtracted, where that would leave less
+ * than the lowest sample seen; nor in the first sample. */
+duration rtt_sample(struct rtt *rtt, duration sample, duration held);
 
 /* How long to wait for an answer to what was just sent before a probe goes out: smoothed +
  * max(4 x variation, 1 ms) + `held_most`, doubled `backoff` times, at most 60 s. */

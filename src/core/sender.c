@@ -55,7 +55,9 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     lending_init(&s->lending);
     rtt_init(&s->rtt, INITIAL_RTT);
     congestion_init(&s->congestion, config->congestion, s->unit_data + TRAILER_BYTES,
-                    config->window_bytes);
+                    config->window_bytes, config->seed);
+    delivery_init(&s->delivery, now);
+    pacing_init(&s->pacing, now);
     sender_leave(s, now);
     return s;
 }
@@ -211,4 +213,5 @@ void sender_check(const struct sender *s)
     messages_out_check(&s->messages);
     units_in_transit_check(&s->in_transit);
     congestion_check(&s->congestion);
+    delivery_check(&s->delivery);
 }

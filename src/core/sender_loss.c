@@ -54,10 +54,14 @@ void sender_probe_unit(struct sender *s, uint64_t seq)
 
 static void give_up(struct sender *s, instant now, uint64_t seq, instant sent)
 {
+    uint64_t bytes = s->in_transit.bytes;
     watch(s, seq);
     s->counters.lost++;
     sender_requeue(s, seq);
-    congestion_on_lost(&s->congestion, now, sent);
+    bytes -= s->in_transit.bytes;
+    struct congestion_loss fact = {.now = now, .sent = sent, .bytes = bytes};
+    fact.sample = delivery_on_lost(&s->delivery, bytes, seq);
+    congestion_on_lost(&s->congestion, &fact);
 }
 
 void sender_note_repeat(struct sender *s, const struct fragment *f, uint64_t seq)
@@ -71,7 +75,7 @@ void sender_note_repeat(struct sender *s, const struct fragment *f, uint64_t seq
 }
 
 /* What was given up has arrived: its repeat is as good as acknowledged, wherever it is. */
-static void settle_repeat(struct sender *s, const struct late_unit *late)
+static void settle_repeat(struct sender *s, const struct late_unit *late, struct settled *settled)
 {
     struct fragment repeat = {.message = late->message,
                               .offset = late->offset,
@@ -81,7 +85,7 @@ static void settle_repeat(struct sender *s, const struct late_unit *late)
         if (units_to_send_forget(&s->to_send, &repeat))
             sender_settle(s, late->message, late->is_void, 1);
     } else {
-        sender_acknowledge(s, late->again, late->again + 1, false);
+        sender_acknowledge(s, late->again, late->again + 1, settled);
     }
 }
 
@@ -120,18 +124,19 @@ static void widen(struct sender *s, instant now, uint64_t newest, const struct l
         t->time = time < most_time ? time : most_time;
 }
 
-void sender_notice_late(struct sender *s, instant now, uint64_t newest, uint64_t first,
-                        uint64_t last)
+void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct interval arrived,
+                        struct settled *settled)
 {
     for (uint32_t i = 0; i < LATE_UNITS; i++) {
         struct late_unit *late = &s->tolerance.late[i];
-        if (!late->is_watched || late->seq < first || late->seq >= last)
+        if (!late->is_watched || late->seq < arrived.first || late->seq >= arrived.last)
             continue;
         late->is_watched = false;
-        settle_repeat(s, late);
+        settle_repeat(s, late, settled);
         if (late->is_probed)
             continue;
         s->counters.spurious++;
+        congestion_on_spurious(&s->congestion, late->sent);
         widen(s, now, newest, late);
     }
 }

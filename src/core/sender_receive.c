@@ -1,5 +1,4 @@
 /* What comes back: block acknowledgements and requests to send (the paper's update thread). */
-#include "intervals.h"
 #include "number.h"
 #include "sender_state.h"
 
@@ -23,46 +22,71 @@ void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t uni
         messages_out_end(&s->messages, message, OUTCOME_OK);
 }
 
-bool sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, bool was_limited)
+void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct settled *settled)
 {
-    bool any = false;
     uint64_t seq = first;
     struct transit_row row;
     while (units_in_transit_remove_row(&s->in_transit, &seq, last, &row)) {
-        congestion_on_acknowledged(&s->congestion, row.units, row.length + TRAILER_BYTES, row.sent,
-                                   was_limited);
+        uint64_t bytes = row.units * (uint64_t)(row.length + TRAILER_BYTES);
+        settled->bytes += bytes;
+        settled->recent += row.sent >= s->congestion.recovery ? bytes : 0;
+        if (seq > settled->newest)
+            settled->newest = seq - 1;
         sender_settle(s, row.message, row.is_void, row.units);
-        any = true;
     }
-    return any;
 }
 
-static void sample_round_trip(struct sender *s, instant now, const struct block_ack *ack,
-                              uint64_t newest)
+/* The round trip of the newest unit, less the time that the receiver says it held the answer; 0 if
+ * that unit was acknowledged before. */
+static duration sample_round_trip(struct sender *s, instant now, const struct block_ack *ack,
+                                  uint64_t newest)
 {
     uint64_t seq = newest;
     const struct transit_unit *unit = units_in_transit_find(&s->in_transit, &seq, newest + 1);
-    if (unit != NULL)
-        rtt_sample(&s->rtt, now - unit->sent, (duration)ack->delay_us * MICROSECOND);
+    if (unit == NULL)
+        return 0;
+    return rtt_sample(&s->rtt, now - unit->sent, (duration)ack->delay_us * MICROSECOND);
+}
+
+/* One fact for congestion control, however many units it is about. */
+static void tell_acknowledged(struct sender *s, instant now, const struct settled *settled,
+                              duration round_trip)
+{
+    struct congestion_ack fact = {
+        .now = now,
+        .bytes = settled->bytes,
+        .recent = settled->recent,
+        .in_transit = s->in_transit.bytes,
+        .round_trip = round_trip,
+        .smoothed = s->rtt.has_sample ? s->rtt.smoothed : 0,
+        .lowest = s->rtt.lowest,
+        .was_limited = s->is_limited,
+    };
+    fact.sample =
+        delivery_on_acknowledged(&s->delivery, now, settled->bytes, settled->newest, s->rtt.lowest);
+    fact.delivered = s->delivery.delivered;
+    congestion_on_acknowledged(&s->congestion, &fact);
+    pacing_set(&s->pacing, s->congestion.rate, s->congestion.unit, s->rtt.lowest);
 }
 
 static void on_intervals(struct sender *s, instant now, const struct block_ack *ack,
                          uint64_t newest)
 {
-    bool was_limited = s->is_limited;
-    bool any = false;
+    struct settled settled = {.bytes = 0};
     uint64_t before = s->in_transit.bytes;
-    sample_round_trip(s, now, ack, newest);
+    duration round_trip = sample_round_trip(s, now, ack, newest);
     bool is_positive = ack->first_is_positive;
     for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
         if (!is_positive)
             continue;
         struct interval interval = wide_interval(ack, newest, i);
-        sender_notice_late(s, now, newest, interval.first, interval.last);
-        any |= sender_acknowledge(s, interval.first, interval.last, was_limited);
+        sender_notice_late(s, now, newest, interval, &settled);
+        sender_acknowledge(s, interval.first, interval.last, &settled);
     }
-    if (any)
+    if (settled.bytes > 0) {
         sender_timer_on_progress(s);
+        tell_acknowledged(s, now, &settled, round_trip);
+    }
     lending_on_acknowledged(&s->lending, now, before - s->in_transit.bytes, s->in_transit.bytes);
     if (newest > s->newest)
         s->newest = newest;

@@ -11,8 +11,10 @@
 
 #include "congestion.h"
 #include "control.h"
+#include "intervals.h"
 #include "lending.h"
 #include "messages_out.h"
+#include "pacing.h"
 #include "rtt.h"
 #include "sender.h"
 #include "units_in_transit.h"
@@ -85,6 +87,8 @@ struct sender {
     struct units_in_transit in_transit;
     struct rtt rtt;
     struct congestion congestion;
+    struct delivery delivery;
+    struct pacing pacing;
     struct lending lending;
     struct tolerance tolerance;
     struct sender_session session;
@@ -98,7 +102,7 @@ struct sender {
     uint32_t unit_data;          /* bytes of data in a full unit, a multiple of GRAIN */
     uint32_t probe_credit;       /* units that may leave in spite of the window */
     enum sender_phase phase;
-    bool is_limited;   /* the window held the last burst back */
+    bool is_limited;   /* the congestion window or its pace held the last burst back */
     bool hello_due;    /* one goes out with the next take */
     bool has_ignored;  /* a request named messages too far ahead to be kept */
     bool is_confirmed; /* the peer confirmed the close, or there was none */
@@ -146,9 +150,15 @@ void sender_probe_unit(struct sender *s, uint64_t seq);
 /* A repeat was taken to be sent under this number. (sender_loss.c) */
 void sender_note_repeat(struct sender *s, const struct fragment *fragment, uint64_t seq);
 
-/* All units in transit in [first, last) have arrived at the peer; true if there were any.
- * (sender_receive.c) */
-bool sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, bool was_limited);
+/* What an acknowledgement settles, for congestion control. */
+struct settled {
+    uint64_t bytes;
+    uint64_t recent; /* of those, sent since the last reduction */
+    uint64_t newest; /* highest sequence number; meaningless while bytes is 0 */
+};
+
+/* All units in transit in [first, last) have arrived at the peer; adds them. (sender_receive.c) */
+void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct settled *settled);
 
 /* So many units less of a message are out: they are known to have arrived. (sender_receive.c) */
 void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t units);
@@ -160,10 +170,10 @@ void sender_detect_losses(struct sender *s, instant now, uint64_t newest);
 /* Watches for no transmission any more. (sender_loss.c) */
 void tolerance_forget(struct tolerance *tolerance);
 
-/* Transmissions in [first, last) have arrived: those that were given up widen the tolerance, and
+/* These transmissions have arrived: those that were given up widen the tolerance, and
  * need not be repeated. (sender_loss.c) */
-void sender_notice_late(struct sender *s, instant now, uint64_t newest, uint64_t first,
-                        uint64_t last);
+void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct interval arrived,
+                        struct settled *settled);
 
 /* Is a datagram with this pairing for the present session? If not, it may start one, and if it
  * closes one that is over the close is confirmed again: `closing` is the acknowledgement that does,

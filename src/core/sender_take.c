@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+enum {
+    ANSWERS = 4,        /* acknowledgements asked for in a window, */
+    ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well */
+};
+
 /* Units of the burst in a row, see units_to_send_row. */
 struct row {
     struct fragment head;
@@ -36,17 +41,23 @@ static bool may_send(const struct sender *s, const struct fragment *f)
            window_allows(s, f->length + TRAILER_BYTES);
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes of a burst at most; it may always be one unit. */
+static uint64_t burst_bytes(const struct sender *s)
+{
+    return lesser(s->config.burst_bytes, s->pacing.burst);
+}
+
 /* Room for another datagram, all of one size but the last (burst.h, I2)? */
 static bool burst_fits(const struct sender *s, const struct burst *b, const struct fragment *f)
 {
     uint32_t bytes = f->length + TRAILER_BYTES;
     return b->datagrams < s->config.burst_units && bytes <= b->segment &&
-           b->bytes + bytes <= s->config.burst_bytes && b->bytes == b->datagrams * b->segment;
-}
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
+           b->bytes + bytes <= burst_bytes(s) && b->bytes == b->datagrams * b->segment;
 }
 
 /* How many units of the row of `f`, which itself may go, can go with this burst: what may_send and
@@ -56,13 +67,14 @@ static uint32_t row_length(const struct sender *s, const struct burst *b, const 
     uint32_t bytes = f->length + TRAILER_BYTES;
     uint64_t row = units_to_send_row(f);
     uint64_t window = sender_window(s);
-    if (row == 1 || bytes != b->segment || s->in_transit.bytes + bytes > window)
+    bool is_alone = bytes != b->segment || b->bytes + bytes > burst_bytes(s);
+    if (row == 1 || is_alone || s->in_transit.bytes + bytes > window)
         return 1;
     row = lesser(row, s->in_transit.capacity - s->to_send.count - s->in_transit.units);
     row = lesser(row, units_in_transit_room(&s->in_transit));
     row = lesser(row, (window - s->in_transit.bytes) / bytes);
     row = lesser(row, s->config.burst_units - b->datagrams);
-    return (uint32_t)lesser(row, (s->config.burst_bytes - b->bytes) / bytes);
+    return (uint32_t)lesser(row, (burst_bytes(s) - b->bytes) / bytes);
 }
 
 /* The row leaves the units to send, and is in transit from now on. */
@@ -119,7 +131,9 @@ static bool should_answer(struct sender *s, bool has_next)
 {
     uint64_t table = s->messages.capacity < s->in_transit.capacity ? s->messages.capacity
                                                                    : s->in_transit.capacity;
-    if (has_next && s->since_answer < sender_window(s) / 4 && s->units_since_answer < table / 4)
+    uint64_t parts = s->pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
+    if (has_next && s->since_answer < sender_window(s) / parts &&
+        s->units_since_answer < table / ANSWERS)
         return false;
     s->since_answer = 0;
     s->units_since_answer = 0;
@@ -164,14 +178,48 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
     unit_trailer_encode(b->trailer[b->datagrams - 1], &last);
 }
 
+/* Why is what follows held back? Only the congestion window grows on being too small; when it is
+ * the application, or the receiver, the path may carry more than is seen of it. */
+static void note_limits(struct sender *s, const struct fragment *next, bool is_open)
+{
+    bool is_full =
+        next != NULL && s->in_transit.bytes + next->length + TRAILER_BYTES > s->congestion.window;
+    s->is_limited = is_full;
+    if (!is_full && !is_open)
+        delivery_on_limited(&s->delivery, s->in_transit.bytes);
+}
+
+/* May the burst leave that begins with this unit? A probe does not wait for its pace. */
+static bool may_leave(struct sender *s, instant now, const struct fragment *f)
+{
+    if (!may_send(s, f))
+        return false;
+    if (s->probe_credit > 0 || pacing_allows(&s->pacing, now))
+        return true;
+    s->is_limited = true;
+    return false;
+}
+
+/* The burst leaves, and with it what was entered in transit. */
+static void note_burst(struct sender *s, instant now, const struct burst *b)
+{
+    s->session.has_sent = true;
+    s->counters.bursts++;
+    delivery_on_sent(&s->delivery, now, b->first_seq, s->in_transit.bytes, s->in_transit.units);
+    pacing_on_sent(&s->pacing, now, b->bytes);
+    sender_timer_on_sent(s, now);
+}
+
 static bool take_units(struct sender *s, instant now, struct burst *b)
 {
     struct row row;
     struct fragment next;
-    if (!units_to_send_head(&s->to_send, s->unit_data, &row.head) || !may_send(s, &row.head))
+    if (!units_to_send_head(&s->to_send, s->unit_data, &row.head) || !may_leave(s, now, &row.head))
         return false;
     b->segment = row.head.length + TRAILER_BYTES;
     b->first_seq = s->in_transit.next;
+    if (s->in_transit.units == 0)
+        delivery_on_begin(&s->delivery, now);
     for (bool goes_on = true; goes_on; row.head = next) {
         row.count = row_length(s, b, &row.head);
         enter_transit(s, now, &row);
@@ -181,11 +229,10 @@ static bool take_units(struct sender *s, instant now, struct burst *b)
         goes_on = is_open && burst_fits(s, b, &next);
         bool is_answer = !goes_on && should_answer(s, is_open);
         write_trailers(s, b, &row, has_next ? &next : NULL, is_answer);
-        s->is_limited = has_next && !is_open;
+        if (!goes_on)
+            note_limits(s, has_next ? &next : NULL, is_open);
     }
-    s->session.has_sent = true;
-    s->counters.bursts++;
-    sender_timer_on_sent(s, now);
+    note_burst(s, now, b);
     return true;
 }
 
@@ -209,8 +256,9 @@ bool sender_has_burst(struct sender *s)
     struct fragment f;
     if (s->hello_due)
         return true;
-    return sender_is_paired(s) && units_to_send_head(&s->to_send, s->unit_data, &f) &&
-           may_send(s, &f);
+    if (!sender_is_paired(s) || !units_to_send_head(&s->to_send, s->unit_data, &f))
+        return false;
+    return may_send(s, &f) && (!s->pacing.waits || s->probe_credit > 0);
 }
 
 /* Units that never left are no loss: they go first in the next burst. */

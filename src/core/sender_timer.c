@@ -4,6 +4,7 @@
  *     silence  the peer was not heard of for too long: what is outstanding fails
  *     loss     a unit is late enough to count as lost
  *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
+ *     pace     the next burst may leave
  *     hello    nothing is in transit, and something has to be heard from the peer */
 #include "sender_state.h"
 
@@ -74,7 +75,8 @@ instant sender_deadline(const struct sender *s)
     if (s->phase == SENDER_CLOSED)
         return first;
     first = instant_earlier(first, instant_earlier(silence_at(s), probe_at(s)));
-    return instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
+    first = instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
+    return instant_earlier(first, pacing_deadline(&s->pacing));
 }
 
 /* The oldest units in transit go again, whatever the window says; so an acknowledgement comes
@@ -127,6 +129,7 @@ void sender_expire(struct sender *s, instant now)
             close_unconfirmed(s);
         return;
     }
+    pacing_expire(&s->pacing, now);
     if (loss_at(s) <= now)
         sender_detect_losses(s, now, s->newest);
     if (probe_at(s) <= now)

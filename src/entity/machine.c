@@ -54,6 +54,20 @@ static uint32_t capacity(const struct channel *units, uint32_t unit)
     return part > 2 * unit ? part : 2 * unit;
 }
 
+static enum congestion_kind congestion_kind(int congestion)
+{
+    switch (congestion) {
+    case ZCRP_CONGESTION_NONE:
+        return CONGESTION_NONE;
+    case ZCRP_CONGESTION_RENO:
+        return CONGESTION_RENO;
+    case ZCRP_CONGESTION_CUBIC:
+        return CONGESTION_CUBIC;
+    default:
+        return CONGESTION_BBR;
+    }
+}
+
 static void *allocate(size_t bytes)
 {
     return aligned_alloc(ARENA_ALIGNMENT,
@@ -63,7 +77,6 @@ static void *allocate(size_t bytes)
 static bool init_sender(struct machine *m, const struct zcrp_options *options,
                         const struct channel *units)
 {
-    bool is_free = options->congestion == ZCRP_CONGESTION_NONE;
     uint32_t unit = unit_bytes(options, units);
     struct sender_config config = {
         .unit_bytes = unit,
@@ -73,7 +86,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .transit_units = transit_units(options->window_bytes),
         .window_bytes = options->window_bytes,
         .silence = options->silence_ns,
-        .congestion = is_free ? CONGESTION_NONE : CONGESTION_RENO,
+        .congestion = congestion_kind(options->congestion),
         .seed = entropy_seed(),
     };
 

@@ -20,7 +20,7 @@ static bool is_in_range(const struct zcrp_options *o)
         return false;
     if (o->silence_ns < 0 || o->linger_ns < 0 || o->spin_ns < 0)
         return false;
-    if (o->congestion != ZCRP_CONGESTION_RENO && o->congestion != ZCRP_CONGESTION_NONE)
+    if (o->congestion < ZCRP_CONGESTION_DEFAULT || o->congestion > ZCRP_CONGESTION_BBR)
         return false;
     return o->messages <= MESSAGES_MOST && (o->flags & ~known) == 0;
 }
@@ -31,6 +31,8 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
 
     if (!is_in_range(&o))
         return ZCRP_ERROR_ARGUMENT;
+    if (o.congestion == ZCRP_CONGESTION_DEFAULT)
+        o.congestion = ZCRP_CONGESTION_BBR;
     if (o.messages == 0)
         o.messages = 1024;
     if (o.window_bytes == 0)

@@ -6,8 +6,7 @@ void timeout_turn(struct zcrp_entity *e)
     entity_enter(e);
     if (!e->is_broken || machine_withheld_until(&e->machine) != NEVER)
         machine_expire(&e->machine, clock_now());
-    if (e->machine.role == MACHINE_RECEIVER)
-        sending_drain(e, SENDING_BURSTS);
+    sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
 

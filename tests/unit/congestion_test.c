@@ -8,20 +8,35 @@ enum { UNIT = 1000, MOST = 1000 * UNIT };
 
 static struct congestion c;
 
+static void init(enum congestion_kind kind, uint64_t most)
+{
+    congestion_init(&c, kind, UNIT, most, 1);
+}
+
 static void setup(void)
 {
-    congestion_init(&c, CONGESTION_RENO, UNIT, MOST);
+    init(CONGESTION_RENO, MOST);
+}
+
+static void acknowledge_as(uint64_t bytes, instant sent, bool was_limited)
+{
+    struct congestion_ack ack = {.now = sent + 1,
+                                 .bytes = bytes,
+                                 .recent = sent >= c.recovery ? bytes : 0,
+                                 .was_limited = was_limited};
+    congestion_on_acknowledged(&c, &ack);
+    congestion_check(&c);
 }
 
 static void acknowledge(uint64_t bytes, instant sent)
 {
-    congestion_on_acknowledged(&c, 1, bytes, sent, true);
-    congestion_check(&c);
+    acknowledge_as(bytes, sent, true);
 }
 
 static void lose(instant now, instant sent)
 {
-    congestion_on_lost(&c, now, sent);
+    struct congestion_loss loss = {.now = now, .sent = sent, .bytes = UNIT};
+    congestion_on_lost(&c, &loss);
     congestion_check(&c);
 }
 
@@ -43,7 +58,7 @@ START_TEST(congestion_init__window)
         {CONGESTION_NONE, UNIT, 2 * UNIT},        {CONGESTION_NONE, UINT64_MAX, UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        congestion_init(&c, row[i].kind, UNIT, row[i].most);
+        init(row[i].kind, row[i].most);
         congestion_check(&c);
         ck_assert_uint_eq(c.window, row[i].expected);
     }
@@ -63,10 +78,10 @@ END_TEST
 
 START_TEST(congestion_on_acknowledged__not_limited_does_not_grow)
 {
-    congestion_on_acknowledged(&c, 1, 5 * UNIT, 0, false);
+    acknowledge_as(5 * UNIT, 0, false);
     ck_assert_uint_eq(c.window, 10 * UNIT);
     lose(10, 0);
-    congestion_on_acknowledged(&c, 1, 50 * UNIT, 10, false);
+    acknowledge_as(50 * UNIT, 10, false);
     ck_assert_uint_eq(c.window, 5 * UNIT);
 }
 END_TEST
@@ -85,7 +100,7 @@ END_TEST
 
 START_TEST(congestion_on_acknowledged__avoidance_stops_at_most)
 {
-    congestion_init(&c, CONGESTION_RENO, UNIT, 10 * UNIT);
+    init(CONGESTION_RENO, 10 * UNIT);
     lose(10, 0);
     acknowledge(200 * UNIT, 10);
     ck_assert_uint_eq(c.window, 10 * UNIT);
@@ -97,10 +112,12 @@ START_TEST(congestion_on_acknowledged__ends_slow_start_between_two_units)
 {
     persist(10);
     persist(11);
-    struct congestion one_by_one = c;
-    congestion_on_acknowledged(&c, 40, UNIT, 20, true);
+    struct congestion together = c;
     for (int i = 0; i < 40; i++)
-        congestion_on_acknowledged(&one_by_one, 1, UNIT, 20, true);
+        acknowledge(UNIT, 20);
+    struct congestion one_by_one = c;
+    c = together;
+    acknowledge(40 * UNIT, 20);
     ck_assert_uint_eq(c.window, one_by_one.window);
     ck_assert_uint_eq(c.credit, one_by_one.credit);
     ck_assert_uint_gt(c.window, c.threshold);
@@ -200,6 +217,59 @@ START_TEST(congestion_on_persistent__of_one_silence_counts_once)
 }
 END_TEST
 
+START_TEST(congestion_on_marked__as_a_loss)
+{
+    congestion_on_marked(&c, 10, 0);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    congestion_on_marked(&c, 19, 9);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    congestion_on_marked(&c, 25, 10);
+    ck_assert_uint_eq(c.window, 5 * UNIT / 2);
+    congestion_on_spurious(&c, 5);
+    ck_assert_uint_eq(c.window, 5 * UNIT / 2);
+}
+END_TEST
+
+START_TEST(congestion_on_spurious__undoes_when_all_had_arrived)
+{
+    init(_i == 0 ? CONGESTION_RENO : CONGESTION_CUBIC, MOST);
+    lose(10, 1);
+    lose(10, 2);
+    congestion_on_spurious(&c, 1);
+    ck_assert_uint_lt(c.window, 10 * UNIT);
+    congestion_on_spurious(&c, 2);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+    ck_assert_uint_eq(c.threshold, UINT64_MAX);
+    lose(20, 3);
+    ck_assert_uint_lt(c.window, 10 * UNIT);
+}
+END_TEST
+
+/* What was lost of an earlier reduction's time says nothing about the last one. */
+START_TEST(congestion_on_spurious__of_another_time)
+{
+    lose(10, 1);
+    congestion_on_spurious(&c, 11);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    congestion_on_spurious(&c, 1);
+    congestion_on_spurious(&c, 1);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_rate__follows_the_window)
+{
+    struct congestion_ack ack = {
+        .now = 20, .bytes = UNIT, .recent = UNIT, .smoothed = 10 * MILLISECOND};
+    ck_assert_uint_eq(c.rate, 0);
+    congestion_on_acknowledged(&c, &ack);
+    ck_assert_uint_eq(c.rate, 2 * 10 * UNIT * UINT64_C(100));
+    lose(10, 0);
+    congestion_on_acknowledged(&c, &ack);
+    ck_assert_uint_eq(c.rate, 5 * UNIT * UINT64_C(100) * 5 / 4);
+}
+END_TEST
+
 START_TEST(congestion_limit__cuts_and_lifts)
 {
     congestion_limit(&c, 6 * UNIT);
@@ -216,7 +286,7 @@ END_TEST
 
 START_TEST(congestion_none__window_is_most)
 {
-    congestion_init(&c, CONGESTION_NONE, UNIT, MOST);
+    init(CONGESTION_NONE, MOST);
     lose(10, 0);
     persist(20);
     acknowledge(50 * UNIT, 30);
@@ -232,7 +302,7 @@ END_TEST
 START_TEST(congestion_check__fires)
 {
     if (_i == 2)
-        congestion_init(&c, CONGESTION_NONE, UNIT, MOST);
+        init(CONGESTION_NONE, MOST);
     static const uint64_t wrong[] = {2 * UNIT - 1, MOST + 1, MOST - 1};
     c.window = wrong[_i];
     congestion_check(&c);
@@ -259,6 +329,10 @@ int main(void)
     tcase_add_test(tcase, congestion_on_lost__forgets_credit);
     tcase_add_test(tcase, congestion_on_persistent__starts_again_slowly);
     tcase_add_test(tcase, congestion_on_persistent__of_one_silence_counts_once);
+    tcase_add_test(tcase, congestion_on_marked__as_a_loss);
+    tcase_add_loop_test(tcase, congestion_on_spurious__undoes_when_all_had_arrived, 0, 2);
+    tcase_add_test(tcase, congestion_on_spurious__of_another_time);
+    tcase_add_test(tcase, congestion_rate__follows_the_window);
     tcase_add_test(tcase, congestion_limit__cuts_and_lifts);
     tcase_add_test(tcase, congestion_none__window_is_most);
     tcase_add_loop_test_raise_signal(tcase, congestion_check__fires, SIGABRT, 0, 3);

@@ -1,0 +1,134 @@
+/* BBR: facts in, window and rate out. */
+#include "check.h"
+#include "congestion_bbr_state.h"
+
+struct gains {
+    uint32_t rate;   /* percent of the path's */
+    uint32_t window; /* percent of what fills the path */
+};
+
+static const struct gains gains[] = {
+    [BBR_STARTUP] = {277, 200},  [BBR_DRAIN] = {50, 200},   [BBR_DOWN] = {90, 200},
+    [BBR_CRUISE] = {100, 200},   [BBR_REFILL] = {100, 200}, [BBR_UP] = {125, 225},
+    [BBR_PROBE_RTT] = {100, 50},
+};
+
+enum {
+    MARGIN_PERCENT = 1,   /* below what is believed, so that a queue drains */
+    QUANTA = 3,           /* bursts: one leaves, one is acknowledged, one is on its way */
+    BURST_MOST = 1 << 16, /* bytes */
+    A_SECOND_HAS_BURSTS = 1000,
+};
+
+static const duration INITIAL_ROUND_TRIP = MILLISECOND;
+
+void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed)
+{
+    *b = (struct bbr){
+        .phase = BBR_STARTUP,
+        .unit = unit,
+        .random = seed,
+        .window = bbr_greater(window, BBR_UNITS_LEAST * unit),
+        .rate_low = BBR_UNKNOWN,
+        .inflight_high = BBR_UNKNOWN,
+        .inflight_low = BBR_UNKNOWN,
+        .undo_high = BBR_UNKNOWN,
+        .up_step = BBR_UNKNOWN,
+        .lowest = NEVER,
+        .probe_lowest = NEVER,
+        .rtt_done = NEVER,
+    };
+    b->rate = b->window * (uint64_t)(SECOND / INITIAL_ROUND_TRIP);
+}
+
+/* Until startup is over the rate only grows; without a measurement it follows the window. */
+static void set_rate(struct bbr *b, const struct congestion_ack *ack)
+{
+    uint64_t known = bbr_rate(b);
+    uint64_t rate = known * gains[b->phase].rate / 100 * (100 - MARGIN_PERCENT) / 100;
+    if (known == 0 && ack->smoothed > 0)
+        rate = b->window * (uint64_t)SECOND / (uint64_t)ack->smoothed * gains[b->phase].rate / 100;
+    if (known == 0 || b->is_full || rate > b->rate)
+        b->rate = rate > 0 ? rate : b->rate;
+}
+
+/* What threads and bursts add to what fills the path. */
+static uint64_t budget(const struct bbr *b)
+{
+    uint64_t rate = bbr_rate(b);
+    uint64_t burst = bbr_lesser(rate / A_SECOND_HAS_BURSTS, BURST_MOST);
+    return QUANTA * bbr_greater(burst, 2 * b->unit) + rate / A_SECOND_HAS_BURSTS;
+}
+
+static uint64_t target(const struct bbr *b)
+{
+    uint64_t product = bbr_product(b, bbr_rate(b), gains[b->phase].window);
+    if (product == BBR_UNKNOWN)
+        return BBR_UNKNOWN;
+    return product + budget(b) + bbr_greater(b->lumps.extra[0], b->lumps.extra[1]);
+}
+
+/* What the bounds let. */
+static uint64_t cap(const struct bbr *b)
+{
+    uint64_t most = BBR_UNKNOWN;
+    if (b->phase == BBR_PROBE_RTT)
+        most = bbr_lesser(bbr_headroom(b), bbr_product(b, bbr_rate(b), gains[b->phase].window));
+    else if (b->phase == BBR_CRUISE)
+        most = bbr_headroom(b);
+    else if (b->phase >= BBR_DOWN)
+        most = b->inflight_high;
+    return bbr_greater(bbr_lesser(most, b->inflight_low), bbr_least(b));
+}
+
+static void set_window(struct bbr *b, const struct congestion_ack *ack)
+{
+    uint64_t most = target(b);
+    if (b->is_full)
+        b->window = bbr_lesser(b->window + ack->bytes, most);
+    else if (ack->was_limited && b->window < most)
+        b->window += ack->bytes;
+    b->window = bbr_greater(bbr_lesser(b->window, cap(b)), bbr_least(b));
+}
+
+void bbr_on_acknowledged(struct bbr *b, const struct congestion_ack *ack)
+{
+    bbr_model_on_acknowledged(b, ack);
+    bool is_stale = bbr_model_on_round_trip(b, ack);
+    bbr_phase_on_acknowledged(b, ack, is_stale);
+    bbr_model_end(b, ack);
+    set_rate(b, ack);
+    set_window(b, ack);
+}
+
+void bbr_on_lost(struct bbr *b, const struct congestion_loss *loss)
+{
+    b->lost += loss->bytes;
+    if (b->is_sampling)
+        b->undo_high = b->inflight_high;
+    bbr_phase_on_lost(b, loss);
+}
+
+void bbr_on_marked(struct bbr *b)
+{
+    b->is_marked = true;
+}
+
+void bbr_on_spurious(struct bbr *b)
+{
+    bbr_forget_low(b);
+    if (b->inflight_high != BBR_UNKNOWN && b->undo_high > b->inflight_high)
+        b->inflight_high = b->undo_high;
+}
+
+void bbr_on_persistent(struct bbr *b)
+{
+    b->window = bbr_least(b);
+}
+
+void bbr_check(const struct bbr *b)
+{
+    CHECK(b->window >= bbr_least(b));
+    CHECK(b->inflight_high >= bbr_least(b));
+    CHECK(b->inflight_low >= bbr_least(b));
+}

@@ -1,0 +1,234 @@
+#include "../support/suite.h"
+#include "core/congestion.h"
+
+#include <signal.h>
+
+enum { UNIT = 1000, RATE = 1000000 }; /* a unit a millisecond */
+
+#define TRIP (100 * MILLISECOND) /* so 100 units fill the path */
+
+static struct bbr b;
+static instant now;
+static uint64_t delivered, lost;
+static duration queueing; /* added to the round trip */
+
+static void setup(void)
+{
+    bbr_init(&b, UNIT, 10 * UNIT, 1);
+    now = 0;
+    delivered = lost = 0;
+    queueing = 0;
+}
+
+/* A round trip in which the path carries at most `rate`, told by ten acknowledgements. */
+static void run_round(uint64_t rate)
+{
+    uint64_t prior = delivered;
+    uint64_t sent = b.window;
+    uint64_t most = rate / 1000 * (uint64_t)((TRIP + queueing) / MILLISECOND);
+    uint64_t carried = sent < most ? sent : most;
+    for (int i = 0; i < 10; i++) {
+        now += (TRIP + queueing) / 10;
+        delivered += carried / 10;
+        struct congestion_ack ack = {
+            .now = now,
+            .bytes = carried / 10,
+            .in_transit = sent,
+            .delivered = delivered,
+            .round_trip = TRIP + queueing,
+            .smoothed = TRIP + queueing,
+            .was_limited = true,
+            .sample = {.rate = carried * 1000 / (uint64_t)((TRIP + queueing) / MILLISECOND),
+                       .bytes = carried,
+                       .lost = lost,
+                       .prior = prior,
+                       .in_transit = sent,
+                       .is_valid = true},
+        };
+        bbr_on_acknowledged(&b, &ack);
+        bbr_check(&b);
+    }
+    lost = 0;
+}
+
+/* `units` of what is in transit are lost. */
+static void lose(uint32_t units)
+{
+    for (uint32_t i = 0; i < units; i++) {
+        lost += UNIT;
+        struct congestion_loss loss = {
+            .now = now,
+            .sent = now - TRIP,
+            .bytes = UNIT,
+            .sample = {.lost = lost, .prior = delivered, .in_transit = b.window, .is_valid = true}};
+        bbr_on_lost(&b, &loss);
+        bbr_check(&b);
+    }
+}
+
+static void run_until(enum bbr_phase phase)
+{
+    for (int i = 0; i < 200 && b.phase != phase; i++)
+        run_round(RATE);
+    ck_assert_int_eq(b.phase, phase);
+}
+
+START_TEST(bbr_startup__grows_while_the_rate_does)
+{
+    uint64_t window = b.window;
+    for (int i = 0; i < 3; i++) {
+        run_round(RATE);
+        ck_assert_int_eq(b.phase, BBR_STARTUP);
+        ck_assert_uint_gt(b.window, window);
+        window = b.window;
+    }
+}
+END_TEST
+
+START_TEST(bbr_startup__ends_when_the_rate_stays)
+{
+    for (int i = 0; i < 12 && b.phase == BBR_STARTUP; i++)
+        run_round(RATE);
+    ck_assert(b.is_full);
+    ck_assert_uint_le(b.rate, RATE);
+    ck_assert_uint_le(b.window, 220 * UNIT);
+}
+END_TEST
+
+START_TEST(bbr_startup__ends_on_much_loss)
+{
+    run_round(RATE);
+    for (int i = 0; i < 4 && b.phase == BBR_STARTUP; i++) {
+        lose((uint32_t)(b.window / UNIT / 4));
+        run_round(RATE);
+    }
+    ck_assert(b.is_full);
+    ck_assert_uint_lt(b.inflight_high, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(bbr_startup__bears_some_loss)
+{
+    run_round(RATE);
+    lose(1);
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_STARTUP);
+}
+END_TEST
+
+/* The draft's percents, of a path of known rate and round trip. */
+START_TEST(bbr_cycle__rates)
+{
+    run_until(BBR_CRUISE);
+    ck_assert_uint_eq(b.rate, RATE / 100 * 99);
+    run_until(BBR_UP);
+    ck_assert_uint_ge(b.rate, RATE / 100 * 123);
+    ck_assert_uint_ge(b.window, 200 * UNIT);
+}
+END_TEST
+
+/* One in twenty without a queue is no congestion; with one it is. */
+START_TEST(bbr_cycle__loss_counts_with_a_queue)
+{
+    run_until(BBR_CRUISE);
+    uint64_t rate = b.rate;
+    for (int i = 0; i < 3; i++) {
+        lose(5);
+        run_round(RATE);
+    }
+    ck_assert_uint_eq(b.rate_low, UINT64_MAX);
+    ck_assert_uint_ge(b.rate, rate);
+    run_until(BBR_CRUISE);
+    queueing = TRIP / 4;
+    for (int i = 0; i < 3 && b.phase == BBR_CRUISE; i++) {
+        lose(8);
+        run_round(RATE / 2);
+    }
+    ck_assert_uint_lt(b.rate_low, RATE);
+    ck_assert_uint_lt(b.rate, RATE);
+}
+END_TEST
+
+START_TEST(bbr_cycle__much_loss_counts_without_a_queue)
+{
+    run_until(BBR_UP);
+    lose((uint32_t)(b.window / UNIT / 5));
+    ck_assert_int_eq(b.phase, BBR_DOWN);
+    ck_assert_uint_lt(b.inflight_high, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(bbr_on_marked__lowers_the_bounds)
+{
+    run_until(BBR_CRUISE);
+    bbr_on_marked(&b);
+    run_round(RATE / 2);
+    bbr_on_marked(&b);
+    run_round(RATE / 2);
+    ck_assert_uint_lt(b.rate_low, RATE);
+}
+END_TEST
+
+START_TEST(bbr_on_spurious__lifts_the_bounds)
+{
+    run_until(BBR_UP);
+    lose((uint32_t)(b.window / UNIT / 5));
+    uint64_t high = b.inflight_high;
+    bbr_on_spurious(&b);
+    ck_assert_uint_ge(b.inflight_high, high);
+    ck_assert_uint_eq(b.rate_low, UINT64_MAX);
+}
+END_TEST
+
+/* A path that became longer is noticed, after the path was nearly empty for a moment. */
+START_TEST(bbr_probe_rtt__after_five_seconds)
+{
+    run_until(BBR_CRUISE);
+    queueing = TRIP / 10;
+    for (int i = 0; i < 100 && b.phase != BBR_PROBE_RTT; i++)
+        run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_PROBE_RTT);
+    ck_assert_uint_le(b.window, 60 * UNIT);
+    for (int i = 0; i < 10 && b.phase == BBR_PROBE_RTT; i++)
+        run_round(RATE);
+    ck_assert_int_ne(b.phase, BBR_PROBE_RTT);
+}
+END_TEST
+
+START_TEST(bbr_on_persistent__least_and_back)
+{
+    run_until(BBR_CRUISE);
+    bbr_on_persistent(&b);
+    ck_assert_uint_eq(b.window, 4 * UNIT);
+    for (int i = 0; i < 8; i++)
+        run_round(RATE);
+    ck_assert_uint_ge(b.window, 100 * UNIT);
+}
+END_TEST
+
+START_TEST(bbr_check__fires)
+{
+    uint64_t *wrong[] = {&b.window, &b.inflight_high, &b.inflight_low};
+    *wrong[_i] = 4 * UNIT - 1;
+    bbr_check(&b);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, bbr_startup__grows_while_the_rate_does);
+    tcase_add_test(tcase, bbr_startup__ends_when_the_rate_stays);
+    tcase_add_test(tcase, bbr_startup__ends_on_much_loss);
+    tcase_add_test(tcase, bbr_startup__bears_some_loss);
+    tcase_add_test(tcase, bbr_cycle__rates);
+    tcase_add_test(tcase, bbr_cycle__loss_counts_with_a_queue);
+    tcase_add_test(tcase, bbr_cycle__much_loss_counts_without_a_queue);
+    tcase_add_test(tcase, bbr_on_marked__lowers_the_bounds);
+    tcase_add_test(tcase, bbr_on_spurious__lifts_the_bounds);
+    tcase_add_test(tcase, bbr_probe_rtt__after_five_seconds);
+    tcase_add_test(tcase, bbr_on_persistent__least_and_back);
+    tcase_add_loop_test_raise_signal(tcase, bbr_check__fires, SIGABRT, 0, 3);
+    return suite_run("congestion_bbr", tcase);
+}

@@ -1,0 +1,124 @@
+#include "core/pacing.h"
+
+#include "../support/suite.h"
+#include "core/random.h"
+
+enum { UNIT = 1472 };
+
+static struct pacing p;
+
+static void setup(void)
+{
+    pacing_init(&p, 0);
+}
+
+START_TEST(pacing_init__does_not_wait)
+{
+    for (int i = 0; i < 100; i++) {
+        ck_assert(pacing_allows(&p, 0));
+        pacing_on_sent(&p, 0, 1 << 16);
+    }
+    ck_assert_int_eq(pacing_deadline(&p), NEVER);
+}
+END_TEST
+
+START_TEST(pacing_set__burst_by_rate)
+{
+    static const struct {
+        uint64_t rate, burst;
+        duration lowest;
+        bool is_paced;
+    } row[] = {
+        {0, UINT64_MAX, 0, false},
+        {1, 2 * UNIT, 0, true},
+        {1250000, 2 * UNIT, 0, true}, /* 10 Mb/s */
+        {1250000, 2 * UNIT, 40 * MILLISECOND, true},
+        {12500000, 12500, MILLISECOND, true},
+        {12500000, UINT64_MAX, 0, false},
+        {125000000, 125000, MILLISECOND, true},
+        {125000000, UINT64_MAX, MILLISECOND - 1, false},
+        {8191999, 8191, 0, true},
+        {8192000, UINT64_MAX, 0, false},
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        pacing_set(&p, row[i].rate, UNIT, row[i].lowest);
+        ck_assert_uint_eq(p.burst, row[i].burst);
+        ck_assert_int_eq(p.rate != 0, row[i].is_paced);
+    }
+}
+END_TEST
+
+START_TEST(pacing_allows__waits_for_the_rate)
+{
+    pacing_set(&p, 1000000, UNIT, 0); /* a byte a microsecond */
+    pacing_on_sent(&p, 0, 5000);
+    ck_assert(!pacing_allows(&p, 0));
+    ck_assert_int_eq(pacing_deadline(&p), 5 * MILLISECOND);
+    pacing_expire(&p, 5 * MILLISECOND - 1);
+    ck_assert(p.waits);
+    pacing_expire(&p, 5 * MILLISECOND);
+    ck_assert(!p.waits);
+    ck_assert(pacing_allows(&p, 5 * MILLISECOND));
+}
+END_TEST
+
+/* Who is awake does not sleep for a moment. */
+START_TEST(pacing_allows__a_little_ahead)
+{
+    pacing_set(&p, 1000000, UNIT, 0);
+    pacing_on_sent(&p, 0, 100);
+    ck_assert(pacing_allows(&p, 0));
+    pacing_on_sent(&p, 0, 1);
+    ck_assert(!pacing_allows(&p, 0));
+}
+END_TEST
+
+START_TEST(pacing_set__free_does_not_wait_any_more)
+{
+    pacing_set(&p, 1000, UNIT, 0);
+    pacing_on_sent(&p, 0, 1000);
+    ck_assert(!pacing_allows(&p, 0));
+    pacing_set(&p, 0, UNIT, 0);
+    ck_assert_int_eq(pacing_deadline(&p), NEVER);
+    ck_assert(pacing_allows(&p, 0));
+}
+END_TEST
+
+/* I1, for a sender that wakes at random times and always has more, over all intervals. */
+START_TEST(pacing_on_sent__bound)
+{
+    enum { BURSTS = 400 };
+    static instant at[BURSTS];
+    static uint64_t sum[BURSTS + 1];
+    uint64_t random = 1998 + (uint64_t)_i;
+    uint64_t rate = 1000000 << _i;
+    instant now = 0;
+    pacing_set(&p, rate, UNIT, 40 * MILLISECOND);
+    for (int i = 0; i < BURSTS; i++) {
+        while (!pacing_allows(&p, now))
+            now += (duration)(random_next(&random) % (uint64_t)(3 * MILLISECOND));
+        at[i] = now;
+        sum[i + 1] = sum[i] + 1 + random_next(&random) % p.burst;
+        pacing_on_sent(&p, now, sum[i + 1] - sum[i]);
+    }
+    for (int i = 0; i < BURSTS; i++)
+        for (int j = i; j < BURSTS; j++) {
+            duration time = at[j] - at[i] + PACING_LATE + PACING_AHEAD;
+            uint64_t most = (uint64_t)time * rate / (uint64_t)SECOND + p.burst;
+            ck_assert_uint_le(sum[j + 1] - sum[i], most);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, pacing_init__does_not_wait);
+    tcase_add_test(tcase, pacing_set__burst_by_rate);
+    tcase_add_test(tcase, pacing_allows__waits_for_the_rate);
+    tcase_add_test(tcase, pacing_allows__a_little_ahead);
+    tcase_add_test(tcase, pacing_set__free_does_not_wait_any_more);
+    tcase_add_loop_test(tcase, pacing_on_sent__bound, 0, 8);
+    return suite_run("pacing", tcase);
+}
