@@ -23,6 +23,7 @@ complains 2 "--size: '12Q'" --size 12Q
 complains 2 "--size: ''" --size 64,
 complains 2 "--size: '99999999999999999999'" --size 99999999999999999999
 complains 2 "--unit: '3' is not a number from 64" --unit 3
+complains 2 "--congestion: 'vegas' is not none" --congestion vegas
 complains 2 "'rdma' is none of zcrp, tcp, udp-limit, srt" --transport rdma
 complains 2 "'tcp' is there twice" --transport tcp,tcp
 complains 2 "'zcrp:cubic': only tcp has others" --transport zcrp:cubic
@@ -102,6 +103,10 @@ check "all transports" "$bench" --transport tcp,udp-limit,tcp:default,tcp:reno,z
 shows "one write a message" '^tcp:default +tcp/[a-z]+ +3M '
 shows "the named congestion control" '^tcp:reno +tcp/reno'
 shows "the bare channel loses nothing here" '^udp-limit +udp +3M .*100 % +0'
+for name in none reno cubic bbr; do
+    check "congestion control $name" "$bench" --transport zcrp --congestion $name --size 1K \
+        --count 9 --repeat 1
+done
 check "pinned TCP" "$bench" --transport tcp --tcp-cc reno --size 1K --count 9 --repeat 1
 shows "pinned TCP is named" '^tcp +tcp/reno'
 check "exact TCP" "$bench" --transport tcp:reno+128K,tcp:reno+whole --size 1M --count 9 --repeat 1

@@ -91,7 +91,7 @@ START_TEST(pacing_on_sent__bound)
     static instant at[BURSTS];
     static uint64_t sum[BURSTS + 1];
     uint64_t random = 1998 + (uint64_t)_i;
-    uint64_t rate = 1000000 << _i;
+    uint64_t rate = UINT64_C(1000000) << _i;
     instant now = 0;
     pacing_set(&p, rate, UNIT, 40 * MILLISECOND);
     for (int i = 0; i < BURSTS; i++) {

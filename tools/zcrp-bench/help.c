@@ -44,6 +44,7 @@ const char help_text[] =
     "  --no-offload        neither\n"
     "  --no-spin           ZCRP's waiters sleep at once, instead of looking for 50 us first\n"
     "  --no-lend           copy ZCRP's large units to the kernel, too, instead of lending them\n"
+    "  --congestion NAME   ZCRP's congestion control: bbr, cubic, reno, none (bbr)\n"
     "  --tcp-cc NAME       congestion control of plain tcp; default: the machine's (the best)\n"
     "  --timeout SECONDS   without progress for so long: fail (10)\n"
     "\n"

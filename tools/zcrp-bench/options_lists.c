@@ -175,3 +175,20 @@ int options_set_pin(struct options *options, const char *value)
     options->core_count = 0;
     return read_list(options, value, add_core);
 }
+
+int options_set_congestion(struct options *options, const char *value)
+{
+    static const char *const names[] = {
+        [ZCRP_CONGESTION_NONE] = "none",
+        [ZCRP_CONGESTION_RENO] = "reno",
+        [ZCRP_CONGESTION_CUBIC] = "cubic",
+        [ZCRP_CONGESTION_BBR] = "bbr",
+    };
+
+    for (size_t i = ZCRP_CONGESTION_NONE; i < sizeof(names) / sizeof(names[0]); i++) {
+        options->settings.congestion = i;
+        if (strcmp(value, names[i]) == 0)
+            return 0;
+    }
+    return complain("--congestion: '%s' is not none, reno, cubic or bbr", value);
+}

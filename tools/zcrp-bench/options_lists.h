@@ -16,4 +16,7 @@ int options_quantity(const char *name, const char *text, uint64_t *value, uint64
 /* Reads the value of --name: a time in seconds, from a millisecond to a day. */
 int options_seconds(const char *name, const char *text, int64_t *ns);
 
+/* --congestion: a name. */
+int options_set_congestion(struct options *options, const char *value);
+
 #endif

@@ -285,6 +285,7 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"no-spin", no_argument, true, set_no_spin},
     {"no-offload", no_argument, true, set_no_offload},
     {"buffers", required_argument, true, set_buffers},
+    {"congestion", required_argument, true, options_set_congestion},
     {"tcp-cc", required_argument, true, set_tcp_cc},
     {"ping", no_argument, true, set_ping},
     {"netns", no_argument, true, set_netns},

@@ -10,12 +10,12 @@
 #include "peers.h"
 #include "serving.h"
 
-/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS" */
+/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION" */
 static int obey_settings(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[7];
+    uint64_t figures[8];
 
-    if (control_figures(arguments, figures, 7) < 0)
+    if (control_figures(arguments, figures, 8) < 0)
         return serving_malformed(end);
     end->settings = (struct settings){
         .unit_bytes = figures[0],
@@ -25,6 +25,7 @@ static int obey_settings(struct receiving_end *end, const char *arguments)
         .limit_ns = figures[4],
         .buffer_bytes = figures[5],
         .loss = figures[6],
+        .congestion = figures[7],
     };
     return control_say(&end->control, "settled");
 }

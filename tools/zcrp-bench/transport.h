@@ -33,6 +33,7 @@ struct settings {
     uint64_t limit_ns;     /* so long without progress is a failure */
     uint64_t buffer_bytes; /* of UDP sockets; 0: the library's default */
     uint64_t loss;         /* of LOSS_WHOLE packets, at both ends; 0: none but the path's */
+    uint64_t congestion;   /* enum zcrp_congestion */
 };
 
 enum { TRANSPORT_CHANNEL_ROOM = 40 };
