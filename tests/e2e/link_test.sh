@@ -118,6 +118,11 @@ if setpriv --bounding-set=-all true 2>/dev/null; then
     check "status without rights" test $? -eq 125
     said 'needs the rights of root'
 fi
+if unshare -r true 2>/dev/null && [ -w /dev/net/tun ]; then
+    unshare -r "$link" --wait 0 -- sh -c 'echo A $ZCRP_HERE' -- true >"$place/printed" 2>"$place/said"
+    check "status in a user namespace" test $? -eq 0
+    printed 'A 198'
+fi
 
 # ---- nothing remains
 

@@ -155,8 +155,9 @@ static void commands_start__each_call_fails(void **state)
     calls = fake.calls;
     assert_int_equal(calls, 8);
     for (int n = 1; n <= calls; n++) {
-        assert_int_equal(begin(n), -1);
-        assert_non_null(strstr(complain_last(), strerror(EMFILE)));
+        bool is_last = n == calls; /* the way back, which need not be */
+        assert_int_equal(begin(n), is_last ? 0 : -1);
+        assert_true(is_last || strstr(complain_last(), strerror(EMFILE)) != NULL);
         commands_end(&commands);
         assert_int_equal(fake.closed, fake.opened);
         assert_int_equal(fake.kills, n > 5);

@@ -1,5 +1,4 @@
-/* Whether a program is ready to be called: what listens in the network namespace of this process.
- */
+/* Whether a program can be called: what listens in the network namespace of this process. */
 #ifndef LINK_READY_H
 #define LINK_READY_H
 

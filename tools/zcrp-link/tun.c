@@ -14,7 +14,8 @@
 
 #include "common/complain.h"
 
-/* What the kernel sends waits so many packets for the relay, besides the link's own queue. */
+/* What the kernel sends waits so many packets for the relay, besides the link's own queue. In a
+ * user namespace this may not be changed; then it is the kernel's 500. */
 enum { BACKLOG_PACKETS = 10000 };
 
 static struct ifreq request_for(const char *name)
@@ -62,8 +63,9 @@ static int configure(int any, const struct tun_settings *settings)
     set_address(&mask.ifr_netmask, "255.255.255.252");
     mtu.ifr_mtu = (int)settings->mtu;
     backlog.ifr_qlen = BACKLOG_PACKETS;
-    if (change(any, SIOCSIFMTU, &mtu) < 0 || change(any, SIOCSIFTXQLEN, &backlog) < 0 ||
-        change(any, SIOCSIFADDR, &address) < 0 || change(any, SIOCSIFNETMASK, &mask) < 0)
+    (void)ioctl(any, SIOCSIFTXQLEN, &backlog);
+    if (change(any, SIOCSIFMTU, &mtu) < 0 || change(any, SIOCSIFADDR, &address) < 0 ||
+        change(any, SIOCSIFNETMASK, &mask) < 0)
         return -1;
     return bring_up(any, "lo") < 0 || bring_up(any, settings->name) < 0 ? -1 : 0;
 }
