@@ -33,6 +33,7 @@ const char help_text[] =
     "  --netns             over a virtual ethernet link between two network namespaces\n"
     "  --mtu N             its MTU (1500)\n"
     "  --loss PERCENT      so many packets, as in 1%, are lost at both ends (0%)\n"
+    "  --load N            beside each end zcrp-load counts in N processes, on its cores\n"
     "  --pin A,B           the cores that the sending and the receiving end run on; with\n"
     "                      --listen or --connect --pin A\n"
     "\n"

@@ -37,6 +37,7 @@ struct options {
 
     bool is_netns;     /* alone: each end in a network namespace of its own */
     uint64_t mtu;      /* of the link between them; 0: the usual */
+    uint64_t load;     /* processes that compete with each end */
     int cores[2];      /* of the sending and the receiving end, or PIN_NONE */
     size_t core_count; /* given */
 

@@ -19,6 +19,7 @@ enum {
     MAX_UNIT = 65507,
     MIN_MTU = 576,
     MAX_MTU = 65535,
+    MAX_LOAD = 1024,
     MAX_LOSS = 90, /* percent */
 };
 
@@ -44,6 +45,11 @@ static int set_rate(struct options *options, const char *value)
     if (quantity_decimal(value, &options->bits_per_s) == 0)
         return 0;
     return complain("--rate: '%s' is not a number of bits a second, as in 64k, 155M, 2.5G", value);
+}
+
+static int set_load(struct options *options, const char *value)
+{
+    return options_quantity("load", value, &options->load, MAX_LOAD);
 }
 
 static int set_repeat(struct options *options, const char *value)
@@ -291,6 +297,7 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"netns", no_argument, true, set_netns},
     {"mtu", required_argument, true, set_mtu},
     {"loss", required_argument, true, set_loss},
+    {"load", required_argument, false, set_load},
     {"pin", required_argument, false, options_set_pin},
     {"verify", no_argument, true, set_verify},
     {"input", required_argument, false, set_input},

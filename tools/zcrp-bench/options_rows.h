@@ -11,7 +11,7 @@ struct options_row {
     int (*set)(struct options *options, const char *value); /* 0, or -1 with a complaint */
 };
 
-enum { OPTIONS_ROWS = 39 };
+enum { OPTIONS_ROWS = 40 };
 
 extern const struct options_row options_rows[OPTIONS_ROWS];
 

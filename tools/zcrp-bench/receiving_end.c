@@ -7,6 +7,7 @@
 
 #include "common/complain.h"
 #include "connection.h"
+#include "load.h"
 #include "peers.h"
 #include "serving.h"
 
@@ -84,10 +85,15 @@ static int open_files(struct receiving_end *end)
 
 static int converse(struct receiving_end *end)
 {
-    int status = open_files(end);
+    struct load load;
+    int status = load_begin(&load, end->options->load);
+
+    if (status == 0)
+        status = open_files(end);
 
     while (status == 0)
         status = obey(end);
+    load_end(&load);
     if (status < 0 && !control_is_broken(&end->control))
         control_say(&end->control, "failed %s", complain_last());
     return status < 0 || end->is_different ? -1 : 0;

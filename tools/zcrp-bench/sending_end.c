@@ -9,6 +9,7 @@
 #include "common/statistics.h"
 #include "connection.h"
 #include "details.h"
+#include "load.h"
 #include "measurement.h"
 #include "progress.h"
 #include "report.h"
@@ -189,13 +190,25 @@ static int measure_all(struct sending_end *end, const struct results *results)
     return control_say(&end->control, "bye");
 }
 
+static int measure_all_beside_load(struct sending_end *end, const struct results *results)
+{
+    struct load load;
+    int status;
+
+    if (load_begin(&load, end->options->load) < 0)
+        return -1;
+    status = measure_all(end, results);
+    load_end(&load);
+    return status;
+}
+
 static int converse(struct sending_end *end, const struct results *results)
 {
     int status = -1;
 
     if (agree_on_settings(end) == 0 && open_contenders(end) == 0 &&
         (end->options->is_ping || warm_up(end) == 0))
-        status = measure_all(end, results);
+        status = measure_all_beside_load(end, results);
     progress_clear();
     return status;
 }
