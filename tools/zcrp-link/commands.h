@@ -1,12 +1,11 @@
 /* The two commands, and everything that they start.
  *
- *      zcrp-link ---- init          the first process of a process namespace: waits for zcrp-link's
- * end
- *           |---------- command A   \  in that namespace too, and so are their children: when init
- * ends,
- *           \---------- command B   /  the kernel kills all of them
+ *      zcrp-link --+-- init         the first process of a process namespace
+ *                  +-- command A    \  in that namespace too, as all that they start
+ *                  \-- command B    /
  *
- * So nothing is left however zcrp-link ends, kill -9 included: a pipe tells init. */
+ * Init waits for the end of zcrp-link: a pipe tells. When init ends, the kernel kills all of them.
+ * So nothing is left however zcrp-link ends, kill -9 included. */
 #ifndef LINK_COMMANDS_H
 #define LINK_COMMANDS_H
 

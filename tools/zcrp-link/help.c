@@ -32,7 +32,7 @@ const char help_text[] =
     "\n"
     "The relay\n"
     "  --pin CORE          where it runs\n"
-    "  --spin              it looks without a pause instead of sleeping: more exact\n"
+    "  --spin              it never sleeps: more exact where it has a core\n"
     "  --json FILE         what it did, as JSON\n"
     "  --quiet             no summary\n"
     "  --help\n"

@@ -1,8 +1,9 @@
 /* One direction of the link, in virtual time: what happens to packets, and when they come out.
  *
- *                         full?           lost?   flipped?  doubled?    held back?
- *      path_enter -> [ queue, rate ] -> [ loss, corruption, duplicates, reorder ] -> [ delay,
- * jitter ] path_take ->
+ *                       full?             lost? flipped? doubled? held back?
+ *      path_enter --> [ queue, rate ] --> [ loss, corruption, copies, reorder ] --\
+ *                                                                                 |
+ *      path_take  <---------------------- [ delay, jitter ] <---------------------/
  *
  * So what is lost has taken its time of the rate, as on a wire. What happens to the n-th packet
  * that is not dropped by the queue depends on the seed alone, for each kind of mishap by itself. */

@@ -149,7 +149,8 @@ static int run_commands(struct run *run)
     if (commands_start(&run->commands, options->command, &run->ends) == 0 &&
         pin_to(options->core) == 0) {
         signal(SIGPIPE, SIG_IGN);
-        relay_hurry();
+        if (!options->is_spinning) /* it would leave nothing to others */
+            relay_hurry();
         let_run(run);
         status = status_of(run);
     }
