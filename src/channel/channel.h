@@ -19,11 +19,17 @@
  * I1  gso_segments is 1 (the offload is out of use) or 64 or 128, and only falls.
  * I2  path_bytes <= datagram_max, and only falls.
  *
- * Threads: one at a time may receive, and one send if there is lending, else any number; any may
- * wait, also while another receives. */
+ * Over AAL5 a unit is a PDU (docs/aal5.md), of one packet or several. A plan has one unit an
+ * opening then, and what comes out of receive is the plan rewritten: openings that say where units
+ * landed.
+ *
+ * Threads: one at a time may receive, and one send if there is lending or AAL5, else any number;
+ * any may wait, also while another receives. */
 #ifndef ZCRP_CHANNEL_CHANNEL_H
 #define ZCRP_CHANNEL_CHANNEL_H
 
+#include "core/aal5_fault.h"
+#include "core/aal5_head.h"
 #include "core/burst.h"
 #include "core/instant.h"
 #include "core/landing.h"
@@ -37,6 +43,8 @@ enum channel_kind {
     CHANNEL_UDP4, /* also UDP over an IPv6 socket whose peer has an IPv4 address */
     CHANNEL_UDP6,
     CHANNEL_UNIX, /* AF_UNIX datagrams: never lost, but the sender has to wait */
+    CHANNEL_RAW4, /* packets of IP itself, on a raw socket: AAL5 only */
+    CHANNEL_RAW6,
 };
 
 enum channel_verdict {
@@ -61,10 +69,17 @@ enum channel_counter {
     CHANNEL_FALLBACKS,   /* times that an offload or lending failed and was narrowed or left */
     CHANNEL_LOANS,       /* units sent without a copy */
     CHANNEL_STALES,      /* datagrams dropped because they had waited in the socket too long */
+    CHANNEL_DAMAGES,     /* PDUs dropped because of their CRC or length */
+    CHANNEL_INCOMPLETE,  /* PDUs dropped for want of a piece, or given up by their sender */
+    CHANNEL_STRANGERS,   /* packets of another circuit, or without AAL5 */
+    CHANNEL_MARKS,       /* pieces that have experienced congestion */
+    CHANNEL_STAGED,      /* bytes of PDUs copied because the rest was not there yet */
+    CHANNEL_CELLS_LOST,  /* cells that the fault option lost */
     CHANNEL_COUNTERS,
 };
 
 struct channel;
+struct aal5_channel;
 struct channel_crossing;
 
 /* Who looks at what crosses (tap.h). `see` is called by whoever sends or receives, after the system
@@ -72,6 +87,14 @@ struct channel_crossing;
 struct channel_tap {
     void (*see)(void *context, const struct channel *c, const struct channel_crossing *crossing);
     void *context;
+};
+
+/* What the user wants of AAL5 (docs/aal5.md). */
+struct channel_aal5 {
+    bool is_wanted; /* on a raw socket it is AAL5 in any case */
+    struct aal5_circuit out, in;
+    uint32_t mtu; /* largest unit, bytes, at most AAL5_PAYLOAD_MOST; 0: what is usual, for all */
+    struct aal5_faults faults;
 };
 
 /* What the user wants of it. */
@@ -83,6 +106,7 @@ struct channel_options {
     bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
     bool drops_stale; /* a peer may lend: drop what it may have changed (core/lending.h) */
     struct channel_tap tap;
+    struct channel_aal5 aal5;
 };
 
 /* What a kind of channel has to bring. The contracts are those of the functions below. */
@@ -104,6 +128,7 @@ struct channel {
     bool has_gro;                          /* (c) receives come in bursts */
     bool is_lending;                       /* (s) sent by one thread at a time; socket_lend.h */
     int lend_pipe[2];                      /* (s) the library's, while is_lending */
+    struct aal5_channel *aal5;             /* (c) NULL: units are datagrams; see aal5_channel.h */
     int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
     uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
     _Atomic uint32_t path_bytes;           /* (a) largest datagram the path takes whole; see I2 */
@@ -112,14 +137,17 @@ struct channel {
     _Atomic uint64_t counter[CHANNEL_COUNTERS]; /* (a) */
 };
 
-/* Makes a channel of a connected datagram socket and finds out what it can do. ZCRP_NO_GSO=1,
- * ZCRP_NO_GRO=1, ZCRP_NO_LENDING=1 and ZCRP_NO_OFFLOAD=1 (all of them) in the environment overrule
- * the options; without UDP_SEGMENT nothing is lent. 0, or
+/* Makes a channel of a connected datagram socket, or of a raw one of IP protocol 137, and finds out
+ * what it can do. ZCRP_NO_GSO=1, ZCRP_NO_GRO=1, ZCRP_NO_LENDING=1 and ZCRP_NO_OFFLOAD=1 (all of
+ * them) in the environment overrule the options; without UDP_SEGMENT nothing is lent, nor over
+ * AAL5. 0, or
  *   -EBADF         not an open descriptor
  *   -ENOTSOCK      not a socket
- *   -EPROTOTYPE    not a datagram socket
- *   -EAFNOSUPPORT  neither UDP nor AF_UNIX
- *   -ENOTCONN      connected to nobody. */
+ *   -EPROTOTYPE    neither a datagram socket nor a raw one
+ *   -EAFNOSUPPORT  neither UDP nor AF_UNIX nor IP protocol 137
+ *   -ENOTCONN      connected to nobody
+ *   -EINVAL        there is no such circuit, MTU or fault
+ *   -ENOMEM        no memory for AAL5. */
 __attribute__((warn_unused_result)) int channel_init(struct channel *c, int fd,
                                                      const struct channel_options *options);
 

@@ -1,5 +1,6 @@
 #include "socket_open.h"
 
+#include "aal5_open.h"
 #include "socket_lend.h"
 #include "socket_path.h"
 #include "socket_receive.h"
@@ -39,14 +40,25 @@ static int check_type(int fd)
 
     if (error)
         return error;
-    return type == SOCK_DGRAM ? 0 : -EPROTOTYPE;
+    return type == SOCK_DGRAM || type == SOCK_RAW ? 0 : -EPROTOTYPE;
 }
 
-static bool is_udp(int fd)
+static bool has_protocol(int fd, int protocol)
 {
-    int protocol;
+    int found;
 
-    return get(fd, SOL_SOCKET, SO_PROTOCOL, &protocol) == 0 && protocol == IPPROTO_UDP;
+    return get(fd, SOL_SOCKET, SO_PROTOCOL, &found) == 0 && found == protocol;
+}
+
+/* A raw socket names no port, so it may have a peer that getpeername does not tell. One that has
+ * knows its path. */
+static int find_raw_kind(int fd, int domain, enum channel_kind *kind)
+{
+    int mtu;
+
+    *kind = domain == AF_INET ? CHANNEL_RAW4 : CHANNEL_RAW6;
+    return domain == AF_INET ? get(fd, IPPROTO_IP, IP_MTU, &mtu)
+                             : get(fd, IPPROTO_IPV6, IPV6_MTU, &mtu);
 }
 
 /* The peer's address says which protocol its datagrams travel with. */
@@ -63,7 +75,10 @@ static int find_kind(int fd, enum channel_kind *kind)
 
     if (error)
         return error;
-    if (domain != AF_UNIX && !((domain == AF_INET || domain == AF_INET6) && is_udp(fd)))
+    bool is_ip = domain == AF_INET || domain == AF_INET6;
+    if (is_ip && has_protocol(fd, AAL5_PROTOCOL))
+        return find_raw_kind(fd, domain, kind);
+    if (domain != AF_UNIX && !(is_ip && has_protocol(fd, IPPROTO_UDP)))
         return -EAFNOSUPPORT;
     if (getpeername(fd, &peer.any, &size) != 0)
         return -errno;
@@ -121,7 +136,7 @@ static bool is_set(const char *variable)
 /* A kernel that knows an offload may still fail to use it: that shows in sending. */
 static void find_offloads(struct channel *c, const struct channel_options *options)
 {
-    bool may = c->kind != CHANNEL_UNIX && !is_set("ZCRP_NO_OFFLOAD");
+    bool may = (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6) && !is_set("ZCRP_NO_OFFLOAD");
     int segment;
 
     if (may && options->use_gso && !is_set("ZCRP_NO_GSO") &&
@@ -146,16 +161,24 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
     *c = (struct channel){.fd = fd, .kind = kind, .methods = &socket_methods, .gso_segments = 1};
     set_buffers(c, options);
     socket_path_begin(c);
-    find_offloads(c, options);
+    if (options->aal5.is_wanted || kind == CHANNEL_RAW4 || kind == CHANNEL_RAW6) {
+        error = aal5_open(c, &options->aal5);
+        if (error)
+            socket_path_end(c);
+    } else {
+        find_offloads(c, options);
+    }
     c->drops_seen = drops_so_far(fd);
     (void)set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-    if (options->drops_stale && c->kind != CHANNEL_UNIX)
+    if (options->drops_stale && c->kind != CHANNEL_UNIX && c->aal5 == NULL)
         (void)set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-    return 0;
+    return error;
 }
 
 void socket_restore(struct channel *c)
 {
+    if (c->aal5)
+        aal5_close(c);
     if (c->has_gro)
         (void)set(c->fd, IPPROTO_UDP, UDP_GRO, 0);
     socket_lend_end(c);

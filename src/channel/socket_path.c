@@ -8,8 +8,12 @@ enum {
     UDP6_HEADS = 48,
     UDP4_MAX = 65535 - UDP4_HEADS,
     UDP6_MAX = 65535 - 8, /* IPv6 does not count its own head */
-    UNIX_HEADS = 32,      /* what AF_UNIX keeps of the send buffer for itself */
-    UNIX_MAX = UDP4_MAX,  /* only so that all kinds are alike */
+    IP4_HEAD = 20,
+    IP6_HEAD = 40,
+    RAW4_MAX = 65535 - IP4_HEAD,
+    RAW6_MAX = 65535,
+    UNIX_HEADS = 32,     /* what AF_UNIX keeps of the send buffer for itself */
+    UNIX_MAX = UDP4_MAX, /* only so that all kinds are alike */
 };
 
 static int option(const struct channel *c, int level, int name)
@@ -27,14 +31,17 @@ static uint32_t kind_max(enum channel_kind kind)
         return UDP4_MAX;
     case CHANNEL_UDP6:
         return UDP6_MAX;
+    case CHANNEL_RAW4:
+        return RAW4_MAX;
+    case CHANNEL_RAW6:
+        return RAW6_MAX;
     case CHANNEL_UNIX:
         break;
     }
     return UNIX_MAX;
 }
 
-/* The kernel's word; what fits any path where it has none. */
-static uint32_t kernel_path_bytes(const struct channel *c)
+uint32_t socket_path_bytes(const struct channel *c)
 {
     int bytes = 0;
 
@@ -45,6 +52,12 @@ static uint32_t kernel_path_bytes(const struct channel *c)
     case CHANNEL_UDP6:
         bytes = option(c, IPPROTO_IPV6, IPV6_MTU) - UDP6_HEADS;
         break;
+    case CHANNEL_RAW4:
+        bytes = option(c, IPPROTO_IP, IP_MTU) - IP4_HEAD;
+        break;
+    case CHANNEL_RAW6:
+        bytes = option(c, IPPROTO_IPV6, IPV6_MTU) - IP6_HEAD;
+        break;
     case CHANNEL_UNIX:
         bytes = option(c, SOL_SOCKET, SO_SNDBUF) - UNIX_HEADS;
         break;
@@ -54,7 +67,7 @@ static uint32_t kernel_path_bytes(const struct channel *c)
 
 static void set_discovery(const struct channel *c, int value)
 {
-    if (c->kind == CHANNEL_UDP4)
+    if (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_RAW4)
         (void)setsockopt(c->fd, IPPROTO_IP, IP_MTU_DISCOVER, &value, sizeof(value));
     else
         (void)setsockopt(c->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &value, sizeof(value));
@@ -64,8 +77,10 @@ static int discovery(const struct channel *c)
 {
     switch (c->kind) {
     case CHANNEL_UDP4:
+    case CHANNEL_RAW4:
         return option(c, IPPROTO_IP, IP_MTU_DISCOVER);
     case CHANNEL_UDP6:
+    case CHANNEL_RAW6:
         return option(c, IPPROTO_IPV6, IPV6_MTU_DISCOVER);
     case CHANNEL_UNIX:
         break;
@@ -100,7 +115,7 @@ static void fall_to(struct channel *c, uint32_t bytes)
 
 uint32_t socket_path_refresh(struct channel *c)
 {
-    fall_to(c, kernel_path_bytes(c));
+    fall_to(c, socket_path_bytes(c));
     return channel_path_bytes(c);
 }
 

@@ -10,6 +10,9 @@
  * discovery_before. A kernel that will not is lived with: cannot fail. */
 void socket_path_begin(struct channel *c);
 
+/* The kernel's word on it now; what fits any path where it has none. */
+uint32_t socket_path_bytes(const struct channel *c);
+
 /* Gives the socket's former path discovery back. */
 void socket_path_end(struct channel *c);
 

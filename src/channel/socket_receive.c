@@ -10,14 +10,6 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
-#include <sys/socket.h>
-
-/* Room for what the kernel says beside the data: the size of joined datagrams, the socket's drops,
- * and whatever else the user asked for (times, addresses). */
-union notes {
-    struct cmsghdr head; /* aligns */
-    uint8_t room[128];
-};
 
 /* A datagram carries the socket's count as it was when the datagram was queued. It wraps around. */
 static void count_drops(struct channel *c, const uint8_t *value)
@@ -61,6 +53,11 @@ static struct said read_notes(struct channel *c, struct msghdr *message)
     return said;
 }
 
+void socket_count_notes(struct channel *c, struct msghdr *message)
+{
+    (void)read_notes(c, message);
+}
+
 /* Only what comes alone and is large can have been lent. The date that is set back while this
  * process stands still could deceive us; the kernel dates by no other clock. */
 static bool is_stale(const struct said *said, size_t bytes)
@@ -87,7 +84,7 @@ static void fill(struct channel *c, struct landing *l, uint32_t opening, struct 
     l->segment[opening] = is_lost ? 0 : said.segment;
 }
 
-static struct msghdr pieces(struct landing *l, uint32_t opening, union notes *notes)
+static struct msghdr pieces(struct landing *l, uint32_t opening, union socket_notes *notes)
 {
     return (struct msghdr){
         .msg_iov = &l->iov[l->first[opening]],
@@ -100,7 +97,7 @@ static struct msghdr pieces(struct landing *l, uint32_t opening, union notes *no
 /* Each returns the openings it filled, or -1 and errno. */
 static int receive_one(struct channel *c, struct landing *l)
 {
-    union notes notes;
+    union socket_notes notes;
     struct msghdr message = pieces(l, 0, &notes);
     ssize_t bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
 
@@ -112,7 +109,7 @@ static int receive_one(struct channel *c, struct landing *l)
 
 static int receive_several(struct channel *c, struct landing *l)
 {
-    union notes notes[LANDING_OPENINGS];
+    union socket_notes notes[LANDING_OPENINGS];
     struct mmsghdr message[LANDING_OPENINGS];
     int filled;
 
@@ -124,9 +121,9 @@ static int receive_several(struct channel *c, struct landing *l)
     return filled;
 }
 
-/* What to do about an error: true to try again, else *result is 0 or BROKEN. The first one that is
- * not ours may be an earlier datagram's, handed to us in place of what waits behind it. */
-static bool judge(struct channel *c, int error, bool *was_late, int *result)
+/* The first error that is not ours may be an earlier datagram's, handed to us in place of what
+ * waits behind it. */
+bool socket_judge_receive(struct channel *c, int error, bool *was_late, int *result)
 {
     *result = 0;
     if (error == EINTR)
@@ -153,7 +150,7 @@ int socket_receive(struct channel *c, struct landing *l)
         return 0;
     do
         filled = l->openings == 1 ? receive_one(c, l) : receive_several(c, l);
-    while (filled < 0 && judge(c, errno, &was_late, &result));
+    while (filled < 0 && socket_judge_receive(c, errno, &was_late, &result));
     if (filled < 0)
         return result;
     channel_note(c, CHANNEL_CALLS_IN, 1);
@@ -163,7 +160,7 @@ int socket_receive(struct channel *c, struct landing *l)
 
 int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
 {
-    union notes notes;
+    union socket_notes notes;
     struct iovec piece = {.iov_base = buffer, .iov_len = size};
     struct msghdr message;
     bool was_late = false;
@@ -176,7 +173,7 @@ int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
                                   .msg_control = &notes,
                                   .msg_controllen = sizeof(notes)};
         bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
-    } while (bytes < 0 && judge(c, errno, &was_late, &result));
+    } while (bytes < 0 && socket_judge_receive(c, errno, &was_late, &result));
     if (bytes < 0)
         return result;
     (void)read_notes(c, &message);

@@ -1,7 +1,8 @@
 /* wrap: getsockopt setsockopt getpeername */
 /* sources: src/channel/socket_open.c src/channel/socket_path.c src/channel/socket_send.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
-/* sources: src/channel/socket_lend.c src/platform/clock.c */
+/* sources: src/channel/socket_lend.c src/channel/aal5_[a-z]*.c src/channel/crc.c src/core/aal5*.c */
+/* sources: src/core/crc32.c src/platform/clock.c */
 #include "channel/socket_open.h"
 
 #include "../support/mock.h"

@@ -1,0 +1,330 @@
+#include "aal5_receive.h"
+
+#include "aal5_channel.h"
+#include "core/check.h"
+#include "platform/clock.h"
+#include "socket_receive.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { IP4_FIRST = 0x45, CONTROL_PACKETS = 64 };
+
+/* ---- pointing packets ---- */
+
+/* Adds the bytes [from, last) of an opening's pieces to a packet's. */
+static void add_range(struct msghdr *packet, const struct landing *l, uint32_t opening, size_t from,
+                      size_t last)
+{
+    for (uint32_t i = l->first[opening]; i < l->first[opening + 1] && last > 0; i++) {
+        size_t length = l->iov[i].iov_len;
+        size_t begin = from < length ? from : length;
+        size_t end = last < length ? last : length;
+        if (begin < end)
+            packet->msg_iov[packet->msg_iovlen++] =
+                (struct iovec){(uint8_t *)l->iov[i].iov_base + begin, end - begin};
+        from -= begin;
+        last -= end;
+    }
+}
+
+static struct msghdr *point_head(struct aal5_incoming *in)
+{
+    uint32_t i = in->packets++;
+
+    in->iov[i][0] = (struct iovec){in->head[i], in->head_bytes};
+    in->message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = in->iov[i], .msg_iovlen = 1}};
+    return &in->message[i].msg_hdr;
+}
+
+/* What an opening holds without its spill: the unit that is expected there. */
+static uint32_t expected_bytes(const struct landing *l, uint32_t opening)
+{
+    size_t bytes = 0;
+
+    for (uint32_t i = l->first[opening]; i + 1 < l->first[opening + 1]; i++)
+        bytes += l->iov[i].iov_len;
+    return (uint32_t)bytes;
+}
+
+/* Points packets at the PDU expected in the opening, of which `have` bytes came before. The last
+ * one has the spill behind it, so that it may be larger than expected. */
+static void point_opening(struct aal5_incoming *in, const struct landing *l, uint32_t opening,
+                          uint32_t have)
+{
+    uint32_t pdu = aal5_pdu_bytes(expected_bytes(l, opening));
+    bool is_last = false;
+
+    for (uint32_t at = have < pdu ? have : 0; !is_last && in->packets < AAL5_PACKETS_IN;
+         at += in->piece_bytes) {
+        is_last = pdu - at <= in->piece_bytes;
+        add_range(point_head(in), l, opening, at, is_last ? SIZE_MAX : at + in->piece_bytes);
+    }
+}
+
+static void point(struct aal5_channel *a, const struct landing *l)
+{
+    a->in.packets = 0;
+    for (uint32_t d = 0; d < l->openings && a->in.packets < AAL5_PACKETS_IN; d++) {
+        CHECK(l->first[d + 1] - l->first[d] < AAL5_IOV_IN);
+        point_opening(&a->in, l, d, d == 0 ? a->reassembly.bytes : 0);
+    }
+}
+
+/* ---- PDUs out of packets ---- */
+
+static void add_fragment(struct aal5_incoming *in, uint8_t *base, size_t length)
+{
+    struct iovec *last = in->fragments > 0 ? &in->fragment[in->fragments - 1] : NULL;
+
+    if (last && (uint8_t *)last->iov_base + last->iov_len == base) {
+        last->iov_len += length;
+        return;
+    }
+    CHECK(in->fragments < AAL5_FRAGMENTS);
+    in->fragment[in->fragments++] = (struct iovec){base, length};
+}
+
+/* Adds the `bytes` bytes of cells in packet i, where they landed. */
+static void add_cells(struct aal5_incoming *in, uint32_t i, size_t bytes)
+{
+    for (const struct iovec *piece = &in->iov[i][1]; bytes > 0; piece++) {
+        size_t run = piece->iov_len < bytes ? piece->iov_len : bytes;
+        add_fragment(in, piece->iov_base, run);
+        bytes -= run;
+    }
+}
+
+/* The last bytes of the PDU under way. */
+static void read_trailer(const struct aal5_incoming *in, uint8_t trailer[AAL5_TRAILER])
+{
+    size_t left = AAL5_TRAILER;
+
+    for (uint32_t i = in->fragments; left > 0; i--) {
+        const struct iovec *f = &in->fragment[i - 1];
+        size_t run = f->iov_len < left ? f->iov_len : left;
+        memcpy(trailer + left - run, (const uint8_t *)f->iov_base + f->iov_len - run, run);
+        left -= run;
+    }
+}
+
+/* Judges the PDU under way, of `bytes` bytes, which is whole: its payload's bytes, or 0. */
+static uint32_t judge(struct channel *c, uint32_t bytes)
+{
+    const struct aal5_incoming *in = &c->aal5->in;
+    uint32_t crc = crc32_gather(c->aal5->crc, 0, in->fragment, in->fragments);
+    uint8_t trailer[AAL5_TRAILER];
+    uint32_t payload;
+
+    read_trailer(in, trailer);
+    switch (aal5_judge(trailer, bytes, crc, &payload)) {
+    case AAL5_OK:
+        return payload;
+    case AAL5_ABORTED:
+        channel_note(c, CHANNEL_INCOMPLETE, 1);
+        break;
+    case AAL5_DAMAGED:
+    case AAL5_LENGTH:
+        channel_note(c, CHANNEL_DAMAGES, 1);
+        break;
+    }
+    return 0;
+}
+
+/* Reads the head of packet i, of `bytes` bytes; the bytes of its cells, or 0 if it is none of ours.
+ */
+static uint32_t read_head(struct channel *c, uint32_t i, uint32_t bytes, struct aal5_head *head)
+{
+    const struct aal5_incoming *in = &c->aal5->in;
+    const uint8_t *bare = in->head[i] + in->head_bytes - AAL5_HEAD;
+    bool is_ours = bytes > in->head_bytes;
+
+    if (is_ours && in->head_bytes != AAL5_HEAD)
+        is_ours = in->head[i][0] == IP4_FIRST;
+    is_ours = is_ours && aal5_head_decode(bare, head) && head->label == c->aal5->label_in;
+    if (!is_ours) {
+        channel_note(c, CHANNEL_STRANGERS, 1);
+        return 0;
+    }
+    if (head->is_congested)
+        channel_note(c, CHANNEL_MARKS, 1);
+    return bytes - in->head_bytes;
+}
+
+/* What pieces come in, so that the next are pointed well. */
+static void learn(struct aal5_incoming *in, const struct aal5_head *head, uint32_t bytes)
+{
+    if (!head->is_end || bytes > in->piece_bytes)
+        in->piece_bytes = bytes;
+}
+
+/* Counts what the reassembly has given up since `before`. */
+static uint64_t given_up(const struct aal5_reassembly *r)
+{
+    return r->gaps + r->overlong + r->stalled + r->odd;
+}
+
+/* Takes packet i into the PDU under way: its payload's bytes if it is whole now and good, else 0.
+ * Then its fragments are those in `in`. */
+static uint32_t take(struct channel *c, instant now, uint32_t i, uint32_t bytes)
+{
+    struct aal5_channel *a = c->aal5;
+    struct aal5_head head;
+    uint32_t cells = read_head(c, i, bytes, &head);
+
+    if (cells == 0)
+        return 0;
+    uint64_t before = given_up(&a->reassembly);
+    struct aal5_step step = aal5_reassembly_take(&a->reassembly, now, &head, cells);
+    channel_note(c, CHANNEL_INCOMPLETE, given_up(&a->reassembly) - before);
+    if (!step.is_taken || step.offset == 0)
+        a->in.fragments = 0;
+    if (!step.is_taken)
+        return 0;
+    learn(&a->in, &head, cells);
+    add_cells(&a->in, i, cells);
+    return step.is_whole ? judge(c, step.offset + cells) : 0;
+}
+
+/* ---- what is left at the end of a call ---- */
+
+/* Sets the beginning of the PDU under way aside, in one piece. What of it is set aside already
+ * stays where it is; a PDU that was taken from there in this call is left alone. */
+static void set_aside(struct channel *c)
+{
+    struct aal5_incoming *in = &c->aal5->in;
+    bool is_begun = in->fragments > 0 && in->fragment[0].iov_base == in->stages[in->stage];
+
+    if (c->aal5->reassembly.bytes == 0)
+        return;
+    if (!is_begun)
+        in->stage = !in->stage;
+    size_t at = is_begun ? in->fragment[0].iov_len : 0;
+    for (uint32_t i = is_begun ? 1 : 0; i < in->fragments; i++) {
+        memcpy(in->stages[in->stage] + at, in->fragment[i].iov_base, in->fragment[i].iov_len);
+        channel_note(c, CHANNEL_STAGED, in->fragment[i].iov_len);
+        at += in->fragment[i].iov_len;
+    }
+    in->fragment[0] = (struct iovec){in->stages[in->stage], at};
+    in->fragments = 1;
+}
+
+/* ---- a call ---- */
+
+/* Writes the fragments of a whole PDU down as the landing's next opening. */
+static void put(struct landing *l, const struct aal5_incoming *in, uint32_t payload)
+{
+    uint32_t d = l->received++;
+    uint32_t n = l->first[d];
+
+    CHECK(n + in->fragments <= LANDING_IOV);
+    memcpy(&l->iov[n], in->fragment, in->fragments * sizeof(in->fragment[0]));
+    l->first[d + 1] = (uint16_t)(n + in->fragments);
+    l->bytes[d] = payload;
+    l->segment[d] = 0;
+}
+
+/* The bytes of packet i that were received, or 0 if it did not fit: then larger ones are expected.
+ */
+static uint32_t arrived(struct channel *c, uint32_t i)
+{
+    struct mmsghdr *message = &c->aal5->in.message[i];
+
+    socket_count_notes(c, &message->msg_hdr);
+    if (!(message->msg_hdr.msg_flags & MSG_TRUNC))
+        return message->msg_len;
+    channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    c->aal5->in.piece_bytes = AAL5_PDU_MOST;
+    return 0;
+}
+
+/* One system call, with notes for each packet: how many it brought, 0, or BROKEN. */
+static int receive_packets(struct channel *c, union socket_notes *notes)
+{
+    struct aal5_incoming *in = &c->aal5->in;
+    bool was_late = false;
+    int filled, result;
+
+    do {
+        for (uint32_t i = 0; i < in->packets; i++) {
+            in->message[i].msg_hdr.msg_control = &notes[i];
+            in->message[i].msg_hdr.msg_controllen = sizeof(notes[i]);
+        }
+        filled = recvmmsg(c->fd, in->message, in->packets, MSG_DONTWAIT, NULL);
+    } while (filled < 0 && socket_judge_receive(c, errno, &was_late, &result));
+    if (filled < 0)
+        return result;
+    channel_note(c, CHANNEL_CALLS_IN, 1);
+    return filled;
+}
+
+int aal5_receive(struct channel *c, struct landing *l)
+{
+    union socket_notes notes[AAL5_PACKETS_IN];
+
+    l->received = 0;
+    if (l->openings == 0)
+        return 0;
+    point(c->aal5, l);
+    int filled = receive_packets(c, notes);
+    if (filled <= 0)
+        return filled;
+    instant now = clock_now();
+    for (uint32_t i = 0; i < (uint32_t)filled; i++) {
+        uint32_t bytes = arrived(c, i);
+        uint32_t payload = bytes > 0 ? take(c, now, i, bytes) : 0;
+        if (payload > 0)
+            put(l, &c->aal5->in, payload);
+    }
+    set_aside(c);
+    return filled;
+}
+
+/* Copies the payload of the PDU that is whole to `buffer`. */
+static void copy_out(const struct aal5_incoming *in, uint8_t *buffer, uint32_t payload)
+{
+    for (uint32_t i = 0; payload > 0; i++) {
+        size_t length = in->fragment[i].iov_len;
+        size_t run = length < payload ? length : payload;
+        memcpy(buffer, in->fragment[i].iov_base, run);
+        buffer += run;
+        payload -= (uint32_t)run;
+    }
+}
+
+/* Receives a packet behind what is set aside, and sets it aside, too: its payload's bytes if a PDU
+ * is whole now. `*filled` as receive_packets. */
+static uint32_t receive_aside(struct channel *c, int *filled)
+{
+    struct aal5_incoming *in = &c->aal5->in;
+    uint32_t at = c->aal5->reassembly.bytes;
+    union socket_notes notes;
+    struct msghdr *packet;
+
+    in->packets = 0;
+    packet = point_head(in);
+    packet->msg_iov[packet->msg_iovlen++] =
+        (struct iovec){in->stages[in->stage] + at, AAL5_STAGE - at};
+    *filled = receive_packets(c, &notes);
+    uint32_t bytes = *filled > 0 ? arrived(c, 0) : 0;
+    uint32_t payload = bytes > 0 ? take(c, clock_now(), 0, bytes) : 0;
+    if (*filled > 0 && payload == 0)
+        set_aside(c);
+    return payload;
+}
+
+int aal5_receive_control(struct channel *c, uint8_t *buffer, size_t size)
+{
+    int filled = 1;
+
+    for (int i = 0; i < CONTROL_PACKETS && filled > 0; i++) {
+        uint32_t payload = receive_aside(c, &filled);
+        if (payload > size)
+            channel_note(c, CHANNEL_TRUNCATIONS, 1);
+        if (payload == 0 || payload > size)
+            continue;
+        copy_out(&c->aal5->in, buffer, payload);
+        return (int)payload;
+    }
+    return filled < 0 ? filled : 0;
+}

@@ -1,0 +1,200 @@
+#include "aal5_send.h"
+
+#include "aal5_channel.h"
+#include "aal5_open.h"
+#include "core/check.h"
+#include "fault.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A PDU that is to be cut: pieces of memory, of whole cells all together. */
+struct whole {
+    struct iovec piece[3];
+    uint32_t bytes;
+    uint32_t unit; /* datagram of the burst */
+    bool has_end;
+    bool is_congested;
+    bool is_tagged;
+};
+
+/* Takes `bytes` off the front of the PDU and adds them to the packet's pieces. */
+static void take_front(struct whole *w, uint32_t bytes, struct msghdr *packet)
+{
+    w->bytes -= bytes;
+    for (int i = 0; bytes > 0; i++) {
+        struct iovec *from = &w->piece[i];
+        size_t run = from->iov_len < bytes ? from->iov_len : bytes;
+        if (run == 0)
+            continue;
+        packet->msg_iov[packet->msg_iovlen++] = (struct iovec){from->iov_base, run};
+        from->iov_base = (uint8_t *)from->iov_base + run;
+        from->iov_len -= run;
+        bytes -= (uint32_t)run;
+    }
+}
+
+/* The next packet to fill, its head written. */
+static struct msghdr *begin_packet(struct aal5_channel *a, const struct whole *w, bool is_first,
+                                   bool is_last)
+{
+    struct aal5_outgoing *out = &a->out;
+    uint32_t i = out->packets++;
+    struct aal5_head head = {.label = a->label_out,
+                             .number = a->number,
+                             .is_end = is_last && w->has_end,
+                             .is_congested = w->is_congested,
+                             .is_tagged = w->is_tagged};
+
+    out->unit[i] = w->unit;
+    out->number[i] = a->number;
+    out->is_first[i] = is_first;
+    a->number = aal5_next_number(a->number);
+    aal5_head_encode(out->head[i], &head);
+    out->iov[i][0] = (struct iovec){out->head[i], AAL5_HEAD};
+    out->message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = out->iov[i], .msg_iovlen = 1}};
+    return &out->message[i].msg_hdr;
+}
+
+static void cut(struct aal5_channel *a, struct whole *w)
+{
+    for (bool is_first = true; w->bytes > 0; is_first = false) {
+        bool is_last = w->bytes <= a->packet_bytes;
+        struct msghdr *packet = begin_packet(a, w, is_first, is_last);
+        take_front(w, is_last ? w->bytes : a->packet_bytes, packet);
+    }
+}
+
+/* The PDU of datagram i of the burst, its tail made. */
+static struct whole whole_of(struct aal5_channel *a, const struct burst *b, uint32_t i)
+{
+    const struct iovec *piece = &b->iov[2 * i];
+    uint8_t *tail = a->out.tail[a->out.tails++];
+    uint32_t payload = (uint32_t)(piece[0].iov_len + piece[1].iov_len);
+    uint32_t crc = crc32_gather(a->crc, 0, piece, 2);
+    uint32_t tail_bytes = aal5_tail_encode(tail, payload, crc, (struct aal5_user){0}, a->crc);
+
+    return (struct whole){.piece = {piece[0], piece[1], {tail, tail_bytes}},
+                          .bytes = payload + tail_bytes,
+                          .unit = i,
+                          .has_end = true};
+}
+
+/* Lets the PDU pass the network of the fault option; what is left lies in `passing`. */
+static void pass(struct channel *c, struct whole *w)
+{
+    struct aal5_channel *a = c->aal5;
+    uint64_t lost = a->network.cells_lost;
+    uint8_t *to = a->passing;
+
+    for (int i = 0; i < 3; to += w->piece[i++].iov_len)
+        if (w->piece[i].iov_len > 0)
+            memcpy(to, w->piece[i].iov_base, w->piece[i].iov_len);
+    struct aal5_fate fate = aal5_fault_pass(&a->network, a->passing, w->bytes / AAL5_CELL);
+    *w = (struct whole){.piece = {{a->passing, fate.cells * AAL5_CELL}},
+                        .bytes = fate.cells * AAL5_CELL,
+                        .unit = w->unit,
+                        .has_end = fate.has_end,
+                        .is_congested = fate.is_congested,
+                        .is_tagged = fate.is_tagged};
+    channel_note(c, CHANNEL_CELLS_LOST, a->network.cells_lost - lost);
+}
+
+static uint32_t packets_of(const struct aal5_channel *a, const struct burst *b, uint32_t i)
+{
+    uint32_t bytes = aal5_pdu_bytes((uint32_t)(b->iov[2 * i].iov_len + b->iov[2 * i + 1].iov_len));
+    return (bytes + a->packet_bytes - 1) / a->packet_bytes;
+}
+
+/* Makes the packets of the next call, from datagram `from` on. Returns the datagram behind them;
+ * with faults it is the next, because there is one place for what passes. */
+static uint32_t fill(struct channel *c, const struct burst *b, uint32_t from)
+{
+    struct aal5_channel *a = c->aal5;
+
+    a->out.packets = 0;
+    a->out.tails = 0;
+    for (; from < b->datagrams; from++) {
+        if (a->out.packets + packets_of(a, b, from) > AAL5_PACKETS_OUT)
+            break;
+        struct whole w = whole_of(a, b, from);
+        if (a->passing)
+            pass(c, &w);
+        cut(a, &w);
+        if (a->passing)
+            return from + 1;
+    }
+    return from;
+}
+
+/* One call for the packets from `at` on: how many the kernel took, or 0 and an error number. */
+static uint32_t send_packets(struct channel *c, uint32_t at, int *error)
+{
+    struct aal5_outgoing *out = &c->aal5->out;
+    int taken;
+
+    do
+        taken = sendmmsg(c->fd, &out->message[at], out->packets - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (taken < 0 && errno == EINTR);
+    *error = taken < 0 ? errno : taken == 0 ? EAGAIN : 0;
+    return taken > 0 ? (uint32_t)taken : 0;
+}
+
+/* The packets from `at` on will not be sent. A PDU that is out in part ends with a missing number,
+ * so that its receiver does not take what comes next for the rest. */
+static void take_back(struct aal5_channel *a, uint32_t at)
+{
+    uint16_t number = a->out.number[at];
+
+    a->number = a->out.is_first[at] ? number : aal5_next_number(number);
+}
+
+/* What to do about an error: OK to cut what is left anew and try again, else the verdict. The first
+ * one that is the network's may be an earlier packet's. */
+static enum channel_verdict judge(struct channel *c, int error, bool *was_late)
+{
+    enum channel_verdict verdict = fault_note(c, error);
+    bool is_news = !*was_late;
+
+    if (verdict != CHANNEL_TOO_BIG && verdict != CHANNEL_REFUSED)
+        return verdict;
+    *was_late = true;
+    if (verdict == CHANNEL_TOO_BIG && aal5_path_fall(c))
+        return CHANNEL_OK;
+    return is_news ? CHANNEL_OK : CHANNEL_REFUSED;
+}
+
+/* Sends the packets that were made; `*sent` is the first datagram that is not out wholly. */
+static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *sent,
+                                  bool *was_late)
+{
+    struct aal5_outgoing *out = &c->aal5->out;
+    uint32_t at = 0;
+    int error = 0;
+
+    while (at < out->packets) {
+        at += send_packets(c, at, &error);
+        if (error) {
+            *sent = out->unit[at];
+            take_back(c->aal5, at);
+            return judge(c, error, was_late);
+        }
+        channel_note(c, CHANNEL_CALLS_OUT, 1);
+    }
+    *sent = behind;
+    return CHANNEL_OK;
+}
+
+enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    enum channel_verdict verdict = CHANNEL_OK;
+    bool was_late = false;
+
+    CHECK(b->datagrams <= BURST_UNITS);
+    *sent = 0;
+    while (*sent < b->datagrams && verdict == CHANNEL_OK) {
+        uint32_t behind = fill(c, b, *sent);
+        verdict = flush(c, behind, sent, &was_late);
+    }
+    return verdict;
+}
