@@ -70,8 +70,8 @@ ZCRP_PUBLIC void zcrp_free_msg(struct zcrp_msg *message);
 
 /* Starts this process's sender, or its receiver. file_descriptors[0] carries acknowledgements and
  * requests to the sender, [1] units to the receiver; the same descriptor twice is a duplex channel.
- * Both are connected datagram sockets (UDP or AF_UNIX); they stay the caller's, who closes them
- * after zcrp_send_close or zcrp_rcv_close. 1 on success; 0 on failure: the reason is
+ * Both are connected sockets (UDP, AF_UNIX, or raw for AAL5); they stay the caller's, who closes
+ * them after zcrp_send_close or zcrp_rcv_close. 1 on success; 0 on failure: the reason is
  * zcrp_error(NULL) of the calling thread (ZCRP_ERROR_STARTED, _DESCRIPTOR, _NOT_SOCKET,
  * _NOT_CONNECTED, _ARGUMENT, _MEMORY, _SYSTEM). */
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send_init(int *file_descriptors);
@@ -121,7 +121,9 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(RESTARTED, "the peer restarted and knows nothing of the message")                            \
     X(PEER_CLOSED, "the peer closed before the message was through")                               \
     X(CLOSED, "the entity was closed before the message was through")                              \
-    X(CHANNEL, "the channel failed; the descriptors are of no use any more")
+    X(CHANNEL, "the channel failed; the descriptors are of no use any more")                       \
+    X(PERMISSION,                                                                                  \
+      "no right to open a raw socket (CAP_NET_RAW); AAL5 over UDP, port 6635, needs none")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -187,10 +189,42 @@ struct zcrp_crossing {
  * before what it answers, if another thread received it: time_ns tells. */
 typedef void (*zcrp_tap)(void *context, const struct zcrp_crossing *crossing);
 
+/* What carries the datagrams. */
+enum zcrp_channel {
+    ZCRP_CHANNEL_AUTO = 0, /* AAL5 on raw sockets of IP protocol 137 and on UDP sockets with port
+                              6635 at either end, else the sockets' own datagrams */
+    ZCRP_CHANNEL_DATAGRAM = 1, /* the sockets' own, whatever the port; raw ones have none */
+    ZCRP_CHANNEL_AAL5 = 2,     /* AAL5 on any socket */
+};
+
+/* What an ATM network shall do to what is sent, from a seed: for tests, and to see how a program
+ * bears it. Chances are in a million. All zero: nothing. */
+struct zcrp_atm_faults {
+    uint32_t loss;        /* of each cell to be lost */
+    uint32_t tagged;      /* of each datagram to be one whose cells may go first (CLP) */
+    uint32_t tagged_loss; /* of each such cell, beside `loss` */
+    uint32_t swapped;     /* of each cell to change places with the next */
+    uint32_t merged;    /* of each datagram to lose its end and to be taken for one with the next */
+    uint32_t congested; /* of each datagram to be marked: it has experienced congestion */
+    uint32_t discard;   /* with a lost cell go 0: no others, 1: those behind it, 2: all */
+    uint64_t seed;
+};
+
+/* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
+ * sockets have one address, each hears itself, and needs a circuit for each direction. ZCRP_AAL5 in
+ * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7. */
+struct zcrp_aal5 {
+    uint32_t vpi;         /* 0 .. 255 */
+    uint32_t vci;         /* of units, 32 .. 4127; default 32 */
+    uint32_t vci_control; /* of acknowledgements and requests; default: that of units */
+    uint32_t mtu;         /* of the circuit: largest datagram, 1200 .. 65535; default 9180 */
+    struct zcrp_atm_faults faults;
+};
+
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
 struct zcrp_options {
     uint32_t unit_bytes;   /* largest datagram of the path, trailer included, 64 .. 65507;
-                              default: what the path's MTU carries */
+                              default: what the path's or circuit's MTU carries */
     uint32_t messages;     /* messages under way at once, 1 .. 2^20; default 1024. More may be
                               submitted: they wait for their turn. */
     uint64_t window_bytes; /* most that is sent unacknowledged; default 8 MiB */
@@ -203,6 +237,9 @@ struct zcrp_options {
                         are longer; 1: not at all; default 50 us */
     int congestion;  /* enum zcrp_congestion */
     uint32_t flags;  /* enum zcrp_option_flags, or-ed */
+
+    int channel;           /* enum zcrp_channel */
+    struct zcrp_aal5 aal5; /* of use if it is AAL5 */
 
     zcrp_tap tap;      /* default: none */
     void *tap_context; /* handed to the tap */
@@ -295,6 +332,12 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_no_room, "dropped: a table of the receiver is full")                                    \
     X(drop_truncated, "dropped: longer than any unit")                                             \
     X(drop_stale, "dropped: waited in the socket for too long")                                    \
+    X(drop_damaged, "dropped: AAL5's CRC or length is wrong")                                      \
+    X(drop_incomplete, "dropped: cells are missing")                                               \
+    X(drop_circuit, "dropped: another circuit, or not AAL5")                                       \
+    X(bytes_staged, "bytes copied because the rest of their unit was not there yet")               \
+    X(congestion_marks, "packets that have experienced congestion")                                \
+    X(cells_lost, "cells that the faults asked for have lost")                                     \
     X(drop_socket, "dropped by the kernel: socket buffer full")                                    \
     X(channel_refused, "the peer's port was closed for a moment")                                  \
     X(channel_full, "the channel had no room for a moment")                                        \
@@ -330,6 +373,16 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_accept(int descriptor, int64_t timeout_ns
 
 /* The local port of a socket, or a code: _ARGUMENT, _SYSTEM. */
 ZCRP_PUBLIC int zcrp_udp_port(int descriptor);
+
+/* ---- AAL5 channels by name ------------------------------------------------------------------ */
+
+/* A raw socket of IP protocol 137, connected to host, or bound to one of this machine's (NULL: any)
+ * until zcrp_udp_accept connects it. It carries AAL5, and needs CAP_NET_RAW; zcrp_udp_connect to
+ * port "6635", and zcrp_udp_listen there, carry the same without. One socket hears all that comes
+ * from its peer, so two machines have one entity on each circuit between them. The descriptor, or a
+ * code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_connect(const char *host);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #include "aal5_open.h"
 
 #include "aal5_channel.h"
+#include "aal5_environment.h"
 #include "aal5_receive.h"
 #include "aal5_send.h"
 #include "crc.h"
@@ -87,8 +88,9 @@ static struct aal5_channel *allocate(bool has_faults)
 
 int aal5_open(struct channel *c, const struct channel_aal5 *options)
 {
-    const struct channel_aal5 *o = options->is_wanted ? options : &usual;
-    int error = check(o);
+    struct channel_aal5 given = options->mtu != 0 ? *options : usual;
+    const struct channel_aal5 *o = &given;
+    int error = aal5_environment(&given) ? check(o) : -EINVAL;
 
     if (error)
         return error;

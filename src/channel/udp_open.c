@@ -29,6 +29,11 @@ static int resolve(const char *host, const char *port, int family, int flags,
     return error ? error - RESOLVE_CODES : 0;
 }
 
+int udp_resolve(const char *host, int flags, struct addrinfo **list)
+{
+    return resolve(host, NULL, AF_UNSPEC, flags, list);
+}
+
 /* A socket bound to one address. */
 static int bind_one(const struct addrinfo *a, int *fd)
 {

@@ -35,4 +35,11 @@ __attribute__((warn_unused_result)) int udp_accept(int fd, instant deadline);
 /* The words for a code of this file; never NULL, static storage. */
 const char *udp_open_text(int code);
 
+struct addrinfo;
+
+/* The addresses of a host, with port 0, for sockets of any kind; `flags` are getaddrinfo's. The
+ * list is the caller's, for freeaddrinfo. */
+__attribute__((warn_unused_result)) int udp_resolve(const char *host, int flags,
+                                                    struct addrinfo **list);
+
 #endif

@@ -1,4 +1,5 @@
 /* Opening an entity: everything it will ever need is taken here. */
+#include "circuit.h"
 #include "options.h"
 #include "turns.h"
 #include "worker.h"
@@ -18,6 +19,8 @@ static int code_of_fault(int error)
         return ZCRP_ERROR_NOT_SOCKET;
     case -ENOTCONN:
         return ZCRP_ERROR_NOT_CONNECTED;
+    case -EINVAL:
+        return ZCRP_ERROR_ARGUMENT;
     case -ENOMEM:
         return ZCRP_ERROR_MEMORY;
     default:
@@ -28,7 +31,7 @@ static int code_of_fault(int error)
 
 /* Units go one way, everything else the other; the sender's control datagrams are few, and GRO
  * would only glue them together. */
-static struct channel_options channel_options(struct zcrp_entity *e)
+static struct channel_options channel_options(struct zcrp_entity *e, int fd)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
 
@@ -40,6 +43,7 @@ static struct channel_options channel_options(struct zcrp_entity *e)
         .use_gro = !is_sender && !(e->options.flags & ZCRP_NO_GRO),
         .drops_stale = !is_sender,
         .tap = tapping_of(e),
+        .aal5 = circuit_of(&e->options, e->machine.role, fd),
     };
 }
 
@@ -47,8 +51,9 @@ static int init_channels(struct zcrp_entity *e, const int descriptors[2])
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
     bool is_duplex = descriptors[0] == descriptors[1];
-    struct channel_options options = channel_options(e);
-    int error = channel_init(&e->channels[0], descriptors[is_sender ? 0 : 1], &options);
+    int in = descriptors[is_sender ? 0 : 1], out = descriptors[is_sender ? 1 : 0];
+    struct channel_options options = channel_options(e, in);
+    int error = channel_init(&e->channels[0], in, &options);
 
     if (error)
         return code_of_fault(error);
@@ -56,7 +61,8 @@ static int init_channels(struct zcrp_entity *e, const int descriptors[2])
     e->out = e->in;
     if (is_duplex)
         return ZCRP_OK;
-    error = channel_init(&e->channels[1], descriptors[is_sender ? 1 : 0], &options);
+    options = channel_options(e, out);
+    error = channel_init(&e->channels[1], out, &options);
     if (!error)
         e->out = &e->channels[1];
     else

@@ -22,6 +22,8 @@ static bool is_in_range(const struct zcrp_options *o)
         return false;
     if (o->congestion < ZCRP_CONGESTION_DEFAULT || o->congestion > ZCRP_CONGESTION_BBR)
         return false;
+    if (o->channel < ZCRP_CHANNEL_AUTO || o->channel > ZCRP_CHANNEL_AAL5)
+        return false;
     return o->messages <= MESSAGES_MOST && (o->flags & ~known) == 0;
 }
 
@@ -47,6 +49,12 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.send_buffer = 4 * MEBIBYTE;
     if (o.receive_buffer == 0)
         o.receive_buffer = 4 * MEBIBYTE;
+    if (o.aal5.vci == 0)
+        o.aal5.vci = 32;
+    if (o.aal5.vci_control == 0)
+        o.aal5.vci_control = o.aal5.vci;
+    if (o.aal5.mtu == 0)
+        o.aal5.mtu = 9180;
     *complete = o;
     return ZCRP_OK;
 }

@@ -52,6 +52,12 @@ static void add_channel(const struct channel *c, struct zcrp_stats *stats)
     stats->units_lent += channel_count(c, CHANNEL_LOANS);
     stats->drop_truncated += channel_count(c, CHANNEL_TRUNCATIONS);
     stats->drop_stale += channel_count(c, CHANNEL_STALES);
+    stats->drop_damaged += channel_count(c, CHANNEL_DAMAGES);
+    stats->drop_incomplete += channel_count(c, CHANNEL_INCOMPLETE);
+    stats->drop_circuit += channel_count(c, CHANNEL_STRANGERS);
+    stats->bytes_staged += channel_count(c, CHANNEL_STAGED);
+    stats->congestion_marks += channel_count(c, CHANNEL_MARKS);
+    stats->cells_lost += channel_count(c, CHANNEL_CELLS_LOST);
     stats->drop_socket += channel_count(c, CHANNEL_DROPS);
     stats->channel_refused += channel_count(c, CHANNEL_REFUSALS);
     stats->channel_full += channel_count(c, CHANNEL_BLOCKS) + channel_count(c, CHANNEL_CROWDS);

@@ -1,36 +1,12 @@
 /* UDP channels by name: the public face of channel/udp_open. */
 #include "channel/udp_open.h"
+#include "error.h"
 #include "platform/clock.h"
 #include "zcrp.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
-
-/* What is wrong with the name or the address is the caller's to know; all else is the system's. */
-static int code_of_fault(int error)
-{
-    switch (error) {
-    case 0:
-        return ZCRP_OK;
-    case -ETIMEDOUT:
-        return ZCRP_ERROR_TIMEOUT;
-    case -EADDRINUSE:
-    case -EADDRNOTAVAIL:
-    case -EACCES:
-    case -EAFNOSUPPORT:
-    case -ENETUNREACH:
-    case -EHOSTUNREACH:
-        return ZCRP_ERROR_ADDRESS;
-    default:
-        break;
-    }
-    if (error < -4095) /* no error number: the resolver's */
-        return ZCRP_ERROR_ADDRESS;
-    errno = -error;
-    return ZCRP_ERROR_SYSTEM;
-}
 
 int zcrp_udp_connect(const char *host, const char *port)
 {
@@ -38,7 +14,7 @@ int zcrp_udp_connect(const char *host, const char *port)
 
     if (host == NULL || port == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    int code = code_of_fault(udp_open(NULL, NULL, host, port, &fd));
+    int code = error_of_name(udp_open(NULL, NULL, host, port, &fd));
     return code == ZCRP_OK ? fd : code;
 }
 
@@ -48,7 +24,7 @@ int zcrp_udp_listen(const char *host, const char *port)
 
     if (port == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    int code = code_of_fault(udp_bind(host, port, &fd));
+    int code = error_of_name(udp_bind(host, port, &fd));
     return code == ZCRP_OK ? fd : code;
 }
 
@@ -59,7 +35,7 @@ int zcrp_udp_accept(int descriptor, int64_t timeout_ns)
 
     if (descriptor < 0)
         return ZCRP_ERROR_ARGUMENT;
-    int code = code_of_fault(udp_accept(descriptor, deadline));
+    int code = error_of_name(udp_accept(descriptor, deadline));
     return code == ZCRP_ERROR_ADDRESS ? ZCRP_ERROR_SYSTEM : code;
 }
 

@@ -55,7 +55,7 @@ static struct zcrp_entity *open_stopped(const struct loopback *sockets, struct z
         usleep(1000);
         ck_assert_int_eq(zcrp_stats(e, &stats), 0);
     }
-    ck_assert_uint_gt(stats.units_lent, 0);
+    ends_expect_lent(&stats);
     zcrp_free_msg(first);
     return e;
 }

@@ -164,6 +164,8 @@ static void throw_garbage(int socket, uint64_t *random)
 
     for (size_t i = 0; i < size; i++)
         bytes[i] = (uint8_t)random_next(random);
+    if (loopback_is_aal5()) /* else it would not even be heard */
+        memcpy(bytes, (const uint8_t[]){0, 1, 1, 64, 0, 0, bytes[6], 0x84}, 8);
     if (size > 0 && random_next(random) % 4 != 0)
         bytes[size - 1] = (uint8_t)(0x10 + random_next(random) % 7);
     (void)send(socket, bytes, size, MSG_DONTWAIT);
@@ -190,7 +192,8 @@ START_TEST(peer__garbage)
     }
     ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_uint_gt(stats.drop_version + stats.drop_type + stats.drop_malformed +
-                          stats.drop_short + stats.drop_session,
+                          stats.drop_short + stats.drop_session + stats.drop_damaged +
+                          stats.drop_incomplete,
                       500);
     ends_close(&e);
 }
@@ -383,8 +386,10 @@ int main(void)
     tcase_add_loop_test(tcase, peer__dies, 0, 2);
     tcase_add_loop_test(tcase, peer__restarts, 0, 2);
     tcase_add_test(tcase, peer__garbage);
-    tcase_add_test(tcase, peer__enormous);
-    tcase_add_test(tcase, peer__other_version);
+    if (!loopback_is_aal5()) { /* these write datagrams, not PDUs */
+        tcase_add_test(tcase, peer__enormous);
+        tcase_add_test(tcase, peer__other_version);
+    }
     tcase_add_loop_test(tcase, peer__descriptor_closed, 0, 2);
     tcase_add_loop_test(tcase, open__errors, 0, 2);
     tcase_add_test(tcase, udp__errors);

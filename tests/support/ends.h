@@ -61,6 +61,15 @@ static inline int ends_wait(struct zcrp_msg *m)
     return zcrp_wait_for(m, 30 * ENDS_SECOND);
 }
 
+/* Checks that units were lent; over AAL5 none is. */
+static inline void ends_expect_lent(const struct zcrp_stats *stats)
+{
+    if (loopback_is_aal5())
+        ck_assert_uint_eq(stats->units_lent, 0);
+    else
+        ck_assert_uint_gt(stats->units_lent, 0);
+}
+
 /* Runs the suite as every end-to-end test does. */
 static inline int ends_run(Suite *suite)
 {

@@ -1,8 +1,13 @@
-/* Pairs of connected datagram sockets on this machine. A failing call ends the program. */
+/* Pairs of connected sockets on this machine. A failing call ends the program.
+ *
+ * ZCRP_TEST_CHANNEL in the environment says what they carry: `aal5` makes them raw sockets of IP
+ * protocol 137, `aal5-udp` UDP sockets of port 6635, whatever the kind asked for. So every
+ * end-to-end test is one of each channel. Each such socket has an address of its own in 127/8. */
 #ifndef ZCRP_TESTS_SUPPORT_LOOPBACK_H
 #define ZCRP_TESTS_SUPPORT_LOOPBACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum loopback_kind { LOOPBACK_UDP4, LOOPBACK_UDP6, LOOPBACK_UNIX };
 
@@ -26,5 +31,11 @@ int loopback_bind(void);
 
 /* Connects `fd` to where `to` is bound. */
 void loopback_connect(int fd, int to);
+
+/* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
+bool loopback_is_aal5(void);
+
+/* Bytes that reading such a socket puts before what was written: IP's head, on a raw one. */
+size_t loopback_head(void);
 
 #endif

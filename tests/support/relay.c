@@ -112,12 +112,14 @@ static void receive_all(struct relay *r, int direction)
 {
     int from = direction == 0 ? r->near : r->far;
     int to = direction == 0 ? r->far : r->near;
+    ssize_t head = (ssize_t)loopback_head();
     ssize_t size;
 
     for (int i = 0; i < 64; i++) {
-        size = recv(from, r->buffer, DATAGRAM_MOST, MSG_DONTWAIT);
+        size = recv(from, r->buffer, DATAGRAM_MOST, MSG_DONTWAIT) - head;
         if (size < 0)
             return;
+        memmove(r->buffer, r->buffer + head, (size_t)size);
         treat(r, direction, to, (size_t)size);
     }
 }

@@ -14,6 +14,10 @@ START_TEST(options_complete__defaults)
     ck_assert_uint_eq(o.send_buffer, 4 << 20);
     ck_assert_uint_eq(o.receive_buffer, 4 << 20);
     ck_assert_int_eq(o.spin_ns, 50000);
+    ck_assert_int_eq(o.channel, ZCRP_CHANNEL_AUTO);
+    ck_assert_uint_eq(o.aal5.vci, 32);
+    ck_assert_uint_eq(o.aal5.vci_control, 32);
+    ck_assert_uint_eq(o.aal5.mtu, 9180);
 }
 END_TEST
 
