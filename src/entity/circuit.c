@@ -55,7 +55,9 @@ int zcrp_aal5_connect(const char *host)
 
     if (host == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    return code_of(aal5_socket_connect(host, &fd), fd);
+    int error = aal5_socket_connect(host, &fd);
+
+    return code_of(error, fd);
 }
 
 int zcrp_aal5_listen(const char *host)

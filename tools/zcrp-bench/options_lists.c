@@ -1,5 +1,7 @@
 #include "options_lists.h"
 
+#include "aal5.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +176,16 @@ int options_set_pin(struct options *options, const char *value)
 {
     options->core_count = 0;
     return read_list(options, value, add_core);
+}
+
+int options_set_channel(struct options *options, const char *value)
+{
+    for (size_t i = 0; i < AAL5_CARRIERS; i++) {
+        options->settings.channel = i;
+        if (strcmp(value, aal5_names[i]) == 0)
+            return 0;
+    }
+    return complain("--channel: '%s' is not udp, aal5 or aal5-udp", value);
 }
 
 int options_set_congestion(struct options *options, const char *value)

@@ -16,6 +16,9 @@ int options_quantity(const char *name, const char *text, uint64_t *value, uint64
 /* Reads the value of --name: a time in seconds, from a millisecond to a day. */
 int options_seconds(const char *name, const char *text, int64_t *ns);
 
+/* --channel: a name. */
+int options_set_channel(struct options *options, const char *value);
+
 /* --congestion: a name. */
 int options_set_congestion(struct options *options, const char *value);
 

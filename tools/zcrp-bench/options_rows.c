@@ -178,6 +178,36 @@ static int set_no_offload(struct options *options, const char *value)
     return 0;
 }
 
+/* A number in a range. */
+static int set_figure(const char *name, const char *value, uint64_t *figure, uint64_t least,
+                      uint64_t most)
+{
+    if (quantity_parse(value, figure) < 0 || *figure < least || *figure > most)
+        return complain("--%s: '%s' is not a number from %llu to %llu", name, value,
+                        (unsigned long long)least, (unsigned long long)most);
+    return 0;
+}
+
+static int set_vpi(struct options *options, const char *value)
+{
+    return set_figure("vpi", value, &options->settings.vpi, 0, 254);
+}
+
+static int set_vci(struct options *options, const char *value)
+{
+    return set_figure("vci", value, &options->settings.vci, 32, 4124);
+}
+
+static int set_aal5_mtu(struct options *options, const char *value)
+{
+    return set_figure("aal5-mtu", value, &options->settings.mtu, 1200, 65535);
+}
+
+static int set_cell_loss(struct options *options, const char *value)
+{
+    return set_figure("cell-loss", value, &options->settings.cell_loss, 0, 1000000);
+}
+
 static int set_timeout(struct options *options, const char *value)
 {
     uint64_t seconds;
@@ -291,6 +321,11 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"no-spin", no_argument, true, set_no_spin},
     {"no-offload", no_argument, true, set_no_offload},
     {"buffers", required_argument, true, set_buffers},
+    {"channel", required_argument, true, options_set_channel},
+    {"vpi", required_argument, true, set_vpi},
+    {"vci", required_argument, true, set_vci},
+    {"aal5-mtu", required_argument, true, set_aal5_mtu},
+    {"cell-loss", required_argument, true, set_cell_loss},
     {"congestion", required_argument, true, options_set_congestion},
     {"tcp-cc", required_argument, true, set_tcp_cc},
     {"ping", no_argument, true, set_ping},

@@ -11,7 +11,7 @@ struct options_row {
     int (*set)(struct options *options, const char *value); /* 0, or -1 with a complaint */
 };
 
-enum { OPTIONS_ROWS = 40 };
+enum { OPTIONS_ROWS = 45 };
 
 extern const struct options_row options_rows[OPTIONS_ROWS];
 

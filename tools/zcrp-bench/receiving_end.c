@@ -5,18 +5,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aal5.h"
 #include "common/complain.h"
 #include "connection.h"
 #include "load.h"
 #include "peers.h"
 #include "serving.h"
 
-/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION" */
+/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION CHANNEL VPI VCI MTU CELLS" */
 static int obey_settings(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[8];
+    uint64_t figures[13];
 
-    if (control_figures(arguments, figures, 8) < 0)
+    if (control_figures(arguments, figures, 13) < 0)
+        return serving_malformed(end);
+    if (figures[8] >= AAL5_CARRIERS)
         return serving_malformed(end);
     end->settings = (struct settings){
         .unit_bytes = figures[0],
@@ -27,6 +30,11 @@ static int obey_settings(struct receiving_end *end, const char *arguments)
         .buffer_bytes = figures[5],
         .loss = figures[6],
         .congestion = figures[7],
+        .channel = figures[8],
+        .vpi = figures[9],
+        .vci = figures[10],
+        .mtu = figures[11],
+        .cell_loss = figures[12],
     };
     return control_say(&end->control, "settled");
 }

@@ -23,10 +23,12 @@ static int agree_on_settings(struct sending_end *end)
 
     if (control_say(&end->control,
                     "settings %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %" PRIu64 " %" PRIu64,
+                    " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                    " %" PRIu64,
                     settings->unit_bytes, settings->window_bytes, settings->depth, settings->flags,
                     settings->limit_ns, settings->buffer_bytes, settings->loss,
-                    settings->congestion) < 0)
+                    settings->congestion, settings->channel, settings->vpi, settings->vci,
+                    settings->mtu, settings->cell_loss) < 0)
         return -1;
     return control_expect(&end->control, "settled") != NULL ? 0 : -1;
 }

@@ -34,6 +34,10 @@ struct settings {
     uint64_t buffer_bytes; /* of UDP sockets; 0: the library's default */
     uint64_t loss;         /* of LOSS_WHOLE packets, at both ends; 0: none but the path's */
     uint64_t congestion;   /* enum zcrp_congestion */
+    uint64_t channel;      /* enum aal5_carrier (aal5.h) */
+    uint64_t vpi, vci;     /* of the first circuit; vci 0: the library's default */
+    uint64_t mtu;          /* of the circuit; 0: the library's default */
+    uint64_t cell_loss;    /* in a million */
 };
 
 enum { TRANSPORT_CHANNEL_ROOM = 40 };

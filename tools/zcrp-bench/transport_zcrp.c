@@ -1,26 +1,26 @@
 /* ZCRP as a message transport. Simplex: a channel each way for round trips. */
 #include <stdio.h>
 
+#include "aal5.h"
 #include "transport.h"
-#include "udp.h"
 #include "watch.h"
 #include "zcrp_end.h"
 
 static int zcrp_offer(struct transport *transport, int listener)
 {
     (void)listener;
-    return udp_offer(transport);
+    return aal5_offer(transport);
 }
 
 static int zcrp_accept(struct transport *transport, int listener, int port)
 {
     (void)listener;
-    return udp_accept(transport, port) < 0 ? -1 : zcrp_end_open(transport, transport->is_back);
+    return aal5_accept(transport, port) < 0 ? -1 : zcrp_end_open(transport, transport->is_back);
 }
 
 static int zcrp_connect(struct transport *transport, int port)
 {
-    int own = udp_connect(transport, port);
+    int own = aal5_connect(transport, port);
 
     return own < 0 || zcrp_end_open(transport, !transport->is_back) < 0 ? -1 : own;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "aal5.h"
 #include "capture.h"
 #include "common/complain.h"
 #include "udp.h"
@@ -56,6 +57,7 @@ int zcrp_end_open(struct transport *transport, bool is_sender)
     struct zcrp_state *state = state_create(settings->depth);
     int code;
 
+    aal5_options(transport, &options);
     transport->state = state;
     if (state == NULL)
         return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
