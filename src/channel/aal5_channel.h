@@ -45,6 +45,7 @@ struct aal5_incoming {
     uint32_t stage;       /* which of the two it lies in, if it does */
     uint8_t *stages[2];   /* AAL5_STAGE bytes each */
     uint32_t piece_bytes; /* what a piece that is not the last is taken to have */
+    uint32_t first_bytes; /* of the first piece of the PDU under way */
 };
 
 struct aal5_channel {

@@ -151,10 +151,13 @@ static uint32_t read_head(struct channel *c, uint32_t i, uint32_t bytes, struct 
     return bytes - in->head_bytes;
 }
 
-/* What pieces come in, so that the next are pointed well. */
-static void learn(struct aal5_incoming *in, const struct aal5_head *head, uint32_t bytes)
+/* A piece of `bytes` came at this offset. Larger ones are expected at once; smaller ones only when
+ * a PDU of several pieces was good, because one that lost its end looks like a small piece. */
+static void learn(struct aal5_incoming *in, uint32_t offset, uint32_t bytes)
 {
-    if (!head->is_end || bytes > in->piece_bytes)
+    if (offset == 0)
+        in->first_bytes = bytes;
+    if (bytes > in->piece_bytes)
         in->piece_bytes = bytes;
 }
 
@@ -181,9 +184,12 @@ static uint32_t take(struct channel *c, instant now, uint32_t i, uint32_t bytes)
         a->in.fragments = 0;
     if (!step.is_taken)
         return 0;
-    learn(&a->in, &head, cells);
+    learn(&a->in, step.offset, cells);
     add_cells(&a->in, i, cells);
-    return step.is_whole ? judge(c, step.offset + cells) : 0;
+    uint32_t payload = step.is_whole ? judge(c, step.offset + cells) : 0;
+    if (payload > 0 && step.offset > 0)
+        a->in.piece_bytes = a->in.first_bytes;
+    return payload;
 }
 
 /* ---- what is left at the end of a call ---- */
