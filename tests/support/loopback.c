@@ -41,6 +41,15 @@ bool loopback_is_aal5(void)
     return is_raw() || is_channel("aal5-udp");
 }
 
+bool loopback_is_permitted(void)
+{
+    int fd = is_raw() ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, PROTOCOL) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    return !is_raw() || fd >= 0;
+}
+
 size_t loopback_head(void)
 {
     return is_raw() ? IP_HEAD : 0;

@@ -35,6 +35,9 @@ void loopback_connect(int fd, int to);
 /* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
 bool loopback_is_aal5(void);
 
+/* Can such sockets be opened? Raw ones take a right. */
+bool loopback_is_permitted(void);
+
 /* Bytes that reading such a socket puts before what was written: IP's head, on a raw one. */
 size_t loopback_head(void);
 

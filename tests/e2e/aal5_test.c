@@ -1,0 +1,230 @@
+/* AAL5 by option, by descriptor and by name. The other end-to-end tests run over it, too; these are
+ * about what it alone has. */
+#include "../support/ends.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool has_right(void)
+{
+    int fd = zcrp_aal5_listen("127.0.0.1");
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* One message from a sender to a receiver that are open. */
+static void move_one(struct zcrp_entity *sender, struct zcrp_entity *receiver, nlong size)
+{
+    struct zcrp_msg *in = ends_empty(size), *out = ends_filled(size, size);
+
+    ck_assert_int_eq(zcrp_submit(receiver, in, size), 0);
+    ck_assert_int_eq(zcrp_submit(sender, out, size), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, size, size));
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+static const struct zcrp_options by_option = {.channel = ZCRP_CHANNEL_AAL5};
+
+/* Any socket can be declared; IPv6 and AF_UNIX, too. */
+START_TEST(aal5__by_option)
+{
+    static const enum loopback_kind kinds[] = {LOOPBACK_UDP4, LOOPBACK_UDP6, LOOPBACK_UNIX};
+    struct ends e = ends_open(kinds[_i % 3], _i >= 3, &by_option);
+    struct zcrp_stats stats;
+
+    move_one(e.sender, e.receiver, 3000001);
+    ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
+    ck_assert_uint_ge(stats.units, 3000001 / 9180);
+    ck_assert_uint_eq(stats.drop_damaged + stats.drop_circuit, 0);
+    ends_close(&e);
+}
+END_TEST
+
+/* What comes over another circuit is dropped and counted. */
+START_TEST(aal5__other_circuit)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_options there = by_option, here = by_option;
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_stats stats = {0};
+
+    there.aal5.vpi = 1;
+    there.linger_ns = here.linger_ns = 1;
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &here), 0);
+    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &there), 0);
+    for (int i = 0; i < 5000 && stats.drop_circuit == 0; i++) {
+        usleep(1000);
+        ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
+    }
+    ck_assert_uint_gt(stats.drop_circuit, 0);
+    ck_assert_uint_eq(stats.units, 0);
+    (void)zcrp_close(sender);
+    (void)zcrp_close(receiver);
+    loopback_close(&sockets);
+}
+END_TEST
+
+START_TEST(aal5__refused_options)
+{
+    static const struct zcrp_aal5 bad[] = {
+        {.vci = 31},
+        {.vci = 4128},
+        {.vpi = 256},
+        {.vpi = 255, .vci = 4112},
+        {.vci_control = 5},
+        {.mtu = 1199},
+        {.mtu = 65536},
+        {.faults = {.loss = 1000001}},
+        {.faults = {.discard = 3}},
+    };
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct zcrp_options o = {.channel = ZCRP_CHANNEL_AAL5, .aal5 = bad[i]};
+        struct zcrp_entity *e;
+        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &o), ZCRP_ERROR_ARGUMENT);
+        ck_assert_ptr_null(e);
+    }
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* Units larger and smaller than a packet, with all that an ATM network does. */
+START_TEST(aal5__faults)
+{
+    static const struct zcrp_atm_faults faults[] = {
+        {.loss = 10000},
+        {.loss = 5000, .discard = 1},
+        {.loss = 5000, .discard = 2},
+        {.swapped = 5000},
+        {.merged = 100000},
+        {.tagged = 500000, .tagged_loss = 10000, .congested = 200000},
+    };
+    struct zcrp_options o = {.channel = ZCRP_CHANNEL_AAL5,
+                             .linger_ns = ENDS_SECOND,
+                             .aal5 = {.mtu = 1500, .faults = faults[_i]}};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_stats stats;
+
+    o.aal5.faults.seed = 1998;
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &o), 0);
+    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &o), 0);
+    move_one(sender, receiver, 300000);
+    ck_assert_int_eq(zcrp_stats(sender, &stats), 0);
+    ck_assert_uint_gt(stats.units_repeated, 0);
+    ck_assert_int_eq(stats.cells_lost > 0, faults[_i].swapped == 0);
+    ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
+    ck_assert_int_eq(stats.congestion_marks > 0, faults[_i].congested > 0);
+    (void)zcrp_close(sender);
+    (void)zcrp_close(receiver);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* Both ends on one address hear each other, and themselves: units and control have a circuit each.
+ * A second pair of ends on two more does not disturb the first. */
+START_TEST(aal5__one_address)
+{
+    static const char *const hosts[] = {"127.0.0.1", "::1"};
+    struct zcrp_entity *sender[2], *receiver[2];
+    int fd[4];
+
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t vci = 32 + ((uint32_t)getpid() * 4 + i * 2) % 4000;
+        struct zcrp_options o = {.aal5 = {.vci = vci, .vci_control = vci + 1}};
+        fd[2 * i] = zcrp_aal5_connect(hosts[_i]);
+        fd[2 * i + 1] = zcrp_aal5_connect(hosts[_i]);
+        ck_assert_int_ge(fd[2 * i], 0);
+        ck_assert_int_ge(fd[2 * i + 1], 0);
+        const int out[2] = {fd[2 * i], fd[2 * i]}, in[2] = {fd[2 * i + 1], fd[2 * i + 1]};
+        ck_assert_int_eq(zcrp_open_receiver(&receiver[i], in, &o), 0);
+        ck_assert_int_eq(zcrp_open_sender(&sender[i], out, &o), 0);
+    }
+    for (unsigned round = 0; round < 10; round++)
+        for (unsigned i = 0; i < 2; i++)
+            move_one(sender[i], receiver[i], 100000);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(zcrp_close(sender[i]), 0);
+        ck_assert_int_eq(zcrp_close(receiver[i]), 0);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        close(fd[i]);
+}
+END_TEST
+
+/* Without the right the reason is told, by name. Who has it gives it up in a process of its own. */
+START_TEST(aal5__no_right)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+            _exit(2);
+        _exit(zcrp_aal5_connect("127.0.0.1") == ZCRP_ERROR_PERMISSION &&
+                      zcrp_aal5_listen(NULL) == ZCRP_ERROR_PERMISSION
+                  ? 0
+                  : 1);
+    }
+    waitpid(child, &status, 0);
+    ck_assert_int_eq(status, 0);
+    ck_assert_ptr_nonnull(strstr(zcrp_strerror(ZCRP_ERROR_PERMISSION), "CAP_NET_RAW"));
+    ck_assert_ptr_nonnull(strstr(zcrp_strerror(ZCRP_ERROR_PERMISSION), "6635"));
+}
+END_TEST
+
+START_TEST(aal5__by_name_errors)
+{
+    ck_assert_int_eq(zcrp_aal5_connect(NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_aal5_connect("no such host"), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_aal5_listen("no such host"), ZCRP_ERROR_ADDRESS);
+}
+END_TEST
+
+/* A raw socket that has no peer is no channel; nor one of another protocol. */
+START_TEST(aal5__refused_sockets)
+{
+    struct zcrp_entity *e;
+    int unconnected = zcrp_aal5_listen("127.0.0.1");
+    int other = socket(AF_INET, SOCK_RAW, 253);
+
+    ck_assert_int_ge(other, 0);
+    ck_assert_int_eq(zcrp_open_sender(&e, (int[]){unconnected, unconnected}, NULL),
+                     ZCRP_ERROR_NOT_CONNECTED);
+    ck_assert_int_eq(zcrp_open_sender(&e, (int[]){other, other}, NULL), ZCRP_ERROR_NOT_SOCKET);
+    close(unconnected);
+    close(other);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("aal5");
+    TCase *tcase = tcase_create("aal5");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_loop_test(tcase, aal5__by_option, 0, 6);
+    tcase_add_test(tcase, aal5__other_circuit);
+    tcase_add_test(tcase, aal5__refused_options);
+    tcase_add_loop_test(tcase, aal5__faults, 0, 6);
+    tcase_add_test(tcase, aal5__no_right);
+    tcase_add_test(tcase, aal5__by_name_errors);
+    if (has_right()) {
+        tcase_add_loop_test(tcase, aal5__one_address, 0, 2);
+        tcase_add_test(tcase, aal5__refused_sockets);
+    } else {
+        puts("without CAP_NET_RAW: raw sockets are not tested");
+    }
+    suite_add_tcase(suite, tcase);
+    return ends_run(suite);
+}
