@@ -1,5 +1,5 @@
 /* libzcrp: the zero-copying, block-acknowledging, receiver-initiated message protocol (ZCRP,
- * Aalborg 1998) over UDP.
+ * Aalborg 1998) over UDP and AAL5.
  *
  * A sender sends messages; a receiver posts buffers. The n-th message sent lands in the n-th
  * buffer posted, in place: every unit on the wire says what comes next, so that the kernel is told
