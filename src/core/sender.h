@@ -69,7 +69,8 @@ bool sender_cancel(struct sender *s, instant now, uint64_t number);
 /* Fills the next burst; false if there is nothing to send now. */
 bool sender_take(struct sender *s, instant now, struct burst *burst);
 
-/* Would take fill a burst? O(1) but for repeats of messages that are over. */
+/* Would take fill a burst? Time aside: it may say yes until take has asked the pace, and no until
+ * expire has. O(1) but for repeats of messages that are over. */
 bool sender_has_burst(struct sender *s);
 
 /* The channel took the first `sent` datagrams of the burst; the others are sent again. */
