@@ -24,15 +24,12 @@ static const struct options defaults = {
     .settings = {.depth = 1024, .limit_ns = SECONDS_OF_PATIENCE * UINT64_C(1000000000)},
 };
 
-static void describe_to_getopt(struct option described[OPTIONS_ROWS + 1])
+static void describe_to_getopt(const struct options_row *const rows[], size_t count,
+                               struct option described[OPTIONS_ROWS_MOST + 1])
 {
-    for (int i = 0; i < OPTIONS_ROWS; i++) {
-        described[i] = (struct option){
-            .name = options_rows[i].name,
-            .has_arg = options_rows[i].has_argument,
-        };
-    }
-    described[OPTIONS_ROWS] = (struct option){0};
+    for (size_t i = 0; i < count; i++)
+        described[i] = (struct option){.name = rows[i]->name, .has_arg = rows[i]->has_argument};
+    described[count] = (struct option){0};
 }
 
 /* The value of an option whose argument may follow it with or without '='. */
@@ -47,9 +44,9 @@ static const char *optional_value(int argc, char **argv)
 }
 
 /* Takes one option that getopt_long found; `result` is what it returned. */
-static int take(struct options *options, int result, int which, int argc, char **argv)
+static int take(struct options *options, int result, const struct options_row *row, int argc,
+                char **argv)
 {
-    const struct options_row *row = &options_rows[which];
     const char *value = optarg;
 
     if (result == ':')
@@ -65,14 +62,15 @@ static int take(struct options *options, int result, int which, int argc, char *
 
 static int read_command_line(struct options *options, int argc, char **argv)
 {
-    struct option described[OPTIONS_ROWS + 1];
+    const struct options_row *rows[OPTIONS_ROWS_MOST];
+    struct option described[OPTIONS_ROWS_MOST + 1];
     int which = 0;
     int result;
 
-    describe_to_getopt(described);
+    describe_to_getopt(rows, options_rows(rows), described);
     opterr = 0;
     while ((result = getopt_long(argc, argv, "+:", described, &which)) != -1) {
-        if (take(options, result, which, argc, argv) < 0)
+        if (take(options, result, rows[which], argc, argv) < 0)
             return -1;
     }
     return optind == argc ? 0 : complain("what is '%s'?", argv[optind]);

@@ -1,0 +1,78 @@
+/* Options of what is told, and where. */
+#include <getopt.h>
+#include <stddef.h>
+
+#include "options_rows.h"
+
+static int set_capture(struct options *options, const char *value)
+{
+    options->capture = value;
+    return 0;
+}
+
+static int set_json(struct options *options, const char *value)
+{
+    options->json = value != NULL ? value : "-";
+    return 0;
+}
+
+static int set_csv(struct options *options, const char *value)
+{
+    options->csv = value;
+    return 0;
+}
+
+static int set_plot(struct options *options, const char *value)
+{
+    options->plot = value;
+    return 0;
+}
+
+static int set_stats(struct options *options, const char *value)
+{
+    (void)value;
+    options->wants_stats = true;
+    return 0;
+}
+
+static int set_allocations(struct options *options, const char *value)
+{
+    (void)value;
+    options->wants_allocations = true;
+    return 0;
+}
+
+static int set_quiet(struct options *options, const char *value)
+{
+    (void)value;
+    options->is_quiet = true;
+    return 0;
+}
+
+static int set_help(struct options *options, const char *value)
+{
+    (void)value;
+    options->wants_help = true;
+    return 0;
+}
+
+static int set_version(struct options *options, const char *value)
+{
+    (void)value;
+    options->wants_version = true;
+    return 0;
+}
+
+static const struct options_row rows[] = {
+    {"capture", required_argument, false, set_capture},
+    {"json", optional_argument, true, set_json},
+    {"csv", required_argument, true, set_csv},
+    {"plot", required_argument, true, set_plot},
+    {"stats", no_argument, true, set_stats},
+    {"allocations", no_argument, true, set_allocations},
+    {"quiet", no_argument, false, set_quiet},
+    {"help", no_argument, false, set_help},
+    {"version", no_argument, false, set_version},
+};
+
+const struct options_group options_report = {rows, sizeof rows / sizeof *rows};
