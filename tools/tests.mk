@@ -71,6 +71,7 @@ tests_fuzz = $(foreach f,$(fuzz),'fuzz/$(call name_of_fuzz,$(f))=$(f) -error_exi
 	$(wildcard tests/fuzz/corpus/$(call name_of_fuzz,$(f)))')
 tests_corpus = $(foreach r,$(corpus),'corpus/$(notdir $(r:_replay=))=$(r) \
 	tests/fuzz/corpus/$(notdir $(r:_replay=))')
+tests_model = model=tests/model/run
 tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
 	'check/layers-self-test=tools/layers --self-test' \
 	'check/symbols=tools/symbols $(SHARED) $(STATIC)' \
@@ -131,12 +132,15 @@ TOTAL := build/total
 stage = $(again) TALLY=$(TOTAL) $(1) || echo 0 1 0 >>$(TOTAL)
 check:
 	@mkdir -p build && : >$(TOTAL)
-	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES)' SEEDS=200)
+	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES) model' SEEDS=200)
 	+@$(call stage,all WERROR=-Werror VARIANT=clang SUITES='unit mock')
 	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)')
 	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')
 	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
 	@tools/run-tests --total $(TOTAL)
+
+model:
+	@tests/model/run --large
 
 test:
 	+@$(again) SUITES='$(SUITE_NAMES)'
