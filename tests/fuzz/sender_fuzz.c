@@ -108,6 +108,8 @@ static void leave(struct run *r, uint32_t index, uint32_t sent)
         return;
     for (uint32_t i = 0; i < 2 * burst->datagrams; i++)
         read_piece(r, &burst->iov[i]);
+    if (sent % 2 == 1 && burst->may_lend && !burst->is_control)
+        sender_lent(r->sender, r->now, burst);
     sender_sent(r->sender, r->now, burst, sent < burst->datagrams ? sent : burst->datagrams);
     r->is_out[index] = false;
 }
@@ -122,7 +124,7 @@ static bool take(struct run *r, uint32_t index)
     if (r->is_out[index])
         read_burst(r, &r->burst[index]);
     else
-        CHECK(!sender_has_burst(r->sender));
+        CHECK(!sender_has_burst(r->sender)); /* or it would be asked for ever */
     return r->is_out[index];
 }
 
@@ -268,6 +270,7 @@ static void pass_time(struct run *r)
 static void open_sender(struct run *r)
 {
     uint32_t shape = script_u8(&r->script);
+    uint32_t kind = script_below(&r->script, CONGESTION_BBR + 1);
     uint32_t start = (uint32_t)counter_start((int)(shape % COUNTER_STARTS));
     struct sender_config config = {.unit_bytes = (shape & 4) != 0 ? 64 : 150,
                                    .burst_units = (shape & 8) != 0 ? 1 : 6,
@@ -276,8 +279,7 @@ static void open_sender(struct run *r)
                                    .transit_units = (shape & 32) != 0 ? 4 : 32,
                                    .window_bytes = (shape & 64) != 0 ? 300 : 1 << 20,
                                    .silence = 10 * SECOND,
-                                   .congestion =
-                                       (shape & 128) != 0 ? CONGESTION_NONE : CONGESTION_RENO,
+                                   .congestion = (enum congestion_kind)kind,
                                    .seed = 1998,
                                    .first_message = start,
                                    .first_seq = start};
@@ -364,6 +366,9 @@ static void close_alone(struct run *r)
         if (!sender_has_burst(r->sender))
             wait_until(r, sender_deadline(r->sender));
     }
+    sender_fail(r->sender, r->now, OUTCOME_CLOSED);
+    if (sender_withheld_until(r->sender) != NEVER)
+        wait_until(r, sender_withheld_until(r->sender));
     sender_check(r->sender);
     take_events(r);
     CHECK(r->over == r->submitted);
