@@ -181,6 +181,10 @@ struct zcrp_crossing {
     uint32_t bytes;       /* of all its pieces */
     uint32_t piece_count; /* at least 1 */
     const struct iovec *pieces;
+    int is_pdu;  /* 1: a whole PDU of AAL5, padding and trailer included, maybe damaged; 0: a
+                    datagram */
+    uint8_t vpi; /* of a PDU: the circuit */
+    uint16_t vci;
 };
 
 /* Is shown every datagram that crosses, data included: to write a capture, to count, to look. It

@@ -1,6 +1,7 @@
 #include "aal5_receive.h"
 
 #include "aal5_channel.h"
+#include "aal5_tap.h"
 #include "core/check.h"
 #include "platform/clock.h"
 #include "socket_receive.h"
@@ -116,6 +117,8 @@ static uint32_t judge(struct channel *c, uint32_t bytes)
     uint8_t trailer[AAL5_TRAILER];
     uint32_t payload;
 
+    if (c->tap.see)
+        aal5_tap_in(c, bytes);
     read_trailer(in, trailer);
     switch (aal5_judge(trailer, bytes, crc, &payload)) {
     case AAL5_OK:

@@ -2,8 +2,10 @@
 
 #include "aal5_channel.h"
 #include "aal5_open.h"
+#include "aal5_tap.h"
 #include "core/check.h"
 #include "fault.h"
+#include "platform/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -173,7 +175,11 @@ static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *
     int error = 0;
 
     while (at < out->packets) {
-        at += send_packets(c, at, &error);
+        int64_t time_ns = c->tap.see ? clock_date() : 0;
+        uint32_t taken = send_packets(c, at, &error);
+        if (c->tap.see)
+            aal5_tap_out(c, time_ns, at, at + taken);
+        at += taken;
         if (error) {
             *sent = out->unit[at];
             take_back(c->aal5, at);

@@ -24,9 +24,10 @@ void channel_fini(struct channel *c)
     socket_restore(c);
 }
 
+/* AAL5 has a tap of its own. */
 static bool is_tapped(const struct channel *c)
 {
-    return __builtin_expect(c->tap.see != NULL, 0);
+    return __builtin_expect(c->tap.see != NULL, 0) && c->aal5 == NULL;
 }
 
 enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent)

@@ -1,4 +1,5 @@
 /* The tap: somebody looks at what crosses a channel, datagram by datagram, where it lies.
+ * AAL5 shows its PDUs itself (aal5_tap.h).
  *
  * Without one, sending and receiving cost a branch more. With one they go through here. What the
  * kernel took or gave in one call is shown one datagram after the other, once the call is over;
@@ -16,6 +17,8 @@ struct channel_crossing {
     uint32_t bytes; /* of all pieces; not 0 */
     uint32_t count;
     const struct iovec *pieces; /* none is empty */
+    bool is_pdu;                /* a PDU of AAL5, its tail included (aal5_tap.h); else a datagram */
+    struct aal5_circuit circuit; /* that it crossed on */
 };
 
 /* What channel.h promises of the functions without `tap`, for a channel that has one. */

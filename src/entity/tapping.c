@@ -14,6 +14,9 @@ static void see(void *context, const struct channel *c, const struct channel_cro
                                                .bytes = crossing->bytes,
                                                .piece_count = crossing->count,
                                                .pieces = crossing->pieces,
+                                               .is_pdu = crossing->is_pdu,
+                                               .vpi = (uint8_t)crossing->circuit.vpi,
+                                               .vci = (uint16_t)crossing->circuit.vci,
                                            });
 }
 

@@ -5,10 +5,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "common/complain.h"
+#include "common/erf.h"
 #include "common/pcapng.h"
 #include "flow.h"
+
+/* In the order of the file. */
+enum interface { OVER_UDP, OVER_AAL5 };
 
 enum { FLOWS_MOST = 16, BUFFER_BYTES = 1 << 20 };
 
@@ -27,7 +32,7 @@ static int failed(void)
 
 int capture_open(const char *path)
 {
-    uint8_t start[PCAPNG_SECTION + PCAPNG_INTERFACE];
+    uint8_t start[PCAPNG_SECTION + 2 * PCAPNG_INTERFACE];
 
     if (path == NULL)
         return 0;
@@ -38,6 +43,7 @@ int capture_open(const char *path)
     setvbuf(capture.file, NULL, _IOFBF, BUFFER_BYTES);
     pcapng_section(start);
     pcapng_interface(start + PCAPNG_SECTION, PCAPNG_RAW_IP);
+    pcapng_interface(start + PCAPNG_SECTION + PCAPNG_INTERFACE, PCAPNG_ERF);
     fwrite(start, sizeof start, 1, capture.file);
     return 0;
 }
@@ -65,24 +71,59 @@ static struct flow *find(int descriptor)
     return NULL;
 }
 
-/* What cannot be written shows at the end. */
-static void write_packet(const struct flow *flow, const struct zcrp_crossing *crossing)
+static void write_pieces(const struct zcrp_crossing *crossing, size_t bytes)
 {
-    uint8_t head[PCAPNG_HEAD], heads[FLOW_HEAD_MOST], tail[PCAPNG_TAIL_MOST];
-    size_t heads_bytes = flow_head(flow, heads, crossing->is_outward, crossing->pieces,
-                                   crossing->piece_count, crossing->bytes);
+    for (uint32_t i = 0; bytes > 0; i++) {
+        size_t run = crossing->pieces[i].iov_len;
+
+        run = run < bytes ? run : bytes;
+        fwrite(crossing->pieces[i].iov_base, run, 1, capture.file);
+        bytes -= run;
+    }
+}
+
+/* Writes the heads and the first `bytes` bytes of what crossed. What cannot be written shows at the
+ * end. */
+static void write_packet(enum interface interface, const struct zcrp_crossing *crossing,
+                         const uint8_t *heads, size_t heads_bytes, uint32_t bytes)
+{
+    uint8_t head[PCAPNG_HEAD], tail[PCAPNG_TAIL_MOST];
     struct pcapng_packet packet = {
+        .interface = (uint32_t)interface,
         .time_ns = crossing->time_ns,
-        .bytes = (uint32_t)heads_bytes + crossing->bytes,
+        .bytes = (uint32_t)heads_bytes + bytes,
         .is_outward = crossing->is_outward,
     };
 
     pcapng_head(head, &packet);
     fwrite(head, sizeof head, 1, capture.file);
     fwrite(heads, heads_bytes, 1, capture.file);
-    for (uint32_t i = 0; i < crossing->piece_count; i++)
-        fwrite(crossing->pieces[i].iov_base, crossing->pieces[i].iov_len, 1, capture.file);
+    write_pieces(crossing, bytes);
     fwrite(tail, pcapng_tail(tail, &packet), 1, capture.file);
+}
+
+static void write_pdu(const struct zcrp_crossing *crossing)
+{
+    uint8_t head[ERF_AAL5_HEAD];
+    struct erf_pdu pdu = {
+        .time_ns = crossing->time_ns,
+        .is_outward = crossing->is_outward,
+        .vpi = crossing->vpi,
+        .vci = crossing->vci,
+        .bytes = crossing->bytes < ERF_AAL5_MOST ? crossing->bytes : ERF_AAL5_MOST,
+    };
+
+    erf_aal5_head(head, &pdu);
+    write_packet(OVER_AAL5, crossing, head, sizeof head, pdu.bytes);
+}
+
+static void write_datagram(const struct flow *flow, const struct zcrp_crossing *crossing)
+{
+    uint8_t heads[FLOW_HEAD_MOST];
+    size_t bytes = flow_head(flow, heads, crossing->is_outward, crossing->pieces,
+                             crossing->piece_count, crossing->bytes);
+
+    write_packet(OVER_UDP, crossing, heads, bytes, crossing->bytes);
 }
 
 static void see(void *context, const struct zcrp_crossing *crossing)
@@ -92,9 +133,20 @@ static void see(void *context, const struct zcrp_crossing *crossing)
     (void)context;
     pthread_mutex_lock(&capture.mutex);
     flow = find(crossing->descriptor);
-    if (flow != NULL)
-        write_packet(flow, crossing);
+    if (crossing->is_pdu)
+        write_pdu(crossing);
+    else if (flow != NULL)
+        write_datagram(flow, crossing);
     pthread_mutex_unlock(&capture.mutex);
+}
+
+/* A raw socket carries PDUs, which need no heads. */
+static bool is_raw(int descriptor)
+{
+    socklen_t size = sizeof(int);
+    int type = 0;
+
+    return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_RAW;
 }
 
 int capture_channel(int descriptor, struct zcrp_options *options)
@@ -103,6 +155,9 @@ int capture_channel(int descriptor, struct zcrp_options *options)
     struct flow *place;
 
     if (capture.file == NULL)
+        return 0;
+    options->tap = see;
+    if (is_raw(descriptor))
         return 0;
     if (flow_init(&flow, descriptor) < 0)
         return complain("cannot capture: %s", strerror(errno));
@@ -113,6 +168,5 @@ int capture_channel(int descriptor, struct zcrp_options *options)
     if (place != NULL)
         *place = flow;
     pthread_mutex_unlock(&capture.mutex);
-    options->tap = see;
     return place != NULL ? 0 : complain("cannot capture more than %d channels", FLOWS_MOST);
 }
