@@ -5,7 +5,7 @@
 
 enum { AT_CPI = 1, AT_LENGTH = 2, AT_CRC = 4 };
 
-uint32_t aal5_tail_encode(uint8_t out[AAL5_TAIL_MOST], uint32_t payload_bytes, uint32_t payload_crc,
+uint32_t aal5_tail_encode(uint8_t *out, uint32_t payload_bytes, uint32_t payload_crc,
                           struct aal5_user user, crc32_function add)
 {
     CHECK(payload_bytes <= AAL5_PAYLOAD_MOST);

@@ -47,9 +47,10 @@ struct aal5_user {
     uint8_t cpi; /* common part indicator; 0 is the only value that means anything */
 };
 
-/* Writes the tail of a payload of this size (at most AAL5_PAYLOAD_MOST) with this CRC; returns the
- * tail's bytes. Cannot fail. */
-uint32_t aal5_tail_encode(uint8_t out[AAL5_TAIL_MOST], uint32_t payload_bytes, uint32_t payload_crc,
+/* Writes the tail of a payload of this size (at most AAL5_PAYLOAD_MOST) with this CRC to `out`,
+ * which has room for it, AAL5_TAIL_MOST bytes being enough for any; returns the tail's bytes.
+ * Cannot fail. */
+uint32_t aal5_tail_encode(uint8_t *out, uint32_t payload_bytes, uint32_t payload_crc,
                           struct aal5_user user, crc32_function add);
 
 /* Judges a PDU of `pdu_bytes` bytes by its last 8 and the CRC of all of them. On OK

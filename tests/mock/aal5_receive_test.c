@@ -1,0 +1,238 @@
+/* wrap: recvmmsg */
+/* sources: src/channel/aal5_send.c src/channel/aal5_open.c src/channel/aal5_receive.c */
+/* sources: src/channel/aal5_environment.c src/channel/crc.c src/channel/socket_receive.c */
+/* sources: src/channel/socket_path.c src/channel/fault.c src/channel/socket_lend.c */
+/* sources: src/channel/socket_send.c src/core/aal5.c src/core/aal5_head.c src/core/crc32.c */
+/* sources: src/core/aal5_reassembly.c src/core/aal5_fault.c src/platform/check.c */
+/* sources: src/platform/clock.c src/core/landing.c src/core/landing_settle.c */
+#include "channel/aal5_receive.h"
+
+#include "../support/mock.h"
+#include "channel/aal5_channel.h"
+#include "channel/aal5_open.h"
+#include "core/wire.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { PAYLOAD = 3000, CELLS = 63, PIECE = 30 * AAL5_CELL };
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                    struct timespec *limit);
+
+/* Packets that are there: heads and cells. */
+static struct {
+    uint8_t bytes[AAL5_HEAD + 2 * CELLS * AAL5_CELL];
+    size_t size;
+} queue[8];
+static unsigned queued, taken;
+
+static size_t scatter(struct msghdr *message, const uint8_t *bytes, size_t size)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < message->msg_iovlen && at < size; i++) {
+        size_t room = message->msg_iov[i].iov_len;
+        size_t run = room < size - at ? room : size - at;
+        memcpy(message->msg_iov[i].iov_base, bytes + at, run);
+        at += run;
+    }
+    return at;
+}
+
+/* What was queued is how many packets come at most, or minus an error number. */
+int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                    struct timespec *limit)
+{
+    int most = mock_type(int);
+    int filled = 0;
+
+    (void)fd;
+    assert_null(limit);
+    assert_int_equal(flags, MSG_DONTWAIT);
+    for (; filled < most && (unsigned)filled < count && taken < queued; filled++, taken++) {
+        struct mmsghdr *m = &messages[filled];
+        m->msg_len = (unsigned)scatter(&m->msg_hdr, queue[taken].bytes, queue[taken].size);
+        m->msg_hdr.msg_flags = m->msg_len < queue[taken].size ? MSG_TRUNC : 0;
+        m->msg_hdr.msg_controllen = 0;
+    }
+    return mock_result(most < 0 ? most : filled > 0 ? filled : -EAGAIN);
+}
+
+static struct channel c;
+static struct landing landing;
+static uint8_t pdu[CELLS * AAL5_CELL], slot[PAYLOAD];
+
+static int open_channel(void **state)
+{
+    (void)state;
+    c = (struct channel){.fd = 9, .kind = CHANNEL_UDP4, .path_bytes = PIECE + AAL5_HEAD};
+    queued = taken = 0;
+    assert_int_equal(aal5_open(&c, &(struct channel_aal5){.mtu = 0}), 0);
+    landing_init(&landing, malloc(landing_memory(LANDING_OPENINGS)), LANDING_OPENINGS);
+    for (uint32_t i = 0; i < PAYLOAD; i++)
+        pdu[i] = (uint8_t)(i * 31 >> 3);
+    aal5_tail_encode(pdu + PAYLOAD, PAYLOAD, crc32_add(0, pdu, PAYLOAD), (struct aal5_user){0},
+                     crc32_add);
+    memset(slot, 0, sizeof(slot));
+    return 0;
+}
+
+static int close_channel(void **state)
+{
+    (void)state;
+    free(landing.spill);
+    aal5_close(&c);
+    return 0;
+}
+
+/* Queues cells [from, last) of the PDU as a packet. */
+static void arrive(uint16_t number, uint32_t from, uint32_t last)
+{
+    struct aal5_head head = {.label = 16, .number = number, .is_end = last == CELLS};
+
+    aal5_head_encode(queue[queued].bytes, &head);
+    memcpy(queue[queued].bytes + AAL5_HEAD, pdu + from * AAL5_CELL, (last - from) * AAL5_CELL);
+    queue[queued++].size = AAL5_HEAD + (last - from) * AAL5_CELL;
+}
+
+/* One call with the slot planned; the PDUs that came. */
+static uint32_t receive(int most, int result)
+{
+    landing_begin(&landing);
+    assert_true(landing_offer(&landing, slot, PAYLOAD - TRAILER_BYTES));
+    while (landing_seal(&landing))
+        ;
+    will_return(__wrap_recvmmsg, most);
+    assert_int_equal(aal5_receive(&c, &landing), result);
+    return landing.received;
+}
+
+static void expect_in_place(void)
+{
+    assert_int_equal(landing.bytes[0], PAYLOAD);
+    assert_memory_equal(slot, pdu, PAYLOAD - TRAILER_BYTES);
+    assert_ptr_equal(landing.iov[0].iov_base, slot);
+    assert_int_equal(landing.iov[0].iov_len, PAYLOAD - TRAILER_BYTES);
+}
+
+static void pieces_in_place(void **state)
+{
+    (void)state;
+    arrive(1, 0, 30);
+    arrive(2, 30, 60);
+    arrive(3, 60, CELLS);
+    assert_int_equal(receive(32, 3), 1);
+    expect_in_place();
+    assert_int_equal(channel_count(&c, CHANNEL_CALLS_IN), 1);
+    assert_int_equal(channel_count(&c, CHANNEL_STAGED), 0);
+}
+
+/* What came first is set aside; the rest still lands in place. */
+static void rest_in_the_next_call(void **state)
+{
+    struct landing_walk walk = {0};
+    struct segment segment;
+
+    (void)state;
+    arrive(1, 0, 30);
+    arrive(2, 30, 60);
+    arrive(3, 60, CELLS);
+    assert_int_equal(receive(1, 1), 0);
+    memset(slot, 0xEE, PIECE); /* the slot was not ours meanwhile */
+    assert_int_equal(receive(32, 2), 1);
+    assert_int_equal(channel_count(&c, CHANNEL_STAGED), PIECE);
+    assert_true(landing_next(&landing, &walk, &segment));
+    assert_int_equal(landing_move(&landing, &segment, 0, PAYLOAD - TRAILER_BYTES, slot), PIECE);
+    landing_settle(&landing);
+    assert_memory_equal(slot, pdu, PAYLOAD - TRAILER_BYTES);
+}
+
+static void damaged(void **state)
+{
+    (void)state;
+    arrive(1, 0, 30);
+    arrive(2, 30, 60);
+    arrive(3, 60, CELLS);
+    queue[0].bytes[100] ^= 1;
+    assert_int_equal(receive(32, 3), 0);
+    assert_int_equal(channel_count(&c, CHANNEL_DAMAGES), 1);
+}
+
+static void missing_piece(void **state)
+{
+    (void)state;
+    arrive(1, 0, 30);
+    arrive(3, 0, 30);
+    arrive(4, 30, 60);
+    arrive(5, 60, CELLS);
+    assert_int_equal(receive(32, 4), 1);
+    assert_int_equal(landing.bytes[0], PAYLOAD);
+    assert_int_equal(channel_count(&c, CHANNEL_INCOMPLETE), 1);
+}
+
+static void strangers(void **state)
+{
+    (void)state;
+    arrive(1, 0, 30);
+    queue[0].bytes[2] |= 0x10; /* another label */
+    arrive(2, 0, 30);
+    queue[1].bytes[7] = 0; /* cells */
+    arrive(3, 0, 30);
+    queue[2].size = AAL5_HEAD;
+    assert_int_equal(receive(32, 3), 0);
+    assert_int_equal(channel_count(&c, CHANNEL_STRANGERS), 3);
+}
+
+/* A piece larger than those before does not fit where it is pointed; the next one does. */
+static void larger_pieces(void **state)
+{
+    (void)state;
+    arrive(1, 0, 40);
+    assert_int_equal(receive(32, 1), 0);
+    assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
+    arrive(2, 0, CELLS);
+    assert_int_equal(receive(32, 1), 1);
+    expect_in_place();
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    assert_int_equal(receive(-EAGAIN, 0), 0);
+    will_return(__wrap_recvmmsg, -EINTR);
+    assert_int_equal(receive(-EAGAIN, 0), 0);
+    assert_int_equal(receive(-EBADF, CHANNEL_BROKEN), 0);
+    assert_int_equal(channel_fault(&c), EBADF);
+}
+
+static void control(void **state)
+{
+    static uint8_t buffer[PAYLOAD];
+
+    (void)state;
+    arrive(1, 0, 30);
+    arrive(2, 30, CELLS);
+    arrive(3, 0, CELLS);
+    for (int i = 0; i < 4; i++)
+        will_return(__wrap_recvmmsg, 1);
+    assert_int_equal(aal5_receive_control(&c, buffer, PAYLOAD), PAYLOAD);
+    assert_memory_equal(buffer, pdu, PAYLOAD);
+    assert_int_equal(aal5_receive_control(&c, buffer, PAYLOAD - 1), 0);
+    assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pieces_in_place, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(rest_in_the_next_call, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(damaged, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(missing_piece, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(strangers, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(larger_pieces, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(errors, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(control, open_channel, close_channel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* wrap: sendmmsg getsockopt */
+/* sources: src/channel/aal5_send.c src/channel/aal5_open.c src/channel/aal5_receive.c */
+/* sources: src/channel/aal5_environment.c src/channel/crc.c src/channel/socket_receive.c */
+/* sources: src/channel/socket_path.c src/channel/fault.c src/channel/socket_lend.c */
+/* sources: src/channel/socket_send.c src/core/aal5.c src/core/aal5_head.c src/core/crc32.c */
+/* sources: src/core/aal5_reassembly.c src/core/aal5_fault.c src/platform/check.c */
+/* sources: src/platform/clock.c */
+#include "channel/aal5_send.h"
+
+#include "../support/mock.h"
+#include "channel/aal5_channel.h"
+#include "channel/aal5_open.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { DATA = 4000, UNITS = 3, PATH = 1472, PACKETS = 3 /* of a unit */ };
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+
+static int path_mtu;
+static struct aal5_head sent[64]; /* heads of the packets that were taken */
+static unsigned sent_count;
+
+/* What was queued is how many packets the kernel takes at most, or minus an error number. */
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+    int queued = mock_type(int);
+
+    (void)fd;
+    assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (int i = 0; i < queued && (unsigned)i < count; i++)
+        assert_true(aal5_head_decode(messages[i].msg_hdr.msg_iov[0].iov_base, &sent[sent_count++]));
+    return mock_result(queued > (int)count ? (int)count : queued);
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+    (void)fd;
+    (void)size;
+    assert_int_equal(level, IPPROTO_IP);
+    assert_int_equal(name, IP_MTU);
+    memcpy(value, &path_mtu, sizeof(path_mtu));
+    return 0;
+}
+
+static struct channel c;
+static struct burst burst;
+static uint8_t data[DATA];
+
+static int open_channel(void **state)
+{
+    (void)state;
+    c = (struct channel){.fd = 9, .kind = CHANNEL_UDP4, .path_bytes = PATH};
+    path_mtu = PATH + 28;
+    sent_count = 0;
+    assert_int_equal(aal5_open(&c, &(struct channel_aal5){.mtu = 0}), 0);
+    burst.datagrams = UNITS;
+    burst.segment = DATA + TRAILER_BYTES;
+    for (int i = 0; i < UNITS; i++) {
+        burst.iov[2 * i] = (struct iovec){data, DATA};
+        burst.iov[2 * i + 1] = (struct iovec){burst.trailer[i], TRAILER_BYTES};
+    }
+    return 0;
+}
+
+static int close_channel(void **state)
+{
+    (void)state;
+    aal5_close(&c);
+    return 0;
+}
+
+static void expect(enum channel_verdict verdict, uint32_t units)
+{
+    uint32_t done;
+
+    assert_int_equal(aal5_send(&c, &burst, &done), verdict);
+    assert_int_equal(done, units);
+}
+
+static void one_call_a_burst(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmmsg, 100);
+    expect(CHANNEL_OK, UNITS);
+    assert_int_equal(sent_count, UNITS * PACKETS);
+    for (unsigned i = 0; i < sent_count; i++) {
+        assert_int_equal(sent[i].number, i + 1);
+        assert_int_equal(sent[i].is_end, i % PACKETS == PACKETS - 1);
+    }
+    assert_int_equal(channel_count(&c, CHANNEL_CALLS_OUT), 1);
+}
+
+static void interrupted_and_in_parts(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmmsg, -EINTR);
+    will_return(__wrap_sendmmsg, 4);
+    will_return(__wrap_sendmmsg, 100);
+    expect(CHANNEL_OK, UNITS);
+    assert_int_equal(sent[8].number, 9);
+    assert_int_equal(channel_count(&c, CHANNEL_CALLS_OUT), 2);
+}
+
+/* A unit that is out in part ends with a missing number; one that is not out with none. */
+static void blocked_in_the_middle(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmmsg, 4);
+    will_return(__wrap_sendmmsg, -EAGAIN);
+    expect(CHANNEL_BLOCKED, 1);
+    will_return(__wrap_sendmmsg, 3);
+    will_return(__wrap_sendmmsg, -EAGAIN);
+    expect(CHANNEL_BLOCKED, 1);
+    will_return(__wrap_sendmmsg, 100);
+    expect(CHANNEL_OK, UNITS);
+    assert_int_equal(sent[3].number, 4);
+    assert_int_equal(sent[4].number, 6);
+    assert_int_equal(sent[7].number, 9);
+    assert_int_equal(channel_count(&c, CHANNEL_BLOCKS), 2);
+}
+
+/* Smaller packets instead of smaller units. */
+static void path_is_smaller(void **state)
+{
+    uint32_t before = c.aal5->packet_bytes;
+
+    (void)state;
+    path_mtu = 1300;
+    will_return(__wrap_sendmmsg, -EMSGSIZE);
+    will_return(__wrap_sendmmsg, 100);
+    expect(CHANNEL_OK, UNITS);
+    assert_int_equal(c.aal5->packet_bytes, 1248);
+    assert_true(before > 1248);
+    assert_int_equal(channel_path_bytes(&c), 9180);
+    assert_int_equal(sent_count, UNITS * 4);
+}
+
+/* Nor does the kernel know why: half, but never less than any path takes. */
+static void path_is_too_small(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        will_return(__wrap_sendmmsg, -EMSGSIZE);
+    path_mtu = 1500;
+    expect(CHANNEL_REFUSED, 0);
+    assert_int_equal(c.aal5->packet_bytes, 1152);
+    assert_int_equal(channel_count(&c, CHANNEL_TOO_BIGS), 2);
+}
+
+static void refused_late_and_again(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmmsg, -ECONNREFUSED);
+    will_return(__wrap_sendmmsg, 100);
+    expect(CHANNEL_OK, UNITS);
+    will_return(__wrap_sendmmsg, -ECONNREFUSED);
+    will_return(__wrap_sendmmsg, -ECONNREFUSED);
+    expect(CHANNEL_REFUSED, 0);
+}
+
+static void others(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmmsg, -ENOBUFS);
+    expect(CHANNEL_CROWDED, 0);
+    will_return(__wrap_sendmmsg, 0);
+    expect(CHANNEL_BLOCKED, 0);
+    will_return(__wrap_sendmmsg, -EBADF);
+    expect(CHANNEL_BROKEN, 0);
+    assert_int_equal(channel_fault(&c), EBADF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_call_a_burst, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(interrupted_and_in_parts, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(blocked_in_the_middle, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(path_is_smaller, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(path_is_too_small, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(refused_late_and_again, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(others, open_channel, close_channel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
