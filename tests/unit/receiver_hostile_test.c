@@ -1,0 +1,67 @@
+/* The receiver when its tables are full: what finds no room is as if it had never come. */
+#include "../support/suite.h"
+#include "receiver_rig.h"
+
+static struct receiver_rig rig;
+
+enum { HOLES = 4 }; /* the rig's, beside one for each message */
+
+static void setup(void)
+{
+    receiver_rig_init(&rig);
+    receiver_rig_hello(&rig, (struct hello){.pairing = {.tag = RIG_TAG}});
+    receiver_rig_expect(&rig, "request");
+    for (int i = 0; i < RIG_MESSAGES; i++)
+        receiver_rig_post(&rig, 4 * RIG_DATA);
+}
+
+static void teardown(void)
+{
+    receiver_rig_fini(&rig);
+}
+
+/* The third unit of messages 0, 1, ...: each leaves a hole, and the last finds no room for one. */
+static void fill_holes(void)
+{
+    for (uint32_t i = 0; i <= HOLES; i++)
+        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, i, i, 2 * RIG_DATA));
+}
+
+START_TEST(unit__without_room_for_a_hole_is_not_taken)
+{
+    fill_holes();
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, HOLES);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, 1);
+}
+END_TEST
+
+/* Its bytes were asked to be moved before it was refused; that is taken back. */
+START_TEST(unit__without_room_for_a_hole_moves_nothing)
+{
+    fill_holes();
+    for (int i = 0; i < RIG_DATA; i++)
+        ck_assert_uint_eq(rig.buffer[HOLES][2 * RIG_DATA + i], 0);
+    ck_assert_uint_eq(receiver_counters(rig.r)->bytes_moved, HOLES * RIG_DATA);
+}
+END_TEST
+
+/* The other units of its message, in order, need no hole. */
+START_TEST(unit__without_room_for_a_hole_comes_again)
+{
+    fill_holes();
+    for (uint32_t i = 0; i < 3; i++)
+        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, HOLES + 1 + i, HOLES, i * RIG_DATA));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, HOLES + 4, HOLES, 3 * RIG_DATA, RIG_DATA));
+    receiver_rig_expect_message(&rig, HOLES, 4 * RIG_DATA);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, unit__without_room_for_a_hole_is_not_taken);
+    tcase_add_test(tcase, unit__without_room_for_a_hole_moves_nothing);
+    tcase_add_test(tcase, unit__without_room_for_a_hole_comes_again);
+    return suite_run("receiver_hostile", tcase);
+}
