@@ -46,7 +46,7 @@ const char help_text[] =
     "  --no-spin           ZCRP's waiters sleep at once, instead of looking for 50 us first\n"
     "  --no-lend           copy ZCRP's large units to the kernel, too, instead of lending them\n"
     "  --channel NAME      ZCRP's channel: udp, aal5 (a raw socket: CAP_NET_RAW), aal5-udp (udp)\n"
-    "  --vpi N, --vci N    the first of its circuits (0, 32)\n"
+    "  --vpi N, --vci N    the first of its circuits (0; 32, or for aal5 any)\n"
     "  --aal5-mtu BYTES    largest unit of a circuit (9180)\n"
     "  --cell-loss N       of a million cells AAL5 loses so many, both ways (0)\n"
     "  --congestion NAME   ZCRP's congestion control: bbr, cubic, reno, none (bbr)\n"
