@@ -231,7 +231,9 @@ struct zcrp_options {
                               default: what the path's or circuit's MTU carries */
     uint32_t messages;     /* messages under way at once, 1 .. 2^20; default 1024. More may be
                               submitted: they wait for their turn. */
-    uint64_t window_bytes; /* most that is sent unacknowledged; default 8 MiB */
+    uint64_t window_bytes; /* most that is sent unacknowledged: 250 Mb/s over a satellite needs 20
+                              MB; bounds the sender's memory (an eighth of it at most, of which
+                              only what is used is touched); default 32 MiB */
     int64_t silence_ns;    /* peer unheard of for so long: messages fail; default 30 s */
     int64_t linger_ns;     /* longest wait in close; default: silence_ns */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */

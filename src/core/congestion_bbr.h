@@ -10,6 +10,9 @@
  * What differs from the draft, because here is user space, and because paths lose at random:
  *  - loss is congestion if it is more than one part in fifty *and* comes with a queue (the round
  *    trip has grown), or is more than one in ten. Without a queue loss is not too fast a sender's.
+ *    Two units lost in a round trip are chance.
+ *  - a probe for more lasts four round trips, and is made about every second: flows that share a
+ *    path come to the same rate by it, and hold their own beside cubic.
  *  - a millisecond of data more is let into transit, and a path of a shorter round trip is never
  *    drained to measure it: threads are scheduled no finer.
  *

@@ -2,6 +2,7 @@
 #include "congestion_bbr_state.h"
 
 enum {
+    LOSS_UNITS = 2,   /* are chance */
     LOSS_PARTS = 50,  /* more than one part in so many is too much, with a queue, */
     BLIND_PARTS = 10, /* or in so many without */
     QUEUE_PARTS = 8,  /* a queue: the round trip is longer by such a part */
@@ -58,7 +59,7 @@ static bool has_queue(const struct bbr *b)
 
 bool bbr_is_too_much(const struct bbr *b, uint64_t lost, uint64_t sent)
 {
-    if (lost == 0)
+    if (lost <= LOSS_UNITS * b->unit)
         return false;
     return lost > sent / BLIND_PARTS || (lost > sent / LOSS_PARTS && has_queue(b));
 }

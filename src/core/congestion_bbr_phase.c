@@ -6,14 +6,15 @@ enum {
     FULL_ROUNDS = 3,
     RENO_ROUNDS_MOST = 63, /* a probe for more is no rarer than reno's growth by as much */
     UP_ROUNDS_MOST = 30,
-    UP_ROUND_TRIPS = 6,
+    UP_LEAST = 4,     /* round trips of a probe for more, */
+    UP_MOST = 8,      /* and where the path does not fill */
     UP_PERCENT = 125, /* in transit: the probe for more has filled the path */
     BETA_PARTS = 10,
     BETA = 7,
 };
 
-static const duration WAIT_LEAST = 2 * SECOND;
-static const duration WAIT_SPREAD = SECOND;
+static const duration WAIT_LEAST = SECOND;
+static const duration WAIT_SPREAD = SECOND / 2;
 static const duration PROBE_RTT_TIME = 200 * MILLISECOND;
 static const duration PROBE_RTT_LEAST = MILLISECOND; /* round trips below are not looked for */
 
@@ -90,7 +91,7 @@ static bool is_up_done(const struct bbr *b, const struct congestion_ack *ack)
 {
     duration passed = ack->now - b->phase_at;
     bool is_full = ack->in_transit >= bbr_product(b, bbr_rate_high(b), UP_PERCENT);
-    return (passed > b->lowest && is_full) || passed > UP_ROUND_TRIPS * b->latest;
+    return (is_full && passed > UP_LEAST * b->latest) || passed > UP_MOST * b->latest;
 }
 
 static void run_cycle(struct bbr *b, const struct congestion_ack *ack)

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+enum { FADE = 256 }; /* the fastest rate is forgotten by such a part with each acknowledgement */
+
 void delivery_init(struct delivery *d, instant now)
 {
     d->oldest = 0;
@@ -13,6 +15,7 @@ void delivery_init(struct delivery *d, instant now)
     d->delivered_at = now;
     d->first_sent = now;
     d->limited_until = 0;
+    d->fastest = 0;
 }
 
 static const struct delivery_note *note_at(const struct delivery *d, uint32_t i)
@@ -103,6 +106,9 @@ struct delivery_sample delivery_on_acknowledged(struct delivery *d, instant now,
     if (interval > 0 && interval >= least)
         sample.rate = sample.bytes * (uint64_t)SECOND / (uint64_t)interval;
     d->first_sent = note->sent;
+    d->fastest -= d->fastest / FADE;
+    if (sample.rate > d->fastest)
+        d->fastest = sample.rate;
     return sample;
 }
 

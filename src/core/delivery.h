@@ -43,6 +43,7 @@ struct delivery {
     uint64_t lost;      /* bytes given up */
     instant delivered_at;
     instant first_sent;
+    uint64_t fastest;       /* rate of late, bytes a second */
     uint64_t limited_until; /* `delivered` there: what was sent so far was too little; 0: was not */
 };
 

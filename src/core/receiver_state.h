@@ -40,6 +40,7 @@ struct receiver_ack {
     uint64_t newest;          /* the highest; meaningless while `arrived` is empty */
     instant newest_at;        /* when it came */
     uint32_t unsaid;          /* units that arrived since the last acknowledgement */
+    uint64_t credit;          /* bytes that acknowledgements may take unasked */
     instant at;               /* when it has to go out at the latest; NEVER: nothing new */
 };
 
@@ -119,7 +120,10 @@ void receiver_on_hello(struct receiver *r, instant now, const struct hello *hell
 void receiver_timer_on_heard(struct receiver *r, instant now);
 void receiver_timer_on_outstanding(struct receiver *r, instant now);
 void receiver_timer_on_posted(struct receiver *r, instant now);
-void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, bool is_urgent);
+void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, uint64_t bytes);
+void receiver_timer_on_asked(struct receiver *r, instant now);
+void receiver_timer_on_disorder(struct receiver *r, instant now);
+void receiver_timer_on_ack(struct receiver *r, uint64_t bytes);
 void receiver_timer_on_request(struct receiver *r, instant now);
 void receiver_timer_on_closing(struct receiver *r, instant now);
 void receiver_timer_on_renew(struct receiver *r, instant now);

@@ -73,6 +73,7 @@ static void take_ack(struct receiver *r, instant now, struct burst *burst)
         put_intervals(ack, r->config.first_seq, burst->control, &header);
     }
     burst_set_control(burst, block_ack_encode(burst->control, sizeof burst->control, &header));
+    receiver_timer_on_ack(r, burst->bytes);
     ack->at = NEVER;
     ack->unsaid = 0;
     r->counters.acks++;

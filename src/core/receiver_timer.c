@@ -8,15 +8,19 @@
 #include "receiver_state.h"
 
 static const duration ACK_DELAY = MILLISECOND;
+static const duration ACK_DELAY_THIN = 25 * MILLISECOND; /* RFC 9000, 18.2 */
 static const duration FIRST_REQUEST = 20 * MILLISECOND;
 static const duration SLOWEST_REQUEST = SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
 
 enum {
-    ACK_UNITS = 1024,  /* acknowledged at once when so many arrived that nobody asked for */
-    REQUEST_FEW = 16,  /* announced at once while the sender knows of fewer, */
-    REQUEST_MANY = 32, /* or when so many are to be announced; */
-    LAST_CLOSINGS = 8, /* unanswered, after which a closing receiver gives up */
+    ACK_PARTS = 128,    /* acknowledgements nobody asked for cost such a part of what arrives */
+    ACK_CREDIT = 10240, /* bytes: so much may be saved up */
+    ACK_OVERHEAD = 28,  /* bytes of IPv4 and UDP */
+    ACK_UNITS = 1024,   /* acknowledged at once when so many arrived that nobody asked for */
+    REQUEST_FEW = 16,   /* announced at once while the sender knows of fewer, */
+    REQUEST_MANY = 32,  /* or when so many are to be announced; */
+    LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
 };
 static const duration REQUEST_DELAY = MILLISECOND; /* else after this */
 
@@ -107,13 +111,42 @@ void receiver_timer_on_posted(struct receiver *r, instant now)
         r->timers.request = instant_earlier(r->timers.request, now + REQUEST_DELAY);
 }
 
-void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, bool is_urgent)
+/* Is there credit for an acknowledgement of the size that it would have? The way back may be far
+ * slower than the way here, and has to carry what was asked for. */
+static bool has_credit(const struct receiver *r)
+{
+    uint64_t bytes =
+        ACK_OVERHEAD + CONTROL_TRAILER_BYTES + 2 * ACK_BOUND_BYTES * (uint64_t)r->ack.arrived.count;
+    return r->ack.credit >= (bytes < CONTROL_BYTES ? bytes : CONTROL_BYTES);
+}
+
+void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, uint64_t bytes)
 {
     r->ack.unsaid += units;
-    if (is_urgent || r->ack.unsaid >= ACK_UNITS)
+    r->ack.credit += bytes / ACK_PARTS;
+    if (r->ack.credit > ACK_CREDIT)
+        r->ack.credit = ACK_CREDIT;
+    if (r->ack.unsaid >= ACK_UNITS)
+        receiver_timer_on_disorder(r, now);
+    duration delay = has_credit(r) ? ACK_DELAY : ACK_DELAY_THIN;
+    r->ack.at = instant_earlier(r->ack.at, now + delay);
+}
+
+void receiver_timer_on_asked(struct receiver *r, instant now)
+{
+    r->ack.at = now;
+}
+
+void receiver_timer_on_disorder(struct receiver *r, instant now)
+{
+    if (has_credit(r))
         r->ack.at = now;
-    else
-        r->ack.at = instant_earlier(r->ack.at, now + ACK_DELAY);
+}
+
+void receiver_timer_on_ack(struct receiver *r, uint64_t bytes)
+{
+    bytes += ACK_OVERHEAD;
+    r->ack.credit -= bytes < r->ack.credit ? bytes : r->ack.credit;
 }
 
 void receiver_timer_on_request(struct receiver *r, instant now)
@@ -130,6 +163,7 @@ void receiver_timer_on_closing(struct receiver *r, instant now)
 
 void receiver_timer_on_renew(struct receiver *r, instant now)
 {
+    r->ack.credit = ACK_CREDIT;
     r->timers = (struct receiver_timers){.heard = now,
                                          .request = now,
                                          .closing = now,

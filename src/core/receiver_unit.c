@@ -70,8 +70,11 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
     r->counters.forgotten += ack->arrived.forgotten - forgotten;
     if (is_first || a->seq > ack->newest)
         note_newest(r, now, a);
-    bool is_urgent = !is_in_order || !is_new || (a->trailer->flags & FLAG_ANSWER) != 0;
-    receiver_timer_on_arrived(r, now, 1, is_urgent);
+    receiver_timer_on_arrived(r, now, 1, a->range.last - a->range.first + TRAILER_BYTES);
+    if ((a->trailer->flags & FLAG_ANSWER) != 0)
+        receiver_timer_on_asked(r, now);
+    else if (!is_in_order || !is_new)
+        receiver_timer_on_disorder(r, now);
     if (a->number >= r->session.known && a->number < r->messages.next)
         r->session.known = a->number + 1;
 }
@@ -178,5 +181,6 @@ void receiver_on_row(struct receiver *r, instant now, const struct arrival *last
     r->counters.in_place += units;
     intervals_extend(&r->ack.arrived, units);
     note_newest(r, now, last);
-    receiver_timer_on_arrived(r, now, units, false);
+    receiver_timer_on_arrived(r, now, units,
+                              range.last - range.first + units * (uint64_t)TRAILER_BYTES);
 }

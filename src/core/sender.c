@@ -62,10 +62,20 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     return s;
 }
 
+/* What the receiver's socket holds, and on a longer path, as long as units arrive at their pace and
+ * not all at once, what the path does, at twice the rate seen so far. On a shorter one they may. */
+static uint64_t room(const struct sender *s)
+{
+    bool is_long = s->pacing.rate != 0 && s->rtt.lowest >= PACING_BURST_TIME;
+    uint64_t rate = is_long ? s->delivery.fastest : 0;
+    return s->capacity + 2 * (rate / 1000 * (uint64_t)(s->rtt.lowest / MICROSECOND) / 1000);
+}
+
 uint64_t sender_window(const struct sender *s)
 {
     uint64_t window = s->congestion.window;
-    return window < s->capacity ? window : s->capacity;
+    uint64_t most = room(s);
+    return window < most ? window : most;
 }
 
 void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason,
@@ -182,7 +192,7 @@ static void check_units_out(const struct sender *s)
     uint64_t counted = 0;
     uint64_t said = 0;
     for (uint64_t seq = s->in_transit.base; seq < s->in_transit.next; seq++) {
-        const struct transit_unit *unit = &s->in_transit.ring[seq & (s->in_transit.capacity - 1)];
+        const struct transit_unit *unit = units_in_transit_at(&s->in_transit, seq);
         const struct message_out *m =
             unit->is_in_transit
                 ? messages_out_find((struct messages_out *)&s->messages, unit->message)

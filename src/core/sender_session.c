@@ -55,11 +55,26 @@ static void propose(struct sender *s, instant now, uint32_t session)
     if (now - s->timers.answered < MILLISECOND)
         return;
     s->timers.answered = now;
-    if (sender_is_paired(s) && s->session.proposed.session != session)
+    if (sender_is_paired(s) && s->session.proposed.session != session) {
         s->session.proposed.tag = draw_tag(s);
+        s->session.proposals = 0;
+    }
     s->session.proposed.session = session;
     s->session.is_proposing = true;
     s->hello_due = true;
+}
+
+/* The answer to the only hello that asked is a first round trip. Of several nobody knows which was
+ * answered; then it is assumed to be the first, unless that was very long ago. */
+static void sample_round_trip(struct sender *s, instant now)
+{
+    duration taken = now - s->session.proposed_at;
+    if (s->rtt.has_sample)
+        return;
+    if (s->session.proposals == 1)
+        rtt_sample(&s->rtt, taken, 0);
+    else if (taken > s->rtt.smoothed && taken <= SECOND)
+        rtt_init(&s->rtt, taken);
 }
 
 /* A new session takes the place of the present one, if any. What that one had begun is lost with
@@ -108,6 +123,7 @@ bool sender_accepts(struct sender *s, instant now, struct pairing pairing,
     if (closing != NULL || (sender_has_finished(s) && sender_is_paired(s)))
         return false;
     if (pairing.tag != 0 && pairing.tag == session->proposed.tag) {
+        sample_round_trip(s, now);
         replace(s, now, pairing);
         return true;
     }
@@ -137,6 +153,8 @@ void sender_say_hello(struct sender *s, instant now, struct burst *burst)
     burst_set_control(burst, size);
     s->counters.hellos++;
     s->hello_due = false;
+    if (hello.pairing.tag == s->session.proposed.tag && s->session.proposals++ == 0)
+        s->session.proposed_at = now;
     s->session.has_closed |= hello.is_closing && !s->session.is_confirming;
     s->session.is_proposing = false;
     sender_timer_on_hello(s, now);

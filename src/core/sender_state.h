@@ -61,6 +61,8 @@ struct sender_session {
     struct pairing proposed; /* what would be entered; tag 0: nothing */
     struct pairing left;     /* the session that ended last: its peer's close is still confirmed */
     uint32_t confirmations;  /* of that close, repeated */
+    uint32_t proposals;      /* hellos with the proposed tag, */
+    instant proposed_at;     /* and when the first left */
     uint64_t message_base;   /* message number 0 of the session, in the table's numbers */
     uint64_t seq_base;       /* the same of sequence numbers */
     bool has_sent;           /* a unit was sent in this session */

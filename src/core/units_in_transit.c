@@ -3,18 +3,23 @@
 #include "check.h"
 #include "datagram.h"
 
+enum { SIZE_INITIAL = 4096 };
+
 void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
                            uint32_t capacity, uint64_t first)
 {
     CHECK(capacity > 0);
     CHECK((capacity & (capacity - 1)) == 0);
-    *t = (struct units_in_transit){
-        .ring = memory, .capacity = capacity, .base = first, .next = first};
+    *t = (struct units_in_transit){.ring = memory,
+                                   .capacity = capacity,
+                                   .size = capacity < SIZE_INITIAL ? capacity : SIZE_INITIAL,
+                                   .base = first,
+                                   .next = first};
 }
 
 static struct transit_unit *entry(const struct units_in_transit *t, uint64_t seq)
 {
-    return &t->ring[seq & (t->capacity - 1)];
+    return &t->ring[seq & (t->size - 1)];
 }
 
 static bool is_gone(const struct units_in_transit *t, uint64_t seq)
@@ -32,10 +37,22 @@ static uint64_t bytes_of(const struct transit_unit *unit)
     return (uint64_t)unit->length + TRAILER_BYTES;
 }
 
+/* Twice the size: what has the new bit in its number moves up by the old size. */
+static void grow(struct units_in_transit *t)
+{
+    uint64_t old = t->size;
+    for (uint64_t seq = t->base; seq < t->next; seq++)
+        if ((seq & old) != 0)
+            t->ring[seq & (2 * old - 1)] = t->ring[seq & (old - 1)];
+    t->size = 2 * old;
+}
+
 uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
                               uint32_t count)
 {
     CHECK(count <= units_in_transit_room(t));
+    while (t->next - t->base + count > t->size)
+        grow(t);
     struct transit_unit added = *unit;
     uint64_t first = t->next;
     added.skip = 0;
@@ -130,7 +147,8 @@ void units_in_transit_check(const struct units_in_transit *t)
     uint64_t bytes = 0;
     uint32_t units = 0;
     uint32_t run = 0; /* entries gone from here on */
-    CHECK(t->next - t->base <= t->capacity);
+    CHECK(t->next - t->base <= t->size);
+    CHECK(t->size <= t->capacity);
     CHECK(!is_gone(t, t->base));
     for (uint64_t seq = t->next; seq-- > t->base;) {
         const struct transit_unit *unit = entry(t, seq);

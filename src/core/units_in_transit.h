@@ -1,11 +1,13 @@
 /* Units in transit (ZCRP 1.7.1): what was sent and is neither acknowledged nor given up, by
- * sequence number. A ring: the n-th transmission lies at n modulo capacity.
+ * sequence number. A ring: the n-th transmission lies at n modulo its size. The size is small to
+ * begin with and doubled as more is in transit: so a short path keeps to memory that is in the
+ * cache, and a long one has what it needs.
  *
  *      base                              next
  *       v                                 v
  *     --[in]--[--]--[in]--[in]--[--]--[in]---->  sequence numbers
  *
- * I1  next - base <= capacity.
+ * I1  next - base <= size <= capacity.
  * I2  base is in transit, or base == next.
  * I3  units and bytes are the count and the sum over entries in transit.
  * I4  the skip of an entry that is gone reaches no further than the next one in transit. */
@@ -41,7 +43,8 @@ struct transit_row {
 
 struct units_in_transit {
     struct transit_unit *ring; /* caller's memory */
-    uint64_t capacity;         /* a power of two */
+    uint64_t capacity;         /* a power of two: most units */
+    uint64_t size;             /* a power of two: of the ring at present */
     uint64_t base;
     uint64_t next;  /* the next sequence number */
     uint64_t bytes; /* of data and trailers, in transit */
@@ -52,12 +55,12 @@ struct units_in_transit {
 void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
                            uint32_t capacity, uint64_t first);
 
-/* How many more units find room in the ring. */
+/* How many more units find room, if the ring grows as far as it may. */
 uint64_t units_in_transit_room(const struct units_in_transit *t);
 
 /* Adds `count` units in a row, from `unit` on, each where the one before ends in the message, under
  * the next sequence numbers; the first of them is returned. skip and is_in_transit are set here.
- * Needs room (CHECKed). */
+ * Needs room (CHECKed). O(count), and O(size) when the ring grows. */
 uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
                               uint32_t count);
 
@@ -75,6 +78,13 @@ void units_in_transit_remove(struct units_in_transit *t, uint64_t seq);
  * acknowledgement settles a row at a time. False when there is none, and *seq is then `last`. */
 bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
                                  struct transit_row *row);
+
+/* What lies at this number, in transit or gone; within [base, next). */
+static inline const struct transit_unit *units_in_transit_at(const struct units_in_transit *t,
+                                                             uint64_t seq)
+{
+    return &t->ring[seq & (t->size - 1)];
+}
 
 /* CHECKs I1 to I4. O(capacity). */
 void units_in_transit_check(const struct units_in_transit *t);

@@ -38,7 +38,7 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
     if (o.messages == 0)
         o.messages = 1024;
     if (o.window_bytes == 0)
-        o.window_bytes = 8 * MEBIBYTE;
+        o.window_bytes = 32 * MEBIBYTE;
     if (o.silence_ns == 0)
         o.silence_ns = 30 * SECOND;
     if (o.linger_ns == 0)

@@ -148,6 +148,8 @@ START_TEST(units_in_transit__like_an_array)
         m.start = counter_start(round % COUNTER_STARTS);
         m.count = m.base = m.units = m.bytes = 0;
         units_in_transit_init(&t, memory, 1U << random_below(&random, 7), m.start);
+        t.size = 1; /* so that it has to grow */
+        t.size = 1; /* so that it has to grow */
         for (int i = 0; i < OPERATIONS; i++)
             step(&t, &random);
     }

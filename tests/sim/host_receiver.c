@@ -166,6 +166,17 @@ static bool ends_session(enum outcome outcome)
            outcome == OUTCOME_PEER_CLOSED;
 }
 
+/* A new session's first message is the oldest that is posted: all before are over. While a plan is
+ * out their ends are not told yet. */
+static void adopt_session(struct host_receiver *h)
+{
+    if (h->said == h->session || h->is_plan_out)
+        return;
+    h->session = h->said;
+    if (h->session_first < h->user.oldest)
+        h->session_first = h->user.oldest;
+}
+
 static void drain(struct host_receiver *h)
 {
     struct event event;
@@ -181,6 +192,7 @@ static void drain(struct host_receiver *h)
             h->session_first = entry->index + 1;
         shadow_poison(&entry->shadow);
     }
+    adopt_session(h);
     for (; h->fini_next + KEPT < h->user.oldest; h->fini_next++) {
         struct shadow *shadow = &h->user.entry[h->fini_next].shadow;
         scene_expect(h->scene, shadow_is_intact(shadow), "buffer %" PRIu32 " was touched late",
@@ -191,17 +203,14 @@ static void drain(struct host_receiver *h)
 
 /* ---- what goes back */
 
-/* A new session's first message is the oldest that is posted: all before are over. */
 static void learn_session(struct host_receiver *h, const struct burst *burst)
 {
     const uint8_t *last8 = burst->control + burst->bytes - 8;
     uint32_t session =
         (uint32_t)last8[0] << 24 | (uint32_t)last8[1] << 16 | (uint32_t)last8[2] << 8 | last8[3];
-    if (datagram_type(last8[7]) != DATAGRAM_REQUEST || session == h->session)
-        return;
-    h->session = session;
-    if (h->session_first < h->user.oldest)
-        h->session_first = h->user.oldest;
+    if (datagram_type(last8[7]) == DATAGRAM_REQUEST)
+        h->said = session;
+    adopt_session(h);
 }
 
 static void send_control(struct host_receiver *h)

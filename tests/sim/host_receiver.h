@@ -32,7 +32,8 @@ struct host_receiver {
     uint64_t scattered; /* of the ring, from socket_first on, in the plan */
     bool is_plan_out;
     instant lands;          /* when the plan is filled */
-    uint32_t session;       /* as the core last said */
+    uint32_t said;          /* session, as the core last said */
+    uint32_t session;       /* the same, once the ends of the one before are told */
     uint32_t session_first; /* the message that is the session's first */
     uint32_t fini_next;
     uint64_t steps;

@@ -13,6 +13,7 @@ void link_init(struct link *link, const struct conditions *conditions, uint64_t 
 {
     *link =
         (struct link){.conditions = *conditions, .random = random, .deliver = deliver, .to = to};
+    link->bottleneck = &link->bottleneck_free;
 }
 
 void link_fini(struct link *link)
@@ -89,9 +90,9 @@ bool link_is_up(const struct link *link, instant now)
 /* Bytes that wait before the bottleneck. */
 static uint64_t queued(const struct link *link, instant now)
 {
-    if (link->bottleneck_free <= now)
+    if (*link->bottleneck <= now)
         return 0;
-    return (uint64_t)(link->bottleneck_free - now) * link->conditions.bytes_per_second /
+    return (uint64_t)(*link->bottleneck - now) * link->conditions.bytes_per_second /
            (uint64_t)SECOND;
 }
 
@@ -115,9 +116,9 @@ static instant due(struct link *link, instant now, uint32_t size)
     const struct conditions *c = &link->conditions;
     instant leaves = now;
     if (c->bytes_per_second != 0) {
-        leaves = link->bottleneck_free > now ? link->bottleneck_free : now;
+        leaves = *link->bottleneck > now ? *link->bottleneck : now;
         leaves += (duration)(size * (uint64_t)SECOND / c->bytes_per_second);
-        link->bottleneck_free = leaves;
+        *link->bottleneck = leaves;
     }
     return leaves + c->delay + (duration)chance_below(link->random, (uint64_t)c->jitter + 1);
 }

@@ -65,9 +65,10 @@ struct link {
     struct datagram **heap; /* under way, the earliest first */
     size_t count, room;
     uint64_t orders;
-    instant bottleneck_free;
-    struct datagram *held; /* back, or NULL */
-    uint32_t held_for;     /* datagrams that have yet to overtake it */
+    instant bottleneck_free; /* when the rate's bottleneck has passed all that waits, */
+    instant *bottleneck;     /* or another link's, if both share one */
+    struct datagram *held;   /* back, or NULL */
+    uint32_t held_for;       /* datagrams that have yet to overtake it */
     struct datagram *record[LINK_RECORDS];
     uint64_t recorded;
 };

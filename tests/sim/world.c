@@ -65,7 +65,7 @@ instant world_last_end(const struct world *w)
     return last_end(&w->receiver.user, last_end(&w->sender.user, 0));
 }
 
-static instant next_at(struct world *w)
+instant world_next_at(struct world *w)
 {
     instant next = instant_earlier(link_next_at(&w->out), link_next_at(&w->back));
     next = instant_earlier(next, host_sender_next_at(&w->sender));
@@ -73,9 +73,10 @@ static instant next_at(struct world *w)
     return next < w->scene.now ? w->scene.now : next;
 }
 
-/* All that happens at this instant, the network first. */
-static void step(struct world *w)
+/* The network first. */
+void world_step(struct world *w, instant now)
 {
+    w->scene.now = now;
     while (link_next_at(&w->out) <= w->scene.now)
         link_run(&w->out);
     while (link_next_at(&w->back) <= w->scene.now)
@@ -89,13 +90,12 @@ bool world_run_until(struct world *w, instant until)
 {
     uint32_t still = 0;
     while (!w->scene.has_failed && !world_is_over(w)) {
-        instant next = next_at(w);
+        instant next = world_next_at(w);
         if (next > until)
             break;
         still = next == w->scene.now ? still + 1 : 0;
         scene_expect(&w->scene, still < STILL_MOST, "time stands still");
-        w->scene.now = next;
-        step(w);
+        world_step(w, next);
     }
     return !w->scene.has_failed;
 }

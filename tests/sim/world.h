@@ -27,6 +27,11 @@ bool world_run_until(struct world *world, instant until);
  * scene.failure. */
 bool world_run(struct world *world);
 
+/* When something happens next, not before now; and all that happens at that time. For worlds that
+ * run side by side. */
+instant world_next_at(struct world *world);
+void world_step(struct world *world, instant now);
+
 /* When the last message was over, at both ends. */
 instant world_last_end(const struct world *world);
 

@@ -8,7 +8,7 @@ START_TEST(options_complete__defaults)
     ck_assert_int_eq(options_complete(&o, NULL), ZCRP_OK);
     ck_assert_uint_eq(o.unit_bytes, 0);
     ck_assert_uint_eq(o.messages, 1024);
-    ck_assert_uint_eq(o.window_bytes, 8 << 20);
+    ck_assert_uint_eq(o.window_bytes, 32 << 20);
     ck_assert_int_eq(o.silence_ns, 30000000000);
     ck_assert_int_eq(o.linger_ns, 30000000000);
     ck_assert_uint_eq(o.send_buffer, 4 << 20);

@@ -173,6 +173,30 @@ START_TEST(ack__at_once_and_negative_when_the_first_is_missing)
 }
 END_TEST
 
+/* Copies are answered at once, as long as that costs little beside what arrives; who asks is
+ * always. */
+START_TEST(ack__thins_out_when_nobody_asks)
+{
+    uint32_t at_once = 0;
+    struct unit_trailer t;
+    struct burst burst;
+    start();
+    t = receiver_rig_unit(&rig, 0, 0, 0);
+    for (; at_once < 1000; at_once++) {
+        receiver_rig_land_unit(&rig, t);
+        if (!receiver_take(rig.r, rig.now, &burst) && at_once > 0)
+            break;
+    }
+    ck_assert_uint_gt(at_once, 100);
+    ck_assert_uint_lt(at_once, 1000);
+    rig.now += 19 * MILLISECOND;
+    receiver_rig_expect_silence(&rig);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+END_TEST
+
 /* ---- requests ---- */
 
 /* Posts `count` messages, and each is announced at once. */
@@ -272,6 +296,7 @@ int main(void)
     tcase_add_test(tcase, ack__after_a_millisecond);
     tcase_add_test(tcase, ack__at_once_when_asked_for);
     tcase_add_test(tcase, ack__at_once_and_negative_when_the_first_is_missing);
+    tcase_add_test(tcase, ack__thins_out_when_nobody_asks);
     tcase_add_test(tcase, request__few_at_once_and_one_more_after_a_millisecond);
     tcase_add_test(tcase, request__many_at_once);
     tcase_add_test(tcase, request__restated_until_known);

@@ -37,6 +37,36 @@ START_TEST(pairing__by_the_fresh_tag)
 }
 END_TEST
 
+/* The answer to the only hello is a first round trip. */
+START_TEST(pairing__measures_the_round_trip)
+{
+    sender_rig_submit(&rig, 10);
+    struct hello hello = sender_rig_hello(&rig);
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
+    rig.now += 3 * MILLISECOND;
+    sender_rig_request(&rig, 0, 1, 10);
+    ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, 3 * MILLISECOND);
+    ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 3 * MILLISECOND);
+}
+END_TEST
+
+/* Of two nobody knows which was answered: that is no measurement, but a long path is believed. */
+START_TEST(pairing__assumes_a_round_trip)
+{
+    static const duration row[][2] = {{50, 100}, {600, 600}, {1000, 1000}, {1001, 100}};
+    sender_rig_submit(&rig, 10);
+    sender_rig_hello(&rig);
+    rig.now += 20 * MILLISECOND;
+    sender_expire(rig.s, rig.now);
+    struct hello hello = sender_rig_hello(&rig);
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
+    rig.now += (row[_i][0] - 20) * MILLISECOND;
+    sender_rig_request(&rig, 0, 1, 10);
+    ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, row[_i][1] * MILLISECOND);
+    ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 0);
+}
+END_TEST
+
 START_TEST(pairing__not_by_another_tag)
 {
     sender_rig_submit(&rig, 10);
@@ -126,6 +156,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, pairing__nothing_is_sent_without);
     tcase_add_test(tcase, pairing__by_the_fresh_tag);
+    tcase_add_test(tcase, pairing__measures_the_round_trip);
+    tcase_add_loop_test(tcase, pairing__assumes_a_round_trip, 0, 4);
     tcase_add_test(tcase, pairing__not_by_another_tag);
     tcase_add_test(tcase, pairing__with_a_new_receiver_fails_what_was_begun);
     tcase_add_test(tcase, close__unpaired_proposes_a_while);

@@ -39,7 +39,7 @@ const char help_text[] =
     "\n"
     "How\n"
     "  --unit BYTES        largest datagram, trailer included (what the path carries)\n"
-    "  --window BYTES      most that is sent unacknowledged (8M)\n"
+    "  --window BYTES      most that is sent unacknowledged (32M)\n"
     "  --buffers BYTES     socket buffers to ask for, not for TCP (4M)\n"
     "  --no-gso, --no-gro  do not let the kernel cut or gather bursts\n"
     "  --no-offload        neither\n"
