@@ -9,6 +9,7 @@
 #: make unit mock property golden corpus sim e2e checks    one suite of tests
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
 #: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
+#: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)
 #: make model      the models in tests/model, larger than make check has them (needs spin)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
 #:
@@ -161,4 +162,4 @@ clean:
 
 FORCE:
 .PHONY: FORCE all help run check test cov demo format tidy layers symbols install uninstall \
-	clean fuzz model asan ubsan tsan valgrind $(SUITE_NAMES)
+	clean fuzz model stress asan ubsan tsan valgrind $(SUITE_NAMES)

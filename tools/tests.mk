@@ -139,6 +139,9 @@ check:
 	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
 	@tools/run-tests --total $(TOTAL)
 
+stress: $(OUT)/tests/e2e/stress_test
+	ZCRP_STRESS_SECONDS=$(TIME) CK_TIMEOUT_MULTIPLIER=$(shell expr $(TIME) / 60 + 1) $<
+
 model:
 	@tests/model/run --large
 
