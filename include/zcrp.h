@@ -225,6 +225,16 @@ struct zcrp_aal5 {
     struct zcrp_atm_faults faults;
 };
 
+struct zcrp_stats;
+
+/* Is shown the entity's statistics each time that a burst, what has arrived, or time has changed
+ * them: what differs from the last time is what has happened. So a transfer's life can be written
+ * down: what was sent, acknowledged, lost and repeated, and window, rate and round trip then.
+ * time_ns is of CLOCK_MONOTONIC. The first call comes with the first change. It runs in whatever
+ * thread made the change, one at a time and in order, within the entity's lock: it holds everything
+ * up, and must not call the library. */
+typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_stats *stats);
+
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
 struct zcrp_options {
     uint32_t unit_bytes;   /* largest datagram of the path, trailer included, 64 .. 65507;
@@ -249,6 +259,9 @@ struct zcrp_options {
 
     zcrp_tap tap;      /* default: none */
     void *tap_context; /* handed to the tap */
+
+    zcrp_trace trace;    /* default: none */
+    void *trace_context; /* handed to the trace */
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
@@ -310,6 +323,7 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(messages, "messages that ended well")                                                        \
     X(messages_failed, "messages that failed")                                                     \
     X(bytes, "bytes of messages that ended well")                                                  \
+    X(bytes_arrived, "bytes of units acknowledged, or received and accepted")                      \
     X(units, "units sent, or received and accepted")                                               \
     X(units_repeated, "units sent again")                                                          \
     X(units_in_place, "units that landed where they belong")                                       \
@@ -324,6 +338,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(units_spurious, "of those, acknowledged after all")                                          \
     X(probes, "probe timeouts")                                                                    \
     X(window_bytes, "bytes that may be in transit now")                                            \
+    X(transit_bytes, "bytes in transit now")                                                       \
+    X(rate_bytes_per_s, "bytes a second that bursts are paced at; 0: not paced")                   \
     X(rtt_smoothed_ns, "round-trip time, smoothed, ns")                                            \
     X(rtt_lowest_ns, "lowest round-trip time, ns")                                                 \
     X(drop_short, "dropped: shorter than a trailer")                                               \

@@ -35,6 +35,7 @@ struct receiver_config {
 };
 
 struct receiver_counters {
+    uint64_t bytes;    /* of data accepted */
     uint64_t units;    /* accepted: something of them was missing */
     uint64_t in_place; /* of those, landed where they belong */
     uint64_t moved;    /* of those, moved */

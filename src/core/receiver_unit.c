@@ -114,11 +114,13 @@ static bool on_data(struct receiver *r, struct landing *landing, const struct ar
         r->counters.drop_duplicate++;
         return true;
     }
+    uint64_t missing = message->missing.bytes;
     if (!place(r, landing, a, part)) {
         r->counters.drop_no_room++;
         return false;
     }
     r->counters.units++;
+    r->counters.bytes += missing - message->missing.bytes;
     if (is_news)
         note_length(r, a);
     if (message->is_length_known && message->missing.bytes == 0)
@@ -177,6 +179,7 @@ void receiver_on_row(struct receiver *r, instant now, const struct arrival *last
     missing_remove(&r->messages.missing, &last->message->missing, range);
     CHECK(last->message->missing.bytes > 0); /* so nothing ends here */
     r->counters.units += units;
+    r->counters.bytes += range.last - range.first;
     r->steady += units;
     r->counters.in_place += units;
     intervals_extend(&r->ack.arrived, units);

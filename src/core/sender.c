@@ -182,6 +182,7 @@ struct sender_gauges sender_gauges(const struct sender *s)
     return (struct sender_gauges){.window = sender_window(s),
                                   .in_transit = s->in_transit.bytes,
                                   .capacity = s->capacity,
+                                  .rate = s->congestion.rate,
                                   .rtt_smoothed = s->rtt.smoothed,
                                   .rtt_lowest = s->rtt.lowest};
 }

@@ -40,6 +40,7 @@ struct sender_config {
 };
 
 struct sender_counters {
+    uint64_t bytes;    /* of data acknowledged */
     uint64_t units;    /* sent, first time or again */
     uint64_t repeated; /* of those, again */
     uint64_t lost;     /* given up on a negative acknowledgement or by time */
@@ -116,6 +117,7 @@ const struct sender_counters *sender_counters(const struct sender *s);
 /* What can be measured now: all in bytes or ns. */
 struct sender_gauges {
     uint64_t window, in_transit, capacity;
+    uint64_t rate; /* bytes a second; 0: not paced */
     duration rtt_smoothed, rtt_lowest;
 };
 struct sender_gauges sender_gauges(const struct sender *s);

@@ -82,8 +82,10 @@ static void settle_repeat(struct sender *s, const struct late_unit *late, struct
                               .length = late->length,
                               .is_void = late->is_void};
     if (late->again == LATE_NOT_AGAIN) {
-        if (units_to_send_forget(&s->to_send, &repeat))
+        if (units_to_send_forget(&s->to_send, &repeat)) {
+            s->counters.bytes += late->length;
             sender_settle(s, late->message, late->is_void, 1);
+        }
     } else {
         sender_acknowledge(s, late->again, late->again + 1, settled);
     }

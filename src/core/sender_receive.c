@@ -32,6 +32,7 @@ void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct 
         settled->recent += row.sent >= s->congestion.recovery ? bytes : 0;
         if (seq > settled->newest)
             settled->newest = seq - 1;
+        s->counters.bytes += row.units * (uint64_t)row.length;
         sender_settle(s, row.message, row.is_void, row.units);
     }
 }

@@ -1,4 +1,4 @@
-#include "entity.h"
+#include "turns.h"
 
 #include "platform/bell.h"
 #include "platform/clock.h"
@@ -193,6 +193,8 @@ void entity_leave(struct zcrp_entity *e)
         uint32_t count = take_endings(e, ending);
         bool is_all = !move_backlog_up(e) && count < ENDINGS;
         struct calls calls = whom_to_wake(e);
+        if (e->options.trace != NULL)
+            stats_trace(e);
         mutex_unlock(&e->mutex);
         wake(e, calls);
         tell_endings(e, ending, count);

@@ -44,15 +44,16 @@ struct zcrp_entity {
     struct helm helm;             /* the user's thread that does the work while it waits */
 
     struct mutex mutex;
-    struct machine machine; /* (m) */
-    struct backlog backlog; /* (m) */
-    uint64_t messages;      /* (m) that ended well, and */
-    uint64_t failures;      /* (m) that did not; */
-    uint64_t bytes;         /* (m) of those that ended well */
-    bool is_broken;         /* (m) the channel is of no use any more */
-    bool is_closing;        /* (m) nothing is submitted any more */
-    bool is_over;           /* (m) nothing enters the machine any more: the backlog fails */
-    bool is_stopping;       /* (m) the threads shall end */
+    struct machine machine;   /* (m) */
+    struct backlog backlog;   /* (m) */
+    uint64_t messages;        /* (m) that ended well, and */
+    uint64_t failures;        /* (m) that did not; */
+    uint64_t bytes;           /* (m) of those that ended well */
+    struct zcrp_stats traced; /* (m) as the user's trace knows them */
+    bool is_broken;           /* (m) the channel is of no use any more */
+    bool is_closing;          /* (m) nothing is submitted any more */
+    bool is_over;             /* (m) nothing enters the machine any more: the backlog fails */
+    bool is_stopping;         /* (m) the threads shall end */
 
     bool is_sending;                 /* (m) somebody has a burst out */
     enum channel_verdict is_blocked; /* (m) why the next burst has to wait; OK: it has not */

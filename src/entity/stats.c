@@ -1,10 +1,15 @@
-#include "entity.h"
+#include "turns.h"
+
+#include "platform/clock.h"
+
+#include <string.h>
 
 static void add_sender(const struct sender *s, struct zcrp_stats *stats)
 {
     const struct sender_counters *c = sender_counters(s);
     struct sender_gauges g = sender_gauges(s);
 
+    stats->bytes_arrived = c->bytes;
     stats->units = c->units;
     stats->units_repeated = c->repeated;
     stats->units_lost = c->lost;
@@ -20,6 +25,8 @@ static void add_sender(const struct sender *s, struct zcrp_stats *stats)
     stats->drop_session = c->drop_session;
     stats->drop_number = c->drop_number;
     stats->window_bytes = g.window;
+    stats->transit_bytes = g.in_transit;
+    stats->rate_bytes_per_s = g.rate;
     stats->rtt_smoothed_ns = (uint64_t)g.rtt_smoothed;
     stats->rtt_lowest_ns = (uint64_t)g.rtt_lowest;
 }
@@ -28,6 +35,7 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
 {
     const struct receiver_counters *c = receiver_counters(r);
 
+    stats->bytes_arrived = c->bytes;
     stats->units = c->units;
     stats->units_in_place = c->in_place;
     stats->units_moved = c->moved;
@@ -64,22 +72,47 @@ static void add_channel(const struct channel *c, struct zcrp_stats *stats)
     stats->offload_fallbacks += channel_count(c, CHANNEL_FALLBACKS);
 }
 
+static void add_channels(const struct zcrp_entity *e, struct zcrp_stats *stats)
+{
+    add_channel(e->in, stats);
+    if (e->out != e->in)
+        add_channel(e->out, stats);
+}
+
+/* All that the lock guards. */
+static struct zcrp_stats stats_of_machine(const struct zcrp_entity *e)
+{
+    struct zcrp_stats stats = {
+        .messages = e->messages,
+        .messages_failed = e->failures,
+        .bytes = e->bytes,
+    };
+
+    if (e->machine.role == MACHINE_SENDER)
+        add_sender(e->machine.sender, &stats);
+    else
+        add_receiver(e->machine.receiver, &stats);
+    return stats;
+}
+
 int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats)
 {
     if (entity == NULL || stats == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    *stats = (struct zcrp_stats){.messages = 0};
     entity_enter(entity);
-    stats->messages = entity->messages;
-    stats->messages_failed = entity->failures;
-    stats->bytes = entity->bytes;
-    if (entity->machine.role == MACHINE_SENDER)
-        add_sender(entity->machine.sender, stats);
-    else
-        add_receiver(entity->machine.receiver, stats);
+    *stats = stats_of_machine(entity);
     entity_leave(entity);
-    add_channel(entity->in, stats);
-    if (entity->out != entity->in)
-        add_channel(entity->out, stats);
+    add_channels(entity, stats);
     return ZCRP_OK;
+}
+
+void stats_trace(struct zcrp_entity *e)
+{
+    struct zcrp_stats stats = stats_of_machine(e);
+
+    if (memcmp(&stats, &e->traced, sizeof stats) == 0)
+        return;
+    e->traced = stats;
+    add_channels(e, &stats);
+    e->options.trace(e->options.trace_context, clock_now(), &stats);
 }

@@ -42,6 +42,9 @@ bool arriving_rest(struct zcrp_entity *e);
 /* The user's tap as a channel's. (tapping.c) */
 struct channel_tap tapping_of(struct zcrp_entity *e);
 
+/* Shows the user's trace what has changed since the last time. Locked. (stats.c) */
+void stats_trace(struct zcrp_entity *e);
+
 /* Timeout (timeout.c): does what is due by the time. */
 bool timeout_rest(struct zcrp_entity *e);
 void timeout_turn(struct zcrp_entity *e);

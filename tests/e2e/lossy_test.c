@@ -78,11 +78,13 @@ START_TEST(lossy__lent)
     static struct wire w;
     const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND};
     struct zcrp_msg *in[10], *out[10];
-    struct zcrp_stats stats;
+    struct zcrp_stats stats, received;
+    uint64_t bytes = 0;
 
     wire_open(&w, &networks[_i], &large);
     for (unsigned i = 0; i < 10; i++) {
         nlong size = 500000 + i * 10007;
+        bytes += size;
         in[i] = ends_empty(size);
         out[i] = ends_filled(size, i);
         ck_assert_int_eq(zcrp_submit(w.ends.receiver, in[i], size), 0);
@@ -97,6 +99,9 @@ START_TEST(lossy__lent)
         zcrp_free_msg(out[i]);
     }
     ck_assert_int_eq(zcrp_stats(w.ends.sender, &stats), 0);
+    ck_assert_int_eq(zcrp_stats(w.ends.receiver, &received), 0);
+    ck_assert_uint_eq(stats.bytes_arrived, bytes);
+    ck_assert_uint_eq(received.bytes_arrived, bytes);
     ends_expect_lent(&stats);
     wire_close(&w);
 }

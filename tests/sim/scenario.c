@@ -37,6 +37,30 @@ static void count(struct figures *f, const struct world *w)
     count_messages(f, w);
 }
 
+/* Bytes of this user's messages if all ended well; else UINT64_MAX. */
+static uint64_t bytes_of(const struct user *user)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < user->begun; i++) {
+        const struct entry *entry = &user->entry[i];
+        if (!entry->is_over || entry->is_abandoned || entry->outcome != OUTCOME_OK)
+            return UINT64_MAX;
+        bytes += entry->length;
+    }
+    return bytes;
+}
+
+/* Where all went well, each byte has arrived once in either end's counts, whatever was repeated. */
+static bool are_bytes_counted(const struct world *w)
+{
+    uint64_t sent = bytes_of(&w->sender.user);
+    uint64_t received = bytes_of(&w->receiver.user);
+    if (w->sender.user.was_restarted || w->receiver.user.was_restarted)
+        return true;
+    return (sent == UINT64_MAX || sender_counters(w->sender.core)->bytes == sent) &&
+           (received == UINT64_MAX || receiver_counters(w->receiver.core)->bytes == received);
+}
+
 bool scenario_run(const struct scenario *scenario, uint64_t seed, struct figures *figures,
                   FILE *log)
 {
@@ -45,6 +69,7 @@ bool scenario_run(const struct scenario *scenario, uint64_t seed, struct figures
     bool is_right = world_run(world);
     if (is_right && scenario->judge != NULL)
         is_right = scenario->judge(world, scenario->parameter) && !world->scene.has_failed;
+    is_right = is_right && are_bytes_counted(world);
     figures->runs++;
     figures->failed += !is_right;
     count(figures, world);

@@ -27,7 +27,8 @@ struct counts counts_of_stats(const struct zcrp_stats *stats)
 
 static bool is_state(enum count which)
 {
-    return which == COUNT_window_bytes || which == COUNT_rtt_smoothed_ns ||
+    return which == COUNT_window_bytes || which == COUNT_transit_bytes ||
+           which == COUNT_rate_bytes_per_s || which == COUNT_rtt_smoothed_ns ||
            which == COUNT_rtt_lowest_ns;
 }
 
