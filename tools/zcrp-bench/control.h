@@ -8,6 +8,7 @@
  *      connected PORT                  open
  *      measure ...                     ready, or digests: then those, then ready
  *      more COUNT LOOK, any number     (see course.h)
+ *                                      pulse ..., any number (see pulse.h)
  *                                      result ..., and the counts
  *      ping ...                        ready
  *                                      answered ..., and the counts

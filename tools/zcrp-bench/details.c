@@ -1,17 +1,12 @@
 #include "details.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "common/quantity.h"
 #include "progress.h"
+#include "report.h"
 
 enum { NAME_WIDTH = 26, FIGURE_WIDTH = 12 };
-
-static bool is_standard_output(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
 
 static void figure(double value)
 {
@@ -62,9 +57,7 @@ void details_write(const struct options *options, const struct run *run, size_t 
     bool has_stats = options->wants_stats && run->receiver_counts.is_known;
     char size[QUANTITY_ROOM];
 
-    if (options->is_quiet || is_standard_output(options->json) || is_standard_output(options->csv))
-        return;
-    if (!has_stats && !options->wants_allocations)
+    if (!report_has_output(options) || (!has_stats && !options->wants_allocations))
         return;
     progress_clear();
     quantity_bytes(size, run->size);

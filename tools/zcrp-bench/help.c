@@ -54,6 +54,7 @@ const char help_text[] =
     "  --timeout SECONDS   without progress for so long: fail (10)\n"
     "\n"
     "What comes out\n"
+    "  --interval SECONDS  a line each so many seconds while a measurement is under way\n"
     "  --stats             after each measurement what both ends counted\n"
     "  --allocations       and what they allocated\n"
     "  --json [FILE]       every measurement and the medians as JSON; without FILE to\n"

@@ -1,6 +1,7 @@
 #include "job.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,6 +37,8 @@ uint8_t *job_bytes(const struct job *job, uint64_t n)
 uint8_t *job_outgoing(struct job *job, uint64_t n)
 {
     course_before(&job->course, job, n);
+    if (job->passed != NULL)
+        atomic_fetch_add_explicit(job->passed, job_length(job, n), memory_order_relaxed);
     return job_bytes(job, n);
 }
 

@@ -8,6 +8,7 @@
 #include "common/complain.h"
 #include "digest.h"
 #include "progress.h"
+#include "pulse.h"
 #include "watch.h"
 
 static int say_digests(struct sending_end *end, const struct job *job)
@@ -52,10 +53,14 @@ static int hear_counts(struct control *control, struct counts *counts)
 /* Hears what the other end measured, into *run and *job. */
 static int hear_result(struct sending_end *end, struct run *run, struct job *job)
 {
+    const char *arguments;
     uint64_t figures[8];
 
-    if (control_expect_figures(&end->control, "result", figures, 8) < 0)
+    if (pulse_hear_past(&end->control) < 0)
         return -1;
+    arguments = control_arguments(&end->control, "result");
+    if (arguments == NULL || control_figures(arguments, figures, 8) < 0)
+        return complain("the receiving end says nonsense: '%.80s'", end->control.line);
     run->seconds = (double)figures[0] / 1e9;
     run->receiver_cpu_s = (double)figures[1] / 1e9;
     run->receiver_allocations = (struct allocations){figures[2], figures[3]};

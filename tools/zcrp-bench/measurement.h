@@ -2,6 +2,8 @@
 #ifndef BENCH_MEASUREMENT_H
 #define BENCH_MEASUREMENT_H
 
+#include <stdatomic.h>
+
 #include "options.h"
 #include "results.h"
 
@@ -13,6 +15,7 @@ struct sending_end {
     struct memory memory;
     struct input input;
     uint64_t seed;            /* of the last pattern */
+    _Atomic uint64_t passed;  /* bytes of messages that were handed to a channel */
     int64_t start_ns;         /* of the first measurement */
     double least_bytes_per_s; /* that a channel carried when warming up; 0: not yet known */
     bool is_different;

@@ -20,6 +20,7 @@ static int fit_memory(struct sending_end *end, struct job *job)
     if (memory_refit(&end->memory, slots, job->size) < 0)
         return -1;
     job->memory = end->memory;
+    job->passed = &end->passed;
     job->depth = slots < depth ? slots : depth;
     job->course = course_make(&end->control, job->size, 0, 0);
     return job_is_sane(job) ? 0 : complain("more bytes than there are");

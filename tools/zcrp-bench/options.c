@@ -98,6 +98,8 @@ static int check_ping(const struct options *options)
 {
     if (options->input != NULL || options->is_verified || options->bytes != 0)
         return complain("--ping has no --input, --verify or --bytes");
+    if (options->settings.interval_ns != 0)
+        return complain("--ping has no --interval");
     if (options->duration_ns != 0 || options->bits_per_s > 0)
         return complain("--ping has no --duration or --rate");
     for (size_t i = 0; i < options->transport_count; i++) {

@@ -2,12 +2,22 @@
 #include <getopt.h>
 #include <stddef.h>
 
+#include "options_lists.h"
 #include "options_rows.h"
 
 static int set_capture(struct options *options, const char *value)
 {
     options->capture = value;
     return 0;
+}
+
+static int set_interval(struct options *options, const char *value)
+{
+    int64_t interval_ns = 0;
+    int status = options_seconds("interval", value, &interval_ns);
+
+    options->settings.interval_ns = (uint64_t)interval_ns;
+    return status;
 }
 
 static int set_json(struct options *options, const char *value)
@@ -65,6 +75,7 @@ static int set_version(struct options *options, const char *value)
 
 static const struct options_row rows[] = {
     {"capture", required_argument, false, set_capture},
+    {"interval", required_argument, true, set_interval},
     {"json", optional_argument, true, set_json},
     {"csv", required_argument, true, set_csv},
     {"plot", required_argument, true, set_plot},

@@ -12,14 +12,15 @@
 #include "peers.h"
 #include "serving.h"
 
-/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION CHANNEL VPI VCI MTU CELLS" */
+/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION CHANNEL VPI VCI MTU CELLS
+ * INTERVAL" */
 static int obey_settings(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[13];
+    uint64_t figures[14];
 
-    if (control_figures(arguments, figures, 13) < 0)
+    if (control_figures(arguments, figures, 14) < 0)
         return serving_malformed(end);
-    if (figures[8] >= AAL5_CARRIERS)
+    if (figures[8] >= AAL5_CARRIERS || figures[13] > INT64_MAX)
         return serving_malformed(end);
     end->settings = (struct settings){
         .unit_bytes = figures[0],
@@ -35,6 +36,7 @@ static int obey_settings(struct receiving_end *end, const char *arguments)
         .vci = figures[10],
         .mtu = figures[11],
         .cell_loss = figures[12],
+        .interval_ns = figures[13],
     };
     return control_say(&end->control, "settled");
 }

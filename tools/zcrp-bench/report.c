@@ -43,6 +43,12 @@ static int finish_file(FILE **file, const char *path)
     return is_written ? 0 : complain("cannot write '%s': %s", path, strerror(errno));
 }
 
+bool report_has_output(const struct options *options)
+{
+    return !options->is_quiet && !is_standard_output(options->json) &&
+           !is_standard_output(options->csv);
+}
+
 int report_open(struct report *report, const struct options *options)
 {
     *report = (struct report){.options = options};
@@ -84,14 +90,13 @@ static void write_conditions(const struct options *options, const struct results
 int report_write(struct report *report, const struct results *results)
 {
     const struct options *options = report->options;
-    bool has_stdout = !is_standard_output(options->json) && !is_standard_output(options->csv);
     int status = 0;
 
     if (report->json != NULL)
         json_write(report->json, results);
     if (report->csv != NULL)
         csv_write(report->csv, results);
-    if (has_stdout && !options->is_quiet) {
+    if (report_has_output(options)) {
         table_write(stdout, results);
         write_conditions(options, results);
     }

@@ -9,6 +9,7 @@
 #include "common/statistics.h"
 #include "connection.h"
 #include "details.h"
+#include "interval.h"
 #include "load.h"
 #include "measurement.h"
 #include "progress.h"
@@ -24,11 +25,11 @@ static int agree_on_settings(struct sending_end *end)
     if (control_say(&end->control,
                     "settings %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                     " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %" PRIu64,
+                    " %" PRIu64 " %" PRIu64,
                     settings->unit_bytes, settings->window_bytes, settings->depth, settings->flags,
                     settings->limit_ns, settings->buffer_bytes, settings->loss,
                     settings->congestion, settings->channel, settings->vpi, settings->vci,
-                    settings->mtu, settings->cell_loss) < 0)
+                    settings->mtu, settings->cell_loss, settings->interval_ns) < 0)
         return -1;
     return control_expect(&end->control, "settled") != NULL ? 0 : -1;
 }
@@ -151,16 +152,22 @@ static void show_progress(const struct sending_end *end, const struct results *r
 }
 
 /* One measurement of messages of this size. */
-static int measure(struct sending_end *end, struct contender *contender, uint64_t size,
-                   struct run *run)
+static int measure(struct sending_end *end, size_t which, uint64_t size, struct run *run)
 {
+    struct contender *contender = &end->contenders[which];
+    struct interval interval;
     struct job job;
+    int status;
 
     if (end->options->is_ping)
         return measurement_ping_job(end, size, &job) < 0
                    ? -1
                    : measurement_ping(end, contender, &job, run);
-    return measurement_job(end, size, &job) < 0 ? -1 : measurement_run(end, contender, &job, run);
+    if (measurement_job(end, size, &job) < 0 || interval_begin(&interval, end, 1, which, size) < 0)
+        return -1;
+    status = measurement_run(end, contender, &job, run);
+    interval_end(&interval);
+    return status;
 }
 
 /* One turn: each transport once, with messages of the same size. */
@@ -170,7 +177,7 @@ static int take_turn(struct sending_end *end, const struct results *results, siz
     for (size_t i = 0; i < results->transports; i++) {
         struct run *run = results_run(results, size, repeat, i);
 
-        if (measure(end, &end->contenders[i], end->options->sizes[size], run) < 0)
+        if (measure(end, i, end->options->sizes[size], run) < 0)
             return -1;
         details_write(end->options, run, repeat);
         show_progress(end, results, run);

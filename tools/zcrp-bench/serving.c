@@ -7,6 +7,7 @@
 
 #include "allocations.h"
 #include "common/complain.h"
+#include "pulse.h"
 #include "watch.h"
 
 int serving_malformed(const struct receiving_end *end)
@@ -96,6 +97,18 @@ static int report(struct receiving_end *end, const struct job *job, const struct
     return control_say_numbers(&end->control, record->counts.value, COUNTS);
 }
 
+static int receive(struct transport *transport, struct job *job)
+{
+    struct pulse pulse;
+    int status;
+
+    if (pulse_begin(&pulse, transport) < 0)
+        return -1;
+    status = transport->kind->receive(transport, job);
+    pulse_end(&pulse);
+    return status;
+}
+
 static int measure(struct receiving_end *end, struct transport *transport, struct job *job)
 {
     struct record record;
@@ -103,7 +116,7 @@ static int measure(struct receiving_end *end, struct transport *transport, struc
     if (transport->kind->prepare(transport, job) < 0)
         return -1;
     begin_record(&record, transport);
-    if (control_say(&end->control, "ready") < 0 || transport->kind->receive(transport, job) < 0)
+    if (control_say(&end->control, "ready") < 0 || receive(transport, job) < 0)
         return -1;
     end_record(&record, transport);
     if (job->is_different) {

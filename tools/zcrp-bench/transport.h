@@ -19,6 +19,7 @@
 #include "counts.h"
 #include "histogram.h"
 #include "job.h"
+#include "look.h"
 #include "manner.h"
 
 /* Beside the library's flags: its waiters do not spin. */
@@ -38,6 +39,7 @@ struct settings {
     uint64_t vpi, vci;     /* of the first circuit; vci 0: the library's default */
     uint64_t mtu;          /* of the circuit; 0: the library's default */
     uint64_t cell_loss;    /* in a million */
+    uint64_t interval_ns;  /* between two pulses (pulse.h); 0: none */
 };
 
 enum { TRANSPORT_CHANNEL_ROOM = 40 };
@@ -70,6 +72,9 @@ struct transport_kind {
     int (*receive)(struct transport *transport, struct job *job);
     void (*count)(struct transport *transport, struct counts *counts);
     void (*close)(struct transport *transport);
+
+    /* Sending end, from any thread; NULL where nothing can be seen before the end. */
+    struct look (*look)(struct transport *transport);
 
     /* Sends each message of the job there, waits until it is back, and adds how long that took; the
      * other end's part. `back` is NULL unless the kind is simplex. NULL where there is no ping. */

@@ -229,6 +229,11 @@ static void tcp_close(struct transport *transport)
     (void)transport;
 }
 
+static struct look tcp_look(struct transport *transport)
+{
+    return look_at_tcp(transport->fd);
+}
+
 const struct transport_kind transport_tcp = {
     .name = "tcp",
     .offer = tcp_offer,
@@ -241,4 +246,5 @@ const struct transport_kind transport_tcp = {
     .pong = tcp_pong,
     .count = transport_count_nothing,
     .close = tcp_close,
+    .look = tcp_look,
 };

@@ -125,4 +125,5 @@ const struct transport_kind transport_zcrp = {
     .pong = zcrp_pong,
     .count = zcrp_end_count,
     .close = zcrp_end_close,
+    .look = zcrp_end_look,
 };

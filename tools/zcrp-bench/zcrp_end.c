@@ -170,3 +170,18 @@ void zcrp_end_count(struct transport *transport, struct counts *counts)
     zcrp_stats(state->entity, &stats);
     *counts = counts_of_stats(&stats);
 }
+
+struct look zcrp_end_look(struct transport *transport)
+{
+    struct zcrp_state *state = transport->state;
+    struct zcrp_stats stats = {0};
+
+    zcrp_stats(state->entity, &stats);
+    return (struct look){
+        .is_known = true,
+        .bytes = stats.bytes_arrived,
+        .repeated = stats.units_repeated,
+        .window_bytes = stats.window_bytes,
+        .rtt_ns = stats.rtt_smoothed_ns,
+    };
+}

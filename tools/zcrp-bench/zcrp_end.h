@@ -21,6 +21,7 @@ int zcrp_end_submit(struct transport *transport, const struct job *job, uint64_t
 /* Waits for message n to end well; looks now and then whether the other end is still there. */
 int zcrp_end_wait(struct transport *transport, const struct job *job, uint64_t n);
 
+struct look zcrp_end_look(struct transport *transport);
 void zcrp_end_count(struct transport *transport, struct counts *counts);
 
 #endif

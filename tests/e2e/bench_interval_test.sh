@@ -1,0 +1,48 @@
+#!/bin/sh
+# zcrp-bench: lines while a measurement is under way.
+set -u
+
+. "$(dirname "$0")/../support/bench.sh"
+
+complains 2 "--interval: '0'" --interval 0
+complains 2 "--interval: 'often'" --interval often
+complains 2 "--ping has no --interval" --ping --interval 1
+complains 2 "--interval is for the connecting end" --listen 127.0.0.1:0 --interval 1
+
+# lines : how many lines of intervals the last output has.
+lines() {
+    grep -cE "^ +[0-9.]+  +[0-9.k]+  +[0-9-]+  " "$place/out"
+}
+
+check "zcrp" "$bench" --transport zcrp --size 64K --duration 0.7 --repeat 1 --interval 0.1 --depth 64
+shows "of what" "^zcrp, messages of 64K$"
+check "lines" test "$(lines)" -ge 5
+shows "with the share in place, and the receiver's work" "% +[0-9.]+ +[0-9]+ +[0-9]+ % +[0-9]+ %$"
+
+check "tcp" "$bench" --transport tcp:default --size 64K --duration 0.5 --repeat 1 --interval 0.1
+check "lines of tcp" test "$(lines)" -ge 3
+shows "without a share in place" "^ +[0-9.]+ +[0-9.]+ +[0-9]+ +- +[0-9.k]+ +[0-9]+ +[0-9]+ % +[0-9]+ %$"
+
+check "udp-limit" "$bench" --transport udp-limit --size 64K --duration 0.5 --repeat 1 --interval 0.1
+shows "what cannot be seen is a dash" "^ +[0-9.]+ +[0-9.]+ +- +- +- +- +[0-9]+ % +-$"
+
+check "short" "$bench" --transport zcrp --size 1K --count 1 --repeat 1 --interval 60
+check "no headings without lines" sh -c "! grep -q seconds '$place/out'"
+
+check "json" "$bench" --transport zcrp --size 64K --duration 0.4 --repeat 1 --interval 0.1 --json
+cp "$place/out" "$place/json"
+check "nothing but json" python3 -m json.tool "$place/json"
+
+# One end killed in the midst of lines: the other complains, and does not hang.
+listen
+"$bench" --connect "127.0.0.1:$port" --transport zcrp --size 64K --duration 30 --interval 0.1 \
+    >/dev/null 2>"$place/said" &
+sender=$!
+sleep 1
+kill "$listener"
+wait "$listener" 2>/dev/null
+wait "$sender"
+check "the sending end fails" test $? -eq 1
+check "and says why" grep -E "hung up|gone|says nothing" "$place/said"
+
+conclude
