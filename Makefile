@@ -19,6 +19,8 @@
 #: make symbols    what leaves the library
 #: make bench      measure, and rewrite docs/performance.md (BENCH=...: instead run zcrp-bench so)
 #: make bench-peers    beside other message protocols, those whose libraries are there (PEERS=...: only these)
+#: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
+#: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/

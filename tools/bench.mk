@@ -34,4 +34,15 @@ needs_e2e += $(BARE)
 bench-peers: all
 	@tools/bench-tables --peers
 
-.PHONY: bench-peers bench bench-guard
+# The paper's figures again, between emulated machines, as a page: build/paper/index.html. Needs the
+# rights of root. QUICK=1: a first look.
+paper: all
+	@ZCRP_BUILD=$(PRODUCTS) ZCRP_VERSION=$(VERSION) python3 -B tools/paper/paper.py \
+		$(if $(QUICK),--scale quick) --output $(PRODUCTS)/paper
+
+# The load experiment, too; rewrites docs/evaluation.md.
+evaluation: paper
+	@$(PRODUCTS)/zcrp-cpuload --path loopback,veth --json $(PRODUCTS)/paper/load.json
+	@python3 -B tools/paper/document.py $(PRODUCTS)/paper docs/evaluation.md
+
+.PHONY: bench-peers bench bench-guard paper evaluation

@@ -1,0 +1,88 @@
+#!/bin/sh
+# The paper's evaluation, as small as it gets: two machines, their link, a page; and that nothing is
+# left of an evaluation that is ended. How fast anything is does not matter here. The programs are in
+# $ZCRP_BUILD.
+set -u
+
+build=${ZCRP_BUILD:-build}
+export ZCRP_BUILD="$build"
+place=$(mktemp -d "${TMPDIR:-/tmp}/paper_page_test.XXXXXX")
+checks=0
+failures=0
+running=
+link=
+trap 'test -z "$running" || kill "$running" 2>/dev/null; rm -rf "$place"' EXIT
+trap 'exit 130' INT TERM
+
+for program in python3 gnuplot; do
+    command -v "$program" >/dev/null || { echo "no $program"; exit 77; }
+done
+[ -x "$build/zcrp-link" ] || { echo "no $build/zcrp-link: run make first"; exit 77; }
+"$build/zcrp-link" --quiet --wait 0 -- true -- true 2>"$place/said"
+[ $? -ne 125 ] || { cat "$place/said"; exit 77; }
+
+# check NAME COMMAND... : the command has to succeed.
+check() {
+    name=$1
+    shift
+    checks=$((checks + 1))
+    "$@" >"$place/out" 2>&1 && return
+    failures=$((failures + 1))
+    echo "FAIL $name: $*"
+    sed 's/^/    /' "$place/out"
+}
+
+# paper ARGUMENT... : exec, so that a signal reaches it.
+paper() {
+    exec python3 -B tools/paper/paper.py "$@"
+}
+
+# groups_of PID : control groups that it has made.
+groups_of() {
+    find /sys/fs/cgroup -maxdepth 2 -type d -name "zcrp-paper.$1.*" 2>/dev/null
+}
+
+check "a page" sh -c 'exec python3 -B tools/paper/paper.py --scale least --output "$0"' "$place/page"
+cp "$place/out" "$place/findings"
+check "findings are said" grep -F "ZCRP's throughput is almost unchanged" "$place/findings"
+for number in 18 25 29; do
+    check "figure $number" grep -F "id=\"figure$number\"" "$place/page/index.html"
+done
+cat >"$place/compare.py" <<'PYTHON'
+import json, sys
+
+results = json.load(open(sys.argv[1]))
+assert [figure["number"] for figure in results["figures"]] == [18, 25, 29]
+for figure in results["figures"]:
+    lines = sorted((run["transport"], run["channel"].partition("/")[0], run["size"])
+                   for run in figure["runs"])
+    assert lines == [(transport, channel, size)
+                     for transport, channel in (("tcp", "tcp"), ("zcrp", "aal5-udp"), ("zcrp", "udp"))
+                     for size in (1024, 65536)], lines
+    assert all(run["mbit_per_s"] > 0 for run in figure["runs"])
+PYTHON
+check "what was measured" python3 "$place/compare.py" "$place/page/paper.json"
+
+# ---- ended: nothing is left
+
+paper --scale full --output "$place/none" >"$place/said" 2>&1 &
+running=$!
+tries=0
+while [ -z "$link" ] && [ $tries -lt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+    for child in $(cat "/proc/$running/task/$running/children"); do
+        ! grep -qsx zcrp-link "/proc/$child/comm" || link=$child
+    done
+done
+check "it was at work" test -n "$link"
+kill -TERM "$running"
+wait "$running"
+check "status when it was ended" test $? -eq 143
+check "no page" test ! -e "$place/none"
+check "no control group is left" test -z "$(groups_of "$running")"
+check "no link is left" sh -c "! grep -s 'State:.[^Z]' /proc/$link/status"
+running=
+
+echo "$((checks - failures)) of $checks checks passed"
+[ "$failures" -eq 0 ]

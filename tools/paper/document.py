@@ -1,0 +1,93 @@
+"""Writes what `make paper` and zcrp-cpuload have measured into docs/evaluation.md, between its marks."""
+
+import json
+import os
+import re
+import sys
+
+from findings import judge
+from summary import label, summarize
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def table(head, rows):
+    return row(head) + row(["---"] * len(head)) + "".join(map(row, rows))
+
+
+def findings(results):
+    """The paper's findings, a line for each protocol."""
+    tcp = results["conditions"]["tcp"]
+    rows = []
+    for finding in judge({figure["number"]: summarize(figure) for figure in results["figures"]}):
+        claim = finding.claim
+        for judgement in finding.judgements:
+            rows.append([claim, label(judgement.series, tcp), f"**{judgement.verdict}**",
+                         judgement.reason])
+            claim = ""
+    return table(["the paper's finding", "", "here", ""], rows)
+
+
+def conditions(results):
+    said = results["conditions"]
+    quotas = "" if said["quotas"] else "; no quotas, so all machines are alike"
+    return f"{said['processor']}, {said['cores']} cores, Linux {said['kernel']}; " \
+        f"medians of {said['repeat']}{quotas}.\n"
+
+
+def figure(estimate, has_spread=False):
+    if estimate is None:
+        return "-"
+    text = f"{estimate['median']:.3g}"
+    return f"{text} [{estimate['low']:.2f}, {estimate['high']:.2f}]" if has_spread else text
+
+
+def load(results):
+    """What zcrp-cpuload found, a table for each setting."""
+    text = ""
+    for setting in results["settings"]:
+        a, b = setting["cores"]
+        where = "both ends on one core" if a == b else "an end on each of two cores"
+        text += f"\n{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s:\n\n"
+        rows = [[line["phase"], line["channel"], figure(line["gbit_per_s"]),
+                 figure(line["own_ms_per_gb"]), figure(line["host_ms_per_gb"]),
+                 figure(line["counter_kept"], True), figure(line["gbit_per_s_to_tcp"], True),
+                 figure(line["counter_kept_to_tcp"], True)] for line in setting["summary"]]
+        text += table(["phase", "", "Gbit/s", "processes, ms/GB", "host, ms/GB", "counter kept",
+                       "speed / TCP", "counter / TCP"], rows)
+    return text + "\n"
+
+
+SOURCES = {  # of each mark: file, and what is made of it
+    "conditions": ("paper.json", conditions),
+    "findings": ("paper.json", findings),
+    "load": ("load.json", load),
+}
+
+
+def replace(page, name, text):
+    return re.sub(f"(<!-- {name} -->\n).*?(<!-- end -->)",
+                  lambda match: match.group(1) + text + match.group(2), page, flags=re.S)
+
+
+def update(page, directory):
+    """The page with new figures; what was not measured stays as it is."""
+    for name, (source, make) in SOURCES.items():
+        path = os.path.join(directory, source)
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                page = replace(page, name, make(json.load(file)))
+    return page
+
+
+def main(directory, document):
+    with open(document, encoding="utf-8") as file:
+        page = update(file.read(), directory)
+    with open(document, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

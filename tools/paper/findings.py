@@ -1,0 +1,187 @@
+"""The paper's findings, and whether they hold here. What holds is decided by figures alone: two
+rates are equal within a tenth, and large messages are those of 50,000 bytes and more."""
+
+import collections
+import statistics
+
+from machines import LOADED, PAIRS, WITHOUT_LOAD
+from summary import LARGE, bytes_text, label, large_rate
+
+EQUAL = 0.1  # rates differ by no more than this share of the greater one
+MARGIN = 0.02  # a line lies above another one if it does by more than this
+FULL = 0.95  # of the greatest rate anywhere, and the link is full
+AREA = 5  # "in the area of": this factor either way
+
+HOLDS, NOT, PARTLY, UNKNOWN = "holds", "does not hold", "holds in part", "not measured"
+
+# The paper's words, shortened; for each protocol that it is about, verdict and reason.
+Finding = collections.namedtuple("Finding", "claim judgements")
+Judgement = collections.namedtuple("Judgement", "series verdict reason")
+
+
+def is_equal(a, b):
+    return abs(a - b) <= EQUAL * max(a, b)
+
+
+def yes(is_so):
+    return HOLDS if is_so else NOT
+
+
+def share(holds, count):
+    return HOLDS if holds == count else PARTLY if holds else NOT
+
+
+def crossing(ours, theirs):
+    """From which size on ours is never below theirs, and whether it is above them anywhere there;
+    None for the size if it is below at the largest."""
+    start = None
+    is_above = False
+    for size in sorted(set(ours) & set(theirs), reverse=True):
+        ratio = ours[size].mbit_per_s / theirs[size].mbit_per_s
+        if ratio < 1 - MARGIN:
+            break
+        start = size
+        is_above = is_above or ratio > 1 + MARGIN
+    return start, is_above
+
+
+def threshold_of_pair(ours, theirs):
+    """Is there a threshold near the paper's, above which ours is faster; and what there is."""
+    start, is_above = crossing(ours, theirs)
+    if start is None:
+        return False, "slower than TCP even with the largest messages"
+    words = "as fast as TCP, or faster," if is_above else "as fast as TCP"
+    if start == min(ours):
+        return False, f"{words} at every size"
+    is_near = LARGE / AREA <= start <= LARGE * AREA
+    return is_near and is_above, f"{words} from {bytes_text(start)} on"
+
+
+def threshold(rates, series):
+    found = [threshold_of_pair(pair[series], pair["tcp"]) for pair in rates.pairs()
+             if series in pair and "tcp" in pair]
+    if not found:
+        return Judgement(series, UNKNOWN, "")
+    kinds = collections.Counter(words for _, words in found).most_common()
+    said = "; ".join(f"{words} in {count}" for words, count in kinds)
+    count = sum(holds for holds, _ in found)
+    verdict = HOLDS if count > len(found) / 2 else PARTLY if count else NOT
+    return Judgement(series, verdict, f"of {len(found)} pairs: {said}")
+
+
+class Rates:
+    """Figures by number, each a summary: series, then size, then point."""
+
+    def __init__(self, figures):
+        self.figures = figures
+
+    def pairs(self):
+        return [self.figures[pair.number] for pair in PAIRS if pair.number in self.figures]
+
+    def series(self):
+        """All lines that there are, in the order of the figures."""
+        return list(dict.fromkeys(s for figure in self.figures.values() for s in figure))
+
+    def best(self):
+        """The rate of large messages where it is greatest: what the link carries."""
+        return max(large_rate(points) for figure in self.figures.values()
+                   for points in figure.values())
+
+    def points(self, sender, receiver, series):
+        """From a machine to another; None if it was not measured."""
+        (pair,) = (pair for pair in PAIRS if (pair.sender, pair.receiver) == (sender, receiver))
+        return self.figures.get(pair.number, {}).get(series)
+
+    def large(self, sender, receiver, series):
+        """The rate of large messages; None if it was not measured."""
+        points = self.points(sender, receiver, series)
+        return large_rate(points) if points else None
+
+
+def compare(rates, series, pairs, decide):
+    """Looks at the rates of some pairs of machines; decide(*rates) says whether it is so."""
+    values = [rates.large(*pair, series) for pair in pairs]
+    if None in values:
+        return Judgement(series, UNKNOWN, "")
+    said = ", ".join(f"{a} to {b} {value:.3g}" for (a, b), value in zip(pairs, values))
+    full = "; all fill the link" if min(values) >= FULL * rates.best() else ""
+    return Judgement(series, yes(decide(*values)), f"Mbit/s: {said}{full}")
+
+
+def equal_behaviour(rates, series):
+    pairs = [("Ultra 1", "5"), ("5", "Ultra 1")]
+    judgement = compare(rates, series, pairs, is_equal)
+    if judgement.verdict == UNKNOWN:
+        return judgement
+    there, back = (rates.points(*pair, series) for pair in pairs)
+    equal = sum(is_equal(there[size].mbit_per_s, back[size].mbit_per_s) for size in there)
+    return judgement._replace(
+        reason=f"{judgement.reason}; equal at {equal} of all {len(there)} sizes")
+
+
+def equal_tcp(rates, series):
+    def decide(a, b, c, slow):
+        return is_equal(min(a, b, c), max(a, b, c)) and slow < min(a, b, c) * (1 - EQUAL)
+    pairs = [("Ultra 1", "Ultra 1"), ("Ultra 1", "5"), ("5", "Ultra 1"), ("5", "5")]
+    return compare(rates, series, pairs, decide)
+
+
+def one_way_faster(fast, slow):
+    """Between two machines, one way is faster than the other."""
+    def judge(rates, series):
+        return compare(rates, series, [(fast, slow), (slow, fast)],
+                       lambda there, back: there > back * (1 + EQUAL))
+    return judge
+
+
+def both_ways_equal(a, b):
+    def judge(rates, series):
+        return compare(rates, series, [(a, b), (b, a)], is_equal)
+    return judge
+
+
+def kept_under_load(points, base):
+    """The median over large messages of what remains of the rate; None without any."""
+    kept = [point.mbit_per_s / base[size].mbit_per_s for size, point in points.items()
+            if size >= LARGE and size in base]
+    return statistics.median(kept) if kept else None
+
+
+def unchanged_by_load(rates, series):
+    base = rates.figures.get(WITHOUT_LOAD, {}).get(series)
+    kept = {f: kept_under_load(rates.figures[f.number][series], base) for f in LOADED
+            if base and series in rates.figures.get(f.number, {})}
+    kept = {figure: value for figure, value in kept.items() if value is not None}
+    if not kept:
+        return Judgement(series, UNKNOWN, "")
+    said = ", ".join(f"{a} and {b} counters {value:.0%}" for (*_, (a, b)), value in kept.items())
+    verdict = share(sum(value >= 1 - EQUAL for value in kept.values()), len(kept))
+    return Judgement(series, verdict, f"of its rate it keeps, beside sender and receiver: {said}")
+
+
+CLAIMS = [  # words, who is judged, how
+    ("ZCRP exceeds TCP when messages are larger than a threshold, in the area of 50,000 bytes, "
+     "in most cases.", "zcrp", threshold),
+    ("ZCRP behaves equally between Ultra and 5, whichever sends, despite the difference in "
+     "computing power.", "zcrp", equal_behaviour),
+    ("ZCRP's throughput is almost unchanged by a competing process.", "zcrp", unchanged_by_load),
+    ("TCP's too (in the paper it was even greater, which its authors put down to the scheduler).",
+     "tcp", unchanged_by_load),
+    ("TCP is equally fast from Ultra to Ultra, from Ultra to 5 and from 5 to Ultra, and slower from "
+     "5 to 5.", "tcp", equal_tcp),
+    ("Both protocols are faster from 20 to Ultra 2 than from Ultra 2 to 20.", "",
+     one_way_faster("20", "Ultra 2")),
+    ("From 5 to 20 and from 20 to 5 is roughly the same.", "", both_ways_equal("5", "20")),
+    ("From 20 to Ultra exceeds from Ultra to 20.", "", one_way_faster("20", "Ultra 1")),
+]
+
+def judge(figures):
+    """All findings; figures by number, each a summary."""
+    rates = Rates(figures)
+    return [Finding(words, [how(rates, series) for series in rates.series()
+                            if series.startswith(whom)]) for words, whom, how in CLAIMS]
+
+
+def sentence(judgement, tcp):
+    reason = f" ({judgement.reason})" if judgement.reason else ""
+    return f"{label(judgement.series, tcp)}: {judgement.verdict}{reason}"
