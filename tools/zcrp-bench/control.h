@@ -12,6 +12,7 @@
  *                                      result ..., and the counts
  *      ping ...                        ready
  *                                      answered ..., and the counts
+ *      flow                            (accepts another such connection: parallel.h)
  *      bye
  *
  * An end that fails says "failed REASON" instead of what it should have said, and hangs up. */

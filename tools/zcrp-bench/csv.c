@@ -6,7 +6,8 @@ static const char heading[] =
     "transport,channel,size,count,bytes,seconds,gbit_per_s,msg_per_s,verified,sender_cpu_s,"
     "sender_cpu_s_per_gb,receiver_cpu_s,receiver_cpu_s_per_gb,units,repeated_units,"
     "in_place_units,moved_bytes,lost_units,system_calls_per_gb,sender_allocations,"
-    "receiver_allocations,round_trip_min_us,round_trip_median_us,round_trip_p99_us\n";
+    "receiver_allocations,round_trip_min_us,round_trip_median_us,round_trip_p99_us,flows,"
+    "fairness\n";
 
 static const char *const verdicts[] = {
     [VERDICT_NONE] = "",
@@ -40,10 +41,11 @@ static void write_run(FILE *out, const struct run *run)
     fprintf(out, ",%" PRIu64 ",%" PRIu64, run->sender_allocations.calls,
             run->receiver_allocations.calls);
     if (run->trips.count > 0)
-        fprintf(out, ",%.9g,%.9g,%.9g\n", run->trips.least_us, run->trips.median_us,
+        fprintf(out, ",%.9g,%.9g,%.9g", run->trips.least_us, run->trips.median_us,
                 run->trips.p99_us);
     else
-        fputs(",,,\n", out);
+        fputs(",,,", out);
+    fprintf(out, ",%" PRIu64 ",%.9g\n", run->flows, run->fairness);
 }
 
 void csv_write(FILE *out, const struct results *results)

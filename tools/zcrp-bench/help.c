@@ -18,6 +18,7 @@ const char help_text[] =
     "  --bytes BYTES       bytes in a measurement (1G, but at most 400000 messages)\n"
     "  --duration SECONDS  instead: so long\n"
     "  --rate BITS         bits of messages a second that are sent (as many as can be)\n"
+    "  --parallel N        flows at once, each with channels of its own (1)\n"
     "  --repeat N          measurements of each size and transport (5)\n"
     "  --memory BYTES|all  memory that messages cycle through, at least two messages (64M);\n"
     "                      all: every message has its own\n"

@@ -86,6 +86,8 @@ static void write_run(FILE *out, const struct run *run)
     number(out, "gbit_per_s", true, run_gbit_per_s(run));
     number(out, "msg_per_s", true, run_messages_per_s(run));
     fprintf(out, ", \"verified\": %s", verdict_text(run->verdict));
+    count(out, "flows", true, run->flows);
+    number(out, "fairness", true, run->fairness);
     end_of_run(out, "sender", run->sender_cpu_s, run_sender_cpu_s_per_gb(run),
                &run->sender_allocations, &run->sender_counts);
     end_of_run(out, "receiver", run->receiver_cpu_s, run_receiver_cpu_s_per_gb(run),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aal5.h"
 #include "common/complain.h"
 #include "common/pin.h"
 #include "options_lists.h"
@@ -21,6 +22,7 @@ static const uint64_t many_bytes = 1u << 30;
 
 static const struct options defaults = {
     .repeat = 5,
+    .parallel = 1,
     .memory_bytes = 64u << 20,
     .tcp_cc = MANNER_BEST,
     .cores = {PIN_NONE, PIN_NONE},
@@ -100,6 +102,8 @@ static int check_ping(const struct options *options)
         return complain("--ping has no --input, --verify or --bytes");
     if (options->settings.interval_ns != 0)
         return complain("--ping has no --interval");
+    if (options->parallel > 1)
+        return complain("--ping has no --parallel");
     if (options->duration_ns != 0 || options->bits_per_s > 0)
         return complain("--ping has no --duration or --rate");
     for (size_t i = 0; i < options->transport_count; i++) {
@@ -148,6 +152,8 @@ static int check(const struct options *options)
         return complain("--json and --csv cannot share '%s'", options->csv);
     if (options->capture != NULL && !listens && !has_zcrp(options))
         return complain("--capture is of ZCRP: there is none in --transport");
+    if (options->parallel > 1 && options->settings.channel == AAL5_RAW)
+        return complain("--channel aal5 has circuits for one flow: no --parallel");
     if (options->is_ping && check_ping(options) < 0)
         return -1;
     return check_ends(options);

@@ -9,7 +9,7 @@
 #include "address.h"
 #include "contender.h"
 
-enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16 };
+enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16, OPTIONS_MAX_PARALLEL = 64 };
 
 enum options_mode {
     OPTIONS_ALONE,   /* both ends, as two processes */
@@ -29,6 +29,7 @@ struct options {
     uint64_t bytes;        /* bytes of a measurement; 0: see options_count */
     int64_t duration_ns;   /* of a measurement, instead of either; 0: none */
     double bits_per_s;     /* that the sending end keeps to; 0: as fast as it goes */
+    uint64_t parallel;     /* flows at once, each measurement in all of them */
     uint64_t repeat;       /* measurements of each size and transport */
     uint64_t memory_bytes; /* that messages cycle through; OPTIONS_MEMORY_ALL: no cycling */
     struct settings settings;

@@ -39,6 +39,11 @@ static int set_repeat(struct options *options, const char *value)
     return options_quantity("repeat", value, &options->repeat, MAX_REPEAT);
 }
 
+static int set_parallel(struct options *options, const char *value)
+{
+    return options_quantity("parallel", value, &options->parallel, OPTIONS_MAX_PARALLEL);
+}
+
 static int set_memory(struct options *options, const char *value)
 {
     options->memory_bytes = OPTIONS_MEMORY_ALL;
@@ -86,6 +91,7 @@ static const struct options_row rows[] = {
     {"bytes", required_argument, true, set_bytes},
     {"duration", required_argument, true, set_duration},
     {"rate", required_argument, true, set_rate},
+    {"parallel", required_argument, true, set_parallel},
     {"repeat", required_argument, true, set_repeat},
     {"memory", required_argument, true, set_memory},
     {"depth", required_argument, true, set_depth},

@@ -73,6 +73,11 @@ static double lost(const struct run *run)
     return (double)run->receiver_counts.value[COUNT_units_lost];
 }
 
+static double fairness(const struct run *run)
+{
+    return run->fairness;
+}
+
 static double least_us(const struct run *run)
 {
     return run->trips.least_us;
@@ -171,6 +176,7 @@ struct summary results_summary(const struct results *results, size_t size, size_
         .transport = first->transport,
         .channel = first->channel,
         .size = first->size,
+        .flows = first->flows,
         .has_counts = first->receiver_counts.is_known,
         .has_ratio = tcp < results->transports,
     };
@@ -183,6 +189,7 @@ struct summary results_summary(const struct results *results, size_t size, size_
     summary.in_place = median_of(results, size, transport, run_in_place);
     summary.repeated = median_of(results, size, transport, repeated);
     summary.lost = median_of(results, size, transport, lost);
+    summary.fairness = median_of(results, size, transport, fairness);
     summary.trips = (struct round_trips){
         .count = first->trips.count,
         .least_us = median_of(results, size, transport, least_us),

@@ -36,6 +36,8 @@ struct run {
     struct allocations sender_allocations;
     struct allocations receiver_allocations;
     struct round_trips trips; /* count 0: no ping */
+    uint64_t flows;           /* at once, that all this is the sum of */
+    double fairness;          /* Jain's index of their rates, 1 / flows .. 1 */
 };
 
 double run_gbit_per_s(const struct run *run);
@@ -75,7 +77,9 @@ struct summary {
     double in_place;     /* share of the units */
     double repeated;     /* units */
     double lost;         /* units, for good: only udp-limit loses any */
-    bool has_counts;     /* the three above are known */
+    uint64_t flows;
+    double fairness;
+    bool has_counts; /* the three above are known */
     bool has_ratio;
     double ratio_to_tcp; /* median of the ratios of each measurement to TCP's of the same turn: of
                             speed; of ping, of how many medians of ZCRP's fit into TCP's */

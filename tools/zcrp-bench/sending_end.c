@@ -2,85 +2,20 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "capture.h"
 #include "common/complain.h"
 #include "common/quantity.h"
 #include "common/statistics.h"
-#include "connection.h"
 #include "details.h"
-#include "interval.h"
 #include "load.h"
-#include "measurement.h"
+#include "parallel.h"
 #include "progress.h"
 #include "report.h"
 #include "watch.h"
 
 enum { TRIALS = 3 };
-
-static int agree_on_settings(struct sending_end *end)
-{
-    const struct settings *settings = &end->options->settings;
-
-    if (control_say(&end->control,
-                    "settings %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %" PRIu64 " %" PRIu64,
-                    settings->unit_bytes, settings->window_bytes, settings->depth, settings->flags,
-                    settings->limit_ns, settings->buffer_bytes, settings->loss,
-                    settings->congestion, settings->channel, settings->vpi, settings->vci,
-                    settings->mtu, settings->cell_loss, settings->interval_ns) < 0)
-        return -1;
-    return control_expect(&end->control, "settled") != NULL ? 0 : -1;
-}
-
-/* Opens all channels. */
-static int open_contenders(struct sending_end *end)
-{
-    const struct options *options = end->options;
-    size_t number = 0;
-
-    for (size_t i = 0; i < options->transport_count; i++) {
-        struct contender *contender = &end->contenders[i];
-        const struct choice *choice = &options->transports[i];
-        int status = options->is_ping ? contender_open_for_ping(contender, choice, &end->control,
-                                                                &options->settings, &number)
-                                      : contender_open(contender, choice, &end->control,
-                                                       &options->settings, &number);
-
-        if (status < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static void note_rate(struct sending_end *end, const struct run *run)
-{
-    double bytes_per_s = (double)run->bytes / run->seconds;
-
-    if (end->least_bytes_per_s == 0 || bytes_per_s < end->least_bytes_per_s)
-        end->least_bytes_per_s = bytes_per_s;
-}
-
-/* Moves a little through each. */
-static int warm_up(struct sending_end *end)
-{
-    struct run run;
-    struct job job;
-
-    for (size_t i = 0; i < end->options->transport_count; i++) {
-        struct contender *contender = &end->contenders[i];
-
-        for (contender->lane = 0; contender->lane < contender->lane_count; contender->lane++) {
-            if (measurement_warm_up(end, &job) < 0 ||
-                measurement_run(end, contender, &job, &run) < 0)
-                return -1;
-            note_rate(end, &run);
-        }
-        contender->lane = 0;
-    }
-    return 0;
-}
 
 /* Tries a manner with messages of this size. */
 static int try_lane(struct sending_end *end, struct contender *contender, uint64_t size,
@@ -131,6 +66,7 @@ static int choose_lanes(struct sending_end *end, uint64_t size)
         if (choose_lane(end, &end->contenders[i], size) < 0)
             return -1;
     }
+    parallel_follow(end);
     return 0;
 }
 
@@ -151,25 +87,6 @@ static void show_progress(const struct sending_end *end, const struct results *r
                   rate);
 }
 
-/* One measurement of messages of this size. */
-static int measure(struct sending_end *end, size_t which, uint64_t size, struct run *run)
-{
-    struct contender *contender = &end->contenders[which];
-    struct interval interval;
-    struct job job;
-    int status;
-
-    if (end->options->is_ping)
-        return measurement_ping_job(end, size, &job) < 0
-                   ? -1
-                   : measurement_ping(end, contender, &job, run);
-    if (measurement_job(end, size, &job) < 0 || interval_begin(&interval, end, 1, which, size) < 0)
-        return -1;
-    status = measurement_run(end, contender, &job, run);
-    interval_end(&interval);
-    return status;
-}
-
 /* One turn: each transport once, with messages of the same size. */
 static int take_turn(struct sending_end *end, const struct results *results, size_t size,
                      size_t repeat)
@@ -177,7 +94,7 @@ static int take_turn(struct sending_end *end, const struct results *results, siz
     for (size_t i = 0; i < results->transports; i++) {
         struct run *run = results_run(results, size, repeat, i);
 
-        if (measure(end, i, end->options->sizes[size], run) < 0)
+        if (parallel_measure(end, i, end->options->sizes[size], run) < 0)
             return -1;
         details_write(end->options, run, repeat);
         show_progress(end, results, run);
@@ -196,7 +113,7 @@ static int measure_all(struct sending_end *end, const struct results *results)
                 return -1;
         }
     }
-    return control_say(&end->control, "bye");
+    return parallel_say_bye(end);
 }
 
 static int measure_all_beside_load(struct sending_end *end, const struct results *results)
@@ -211,31 +128,15 @@ static int measure_all_beside_load(struct sending_end *end, const struct results
     return status;
 }
 
-static int converse(struct sending_end *end, const struct results *results)
+static int converse(struct sending_end *ends, const struct address *address,
+                    const struct results *results)
 {
-    int status = -1;
+    int status = parallel_open(ends, address);
 
-    if (agree_on_settings(end) == 0 && open_contenders(end) == 0 &&
-        (end->options->is_ping || warm_up(end) == 0))
-        status = measure_all_beside_load(end, results);
+    if (status == 0)
+        status = measure_all_beside_load(ends, results);
     progress_clear();
-    return status;
-}
-
-static int connect_and_converse(struct sending_end *end, const struct address *address,
-                                const struct results *results)
-{
-    int64_t limit_ns = (int64_t)end->options->settings.limit_ns;
-    int fd = connection_open(address, "", limit_ns);
-    int status;
-
-    if (fd < 0 || control_init(&end->control, fd, limit_ns) < 0)
-        return -1;
-    status = converse(end, results);
-    control_fini(&end->control);
-    for (size_t i = 0; i < end->options->transport_count; i++)
-        contender_close(&end->contenders[i]);
-    memory_fini(&end->memory);
+    parallel_close(ends);
     return status;
 }
 
@@ -249,7 +150,7 @@ static int run_and_report(struct sending_end *end, const struct address *address
         return -1;
     status = capture_open(end->options->capture);
     if (status == 0)
-        status = connect_and_converse(end, address, results);
+        status = converse(end, address, results);
     if (capture_close() < 0)
         status = -1;
     if (status == 0)
@@ -258,20 +159,31 @@ static int run_and_report(struct sending_end *end, const struct address *address
     return status < 0 || end->is_different ? -1 : 0;
 }
 
+static int run_with_input(struct sending_end *ends, const struct address *address)
+{
+    const struct options *options = ends->options;
+    struct results results;
+    int status =
+        results_init(&results, options->size_count, options->repeat, options->transport_count);
+
+    if (status < 0)
+        return -1;
+    progress_init(options->is_quiet);
+    status = run_and_report(ends, address, &results);
+    results_fini(&results);
+    return status;
+}
+
 int sending_end_run(const struct options *options, const struct address *address)
 {
-    struct sending_end end = {.options = options};
-    struct results results;
-    int status;
+    struct sending_end *ends = parallel_create(options);
+    int status = -1;
 
-    if (options->input != NULL && input_open(&end.input, options->input) < 0)
+    if (ends == NULL)
         return -1;
-    status = results_init(&results, options->size_count, options->repeat, options->transport_count);
-    if (status == 0) {
-        progress_init(options->is_quiet);
-        status = run_and_report(&end, address, &results);
-        results_fini(&results);
-    }
-    input_close(&end.input);
+    if (options->input == NULL || input_open(&ends->input, options->input) == 0)
+        status = run_with_input(ends, address);
+    input_close(&ends->input);
+    free(ends);
     return status;
 }

@@ -7,6 +7,8 @@
 /* As many channels as a sending end may open: each contender's lanes, and one back. */
 enum { CHANNELS = OPTIONS_MAX_TRANSPORTS * (MANNERS_MAX + 1) };
 
+struct companion;
+
 struct receiving_end {
     const struct options *options; /* this end's command line: input, output */
     int listener;
@@ -19,6 +21,9 @@ struct receiving_end {
     int output;
     uint64_t *digests; /* of the job under way, or NULL */
     bool is_different; /* something arrived that was not sent */
+    bool is_companion; /* another one has asked for it, with "flow" */
+    struct companion *companions[OPTIONS_MAX_PARALLEL - 1]; /* that this one has asked for */
+    size_t companion_count;
 };
 
 /* Each does what the arguments of a line ask for, and answers. 0, or -1 with a complaint. */

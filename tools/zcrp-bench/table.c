@@ -4,7 +4,7 @@
 
 #include "common/quantity.h"
 
-enum { COLUMNS = 10, CELL = 40, GAP = 2 };
+enum { COLUMNS = 11, CELL = 40, GAP = 2 };
 
 struct line {
     char cells[COLUMNS][CELL];
@@ -16,9 +16,9 @@ static const struct line trip_headings[2] = {
 };
 
 static const struct line rate_headings[2] = {
-    {{"", "", "", "", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio"}},
+    {{"", "", "", "", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio", "Jain's"}},
     {{"transport", "channel", "size", "Gbit/s", "messages/s", "sender", "receiver", "place",
-      "repeated", "to TCP"}},
+      "repeated", "to TCP", "index"}},
 };
 
 static void figure(char cell[CELL], bool is_known, double value)
@@ -59,7 +59,7 @@ static void names(struct line *line, const struct summary *summary)
 
 static struct line rate_line(const struct summary *summary)
 {
-    struct line line;
+    struct line line = {0};
 
     names(&line, summary);
     figure(line.cells[3], true, summary->gbit_per_s);
@@ -69,6 +69,8 @@ static struct line rate_line(const struct summary *summary)
     percent(line.cells[7], summary->has_counts, summary->in_place);
     units(line.cells[8], summary);
     figure(line.cells[9], summary->has_ratio, summary->ratio_to_tcp);
+    if (summary->flows > 1)
+        snprintf(line.cells[10], CELL, "%.3f", summary->fairness);
     return line;
 }
 
@@ -116,11 +118,14 @@ static struct line line_at(const struct results *results, size_t i)
 void table_write(FILE *out, const struct results *results)
 {
     bool are_trips = results_are_round_trips(results);
-    const struct line *headings = are_trips ? trip_headings : rate_headings;
     size_t lines = results->sizes * results->transports;
     int widths[COLUMNS] = {0};
+    struct line headings[2];
     struct line line;
 
+    memcpy(headings, are_trips ? trip_headings : rate_headings, sizeof headings);
+    for (size_t i = 0; i < 2 && results->runs[0].flows < 2 && !are_trips; i++)
+        headings[i].cells[COLUMNS - 1][0] = '\0';
     for (size_t i = 0; i < 2; i++)
         widen(widths, &headings[i]);
     for (size_t i = 0; i < lines; i++) {
