@@ -82,17 +82,15 @@ int counters_start(struct counters *counters, size_t count, const int *cores, si
     return 0;
 }
 
-uint64_t counters_one(const struct counters *counters, size_t which)
-{
-    return atomic_load_explicit(&counters->numbers[which].value, memory_order_relaxed);
-}
-
-uint64_t counters_sum(const struct counters *counters)
+uint64_t counters_read(struct counters *counters)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < counters->count; i++)
-        sum += counters_one(counters, i);
+    for (size_t i = 0; i < counters->count; i++) {
+        counters->counts[i] =
+            atomic_load_explicit(&counters->numbers[i].value, memory_order_relaxed);
+        sum += counters->counts[i];
+    }
     return sum;
 }
 

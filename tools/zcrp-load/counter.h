@@ -19,15 +19,15 @@ struct counters {
     size_t count;           /* of processes that run; no more than COUNTERS_MAX */
     int64_t start_ns;       /* of the monotonic clock: when the first of them was started */
     int pids[COUNTERS_MAX];
+    uint64_t counts[COUNTERS_MAX]; /* as last read */
 };
 
 /* Starts `count` processes; with cores the n-th runs on core n modulo `core_count`, without (0)
  * wherever the system likes. 0, or -1 with a complaint; then none is left. */
 int counters_start(struct counters *counters, size_t count, const int *cores, size_t core_count);
 
-/* What one of them has counted, or all together, since they were started. Never falls. */
-uint64_t counters_one(const struct counters *counters, size_t which);
-uint64_t counters_sum(const struct counters *counters);
+/* Reads what each has counted since they were started; returns the sum. Neither ever falls. */
+uint64_t counters_read(struct counters *counters);
 
 /* Nanoseconds since they were started. */
 int64_t counters_age_ns(const struct counters *counters);

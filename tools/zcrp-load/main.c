@@ -21,14 +21,14 @@ enum { EXIT_USAGE = 2 };
 static const int64_t second_ns = 1000000000;
 
 /* One line: counts, seconds, counts a second; with --each also what each process counted. */
-static int report(const struct options *options, const struct counters *counters)
+static int report(const struct options *options, struct counters *counters)
 {
-    uint64_t sum = counters_sum(counters);
+    uint64_t sum = counters_read(counters);
     double seconds = (double)counters_age_ns(counters) / 1e9;
 
     printf("%" PRIu64 " counts in %.6f s, %.6g a second", sum, seconds, (double)sum / seconds);
     for (size_t i = 0; options->wants_each && i < counters->count; i++)
-        printf("%s %" PRIu64, i > 0 ? "," : ":", counters_one(counters, i));
+        printf("%s %" PRIu64, i > 0 ? "," : ":", counters->counts[i]);
     putchar('\n');
     return fflush(stdout) == 0 ? 0
                                : complain("cannot write to standard output: %s", strerror(errno));
@@ -46,8 +46,7 @@ static int next_signal(const sigset_t *signals, const struct counters *counters,
 }
 
 /* Says how far the counters are whenever it is asked to, until the end; not the last time. */
-static int watch(const struct options *options, const struct counters *counters,
-                 const sigset_t *signals)
+static int watch(const struct options *options, struct counters *counters, const sigset_t *signals)
 {
     for (;;) {
         int signal = next_signal(signals, counters, options->duration_ns);
