@@ -48,13 +48,13 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     CHECK(config->burst_units <= BURST_UNITS);
     struct arena arena = {.memory = memory};
     struct sender *s = carve(&arena, config);
-    s->unit_data = unit_data(config->unit_bytes);
+    unit_size_init(&s->unit_size, unit_data(config->unit_bytes));
     s->random = config->seed;
     s->capacity = config->window_bytes;
     s->tolerance.units = 3; /* RFC 9002, 6.1.1 */
     lending_init(&s->lending);
     rtt_init(&s->rtt, INITIAL_RTT);
-    congestion_init(&s->congestion, config->congestion, s->unit_data + TRAILER_BYTES,
+    congestion_init(&s->congestion, config->congestion, s->unit_size.most + TRAILER_BYTES,
                     config->window_bytes, config->seed);
     delivery_init(&s->delivery, now);
     pacing_init(&s->pacing, now);
@@ -142,8 +142,8 @@ bool sender_event(struct sender *s, struct event *event)
 void sender_limit_unit(struct sender *s, uint32_t bytes)
 {
     CHECK(bytes >= TRAILER_BYTES + GRAIN);
-    if (unit_data(bytes) < s->unit_data)
-        s->unit_data = unit_data(bytes);
+    if (unit_data(bytes) < s->unit_size.most)
+        unit_size_limit(&s->unit_size, unit_data(bytes));
 }
 
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
@@ -225,4 +225,5 @@ void sender_check(const struct sender *s)
     units_in_transit_check(&s->in_transit);
     congestion_check(&s->congestion);
     delivery_check(&s->delivery);
+    unit_size_check(&s->unit_size);
 }

@@ -97,7 +97,7 @@ instant sender_deadline(const struct sender *s);
 /* The next event; false if there is none. */
 bool sender_event(struct sender *s, struct event *event);
 
-/* The path takes datagrams of at most `bytes` (at least 64). Never grows the unit. */
+/* The path takes datagrams of at most `bytes` (at least 64), from now on. */
 void sender_limit_unit(struct sender *s, uint32_t bytes);
 
 /* Starts to close: no submit any more; when all messages are over the peer is told. */

@@ -48,14 +48,16 @@ static struct late_unit *watch(struct sender *s, uint64_t seq)
 
 void sender_probe_unit(struct sender *s, uint64_t seq)
 {
-    watch(s, seq)->is_probed = true;
+    struct late_unit *late = watch(s, seq);
+    late->is_probed = true;
+    unit_size_on_silence(&s->unit_size, late->length);
     sender_requeue(s, seq);
 }
 
 static void give_up(struct sender *s, instant now, uint64_t seq, instant sent)
 {
     uint64_t bytes = s->in_transit.bytes;
-    watch(s, seq);
+    unit_size_on_lost(&s->unit_size, watch(s, seq)->length);
     s->counters.lost++;
     sender_requeue(s, seq);
     bytes -= s->in_transit.bytes;
@@ -134,6 +136,7 @@ void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct i
         if (!late->is_watched || late->seq < arrived.first || late->seq >= arrived.last)
             continue;
         late->is_watched = false;
+        unit_size_on_arrived(&s->unit_size, late->length, 1);
         settle_repeat(s, late, settled);
         if (late->is_probed)
             continue;

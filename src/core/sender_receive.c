@@ -27,6 +27,7 @@ void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct 
     uint64_t seq = first;
     struct transit_row row;
     while (units_in_transit_remove_row(&s->in_transit, &seq, last, &row)) {
+        unit_size_on_arrived(&s->unit_size, row.length, row.units);
         uint64_t bytes = row.units * (uint64_t)(row.length + TRAILER_BYTES);
         settled->bytes += bytes;
         settled->recent += row.sent >= s->congestion.recovery ? bytes : 0;
@@ -133,7 +134,7 @@ static void answer_request(struct sender *s, instant now)
 static void ask_again(struct sender *s, instant now)
 {
     struct fragment head;
-    if (!s->has_ignored || units_to_send_head(&s->to_send, s->unit_data, &head))
+    if (!s->has_ignored || units_to_send_head(&s->to_send, s->unit_size.data, &head))
         return;
     s->has_ignored = false;
     answer_request(s, now);
@@ -185,7 +186,7 @@ static void on_request(struct sender *s, instant now, const struct request *requ
         struct request_run run = request_run(request, i);
         on_run(s, &run, &budget);
     }
-    if (request->length > 0 && !units_to_send_head(&s->to_send, s->unit_data, &head))
+    if (request->length > 0 && !units_to_send_head(&s->to_send, s->unit_size.data, &head))
         answer_request(s, now);
 }
 

@@ -17,6 +17,7 @@
 #include "pacing.h"
 #include "rtt.h"
 #include "sender.h"
+#include "unit_size.h"
 #include "units_in_transit.h"
 #include "units_to_send.h"
 
@@ -92,6 +93,7 @@ struct sender {
     struct delivery delivery;
     struct pacing pacing;
     struct lending lending;
+    struct unit_size unit_size;
     struct tolerance tolerance;
     struct sender_session session;
     struct sender_timers timers;
@@ -101,7 +103,6 @@ struct sender {
     uint64_t capacity;           /* bytes the receiver's socket holds, as it says */
     uint64_t since_answer;       /* bytes sent since an acknowledgement was asked for, */
     uint64_t units_since_answer; /* and units */
-    uint32_t unit_data;          /* bytes of data in a full unit, a multiple of GRAIN */
     uint32_t probe_credit;       /* units that may leave in spite of the window */
     enum sender_phase phase;
     bool is_limited;   /* the congestion window or its pace held the last burst back */

@@ -214,7 +214,8 @@ static bool take_units(struct sender *s, instant now, struct burst *b)
 {
     struct row row;
     struct fragment next;
-    if (!units_to_send_head(&s->to_send, s->unit_data, &row.head) || !may_leave(s, now, &row.head))
+    if (!units_to_send_head(&s->to_send, s->unit_size.data, &row.head) ||
+        !may_leave(s, now, &row.head))
         return false;
     b->segment = row.head.length + TRAILER_BYTES;
     b->first_seq = s->in_transit.next;
@@ -224,10 +225,11 @@ static bool take_units(struct sender *s, instant now, struct burst *b)
         row.count = row_length(s, b, &row.head);
         enter_transit(s, now, &row);
         add_pieces(s, b, &row);
-        bool has_next = units_to_send_head(&s->to_send, s->unit_data, &next);
+        bool has_next = units_to_send_head(&s->to_send, s->unit_size.data, &next);
         bool is_open = has_next && may_send(s, &next);
         goes_on = is_open && burst_fits(s, b, &next);
         bool is_answer = !goes_on && should_answer(s, is_open);
+        is_answer |= row.head.is_repeat; /* where one was lost the next that asks may be, too */
         write_trailers(s, b, &row, has_next ? &next : NULL, is_answer);
         if (!goes_on)
             note_limits(s, has_next ? &next : NULL, is_open);
@@ -256,7 +258,7 @@ bool sender_has_burst(struct sender *s)
     struct fragment f;
     if (s->hello_due)
         return true;
-    if (!sender_is_paired(s) || !units_to_send_head(&s->to_send, s->unit_data, &f))
+    if (!sender_is_paired(s) || !units_to_send_head(&s->to_send, s->unit_size.data, &f))
         return false;
     return may_send(s, &f) && (!s->pacing.waits || s->probe_credit > 0);
 }

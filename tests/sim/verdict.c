@@ -44,12 +44,21 @@ static bool is_forgotten(const struct world *w, const struct entry *entry)
            receiver_counters(w->receiver.core)->forgotten > 0;
 }
 
+/* A receiver that has given up its close is gone, and with it the last acknowledgement. */
+static bool is_unanswered(const struct world *w, const struct entry *entry,
+                          const struct entry *peer)
+{
+    return entry->outcome == OUTCOME_SILENT && peer != NULL && peer->outcome == OUTCOME_OK &&
+           receiver_is_closed(w->receiver.core) && !receiver_is_confirmed(w->receiver.core);
+}
+
 /* `peer`: the same message at the other end, or NULL. */
 static void judge_entry(struct world *w, const char *who, const struct entry *entry,
                         const struct entry *peer)
 {
     struct scene *scene = &w->scene;
-    bool may_fail = w->setup.may_fail || is_taken_back(entry, peer) || is_forgotten(w, entry);
+    bool may_fail = w->setup.may_fail || is_taken_back(entry, peer) || is_forgotten(w, entry) ||
+                    is_unanswered(w, entry, peer);
     scene_expect(scene, entry->is_over, "%s: message %" PRIu32 " did not end", who, entry->index);
     scene_expect(scene, entry->outcome != OUTCOME_CANCELLED || entry->was_cancelled,
                  "%s: message %" PRIu32 " was not taken back", who, entry->index);

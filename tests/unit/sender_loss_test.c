@@ -26,7 +26,7 @@ START_TEST(loss__by_three_that_came_later)
 {
     sender_rig_ack(&rig, "4 5");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 2);
-    sender_rig_expect(&rig, "0:0+64 0:64+64A");
+    sender_rig_expect(&rig, "0:0+64A 0:64+64A");
     sender_rig_ack(&rig, "2 10");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
 }
@@ -50,7 +50,7 @@ START_TEST(loss__before_the_newest_of_an_older_acknowledgement)
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3); /* 1, 2 and 3 */
     sender_rig_ack(&rig, "0 1");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3);
-    sender_rig_expect(&rig, "0:64+64 0:128+64 0:192+64A");
+    sender_rig_expect(&rig, "0:64+64A 0:128+64A 0:192+64A");
 }
 END_TEST
 
@@ -93,7 +93,7 @@ START_TEST(limit_unit__cuts_what_is_repeated)
 {
     sender_rig_ack(&rig, "1 8");
     sender_limit_unit(rig.s, 32 + TRAILER_BYTES);
-    sender_rig_expect(&rig, "0:0+32 0:32+32A");
+    sender_rig_expect(&rig, "0:0+32A 0:32+32A");
     sender_rig_ack(&rig, "8 9");
     sender_rig_expect_no_event(&rig);
     sender_rig_ack(&rig, "8 10");
@@ -139,7 +139,7 @@ START_TEST(ack__of_every_other_number)
 {
     sender_rig_ack(&rig, "0 1 2 3 4 5 6 7 8"); /* 1, 3, 5 and 7 arrived */
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3);
-    sender_rig_expect(&rig, "0:0+64 0:128+64 0:256+64A");
+    sender_rig_expect(&rig, "0:0+64A 0:128+64A 0:256+64A");
     sender_rig_ack(&rig, "6 11");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
 }
@@ -187,7 +187,7 @@ START_TEST(probe__repeats_the_two_oldest_whatever_the_window)
     sender_rig_wait(&rig);
     ck_assert_uint_eq(sender_counters(rig.s)->probes, 1);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
-    sender_rig_expect(&rig, "0:0+64 0:64+64A");
+    sender_rig_expect(&rig, "0:0+64A 0:64+64A");
     sender_rig_expect_nothing(&rig);
     sender_rig_ack(&rig, "0 8");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);

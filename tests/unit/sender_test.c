@@ -180,7 +180,7 @@ START_TEST(sent__what_was_not_goes_first)
     sender_rig_pair(&rig, 1, 1000);
     sender_rig_expect_taken(&rig, "0:0+64 0:64+64 0:128+64 0:192+64");
     sender_sent(rig.s, rig.now, &rig.burst, 2);
-    sender_rig_expect(&rig, "0:128+64 0:192+64 0:256+64LA");
+    sender_rig_expect(&rig, "0:128+64A 0:192+64A 0:256+64LA");
     ck_assert_uint_eq(rig.burst.first_seq, 4);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
     sender_rig_ack(&rig, "0 2 4 7");
