@@ -19,6 +19,7 @@
 #: make symbols    what leaves the library
 #: make bench      measure, and rewrite docs/performance.md (BENCH=...: instead run zcrp-bench so)
 #: make bench-peers    beside other message protocols, those whose libraries are there (PEERS=...: only these)
+#: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations

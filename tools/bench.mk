@@ -45,4 +45,8 @@ evaluation: paper
 	@$(PRODUCTS)/zcrp-cpuload --path loopback,veth --json $(PRODUCTS)/paper/load.json
 	@python3 -B tools/paper/document.py $(PRODUCTS)/paper docs/evaluation.md
 
-.PHONY: bench-peers bench bench-guard paper evaluation
+# Over links with a rate, a delay and mishaps; takes the rights of root. Nine minutes.
+bench-paths: all
+	@tools/path-tables
+
+.PHONY: bench-peers bench-paths bench bench-guard paper evaluation

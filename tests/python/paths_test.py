@@ -1,0 +1,215 @@
+"""Units of path-tables: what is computed and written, without laying a link."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
+sys.path.insert(0, TOOLS)
+
+import paths
+import tables
+from paths import Path, Street
+
+loader = importlib.machinery.SourceFileLoader("path_tables", os.path.join(TOOLS, "path-tables"))
+path_tables = importlib.util.module_from_spec(
+    importlib.util.spec_from_loader("path_tables", loader))
+loader.exec_module(path_tables)
+
+PATH = Path("a path", 100e6, 40, {"zcrp": 80, "cubic": 3, "bbr": 70}, mishaps="--loss 1%")
+
+
+def run(transport="zcrp", gbit_per_s=0.048, **counts):
+    """What both programs wrote; of 10000 packets the link lost 50, the queue dropped 50."""
+    bench = {"transport": transport, "gbit_per_s": gbit_per_s, "bytes": 480000, "seconds": 0.16,
+             "units": 1000, "repeated_units": 10}
+    way = {"packets": 10000, "lost": 50, "dropped": 50, "queue_us": 20000.0, "late_us": 10.0}
+    return {"bench": bench | counts, "link": {"a_to_b": way}}
+
+
+class Figures(unittest.TestCase):
+    def test_share_counts_the_heads_of_full_packets(self):
+        self.assertAlmostEqual(paths.share(PATH, run()), 0.5)
+        self.assertAlmostEqual(paths.share(PATH, run("tcp:bbr+whole", 0.1448)), 1.5)
+
+    def test_ideal_is_a_round_trip_and_the_bytes_at_the_rate(self):
+        self.assertAlmostEqual(paths.over_ideal(PATH, run()), 2.0)
+
+    def test_repeated_of_lost_compares_shares(self):
+        self.assertAlmostEqual(paths.repeated_of_lost(run()), 1.0)
+        self.assertAlmostEqual(paths.repeated_of_lost(run(repeated_units=12)), 1.2)
+
+    def test_repeated_of_lost_is_unknown_without_loss(self):
+        result = run()
+        result["link"]["a_to_b"] |= {"lost": 0, "dropped": 0}
+        self.assertIsNone(paths.repeated_of_lost(result))
+
+    def test_queue_is_in_round_trips(self):
+        self.assertAlmostEqual(paths.queue(PATH, run()), 0.5)
+
+    def test_jain(self):
+        self.assertAlmostEqual(paths.jain([3, 3, 3]), 1)
+        self.assertAlmostEqual(paths.jain([5, 0, 0, 0]), 0.25)
+
+    def test_street_compares_the_first_with_the_mean_of_the_others(self):
+        mixed = Street("mixed", 10e6, ["zcrp", "cubic", "cubic"], seconds=1)
+        self.assertAlmostEqual(paths.street_figure(mixed, [6, 3, 5]), 1.5)
+
+    def test_street_of_one_kind_has_an_index(self):
+        same = Street("same", 10e6, ["zcrp", "zcrp"], seconds=1)
+        self.assertAlmostEqual(paths.street_figure(same, [4, 4]), 1)
+
+    def test_flows_are_not_together_if_they_add_up_to_more_than_the_link(self):
+        street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
+        self.assertTrue(paths.are_together(street, [9e6, 10e6]))
+        self.assertFalse(paths.are_together(street, [18e6, 17e6]))
+
+
+class Commands(unittest.TestCase):
+    def test_path_runs_each_transport_with_its_count(self):
+        runs = {name: (link, sender) for name, link, sender in PATH.runs()}
+        self.assertEqual(list(runs), ["zcrp", "cubic", "bbr"])
+        self.assertEqual(runs["cubic"][0], "--rate 100M --delay 20ms --loss 1%")
+        self.assertIn("--transport tcp:cubic+whole --size 1M --count 3 ", runs["cubic"][1])
+
+    def test_path_both_ways_and_queue(self):
+        path = Path("slow back", 1e9, 5, {"zcrp": 1}, back=3e6, queue="1s")
+        self.assertEqual(path.link, "--rate 1G/3M --delay 2.5ms --queue 1s")
+
+    def test_path_command_repeats_zcrp(self):
+        self.assertIn("--transport zcrp --size 1M --count 80 ", PATH.command())
+        self.assertEqual(PATH.command().count(" -- "), 2)
+
+    def test_street_command_has_a_port_for_each_flow(self):
+        command = shlex.split(Street("two", 20e6, ["zcrp", "bbr"], seconds=7).command())
+        self.assertEqual(command[0], "zcrp-link")
+        self.assertEqual(command[command.index("--port") + 1], "7001")
+        senders, listeners = command[-5], command[-1]
+        self.assertIn(":7000 --transport zcrp ", senders)
+        self.assertIn(":7001 --transport tcp:bbr+whole ", senders)
+        self.assertEqual(listeners, "zcrp-bench --listen 198.18.0.2:7000 & "
+                         "zcrp-bench --listen 198.18.0.2:7001 & wait")
+
+    def test_street_writes_an_output_for_each_flow(self):
+        command = Street("two", 20e6, ["zcrp"] * 2, seconds=7).command("b/zcrp-bench", "p/out")
+        self.assertTrue(command.startswith("b/zcrp-link "))
+        self.assertIn("--json p/out.0 ", command)
+        self.assertIn("--json p/out.1 ", command)
+
+
+class Rows(unittest.TestCase):
+    def test_path_has_medians_of_ratios_within_turns(self):
+        turns = [{"zcrp": run(gbit_per_s=rate), "cubic": run("tcp:cubic", rate / ratio),
+                  "bbr": run("tcp:bbr", rate)} for rate, ratio in
+                 ((0.01, 2), (0.048, 20), (0.09, 3))]
+        cells = path_tables.path_row(PATH, turns).split(" | ")
+        self.assertEqual(cells[1:5], ["48.0, 5.00, 48.0", "**0.50**", "**3.00**", "**1.00**"])
+
+    def test_path_that_was_not_measured(self):
+        cells = path_tables.path_row(PATH, []).split(" | ")
+        self.assertEqual(cells[1:3], ["-, -, -", "**-**"])
+
+    def test_street_that_was_not_measured(self):
+        street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
+        self.assertEqual(path_tables.street_row(street, []).split(" | ")[1:3], ["-", "-"])
+
+    def test_street_has_the_median_of_each_flow(self):
+        street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
+        turns = [[9e6, 9e6], [8e6, 10e6], [7e6, 11e6]]
+        self.assertEqual(path_tables.street_row(street, turns).split(" | ")[1:3],
+                         ["8.00 + 10.0", "Jain's index: **0.988**"])
+
+
+class Running(unittest.TestCase):
+    def setUp(self):
+        self.said = io.StringIO()
+
+    def measure_all(self, measure_one, only=""):
+        with contextlib.redirect_stderr(self.said):
+            return path_tables.measure_all([PATH], measure_one, only, 2, 1)
+
+    def test_command_that_fails(self):
+        with self.assertRaisesRegex(path_tables.Failed, "no link here"):
+            path_tables.run(["sh", "-c", "echo no link here >&2; exit 3"])
+
+    def test_turn_that_fails_is_left_out_and_told(self):
+        def fail(_):
+            raise path_tables.Failed("no link here")
+        self.assertEqual(self.measure_all(fail), {"a path": []})
+        self.assertIn("a path: no link here", self.said.getvalue())
+
+    def test_program_that_is_missing_is_told(self):
+        self.assertEqual(self.measure_all(lambda _: path_tables.run(["/nowhere/zcrp-link"])),
+                         {"a path": []})
+
+    def test_signal_takes_the_links_away(self):
+        script = os.path.join(tempfile.mkdtemp(prefix="paths_test."), "zcrp-link")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\ntrap 'kill $sleep; rm $0; exit 1' TERM\necho >&2\n"
+                       "sleep 60 & sleep=$!\ntouch $0.laid\nwait\n")
+        os.chmod(script, 0o755)
+        with subprocess.Popen([os.path.join(TOOLS, "path-tables"), "--only", "1 Gb/s", "--print"],
+                              env=os.environ | {"ZCRP_BUILD": os.path.dirname(script)},
+                              stderr=subprocess.DEVNULL) as process:
+            self.wait_until(lambda: os.path.exists(script + ".laid"))
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(), 128 + signal.SIGTERM)
+        self.wait_until(lambda: not os.path.exists(script))
+        shutil.rmtree(os.path.dirname(script))
+
+    def wait_until(self, is_so):
+        for _ in range(1000):
+            if is_so():
+                return
+            time.sleep(0.01)
+        self.fail("waited in vain")
+
+    def test_only_what_is_wanted(self):
+        self.assertEqual(self.measure_all(lambda _: {"zcrp": 1}, "another"), {})
+        self.assertEqual(self.measure_all(lambda _: {"zcrp": 1}, "path"),
+                         {"a path": [{"zcrp": 1}, {"zcrp": 1}]})
+
+
+class Page(unittest.TestCase):
+    PAGE = ("before\n<!-- paths -->\n| t | u |\n| --- | --- |\n"
+            "| a path | old |\n| b path | kept |\n<!-- end -->\nafter <!-- end -->\n")
+
+    def test_rows_that_were_not_measured_stay(self):
+        kind = [PATH, Path("b path", 1e6, 1, {"zcrp": 1})]
+        text = path_tables.make_table("paths", ["t", "u"], kind, lambda path, turns: f"{turns}\n",
+                                      {"a path": ["new"]}, self.PAGE)
+        self.assertEqual(text.splitlines()[2:], ["['new']", "| b path | kept |"])
+
+    def test_row_that_was_never_measured_is_not_there(self):
+        self.assertEqual(path_tables.make_table("paths", ["t", "u"], [Path("c", 1e6, 1, {})],
+                                                None, {}, self.PAGE).count("\n"), 2)
+
+    def test_replace_touches_its_own_table(self):
+        page = tables.replace(self.PAGE, "paths", "new\n")
+        self.assertEqual(page, "before\n<!-- paths -->\nnew\n<!-- end -->\nafter <!-- end -->\n")
+
+    def test_short_has_three_digits(self):
+        self.assertEqual([tables.short(value) for value in (0, 0.0588, 95.44, 1.66e6, 43900)],
+                         ["0", "0.0588", "95.4", "1.66 M", "43.9 k"])
+
+    def test_head_ends_in_text(self):
+        self.assertEqual(tables.head(["a", "b", "c"]), "| a | b | c |\n| --- | ---: | --- |\n")
+
+    def test_page_has_the_tables_place(self):
+        page = tables.read_page()
+        for name in ("paths", "streets", "conditions of paths"):
+            self.assertIn(f"<!-- {name} -->", page)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+"""What the programs that write docs/performance.md share: figures as text, tables in Markdown, and
+the page, in which the text between `<!-- name -->` and `<!-- end -->` is a table's."""
+
+import os
+import platform
+import re
+
+PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs",
+                    "performance.md")
+
+
+def short(value):
+    """Three significant digits."""
+    for power, suffix in (1e6, " M"), (1e3, " k"):
+        if value >= power:
+            return f"{value / power:#.3g}".rstrip(".") + suffix
+    return f"{value:#.3g}".rstrip(".") if value else "0"
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def head(titles, left=1):
+    """The first two lines of a table: `left` columns of text, then figures, text in the last."""
+    return line(titles) + line(["---"] * left + ["---:"] * (len(titles) - left - 1) + ["---"])
+
+
+def old_rows(page, table):
+    """The rows of a table as they are in the page, by the text in their first column."""
+    body = re.search(f"<!-- {table} -->\n(.*?)<!-- end -->", page, re.S)
+    rows = body.group(1).splitlines(keepends=True)[2:] if body else []
+    return {row.split("|")[1].strip(): row for row in rows if row.startswith("|")}
+
+
+def replace(page, name, text):
+    return re.sub(f"(<!-- {name} -->\n).*?(<!-- end -->)",
+                  lambda match: match.group(1) + text + match.group(2), page, flags=re.S)
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = re.findall(r"^model name\s*: (.*)$", file.read(), re.M)
+    return names[0] if names else platform.machine()
+
+
+def conditions(repeat):
+    return (f"{processor()}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}; "
+            f"medians of {repeat} turns.\n")
+
+
+def read_page():
+    with open(PAGE, encoding="utf-8") as file:
+        return file.read()
+
+
+def write_page(page):
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page)
