@@ -62,6 +62,7 @@ const char help_text[] =
     "                      standard output instead of the table\n"
     "  --capture FILE      what crosses ZCRP's channels at this end (alone: at the sending\n"
     "                      end), as a capture for tshark and Wireshark\n"
+    "  --trace FILE        the life of ZCRP's transfers as JSON lines, for zcrp-plot\n"
     "  --csv FILE          every measurement as CSV\n"
     "  --plot FILE         a picture of the medians over message size (SVG, by gnuplot)\n"
     "  --quiet             no table, no progress\n"

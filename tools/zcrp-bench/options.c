@@ -154,6 +154,8 @@ static int check(const struct options *options)
         return complain("--capture is of ZCRP: there is none in --transport");
     if (options->parallel > 1 && options->settings.channel == AAL5_RAW)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
+    if (options->trace != NULL && !has_zcrp(options))
+        return complain("--trace is of ZCRP: there is none in --transport");
     if (options->is_ping && check_ping(options) < 0)
         return -1;
     return check_ends(options);

@@ -11,6 +11,12 @@ static int set_capture(struct options *options, const char *value)
     return 0;
 }
 
+static int set_trace(struct options *options, const char *value)
+{
+    options->trace = value;
+    return 0;
+}
+
 static int set_interval(struct options *options, const char *value)
 {
     int64_t interval_ns = 0;
@@ -75,6 +81,7 @@ static int set_version(struct options *options, const char *value)
 
 static const struct options_row rows[] = {
     {"capture", required_argument, false, set_capture},
+    {"trace", required_argument, true, set_trace},
     {"interval", required_argument, true, set_interval},
     {"json", optional_argument, true, set_json},
     {"csv", required_argument, true, set_csv},

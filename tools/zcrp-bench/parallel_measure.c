@@ -7,6 +7,7 @@
 #include "common/complain.h"
 #include "interval.h"
 #include "parallel.h"
+#include "trace.h"
 
 /* A flow's part of a measurement. */
 struct part {
@@ -71,7 +72,10 @@ static int measure_all(struct sending_end *ends, size_t which, uint64_t size, st
         parts[i] = (struct part){.end = &ends[i], .which = which, .size = size, .run = &runs[i]};
     if (interval_begin(&interval, ends, count, which, size) < 0)
         return -1;
+    if (ends->contenders[which].lanes[0].kind == &transport_zcrp)
+        trace_begin(size, count);
     status = run_parts(parts, count);
+    trace_end();
     interval_end(&interval);
     for (size_t i = 0; i < count; i++)
         ends->is_different = ends->is_different || ends[i].is_different;

@@ -13,6 +13,7 @@
 #include "parallel.h"
 #include "progress.h"
 #include "report.h"
+#include "trace.h"
 #include "watch.h"
 
 enum { TRIALS = 3 };
@@ -148,10 +149,10 @@ static int run_and_report(struct sending_end *end, const struct address *address
 
     if (report_open(&report, end->options) < 0)
         return -1;
-    status = capture_open(end->options->capture);
+    status = capture_open(end->options->capture) < 0 ? -1 : trace_open(end->options->trace);
     if (status == 0)
         status = converse(end, address, results);
-    if (capture_close() < 0)
+    if (capture_close() < 0 || trace_close() < 0)
         status = -1;
     if (status == 0)
         status = report_write(&report, results);

@@ -6,6 +6,7 @@
 #include "aal5.h"
 #include "capture.h"
 #include "common/complain.h"
+#include "trace.h"
 #include "udp.h"
 #include "zcrp.h"
 
@@ -62,6 +63,8 @@ int zcrp_end_open(struct transport *transport, bool is_sender)
     if (state == NULL)
         return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
     if (capture_channel(transport->fd, &options) < 0)
+        return -1;
+    if (is_sender && trace_channel(&options) < 0)
         return -1;
     code = is_sender ? zcrp_open_sender(&state->entity, descriptors, &options)
                      : zcrp_open_receiver(&state->entity, descriptors, &options);

@@ -1,0 +1,155 @@
+"""Units of zcrp-plot: what is read and what is drawn, without gnuplot."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "zcrp-plot"))
+
+import drawing
+import reading
+
+_spec = importlib.util.spec_from_file_location(
+    "zcrp_plot", os.path.join(sys.path[0], "__main__.py"))
+program = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(program)
+
+
+def change(t, flow=0, arrived=0, **counts):
+    line = {"t": t, "flow": flow, "arrived": arrived, "transit": 100, "window": 200, "rate": 1000,
+            "rtt": 0.001}
+    return json.dumps({**line, **counts})
+
+
+def header(number=1):
+    return json.dumps({"measurement": number, "size": 1024, "flows": 1})
+
+
+class Reading(unittest.TestCase):
+    def test_counts_that_are_left_out_are_none(self):
+        found = reading.read([header(), change(0, sent=3), change(1, lost=2, sent=1)], 1)
+        self.assertEqual(found.flows[0].total("sent"), 4)
+        self.assertEqual(found.flows[0].total("lost"), 2)
+        self.assertEqual(found.flows[0].total("repeated"), 0)
+
+    def test_only_the_measurement_that_is_wanted(self):
+        lines = [header(1), change(0), header(2), change(5, arrived=7), header(3), change(9)]
+        found = reading.read(lines, 2)
+        self.assertEqual(found.flows[0].series("arrived"), [(5, 7)])
+
+    def test_flows_are_kept_apart(self):
+        found = reading.read([header(), change(0, 0), change(1, 1), change(2, 0)], 1)
+        self.assertEqual([len(found.flows[n].changes) for n in (0, 1)], [2, 1])
+
+    def test_marks_are_where_it_happened(self):
+        lines = [header(), change(0), change(1, arrived=5, lost=1), change(2, repeated=1)]
+        found = reading.read(lines, 1)
+        self.assertEqual(found.flows[0].marks("lost"), [(1, 5)])
+        self.assertEqual(found.flows[0].marks("repeated"), [(2, 100)])
+
+    def test_cut(self):
+        found = reading.read([header(), change(0), change(1), change(2)], 1)
+        found.cut(0.5, 1.5)
+        self.assertEqual(found.flows[0].series("t"), [(1, 1)])
+        with self.assertRaisesRegex(reading.Failure, "in that time"):
+            found.cut(5, 6)
+
+    def test_what_is_no_trace(self):
+        for lines, why in (([], "no measurement 1"), (["nonsense"], "line 1 is not"),
+                           ([change(0)], "line 1 is not"), ([header(), "{}"], "line 2 is not"),
+                           ([header(), "[]"], "line 2 is not"), ([header(), "3"], "line 2 is not"),
+                           ([header()], "nothing happened"), ([header(2), change(0)], "no meas")):
+            with self.assertRaisesRegex(reading.Failure, why):
+                reading.read(lines, 1)
+
+
+class Drawing(unittest.TestCase):
+    def test_thin_keeps_extremes(self):
+        points = [(x / 10000, 0.0) for x in range(10000)]
+        points[1234] = (0.1234, 9.0)
+        points[4321] = (0.4321, -9.0)
+        thinned = drawing.thin(points, 50)
+        self.assertLessEqual(len(thinned), 4 * 51)
+        self.assertIn((0.1234, 9.0), thinned)
+        self.assertIn((0.4321, -9.0), thinned)
+        self.assertEqual((thinned[0], thinned[-1]), (points[0], points[-1]))
+        self.assertEqual(thinned, sorted(thinned))
+
+    def test_thin_leaves_few_alone(self):
+        self.assertEqual(drawing.thin([(0, 1), (0, 2)]), [(0, 1), (0, 2)])
+
+    def test_thin_marks_has_one_a_column(self):
+        thinned = drawing.thin_marks([(x / 1000, 1) for x in range(1000)], 10)
+        self.assertEqual(len(thinned), 11)
+        self.assertEqual(thinned[0], (0, 1))
+
+    def test_goodput_is_all_that_arrived(self):
+        points = [(0, 0), (0.25, 100), (0.9, 100), (1.0, 500)]
+        stairs = drawing.goodput(points, 4)
+        self.assertEqual([rate for _, rate in stairs], [3200, 0, 0, 12800])
+        self.assertEqual(drawing.goodput([(1, 0)]), [])
+
+    def test_units(self):
+        self.assertEqual(drawing.unit(999, drawing.BYTES, 1000), (1, "bytes"))
+        self.assertEqual(drawing.unit(5e6, drawing.BYTES, 1000), (1e6, "MB"))
+        self.assertEqual(drawing.unit(1e15, drawing.BYTES, 1000), (1e9, "GB"))
+
+    def test_script_has_four_panels_and_counts(self):
+        lines = [header(), change(0, sent=9), change(1, arrived=900, lost=3), change(2, probes=1)]
+        text = drawing.script(reading.read(lines, 1))
+        self.assertEqual(text.count("\nplot "), 4)
+        self.assertIn("lost: 3", text)
+        self.assertIn("probes: 1", text)
+        self.assertNotIn("repeated", text)
+        self.assertEqual(text.count("\nset xlabel"), 1)
+
+    def test_script_names_flows(self):
+        lines = [header(), change(0, 0), change(1, 0), change(0, 1), change(1, 1)]
+        text = drawing.script(reading.read(lines, 1))
+        self.assertIn("title 'flow 0'", text)
+        self.assertIn("title 'flow 1'", text)
+        self.assertIn("in 2 flows", text)
+
+    def test_script_of_one_moment(self):
+        self.assertIn("set xrange [1:", drawing.script(reading.read([header(), change(1)], 1)))
+
+
+class Program(unittest.TestCase):
+    def run_with(self, *arguments):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            try:
+                status = program.main(list(arguments))
+            except SystemExit as ended:
+                status = ended.code
+        return status, said.getvalue()
+
+    def test_mistakes(self):
+        self.assertEqual(self.run_with("a", "--from", "2", "--to", "1")[0], 2)
+        self.assertEqual(self.run_with()[0], 2)
+        status, said = self.run_with("/nowhere/at/all")
+        self.assertEqual(status, 1)
+        self.assertIn("No such file", said)
+
+    def test_without_gnuplot(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "trace")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(header() + "\n" + change(0) + "\n")
+            before = os.environ["PATH"]
+            os.environ["PATH"] = place
+            try:
+                status, said = self.run_with(path)
+            finally:
+                os.environ["PATH"] = before
+        self.assertEqual(status, 1)
+        self.assertIn("needs gnuplot", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
