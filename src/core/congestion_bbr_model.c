@@ -157,7 +157,7 @@ void bbr_model_end(struct bbr *b, const struct congestion_ack *ack)
 
 bool bbr_model_on_round_trip(struct bbr *b, const struct congestion_ack *ack)
 {
-    bool is_stale = ack->now > b->probe_lowest_at + PROBE_KEPT;
+    bool is_stale = b->probe_lowest != NEVER && ack->now > b->probe_lowest_at + PROBE_KEPT;
     if (ack->round_trip == 0)
         return false;
     b->latest = ack->round_trip;

@@ -31,9 +31,10 @@ static void count(struct figures *f, const struct world *w)
     f->probes += s->probes + w->sender.dead.probes;
     f->accepted += r->units + w->receiver.dead.units;
     f->in_place += r->in_place + w->receiver.dead.in_place;
-    f->time += w->scene.now;
-    if (w->scene.now > f->longest)
-        f->longest = w->scene.now;
+    duration time = w->scene.now - w->setup.submits.start;
+    f->time += time;
+    if (time > f->longest)
+        f->longest = time;
     count_messages(f, w);
 }
 

@@ -8,6 +8,9 @@
 
 enum { KIND = 1 << 8, MESSAGE = 1 << 20 };
 
+/* The clock has run for a while when the first message is sent, as clocks have. */
+static const instant START = 10 * SECOND;
+
 struct path {
     uint64_t rate;      /* of the bottleneck, bytes a second */
     uint64_t rate_back; /* 0: no limit */
@@ -57,6 +60,7 @@ static struct setup path(uint64_t seed, uint32_t parameter)
                                      .delay = p->round_trip / 2};
     setup.size = MESSAGE;
     setup.submits.messages = setup.posts.messages = p->messages;
+    setup.submits.start = setup.posts.start = START;
     setup.submits.outstanding = setup.posts.outstanding = 64;
     setup.sender.messages = setup.receiver.messages = 64;
     setup.sender.transit_units = 1 << 15;
@@ -83,7 +87,7 @@ static bool is_filled(struct world *w, uint32_t parameter)
     const struct sender_counters *c = sender_counters(w->sender.core);
     bool is_bbr = parameter / KIND == CONGESTION_BBR;
     uint64_t bytes = (uint64_t)p->messages * MESSAGE;
-    uint64_t goodput = bytes * 1000 / (uint64_t)(world_last_end(w) / MILLISECOND);
+    uint64_t goodput = bytes * 1000 / (uint64_t)((world_last_end(w) - START) / MILLISECOND);
     uint64_t lost = w->out.counters.lost;
     scene_expect(&w->scene, goodput * 1000 >= (is_bbr ? p->floor_bbr : p->floor_cubic) * p->rate,
                  "%" PRIu64 " permille of the path", goodput * 1000 / p->rate);

@@ -85,6 +85,15 @@ START_TEST(bbr_startup__grows_while_the_rate_does)
 }
 END_TEST
 
+/* What the clock shows when the first round trip is over says nothing of how old it is. */
+START_TEST(bbr_startup__at_any_time)
+{
+    now = 10000 * SECOND;
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_STARTUP);
+}
+END_TEST
+
 START_TEST(bbr_startup__ends_when_the_rate_stays)
 {
     for (int i = 0; i < 12 && b.phase == BBR_STARTUP; i++)
@@ -219,6 +228,7 @@ int main(void)
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, bbr_startup__grows_while_the_rate_does);
+    tcase_add_test(tcase, bbr_startup__at_any_time);
     tcase_add_test(tcase, bbr_startup__ends_when_the_rate_stays);
     tcase_add_test(tcase, bbr_startup__ends_on_much_loss);
     tcase_add_test(tcase, bbr_startup__bears_some_loss);
