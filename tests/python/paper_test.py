@@ -86,6 +86,15 @@ class Findings(unittest.TestCase):
             unlike = {f"f{number}": never for number in range(15, 15 + count)}
             self.assertEqual(verdicts("a threshold", results(**unlike))["zcrp/udp"], expected)
 
+    def test_threshold_says_where(self):
+        found = results(f15=((10, 80, 80, 80), (40, 80, 80, 80)),
+                        f16=((10, 10, 10, 80), (40, 80, 80, 80)),
+                        f17=((10, 10, 10, 10), (40, 80, 80, 80)))
+        reason = findings.judge(summaries(found))[0].judgements[0].reason
+        self.assertEqual(reason, "of 12 pairs: as fast as TCP, or faster, from 50000 on in 9; as fast"
+                         " as TCP from 16K to 1M on in 2; slower than TCP even with the largest"
+                         " messages in 1")
+
     def test_equal_behaviour(self):
         tcp = (40, 80, 80, 80)
         for rate, expected in ((91, findings.HOLDS), (89, findings.NOT), (120, findings.NOT)):

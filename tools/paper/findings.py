@@ -8,7 +8,7 @@ from machines import LOADED, PAIRS, WITHOUT_LOAD
 from summary import LARGE, bytes_text, label, large_rate
 
 EQUAL = 0.1  # rates differ by no more than this share of the greater one
-MARGIN = 0.02  # a line lies above another one if it does by more than this
+MARGIN = 0.05  # a line lies above another one if it does by more than this
 FULL = 0.95  # of the greatest rate anywhere, and the link is full
 AREA = 5  # "in the area of": this factor either way
 
@@ -46,15 +46,26 @@ def crossing(ours, theirs):
 
 
 def threshold_of_pair(ours, theirs):
-    """Is there a threshold near the paper's, above which ours is faster; and what there is."""
+    """Is there a threshold near the paper's, above which ours is faster; what there is, and where."""
     start, is_above = crossing(ours, theirs)
     if start is None:
-        return False, "slower than TCP even with the largest messages"
+        return False, "slower than TCP even with the largest messages", None
     words = "as fast as TCP, or faster," if is_above else "as fast as TCP"
-    if start == min(ours):
-        return False, f"{words} at every size"
-    is_near = LARGE / AREA <= start <= LARGE * AREA
-    return is_near and is_above, f"{words} from {bytes_text(start)} on"
+    is_near = LARGE / AREA <= start <= LARGE * AREA and start != min(ours)
+    return is_near and is_above, words, start
+
+
+def kinds_text(found):
+    """How many pairs are alike, and from which sizes on."""
+    starts = collections.defaultdict(list)
+    for _, words, start in found:
+        starts[words].append(start)
+    said = []
+    for words, sizes in sorted(starts.items(), key=lambda item: -len(item[1])):
+        ends = [] if None in sizes else sorted({min(sizes), max(sizes)})
+        place = " from " + " to ".join(map(bytes_text, ends)) + " on" if ends else ""
+        said.append(f"{words}{place} in {len(sizes)}")
+    return "; ".join(said)
 
 
 def threshold(rates, series):
@@ -62,11 +73,9 @@ def threshold(rates, series):
              if series in pair and "tcp" in pair]
     if not found:
         return Judgement(series, UNKNOWN, "")
-    kinds = collections.Counter(words for _, words in found).most_common()
-    said = "; ".join(f"{words} in {count}" for words, count in kinds)
-    count = sum(holds for holds, _ in found)
+    count = sum(holds for holds, *_ in found)
     verdict = HOLDS if count > len(found) / 2 else PARTLY if count else NOT
-    return Judgement(series, verdict, f"of {len(found)} pairs: {said}")
+    return Judgement(series, verdict, f"of {len(found)} pairs: {kinds_text(found)}")
 
 
 class Rates:

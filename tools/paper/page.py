@@ -19,7 +19,7 @@ h1 { font-size: 1.7em; margin-bottom: 0; } h2 { margin-top: 2em; }
 figure { margin: 0; min-width: 0; } figure table { font-size: 12px; }
 figcaption { font-weight: bold; } figure img { width: 100%; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { padding: 2px 6px; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th, td { padding: 2px 5px; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
 th:first-child, td:first-child, .findings th { text-align: left; }
 th[colspan] { text-align: center; border-bottom: none; }
 thead th { border-bottom: 1px solid #444; vertical-align: bottom; }
@@ -156,7 +156,7 @@ def method(conditions):
         f"measured {conditions['repeat']} times, with {amount}.",
         "Processor time is that of the process at each end, for 10^9 bytes of messages. Large "
         "messages are those of 50,000 bytes and more, their rate the median over these sizes; equal "
-        "is what differs by a tenth at most, above is what exceeds by more than a fiftieth, and near "
+        "is what differs by a tenth at most, above is what exceeds by more than a twentieth, and near "
         "50,000 is within a factor of five.",
     ]
 
