@@ -25,5 +25,8 @@ check "19 of 20 units in place" python3 "$place/landed.py" "$place/json" 0.95
 check "loss of bursts" "$bench" --transport zcrp --loss 20% --size 100K --count 50 --memory 4M \
     --unit 1472 --repeat 1 --verify --json "$place/json"
 check "everything arrived" python3 "$place/landed.py" "$place/json" 0
+check "cells lost, at AAL5's usual MTU" "$bench" --channel aal5-udp --transport zcrp \
+    --cell-loss 10000 --size 64M --count 1 --repeat 1 --verify --json "$place/json"
+check "everything arrived" python3 "$place/landed.py" "$place/json" 0
 
 conclude

@@ -207,6 +207,16 @@ static bool is_readable(int fd, int timeout_ms)
     return poll(&set, 1, timeout_ms) == 1;
 }
 
+/* Where the message is among these; `count` if nowhere. */
+static unsigned index_of(struct zcrp_msg *const *all, unsigned count, const struct zcrp_msg *m)
+{
+    unsigned i = 0;
+
+    while (i < count && all[i] != m)
+        i++;
+    return i;
+}
+
 START_TEST(collect__all)
 {
     enum { COUNT = 200 };
@@ -230,10 +240,13 @@ START_TEST(collect__all)
     while (collected < COUNT) {
         ck_assert(is_readable(fd, 10000));
         for (struct zcrp_msg *m; (m = zcrp_collect(e.receiver)) != NULL; collected++) {
-            ck_assert_ptr_eq(m, in[collected]);
+            unsigned i = index_of(in, COUNT, m);
+            ck_assert_uint_lt(i, COUNT);
+            ck_assert(i == collected || loopback_is_lossy());
             ck_assert_int_eq(zcrp_error(m), ZCRP_OK);
-            ck_assert(pattern_holds(m->buffer, 2000, collected));
+            ck_assert(pattern_holds(m->buffer, 2000, i));
             zcrp_free_msg(m);
+            in[i] = NULL;
         }
     }
     for (unsigned i = 0; i < COUNT; i++) {
@@ -440,11 +453,12 @@ END_TEST
 START_TEST(close__cycles)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    const uint64_t cycles = loopback_is_lossy() ? 20 : 100;
 
     cycle(&sockets, 0);
     int descriptors = count_entries("/proc/self/fd");
     int threads = count_entries("/proc/self/task");
-    for (uint64_t i = 1; i <= 100; i++)
+    for (uint64_t i = 1; i <= cycles; i++)
         cycle(&sockets, i);
     ck_assert_int_eq(zcrp_close(NULL), 0);
     ck_assert_int_eq(count_entries("/proc/self/fd"), descriptors);

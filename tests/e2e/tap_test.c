@@ -10,11 +10,25 @@ struct shown {
     int descriptor;
 };
 
-static uint8_t last_byte(const struct zcrp_crossing *crossing)
+static uint8_t byte_at(const struct zcrp_crossing *crossing, uint64_t at)
 {
-    const struct iovec *piece = &crossing->pieces[crossing->piece_count - 1];
+    const struct iovec *piece = crossing->pieces;
 
-    return ((const uint8_t *)piece->iov_base)[piece->iov_len - 1];
+    for (; at >= piece->iov_len; piece++)
+        at -= piece->iov_len;
+    return ((const uint8_t *)piece->iov_base)[at];
+}
+
+/* Bytes of the datagram itself; of a PDU that lost its end what its last bytes make of it, at most
+ * all of it. */
+static uint64_t datagram_bytes(const struct zcrp_crossing *crossing)
+{
+    uint64_t bytes = crossing->bytes;
+
+    if (!crossing->is_pdu)
+        return bytes;
+    uint64_t said = (uint64_t)byte_at(crossing, bytes - 6) << 8 | byte_at(crossing, bytes - 5);
+    return said < bytes ? said : bytes;
 }
 
 static void see(void *context, const struct zcrp_crossing *crossing)
@@ -27,12 +41,23 @@ static void see(void *context, const struct zcrp_crossing *crossing)
     ck_assert_uint_eq(bytes, crossing->bytes);
     ck_assert_int_gt(crossing->time_ns, 0);
     ck_assert_int_eq(crossing->descriptor, shown->descriptor);
-    if (last_byte(crossing) == 0x11) {
+    bytes = datagram_bytes(crossing);
+    if (bytes >= 32 && byte_at(crossing, bytes - 1) == 0x11) {
         shown->units[crossing->is_outward]++;
         shown->data += bytes - 32;
     } else {
         shown->others[crossing->is_outward]++;
     }
+}
+
+/* What is shown of cells that are lost can be anything; without, nothing is missing. */
+static void expect_all(const struct shown *out, const struct shown *in,
+                       const struct zcrp_stats *sent, const struct zcrp_stats *received)
+{
+    ck_assert_uint_eq(out->units[1], sent->units);
+    ck_assert_uint_eq(out->units[0] + in->units[1], 0);
+    ck_assert_uint_eq(in->units[0], received->units + received->drop_duplicate);
+    ck_assert_uint_ge(in->others[1], received->acknowledgements + received->requests);
 }
 
 START_TEST(tap__all_that_crossed)
@@ -56,12 +81,12 @@ START_TEST(tap__all_that_crossed)
     ck_assert_int_eq(zcrp_stats(receiver, &received), 0);
     ck_assert_int_eq(zcrp_close(sender), 0);
     ck_assert_int_eq(zcrp_close(receiver), 0);
-    ck_assert_uint_eq(out.units[1], sent.units);
+    if (!loopback_is_lossy())
+        expect_all(&out, &in, &sent, &received);
+    ck_assert_uint_le(out.units[1], sent.units);
     ck_assert_uint_ge(out.data, SIZE);
-    ck_assert_uint_eq(out.units[0] + in.units[1], 0);
-    ck_assert_uint_eq(in.units[0], received.units + received.drop_duplicate);
+    ck_assert_uint_ge(in.units[0], received.units + received.drop_duplicate);
     ck_assert_uint_ge(out.others[1], 1); /* a hello */
-    ck_assert_uint_ge(in.others[1], received.acknowledgements + received.requests);
     ck_assert_uint_ge(out.others[0], 2); /* a request and an acknowledgement */
     zcrp_free_msg(from);
     zcrp_free_msg(to);

@@ -35,6 +35,10 @@ void loopback_connect(int fd, int to);
 /* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
 bool loopback_is_aal5(void);
 
+/* Does AAL5 lose cells, by ZCRP_AAL5 in the environment? Then messages may end in any order, and
+ * all takes longer. */
+bool loopback_is_lossy(void);
+
 /* Can such sockets be opened? Raw ones take a right. */
 bool loopback_is_permitted(void);
 
