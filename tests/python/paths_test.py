@@ -71,7 +71,7 @@ class Figures(unittest.TestCase):
 
     def test_flows_are_not_together_if_they_add_up_to_more_than_the_link(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
-        self.assertTrue(paths.are_together(street, [9e6, 10e6]))
+        self.assertTrue(paths.are_together(street, [10e6, 10.5e6]))
         self.assertFalse(paths.are_together(street, [18e6, 17e6]))
 
 
