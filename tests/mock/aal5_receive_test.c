@@ -5,7 +5,7 @@
 /* sources: src/channel/socket_send.c src/core/aal5.c src/core/aal5_head.c src/core/crc32.c */
 /* sources: src/core/aal5_reassembly.c src/core/aal5_fault.c src/platform/check.c */
 /* sources: src/platform/clock.c src/core/landing.c src/core/landing_settle.c */
-/* sources: src/channel/aal5_tap.c */
+/* sources: src/channel/aal5_tap.c src/channel/aal5_point.c */
 #include "channel/aal5_receive.h"
 
 #include "../support/mock.h"

@@ -4,7 +4,7 @@
 /* sources: src/channel/socket_path.c src/channel/fault.c src/channel/socket_lend.c */
 /* sources: src/channel/socket_send.c src/core/aal5.c src/core/aal5_head.c src/core/crc32.c */
 /* sources: src/core/aal5_reassembly.c src/core/aal5_fault.c src/platform/check.c */
-/* sources: src/platform/clock.c src/channel/aal5_tap.c */
+/* sources: src/platform/clock.c src/channel/aal5_tap.c src/channel/aal5_point.c */
 #include "channel/aal5_send.h"
 
 #include "../support/mock.h"
