@@ -22,16 +22,21 @@ UNIT = [("message", 4), ("unit", 4), ("seq", 4), ("next_message", 4), ("next_uni
         ("length", 2), ("next_length", 2)] + TAIL
 CONTROL = [("first", 4), ("second", 4), ("capacity", 4), ("length", 2), ("reserved", 2)] + TAIL
 
-LAYOUT = {"unit": UNIT, "ack": CONTROL, "request": CONTROL, "hello": CONTROL}
-TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,)}
+LAYOUT = {"unit": UNIT, "ack": CONTROL, "request": CONTROL, "hello": CONTROL, "probe": CONTROL,
+          "answer": CONTROL}
+TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,)}
+WITH_DATA = ("unit", "probe")
 
 # what a vector calls the fields of the control trailer; fields that are not here must be 0
 CONTROL_NAMES = {
     "ack": {"newest": "first", "delay": "second", "capacity": "capacity", "length": "length"},
     "request": {"capacity": "capacity", "length": "length"},
     "hello": {"requested": "first"},
+    "probe": {"number": "first", "length": "length"},
+    "answer": {"number": "first", "size": "second"},
 }
-FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING, "request": 0, "hello": CLOSING}
+FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING, "request": 0,
+         "hello": CLOSING, "probe": 0, "answer": 0}
 
 
 class Rejected(Exception):
@@ -64,7 +69,7 @@ def pack(layout, fields):
 
 
 def body_bytes(asked, length):
-    if asked == "unit":
+    if asked in WITH_DATA:
         return length
     if asked == "ack":
         return 4 * (length + 1) if length > 0 else 0
@@ -81,7 +86,7 @@ def split(asked, datagram):
     require(version == VERSION, "version")
     require(kind in TYPES[asked], "type")
     trailer["kind"] = kind
-    # the length of a hello is reserved and claims no body
+    # the length of a hello or an answer is reserved and claims no body
     claimed = body_bytes(asked, trailer["length"])
     require(len(body) >= claimed, "short")
     require(len(body) == claimed)
@@ -121,7 +126,16 @@ def check_hello(body, t):
     require(t["tag"] != 0 and t["second"] == 0 and t["capacity"] == 0 and t["length"] == 0)
 
 
-CHECKS = {"unit": check_unit, "ack": check_ack, "request": check_request, "hello": check_hello}
+def check_probe(body, t):
+    require(t["session"] != 0 and t["tag"] != 0 and t["second"] == 0 and t["capacity"] == 0)
+
+
+def check_answer(body, t):
+    require(t["session"] != 0 and t["tag"] != 0 and t["capacity"] == 0 and t["length"] == 0)
+
+
+CHECKS = {"unit": check_unit, "ack": check_ack, "request": check_request, "hello": check_hello,
+          "probe": check_probe, "answer": check_answer}
 
 
 def decode(asked, datagram):
@@ -142,7 +156,7 @@ def decode(asked, datagram):
 
 
 def encode_body(asked, fields, data):
-    if asked == "unit":
+    if asked in WITH_DATA:
         return data
     if asked == "ack":
         return b"".join(bound.to_bytes(4, "big") for bound in fields["bounds"])
@@ -152,7 +166,7 @@ def encode_body(asked, fields, data):
 
 
 def encode(asked, fields, data=b""):
-    """The datagram with these fields; `data` is what a unit carries."""
+    """The datagram with these fields; `data` is what a unit or a probe carries."""
     names = CONTROL_NAMES.get(asked, {})
     trailer = {names.get(name, name): value for name, value in fields.items()}
     kind = TYPES[asked][0]
@@ -208,7 +222,7 @@ def check_vector(line):
     expected = dict(parse_field(word) for word in words)
     if fields != expected:
         return f"{verdict}: decodes to {fields}"
-    data = datagram[:expected["length"]] if asked == "unit" else b""
+    data = datagram[:expected["length"]] if asked in WITH_DATA else b""
     if encode(asked, expected, data) != datagram:
         return f"encodes to {encode(asked, expected, data).hex()}"
     return None

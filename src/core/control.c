@@ -1,61 +1,7 @@
 #include "control.h"
 
-#include "check.h"
+#include "control_trailer.h"
 #include "wire.h"
-
-/* What ends every control datagram; which fields mean what depends on the type. */
-struct control_trailer {
-    uint32_t first;
-    uint32_t second;
-    uint32_t capacity;
-    uint16_t length;
-    uint16_t reserved;
-    struct pairing pairing;
-    uint8_t flags;
-    enum datagram_type type;
-};
-
-/* The datagram: `body_bytes` of body, which may be in place already, then the trailer. */
-static size_t control_encode(uint8_t *out, size_t size, const uint8_t *body, size_t body_bytes,
-                             const struct control_trailer *t)
-{
-    struct wire_writer w;
-    wire_writer_init(&w, out, size);
-    wire_write_bytes(&w, body, body_bytes);
-    wire_write_u32(&w, t->first);
-    wire_write_u32(&w, t->second);
-    wire_write_u32(&w, t->capacity);
-    wire_write_u16(&w, t->length);
-    wire_write_u16(&w, 0);
-    wire_write_u32(&w, t->pairing.session);
-    wire_write_u16(&w, t->pairing.tag);
-    wire_write_u8(&w, t->flags);
-    wire_write_u8(&w, datagram_last_byte(t->type));
-    CHECK(!w.bad);
-    return body_bytes + CONTROL_TRAILER_BYTES;
-}
-
-/* The trailer of a datagram that should be of the types `lowest` to `highest`. */
-static enum verdict control_decode(const uint8_t *in, size_t size, enum datagram_type lowest,
-                                   enum datagram_type highest, struct control_trailer *t)
-{
-    if (size < CONTROL_TRAILER_BYTES)
-        return VERDICT_SHORT;
-    struct wire_reader r;
-    wire_reader_init(&r, in + (size - CONTROL_TRAILER_BYTES), CONTROL_TRAILER_BYTES);
-    t->first = wire_read_u32(&r);
-    t->second = wire_read_u32(&r);
-    t->capacity = wire_read_u32(&r);
-    t->length = wire_read_u16(&r);
-    t->reserved = wire_read_u16(&r);
-    t->pairing.session = wire_read_u32(&r);
-    t->pairing.tag = wire_read_u16(&r);
-    t->flags = wire_read_u8(&r);
-    uint8_t last_byte = wire_read_u8(&r);
-    t->type = datagram_type(last_byte);
-    CHECK(!r.bad);
-    return datagram_judge_type(last_byte, lowest, highest);
-}
 
 static uint8_t closing_flag(bool is_closing)
 {
@@ -110,7 +56,7 @@ size_t block_ack_encode(uint8_t *out, size_t size, const struct block_ack *ack)
         .flags = closing_flag(ack->is_closing),
         .type = is_first_positive(ack->length) ? DATAGRAM_ACK_POSITIVE : DATAGRAM_ACK_NEGATIVE,
     };
-    return control_encode(out, size, ack->bounds, bounds_bytes(ack->length), &t);
+    return control_trailer_encode(out, size, ack->bounds, bounds_bytes(ack->length), &t);
 }
 
 /* Ascending without a standstill, over less than half of the numbers, up to the newest. */
@@ -134,7 +80,7 @@ enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *
 {
     struct control_trailer t;
     enum verdict verdict =
-        control_decode(in, size, DATAGRAM_ACK_POSITIVE, DATAGRAM_ACK_NEGATIVE, &t);
+        control_trailer_decode(in, size, DATAGRAM_ACK_POSITIVE, DATAGRAM_ACK_NEGATIVE, &t);
     if (verdict == VERDICT_OK)
         verdict = datagram_judge_size(size, bounds_bytes(t.length) + CONTROL_TRAILER_BYTES);
     if (verdict != VERDICT_OK)
@@ -184,8 +130,8 @@ size_t request_encode(uint8_t *out, size_t size, const struct request *request)
         .pairing = request->pairing,
         .type = DATAGRAM_REQUEST,
     };
-    return control_encode(out, size, request->runs, (size_t)request->length * REQUEST_RUN_BYTES,
-                          &t);
+    return control_trailer_encode(out, size, request->runs,
+                                  (size_t)request->length * REQUEST_RUN_BYTES, &t);
 }
 
 static bool are_runs_legal(const struct request *request)
@@ -200,7 +146,7 @@ static bool are_runs_legal(const struct request *request)
 enum verdict request_decode(const uint8_t *in, size_t size, struct request *request)
 {
     struct control_trailer t;
-    enum verdict verdict = control_decode(in, size, DATAGRAM_REQUEST, DATAGRAM_REQUEST, &t);
+    enum verdict verdict = control_trailer_decode(in, size, DATAGRAM_REQUEST, DATAGRAM_REQUEST, &t);
     if (verdict == VERDICT_OK)
         verdict =
             datagram_judge_size(size, (size_t)t.length * REQUEST_RUN_BYTES + CONTROL_TRAILER_BYTES);
@@ -227,13 +173,13 @@ size_t hello_encode(uint8_t *out, size_t size, const struct hello *hello)
         .flags = closing_flag(hello->is_closing),
         .type = DATAGRAM_HELLO,
     };
-    return control_encode(out, size, NULL, 0, &t);
+    return control_trailer_encode(out, size, NULL, 0, &t);
 }
 
 enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello)
 {
     struct control_trailer t;
-    enum verdict verdict = control_decode(in, size, DATAGRAM_HELLO, DATAGRAM_HELLO, &t);
+    enum verdict verdict = control_trailer_decode(in, size, DATAGRAM_HELLO, DATAGRAM_HELLO, &t);
     if (verdict == VERDICT_OK)
         verdict = datagram_judge_size(size, CONTROL_TRAILER_BYTES);
     if (verdict != VERDICT_OK)

@@ -6,10 +6,9 @@
 #ifndef ZCRP_CORE_CONTROL_H
 #define ZCRP_CORE_CONTROL_H
 
-#include "datagram.h"
+#include "control_trailer.h"
 
 enum {
-    CONTROL_TRAILER_BYTES = 24,
     ACK_BOUND_BYTES = 4,    /* one end of an interval */
     REQUEST_RUN_BYTES = 16, /* one run of messages */
 };

@@ -24,6 +24,8 @@ enum datagram_type {
     DATAGRAM_ACK_NEGATIVE = 3, /* the same, first interval - */
     DATAGRAM_REQUEST = 4,      /* receiver to sender: request to send */
     DATAGRAM_HELLO = 5,        /* sender to receiver: here I am, this I know */
+    DATAGRAM_PATH_PROBE = 6,   /* sender to receiver: does this size arrive? */
+    DATAGRAM_PATH_ANSWER = 7,  /* receiver to sender: it does */
 };
 
 enum datagram_flag {

@@ -11,7 +11,8 @@ import tempfile
 import capture
 from capture import fields
 
-TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}}
+TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7}}
+SHOWN_AS = {"number": "probe", "size": "probe.size"}
 failures = []
 
 
@@ -98,14 +99,15 @@ def check_vector(name, asked, said, shown):
         if key in ("bounds", "runs"):
             check_list(name, key, value, shown)
         else:
-            equal(f"{name}: {key}", numbers(shown[key]), [int(value, 0)])
+            found = numbers(shown[SHOWN_AS.get(key, key)])
+            equal(f"{name}: {key}", found, [int(value, 0)])
 
 
 def test_vectors(path):
     """As the datagrams of a user's own link type, so that even the longest has room."""
     names = ["type", "verdict", "message", "unit", "seq", "next_message", "next_unit", "length",
              "next_length", "session", "tag", "flags", "newest", "delay", "capacity", "requested",
-             "bound", "intervals", "run.first", "run.count", "run.size"]
+             "bound", "intervals", "run.first", "run.count", "run.size", "probe", "probe.size"]
     all_vectors = list(vectors())
     capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])
     rows = fields(path, ["zcrp." + name for name in names], "-o",

@@ -270,6 +270,39 @@ static void hello_round(uint8_t *bytes)
     check_with_mutants(bytes, size);
 }
 
+/* Probes of the path and their answers */
+
+static struct path_probe random_probe(uint32_t most)
+{
+    return (struct path_probe){
+        .pairing = {.session = number_not_0(), .tag = tag_not_0()},
+        .number = number(),
+        .bytes = CONTROL_TRAILER_BYTES + (uint32_t)below(most - CONTROL_TRAILER_BYTES + 1),
+    };
+}
+
+static bool is_same_probe(const struct path_probe *a, const struct path_probe *b)
+{
+    return is_same_pairing(&a->pairing, &b->pairing) && a->number == b->number &&
+           a->bytes == b->bytes;
+}
+
+static void path_round(uint8_t *bytes)
+{
+    struct path_probe probe = random_probe(200);
+    struct path_probe decoded;
+    memset(bytes, (int)below(256), probe.bytes);
+    (void)round_trip_probe(bytes, bytes, &probe);
+    ck_assert_int_eq((int)round_trip_probe_decode(bytes, probe.bytes, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_probe(&decoded, &probe));
+    check_with_mutants(bytes, probe.bytes);
+    path_answer_encode(bytes, &probe);
+    ck_assert_int_eq((int)path_answer_decode(bytes, CONTROL_TRAILER_BYTES, &decoded),
+                     (int)VERDICT_OK);
+    ck_assert(is_same_probe(&decoded, &probe));
+    check_with_mutants(bytes, CONTROL_TRAILER_BYTES);
+}
+
 /* Made up: bytes that end like a datagram. */
 static void noise_round(uint8_t *bytes)
 {
@@ -277,7 +310,7 @@ static void noise_round(uint8_t *bytes)
     for (size_t at = 0; at < size; at++)
         bytes[at] = one_in(2) ? 0 : (uint8_t)random_next(&state);
     if (size > 0 && !one_in(16))
-        bytes[size - 1] = (uint8_t)(0x10 + below(7));
+        bytes[size - 1] = (uint8_t)(0x10 + below(9));
     (void)offered(bytes, size);
 }
 
@@ -290,6 +323,7 @@ START_TEST(codec__round_trips)
         ack_round(bytes);
         request_round(bytes);
         hello_round(bytes);
+        path_round(bytes);
         noise_round(bytes);
     }
     ck_assert_int_gt(accepted_mutants, ROUNDS);

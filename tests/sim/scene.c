@@ -2,6 +2,7 @@
 
 #include "chance.h"
 #include "core/control.h"
+#include "core/path_probe.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -113,6 +114,23 @@ static void say_hello(char *at, const char *end, const uint8_t *bytes, uint32_t 
              hello.is_closing ? ", closing" : "");
 }
 
+static void say_path(char *at, const char *end, const uint8_t *bytes, uint32_t size)
+{
+    struct path_probe probe;
+    bool is_probe = datagram_type(bytes[size - 1]) == DATAGRAM_PATH_PROBE;
+    const uint8_t *trailer =
+        size < CONTROL_TRAILER_BYTES ? NULL : bytes + size - CONTROL_TRAILER_BYTES;
+    enum verdict verdict = is_probe ? path_probe_decode(trailer, size, &probe)
+                                    : path_answer_decode(bytes, size, &probe);
+    if (verdict != VERDICT_OK) {
+        snprintf(at, (size_t)(end - at), "broken %s", is_probe ? "probe" : "answer");
+        return;
+    }
+    at = say_pairing(at, end, probe.pairing);
+    snprintf(at, (size_t)(end - at), "%s %" PRIu32 " of %" PRIu32 " bytes",
+             is_probe ? "probe" : "answer to probe", probe.number, probe.bytes);
+}
+
 void scene_tell_datagram(struct scene *scene, const char *who, const uint8_t *bytes, uint32_t size,
                          const char *how)
 {
@@ -132,6 +150,10 @@ void scene_tell_datagram(struct scene *scene, const char *who, const uint8_t *by
         break;
     case DATAGRAM_HELLO:
         say_hello(line, line + LINE, bytes, size);
+        break;
+    case DATAGRAM_PATH_PROBE:
+    case DATAGRAM_PATH_ANSWER:
+        say_path(line, line + LINE, bytes, size);
         break;
     }
     scene_tell(scene, who, "%s %s", how, line);

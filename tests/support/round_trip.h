@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/control.h"
+#include "core/path_probe.h"
 
 #include <string.h>
 
@@ -26,6 +27,22 @@ static inline enum verdict round_trip_unit_decode(const uint8_t *in, size_t size
     return unit_trailer_decode(size < TRAILER_BYTES ? NULL : in + size - TRAILER_BYTES, size, t);
 }
 
+static inline enum verdict round_trip_probe_decode(const uint8_t *in, size_t size,
+                                                   struct path_probe *probe)
+{
+    bool has_trailer = size >= CONTROL_TRAILER_BYTES;
+    return path_probe_decode(has_trailer ? in + size - CONTROL_TRAILER_BYTES : NULL, size, probe);
+}
+
+/* Writes a probe with this padding; returns its size. */
+static inline size_t round_trip_probe(uint8_t *out, const uint8_t *padding,
+                                      const struct path_probe *probe)
+{
+    memmove(out, padding, probe->bytes - CONTROL_TRAILER_BYTES);
+    path_probe_encode(out + probe->bytes - CONTROL_TRAILER_BYTES, probe);
+    return probe->bytes;
+}
+
 /* Offers a datagram below ROUND_TRIP_MOST bytes to every decoder; the number of them, 0 or 1
  * (CHECKed), that took it. */
 static inline int round_trip_accepted(const uint8_t *in, size_t size)
@@ -35,6 +52,7 @@ static inline int round_trip_accepted(const uint8_t *in, size_t size)
     struct block_ack ack;
     struct request request;
     struct hello hello;
+    struct path_probe probe;
     size_t encoded = 0;
     int accepted = 0;
     if (round_trip_unit_decode(in, size, &unit) == VERDICT_OK) {
@@ -52,6 +70,15 @@ static inline int round_trip_accepted(const uint8_t *in, size_t size)
     if (hello_decode(in, size, &hello) == VERDICT_OK) {
         accepted++;
         encoded = hello_encode(out, sizeof out, &hello);
+    }
+    if (round_trip_probe_decode(in, size, &probe) == VERDICT_OK) {
+        accepted++;
+        encoded = round_trip_probe(out, in, &probe);
+    }
+    if (path_answer_decode(in, size, &probe) == VERDICT_OK) {
+        accepted++;
+        path_answer_encode(out, &probe);
+        encoded = CONTROL_TRAILER_BYTES;
     }
     CHECK(accepted <= 1);
     if (accepted == 1) {

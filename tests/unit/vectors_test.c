@@ -1,6 +1,7 @@
 /* The C codec against docs/vectors/datagrams.txt, whose head describes the format: the bytes must
  * decode to the fields, or earn the verdict, and the decoded fields must encode to the bytes. */
 #include "core/control.h"
+#include "core/path_probe.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -184,6 +185,36 @@ static enum verdict hello_turn(const struct vector *v, char *text, uint8_t *out,
     return VERDICT_OK;
 }
 
+static enum verdict probe_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct path_probe probe;
+    const uint8_t *trailer =
+        v->size < CONTROL_TRAILER_BYTES ? NULL : v->bytes + v->size - CONTROL_TRAILER_BYTES;
+    enum verdict verdict = path_probe_decode(trailer, v->size, &probe);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    uint32_t padding = probe.bytes - CONTROL_TRAILER_BYTES;
+    append(text, "number=%" PRIu32 " length=%" PRIu32, probe.number, padding);
+    append_pairing(text, &probe.pairing, 0);
+    memcpy(out, v->bytes, padding);
+    path_probe_encode(out + padding, &probe);
+    *size = probe.bytes;
+    return VERDICT_OK;
+}
+
+static enum verdict answer_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct path_probe probe;
+    enum verdict verdict = path_answer_decode(v->bytes, v->size, &probe);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "number=%" PRIu32 " size=%" PRIu32, probe.number, probe.bytes);
+    append_pairing(text, &probe.pairing, 0);
+    path_answer_encode(out, &probe);
+    *size = CONTROL_TRAILER_BYTES;
+    return VERDICT_OK;
+}
+
 static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
 {
     if (strcmp(v->type, "unit") == 0)
@@ -192,6 +223,10 @@ static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out,
         return ack_turn(v, text, out, size);
     if (strcmp(v->type, "request") == 0)
         return request_turn(v, text, out, size);
+    if (strcmp(v->type, "probe") == 0)
+        return probe_turn(v, text, out, size);
+    if (strcmp(v->type, "answer") == 0)
+        return answer_turn(v, text, out, size);
     ck_assert_msg(strcmp(v->type, "hello") == 0, "%s: type %s", v->name, v->type);
     return hello_turn(v, text, out, size);
 }

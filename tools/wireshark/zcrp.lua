@@ -12,15 +12,16 @@ local aal5 = Proto("zcrp_aal5", "AAL5 over MPLS")
 
 local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
 local UNIT_TRAILER, CONTROL_TRAILER = 32, 24
-local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO = 1, 2, 3, 4, 5
+local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE = 1, 2, 3, 4, 5, 6
 local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING = 1, 2, 4, 8, 16
 local INFO_ENTRIES = 8 -- intervals and runs in the info column
 
 local kinds = {"Unit", "Block acknowledgement, first interval positive",
-    "Block acknowledgement, first interval negative", "Request to send", "Hello"}
+    "Block acknowledgement, first interval negative", "Request to send", "Hello", "Path probe",
+    "Path answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
     [ANSWER] = "answer", [CLOSING] = "closing"}
-local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING, CLOSING, 0, CLOSING}
+local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING, CLOSING, 0, CLOSING, 0, 0}
 local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender"}
 
 -- ---- fields
@@ -39,6 +40,9 @@ local f = {
     newest = ProtoField.uint32("zcrp.newest", "Newest"),
     delay = ProtoField.uint32("zcrp.delay", "Delay in microseconds"),
     requested = ProtoField.uint32("zcrp.requested", "Requested: all messages below"),
+    probe = ProtoField.uint32("zcrp.probe", "Probe"),
+    probe_size = ProtoField.uint32("zcrp.probe.size", "Bytes of the probe"),
+    padding = ProtoField.bytes("zcrp.padding", "Padding"),
     reserved = ProtoField.uint32("zcrp.reserved", "Reserved"),
     capacity = ProtoField.uint32("zcrp.capacity", "Capacity in bytes"),
     intervals = ProtoField.string("zcrp.intervals", "Intervals"),
@@ -134,12 +138,12 @@ end
 
 -- Bytes before the trailer, as the trailer says.
 local function body_of(d)
-    if d.kind == UNIT then
+    if d.kind == UNIT or d.kind == PROBE then
         return d.length
     elseif d.kind == REQUEST then
         return 16 * d.length
     end
-    return d.kind ~= HELLO and d.length > 0 and 4 * (d.length + 1) or 0
+    return d.kind < REQUEST and d.length > 0 and 4 * (d.length + 1) or 0
 end
 
 local function read_unit(d, tvb, at)
@@ -213,7 +217,17 @@ local function hello_breaks(d)
     end
 end
 
-local breaks = {unit_breaks, ack_breaks, ack_breaks, request_breaks, hello_breaks}
+local function path_breaks(d)
+    local other = d.kind == PROBE and d.second or d.length
+    if d.session == 0 or d.tag == 0 then
+        return "a probe of the path has a session and a tag"
+    elseif d.capacity ~= 0 or other ~= 0 then
+        return "reserved fields are set"
+    end
+end
+
+local breaks = {unit_breaks, ack_breaks, ack_breaks, request_breaks, hello_breaks, path_breaks,
+    path_breaks}
 
 -- Verdicts 4 to 6 of docs/protocol.md.
 local function judge(d, tvb)
@@ -443,7 +457,22 @@ local function show_hello(d, tvb, pinfo, tree)
         d.first, names_of(d.flags))
 end
 
-local shows = {show_unit, show_ack, show_ack, show_request, show_hello}
+local function show_path(d, tvb, pinfo, tree)
+    local at, is_probe = tvb:len() - CONTROL_TRAILER, d.kind == PROBE
+    if at > 0 then
+        tree:add(f.padding, tvb(0, at))
+    end
+    tree:add(f.probe, tvb(at, 4))
+    tree:add(is_probe and f.reserved or f.probe_size, tvb(at + 4, 4))
+    tree:add(f.reserved, tvb(at + 8, 4))
+    tree:add(is_probe and f.length or f.reserved, tvb(at + 12, 2))
+    tree:add(f.reserved, tvb(at + 14, 2))
+    show_tail(d, tvb, tree)
+    return string.format("%s %d of %d bytes", is_probe and "Probe" or "Answer to probe", d.first,
+        is_probe and tvb:len() or d.second)
+end
+
+local shows = {show_unit, show_ack, show_ack, show_request, show_hello, show_path, show_path}
 
 -- Shows one datagram, the `place`-th of its frame, and returns its line.
 local function show(tvb, pinfo, tree, place)
