@@ -337,6 +337,10 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(units_lost, "units given up as lost")                                                        \
     X(units_spurious, "of those, acknowledged after all")                                          \
     X(probes, "probe timeouts")                                                                    \
+    X(path_probes, "datagrams sent to see if the path carries larger units")                       \
+    X(path_falls, "times that the path carried large units no more, and did not say so")           \
+    X(path_bytes, "bytes that a datagram may have on the path now")                                \
+    X(unit_bytes, "bytes of the largest unit that is sent now")                                    \
     X(window_bytes, "bytes that may be in transit now")                                            \
     X(transit_bytes, "bytes in transit now")                                                       \
     X(rate_bytes_per_s, "bytes a second that bursts are paced at; 0: not paced")                   \

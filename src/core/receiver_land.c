@@ -107,22 +107,47 @@ static void count_drop(struct receiver *r, enum verdict verdict)
     }
 }
 
-/* A hello, or what has to be dropped: as a unit it is `verdict`. */
+static enum verdict on_hello(struct receiver *r, instant now, const struct segment *segment,
+                             const uint8_t *trailer)
+{
+    struct hello hello;
+    bool is_whole = segment->bytes == CONTROL_TRAILER_BYTES;
+    enum verdict verdict = hello_decode(trailer, is_whole ? CONTROL_TRAILER_BYTES : 0, &hello);
+    if (verdict == VERDICT_OK)
+        receiver_on_hello(r, now, &hello);
+    return verdict;
+}
+
+/* What a probe's padding says is nothing, wherever it landed. */
+static enum verdict on_path_probe(struct receiver *r, instant now, const struct segment *segment,
+                                  const uint8_t *trailer)
+{
+    struct path_probe probe;
+    enum verdict verdict = path_probe_decode(trailer, segment->bytes, &probe);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    if (receiver_accepts(r, probe.pairing)) {
+        r->probed = probe;
+        receiver_timer_on_heard(r, now);
+    } else {
+        r->counters.drop_session++;
+    }
+    return VERDICT_OK;
+}
+
+/* A hello, a probe, or what has to be dropped: as a unit it is `verdict`. */
 static void on_other(struct receiver *r, instant now, const struct segment *segment,
                      enum verdict verdict)
 {
-    struct hello hello;
-    const uint8_t *tail = segment->tail;
-    if (datagram_type(tail[TRAILER_BYTES - 1]) == DATAGRAM_HELLO) {
-        bool is_whole = segment->bytes == CONTROL_TRAILER_BYTES;
-        verdict = hello_decode(tail + TRAILER_BYTES - CONTROL_TRAILER_BYTES,
-                               is_whole ? CONTROL_TRAILER_BYTES : 0, &hello);
-        if (verdict == VERDICT_OK) {
-            receiver_on_hello(r, now, &hello);
-            return;
-        }
-    }
-    count_drop(r, verdict);
+    const uint8_t *trailer = segment->tail + TRAILER_BYTES - CONTROL_TRAILER_BYTES;
+    enum datagram_type type = datagram_type(segment->tail[TRAILER_BYTES - 1]);
+    bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE;
+    if (type == DATAGRAM_HELLO)
+        verdict = on_hello(r, now, segment, trailer);
+    else if (type == DATAGRAM_PATH_PROBE)
+        verdict = on_path_probe(r, now, segment, trailer);
+    if (!is_other || verdict != VERDICT_OK)
+        count_drop(r, verdict);
 }
 
 static void on_datagram(struct receiver *r, instant now, struct landing *landing,

@@ -13,6 +13,7 @@
 #include "control.h"
 #include "intervals.h"
 #include "messages_in.h"
+#include "path_probe.h"
 #include "prediction.h"
 #include "receiver.h"
 
@@ -65,6 +66,7 @@ struct receiver {
     uint64_t random;
     uint64_t next_request; /* the next request starts at this message */
     enum receiver_phase phase;
+    struct path_probe probed; /* a probe of the path to be answered; its bytes are 0 if none is */
     bool request_due;
     bool closing_due;
     bool confirm_due; /* the close of session.left is to be confirmed */

@@ -140,12 +140,22 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
     receiver_timer_on_request(r, now);
 }
 
+static void take_path_answer(struct receiver *r, struct burst *burst)
+{
+    path_answer_encode(burst->control, &r->probed);
+    burst_set_control(burst, CONTROL_TRAILER_BYTES);
+    r->counters.path_answers++;
+    r->probed.bytes = 0;
+}
+
 bool receiver_take(struct receiver *r, instant now, struct burst *burst)
 {
     if (r->confirm_due)
         take_confirmation(r, burst);
     else if (r->closing_due || r->ack.at <= now)
         take_ack(r, now, burst);
+    else if (r->probed.bytes != 0)
+        take_path_answer(r, burst);
     else if (r->request_due)
         take_request(r, now, burst);
     else

@@ -35,12 +35,6 @@ size_t sender_bytes(const struct sender_config *config)
     return counting.used;
 }
 
-static uint32_t unit_data(uint32_t unit_bytes)
-{
-    uint32_t data = (unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN;
-    return data < UNIT_DATA_MAX ? data : UNIT_DATA_MAX;
-}
-
 struct sender *sender_init(void *memory, const struct sender_config *config, instant now)
 {
     CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
@@ -48,11 +42,12 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     CHECK(config->burst_units <= BURST_UNITS);
     struct arena arena = {.memory = memory};
     struct sender *s = carve(&arena, config);
-    unit_size_init(&s->unit_size, unit_data(config->unit_bytes));
+    unit_size_init(&s->unit_size, sender_unit_data(config->unit_bytes));
     s->random = config->seed;
     s->capacity = config->window_bytes;
     s->tolerance.units = 3; /* RFC 9002, 6.1.1 */
     lending_init(&s->lending);
+    path_mtu_init(&s->path, config->unit_bytes);
     rtt_init(&s->rtt, INITIAL_RTT);
     congestion_init(&s->congestion, config->congestion, s->unit_size.most + TRAILER_BYTES,
                     config->window_bytes, config->seed);
@@ -139,13 +134,6 @@ bool sender_event(struct sender *s, struct event *event)
     return messages_out_take_event(&s->messages, event);
 }
 
-void sender_limit_unit(struct sender *s, uint32_t bytes)
-{
-    CHECK(bytes >= TRAILER_BYTES + GRAIN);
-    if (unit_data(bytes) < s->unit_size.most)
-        unit_size_limit(&s->unit_size, unit_data(bytes));
-}
-
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
 {
     messages_out_end_all(&s->messages, outcome, now < s->lending.kept);
@@ -183,6 +171,8 @@ struct sender_gauges sender_gauges(const struct sender *s)
                                   .in_transit = s->in_transit.bytes,
                                   .capacity = s->capacity,
                                   .rate = s->congestion.rate,
+                                  .unit = s->unit_size.data + TRAILER_BYTES,
+                                  .path = s->path.bytes,
                                   .rtt_smoothed = s->rtt.smoothed,
                                   .rtt_lowest = s->rtt.lowest};
 }
@@ -224,6 +214,8 @@ void sender_check(const struct sender *s)
     messages_out_check(&s->messages);
     units_in_transit_check(&s->in_transit);
     congestion_check(&s->congestion);
+    path_mtu_check(&s->path);
+    CHECK(s->unit_size.most == sender_unit_data(s->path.bytes));
     delivery_check(&s->delivery);
     unit_size_check(&s->unit_size);
 }

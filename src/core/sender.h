@@ -26,7 +26,7 @@
 struct sender;
 
 struct sender_config {
-    uint32_t unit_bytes;    /* largest datagram, trailer included; at least 64 */
+    uint32_t unit_bytes;    /* largest datagram at first and ever, trailer included; at least 64 */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
     uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
     uint32_t messages;      /* in the table; rounded up to a power of two */
@@ -48,6 +48,8 @@ struct sender_counters {
     uint64_t probes;   /* probe timeouts */
     uint64_t bursts;
     uint64_t acks, requests, hellos;
+    uint64_t path_probes, path_answers; /* of larger units, sent and answered */
+    uint64_t path_falls;                /* the path took large units no more, without a word */
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
     uint64_t table_full; /* submits refused */
 };
@@ -97,8 +99,9 @@ instant sender_deadline(const struct sender *s);
 /* The next event; false if there is none. */
 bool sender_event(struct sender *s, struct event *event);
 
-/* The path takes datagrams of at most `bytes` (at least 64), from now on. */
-void sender_limit_unit(struct sender *s, uint32_t bytes);
+/* The path takes datagrams of at most `bytes` (at least 64). Units are no larger until a probe has
+ * shown that they may be. */
+void sender_limit_unit(struct sender *s, instant now, uint32_t bytes);
 
 /* Starts to close: no submit any more; when all messages are over the peer is told. */
 void sender_close(struct sender *s, instant now);
@@ -116,7 +119,7 @@ const struct sender_counters *sender_counters(const struct sender *s);
 
 /* What can be measured now: all in bytes or ns. */
 struct sender_gauges {
-    uint64_t window, in_transit, capacity;
+    uint64_t window, in_transit, capacity, unit, path;
     uint64_t rate; /* bytes a second; 0: not paced */
     duration rtt_smoothed, rtt_lowest;
 };

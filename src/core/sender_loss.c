@@ -57,7 +57,9 @@ void sender_probe_unit(struct sender *s, uint64_t seq)
 static void give_up(struct sender *s, instant now, uint64_t seq, instant sent)
 {
     uint64_t bytes = s->in_transit.bytes;
-    unit_size_on_lost(&s->unit_size, watch(s, seq)->length);
+    struct late_unit *late = watch(s, seq);
+    path_mtu_on_lost(&s->path, now, sent, late->length + TRAILER_BYTES);
+    unit_size_on_lost(&s->unit_size, late->length);
     s->counters.lost++;
     sender_requeue(s, seq);
     bytes -= s->in_transit.bytes;
@@ -66,14 +68,36 @@ static void give_up(struct sender *s, instant now, uint64_t seq, instant sent)
     congestion_on_lost(&s->congestion, &fact);
 }
 
+/* Are these bytes, or this void, all of the unit, or a part? */
+static bool is_within(const struct late_unit *late, uint64_t message, uint64_t offset,
+                      uint32_t length, bool is_void)
+{
+    return late->message == message && late->is_void == is_void && late->offset <= offset &&
+           offset + length <= late->offset + late->length;
+}
+
 void sender_note_repeat(struct sender *s, const struct fragment *f, uint64_t seq)
 {
     for (uint32_t i = 0; i < LATE_UNITS; i++) {
         struct late_unit *late = &s->tolerance.late[i];
-        if (late->is_watched && late->again == LATE_NOT_AGAIN && late->message == f->message &&
-            late->offset == f->offset && late->length == f->length && late->is_void == f->is_void)
+        if (!late->is_watched || late->again != LATE_NOT_AGAIN ||
+            !is_within(late, f->message, f->offset, f->length, f->is_void))
+            continue;
+        if (late->length == f->length)
             late->again = seq;
+        else
+            late->is_cut = true;
     }
+}
+
+/* Those parts of the unit that are in transit. */
+static void settle_parts(struct sender *s, const struct late_unit *late, struct settled *settled)
+{
+    uint64_t seq = s->in_transit.base;
+    const struct transit_unit *unit;
+    for (; (unit = units_in_transit_find(&s->in_transit, &seq, s->in_transit.next)) != NULL; seq++)
+        if (is_within(late, unit->message, unit->offset, unit->length, unit->is_void))
+            sender_acknowledge(s, seq, seq + 1, settled);
 }
 
 /* What was given up has arrived: its repeat is as good as acknowledged, wherever it is. */
@@ -83,14 +107,17 @@ static void settle_repeat(struct sender *s, const struct late_unit *late, struct
                               .offset = late->offset,
                               .length = late->length,
                               .is_void = late->is_void};
-    if (late->again == LATE_NOT_AGAIN) {
-        if (units_to_send_forget(&s->to_send, &repeat)) {
-            s->counters.bytes += late->length;
-            sender_settle(s, late->message, late->is_void, 1);
-        }
-    } else {
+    if (late->again != LATE_NOT_AGAIN) {
         sender_acknowledge(s, late->again, late->again + 1, settled);
+        return;
     }
+    uint32_t length;
+    while (units_to_send_forget(&s->to_send, &repeat, &length)) {
+        s->counters.bytes += length;
+        sender_settle(s, late->message, late->is_void, 1);
+    }
+    if (late->is_cut)
+        settle_parts(s, late, settled);
 }
 
 void sender_detect_losses(struct sender *s, instant now, uint64_t newest)
@@ -137,6 +164,7 @@ void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct i
             continue;
         late->is_watched = false;
         unit_size_on_arrived(&s->unit_size, late->length, 1);
+        path_mtu_on_arrived(&s->path, late->length + TRAILER_BYTES);
         settle_repeat(s, late, settled);
         if (late->is_probed)
             continue;

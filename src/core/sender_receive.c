@@ -34,6 +34,7 @@ void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct 
         if (seq > settled->newest)
             settled->newest = seq - 1;
         s->counters.bytes += row.units * (uint64_t)row.length;
+        path_mtu_on_arrived(&s->path, row.length + TRAILER_BYTES);
         sender_settle(s, row.message, row.is_void, row.units);
     }
 }
@@ -218,7 +219,13 @@ void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size
     enum datagram_type type = size == 0 ? 0 : datagram_type(datagram[size - 1]);
     bool is_ours = false;
     enum verdict verdict;
-    if (type == DATAGRAM_REQUEST) {
+    if (type == DATAGRAM_PATH_ANSWER) {
+        struct path_probe answer;
+        verdict = path_answer_decode(datagram, size, &answer);
+        is_ours = verdict == VERDICT_OK && sender_has_pairing(s, answer.pairing);
+        if (is_ours)
+            sender_path_on_answer(s, now, &answer);
+    } else if (type == DATAGRAM_REQUEST) {
         verdict = request_decode(datagram, size, &request);
         is_ours = verdict == VERDICT_OK && sender_accepts(s, now, request.pairing, NULL);
         if (is_ours)

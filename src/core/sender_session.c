@@ -32,6 +32,7 @@ void sender_leave(struct sender *s, instant now)
                                        .left_has_sent = session->has_sent,
                                        .proposed = {.session = 0, .tag = draw_tag(s)}};
     s->probe_credit = 0;
+    path_mtu_forget_probe(&s->path);
     s->hello_due = s->phase == SENDER_OPEN;
     sender_timer_on_leave(s, now);
 }

@@ -4,6 +4,7 @@
  *     sender_take.c     cutting bursts out of the units to send
  *     sender_receive.c  acknowledgements and requests
  *     sender_loss.c     what is lost, and what only came late
+ *     sender_path.c     how large units may be
  *     sender_session.c  which receiver this sender is paired with
  *     sender_timer.c    all policy of time */
 #ifndef ZCRP_CORE_SENDER_STATE_H
@@ -15,6 +16,8 @@
 #include "lending.h"
 #include "messages_out.h"
 #include "pacing.h"
+#include "path_mtu.h"
+#include "path_probe.h"
 #include "rtt.h"
 #include "sender.h"
 #include "unit_size.h"
@@ -38,6 +41,7 @@ struct late_unit {
     uint32_t length;
     bool is_void;
     bool is_probed; /* repeated to get an answer, not because it was thought lost */
+    bool is_cut;    /* it was repeated in parts, because units are smaller now */
     bool is_watched;
 };
 
@@ -94,6 +98,7 @@ struct sender {
     struct pacing pacing;
     struct lending lending;
     struct unit_size unit_size;
+    struct path_mtu path;
     struct tolerance tolerance;
     struct sender_session session;
     struct sender_timers timers;
@@ -125,6 +130,11 @@ static inline uint32_t sender_wire_seq(const struct sender *s, uint64_t seq)
 static inline bool sender_is_paired(const struct sender *s)
 {
     return s->session.pairing.session != 0;
+}
+
+static inline bool sender_has_pairing(const struct sender *s, struct pairing pairing)
+{
+    return pairing.session == s->session.pairing.session && pairing.tag == s->session.pairing.tag;
 }
 
 /* Closing, and nothing is left to be sent. */
@@ -189,6 +199,26 @@ void sender_leave(struct sender *s, instant now);
 
 /* Writes the hello that is due. (session) */
 void sender_say_hello(struct sender *s, instant now, struct burst *burst);
+
+/* Bytes of data in the largest unit that such a datagram holds. (sender_path.c) */
+uint32_t sender_unit_data(uint32_t unit_bytes);
+
+/* A probe of the path was answered, or not in time. (sender_path.c) */
+void sender_path_on_answer(struct sender *s, instant now, const struct path_probe *answer);
+void sender_path_expire(struct sender *s, instant now);
+
+/* Writes the probe that is wanted; false if it would be of no use. */
+bool sender_path_probe(struct sender *s, instant now, struct burst *burst);
+
+/* The channel took `sent` datagrams of a control burst, which may be a probe. */
+void sender_path_on_sent(struct sender *s, const struct burst *burst, uint32_t sent);
+
+/* The oldest units in transit go again, whatever the window says; so an acknowledgement comes back,
+ * and tells what became of the others. Returns the larger one's bytes of data. (sender_timer.c) */
+uint32_t sender_timer_repeat_oldest(struct sender *s);
+
+/* In what time what is sent now should be answered. (sender_timer.c) */
+duration sender_timer_round_trip(const struct sender *s);
 
 /* Facts for the timers. (sender_timer.c) */
 void sender_timer_on_heard(struct sender *s, instant now);

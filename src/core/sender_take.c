@@ -250,7 +250,11 @@ bool sender_take(struct sender *s, instant now, struct burst *burst)
         sender_say_hello(s, now, burst);
         return true;
     }
-    return sender_is_paired(s) && take_units(s, now, burst);
+    if (path_mtu_wants_more(&s->path, now) && sender_path_probe(s, now, burst))
+        return true;
+    if (sender_is_paired(s) && take_units(s, now, burst))
+        return true;
+    return path_mtu_wants_less(&s->path) && sender_path_probe(s, now, burst);
 }
 
 bool sender_has_burst(struct sender *s)
@@ -284,8 +288,10 @@ void sender_lent(struct sender *s, instant now, const struct burst *burst)
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)
 {
     (void)now;
-    if (burst->is_control)
+    if (burst->is_control) {
+        sender_path_on_sent(s, burst, sent);
         return;
+    }
     put_back(s, burst, sent);
     for (uint32_t i = 0; i < burst->pins; i++) {
         const struct burst_pin *p = &burst->pin[i];

@@ -5,6 +5,7 @@
  *     loss     a unit is late enough to count as lost
  *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
  *     pace     the next burst may leave
+ *     path     a larger datagram was sent to see if it arrives, and no answer came (path_mtu.h)
  *     hello    nothing is in transit, and something has to be heard from the peer */
 #include "sender_state.h"
 
@@ -39,12 +40,17 @@ static duration slowest_sign(const struct sender *s)
     return quarter < SLOWEST_HELLO ? quarter : SLOWEST_HELLO;
 }
 
+duration sender_timer_round_trip(const struct sender *s)
+{
+    return rtt_probe_timeout(&s->rtt, HELD_MOST, 0);
+}
+
 /* Doubled each time, but two units a second are no load, and a path may be back for a moment. */
 static instant probe_at(const struct sender *s)
 {
     if (s->in_transit.units == 0)
         return NEVER;
-    duration first = rtt_probe_timeout(&s->rtt, HELD_MOST, 0);
+    duration first = sender_timer_round_trip(s);
     duration next = rtt_probe_timeout(&s->rtt, HELD_MOST, s->timers.probes);
     duration most = first > slowest_sign(s) ? first : slowest_sign(s);
     return s->timers.sent + (next < most ? next : most);
@@ -76,23 +82,33 @@ instant sender_deadline(const struct sender *s)
         return first;
     first = instant_earlier(first, instant_earlier(silence_at(s), probe_at(s)));
     first = instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
+    first = instant_earlier(first, path_mtu_deadline(&s->path));
     return instant_earlier(first, pacing_deadline(&s->pacing));
 }
 
-/* The oldest units in transit go again, whatever the window says; so an acknowledgement comes
- * back, and tells what became of the others. */
-static void probe(struct sender *s, instant now)
+uint32_t sender_timer_repeat_oldest(struct sender *s)
 {
     uint64_t seq = s->in_transit.base;
-    s->counters.probes++;
-    s->timers.probes++;
-    s->timers.sent = now;
+    uint32_t length = 0;
     for (int i = 0; i < PROBE_UNITS; i++) {
-        if (units_in_transit_find(&s->in_transit, &seq, s->in_transit.next) == NULL)
+        const struct transit_unit *unit =
+            units_in_transit_find(&s->in_transit, &seq, s->in_transit.next);
+        if (unit == NULL)
             break;
+        length = unit->length > length ? unit->length : length;
         sender_probe_unit(s, seq);
     }
     s->probe_credit = PROBE_UNITS;
+    return length;
+}
+
+static void probe(struct sender *s, instant now)
+{
+    s->counters.probes++;
+    s->timers.probes++;
+    s->timers.sent = now;
+    uint32_t length = sender_timer_repeat_oldest(s);
+    path_mtu_on_timeout(&s->path, now, length + TRAILER_BYTES);
     if (s->timers.probes >= PERSISTENT_PROBES)
         congestion_on_persistent(&s->congestion, now);
 }
@@ -134,6 +150,8 @@ void sender_expire(struct sender *s, instant now)
         sender_detect_losses(s, now, s->newest);
     if (probe_at(s) <= now)
         probe(s, now);
+    if (path_mtu_deadline(&s->path) <= now)
+        sender_path_expire(s, now);
     if (hello_at(s) <= now)
         expire_hello(s);
 }

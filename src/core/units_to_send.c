@@ -41,19 +41,21 @@ static struct fragment *repeat_at(const struct units_to_send *u, uint32_t i)
     return &u->repeat[(u->first + i) & (u->capacity - 1)];
 }
 
-static bool is_same(const struct fragment *a, const struct fragment *b)
+static bool is_within(const struct fragment *part, const struct fragment *all)
 {
-    return a->message == b->message && a->offset == b->offset && a->length == b->length &&
-           a->is_void == b->is_void;
+    return part->message == all->message && part->is_void == all->is_void &&
+           all->offset <= part->offset && part->offset + part->length <= all->offset + all->length;
 }
 
-bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment)
+bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment,
+                          uint32_t *length)
 {
     uint32_t i = 0;
-    while (i < u->count && !is_same(repeat_at(u, i), fragment))
+    while (i < u->count && !is_within(repeat_at(u, i), fragment))
         i++;
     if (i == u->count)
         return false;
+    *length = repeat_at(u, i)->length;
     for (; i > 0; i--)
         *repeat_at(u, i) = *repeat_at(u, i - 1);
     u->first++;

@@ -41,9 +41,11 @@ void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragme
  * that does not go on where the part ends. */
 bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment);
 
-/* Takes the first repeat of just these bytes (or of this void) out again, wherever it is in the
- * queue; false if there is none. The caller settles it with its message. O(count). */
-bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment);
+/* Takes the first repeat of these bytes or of a part of them (or of this void) out again, wherever
+ * it is in the queue, and says how many bytes it has; false if there is none. The caller settles it
+ * with its message. O(count). */
+bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment,
+                          uint32_t *length);
 
 /* What would be taken next with at most `max` bytes of data in a unit (a multiple of GRAIN);
  * false if there is nothing. Repeats of messages that have ended are dropped on the way; a repeat

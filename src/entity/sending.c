@@ -14,7 +14,7 @@ static bool narrow(struct zcrp_entity *e, uint32_t refused)
         return false;
     if (bytes >= refused)
         bytes = refused / 2;
-    sender_limit_unit(e->machine.sender, bytes > UNIT_LEAST ? bytes : UNIT_LEAST);
+    sender_limit_unit(e->machine.sender, clock_now(), bytes > UNIT_LEAST ? bytes : UNIT_LEAST);
     return true;
 }
 

@@ -24,6 +24,10 @@ static void add_sender(const struct sender *s, struct zcrp_stats *stats)
     stats->drop_malformed = c->drop_malformed;
     stats->drop_session = c->drop_session;
     stats->drop_number = c->drop_number;
+    stats->path_probes = c->path_probes;
+    stats->path_falls = c->path_falls;
+    stats->unit_bytes = g.unit;
+    stats->path_bytes = g.path;
     stats->window_bytes = g.window;
     stats->transit_bytes = g.in_transit;
     stats->rate_bytes_per_s = g.rate;

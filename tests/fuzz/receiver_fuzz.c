@@ -94,10 +94,14 @@ static void read_control(struct run *r)
 {
     struct block_ack ack;
     struct request request;
+    struct path_probe probe;
     const struct burst *burst = &r->burst;
     CHECK(burst->is_control);
     CHECK(burst->bytes <= CONTROL_BYTES);
-    if (datagram_type(burst->control[burst->bytes - 1]) == DATAGRAM_REQUEST) {
+    enum datagram_type type = datagram_type(burst->control[burst->bytes - 1]);
+    if (type == DATAGRAM_PATH_ANSWER) {
+        CHECK(path_answer_decode(burst->control, burst->bytes, &probe) == VERDICT_OK);
+    } else if (type == DATAGRAM_REQUEST) {
         CHECK(request_decode(burst->control, burst->bytes, &request) == VERDICT_OK);
         r->pairing.session = request.pairing.session;
         for (uint32_t i = 0; i < request.length; i++)
@@ -181,6 +185,12 @@ static void do_rarely(struct run *r)
         break;
     case 2:
         receiver_fail(r->receiver, r->now, OUTCOME_CLOSED);
+        break;
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+        send_path_probe(r);
         break;
     default:
         send_anything(r);

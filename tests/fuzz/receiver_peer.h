@@ -5,6 +5,7 @@
 #include "script.h"
 
 #include "core/control.h"
+#include "core/path_probe.h"
 #include "core/receiver.h"
 
 #include <string.h>
@@ -163,6 +164,22 @@ static inline void send_hello(struct run *r)
     uint8_t *bytes = room(r, CONTROL_TRAILER_BYTES);
     if (bytes != NULL)
         hello_encode(bytes, CONTROL_TRAILER_BYTES, &hello);
+}
+
+/* Its padding lands where units would, and is none of their content. */
+static inline void send_path_probe(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    struct path_probe probe = {.pairing = choose_pairing(r),
+                               .number = script_near(&r->script, r->message),
+                               .bytes = CONTROL_TRAILER_BYTES + 8 * shape};
+    if (probe.pairing.session == 0 || probe.pairing.tag == 0)
+        return;
+    uint8_t *bytes = room(r, probe.bytes);
+    if (bytes == NULL)
+        return;
+    memset(bytes, (int)shape, probe.bytes - CONTROL_TRAILER_BYTES);
+    path_probe_encode(bytes + probe.bytes - CONTROL_TRAILER_BYTES, &probe);
 }
 
 /* Whatever it is, but no unit: that would have to keep to the content. */

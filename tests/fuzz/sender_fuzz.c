@@ -13,12 +13,13 @@
 #include "core/arena.h"
 #include "core/check.h"
 #include "core/control.h"
+#include "core/path_probe.h"
 #include "core/sender.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGES = 64, BURSTS = 2, BOUNDS = 12, DUE_MOST = 4, TURNS_MOST = 1000 };
+enum { MESSAGES = 64, BURSTS = 2, BOUNDS = 12, DUE_MOST = 4, TURNS_MOST = 1000, UNIT_MOST = 1984 };
 
 struct message {
     uint8_t *buffer; /* NULL: over */
@@ -30,9 +31,10 @@ struct run {
     struct script script;
     struct sender *sender;
     instant now;
-    struct pairing pairing; /* what the peer says */
-    uint32_t message;       /* a wire number near those in use */
-    uint32_t seq;           /* the same */
+    struct pairing pairing;  /* what the peer says */
+    uint32_t message;        /* a wire number near those in use */
+    uint32_t seq;            /* the same */
+    struct path_probe probe; /* the last that was sent */
     struct burst burst[BURSTS];
     bool is_out[BURSTS];
     struct message posted[MESSAGES];
@@ -77,6 +79,14 @@ static void read_unit(struct run *r, const struct burst *burst, uint32_t i)
     r->pairing = t.pairing;
 }
 
+/* The path takes it, if the peer says so later. */
+static void read_probe(struct run *r, const struct burst *burst)
+{
+    CHECK(path_probe_decode(burst->control, burst->bytes, &r->probe) == VERDICT_OK);
+    CHECK(burst->bytes <= UNIT_MOST);
+    CHECK(burst->iov[0].iov_len + CONTROL_TRAILER_BYTES == burst->bytes);
+}
+
 static void read_hello(struct run *r, const struct burst *burst)
 {
     struct hello hello;
@@ -90,7 +100,9 @@ static void read_burst(struct run *r, const struct burst *burst)
 {
     CHECK(burst->datagrams >= 1);
     CHECK(burst->datagrams <= BURST_UNITS);
-    if (burst->is_control)
+    if (burst->is_control && burst->iov[0].iov_len > 0)
+        read_probe(r, burst);
+    else if (burst->is_control)
         read_hello(r, burst);
     for (uint32_t i = 0; i < burst->datagrams; i++) {
         if (!burst->is_control)
@@ -232,6 +244,20 @@ static void hear_request(struct run *r)
                    request_encode(datagram, sizeof datagram, &request));
 }
 
+/* The answer to the last probe, or to one like it. */
+static void hear_path_answer(struct run *r)
+{
+    uint8_t datagram[CONTROL_TRAILER_BYTES];
+    uint32_t shape = script_u8(&r->script);
+    struct path_probe answer = r->probe;
+    if (shape >= 200)
+        answer.bytes = (uint32_t)script_number(&r->script, 4);
+    if (shape >= 240)
+        answer.number += shape - 248;
+    path_answer_encode(datagram, &answer);
+    sender_receive(r->sender, r->now, datagram, sizeof datagram);
+}
+
 static void hear_anything(struct run *r)
 {
     size_t count;
@@ -272,9 +298,11 @@ static void open_sender(struct run *r)
     uint32_t shape = script_u8(&r->script);
     uint32_t kind = script_below(&r->script, CONGESTION_BBR + 1);
     uint32_t start = (uint32_t)counter_start((int)(shape % COUNTER_STARTS));
-    struct sender_config config = {.unit_bytes = (shape & 4) != 0 ? 64 : 150,
+    bool is_large = (shape & 12) == 12; /* enough to fall from */
+    uint32_t unit_bytes = is_large ? UNIT_MOST : (shape & 4) != 0 ? 64 : 150;
+    struct sender_config config = {.unit_bytes = unit_bytes,
                                    .burst_units = (shape & 8) != 0 ? 1 : 6,
-                                   .burst_bytes = 600,
+                                   .burst_bytes = is_large ? UNIT_MOST : 600,
                                    .messages = (shape & 16) != 0 ? 2 : 16,
                                    .transit_units = (shape & 32) != 0 ? 4 : 32,
                                    .window_bytes = (shape & 64) != 0 ? 300 : 1 << 20,
@@ -300,7 +328,13 @@ static void do_rarely(struct run *r)
         sender_fail(r->sender, r->now, OUTCOME_CLOSED);
         break;
     case 3:
-        sender_limit_unit(r->sender, 64 + script_u8(&r->script));
+        sender_limit_unit(r->sender, r->now, 64 + script_u8(&r->script));
+        break;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+        hear_path_answer(r);
         break;
     default:
         hear_anything(r);

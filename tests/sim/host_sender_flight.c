@@ -103,7 +103,7 @@ static uint32_t accepted(struct host_sender *h, const struct burst *burst)
 {
     const struct setup *setup = h->scene->setup;
     if (h->scene->now >= setup->limit_at && burst->segment > setup->limit_bytes) {
-        sender_limit_unit(h->core, setup->limit_bytes);
+        sender_limit_unit(h->core, h->scene->now, setup->limit_bytes);
         return 0;
     }
     if (chance_permille(&h->scene->random, setup->refuse_permille))

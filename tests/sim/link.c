@@ -96,6 +96,15 @@ static uint64_t queued(const struct link *link, instant now)
            (uint64_t)SECOND;
 }
 
+static uint32_t mtu_at(const struct conditions *c, instant now)
+{
+    uint32_t mtu = c->mtu;
+    for (int i = 0; i < LINK_MTUS; i++)
+        if (c->mtus[i].bytes != 0 && c->mtus[i].at <= now)
+            mtu = c->mtus[i].bytes;
+    return mtu;
+}
+
 static bool is_lost(struct link *link, instant now, uint64_t index, uint32_t size)
 {
     const struct conditions *c = &link->conditions;
@@ -103,7 +112,7 @@ static bool is_lost(struct link *link, instant now, uint64_t index, uint32_t siz
         return true;
     if (c->lose_every != 0 && index % c->lose_every == c->lose_every - 1)
         return true;
-    if (c->mtu != 0 && size > c->mtu)
+    if (mtu_at(c, now) != 0 && size > mtu_at(c, now))
         return true;
     if (!link_is_up(link, now) || chance_permille(link->random, c->loss_permille))
         return true;

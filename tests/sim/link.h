@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LINK_RECORDS = 64 };
+enum { LINK_RECORDS = 64, LINK_MTUS = 3 };
 
 struct datagram {
     instant due;
@@ -25,14 +25,21 @@ struct datagram {
     uint8_t bytes[];
 };
 
+/* From then on datagrams that are larger vanish. */
+struct mtu_from {
+    instant at;
+    uint32_t bytes; /* 0: this entry says nothing */
+};
+
 struct conditions {
     uint32_t loss_permille;
     uint64_t lost_mask;  /* bit k: datagram k is lost, counted from the first ever */
     uint32_t lose_every; /* with 2 every second one is lost; 0 none */
     duration outage;     /* the first so many ns of each outage_every are without a path */
     duration outage_every;
-    uint32_t mtu;              /* larger datagrams vanish; 0: no limit */
-    uint64_t bytes_per_second; /* 0: no limit */
+    uint32_t mtu;                    /* larger datagrams vanish; 0: no limit */
+    struct mtu_from mtus[LINK_MTUS]; /* in place of it, in the order of time */
+    uint64_t bytes_per_second;       /* 0: no limit */
     uint32_t queue_bytes; /* more than so many before the rate's bottleneck: the last is lost */
     duration delay;
     duration jitter;           /* added to it, at most; order is not kept */

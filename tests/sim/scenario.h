@@ -34,6 +34,7 @@ extern const struct scenario scenarios_of_order[];
 extern const struct scenario scenarios_of_endings[];
 extern const struct scenario scenarios_of_everything[];
 extern const struct scenario scenarios_of_paths[];
+extern const struct scenario scenarios_of_mtu[];
 extern const struct scenario scenarios_of_shared[];
 
 /* How many runs the scenario has when `seeds` are asked for. */

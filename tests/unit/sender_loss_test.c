@@ -92,7 +92,7 @@ END_TEST
 START_TEST(limit_unit__cuts_what_is_repeated)
 {
     sender_rig_ack(&rig, "1 8");
-    sender_limit_unit(rig.s, 32 + TRAILER_BYTES);
+    sender_limit_unit(rig.s, rig.now, 32 + TRAILER_BYTES);
     sender_rig_expect(&rig, "0:0+32A 0:32+32A");
     sender_rig_ack(&rig, "8 9");
     sender_rig_expect_no_event(&rig);

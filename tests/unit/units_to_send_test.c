@@ -314,8 +314,10 @@ START_TEST(units_to_send_forget__table)
     for (uint64_t i = 0; i < REPEATS; i++)
         repeat(0, 64 * i, 64, false);
     struct fragment fragment = {.message = 0, .offset = 64 * (uint64_t)_i, .length = 64};
-    ck_assert(units_to_send_forget(&u, &fragment));
-    ck_assert(!units_to_send_forget(&u, &fragment));
+    uint32_t length = 0;
+    ck_assert(units_to_send_forget(&u, &fragment, &length));
+    ck_assert_uint_eq(length, 64);
+    ck_assert(!units_to_send_forget(&u, &fragment, &length));
     for (int i = 0; i < REPEATS; i++)
         if (i != _i)
             expect_unit(0, 64 * (uint64_t)i, 64, false);
@@ -331,9 +333,27 @@ START_TEST(units_to_send_forget__only_just_these_bytes)
                                {.message = 0, .offset = 0, .length = 64},
                                {.message = 0, .offset = 64, .length = 32},
                                {.message = 0, .offset = 64, .length = 64, .is_void = true}};
+    uint32_t length;
     for (int i = 0; i < 4; i++)
-        ck_assert(!units_to_send_forget(&u, &other[i]));
+        ck_assert(!units_to_send_forget(&u, &other[i], &length));
     ck_assert_uint_eq(u.count, 1);
+}
+END_TEST
+
+START_TEST(units_to_send_forget__each_part)
+{
+    add(1000);
+    repeat(0, 64, 64, false);
+    repeat(0, 192, 32, false);
+    repeat(0, 256, 64, false);
+    struct fragment all = {.message = 0, .offset = 64, .length = 160};
+    uint32_t length = 0;
+    ck_assert(units_to_send_forget(&u, &all, &length));
+    ck_assert_uint_eq(length, 64);
+    ck_assert(units_to_send_forget(&u, &all, &length));
+    ck_assert_uint_eq(length, 32);
+    ck_assert(!units_to_send_forget(&u, &all, &length));
+    expect_unit(0, 256, 64, false);
 }
 END_TEST
 
@@ -360,6 +380,7 @@ static void add_tests_of_repeats(TCase *tcase)
     tcase_add_test_raise_signal(tcase, units_to_send_repeat__without_room, SIGABRT);
     tcase_add_loop_test(tcase, units_to_send_forget__table, 0, REPEATS);
     tcase_add_test(tcase, units_to_send_forget__only_just_these_bytes);
+    tcase_add_test(tcase, units_to_send_forget__each_part);
 }
 
 int main(void)

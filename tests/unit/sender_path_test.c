@@ -1,0 +1,236 @@
+/* Units follow what the path carries: path_mtu.h as the sender drives it. */
+#include "sender_rig.h"
+
+#include "core/path_mtu.h"
+#include "core/path_probe.h"
+
+#include "../support/suite.h"
+
+enum {
+    DATA = 1984,
+    LARGE = DATA + TRAILER_BYTES,
+    SIZE = 2 * DATA
+}; /* bytes of the largest unit, small enough not to be halved when lost */
+
+static struct sender_rig rig;
+
+/* Two full units of one message are under way. */
+static void setup(void)
+{
+    struct sender_config config = sender_rig_config();
+    config.unit_bytes = LARGE;
+    config.burst_bytes = 4 * LARGE;
+    config.window_bytes = 16 * LARGE;
+    sender_rig_init(&rig, &config);
+    sender_rig_submit(&rig, SIZE);
+    sender_rig_pair(&rig, 8, SIZE);
+    sender_rig_expect(&rig, "0:0+1984 0:1984+1984LA");
+}
+
+static void teardown(void)
+{
+    sender_rig_fini(&rig);
+}
+
+/* The next burst is a probe of so many bytes; it stays with the channel. */
+static struct path_probe expect_probe(uint32_t bytes)
+{
+    struct path_probe probe;
+    ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+    ck_assert(rig.burst.is_control);
+    ck_assert(!rig.burst.may_lend);
+    ck_assert_uint_eq(rig.burst.datagrams, 1);
+    ck_assert_uint_eq(rig.burst.segment, bytes);
+    ck_assert_uint_eq(rig.burst.iov[0].iov_len + rig.burst.iov[1].iov_len, bytes);
+    ck_assert_int_eq(path_probe_decode(rig.burst.control, bytes, &probe), VERDICT_OK);
+    ck_assert_uint_eq(probe.pairing.session, rig.pairing.session);
+    ck_assert_uint_eq(probe.pairing.tag, rig.pairing.tag);
+    sender_check(rig.s);
+    return probe;
+}
+
+static void sent(uint32_t datagrams)
+{
+    sender_sent(rig.s, rig.now, &rig.burst, datagrams);
+}
+
+static void answer(struct path_probe probe)
+{
+    uint8_t datagram[CONTROL_TRAILER_BYTES];
+    path_answer_encode(datagram, &probe);
+    sender_rig_receive(&rig, datagram, sizeof datagram);
+}
+
+/* Twice nothing comes back, and then a small probe passes: what is repeated now is small. */
+static void fall(void)
+{
+    sender_rig_wait(&rig);
+    sender_rig_expect(&rig, "0:0+1984A 0:1984+1984LA");
+    sender_rig_expect_nothing(&rig);
+    sender_rig_wait(&rig);
+    sender_rig_expect(&rig, "0:0+1984A 0:1984+1984LA");
+    struct path_probe probe = expect_probe(PATH_MTU_BASE_BYTES);
+    sent(1);
+    answer(probe);
+}
+
+static uint64_t unit_bytes(void)
+{
+    return sender_gauges(rig.s).unit;
+}
+
+START_TEST(path__nothing_is_probed_while_all_is_well)
+{
+    sender_rig_ack(&rig, "0 2");
+    sender_rig_submit(&rig, SIZE);
+    sender_rig_expect(&rig, "1:0+1984 1:1984+1984LA");
+    ck_assert_uint_eq(sender_counters(rig.s)->path_probes, 0);
+    ck_assert_uint_eq(unit_bytes(), LARGE);
+}
+END_TEST
+
+START_TEST(path__a_hole_is_found_with_the_second_timeout)
+{
+    fall();
+    ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
+    ck_assert_uint_eq(sender_counters(rig.s)->path_falls, 1);
+    ck_assert_uint_eq(sender_counters(rig.s)->probes, 2);
+}
+END_TEST
+
+START_TEST(path__and_then_what_it_was_is_tried_first)
+{
+    fall();
+    struct path_probe probe = expect_probe(LARGE);
+    sent(1);
+    sender_rig_expect(&rig, "0:0+1152A 0:1152+832A");
+    answer(probe);
+    ck_assert_uint_eq(unit_bytes(), LARGE);
+    ck_assert_uint_eq(sender_counters(rig.s)->path_answers, 2);
+}
+END_TEST
+
+START_TEST(path__a_lost_probe_is_no_lost_data)
+{
+    fall();
+    uint64_t window = sender_gauges(rig.s).window;
+    expect_probe(LARGE);
+    sent(1);
+    sender_rig_wait(&rig);
+    ck_assert_uint_eq(sender_gauges(rig.s).window, window);
+    ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
+}
+END_TEST
+
+START_TEST(path__a_probe_that_did_not_leave_goes_again)
+{
+    fall();
+    struct path_probe first = expect_probe(LARGE);
+    sent(0);
+    struct path_probe second = expect_probe(LARGE);
+    ck_assert_uint_ne(first.number, second.number);
+    sent(1);
+}
+END_TEST
+
+START_TEST(path__a_refused_probe_costs_nothing)
+{
+    fall();
+    expect_probe(LARGE);
+    sender_limit_unit(rig.s, rig.now, 1472);
+    sent(0);
+    ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
+    answer(expect_probe(1472));
+    ck_assert_uint_eq(unit_bytes(), 1472);
+}
+END_TEST
+
+/* Nobody looks for larger units who could not fill them. */
+START_TEST(path__small_messages_need_no_probe)
+{
+    fall();
+    answer(expect_probe(LARGE));
+    sender_limit_unit(rig.s, rig.now, 1472);
+    sender_rig_ack(&rig, "0 2");
+    rig.now += PATH_MTU_RAISE;
+    sender_rig_submit(&rig, 100);
+    sender_rig_expect(&rig, "1:0+100LA");
+    sender_rig_submit(&rig, SIZE);
+    expect_probe(LARGE);
+}
+END_TEST
+
+/* The unit that was repeated in parts arrived after all: they need not. */
+START_TEST(path__parts_of_what_came_late)
+{
+    fall();
+    expect_probe(LARGE);
+    sent(1);
+    sender_rig_expect(&rig, "0:0+1152A 0:1152+832A");
+    sender_rig_ack(&rig, "0 2");
+    sender_rig_expect_event(&rig, OUTCOME_OK, SIZE);
+}
+END_TEST
+
+START_TEST(path__the_parts_alone_are_enough)
+{
+    fall();
+    answer(expect_probe(LARGE));
+    sender_limit_unit(rig.s, rig.now, 1184);
+    sender_rig_expect(&rig, "0:0+1152A 0:1152+832A");
+    sender_rig_expect(&rig, "0:1984+1152A 0:3136+832LA");
+    sender_rig_ack(&rig, "6 10");
+    sender_rig_expect_event(&rig, OUTCOME_OK, SIZE);
+}
+END_TEST
+
+START_TEST(path__answer_of_another_pairing)
+{
+    fall();
+    struct path_probe probe = expect_probe(LARGE);
+    sent(1);
+    probe.pairing.tag ^= 1;
+    answer(probe);
+    ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 1);
+}
+END_TEST
+
+START_TEST(path__broken_answer)
+{
+    uint8_t datagram[CONTROL_TRAILER_BYTES] = {[CONTROL_TRAILER_BYTES - 1] = 0x17};
+    sender_rig_receive(&rig, datagram, sizeof datagram);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_malformed, 1);
+}
+END_TEST
+
+START_TEST(path__the_session_ends_with_a_probe_out)
+{
+    fall();
+    struct path_probe probe = expect_probe(LARGE);
+    sent(1);
+    sender_fail(rig.s, rig.now, OUTCOME_CLOSED);
+    sender_check(rig.s);
+    answer(probe);
+    ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, path__nothing_is_probed_while_all_is_well);
+    tcase_add_test(tcase, path__a_hole_is_found_with_the_second_timeout);
+    tcase_add_test(tcase, path__and_then_what_it_was_is_tried_first);
+    tcase_add_test(tcase, path__a_lost_probe_is_no_lost_data);
+    tcase_add_test(tcase, path__a_probe_that_did_not_leave_goes_again);
+    tcase_add_test(tcase, path__a_refused_probe_costs_nothing);
+    tcase_add_test(tcase, path__small_messages_need_no_probe);
+    tcase_add_test(tcase, path__parts_of_what_came_late);
+    tcase_add_test(tcase, path__the_parts_alone_are_enough);
+    tcase_add_test(tcase, path__answer_of_another_pairing);
+    tcase_add_test(tcase, path__broken_answer);
+    tcase_add_test(tcase, path__the_session_ends_with_a_probe_out);
+    return suite_run("sender_path", tcase);
+}
