@@ -22,10 +22,14 @@ bench-guard: $(PROGRAMS)
 tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard=tools/bench-guard \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
+# zcrp-bench doctor says what the library's own CRC costs, which is hidden in the library.
+CRC := $(OBJ)/src/core/crc32.o $(OBJ)/src/channel/crc.o
+$(PRODUCTS)/zcrp-bench: $(CRC)
+
 # The same program without any peer (tools/peers.mk), for a test of what it says then.
 BARE := $(PRODUCTS)/bare/zcrp-bench
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
-$(BARE): $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c)) $(COMMON) $(STATIC)
+$(BARE): $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c)) $(CRC) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(ISAL) $(wrapped)
 needs_e2e += $(BARE)

@@ -18,6 +18,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
+#include "crc_cost.h"
 #include "peers.h"
 
 enum {
@@ -215,6 +216,18 @@ static void check_netns(void)
         advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
 }
 
+/* ISA-L's costs about a twentieth of tables. */
+static void check_crc(void)
+{
+    const double dear_ms = 100;
+    double best = crc_cost_best();
+
+    say(best < dear_ms, "AAL5's CRC costs %.0f ms of processor time a GB (by tables: %.0f)", best,
+        crc_cost_tables());
+    if (best >= dear_ms)
+        advise("apt-get install libisal-dev   (and build the library again)");
+}
+
 static void check_peers(void)
 {
     char command[2 * WORD];
@@ -241,6 +254,7 @@ int doctor_run(void)
     check_huge_pages();
     check_tcp();
     check_netns();
+    check_crc();
     check_peers();
     return fflush(stdout) == 0 ? 0
                                : complain("cannot write to standard output: %s", strerror(errno));
