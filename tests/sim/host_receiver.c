@@ -232,9 +232,14 @@ static void check(struct host_receiver *h)
         receiver_check(h->core);
 }
 
+instant host_receiver_awake_at(const struct host_receiver *h, instant at)
+{
+    return absence_end(&h->user.habits->frozen, at);
+}
+
 void host_receiver_run(struct host_receiver *h)
 {
-    if (is_gone(h))
+    if (is_gone(h) || host_receiver_awake_at(h, h->scene->now) > h->scene->now)
         return;
     act(h);
     if (receiver_deadline(h->core) <= h->scene->now)

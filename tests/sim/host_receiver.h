@@ -48,6 +48,9 @@ void host_receiver_fini(struct host_receiver *h);
 /* A datagram arrives; for struct link. */
 void host_receiver_deliver(void *host, const uint8_t *bytes, uint32_t size);
 
+/* When this host does something that is to be done `at`: later, if it is frozen then. */
+instant host_receiver_awake_at(const struct host_receiver *h, instant at);
+
 /* When this host does something of itself; may be in the past. */
 instant host_receiver_next_at(const struct host_receiver *h);
 

@@ -160,9 +160,14 @@ static void check(struct host_sender *h)
         sender_check(h->core);
 }
 
+instant host_sender_awake_at(const struct host_sender *h, instant at)
+{
+    return absence_end(&h->user.habits->frozen, at);
+}
+
 void host_sender_run(struct host_sender *h)
 {
-    if (is_gone(h))
+    if (is_gone(h) || host_sender_awake_at(h, h->scene->now) > h->scene->now)
         return;
     host_sender_run_flights(h);
     act(h);

@@ -47,6 +47,9 @@ void host_sender_fini(struct host_sender *h);
 /* A datagram arrives; for struct link. */
 void host_sender_deliver(void *host, const uint8_t *bytes, uint32_t size);
 
+/* When this host does something that is to be done `at`: later, if it is frozen then. */
+instant host_sender_awake_at(const struct host_sender *h, instant at);
+
 /* When this host does something of itself; may be in the past. */
 instant host_sender_next_at(struct host_sender *h);
 

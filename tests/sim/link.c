@@ -1,6 +1,7 @@
 #include "link.h"
 
 #include "chance.h"
+#include "core/datagram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,18 @@ static void replay(struct link *link, instant now)
     put(link, copy_of(old->bytes, old->size), due(link, now, old->size));
 }
 
+static void flood(struct link *link, instant now, const struct datagram *datagram)
+{
+    const struct conditions *c = &link->conditions;
+    if (datagram->size == 0 ||
+        (c->flood_types >> datagram_type(datagram->bytes[datagram->size - 1]) & 1) == 0)
+        return;
+    for (uint32_t i = 1; i <= c->flood_copies; i++)
+        put(link, copy_of(datagram->bytes, datagram->size), now + c->delay + i * c->flood_every);
+    link->counters.flooded += c->flood_copies;
+    link->counters.flooded_bytes += (uint64_t)c->flood_copies * datagram->size;
+}
+
 /* Lets the datagram held back go when enough others have overtaken it. */
 static void let_go(struct link *link, instant at)
 {
@@ -219,6 +232,7 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
         link->counters.duplicated++;
         put(link, copy_of(datagram->bytes, size), due(link, now, size));
     }
+    flood(link, now, datagram);
     forward(link, now, datagram);
 }
 

@@ -47,12 +47,16 @@ struct conditions {
     uint32_t reorder_by;       /* until so many have overtaken */
     uint32_t duplicate_permille;
     uint32_t replay_permille;  /* an old datagram comes again */
+    uint32_t flood_types;      /* bit k: datagrams of type k come again and again, */
+    uint32_t flood_copies;     /* so often, */
+    duration flood_every;      /* one every so many ns */
     uint32_t corrupt_permille; /* bits are flipped, and */
     bool is_undetected;        /* the checksum does not find it; otherwise it is a loss */
 };
 
 struct link_counters {
     uint64_t sent, bytes, lost, delivered, corrupted, duplicated, replayed, held;
+    uint64_t flooded, flooded_bytes;
     uint64_t largest_queue; /* datagrams under way at a time */
 };
 

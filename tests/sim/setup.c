@@ -6,6 +6,16 @@ static const uint64_t EDGES[] = {0,    1,    2,    31,   32,   33,    1407,  140
                                  1439, 1440, 1441, 2880, 9000, 30000, 65535, 65536, 140000};
 enum { EDGES_COUNT = sizeof(EDGES) / sizeof(EDGES[0]), EDGES_SMALL = 6 };
 
+instant absence_end(const struct absence *absence, instant at)
+{
+    if (at < absence->at || at == NEVER)
+        return at;
+    duration since = at - absence->at;
+    if (absence->every != 0)
+        since %= absence->every;
+    return since < absence->length ? at + (absence->length - since) : at;
+}
+
 static struct habits plain_habits(void)
 {
     return (struct habits){.messages = 10,
@@ -13,7 +23,9 @@ static struct habits plain_habits(void)
                            .cancel_index = NO_MESSAGE,
                            .close_at = NEVER,
                            .restart_at = NEVER,
-                           .stop_at = NEVER};
+                           .stop_at = NEVER,
+                           .idle = {.at = NEVER},
+                           .frozen = {.at = NEVER}};
 }
 
 static struct sender_config plain_sender(uint64_t seed)

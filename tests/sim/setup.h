@@ -9,6 +9,13 @@
 
 enum { NO_MESSAGE = UINT32_MAX };
 
+/* A time away: from `at` on for `length`, and again every `every` unless that is 0. */
+struct absence {
+    instant at; /* or NEVER */
+    duration length;
+    duration every;
+};
+
 /* What a user does of itself, and when. */
 struct habits {
     uint32_t messages;      /* begun in all: submitted, or buffers posted */
@@ -21,6 +28,8 @@ struct habits {
     instant close_at;       /* NEVER: when everything is over */
     instant restart_at;     /* a new process takes the place of the old; or NEVER */
     instant stop_at;        /* nothing is heard of this host from then on; or NEVER */
+    struct absence idle;    /* the user begins nothing */
+    struct absence frozen;  /* the host does nothing; what comes waits in its socket */
 };
 
 enum sizes {
@@ -61,6 +70,9 @@ struct setup {
     bool is_corrupt;          /* bytes may be wrong: only safety is looked at */
     instant limit;            /* the run is over by then, or has failed */
 };
+
+/* The first instant from `at` on that is not within the absence. */
+instant absence_end(const struct absence *absence, instant at);
 
 /* A plain run: a good network, ten messages, both users in time. */
 struct setup setup_plain(uint64_t seed);

@@ -37,9 +37,17 @@ static instant close_at(const struct user *user)
     return user_is_done(user) ? user->scene->now : user->habits->close_at;
 }
 
+static instant begin_at(const struct user *user)
+{
+    instant now = user->scene->now;
+    if (!may_begin(user))
+        return NEVER;
+    return absence_end(&user->habits->idle, user->next_at > now ? user->next_at : now);
+}
+
 instant user_next_at(const struct user *user)
 {
-    instant next = may_begin(user) ? user->next_at : NEVER;
+    instant next = begin_at(user);
     next = instant_earlier(next, close_at(user));
     if (!user->was_restarted)
         next = instant_earlier(next, user->habits->restart_at);
@@ -51,7 +59,7 @@ instant user_next_at(const struct user *user)
 
 struct entry *user_wants(struct user *user)
 {
-    if (!may_begin(user) || user->next_at > user->scene->now)
+    if (begin_at(user) > user->scene->now)
         return NULL;
     struct entry *entry = &user->entry[user->begun];
     entry->index = user->begun;

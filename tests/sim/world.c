@@ -65,12 +65,27 @@ instant world_last_end(const struct world *w)
     return last_end(&w->receiver.user, last_end(&w->sender.user, 0));
 }
 
+static instant not_before(instant at, instant now)
+{
+    return at < now ? now : at;
+}
+
+/* What has come for a sender that is frozen stays on the link; a receiver has a socket of its own.
+ */
+static instant back_at(const struct world *w)
+{
+    instant at = not_before(link_next_at(&w->back), w->scene.now);
+    return host_sender_awake_at(&w->sender, at);
+}
+
 instant world_next_at(struct world *w)
 {
-    instant next = instant_earlier(link_next_at(&w->out), link_next_at(&w->back));
-    next = instant_earlier(next, host_sender_next_at(&w->sender));
-    next = instant_earlier(next, host_receiver_next_at(&w->receiver));
-    return next < w->scene.now ? w->scene.now : next;
+    instant now = w->scene.now;
+    instant sender = not_before(host_sender_next_at(&w->sender), now);
+    instant receiver = not_before(host_receiver_next_at(&w->receiver), now);
+    instant next = instant_earlier(not_before(link_next_at(&w->out), now), back_at(w));
+    next = instant_earlier(next, host_sender_awake_at(&w->sender, sender));
+    return instant_earlier(next, host_receiver_awake_at(&w->receiver, receiver));
 }
 
 /* The network first. */
@@ -79,7 +94,7 @@ void world_step(struct world *w, instant now)
     w->scene.now = now;
     while (link_next_at(&w->out) <= w->scene.now)
         link_run(&w->out);
-    while (link_next_at(&w->back) <= w->scene.now)
+    while (back_at(w) <= w->scene.now)
         link_run(&w->back);
     host_receiver_run(&w->receiver);
     host_sender_run(&w->sender);

@@ -1,0 +1,67 @@
+/* Floods: what was said once comes again a hundred thousand times a second. Nobody may answer it by
+ * as much, and a unit is repeated because it was lost, not because that is said so often. The
+ * parameter is the types that come again, and perhaps LOSSY. */
+#include "scenario.h"
+
+#include "core/datagram.h"
+
+#include <inttypes.h>
+
+enum {
+    ACKS = 1 << DATAGRAM_ACK_POSITIVE | 1 << DATAGRAM_ACK_NEGATIVE,
+    REQUESTS = 1 << DATAGRAM_REQUEST,
+    UNITS = 1 << DATAGRAM_UNIT,
+    HELLOS = 1 << DATAGRAM_HELLO,
+    LOSSY = 1 << 16,
+};
+
+static const duration EVERY = 10 * MICROSECOND;
+
+static struct setup flooded(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = setup_plain(seed);
+    uint32_t types = parameter & (LOSSY - 1);
+    bool is_rare = types == REQUESTS || types == HELLOS;
+    struct conditions *way = (types & (UNITS | HELLOS)) != 0 ? &setup.out : &setup.back;
+    setup.out.bytes_per_second = 2500000;
+    setup.out.queue_bytes = 100000;
+    setup.out.loss_permille = (parameter & LOSSY) != 0 ? 20 : 0;
+    way->flood_types = types;
+    way->flood_every = EVERY;
+    way->flood_copies = is_rare ? 10000 : 100;
+    setup.submits.pause = is_rare ? 300 * MILLISECOND : 0; /* so that there is time to answer */
+    setup.sender.congestion = CONGESTION_CUBIC;
+    setup.size = 500000;
+    setup.check_every = 512;
+    return setup;
+}
+
+/* Each repeat has a loss of its own, the messages cross the path at most twice, hellos leave once a
+ * millisecond, and a flood gets answers of less than a quarter of its size. */
+static bool is_calm(struct world *w, uint32_t parameter)
+{
+    const struct sender_counters *c = sender_counters(w->sender.core);
+    const struct link_counters *out = &w->out.counters;
+    const struct link_counters *back = &w->back.counters;
+    uint64_t data = w->setup.size * w->setup.submits.messages;
+    (void)parameter;
+    scene_expect(&w->scene, out->flooded + back->flooded > 20000,
+                 "only %" PRIu64 " datagrams came again", out->flooded + back->flooded);
+    scene_expect(&w->scene, c->repeated <= out->lost + 2 * c->probes,
+                 "%" PRIu64 " repeats of %" PRIu64 " lost", c->repeated, out->lost);
+    scene_expect(&w->scene, out->bytes <= 2 * data, "%" PRIu64 " bytes out", out->bytes);
+    scene_expect(&w->scene, out->sent - c->units <= 100 + (uint64_t)(w->scene.now / MILLISECOND),
+                 "%" PRIu64 " hellos", out->sent - c->units);
+    return scene_expect(&w->scene, back->bytes <= data / 4 + out->flooded_bytes / 4,
+                        "%" PRIu64 " bytes back", back->bytes);
+}
+
+const struct scenario scenarios_of_floods[] = {
+    {"flood of acknowledgements", flooded, is_calm, ACKS, 0, 2, 0},
+    {"flood of acknowledgements, loss", flooded, is_calm, ACKS | LOSSY, 0, 2, 0},
+    {"flood of requests", flooded, is_calm, REQUESTS, 0, 2, 0},
+    {"flood of requests, loss", flooded, is_calm, REQUESTS | LOSSY, 0, 2, 0},
+    {"flood of units", flooded, is_calm, UNITS, 0, 2, 0},
+    {"flood of hellos", flooded, is_calm, HELLOS, 0, 2, 0},
+    {.name = NULL},
+};
