@@ -1,13 +1,13 @@
 /* Closing an entity. The order is the contract of docs/threads.md:
  *
- *   1  nothing is submitted any more
- *   2  the sender: what waits in the backlog enters the machine; the receiver: what is posted fails
- *   3  the machine closes: it waits for what was sent, and tells the peer
- *   4  once confirmed, or after the linger limit, the machine answers for the last time, and what
- *      is left fails
- *   5  what the kernel was lent of that is left alone for as long as it may be read
- * (core/lending.h) 6  the threads end: sending or receiving, update, timeout 7  the last events are
- * told; nobody else is there any more, and everything is freed */
+ *    1  nothing is submitted any more
+ *    2  the sender: what waits in the backlog enters the machine; the receiver: the posted fails
+ *    3  the machine closes: it waits for what was sent, and tells the peer
+ *    4  once confirmed, or after the linger limit, the machine answers for the last time, and what
+ *       is left fails
+ *    5  what the kernel was lent of that is left alone as long as it may be read (lending.h)
+ *    6  the threads end: sending or receiving, update, timeout
+ *    7  the last events are told; nobody else is there any more, and everything is freed */
 #include "entity.h"
 #include "platform/clock.h"
 #include "turns.h"

@@ -1,7 +1,6 @@
 /* How messages end, and who is told: cancel, time limits, wait_any, collect, close. */
 #include "../support/ends.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -366,36 +365,6 @@ START_TEST(close__tells_the_peer)
 }
 END_TEST
 
-static int count_entries(const char *folder)
-{
-    DIR *directory = opendir(folder);
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
-
-static void cycle(const struct loopback *sockets, uint64_t i)
-{
-    struct zcrp_entity *sender, *receiver;
-    struct zcrp_msg *in = ends_empty(3000), *out = ends_filled(3000, i);
-
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets->receiver, NULL), 0);
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets->sender, NULL), 0);
-    ck_assert_int_eq(zcrp_submit(sender, out, 3000), 0);
-    ck_assert_int_eq(zcrp_submit(receiver, in, 3000), 0);
-    ck_assert_int_eq(ends_wait(in), 0);
-    ck_assert_int_eq(zcrp_close(i % 2 == 0 ? sender : receiver), 0);
-    ck_assert_int_eq(zcrp_close(i % 2 == 0 ? receiver : sender), 0);
-    ck_assert(pattern_holds(in->buffer, 3000, i));
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
-}
-
-/* Over and over: nothing is left behind, and the next pair finds the sockets as they were. The
- * first cycle does not count: a sanitizer starts a thread of its own with it. */
 /* A limit holds also while other messages keep arriving. */
 START_TEST(wait_for__limit_while_others_arrive)
 {
@@ -450,26 +419,6 @@ START_TEST(close__fails_the_backlog)
 }
 END_TEST
 
-START_TEST(close__cycles)
-{
-    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    const uint64_t cycles = loopback_is_lossy() ? 20 : 100;
-
-    cycle(&sockets, 0);
-    int descriptors = count_entries("/proc/self/fd");
-    int threads = count_entries("/proc/self/task");
-    for (uint64_t i = 1; i <= cycles; i++)
-        cycle(&sockets, i);
-    ck_assert_int_eq(zcrp_close(NULL), 0);
-    ck_assert_int_eq(count_entries("/proc/self/fd"), descriptors);
-    /* A thread that was joined may be listed for a moment more. */
-    for (int i = 0; i < 1000 && count_entries("/proc/self/task") > threads; i++)
-        poll(NULL, 0, 1);
-    ck_assert_int_le(count_entries("/proc/self/task"), threads);
-    loopback_close(&sockets);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("ending");
@@ -490,7 +439,6 @@ int main(void)
     tcase_add_loop_test(tcase, close__tells_the_peer, 0, 2);
     tcase_add_test(tcase, wait_for__limit_while_others_arrive);
     tcase_add_test(tcase, close__fails_the_backlog);
-    tcase_add_test(tcase, close__cycles);
     suite_add_tcase(suite, tcase);
     return ends_run(suite);
 }

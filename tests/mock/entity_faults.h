@@ -1,0 +1,215 @@
+/* A machine that fails, for tests of entities: every allocation, thread and descriptor once, and
+ * system calls of the channel every few times, or by chance. Calls that do not fail go through to
+ * the system. Included by one file of a program, which wraps these calls. */
+#ifndef ZCRP_TESTS_MOCK_ENTITY_FAULTS_H
+#define ZCRP_TESTS_MOCK_ENTITY_FAULTS_H
+
+#include "../support/mock.h"
+#include "../support/random.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+/* Which calls of a kind fail, and how. */
+struct fault {
+    _Atomic int left;  /* calls until the next failure; 0: none fails */
+    _Atomic int again; /* afterwards `left` becomes this */
+    _Atomic int error;
+    _Atomic int count; /* failures so far */
+};
+
+static struct fault memory, threads, descriptors, pipes, sends, receives;
+static struct fault loans; /* what socket_lend.c does to the socket */
+
+static void set_fault(struct fault *f, int first, int again, int error)
+{
+    f->again = again;
+    f->error = error;
+    f->count = 0;
+    f->left = first;
+}
+
+/* With `one_in` any call fails, once in so many, with any of these errors. */
+struct chances {
+    _Atomic unsigned one_in; /* 0: none fails */
+    _Atomic uint64_t random;
+    const int *error;
+    unsigned errors;
+};
+
+static struct chances chances;
+
+/* The next number of one stream, whichever thread asks. */
+static uint64_t draw(void)
+{
+    uint64_t state = atomic_fetch_add(&chances.random, UINT64_C(0x9e3779b97f4a7c15));
+
+    return random_next(&state);
+}
+
+/* EIO is what the kernel says when it cannot cut a burst, or not lend, and else never. */
+static bool fails_by_chance(struct fault *f, bool is_cut)
+{
+    unsigned one_in = atomic_load(&chances.one_in);
+
+    if (one_in == 0 || (f != &sends && f != &receives && f != &loans) || draw() % one_in != 0)
+        return false;
+    int error = chances.error[draw() % chances.errors];
+    if (error == EIO && !is_cut && f != &loans)
+        return false;
+    f->count++;
+    errno = error;
+    return true;
+}
+
+/* True if this call is to fail; errno is set. */
+static bool fails(struct fault *f)
+{
+    int left = atomic_load(&f->left);
+
+    while (left > 0 &&
+           !atomic_compare_exchange_weak(&f->left, &left, left > 1 ? left - 1 : f->again))
+        ;
+    if (left != 1)
+        return false;
+    f->count++;
+    errno = f->error;
+    return true;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *context);
+int __real_eventfd(unsigned count, int flags);
+int __real_pipe2(int fds[2], int flags);
+ssize_t __real_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags);
+ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+int __real_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
+ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
+int __real_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
+                    struct timespec *limit);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __wrap_posix_memalign(void **at, size_t alignment, size_t size);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *context);
+int __wrap_eventfd(unsigned count, int flags);
+int __wrap_pipe2(int fds[2], int flags);
+ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
+int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
+                    struct timespec *limit);
+
+void *__wrap_malloc(size_t size)
+{
+    return fails(&memory) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails(&memory) ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return fails(&memory) ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
+{
+    return fails(&memory) ? ENOMEM : __real_posix_memalign(at, alignment, size);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *context)
+{
+    return fails(&threads) ? EAGAIN : __real_pthread_create(thread, attributes, run, context);
+}
+
+int __wrap_eventfd(unsigned count, int flags)
+{
+    return fails(&descriptors) ? -1 : __real_eventfd(count, flags);
+}
+
+int __wrap_pipe2(int fds[2], int flags)
+{
+    return fails(&pipes) ? -1 : __real_pipe2(fds, flags);
+}
+
+ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags)
+{
+    return fails_by_chance(&loans, false) || fails(&loans)
+               ? -1
+               : __real_splice(in, in_at, out, out_at, size, flags);
+}
+
+/* The library's only one: the end of a loan. The real kernel forgets the beginning when it fails,
+ * this one cannot be made to, and so puts it on the way as rubbish. */
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
+{
+    return fails_by_chance(&loans, false) || fails(&loans) ? -1
+                                                           : __real_send(fd, bytes, size, flags);
+}
+
+/* EIO and EINVAL are what the kernel says when it cannot cut a burst, and else never. */
+static bool send_fails(const struct msghdr *message)
+{
+    bool is_cut = message->msg_controllen > 0;
+
+    if (fails_by_chance(&sends, is_cut))
+        return true;
+    return ((sends.error != EIO && sends.error != EINVAL) || is_cut) && fails(&sends);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    return send_fails(message) ? -1 : __real_sendmsg(fd, message, flags);
+}
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags)
+{
+    return send_fails(&message->msg_hdr) ? -1 : __real_sendmmsg(fd, message, count, flags);
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+    return fails_by_chance(&receives, false) || fails(&receives)
+               ? -1
+               : __real_recvmsg(fd, message, flags);
+}
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
+                    struct timespec *limit)
+{
+    return fails_by_chance(&receives, false) || fails(&receives)
+               ? -1
+               : __real_recvmmsg(fd, message, count, flags, limit);
+}
+
+static int heal(void **state)
+{
+    (void)state;
+    set_fault(&memory, 0, 0, ENOMEM);
+    set_fault(&threads, 0, 0, EAGAIN);
+    set_fault(&descriptors, 0, 0, EMFILE);
+    set_fault(&pipes, 0, 0, EMFILE);
+    set_fault(&loans, 0, 0, 0);
+    set_fault(&sends, 0, 0, 0);
+    set_fault(&receives, 0, 0, 0);
+    chances.one_in = 0;
+    return 0;
+}
+
+#endif

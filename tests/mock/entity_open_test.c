@@ -1,0 +1,162 @@
+/* Entities that are opened on a machine that has too little: of memory, threads, descriptors. */
+/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd pipe2 */
+/* wrap: sendmsg sendmmsg recvmsg recvmmsg splice send */
+/* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
+/* sources: tests/support/loopback.c */
+#include "../support/loopback.h"
+#include "entity_faults.h"
+#include "zcrp.h"
+
+#include <dirent.h>
+
+static int count_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    int count = 0;
+
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count;
+}
+
+typedef int (*opener)(struct zcrp_entity **entity, const int fds[2],
+                      const struct zcrp_options *options);
+
+/* The first call of that kind in open fails, then only the second, ... until there are no more.
+ * Each time there is `code`, no entity, and nothing left. */
+static void open_channel_with_each(struct fault *f, int error, int code, int least,
+                                   const struct zcrp_options *options)
+{
+    static const opener openers[] = {zcrp_open_sender, zcrp_open_receiver};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    int before = count_descriptors();
+
+    for (int i = 0; i < 2; i++) {
+        int n = 0;
+        for (;;) {
+            struct zcrp_entity *e = NULL;
+            set_fault(f, ++n, 0, error);
+            int result = openers[i](&e, i == 0 ? sockets.sender : sockets.receiver, options);
+            bool has_failed = f->count > 0;
+            set_fault(f, 0, 0, error);
+            assert_int_equal(result, has_failed ? code : ZCRP_OK);
+            assert_int_equal(e == NULL, has_failed);
+            (void)zcrp_close(e);
+            assert_int_equal(count_descriptors(), before);
+            if (!has_failed)
+                break;
+        }
+        assert_true(n > least);
+    }
+    loopback_close(&sockets);
+}
+
+/* Over UDP and over AAL5, which has stages of its own. */
+static void open_with_each(struct fault *f, int error, int code, int least)
+{
+    struct zcrp_options options = {.linger_ns = 1000000};
+
+    open_channel_with_each(f, error, code, least, &options);
+    options.channel = ZCRP_CHANNEL_AAL5;
+    options.aal5.faults.loss = 1;
+    open_channel_with_each(f, error, code, f == &memory ? least + 3 : least, &options);
+}
+
+static void open__no_memory(void **state)
+{
+    (void)state;
+    open_with_each(&memory, ENOMEM, ZCRP_ERROR_MEMORY, 3);
+}
+
+static void open__no_thread(void **state)
+{
+    (void)state;
+    open_with_each(&threads, EAGAIN, ZCRP_ERROR_SYSTEM, 2);
+}
+
+static void open__no_descriptor(void **state)
+{
+    (void)state;
+    open_with_each(&descriptors, EMFILE, ZCRP_ERROR_SYSTEM, 1);
+}
+
+/* Without a pipe nothing is lent, and all else is as ever. */
+static void open__no_pipe(void **state)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    const struct zcrp_options options = {.linger_ns = 1000000};
+    int before = count_descriptors();
+    struct zcrp_entity *e;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        set_fault(&pipes, i == 0 ? 1 : 0, 0, EMFILE);
+        assert_int_equal(zcrp_open_sender(&e, sockets.sender, &options), 0);
+        assert_int_equal(pipes.count, i == 0);
+        assert_true(count_descriptors() > before);
+        (void)zcrp_close(e);
+        assert_int_equal(count_descriptors(), before);
+    }
+    loopback_close(&sockets);
+}
+
+static void open__errno(void **state)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_entity *e;
+
+    (void)state;
+    set_fault(&threads, 2, 0, EAGAIN);
+    errno = 0;
+    assert_int_equal(zcrp_open_sender(&e, sockets.sender, NULL), ZCRP_ERROR_SYSTEM);
+    assert_int_equal(errno, EAGAIN);
+    loopback_close(&sockets);
+}
+
+/* ---- what allocates later ---- */
+
+static void descriptor__no_descriptor(void **state)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_entity *e;
+
+    (void)state;
+    assert_int_equal(zcrp_open_sender(&e, sockets.sender, NULL), 0);
+    set_fault(&descriptors, 1, 0, EMFILE);
+    assert_int_equal(zcrp_descriptor(e), ZCRP_ERROR_SYSTEM);
+    assert_int_equal(errno, EMFILE);
+    assert_true(zcrp_descriptor(e) >= 0);
+    (void)zcrp_close(e);
+    loopback_close(&sockets);
+}
+
+static void alloc_msg__no_memory(void **state)
+{
+    nbyte byte;
+
+    (void)state;
+    for (int n = 1; n <= 2; n++) {
+        set_fault(&memory, n, 0, ENOMEM);
+        assert_null(zcrp_alloc_msg(100));
+    }
+    set_fault(&memory, 1, 0, ENOMEM);
+    assert_null(zcrp_wrap_msg(&byte, 1));
+    set_fault(&memory, 0, 0, ENOMEM);
+    assert_null(zcrp_alloc_msg(UINT64_MAX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(open__no_memory, heal),
+        cmocka_unit_test_setup(open__no_thread, heal),
+        cmocka_unit_test_setup(open__no_descriptor, heal),
+        cmocka_unit_test_setup(open__no_pipe, heal),
+        cmocka_unit_test_setup(open__errno, heal),
+        cmocka_unit_test_setup(descriptor__no_descriptor, heal),
+        cmocka_unit_test_setup(alloc_msg__no_memory, heal),
+    };
+
+    return cmocka_run_group_tests_name("entity_open", tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* Entities whose system calls fail: what passes by itself costs time, what does not ends. */
+/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd pipe2 */
+/* wrap: sendmsg sendmmsg recvmsg recvmmsg splice send */
+/* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
+/* sources: tests/support/loopback.c */
+#include "../support/loopback.h"
+#include "../support/pattern.h"
+#include "../support/seed.h"
+#include "entity_faults.h"
+#include "zcrp.h"
+
+#include <dirent.h>
+#include <string.h>
+
+static int count_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    int count = 0;
+
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count;
+}
+
+struct ends {
+    struct loopback sockets;
+    struct zcrp_entity *sender, *receiver;
+};
+
+static struct ends ends_open(uint32_t unit_bytes, uint32_t flags)
+{
+    const struct zcrp_options options = {
+        .unit_bytes = unit_bytes, .linger_ns = 200000000, .flags = flags};
+    struct ends e = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
+
+    assert_int_equal(zcrp_open_sender(&e.sender, e.sockets.sender, &options), 0);
+    assert_int_equal(zcrp_open_receiver(&e.receiver, e.sockets.receiver, &options), 0);
+    return e;
+}
+
+static void ends_close(struct ends *e)
+{
+    (void)zcrp_close(e->sender);
+    (void)zcrp_close(e->receiver);
+    loopback_close(&e->sockets);
+}
+
+/* `count` messages, one after the other, that end with `code` on both sides. */
+static void transfer(struct ends *e, int count, int code)
+{
+    const nlong size = 20000;
+    struct zcrp_msg *in = zcrp_alloc_msg(size), *out = zcrp_alloc_msg(size);
+
+    for (int i = 0; i < count; i++) {
+        pattern_fill(out->buffer, size, (uint64_t)i);
+        assert_int_equal(zcrp_submit(e->receiver, in, size), 0);
+        assert_int_equal(zcrp_submit(e->sender, out, size), 0);
+        assert_int_equal(zcrp_wait_for(in, 20000000000), code);
+        assert_int_equal(zcrp_wait_for(out, 20000000000), code);
+        assert_true(code != ZCRP_OK || pattern_holds(in->buffer, size, (uint64_t)i));
+    }
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+/* One message of 1 MB, in units large enough to be lent. How many were. */
+static uint64_t transfer_large(struct ends *e, nbyte *to, nbyte *from)
+{
+    const nlong size = 1000000;
+    struct zcrp_msg *in = zcrp_wrap_msg(to, size), *out = zcrp_wrap_msg(from, size);
+    struct zcrp_stats stats;
+
+    assert_int_equal(zcrp_submit(e->receiver, in, size), 0);
+    assert_int_equal(zcrp_submit(e->sender, out, size), 0);
+    assert_int_equal(zcrp_wait_for(in, 20000000000), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(out, 20000000000), ZCRP_OK);
+    assert_true(pattern_holds(to, size, 9));
+    assert_int_equal(zcrp_stats(e->sender, &stats), 0);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    return stats.units_lent;
+}
+
+/* Nothing allocates, starts threads or opens descriptors once both ends are open, whether units are
+ * copied or lent. */
+static void transfer__takes_nothing(void **state)
+{
+    enum { SIZE = 200000 };
+    static nbyte to[SIZE], from[SIZE];
+    struct zcrp_msg *in = zcrp_wrap_msg(to, SIZE), *out = zcrp_wrap_msg(from, SIZE);
+
+    (void)state;
+    for (uint32_t unit_bytes = 0; unit_bytes <= 1472; unit_bytes += 1472) {
+        struct ends e = ends_open(unit_bytes, 0);
+        set_fault(&memory, 1, 1, ENOMEM);
+        set_fault(&threads, 1, 1, EAGAIN);
+        set_fault(&descriptors, 1, 1, EMFILE);
+        set_fault(&pipes, 1, 1, EMFILE);
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(zcrp_submit(e.receiver, in, SIZE), 0);
+            assert_int_equal(zcrp_submit(e.sender, out, SIZE), 0);
+            assert_int_equal(zcrp_wait_for(in, -1), 0);
+            assert_int_equal(zcrp_wait_for(out, -1), 0);
+        }
+        int taken = memory.count + threads.count + descriptors.count + pipes.count;
+        heal(NULL);
+        assert_int_equal(taken, 0);
+        ends_close(&e);
+    }
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+/* Lending fails: the network's errors do not end it, others do, and neither is seen. */
+static void transfer__loans_fail(void **state)
+{
+    static const struct {
+        int error;
+        bool goes_on;
+    } row[] = {{EAGAIN, true},  {ENOBUFS, true},   {ECONNREFUSED, true},
+               {EINVAL, false}, {EMSGSIZE, false}, {EFAULT, false}};
+    static nbyte to[1000000], from[1000000];
+
+    (void)state;
+    pattern_fill(from, sizeof(from), 9);
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct ends e = ends_open(0, 0);
+        int before = count_descriptors();
+        memset(to, 0, sizeof(to));
+        set_fault(&loans, 5, 5, row[i].error); /* the third unit first; two calls each */
+        uint64_t lent = transfer_large(&e, to, from);
+        int failed = loans.count;
+        set_fault(&loans, 0, 0, 0);
+        assert_true(row[i].goes_on ? failed > 1 : failed == 1);
+        assert_true(row[i].goes_on ? lent > 2 : lent == 2);
+        assert_int_equal(count_descriptors(), before - (row[i].goes_on ? 0 : 2));
+        ends_close(&e);
+    }
+}
+
+/* What passes by itself, or that something can be done about, costs time and nothing else. */
+static void transfer__sends_fail(void **state)
+{
+    static const int errors[] = {EAGAIN, EINTR,        ENOBUFS,      ENOMEM, EMSGSIZE,
+                                 EPERM,  ECONNREFUSED, EHOSTUNREACH, EIO,    EINVAL};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        struct ends e = ends_open(1472, 0);
+        set_fault(&sends, 3, 5, errors[i]);
+        transfer(&e, 10, ZCRP_OK);
+        assert_true(sends.count > 0);
+        set_fault(&sends, 0, 0, 0);
+        ends_close(&e);
+    }
+}
+
+static void transfer__receives_fail(void **state)
+{
+    static const int errors[] = {EAGAIN, EINTR, ENOMEM, ECONNREFUSED, EHOSTUNREACH};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        struct ends e = ends_open(1472, 0);
+        set_fault(&receives, 3, 5, errors[i]);
+        transfer(&e, 10, ZCRP_OK);
+        assert_true(receives.count > 0);
+        set_fault(&receives, 0, 0, 0);
+        ends_close(&e);
+    }
+}
+
+/* Everything that may pass, any call, once in a hundred, in units that are copied or lent: it costs
+ * time, and what the system cannot do is done without. */
+static void transfer__calls_fail_by_chance(void **state)
+{
+    static const int errors[] = {ENOBUFS, EAGAIN, EINTR, EMSGSIZE, ECONNREFUSED, EIO};
+    static nbyte to[1000000], from[1000000];
+    struct seeds seeds = seeds_choose();
+
+    (void)state;
+    pattern_fill(from, sizeof(from), 9);
+    for (int i = 0; i < 2 * seeds.count; i++) {
+        struct ends e = ends_open(i % 2 == 0 ? 1472 : 0, 0);
+        print_message("ZCRP_SEED=%llu\n", (unsigned long long)seeds.seed[i / 2]);
+        chances.random = seeds.seed[i / 2];
+        chances.error = errors;
+        chances.errors = sizeof(errors) / sizeof(errors[0]);
+        chances.one_in = 100;
+        for (int n = 0; n < 20 || sends.count == 0 || receives.count == 0; n++) {
+            memset(to, 0, sizeof(to));
+            (void)transfer_large(&e, to, from);
+        }
+        chances.one_in = 0;
+        ends_close(&e);
+        heal(NULL);
+    }
+}
+
+/* Every datagram is too big, whatever its size: the unit shrinks to the least there is, and then
+ * time goes by between attempts. */
+static void transfer__nothing_fits(void **state)
+{
+    struct ends e = ends_open(1472, 0);
+    struct zcrp_msg *m = zcrp_alloc_msg(100);
+
+    (void)state;
+    set_fault(&sends, 1, 1, EMSGSIZE);
+    assert_int_equal(zcrp_submit(e.sender, m, 100), 0);
+    assert_int_equal(zcrp_wait_for(m, 100000000), ZCRP_ERROR_TIMEOUT);
+    assert_true(sends.count < 1000);
+    assert_int_equal(zcrp_cancel(m), 0);
+    zcrp_free_msg(m);
+    ends_close(&e);
+}
+
+/* No call will do any more: messages fail, new ones are refused, close does not wait. */
+static void transfer__broken(void **state)
+{
+    struct fault *const which[] = {&sends, &receives};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct ends e = ends_open(1472, 0);
+        struct zcrp_msg *m = zcrp_alloc_msg(10), *other = zcrp_alloc_msg(10);
+        transfer(&e, 1, ZCRP_OK);
+        /* The sender's unit breaks its sending, the receiver's request its receiving. */
+        assert_int_equal(i == 0 ? zcrp_submit(e.receiver, other, 10) : 0, 0);
+        set_fault(which[i], 1, 1, EBADF);
+        int posted = i == 1 ? zcrp_submit(e.receiver, other, 10) : ZCRP_OK;
+        int code = zcrp_submit(e.sender, m, 10);
+        /* Either may have broken already. */
+        assert_true(posted == ZCRP_OK || posted == ZCRP_ERROR_CHANNEL);
+        if (code == ZCRP_OK)
+            code = zcrp_wait_for(m, 20000000000);
+        assert_int_equal(code, ZCRP_ERROR_CHANNEL);
+        assert_int_equal(zcrp_submit(e.sender, m, 10), ZCRP_ERROR_CHANNEL);
+        if (zcrp_error(other) == ZCRP_ERROR_BUSY)
+            (void)zcrp_cancel(other);
+        set_fault(which[i], 0, 0, 0);
+        ends_close(&e);
+        zcrp_free_msg(m);
+        zcrp_free_msg(other);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(transfer__takes_nothing, heal),
+        cmocka_unit_test_setup(transfer__loans_fail, heal),
+        cmocka_unit_test_setup(transfer__sends_fail, heal),
+        cmocka_unit_test_setup(transfer__receives_fail, heal),
+        cmocka_unit_test_setup(transfer__calls_fail_by_chance, heal),
+        cmocka_unit_test_setup(transfer__nothing_fits, heal),
+        cmocka_unit_test_setup(transfer__broken, heal),
+    };
+
+    return cmocka_run_group_tests_name("entity_transfer", tests, NULL, NULL);
+}
