@@ -1,0 +1,55 @@
+/* Close while somebody is still on the way out of the helm, as a waiter is whose message has ended:
+ * the entity has to stay until the last of them is gone. */
+/* wrap: sched_yield */
+/* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
+/* sources: tests/support/loopback.c */
+#include "../support/loopback.h"
+#include "../support/mock.h"
+#include "entity/entity.h"
+#include "entity/helm.h"
+#include "entity/message.h"
+#include "zcrp.h"
+
+enum { GUESTS = 3 };
+
+static struct zcrp_entity *visited; /* has so many guests */
+static int guests;
+
+int __wrap_sched_yield(void);
+
+/* Who closes gives way: another one leaves. */
+int __wrap_sched_yield(void)
+{
+    assert_true(guests > 0);
+    assert_int_equal(visited->helm.guests, guests);
+    helm_depart(visited);
+    guests--;
+    return 0;
+}
+
+static void close__awaits_whoever_is_leaving(void **state)
+{
+    const struct zcrp_options options = {.linger_ns = 1};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(10);
+
+    (void)state;
+    assert_int_equal(zcrp_open_sender(&visited, sockets.sender, &options), ZCRP_OK);
+    assert_int_equal(zcrp_submit(visited, m, 10), ZCRP_OK);
+    for (guests = 0; guests < GUESTS; guests++)
+        assert_ptr_equal(helm_visit(message_of(m)), visited);
+    assert_int_equal(zcrp_close(visited), ZCRP_ERROR_TIMEOUT);
+    assert_int_equal(guests, 0);
+    assert_null(helm_visit(message_of(m)));
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(close__awaits_whoever_is_leaving),
+    };
+
+    return cmocka_run_group_tests_name("close", tests, NULL, NULL);
+}
