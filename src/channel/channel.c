@@ -2,6 +2,7 @@
 
 #include "socket_lend.h"
 
+#include "core/check.h"
 #include "platform/clock.h"
 #include "platform/ready.h"
 #include "socket_open.h"
@@ -93,4 +94,13 @@ uint32_t channel_unit_bytes(const struct channel *c)
     uint32_t path = channel_path_bytes(c);
     uint32_t loan = LEND_MOST + TRAILER_BYTES;
     return c->is_lending && loan < path ? loan : path;
+}
+
+void channel_raise_path(struct channel *c, uint32_t bytes)
+{
+    uint32_t known = channel_path_bytes(c);
+
+    CHECK(bytes <= c->datagram_max);
+    while (known < bytes && !atomic_compare_exchange_weak(&c->path_bytes, &known, bytes))
+        ;
 }

@@ -17,7 +17,7 @@
  * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
  *
  * I1  gso_segments is 1 (the offload is out of use) or 64 or 128, and only falls.
- * I2  path_bytes <= datagram_max, and only falls.
+ * I2  path_bytes <= datagram_max, and only falls, unless the user shows that more passes.
  *
  * Over AAL5 a unit is a PDU (docs/aal5.md), of one packet or several. A plan has one unit an
  * opening then, and what comes out of receive is the plan rewritten: openings that say where units
@@ -201,6 +201,9 @@ static inline uint32_t channel_path_bytes(const struct channel *c)
 
 /* The datagram that serves best on this path, as far as is known before the first is sent. */
 uint32_t channel_unit_bytes(const struct channel *c);
+
+/* A probe of so many bytes left whole: path_bytes is as much, if it was less. */
+void channel_raise_path(struct channel *c, uint32_t bytes);
 
 static inline uint64_t channel_count(const struct channel *c, enum channel_counter which)
 {

@@ -240,10 +240,7 @@ static bool take_units(struct sender *s, instant now, struct burst *b)
 
 bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
-    burst->datagrams = 0;
-    burst->segment = 0;
-    burst->bytes = 0;
-    burst->pins = 0;
+    burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
     burst->is_control = s->hello_due;
     burst->may_lend = lending_take(&s->lending, now, s->timers.heard);
     if (s->hello_due) {

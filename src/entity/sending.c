@@ -24,6 +24,8 @@ static void settle(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t
 {
     switch (verdict) {
     case CHANNEL_OK:
+        if (e->burst.is_control && e->burst.segment > CONTROL_BYTES)
+            channel_raise_path(e->out, e->burst.segment);
         break;
     case CHANNEL_BLOCKED:
     case CHANNEL_CROWDED:

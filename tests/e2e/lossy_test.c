@@ -131,6 +131,49 @@ START_TEST(lossy__interrupted)
 }
 END_TEST
 
+/* Sends one message through and returns the sender's statistics after it. */
+static struct zcrp_stats send_one(const struct wire *w, nlong size, uint64_t seed)
+{
+    struct zcrp_msg *out = ends_filled(size, seed);
+    struct zcrp_msg *in = ends_empty(size);
+    struct zcrp_stats stats;
+
+    ck_assert_int_eq(zcrp_submit(w->ends.receiver, in, size), 0);
+    ck_assert_int_eq(zcrp_submit(w->ends.sender, out, size), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, size, seed));
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ck_assert_int_eq(zcrp_stats(w->ends.sender, &stats), 0);
+    return stats;
+}
+
+/* The path swallows large datagrams without a word, from the beginning or from now on. */
+START_TEST(lossy__black_hole)
+{
+    static struct wire w;
+    const uint32_t mtus[] = {40000, 8972, 1472, 1252};
+    const struct relay_faults none = {0};
+    const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND};
+    struct zcrp_stats stats;
+
+    wire_open(&w, &none, &large);
+    ck_assert_int_eq(zcrp_stats(w.ends.sender, &stats), 0);
+    bool is_hole = stats.path_bytes > mtus[_i / 2]; /* over AAL5 units are smaller */
+    if (_i % 2 == 0) {
+        stats = send_one(&w, 1 << 20, 1);
+        ck_assert_uint_eq(stats.path_probes, 0);
+    }
+    atomic_store(&w.relay.mtu, mtus[_i / 2]);
+    for (uint64_t seed = 2; seed < 6; seed++)
+        stats = send_one(&w, 1 << 20, seed);
+    ck_assert_uint_le(stats.unit_bytes, mtus[_i / 2]);
+    ck_assert_int_eq(stats.path_probes > 0, is_hole);
+    wire_close(&w);
+}
+END_TEST
+
 /* ---- a real file, between two processes ---- */
 
 enum { PIECE = 1 << 20, PIECES_AHEAD = 4 };
@@ -242,6 +285,7 @@ int main(void)
     tcase_add_loop_test(tcase, lossy__messages, 0, NETWORKS);
     tcase_add_loop_test(tcase, lossy__lent, 0, NETWORKS);
     tcase_add_test(tcase, lossy__interrupted);
+    tcase_add_loop_test(tcase, lossy__black_hole, 0, 8);
     tcase_add_test(tcase, lossy__file);
     suite_add_tcase(suite, tcase);
     return ends_run(suite);

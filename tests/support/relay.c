@@ -94,8 +94,9 @@ static void treat(struct relay *r, int direction, int to, size_t size)
     bool is_damaged = happens(random, f->damaged);
     uint64_t draw = random_next(random);
     int64_t hold_ns = f->delay_ns;
+    uint32_t mtu = atomic_load(&r->mtu);
 
-    if (is_lost || atomic_load(&r->is_cut)) {
+    if (is_lost || atomic_load(&r->is_cut) || (mtu != 0 && size > mtu)) {
         atomic_fetch_add(&r->lost, 1);
         return;
     }

@@ -32,6 +32,7 @@ struct relay {
     struct relay_faults faults;
     _Atomic bool is_cut; /* nothing passes any more */
     _Atomic bool is_over;
+    _Atomic uint32_t mtu; /* larger datagrams vanish; 0: none does */
     _Atomic uint64_t passed, lost;
     int near, far;
     uint64_t random[2]; /* by direction: 0 from the sender */

@@ -68,6 +68,18 @@ START_TEST(channel_send__as_large_as_the_path)
 }
 END_TEST
 
+START_TEST(channel_raise_path__never_lowers)
+{
+    open_pair((enum family)0, true, false);
+    atomic_store(&pair->sender.path_bytes, 1252);
+    channel_raise_path(&pair->sender, 1472);
+    ck_assert_uint_eq(channel_path_bytes(&pair->sender), 1472);
+    channel_raise_path(&pair->sender, 1440);
+    ck_assert_uint_eq(channel_path_bytes(&pair->sender), 1472);
+    close_pair();
+}
+END_TEST
+
 START_TEST(channel_send__larger_than_any_datagram)
 {
     static uint8_t big[70000];
@@ -283,6 +295,7 @@ int main(void)
     tcase_add_loop_test(tcase, channel__burst_lands_in_place, 0, 8 * FAMILIES);
     tcase_add_loop_test(tcase, channel_init__properties, 0, FAMILIES);
     tcase_add_loop_test(tcase, channel_send__as_large_as_the_path, 0, FAMILIES);
+    tcase_add_test(tcase, channel_raise_path__never_lowers);
     tcase_add_loop_test(tcase, channel_send__larger_than_any_datagram, 0, LOCAL);
     tcase_add_loop_test(tcase, channel_receive__nothing_there, 0, FAMILIES);
     tcase_add_loop_test(tcase, channel_receive_control__too_long, 0, FAMILIES);
