@@ -20,12 +20,6 @@ void path_mtu_init(struct path_mtu *p, uint32_t most)
     *p = (struct path_mtu){.most = most, .bytes = most, .failed = most + 1};
 }
 
-/* Whether it is a hole that swallows what is large. */
-static bool is_in_doubt(const struct path_mtu *p)
-{
-    return p->state == PATH_MTU_BASE || p->state == PATH_MTU_ERROR;
-}
-
 static bool is_open(const struct path_mtu *p, uint32_t bytes)
 {
     return p->bytes < bytes && bytes < p->failed && bytes <= p->most;
@@ -79,18 +73,18 @@ static void next_round(struct path_mtu *p, instant now)
 {
     p->rounds++;
     p->round_at = now;
-    if (!is_in_doubt(p) && p->rounds >= DOUBT_ROUNDS)
+    if (!path_mtu_is_in_doubt(p) && p->rounds >= DOUBT_ROUNDS)
         enter(p, PATH_MTU_BASE);
     else if (p->state == PATH_MTU_BASE && p->rounds >= ERROR_ROUNDS)
         enter(p, PATH_MTU_ERROR);
-    p->is_asked = is_in_doubt(p);
+    p->is_asked = path_mtu_is_in_doubt(p);
 }
 
 /* Large ones pass after all: nothing has happened. */
 static void recover(struct path_mtu *p)
 {
     p->rounds = 0;
-    if (!is_in_doubt(p))
+    if (!path_mtu_is_in_doubt(p))
         return;
     enter(p, PATH_MTU_COMPLETE);
     if (p->bytes < p->most)
@@ -128,7 +122,7 @@ void path_mtu_on_timeout(struct path_mtu *p, instant now, uint32_t bytes)
 {
     if (is_large(p, bytes))
         suspect(p, bytes);
-    else if (!is_in_doubt(p))
+    else if (!path_mtu_is_in_doubt(p))
         return;
     next_round(p, now);
 }
@@ -167,7 +161,7 @@ uint32_t path_mtu_probe(struct path_mtu *p, instant due, uint64_t mark, uint32_t
 
 void path_mtu_forget_probe(struct path_mtu *p)
 {
-    p->is_asked |= p->probed != 0 && is_in_doubt(p);
+    p->is_asked |= p->probed != 0 && path_mtu_is_in_doubt(p);
     p->probed = 0;
 }
 
@@ -197,7 +191,7 @@ void path_mtu_on_answer(struct path_mtu *p, instant now, uint32_t number, uint32
 {
     if (number - p->first >= p->number - p->first)
         return;
-    if (is_in_doubt(p))
+    if (path_mtu_is_in_doubt(p))
         fall(p, bytes < PATH_MTU_LEAST ? PATH_MTU_LEAST : bytes);
     else if (p->state == PATH_MTU_SEARCH)
         climb(p, bytes);
@@ -234,5 +228,5 @@ void path_mtu_check(const struct path_mtu *p)
     CHECK(p->state != PATH_MTU_SEARCH || p->bytes < p->failed);
     CHECK(p->state != PATH_MTU_SEARCH || p->probed != 0 || next_size(p) != 0);
     CHECK(p->probed == 0 || p->state != PATH_MTU_COMPLETE);
-    CHECK(!p->is_asked || is_in_doubt(p));
+    CHECK(!p->is_asked || path_mtu_is_in_doubt(p));
 }

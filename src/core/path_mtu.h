@@ -76,6 +76,12 @@ void path_mtu_on_timeout(struct path_mtu *p, instant now, uint32_t bytes);
 /* This machine, or a router, takes none above `bytes`. */
 void path_mtu_on_refused(struct path_mtu *p, instant now, uint32_t bytes);
 
+/* Is it in question whether large datagrams pass? */
+static inline bool path_mtu_is_in_doubt(const struct path_mtu *p)
+{
+    return p->state == PATH_MTU_BASE || p->state == PATH_MTU_ERROR;
+}
+
 /* Is a larger size worth a probe now? Who has no more to send than fits what passes asks not. */
 static inline bool path_mtu_wants_more(const struct path_mtu *p, instant now)
 {

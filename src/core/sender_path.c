@@ -37,7 +37,8 @@ void sender_path_on_answer(struct sender *s, instant now, const struct path_prob
     if (s->path.bytes >= before)
         return;
     s->counters.path_falls++;
-    (void)sender_timer_repeat_oldest(s); /* in units that pass, now that the size is known */
+    (void)sender_timer_repeat_oldest(
+        s, PROBE_UNITS); /* in units that pass, now that the size is known */
 }
 
 void sender_path_expire(struct sender *s, instant now)

@@ -213,9 +213,11 @@ bool sender_path_probe(struct sender *s, instant now, struct burst *burst);
 /* The channel took `sent` datagrams of a control burst, which may be a probe. */
 void sender_path_on_sent(struct sender *s, const struct burst *burst, uint32_t sent);
 
+enum { PROBE_UNITS = 2 }; /* RFC 9002, 6.2.4; with a probe of the path one of them */
+
 /* The oldest units in transit go again, whatever the window says; so an acknowledgement comes back,
- * and tells what became of the others. Returns the larger one's bytes of data. (sender_timer.c) */
-uint32_t sender_timer_repeat_oldest(struct sender *s);
+ * and tells what became of the others. Returns the largest one's bytes of data. (sender_timer.c) */
+uint32_t sender_timer_repeat_oldest(struct sender *s, uint32_t units);
 
 /* In what time what is sent now should be answered. (sender_timer.c) */
 duration sender_timer_round_trip(const struct sender *s);

@@ -17,7 +17,6 @@ static const duration FIRST_HELLO = 20 * MILLISECOND;
 static const duration SLOWEST_HELLO = SECOND;
 
 enum {
-    PROBE_UNITS = 2,       /* RFC 9002, 6.2.4 */
     PERSISTENT_PROBES = 3, /* in a row: the path is not what it was */
     LAST_HELLOS = 8,       /* unanswered, after which a closing sender gives up, */
     LAST_PROPOSALS = 3,    /* or one that has never heard of a receiver */
@@ -86,11 +85,11 @@ instant sender_deadline(const struct sender *s)
     return instant_earlier(first, pacing_deadline(&s->pacing));
 }
 
-uint32_t sender_timer_repeat_oldest(struct sender *s)
+uint32_t sender_timer_repeat_oldest(struct sender *s, uint32_t units)
 {
     uint64_t seq = s->in_transit.base;
     uint32_t length = 0;
-    for (int i = 0; i < PROBE_UNITS; i++) {
+    for (uint32_t i = 0; i < units; i++) {
         const struct transit_unit *unit =
             units_in_transit_find(&s->in_transit, &seq, s->in_transit.next);
         if (unit == NULL)
@@ -98,7 +97,7 @@ uint32_t sender_timer_repeat_oldest(struct sender *s)
         length = unit->length > length ? unit->length : length;
         sender_probe_unit(s, seq);
     }
-    s->probe_credit = PROBE_UNITS;
+    s->probe_credit = units;
     return length;
 }
 
@@ -107,7 +106,8 @@ static void probe(struct sender *s, instant now)
     s->counters.probes++;
     s->timers.probes++;
     s->timers.sent = now;
-    uint32_t length = sender_timer_repeat_oldest(s);
+    uint32_t units = path_mtu_is_in_doubt(&s->path) ? PROBE_UNITS - 1 : PROBE_UNITS;
+    uint32_t length = sender_timer_repeat_oldest(s, units);
     path_mtu_on_timeout(&s->path, now, length + TRAILER_BYTES);
     if (s->timers.probes >= PERSISTENT_PROBES)
         congestion_on_persistent(&s->congestion, now);
