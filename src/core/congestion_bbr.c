@@ -8,7 +8,7 @@ struct gains {
 };
 
 static const struct gains gains[] = {
-    [BBR_STARTUP] = {277, 200},  [BBR_DRAIN] = {50, 200},   [BBR_DOWN] = {90, 200},
+    [BBR_STARTUP] = {277, 200},  [BBR_DRAIN] = {50, 200},   [BBR_DOWN] = {80, 200},
     [BBR_CRUISE] = {100, 200},   [BBR_REFILL] = {100, 200}, [BBR_UP] = {125, 225},
     [BBR_PROBE_RTT] = {100, 50},
 };

@@ -11,8 +11,13 @@
  *  - loss is congestion if it is more than one part in fifty *and* comes with a queue (the round
  *    trip has grown), or is more than one in ten. Without a queue loss is not too fast a sender's.
  *    Two units lost in a round trip are chance.
- *  - a probe for more lasts four round trips, and is made about every second: flows that share a
- *    path come to the same rate by it, and hold their own beside cubic.
+ *  - a probe for more lasts four of the lowest round trips, and is made after 600 to 900 ms: flows
+ *    that share a path come to the same rate by it, and hold their own beside cubic.
+ *  - what drains the queue behind it also does when one builds up without a probe: threads that
+ * wake late make the path look a little faster than it is. If it never drains it is others' queue,
+ * and only what was carried of late counts.
+ *  - after the lowest round trip was looked for a probe for more follows at once.
+ *  - a rate that stays without a queue ends startup later: it may be a late thread's.
  *  - a millisecond of data more is let into transit, and a path of a shorter round trip is never
  *    drained to measure it: threads are scheduled no finer.
  *

@@ -12,6 +12,7 @@ enum {
     HEADROOM = 15, /* of a hundred left to others */
     LUMP_ROUNDS = 5,
     A_SECOND_HAS_QUANTA = 1000,
+    A_SECOND_HAS_LUMPS = 100,
 };
 
 static const duration LOWEST_KEPT = 10 * SECOND;
@@ -41,6 +42,13 @@ uint64_t bbr_full(const struct bbr *b)
     return product == BBR_UNKNOWN ? BBR_UNKNOWN : product + rate / A_SECOND_HAS_QUANTA;
 }
 
+uint64_t bbr_queued(const struct bbr *b)
+{
+    uint64_t full = bbr_full(b);
+    uint64_t lumps = bbr_greater(b->lumps.extra[0], b->lumps.extra[1]);
+    return full == BBR_UNKNOWN ? BBR_UNKNOWN : full + full / QUEUE_PARTS + lumps;
+}
+
 uint64_t bbr_headroom(const struct bbr *b)
 {
     if (b->inflight_high == BBR_UNKNOWN)
@@ -49,7 +57,7 @@ uint64_t bbr_headroom(const struct bbr *b)
     return bbr_greater(b->inflight_high - bbr_lesser(room, b->inflight_high), bbr_least(b));
 }
 
-static bool has_queue(const struct bbr *b)
+bool bbr_has_queue(const struct bbr *b)
 {
     duration longer = b->lowest / QUEUE_PARTS;
     if (b->lowest == NEVER)
@@ -61,7 +69,7 @@ bool bbr_is_too_much(const struct bbr *b, uint64_t lost, uint64_t sent)
 {
     if (lost <= LOSS_UNITS * b->unit)
         return false;
-    return lost > sent / BLIND_PARTS || (lost > sent / LOSS_PARTS && has_queue(b));
+    return lost > sent / BLIND_PARTS || (lost > sent / LOSS_PARTS && bbr_has_queue(b));
 }
 
 /* ---- rates */
@@ -107,6 +115,8 @@ static void lower_bounds(struct bbr *b)
 
 /* ---- acknowledgements in lumps */
 
+/* What a late thread makes up for is a lump as well: none is more than fills the path, or ten
+ * milliseconds. */
 static void note_lumps(struct bbr *b, const struct congestion_ack *ack)
 {
     struct bbr_lumps *l = &b->lumps;
@@ -122,7 +132,8 @@ static void note_lumps(struct bbr *b, const struct congestion_ack *ack)
         expected = 0;
     }
     l->bytes += ack->bytes;
-    uint64_t extra = bbr_lesser(l->bytes - expected, b->window);
+    uint64_t most = bbr_greater(bbr_product(b, bbr_rate(b), 100), bbr_rate(b) / A_SECOND_HAS_LUMPS);
+    uint64_t extra = bbr_lesser(l->bytes - expected, bbr_lesser(b->window, most));
     if (extra > l->extra[0])
         l->extra[0] = extra;
 }

@@ -3,7 +3,8 @@
 #include "random.h"
 
 enum {
-    FULL_ROUNDS = 3,
+    FULL_ROUNDS = 3,       /* that bring no more, and a queue: the path is full, */
+    BLIND_ROUNDS = 8,      /* or without one, which may be a late thread's doing */
     RENO_ROUNDS_MOST = 63, /* a probe for more is no rarer than reno's growth by as much */
     UP_ROUNDS_MOST = 30,
     UP_LEAST = 4,     /* round trips of a probe for more, */
@@ -13,8 +14,8 @@ enum {
     BETA = 7,
 };
 
-static const duration WAIT_LEAST = SECOND;
-static const duration WAIT_SPREAD = SECOND / 2;
+static const duration WAIT_LEAST = 600 * MILLISECOND;
+static const duration WAIT_SPREAD = 300 * MILLISECOND;
 static const duration PROBE_RTT_TIME = 200 * MILLISECOND;
 static const duration PROBE_RTT_LEAST = MILLISECOND; /* round trips below are not looked for */
 
@@ -91,7 +92,7 @@ static bool is_up_done(const struct bbr *b, const struct congestion_ack *ack)
 {
     duration passed = ack->now - b->phase_at;
     bool is_full = ack->in_transit >= bbr_product(b, bbr_rate_high(b), UP_PERCENT);
-    return (is_full && passed > UP_LEAST * b->latest) || passed > UP_MOST * b->latest;
+    return (is_full && passed > UP_LEAST * b->lowest) || passed > UP_MOST * b->latest;
 }
 
 static void run_cycle(struct bbr *b, const struct congestion_ack *ack)
@@ -103,10 +104,14 @@ static void run_cycle(struct bbr *b, const struct congestion_ack *ack)
         if (b->is_round_start)
             enter_up(b, ack);
     } else if (is_time_to_probe(b, ack->now)) {
+        if (b->phase == BBR_DOWN)
+            bbr_forget_rate(b); /* the queue is others': only what it carried of late counts */
         enter_refill(b, ack);
     } else if (b->phase == BBR_DOWN &&
                ack->in_transit <= bbr_lesser(bbr_headroom(b), bbr_full(b))) {
         enter(b, ack, BBR_CRUISE);
+    } else if (b->phase == BBR_CRUISE && ack->in_transit > bbr_queued(b)) {
+        enter(b, ack, BBR_DOWN);
     }
 }
 
@@ -140,7 +145,7 @@ static void raise_high(struct bbr *b, const struct congestion_ack *ack)
 
 static void follow_feedback(struct bbr *b, const struct congestion_ack *ack)
 {
-    if (!b->is_round_start)
+    if (!b->is_round_start || b->phase == BBR_PROBE_RTT)
         return;
     if (b->feedback == BBR_FEEDBACK_STARTS) {
         b->feedback = BBR_FEEDBACK_COMES;
@@ -186,7 +191,7 @@ static bool has_stopped_growing(struct bbr *b, const struct congestion_ack *ack)
         b->full_rounds = 0;
         return false;
     }
-    return ++b->full_rounds >= FULL_ROUNDS;
+    return ++b->full_rounds >= (bbr_has_queue(b) ? FULL_ROUNDS : BLIND_ROUNDS);
 }
 
 static void run_startup(struct bbr *b, const struct congestion_ack *ack)
@@ -206,12 +211,15 @@ static void run_startup(struct bbr *b, const struct congestion_ack *ack)
 
 static void enter_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
 {
-    b->feedback = BBR_FEEDBACK_STOPS;
+    b->feedback = BBR_FEEDBACK_NONE;
+    b->is_sampling = false;
     b->rtt_done = NEVER;
     begin_round(b, ack);
     enter(b, ack, BBR_PROBE_RTT);
 }
 
+/* With a probe for more: what the path carries is seen anew. What it carried lately counts until
+ * then. */
 static void leave_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
 {
     b->probe_lowest_at = ack->now;
@@ -221,7 +229,8 @@ static void leave_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
         return;
     }
     enter_down(b, ack);
-    enter(b, ack, BBR_CRUISE);
+    bbr_forget_rate(b);
+    enter_refill(b, ack);
 }
 
 static void run_probe_rtt(struct bbr *b, const struct congestion_ack *ack)

@@ -39,8 +39,14 @@ uint64_t bbr_product(const struct bbr *b, uint64_t rate, uint32_t percent);
 /* Bytes that fill it at its best, and the threads at its ends. */
 uint64_t bbr_full(const struct bbr *b);
 
+/* Bytes in transit that are more than the path and what is acknowledged in lumps: a queue. */
+uint64_t bbr_queued(const struct bbr *b);
+
 /* Bytes in transit at which others find room beside us. */
 uint64_t bbr_headroom(const struct bbr *b);
+
+/* The last round trip was longer than the lowest, by more than chance. */
+bool bbr_has_queue(const struct bbr *b);
 
 /* Loss of so much of `sent` bytes means that the path is full. */
 bool bbr_is_too_much(const struct bbr *b, uint64_t lost, uint64_t sent);

@@ -20,11 +20,18 @@ static void setup(void)
     queueing = 0;
 }
 
+/* Bytes that the window and the pace let into transit. */
+static uint64_t paced(void)
+{
+    uint64_t bytes = b.rate / 1000 * (uint64_t)((TRIP + queueing) / MILLISECOND);
+    return bytes < b.window ? bytes : b.window;
+}
+
 /* A round trip in which the path carries at most `rate`, told by ten acknowledgements. */
 static void run_round(uint64_t rate)
 {
     uint64_t prior = delivered;
-    uint64_t sent = b.window;
+    uint64_t sent = paced();
     uint64_t most = rate / 1000 * (uint64_t)((TRIP + queueing) / MILLISECOND);
     uint64_t carried = sent < most ? sent : most;
     for (int i = 0; i < 10; i++) {
@@ -96,7 +103,11 @@ END_TEST
 
 START_TEST(bbr_startup__ends_when_the_rate_stays)
 {
-    for (int i = 0; i < 12 && b.phase == BBR_STARTUP; i++)
+    for (int i = 0; i < 6; i++)
+        run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_STARTUP); /* no queue: may be a late thread's doing */
+    queueing = TRIP / 4;
+    for (int i = 0; i < 3; i++)
         run_round(RATE);
     ck_assert(b.is_full);
     ck_assert_uint_le(b.rate, RATE);
@@ -136,6 +147,30 @@ START_TEST(bbr_cycle__rates)
 }
 END_TEST
 
+START_TEST(bbr_startup__ends_without_a_queue)
+{
+    for (int i = 0; i < 16; i++)
+        run_round(RATE);
+    ck_assert(b.is_full);
+}
+END_TEST
+
+/* Threads that wake late let the path look faster than it is. */
+START_TEST(bbr_cycle__drains_a_queue)
+{
+    run_until(BBR_CRUISE);
+    uint64_t rate = b.rate;
+    queueing = TRIP / 2;
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_DOWN);
+    ck_assert_uint_lt(b.rate, rate);
+    queueing = 0;
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_CRUISE);
+    ck_assert_uint_eq(b.rate, rate);
+}
+END_TEST
+
 /* One in twenty without a queue is no congestion; with one it is. */
 START_TEST(bbr_cycle__loss_counts_with_a_queue)
 {
@@ -149,7 +184,7 @@ START_TEST(bbr_cycle__loss_counts_with_a_queue)
     ck_assert_uint_ge(b.rate, rate);
     run_until(BBR_CRUISE);
     queueing = TRIP / 4;
-    for (int i = 0; i < 3 && b.phase == BBR_CRUISE; i++) {
+    for (int i = 0; i < 3 && b.phase <= BBR_CRUISE; i++) {
         lose(8);
         run_round(RATE / 2);
     }
@@ -186,6 +221,19 @@ START_TEST(bbr_on_spurious__lifts_the_bounds)
     bbr_on_spurious(&b);
     ck_assert_uint_ge(b.inflight_high, high);
     ck_assert_uint_eq(b.rate_low, UINT64_MAX);
+}
+END_TEST
+
+/* What the path carries is known when it is over, and is looked for at once. */
+START_TEST(bbr_probe_rtt__keeps_the_rate)
+{
+    run_until(BBR_PROBE_RTT);
+    for (int i = 0; i < 10 && b.phase == BBR_PROBE_RTT; i++)
+        run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_REFILL);
+    ck_assert_uint_ge(b.rate, RATE / 100 * 97);
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_UP);
 }
 END_TEST
 
@@ -230,13 +278,16 @@ int main(void)
     tcase_add_test(tcase, bbr_startup__grows_while_the_rate_does);
     tcase_add_test(tcase, bbr_startup__at_any_time);
     tcase_add_test(tcase, bbr_startup__ends_when_the_rate_stays);
+    tcase_add_test(tcase, bbr_startup__ends_without_a_queue);
     tcase_add_test(tcase, bbr_startup__ends_on_much_loss);
     tcase_add_test(tcase, bbr_startup__bears_some_loss);
     tcase_add_test(tcase, bbr_cycle__rates);
+    tcase_add_test(tcase, bbr_cycle__drains_a_queue);
     tcase_add_test(tcase, bbr_cycle__loss_counts_with_a_queue);
     tcase_add_test(tcase, bbr_cycle__much_loss_counts_without_a_queue);
     tcase_add_test(tcase, bbr_on_marked__lowers_the_bounds);
     tcase_add_test(tcase, bbr_on_spurious__lifts_the_bounds);
+    tcase_add_test(tcase, bbr_probe_rtt__keeps_the_rate);
     tcase_add_test(tcase, bbr_probe_rtt__after_five_seconds);
     tcase_add_test(tcase, bbr_on_persistent__least_and_back);
     tcase_add_loop_test_raise_signal(tcase, bbr_check__fires, SIGABRT, 0, 3);
