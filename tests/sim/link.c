@@ -127,6 +127,7 @@ static instant due(struct link *link, instant now, uint32_t size)
     instant leaves = now;
     if (c->bytes_per_second != 0) {
         leaves = *link->bottleneck > now ? *link->bottleneck : now;
+        link->counters.waited += leaves - now;
         leaves += (duration)(size * (uint64_t)SECOND / c->bytes_per_second);
         *link->bottleneck = leaves;
     }

@@ -58,6 +58,7 @@ struct link_counters {
     uint64_t sent, bytes, lost, delivered, corrupted, duplicated, replayed, held;
     uint64_t flooded, flooded_bytes;
     uint64_t largest_queue; /* datagrams under way at a time */
+    duration waited;        /* before the rate's bottleneck, all together */
 };
 
 typedef void (*link_deliver)(void *to, const uint8_t *bytes, uint32_t size);

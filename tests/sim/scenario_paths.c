@@ -20,6 +20,7 @@ struct path {
     uint32_t reorder_permille;
     uint32_t messages;               /* of 1 MiB */
     uint32_t floor_bbr, floor_cubic; /* goodput in permille of the rate */
+    duration late;                   /* threads at both ends wake so late, at most */
 };
 
 enum {
@@ -31,6 +32,7 @@ enum {
     DEEP,
     REORDER,
     SHALLOW,
+    LATE,
 };
 
 static const struct path paths[] = {
@@ -42,6 +44,7 @@ static const struct path paths[] = {
     [DEEP] = {20 * MBIT, 0, 40 * MILLISECOND, 4000000, 0, 0, 30, 900, 900},
     [REORDER] = {100 * MBIT, 0, 20 * MILLISECOND, 250000, 0, 50, 50, 900, 900},
     [SHALLOW] = {100 * MBIT, 0, 40 * MILLISECOND, 50000, 0, 0, 50, 800, 700},
+    [LATE] = {100 * MBIT, 0, 20 * MILLISECOND, 625000, 0, 0, 150, 900, 900, MILLISECOND},
 };
 
 static struct setup path(uint64_t seed, uint32_t parameter)
@@ -57,7 +60,9 @@ static struct setup path(uint64_t seed, uint32_t parameter)
                                     .reorder_by = 3};
     setup.back = (struct conditions){.bytes_per_second = p->rate_back,
                                      .queue_bytes = p->rate_back != 0 ? 64000 : 0,
-                                     .delay = p->round_trip / 2};
+                                     .delay = p->round_trip / 2,
+                                     .jitter = p->late};
+    setup.flight = setup.hold = p->late;
     setup.size = MESSAGE;
     setup.submits.messages = setup.posts.messages = p->messages;
     setup.submits.start = setup.posts.start = START;
@@ -80,6 +85,12 @@ static uint64_t most_waiting(const struct world *w)
     return w->out.counters.largest_queue * w->setup.sender.unit_bytes;
 }
 
+/* Of a datagram before the bottleneck, in the mean. */
+static duration mean_wait(const struct world *w)
+{
+    return w->out.counters.waited / (duration)w->out.counters.sent;
+}
+
 /* How many of a thousand of the path's bytes were the messages'. */
 static bool is_filled(struct world *w, uint32_t parameter)
 {
@@ -98,6 +109,9 @@ static bool is_filled(struct world *w, uint32_t parameter)
                      most_waiting(w) <=
                          3 * p->rate / 1000 * (uint64_t)(p->round_trip / MILLISECOND),
                      "%" PRIu64 " bytes under way", most_waiting(w));
+    if (is_bbr)
+        scene_expect(&w->scene, mean_wait(w) * 2 <= p->round_trip, "waits %.1f ms in the mean",
+                     (double)mean_wait(w) / (double)MILLISECOND);
     scene_expect(&w->scene, w->receiver.overflows == 0, "%" PRIu64 " found the socket full",
                  w->receiver.overflows);
     return !w->scene.has_failed;
@@ -120,6 +134,8 @@ const struct scenario scenarios_of_paths[] = {
     {"path deep, cubic", path, is_filled, DEEP + CUBIC, 0, 1, 0},
     {"path reorder, bbr", path, is_filled, REORDER + BBR, 0, 1, 0},
     {"path reorder, cubic", path, is_filled, REORDER + CUBIC, 0, 1, 0},
+    {"path late, bbr", path, is_filled, LATE + BBR, 0, 1, 0},
+    {"path late, cubic", path, is_filled, LATE + CUBIC, 0, 1, 0},
     {"path shallow, bbr", path, is_filled, SHALLOW + BBR, 0, 1, 0},
     {"path shallow, cubic", path, is_filled, SHALLOW + CUBIC, 0, 1, 0},
     {.name = NULL},
