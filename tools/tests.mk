@@ -84,17 +84,22 @@ tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))
 	'check/install=tools/install-check'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/zcrp.h
 needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
-tests_e2e = $(e2e) $(foreach s,$(wildcard tests/e2e/*.sh tests/e2e/*_test.py),e2e/$(basename $(notdir $(s)))=$(s))
+tests_e2e = $(e2e) $(foreach s,$(scripts),e2e/$(basename $(notdir $(s)))=$(s))
 needs_e2e = $(PROGRAMS) $(SCRIPTS)
 
+# Under a sanitizer only what runs the library again: zcrp-bench.
+scripts = $(wildcard $(if $(is_slow),tests/e2e/bench*.sh,tests/e2e/*.sh tests/e2e/*_test.py))
+
 # Over AAL5 the same programs again, with all cells and with one in a hundred lost
-# (tests/support/loopback.h). Who bears nothing for long (peer) has small units then.
+# (tests/support/loopback.h). Who bears nothing for long (peer) has small units then. Under a
+# sanitizer one carrier does, and loses none.
 over_aal5 = 'e2e/$(1)-over-$(2)$(3)=env ZCRP_TEST_CHANNEL=$(2) $(4) $(OUT)/tests/e2e/$(1)_test'
 over_both = $(foreach c,aal5 aal5-udp,$(call over_aal5,$(1),$(c),$(2),$(3)))
 aal5_programs = $(filter-out aal5,$(e2e:$(OUT)/tests/e2e/%_test=%))
 cell_loss = ZCRP_AAL5=$(if $(filter peer lossy stress,$(1)),mtu=1500$(comma))loss=10000,seed=7
-tests_e2e += $(call over_aal5,aal5,aal5) $(foreach p,$(aal5_programs),$(call over_both,$(p)) \
+over_all = $(call over_aal5,aal5,aal5) $(foreach p,$(aal5_programs),$(call over_both,$(p)) \
 	$(call over_both,$(p),-with-loss,$(call cell_loss,$(p))))
+tests_e2e += $(if $(is_slow),$(foreach p,$(aal5_programs),$(call over_aal5,$(p),aal5-udp)),$(over_all))
 
 alone := e2e
 is_slow := $(flags_$(VARIANT))$(LAUNCH)
@@ -136,7 +141,7 @@ check:
 	@mkdir -p build && : >$(TOTAL)
 	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES) model' SEEDS=200)
 	+@$(call stage,all WERROR=-Werror VARIANT=clang SUITES='unit mock')
-	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)')
+	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)' SEEDS=20)
 	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')
 	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
 	@tools/run-tests --total $(TOTAL)
