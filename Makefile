@@ -26,7 +26,7 @@
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
-#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=100: runs of sim.
+#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=50: runs of sim.
 
 .DEFAULT_GOAL := all
 
@@ -36,7 +36,7 @@ SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
 VARIANT ?= plain
 CFLAGS ?= -O2 -g
 JOBS ?= $(shell nproc)
-SEEDS ?= 100
+SEEDS ?= 50
 TIME ?= 30
 FUZZ ?= -max_total_time=$(TIME)
 PREFIX ?= /usr/local

@@ -106,7 +106,7 @@ is_slow := $(flags_$(VARIANT))$(LAUNCH)
 SUITE_NAMES := checks unit mock property golden corpus sim e2e
 SANITIZED := unit mock property golden corpus sim e2e
 
-seconds = $(if $(filter fuzz,$(SUITES)),$(shell expr $(TIME) + 60),$(if $(is_slow),300,120))
+seconds = $(if $(filter fuzz,$(SUITES)),$(shell expr $(TIME) + 60),$(if $(is_slow),600,240))
 
 # Scripts find the variant's zcrp-bench in $ZCRP_BUILD. Sanitizers are slow and get more time.
 run: $(foreach suite,$(SUITES),$($(suite)) $(needs_$(suite)))
@@ -139,9 +139,9 @@ TOTAL := build/total
 stage = $(again) TALLY=$(TOTAL) $(1) || echo 0 1 0 >>$(TOTAL)
 check:
 	@mkdir -p build && : >$(TOTAL)
-	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES) model' SEEDS=200)
+	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES) model' SEEDS=100)
 	+@$(call stage,all WERROR=-Werror VARIANT=clang SUITES='unit mock')
-	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)' SEEDS=20)
+	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)' SEEDS=10)
 	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')
 	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
 	@tools/run-tests --total $(TOTAL)
