@@ -336,6 +336,7 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(requests, "request datagrams sent or received")                                              \
     X(units_lost, "units given up as lost")                                                        \
     X(units_spurious, "of those, acknowledged after all")                                          \
+    X(units_marked, "units that arrived marked: the network was congested")                        \
     X(probes, "probe timeouts")                                                                    \
     X(path_probes, "datagrams sent to see if the path carries larger units")                       \
     X(path_falls, "times that the path carried large units no more, and did not say so")           \

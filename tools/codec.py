@@ -20,7 +20,7 @@ WITHDRAWN = 2**64 - 1
 TAIL = [("session", 4), ("tag", 2), ("flags", 1), ("kind", 1)]
 UNIT = [("message", 4), ("unit", 4), ("seq", 4), ("next_message", 4), ("next_unit", 4),
         ("length", 2), ("next_length", 2)] + TAIL
-CONTROL = [("first", 4), ("second", 4), ("capacity", 4), ("length", 2), ("reserved", 2)] + TAIL
+CONTROL = [("first", 4), ("second", 4), ("capacity", 4), ("length", 2), ("marks", 2)] + TAIL
 
 LAYOUT = {"unit": UNIT, "ack": CONTROL, "request": CONTROL, "hello": CONTROL, "probe": CONTROL,
           "answer": CONTROL}
@@ -29,7 +29,8 @@ WITH_DATA = ("unit", "probe")
 
 # what a vector calls the fields of the control trailer; fields that are not here must be 0
 CONTROL_NAMES = {
-    "ack": {"newest": "first", "delay": "second", "capacity": "capacity", "length": "length"},
+    "ack": {"newest": "first", "delay": "second", "capacity": "capacity", "length": "length",
+            "marks": "marks"},
     "request": {"capacity": "capacity", "length": "length"},
     "hello": {"requested": "first"},
     "probe": {"number": "first", "length": "length"},
@@ -142,7 +143,7 @@ def decode(asked, datagram):
     """The fields under the names that the vectors use; raises Rejected."""
     body, trailer = split(asked, datagram)
     require(trailer["flags"] & ~FLAGS[asked] == 0)
-    require(trailer.get("reserved", 0) == 0)
+    require(asked == "ack" or trailer.get("marks", 0) == 0)
     CHECKS[asked](body, trailer)
     names = CONTROL_NAMES.get(asked, {name: name for name, _ in UNIT})
     fields = {ours: trailer[theirs] for ours, theirs in names.items()}

@@ -40,6 +40,7 @@ struct aal5_incoming {
     struct iovec iov[AAL5_PACKETS_IN][AAL5_IOV_IN];
     uint8_t head[AAL5_PACKETS_IN][AAL5_HEAD_MOST];
     uint32_t head_bytes; /* (c) before the cells, with what the kernel adds */
+    bool is_congested;   /* the PDU under way met congestion, by what came of it */
     uint32_t fragments;  /* of the PDU under way */
     struct iovec fragment[AAL5_FRAGMENTS];
     uint32_t stage;       /* which of the two it lies in, if it does */

@@ -127,6 +127,7 @@ static uint32_t take(struct channel *c, instant now, uint32_t i, uint32_t bytes)
         a->in.fragments = 0;
     if (!step.is_taken)
         return 0;
+    a->in.is_congested = head.is_congested || (step.offset > 0 && a->in.is_congested);
     learn(&a->in, step.offset, cells);
     add_cells(&a->in, i, cells);
     uint32_t payload = step.is_whole ? judge(c, step.offset + cells) : 0;
@@ -171,6 +172,7 @@ static void put(struct landing *l, const struct aal5_incoming *in, uint32_t payl
     l->first[d + 1] = (uint16_t)(n + in->fragments);
     l->bytes[d] = payload;
     l->segment[d] = 0;
+    l->marked += in->is_congested;
 }
 
 /* The bytes of packet i that were received, or 0 if it did not fit: then larger ones are expected.

@@ -165,7 +165,7 @@ void channel_fini(struct channel *c);
  * good, and the burst goes out without them. */
 enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
 
-/* Receives into the openings of a landing and fills its `received`, `bytes` and `segment`. How many
+/* Receives into the openings of a landing and fills what it says is for the channel. How many
  * openings were filled, 0 if nothing is there, BROKEN. An opening of 0 bytes holds what was empty,
  * or truncated and dropped. One system call. */
 int channel_receive(struct channel *c, struct landing *l);

@@ -52,6 +52,7 @@ size_t block_ack_encode(uint8_t *out, size_t size, const struct block_ack *ack)
         .second = ack->delay_us,
         .capacity = ack->capacity,
         .length = ack->length,
+        .marks = ack->marks,
         .pairing = ack->pairing,
         .flags = closing_flag(ack->is_closing),
         .type = is_first_positive(ack->length) ? DATAGRAM_ACK_POSITIVE : DATAGRAM_ACK_NEGATIVE,
@@ -91,11 +92,12 @@ enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *
         .delay_us = t.second,
         .capacity = t.capacity,
         .length = t.length,
+        .marks = t.marks,
         .first_is_positive = t.type == DATAGRAM_ACK_POSITIVE,
         .is_closing = t.flags == FLAG_CLOSING,
         .bounds = in,
     };
-    bool is_legal = t.reserved == 0 && is_closing_flag(t.flags) && t.pairing.session != 0 &&
+    bool is_legal = is_closing_flag(t.flags) && t.pairing.session != 0 &&
                     ack->first_is_positive == is_first_positive(t.length) && are_bounds_legal(ack);
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
 }
@@ -158,7 +160,7 @@ enum verdict request_decode(const uint8_t *in, size_t size, struct request *requ
         .length = t.length,
         .runs = in,
     };
-    bool is_legal = t.first == 0 && t.second == 0 && t.reserved == 0 && t.flags == 0 &&
+    bool is_legal = t.first == 0 && t.second == 0 && t.marks == 0 && t.flags == 0 &&
                     t.pairing.session != 0 && are_runs_legal(request);
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
 }
@@ -189,7 +191,7 @@ enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello)
         .requested = t.first,
         .is_closing = t.flags == FLAG_CLOSING,
     };
-    bool is_legal = t.second == 0 && t.capacity == 0 && t.length == 0 && t.reserved == 0 &&
+    bool is_legal = t.second == 0 && t.capacity == 0 && t.length == 0 && t.marks == 0 &&
                     is_closing_flag(t.flags) && t.pairing.tag != 0;
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
 }

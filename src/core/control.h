@@ -24,6 +24,7 @@ struct block_ack {
     uint32_t delay_us;      /* between its arrival and this acknowledgement, microseconds */
     uint32_t capacity;      /* bytes of units that the receiver's socket can hold */
     uint16_t length;        /* number of intervals */
+    uint16_t marks;         /* datagrams of the session that met congestion, modulo 2^16 */
     bool first_is_positive; /* follows from length: odd, or 0; encode does not look at it */
     bool is_closing;
     const uint8_t *bounds; /* in the datagram: (length + 1) x 4 bytes, unless length is 0 */

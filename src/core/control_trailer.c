@@ -13,7 +13,7 @@ size_t control_trailer_encode(uint8_t *out, size_t size, const uint8_t *body, si
     wire_write_u32(&w, t->second);
     wire_write_u32(&w, t->capacity);
     wire_write_u16(&w, t->length);
-    wire_write_u16(&w, 0);
+    wire_write_u16(&w, t->marks);
     wire_write_u32(&w, t->pairing.session);
     wire_write_u16(&w, t->pairing.tag);
     wire_write_u8(&w, t->flags);
@@ -33,7 +33,7 @@ enum verdict control_trailer_decode(const uint8_t *in, size_t size, enum datagra
     t->second = wire_read_u32(&r);
     t->capacity = wire_read_u32(&r);
     t->length = wire_read_u16(&r);
-    t->reserved = wire_read_u16(&r);
+    t->marks = wire_read_u16(&r);
     t->pairing.session = wire_read_u32(&r);
     t->pairing.tag = wire_read_u16(&r);
     t->flags = wire_read_u8(&r);

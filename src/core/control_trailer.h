@@ -13,7 +13,7 @@ struct control_trailer {
     uint32_t second;
     uint32_t capacity;
     uint16_t length;
-    uint16_t reserved;
+    uint16_t marks;
     struct pairing pairing;
     uint8_t flags;
     enum datagram_type type;

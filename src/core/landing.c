@@ -24,6 +24,7 @@ void landing_begin(struct landing *l)
     l->first[0] = 0;
     l->openings = 0;
     l->received = 0;
+    l->marked = 0;
     l->units = 0;
     l->pieces = 0;
     l->spilled = 0;

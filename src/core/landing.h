@@ -60,13 +60,15 @@ struct landing {
     /* For the channel. It receives into first[d + 1] - first[d] pieces from iov[first[d]] on, and
      * fills `received`, and bytes and segment of the openings it filled, from 0 up. bytes[d] is
      * below LANDING_DATAGRAM; 0 drops the opening. segment[d] is the size of each datagram in the
-     * opening but the last, which may be shorter; 0 means that all the bytes are one datagram. */
+     * opening but the last, which may be shorter; 0 means that all the bytes are one datagram.
+     * `marked` is how many of these datagrams have met congestion, as far as the network says. */
     struct iovec iov[LANDING_IOV];
     uint16_t first[LANDING_OPENINGS + 1];
     uint32_t openings;
     uint32_t received;
     uint32_t bytes[LANDING_OPENINGS];
     uint32_t segment[LANDING_OPENINGS];
+    uint32_t marked;
 
     /* Its own. */
     uint32_t units;   /* pairs offered so far */

@@ -2,7 +2,7 @@
 
 static bool is_path_legal(const struct control_trailer *t)
 {
-    return t->capacity == 0 && t->reserved == 0 && t->flags == 0 && t->pairing.session != 0 &&
+    return t->capacity == 0 && t->marks == 0 && t->flags == 0 && t->pairing.session != 0 &&
            t->pairing.tag != 0;
 }
 

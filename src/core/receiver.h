@@ -41,6 +41,7 @@ struct receiver_counters {
     uint64_t moved;    /* of those, moved */
     uint64_t bytes_moved;
     uint64_t bursts;
+    uint64_t marks; /* datagrams that met congestion */
     uint64_t acks, requests, hellos, path_answers;
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_unposted,
         drop_beyond, drop_duplicate, drop_no_room;

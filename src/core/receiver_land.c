@@ -174,6 +174,8 @@ void receiver_landed(struct receiver *r, instant now, struct landing *landing)
     struct segment segment;
     CHECK(r->is_planned);
     r->counters.bursts += landing->received;
+    r->counters.marks += landing->marked;
+    r->ack.marks += landing->marked;
     while (landing_next(landing, &walk, &segment))
         on_datagram(r, now, landing, &segment, &row);
     row_close(r, now, &row);

@@ -23,6 +23,7 @@ void receiver_renew(struct receiver *r, instant now)
     r->ack.arrived.forgotten = 0;
     r->ack.at = NEVER;
     r->ack.unsaid = 0;
+    r->ack.marks = 0;
     r->probed.bytes = 0;
     r->request_due = false;
     r->next_request = r->messages.next;

@@ -41,6 +41,7 @@ struct receiver_ack {
     uint64_t newest;          /* the highest; meaningless while `arrived` is empty */
     instant newest_at;        /* when it came */
     uint32_t unsaid;          /* units that arrived since the last acknowledgement */
+    uint64_t marks;           /* datagrams of the session that met congestion */
     uint64_t credit;          /* bytes that acknowledgements may take unasked */
     instant at;               /* when it has to go out at the latest; NEVER: nothing new */
 };

@@ -45,6 +45,7 @@ struct sender_counters {
     uint64_t repeated; /* of those, again */
     uint64_t lost;     /* given up on a negative acknowledgement or by time */
     uint64_t spurious; /* of those, acknowledged after all */
+    uint64_t marks;    /* datagrams that met congestion, as the receiver says */
     uint64_t probes;   /* probe timeouts */
     uint64_t bursts;
     uint64_t acks, requests, hellos;

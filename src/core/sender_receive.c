@@ -39,15 +39,30 @@ void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct 
     }
 }
 
-/* The round trip of the newest unit, less the time that the receiver says it held the answer; 0 if
- * that unit was acknowledged before. */
-static duration sample_round_trip(struct sender *s, instant now, const struct block_ack *ack,
-                                  uint64_t newest)
+/* The receiver counts more marks of congestion than before. Which units had them it does not say:
+ * the newest is taken for one of them, sent at `sent` (RFC 9002, 7.1). A count that is lower comes
+ * late. */
+static void note_marks(struct sender *s, instant now, const struct block_ack *ack, instant sent)
+{
+    uint16_t more = (uint16_t)(ack->marks - s->session.marks);
+    if (more == 0 || more > UINT16_MAX / 2)
+        return;
+    s->session.marks = ack->marks;
+    s->counters.marks += more;
+    congestion_on_marked(&s->congestion, now, sent);
+}
+
+/* What the acknowledgement tells of the path by its newest unit: the round trip, less the time that
+ * the receiver says it held the answer, and congestion. 0, and nothing, if that unit was
+ * acknowledged before. */
+static duration sample_path(struct sender *s, instant now, const struct block_ack *ack,
+                            uint64_t newest)
 {
     uint64_t seq = newest;
     const struct transit_unit *unit = units_in_transit_find(&s->in_transit, &seq, newest + 1);
     if (unit == NULL)
         return 0;
+    note_marks(s, now, ack, unit->sent);
     return rtt_sample(&s->rtt, now - unit->sent, (duration)ack->delay_us * MICROSECOND);
 }
 
@@ -77,7 +92,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
 {
     struct settled settled = {.bytes = 0};
     uint64_t before = s->in_transit.bytes;
-    duration round_trip = sample_round_trip(s, now, ack, newest);
+    duration round_trip = sample_path(s, now, ack, newest);
     bool is_positive = ack->first_is_positive;
     for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
         if (!is_positive)

@@ -70,6 +70,7 @@ struct sender_session {
     instant proposed_at;     /* and when the first left */
     uint64_t message_base;   /* message number 0 of the session, in the table's numbers */
     uint64_t seq_base;       /* the same of sequence numbers */
+    uint16_t marks;          /* of congestion in this session, as the receiver counts them */
     bool has_sent;           /* a unit was sent in this session */
     bool has_closed;         /* the peer was told of the close in this session */
     bool left_has_sent;      /* a unit was sent in `left` */

@@ -14,6 +14,7 @@ static void add_sender(const struct sender *s, struct zcrp_stats *stats)
     stats->units_repeated = c->repeated;
     stats->units_lost = c->lost;
     stats->units_spurious = c->spurious;
+    stats->units_marked = c->marks;
     stats->probes = c->probes;
     stats->bursts = c->bursts;
     stats->acknowledgements = c->acks;
@@ -44,6 +45,7 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
     stats->units_in_place = c->in_place;
     stats->units_moved = c->moved;
     stats->bytes_moved = c->bytes_moved;
+    stats->units_marked = c->marks;
     stats->bursts = c->bursts;
     stats->acknowledgements = c->acks;
     stats->requests = c->requests;

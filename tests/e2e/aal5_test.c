@@ -123,11 +123,34 @@ START_TEST(aal5__faults)
     ck_assert_int_eq(zcrp_stats(sender, &stats), 0);
     ck_assert_uint_gt(stats.units_repeated, 0);
     ck_assert_int_eq(stats.cells_lost > 0, faults[_i].swapped == 0);
+    ck_assert_int_eq(stats.units_marked > 0, faults[_i].congested > 0);
     ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
     ck_assert_int_eq(stats.congestion_marks > 0, faults[_i].congested > 0);
     (void)zcrp_close(sender);
     (void)zcrp_close(receiver);
     loopback_close(&sockets);
+}
+END_TEST
+
+/* A network that loses nothing but says that it is congested: the sender hears of it, and slows
+ * down. */
+START_TEST(aal5__congestion)
+{
+    struct zcrp_options o = {.channel = ZCRP_CHANNEL_AAL5,
+                             .congestion = ZCRP_CONGESTION_RENO,
+                             .linger_ns = ENDS_SECOND,
+                             .aal5 = {.mtu = 1500, .faults = {.congested = 1000000}}};
+    struct ends e = ends_open(LOOPBACK_UDP4, false, &o);
+    struct zcrp_stats sent, received;
+
+    move_one(e.sender, e.receiver, 1000000);
+    ck_assert_int_eq(zcrp_stats(e.sender, &sent), 0);
+    ck_assert_int_eq(zcrp_stats(e.receiver, &received), 0);
+    ck_assert_uint_ge(received.units_marked, received.units);
+    ck_assert_uint_gt(sent.units_marked, 0);
+    ck_assert_uint_le(sent.units_marked, received.units_marked);
+    ck_assert_uint_lt(sent.window_bytes, 5 * 1500);
+    ends_close(&e);
 }
 END_TEST
 
@@ -217,6 +240,7 @@ int main(void)
     tcase_add_test(tcase, aal5__other_circuit);
     tcase_add_test(tcase, aal5__refused_options);
     tcase_add_loop_test(tcase, aal5__faults, 0, 6);
+    tcase_add_test(tcase, aal5__congestion);
     tcase_add_test(tcase, aal5__no_right);
     tcase_add_test(tcase, aal5__by_name_errors);
     if (has_right()) {

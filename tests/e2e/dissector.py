@@ -106,7 +106,7 @@ def check_vector(name, asked, said, shown):
 def test_vectors(path):
     """As the datagrams of a user's own link type, so that even the longest has room."""
     names = ["type", "verdict", "message", "unit", "seq", "next_message", "next_unit", "length",
-             "next_length", "session", "tag", "flags", "newest", "delay", "capacity", "requested",
+             "next_length", "session", "tag", "flags", "newest", "delay", "capacity", "marks", "requested",
              "bound", "intervals", "run.first", "run.count", "run.size", "probe", "probe.size"]
     all_vectors = list(vectors())
     capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])

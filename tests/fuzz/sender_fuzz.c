@@ -205,6 +205,7 @@ static void hear_ack(struct run *r)
                             .delay_us = (uint32_t)script_number(&r->script, 2) << (shape % 16),
                             .capacity = (uint32_t)script_number(&r->script, 2) << (shape % 8),
                             .length = (uint16_t)(count == 0 ? 0 : count - 1),
+                            .marks = (uint16_t)(shape * shape),
                             .is_closing = shape >= 250,
                             .bounds = datagram};
     for (uint32_t i = count; i-- > 0;) {

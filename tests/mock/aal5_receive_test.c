@@ -149,6 +149,37 @@ static void rest_in_the_next_call(void **state)
     assert_memory_equal(slot, pdu, PAYLOAD - TRAILER_BYTES);
 }
 
+static void meet_congestion(unsigned packet)
+{
+    struct aal5_head head;
+
+    assert_true(aal5_head_decode(queue[packet].bytes, &head));
+    head.is_congested = true;
+    aal5_head_encode(queue[packet].bytes, &head);
+}
+
+/* A mark on any piece is one of the PDU, whichever call brought it, and of no other. */
+static void marked(void **state)
+{
+    (void)state;
+    arrive(1, 0, CELLS);
+    arrive(2, 0, 30);
+    arrive(3, 30, 60);
+    arrive(4, 60, CELLS);
+    arrive(5, 0, CELLS);
+    meet_congestion(1);
+    meet_congestion(2);
+    assert_int_equal(receive(1, 1), 0); /* too large at first */
+    assert_int_equal(receive(2, 2), 0);
+    assert_int_equal(landing.marked, 0);
+    assert_int_equal(receive(32, 2), 2);
+    assert_int_equal(landing.marked, 1);
+    assert_int_equal(channel_count(&c, CHANNEL_MARKS), 2);
+    arrive(6, 0, CELLS);
+    assert_int_equal(receive(32, 1), 1);
+    assert_int_equal(landing.marked, 0);
+}
+
 static void damaged(void **state)
 {
     (void)state;
@@ -228,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pieces_in_place, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(rest_in_the_next_call, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(marked, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(damaged, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(missing_piece, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(strangers, open_channel, close_channel),

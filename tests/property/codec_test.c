@@ -181,7 +181,8 @@ static bool is_same_ack(const struct block_ack *a, const struct block_ack *b, co
     }
     return is_same_pairing(&a->pairing, &b->pairing) && a->newest == b->newest &&
            a->delay_us == b->delay_us && a->capacity == b->capacity && a->length == b->length &&
-           a->first_is_positive == b->first_is_positive && a->is_closing == b->is_closing;
+           a->marks == b->marks && a->first_is_positive == b->first_is_positive &&
+           a->is_closing == b->is_closing;
 }
 
 static void ack_round(uint8_t *bytes)
@@ -197,6 +198,7 @@ static void ack_round(uint8_t *bytes)
         .delay_us = number(),
         .capacity = number(),
         .length = (uint16_t)length,
+        .marks = (uint16_t)number(),
         .first_is_positive = length == 0 || length % 2 == 1,
         .is_closing = one_in(4),
         .bounds = bytes,

@@ -1,6 +1,6 @@
 /* A receiver whose channel and peer are the test. Datagrams are put together, then land as one
  * burst; what it says is compared as text: an acknowledgement is the sign of its first interval and
- * its bounds, a request its runs, first*count=size. */
+ * its bounds, and what it counts as marked, if any; a request its runs, first*count=size. */
 #ifndef ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 #define ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 
@@ -202,6 +202,8 @@ static inline void receiver_rig_print_ack(struct receiver_rig *rig, const struct
                          ack->first_is_positive ? "+" : "-");
     for (uint32_t i = 0; ack->length > 0 && i <= ack->length; i++)
         at += (size_t)snprintf(rig->text + at, sizeof rig->text - at, " %u", ack_bound(ack, i));
+    if (ack->marks > 0)
+        snprintf(rig->text + at, sizeof rig->text - at, ", %u marked", ack->marks);
 }
 
 static inline void receiver_rig_print_request(struct receiver_rig *rig,

@@ -22,7 +22,8 @@ struct sender_rig {
     struct sender *s;
     instant now;
     struct pairing pairing;
-    uint32_t capacity; /* the peer's, as it will say */
+    uint32_t capacity; /* the peer's, as it will say, */
+    uint16_t marks;    /* and its count of marks */
     struct burst burst;
     char text[1024];
 };
@@ -100,6 +101,7 @@ static inline void sender_rig_say_ack(struct sender_rig *rig, const char *bounds
                             .newest = bound - 1,
                             .capacity = rig->capacity,
                             .length = (uint16_t)(count == 0 ? 0 : count - 1),
+                            .marks = rig->marks,
                             .is_closing = is_closing,
                             .bounds = datagram};
     sender_rig_receive(rig, datagram, block_ack_encode(datagram, sizeof datagram, &ack));

@@ -45,6 +45,7 @@ local f = {
     padding = ProtoField.bytes("zcrp.padding", "Padding"),
     reserved = ProtoField.uint32("zcrp.reserved", "Reserved"),
     capacity = ProtoField.uint32("zcrp.capacity", "Capacity in bytes"),
+    marks = ProtoField.uint16("zcrp.marks", "Marked by congestion"),
     intervals = ProtoField.string("zcrp.intervals", "Intervals"),
     interval = ProtoField.string("zcrp.interval", "Interval"),
     bound = ProtoField.uint32("zcrp.bound", "Bound"),
@@ -155,7 +156,7 @@ end
 local function read_control(d, tvb, at)
     d.first, d.second = tvb(at, 4):uint(), tvb(at + 4, 4):uint()
     d.capacity = tvb(at + 8, 4):uint()
-    d.length, d.reserved = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
+    d.length, d.marks = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
 end
 
 -- Each names the first broken rule, or nothing.
@@ -242,7 +243,7 @@ local function judge(d, tvb)
             return "malformed", "a flag that this type does not have"
         end
     end
-    if d.kind ~= UNIT and d.reserved ~= 0 then
+    if d.kind > ACK_NEGATIVE and d.marks ~= 0 then
         return "malformed", "reserved fields are set"
     end
     local reason = breaks[d.kind](d, tvb)
@@ -413,9 +414,10 @@ local function show_ack(d, tvb, pinfo, tree)
     tree:add(f.delay, tvb(at + 4, 4))
     tree:add(f.capacity, tvb(at + 8, 4))
     tree:add(f.length, tvb(at + 12, 2)):append_text(" intervals")
-    tree:add(f.reserved, tvb(at + 14, 2))
+    tree:add(f.marks, tvb(at + 14, 2))
     show_tail(d, tvb, tree)
-    return string.format("Acknowledgement %s%s", text, names_of(d.flags))
+    local marks = d.marks > 0 and string.format(", %d marked so far", d.marks) or ""
+    return string.format("Acknowledgement %s%s%s", text, marks, names_of(d.flags))
 end
 
 local function show_run(tvb, tree)

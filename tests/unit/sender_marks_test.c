@@ -1,0 +1,140 @@
+/* Marks of congestion that the receiver counts: the sender's congestion control is told once of
+ * each that is news. */
+#include "sender_rig.h"
+
+#include "../support/suite.h"
+
+enum { HALF = 5 * RIG_UNIT }; /* of the first window */
+
+static struct sender_rig rig;
+
+/* Two bursts are under way, a millisecond apart. */
+static void setup(void)
+{
+    struct sender_config config = sender_rig_config();
+    config.congestion = CONGESTION_RENO;
+    sender_rig_init(&rig, &config);
+    sender_rig_submit(&rig, 12 * RIG_DATA);
+    sender_rig_pair(&rig, 1, 1000);
+    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64A");
+    rig.now += MILLISECOND;
+    sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64A");
+    rig.now += MILLISECOND;
+}
+
+static void teardown(void)
+{
+    sender_rig_fini(&rig);
+}
+
+static void say(uint16_t marks, const char *bounds)
+{
+    rig.marks = marks;
+    sender_rig_ack(&rig, bounds);
+}
+
+static void expect(uint64_t marks, uint64_t window)
+{
+    ck_assert_uint_eq(sender_counters(rig.s)->marks, marks);
+    ck_assert_uint_eq(sender_gauges(rig.s).window, window);
+}
+
+START_TEST(marks__none)
+{
+    say(0, "0 4");
+    expect(0, 2 * HALF);
+}
+END_TEST
+
+START_TEST(marks__are_no_loss_but_slow_it_down)
+{
+    say(3, "0 4");
+    expect(3, HALF);
+    ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
+    ck_assert_uint_eq(sender_counters(rig.s)->repeated, 0);
+}
+END_TEST
+
+/* What was sent before the first reduction tells nothing new; it is counted all the same. */
+START_TEST(marks__once_a_round_trip)
+{
+    say(1, "0 4");
+    say(5, "0 8");
+    expect(5, HALF);
+    sender_rig_expect(&rig, "0:512+64 0:576+64 0:640+64A");
+    rig.now += MILLISECOND;
+    say(6, "0 11");
+    expect(6, HALF / 2);
+}
+END_TEST
+
+START_TEST(marks__the_same_count_is_no_news)
+{
+    say(1, "0 4");
+    sender_rig_expect(&rig, "0:512+64A");
+    rig.now += MILLISECOND;
+    say(1, "0 9");
+    ck_assert_uint_eq(sender_counters(rig.s)->marks, 1);
+    ck_assert_uint_ge(sender_gauges(rig.s).window, HALF);
+}
+END_TEST
+
+/* An acknowledgement without a new newest unit says nothing of the time; the next one will. */
+START_TEST(marks__wait_for_a_newer_unit)
+{
+    say(0, "2 4");
+    say(2, "0 4");
+    expect(0, 2 * HALF);
+    say(2, "0 8");
+    expect(2, HALF);
+}
+END_TEST
+
+/* An acknowledgement that was overtaken has a lower count, and this one a newest unit that the one
+ * before had forgotten. */
+START_TEST(marks__a_lower_count_is_late)
+{
+    say(2, "2 3");
+    expect(2, HALF);
+    say(1, "0 2");
+    expect(2, HALF);
+}
+END_TEST
+
+START_TEST(marks__across_zero)
+{
+    say(32767, "0 2");
+    say(65534, "0 4");
+    say(4, "0 8");
+    ck_assert_uint_eq(sender_counters(rig.s)->marks, 65540);
+}
+END_TEST
+
+/* A new session counts from zero. */
+START_TEST(marks__of_a_session)
+{
+    say(9, "0 4");
+    sender_fail(rig.s, rig.now, OUTCOME_SILENT);
+    sender_rig_expect_event(&rig, OUTCOME_SILENT, 0);
+    sender_rig_submit(&rig, RIG_DATA);
+    sender_rig_pair(&rig, 1, 1000);
+    sender_rig_expect(&rig, "0:0+64LA");
+    say(9, "0 1");
+    ck_assert_uint_eq(sender_counters(rig.s)->marks, 18);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, marks__none);
+    tcase_add_test(tcase, marks__are_no_loss_but_slow_it_down);
+    tcase_add_test(tcase, marks__once_a_round_trip);
+    tcase_add_test(tcase, marks__the_same_count_is_no_news);
+    tcase_add_test(tcase, marks__wait_for_a_newer_unit);
+    tcase_add_test(tcase, marks__a_lower_count_is_late);
+    tcase_add_test(tcase, marks__across_zero);
+    tcase_add_test(tcase, marks__of_a_session);
+    return suite_run("sender_marks", tcase);
+}
