@@ -60,8 +60,10 @@ static bool is_gone(const struct host_receiver *h)
     return h->scene->now >= h->user.habits->stop_at;
 }
 
-void host_receiver_deliver(void *host, const uint8_t *bytes, uint32_t size)
+void host_receiver_deliver(void *host, const struct datagram *datagram)
 {
+    const uint8_t *bytes = datagram->bytes;
+    uint32_t size = datagram->size;
     struct host_receiver *h = host;
     if (is_gone(h))
         return;
@@ -72,7 +74,8 @@ void host_receiver_deliver(void *host, const uint8_t *bytes, uint32_t size)
         return;
     }
     struct parcel *parcel = &h->socket[h->socket_last++ % LANDED_MOST];
-    *parcel = (struct parcel){.bytes = malloc(size + 1), .size = size};
+    *parcel =
+        (struct parcel){.bytes = malloc(size + 1), .size = size, .is_marked = datagram->is_marked};
     memcpy(parcel->bytes, bytes, size);
     h->socket_bytes += size;
 }

@@ -12,6 +12,7 @@ enum { LANDED_MOST = 4096 };
 struct parcel {
     uint8_t *bytes;
     uint32_t size;
+    bool is_marked;
 };
 
 struct host_receiver {
@@ -46,7 +47,7 @@ void host_receiver_init(struct host_receiver *h, struct scene *scene, struct lin
 void host_receiver_fini(struct host_receiver *h);
 
 /* A datagram arrives; for struct link. */
-void host_receiver_deliver(void *host, const uint8_t *bytes, uint32_t size);
+void host_receiver_deliver(void *host, const struct datagram *datagram);
 
 /* When this host does something that is to be done `at`: later, if it is frozen then. */
 instant host_receiver_awake_at(const struct host_receiver *h, instant at);

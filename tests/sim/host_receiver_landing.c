@@ -102,6 +102,7 @@ static uint64_t fill_opening(struct host_receiver *h, uint64_t at)
         const struct parcel *parcel = &h->socket[(at + i) % LANDED_MOST];
         memcpy(bytes + total, parcel->bytes, parcel->size);
         total += parcel->size;
+        h->landing.marked += parcel->is_marked;
     }
     bool is_said = count > 1 || chance_one_in(&h->scene->random, 2);
     scatter(&h->landing, bytes, total, is_said ? h->socket[at % LANDED_MOST].size : 0);

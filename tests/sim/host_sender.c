@@ -180,8 +180,10 @@ void host_sender_run(struct host_sender *h)
     check(h);
 }
 
-void host_sender_deliver(void *host, const uint8_t *bytes, uint32_t size)
+void host_sender_deliver(void *host, const struct datagram *datagram)
 {
+    const uint8_t *bytes = datagram->bytes;
+    uint32_t size = datagram->size;
     struct host_sender *h = host;
     if (is_gone(h))
         return;

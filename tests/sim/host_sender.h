@@ -45,7 +45,7 @@ void host_sender_init(struct host_sender *h, struct scene *scene, struct link *o
 void host_sender_fini(struct host_sender *h);
 
 /* A datagram arrives; for struct link. */
-void host_sender_deliver(void *host, const uint8_t *bytes, uint32_t size);
+void host_sender_deliver(void *host, const struct datagram *datagram);
 
 /* When this host does something that is to be done `at`: later, if it is frozen then. */
 instant host_sender_awake_at(const struct host_sender *h, instant at);

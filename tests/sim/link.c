@@ -15,6 +15,8 @@ void link_init(struct link *link, const struct conditions *conditions, uint64_t 
     *link =
         (struct link){.conditions = *conditions, .random = random, .deliver = deliver, .to = to};
     link->bottleneck = &link->bottleneck_free;
+    if (!aal5_fault_is_none(&conditions->cells))
+        link->circuit = circuit_create(&conditions->cells);
 }
 
 void link_fini(struct link *link)
@@ -25,6 +27,7 @@ void link_fini(struct link *link)
         free(link->record[i]);
     free(link->held);
     free(link->heap);
+    free(link->circuit);
 }
 
 /* ---- the heap of datagrams under way */
@@ -78,6 +81,7 @@ static struct datagram *copy_of(const uint8_t *bytes, uint32_t size)
 {
     struct datagram *copy = malloc(sizeof(*copy) + size);
     copy->size = size;
+    copy->is_marked = false;
     memcpy(copy->bytes, bytes, size);
     return copy;
 }
@@ -216,6 +220,9 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
     link->counters.bytes += size;
     link->counters.corrupted += is_bad;
     is_gone = is_gone || (is_bad && !c->is_undetected);
+    bool is_marked = false;
+    if (link->circuit != NULL && !is_gone)
+        is_gone = !circuit_pass(link->circuit, bytes, size, &is_marked);
     if (link->witness != NULL)
         link->witness(link->witness_of, bytes, size, is_gone);
     if (c->replay_permille != 0)
@@ -227,6 +234,7 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
         return;
     }
     struct datagram *datagram = copy_of(bytes, size);
+    datagram->is_marked = is_marked;
     if (is_bad)
         corrupt(link, datagram);
     if (chance_permille(link->random, c->duplicate_permille)) {
@@ -253,6 +261,6 @@ void link_run(struct link *link)
         datagram = heap_take(link);
     }
     link->counters.delivered++;
-    link->deliver(link->to, datagram->bytes, datagram->size);
+    link->deliver(link->to, datagram);
     free(datagram);
 }

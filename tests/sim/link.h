@@ -10,6 +10,7 @@
 #ifndef ZCRP_TESTS_SIM_LINK_H
 #define ZCRP_TESTS_SIM_LINK_H
 
+#include "circuit.h"
 #include "core/instant.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct datagram {
     instant due;
     uint64_t order; /* of the queueing; settles ties */
     uint32_t size;
+    bool is_marked; /* it met congestion */
     uint8_t bytes[];
 };
 
@@ -52,6 +54,7 @@ struct conditions {
     duration flood_every;      /* one every so many ns */
     uint32_t corrupt_permille; /* bits are flipped, and */
     bool is_undetected;        /* the checksum does not find it; otherwise it is a loss */
+    struct aal5_faults cells;  /* of a circuit, from the beginning on; none: it is not one */
 };
 
 struct link_counters {
@@ -61,13 +64,14 @@ struct link_counters {
     duration waited;        /* before the rate's bottleneck, all together */
 };
 
-typedef void (*link_deliver)(void *to, const uint8_t *bytes, uint32_t size);
+typedef void (*link_deliver)(void *to, const struct datagram *datagram);
 
 /* Told of each datagram sent, and whether it is lost. */
 typedef void (*link_witness)(void *witness, const uint8_t *bytes, uint32_t size, bool is_lost);
 
 struct link {
     struct conditions conditions;
+    struct circuit *circuit; /* or NULL */
     struct link_counters counters;
     uint64_t *random; /* the world's */
     link_deliver deliver;
