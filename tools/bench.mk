@@ -32,7 +32,7 @@ peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_s
 $(BARE): $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c)) $(CRC) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(ISAL) $(wrapped)
-needs_e2e += $(BARE)
+run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/performance.md.
 bench-peers: all
