@@ -49,7 +49,8 @@ START_TEST(aal5__by_option)
 }
 END_TEST
 
-/* What comes over another circuit is dropped and counted. */
+/* What comes over another circuit is dropped and counted; by the kernel, where a socket of its own
+ * has a filter. */
 START_TEST(aal5__other_circuit)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
@@ -61,11 +62,11 @@ START_TEST(aal5__other_circuit)
     there.linger_ns = here.linger_ns = 1;
     ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &here), 0);
     ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &there), 0);
-    for (int i = 0; i < 5000 && stats.drop_circuit == 0; i++) {
+    for (int i = 0; i < (loopback_is_raw() ? 200 : 5000) && stats.drop_circuit == 0; i++) {
         usleep(1000);
         ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
     }
-    ck_assert_uint_gt(stats.drop_circuit, 0);
+    ck_assert_int_eq(stats.drop_circuit > 0, !loopback_is_raw());
     ck_assert_uint_eq(stats.units, 0);
     (void)zcrp_close(sender);
     (void)zcrp_close(receiver);

@@ -31,14 +31,14 @@ static bool is_channel(const char *name)
     return wanted && strcmp(wanted, name) == 0;
 }
 
-static bool is_raw(void)
+bool loopback_is_raw(void)
 {
     return is_channel("aal5");
 }
 
 bool loopback_is_aal5(void)
 {
-    return is_raw() || is_channel("aal5-udp");
+    return loopback_is_raw() || is_channel("aal5-udp");
 }
 
 bool loopback_is_lossy(void)
@@ -49,16 +49,16 @@ bool loopback_is_lossy(void)
 
 bool loopback_is_permitted(void)
 {
-    int fd = is_raw() ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, PROTOCOL) : -1;
+    int fd = loopback_is_raw() ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, PROTOCOL) : -1;
 
     if (fd >= 0)
         close(fd);
-    return !is_raw() || fd >= 0;
+    return !loopback_is_raw() || fd >= 0;
 }
 
 size_t loopback_head(void)
 {
-    return is_raw() ? IP_HEAD : 0;
+    return loopback_is_raw() ? IP_HEAD : 0;
 }
 
 /* The process's own addresses, one after the other: what other programs test at the same time is
@@ -68,11 +68,11 @@ static int bind_aal5(void)
     static unsigned count;
     union address a = {.any.sa_family = AF_INET};
     uint32_t pid = (uint32_t)getpid();
-    int fd = is_raw() ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, PROTOCOL)
-                      : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = loopback_is_raw() ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, PROTOCOL)
+                               : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     must(fd >= 0, "socket (IP protocol 137 needs CAP_NET_RAW)");
-    a.ip4.sin_port = htons(is_raw() ? 0 : PORT);
+    a.ip4.sin_port = htons(loopback_is_raw() ? 0 : PORT);
     a.ip4.sin_addr.s_addr =
         htonl(127U << 24 | (64 | (pid >> 8 & 127)) << 16 | (pid & 255) << 8 | (1 + count++ % 254));
     must(bind(fd, &a.any, sizeof(a.ip4)) == 0, "bind");
@@ -123,7 +123,7 @@ void loopback_connect(int fd, int to)
 
     must(getsockname(to, &a.any, &size) == 0, "getsockname");
     must(connect(fd, &a.any, size) == 0, "connect");
-    if (is_raw())
+    if (loopback_is_raw())
         drop_strange(fd);
 }
 

@@ -33,6 +33,9 @@ int loopback_bind(void);
 void loopback_connect(int fd, int to);
 
 /* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
+/* Are they raw ones? Then each has a filter for its circuit in the kernel. */
+bool loopback_is_raw(void);
+
 bool loopback_is_aal5(void);
 
 /* Does AAL5 lose cells, by ZCRP_AAL5 in the environment? Then messages may end in any order, and
