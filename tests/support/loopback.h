@@ -32,9 +32,10 @@ int loopback_bind(void);
 /* Connects `fd` to where `to` is bound. */
 void loopback_connect(int fd, int to);
 
-/* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
-/* Are they raw ones? Then each has a filter for its circuit in the kernel. */
+/* Are the sockets raw ones? Then each has a filter for its circuit in the kernel. */
 bool loopback_is_raw(void);
+
+/* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
 
 bool loopback_is_aal5(void);
 
