@@ -10,21 +10,27 @@
 #include "entity/message.h"
 #include "zcrp.h"
 
+#include <pthread.h>
+
 enum { GUESTS = 3 };
 
 static struct zcrp_entity *visited; /* has so many guests */
 static int guests;
+static pthread_t closing; /* of this thread */
+static _Atomic bool is_closing;
 
+int __real_sched_yield(void);
 int __wrap_sched_yield(void);
 
-/* Who closes gives way: another one leaves. */
+/* Who closes gives way: another one leaves. A sanitizer gives way too, in any thread and under
+ * locks of its own: nothing is asserted here. */
 int __wrap_sched_yield(void)
 {
-    assert_true(guests > 0);
-    assert_int_equal(visited->helm.guests, guests);
-    helm_depart(visited);
-    guests--;
-    return 0;
+    if (is_closing && guests > 0 && pthread_equal(pthread_self(), closing)) {
+        helm_depart(visited);
+        guests--;
+    }
+    return __real_sched_yield();
 }
 
 static void close__awaits_whoever_is_leaving(void **state)
@@ -38,7 +44,10 @@ static void close__awaits_whoever_is_leaving(void **state)
     assert_int_equal(zcrp_submit(visited, m, 10), ZCRP_OK);
     for (guests = 0; guests < GUESTS; guests++)
         assert_ptr_equal(helm_visit(message_of(m)), visited);
+    closing = pthread_self();
+    is_closing = true;
     assert_int_equal(zcrp_close(visited), ZCRP_ERROR_TIMEOUT);
+    is_closing = false;
     assert_int_equal(guests, 0);
     assert_null(helm_visit(message_of(m)));
     zcrp_free_msg(m);
