@@ -126,8 +126,10 @@ $(STATIC): $(LIBRARY)
 	$(call say,ar)$(LD) -r -o $(OUT)/zcrp.o $^ && objcopy --localize-hidden $(OUT)/zcrp.o && \
 		rm -f $@ && ar rcs $@ $(OUT)/zcrp.o
 
+# Complete by itself; only a sanitizer's runtime is the program's.
+defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
 $(SHARED): $(LIBRARY)
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@.$(VERSION) $^ $(ISAL) && \
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) -o $@.$(VERSION) $^ $(ISAL) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # A program is a folder of tools/ with a main.c.

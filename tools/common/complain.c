@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-static char last[COMPLAIN_ROOM];
+static _Thread_local char last[COMPLAIN_ROOM];
 static bool is_silent;
 
 int complain(const char *format, ...)

@@ -1,5 +1,5 @@
 /* What goes wrong is said once, on standard error, in a line that starts with the program's name.
- * The last line is kept, so that an end can tell the other one why it stops. */
+ * A thread's last line is kept, so that an end can tell the other one why it stops. */
 #ifndef COMMON_COMPLAIN_H
 #define COMMON_COMPLAIN_H
 
@@ -12,7 +12,7 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From now on complaints are kept but not printed: the other end prints them. */
 void complain_silently(void);
 
-/* The last complaint; "" if there was none. */
+/* The calling thread's last complaint; "" if there was none. */
 const char *complain_last(void);
 
 #endif

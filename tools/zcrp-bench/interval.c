@@ -17,7 +17,7 @@ enum { CELL = 40, PATIENCE_NS = 100000000, TENTH_NS = 100000000 };
 /* The state of things now; a mean over the flows where it is not a sum. */
 struct state {
     bool is_known;   /* all flows can be looked at */
-    bool has_pulses; /* all flows' receiving ends have been heard of in this interval */
+    bool has_pulses; /* all flows' receiving ends were heard of in this interval */
     uint64_t window_bytes;
     double rtt_us;
 };
@@ -45,31 +45,29 @@ static void look(const struct interval *interval, struct reading *now, struct st
 }
 
 /* What the receiving ends say; of a process that they share, its work once. */
-static void hear(const struct interval *interval, uint64_t n, struct reading *now,
-                 struct state *state)
+static void hear(const struct interval *interval, struct reading *now, struct state *state)
 {
     int64_t limit_ns = watch_now_ns() + PATIENCE_NS;
 
-    state->has_pulses = n > 0;
+    state->has_pulses = true;
     for (size_t i = 0; i < interval->count; i++) {
         struct beat *beat = &interval->beats[i];
+        bool is_heard = transport_of(interval, i)->kind->look != NULL &&
+                        pulse_hear(&interval->ends[i].control, limit_ns, beat);
 
-        if (transport_of(interval, i)->kind->look != NULL)
-            pulse_hear(&interval->ends[i].control, n, limit_ns, beat);
-        state->has_pulses = state->has_pulses && beat->n == n;
+        state->has_pulses = state->has_pulses && is_heard;
         now->units += beat->units;
         now->in_place += beat->in_place;
         if (beat->cpu_ns > now->receiver_cpu_ns)
             now->receiver_cpu_ns = beat->cpu_ns;
     }
+    now->pulses = interval->beats[0].n;
 }
 
-static void read_all(const struct interval *interval, uint64_t n, struct reading *now,
-                     struct state *state)
+static void read_own(const struct interval *interval, struct reading *now, struct state *state)
 {
     *now = (struct reading){.sender_cpu_ns = (uint64_t)watch_read().cpu_ns};
     look(interval, now, state);
-    hear(interval, n, now, state);
 }
 
 static void write_cell(int width, bool is_known, const char *format, double value)
@@ -102,7 +100,8 @@ static void write_line(const struct interval *interval, uint64_t n, const struct
     const struct reading *last = &interval->last;
     double interval_ns = (double)interval->ticker.interval_ns;
     uint64_t units = now->units - last->units;
-    bool has_cpu = state->has_pulses;
+    double pulses_ns = (double)(now->pulses - last->pulses) * interval_ns;
+    bool has_cpu = state->has_pulses && pulses_ns > 0;
 
     printf("%8.*f", interval_ns < TENTH_NS ? 3 : 1, (double)n * interval_ns / 1e9);
     write_figure(8, true, 8 * (double)(now->bytes - last->bytes) / interval_ns);
@@ -113,7 +112,7 @@ static void write_line(const struct interval *interval, uint64_t n, const struct
     write_cell(6, true, "%.0f %%",
                100 * (double)(now->sender_cpu_ns - last->sender_cpu_ns) / interval_ns);
     write_cell(8, has_cpu, "%.0f %%",
-               100 * (double)(now->receiver_cpu_ns - last->receiver_cpu_ns) / interval_ns);
+               100 * (double)(now->receiver_cpu_ns - last->receiver_cpu_ns) / pulses_ns);
     putchar('\n');
     fflush(stdout);
 }
@@ -136,7 +135,8 @@ static void tick(void *context, uint64_t n)
     struct reading now;
     struct state state;
 
-    read_all(interval, n, &now, &state);
+    read_own(interval, &now, &state);
+    hear(interval, &now, &state);
     progress_clear();
     if (n == 1)
         write_headings(interval);
@@ -158,7 +158,7 @@ int interval_begin(struct interval *interval, struct sending_end *ends, size_t c
     interval->beats = calloc(count, sizeof *interval->beats);
     if (interval->beats == NULL)
         return complain("no memory for intervals: %s", strerror(ENOMEM));
-    read_all(interval, 0, &interval->last, &state);
+    read_own(interval, &interval->last, &state);
     if (ticker_begin(&interval->ticker, (int64_t)options->settings.interval_ns, tick, interval) ==
         0)
         return 0;

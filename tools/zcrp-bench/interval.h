@@ -11,6 +11,7 @@ struct reading {
     uint64_t bytes, repeated;
     uint64_t units, in_place;
     uint64_t sender_cpu_ns, receiver_cpu_ns;
+    uint64_t pulses; /* of the first flow: the intervals behind what the receiving ends say */
 };
 
 struct interval {

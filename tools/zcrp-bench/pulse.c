@@ -47,18 +47,20 @@ static bool is_next(const struct control *control, int64_t limit_ns)
     return recv(control->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first == verb[0];
 }
 
-void pulse_hear(const struct control *control, uint64_t n, int64_t limit_ns, struct beat *beat)
+bool pulse_hear(const struct control *control, int64_t limit_ns, struct beat *beat)
 {
     struct control own = {.fd = control->fd}; /* the other thread's line stays */
+    uint64_t before = beat->n;
     const char *arguments;
     uint64_t figures[4];
 
-    while (beat->n < n && is_next(control, limit_ns)) {
+    while (is_next(control, beat->n > before ? 0 : limit_ns)) {
         if (control_hear(&own) < 0 || (arguments = control_arguments(&own, verb)) == NULL ||
             control_figures(arguments, figures, 4) < 0)
-            return;
+            break;
         *beat = (struct beat){figures[0], figures[1], figures[2], figures[3]};
     }
+    return beat->n > before;
 }
 
 int pulse_hear_past(struct control *control)

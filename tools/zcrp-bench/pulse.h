@@ -34,8 +34,8 @@ struct beat {
 };
 
 /* Sending end, while a job is under way: takes what pulses have come, waiting until limit_ns (of
- * watch_now_ns) for number n; *beat is the last one. */
-void pulse_hear(const struct control *control, uint64_t n, int64_t limit_ns, struct beat *beat);
+ * watch_now_ns) for one; *beat is the last. Whether any came. */
+bool pulse_hear(const struct control *control, int64_t limit_ns, struct beat *beat);
 
 /* Sending end, when no job is under way any more: control_hear, past what pulses are left. */
 int pulse_hear_past(struct control *control);
