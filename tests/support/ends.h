@@ -14,6 +14,7 @@
 enum { ENDS_SKIPPED = 77 }; /* of run-tests */
 
 #define ENDS_SECOND ((int64_t)1000000000)
+#define ENDS_MILLISECOND (ENDS_SECOND / 1000)
 
 struct ends {
     struct loopback sockets;

@@ -1,0 +1,234 @@
+/* wrap: sendmsg sendmmsg getsockopt setsockopt */
+/* sources: src/channel/socket_send.c src/channel/socket_path.c src/channel/fault.c */
+/* sources: src/platform/check.c src/channel/socket_lend.c */
+/* socket_send with the offload in use: one call for all, cut by the kernel. */
+#include "socket_send_rig.h"
+
+static void segmented__one_call(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    expect_send(CHANNEL_OK, 44);
+    assert_int_equal(calls, 1);
+    expect_call(0, 0, 44, SEGMENT);
+    expect_counter(CHANNEL_CALLS_OUT, 1);
+}
+
+static void segmented__single_datagram_is_not_cut(void **state)
+{
+    (void)state;
+    fill_burst(1, SEGMENT);
+    will_return(__wrap_sendmsg, SEGMENT);
+    expect_send(CHANNEL_OK, 1);
+    expect_call(0, 0, 1, 0);
+}
+
+static void segmented__empty_burst(void **state)
+{
+    (void)state;
+    fill_burst(0, 0);
+    expect_send(CHANNEL_OK, 0);
+    assert_int_equal(calls, 0);
+}
+
+/* 45 x 1472 = 66,240 bytes are more than one IPv4 datagram. */
+static void segmented__split_at_64_kib(void **state)
+{
+    (void)state;
+    fill_burst(45, SEGMENT);
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    will_return(__wrap_sendmsg, SEGMENT);
+    expect_send(CHANNEL_OK, 45);
+    expect_call(0, 0, 44, SEGMENT);
+    expect_call(1, 44, 1, 0);
+}
+
+static void segmented__units_as_large_as_the_call(void **state)
+{
+    (void)state;
+    mtu = 65536;
+    atomic_store(&c.path_bytes, 65507);
+    fill_burst(2, 65504);
+    will_return(__wrap_sendmmsg, 2);
+    expect_send(CHANNEL_OK, 2);
+    expect_call(0, 0, 2, 0);
+}
+
+static void segmented__interrupted(void **state)
+{
+    (void)state;
+    will_return_count(__wrap_sendmsg, -EINTR, 3);
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    expect_send(CHANNEL_OK, 44);
+    assert_int_equal(calls, 4);
+}
+
+static void segmented__blocked_in_the_middle(void **state)
+{
+    (void)state;
+    fill_burst(60, SEGMENT);
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    will_return(__wrap_sendmsg, -EAGAIN);
+    expect_send(CHANNEL_BLOCKED, 44);
+    expect_call(1, 44, 16, SEGMENT);
+    expect_counter(CHANNEL_BLOCKS, 1);
+}
+
+static void segmented__eio_leaves_the_offload(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmsg, -EIO);
+    will_return(__wrap_sendmmsg, 44);
+    expect_send(CHANNEL_OK, 44);
+    expect_call(0, 0, 44, SEGMENT);
+    expect_call(1, 0, 44, 0);
+    expect_counter(CHANNEL_FALLBACKS, 1);
+    will_return(__wrap_sendmmsg, 44); /* from then on */
+    expect_send(CHANNEL_OK, 44);
+    assert_int_equal(calls, 3);
+}
+
+/* What went out before stays out, and nothing goes out twice. */
+static void segmented__eio_in_the_middle(void **state)
+{
+    (void)state;
+    fill_burst(60, SEGMENT);
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    will_return(__wrap_sendmsg, -EIO);
+    will_return(__wrap_sendmmsg, 10);
+    will_return(__wrap_sendmmsg, -EAGAIN);
+    expect_send(CHANNEL_BLOCKED, 54);
+    expect_call(2, 44, 16, 0);
+    expect_call(3, 54, 6, 0);
+}
+
+static void segmented__old_kernel_takes_64(void **state)
+{
+    (void)state;
+    fill_burst(128, 200);
+    will_return(__wrap_sendmsg, -EINVAL);
+    will_return_count(__wrap_sendmsg, 64 * 200, 2);
+    expect_send(CHANNEL_OK, 128);
+    expect_call(0, 0, 128, 200);
+    expect_call(1, 0, 64, 200);
+    expect_call(2, 64, 64, 200);
+    assert_int_equal(atomic_load(&c.gso_segments), 64);
+    expect_counter(CHANNEL_FALLBACKS, 1);
+}
+
+static void segmented__einval_twice_leaves_the_offload(void **state)
+{
+    (void)state;
+    fill_burst(128, 200);
+    will_return_count(__wrap_sendmsg, -EINVAL, 2);
+    will_return(__wrap_sendmmsg, 128);
+    expect_send(CHANNEL_OK, 128);
+    assert_int_equal(atomic_load(&c.gso_segments), 1);
+    expect_counter(CHANNEL_FALLBACKS, 2);
+}
+
+/* Kernels differ in what they call a segment that the path does not take; neither is a reason to
+ * leave the offload. */
+static void segmented__path_became_narrower(void **state)
+{
+    static const int error[] = {-EINVAL, -EMSGSIZE};
+
+    for (int i = 0; i < 2; i++) {
+        (void)setup(state);
+        mtu = 1400;
+        will_return(__wrap_sendmsg, error[i]);
+        expect_send(CHANNEL_TOO_BIG, 0);
+        assert_int_equal(channel_path_bytes(&c), 1400 - 28);
+        assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+        expect_counter(CHANNEL_TOO_BIGS, 1);
+        expect_counter(CHANNEL_FALLBACKS, 0);
+    }
+}
+
+/* A router's complaint about a datagram of long ago, told to a burst that fits. */
+static void segmented__late_emsgsize(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmsg, -EMSGSIZE);
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    expect_send(CHANNEL_OK, 44);
+    assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+    assert_int_equal(channel_path_bytes(&c), ETHERNET);
+}
+
+static void segmented__stubborn_emsgsize(void **state)
+{
+    (void)state;
+    will_return_count(__wrap_sendmsg, -EMSGSIZE, 2);
+    will_return(__wrap_sendmmsg, -EMSGSIZE);
+    expect_send(CHANNEL_TOO_BIG, 0);
+    assert_int_equal(atomic_load(&c.gso_segments), 1);
+    assert_int_equal(channel_path_bytes(&c), CONTROL_BYTES);
+}
+
+static void segmented__crowded(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmsg, -ENOBUFS);
+    expect_send(CHANNEL_CROWDED, 0);
+    will_return(__wrap_sendmsg, -ENOMEM);
+    expect_send(CHANNEL_CROWDED, 0);
+    expect_counter(CHANNEL_CROWDS, 2);
+    assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+}
+
+static void segmented__late_refusal(void **state)
+{
+    (void)state;
+    will_return(__wrap_sendmsg, -ECONNREFUSED);
+    will_return(__wrap_sendmsg, 44 * SEGMENT);
+    expect_send(CHANNEL_OK, 44);
+    expect_counter(CHANNEL_REFUSALS, 1);
+}
+
+static void segmented__refused(void **state)
+{
+    (void)state;
+    will_return_count(__wrap_sendmsg, -ECONNREFUSED, 2);
+    expect_send(CHANNEL_REFUSED, 0);
+    expect_counter(CHANNEL_REFUSALS, 2);
+    assert_int_equal(channel_fault(&c), 0);
+}
+
+static void segmented__broken(void **state)
+{
+    static const int error[] = {EBADF, ENOTSOCK, EPIPE, EFAULT};
+
+    for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
+        (void)setup(state);
+        will_return(__wrap_sendmsg, -error[i]);
+        expect_send(CHANNEL_BROKEN, 0);
+        assert_int_equal(channel_fault(&c), error[i]);
+        assert_int_equal(calls, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test_setup(segmented__one_call, setup),
+        cmocka_unit_test_setup(segmented__single_datagram_is_not_cut, setup),
+        cmocka_unit_test_setup(segmented__empty_burst, setup),
+        cmocka_unit_test_setup(segmented__split_at_64_kib, setup),
+        cmocka_unit_test_setup(segmented__units_as_large_as_the_call, setup),
+        cmocka_unit_test_setup(segmented__interrupted, setup),
+        cmocka_unit_test_setup(segmented__blocked_in_the_middle, setup),
+        cmocka_unit_test_setup(segmented__eio_leaves_the_offload, setup),
+        cmocka_unit_test_setup(segmented__eio_in_the_middle, setup),
+        cmocka_unit_test_setup(segmented__old_kernel_takes_64, setup),
+        cmocka_unit_test_setup(segmented__einval_twice_leaves_the_offload, setup),
+        cmocka_unit_test_setup(segmented__path_became_narrower, setup),
+        cmocka_unit_test_setup(segmented__late_emsgsize, setup),
+        cmocka_unit_test_setup(segmented__stubborn_emsgsize, setup),
+        cmocka_unit_test_setup(segmented__crowded, setup),
+        cmocka_unit_test_setup(segmented__late_refusal, setup),
+        cmocka_unit_test_setup(segmented__refused, setup),
+        cmocka_unit_test_setup(segmented__broken, setup),
+    };
+    return cmocka_run_group_tests_name("socket_segment", test, NULL, NULL);
+}
