@@ -15,31 +15,21 @@
 #include "core/arena.h"
 #include "core/check.h"
 
-#include <stdlib.h>
-
 /* ---- the user */
 
 static void post(struct run *r)
 {
-    static const uint64_t sizes[] = {0, 1, 31, 32, 33, 63, 64, 65, 500, 5000};
-    uint64_t size = sizes[script_below(&r->script, sizeof sizes / sizeof sizes[0])];
-    if (r->begun == MESSAGES)
-        return;
-    struct message *m = &r->posted[r->begun];
-    *m = (struct message){.buffer = calloc(1, size == 0 ? 1 : size), .size = size};
-    if (m->buffer == NULL)
-        abort();
-    if (receiver_post(r->receiver, r->now, m, m->buffer, size, &m->number))
-        r->begun++;
-    else
-        free(m->buffer);
+    struct message *m = messages_next(&r->messages, &r->script);
+    if (m != NULL)
+        messages_begin(&r->messages, m,
+                       receiver_post(r->receiver, r->now, m, m->buffer, m->size, &m->number));
 }
 
 static void cancel(struct run *r)
 {
-    uint32_t which = script_below(&r->script, MESSAGES);
-    if (which < r->begun)
-        (void)receiver_cancel(r->receiver, r->now, r->posted[which].number);
+    const struct message *m = messages_some(&r->messages, &r->script);
+    if (m != NULL)
+        (void)receiver_cancel(r->receiver, r->now, m->number);
 }
 
 static void take_events(struct run *r)
@@ -51,9 +41,7 @@ static void take_events(struct run *r)
         CHECK(m->buffer != NULL);
         CHECK(event.length <= (event.outcome == OUTCOME_OK ? m->size : 0));
         CHECK(is_whole(m->buffer, event.length));
-        free(m->buffer);
-        m->buffer = NULL;
-        r->over++;
+        messages_end(&r->messages, m);
     }
 }
 
@@ -143,13 +131,7 @@ static void wait_until(struct run *r, instant until)
 
 static void pass_time(struct run *r)
 {
-    static const duration some[] = {MICROSECOND,       MILLISECOND, 20 * MILLISECOND,
-                                    300 * MILLISECOND, 2 * SECOND,  3600 * SECOND};
-    uint32_t choice = script_below(&r->script, 8);
-    if (choice < 6)
-        wait_until(r, r->now + some[choice]);
-    else
-        wait_until(r, receiver_deadline(r->receiver));
+    wait_until(r, script_until(&r->script, r->now, receiver_deadline(r->receiver)));
 }
 
 /* ---- the script */
@@ -238,7 +220,7 @@ static void close_alone(struct run *r)
     }
     receiver_check(r->receiver);
     take_events(r);
-    CHECK(r->over == r->begun);
+    CHECK(r->messages.over == r->messages.begun);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t size)

@@ -2,7 +2,7 @@
 #ifndef ZCRP_TESTS_FUZZ_RECEIVER_PEER_H
 #define ZCRP_TESTS_FUZZ_RECEIVER_PEER_H
 
-#include "script.h"
+#include "messages.h"
 
 #include "core/control.h"
 #include "core/path_probe.h"
@@ -10,12 +10,13 @@
 
 #include <string.h>
 
-enum { MESSAGES = 64, OPENINGS = 3, PAIRS = 6, WIRE_MOST = 16384, DUE_MOST = 4, TURNS_MOST = 1000 };
-
-struct message {
-    uint8_t *buffer; /* NULL: over */
-    uint64_t number;
-    uint64_t size;
+enum {
+    OPENINGS = 3,
+    PAIRS = 6,
+    WIRE_MOST = 16384,
+    WIRE_DATAGRAMS = 64,
+    DUE_MOST = 4,
+    TURNS_MOST = 1000
 };
 
 struct run {
@@ -30,10 +31,9 @@ struct run {
     bool is_planned;
     uint8_t wire[WIRE_MOST]; /* datagrams that are to land, */
     uint32_t bytes;
-    uint32_t datagram[MESSAGES]; /* and the size of each */
+    uint32_t datagram[WIRE_DATAGRAMS]; /* and the size of each */
     uint32_t datagrams;
-    struct message posted[MESSAGES];
-    uint32_t begun, over;
+    struct messages messages;
     struct burst burst;
 };
 
@@ -69,7 +69,7 @@ static inline struct pairing choose_pairing(struct run *r)
 
 static inline uint8_t *room(struct run *r, uint32_t size)
 {
-    if (r->datagrams == MESSAGES || size > WIRE_MOST - r->bytes)
+    if (r->datagrams == WIRE_DATAGRAMS || size > WIRE_MOST - r->bytes)
         return NULL;
     uint8_t *bytes = r->wire + r->bytes;
     r->datagram[r->datagrams++] = size;

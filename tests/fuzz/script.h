@@ -3,6 +3,8 @@
 #ifndef ZCRP_TESTS_FUZZ_SCRIPT_H
 #define ZCRP_TESTS_FUZZ_SCRIPT_H
 
+#include "core/instant.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +52,15 @@ static inline uint32_t script_near(struct script *s, uint32_t near)
 {
     uint32_t step = script_u8(s);
     return step < 240 ? near + step % 16 - 4 : (uint32_t)script_number(s, 4);
+}
+
+/* A time to wait until: soon, later, or when something is due. */
+static inline instant script_until(struct script *s, instant now, instant due)
+{
+    static const duration some[] = {MICROSECOND,       MILLISECOND, 20 * MILLISECOND,
+                                    300 * MILLISECOND, 2 * SECOND,  3600 * SECOND};
+    uint32_t choice = script_below(s, 8);
+    return choice < sizeof some / sizeof some[0] ? now + some[choice] : due;
 }
 
 /* Up to `most` of the next bytes, where they are; their number is `*count`. */

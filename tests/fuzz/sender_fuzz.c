@@ -4,43 +4,11 @@
  *     each burst is of units that decode, whose data is memory of messages that are not over yet;
  *     each message gives one event, and until then its memory is not freed, nor is it read after;
  *     what is due is done in a few turns, but to send;
- *     from wherever the script has led, a close comes to its end.
- *
- * A message's memory is its own, so that a sanitizer sees every byte read beside it or too late. */
-#include "script.h"
+ *     from wherever the script has led, a close comes to its end. */
+#include "sender_peer.h"
 
 #include "../support/counter_starts.h"
 #include "core/arena.h"
-#include "core/check.h"
-#include "core/control.h"
-#include "core/path_probe.h"
-#include "core/sender.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-enum { MESSAGES = 64, BURSTS = 2, BOUNDS = 12, DUE_MOST = 4, TURNS_MOST = 1000, UNIT_MOST = 1984 };
-
-struct message {
-    uint8_t *buffer; /* NULL: over */
-    uint64_t number;
-    uint64_t size;
-};
-
-struct run {
-    struct script script;
-    struct sender *sender;
-    instant now;
-    struct pairing pairing;  /* what the peer says */
-    uint32_t message;        /* a wire number near those in use */
-    uint32_t seq;            /* the same */
-    struct path_probe probe; /* the last that was sent */
-    struct burst burst[BURSTS];
-    bool is_out[BURSTS];
-    struct message posted[MESSAGES];
-    uint32_t submitted, over;
-    volatile uint8_t read; /* what the kernel would make of it */
-};
 
 /* ---- the channel */
 
@@ -55,8 +23,8 @@ static bool is_data_of_message(const struct run *r, const struct iovec *data,
                                const struct unit_trailer *t)
 {
     uint64_t place = (uint64_t)t->unit * GRAIN;
-    for (uint32_t i = 0; i < r->submitted; i++) {
-        const struct message *m = &r->posted[i];
+    for (uint32_t i = 0; i < r->messages.begun; i++) {
+        const struct message *m = &r->messages.message[i];
         if (m->buffer == NULL || place + data->iov_len > m->size)
             continue;
         if (data->iov_len == 0 || m->buffer + place == data->iov_base)
@@ -144,25 +112,17 @@ static bool take(struct run *r, uint32_t index)
 
 static void submit(struct run *r)
 {
-    static const uint64_t sizes[] = {0, 1, 31, 32, 33, 63, 64, 65, 500, 5000};
-    uint64_t size = sizes[script_below(&r->script, sizeof sizes / sizeof sizes[0])];
-    if (r->submitted == MESSAGES)
-        return;
-    struct message *m = &r->posted[r->submitted];
-    *m = (struct message){.buffer = calloc(1, size == 0 ? 1 : size), .size = size};
-    if (m->buffer == NULL)
-        abort();
-    if (sender_submit(r->sender, r->now, m, m->buffer, size, &m->number))
-        r->submitted++;
-    else
-        free(m->buffer);
+    struct message *m = messages_next(&r->messages, &r->script);
+    if (m != NULL)
+        messages_begin(&r->messages, m,
+                       sender_submit(r->sender, r->now, m, m->buffer, m->size, &m->number));
 }
 
 static void cancel(struct run *r)
 {
-    uint32_t which = script_below(&r->script, MESSAGES);
-    if (which < r->submitted)
-        (void)sender_cancel(r->sender, r->now, r->posted[which].number);
+    const struct message *m = messages_some(&r->messages, &r->script);
+    if (m != NULL)
+        (void)sender_cancel(r->sender, r->now, m->number);
 }
 
 static void take_events(struct run *r)
@@ -170,100 +130,9 @@ static void take_events(struct run *r)
     struct event event;
     while (sender_event(r->sender, &event)) {
         struct message *m = event.user;
-        CHECK(m->buffer != NULL);
         CHECK(event.length == (event.outcome == OUTCOME_OK ? m->size : 0));
-        free(m->buffer);
-        m->buffer = NULL;
-        r->over++;
+        messages_end(&r->messages, m);
     }
-}
-
-/* ---- the peer */
-
-/* The pairing that was heard last, mostly. */
-static struct pairing choose_pairing(struct run *r)
-{
-    struct pairing pairing = r->pairing;
-    uint32_t choice = script_u8(&r->script);
-    if (choice < 8)
-        pairing.session = 1 + choice % 4;
-    else if (choice < 12)
-        pairing.tag = (uint16_t)(choice % 2);
-    return pairing;
-}
-
-/* Bounds go down from one near the next to be sent; each step is small, or anything. */
-static void hear_ack(struct run *r)
-{
-    uint8_t datagram[CONTROL_BYTES];
-    uint32_t bound[BOUNDS];
-    uint32_t shape = script_u8(&r->script);
-    uint32_t count = shape % (BOUNDS - 1) == 0 ? 0 : 1 + shape % (BOUNDS - 1);
-    uint32_t next = script_near(&r->script, r->seq - 4);
-    struct block_ack ack = {.pairing = choose_pairing(r),
-                            .newest = count == 0 ? 0 : next - 1,
-                            .delay_us = (uint32_t)script_number(&r->script, 2) << (shape % 16),
-                            .capacity = (uint32_t)script_number(&r->script, 2) << (shape % 8),
-                            .length = (uint16_t)(count == 0 ? 0 : count - 1),
-                            .marks = (uint16_t)(shape * shape),
-                            .is_closing = shape >= 250,
-                            .bounds = datagram};
-    for (uint32_t i = count; i-- > 0;) {
-        bound[i] = next;
-        uint32_t step = script_u8(&r->script);
-        next -= step < 250 ? 1 + step % 8 : (uint32_t)script_number(&r->script, 4);
-    }
-    for (uint32_t i = 0; i < count; i++)
-        ack_bound_encode(datagram + (size_t)i * ACK_BOUND_BYTES, bound[i]);
-    sender_receive(r->sender, r->now, datagram, block_ack_encode(datagram, sizeof datagram, &ack));
-}
-
-static struct request_run choose_run(struct run *r)
-{
-    static const uint64_t sizes[] = {REQUEST_WITHDRAWN, REQUEST_WITHDRAWN - 1, 0, 31, 64, 5000};
-    uint32_t count = script_u8(&r->script);
-    return (struct request_run){
-        .first = script_near(&r->script, r->message),
-        .count = count < 250 ? 1 + count % 32 : (uint32_t)script_number(&r->script, 4),
-        .size = sizes[script_below(&r->script, sizeof sizes / sizeof sizes[0])],
-    };
-}
-
-static void hear_request(struct run *r)
-{
-    uint8_t datagram[CONTROL_BYTES];
-    uint32_t runs = script_below(&r->script, 5);
-    for (uint32_t i = 0; i < runs; i++) {
-        struct request_run run = choose_run(r);
-        request_run_encode(datagram + (size_t)i * REQUEST_RUN_BYTES, &run);
-    }
-    struct request request = {.pairing = choose_pairing(r),
-                              .capacity = (uint32_t)script_number(&r->script, 2) << (runs * 4),
-                              .length = (uint16_t)runs,
-                              .runs = datagram};
-    sender_receive(r->sender, r->now, datagram,
-                   request_encode(datagram, sizeof datagram, &request));
-}
-
-/* The answer to the last probe, or to one like it. */
-static void hear_path_answer(struct run *r)
-{
-    uint8_t datagram[CONTROL_TRAILER_BYTES];
-    uint32_t shape = script_u8(&r->script);
-    struct path_probe answer = r->probe;
-    if (shape >= 200)
-        answer.bytes = (uint32_t)script_number(&r->script, 4);
-    if (shape >= 240)
-        answer.number += shape - 248;
-    path_answer_encode(datagram, &answer);
-    sender_receive(r->sender, r->now, datagram, sizeof datagram);
-}
-
-static void hear_anything(struct run *r)
-{
-    size_t count;
-    const uint8_t *bytes = script_bytes(&r->script, script_u8(&r->script), &count);
-    sender_receive(r->sender, r->now, bytes, count);
 }
 
 /* ---- the clock */
@@ -283,13 +152,7 @@ static void wait_until(struct run *r, instant until)
 
 static void pass_time(struct run *r)
 {
-    static const duration some[] = {MICROSECOND,       MILLISECOND, 20 * MILLISECOND,
-                                    300 * MILLISECOND, 2 * SECOND,  3600 * SECOND};
-    uint32_t choice = script_below(&r->script, 8);
-    if (choice < 6)
-        wait_until(r, r->now + some[choice]);
-    else
-        wait_until(r, sender_deadline(r->sender));
+    wait_until(r, script_until(&r->script, r->now, sender_deadline(r->sender)));
 }
 
 /* ---- the script */
@@ -406,7 +269,7 @@ static void close_alone(struct run *r)
         wait_until(r, sender_withheld_until(r->sender));
     sender_check(r->sender);
     take_events(r);
-    CHECK(r->over == r->submitted);
+    CHECK(r->messages.over == r->messages.begun);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t size)

@@ -1,0 +1,180 @@
+/* Repeats: in which order, in which parts, and which are forgotten. */
+#include "units_to_send_rig.h"
+
+#include "../support/suite.h"
+
+#include <signal.h>
+
+START_TEST(units_to_send_row__of_a_repeat_is_one)
+{
+    struct fragment head;
+    add(1000);
+    expect_unit(0, 0, 64, false);
+    repeat(0, 0, 64, false);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(units_to_send_row(&head), 1);
+}
+END_TEST
+
+START_TEST(units_to_send_repeat__goes_first_in_its_order)
+{
+    struct message_out *message = add(200);
+    expect_unit(0, 0, 64, false);
+    expect_unit(0, 64, 64, false);
+    repeat(0, 64, 64, false);
+    repeat(0, 0, 64, false);
+    expect_unit(0, 64, 64, false);
+    expect_unit(0, 0, 64, false);
+    ck_assert_uint_eq(message->units_out, 2); /* out already */
+    expect_unit(0, 128, 64, false);
+    ck_assert_uint_eq(message->units_out, 3);
+}
+END_TEST
+
+START_TEST(units_to_send_repeat__is_cut_when_units_have_shrunk)
+{
+    struct fragment head;
+    struct message_out *message = add(100);
+    ck_assert(units_to_send_head(&u, 128, &head));
+    units_to_send_take(&u, &head, 1);
+    ck_assert_uint_eq(message->units_out, 1);
+    repeat(0, 0, 100, true);
+    expect_unit(0, 0, 64, false);
+    expect_unit(0, 64, 36, true);
+    ck_assert_uint_eq(message->units_out, 2);
+    expect_nothing();
+}
+END_TEST
+
+START_TEST(units_to_send_rejoin__what_was_cut)
+{
+    struct fragment head;
+    struct message_out *message = add(100);
+    ck_assert(units_to_send_head(&u, 128, &head));
+    ck_assert(!units_to_send_is_part(&u, &head));
+    units_to_send_take(&u, &head, 1);
+    repeat(0, 0, 100, true);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert(units_to_send_is_part(&u, &head));
+    units_to_send_take(&u, &head, 1);
+    ck_assert(units_to_send_rejoin(&u, &head));
+    ck_assert_uint_eq(message->units_out, 1);
+    ck_assert_uint_eq(u.count, 1);
+    ck_assert(units_to_send_head(&u, 128, &head));
+    ck_assert_uint_eq(head.offset, 0);
+    ck_assert_uint_eq(head.length, 100);
+    ck_assert(head.is_last);
+}
+END_TEST
+
+START_TEST(units_to_send_rejoin__only_what_goes_on)
+{
+    add(1000);
+    struct fragment part = {.message = 0, .offset = 64, .length = 64};
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* nothing there */
+    repeat(0, 192, 64, false);
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* a gap between */
+    part.offset = 192;
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* the same */
+    part.message = 1;
+    part.offset = 128;
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* another message's */
+    ck_assert_uint_eq(u.count, 1);
+}
+END_TEST
+
+START_TEST(units_to_send_repeat__of_what_is_over_is_dropped)
+{
+    struct message_out *first = add(64);
+    struct message_out *second = add(64);
+    struct message_out *third = add(64);
+    for (uint64_t i = 0; i < 3; i++)
+        expect_unit(i, 0, 64, true);
+    for (uint64_t i = 0; i < 3; i++)
+        repeat(i, 0, 64, true);
+    messages_out_end(&messages, first, OUTCOME_SILENT);
+    messages_out_refuse(&messages, second, VOID_CANCELLED, OUTCOME_CANCELLED);
+    second->is_cut = true; /* its void unit is elsewhere */
+    expect_unit(2, 0, 64, true);
+    ck_assert_uint_eq(third->units_out, 1);
+    expect_nothing();
+}
+END_TEST
+
+START_TEST(units_to_send_repeat__without_room)
+{
+    add(64);
+    for (int i = 0; i <= REPEATS; i++)
+        repeat(0, 0, 64, true);
+}
+END_TEST
+
+START_TEST(units_to_send_forget__table)
+{
+    add(1000);
+    for (uint64_t i = 0; i < 6; i++)
+        expect_unit(0, 64 * i, 64, false);
+    repeat(0, 0, 64, false); /* so that the queue wraps */
+    expect_unit(0, 0, 64, false);
+    for (uint64_t i = 0; i < REPEATS; i++)
+        repeat(0, 64 * i, 64, false);
+    struct fragment fragment = {.message = 0, .offset = 64 * (uint64_t)_i, .length = 64};
+    uint32_t length = 0;
+    ck_assert(units_to_send_forget(&u, &fragment, &length));
+    ck_assert_uint_eq(length, 64);
+    ck_assert(!units_to_send_forget(&u, &fragment, &length));
+    for (int i = 0; i < REPEATS; i++)
+        if (i != _i)
+            expect_unit(0, 64 * (uint64_t)i, 64, false);
+    expect_unit(0, 6 * 64, 64, false);
+}
+END_TEST
+
+START_TEST(units_to_send_forget__only_just_these_bytes)
+{
+    add(1000);
+    repeat(0, 64, 64, false);
+    struct fragment other[] = {{.message = 1, .offset = 64, .length = 64},
+                               {.message = 0, .offset = 0, .length = 64},
+                               {.message = 0, .offset = 64, .length = 32},
+                               {.message = 0, .offset = 64, .length = 64, .is_void = true}};
+    uint32_t length;
+    for (int i = 0; i < 4; i++)
+        ck_assert(!units_to_send_forget(&u, &other[i], &length));
+    ck_assert_uint_eq(u.count, 1);
+}
+END_TEST
+
+START_TEST(units_to_send_forget__each_part)
+{
+    add(1000);
+    repeat(0, 64, 64, false);
+    repeat(0, 192, 32, false);
+    repeat(0, 256, 64, false);
+    struct fragment all = {.message = 0, .offset = 64, .length = 160};
+    uint32_t length = 0;
+    ck_assert(units_to_send_forget(&u, &all, &length));
+    ck_assert_uint_eq(length, 64);
+    ck_assert(units_to_send_forget(&u, &all, &length));
+    ck_assert_uint_eq(length, 32);
+    ck_assert(!units_to_send_forget(&u, &all, &length));
+    expect_unit(0, 256, 64, false);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, units_to_send_row__of_a_repeat_is_one);
+    tcase_add_test(tcase, units_to_send_repeat__goes_first_in_its_order);
+    tcase_add_test(tcase, units_to_send_repeat__is_cut_when_units_have_shrunk);
+    tcase_add_test(tcase, units_to_send_rejoin__what_was_cut);
+    tcase_add_test(tcase, units_to_send_rejoin__only_what_goes_on);
+    tcase_add_test(tcase, units_to_send_repeat__of_what_is_over_is_dropped);
+    tcase_add_test_raise_signal(tcase, units_to_send_repeat__without_room, SIGABRT);
+    tcase_add_loop_test(tcase, units_to_send_forget__table, 0, REPEATS);
+    tcase_add_test(tcase, units_to_send_forget__only_just_these_bytes);
+    tcase_add_test(tcase, units_to_send_forget__each_part);
+    return suite_run("units_to_repeat", tcase);
+}
