@@ -45,7 +45,7 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     unit_size_init(&s->unit_size, sender_unit_data(config->unit_bytes));
     s->random = config->seed;
     s->capacity = config->window_bytes;
-    s->tolerance.units = 3; /* RFC 9002, 6.1.1 */
+    tolerance_init(&s->tolerance);
     lending_init(&s->lending);
     path_mtu_init(&s->path, config->unit_bytes);
     rtt_init(&s->rtt, INITIAL_RTT);
@@ -213,6 +213,7 @@ void sender_check(const struct sender *s)
     CHECK(s->to_send.count <= s->to_send.capacity);
     messages_out_check(&s->messages);
     units_in_transit_check(&s->in_transit);
+    tolerance_check(&s->tolerance);
     congestion_check(&s->congestion);
     path_mtu_check(&s->path);
     CHECK(s->unit_size.most == sender_unit_data(s->path.bytes));

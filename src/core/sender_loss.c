@@ -10,8 +10,8 @@ void sender_requeue(struct sender *s, uint64_t seq)
     struct transit_unit unit = *units_in_transit_find(&s->in_transit, &at, seq + 1);
     units_in_transit_remove(&s->in_transit, seq);
     for (uint32_t i = 0; i < LATE_UNITS; i++)
-        if (s->tolerance.late[i].again == seq)
-            s->tolerance.late[i].again = LATE_NOT_AGAIN;
+        if (s->late.unit[i].again == seq)
+            s->late.unit[i].again = LATE_NOT_AGAIN;
     const struct message_out *message = messages_out_find(&s->messages, unit.message);
     if (message == NULL || message->state == MESSAGE_OUT_ENDED ||
         unit.is_void != (message->state == MESSAGE_OUT_VOID))
@@ -30,10 +30,9 @@ void sender_requeue(struct sender *s, uint64_t seq)
 /* Watches for the acknowledgement of a transmission that is about to be requeued. */
 static struct late_unit *watch(struct sender *s, uint64_t seq)
 {
-    struct tolerance *t = &s->tolerance;
     uint64_t at = seq;
     const struct transit_unit *unit = units_in_transit_find(&s->in_transit, &at, seq + 1);
-    struct late_unit *late = &t->late[t->next];
+    struct late_unit *late = &s->late.unit[s->late.next];
     *late = (struct late_unit){.seq = seq,
                                .again = LATE_NOT_AGAIN,
                                .message = unit->message,
@@ -42,7 +41,7 @@ static struct late_unit *watch(struct sender *s, uint64_t seq)
                                .length = unit->length,
                                .is_void = unit->is_void,
                                .is_watched = true};
-    t->next = (t->next + 1) % LATE_UNITS;
+    s->late.next = (s->late.next + 1) % LATE_UNITS;
     return late;
 }
 
@@ -60,6 +59,7 @@ static void give_up(struct sender *s, instant now, uint64_t seq, instant sent)
     struct late_unit *late = watch(s, seq);
     path_mtu_on_lost(&s->path, now, sent, late->length + TRAILER_BYTES);
     unit_size_on_lost(&s->unit_size, late->length);
+    tolerance_on_lost(&s->tolerance, now, sent);
     s->counters.lost++;
     sender_requeue(s, seq);
     bytes -= s->in_transit.bytes;
@@ -79,7 +79,7 @@ static bool is_within(const struct late_unit *late, uint64_t message, uint64_t o
 void sender_note_repeat(struct sender *s, const struct fragment *f, uint64_t seq)
 {
     for (uint32_t i = 0; i < LATE_UNITS; i++) {
-        struct late_unit *late = &s->tolerance.late[i];
+        struct late_unit *late = &s->late.unit[i];
         if (!late->is_watched || late->again != LATE_NOT_AGAIN ||
             !is_within(late, f->message, f->offset, f->length, f->is_void))
             continue;
@@ -135,31 +135,28 @@ void sender_detect_losses(struct sender *s, instant now, uint64_t newest)
     }
 }
 
-void tolerance_forget(struct tolerance *tolerance)
+void sender_forget_late(struct sender *s)
 {
     for (uint32_t i = 0; i < LATE_UNITS; i++)
-        tolerance->late[i].is_watched = false;
+        s->late.unit[i].is_watched = false;
 }
 
 /* Such a transmission was not lost but overtaken, by so many and for so long. */
 static void widen(struct sender *s, instant now, uint64_t newest, const struct late_unit *late)
 {
-    struct tolerance *t = &s->tolerance;
     uint64_t most_units = s->in_transit.capacity / 2;
     uint64_t units = newest - late->seq + 1;
-    if (units > t->units)
-        t->units = units < most_units ? units : most_units;
     duration time = now - late->sent - rtt_loss_delay(&s->rtt);
     duration most_time = 2 * s->rtt.smoothed;
-    if (time > t->time)
-        t->time = time < most_time ? time : most_time;
+    tolerance_on_spurious(&s->tolerance, units < most_units ? units : most_units,
+                          time < most_time ? time : most_time);
 }
 
 void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct interval arrived,
                         struct settled *settled)
 {
     for (uint32_t i = 0; i < LATE_UNITS; i++) {
-        struct late_unit *late = &s->tolerance.late[i];
+        struct late_unit *late = &s->late.unit[i];
         if (!late->is_watched || late->seq < arrived.first || late->seq >= arrived.last)
             continue;
         late->is_watched = false;

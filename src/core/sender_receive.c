@@ -33,6 +33,8 @@ void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct 
         settled->recent += row.sent >= s->congestion.recovery ? bytes : 0;
         if (seq > settled->newest)
             settled->newest = seq - 1;
+        if (seq - row.units < settled->oldest)
+            settled->oldest = seq - row.units;
         s->counters.bytes += row.units * (uint64_t)row.length;
         path_mtu_on_arrived(&s->path, row.length + TRAILER_BYTES);
         sender_settle(s, row.message, row.is_void, row.units);
@@ -90,7 +92,7 @@ static void tell_acknowledged(struct sender *s, instant now, const struct settle
 static void on_intervals(struct sender *s, instant now, const struct block_ack *ack,
                          uint64_t newest)
 {
-    struct settled settled = {.bytes = 0};
+    struct settled settled = {.oldest = UINT64_MAX};
     uint64_t before = s->in_transit.bytes;
     duration round_trip = sample_path(s, now, ack, newest);
     bool is_positive = ack->first_is_positive;
@@ -104,6 +106,8 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
     if (settled.bytes > 0) {
         sender_timer_on_progress(s);
         tell_acknowledged(s, now, &settled, round_trip);
+        if (settled.oldest < s->newest)
+            tolerance_on_overtaken(&s->tolerance, s->newest - settled.oldest);
     }
     lending_on_acknowledged(&s->lending, now, before - s->in_transit.bytes, s->in_transit.bytes);
     if (newest > s->newest)

@@ -20,6 +20,7 @@
 #include "path_probe.h"
 #include "rtt.h"
 #include "sender.h"
+#include "tolerance.h"
 #include "unit_size.h"
 #include "units_in_transit.h"
 #include "units_to_send.h"
@@ -45,12 +46,9 @@ struct late_unit {
     bool is_watched;
 };
 
-/* When to believe that a unit is lost (RFC 9002, 6.1), widened by what turned out wrong. */
-struct tolerance {
-    uint64_t units; /* by how much a later transmission may overtake */
-    duration time;  /* and for how long, beside the round trip */
-    struct late_unit late[LATE_UNITS];
-    uint32_t next; /* oldest entry of `late`, the next to be overwritten */
+struct late_units {
+    struct late_unit unit[LATE_UNITS];
+    uint32_t next; /* the oldest, which is overwritten next */
 };
 
 enum { CONFIRMATIONS_MOST = 8 }; /* of one close: a peer says it no more often */
@@ -101,6 +99,7 @@ struct sender {
     struct unit_size unit_size;
     struct path_mtu path;
     struct tolerance tolerance;
+    struct late_units late;
     struct sender_session session;
     struct sender_timers timers;
     struct sender_counters counters;
@@ -168,7 +167,8 @@ void sender_note_repeat(struct sender *s, const struct fragment *fragment, uint6
 struct settled {
     uint64_t bytes;
     uint64_t recent; /* of those, sent since the last reduction */
-    uint64_t newest; /* highest sequence number; meaningless while bytes is 0 */
+    uint64_t newest; /* highest sequence number, */
+    uint64_t oldest; /* and lowest; both meaningless while bytes is 0 */
 };
 
 /* All units in transit in [first, last) have arrived at the peer; adds them. (sender_receive.c) */
@@ -182,10 +182,10 @@ void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t uni
 void sender_detect_losses(struct sender *s, instant now, uint64_t newest);
 
 /* Watches for no transmission any more. (sender_loss.c) */
-void tolerance_forget(struct tolerance *tolerance);
+void sender_forget_late(struct sender *s);
 
-/* These transmissions have arrived: those that were given up widen the tolerance, and
- * need not be repeated. (sender_loss.c) */
+/* These transmissions have arrived: those that were given up widen the tolerance, and need not be
+ * repeated. (sender_loss.c) */
 void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct interval arrived,
                         struct settled *settled);
 

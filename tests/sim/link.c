@@ -115,7 +115,7 @@ static bool is_lost(struct link *link, instant now, uint64_t index, uint32_t siz
     const struct conditions *c = &link->conditions;
     if (index < 64 && (c->lost_mask >> index & 1) != 0)
         return true;
-    if (c->lose_every != 0 && index % c->lose_every == c->lose_every - 1)
+    if (c->lose_every != 0 && now >= c->lose_from && index % c->lose_every == c->lose_every - 1)
         return true;
     if (mtu_at(c, now) != 0 && size > mtu_at(c, now))
         return true;
@@ -196,11 +196,18 @@ static void let_go(struct link *link, instant at)
     link->held = NULL;
 }
 
+static bool is_held(struct link *link, instant now)
+{
+    const struct conditions *c = &link->conditions;
+    return link->held == NULL && (c->reorder_until == 0 || now < c->reorder_until) &&
+           chance_permille(link->random, c->reorder_permille);
+}
+
 static void forward(struct link *link, instant now, struct datagram *datagram)
 {
     const struct conditions *c = &link->conditions;
     instant at = due(link, now, datagram->size);
-    if (link->held == NULL && chance_permille(link->random, c->reorder_permille)) {
+    if (is_held(link, now)) {
         link->counters.held++;
         link->held = datagram;
         link->held_for = c->reorder_by;

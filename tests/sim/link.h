@@ -37,6 +37,7 @@ struct conditions {
     uint32_t loss_permille;
     uint64_t lost_mask;  /* bit k: datagram k is lost, counted from the first ever */
     uint32_t lose_every; /* with 2 every second one is lost; 0 none */
+    instant lose_from;   /* but none before */
     duration outage;     /* the first so many ns of each outage_every are without a path */
     duration outage_every;
     uint32_t mtu;                    /* larger datagrams vanish; 0: no limit */
@@ -46,7 +47,8 @@ struct conditions {
     duration delay;
     duration jitter;           /* added to it, at most; order is not kept */
     uint32_t reorder_permille; /* so many are held back */
-    uint32_t reorder_by;       /* until so many have overtaken */
+    uint32_t reorder_by;       /* until so many have overtaken; */
+    instant reorder_until;     /* from then on none is; 0: always */
     uint32_t duplicate_permille;
     uint32_t replay_permille;  /* an old datagram comes again */
     uint32_t flood_types;      /* bit k: datagrams of type k come again and again, */

@@ -59,6 +59,41 @@ static bool is_unrepeated(struct world *w, uint32_t parameter)
     return is_nearly_as_fast(w, parameter);
 }
 
+/* ---- for half a second some come parameter transmissions late, or 20 ms; then order is kept, and
+ * of each message one unit is lost. What was learnt of the first time must not slow down the
+ * second. */
+
+enum { UNITS_OF_EACH = 40, MESSAGES_AT_A_TIME = 4, MESSAGES = 400, MESSAGES_JUDGED = 100 };
+
+static struct setup reorder_then_loss(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = stream(seed);
+    setup.sender.congestion = CONGESTION_NONE;
+    setup.out.bytes_per_second = 0;
+    setup.size = (uint64_t)UNITS_OF_EACH * 1440;
+    setup.submits.messages = setup.posts.messages = MESSAGES;
+    setup.submits.outstanding = MESSAGES_AT_A_TIME;
+    setup.out.reorder_permille = 100;
+    setup.out.reorder_by = parameter;
+    setup.out.reorder_until = setup.out.lose_from = SECOND / 2;
+    setup.out.lose_every = UNITS_OF_EACH;
+    return setup;
+}
+
+/* One round trip for all units, one for the repeat, and an eighth where time has to tell. */
+static bool is_quick_again(struct world *w, uint32_t parameter)
+{
+    (void)parameter;
+    const struct entry *entry = &w->sender.user.entry[MESSAGES - 1];
+    duration taken = entry->ended - (entry - MESSAGES_JUDGED)->ended;
+    duration each = taken * MESSAGES_AT_A_TIME / MESSAGES_JUDGED;
+    duration round_trip = w->setup.out.delay + w->setup.back.delay;
+    const struct sender_counters *s = sender_counters(w->sender.core);
+    scene_expect(&w->scene, s->spurious > 0, "nothing was late");
+    return scene_expect(&w->scene, each * 4 <= round_trip * 9, "%.2f round trips for each",
+                        (double)each / (double)round_trip);
+}
+
 /* ---- jitter: at most parameter ms, on top of a delay of as much */
 
 static struct setup jitter(uint64_t seed, uint32_t parameter)
@@ -126,6 +161,7 @@ const struct scenario scenarios_of_order[] = {
     {"reorder by 3", reorder, is_nearly_as_fast, 3, 5, 0, 0},
     {"reorder by a window", reorder, is_nearly_as_fast, 100, 5, 0, 0},
     {"reorder by a window, reno", reorder, NULL, 100 | RENO, 5, 0, 0},
+    {"reorder, then loss", reorder_then_loss, is_quick_again, 1000, 5, 0, 0},
     {"jitter 1 ms", jitter, is_nearly_as_fast, 1, 5, 0, 0},
     {"jitter 1 ms, reno", jitter, NULL, 1 | RENO, 5, 0, 0},
     {"jitter 30 ms", jitter, NULL, 30, 5, 0, 0},

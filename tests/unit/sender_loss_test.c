@@ -89,6 +89,70 @@ START_TEST(late__widens_the_tolerance)
 }
 END_TEST
 
+/* Sends a message of so many units; returns the first one's number. */
+static uint32_t send(uint32_t units)
+{
+    static uint32_t message = 1;
+    struct event event;
+    while (sender_event(rig.s, &event))
+        ck_assert_int_eq(event.outcome, OUTCOME_OK);
+    sender_rig_submit(&rig, (uint64_t)units * RIG_DATA);
+    sender_rig_request(&rig, message++, 1, 1000);
+    ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+    uint32_t first = sender_rig_trailer(&rig, 0).seq;
+    do
+        sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+    while (sender_take(rig.s, rig.now, &rig.burst));
+    rig.now += 10 * MILLISECOND;
+    return first;
+}
+
+static void acknowledge(uint32_t first, uint32_t last)
+{
+    char bounds[32];
+    snprintf(bounds, sizeof bounds, "%u %u", first, last);
+    sender_rig_ack(&rig, bounds);
+}
+
+/* The first of two units is lost, and given up when it is time. */
+static void lose_by_time(void)
+{
+    uint64_t lost = sender_counters(rig.s)->lost;
+    uint32_t first = send(2);
+    acknowledge(first + 1, first + 2);
+    while (sender_counters(rig.s)->lost == lost)
+        sender_rig_wait(&rig);
+    ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+    sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+    rig.now += 10 * MILLISECOND;
+    acknowledge(first + 2, first + 3);
+}
+
+/* Is the first of six given up as soon as the last one has arrived? */
+static bool is_quick(void)
+{
+    uint64_t lost = sender_counters(rig.s)->lost;
+    uint32_t first = send(6);
+    acknowledge(first + 5, first + 6);
+    acknowledge(first, first + 6);
+    return sender_counters(rig.s)->lost > lost;
+}
+
+START_TEST(late__is_forgotten_after_sixteen_recoveries)
+{
+    sender_rig_ack(&rig, "3 4");
+    sender_rig_ack(&rig, "0 8"); /* overtaken by eight */
+    for (int signs = 0; signs < 2; signs++) {
+        for (int i = 0; i < 15; i++)
+            lose_by_time();
+        ck_assert(!is_quick()); /* another order again */
+    }
+    for (int i = 0; i < 16; i++)
+        lose_by_time();
+    ck_assert(is_quick());
+}
+END_TEST
+
 START_TEST(limit_unit__cuts_what_is_repeated)
 {
     sender_rig_ack(&rig, "1 8");
@@ -225,6 +289,7 @@ int main(void)
     tcase_add_test(tcase, late__settles_the_repeat_that_waits);
     tcase_add_test(tcase, late__settles_the_repeat_in_transit);
     tcase_add_test(tcase, late__widens_the_tolerance);
+    tcase_add_test(tcase, late__is_forgotten_after_sixteen_recoveries);
     tcase_add_test(tcase, limit_unit__cuts_what_is_repeated);
     tcase_add_test(tcase, ack__of_what_was_never_sent_is_rejected_whole);
     tcase_add_test(tcase, ack__of_what_was_sent_before_the_first_is_rejected);
