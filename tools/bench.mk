@@ -29,9 +29,13 @@ $(PRODUCTS)/zcrp-bench: $(CRC)
 # The same program without any peer (tools/peers.mk), for a test of what it says then.
 BARE := $(PRODUCTS)/bare/zcrp-bench
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
-$(BARE): $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c)) $(CRC) $(COMMON) $(STATIC)
+bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c))
+$(BARE): $(bare_objects) $(CRC) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(ISAL) $(wrapped)
+# What it is made of, for its unit tests.
+$(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
+	$(call say,ar)rm -f $@ && ar rcs $@ $^
 run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/performance.md.

@@ -24,12 +24,17 @@ $(call say,ld)$(LINK) -o $@ $^ $(ISAL)
 endef
 
 .SECONDARY:
-$(unit) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(COMMON) $(INTERNAL)
+of_bench := $(filter $(OUT)/tests/unit/bench_%,$(unit))
+$(filter-out $(of_bench),$(unit)) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(COMMON) \
+		$(INTERNAL)
 	$(link_test) $(libcheck) -lm
 # What programs are made of: link_ tests are of zcrp-link.
 $(filter $(OUT)/tests/unit/link_%,$(unit)): $(OUT)/zcrp-link.a
 $(OUT)/zcrp-link.a: $(filter-out %/main.o,$(call objects,tools/zcrp-link/*.c))
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
+# bench_ tests are of zcrp-bench (bench.mk).
+$(of_bench): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(OUT)/zcrp-bench.a $(COMMON) $(STATIC)
+	$(link_test) $(libcheck) -lm
 $(golden): $(OUT)/tests/%: $(OBJ)/tests/%.o $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck)
 $(sim): $(OBJ)/tests/sim/main.o $(WORLD) $(SUPPORT) $(INTERNAL)

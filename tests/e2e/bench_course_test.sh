@@ -27,6 +27,7 @@ import json, sys
 least, most = float(sys.argv[2]), float(sys.argv[3])
 for run in json.load(open(sys.argv[1]))["runs"]:
     assert run["bytes"] == run["count"] * run["size"]
+    assert 1 <= run["depth"] <= 1024, run
     assert run["seconds"] >= least, run
     assert run["count"] <= most, run
     if run["transport"] == "zcrp":
@@ -53,7 +54,10 @@ check "for a time, verified" "$bench" --transport zcrp,tcp:default --size 1,7000
     --memory 6M --repeat 2 --verify --json "$place/json"
 check "every byte" python3 -c 'import json, sys
 assert all(run["verified"] for run in json.load(open(sys.argv[1]))["runs"])' "$place/json"
-check "one message at a time" "$bench" --size 1M --duration 0.05 --memory 6M --repeat 1 --depth 1
+check "one message at a time" "$bench" --size 1M --duration 0.05 --memory 6M --repeat 1 --depth 1 \
+    --json "$place/json"
+check "one under way" python3 -c 'import json, sys
+assert all(run["depth"] == 1 for run in json.load(open(sys.argv[1]))["runs"])' "$place/json"
 
 # ---- a rate: what is sent in a time is bounded by it, whatever the machine does
 

@@ -82,6 +82,7 @@ static void write_run(FILE *out, const struct run *run)
     begin(out, run->transport, run->channel, run->size);
     count(out, "count", true, run->count);
     count(out, "bytes", true, run->bytes);
+    count(out, "depth", true, run->depth);
     number(out, "seconds", true, run->seconds);
     number(out, "gbit_per_s", true, run_gbit_per_s(run));
     number(out, "msg_per_s", true, run_messages_per_s(run));

@@ -113,6 +113,7 @@ static void end_run(struct run *run, struct transport *transport, const struct j
 
     run->count = job->count;
     run->bytes = job->total;
+    run->depth = job->depth;
     run->sender_cpu_s = (double)watch_since(start).cpu_ns / 1e9;
     run->sender_allocations = allocations_read();
     transport->kind->count(transport, &after);

@@ -14,10 +14,9 @@ struct sending_end {
     struct contender contenders[OPTIONS_MAX_TRANSPORTS];
     struct memory memory;
     struct input input;
-    uint64_t seed;            /* of the last pattern */
-    _Atomic uint64_t passed;  /* bytes of messages that were handed to a channel */
-    int64_t start_ns;         /* of the first measurement */
-    double least_bytes_per_s; /* that a channel carried when warming up; 0: not yet known */
+    uint64_t seed;           /* of the last pattern */
+    _Atomic uint64_t passed; /* bytes of messages that were handed to a channel */
+    int64_t start_ns;        /* of the first measurement */
     bool is_different;
 };
 
@@ -26,11 +25,14 @@ struct sending_end {
 /* A job too small to be worth a figure. */
 int measurement_warm_up(struct sending_end *end, struct job *job);
 
-/* The job that the options ask for, with messages of this size. */
-int measurement_job(struct sending_end *end, uint64_t size, struct job *job);
+/* The job that the options ask for, with messages of this size over the contender's chosen channel.
+ */
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job);
 
 /* The same, but small and not verified: to find out what is fastest. */
-int measurement_trial(struct sending_end *end, uint64_t size, struct job *job);
+int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
+                      struct job *job);
 
 /* Round trips of messages of this size. */
 int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job);

@@ -26,22 +26,27 @@ static int fit_memory(struct sending_end *end, struct job *job)
     return job_is_sane(job) ? 0 : complain("more bytes than there are");
 }
 
-/* Makes a job of the right memory one that is paced, and that lasts for a time. What is under way
- * at the end of the time takes no more than a part of it. */
-static void set_course(struct sending_end *end, struct job *job, double bits_per_s,
-                       int64_t duration_ns)
+/* What is under way over this channel at the end of the time takes no more than a part of it. */
+static void limit_depth(struct job *job, const struct transport *transport, int64_t duration_ns)
 {
-    double most = end->least_bytes_per_s * (double)duration_ns / 1e9 / UNDER_WAY_PART;
+    double most = transport->bytes_per_s * (double)duration_ns / 1e9 / UNDER_WAY_PART;
 
+    if (most < 2 * (double)job->size)
+        most = 2 * (double)job->size;
+    if (most < (double)job->depth * (double)job->size)
+        job->depth = (uint64_t)(most / (double)job->size);
+}
+
+/* Makes a job of the right memory one that is paced, and that lasts for a time. */
+static void set_course(struct sending_end *end, struct contender *contender, struct job *job,
+                       double bits_per_s, int64_t duration_ns)
+{
     job->course = course_make(&end->control, job->size, bits_per_s, duration_ns);
     if (duration_ns == 0)
         return;
     job->count = COURSE_FIRST_COUNT;
     job->total = job->count * job->size;
-    if (most < 2 * (double)job->size)
-        most = 2 * (double)job->size;
-    if (most < (double)job->depth * (double)job->size)
-        job->depth = (uint64_t)(most / (double)job->size);
+    limit_depth(job, contender_transport(contender), duration_ns);
 }
 
 int measurement_warm_up(struct sending_end *end, struct job *job)
@@ -55,7 +60,8 @@ int measurement_warm_up(struct sending_end *end, struct job *job)
     return fit_memory(end, job);
 }
 
-int measurement_job(struct sending_end *end, uint64_t size, struct job *job)
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job)
 {
     uint64_t count = options_count(end->options, size);
 
@@ -75,11 +81,12 @@ int measurement_job(struct sending_end *end, uint64_t size, struct job *job)
     }
     if (fit_memory(end, job) < 0)
         return -1;
-    set_course(end, job, end->options->bits_per_s, end->options->duration_ns);
+    set_course(end, contender, job, end->options->bits_per_s, end->options->duration_ns);
     return 0;
 }
 
-int measurement_trial(struct sending_end *end, uint64_t size, struct job *job)
+int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
+                      struct job *job)
 {
     uint64_t count = options_count(end->options, size) / TRIAL_PART;
 
@@ -91,7 +98,7 @@ int measurement_trial(struct sending_end *end, uint64_t size, struct job *job)
     };
     if (fit_memory(end, job) < 0)
         return -1;
-    set_course(end, job, 0, end->options->duration_ns / TRIAL_PART);
+    set_course(end, contender, job, 0, end->options->duration_ns / TRIAL_PART);
     return 0;
 }
 

@@ -29,7 +29,9 @@ static int measure(struct sending_end *end, size_t which, uint64_t size, struct 
         return measurement_ping_job(end, size, &job) < 0
                    ? -1
                    : measurement_ping(end, contender, &job, run);
-    return measurement_job(end, size, &job) < 0 ? -1 : measurement_run(end, contender, &job, run);
+    return measurement_job(end, contender, size, &job) < 0
+               ? -1
+               : measurement_run(end, contender, &job, run);
 }
 
 static void *run_part(void *argument)

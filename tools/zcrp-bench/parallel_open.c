@@ -47,12 +47,10 @@ static int open_contenders(struct sending_end *end)
     return 0;
 }
 
-static void note_rate(struct sending_end *end, const struct run *run)
+/* Each flow is alone when warming up, and not in a measurement. */
+static void note_rate(struct transport *transport, const struct run *run, uint64_t parallel)
 {
-    double bytes_per_s = (double)run->bytes / run->seconds;
-
-    if (end->least_bytes_per_s == 0 || bytes_per_s < end->least_bytes_per_s)
-        end->least_bytes_per_s = bytes_per_s;
+    transport->bytes_per_s = (double)run->bytes / run->seconds / (double)parallel;
 }
 
 /* Moves a little through each. */
@@ -68,7 +66,7 @@ static int warm_up(struct sending_end *end)
             if (measurement_warm_up(end, &job) < 0 ||
                 measurement_run(end, contender, &job, &run) < 0)
                 return -1;
-            note_rate(end, &run);
+            note_rate(contender_transport(contender), &run, end->options->parallel);
         }
         contender->lane = 0;
     }
@@ -112,8 +110,6 @@ int parallel_open(struct sending_end *ends, const struct address *address)
         if (open_flow(&ends[i], address) < 0)
             return -1;
     }
-    for (size_t i = 0; i < ends->options->parallel; i++) /* each was alone when warming up */
-        ends[i].least_bytes_per_s /= (double)ends->options->parallel;
     return 0;
 }
 

@@ -27,6 +27,7 @@ struct run {
     uint64_t size;
     uint64_t count;
     uint64_t bytes;
+    uint64_t depth; /* messages under way at once, at most, of each flow */
     double seconds; /* at the receiving end: from before the first receive to after the last wait */
     double sender_cpu_s;
     double receiver_cpu_s;

@@ -25,7 +25,8 @@ static int try_lane(struct sending_end *end, struct contender *contender, uint64
     struct run trial;
     struct job job;
 
-    if (measurement_trial(end, size, &job) < 0 || measurement_run(end, contender, &job, &trial) < 0)
+    if (measurement_trial(end, contender, size, &job) < 0 ||
+        measurement_run(end, contender, &job, &trial) < 0)
         return -1;
     *seconds = trial.seconds;
     return 0;

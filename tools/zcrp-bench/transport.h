@@ -48,8 +48,9 @@ struct transport {
     const struct transport_kind *kind;
     const struct settings *settings;
     struct control *control;
-    struct manner manner;                 /* sending end */
-    bool is_back;                         /* carries messages from the receiving end back */
+    struct manner manner; /* sending end */
+    bool is_back;         /* carries messages from the receiving end back */
+    double bytes_per_s;   /* sending end: a flow's share when warming up; 0: not known */
     char channel[TRANSPORT_CHANNEL_ROOM]; /* "udp", "tcp/cubic"; known at the sending end */
     int fd;                               /* the channel's socket, or -1 */
     void *state;                          /* the kind's own */
