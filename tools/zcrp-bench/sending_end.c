@@ -20,7 +20,7 @@ enum { TRIALS = 3 };
 
 /* Tries a manner with messages of this size. */
 static int try_lane(struct sending_end *end, struct contender *contender, uint64_t size,
-                    double *seconds)
+                    double *s_a_byte)
 {
     struct run trial;
     struct job job;
@@ -28,14 +28,14 @@ static int try_lane(struct sending_end *end, struct contender *contender, uint64
     if (measurement_trial(end, contender, size, &job) < 0 ||
         measurement_run(end, contender, &job, &trial) < 0)
         return -1;
-    *seconds = trial.seconds;
+    *s_a_byte = trial.seconds / (double)trial.bytes;
     return 0;
 }
 
 /* Tries each useful manner several times, in turns, and stays with the one of the least median. */
 static int choose_lane(struct sending_end *end, struct contender *contender, uint64_t size)
 {
-    double seconds[MANNERS_MAX][TRIALS];
+    double s_a_byte[MANNERS_MAX][TRIALS];
     double least = INFINITY;
     size_t best = 0;
 
@@ -43,14 +43,14 @@ static int choose_lane(struct sending_end *end, struct contender *contender, uin
         size_t lane = contender->lane = i % contender->lane_count;
 
         if (contender_has_use(contender, lane, size) &&
-            try_lane(end, contender, size, &seconds[lane][i / contender->lane_count]) < 0)
+            try_lane(end, contender, size, &s_a_byte[lane][i / contender->lane_count]) < 0)
             return -1;
     }
     for (size_t lane = 0; contender->lane_count > 1 && lane < contender->lane_count; lane++) {
         double median = INFINITY;
 
         if (contender_has_use(contender, lane, size))
-            median = statistics_median(seconds[lane], TRIALS);
+            median = statistics_median(s_a_byte[lane], TRIALS);
         if (median < least) {
             least = median;
             best = lane;
