@@ -92,6 +92,6 @@ void aal5_options(const struct transport *transport, struct zcrp_options *option
         .vci = vci,
         .vci_control = vci + 1,
         .mtu = (uint32_t)settings->mtu,
-        .faults = {.loss = (uint32_t)settings->cell_loss, .seed = vci},
+        .faults = {.loss = (uint32_t)settings->cell_loss, .seed = settings->seed + vci},
     };
 }

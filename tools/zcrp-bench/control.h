@@ -2,7 +2,7 @@
  * question. The sending end asks, the receiving end answers.
  *
  *      sending end                     receiving end
- *      zcrp-bench 3                    zcrp-bench 3
+ *      zcrp-bench 4                    zcrp-bench 4
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open

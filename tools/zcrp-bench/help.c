@@ -34,6 +34,7 @@ const char help_text[] =
     "  --netns             over a virtual ethernet link between two network namespaces\n"
     "  --mtu N             its MTU (1500)\n"
     "  --loss PERCENT      so many packets, as in 1%, are lost at both ends (0%)\n"
+    "  --seed N            loses the same each time, as --cell-loss does (--loss: CAP_BPF)\n"
     "  --load N            beside each end zcrp-load counts in N processes, on its cores\n"
     "  --pin A,B           the cores that the sending and the receiving end run on; with\n"
     "                      --listen or --connect --pin A\n"

@@ -118,11 +118,21 @@ static void write_summary(FILE *out, const struct summary *summary)
     fputc('}', out);
 }
 
+static void write_seed(FILE *out, uint64_t seed)
+{
+    if (seed != 0)
+        fprintf(out, "  \"seed\": %" PRIu64 ",\n", seed);
+    else
+        fputs("  \"seed\": null,\n", out);
+}
+
 void json_write(FILE *out, const struct results *results)
 {
     size_t summaries = results->sizes * results->transports;
 
-    fputs("{\n  \"runs\": [\n", out);
+    fputs("{\n", out);
+    write_seed(out, results->seed);
+    fputs("  \"runs\": [\n", out);
     for (size_t i = 0; i < results_count(results); i++) {
         write_run(out, &results->runs[i]);
         fputs(i + 1 < results_count(results) ? ",\n" : "\n", out);

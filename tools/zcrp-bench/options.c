@@ -131,6 +131,11 @@ static bool has_zcrp(const struct options *options)
     return has;
 }
 
+static bool loses(const struct options *options)
+{
+    return options->settings.loss != 0 || options->settings.cell_loss != 0;
+}
+
 /* Options that contradict each other. */
 static int check(const struct options *options)
 {
@@ -154,6 +159,8 @@ static int check(const struct options *options)
         return complain("--capture is of ZCRP: there is none in --transport");
     if (options->parallel > 1 && options->settings.channel == AAL5_RAW)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
+    if (options->settings.seed != 0 && !loses(options))
+        return complain("--seed is of --loss or --cell-loss, and there is neither");
     if (options->trace != NULL && !has_zcrp(options))
         return complain("--trace is of ZCRP: there is none in --transport");
     if (options->is_ping && check_ping(options) < 0)

@@ -118,6 +118,11 @@ static int set_loss(struct options *options, const char *value)
     return 0;
 }
 
+static int set_seed(struct options *options, const char *value)
+{
+    return set_figure("seed", value, &options->settings.seed, 1, UINT32_MAX);
+}
+
 static const struct options_row rows[] = {
     {"unit", required_argument, true, set_unit},
     {"window", required_argument, true, set_window},
@@ -135,6 +140,7 @@ static const struct options_row rows[] = {
     {"congestion", required_argument, true, options_set_congestion},
     {"tcp-cc", required_argument, true, set_tcp_cc},
     {"loss", required_argument, true, set_loss},
+    {"seed", required_argument, true, set_seed},
 };
 
 const struct options_group options_channel = {rows, sizeof rows / sizeof *rows};

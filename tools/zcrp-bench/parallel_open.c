@@ -13,16 +13,16 @@ enum { SEED_SHIFT = 40 };
 
 static int agree_on_settings(struct sending_end *end)
 {
-    const struct settings *settings = &end->options->settings;
+    const struct settings *settings = &end->settings;
 
     if (control_say(&end->control,
                     "settings %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                     " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %" PRIu64 " %" PRIu64,
+                    " %" PRIu64 " %" PRIu64 " %" PRIu64,
                     settings->unit_bytes, settings->window_bytes, settings->depth, settings->flags,
                     settings->limit_ns, settings->buffer_bytes, settings->loss,
                     settings->congestion, settings->channel, settings->vpi, settings->vci,
-                    settings->mtu, settings->cell_loss, settings->interval_ns) < 0)
+                    settings->mtu, settings->cell_loss, settings->interval_ns, settings->seed) < 0)
         return -1;
     return control_expect(&end->control, "settled") != NULL ? 0 : -1;
 }
@@ -36,10 +36,10 @@ static int open_contenders(struct sending_end *end)
     for (size_t i = 0; i < options->transport_count; i++) {
         struct contender *contender = &end->contenders[i];
         const struct choice *choice = &options->transports[i];
-        int status = options->is_ping ? contender_open_for_ping(contender, choice, &end->control,
-                                                                &options->settings, &number)
-                                      : contender_open(contender, choice, &end->control,
-                                                       &options->settings, &number);
+        int status =
+            options->is_ping
+                ? contender_open_for_ping(contender, choice, &end->control, &end->settings, &number)
+                : contender_open(contender, choice, &end->control, &end->settings, &number);
 
         if (status < 0)
             return -1;
@@ -83,6 +83,9 @@ struct sending_end *parallel_create(const struct options *options)
     }
     for (size_t i = 0; i < options->parallel; i++) {
         ends[i].options = options;
+        ends[i].settings = options->settings;
+        if (options->settings.seed != 0)
+            ends[i].settings.seed += (uint64_t)i << SEED_SHIFT;
         ends[i].control.fd = -1;
         ends[i].seed = (uint64_t)i << SEED_SHIFT;
     }

@@ -23,12 +23,12 @@ struct companion {
 };
 
 /* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION CHANNEL VPI VCI MTU CELLS
- * INTERVAL" */
+ * INTERVAL SEED" */
 static int obey_settings(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[14];
+    uint64_t figures[15];
 
-    if (control_figures(arguments, figures, 14) < 0)
+    if (control_figures(arguments, figures, 15) < 0)
         return serving_malformed(end);
     if (figures[8] >= AAL5_CARRIERS || figures[13] > INT64_MAX)
         return serving_malformed(end);
@@ -47,6 +47,7 @@ static int obey_settings(struct receiving_end *end, const char *arguments)
         .mtu = figures[11],
         .cell_loss = figures[12],
         .interval_ns = figures[13],
+        .seed = figures[14],
     };
     return control_say(&end->control, "settled");
 }

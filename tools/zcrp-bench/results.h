@@ -61,6 +61,7 @@ struct results {
     size_t sizes;
     size_t repeats;
     size_t transports;
+    uint64_t seed; /* of what was lost on purpose; 0: none was given */
     struct run *runs;
     double *values; /* room for one figure of each repeat */
 };

@@ -170,6 +170,7 @@ static int run_with_input(struct sending_end *ends, const struct address *addres
 
     if (status < 0)
         return -1;
+    results.seed = options->settings.seed;
     progress_init(options->is_quiet);
     status = run_and_report(ends, address, &results);
     results_fini(&results);

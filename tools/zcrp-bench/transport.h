@@ -39,6 +39,7 @@ struct settings {
     uint64_t vpi, vci;     /* of the first circuit; vci 0: the library's default */
     uint64_t mtu;          /* of the circuit; 0: the library's default */
     uint64_t cell_loss;    /* in a million */
+    uint64_t seed;         /* of both losses, of this flow; 0: none given */
     uint64_t interval_ns;  /* between two pulses (pulse.h); 0: none */
 };
 
