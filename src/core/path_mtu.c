@@ -93,6 +93,7 @@ static void recover(struct path_mtu *p)
 
 void path_mtu_on_arrived(struct path_mtu *p, uint32_t bytes)
 {
+    p->is_vain = false;
     if (p->rounds > 0 && bytes >= p->suspect)
         recover(p);
 }
@@ -191,6 +192,7 @@ void path_mtu_on_answer(struct path_mtu *p, instant now, uint32_t number, uint32
 {
     if (number - p->first >= p->number - p->first)
         return;
+    p->is_vain = false;
     if (path_mtu_is_in_doubt(p))
         fall(p, bytes < PATH_MTU_LEAST ? PATH_MTU_LEAST : bytes);
     else if (p->state == PATH_MTU_SEARCH)
@@ -214,7 +216,8 @@ void path_mtu_expire(struct path_mtu *p, instant now, uint64_t mark)
 {
     uint32_t bytes = p->probed;
     p->probed = 0;
-    if (p->state != PATH_MTU_SEARCH || mark == p->mark)
+    p->is_vain = p->state == PATH_MTU_SEARCH && mark == p->mark;
+    if (p->state != PATH_MTU_SEARCH || p->is_vain)
         return;
     p->tries++;
     if (bytes == p->aim || p->tries == PATH_MTU_PROBES)

@@ -12,7 +12,7 @@
  * where large datagrams did not: a path that carries nothing is no narrow one. Then it is climbed
  * again, probe by probe. They are datagrams of padding, of which the peer says that they came. A
  * probe is no data, and its loss no sign of congestion; and it counts as lost only while other
- * datagrams do pass.
+ * datagrams do pass. While none do, none follows it.
  *
  * Bytes are those of datagrams, as UDP carries them.
  *
@@ -60,6 +60,7 @@ struct path_mtu {
     uint32_t probed;   /* bytes of the probe that is out; 0: none is */
     instant probe_due; /* when its answer should be here */
     uint64_t mark;     /* the newest datagram that had passed when it left */
+    bool is_vain;      /* it was not answered, and nothing else has passed since: no other now */
 };
 
 /* A path that is taken to carry `most` bytes. */
@@ -85,7 +86,7 @@ static inline bool path_mtu_is_in_doubt(const struct path_mtu *p)
 /* Is a larger size worth a probe now? Who has no more to send than fits what passes asks not. */
 static inline bool path_mtu_wants_more(const struct path_mtu *p, instant now)
 {
-    if (p->bytes == p->most || p->probed != 0)
+    if (p->bytes == p->most || p->probed != 0 || p->is_vain)
         return false;
     return p->state == PATH_MTU_SEARCH || (p->state == PATH_MTU_COMPLETE && p->raise <= now);
 }
@@ -113,8 +114,8 @@ static inline instant path_mtu_deadline(const struct path_mtu *p)
     return p->probed == 0 ? NEVER : p->probe_due;
 }
 
-/* It did not come. `mark` as above: if that has not changed, nothing passed, and it says nothing.
- */
+/* It did not come. `mark` as above: if that has not changed, nothing passed, and it says nothing;
+ * then no larger size is wanted until something has arrived. */
 void path_mtu_expire(struct path_mtu *p, instant now, uint64_t mark);
 
 /* CHECKs I1 to I3. */

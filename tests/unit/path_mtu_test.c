@@ -233,8 +233,10 @@ START_TEST(search__while_nothing_passes_no_size_is_given_up)
         uint32_t number;
         ck_assert_uint_eq(path_mtu_probe(&p, now, mark, &number), MOST);
         path_mtu_expire(&p, now, mark);
+        ck_assert(!path_mtu_wants_more(&p, now));
     }
-    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+    path_mtu_on_arrived(&p, PATH_MTU_LEAST);
+    ck_assert(path_mtu_wants_more(&p, now));
 }
 END_TEST
 

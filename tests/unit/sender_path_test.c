@@ -20,7 +20,7 @@ static void setup(void)
     struct sender_config config = sender_rig_config();
     config.unit_bytes = LARGE;
     config.burst_bytes = 4 * LARGE;
-    config.window_bytes = 16 * LARGE;
+    config.window_bytes = 8 * LARGE;
     sender_rig_init(&rig, &config);
     sender_rig_submit(&rig, SIZE);
     sender_rig_pair(&rig, 8, SIZE);
@@ -184,6 +184,33 @@ START_TEST(path__the_parts_alone_are_enough)
 }
 END_TEST
 
+/* Sends all there is to send; returns how many of it were probes of the path. */
+static uint32_t send_all(void)
+{
+    uint32_t probes = 0;
+    while (sender_take(rig.s, rig.now, &rig.burst)) {
+        probes += rig.burst.is_control;
+        sent(rig.burst.datagrams);
+    }
+    return probes;
+}
+
+/* A path that is gone is not asked again and again if it carries more. */
+START_TEST(path__one_probe_while_nothing_comes)
+{
+    fall();
+    for (uint32_t i = 0; i < 7; i++)
+        sender_rig_submit(&rig, SIZE);
+    ck_assert_uint_eq(send_all(), 1);
+    for (uint32_t i = 0; i < 8; i++) {
+        sender_rig_wait(&rig);
+        ck_assert_uint_eq(send_all(), 0);
+    }
+    sender_rig_ack(&rig, "1 2");
+    ck_assert_uint_eq(send_all(), 1);
+}
+END_TEST
+
 START_TEST(path__answer_of_another_pairing)
 {
     fall();
@@ -229,6 +256,7 @@ int main(void)
     tcase_add_test(tcase, path__small_messages_need_no_probe);
     tcase_add_test(tcase, path__parts_of_what_came_late);
     tcase_add_test(tcase, path__the_parts_alone_are_enough);
+    tcase_add_test(tcase, path__one_probe_while_nothing_comes);
     tcase_add_test(tcase, path__answer_of_another_pairing);
     tcase_add_test(tcase, path__broken_answer);
     tcase_add_test(tcase, path__the_session_ends_with_a_probe_out);
