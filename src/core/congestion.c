@@ -197,6 +197,21 @@ void congestion_limit(struct congestion *c, uint64_t most)
     c->window = c->kind == CONGESTION_NONE ? c->most : lesser(c->window, c->most);
 }
 
+void congestion_set_unit(struct congestion *c, uint64_t unit)
+{
+    CHECK(unit > 0);
+    c->unit = unit;
+    c->least = WINDOW_LEAST_UNITS * unit;
+    cubic_begin_anew(&c->cubic);
+    cubic_begin_anew(&c->undo.cubic);
+    bbr_set_unit(&c->bbr, unit);
+    congestion_limit(c, c->most);
+    if (c->kind == CONGESTION_BBR)
+        copy_bbr(c);
+    else
+        set_window(c, c->window);
+}
+
 void congestion_check(const struct congestion *c)
 {
     CHECK(c->least <= c->window);

@@ -100,6 +100,10 @@ void congestion_on_persistent(struct congestion *c, instant now);
 /* The largest window is now `most` bytes; the current one is cut if it has to be. */
 void congestion_limit(struct congestion *c, uint64_t most);
 
+/* A full unit has `unit` bytes from now on, because the path's MTU is another. What is in bytes
+ * stays what it is, but `least` follows, and CUBIC's curve begins anew. */
+void congestion_set_unit(struct congestion *c, uint64_t unit);
+
 /* CHECKs I1 and the kind's own. */
 void congestion_check(const struct congestion *c);
 

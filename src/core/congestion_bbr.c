@@ -41,6 +41,14 @@ void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed)
     b->rate = b->window * (uint64_t)(SECOND / INITIAL_ROUND_TRIP);
 }
 
+void bbr_set_unit(struct bbr *b, uint64_t unit)
+{
+    b->unit = unit;
+    b->window = bbr_greater(b->window, bbr_least(b));
+    b->inflight_high = bbr_greater(b->inflight_high, bbr_least(b));
+    b->inflight_low = bbr_greater(b->inflight_low, bbr_least(b));
+}
+
 /* Until startup is over the rate only grows; without a measurement it follows the window. */
 static void set_rate(struct bbr *b, const struct congestion_ack *ack)
 {

@@ -109,6 +109,9 @@ struct bbr {
 /* Starts with this window, in units of so many bytes. */
 void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed);
 
+/* Units are of so many bytes from now on; what is known of the path is in bytes, and stays. */
+void bbr_set_unit(struct bbr *b, uint64_t unit);
+
 void bbr_on_acknowledged(struct bbr *b, const struct congestion_ack *ack);
 void bbr_on_lost(struct bbr *b, const struct congestion_loss *loss);
 void bbr_on_marked(struct bbr *b);

@@ -106,6 +106,11 @@ uint64_t cubic_grow(struct cubic *cubic, instant now, uint64_t window, uint64_t 
     return grown > cubic->friendly ? grown : cubic->friendly;
 }
 
+void cubic_begin_anew(struct cubic *cubic)
+{
+    cubic->epoch = NEVER;
+}
+
 void cubic_rest(struct cubic *cubic, instant now)
 {
     if (cubic->idle == NEVER)

@@ -34,6 +34,9 @@ uint64_t cubic_reduce(struct cubic *cubic, uint64_t window);
 uint64_t cubic_grow(struct cubic *cubic, instant now, uint64_t window, uint64_t unit,
                     uint64_t bytes, duration round_trip);
 
+/* The curve begins anew where the window is then: it was drawn for units of another size. */
+void cubic_begin_anew(struct cubic *cubic);
+
 /* The application did not use the window: that time does not count (5.8). */
 void cubic_rest(struct cubic *cubic, instant now);
 

@@ -217,6 +217,7 @@ void sender_check(const struct sender *s)
     congestion_check(&s->congestion);
     path_mtu_check(&s->path);
     CHECK(s->unit_size.most == sender_unit_data(s->path.bytes));
+    CHECK(s->congestion.unit == s->unit_size.most + TRAILER_BYTES);
     delivery_check(&s->delivery);
     unit_size_check(&s->unit_size);
 }

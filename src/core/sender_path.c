@@ -12,12 +12,14 @@ uint32_t sender_unit_data(uint32_t unit_bytes)
     return data < UNIT_DATA_MAX ? data : UNIT_DATA_MAX;
 }
 
-/* Units are no larger than the path is known to carry. */
+/* Units are no larger than the path is known to carry, and congestion control counts in these. */
 static void follow(struct sender *s)
 {
     uint32_t most = sender_unit_data(s->path.bytes);
-    if (most != s->unit_size.most)
-        unit_size_limit(&s->unit_size, most);
+    if (most == s->unit_size.most)
+        return;
+    unit_size_limit(&s->unit_size, most);
+    congestion_set_unit(&s->congestion, most + TRAILER_BYTES);
 }
 
 void sender_limit_unit(struct sender *s, instant now, uint32_t bytes)

@@ -284,6 +284,48 @@ START_TEST(congestion_limit__cuts_and_lifts)
 }
 END_TEST
 
+START_TEST(congestion_set_unit__least_and_growth_follow)
+{
+    lose(10, 0);
+    congestion_set_unit(&c, UNIT / 4);
+    congestion_check(&c);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    acknowledge(5 * UNIT, 10);
+    ck_assert_uint_eq(c.window, 5 * UNIT + UNIT / 4);
+    persist(20);
+    ck_assert_uint_eq(c.window, UNIT / 2);
+    congestion_set_unit(&c, UNIT);
+    congestion_check(&c);
+    ck_assert_uint_eq(c.window, 2 * UNIT);
+}
+END_TEST
+
+/* The same units a second^3 from where the window is; nothing jumps. */
+START_TEST(congestion_set_unit__a_curve_begins_anew)
+{
+    init(CONGESTION_CUBIC, MOST);
+    lose(10, 0);
+    acknowledge(UNIT, 10);
+    congestion_set_unit(&c, UNIT / 4);
+    acknowledge(7 * UNIT, 11);
+    ck_assert_uint_ge(c.window, 7 * UNIT);
+    ck_assert_uint_le(c.window, 7 * UNIT + UNIT / 2);
+}
+END_TEST
+
+START_TEST(congestion_set_unit__of_bbr)
+{
+    init(CONGESTION_BBR, MOST);
+    congestion_set_unit(&c, UNIT / 4);
+    congestion_on_persistent(&c, 10);
+    congestion_check(&c);
+    ck_assert_uint_eq(c.window, UNIT);
+    congestion_set_unit(&c, UNIT);
+    congestion_check(&c);
+    ck_assert_uint_eq(c.window, 4 * UNIT);
+}
+END_TEST
+
 START_TEST(congestion_none__window_is_most)
 {
     init(CONGESTION_NONE, MOST);
@@ -334,6 +376,9 @@ int main(void)
     tcase_add_test(tcase, congestion_on_spurious__of_another_time);
     tcase_add_test(tcase, congestion_rate__follows_the_window);
     tcase_add_test(tcase, congestion_limit__cuts_and_lifts);
+    tcase_add_test(tcase, congestion_set_unit__least_and_growth_follow);
+    tcase_add_test(tcase, congestion_set_unit__a_curve_begins_anew);
+    tcase_add_test(tcase, congestion_set_unit__of_bbr);
     tcase_add_test(tcase, congestion_none__window_is_most);
     tcase_add_loop_test_raise_signal(tcase, congestion_check__fires, SIGABRT, 0, 3);
     suite_add_tcase(suite, tcase);
