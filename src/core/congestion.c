@@ -174,7 +174,7 @@ void congestion_on_spurious(struct congestion *c, instant sent)
         undo(c);
 }
 
-void congestion_on_persistent(struct congestion *c, instant now)
+void congestion_on_persistent(struct congestion *c, instant now, instant sent)
 {
     if (c->kind == CONGESTION_BBR) {
         bbr_on_persistent(&c->bbr);
@@ -182,13 +182,26 @@ void congestion_on_persistent(struct congestion *c, instant now)
     }
     if (!is_by_loss(c))
         return;
-    if (c->window == c->least) {
-        c->recovery = now;
-        return; /* the same silence goes on: the threshold is held (RFC 5681, 3.1) */
-    }
-    reduce(c, now);
-    c->undo.lost = NOT_UNDONE;
+    if (sent >= c->recovery)
+        reduce(c, now);
+    c->undo.is_collapsed = true;
     c->window = c->least;
+}
+
+/* Where nothing was given up there is no loss left. */
+void congestion_on_not_persistent(struct congestion *c)
+{
+    if (c->kind == CONGESTION_BBR) {
+        bbr_on_not_persistent(&c->bbr);
+        copy_bbr(c);
+    }
+    if (!is_by_loss(c) || !c->undo.is_collapsed)
+        return;
+    c->undo.is_collapsed = false;
+    if (c->undo.lost == 0)
+        undo(c);
+    else
+        set_window(c, greater(c->window, c->threshold));
 }
 
 void congestion_limit(struct congestion *c, uint64_t most)

@@ -52,6 +52,7 @@ struct congestion_undo {
     struct cubic cubic;
     uint32_t lost;     /* units given up that were sent before it */
     uint32_t spurious; /* of those, that had arrived */
+    bool is_collapsed; /* down to `least` since, because of persistent congestion */
 };
 
 struct congestion {
@@ -93,9 +94,12 @@ void congestion_on_marked(struct congestion *c, instant now, instant sent);
  * last reduction, it is undone. */
 void congestion_on_spurious(struct congestion *c, instant sent);
 
-/* Several probe timeouts in a row without an answer: down to `least` (RFC 9002, 7.6). May be said
- * again as the silence goes on; the threshold is lowered only the first time. */
-void congestion_on_persistent(struct congestion *c, instant now);
+/* All of a long time was lost, up to what was sent at `sent`: down to `least` (RFC 9002, 7.6). The
+ * threshold is that of the reduction for these losses. */
+void congestion_on_persistent(struct congestion *c, instant now, instant sent);
+
+/* Not all of it was, as acknowledgements say that come late: only the loss counts. */
+void congestion_on_not_persistent(struct congestion *c);
 
 /* The largest window is now `most` bytes; the current one is cut if it has to be. */
 void congestion_limit(struct congestion *c, uint64_t most);

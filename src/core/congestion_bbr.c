@@ -131,7 +131,13 @@ void bbr_on_spurious(struct bbr *b)
 
 void bbr_on_persistent(struct bbr *b)
 {
+    b->undo_window = b->window;
     b->window = bbr_least(b);
+}
+
+void bbr_on_not_persistent(struct bbr *b)
+{
+    b->window = bbr_greater(b->window, b->undo_window);
 }
 
 void bbr_check(const struct bbr *b)

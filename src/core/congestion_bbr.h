@@ -77,6 +77,7 @@ struct bbr {
     uint64_t inflight_low;    /* bytes */
     uint64_t inflight_latest; /* most delivered within a round trip, in this round */
     uint64_t undo_high;       /* inflight_high before the last loss */
+    uint64_t undo_window;     /* window before persistent congestion */
     uint64_t lost, delivered; /* bytes, in this round */
     uint64_t loss_round_end;
     bool is_marked; /* the network marked something of this round */
@@ -119,8 +120,10 @@ void bbr_on_marked(struct bbr *b);
 /* What was taken for lost had arrived. */
 void bbr_on_spurious(struct bbr *b);
 
-/* Nothing is heard: down to the least window, which what comes back opens again. */
+/* All of a long time was lost: down to the least window, which what comes back opens again. Or not
+ * all of it was, then it is as it was before. */
 void bbr_on_persistent(struct bbr *b);
+void bbr_on_not_persistent(struct bbr *b);
 
 void bbr_check(const struct bbr *b);
 

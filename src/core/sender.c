@@ -214,6 +214,7 @@ void sender_check(const struct sender *s)
     messages_out_check(&s->messages);
     units_in_transit_check(&s->in_transit);
     tolerance_check(&s->tolerance);
+    persistence_check(&s->persistence);
     congestion_check(&s->congestion);
     path_mtu_check(&s->path);
     CHECK(s->unit_size.most == sender_unit_data(s->path.bytes));

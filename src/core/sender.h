@@ -40,13 +40,14 @@ struct sender_config {
 };
 
 struct sender_counters {
-    uint64_t bytes;    /* of data acknowledged */
-    uint64_t units;    /* sent, first time or again */
-    uint64_t repeated; /* of those, again */
-    uint64_t lost;     /* given up on a negative acknowledgement or by time */
-    uint64_t spurious; /* of those, acknowledged after all */
-    uint64_t marks;    /* datagrams that met congestion, as the receiver says */
-    uint64_t probes;   /* probe timeouts */
+    uint64_t bytes;      /* of data acknowledged */
+    uint64_t units;      /* sent, first time or again */
+    uint64_t repeated;   /* of those, again */
+    uint64_t lost;       /* given up on a negative acknowledgement or by time */
+    uint64_t spurious;   /* of those, acknowledged after all */
+    uint64_t marks;      /* datagrams that met congestion, as the receiver says */
+    uint64_t probes;     /* probe timeouts */
+    uint64_t persistent; /* times that congestion was, RFC 9002, 7.6 */
     uint64_t bursts;
     uint64_t acks, requests, hellos;
     uint64_t path_probes, path_answers; /* of larger units, sent and answered */

@@ -28,6 +28,7 @@ void sender_leave(struct sender *s, instant now)
     units_to_send_reset(&s->to_send);
     messages_out_forget(&s->messages, s->to_send.cursor);
     sender_forget_late(s);
+    persistence_init(&s->persistence);
     *session = (struct sender_session){.left = session->pairing,
                                        .left_has_sent = session->has_sent,
                                        .proposed = {.session = 0, .tag = draw_tag(s)}};

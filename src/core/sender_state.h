@@ -18,6 +18,7 @@
 #include "pacing.h"
 #include "path_mtu.h"
 #include "path_probe.h"
+#include "persistence.h"
 #include "rtt.h"
 #include "sender.h"
 #include "tolerance.h"
@@ -100,11 +101,13 @@ struct sender {
     struct path_mtu path;
     struct tolerance tolerance;
     struct late_units late;
+    struct persistence persistence;
     struct sender_session session;
     struct sender_timers timers;
     struct sender_counters counters;
     uint64_t random;
     uint64_t newest;             /* highest sequence number that was acknowledged */
+    uint64_t timed;              /* from here on numbers were sent when a round trip was known */
     uint64_t capacity;           /* bytes the receiver's socket holds, as it says */
     uint64_t since_answer;       /* bytes sent since an acknowledgement was asked for, */
     uint64_t units_since_answer; /* and units */

@@ -205,6 +205,8 @@ static void note_burst(struct sender *s, instant now, const struct burst *b)
 {
     s->session.has_sent = true;
     s->counters.bursts++;
+    if (!s->rtt.has_sample)
+        s->timed = s->in_transit.next;
     delivery_on_sent(&s->delivery, now, b->first_seq, s->in_transit.bytes, s->in_transit.units);
     pacing_on_sent(&s->pacing, now, b->bytes);
     sender_timer_on_sent(s, now);

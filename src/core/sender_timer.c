@@ -17,9 +17,8 @@ static const duration FIRST_HELLO = 20 * MILLISECOND;
 static const duration SLOWEST_HELLO = SECOND;
 
 enum {
-    PERSISTENT_PROBES = 3, /* in a row: the path is not what it was */
-    LAST_HELLOS = 8,       /* unanswered, after which a closing sender gives up, */
-    LAST_PROPOSALS = 3,    /* or one that has never heard of a receiver */
+    LAST_HELLOS = 8,    /* unanswered, after which a closing sender gives up, */
+    LAST_PROPOSALS = 3, /* or one that has never heard of a receiver */
 };
 
 static bool is_outstanding(const struct sender *s)
@@ -109,8 +108,6 @@ static void probe(struct sender *s, instant now)
     uint32_t units = path_mtu_is_in_doubt(&s->path) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t length = sender_timer_repeat_oldest(s, units);
     path_mtu_on_timeout(&s->path, now, length + TRAILER_BYTES);
-    if (s->timers.probes >= PERSISTENT_PROBES)
-        congestion_on_persistent(&s->congestion, now);
 }
 
 static void close_unconfirmed(struct sender *s)

@@ -263,6 +263,16 @@ START_TEST(bbr_on_persistent__least_and_back)
 }
 END_TEST
 
+START_TEST(bbr_on_not_persistent__as_it_was)
+{
+    run_until(BBR_CRUISE);
+    uint64_t window = b.window;
+    bbr_on_persistent(&b);
+    bbr_on_not_persistent(&b);
+    ck_assert_uint_eq(b.window, window);
+}
+END_TEST
+
 START_TEST(bbr_check__fires)
 {
     uint64_t *wrong[] = {&b.window, &b.inflight_high, &b.inflight_low};
@@ -290,6 +300,7 @@ int main(void)
     tcase_add_test(tcase, bbr_probe_rtt__keeps_the_rate);
     tcase_add_test(tcase, bbr_probe_rtt__after_five_seconds);
     tcase_add_test(tcase, bbr_on_persistent__least_and_back);
+    tcase_add_test(tcase, bbr_on_not_persistent__as_it_was);
     tcase_add_loop_test_raise_signal(tcase, bbr_check__fires, SIGABRT, 0, 3);
     return suite_run("congestion_bbr", tcase);
 }

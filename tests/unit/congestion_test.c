@@ -42,7 +42,7 @@ static void lose(instant now, instant sent)
 
 static void persist(instant now)
 {
-    congestion_on_persistent(&c, now);
+    congestion_on_persistent(&c, now, now - 1);
     congestion_check(&c);
 }
 
@@ -206,14 +206,46 @@ START_TEST(congestion_on_persistent__starts_again_slowly)
 }
 END_TEST
 
-START_TEST(congestion_on_persistent__of_one_silence_counts_once)
+START_TEST(congestion_on_persistent__the_loss_reduces_once)
 {
-    for (instant now = 10; now < 100; now += 10) {
-        persist(now);
-        lose(now + 1, now - 1); /* what was sent before is no news */
-    }
+    lose(10, 0);
+    lose(10, 9);
+    persist(10);
+    lose(11, 9); /* what was sent before is no news */
     ck_assert_uint_eq(c.window, 2 * UNIT);
     ck_assert_uint_eq(c.threshold, 5 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_not_persistent__the_loss_remains)
+{
+    lose(10, 0);
+    persist(10);
+    congestion_on_not_persistent(&c);
+    congestion_check(&c);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    congestion_on_spurious(&c, 0);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+}
+END_TEST
+
+START_TEST(congestion_on_not_persistent__nothing_was_lost)
+{
+    persist(10);
+    congestion_on_not_persistent(&c);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+    ck_assert_uint_eq(c.threshold, UINT64_MAX);
+}
+END_TEST
+
+START_TEST(congestion_on_not_persistent__after_another_reduction)
+{
+    persist(10);
+    acknowledge(4 * UNIT, 10);
+    lose(20, 11);
+    uint64_t window = c.window;
+    congestion_on_not_persistent(&c);
+    ck_assert_uint_eq(c.window, window);
 }
 END_TEST
 
@@ -317,7 +349,7 @@ START_TEST(congestion_set_unit__of_bbr)
 {
     init(CONGESTION_BBR, MOST);
     congestion_set_unit(&c, UNIT / 4);
-    congestion_on_persistent(&c, 10);
+    persist(10);
     congestion_check(&c);
     ck_assert_uint_eq(c.window, UNIT);
     congestion_set_unit(&c, UNIT);
@@ -370,7 +402,10 @@ int main(void)
     tcase_add_test(tcase, congestion_on_lost__before_the_epoch);
     tcase_add_test(tcase, congestion_on_lost__forgets_credit);
     tcase_add_test(tcase, congestion_on_persistent__starts_again_slowly);
-    tcase_add_test(tcase, congestion_on_persistent__of_one_silence_counts_once);
+    tcase_add_test(tcase, congestion_on_persistent__the_loss_reduces_once);
+    tcase_add_test(tcase, congestion_on_not_persistent__the_loss_remains);
+    tcase_add_test(tcase, congestion_on_not_persistent__nothing_was_lost);
+    tcase_add_test(tcase, congestion_on_not_persistent__after_another_reduction);
     tcase_add_test(tcase, congestion_on_marked__as_a_loss);
     tcase_add_loop_test(tcase, congestion_on_spurious__undoes_when_all_had_arrived, 0, 2);
     tcase_add_test(tcase, congestion_on_spurious__of_another_time);
