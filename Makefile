@@ -141,7 +141,8 @@ $(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))
 
 # Or one with a __main__.py: its modules become one file that python3 runs.
 $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
-	$(call say,zip)rm -rf $(OUT)/modules/$* && mkdir -p $(OUT)/modules/$* && cp tools/$*/*.py $(OUT)/modules/$* && \
+	$(call say,zip)rm -rf $(OUT)/modules/$* && mkdir -p $(OUT)/modules/$* && cp tools/$*/*.py tools/common/*.py \
+		$(OUT)/modules/$* && \
 		sed -i 's/@VERSION@/$(VERSION)/' $(OUT)/modules/$*/*.py && \
 		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
 

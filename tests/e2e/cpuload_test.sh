@@ -3,7 +3,8 @@
 # mistakes. How fast anything is does not matter here. The program is in $ZCRP_BUILD.
 set -u
 
-cpuload=${ZCRP_BUILD:-build}/zcrp-cpuload
+build=${ZCRP_BUILD:-build}
+cpuload=$build/zcrp-cpuload
 place=$(mktemp -d "${TMPDIR:-/tmp}/cpuload_test.XXXXXX")
 checks=0
 failures=0
@@ -77,6 +78,51 @@ unshare -n true 2>/dev/null && path=veth
 check "json to standard output" "$cpuload" $short --path $path --json - -- --memory 1M
 cp "$place/out" "$place/json"
 check "nothing but json" python3 "$place/compare.py" "$place/json" $path
+
+# ---- runs that fail: the rest is measured, what is missing is told. Runs are numbered from the one
+# with --help on; the real zcrp-bench is run unless the number is in $place/failing.
+
+mkdir "$place/stand"
+cp "$cpuload" "$build/zcrp-load" "$place/stand/"
+cat >"$place/stand/zcrp-bench" <<SHELL
+#!/bin/sh
+echo >>"$place/runs"
+number=\$(wc -l <"$place/runs")
+! grep -qw "\$number" "$place/failing" || { echo "zcrp-bench: run \$number went wrong" >&2; exit 1; }
+exec "$(realpath "$build")/zcrp-bench" "\$@"
+SHELL
+chmod +x "$place/stand/zcrp-bench"
+
+# fails STATUS NUMBER... : these runs of zcrp-bench fail; it ends with this status.
+fails() {
+    wanted=$1
+    shift
+    rm -f "$place/runs"
+    echo "$@" >"$place/failing"
+    "$place/stand/zcrp-cpuload" $short --rate 10M --json "$place/json" -- --memory 1M \
+        >"$place/table" 2>"$place/said"
+    got=$?
+    check "status when $* fail" test "$got" -eq "$wanted"
+}
+
+fails 0 4
+check "once is no harm" test ! -s "$place/said"
+check "nothing is missing" python3 "$place/compare.py" "$place/json" loopback
+fails 0 4 5
+check "one is missing" grep -F "zcrp-cpuload: 1 of 10 runs failed twice" "$place/said"
+check "which" grep -E "^zcrp-cpuload: zcrp-bench .*--json.*: zcrp-bench: run 5 went wrong$" "$place/said"
+check "a dash" grep -E "^full +zcrp +- +- +- " "$place/table"
+check "and why" grep -F "Missing, for it failed twice: zcrp, full: zcrp-bench" "$place/table"
+check "json has it" python3 -c 'import json, sys
+(one,) = json.load(open(sys.argv[1]))["settings"][0]["missing"]
+assert (one["transport"], one["phase"]) == ("zcrp", "full"), one' "$place/json"
+fails 0 2 3
+check "a trial is missing" grep -F "Missing, for it failed twice: zcrp, trial" "$place/table"
+fails 1 4 5 6 7
+check "two are more than a tenth" grep -F "2 of 10 runs" "$place/said"
+check "the rest is there" grep -E "^paced +zcrp" "$place/table"
+fails 1 2 3 4 5
+check "no transport works" grep -x "zcrp-cpuload: zcrp-bench: run 5 went wrong" "$place/said"
 
 # ---- interrupted: nothing is left behind
 

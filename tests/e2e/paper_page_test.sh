@@ -63,6 +63,75 @@ for figure in results["figures"]:
 PYTHON
 check "what was measured" python3 "$place/compare.py" "$place/page/paper.json"
 
+# ---- runs that fail: the rest is measured, what is missing is told. The link and zcrp-bench are
+# stand-ins: the one runs what sends, the other fails in its n-th run for the n in $place/failing.
+
+mkdir "$place/stand"
+cat >"$place/stand/zcrp-link" <<'SHELL'
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+SHELL
+cat >"$place/stand/zcrp-bench" <<'PYTHON'
+#!/usr/bin/env -S python3 -IS
+import json, os, sys
+
+place = os.path.join(os.path.dirname(__file__), "..")
+with open(os.path.join(place, "runs"), "a+") as runs:
+    runs.write("x")
+    number = runs.tell()
+if str(number) in open(os.path.join(place, "failing")).read().split():
+    sys.exit(f"zcrp-bench: run {number} went wrong")
+given = {name: sys.argv[sys.argv.index(name) + 1]
+         for name in ("--transport", "--size", "--repeat", "--channel", "--json")}
+end = {"cpu_s_per_gb": 1.0}
+with open(given["--json"], "w") as file:
+    json.dump({"runs": [{
+        "transport": transport, "channel": "tcp" if "tcp" in transport else given["--channel"],
+        "size": int(size), "bytes": 1, "seconds": 1.0, "gbit_per_s": 0.1, "sender": end,
+        "receiver": end, "repeated_units": 0}
+        for size in given["--size"].replace("K", "000").split(",")
+        for transport in given["--transport"].split(",")
+        for _ in range(int(given["--repeat"]))]}, file)
+PYTHON
+chmod +x "$place/stand/zcrp-link" "$place/stand/zcrp-bench"
+
+# fails SCALE STATUS NUMBER... : these runs of zcrp-bench fail; the page is $place/page, with this
+# status.
+fails() {
+    scale=$1
+    wanted=$2
+    shift 2
+    rm -rf "$place/page" "$place/runs"
+    echo "$@" >"$place/failing"
+    ZCRP_BUILD="$place/stand" python3 -B tools/paper/paper.py --scale "$scale" --output "$place/page" \
+        >"$place/findings" 2>"$place/said"
+    got=$?
+    check "status when $* fail" test "$got" -eq "$wanted"
+}
+
+# runs COUNT : so often was zcrp-bench run.
+runs() {
+    check "$1 runs" test "$(wc -c <"$place/runs")" -eq "$1"
+}
+
+fails quick 0 2 5 6
+runs 67
+check "once is no harm, twice is missing" grep -F "paper: 1 of 65 runs failed twice" "$place/said"
+check "which" grep -E "^paper: zcrp-link .* -- zcrp-bench .* --transport zcrp,.*: zcrp-bench: run 6" \
+    "$place/said"
+check "figure 15 has dashes" grep -F -- "<td>-<sup>1</sup></td>" "$place/page/index.html"
+check "the page says why" grep -F "run 6 went wrong" "$place/page/index.html"
+python3 -B tools/paper/document.py "$place/page" docs/evaluation.md "$place/evaluation.md"
+check "so does the document" grep -F "zcrp-bench: run 6 went wrong" "$place/evaluation.md"
+fails least 1 1 2
+check "one of seven is more than a tenth" grep -F "1 of 7 runs" "$place/said"
+check "the best TCP is not known" grep -F "which TCP is the best" "$place/page/index.html"
+fails least 1 $(seq 14)
+check "nothing at all" grep -F "paper: nothing could be measured: zcrp-bench: run 14" "$place/said"
+check "no page" test ! -e "$place/page"
+
 # ---- ended: nothing is left
 
 paper --scale full --output "$place/none" >"$place/said" 2>&1 &

@@ -9,6 +9,7 @@ import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "zcrp-cpuload"))
+sys.path.insert(1, os.path.join(sys.path[0], "..", "common"))
 
 import accounts
 import estimate
@@ -187,6 +188,29 @@ class Evaluate(unittest.TestCase):
         self.assertAlmostEqual(lines["full", "a"]["host_ms_per_gb"]["median"], 750)
 
 
+    def test_a_run_that_is_missing_is_in_no_median(self):
+        turns = [turn_of((0.5, 0.25)), turn_of((0.7, 0.25))]
+        del turns[0]["paced, loaded", "a"]
+        lines = evaluate.digest(self.options, turns, {"a": 7.0, "tcp": None})
+        line = next(l for l in lines if (l["phase"], l["transport"]) == ("paced, loaded", "a"))
+        self.assertEqual((line["counter_kept"]["median"], line["channel"]), (0.7, "c"))
+
+    def test_what_is_missing_in_all_turns_is_not_known(self):
+        turn = turn_of((0.5, 0.25))
+        del turn["full", "tcp"]
+        lines = evaluate.digest(self.options, [turn], {"a": 7.0, "tcp": None})
+        found = {(line["phase"], line["transport"]): line for line in lines}
+        self.assertEqual(found["full", "tcp"]["channel"], "-")
+        self.assertIsNone(found["full", "tcp"]["gbit_per_s"])
+        self.assertIsNone(found["full", "a"]["gbit_per_s_to_tcp"])
+
+    def test_rate_is_of_those_that_could_be_tried(self):
+        options = types.SimpleNamespace(reference="tcp")
+        for reached, expected in (({"a": [10.0], "tcp": [8.0]}, 4.0), ({"a": [2.0], "tcp": [8.0]}, 1.8),
+                                  ({"a": [10.0]}, 9.0), ({"tcp": [1.0, 3.0, 9.0]}, 1.5)):
+            self.assertAlmostEqual(measure.common_rate(options, reached), expected)
+
+
 class Show(unittest.TestCase):
     def test_figures(self):
         rows = ((None, "-"), (0.1234, "0.123"), (12.345, "12.3"), (100.0, "100"), (123456.7, "123457"),
@@ -209,6 +233,12 @@ class Show(unittest.TestCase):
         lines = text.split("\n")
         self.assertIn("veth, ends on cores 0 and 1; paced to 5 Gbit/s", lines[0])
         self.assertEqual(len({len(row) for row in lines[1:]}), 1)
+
+    def test_what_is_missing_is_told(self):
+        lost = {"phase": "full", "transport": "tcp", "command": "zcrp-bench --json", "said": "no"}
+        self.assertEqual(show.missing({}), [])
+        self.assertEqual(show.missing({"missing": [lost]}),
+                         ["Missing, for it failed twice: tcp, full: zcrp-bench --json: no"])
 
     def test_a_busy_machine_is_told(self):
         self.assertEqual(show.warning({"idle_cores": {"median": 0.05}}), [])

@@ -12,6 +12,7 @@ import unittest
 import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "paper"))
+sys.path.insert(1, os.path.join(sys.path[0], "..", "common"))
 
 import document
 import findings
@@ -254,7 +255,7 @@ class Machines(unittest.TestCase):
 class Commands(unittest.TestCase):
     def command(self, figure, end):
         with unittest.mock.patch.object(run, "find", str):
-            return run.end_command(figure, end, "/group", ["--listen"])
+            return run.end_command(figure, end, ["--listen"])
 
     def test_load_is_beside_its_own_end(self):
         figure = machines.Figure(29, "Ultra 1", "20", (0, 2))
@@ -274,9 +275,29 @@ class Commands(unittest.TestCase):
 
     def test_what_a_failed_command_said(self):
         with self.assertRaisesRegex(run.Failure, "^so it goes$"):
-            run.linked(["sh", "-c", "echo so it goes; exit 3"])
+            run.linked(["sh", "-c", "echo so it goes; exit 3"], [])
         with self.assertRaisesRegex(run.Failure, "ended with 3"):
-            run.linked(["sh", "-c", "exit 3"])
+            run.linked(["sh", "-c", "exit 3"], [])
+
+    def test_what_would_not_get_better(self):
+        with self.assertRaises(run.Failure) as failed:
+            run.linked(["sh", "-c", "echo no rights; exit 125"], [])
+        self.assertNotIsInstance(failed.exception, run.RunFailed)
+
+    def test_what_does_not_end(self):
+        with unittest.mock.patch.object(run, "LIMIT_S", 0.1), \
+                self.assertRaisesRegex(run.RunFailed, "not over after 0.1 s") as failed:
+            run.linked(["sleep", "60"], ["zcrp-link", "--", "b"])
+        self.assertEqual(failed.exception.command, "zcrp-link -- b")
+
+    def test_what_says_nothing(self):
+        with tempfile.NamedTemporaryFile() as empty, \
+                self.assertRaisesRegex(run.RunFailed, "wrote no figures"):
+            run.read_runs(empty.name, [])
+
+    def test_what_is_shown(self):
+        self.assertEqual(run.shown(["/b/zcrp-link", "--quiet"], ["/b/zcrp-bench", "--x"], ["y"]),
+                         ["zcrp-link", "--quiet", "--", "zcrp-bench", "--x", "--", "y"])
 
     def test_a_program_that_is_not_there(self):
         with unittest.mock.patch.dict(os.environ, ZCRP_BUILD="/nowhere"):
@@ -316,6 +337,11 @@ class Document(unittest.TestCase):
         setting = {"path": "veth", "cores": [0, 1], "paced_to_gbit_per_s": 7.0,
                    "summary": [line | {"counter_kept": None}]}
         updated = self.update(load={"settings": [setting]})
+        self.assertNotIn("Missing", updated)
+        lost = {"phase": "full", "transport": "tcp", "command": "zcrp-bench --json", "said": "no"}
+        self.assertIn("\n\nMissing, for these runs failed twice:\n\n- tcp, full: "
+                      "`zcrp-bench --json`: no\n",
+                      self.update(load={"settings": [setting | {"missing": [lost]}]}))
         self.assertIn("veth, an end on each of two cores; paced to 7 Gbit/s:", updated)
         self.assertIn("| paced | udp | 1.25 | 1.25 | 1.25 | - | 1.25 [1.00, 1.50] |", updated)
 

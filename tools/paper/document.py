@@ -6,7 +6,7 @@ import re
 import sys
 
 from findings import judge
-from summary import label, summarize
+from summary import label, missing_runs, missing_text, summarize
 
 
 def row(cells):
@@ -17,6 +17,13 @@ def table(head, rows):
     return row(head) + row(["---"] * len(head)) + "".join(map(row, rows))
 
 
+def footnotes(missing):
+    """What the dashes of a table are for: what is missing, and the run that failed."""
+    lines = [f"- {what}: `{one['command']}`: {' '.join(one['said'].split())}\n"
+             for what, one in missing]
+    return "\nMissing, for these runs failed twice:\n\n" + "".join(lines) if lines else ""
+
+
 def findings(results):
     """The paper's findings, a line for each protocol."""
     tcp = results["conditions"]["tcp"]
@@ -25,9 +32,10 @@ def findings(results):
         claim = finding.claim
         for judgement in finding.judgements:
             rows.append([claim, label(judgement.series, tcp), f"**{judgement.verdict}**",
-                         judgement.reason])
+                         judgement.reason or "-"])
             claim = ""
-    return table(["the paper's finding", "", "here", ""], rows)
+    said = ((missing_text(one, tcp), one) for one in missing_runs(results))
+    return table(["the paper's finding", "", "here", ""], rows) + footnotes(said)
 
 
 def conditions(results):
@@ -57,6 +65,8 @@ def load(results):
                  figure(line["counter_kept_to_tcp"], True)] for line in setting["summary"]]
         text += table(["phase", "", "Gbit/s", "processes, ms/GB", "host, ms/GB", "counter kept",
                        "speed / TCP", "counter / TCP"], rows)
+        text += footnotes((f"{one['transport']}, {one['phase']}", one)
+                          for one in setting.get("missing", []))
     return text + "\n"
 
 
@@ -82,10 +92,11 @@ def update(page, directory):
     return page
 
 
-def main(directory, document):
+def main(directory, document, output=None):
+    """Rewrites the document, or writes what it would be to another file."""
     with open(document, encoding="utf-8") as file:
         page = update(file.read(), directory)
-    with open(document, "w", encoding="utf-8") as file:
+    with open(output or document, "w", encoding="utf-8") as file:
         file.write(page)
 
 

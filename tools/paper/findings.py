@@ -70,7 +70,7 @@ def kinds_text(found):
 
 def threshold(rates, series):
     found = [threshold_of_pair(pair[series], pair["tcp"]) for pair in rates.pairs()
-             if series in pair and "tcp" in pair]
+             if large_rate(pair.get(series, {})) and large_rate(pair.get("tcp", {}))]
     if not found:
         return Judgement(series, UNKNOWN, "")
     count = sum(holds for holds, *_ in found)
@@ -93,8 +93,9 @@ class Rates:
 
     def best(self):
         """The rate of large messages where it is greatest: what the link carries."""
-        return max(large_rate(points) for figure in self.figures.values()
-                   for points in figure.values())
+        rates = (large_rate(points) for figure in self.figures.values()
+                 for points in figure.values())
+        return max(rate for rate in rates if rate is not None)
 
     def points(self, sender, receiver, series):
         """From a machine to another; None if it was not measured."""
@@ -123,9 +124,10 @@ def equal_behaviour(rates, series):
     if judgement.verdict == UNKNOWN:
         return judgement
     there, back = (rates.points(*pair, series) for pair in pairs)
-    equal = sum(is_equal(there[size].mbit_per_s, back[size].mbit_per_s) for size in there)
+    sizes = set(there) & set(back)
+    equal = sum(is_equal(there[size].mbit_per_s, back[size].mbit_per_s) for size in sizes)
     return judgement._replace(
-        reason=f"{judgement.reason}; equal at {equal} of all {len(there)} sizes")
+        reason=f"{judgement.reason}; equal at {equal} of all {len(sizes)} sizes")
 
 
 def equal_tcp(rates, series):

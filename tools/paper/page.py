@@ -6,7 +6,7 @@ import html
 import findings
 import picture
 from machines import FIGURES, LOADED, MACHINES, MHZ_OF_A_CORE, PERIOD_US, WITHOUT_LOAD
-from summary import bytes_text, label, large_rate, summarize
+from summary import bytes_text, label, large_rate, missing_runs, missing_text, summarize
 
 STYLE = """
 :root { color-scheme: light; }
@@ -54,22 +54,31 @@ def number(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def cells_of(point):
+def cells_of(point, note):
     """Of a size, for a series: rate, least and most, processor time of sender and receiver."""
     if point is None:
-        return ["-"] * 3
+        return [f"-{note}"] * 3
     return [element("b", number(point.mbit_per_s)), f"{number(point.low)} to {number(point.high)}",
             f"{number(point.sender_cpu)} + {number(point.receiver_cpu)}"]
 
 
-def figure_table(curves, tcp):
-    sizes = sorted({size for _, points, _ in curves for size in points})
+def notes_of(results, number):
+    """Of what is missing in a figure, by series and size: the number of the run that failed."""
+    return {(series, size): element("sup", note)
+            for note, one in enumerate(missing_runs(results), 1) if one["figure"] == number
+            for series in one["series"] for size in one["sizes"]}
+
+
+def figure_table(curves, tcp, notes):
+    sizes = sorted({size for _, points, _ in curves for size in points} | {size for _, size in notes})
     names = [text(label(series, tcp) + ", with load" * is_loaded) for series, _, is_loaded in curves]
     head = element("tr", element("th", "", colspan=1) +
                    "".join(element("th", name, colspan=3) for name in names))
     units = ["bytes"] + ["Mbit/s", "least to most", "CPU s/GB"] * len(curves)
-    rows = [[bytes_text(size)] + [cell for _, points, _ in curves
-                                  for cell in cells_of(points.get(size))] for size in sizes]
+    rows = [[bytes_text(size)] +
+            [cell for series, points, _ in curves
+             for cell in cells_of(points.get(size), notes.get((series, size), ""))]
+            for size in sizes]
     return element("div", table(units, rows, head), class_="wide")
 
 
@@ -99,13 +108,21 @@ def curves_of(figure, figures):
            [(series, points, True) for series, points in own.items()]
 
 
-def figure_element(figure, figures, tcp, most):
-    curves = curves_of(figure, figures)
-    svg = picture.draw(picture.script(curves, tcp, most))
+def image(figure, curves, tcp, most):
+    """Nothing, if there is nothing to draw."""
+    known = [curve for curve in curves if curve[1]]
+    if not known:
+        return ""
+    svg = picture.draw(picture.script(known, tcp, most))
     source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{text(caption(figure))}" src="{source}">'
+
+
+def figure_element(figure, figures, notes, tcp, most):
+    curves = curves_of(figure, figures)
     own = [curve for curve in curves if curve[2] == (figure in LOADED)]
     return element("figure", element("figcaption", text(caption(figure))) +
-                   f'<img alt="{text(caption(figure))}" src="{source}">' + figure_table(own, tcp),
+                   image(figure, curves, tcp, most) + figure_table(own, tcp, notes),
                    id=f"figure{figure.number}")
 
 
@@ -116,18 +133,22 @@ def findings_table(figures, tcp):
         for judgement in finding.judgements:
             rows.append([claim, element("span", text(label(judgement.series, tcp)), class_="whole"),
                          element("b", text(judgement.verdict), class_="whole"),
-                         text(judgement.reason)])
+                         text(judgement.reason or "-")])
             claim = ""
     return table(["The paper's finding", "", "Here", "Large messages, unless sizes are said"], rows,
                  class_="findings")
+
+
+def large_text(points):
+    rate = large_rate(points)
+    return "-" if rate is None else number(rate)
 
 
 def approximate(figures, tcp):
     """The paper's figures 13 and 14: a rate for each pair of machines."""
     series = list(dict.fromkeys(name for figure in figures.values() for name in figure))
     rows = [[text(pair_text(figure) + (", load: " + load_text(figure)) * any(figure.load))] +
-            [number(large_rate(figures[figure.number][name]))
-             if name in figures[figure.number] else "-" for name in series]
+            [large_text(figures[figure.number].get(name, {})) for name in series]
             for figure in FIGURES if figure.number in figures]
     return table(["Mbit/s"] + [text(label(name, tcp)) for name in series], rows)
 
@@ -167,10 +188,26 @@ WITHOUT_QUOTAS = "This system does not permit processor quotas (control groups),
 QUICK = "A quick look: fewer sizes, and too few repetitions to quote. make paper measures properly."
 
 
-def notes(conditions):
+MISSING = "Some runs failed twice. What they would have said is missing: a dash, with the number of " \
+    "the run below."
+
+
+def warnings(results):
+    conditions = results["conditions"]
     said = [] if conditions["quotas"] else [WITHOUT_QUOTAS]
     said += [QUICK] if conditions["repeat"] < 3 else []
+    said += [MISSING] if missing_runs(results) else []
     return [element("p", text(words), class_="warning") for words in said]
+
+
+def missing(results, tcp):
+    """The runs that failed, numbered: what they were for, how they were called, what they said."""
+    found = missing_runs(results)
+    if not found:
+        return []
+    items = (element("li", f"{text(missing_text(one, tcp))}: {element('code', text(one['command']))}: "
+                     + text(one["said"])) for one in found)
+    return [element("h2", "Missing"), element("ol", "".join(items), class_="note")]
 
 
 def top(figures):
@@ -184,16 +221,17 @@ def page(results):
     conditions, tcp = results["conditions"], results["conditions"]["tcp"]
     figures = {figure["number"]: summarize(figure) for figure in results["figures"]}
     most = top(figures)
-    drawn = [figure_element(figure, figures, tcp, most) for figure in FIGURES
-             if figure.number in figures]
+    drawn = [figure_element(figure, figures, notes_of(results, figure.number), tcp, most)
+             for figure in FIGURES if figure.number in figures]
     body = [
         element("h1", "ZCRP beside TCP, as in 1998"),
         element("p", f"{text(conditions['when'])}, libzcrp {text(conditions['version'])}. The "
                 'measurements are in <a href="paper.json">paper.json</a>.', class_="note"),
-        *notes(conditions),
+        *warnings(results),
         element("h2", "Findings"), findings_table(figures, tcp),
         element("h2", "Large messages (figures 13 and 14)"), approximate(figures, tcp),
         element("h2", "Throughput over message size"), element("div", "".join(drawn), class_="figures"),
+        *missing(results, tcp),
         element("h2", "Method"), machines_table(results["machines"]),
         *(element("p", text(words), class_="note") for words in method(conditions)),
     ]

@@ -11,9 +11,12 @@ import re
 import signal
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+
 import groups
 import picture
 import run
+from attempts import Attempts
 from findings import judge, sentence
 from machines import MACHINES, Figure
 from page import page
@@ -44,21 +47,28 @@ def machines():
     return {key: machine._asdict() | {"share": machine.share} for key, machine in MACHINES.items()}
 
 
-def evaluate(scale, made):
+def missing_of(attempts, number):
+    return [one for one in attempts.missing if one["figure"] == number]
+
+
+def evaluate(scale, made, attempts):
     """Measures everything; what paper.json holds."""
     progress = Progress(1 + len(scale.figures) * len(run.CHANNELS))
     progress("the best TCP")
-    tcp = run.best_tcp(made, scale, HARDEST)
+    tcp = run.best_tcp(attempts, made, scale, HARDEST)
     figures = []
     for figure in scale.figures:
         runs = []
         for channel in run.CHANNELS:
             progress(f"figure {figure.number}, {channel}")
-            runs += run.figure_runs(made, scale, figure, channel, tcp)
-        figures.append(figure._asdict() | {"runs": runs})
+            runs += run.figure_runs(attempts, made, scale, figure, channel, tcp)
+        figures.append(figure._asdict() |
+                       {"runs": runs, "missing": missing_of(attempts, figure.number)})
     progress.clear()
+    if not any(figure["runs"] for figure in figures):
+        raise run.Failure(f"nothing could be measured: {attempts.missing[-1]['said']}")
     return {"conditions": conditions(scale, made, tcp), "machines": machines(),
-            "figures": figures}
+            "figures": figures, "missing": missing_of(attempts, None)}
 
 
 def write(directory, results):
@@ -89,20 +99,20 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def results_of(options):
+def results_of(options, attempts):
     if options.source:
         with open(options.source, encoding="ascii") as file:
             return json.load(file)
     with groups.available() as made:
-        return evaluate(SCALES[options.scale], made)
+        return evaluate(SCALES[options.scale], made, attempts)
 
 
 def main(arguments):
-    options = parse(arguments)
+    options, attempts = parse(arguments), Attempts()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         picture.check()
-        results = results_of(options)
+        results = results_of(options, attempts)
         write(options.output, results)
         say(results, options.output)
     except (run.Failure, OSError) as error:
@@ -110,7 +120,7 @@ def main(arguments):
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return attempts.status("paper")
 
 
 if __name__ == "__main__":

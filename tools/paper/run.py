@@ -2,12 +2,14 @@
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import signal
 import subprocess
 import tempfile
 
+from attempts import Failure, RunFailed
 from machines import MACHINES
 
 CHANNELS = ["aal5-udp", "udp"]  # of ZCRP; AAL5 first, as in the paper
@@ -17,14 +19,12 @@ PAYLOAD = 9180  # of a PDU of AAL5, and of IP over ATM: the MTU of RFC 2225
 AAL5_EXTRA = 36 + 20 + 8 + 8  # up to whole cells, and what carries the PDU over IP and UDP
 PORT = 7000
 TIMEOUT_S = 60  # nothing moves for so long
+LIMIT_S = 900  # of a run of zcrp-bench, whatever moves
+NO_LINK = 125  # status of zcrp-link: it would not get better
 TRIED = "1K,64K"  # bytes of the messages that decide which TCP is the best
 
 ENTER = 'test -z "$0" || echo 0 >"$0/cgroup.procs" || exit; exec "$@"'
 PR_SET_PDEATHSIG = 1
-
-
-class Failure(Exception):
-    pass
 
 
 def find(name):
@@ -44,9 +44,14 @@ def link_command(channel):
             "--mtu", str(mtu), "--port", str(PORT), "--wait", "20s", "--linger", "5s"]
 
 
-def end_command(figure, end, group, options):
+def enter(group):
+    """What a command starts with that runs in a group."""
+    return ["sh", "-c", ENTER, group]
+
+
+def end_command(figure, end, options):
     """What one end runs: 0 sends, 1 receives."""
-    command = ["sh", "-c", ENTER, group, find("zcrp-bench"), "--quiet", "--timeout", str(TIMEOUT_S)]
+    command = [find("zcrp-bench"), "--quiet", "--timeout", str(TIMEOUT_S)]
     core = MACHINES[figure[1 + end]].core(end, sorted(os.sched_getaffinity(0)))
     if core is not None:
         command += ["--pin", str(core)]
@@ -70,28 +75,49 @@ def running(command, **streams):
             raise
 
 
-def linked(command):
-    """Runs zcrp-link."""
+def shown(*commands):
+    """What to type for these, which zcrp-link joins: programs by their names."""
+    named = ([os.path.basename(command[0]), *command[1:]] for command in commands)
+    return [word for command in named for word in ("--", *command)][1:]
+
+
+def linked(command, as_shown):
+    """Runs zcrp-link; a run that fails is told as it is shown."""
     with tempfile.TemporaryFile("w+") as said:
-        with running(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as child:
-            status = child.wait()
-        if status != 0:
-            said.seek(0)
-            raise Failure(said.read().strip()[-2000:] or f"zcrp-link ended with {status}")
+        try:
+            with running(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as child:
+                status = child.wait(LIMIT_S)
+        except subprocess.TimeoutExpired as error:
+            raise RunFailed(as_shown, f"not over after {LIMIT_S} s") from error
+        said.seek(0)
+        words = said.read().strip()[-2000:] or f"zcrp-link ended with {status}"
+    if status == NO_LINK:
+        raise Failure(words)
+    if status != 0:
+        raise RunFailed(as_shown, words)
+
+
+def read_runs(path, as_shown):
+    with open(path, encoding="ascii") as file:
+        try:
+            return json.load(file)["runs"]
+        except (ValueError, KeyError) as error:
+            raise RunFailed(as_shown, "zcrp-bench wrote no figures") from error
 
 
 def measure(groups, figure, channel, options):
     """The runs that zcrp-bench reports of these transports and sizes between these machines."""
+    link = link_command(channel)
+    sender = end_command(figure, 0, ["--connect", f"198.18.0.2:{PORT}", "--channel", channel, *options])
+    receiver = end_command(figure, 1, ["--listen", f":{PORT}"])
+    as_shown = shown(link, sender, receiver)
     with contextlib.ExitStack() as stack:
         ends = [stack.enter_context(groups.group(name, MACHINES[figure[1 + end]].quota_us))
                 for end, name in enumerate(("sender", "receiver"))]
         path = stack.enter_context(tempfile.NamedTemporaryFile("r", suffix=".json")).name
-        sender = ["--connect", f"198.18.0.2:{PORT}", "--channel", channel, "--json", path, *options]
-        linked([*link_command(channel),
-                "--", *end_command(figure, 0, ends[0], sender),
-                "--", *end_command(figure, 1, ends[1], ["--listen", f":{PORT}"])])
-        with open(path, encoding="ascii") as file:
-            return json.load(file)["runs"]
+        linked([*link, "--", *enter(ends[0]), *sender, "--json", path,
+                "--", *enter(ends[1]), *receiver], as_shown)
+        return read_runs(path, as_shown)
 
 
 def slim(run):
@@ -106,25 +132,40 @@ def slim(run):
     }
 
 
-def figure_runs(groups, scale, figure, channel, tcp):
-    """A figure's runs over a channel; TCP takes its turns with ZCRP over UDP."""
-    transports = ["zcrp"] if is_aal5(channel) else ["zcrp", f"tcp:{tcp}+whole"]
+def series_of(channel):
+    """Who takes turns over a channel: TCP with ZCRP over UDP."""
+    return [f"zcrp/{channel}"] + ([] if is_aal5(channel) else ["tcp"])
+
+
+def figure_runs(attempts, groups, scale, figure, channel, tcp):
+    """A figure's runs over a channel, but for those that failed."""
+    transports = ["zcrp", f"tcp:{tcp}+whole"][:len(series_of(channel))]
     runs = []
     for sizes, amount in scale.batches():
         options = ["--transport", ",".join(transports), "--size", ",".join(map(str, sizes)),
                    "--repeat", str(scale.repeat), *amount]
-        runs += measure(groups, figure, channel, options)
+        runs += attempts(functools.partial(measure, groups, figure, channel, options),
+                         figure=figure.number, series=series_of(channel), sizes=sizes) or []
     return [slim(run) for run in runs]
 
 
-def best_tcp(groups, scale, figure):
+def words_of(name):
+    with open(f"/proc/sys/net/ipv4/{name}", encoding="ascii") as file:
+        return file.read().split()
+
+
+def best_tcp(attempts, groups, scale, figure):
     """The congestion control with which TCP is fastest over this link: the one with the greatest
-    product of rates, which is as far from the best at each size as it may be."""
-    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
-        names = file.read().split()
+    product of rates, which is as far from the best at each size as it may be. If that cannot be
+    found out, this machine's own."""
+    names = words_of("tcp_available_congestion_control")
     options = ["--transport", ",".join(f"tcp:{name}+whole" for name in names), "--size", TRIED,
                "--bytes", str(scale.bytes), "--repeat", str(scale.repeat)]
+    runs = attempts(functools.partial(measure, groups, figure, "udp", options),
+                    figure=None, series=[], sizes=[])
+    if runs is None:
+        return words_of("tcp_congestion_control")[0]
     products = dict.fromkeys(names, 1.0)
-    for run in measure(groups, figure, "udp", options):
+    for run in runs:
         products[run["transport"].partition(":")[2].partition("+")[0]] *= run["gbit_per_s"]
     return max(products, key=products.get)

@@ -28,19 +28,38 @@ def point(runs):
 
 
 def summarize(figure):
-    """Points by series, and in these by size; series in a fixed order, sizes ascending."""
+    """Points by series, and in these by size; series in a fixed order, sizes ascending. Of what is
+    missing there are no points."""
     groups = collections.defaultdict(list)
     for run in figure["runs"]:
         groups[series_of(run), run["size"]].append(run)
-    found = sorted({series for series, _ in groups}, key=ORDER.index)
+    missing = {series for one in figure.get("missing", []) for series in one["series"]}
+    found = sorted({series for series, _ in groups} | missing, key=ORDER.index)
     sizes = sorted({size for _, size in groups})
     return {series: {size: point(groups[series, size]) for size in sizes
                      if (series, size) in groups} for series in found}
 
 
 def large_rate(points):
-    """One figure for a series: the median rate of large messages, in Mbit/s."""
-    return statistics.median(point.mbit_per_s for size, point in points.items() if size >= LARGE)
+    """One figure for a series: the median rate of large messages, in Mbit/s; None if there are none."""
+    rates = [point.mbit_per_s for size, point in points.items() if size >= LARGE]
+    return statistics.median(rates) if rates else None
+
+
+def missing_runs(results):
+    """Those that failed twice, of all figures."""
+    return results.get("missing", []) + \
+        [one for figure in results["figures"] for one in figure.get("missing", [])]
+
+
+def missing_text(one, tcp):
+    """What is missing without a run."""
+    if one["figure"] is None:
+        return f"which TCP is the best ({tcp} is this machine's own)"
+    sizes = " to ".join(dict.fromkeys(bytes_text(size) for size in
+                                      (one["sizes"][0], one["sizes"][-1])))
+    series = " and ".join(label(name, tcp) for name in one["series"])
+    return f"figure {one['figure']}, {series}, {sizes}"
 
 
 def bytes_text(size):

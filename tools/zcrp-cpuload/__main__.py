@@ -9,9 +9,9 @@ import signal
 import sys
 
 import options as command_line
+from attempts import Attempts, Failure
 from evaluate import PHASES, evaluate
 from measure import Setting, complaint
-from programs import Failure
 from show import Progress, table
 
 
@@ -29,12 +29,12 @@ def settings_of(options):
     return [Setting(path, cores) for path in options.path for cores in options.pin]
 
 
-def run(options, settings):
+def run(options, settings, attempts):
     turn = 2 + len(PHASES) * len(options.transports)
     progress = Progress(len(settings) * (2 + options.repeat * turn))
     results = []
     for setting in settings:
-        results.append(evaluate(options, setting, progress))
+        results.append(evaluate(options, setting, progress, attempts))
         progress.clear()
         if options.json != "-":
             print(table(results[-1]), end="\n\n", flush=True)
@@ -48,19 +48,19 @@ def run(options, settings):
 def main(arguments):
     options = command_line.parse(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    settings = settings_of(options)
+    settings, attempts = settings_of(options), Attempts()
     try:
         wrong = complaint(options, settings[0])
         if wrong:
             print(wrong, file=sys.stderr)
             return 2
-        run(options, settings)
+        run(options, settings, attempts)
     except (Failure, OSError) as error:
         print(f"zcrp-cpuload: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return attempts.status("zcrp-cpuload")
 
 
 if __name__ == "__main__":

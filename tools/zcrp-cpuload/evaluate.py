@@ -1,6 +1,7 @@
 """A setting: who takes part, turn after turn, and what becomes of it."""
 
 import contextlib
+import functools
 
 from estimate import estimate, ratio
 from measure import calibrate, measure, observe, system_calls_per_gb
@@ -15,8 +16,9 @@ PHASES = {  # name: is it paced, is it beside the counter
 }
 
 
-def take_turn(options, setting, called, rate, progress):
-    """One turn: the idle machine, the counter alone, then every transport in every phase."""
+def take_turn(options, setting, called, rate, progress, attempts):
+    """One turn: the idle machine, the counter alone, then every transport in every phase. A run that
+    failed is not in it."""
     turn = {"idle": observe(options, None)}
     cores = sorted(set(setting.cores))
     progress("idle")
@@ -27,7 +29,12 @@ def take_turn(options, setting, called, rate, progress):
         for transport in options.transports:
             beside = loading(cores, options.processes) if is_loaded else contextlib.nullcontext()
             with beside as load:
-                figures = measure(options, setting, called[transport], rate * is_paced, load)
+                run = functools.partial(measure, options, setting, called[transport],
+                                        rate * is_paced, load)
+                figures = attempts(run, phase=phase, transport=transport)
+            if figures is None:
+                progress(f"{transport}, {phase}: failed")
+                continue
             turn[phase, transport] = account(figures, turn)
             progress(f"{transport}, {phase}: {figures['gbit_per_s']:.3g} Gbit/s")
     return turn
@@ -43,6 +50,7 @@ def account(figures, turn):
 
 
 FIGURES = ("gbit_per_s", "own_ms_per_gb", "host_ms_per_gb", "switches_per_gb", "counter_kept")
+UNKNOWN = dict.fromkeys((*FIGURES, "channel"))  # of a run that failed
 
 
 def digest(options, turns, calls):
@@ -50,9 +58,10 @@ def digest(options, turns, calls):
     lines = []
     for phase, (_is_paced, is_loaded) in PHASES.items():
         for transport in options.transports:
-            own = [turn[phase, transport] for turn in turns]
-            other = [turn[phase, options.reference] for turn in turns]
-            line = {"phase": phase, "transport": transport, "channel": own[0]["channel"]}
+            own = [turn.get((phase, transport), UNKNOWN) for turn in turns]
+            other = [turn.get((phase, options.reference), UNKNOWN) for turn in turns]
+            channels = [figures["channel"] for figures in own if figures["channel"]]
+            line = {"phase": phase, "transport": transport, "channel": (channels or ["-"])[0]}
             line |= {name: estimate([figures[name] for figures in own]) for name in FIGURES}
             if is_loaded:
                 line["host_ms_per_gb"] = None  # the counter's work is in it
@@ -64,11 +73,13 @@ def digest(options, turns, calls):
     return lines
 
 
-def evaluate(options, setting, progress):
+def evaluate(options, setting, progress, attempts):
     """Everything about one setting."""
-    called, rate = calibrate(options, setting)
+    before = len(attempts.missing)
+    called, rate = calibrate(options, setting, attempts)
     progress("tried")
-    turns = [take_turn(options, setting, called, rate, progress) for _ in range(options.repeat)]
+    turns = [take_turn(options, setting, called, rate, progress, attempts)
+             for _ in range(options.repeat)]
     calls = {t: system_calls_per_gb(options, setting, called[t], rate) for t in options.transports}
     progress("system calls counted")
     flat = [
@@ -81,4 +92,5 @@ def evaluate(options, setting, progress):
         "counter_alone_per_s": estimate([turn["counter"]["counts_per_s"] for turn in turns]),
         "idle_cores": estimate([turn["idle"]["host_cores"] for turn in turns]),
         "summary": digest(options, turns, calls), "measurements": flat,
+        "missing": attempts.missing[before:],
     }

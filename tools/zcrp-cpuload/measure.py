@@ -1,6 +1,7 @@
 """One measurement: zcrp-bench, perhaps beside the counter, and what happened in its midst."""
 
 import collections
+import functools
 import json
 import re
 import selectors
@@ -11,8 +12,10 @@ import tempfile
 import time
 
 from accounts import between, sample, within
-from programs import Failure, die_with_parent, find, running
+from attempts import Failure, RunFailed
+from programs import die_with_parent, find, running
 
+PATIENCE_S = 300  # for a run of zcrp-bench: beside what it measures it tries all of TCP's manners
 TRIALS = 3  # of each transport before anything counts, at most
 
 
@@ -38,25 +41,40 @@ def timed(options, rate):
     return ["--duration", str(options.duration)] + (["--rate", f"{rate:.0f}"] if rate else [])
 
 
-def result(child, output, errors):
+def shown(command):
+    return ["zcrp-bench", *command[1:]]
+
+
+def result(child, output, errors, command):
     """The one run that zcrp-bench reports."""
     if child.wait() != 0:
         errors.seek(0)
-        raise Failure(errors.read().strip() or "zcrp-bench failed")
-    return json.loads(output)["runs"][0]
+        raise RunFailed(shown(command), errors.read().strip() or "zcrp-bench failed")
+    try:
+        return json.loads(output)["runs"][0]
+    except (ValueError, KeyError) as error:
+        raise RunFailed(shown(command), "zcrp-bench wrote no figures") from error
+
+
+def limit_of(options):
+    """Longer than this no run takes."""
+    return PATIENCE_S + 20 * options.duration
 
 
 def step_of(options):
     return min(0.1, options.duration / 20)
 
 
-def watch(child, step, load):
-    """Samples until the child has said all it has to say: samples, when it said it, what."""
+def watch(child, step, load, limit_s):
+    """Samples until the child has said all it has to say: samples, when it said it, what. None
+    if it says nothing for too long."""
     samples = [sample(child.pid, load)]
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         while not selector.select(step):
             samples.append(sample(child.pid, load))
+            if samples[-1].at - samples[0].at > limit_s:
+                return None
     said_at = time.monotonic()
     samples.append(sample(child.pid, load))
     return samples, said_at, child.stdout.read()
@@ -83,8 +101,11 @@ def measure(options, setting, transport, rate, load):
     command = bench_command(options, setting, transport, *timed(options, rate))
     with tempfile.TemporaryFile("w+") as errors:
         with running(command, stdout=subprocess.PIPE, stderr=errors) as child:
-            samples, said_at, output = watch(child, step_of(options), load)
-            run = result(child, output, errors)
+            watched = watch(child, step_of(options), load, limit_of(options))
+            if watched is None:
+                raise RunFailed(shown(command), f"not over after {limit_of(options):.0f} s")
+            samples, said_at, output = watched
+            run = result(child, output, errors, command)
     margin = run["seconds"] / 10
     return summary_of(run, within(samples, said_at - run["seconds"] + margin, said_at - margin))
 
@@ -101,15 +122,18 @@ def observe(options, load):
 
 def system_calls_per_gb(options, setting, transport, rate):
     """Of both ends, by perf, in a run of its own since counting them takes time; None without perf,
-    or the right to use it."""
+    or the right to use it, or if it failed."""
     perf = shutil.which("perf")
     if not perf:
         return None
     command = bench_command(options, setting, transport, *timed(options, rate))
     with tempfile.NamedTemporaryFile("r") as counted:
         count = [perf, "stat", "-x", ",", "-o", counted.name, "-e", "raw_syscalls:sys_enter", "--"]
-        done = subprocess.run(count + command, capture_output=True, preexec_fn=die_with_parent,
-                              check=False)
+        try:
+            done = subprocess.run(count + command, capture_output=True, preexec_fn=die_with_parent,
+                                  check=False, timeout=limit_of(options))
+        except subprocess.TimeoutExpired:
+            return None
         found = re.search(r"^(\d+),,raw_syscalls:sys_enter", counted.read(), re.M)
     if done.returncode != 0 or not found:
         return None
@@ -124,15 +148,28 @@ def exact(transport, channel):
     return f"tcp:{name}" if "+" in name else f"tcp:{name}+whole"
 
 
-def calibrate(options, setting):
-    """How each transport is to be called from now on, and the rate that all can hold: half of what
-    TCP reaches, unless another one is so slow that it is not sure to reach that."""
+def common_rate(options, reached):
+    """Half of what TCP reaches, unless another one is so slow that it is not sure to reach that.
+    reached: rates by transport, of those that have any."""
+    medians = {transport: statistics.median(rates) for transport, rates in reached.items()}
+    rates = [0.9 * rate for rate in medians.values()]
+    if options.reference in medians:
+        rates.append(medians[options.reference] / 2)
+    return min(rates)
+
+
+def calibrate(options, setting, attempts):
+    """How each transport is to be called from now on, and the rate that all can hold."""
     called = {transport: transport for transport in options.transports}
     reached = collections.defaultdict(list)
     for _ in range(min(TRIALS, options.repeat)):
         for transport in options.transports:
-            figures = measure(options, setting, called[transport], None, None)
+            figures = attempts(functools.partial(measure, options, setting, called[transport], None,
+                                                 None), phase="trial", transport=transport)
+            if figures is None:
+                continue
             called[transport] = exact(transport, figures["channel"])
             reached[transport].append(figures["gbit_per_s"] * 1e9)
-    medians = {transport: statistics.median(rates) for transport, rates in reached.items()}
-    return called, options.rate or min(medians[options.reference] / 2, 0.9 * min(medians.values()))
+    if not reached:
+        raise Failure(attempts.missing[-1]["said"])
+    return called, options.rate or common_rate(options, reached)

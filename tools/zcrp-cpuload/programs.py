@@ -9,11 +9,9 @@ import signal
 import subprocess
 import sys
 
+from attempts import Failure
+
 PR_SET_PDEATHSIG = 1
-
-
-class Failure(Exception):
-    pass
 
 
 def find(name):

@@ -46,7 +46,13 @@ def table(setting):
     alone = setting["counter_alone_per_s"]["median"] / 1e9
     return "\n".join([
         f"{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s; "
-        f"the counter alone: {alone:.3g} G counts a second", *text, *warning(setting)])
+        f"the counter alone: {alone:.3g} G counts a second", *text, *warning(setting), *missing(setting)])
+
+
+def missing(setting):
+    """A line for each run that failed, and is not in the figures."""
+    return [f"Missing, for it failed twice: {one['transport']}, {one['phase']}: {one['command']}: "
+            f"{one['said']}" for one in setting.get("missing", [])]
 
 
 def warning(setting):
