@@ -4,6 +4,7 @@
 #include "chance.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* A lively conversation over a bad link. */
 static struct setup lively(uint64_t seed)
@@ -144,13 +145,109 @@ static struct setup silence(uint64_t seed, uint32_t parameter)
     return setup;
 }
 
+/* When this user was first told that the peer is silent; NEVER if it was not. */
+static instant silent_at(const struct user *user)
+{
+    for (uint32_t i = 0; i < user->begun; i++)
+        if (user->entry[i].is_over && user->entry[i].outcome == OUTCOME_SILENT)
+            return user->entry[i].ended;
+    return NEVER;
+}
+
 static bool has_failed_silent(struct world *w, uint32_t parameter)
 {
     (void)parameter;
-    for (uint32_t i = 0; i < w->sender.user.begun; i++)
-        if (w->sender.user.entry[i].outcome == OUTCOME_SILENT)
-            return true;
-    return scene_expect(&w->scene, false, "silence was not noticed");
+    return scene_expect(&w->scene, silent_at(&w->sender.user) != NEVER, "silence was not noticed");
+}
+
+/* ---- the silence limit, to the nanosecond: what arrives before it is a sign of life, and what
+ * arrives behind it comes too late. The parameter is the end that has the limit. */
+
+static const duration LIMIT = 5 * SECOND;
+
+struct end {
+    struct link *link; /* to it */
+    const struct user *user;
+};
+
+static struct end end_of(struct world *w, uint32_t parameter)
+{
+    return parameter == BY_SENDER ? (struct end){&w->back, &w->sender.user}
+                                  : (struct end){&w->out, &w->receiver.user};
+}
+
+/* A path for four seconds of ten that the data take, and then none until it is too late. */
+static struct setup unheard(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = silence(seed, 10000);
+    setup.submits.start = setup.posts.start =
+        10 * SECOND + (instant)(seed % 100) * 1001 * MICROSECOND;
+    setup.sender.silence = parameter == BY_SENDER ? LIMIT : 6 * LIMIT;
+    setup.receiver.silence = parameter == BY_RECEIVER ? LIMIT : 6 * LIMIT;
+    return setup;
+}
+
+/* The last datagram that passed. */
+struct kept {
+    uint8_t bytes[2048];
+    uint32_t size;
+};
+
+static void keep(void *context, const uint8_t *bytes, uint32_t size, bool is_lost)
+{
+    struct kept *kept = context;
+    if (is_lost || size > sizeof kept->bytes)
+        return;
+    memcpy(kept->bytes, bytes, size);
+    kept->size = size;
+}
+
+/* The same world, in which the last datagram that passed arrives again at `at`: when is the peer
+ * silent, if not later than `until`? */
+static instant silent_with_a_sign(const struct world *w, uint32_t parameter, instant at,
+                                  instant until)
+{
+    struct kept kept = {.size = 0};
+    struct world *same = world_create(&w->setup, NULL);
+    struct end end = end_of(same, parameter);
+    instant leaves = at - end.link->conditions.delay;
+    end.link->witness = keep;
+    end.link->witness_of = &kept;
+    world_run_until(same, leaves);
+    end.link->conditions.outage = 0;
+    end.link->conditions.bytes_per_second = 0;
+    link_send(end.link, leaves, kept.bytes, kept.size);
+    world_run_until(same, until);
+    instant silent = silent_at(end.user);
+    world_destroy(same);
+    return silent;
+}
+
+/* How many datagrams had arrived at this end by then. */
+static uint64_t arrived_by(const struct world *w, uint32_t parameter, instant at)
+{
+    struct world *same = world_create(&w->setup, NULL);
+    world_run_until(same, at);
+    uint64_t arrived = end_of(same, parameter).link->counters.delivered;
+    world_destroy(same);
+    return arrived;
+}
+
+static bool is_exact(struct world *w, uint32_t parameter)
+{
+    instant silent = silent_at(end_of(w, parameter).user);
+    if (!scene_expect(&w->scene, silent != NEVER, "silence was not noticed"))
+        return false;
+    uint64_t arrived = arrived_by(w, parameter, silent - LIMIT);
+    scene_expect(&w->scene, arrived > arrived_by(w, parameter, silent - LIMIT - 1),
+                 "nothing arrived when the limit began");
+    scene_expect(&w->scene, arrived == arrived_by(w, parameter, silent),
+                 "something arrived before it was over");
+    scene_expect(&w->scene, silent_with_a_sign(w, parameter, silent - 1, silent) == NEVER,
+                 "a sign of life within the limit is none");
+    return scene_expect(&w->scene,
+                        silent_with_a_sign(w, parameter, silent + 1, silent + 1) == silent,
+                        "a sign of life behind the limit is one");
 }
 
 const struct scenario scenarios_of_endings[] = {
@@ -168,5 +265,7 @@ const struct scenario scenarios_of_endings[] = {
     {"receiver is gone", gone, is_in_time, BY_RECEIVER, 10, 0, 0},
     {"silence below the limit", silence, NULL, 3800, 5, 0, 0},
     {"silence above the limit", silence, has_failed_silent, 5100, 5, 0, 0},
+    {"silence to the nanosecond, sender", unheard, is_exact, BY_SENDER, 5, 0, 0},
+    {"silence to the nanosecond, receiver", unheard, is_exact, BY_RECEIVER, 5, 0, 0},
     {.name = NULL},
 };
