@@ -4,74 +4,99 @@
 
 void persistence_init(struct persistence *p)
 {
-    *p = (struct persistence){.least = 0};
+    p->marks = 0;
+    p->found = (struct interval){0, 0};
 }
 
-static bool is_empty(const struct lost_run *run)
+static bool is_empty(struct interval i)
 {
-    return run->first == run->last;
+    return i.first >= i.last;
 }
 
-void persistence_on_lost(struct persistence *p, uint64_t seq, instant sent)
+static uint64_t oldest(const struct persistence *p)
 {
-    struct lost_run *run = &p->run;
-    if (is_empty(run) || seq != run->last) {
-        run->first = seq;
-        run->begin = sent;
-    }
-    run->last = seq + 1;
-    run->end = sent;
+    return p->marks < PERSISTENCE_MARKS ? 0 : p->marks - PERSISTENCE_MARKS;
 }
 
-/* The longer part is kept. Its bound is taken to have been sent with `seq`, which is next to it. */
-static void cut(struct lost_run *run, uint64_t seq, instant sent)
+void persistence_on_sent(struct persistence *p, uint64_t seq, instant now, duration step)
 {
-    if (seq < run->first || seq >= run->last)
+    if (p->marks > 0 && now - p->mark[(p->marks - 1) % PERSISTENCE_MARKS].at < step)
         return;
-    bool has_before = seq > run->first;
-    bool has_behind = seq + 1 < run->last;
-    if (has_before && (!has_behind || sent - run->begin > run->end - sent)) {
-        run->last = seq;
-        run->end = sent;
-    } else {
-        run->first = seq + 1;
-        run->begin = sent;
+    uint64_t i = p->marks++ % PERSISTENCE_MARKS;
+    p->mark[i].seq = seq;
+    p->mark[i].at = now;
+    p->mark[i].step = step;
+}
+
+/* When this number was sent at the earliest; at the latest, `*slack` later. It must not be older
+ * than the oldest mark. */
+static instant sent_at(const struct persistence *p, uint64_t seq, duration *slack)
+{
+    uint64_t n = p->marks - 1;
+    while (p->mark[n % PERSISTENCE_MARKS].seq > seq)
+        n--;
+    uint64_t i = n % PERSISTENCE_MARKS;
+    *slack = p->mark[i].seq == seq ? 0 : p->mark[i].step;
+    return p->mark[i].at;
+}
+
+/* From when its first was sent to when its last was, or is overdue. */
+static duration length(const struct persistence *p, struct interval gap, instant overdue)
+{
+    duration slack;
+    if (p->marks == 0)
+        return 0;
+    uint64_t known = p->mark[oldest(p) % PERSISTENCE_MARKS].seq;
+    if (gap.first < known)
+        gap.first = known;
+    if (is_empty(gap))
+        return 0;
+    instant end = instant_earlier(sent_at(p, gap.last - 1, &slack), overdue);
+    instant begin = sent_at(p, gap.first, &slack);
+    return end - begin - slack;
+}
+
+static struct interval common(struct interval a, struct interval b)
+{
+    return (struct interval){.first = a.first > b.first ? a.first : b.first,
+                             .last = a.last < b.last ? a.last : b.last};
+}
+
+void persistence_on_gap(const struct persistence *p, struct persistence_look *look,
+                        struct interval gap)
+{
+    struct interval part = common(gap, p->found);
+    if (!is_empty(part)) {
+        duration still = length(p, part, look->overdue);
+        look->still = still > look->still ? still : look->still;
     }
+    struct interval fresh = common(gap, (struct interval){look->known + 1, look->newest});
+    if (is_empty(fresh) || length(p, fresh, look->overdue) <= look->least)
+        return;
+    duration slack;
+    look->found = fresh;
+    look->end = sent_at(p, fresh.last - 1, &slack);
 }
 
-bool persistence_on_arrived(struct persistence *p, uint64_t seq, instant sent)
+enum persistence_verdict persistence_conclude(struct persistence *p,
+                                              const struct persistence_look *look, uint64_t first)
 {
-    struct lost_run *found = &p->found;
-    cut(&p->run, seq, sent);
-    if (is_empty(found))
-        return false;
-    cut(found, seq, sent);
-    if (!is_empty(found) && found->end - found->begin > p->least)
-        return false;
-    found->first = found->last;
-    return true;
-}
-
-bool persistence_find(struct persistence *p, uint64_t newest, duration least)
-{
-    const struct lost_run *run = &p->run;
-    if (is_empty(run) || run->last > newest || run->end - run->begin <= least)
-        return false;
-    bool is_known = !is_empty(&p->found) && p->found.first == run->first;
-    p->found = *run;
-    p->least = least;
-    return !is_known;
-}
-
-static void check_run(const struct lost_run *run)
-{
-    CHECK(run->first <= run->last);
-    if (!is_empty(run))
-        CHECK(run->begin <= run->end);
+    if (!is_empty(look->found)) {
+        p->found = look->found;
+        p->least = look->least;
+        return PERSISTENCE_FOUND;
+    }
+    bool is_told = first <= p->found.first && look->newest >= p->found.last;
+    if (is_empty(p->found) || !is_told || look->still > p->least)
+        return PERSISTENCE_NO_NEWS;
+    p->found = (struct interval){0, 0};
+    return PERSISTENCE_NOT;
 }
 
 void persistence_check(const struct persistence *p)
 {
-    check_run(&p->run);
-    check_run(&p->found);
+    for (uint64_t n = oldest(p); n + 1 < p->marks; n++) {
+        CHECK(p->mark[n % PERSISTENCE_MARKS].seq < p->mark[(n + 1) % PERSISTENCE_MARKS].seq);
+        CHECK(p->mark[n % PERSISTENCE_MARKS].at <= p->mark[(n + 1) % PERSISTENCE_MARKS].at);
+    }
 }

@@ -4,8 +4,6 @@
 #include "check.h"
 #include "sender_state.h"
 
-enum { PERSISTENT_TIMEOUTS = 3 }; /* RFC 9002, 7.6.1 */
-
 void sender_requeue(struct sender *s, uint64_t seq)
 {
     uint64_t at = seq;
@@ -44,8 +42,6 @@ static struct late_unit *watch(struct sender *s, uint64_t seq)
                                .is_void = unit->is_void,
                                .is_watched = true};
     s->late.next = (s->late.next + 1) % LATE_UNITS;
-    if (seq >= s->timed)
-        persistence_on_lost(&s->persistence, seq, unit->sent);
     return late;
 }
 
@@ -124,16 +120,6 @@ static void settle_repeat(struct sender *s, const struct late_unit *late, struct
         settle_parts(s, late, settled);
 }
 
-/* A long time without anything that arrived, as RFC 9002, 7.6 has it. */
-static void detect_persistence(struct sender *s, instant now)
-{
-    duration least = PERSISTENT_TIMEOUTS * sender_timer_round_trip(s);
-    if (!persistence_find(&s->persistence, s->newest, least))
-        return;
-    s->counters.persistent++;
-    congestion_on_persistent(&s->congestion, now, s->persistence.found.end);
-}
-
 void sender_detect_losses(struct sender *s, instant now, uint64_t newest)
 {
     duration delay = rtt_loss_delay(&s->rtt) + s->tolerance.time;
@@ -147,7 +133,6 @@ void sender_detect_losses(struct sender *s, instant now, uint64_t newest)
         else
             s->timers.loss = instant_earlier(s->timers.loss, unit->sent + delay);
     }
-    detect_persistence(s, now);
 }
 
 void sender_forget_late(struct sender *s)
@@ -178,8 +163,6 @@ void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct i
         unit_size_on_arrived(&s->unit_size, late->length, 1);
         path_mtu_on_arrived(&s->path, late->length + TRAILER_BYTES);
         settle_repeat(s, late, settled);
-        if (persistence_on_arrived(&s->persistence, late->seq, late->sent))
-            congestion_on_not_persistent(&s->congestion);
         if (late->is_probed)
             continue;
         s->counters.spurious++;

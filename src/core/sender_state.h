@@ -107,7 +107,6 @@ struct sender {
     struct sender_counters counters;
     uint64_t random;
     uint64_t newest;             /* highest sequence number that was acknowledged */
-    uint64_t timed;              /* from here on numbers were sent when a round trip was known */
     uint64_t capacity;           /* bytes the receiver's socket holds, as it says */
     uint64_t since_answer;       /* bytes sent since an acknowledgement was asked for, */
     uint64_t units_since_answer; /* and units */

@@ -8,6 +8,7 @@
 enum {
     ANSWERS = 4,        /* acknowledgements asked for in a window, */
     ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well */
+    MARKS_OF_A_TIMEOUT = 4,
 };
 
 /* Units of the burst in a row, see units_to_send_row. */
@@ -205,8 +206,9 @@ static void note_burst(struct sender *s, instant now, const struct burst *b)
 {
     s->session.has_sent = true;
     s->counters.bursts++;
-    if (!s->rtt.has_sample)
-        s->timed = s->in_transit.next;
+    if (s->rtt.has_sample)
+        persistence_on_sent(&s->persistence, b->first_seq, now,
+                            sender_timer_round_trip(s) / MARKS_OF_A_TIMEOUT);
     delivery_on_sent(&s->delivery, now, b->first_seq, s->in_transit.bytes, s->in_transit.units);
     pacing_on_sent(&s->pacing, now, b->bytes);
     sender_timer_on_sent(s, now);

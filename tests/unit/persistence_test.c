@@ -4,124 +4,123 @@
 
 #include <signal.h>
 
-enum { LEAST = 30 };
+enum { STEP = 5 };
 
 static struct persistence p;
+static struct persistence_look look;
 
-/* Numbers [10, 15) are lost, sent ten apart from 100 on. */
+/* Numbers 10 to 15 are sent ten apart, from 100 on. */
 static void setup(void)
 {
     persistence_init(&p);
-    for (uint64_t seq = 10; seq < 15; seq++)
-        persistence_on_lost(&p, seq, 100 + 10 * (instant)(seq - 10));
-}
-
-static bool arrives(uint64_t seq)
-{
-    bool was_not = persistence_on_arrived(&p, seq, 100 + 10 * (instant)(seq - 10));
+    for (uint64_t seq = 10; seq < 16; seq++)
+        persistence_on_sent(&p, seq, 100 + 10 * (instant)(seq - 10), STEP);
     persistence_check(&p);
-    return was_not;
 }
 
-START_TEST(persistence_find__must_be_longer_than_that)
+/* An acknowledgement of [first, 16) at 1000, in which [gap, end) is not. */
+static enum persistence_verdict judge(uint64_t known, uint64_t first, uint64_t gap, uint64_t end)
 {
-    ck_assert(!persistence_find(&p, 15, 40));
-    ck_assert(persistence_find(&p, 15, 39));
-    ck_assert_int_eq(p.found.end, 140);
+    look = (struct persistence_look){.known = known, .newest = 15, .overdue = 900, .least = 25};
+    if (gap < end)
+        persistence_on_gap(&p, &look, (struct interval){gap, end});
+    return persistence_conclude(&p, &look, first);
+}
+
+START_TEST(persistence__must_be_longer_than_that)
+{
+    ck_assert_int_eq(judge(0, 0, 10, 12), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(0, 0, 10, 13), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(0, 0, 10, 14), PERSISTENCE_FOUND);
+    ck_assert_int_eq(look.end, 130);
 }
 END_TEST
 
-START_TEST(persistence_find__once_for_a_run)
+/* Only what was not known before counts. */
+START_TEST(persistence__once_for_each_time)
 {
-    ck_assert(persistence_find(&p, 15, LEAST));
-    ck_assert(!persistence_find(&p, 15, LEAST));
-    persistence_on_lost(&p, 15, 150);
-    ck_assert(!persistence_find(&p, 16, LEAST));
-    persistence_on_lost(&p, 17, 160);
-    persistence_on_lost(&p, 18, 200);
-    ck_assert(persistence_find(&p, 19, LEAST));
+    ck_assert_int_eq(judge(9, 0, 10, 15), PERSISTENCE_FOUND);
+    ck_assert_int_eq(judge(15, 0, 10, 15), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(11, 0, 10, 15), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(10, 0, 10, 15), PERSISTENCE_FOUND);
 }
 END_TEST
 
-START_TEST(persistence_find__of_what_is_known_to_be_lost)
+/* Without a round trip there are no marks. */
+START_TEST(persistence__not_before_the_first_mark)
 {
-    ck_assert(!persistence_find(&p, 14, LEAST));
-    ck_assert(persistence_find(&p, 15, LEAST));
+    ck_assert_int_eq(judge(0, 0, 0, 13), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(0, 0, 0, 14), PERSISTENCE_FOUND);
+    persistence_init(&p);
+    ck_assert_int_eq(judge(0, 0, 0, 14), PERSISTENCE_NO_NEWS);
 }
 END_TEST
 
-START_TEST(persistence_find__not_across_what_arrived)
+START_TEST(persistence__what_may_still_arrive_does_not_count)
+{
+    look = (struct persistence_look){.newest = 15, .overdue = 125, .least = 25};
+    persistence_on_gap(&p, &look, (struct interval){10, 15});
+    ck_assert_int_eq(persistence_conclude(&p, &look, 0), PERSISTENCE_NO_NEWS);
+}
+END_TEST
+
+/* A number between two marks may have been sent a step later than the first. */
+START_TEST(persistence__no_longer_than_it_was)
 {
     persistence_init(&p);
-    ck_assert(!persistence_find(&p, 100, 0));
-    persistence_on_lost(&p, 10, 100);
-    persistence_on_lost(&p, 12, 500);
-    persistence_on_lost(&p, 13, 520);
-    ck_assert(!persistence_find(&p, 14, LEAST));
+    persistence_on_sent(&p, 10, 100, STEP);
+    persistence_on_sent(&p, 11, 104, STEP);
+    persistence_on_sent(&p, 12, 130, STEP);
+    ck_assert_uint_eq(p.marks, 2);
+    ck_assert_int_eq(judge(0, 0, 11, 13), PERSISTENCE_NO_NEWS); /* 130 - 105 */
+    ck_assert_int_eq(judge(0, 0, 10, 13), PERSISTENCE_FOUND);
 }
 END_TEST
 
-/* Each one that arrives, and what is left of the run then. */
-START_TEST(persistence_on_arrived__keeps_the_longer_part)
+START_TEST(persistence__not_when_the_rest_is_too_short)
 {
-    static const struct {
-        uint64_t seq, first, last;
-        instant begin, end;
-    } row[] = {
-        {9, 10, 15, 100, 140},  {10, 11, 15, 100, 140}, {11, 12, 15, 110, 140},
-        {12, 13, 15, 120, 140}, {13, 10, 13, 100, 130}, {14, 10, 14, 100, 140},
-        {15, 10, 15, 100, 140},
-    };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        setup();
-        ck_assert(!arrives(row[i].seq));
-        ck_assert_uint_eq(p.run.first, row[i].first);
-        ck_assert_uint_eq(p.run.last, row[i].last);
-        ck_assert_int_eq(p.run.begin, row[i].begin);
-        ck_assert_int_eq(p.run.end, row[i].end);
-    }
+    ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
+    ck_assert_int_eq(judge(15, 0, 10, 14), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(15, 0, 11, 13), PERSISTENCE_NOT);
+    ck_assert_int_eq(judge(15, 0, 11, 13), PERSISTENCE_NO_NEWS);
 }
 END_TEST
 
-START_TEST(persistence_on_arrived__says_when_it_was_not)
+START_TEST(persistence__not_when_all_arrived)
 {
-    ck_assert(persistence_find(&p, 15, 25));
-    ck_assert(!arrives(9));
-    ck_assert(!arrives(11)); /* [12, 15) spans 30 */
-    ck_assert(arrives(12));
-    ck_assert(!arrives(13));
-    ck_assert(!persistence_find(&p, 15, 25));
+    ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
+    ck_assert_int_eq(judge(15, 0, 0, 0), PERSISTENCE_NOT);
 }
 END_TEST
 
-START_TEST(persistence_on_arrived__of_all_leaves_nothing)
+/* Who does not say, because the receiver reports only so much, does not say that it arrived. */
+START_TEST(persistence__of_which_nothing_is_said)
 {
-    ck_assert(persistence_find(&p, 15, 0));
-    for (uint64_t seq = 10; seq < 14; seq++)
-        ck_assert(!arrives(seq));
-    ck_assert(arrives(14));
-    ck_assert(!persistence_find(&p, 15, 0));
-    persistence_on_lost(&p, 15, 500);
-    ck_assert_int_eq(p.run.begin, 500);
+    ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
+    ck_assert_int_eq(judge(15, 11, 0, 0), PERSISTENCE_NO_NEWS);
+    ck_assert_int_eq(judge(15, 10, 0, 0), PERSISTENCE_NOT);
 }
 END_TEST
 
-/* What was found is remembered when the next run begins. */
-START_TEST(persistence_on_arrived__of_a_run_before)
+START_TEST(persistence__keeps_the_last_marks)
 {
-    ck_assert(persistence_find(&p, 15, LEAST));
-    persistence_on_lost(&p, 17, 200);
-    ck_assert(arrives(12));
-    ck_assert_uint_eq(p.run.first, 17);
+    for (uint64_t seq = 16; seq < 16 + PERSISTENCE_MARKS; seq++)
+        persistence_on_sent(&p, seq, 100 + 10 * (instant)(seq - 10), STEP);
+    persistence_check(&p);
+    ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_NO_NEWS);
+    look = (struct persistence_look){.newest = 79, .overdue = 1000, .least = 25};
+    persistence_on_gap(&p, &look, (struct interval){0, 20});
+    ck_assert_int_eq(persistence_conclude(&p, &look, 0), PERSISTENCE_FOUND);
+    ck_assert_int_eq(look.end, 190);
 }
 END_TEST
 
 START_TEST(persistence_check__fires)
 {
-    struct lost_run *run = _i % 2 == 0 ? &p.run : &p.found;
-    *run = (struct lost_run){.first = 10, .last = 11, .begin = 100, .end = 99};
-    if (_i >= 2)
-        *run = (struct lost_run){.first = 10, .last = 9};
+    if (_i == 0)
+        p.mark[2].seq = p.mark[1].seq;
+    else
+        p.mark[2].at = p.mark[1].at - 1;
     persistence_check(&p);
 }
 END_TEST
@@ -130,14 +129,15 @@ int main(void)
 {
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, persistence_find__must_be_longer_than_that);
-    tcase_add_test(tcase, persistence_find__once_for_a_run);
-    tcase_add_test(tcase, persistence_find__of_what_is_known_to_be_lost);
-    tcase_add_test(tcase, persistence_find__not_across_what_arrived);
-    tcase_add_test(tcase, persistence_on_arrived__keeps_the_longer_part);
-    tcase_add_test(tcase, persistence_on_arrived__says_when_it_was_not);
-    tcase_add_test(tcase, persistence_on_arrived__of_all_leaves_nothing);
-    tcase_add_test(tcase, persistence_on_arrived__of_a_run_before);
-    tcase_add_loop_test_raise_signal(tcase, persistence_check__fires, SIGABRT, 0, 4);
+    tcase_add_test(tcase, persistence__must_be_longer_than_that);
+    tcase_add_test(tcase, persistence__once_for_each_time);
+    tcase_add_test(tcase, persistence__not_before_the_first_mark);
+    tcase_add_test(tcase, persistence__what_may_still_arrive_does_not_count);
+    tcase_add_test(tcase, persistence__no_longer_than_it_was);
+    tcase_add_test(tcase, persistence__not_when_the_rest_is_too_short);
+    tcase_add_test(tcase, persistence__not_when_all_arrived);
+    tcase_add_test(tcase, persistence__of_which_nothing_is_said);
+    tcase_add_test(tcase, persistence__keeps_the_last_marks);
+    tcase_add_loop_test_raise_signal(tcase, persistence_check__fires, SIGABRT, 0, 2);
     return suite_run("persistence", tcase);
 }

@@ -47,7 +47,7 @@ static void expect(uint64_t persistent, uint64_t window_units)
 START_TEST(persistent__all_of_a_long_time_is_lost)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "12 14");
+    sender_rig_ack(&rig, "0 12 14");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 4);
     expect(1, 2);
 }
@@ -56,7 +56,7 @@ END_TEST
 START_TEST(persistent__not_without_a_round_trip)
 {
     fall_silent(CONGESTION_RENO, 0);
-    sender_rig_ack(&rig, "12 14");
+    sender_rig_ack(&rig, "0 12 14");
     expect(0, 5);
 }
 END_TEST
@@ -75,7 +75,7 @@ END_TEST
 START_TEST(persistent__not_when_one_between_arrived)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "8 9 10 11 12 14");
+    sender_rig_ack(&rig, "0 8 9 10 11 12 14");
     expect(0, 5);
 }
 END_TEST
@@ -83,7 +83,7 @@ END_TEST
 START_TEST(persistent__undone_with_the_loss_when_all_was_late)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "12 14");
+    sender_rig_ack(&rig, "0 12 14");
     sender_rig_ack(&rig, "0 14");
     expect(1, 10);
 }
@@ -92,10 +92,10 @@ END_TEST
 START_TEST(persistent__undone_but_not_the_loss)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "12 14");
-    sender_rig_ack(&rig, "8 10 12 14");
+    sender_rig_ack(&rig, "0 12 14");
+    sender_rig_ack(&rig, "0 4 6 12 14");
     expect(1, 2);
-    sender_rig_ack(&rig, "8 11 12 14");
+    sender_rig_ack(&rig, "0 8 10 12 14");
     expect(1, 5);
 }
 END_TEST
@@ -103,7 +103,7 @@ END_TEST
 START_TEST(persistent__of_bbr_is_undone)
 {
     fall_silent(CONGESTION_BBR, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "12 14");
+    sender_rig_ack(&rig, "0 12 14");
     expect(1, 4);
     sender_rig_ack(&rig, "0 14");
     ck_assert_uint_ge(sender_gauges(rig.s).window, 10 * RIG_UNIT);
