@@ -21,6 +21,7 @@
 #include "collection.h"
 #include "helm.h"
 #include "machine.h"
+#include "openings.h"
 #include "platform/condition.h"
 #include "platform/mutex.h"
 #include "platform/thread.h"
@@ -66,10 +67,11 @@ struct zcrp_entity {
     struct condition timeout_due;
     struct condition progress; /* something changed while is_closing */
 
-    bool is_arriving;       /* (m) somebody receives */
-    struct landing landing; /* (i) receiver only */
-    uint8_t *arrivals;      /* (i) memory of the landing, or for one datagram */
-    size_t arrival_bytes;   /* (c) */
+    bool is_arriving;         /* (m) somebody receives */
+    struct landing landing;   /* (i) receiver only */
+    struct openings openings; /* (m) receiver only */
+    uint8_t *arrivals;        /* (i) memory of the landing, or for one datagram */
+    size_t arrival_bytes;     /* (c) */
 
     struct worker workers[WORKERS_MOST]; /* (c) */
     int worker_count;                    /* (c) of them that run */

@@ -81,13 +81,13 @@ static void fini_channels(struct zcrp_entity *e)
  * never touched while the network behaves, so the system never gives it. */
 static bool init_arrivals(struct zcrp_entity *e)
 {
-    uint32_t openings = e->in->has_gro ? RECEIVING_BURSTS : LANDING_OPENINGS;
     bool is_sender = e->machine.role == MACHINE_SENDER;
 
-    e->arrival_bytes = is_sender ? LANDING_DATAGRAM : landing_memory(openings);
+    e->arrival_bytes = is_sender ? LANDING_DATAGRAM : landing_memory(LANDING_OPENINGS);
     e->arrivals = malloc(e->arrival_bytes);
     if (e->arrivals != NULL && !is_sender)
-        landing_init(&e->landing, e->arrivals, openings);
+        landing_init(&e->landing, e->arrivals, LANDING_OPENINGS);
+    openings_init(&e->openings, e->in->has_gro);
     return e->arrivals != NULL;
 }
 

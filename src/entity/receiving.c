@@ -3,22 +3,12 @@
 
 enum { TURN_RECEIVES = 64 };
 
-/* Units of which no burst holds two follow each other datagram by datagram, so several openings can
- * be foreseen. Of smaller ones nobody knows where a burst ends and the next begins. */
-static uint32_t openings(const struct zcrp_entity *e)
-{
-    bool is_alone = receiver_recent_bytes(e->machine.receiver) > LANDING_DATAGRAM / 2;
-    return is_alone ? RECEIVING_BURSTS : 1;
-}
-
-/* With GRO one receive brings a burst, so there is one opening for all of it; without, each
- * datagram has an opening of its own, and one system call fills several. */
 static void plan(struct zcrp_entity *e)
 {
-    if (e->in->has_gro)
-        receiver_plan(e->machine.receiver, &e->landing, openings(e), LANDING_UNITS);
-    else
-        receiver_plan(e->machine.receiver, &e->landing, LANDING_OPENINGS, 1);
+    struct receiver *r = e->machine.receiver;
+    struct openings_choice choice = openings_choose(&e->openings, receiver_recent_bytes(r));
+
+    receiver_plan(r, &e->landing, choice.openings, choice.units);
 }
 
 /* The plan is out for no longer than the call takes. */
@@ -37,6 +27,7 @@ bool receiving_once(struct zcrp_entity *e)
     entity_enter(e);
     if (received <= 0)
         e->landing.received = 0;
+    openings_learn(&e->openings, &e->landing);
     receiver_landed(e->machine.receiver, clock_now(), &e->landing);
     if (received < 0)
         entity_break(e);

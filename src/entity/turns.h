@@ -26,8 +26,6 @@ enum {
 bool update_once(struct zcrp_entity *e);
 void update_turn(struct zcrp_entity *e);
 
-enum { RECEIVING_BURSTS = 4 }; /* large units that one system call receives at most */
-
 /* Receiving (receiving.c): plans, receives, lands; sends what the machine has to answer. True if
  * anything came. */
 bool receiving_once(struct zcrp_entity *e);
