@@ -66,8 +66,10 @@ void quantity_bytes(char out[QUANTITY_ROOM], uint64_t bytes)
         bytes /= 1024;
         power++;
     }
-    snprintf(out, QUANTITY_ROOM, "%llu%.*s", (unsigned long long)bytes, power > 0,
-             power > 0 ? &suffixes[power - 1] : "");
+    if (power > 0)
+        snprintf(out, QUANTITY_ROOM, "%llu%c", (unsigned long long)bytes, suffixes[power - 1]);
+    else
+        snprintf(out, QUANTITY_ROOM, "%llu", (unsigned long long)bytes);
 }
 
 void quantity_figure(char out[QUANTITY_ROOM], double value)
