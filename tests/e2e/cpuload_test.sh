@@ -3,37 +3,17 @@
 # mistakes. How fast anything is does not matter here. The program is in $ZCRP_BUILD.
 set -u
 
-build=${ZCRP_BUILD:-build}
+. "$(dirname "$0")/../support/script.sh"
+
 cpuload=$build/zcrp-cpuload
-place=$(mktemp -d "${TMPDIR:-/tmp}/cpuload_test.XXXXXX")
-checks=0
-failures=0
-running=
-trap 'test -z "$running" || kill "$running" 2>/dev/null; rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
-
-[ -x "$cpuload" ] || { echo "no $cpuload: run make first, with python3"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed. Its output stays in $place/out and err.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>"$place/err" && return
-    failures=$((failures + 1))
-    echo "FAIL $name: $*"
-    sed 's/^/    /' "$place/out" "$place/err"
-}
+needs "$cpuload"
 
 # complains STATUS TEXT ARGUMENT... : it exits with STATUS, and says TEXT on standard error.
 complains() {
     wanted=$1
     text=$2
     shift 2
-    "$cpuload" "$@" >/dev/null 2>"$place/said"
-    got=$?
-    check "status of $*" test "$got" -eq "$wanted"
-    check "complaint of $*" grep -F -e "$text" "$place/said"
+    complaint "$*" "$wanted" "$text" "$cpuload" "$@"
 }
 
 check "help" "$cpuload" --help
@@ -139,5 +119,4 @@ for child in $children; do
     check "no child is left behind" sh -c "! grep -s 'State:.[^Z]' /proc/$child/status"
 done
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+conclude

@@ -3,27 +3,9 @@
 # every byte verified. The programs are in $ZCRP_BUILD.
 set -u
 
-build=${ZCRP_BUILD:-build}
-place=$(mktemp -d "${TMPDIR:-/tmp}/link_bench_test.XXXXXX")
-checks=0
-failures=0
-trap 'rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/../support/script.sh"
 
-[ -x "$build/zcrp-link" ] || { echo "no $build/zcrp-link: run make first"; exit 77; }
-"$build/zcrp-link" --quiet --wait 0 -- true -- true 2>"$place/said"
-[ $? -ne 125 ] || { cat "$place/said"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>&1 && return
-    failures=$((failures + 1))
-    echo "FAIL $conditions: $name: $*"
-    sed 's/^/    /' "$place/out"
-}
+needs_link
 
 # counts WHAT FILE : its sum over all places where the JSON has it is not 0.
 counts() {
@@ -35,12 +17,12 @@ carries() {
     conditions=$*
     what=$1
     shift
-    check "messages" "$build/zcrp-link" --rate 100M --delay 1ms "$@" --port 7000 --wait 20s \
+    check "messages over $conditions" "$build/zcrp-link" --rate 100M --delay 1ms "$@" --port 7000 --wait 20s \
         --json "$place/link" -- \
         "$build/zcrp-bench" --connect 198.18.0.2:7000 --size 256K --count 16 --repeat 1 --verify \
         --transport zcrp,tcp:default --json "$place/bench" -- "$build/zcrp-bench" --listen 0.0.0.0:7000
-    check "both transports" test "$(grep -c '"verified": true' "$place/bench")" -eq 2
-    check "$what" counts "$what" "$place/link"
+    check "both transports over $conditions" test "$(grep -c '"verified": true' "$place/bench")" -eq 2
+    check "$what of $conditions" counts "$what" "$place/link"
 }
 
 carries arrived_packets
@@ -50,5 +32,4 @@ carries corrupted --corrupt 1% --duplicate 5%
 carries dropped --queue 20p
 carries lost --loss 1% --reorder 2% --duplicate 1% --corrupt 0.5% --jitter 200us --mtu 9180
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+conclude

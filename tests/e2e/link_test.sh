@@ -3,27 +3,10 @@
 # and that nothing remains however it ends. The program is in $ZCRP_BUILD.
 set -u
 
-link=${ZCRP_BUILD:-build}/zcrp-link
-place=$(mktemp -d "${TMPDIR:-/tmp}/link_test.XXXXXX")
-checks=0
-failures=0
-trap 'rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/../support/script.sh"
 
-[ -x "$link" ] || { echo "no $link: run make first"; exit 77; }
-"$link" --quiet -- true -- true 2>"$place/said"
-[ $? -ne 125 ] || { cat "$place/said"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>"$place/err" && return
-    failures=$((failures + 1))
-    echo "FAIL $name: $*"
-    sed 's/^/    /' "$place/out" "$place/err"
-}
+link=$build/zcrp-link
+needs_link
 
 # ends STATUS ARGUMENT... : so does zcrp-link. What it prints stays in $place/printed and said.
 ends() {
@@ -40,16 +23,6 @@ printed() {
 
 said() {
     check "said" grep -E -e "$1" "$place/said"
-}
-
-# eventually COMMAND... : succeeds within some seconds.
-eventually() {
-    tries=0
-    until "$@"; do
-        tries=$((tries + 1))
-        [ $tries -lt 100 ] || return 1
-        sleep 0.1
-    done
 }
 
 # No process is in the network namespaces that the commands wrote down, or has the mark in its
@@ -181,5 +154,4 @@ done
 gone 137
 check "the status of A is told" grep '"status_a": 137' "$place/json"
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+conclude

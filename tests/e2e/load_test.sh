@@ -2,46 +2,17 @@
 # zcrp-load as its user meets it: it counts, says how far it is, and ends. The program is in $ZCRP_BUILD.
 set -u
 
-load=${ZCRP_BUILD:-build}/zcrp-load
-place=$(mktemp -d "${TMPDIR:-/tmp}/load_test.XXXXXX")
-checks=0
-failures=0
-running=
-trap 'test -z "$running" || kill -9 "$running" 2>/dev/null; rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/../support/script.sh"
 
-[ -x "$load" ] || { echo "no $load: run make first"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed. Its output stays in $place/out and err.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>"$place/err" && return
-    failures=$((failures + 1))
-    echo "FAIL $name: $*"
-    sed 's/^/    /' "$place/out" "$place/err"
-}
+load=$build/zcrp-load
+needs "$load"
 
 # complains STATUS TEXT ARGUMENT... : zcrp-load exits with STATUS, and says TEXT on standard error.
 complains() {
     wanted=$1
     text=$2
     shift 2
-    "$load" "$@" >/dev/null 2>"$place/said"
-    got=$?
-    check "status of $*" test "$got" -eq "$wanted"
-    check "complaint of $*" grep -F -e "$text" "$place/said"
-}
-
-# until_true COMMAND... : tries it for ten seconds at most.
-until_true() {
-    tries=0
-    until "$@" 2>/dev/null; do
-        tries=$((tries + 1))
-        test $tries -lt 100 || return 1
-        sleep 0.1
-    done
+    complaint "$*" "$wanted" "$text" "$load" "$@"
 }
 
 has_lines() {
@@ -91,15 +62,15 @@ set -- $line
 check "the sum is that of all" test "$1" -eq $(($2 + $3 + $4))
 
 start --processes 2
-check "its processes are there" until_true is_ready 2
+check "its processes are there" eventually is_ready 2
 kill -USR1 "$running"
-check "a signal, a line" until_true has_lines 1 "$place/counts"
+check "a signal, a line" eventually has_lines 1 "$place/counts"
 kill -USR1 "$running"
-check "another, another" until_true has_lines 2 "$place/counts"
+check "another, another" eventually has_lines 2 "$place/counts"
 counts() {
     kill -USR1 "$running" && grep -q '^[1-9]' "$place/counts"
 }
-check "it counts" until_true counts
+check "it counts" eventually counts
 kill -TERM "$running"
 wait "$running"
 check "SIGTERM ends it well" test $? -eq 0
@@ -111,13 +82,13 @@ check "it never counts down" sort -n -C "$place/counts"
 
 core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 start --pin "$core" --processes 2
-check "pinned processes are there" until_true is_ready 2
+check "pinned processes are there" eventually is_ready 2
 children=$(cat "/proc/$running/task/$running/children")
 runs_on() {
     grep -q "^Cpus_allowed_list:[^0-9]*$core\$" "/proc/$1/status"
 }
 for child in $children; do
-    check "pinned to core $core" until_true runs_on "$child"
+    check "pinned to core $core" eventually runs_on "$child"
 done
 set -- $children
 kill -9 "$1"
@@ -125,7 +96,7 @@ wait "$running"
 check "it notices when a counter dies" test $? -eq 1
 
 start
-check "the process is there" until_true is_ready 1
+check "the process is there" eventually is_ready 1
 child=$(tr -d ' ' <"/proc/$running/task/$running/children")
 kill -9 "$running"
 wait "$running" 2>/dev/null
@@ -133,7 +104,6 @@ running=
 is_gone() {
     ! grep -q 'State:.[^Z]' "/proc/$child/status"
 }
-check "nothing is left behind" until_true is_gone
+check "nothing is left behind" eventually is_gone
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+conclude

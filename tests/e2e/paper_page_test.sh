@@ -4,33 +4,15 @@
 # $ZCRP_BUILD.
 set -u
 
-build=${ZCRP_BUILD:-build}
+. "$(dirname "$0")/../support/script.sh"
+
 export ZCRP_BUILD="$build"
-place=$(mktemp -d "${TMPDIR:-/tmp}/paper_page_test.XXXXXX")
-checks=0
-failures=0
-running=
 link=
-trap 'test -z "$running" || kill "$running" 2>/dev/null; rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
 
 for program in python3 gnuplot; do
     command -v "$program" >/dev/null || { echo "no $program"; exit 77; }
 done
-[ -x "$build/zcrp-link" ] || { echo "no $build/zcrp-link: run make first"; exit 77; }
-"$build/zcrp-link" --quiet --wait 0 -- true -- true 2>"$place/said"
-[ $? -ne 125 ] || { cat "$place/said"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>&1 && return
-    failures=$((failures + 1))
-    echo "FAIL $name: $*"
-    sed 's/^/    /' "$place/out"
-}
+needs_link
 
 # paper ARGUMENT... : exec, so that a signal reaches it.
 paper() {
@@ -153,5 +135,4 @@ check "no control group is left" test -z "$(groups_of "$running")"
 check "no link is left" sh -c "! grep -s 'State:.[^Z]' /proc/$link/status"
 running=
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+conclude

@@ -4,38 +4,11 @@
 # `bare` with the same one, linked without any peer.
 set -u
 
-bench=${ZCRP_BUILD:-build}/zcrp-bench
-bare=${ZCRP_BUILD:-build}/bare/zcrp-bench
-place=$(mktemp -d "${TMPDIR:-/tmp}/peers_test.XXXXXX")
-checks=0
-failures=0
-trap 'rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/../support/script.sh"
 
-[ -x "$bench" ] && [ -x "$bare" ] || { echo "no $bench or $bare: run make first"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>"$place/err" && return
-    failures=$((failures + 1))
-    echo "FAIL $name: $*"
-    sed 's/^/    /' "$place/out" "$place/err"
-}
-
-# complains NAME STATUS TEXT COMMAND... : it ends with STATUS, and says TEXT on standard error.
-complains() {
-    name=$1
-    wanted=$2
-    text=$3
-    shift 3
-    "$@" >/dev/null 2>"$place/said"
-    got=$?
-    check "status of $name" test "$got" -eq "$wanted"
-    check "complaint of $name" grep -F -e "$text" "$place/said"
-}
+bench=$build/zcrp-bench
+bare=$build/bare/zcrp-bench
+needs "$bench" "$bare"
 
 # ---- all peers that there are
 
@@ -96,26 +69,21 @@ check "all side by side" "$bench" --transport zcrp,peers --size 64K --count 20 -
 # ---- none there
 
 for peer in srt udt enet sctp quic; do
-    complains "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
+    complaint "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
     check "the doctor says that $peer is missing" \
         sh -c "'$bare' doctor | grep '$peer (.*): not built in'"
 done
-complains "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,peers --size 64 \
+complaint "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,peers --size 64 \
     --count 9 --repeat 1
 
 if ! grep -q 'enet (.*): not built in' "$place/doctor"; then
     "$bare" --listen 127.0.0.1:0 2>"$place/listener" &
     listener=$!
-    tries=0
-    while ! grep -q port "$place/listener" 2>/dev/null && [ $tries -lt 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    eventually grep -q port "$place/listener"
     port=$(sed -n 's/.*port \([0-9]*\)$/\1/p' "$place/listener")
-    complains "a peer that only one end has" 1 "the other end failed: enet: not built in" \
+    complaint "a peer that only one end has" 1 "the other end failed: enet: not built in" \
         "$bench" --connect "127.0.0.1:$port" --transport enet
     wait "$listener"
 fi
 
-echo "$((checks - failures)) of $checks checks passed"
-[ "$failures" -eq 0 ]
+conclude

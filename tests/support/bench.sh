@@ -1,25 +1,9 @@
-# What scripts that test zcrp-bench share; read with `.`. The program is in $ZCRP_BUILD, files belong
-# in $place. A script ends with `conclude`.
+# What scripts that test zcrp-bench share beside script.sh; read with `.`.
 
-bench=${ZCRP_BUILD:-build}/zcrp-bench
-place=$(mktemp -d "${TMPDIR:-/tmp}/bench_test.XXXXXX")
-checks=0
-failures=0
-trap 'rm -rf "$place"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/../support/script.sh"
 
-[ -x "$bench" ] || { echo "no $bench: run make first"; exit 77; }
-
-# check NAME COMMAND... : the command has to succeed. Its output stays in $place/out and err.
-check() {
-    name=$1
-    shift
-    checks=$((checks + 1))
-    "$@" >"$place/out" 2>"$place/err" && return
-    failures=$((failures + 1))
-    echo "FAIL $name: $*"
-    sed 's/^/    /' "$place/out" "$place/err"
-}
+bench=$build/zcrp-bench
+needs "$bench"
 
 # shows NAME PATTERN : the last output that was checked has such a line.
 shows() {
@@ -33,11 +17,7 @@ complains() {
     wanted=$1
     text=$2
     shift 2
-    "$bench" "$@" >/dev/null 2>"$place/said"
-    got=$?
-    check "status of $*" test "$got" -eq "$wanted"
-    check "complaint of $*" grep -F -e "$text" "$place/said"
-    [ -s "$place/out" ] || cat "$place/said"
+    complaint "$*" "$wanted" "$text" "$bench" "$@"
 }
 
 # listen ARGUMENT... : starts a receiving end, process $listener, at $port.
@@ -66,10 +46,4 @@ start_endless() {
     sender=$!
     sleep 1
     receiver=$(tr -d ' ' <"/proc/$sender/task/$sender/children")
-}
-
-# conclude : says how it went; the script's status.
-conclude() {
-    echo "$((checks - failures)) of $checks checks passed"
-    [ "$failures" -eq 0 ]
 }
