@@ -164,6 +164,8 @@ enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
     ZCRP_NO_LEND = 4,    /* copy large units to the kernel, too, instead of lending them */
+    ZCRP_NO_ECN =
+        8, /* over UDP neither have marks of congestion made nor look at them (RFC 3168) */
 };
 
 /* Lending. Over loopback the receiver's kernel reads units of 32 KiB and more out of the sender's

@@ -8,10 +8,10 @@
  * and receive. Datagrams may be lost, doubled, overtaken: that is the protocol's business.
  *
  * The descriptor is the user's. The channel never closes it and leaves its O_NONBLOCK as it is.
- * From init to fini it changes the socket's UDP_GRO and path discovery, and for good its
- * SO_RXQ_OVFL, SO_TIMESTAMPNS and the size of its buffers; while it lends (socket_lend.h), also its
- * UDP_SEGMENT, and it keeps a pipe. Meanwhile the user must not read, write or reconnect it, nor
- * have asked for an error queue (IP_RECVERR) that nobody empties.
+ * From init to fini it changes the socket's UDP_GRO, path discovery and type of service, and for
+ * good its SO_RXQ_OVFL, SO_TIMESTAMPNS, IP_RECVTOS and the size of its buffers; while it lends
+ * (socket_lend.h), also its UDP_SEGMENT, and it keeps a pipe. Meanwhile the user must not read,
+ * write or reconnect it, nor have asked for an error queue (IP_RECVERR) that nobody empties.
  *
  * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
  * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
@@ -72,7 +72,7 @@ enum channel_counter {
     CHANNEL_DAMAGES,     /* PDUs dropped because of their CRC or length */
     CHANNEL_INCOMPLETE,  /* PDUs dropped for want of a piece, or given up by their sender */
     CHANNEL_STRANGERS,   /* packets of another circuit, or without AAL5 */
-    CHANNEL_MARKS,       /* pieces that have experienced congestion */
+    CHANNEL_MARKS,       /* packets that have experienced congestion */
     CHANNEL_STAGED,      /* bytes of PDUs copied because the rest was not there yet */
     CHANNEL_CELLS_LOST,  /* cells that the fault option lost */
     CHANNEL_COUNTERS,
@@ -105,6 +105,8 @@ struct channel_options {
     bool use_lending; /* let it take large units without a copy (socket_lend.h), likewise */
     bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
     bool drops_stale; /* a peer may lend: drop what it may have changed (core/lending.h) */
+    bool sends_ecn;   /* what is sent may be marked instead of dropped (socket_ecn.h), */
+    bool reads_ecn;   /* and marks of what arrives are counted; over UDP, without AAL5 */
     struct channel_tap tap;
     struct channel_aal5 aal5;
 };
@@ -130,6 +132,7 @@ struct channel {
     int lend_pipe[2];                      /* (s) the library's, while is_lending */
     struct aal5_channel *aal5;             /* (c) NULL: units are datagrams; see aal5_channel.h */
     int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
+    int ecn_before;                        /* (c) likewise: its type of service */
     uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
     _Atomic uint32_t path_bytes;           /* (a) largest datagram the path takes whole; see I2 */
     _Atomic uint32_t gso_segments;         /* (a) datagrams per call at most; see I1 */

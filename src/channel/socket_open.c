@@ -1,6 +1,7 @@
 #include "socket_open.h"
 
 #include "aal5_open.h"
+#include "socket_ecn.h"
 #include "socket_lend.h"
 #include "socket_path.h"
 #include "socket_receive.h"
@@ -161,12 +162,14 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
     *c = (struct channel){.fd = fd, .kind = kind, .methods = &socket_methods, .gso_segments = 1};
     set_buffers(c, options);
     socket_path_begin(c);
+    c->ecn_before = -1;
     if (options->aal5.is_wanted || kind == CHANNEL_RAW4 || kind == CHANNEL_RAW6) {
         error = aal5_open(c, &options->aal5);
         if (error)
             socket_path_end(c);
     } else {
         find_offloads(c, options);
+        socket_ecn_begin(c, options);
     }
     c->drops_seen = drops_so_far(fd);
     (void)set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
@@ -182,5 +185,6 @@ void socket_restore(struct channel *c)
     if (c->has_gro)
         (void)set(c->fd, IPPROTO_UDP, UDP_GRO, 0);
     socket_lend_end(c);
+    socket_ecn_end(c);
     socket_path_end(c);
 }

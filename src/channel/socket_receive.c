@@ -1,6 +1,7 @@
 #include "socket_receive.h"
 
 #include "fault.h"
+#include "socket_ecn.h"
 #include "socket_lend.h"
 
 #include "core/lending.h"
@@ -24,6 +25,7 @@ static void count_drops(struct channel *c, const uint8_t *value)
 struct said {
     uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
     instant queued;   /* when it reached the socket, by the date; 0: not said */
+    bool is_marked;   /* each of them has experienced congestion: only equal ones are joined */
 };
 
 static instant read_date(const uint8_t *value)
@@ -45,6 +47,7 @@ static struct said read_notes(struct channel *c, struct msghdr *message)
             count_drops(c, CMSG_DATA(n));
         if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SCM_TIMESTAMPNS)
             said.queued = read_date(CMSG_DATA(n));
+        said.is_marked |= socket_ecn_is_marked(n);
         if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
             continue;
         memcpy(&bytes, CMSG_DATA(n), sizeof(bytes));
@@ -67,6 +70,14 @@ static bool is_stale(const struct said *said, size_t bytes)
     return may_be_lent && clock_date() - said->queued > LENDING_STALE;
 }
 
+static void count_marks(struct channel *c, struct landing *l, const struct said *said, size_t bytes)
+{
+    uint32_t marks = said->segment == 0 ? 1 : (uint32_t)(bytes - 1) / said->segment + 1;
+
+    channel_note(c, CHANNEL_MARKS, marks);
+    l->marked += marks;
+}
+
 /* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
  * their size cannot be told apart, AF_UNIX carries datagrams larger than any unit, and what was
  * lent and has waited too long may have changed: none of these can be used. */
@@ -78,6 +89,8 @@ static void fill(struct channel *c, struct landing *l, uint32_t opening, struct 
                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && said.segment == 0);
     bool is_lost = is_cut || is_stale(&said, bytes);
 
+    if (said.is_marked && bytes > 0)
+        count_marks(c, l, &said, bytes);
     if (is_lost)
         channel_note(c, is_cut ? CHANNEL_TRUNCATIONS : CHANNEL_STALES, 1);
     l->bytes[opening] = is_lost ? 0 : (uint32_t)bytes;

@@ -42,6 +42,8 @@ static struct channel_options channel_options(struct zcrp_entity *e, int fd)
         .use_lending = is_sender && !(e->options.flags & ZCRP_NO_LEND),
         .use_gro = !is_sender && !(e->options.flags & ZCRP_NO_GRO),
         .drops_stale = !is_sender,
+        .sends_ecn = is_sender && !(e->options.flags & ZCRP_NO_ECN),
+        .reads_ecn = !is_sender && !(e->options.flags & ZCRP_NO_ECN),
         .tap = tapping_of(e),
         .aal5 = circuit_of(&e->options, e->machine.role, fd),
     };

@@ -3,8 +3,11 @@
 #include "../support/relay.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,6 +179,30 @@ START_TEST(lossy__black_hole)
 }
 END_TEST
 
+/* Each unit is marked on the way: the sender hears of it, and slows down. Who does not look, does
+ * not. */
+START_TEST(lossy__marked)
+{
+    static struct wire w;
+    const struct relay_faults none = {0};
+    const int congested = IPTOS_ECN_CE;
+    struct zcrp_options o = options;
+    struct zcrp_stats stats, received;
+
+    if (loopback_is_aal5())
+        return; /* which has marks of its own */
+    o.flags = _i == 0 ? 0 : ZCRP_NO_ECN;
+    wire_open(&w, &none, &o);
+    ck_assert_int_eq(setsockopt(w.relay.far, IPPROTO_IP, IP_TOS, &congested, sizeof(congested)), 0);
+    stats = send_one(&w, 1 << 20, 1);
+    ck_assert_int_eq(zcrp_stats(w.ends.receiver, &received), 0);
+    ck_assert_int_eq(stats.units_marked > 0, _i == 0);
+    ck_assert_int_eq(received.congestion_marks >= stats.units_marked, 1);
+    ck_assert_int_eq(received.congestion_marks > 0, _i == 0);
+    wire_close(&w);
+}
+END_TEST
+
 /* ---- a real file, between two processes ---- */
 
 enum { PIECE = 1 << 20, PIECES_AHEAD = 4 };
@@ -288,6 +315,7 @@ int main(void)
     tcase_add_loop_test(tcase, lossy__lent, 0, NETWORKS);
     tcase_add_test(tcase, lossy__interrupted);
     tcase_add_loop_test(tcase, lossy__black_hole, 0, 8);
+    tcase_add_loop_test(tcase, lossy__marked, 0, 2);
     tcase_add_test(tcase, lossy__file);
     suite_add_tcase(suite, tcase);
     return ends_run(suite);

@@ -1,4 +1,5 @@
 /* wrap: sendmmsg getsockopt */
+/* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/aal5_send.c src/channel/aal5_open.c src/channel/aal5_receive.c */
 /* sources: src/channel/aal5_environment.c src/channel/crc.c src/channel/socket_receive.c */
 /* sources: src/channel/socket_path.c src/channel/fault.c src/channel/socket_lend.c */

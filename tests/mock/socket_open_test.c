@@ -1,4 +1,5 @@
 /* wrap: getsockopt setsockopt getpeername */
+/* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/socket_open.c src/channel/socket_path.c src/channel/socket_send.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
 /* sources: src/channel/socket_lend.c src/channel/aal5_open.c src/channel/aal5_send.c */
@@ -27,6 +28,9 @@ struct fake {
     bool may_force, knows_gso, knows_gro;
     int gro, overflow; /* as set; -1: not */
     int segment;       /* UDP_SEGMENT; 0: not */
+    bool knows_ecn;    /* of its domain */
+    int tos, class;    /* of IPv4 and IPv6 */
+    int tells_tos, tells_class;
 };
 
 static const struct fake udp4 = {
@@ -73,6 +77,19 @@ static int *path_option(int level, int name)
     return NULL;
 }
 
+static int *ecn_option(int level, int name)
+{
+    if (!fake.knows_ecn)
+        return NULL;
+    if (level == IPPROTO_IP)
+        return name == IP_TOS ? &fake.tos : name == IP_RECVTOS ? &fake.tells_tos : NULL;
+    if (level == IPPROTO_IPV6 && fake.domain == AF_INET6)
+        return name == IPV6_TCLASS       ? &fake.class
+               : name == IPV6_RECVTCLASS ? &fake.tells_class
+                                         : NULL;
+    return NULL;
+}
+
 static int *socket_option(int name)
 {
     switch (name) {
@@ -106,6 +123,8 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
     }
     if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso)
         found = &zero;
+    if (!found)
+        found = ecn_option(level, name);
     if (!found)
         return fail_with(ENOPROTOOPT);
     assert_int_equal(*size, sizeof(int));
@@ -142,6 +161,10 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
     }
     if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso) {
         fake.segment = number;
+        return 0;
+    }
+    if (ecn_option(level, name)) {
+        *ecn_option(level, name) = number;
         return 0;
     }
     if (name == IP_MTU_DISCOVER || name == IPV6_MTU_DISCOVER) {
@@ -361,6 +384,44 @@ static void socket_open__lending(void **state)
     }
 }
 
+/* Each kind by its own option, beside the DSCP that the user set, and only on request. */
+static void socket_open__ecn(void **state)
+{
+    static const struct {
+        int domain;
+        const char *peer6;
+        bool knows, sends, reads;
+        int tos, class, tells_tos, tells_class;
+    } row[] = {
+        {AF_INET, NULL, true, true, false, 0xb8 | 2, 0xb9, 0, 0},
+        {AF_INET, NULL, true, false, true, 0xb9, 0xb9, 1, 0},
+        {AF_INET, NULL, true, false, false, 0xb9, 0xb9, 0, 0},
+        {AF_INET, NULL, false, true, true, 0xb9, 0xb9, 0, 0},
+        {AF_INET6, "2001:db8::1", true, true, true, 0xb9, 0xb8 | 2, 0, 1},
+        {AF_INET6, "::ffff:192.0.2.1", true, true, true, 0xb8 | 2, 0xb9, 1, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const struct channel_options wanted = {.sends_ecn = row[i].sends,
+                                               .reads_ecn = row[i].reads};
+
+        fake = udp4;
+        fake.domain = row[i].domain;
+        fake.peer6 = row[i].peer6;
+        fake.knows_ecn = row[i].knows;
+        fake.tos = fake.class = 0xb9;
+        assert_int_equal(socket_open(&c, FD, &wanted), 0);
+        assert_int_equal(fake.tos, row[i].tos);
+        assert_int_equal(fake.class, row[i].class);
+        assert_int_equal(fake.tells_tos, row[i].tells_tos);
+        assert_int_equal(fake.tells_class, row[i].tells_class);
+        socket_restore(&c);
+        assert_int_equal(fake.tos, 0xb9);
+        assert_int_equal(fake.class, 0xb9);
+    }
+}
+
 static void socket_restore__gives_back(void **state)
 {
     (void)state;
@@ -391,6 +452,7 @@ int main(void)
         cmocka_unit_test_setup(socket_open__send_buffer, setup),
         cmocka_unit_test_setup(socket_open__offloads, setup),
         cmocka_unit_test_setup(socket_open__lending, setup),
+        cmocka_unit_test_setup(socket_open__ecn, setup),
         cmocka_unit_test_setup(socket_restore__gives_back, setup),
         cmocka_unit_test_setup(socket_restore__touches_no_more_than_open, setup),
     };

@@ -1,4 +1,5 @@
 /* wrap: recvmsg recvmmsg clock_gettime */
+/* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
 /* sources: src/platform/clock.c */
 #include "channel/socket_lend.h"
@@ -21,7 +22,8 @@ struct arrival {
     int segment;    /* 0: no cmsg */
     uint32_t drops; /* 0: no cmsg */
     int flags;
-    time_t date; /* seconds; 0: no cmsg */
+    time_t date;    /* seconds; 0: no cmsg */
+    int tos, class; /* of IPv4, IPv6; 0: no cmsg */
 };
 
 static struct channel c;
@@ -52,10 +54,22 @@ static void write_notes(struct msghdr *m, const struct arrival *a)
         const struct timespec date = {.tv_sec = a->date};
         *note = (struct cmsghdr){CMSG_LEN(sizeof(date)), SOL_SOCKET, SCM_TIMESTAMPNS};
         memcpy(CMSG_DATA(note), &date, sizeof(date));
+        note = CMSG_NXTHDR(m, note);
+    }
+    if (a->tos) {
+        uint8_t tos = (uint8_t)a->tos;
+        *note = (struct cmsghdr){CMSG_LEN(sizeof(tos)), IPPROTO_IP, IP_TOS};
+        memcpy(CMSG_DATA(note), &tos, sizeof(tos));
+        note = CMSG_NXTHDR(m, note);
+    }
+    if (a->class) {
+        *note = (struct cmsghdr){CMSG_LEN(sizeof(a->class)), IPPROTO_IPV6, IPV6_TCLASS};
+        memcpy(CMSG_DATA(note), &a->class, sizeof(a->class));
     }
     m->msg_controllen = (a->drops ? CMSG_SPACE(sizeof(uint32_t)) : 0) +
                         (a->segment ? CMSG_SPACE(sizeof(int)) : 0) +
-                        (a->date ? CMSG_SPACE(sizeof(struct timespec)) : 0);
+                        (a->date ? CMSG_SPACE(sizeof(struct timespec)) : 0) +
+                        (a->tos ? CMSG_SPACE(1) : 0) + (a->class ? CMSG_SPACE(sizeof(int)) : 0);
     m->msg_flags = a->flags;
 }
 
@@ -157,6 +171,40 @@ static void receive__joined(void **state)
     assert_int_equal(socket_receive(&c, &l), 1);
     expect_opening(0, 44 * 1472, 1472);
     assert_int_equal(channel_count(&c, CHANNEL_DROPS), 3);
+}
+
+/* The byte of IPv4 or the word of IPv6 counts for each datagram that was joined; every note of the
+ * kernel's finds room at once. */
+static void receive__marked(void **state)
+{
+    static const struct {
+        unsigned bytes;
+        int segment, tos, class;
+        uint32_t marked;
+    } row[] = {
+        {1000, 0, 0, 0, 0},    {1000, 0, 2, 0, 0},        {1000, 0, 3, 0, 1},
+        {1000, 0, 0xbb, 0, 1}, {1000, 0, 0, 0xb8 | 3, 1}, {1000, 0, 0, 1, 0},
+        {4416, 1472, 3, 0, 3}, {4417, 1472, 0, 3, 4},     {4415, 1472, 3, 0, 3},
+        {4416, 1472, 2, 0, 0}, {0, 0, 3, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        uint64_t before = channel_count(&c, CHANNEL_MARKS);
+
+        arrival[0] = (struct arrival){.bytes = row[i].bytes,
+                                      .segment = row[i].segment,
+                                      .drops = 3,
+                                      .date = 1000,
+                                      .tos = row[i].tos,
+                                      .class = row[i].class};
+        l.marked = 0;
+        will_return(__wrap_recvmsg, 0);
+        assert_int_equal(socket_receive(&c, &l), 1);
+        expect_opening(0, row[i].bytes, (uint32_t)row[i].segment);
+        assert_int_equal(l.marked, row[i].marked);
+        assert_int_equal(channel_count(&c, CHANNEL_MARKS) - before, row[i].marked);
+    }
 }
 
 static void receive__empty_datagram(void **state)
@@ -363,6 +411,7 @@ int main(void)
         cmocka_unit_test_setup(receive__no_opening, setup),
         cmocka_unit_test_setup(receive__one_datagram, setup),
         cmocka_unit_test_setup(receive__joined, setup),
+        cmocka_unit_test_setup(receive__marked, setup),
         cmocka_unit_test_setup(receive__empty_datagram, setup),
         cmocka_unit_test_setup(receive__truncated, setup),
         cmocka_unit_test_setup(receive__stale, setup),

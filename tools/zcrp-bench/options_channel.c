@@ -50,6 +50,13 @@ static int set_no_lend(struct options *options, const char *value)
     return 0;
 }
 
+static int set_no_ecn(struct options *options, const char *value)
+{
+    (void)value;
+    options->settings.flags |= ZCRP_NO_ECN;
+    return 0;
+}
+
 static int set_no_spin(struct options *options, const char *value)
 {
     (void)value;
@@ -129,6 +136,7 @@ static const struct options_row rows[] = {
     {"no-gso", no_argument, true, set_no_gso},
     {"no-gro", no_argument, true, set_no_gro},
     {"no-lend", no_argument, true, set_no_lend},
+    {"no-ecn", no_argument, true, set_no_ecn},
     {"no-spin", no_argument, true, set_no_spin},
     {"no-offload", no_argument, true, set_no_offload},
     {"buffers", required_argument, true, set_buffers},

@@ -1,0 +1,105 @@
+/* Marks of congestion over real sockets of this machine: what is sent, and what is read of it. */
+#include "channel_pair.h"
+
+#include <netinet/ip.h>
+
+static void open_with_ecn(enum family family, bool use_gso, bool use_gro)
+{
+    struct channel_options out = {.use_gso = use_gso, .sends_ecn = true};
+    struct channel_options in = {.use_gro = use_gro, .receive_bytes = 1 << 20, .reads_ecn = true};
+
+    pair = calloc(1, sizeof(*pair));
+    open_sockets(family, pair->fd);
+    ck_assert_int_eq(channel_init(&pair->sender, pair->fd[0], &out), 0);
+    ck_assert_int_eq(channel_init(&pair->receiver, pair->fd[1], &in), 0);
+}
+
+/* As a network would that is congested. */
+static void send_as(enum family family, int type_of_service)
+{
+    bool is_6 = family == IP6;
+
+    ck_assert_int_eq(setsockopt(pair->fd[0], is_6 ? IPPROTO_IPV6 : IPPROTO_IP,
+                                is_6 ? IPV6_TCLASS : IP_TOS, &type_of_service,
+                                sizeof(type_of_service)),
+                     0);
+}
+
+/* Moves a burst; how many of its datagrams are said to have been marked. */
+static uint32_t moved_marks(void)
+{
+    uint64_t before = channel_count(&pair->receiver, CHANNEL_MARKS);
+
+    pair->landing.marked = 0;
+    fill_burst();
+    (void)move_burst(1);
+    expect_landed();
+    ck_assert_uint_eq(channel_count(&pair->receiver, CHANNEL_MARKS) - before, pair->landing.marked);
+    return pair->landing.marked;
+}
+
+/* With and without each offload. */
+START_TEST(ecn__each_datagram_counts)
+{
+    enum family family = (enum family)(_i % LOCAL);
+
+    open_with_ecn(family, _i / LOCAL % 2, _i / LOCAL / 2 % 2);
+    ck_assert_uint_eq(moved_marks(), 0);
+    send_as(family, IPTOS_ECN_CE);
+    ck_assert_uint_eq(moved_marks(), UNITS);
+    send_as(family, IPTOS_ECN_ECT0);
+    ck_assert_uint_eq(moved_marks(), 0);
+    close_pair();
+}
+END_TEST
+
+static int arriving_tos(int fd)
+{
+    union {
+        struct cmsghdr head;
+        uint8_t room[64];
+    } notes;
+    uint8_t bytes[16];
+    struct iovec piece = {bytes, sizeof(bytes)};
+    struct msghdr m = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &notes, .msg_controllen = sizeof(notes)};
+
+    ck_assert_int_ge(recvmsg(fd, &m, MSG_DONTWAIT), 0);
+    struct cmsghdr *n = CMSG_FIRSTHDR(&m);
+    ck_assert_ptr_nonnull(n);
+    return *CMSG_DATA(n); /* the low byte of an int, as well */
+}
+
+/* From init to fini, and beside what the user has set. */
+START_TEST(ecn__is_what_is_sent)
+{
+    static const struct channel_options out = {.sends_ecn = true};
+    enum family family = (enum family)_i;
+    bool is_6 = family == IP6;
+    int on = 1;
+
+    pair = calloc(1, sizeof(*pair));
+    open_sockets(family, pair->fd);
+    send_as(family, 0xb8);
+    ck_assert_int_eq(setsockopt(pair->fd[1], is_6 ? IPPROTO_IPV6 : IPPROTO_IP,
+                                is_6 ? IPV6_RECVTCLASS : IP_RECVTOS, &on, sizeof(on)),
+                     0);
+    ck_assert_int_eq(channel_init(&pair->sender, pair->fd[0], &out), 0);
+    ck_assert_int_eq(send(pair->fd[0], "?", 1, 0), 1);
+    ck_assert_int_eq(arriving_tos(pair->fd[1]), 0xb8 | IPTOS_ECN_ECT0);
+    channel_fini(&pair->sender);
+    ck_assert_int_eq(send(pair->fd[0], "?", 1, 0), 1);
+    ck_assert_int_eq(arriving_tos(pair->fd[1]), 0xb8);
+    close(pair->fd[0]);
+    close(pair->fd[1]);
+    free(pair);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("core");
+    tcase_add_loop_test(tcase, ecn__each_datagram_counts, 0, LOCAL * 4);
+    tcase_add_loop_test(tcase, ecn__is_what_is_sent, 0, LOCAL);
+    return suite_run("channel_ecn", tcase);
+}
