@@ -44,6 +44,35 @@ complains 2 "--output needs --input" --output "$place/x"
 complains 1 "cannot read '$place/none'" --input "$place/none"
 complains 1 "is not a regular file" --input "$place"
 complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
+complains 2 "'127.0.0.1:65536' is not HOST:PORT" --listen 127.0.0.1:65536
+complains 2 "--load: '2000' is not a number from 1 to 1024" --load 2000
+complains 2 "doctor: what is 'extra'?" doctor extra
+complains 2 "--vpi: '255' is not a number from 0 to 254" --vpi 255
+check "a path of 0" "$bench" --vpi 0 --help
+if command -v gnuplot >/dev/null; then
+    complains 1 "cannot write '$place/none/svg'" --plot "$place/none/svg"
+fi
+
+# talks LINE : what listens at $port says nothing but this.
+talks() {
+    rm -f "$place/port"
+    python3 -c 'import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], file=open(sys.argv[1] + "~", "w"), flush=True)
+import os; os.rename(sys.argv[1] + "~", sys.argv[1])
+end = server.accept()[0]
+end.sendall(sys.argv[2].encode() + b"\n")
+while end.recv(1000): pass' "$place/port" "$1" &
+    talker=$!
+    until [ -s "$place/port" ]; do sleep 0.1; done
+    port=$(cat "$place/port")
+}
+talks "zcrp-bench 2"
+complains 1 "another version of zcrp-bench: it speaks 'zcrp-bench 2'" --connect "127.0.0.1:$port"
+wait "$talker"
+talks "HTTP/1.0 400 Bad Request"
+complains 1 "the other end is no zcrp-bench: it says 'HTTP/1.0 400" --connect "127.0.0.1:$port"
+wait "$talker"
 complains 1 "no TCP congestion control 'zz'" --transport tcp --tcp-cc zz
 complains 1 "no TCP congestion control 'reno+64K'" --transport tcp:reno+64K
 complains 1 "nobody answers at 127.0.0.1:1" --connect 127.0.0.1:1 --timeout 1

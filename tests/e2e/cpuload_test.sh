@@ -24,6 +24,7 @@ complains 2 "'udx' is none of" --transport tcp,udx
 complains 2 "unknown option '--bogus'" -- --bogus
 complains 2 "'1Q' is not a number" --size 1Q
 complains 1 "cannot run on core 1000" --pin 1000,1000
+complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
 
 core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 short="--duration 0.1 --repeat 1 --size 16K --transport zcrp,tcp:default --pin $core,$core"

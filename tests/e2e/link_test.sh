@@ -70,6 +70,9 @@ said 'B ended with status 5 before A was started'
 check "A did not run" test ! -s "$place/printed"
 ends 2 --loss 101% -- true -- true
 said "Try 'zcrp-link --help'"
+said "loss: '101%' is not a share, as 1% or 0.01"
+ends 2 --rate fast -- true -- true
+said "rate: 'fast' is not a rate, as 64k, 155M or 2.5G"
 ends 0 --help
 printed '^  --rate RATE'
 ends 125 --pin 1000 -- true -- true

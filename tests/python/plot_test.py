@@ -134,7 +134,7 @@ class Program(unittest.TestCase):
         self.assertEqual(self.run_with()[0], 2)
         status, said = self.run_with("/nowhere/at/all")
         self.assertEqual(status, 1)
-        self.assertIn("No such file", said)
+        self.assertEqual(said, "zcrp-plot: cannot open '/nowhere/at/all': No such file or directory\n")
 
     def test_without_gnuplot(self):
         with tempfile.TemporaryDirectory() as place:

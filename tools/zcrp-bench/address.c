@@ -2,17 +2,29 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "common/complain.h"
+
+enum { MOST_PORT = 65535 };
+
+/* A number in range, or a name. The resolver would take larger numbers modulo 2^16. */
+static bool may_be_port(const char *text)
+{
+    bool is_number = text[strspn(text, "0123456789")] == '\0';
+
+    return *text != '\0' && (!is_number || strtoul(text, NULL, 10) <= MOST_PORT);
+}
 
 int address_parse(const char *text, struct address *address)
 {
     const char *colon = strrchr(text, ':');
     size_t length;
 
-    if (colon == NULL || colon[1] == '\0')
+    if (colon == NULL || !may_be_port(colon + 1))
         return -1;
     length = (size_t)(colon - text);
     if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {

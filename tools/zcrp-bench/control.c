@@ -32,12 +32,24 @@ static void keep_alive(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
+static int hear_greeting(struct control *control)
+{
+    if (control_hear(control) < 0)
+        return -1;
+    if (strcmp(control->line, greeting) == 0)
+        return 0;
+    if (control_arguments(control, "zcrp-bench") == NULL)
+        return complain("the other end is no zcrp-bench: it says '%.60s'", control->line);
+    return complain("the other end is another version of zcrp-bench: it speaks '%.60s', not '%s'",
+                    control->line, greeting);
+}
+
 int control_init(struct control *control, int fd, int64_t limit_ns)
 {
     *control = (struct control){.fd = fd};
     keep_alive(fd);
     connection_limit(fd, limit_ns);
-    if (control_say(control, "%s", greeting) < 0 || control_expect(control, greeting) == NULL) {
+    if (control_say(control, "%s", greeting) < 0 || hear_greeting(control) < 0) {
         control_fini(control);
         return -1;
     }

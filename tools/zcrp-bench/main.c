@@ -52,12 +52,21 @@ static int run(const struct options *options)
     return alone_run(options);
 }
 
+static int doctor(int argc, char **argv)
+{
+    if (argc > 2) {
+        complain("doctor: what is '%s'?", argv[2]);
+        return EXIT_USAGE;
+    }
+    return doctor_run() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
 
-    if (argc == 2 && strcmp(argv[1], "doctor") == 0)
-        return doctor_run() < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+        return doctor(argc, argv);
     if (options_parse(&options, argc, argv) < 0) {
         fprintf(stderr, "Try 'zcrp-bench --help'.\n");
         return EXIT_USAGE;

@@ -80,7 +80,10 @@ static int set_buffers(struct options *options, const char *value)
 static int set_figure(const char *name, const char *value, uint64_t *figure, uint64_t least,
                       uint64_t most)
 {
-    if (quantity_parse(value, figure) < 0 || *figure < least || *figure > most)
+    bool is_zero = strcmp(value, "0") == 0;
+
+    *figure = 0;
+    if ((!is_zero && quantity_parse(value, figure) < 0) || *figure < least || *figure > most)
         return complain("--%s: '%s' is not a number from %llu to %llu", name, value,
                         (unsigned long long)least, (unsigned long long)most);
     return 0;

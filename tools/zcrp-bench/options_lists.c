@@ -16,9 +16,12 @@
 
 int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most)
 {
-    if (quantity_parse(text, value) < 0 || *value > most)
-        return complain("--%s: '%s' is not a number from 1 on, as in 64, 16K, 1M", name, text);
-    return 0;
+    if (quantity_parse(text, value) == 0 && *value <= most)
+        return 0;
+    if (most < INT32_MAX)
+        return complain("--%s: '%s' is not a number from 1 to %llu", name, text,
+                        (unsigned long long)most);
+    return complain("--%s: '%s' is not a number from 1 on, as in 64, 16K, 1M", name, text);
 }
 
 int options_seconds(const char *name, const char *text, int64_t *ns)

@@ -22,11 +22,17 @@ static const char scene[] = "set terminal svg size 800,500 enhanced background '
                             "set key outside top center horizontal noenhanced\n"
                             "set bars small\n";
 
-int plot_check(void)
+int plot_check(const char *path)
 {
-    if (system("command -v gnuplot >/dev/null 2>&1") == 0)
-        return 0;
-    return complain("--plot needs gnuplot, and there is none");
+    FILE *file;
+
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0)
+        return complain("--plot needs gnuplot, and there is none");
+    file = fopen(path, "ae");
+    if (file == NULL)
+        return complain("cannot write '%s': %s", path, strerror(errno));
+    fclose(file);
+    return 0;
 }
 
 static double height(const struct run *run)

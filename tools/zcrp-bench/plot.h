@@ -4,8 +4,9 @@
 
 #include "results.h"
 
-/* Whether there is a gnuplot to draw with: 0, or -1 with a complaint. */
-int plot_check(void);
+/* Whether there is a gnuplot to draw with, and the file at `path` can be written, which gnuplot
+ * would not say: 0, or -1 with a complaint. */
+int plot_check(const char *path);
 
 /* Draws an SVG into the file at `path`: a line for each transport through the medians, and bars
  * from the least measurement to the most. 0, or -1 with a complaint. */

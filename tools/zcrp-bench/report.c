@@ -52,7 +52,7 @@ bool report_has_output(const struct options *options)
 int report_open(struct report *report, const struct options *options)
 {
     *report = (struct report){.options = options};
-    if (options->plot != NULL && plot_check() < 0)
+    if (options->plot != NULL && plot_check(options->plot) < 0)
         return -1;
     if (open_file(&report->json, options->json) < 0)
         return -1;

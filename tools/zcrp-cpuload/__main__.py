@@ -25,6 +25,16 @@ def write_json(options, results):
         file.write("\n")
 
 
+def check_json(options):
+    """Before all the measuring."""
+    if options.json and options.json != "-":
+        try:
+            with open(options.json, "a", encoding="ascii"):
+                pass
+        except OSError as error:
+            raise Failure(f"cannot write '{options.json}': {error.strerror}") from error
+
+
 def settings_of(options):
     return [Setting(path, cores) for path in options.path for cores in options.pin]
 
@@ -54,6 +64,7 @@ def main(arguments):
         if wrong:
             print(wrong, file=sys.stderr)
             return 2
+        check_json(options)
         run(options, settings, attempts)
     except (Failure, OSError) as error:
         print(f"zcrp-cpuload: {error}", file=sys.stderr)

@@ -15,8 +15,10 @@ enum { MIN_MTU = 576, MAX_MTU = 65535, MAX_PORT = 65535, MAX_CORE = 1023, VALUE_
 /* Reads a value into one direction. 0, or -1. */
 typedef int (*read_value)(struct conditions *conditions, const char *text);
 
-/* Reads "VALUE" for both directions, or "VALUE/VALUE" for A to B and B to A. */
-static int set_ways(struct options *options, const char *name, const char *value, read_value read)
+/* Reads "VALUE" for both directions, or "VALUE/VALUE" for A to B and B to A. `wanted` is
+ * what it should have been. */
+static int set_ways(struct options *options, const char *name, const char *value, read_value read,
+                    const char *wanted)
 {
     const char *slash = strchr(value, '/');
     char first[VALUE_ROOM];
@@ -28,7 +30,7 @@ static int set_ways(struct options *options, const char *name, const char *value
             read(&options->conditions[END_B], slash != NULL ? slash + 1 : first) == 0)
             return 0;
     }
-    return complain("--%s: '%s' is not understood", name, value);
+    return complain("--%s: '%s' is not %s", name, value, wanted);
 }
 
 static int read_rate(struct conditions *c, const char *text)
@@ -112,52 +114,52 @@ static int read_corrupt(struct conditions *c, const char *text)
 
 static int set_rate(struct options *options, const char *value)
 {
-    return set_ways(options, "rate", value, read_rate);
+    return set_ways(options, "rate", value, read_rate, "a rate, as 64k, 155M or 2.5G");
 }
 
 static int set_queue(struct options *options, const char *value)
 {
-    return set_ways(options, "queue", value, read_queue);
+    return set_ways(options, "queue", value, read_queue, "an amount, as 64K, 100p or 10ms");
 }
 
 static int set_delay(struct options *options, const char *value)
 {
-    return set_ways(options, "delay", value, read_delay);
+    return set_ways(options, "delay", value, read_delay, "a time, as 50us or 1.5ms");
 }
 
 static int set_jitter(struct options *options, const char *value)
 {
-    return set_ways(options, "jitter", value, read_jitter);
+    return set_ways(options, "jitter", value, read_jitter, "a time, as 50us or 1.5ms");
 }
 
 static int set_loss(struct options *options, const char *value)
 {
-    return set_ways(options, "loss", value, read_loss);
+    return set_ways(options, "loss", value, read_loss, "a share, as 1% or 0.01");
 }
 
 static int set_burst(struct options *options, const char *value)
 {
-    return set_ways(options, "burst", value, read_burst);
+    return set_ways(options, "burst", value, read_burst, "a length from 1 on");
 }
 
 static int set_reorder(struct options *options, const char *value)
 {
-    return set_ways(options, "reorder", value, read_reorder);
+    return set_ways(options, "reorder", value, read_reorder, "a share, as 1% or 0.01");
 }
 
 static int set_reorder_by(struct options *options, const char *value)
 {
-    return set_ways(options, "reorder-by", value, read_reorder_by);
+    return set_ways(options, "reorder-by", value, read_reorder_by, "a number from 1 to 63");
 }
 
 static int set_duplicate(struct options *options, const char *value)
 {
-    return set_ways(options, "duplicate", value, read_duplicate);
+    return set_ways(options, "duplicate", value, read_duplicate, "a share, as 1% or 0.01");
 }
 
 static int set_corrupt(struct options *options, const char *value)
 {
-    return set_ways(options, "corrupt", value, read_corrupt);
+    return set_ways(options, "corrupt", value, read_corrupt, "a share, as 1% or 0.01");
 }
 
 /* A whole number in [least, most]. */

@@ -58,7 +58,11 @@ def main(arguments):
         measurement = read_trace(options.trace, options.measurement)
         measurement.cut(options.first, options.last)
         draw(script(measurement), options.output)
-    except (Failure, OSError) as error:
+    except OSError as error:
+        place = f"cannot open '{error.filename}': " if error.filename else ""
+        print(f"zcrp-plot: {place}{error.strerror}", file=sys.stderr)
+        return 1
+    except Failure as error:
         print(f"zcrp-plot: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
