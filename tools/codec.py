@@ -13,7 +13,7 @@ import sys
 VERSION = 1
 GRAIN = 32
 UNIT_DATA_MAX = 65504
-HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING = 1, 2, 4, 8, 16
+HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
 WITHDRAWN = 2**64 - 1
 
 # name and bytes of each field, in the order of the document's tables
@@ -36,7 +36,7 @@ CONTROL_NAMES = {
     "probe": {"number": "first", "length": "length"},
     "answer": {"number": "first", "size": "second"},
 }
-FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING, "request": 0,
+FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "request": 0,
          "hello": CLOSING, "probe": 0, "answer": 0}
 
 

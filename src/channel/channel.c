@@ -1,5 +1,6 @@
 #include "channel.h"
 
+#include "socket_ecn.h"
 #include "socket_lend.h"
 
 #include "core/check.h"
@@ -94,6 +95,12 @@ uint32_t channel_unit_bytes(const struct channel *c)
     uint32_t path = channel_path_bytes(c);
     uint32_t loan = LEND_MOST + TRAILER_BYTES;
     return c->is_lending && loan < path ? loan : path;
+}
+
+void channel_leave_ecn(struct channel *c)
+{
+    if (c->ecn_before >= 0)
+        socket_ecn_end(c);
 }
 
 void channel_raise_path(struct channel *c, uint32_t bytes)

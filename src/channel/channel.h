@@ -205,6 +205,10 @@ static inline uint32_t channel_path_bytes(const struct channel *c)
 /* The datagram that serves best on this path, as far as is known before the first is sent. */
 uint32_t channel_unit_bytes(const struct channel *c);
 
+/* What is sent from now on cannot be marked (socket_ecn.h); nothing if it could not before. By the
+ * one thread that sends. */
+void channel_leave_ecn(struct channel *c);
+
 /* A probe of so many bytes left whole: path_bytes is as much, if it was less. */
 void channel_raise_path(struct channel *c, uint32_t bytes);
 

@@ -47,7 +47,7 @@ void socket_ecn_end(struct channel *c)
 }
 
 /* IPv4 says a byte, IPv6 an int. */
-bool socket_ecn_is_marked(const struct cmsghdr *note)
+int socket_ecn_of(const struct cmsghdr *note)
 {
     uint8_t byte = 0;
     int word = 0;
@@ -58,5 +58,5 @@ bool socket_ecn_is_marked(const struct cmsghdr *note)
     } else if (note->cmsg_level == IPPROTO_IPV6 && note->cmsg_type == IPV6_TCLASS) {
         memcpy(&word, CMSG_DATA(note), sizeof(word));
     }
-    return (word & IPTOS_ECN_MASK) == IPTOS_ECN_CE;
+    return word & IPTOS_ECN_MASK;
 }

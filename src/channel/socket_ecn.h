@@ -14,7 +14,8 @@ void socket_ecn_begin(struct channel *c, const struct channel_options *options);
 /* Gives the socket's former marks back. */
 void socket_ecn_end(struct channel *c);
 
-/* Does this note say that its datagram, or all that were joined, have experienced congestion? */
-bool socket_ecn_is_marked(const struct cmsghdr *note);
+/* What this note says of its datagram, or of all that were joined: IPTOS_ECN_CE and its like; 0 if
+ * it is about something else. */
+int socket_ecn_of(const struct cmsghdr *note);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static void count_drops(struct channel *c, const uint8_t *value)
 struct said {
     uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
     instant queued;   /* when it reached the socket, by the date; 0: not said */
-    bool is_marked;   /* each of them has experienced congestion: only equal ones are joined */
+    int ecn;          /* of each of them: only equal ones are joined */
 };
 
 static instant read_date(const uint8_t *value)
@@ -47,7 +48,7 @@ static struct said read_notes(struct channel *c, struct msghdr *message)
             count_drops(c, CMSG_DATA(n));
         if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SCM_TIMESTAMPNS)
             said.queued = read_date(CMSG_DATA(n));
-        said.is_marked |= socket_ecn_is_marked(n);
+        said.ecn |= socket_ecn_of(n);
         if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
             continue;
         memcpy(&bytes, CMSG_DATA(n), sizeof(bytes));
@@ -89,7 +90,8 @@ static void fill(struct channel *c, struct landing *l, uint32_t opening, struct 
                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && said.segment == 0);
     bool is_lost = is_cut || is_stale(&said, bytes);
 
-    if (said.is_marked && bytes > 0)
+    l->has_ecn |= said.ecn != IPTOS_ECN_NOT_ECT;
+    if (said.ecn == IPTOS_ECN_CE && bytes > 0)
         count_marks(c, l, &said, bytes);
     if (is_lost)
         channel_note(c, is_cut ? CHANNEL_TRUNCATIONS : CHANNEL_STALES, 1);

@@ -54,7 +54,7 @@ size_t block_ack_encode(uint8_t *out, size_t size, const struct block_ack *ack)
         .length = ack->length,
         .marks = ack->marks,
         .pairing = ack->pairing,
-        .flags = closing_flag(ack->is_closing),
+        .flags = (uint8_t)(closing_flag(ack->is_closing) | (ack->has_ecn ? FLAG_ECN : 0)),
         .type = is_first_positive(ack->length) ? DATAGRAM_ACK_POSITIVE : DATAGRAM_ACK_NEGATIVE,
     };
     return control_trailer_encode(out, size, ack->bounds, bounds_bytes(ack->length), &t);
@@ -94,10 +94,11 @@ enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *
         .length = t.length,
         .marks = t.marks,
         .first_is_positive = t.type == DATAGRAM_ACK_POSITIVE,
-        .is_closing = t.flags == FLAG_CLOSING,
+        .is_closing = (t.flags & FLAG_CLOSING) != 0,
+        .has_ecn = (t.flags & FLAG_ECN) != 0,
         .bounds = in,
     };
-    bool is_legal = is_closing_flag(t.flags) && t.pairing.session != 0 &&
+    bool is_legal = (t.flags & ~(FLAG_CLOSING | FLAG_ECN)) == 0 && t.pairing.session != 0 &&
                     ack->first_is_positive == is_first_positive(t.length) && are_bounds_legal(ack);
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
 }

@@ -27,6 +27,7 @@ struct block_ack {
     uint16_t marks;         /* datagrams of the session that met congestion, modulo 2^16 */
     bool first_is_positive; /* follows from length: odd, or 0; encode does not look at it */
     bool is_closing;
+    bool has_ecn;          /* a datagram of the session arrived as capable of ECN, or marked */
     const uint8_t *bounds; /* in the datagram: (length + 1) x 4 bytes, unless length is 0 */
 };
 

@@ -34,6 +34,7 @@ enum datagram_flag {
     FLAG_VOID = 4,     /* unit: the message will not come; the unit number says why */
     FLAG_ANSWER = 8,   /* unit: acknowledge at once */
     FLAG_CLOSING = 16, /* acknowledgement, hello: the last this side says */
+    FLAG_ECN = 32,     /* acknowledgement: units arrive with ECN's field set */
 };
 
 /* Why a message will not come: the unit number of a unit with FLAG_VOID. */
@@ -58,7 +59,7 @@ struct unit_trailer {
     uint16_t length; /* bytes of data before the trailer; a multiple of GRAIN unless last */
     uint16_t next_length;
     struct pairing pairing;
-    uint8_t flags; /* enum datagram_flag, all but CLOSING */
+    uint8_t flags; /* enum datagram_flag, those of units */
 };
 
 /* What decoding found. Everything but OK is counted by name and dropped. */

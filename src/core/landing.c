@@ -25,6 +25,7 @@ void landing_begin(struct landing *l)
     l->openings = 0;
     l->received = 0;
     l->marked = 0;
+    l->has_ecn = false;
     l->units = 0;
     l->pieces = 0;
     l->spilled = 0;

@@ -61,7 +61,8 @@ struct landing {
      * fills `received`, and bytes and segment of the openings it filled, from 0 up. bytes[d] is
      * below LANDING_DATAGRAM; 0 drops the opening. segment[d] is the size of each datagram in the
      * opening but the last, which may be shorter; 0 means that all the bytes are one datagram.
-     * `marked` is how many of these datagrams have met congestion, as far as the network says. */
+     * `marked` is how many of these datagrams have met congestion, as far as the network says;
+     * `has_ecn`: one of them at least could have been marked so, because ECN's field is set. */
     struct iovec iov[LANDING_IOV];
     uint16_t first[LANDING_OPENINGS + 1];
     uint32_t openings;
@@ -69,6 +70,7 @@ struct landing {
     uint32_t bytes[LANDING_OPENINGS];
     uint32_t segment[LANDING_OPENINGS];
     uint32_t marked;
+    bool has_ecn;
 
     /* Its own. */
     uint32_t units;   /* pairs offered so far */

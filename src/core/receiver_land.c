@@ -176,6 +176,7 @@ void receiver_landed(struct receiver *r, instant now, struct landing *landing)
     r->counters.bursts += landing->received;
     r->counters.marks += landing->marked;
     r->ack.marks += landing->marked;
+    r->ack.has_ecn |= landing->has_ecn;
     while (landing_next(landing, &walk, &segment))
         on_datagram(r, now, landing, &segment, &row);
     row_close(r, now, &row);

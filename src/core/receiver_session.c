@@ -24,6 +24,7 @@ void receiver_renew(struct receiver *r, instant now)
     r->ack.at = NEVER;
     r->ack.unsaid = 0;
     r->ack.marks = 0;
+    r->ack.has_ecn = false;
     r->probed.bytes = 0;
     r->request_due = false;
     r->next_request = r->messages.next;

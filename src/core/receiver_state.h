@@ -42,6 +42,7 @@ struct receiver_ack {
     instant newest_at;        /* when it came */
     uint32_t unsaid;          /* units that arrived since the last acknowledgement */
     uint64_t marks;           /* datagrams of the session that met congestion */
+    bool has_ecn;             /* one of them could have said so */
     uint64_t credit;          /* bytes that acknowledgements may take unasked */
     instant at;               /* when it has to go out at the latest; NEVER: nothing new */
 };

@@ -65,6 +65,7 @@ static void take_ack(struct receiver *r, instant now, struct burst *burst)
     struct block_ack header = {.pairing = r->session.pairing,
                                .capacity = r->config.capacity,
                                .marks = (uint16_t)ack->marks,
+                               .has_ecn = ack->has_ecn,
                                .first_is_positive = true,
                                .is_closing = r->closing_due,
                                .bounds = burst->control};

@@ -48,6 +48,7 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     tolerance_init(&s->tolerance);
     lending_init(&s->lending);
     path_mtu_init(&s->path, config->unit_bytes);
+    ecn_path_init(&s->ecn);
     rtt_init(&s->rtt, INITIAL_RTT);
     congestion_init(&s->congestion, config->congestion, s->unit_size.most + TRAILER_BYTES,
                     config->window_bytes, config->seed);
@@ -148,6 +149,11 @@ void sender_close(struct sender *s, instant now)
     s->timers.hellos = 0;
     s->timers.hello = now;
     sender_expire(s, now);
+}
+
+bool sender_wants_ecn(const struct sender *s)
+{
+    return s->ecn.state != ECN_PATH_FAILED;
 }
 
 bool sender_is_closed(const struct sender *s)

@@ -105,6 +105,10 @@ bool sender_event(struct sender *s, struct event *event);
  * shown that they may be. */
 void sender_limit_unit(struct sender *s, instant now, uint32_t bytes);
 
+/* Should units be sent as capable of ECN? At first yes; no for good once the path turns out to
+ * erase that, or to swallow them (ecn_path.h). */
+bool sender_wants_ecn(const struct sender *s);
+
 /* Starts to close: no submit any more; when all messages are over the peer is told. */
 void sender_close(struct sender *s, instant now);
 

@@ -123,6 +123,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
 {
     struct settled settled = {.oldest = UINT64_MAX};
     uint64_t before = s->in_transit.bytes;
+    uint32_t units = s->in_transit.units;
     duration round_trip = sample_path(s, now, ack, newest);
     struct persistence_look look = look_for_persistence(s, now, newest);
     bool is_positive = ack->first_is_positive;
@@ -135,6 +136,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         sender_notice_late(s, now, newest, interval, &settled);
         sender_acknowledge(s, interval.first, interval.last, &settled);
     }
+    ecn_path_on_arrived(&s->ecn, units - s->in_transit.units, ack->has_ecn);
     if (settled.bytes > 0) {
         sender_timer_on_progress(s);
         tell_acknowledged(s, now, &settled, round_trip);

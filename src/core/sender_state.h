@@ -12,6 +12,7 @@
 
 #include "congestion.h"
 #include "control.h"
+#include "ecn_path.h"
 #include "intervals.h"
 #include "lending.h"
 #include "messages_out.h"
@@ -99,6 +100,7 @@ struct sender {
     struct lending lending;
     struct unit_size unit_size;
     struct path_mtu path;
+    struct ecn_path ecn;
     struct tolerance tolerance;
     struct late_units late;
     struct persistence persistence;

@@ -104,6 +104,7 @@ static void probe(struct sender *s, instant now)
 {
     s->counters.probes++;
     s->timers.probes++;
+    ecn_path_on_timeout(&s->ecn);
     s->timers.sent = now;
     uint32_t units = path_mtu_is_in_doubt(&s->path) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t length = sender_timer_repeat_oldest(s, units);

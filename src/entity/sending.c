@@ -50,6 +50,12 @@ static void settle(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t
     machine_sent(&e->machine, now, &e->burst, sent);
 }
 
+/* The path may turn out not to carry what marks congestion. */
+static bool wants_ecn(const struct zcrp_entity *e)
+{
+    return e->machine.role != MACHINE_SENDER || sender_wants_ecn(e->machine.sender);
+}
+
 static bool may_send(const struct zcrp_entity *e)
 {
     return !e->is_broken && e->is_blocked == CHANNEL_OK;
@@ -66,7 +72,10 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
         uint32_t sent;
         if (!machine_take(&e->machine, clock_now(), &e->burst))
             break;
+        bool has_ecn = wants_ecn(e);
         entity_leave(e);
+        if (!has_ecn)
+            channel_leave_ecn(e->out);
         enum channel_verdict verdict = channel_send(e->out, &e->burst, &sent);
         entity_enter(e);
         settle(e, verdict, sent);

@@ -179,6 +179,15 @@ START_TEST(lossy__black_hole)
 }
 END_TEST
 
+static int ecn_of(int fd)
+{
+    int type_of_service;
+    socklen_t size = sizeof(type_of_service);
+
+    ck_assert_int_eq(getsockopt(fd, IPPROTO_IP, IP_TOS, &type_of_service, &size), 0);
+    return type_of_service & IPTOS_ECN_MASK;
+}
+
 /* Each unit is marked on the way: the sender hears of it, and slows down. Who does not look, does
  * not. */
 START_TEST(lossy__marked)
@@ -199,6 +208,23 @@ START_TEST(lossy__marked)
     ck_assert_int_eq(stats.units_marked > 0, _i == 0);
     ck_assert_int_eq(received.congestion_marks >= stats.units_marked, 1);
     ck_assert_int_eq(received.congestion_marks > 0, _i == 0);
+    ck_assert_int_eq(ecn_of(w.ends.sockets.sender[1]), _i == 0 ? IPTOS_ECN_ECT0 : 0);
+    wire_close(&w);
+}
+END_TEST
+
+/* The relay's socket does not pass the field on. */
+START_TEST(lossy__ecn_erased)
+{
+    static struct wire w;
+    const struct relay_faults none = {0};
+
+    if (loopback_is_aal5())
+        return;
+    wire_open(&w, &none, &options);
+    ck_assert_int_eq(ecn_of(w.ends.sockets.sender[1]), IPTOS_ECN_ECT0);
+    (void)send_one(&w, 1 << 20, 1);
+    ck_assert_int_eq(ecn_of(w.ends.sockets.sender[1]), 0);
     wire_close(&w);
 }
 END_TEST
@@ -316,6 +342,7 @@ int main(void)
     tcase_add_test(tcase, lossy__interrupted);
     tcase_add_loop_test(tcase, lossy__black_hole, 0, 8);
     tcase_add_loop_test(tcase, lossy__marked, 0, 2);
+    tcase_add_test(tcase, lossy__ecn_erased);
     tcase_add_test(tcase, lossy__file);
     suite_add_tcase(suite, tcase);
     return ends_run(suite);

@@ -199,10 +199,12 @@ static void receive__marked(void **state)
                                       .tos = row[i].tos,
                                       .class = row[i].class};
         l.marked = 0;
+        l.has_ecn = false;
         will_return(__wrap_recvmsg, 0);
         assert_int_equal(socket_receive(&c, &l), 1);
         expect_opening(0, row[i].bytes, (uint32_t)row[i].segment);
         assert_int_equal(l.marked, row[i].marked);
+        assert_int_equal(l.has_ecn, (row[i].tos & 3) != 0 || (row[i].class & 3) != 0);
         assert_int_equal(channel_count(&c, CHANNEL_MARKS) - before, row[i].marked);
     }
 }

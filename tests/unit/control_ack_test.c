@@ -25,7 +25,7 @@ static const uint8_t ack_bytes[] = {
     0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, /* bounds */
     0x05, 0x06, 0x07, 0x07, 0x09, 0x0a, 0x0b, 0x0c, /* newest, delay */
     0x0d, 0x0e, 0x0f, 0x10, 0x00, 0x01, 0x17, 0x18, /* capacity, length, marks */
-    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x10, 0x12, /* session, tag, flags, type */
+    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x30, 0x12, /* session, tag, flags, type */
 };
 
 static struct block_ack ack_of_bytes(const uint8_t *bounds)
@@ -39,6 +39,7 @@ static struct block_ack ack_of_bytes(const uint8_t *bounds)
         .marks = 0x1718,
         .first_is_positive = true,
         .is_closing = true,
+        .has_ecn = true,
         .bounds = bounds,
     };
 }
@@ -96,6 +97,7 @@ START_TEST(block_ack_decode__each_field_from_its_place)
     ck_assert_uint_eq(ack.marks, 0x1718);
     ck_assert(ack.first_is_positive);
     ck_assert(ack.is_closing);
+    ck_assert(ack.has_ecn);
     ck_assert_uint_eq(ack_bound(&ack, 0), 0x01020304);
     ck_assert_uint_eq(ack_bound(&ack, 1), 0x05060708);
 }

@@ -18,6 +18,8 @@ static void teardown(void)
 }
 
 /* Units [first, last) of message 0 land, and the channel says of so many that they are marked. */
+static bool has_ecn; /* does ECN's field arrive? */
+
 static void land(uint32_t first, uint32_t last, uint32_t marked)
 {
     for (uint32_t seq = first; seq < last; seq++) {
@@ -27,6 +29,7 @@ static void land(uint32_t first, uint32_t last, uint32_t marked)
     }
     receiver_rig_plan(&rig);
     rig.landing.marked = marked;
+    rig.landing.has_ecn = has_ecn;
     receiver_rig_landed(&rig);
 }
 
@@ -62,8 +65,23 @@ START_TEST(marks__are_counted_once)
 }
 END_TEST
 
+/* Once ECN's field has arrived, that is said to the end of the session. */
+START_TEST(ecn__is_said_once_seen)
+{
+    land(0, 1, 0);
+    receiver_rig_expect(&rig, "+ 0 1");
+    has_ecn = true;
+    land(1, 2, 0);
+    receiver_rig_expect(&rig, "+ 0 2, ecn");
+    has_ecn = false;
+    land(2, 3, 1);
+    receiver_rig_expect(&rig, "+ 0 3, 1 marked, ecn");
+}
+END_TEST
+
 START_TEST(marks__of_a_session)
 {
+    has_ecn = true;
     land(0, 1, 5);
     receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
     receiver_rig_expect_end(&rig, OUTCOME_SILENT);
@@ -85,5 +103,6 @@ int main(void)
     tcase_add_test(tcase, marks__modulo);
     tcase_add_test(tcase, marks__are_counted_once);
     tcase_add_test(tcase, marks__of_a_session);
+    tcase_add_test(tcase, ecn__is_said_once_seen);
     return suite_run("receiver_marks", tcase);
 }

@@ -203,7 +203,9 @@ static inline void receiver_rig_print_ack(struct receiver_rig *rig, const struct
     for (uint32_t i = 0; ack->length > 0 && i <= ack->length; i++)
         at += (size_t)snprintf(rig->text + at, sizeof rig->text - at, " %u", ack_bound(ack, i));
     if (ack->marks > 0)
-        snprintf(rig->text + at, sizeof rig->text - at, ", %u marked", ack->marks);
+        at += (size_t)snprintf(rig->text + at, sizeof rig->text - at, ", %u marked", ack->marks);
+    if (ack->has_ecn)
+        snprintf(rig->text + at, sizeof rig->text - at, ", ecn");
 }
 
 static inline void receiver_rig_print_request(struct receiver_rig *rig,

@@ -124,6 +124,31 @@ START_TEST(marks__of_a_session)
 }
 END_TEST
 
+/* The path erases the field, if ten units have arrived without it. */
+START_TEST(ecn__left_if_it_does_not_arrive)
+{
+    rig.has_ecn = _i != 0;
+    say(0, "0 8");
+    ck_assert(sender_wants_ecn(rig.s));
+    sender_rig_expect(&rig, "0:512+64 0:576+64 0:640+64 0:704+64LA");
+    rig.now += MILLISECOND;
+    say(0, "0 12");
+    ck_assert_int_eq(sender_wants_ecn(rig.s), rig.has_ecn);
+}
+END_TEST
+
+START_TEST(ecn__left_if_nothing_comes_back)
+{
+    for (int i = 0; i < 3; i++) {
+        ck_assert(sender_wants_ecn(rig.s));
+        sender_rig_wait(&rig);
+        while (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+    }
+    ck_assert(!sender_wants_ecn(rig.s));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("core");
@@ -136,5 +161,7 @@ int main(void)
     tcase_add_test(tcase, marks__a_lower_count_is_late);
     tcase_add_test(tcase, marks__across_zero);
     tcase_add_test(tcase, marks__of_a_session);
+    tcase_add_loop_test(tcase, ecn__left_if_it_does_not_arrive, 0, 2);
+    tcase_add_test(tcase, ecn__left_if_nothing_comes_back);
     return suite_run("sender_marks", tcase);
 }

@@ -23,7 +23,8 @@ struct sender_rig {
     instant now;
     struct pairing pairing;
     uint32_t capacity; /* the peer's, as it will say, */
-    uint16_t marks;    /* and its count of marks */
+    uint16_t marks;    /* and its count of marks, */
+    bool has_ecn;      /* and whether ECN's field arrives */
     struct burst burst;
     char text[1024];
 };
@@ -103,6 +104,7 @@ static inline void sender_rig_say_ack(struct sender_rig *rig, const char *bounds
                             .length = (uint16_t)(count == 0 ? 0 : count - 1),
                             .marks = rig->marks,
                             .is_closing = is_closing,
+                            .has_ecn = rig->has_ecn,
                             .bounds = datagram};
     sender_rig_receive(rig, datagram, block_ack_encode(datagram, sizeof datagram, &ack));
 }

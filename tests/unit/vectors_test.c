@@ -144,7 +144,8 @@ static enum verdict ack_turn(const struct vector *v, char *text, uint8_t *out, s
         return verdict;
     append(text, "newest=%" PRIu32 " delay=%" PRIu32 " capacity=%" PRIu32 " length=%u marks=%u",
            ack.newest, ack.delay_us, ack.capacity, ack.length, ack.marks);
-    append_pairing(text, &ack.pairing, ack.is_closing ? FLAG_CLOSING : 0);
+    append_pairing(text, &ack.pairing,
+                   (uint8_t)((ack.is_closing ? FLAG_CLOSING : 0) | (ack.has_ecn ? FLAG_ECN : 0)));
     append(text, " bounds=");
     for (uint32_t i = 0; ack.length > 0 && i <= ack.length; i++)
         append(text, "%s%" PRIu32, i > 0 ? "," : "", ack_bound(&ack, i));

@@ -13,15 +13,15 @@ local aal5 = Proto("zcrp_aal5", "AAL5 over MPLS")
 local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
 local UNIT_TRAILER, CONTROL_TRAILER = 32, 24
 local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE = 1, 2, 3, 4, 5, 6
-local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING = 1, 2, 4, 8, 16
+local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
 local INFO_ENTRIES = 8 -- intervals and runs in the info column
 
 local kinds = {"Unit", "Block acknowledgement, first interval positive",
     "Block acknowledgement, first interval negative", "Request to send", "Hello", "Path probe",
     "Path answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
-    [ANSWER] = "answer", [CLOSING] = "closing"}
-local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING, CLOSING, 0, CLOSING, 0, 0}
+    [ANSWER] = "answer", [CLOSING] = "closing", [ECN] = "ecn"}
+local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, 0, CLOSING, 0, 0}
 local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender"}
 
 -- ---- fields
@@ -64,7 +64,8 @@ local f = {
     void = ProtoField.bool("zcrp.flags.void", "Void", 8, nil, VOID),
     answer = ProtoField.bool("zcrp.flags.answer", "Answer", 8, nil, ANSWER),
     closing = ProtoField.bool("zcrp.flags.closing", "Closing", 8, nil, CLOSING),
-    unknown_flags = ProtoField.uint8("zcrp.flags.reserved", "Reserved", base.HEX, nil, 0xe0),
+    ecn = ProtoField.bool("zcrp.flags.ecn", "ECN arrives", 8, nil, ECN),
+    unknown_flags = ProtoField.uint8("zcrp.flags.reserved", "Reserved", base.HEX, nil, 0xc0),
     version = ProtoField.uint8("zcrp.version", "Version", base.DEC, nil, 0xf0),
     kind = ProtoField.uint8("zcrp.type", "Type", base.DEC, kinds, 0x0f),
     verdict = ProtoField.string("zcrp.verdict", "Verdict"),
@@ -330,7 +331,7 @@ end
 local function show_flags(d, tvb, tree)
     local at = tvb(tvb:len() - 2, 1)
     local branch = tree:add(f.flags, at)
-    for _, field in ipairs({f.has_next, f.is_last, f.void, f.answer, f.closing, f.unknown_flags}) do
+    for _, field in ipairs({f.has_next, f.is_last, f.void, f.answer, f.closing, f.ecn, f.unknown_flags}) do
         branch:add(field, at)
     end
 end
