@@ -75,17 +75,21 @@ int channel_wait(struct channel *c, int wake_fd, instant deadline)
     return wait_for(c, POLLIN, wake_fd, deadline);
 }
 
+int channel_nap(struct channel *c, int wake_fd, instant deadline)
+{
+    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+    int ready = ready_wait(&wake, 1, deadline);
+
+    return ready < 0 ? broken(c, -ready) : ready > 0 ? CHANNEL_WOKEN : 0;
+}
+
 int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,
                           instant deadline)
 {
     int ready;
 
-    if (verdict == CHANNEL_CROWDED) {
-        struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
-
-        ready = ready_wait(&wake, 1, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
-        return ready < 0 ? broken(c, -ready) : ready > 0 ? CHANNEL_WOKEN : 0;
-    }
+    if (verdict == CHANNEL_CROWDED)
+        return channel_nap(c, wake_fd, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
     ready = wait_for(c, POLLOUT, wake_fd, deadline);
     return ready < 0 ? ready : ready & CHANNEL_WOKEN;
 }

@@ -184,6 +184,9 @@ enum channel_ready { CHANNEL_READABLE = 1, CHANNEL_WOKEN = 2 };
  * no limit). Bits of enum channel_ready, 0 after the deadline, BROKEN. Signals do not end it. */
 int channel_wait(struct channel *c, int wake_fd, instant deadline);
 
+/* The same, but what arrives does not end it. WOKEN, 0 after the deadline, BROKEN. */
+int channel_nap(struct channel *c, int wake_fd, instant deadline);
+
 /* Waits until sending is worth another try after `verdict` (BLOCKED: the socket is writable;
  * CROWDED: CHANNEL_PAUSE is over), or for the wake, or the deadline. CHANNEL_WOKEN, 0, BROKEN. */
 int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,

@@ -85,6 +85,15 @@ struct landing {
     struct landing_move move[LANDING_MOVES];
 };
 
+/* Bytes that the channel has filled in. */
+static inline uint64_t landing_bytes(const struct landing *l)
+{
+    uint64_t bytes = 0;
+    for (uint32_t d = 0; d < l->received; d++)
+        bytes += l->bytes[d];
+    return bytes;
+}
+
 /* A place in the walk over what arrived; all zero at the start. */
 struct landing_walk {
     uint32_t opening;

@@ -20,7 +20,8 @@ void lending_init(struct lending *l)
 
 bool lending_take(struct lending *l, instant now, instant heard)
 {
-    return (int)(l->units++ % LENDING_PARTS) < l->share && now - heard < LENDING_STALE;
+    int share = l->pauses ? LENDING_PARTS : l->share;
+    return (int)(l->units++ % LENDING_PARTS) < share && now - heard < LENDING_STALE;
 }
 
 void lending_on_lent(struct lending *l, instant now)
@@ -70,6 +71,7 @@ static void choose(struct lending *l)
 void lending_on_acknowledged(struct lending *l, instant now, uint64_t bytes, uint64_t in_transit)
 {
     if (in_transit == 0) {
+        l->pauses = true;
         begin_round(l, now, 0);
         return;
     }
@@ -81,7 +83,10 @@ void lending_on_acknowledged(struct lending *l, instant now, uint64_t bytes, uin
     l->bytes += bytes;
     if (l->bytes < ROUND_BYTES || now <= l->since)
         return;
-    note_rate(l, now - l->since);
-    choose(l);
+    if (!l->pauses) {
+        note_rate(l, now - l->since);
+        choose(l);
+    }
+    l->pauses = false;
     begin_round(l, now, in_transit);
 }

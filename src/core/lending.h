@@ -7,7 +7,9 @@
  *
  *     share   4/4  3/4  [ the better, 16 rounds ]  one step to a side  [ the better ...
  *
- * Lending is cheaper at the same rate, so a smaller share has to be clearly faster.
+ * Lending is cheaper at the same rate, so a smaller share has to be clearly faster. And where the
+ * sender pauses it is not the rate that is short: all is lent until a round without a pause is
+ * over.
  *
  * What was lent changes with the message's memory until it is read. Of a message that ends well
  * nothing is left to be read, or it is dropped as a duplicate. Of one that failed the receiver is
@@ -35,6 +37,7 @@ struct lending {
     int best;                         /* what was found to carry most */
     int step;                         /* -1, 1: the side that is tried next */
     uint32_t rounds;                  /* until then */
+    bool pauses;                      /* there was one in this round: all is lent */
     uint32_t units;                   /* asked about so far */
     instant since;                    /* when this round began to count */
     uint64_t skip;                    /* bytes of the last round that are not acknowledged yet */
@@ -51,8 +54,8 @@ bool lending_take(struct lending *l, instant now, instant heard);
 /* Something was lent. */
 void lending_on_lent(struct lending *l, instant now);
 
-/* `bytes` were acknowledged, and `in_transit` bytes are still under way; 0 of them: what is not
- * sent without a pause says nothing, so the round begins anew. */
+/* `bytes` were acknowledged, and `in_transit` bytes are still under way; 0 of them: a pause.
+ * What is not sent without one says nothing, so the round begins anew. */
 void lending_on_acknowledged(struct lending *l, instant now, uint64_t bytes, uint64_t in_transit);
 
 #endif

@@ -12,6 +12,7 @@ void prediction_learn(struct prediction *p, const struct unit_trailer *t, uint64
     if (!is_last || t->length > p->unit)
         p->unit = t->length;
     p->recent = t->length > t->next_length ? t->length : t->next_length;
+    p->is_asked = (t->flags & FLAG_ANSWER) != 0;
     if ((t->flags & FLAG_HAS_NEXT) != 0) {
         p->message = next;
         p->offset = (uint64_t)t->next_unit * GRAIN;

@@ -13,6 +13,7 @@ struct prediction {
     uint32_t length;  /* and its bytes of data; UINT32_MAX: not known, a full unit */
     uint32_t unit;    /* bytes of data in a full unit, as last seen */
     uint32_t recent;  /* the larger of the newest unit and the one it foretells; 0: none yet */
+    bool is_asked;    /* the newest unit asks for an answer: maybe it is waited for */
     uint64_t usual;   /* length of a message that ended before its buffer did; 0: they fill it */
 };
 

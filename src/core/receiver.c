@@ -112,6 +112,15 @@ uint32_t receiver_recent_bytes(const struct receiver *r)
     return r->prediction.recent;
 }
 
+uint64_t receiver_expected(struct receiver *r)
+{
+    const struct prediction *p = &r->prediction;
+    if (p->length == UINT32_MAX || p->is_asked)
+        return 0;
+    const struct message_in *message = messages_in_find(&r->messages, p->message);
+    return message != NULL ? message->missing.bytes : 0;
+}
+
 const struct receiver_counters *receiver_counters(const struct receiver *r)
 {
     return &r->counters;

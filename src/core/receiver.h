@@ -69,6 +69,11 @@ void receiver_plan(struct receiver *r, struct landing *landing, uint32_t opening
 /* Bytes of data in the units that come now; 0 before the first. O(1). */
 uint32_t receiver_recent_bytes(const struct receiver *r);
 
+/* Bytes that are on their way by the newest trailer, to its message, and not because of anything
+ * that is said from here on; 0 if it foretells none. If the message is shorter than its buffer it
+ * may be more than comes. */
+uint64_t receiver_expected(struct receiver *r);
+
 /* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
  * has to be. */
 void receiver_landed(struct receiver *r, instant now, struct landing *landing);

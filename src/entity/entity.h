@@ -19,6 +19,7 @@
 
 #include "backlog.h"
 #include "collection.h"
+#include "gather.h"
 #include "helm.h"
 #include "machine.h"
 #include "openings.h"
@@ -68,6 +69,7 @@ struct zcrp_entity {
     struct condition progress; /* something changed while is_closing */
 
     bool is_arriving;         /* (m) somebody receives */
+    struct gather gather;     /* (m) whether who receives naps */
     struct landing landing;   /* (i) receiver only */
     struct openings openings; /* (m) receiver only */
     uint8_t *arrivals;        /* (i) memory of the landing, or for one datagram */

@@ -7,7 +7,7 @@
 #include <sched.h>
 
 static const duration TICK = 250 * MICROSECOND;
-static const duration LOOK_MOST = MILLISECOND;
+static const duration LOOK_MOST = 4 * MILLISECOND;
 
 enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
 
@@ -69,12 +69,12 @@ bool helm_is_minded(const struct zcrp_entity *e)
     return e->helm.is_parked && clock_now() < e->helm.left + TICK;
 }
 
-/* Until the next look, or without limit if the helm has slept since the last one. A nap shorter
- * than that ends before anybody parks for long, and so without a call. */
+/* Until the next look, or without limit if the helm has slept since the last one, and looks are as
+ * rare as they get. A shorter sleep ends before anybody parks for long, and so without a call. */
 static void park(struct zcrp_entity *e, duration look, uint64_t nap_seen)
 {
     bool sleeps = e->helm.is_taken && atomic_load(&e->helm.sleeps);
-    e->helm.parks_long = sleeps && e->helm.naps == nap_seen;
+    e->helm.parks_long = sleeps && e->helm.naps == nap_seen && look == LOOK_MOST;
     instant until = e->helm.parks_long ? NEVER : clock_now() + look;
     (void)condition_wait(&e->helm.parked, &e->mutex, until);
     e->helm.parks_long = false;
@@ -111,13 +111,16 @@ static void leave(struct zcrp_entity *e)
     entity_leave(e);
 }
 
-static void fall_asleep(struct zcrp_entity *e, instant deadline)
+/* How long not even arrivals shall wake it; 0: they shall. */
+static duration fall_asleep(struct zcrp_entity *e, instant deadline)
 {
     entity_enter(e);
     e->helm.due = instant_earlier(deadline, entity_deadline(e));
     atomic_store(&e->helm.sleeps, true);
     e->helm.naps++;
+    duration nap = gather_rest(&e->gather, machine_expected(&e->machine));
     entity_leave(e);
+    return nap;
 }
 
 static void awake(struct zcrp_entity *e, int ready)
@@ -136,15 +139,18 @@ static void awake(struct zcrp_entity *e, int ready)
         timeout_turn(e);
 }
 
-/* Sleeps until something arrives, is due, or ends. Who opens the latch looks for sleepers behind
+/* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
+ * nothing of the peer. Who opens the latch looks for sleepers behind
  * that, and we look at the latch once we are known as one: so one of us sees the other. False if
  * the channel is broken: then there is nothing to steer. */
-static bool rest(struct zcrp_entity *e, const struct latch *latch, instant deadline)
+static bool rest(struct zcrp_entity *e, const struct latch *latch, instant deadline, instant *idle)
 {
     int ready = 0;
-    fall_asleep(e, deadline);
+    duration nap = fall_asleep(e, deadline);
     if (!latch_is_open(latch))
-        ready = channel_wait(e->in, wake_fd(&e->helm.wake), e->helm.due);
+        ready = arriving_sleep(e, &e->helm.wake, nap, e->helm.due);
+    if (nap > 0)
+        *idle = NEVER;
     awake(e, ready);
     return ready != CHANNEL_BROKEN;
 }
@@ -161,11 +167,11 @@ static void keep_time(struct zcrp_entity *e, instant now)
 
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
  * False as of rest. */
-static bool idle_since(struct zcrp_entity *e, const struct latch *latch, instant idle, instant now,
+static bool idle_since(struct zcrp_entity *e, const struct latch *latch, instant *idle, instant now,
                        instant deadline)
 {
-    if (now - idle >= spin_limit(&e->helm.spin))
-        return rest(e, latch, deadline);
+    if (now - *idle >= spin_limit(&e->helm.spin))
+        return rest(e, latch, deadline, idle);
     sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
@@ -185,7 +191,7 @@ static void steer(struct zcrp_entity *e, const struct latch *latch, instant dead
         if (turns % TURNS_A_LOOK == 0)
             keep_time(e, now);
         idle = has_come ? NEVER : instant_earlier(idle, now);
-        if (!has_come && !idle_since(e, latch, idle, now, deadline))
+        if (!has_come && !idle_since(e, latch, &idle, now, deadline))
             return;
     }
 }

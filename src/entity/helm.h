@@ -5,14 +5,14 @@
  *
  *     waiter    ----take [ turn, turn, rest, turn ] leave----          take [ ...
  *     arriving  ...parked, looks up now and then....................|  receives again
- *                                                    <- 1 ms or so ->
+ *                                                    <- 4 ms at most ->
  *
  * After the helm is left it counts as minded for one more tick, if the arriving thread is parked: a
  * program that waits again and again finds it as it left it, and one that goes away to compute is
- * soon replaced. Parked, the arriving thread looks up after a tick, then after two, and from then
- * on every millisecond.
+ * soon replaced. Parked, the arriving thread looks up after a tick, then after two, and from the
+ * fifth look on every four milliseconds.
  *
- * If whoever is at the helm has slept from one look to the next, the arriving thread sleeps, too,
+ * If whoever is at the helm has slept for all of such a time, the arriving thread sleeps, too,
  * and is called when that is over: a program that waits for long costs nothing.
  *
  * Lock letters as in entity.h. */

@@ -184,6 +184,11 @@ void machine_expire(struct machine *m, instant now)
         receiver_expire(m->receiver, now);
 }
 
+uint64_t machine_expected(const struct machine *m)
+{
+    return m->receiver ? receiver_expected(m->receiver) : 0;
+}
+
 instant machine_deadline(const struct machine *m)
 {
     return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);

@@ -134,6 +134,7 @@ static int init_threads(struct zcrp_entity *e)
 
     if (error)
         goto err0;
+    gather_init(&e->gather);
     error = helm_init(&e->helm, e->options.spin_ns);
     if (error)
         goto err1;

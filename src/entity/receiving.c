@@ -29,6 +29,8 @@ bool receiving_once(struct zcrp_entity *e)
         e->landing.received = 0;
     openings_learn(&e->openings, &e->landing);
     receiver_landed(e->machine.receiver, clock_now(), &e->landing);
+    if (received > 0)
+        gather_came(&e->gather, landing_bytes(&e->landing));
     if (received < 0)
         entity_break(e);
     e->is_arriving = false;

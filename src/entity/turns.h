@@ -17,8 +17,8 @@ void sending_turn(struct zcrp_entity *e);
 bool sending_drain(struct zcrp_entity *e, int bursts);
 
 enum {
-    SENDING_BURSTS = 64, /* in one go, if there is no reason for fewer */
-    SENDING_AT_ONCE = 4, /* by the thread that submits a message, if nothing is under way */
+    SENDING_BURSTS = 64,  /* in one go, if there is no reason for fewer */
+    SENDING_AT_ONCE = 24, /* by the thread that submits a message, if nothing is under way */
 };
 
 /* Update (update.c): gives the machine one datagram from the receiver, and sends what that lets
@@ -33,6 +33,10 @@ void receiving_turn(struct zcrp_entity *e);
 
 /* The one of both that is the entity's. (arriving.c) */
 bool arriving_turn(struct zcrp_entity *e);
+
+/* Sleeps until a datagram arrives, `wake` is signalled, or the deadline; with a nap, whatever
+ * arrives, for no longer than that. As channel_wait. (arriving.c) */
+int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
 
 /* The rest of both: until a datagram arrives. (arriving.c) */
 bool arriving_rest(struct zcrp_entity *e);

@@ -101,6 +101,25 @@ static void channel_wait__results(void **state)
     }
 }
 
+static void channel_nap__is_ended_by_nothing_that_arrives(void **state)
+{
+    static const struct {
+        short wake;
+        int ready, result;
+    } row[] = {{POLLIN, 1, CHANNEL_WOKEN}, {0, 0, 0}, {0, -ENOMEM, CHANNEL_BROKEN}};
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        (void)setup(state);
+        fd_ready = POLLIN;
+        wake_ready = row[i].wake;
+        will_return(__wrap_ready_wait, row[i].ready);
+        assert_int_equal(channel_nap(&c, WAKE, 3 * SECOND), row[i].result);
+        assert_int_equal(asked_deadline, 3 * SECOND);
+        assert_int_equal(asked_count, 1);
+        assert_int_equal(asked[0].fd, WAKE);
+    }
+}
+
 static void channel_wait_writable__blocked(void **state)
 {
     static const struct {
@@ -146,6 +165,7 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup(channel_init__passes_the_code_on, setup),
         cmocka_unit_test_setup(channel_wait__results, setup),
+        cmocka_unit_test_setup(channel_nap__is_ended_by_nothing_that_arrives, setup),
         cmocka_unit_test_setup(channel_wait_writable__blocked, setup),
         cmocka_unit_test_setup(channel_wait_writable__crowded, setup),
     };

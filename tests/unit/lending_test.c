@@ -61,6 +61,23 @@ START_TEST(lending_on_acknowledged__finds_the_best)
 }
 END_TEST
 
+START_TEST(lending_take__lends_all_where_the_sender_pauses)
+{
+    static const duration beyond[] = {220, 200, 180, 220, 260};
+    rounds(200, beyond);
+    ck_assert_int_eq(l.best, 2);
+    lending_on_acknowledged(&l, now, STEP, 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert(lending_take(&l, now, now));
+    rounds(1, beyond);
+    int lent = 0;
+    for (int i = 0; i < 10 * LENDING_PARTS; i++)
+        lent += lending_take(&l, now, now);
+    ck_assert_int_lt(lent, 10 * LENDING_PARTS);
+    ck_assert_int_eq(l.best, 2);
+}
+END_TEST
+
 START_TEST(lending_on_acknowledged__follows_a_change)
 {
     static const duration cached[] = {200, 180, 160, 140, 120};
@@ -117,6 +134,7 @@ int main(void)
     tcase_add_test(tcase, lending_init__lends_all);
     tcase_add_test(tcase, lending_take__spreads_the_share);
     tcase_add_test(tcase, lending_on_acknowledged__finds_the_best);
+    tcase_add_test(tcase, lending_take__lends_all_where_the_sender_pauses);
     tcase_add_test(tcase, lending_on_acknowledged__follows_a_change);
     tcase_add_test(tcase, lending_on_acknowledged__keeps_to_the_best_most_of_the_time);
     tcase_add_test(tcase, lending_on_acknowledged__a_pause_begins_the_round_anew);

@@ -1,4 +1,4 @@
-/* How much is planned: as many openings as what landed lately is worth. */
+/* How much is planned, and known to come: as many openings as what landed lately is worth. */
 #include "receiver_rig.h"
 
 #include "../support/suite.h"
@@ -57,6 +57,29 @@ static void lose(void)
     ck_assert_uint_eq(receiver_counters(rig.r)->moved, moved + 1);
 }
 
+START_TEST(expected__is_what_the_message_misses)
+{
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - RIG_DATA);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
+    ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - 2 * RIG_DATA);
+}
+END_TEST
+
+START_TEST(expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold)
+{
+    struct unit_trailer asks = receiver_rig_unit(&rig, 0, 0, 0);
+    asks.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, asks);
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
+    ck_assert_uint_ne(receiver_expected(rig.r), 0);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 2 * RIG_DATA, RIG_DATA));
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+}
+END_TEST
+
 START_TEST(plan__all_openings_at_first)
 {
     ck_assert_uint_eq(planned(), PLENTY);
@@ -97,6 +120,8 @@ int main(void)
 {
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, expected__is_what_the_message_misses);
+    tcase_add_test(tcase, expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold);
     tcase_add_test(tcase, plan__all_openings_at_first);
     tcase_add_test(tcase, plan__all_openings_while_all_lands_in_place);
     tcase_add_test(tcase, plan__one_opening_behind_a_loss);
