@@ -110,21 +110,6 @@ static uint32_t mtu_at(const struct conditions *c, instant now)
     return mtu;
 }
 
-static bool is_lost(struct link *link, instant now, uint64_t index, uint32_t size)
-{
-    const struct conditions *c = &link->conditions;
-    if (index < 64 && (c->lost_mask >> index & 1) != 0)
-        return true;
-    if (c->lose_every != 0 && now >= c->lose_from && index % c->lose_every == c->lose_every - 1)
-        return true;
-    if (mtu_at(c, now) != 0 && size > mtu_at(c, now))
-        return true;
-    if (!link_is_up(link, now) || chance_permille(link->random, c->loss_permille))
-        return true;
-    return c->bytes_per_second != 0 && c->queue_bytes != 0 &&
-           queued(link, now) + size > c->queue_bytes;
-}
-
 static instant due(struct link *link, instant now, uint32_t size)
 {
     const struct conditions *c = &link->conditions;
@@ -136,6 +121,31 @@ static instant due(struct link *link, instant now, uint32_t size)
         *link->bottleneck = leaves;
     }
     return leaves + c->delay + (duration)chance_below(link->random, (uint64_t)c->jitter + 1);
+}
+
+static bool has_room(const struct link *link, instant now, uint32_t size)
+{
+    const struct conditions *c = &link->conditions;
+    return c->bytes_per_second == 0 || c->queue_bytes == 0 ||
+           queued(link, now) + size <= c->queue_bytes;
+}
+
+static bool is_lost(struct link *link, instant now, uint64_t index, uint32_t size)
+{
+    const struct conditions *c = &link->conditions;
+    if (index < 64 && (c->lost_mask >> index & 1) != 0)
+        return true;
+    if (c->lose_every != 0 && now >= c->lose_from && index % c->lose_every == c->lose_every - 1)
+        return true;
+    if (mtu_at(c, now) != 0 && size > mtu_at(c, now))
+        return true;
+    if (!link_is_up(link, now))
+        return true;
+    if (!chance_permille(link->random, c->loss_permille))
+        return !has_room(link, now, size);
+    if (c->loses_behind && has_room(link, now, size))
+        (void)due(link, now, size);
+    return true;
 }
 
 static void put(struct link *link, struct datagram *datagram, instant at)

@@ -43,6 +43,7 @@ struct conditions {
     uint32_t mtu;                    /* larger datagrams vanish; 0: no limit */
     struct mtu_from mtus[LINK_MTUS]; /* in place of it, in the order of time */
     uint64_t bytes_per_second;       /* 0: no limit */
+    bool loses_behind;               /* it, not before: what chance takes has used it */
     uint32_t queue_bytes; /* more than so many before the rate's bottleneck: the last is lost */
     duration delay;
     duration jitter;           /* added to it, at most; order is not kept */

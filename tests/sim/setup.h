@@ -22,6 +22,7 @@ struct habits {
     uint32_t outstanding;   /* at a time, at most */
     duration start;         /* before the first */
     duration pause;         /* between two, at most; 0: none */
+    bool opens_alone;       /* the first is over before the second begins */
     uint32_t cancel_one_in; /* messages; 0: none */
     uint32_t cancel_index;  /* this one too; or NO_MESSAGE */
     duration cancel_after;  /* its beginning; of the random ones at most */

@@ -21,7 +21,8 @@ void user_fini(struct user *user)
 
 static bool may_begin(const struct user *user)
 {
-    return !user->is_closing && user->begun < user->habits->messages &&
+    bool is_opening = user->habits->opens_alone && user->begun == 1 && user->over == 0;
+    return !user->is_closing && !is_opening && user->begun < user->habits->messages &&
            user->begun - user->over < user->habits->outstanding;
 }
 
