@@ -225,6 +225,16 @@ void congestion_set_unit(struct congestion *c, uint64_t unit)
         set_window(c, c->window);
 }
 
+bool congestion_is_starting(const struct congestion *c)
+{
+    return c->kind == CONGESTION_BBR && c->bbr.phase == BBR_STARTUP;
+}
+
+uint64_t congestion_path(const struct congestion *c)
+{
+    return c->kind == CONGESTION_BBR ? bbr_path(&c->bbr) : 0;
+}
+
 void congestion_check(const struct congestion *c)
 {
     CHECK(c->least <= c->window);

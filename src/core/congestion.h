@@ -27,6 +27,7 @@ enum congestion_kind { CONGESTION_RENO, CONGESTION_NONE, CONGESTION_CUBIC, CONGE
 /* What one block acknowledgement tells. Bytes are those of whole datagrams. */
 struct congestion_ack {
     instant now;
+    instant sent;        /* the newest of what is acknowledged */
     uint64_t bytes;      /* newly acknowledged */
     uint64_t recent;     /* of those, sent since `recovery` */
     uint64_t in_transit; /* still */
@@ -107,6 +108,12 @@ void congestion_limit(struct congestion *c, uint64_t most);
 /* A full unit has `unit` bytes from now on, because the path's MTU is another. What is in bytes
  * stays what it is, but `least` follows, and CUBIC's curve begins anew. */
 void congestion_set_unit(struct congestion *c, uint64_t unit);
+
+/* Is the path's rate being looked for by trains, which acknowledgements have to tell apart? */
+bool congestion_is_starting(const struct congestion *c);
+
+/* The rate that the path is known to carry, bytes a second; 0: the kind does not know. */
+uint64_t congestion_path(const struct congestion *c);
 
 /* CHECKs I1 and the kind's own. */
 void congestion_check(const struct congestion *c);

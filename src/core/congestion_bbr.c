@@ -18,9 +18,12 @@ enum {
     QUANTA = 3,           /* bursts: one leaves, one is acknowledged, one is on its way */
     BURST_MOST = 1 << 16, /* bytes */
     A_SECOND_HAS_BURSTS = 1000,
+    TRAIN_GAIN = 2,   /* on the rate that trains have come back at, */
+    TRAIN_GROWTH = 3, /* and then the window grows by so many a round trip */
 };
 
 static const duration INITIAL_ROUND_TRIP = MILLISECOND;
+static const duration TRAIN = 16 * MILLISECOND; /* and so is the queue that it builds */
 
 void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed)
 {
@@ -34,6 +37,7 @@ void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed)
         .inflight_low = BBR_UNKNOWN,
         .undo_high = BBR_UNKNOWN,
         .up_step = BBR_UNKNOWN,
+        .squeezed = BBR_UNKNOWN,
         .lowest = NEVER,
         .probe_lowest = NEVER,
         .rtt_done = NEVER,
@@ -49,11 +53,26 @@ void bbr_set_unit(struct bbr *b, uint64_t unit)
     b->inflight_low = bbr_greater(b->inflight_low, bbr_least(b));
 }
 
-/* Until startup is over the rate only grows; without a measurement it follows the window. */
+/* What is believed came back; of what was sent chance took a part, and the path had carried that,
+ * too. So without a queue there is room for it. */
+static uint64_t with_margin(const struct bbr *b, uint64_t rate)
+{
+    if (b->phase == BBR_CRUISE && b->rate_low == BBR_UNKNOWN && bbr_is_near(b))
+        return rate + rate / 1000 * b->lost_permille;
+    return rate / 100 * (100 - MARGIN_PERCENT);
+}
+
+/* Until startup is over the rate only grows; without a measurement it follows the window. What a
+ * train has shown is kept to, but for the next train. */
 static void set_rate(struct bbr *b, const struct congestion_ack *ack)
 {
     uint64_t known = bbr_rate(b);
-    uint64_t rate = known * gains[b->phase].rate / 100 * (100 - MARGIN_PERCENT) / 100;
+    uint64_t rate = with_margin(b, known * gains[b->phase].rate / 100);
+    if (b->proven > known) {
+        bool is_train = ack->now - b->round_at < TRAIN;
+        b->rate = b->proven * (is_train ? TRAIN_GAIN : 1);
+        return;
+    }
     if (known == 0 && ack->smoothed > 0)
         rate = b->window * (uint64_t)SECOND / (uint64_t)ack->smoothed * gains[b->phase].rate / 100;
     if (known == 0 || b->is_full || rate > b->rate)
@@ -70,7 +89,7 @@ static uint64_t budget(const struct bbr *b)
 
 static uint64_t target(const struct bbr *b)
 {
-    uint64_t product = bbr_product(b, bbr_rate(b), gains[b->phase].window);
+    uint64_t product = bbr_product(b, bbr_path(b), gains[b->phase].window);
     if (product == BBR_UNKNOWN)
         return BBR_UNKNOWN;
     return product + budget(b) + bbr_greater(b->lumps.extra[0], b->lumps.extra[1]);
@@ -95,7 +114,7 @@ static void set_window(struct bbr *b, const struct congestion_ack *ack)
     if (b->is_full)
         b->window = bbr_lesser(b->window + ack->bytes, most);
     else if (ack->was_limited && b->window < most)
-        b->window += ack->bytes;
+        b->window += ack->bytes * (b->proven > bbr_rate(b) ? TRAIN_GROWTH : 1);
     b->window = bbr_greater(bbr_lesser(b->window, cap(b)), bbr_least(b));
 }
 
@@ -138,6 +157,11 @@ void bbr_on_persistent(struct bbr *b)
 void bbr_on_not_persistent(struct bbr *b)
 {
     b->window = bbr_greater(b->window, b->undo_window);
+}
+
+uint64_t bbr_path(const struct bbr *b)
+{
+    return bbr_greater(bbr_rate(b), b->proven);
 }
 
 void bbr_check(const struct bbr *b)

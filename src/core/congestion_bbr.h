@@ -11,13 +11,18 @@
  *  - loss is congestion if it is more than one part in fifty *and* comes with a queue (the round
  *    trip has grown), or is more than one in ten. Without a queue loss is not too fast a sender's.
  *    Two units lost in a round trip are chance.
- *  - a probe for more lasts four of the lowest round trips, and is made after 600 to 900 ms: flows
- *    that share a path come to the same rate by it, and hold their own beside cubic.
+ *  - a probe for more lasts four of the lowest round trips, and is made after 600 to 900 ms, or
+ *    four round trips if that is more: flows that share a path come to the same rate by it, and
+ *    hold their own beside cubic.
  *  - what drains the queue behind it also does when one builds up without a probe: threads that
  * wake late make the path look a little faster than it is. If it never drains it is others' queue,
  * and only what was carried of late counts.
  *  - after the lowest round trip was looked for a probe for more follows at once.
  *  - a rate that stays without a queue ends startup later: it may be a late thread's.
+ *  - on a long path startup is by trains (congestion_bbr_startup.c), and loss ends it within the
+ *    round.
+ *  - while round trips near the lowest are seen, it is looked for every ten seconds, not five; and
+ *    what the path is sent in CRUISE is what came back and what chance took.
  *  - a millisecond of data more is let into transit, and a path of a shorter round trip is never
  *    drained to measure it: threads are scheduled no finer.
  *
@@ -26,6 +31,7 @@
 #ifndef ZCRP_CORE_CONGESTION_BBR_H
 #define ZCRP_CORE_CONGESTION_BBR_H
 
+#include "congestion_bbr_train.h"
 #include "instant.h"
 
 #include <stdbool.h>
@@ -80,17 +86,25 @@ struct bbr {
     uint64_t undo_window;     /* window before persistent congestion */
     uint64_t lost, delivered; /* bytes, in this round */
     uint64_t loss_round_end;
-    bool is_marked; /* the network marked something of this round */
+    uint32_t lost_permille; /* in the last round, 10 at most */
+    bool is_marked;         /* the network marked something of this round */
 
     duration lowest; /* round trip; NEVER: not known */
     instant lowest_at;
     duration probe_lowest; /* the same of the last five seconds */
     instant probe_lowest_at;
-    duration latest; /* round trip */
+    instant probed_at; /* the lowest was found, or looked for */
+    duration latest;   /* round trip */
 
     uint64_t full_rate;   /* to be exceeded by a quarter, or startup is over */
     uint32_t full_rounds; /* in which it was not */
     bool is_full;         /* startup is over */
+
+    struct bbr_train train;
+    uint64_t proven; /* rate that a train came back at; 0: none did */
+    uint64_t
+        squeezed;     /* the rate of one that came back less densely than it was sent; UINT64_MAX */
+    instant round_at; /* when the round began */
 
     instant phase_at; /* when the phase began */
     instant cycle_at; /* when the last probe for more ended */
@@ -124,6 +138,9 @@ void bbr_on_spurious(struct bbr *b);
  * all of it was, then it is as it was before. */
 void bbr_on_persistent(struct bbr *b);
 void bbr_on_not_persistent(struct bbr *b);
+
+/* The rate that the path is known to carry, as trains have shown or what was delivered. */
+uint64_t bbr_path(const struct bbr *b);
 
 void bbr_check(const struct bbr *b);
 

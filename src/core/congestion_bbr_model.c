@@ -2,21 +2,27 @@
 #include "congestion_bbr_state.h"
 
 enum {
-    LOSS_UNITS = 2,   /* are chance */
-    LOSS_PARTS = 50,  /* more than one part in so many is too much, with a queue, */
-    BLIND_PARTS = 10, /* or in so many without */
-    QUEUE_PARTS = 8,  /* a queue: the round trip is longer by such a part */
+    LOSS_UNITS = 2,       /* are chance */
+    LOSS_PARTS = 50,      /* more than one part in so many is too much, with a queue, */
+    BLIND_PARTS = 10,     /* or in so many without */
+    QUEUE_PARTS = 8,      /* a queue: the round trip is longer by such a part */
+    CHANCE_PERMILLE = 10, /* of what is sent may be lost by chance: more is not made up for */
     BETA_PARTS = 10,
     BETA = 7, /* of ten: what loss leaves */
     HEADROOM_PARTS = 100,
-    HEADROOM = 15, /* of a hundred left to others */
+    HEADROOM = 15,   /* of a hundred left to others */
+    NEAR_PARTS = 64, /* round trips longer by such a part and what threads add are near, */
+    LATE_PARTS = 16, /* of which such a part counts at most */
     LUMP_ROUNDS = 5,
     A_SECOND_HAS_QUANTA = 1000,
     A_SECOND_HAS_LUMPS = 100,
 };
 
 static const duration LOWEST_KEPT = 10 * SECOND;
-static const duration PROBE_KEPT = 5 * SECOND;
+static const duration PROBE_KEPT = 5 * SECOND;          /* unless seen again, */
+static const duration PROBE_EVERY = 10 * SECOND;        /* and then */
+static const duration STARTUP_QUEUE = 16 * MILLISECOND; /* is one at once: RFC 9406, 4.2 */
+static const duration LATE = MILLISECOND;               /* threads wake so late */
 
 uint64_t bbr_rate_high(const struct bbr *b)
 {
@@ -62,7 +68,15 @@ bool bbr_has_queue(const struct bbr *b)
     duration longer = b->lowest / QUEUE_PARTS;
     if (b->lowest == NEVER)
         return false;
+    if (b->phase == BBR_STARTUP && longer > STARTUP_QUEUE)
+        longer = STARTUP_QUEUE;
     return b->latest - b->lowest > (longer > MILLISECOND ? longer : MILLISECOND);
+}
+
+bool bbr_is_near(const struct bbr *b)
+{
+    uint64_t late = bbr_lesser((uint64_t)LATE, (uint64_t)b->lowest / LATE_PARTS);
+    return b->lowest != NEVER && b->latest - b->lowest <= b->lowest / NEAR_PARTS + (duration)late;
 }
 
 bool bbr_is_too_much(const struct bbr *b, uint64_t lost, uint64_t sent)
@@ -159,6 +173,8 @@ void bbr_model_end(struct bbr *b, const struct congestion_ack *ack)
     if (!sample->is_valid || sample->prior < b->loss_round_end)
         return;
     b->loss_round_end = ack->delivered;
+    uint64_t all = b->lost + b->delivered + ack->bytes;
+    b->lost_permille = (uint32_t)bbr_lesser(b->lost * 1000 / all, CHANCE_PERMILLE);
     b->rate_latest = sample->rate;
     b->inflight_latest = sample->bytes;
     b->lost = 0;
@@ -168,14 +184,19 @@ void bbr_model_end(struct bbr *b, const struct congestion_ack *ack)
 
 bool bbr_model_on_round_trip(struct bbr *b, const struct congestion_ack *ack)
 {
-    bool is_stale = b->probe_lowest != NEVER && ack->now > b->probe_lowest_at + PROBE_KEPT;
+    bool is_stale = b->probe_lowest != NEVER && (ack->now > b->probe_lowest_at + PROBE_KEPT ||
+                                                 ack->now > b->probed_at + PROBE_EVERY);
     if (ack->round_trip == 0)
         return false;
     b->latest = ack->round_trip;
+    if (b->latest < b->lowest || is_stale)
+        b->probed_at = ack->now;
     if (b->latest < b->probe_lowest || is_stale) {
         b->probe_lowest = b->latest;
         b->probe_lowest_at = ack->now;
     }
+    if (bbr_is_near(b))
+        b->probe_lowest_at = b->lowest_at = ack->now;
     if (b->probe_lowest <= b->lowest || ack->now > b->lowest_at + LOWEST_KEPT) {
         b->lowest = b->probe_lowest;
         b->lowest_at = b->probe_lowest_at;

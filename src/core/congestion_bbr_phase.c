@@ -3,10 +3,9 @@
 #include "random.h"
 
 enum {
-    FULL_ROUNDS = 3,       /* that bring no more, and a queue: the path is full, */
-    BLIND_ROUNDS = 8,      /* or without one, which may be a late thread's doing */
     RENO_ROUNDS_MOST = 63, /* a probe for more is no rarer than reno's growth by as much */
     UP_ROUNDS_MOST = 30,
+    WAIT_TRIPS = 4,   /* or more, between two */
     UP_LEAST = 4,     /* round trips of a probe for more, */
     UP_MOST = 8,      /* and where the path does not fill */
     UP_PERCENT = 125, /* in transit: the probe for more has filled the path */
@@ -19,7 +18,7 @@ static const duration WAIT_SPREAD = 300 * MILLISECOND;
 static const duration PROBE_RTT_TIME = 200 * MILLISECOND;
 static const duration PROBE_RTT_LEAST = MILLISECOND; /* round trips below are not looked for */
 
-static void enter(struct bbr *b, const struct congestion_ack *ack, enum bbr_phase phase)
+void bbr_enter(struct bbr *b, const struct congestion_ack *ack, enum bbr_phase phase)
 {
     b->phase = phase;
     b->phase_at = ack->now;
@@ -47,10 +46,12 @@ static void enter_down(struct bbr *b, const struct congestion_ack *ack)
     b->up_step = BBR_UNKNOWN;
     b->rounds = (uint32_t)(random_next(&b->random) % 2);
     b->wait = WAIT_LEAST + (duration)(random_next(&b->random) % (uint64_t)WAIT_SPREAD);
+    if (b->lowest != NEVER && b->wait < WAIT_TRIPS * b->lowest)
+        b->wait = WAIT_TRIPS * b->lowest;
     b->cycle_at = ack->now;
     b->feedback = BBR_FEEDBACK_STOPS;
     begin_round(b, ack);
-    enter(b, ack, BBR_DOWN);
+    bbr_enter(b, ack, BBR_DOWN);
 }
 
 static void enter_refill(struct bbr *b, const struct congestion_ack *ack)
@@ -60,7 +61,7 @@ static void enter_refill(struct bbr *b, const struct congestion_ack *ack)
     b->up_bytes = 0;
     b->feedback = BBR_FEEDBACK_NONE;
     begin_round(b, ack);
-    enter(b, ack, BBR_REFILL);
+    bbr_enter(b, ack, BBR_REFILL);
 }
 
 /* The bound rises by a unit in the first round, by two in the next, by four ... */
@@ -78,7 +79,7 @@ static void enter_up(struct bbr *b, const struct congestion_ack *ack)
     b->feedback = BBR_FEEDBACK_STARTS;
     begin_round(b, ack);
     raise_slope(b);
-    enter(b, ack, BBR_UP);
+    bbr_enter(b, ack, BBR_UP);
 }
 
 static bool is_time_to_probe(const struct bbr *b, instant now)
@@ -109,9 +110,9 @@ static void run_cycle(struct bbr *b, const struct congestion_ack *ack)
         enter_refill(b, ack);
     } else if (b->phase == BBR_DOWN &&
                ack->in_transit <= bbr_lesser(bbr_headroom(b), bbr_full(b))) {
-        enter(b, ack, BBR_CRUISE);
+        bbr_enter(b, ack, BBR_CRUISE);
     } else if (b->phase == BBR_CRUISE && ack->in_transit > bbr_queued(b)) {
-        enter(b, ack, BBR_DOWN);
+        bbr_enter(b, ack, BBR_DOWN);
     }
 }
 
@@ -174,39 +175,6 @@ void bbr_phase_on_lost(struct bbr *b, const struct congestion_loss *loss)
         enter_down(b, &at);
 }
 
-/* ---- startup */
-
-static void end_startup(struct bbr *b, const struct congestion_ack *ack)
-{
-    b->is_full = true;
-    enter(b, ack, BBR_DRAIN);
-}
-
-static bool has_stopped_growing(struct bbr *b, const struct congestion_ack *ack)
-{
-    if (!b->is_round_start || ack->sample.is_limited || ack->sample.rate == 0)
-        return false;
-    if (bbr_rate_high(b) >= b->full_rate + b->full_rate / 4) {
-        b->full_rate = bbr_rate_high(b);
-        b->full_rounds = 0;
-        return false;
-    }
-    return ++b->full_rounds >= (bbr_has_queue(b) ? FULL_ROUNDS : BLIND_ROUNDS);
-}
-
-static void run_startup(struct bbr *b, const struct congestion_ack *ack)
-{
-    bool is_lossy = ack->sample.is_valid && ack->sample.prior >= b->loss_round_end &&
-                    bbr_is_too_much(b, b->lost, b->lost + b->delivered);
-    if (has_stopped_growing(b, ack)) {
-        end_startup(b, ack);
-    } else if (is_lossy || b->is_marked) {
-        b->inflight_high = bbr_greater(
-            bbr_greater(bbr_product(b, bbr_rate_high(b), 100), b->inflight_latest), bbr_least(b));
-        end_startup(b, ack);
-    }
-}
-
 /* ---- the lowest round trip */
 
 static void enter_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
@@ -215,17 +183,17 @@ static void enter_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
     b->is_sampling = false;
     b->rtt_done = NEVER;
     begin_round(b, ack);
-    enter(b, ack, BBR_PROBE_RTT);
+    bbr_enter(b, ack, BBR_PROBE_RTT);
 }
 
 /* With a probe for more: what the path carries is seen anew. What it carried lately counts until
  * then. */
 static void leave_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
 {
-    b->probe_lowest_at = ack->now;
+    b->probe_lowest_at = b->probed_at = ack->now;
     bbr_forget_low(b);
     if (!b->is_full) {
-        enter(b, ack, BBR_STARTUP);
+        bbr_enter(b, ack, BBR_STARTUP);
         return;
     }
     enter_down(b, ack);
@@ -252,7 +220,7 @@ static void run_probe_rtt(struct bbr *b, const struct congestion_ack *ack)
 void bbr_phase_on_acknowledged(struct bbr *b, const struct congestion_ack *ack, bool is_stale)
 {
     if (b->phase == BBR_STARTUP)
-        run_startup(b, ack);
+        bbr_startup_on_acknowledged(b, ack);
     if (b->phase == BBR_DRAIN && ack->in_transit <= bbr_full(b))
         enter_down(b, ack);
     if (b->is_full) {

@@ -1,8 +1,9 @@
 /* BBR's parts, shared by the files that make it up; nobody else includes this.
  *
- *     congestion_bbr.c        facts in, window and rate out
- *     congestion_bbr_model.c  what is believed of the path
- *     congestion_bbr_phase.c  what is done to find out */
+ *     congestion_bbr.c          facts in, window and rate out
+ *     congestion_bbr_model.c    what is believed of the path
+ *     congestion_bbr_startup.c  what is done to find out at first
+ *     congestion_bbr_phase.c    and later */
 #ifndef ZCRP_CORE_CONGESTION_BBR_STATE_H
 #define ZCRP_CORE_CONGESTION_BBR_STATE_H
 
@@ -11,6 +12,8 @@
 #define BBR_UNKNOWN UINT64_MAX
 
 enum { BBR_UNITS_LEAST = 4 };
+
+#define BBR_LONG (100 * MILLISECOND) /* round trips from here on have trains */
 
 static inline uint64_t bbr_lesser(uint64_t a, uint64_t b)
 {
@@ -48,6 +51,9 @@ uint64_t bbr_headroom(const struct bbr *b);
 /* The last round trip was longer than the lowest, by more than chance. */
 bool bbr_has_queue(const struct bbr *b);
 
+/* The last round trip was as short as the lowest, but for chance. */
+bool bbr_is_near(const struct bbr *b);
+
 /* Loss of so much of `sent` bytes means that the path is full. */
 bool bbr_is_too_much(const struct bbr *b, uint64_t lost, uint64_t sent);
 
@@ -72,7 +78,15 @@ void bbr_forget_low(struct bbr *b);
 /* `is_stale`: the lowest round trip has to be looked for. */
 void bbr_phase_on_acknowledged(struct bbr *b, const struct congestion_ack *ack, bool is_stale);
 
+/* The phase begins. */
+void bbr_enter(struct bbr *b, const struct congestion_ack *ack, enum bbr_phase phase);
+
 /* A loss of what the probe for more put in transit. */
 void bbr_phase_on_lost(struct bbr *b, const struct congestion_loss *loss);
+
+/* ---- congestion_bbr_startup.c */
+
+/* Is the path full, or its rate known? Then startup is over. */
+void bbr_startup_on_acknowledged(struct bbr *b, const struct congestion_ack *ack);
 
 #endif

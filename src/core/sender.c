@@ -58,12 +58,17 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     return s;
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* What the receiver's socket holds, and on a longer path, as long as units arrive at their pace and
  * not all at once, what the path does, at twice the rate seen so far. On a shorter one they may. */
 static uint64_t room(const struct sender *s)
 {
     bool is_long = s->pacing.rate != 0 && s->rtt.lowest >= PACING_BURST_TIME;
-    uint64_t rate = is_long ? s->delivery.fastest : 0;
+    uint64_t rate = is_long ? greater(s->delivery.fastest, congestion_path(&s->congestion)) : 0;
     return s->capacity + 2 * (rate / 1000 * (uint64_t)(s->rtt.lowest / MICROSECOND) / 1000);
 }
 

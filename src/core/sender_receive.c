@@ -33,8 +33,10 @@ void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct 
         uint64_t bytes = row.units * (uint64_t)(row.length + TRAILER_BYTES);
         settled->bytes += bytes;
         settled->recent += row.sent >= s->congestion.recovery ? bytes : 0;
-        if (seq > settled->newest)
+        if (seq > settled->newest) {
             settled->newest = seq - 1;
+            settled->sent = row.sent;
+        }
         if (seq - row.units < settled->oldest)
             settled->oldest = seq - row.units;
         s->counters.bytes += row.units * (uint64_t)row.length;
@@ -76,6 +78,7 @@ static void tell_acknowledged(struct sender *s, instant now, const struct settle
 {
     struct congestion_ack fact = {
         .now = now,
+        .sent = settled->sent,
         .bytes = settled->bytes,
         .recent = settled->recent,
         .in_transit = s->in_transit.bytes,

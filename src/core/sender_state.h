@@ -171,6 +171,7 @@ void sender_note_repeat(struct sender *s, const struct fragment *fragment, uint6
 struct settled {
     uint64_t bytes;
     uint64_t recent; /* of those, sent since the last reduction */
+    instant sent;    /* the newest */
     uint64_t newest; /* highest sequence number, */
     uint64_t oldest; /* and lowest; both meaningless while bytes is 0 */
 };

@@ -7,7 +7,8 @@
 
 enum {
     ANSWERS = 4,        /* acknowledgements asked for in a window, */
-    ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well */
+    ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well; */
+    ANSWER_BURSTS = 4,  /* and at first once in so many bursts, so that trains are */
     MARKS_OF_A_TIMEOUT = 4,
 };
 
@@ -127,14 +128,16 @@ static void add_pieces(struct sender *s, struct burst *b, const struct row *row)
 }
 
 /* An acknowledgement is asked for when nothing follows, or when what was sent since the last fills
- * a quarter of the window, or of a table that only acknowledgements empty. */
+ * a part of the window, or a quarter of a table that only acknowledgements empty. */
 static bool should_answer(struct sender *s, bool has_next)
 {
     uint64_t table = s->messages.capacity < s->in_transit.capacity ? s->messages.capacity
                                                                    : s->in_transit.capacity;
     uint64_t parts = s->pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
-    if (has_next && s->since_answer < sender_window(s) / parts &&
-        s->units_since_answer < table / ANSWERS)
+    uint64_t share = sender_window(s) / parts;
+    if (congestion_is_starting(&s->congestion))
+        share = lesser(share, ANSWER_BURSTS * s->pacing.burst);
+    if (has_next && s->since_answer < share && s->units_since_answer < table / ANSWERS)
         return false;
     s->since_answer = 0;
     s->units_since_answer = 0;

@@ -21,6 +21,8 @@ struct path {
     uint32_t messages;               /* of 1 MiB */
     uint32_t floor_bbr, floor_cubic; /* goodput in permille of the rate */
     duration late;                   /* threads at both ends wake so late, at most */
+    bool is_link; /* as zcrp-bench and zcrp-link have it: both ways lose, behind the rate, and a
+                     message that does not count has gone before */
 };
 
 enum {
@@ -33,6 +35,12 @@ enum {
     REORDER,
     SHALLOW,
     LATE,
+    LINK_CLEAN,
+    LINK_LOSSY,
+    LINK_FAST,
+    LINK_BAD,
+    LINK_SPACE,
+    LINK_LATE,
 };
 
 static const struct path paths[] = {
@@ -40,11 +48,18 @@ static const struct path paths[] = {
     [LOSSY] = {100 * MBIT, 0, 40 * MILLISECOND, 500000, 10, 0, 50, 850, 0, 0},
     [FAST] = {1000 * MBIT, 0, 10 * MILLISECOND, 1250000, 1, 0, 200, 900, 0, 0},
     [BAD] = {20 * MBIT, 0, 100 * MILLISECOND, 250000, 50, 0, 30, 750, 0, 0},
-    [SPACE] = {250 * MBIT, 3 * MBIT, 600 * MILLISECOND, 20000000, 0, 0, 100, 280, 280, 0},
+    [SPACE] = {250 * MBIT, 3 * MBIT, 600 * MILLISECOND, 20000000, 0, 0, 100, 370, 280, 0},
     [DEEP] = {20 * MBIT, 0, 40 * MILLISECOND, 4000000, 0, 0, 30, 900, 900, 0},
     [REORDER] = {100 * MBIT, 0, 20 * MILLISECOND, 250000, 0, 50, 50, 900, 900, 0},
     [SHALLOW] = {100 * MBIT, 0, 40 * MILLISECOND, 50000, 0, 0, 50, 800, 700, 0},
     [LATE] = {100 * MBIT, 0, 20 * MILLISECOND, 625000, 0, 0, 150, 900, 900, MILLISECOND},
+    [LINK_CLEAN] = {100 * MBIT, 0, 20 * MILLISECOND, 625000, 0, 0, 50, 950, 0, 0, true},
+    [LINK_LOSSY] = {100 * MBIT, 0, 40 * MILLISECOND, 625000, 10, 0, 80, 935, 0, 0, true},
+    [LINK_FAST] = {1000 * MBIT, 0, 10 * MILLISECOND, 6250000, 1, 0, 300, 940, 0, 0, true},
+    [LINK_BAD] = {20 * MBIT, 0, 100 * MILLISECOND, 125000, 50, 0, 24, 800, 0, 0, true},
+    [LINK_SPACE] = {250 * MBIT, 3 * MBIT, 600 * MILLISECOND, 1562500, 0, 0, 96, 570, 0, 0, true},
+    [LINK_LATE] = {250 * MBIT, 3 * MBIT, 600 * MILLISECOND, 1562500, 0, 0, 96, 540, 0, MILLISECOND,
+                   true},
 };
 
 static struct setup path(uint64_t seed, uint32_t parameter)
@@ -62,9 +77,11 @@ static struct setup path(uint64_t seed, uint32_t parameter)
                                      .queue_bytes = p->rate_back != 0 ? 64000 : 0,
                                      .delay = p->round_trip / 2,
                                      .jitter = p->late};
+    setup.out.loses_behind = setup.submits.opens_alone = setup.posts.opens_alone = p->is_link;
+    setup.back.loss_permille = p->is_link ? p->loss_permille : 0;
     setup.flight = setup.hold = p->late;
     setup.size = MESSAGE;
-    setup.submits.messages = setup.posts.messages = p->messages;
+    setup.submits.messages = setup.posts.messages = p->messages + p->is_link;
     setup.submits.start = setup.posts.start = START;
     setup.submits.outstanding = setup.posts.outstanding = 64;
     setup.sender.messages = setup.receiver.messages = 64;
@@ -98,7 +115,8 @@ static bool is_filled(struct world *w, uint32_t parameter)
     const struct sender_counters *c = sender_counters(w->sender.core);
     bool is_bbr = parameter / KIND == CONGESTION_BBR;
     uint64_t bytes = (uint64_t)p->messages * MESSAGE;
-    uint64_t goodput = bytes * 1000 / (uint64_t)((world_last_end(w) - START) / MILLISECOND);
+    instant start = p->is_link ? w->receiver.user.entry[0].ended : START;
+    uint64_t goodput = bytes * 1000 / (uint64_t)((world_last_end(w) - start) / MILLISECOND);
     uint64_t lost = w->out.counters.lost;
     scene_expect(&w->scene, goodput * 1000 >= (is_bbr ? p->floor_bbr : p->floor_cubic) * p->rate,
                  "%" PRIu64 " permille of the path", goodput * 1000 / p->rate);
@@ -110,8 +128,8 @@ static bool is_filled(struct world *w, uint32_t parameter)
                          3 * p->rate / 1000 * (uint64_t)(p->round_trip / MILLISECOND),
                      "%" PRIu64 " bytes under way", most_waiting(w));
     if (is_bbr)
-        scene_expect(&w->scene, mean_wait(w) * 2 <= p->round_trip, "waits %.1f ms in the mean",
-                     (double)mean_wait(w) / (double)MILLISECOND);
+        scene_expect(&w->scene, mean_wait(w) * (p->is_link ? 3 : 2) <= p->round_trip,
+                     "waits %.1f ms in the mean", (double)mean_wait(w) / (double)MILLISECOND);
     scene_expect(&w->scene, w->receiver.overflows == 0, "%" PRIu64 " found the socket full",
                  w->receiver.overflows);
     return !w->scene.has_failed;
@@ -138,5 +156,11 @@ const struct scenario scenarios_of_paths[] = {
     {"path late, cubic", path, is_filled, LATE + CUBIC, 0, 1, 0},
     {"path shallow, bbr", path, is_filled, SHALLOW + BBR, 0, 1, 0},
     {"path shallow, cubic", path, is_filled, SHALLOW + CUBIC, 0, 1, 0},
+    {"path as link, clean", path, is_filled, LINK_CLEAN + BBR, 0, 2, 0},
+    {"path as link, lossy", path, is_filled, LINK_LOSSY + BBR, 0, 2, 0},
+    {"path as link, fast", path, is_filled, LINK_FAST + BBR, 0, 2, 0},
+    {"path as link, bad", path, is_filled, LINK_BAD + BBR, 0, 2, 0},
+    {"path as link, space", path, is_filled, LINK_SPACE + BBR, 0, 2, 0},
+    {"path as link, space, late", path, is_filled, LINK_LATE + BBR, 0, 2, 0},
     {.name = NULL},
 };

@@ -30,6 +30,7 @@ static const struct street streets[] = {
      2000},
     {"beside cubic, deep", 1250000, 100000, 40 * MILLISECOND, 2, CONGESTION_BBR, CONGESTION_CUBIC,
      500, 2000},
+    {"four, far", 2500000, 300000, 120 * MILLISECOND, 4, CONGESTION_BBR, CONGESTION_BBR, 900, 0},
 };
 
 /* One flow; what it does alone is not looked at. */
@@ -140,5 +141,6 @@ const struct scenario scenarios_of_shared[] = {
     {"shared by two, cubic", flow, is_fair, 2, 0, 3, 0},
     {"shared with cubic", flow, is_fair, 3, 0, 3, 0},
     {"shared with cubic, deep", flow, is_fair, 4, 0, 3, 0},
+    {"shared by four, far", flow, is_fair, 5, 0, 3, 0},
     {.name = NULL},
 };

@@ -1,157 +1,20 @@
-#include "../support/suite.h"
-#include "core/congestion.h"
+#include "congestion_bbr_rig.h"
 
 #include <signal.h>
-
-enum { UNIT = 1000, RATE = 1000000 }; /* a unit a millisecond */
-
-#define TRIP (100 * MILLISECOND) /* so 100 units fill the path */
-
-static struct bbr b;
-static instant now;
-static uint64_t delivered, lost;
-static duration queueing; /* added to the round trip */
-
-static void setup(void)
-{
-    bbr_init(&b, UNIT, 10 * UNIT, 1);
-    now = 0;
-    delivered = lost = 0;
-    queueing = 0;
-}
-
-/* Bytes that the window and the pace let into transit. */
-static uint64_t paced(void)
-{
-    uint64_t bytes = b.rate / 1000 * (uint64_t)((TRIP + queueing) / MILLISECOND);
-    return bytes < b.window ? bytes : b.window;
-}
-
-/* A round trip in which the path carries at most `rate`, told by ten acknowledgements. */
-static void run_round(uint64_t rate)
-{
-    uint64_t prior = delivered;
-    uint64_t sent = paced();
-    uint64_t most = rate / 1000 * (uint64_t)((TRIP + queueing) / MILLISECOND);
-    uint64_t carried = sent < most ? sent : most;
-    for (int i = 0; i < 10; i++) {
-        now += (TRIP + queueing) / 10;
-        delivered += carried / 10;
-        struct congestion_ack ack = {
-            .now = now,
-            .bytes = carried / 10,
-            .in_transit = sent,
-            .delivered = delivered,
-            .round_trip = TRIP + queueing,
-            .smoothed = TRIP + queueing,
-            .was_limited = true,
-            .sample = {.rate = carried * 1000 / (uint64_t)((TRIP + queueing) / MILLISECOND),
-                       .bytes = carried,
-                       .lost = lost,
-                       .prior = prior,
-                       .in_transit = sent,
-                       .is_valid = true},
-        };
-        bbr_on_acknowledged(&b, &ack);
-        bbr_check(&b);
-    }
-    lost = 0;
-}
-
-/* `units` of what is in transit are lost. */
-static void lose(uint32_t units)
-{
-    for (uint32_t i = 0; i < units; i++) {
-        lost += UNIT;
-        struct congestion_loss loss = {
-            .now = now,
-            .sent = now - TRIP,
-            .bytes = UNIT,
-            .sample = {.lost = lost, .prior = delivered, .in_transit = b.window, .is_valid = true}};
-        bbr_on_lost(&b, &loss);
-        bbr_check(&b);
-    }
-}
-
-static void run_until(enum bbr_phase phase)
-{
-    for (int i = 0; i < 200 && b.phase != phase; i++)
-        run_round(RATE);
-    ck_assert_int_eq(b.phase, phase);
-}
-
-START_TEST(bbr_startup__grows_while_the_rate_does)
-{
-    uint64_t window = b.window;
-    for (int i = 0; i < 3; i++) {
-        run_round(RATE);
-        ck_assert_int_eq(b.phase, BBR_STARTUP);
-        ck_assert_uint_gt(b.window, window);
-        window = b.window;
-    }
-}
-END_TEST
-
-/* What the clock shows when the first round trip is over says nothing of how old it is. */
-START_TEST(bbr_startup__at_any_time)
-{
-    now = 10000 * SECOND;
-    run_round(RATE);
-    ck_assert_int_eq(b.phase, BBR_STARTUP);
-}
-END_TEST
-
-START_TEST(bbr_startup__ends_when_the_rate_stays)
-{
-    for (int i = 0; i < 6; i++)
-        run_round(RATE);
-    ck_assert_int_eq(b.phase, BBR_STARTUP); /* no queue: may be a late thread's doing */
-    queueing = TRIP / 4;
-    for (int i = 0; i < 3; i++)
-        run_round(RATE);
-    ck_assert(b.is_full);
-    ck_assert_uint_le(b.rate, RATE);
-    ck_assert_uint_le(b.window, 220 * UNIT);
-}
-END_TEST
-
-START_TEST(bbr_startup__ends_on_much_loss)
-{
-    run_round(RATE);
-    for (int i = 0; i < 4 && b.phase == BBR_STARTUP; i++) {
-        lose((uint32_t)(b.window / UNIT / 4));
-        run_round(RATE);
-    }
-    ck_assert(b.is_full);
-    ck_assert_uint_lt(b.inflight_high, UINT64_MAX);
-}
-END_TEST
-
-START_TEST(bbr_startup__bears_some_loss)
-{
-    run_round(RATE);
-    lose(1);
-    run_round(RATE);
-    ck_assert_int_eq(b.phase, BBR_STARTUP);
-}
-END_TEST
 
 /* The draft's percents, of a path of known rate and round trip. */
 START_TEST(bbr_cycle__rates)
 {
     run_until(BBR_CRUISE);
-    ck_assert_uint_eq(b.rate, RATE / 100 * 99);
+    ck_assert_uint_eq(b.rate, RATE);
+    queueing = TRIP / 10;
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_CRUISE);
+    ck_assert_uint_eq(b.rate, RATE / 100 * 99); /* so that it drains */
+    queueing = 0;
     run_until(BBR_UP);
     ck_assert_uint_ge(b.rate, RATE / 100 * 123);
     ck_assert_uint_ge(b.window, 200 * UNIT);
-}
-END_TEST
-
-START_TEST(bbr_startup__ends_without_a_queue)
-{
-    for (int i = 0; i < 16; i++)
-        run_round(RATE);
-    ck_assert(b.is_full);
 }
 END_TEST
 
@@ -168,6 +31,29 @@ START_TEST(bbr_cycle__drains_a_queue)
     run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_CRUISE);
     ck_assert_uint_eq(b.rate, rate);
+}
+END_TEST
+
+/* What came back is what was sent less what chance took: the path has room for that, too. */
+START_TEST(bbr_cycle__makes_up_for_chance)
+{
+    run_until(BBR_CRUISE);
+    lose(1);
+    run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_CRUISE);
+    ck_assert_uint_gt(b.rate, RATE / 1000 * 1005);
+    lose(9);
+    run_round(RATE);
+    ck_assert_uint_le(b.rate, RATE / 100 * 101); /* a hundredth at most */
+}
+END_TEST
+
+/* A long path's probe leaves it time to drain. */
+START_TEST(bbr_cycle__waits_for_four_round_trips)
+{
+    queueing = SECOND - TRIP; /* from the beginning: so it is the path's */
+    run_until(BBR_DOWN);
+    ck_assert_int_ge(b.wait, 4 * SECOND);
 }
 END_TEST
 
@@ -227,7 +113,10 @@ END_TEST
 /* What the path carries is known when it is over, and is looked for at once. */
 START_TEST(bbr_probe_rtt__keeps_the_rate)
 {
+    run_until(BBR_CRUISE);
+    queueing = TRIP / 10;
     run_until(BBR_PROBE_RTT);
+    queueing = 0;
     for (int i = 0; i < 10 && b.phase == BBR_PROBE_RTT; i++)
         run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_REFILL);
@@ -249,6 +138,22 @@ START_TEST(bbr_probe_rtt__after_five_seconds)
     for (int i = 0; i < 10 && b.phase == BBR_PROBE_RTT; i++)
         run_round(RATE);
     ck_assert_int_ne(b.phase, BBR_PROBE_RTT);
+}
+END_TEST
+
+/* While round trips near the lowest are seen it is looked for half as often. */
+START_TEST(bbr_probe_rtt__later_on_an_empty_path)
+{
+    run_until(BBR_CRUISE);
+    queueing = TRIP / 80;
+    while (now < 9 * SECOND) {
+        run_round(RATE);
+        ck_assert_int_ne(b.phase, BBR_PROBE_RTT);
+        ck_assert_int_eq(b.lowest, TRIP); /* it does not creep */
+    }
+    for (int i = 0; i < 20 && b.phase != BBR_PROBE_RTT; i++)
+        run_round(RATE);
+    ck_assert_int_eq(b.phase, BBR_PROBE_RTT);
 }
 END_TEST
 
@@ -285,20 +190,17 @@ int main(void)
 {
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, bbr_startup__grows_while_the_rate_does);
-    tcase_add_test(tcase, bbr_startup__at_any_time);
-    tcase_add_test(tcase, bbr_startup__ends_when_the_rate_stays);
-    tcase_add_test(tcase, bbr_startup__ends_without_a_queue);
-    tcase_add_test(tcase, bbr_startup__ends_on_much_loss);
-    tcase_add_test(tcase, bbr_startup__bears_some_loss);
     tcase_add_test(tcase, bbr_cycle__rates);
     tcase_add_test(tcase, bbr_cycle__drains_a_queue);
+    tcase_add_test(tcase, bbr_cycle__makes_up_for_chance);
+    tcase_add_test(tcase, bbr_cycle__waits_for_four_round_trips);
     tcase_add_test(tcase, bbr_cycle__loss_counts_with_a_queue);
     tcase_add_test(tcase, bbr_cycle__much_loss_counts_without_a_queue);
     tcase_add_test(tcase, bbr_on_marked__lowers_the_bounds);
     tcase_add_test(tcase, bbr_on_spurious__lifts_the_bounds);
     tcase_add_test(tcase, bbr_probe_rtt__keeps_the_rate);
     tcase_add_test(tcase, bbr_probe_rtt__after_five_seconds);
+    tcase_add_test(tcase, bbr_probe_rtt__later_on_an_empty_path);
     tcase_add_test(tcase, bbr_on_persistent__least_and_back);
     tcase_add_test(tcase, bbr_on_not_persistent__as_it_was);
     tcase_add_loop_test_raise_signal(tcase, bbr_check__fires, SIGABRT, 0, 3);
