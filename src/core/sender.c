@@ -79,6 +79,13 @@ uint64_t sender_window(const struct sender *s)
     return window < most ? window : most;
 }
 
+void sender_lent(struct sender *s, instant now, const struct burst *burst)
+{
+    lending_on_lent(&s->lending, now);
+    for (uint32_t i = 0; i < burst->pins; i++)
+        messages_out_lend(&s->messages, messages_out_find(&s->messages, burst->pin[i].message));
+}
+
 void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason,
                    enum outcome outcome)
 {

@@ -282,13 +282,6 @@ static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
     }
 }
 
-void sender_lent(struct sender *s, instant now, const struct burst *burst)
-{
-    lending_on_lent(&s->lending, now);
-    for (uint32_t i = 0; i < burst->pins; i++)
-        messages_out_lend(&s->messages, messages_out_find(&s->messages, burst->pin[i].message));
-}
-
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)
 {
     (void)now;
