@@ -19,7 +19,7 @@ enum {
     BURST_MOST = 1 << 16, /* bytes */
     A_SECOND_HAS_BURSTS = 1000,
     TRAIN_GAIN = 2,   /* on the rate that trains have come back at, */
-    TRAIN_GROWTH = 3, /* and then the window grows by so many a round trip */
+    TRAIN_GROWTH = 7, /* and then the window grows by so many a round trip */
 };
 
 static const duration INITIAL_ROUND_TRIP = MILLISECOND;
