@@ -79,7 +79,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv_init(int *file_descriptors);
 
 /* Sends `size` bytes of the message, or posts it to receive up to `size` bytes. Returns at once.
  * 1 on success; 0 on failure, the reason is zcrp_error(NULL): ZCRP_ERROR_ARGUMENT (NULL), _SIZE
- * (over message_size), _BUSY (in flight already), _NOT_STARTED, _CLOSED (being closed). */
+ * (over message_size, or over 128 GiB), _BUSY (in flight already), _NOT_STARTED, _CLOSED (being
+ * closed). */
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send(struct zcrp_msg *message, nlong size);
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
 
@@ -160,12 +161,14 @@ enum zcrp_congestion {
     ZCRP_CONGESTION_BBR = 4,   /* version 3: a model of the path, keeps queues short, bears loss */
 };
 
+/* What not to do over UDP. Any program can be told so from outside, too: by a variable of the same
+ * name in the environment that is neither empty nor 0, as in ZCRP_NO_LEND=1. There ZCRP_NO_OFFLOAD
+ * stands for all but ZCRP_NO_ECN. */
 enum zcrp_option_flags {
-    ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
+    ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT); nothing is lent then */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
     ZCRP_NO_LEND = 4,    /* copy large units to the kernel, too, instead of lending them */
-    ZCRP_NO_ECN =
-        8, /* over UDP neither have marks of congestion made nor look at them (RFC 3168) */
+    ZCRP_NO_ECN = 8,     /* neither have congestion marked nor look at such marks (RFC 3168) */
 };
 
 /* Lending. Over loopback the receiver's kernel reads units of 32 KiB and more out of the sender's
@@ -218,7 +221,8 @@ struct zcrp_atm_faults {
 
 /* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
  * sockets have one address, each hears itself, and needs a circuit for each direction. ZCRP_AAL5 in
- * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7. */
+ * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7; with a
+ * name that is none of theirs nothing can be opened (ZCRP_ERROR_ARGUMENT). */
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127; default 32 */
@@ -281,7 +285,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver(struct zcrp_entity **entity,
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
- * receiver). 0, or ZCRP_ERROR_ARGUMENT, _SIZE, _BUSY, _CLOSED, _CHANNEL. Returns at once. */
+ * receiver). 0, or ZCRP_ERROR_ARGUMENT, _SIZE (as in zcrp_send), _BUSY, _CLOSED, _CHANNEL. Returns
+ * at once. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message,
                                           nlong size);
 
@@ -305,8 +310,8 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
- * had arrived already. May wait for a system call under way to finish, and where the
- * kernel was lent the message, for the peer to know. ZCRP_ERROR_IDLE: not in flight (any more). */
+ * had arrived already. May wait for a system call under way to finish, and where the kernel was
+ * lent the message, for the peer to know. ZCRP_ERROR_IDLE: not in flight (any more). */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the

@@ -141,9 +141,8 @@ struct channel {
 };
 
 /* Makes a channel of a connected datagram socket, or of a raw one of IP protocol 137, and finds out
- * what it can do. ZCRP_NO_GSO=1, ZCRP_NO_GRO=1, ZCRP_NO_LENDING=1 and ZCRP_NO_OFFLOAD=1 (all of
- * them) in the environment overrule the options; without UDP_SEGMENT nothing is lent, nor over
- * AAL5. 0, or
+ * what it can do. The environment overrules the options (zcrp.h, enum zcrp_option_flags); without
+ * UDP_SEGMENT nothing is lent, nor over AAL5. 0, or
  *   -EBADF         not an open descriptor
  *   -ENOTSOCK      not a socket
  *   -EPROTOTYPE    neither a datagram socket nor a raw one

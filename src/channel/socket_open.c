@@ -140,10 +140,10 @@ static void find_offloads(struct channel *c, const struct channel_options *optio
     bool may = (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6) && !is_set("ZCRP_NO_OFFLOAD");
     int segment;
 
-    if (may && options->use_gso && !is_set("ZCRP_NO_GSO") &&
+    if (may && options->use_gso && !is_set("ZCRP_NO_SEGMENT") &&
         get(c->fd, IPPROTO_UDP, UDP_SEGMENT, &segment) == 0)
         atomic_init(&c->gso_segments, BURST_UNITS);
-    if (may && options->use_lending && !is_set("ZCRP_NO_LENDING") &&
+    if (may && options->use_lending && !is_set("ZCRP_NO_LEND") &&
         atomic_load_explicit(&c->gso_segments, memory_order_relaxed) > 1)
         socket_lend_begin(c);
     if (may && options->use_gro && !is_set("ZCRP_NO_GRO"))
@@ -169,7 +169,8 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
             socket_path_end(c);
     } else {
         find_offloads(c, options);
-        socket_ecn_begin(c, options);
+        if (!is_set("ZCRP_NO_ECN"))
+            socket_ecn_begin(c, options);
     }
     c->drops_seen = drops_so_far(fd);
     (void)set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);

@@ -2,9 +2,9 @@
  * and some drop what has it set. So who sets it looks whether it arrives, and stops if it does not
  * (RFC 9000, 13.4.2).
  *
- *     TESTING ---- the peer says that it arrives ----> CAPABLE
- *        \------- ECN_PATH_UNITS arrived without it, or ECN_PATH_TIMEOUTS went unanswered --->
- * FAILED
+ *     TESTING --- the peer says that it arrives ------------------> CAPABLE
+ *        \------- ECN_PATH_UNITS arrived without it,
+ *                 or ECN_PATH_TIMEOUTS went unanswered -----------> FAILED
  *
  * CAPABLE and FAILED are for good: a path that changes still has loss to tell of congestion. */
 #ifndef ZCRP_CORE_ECN_PATH_H

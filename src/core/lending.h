@@ -26,10 +26,8 @@
 
 enum { LENDING_PARTS = 4 };
 
-#define LENDING_STALE SECOND /* the longest that a unit may wait in the receiver's socket */
-#define LENDING_KEPT                                                                               \
-    (2 * SECOND) /* that, and what it may have waited for in the sender's queues                   \
-                  */
+#define LENDING_STALE SECOND      /* the longest that a unit may wait in the receiver's socket */
+#define LENDING_KEPT (2 * SECOND) /* that, and what it may have waited in the sender's queues */
 
 struct lending {
     uint64_t rate[LENDING_PARTS + 1]; /* bytes a millisecond by share; 0: not tried */

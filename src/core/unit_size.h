@@ -2,8 +2,7 @@
  * as cells of AAL5 or fragments can, of large units few arrive whole, and smaller ones carry more.
  *
  *     most -> most / 2 -> most / 4 ...   more of this size are lost than arrive
- *          <-         <-                 so few are lost that those twice as large would arrive,
- * too
+ *          <-         <-                 so few are that those twice as large would arrive, too
  *
  * A raise that turns out wrong makes the next one wait twice as long; one that lasts lets it be
  * quick again. Units at or below twice UNIT_SIZE_LEAST stay as they are: with them what a unit

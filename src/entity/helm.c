@@ -140,9 +140,9 @@ static void awake(struct zcrp_entity *e, int ready)
 }
 
 /* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
- * nothing of the peer. Who opens the latch looks for sleepers behind
- * that, and we look at the latch once we are known as one: so one of us sees the other. False if
- * the channel is broken: then there is nothing to steer. */
+ * nothing of the peer. Who opens the latch looks for sleepers behind that, and we look at the latch
+ * once we are known as one: so one of us sees the other. False if the channel is broken: then there
+ * is nothing to steer. */
 static bool rest(struct zcrp_entity *e, const struct latch *latch, instant deadline, instant *idle)
 {
     int ready = 0;

@@ -79,8 +79,8 @@ static void fini_channels(struct zcrp_entity *e)
     channel_fini(e->in);
 }
 
-/* Openings of one system call (receiving.c). Most of the memory is
- * never touched while the network behaves, so the system never gives it. */
+/* Openings of one system call (receiving.c). Most of the memory is never touched while the network
+ * behaves, so the system never gives it. */
 static bool init_arrivals(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;

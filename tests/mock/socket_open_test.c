@@ -192,10 +192,11 @@ static int setup(void **state)
 {
     (void)state;
     fake = udp4;
-    unsetenv("ZCRP_NO_GSO");
+    unsetenv("ZCRP_NO_SEGMENT");
     unsetenv("ZCRP_NO_GRO");
-    unsetenv("ZCRP_NO_LENDING");
+    unsetenv("ZCRP_NO_LEND");
     unsetenv("ZCRP_NO_OFFLOAD");
+    unsetenv("ZCRP_NO_ECN");
     return 0;
 }
 
@@ -331,7 +332,7 @@ static void socket_open__offloads(void **state)
         {true, false, {.use_gso = true, .use_gro = true}, "X", "1", true, false},
         {true, true, {.use_gso = false, .use_gro = true}, "X", "1", false, true},
         {true, true, {.use_gso = true, .use_gro = false}, "X", "1", true, false},
-        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_GSO", "1", false, true},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_SEGMENT", "1", false, true},
         {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_GRO", "1", true, false},
         {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "1", false, false},
         {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "0", true, true},
@@ -365,8 +366,8 @@ static void socket_open__lending(void **state)
         {65536, false, {.use_gso = true, .use_lending = true}, "X", false},
         {65536, true, {.use_gso = true}, "X", false},
         {65536, true, {.use_lending = true}, "X", false},
-        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_LENDING", false},
-        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_GSO", false},
+        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_LEND", false},
+        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_SEGMENT", false},
         {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_OFFLOAD", false},
     };
 
@@ -392,21 +393,23 @@ static void socket_open__ecn(void **state)
         const char *peer6;
         bool knows, sends, reads;
         int tos, class, tells_tos, tells_class;
+        const char *variable;
     } row[] = {
-        {AF_INET, NULL, true, true, false, 0xb8 | 2, 0xb9, 0, 0},
-        {AF_INET, NULL, true, false, true, 0xb9, 0xb9, 1, 0},
-        {AF_INET, NULL, true, false, false, 0xb9, 0xb9, 0, 0},
-        {AF_INET, NULL, false, true, true, 0xb9, 0xb9, 0, 0},
-        {AF_INET6, "2001:db8::1", true, true, true, 0xb9, 0xb8 | 2, 0, 1},
-        {AF_INET6, "::ffff:192.0.2.1", true, true, true, 0xb8 | 2, 0xb9, 1, 0},
+        {AF_INET, NULL, true, true, false, 0xb8 | 2, 0xb9, 0, 0, "X"},
+        {AF_INET, NULL, true, false, true, 0xb9, 0xb9, 1, 0, "X"},
+        {AF_INET, NULL, true, false, false, 0xb9, 0xb9, 0, 0, "X"},
+        {AF_INET, NULL, false, true, true, 0xb9, 0xb9, 0, 0, "X"},
+        {AF_INET6, "2001:db8::1", true, true, true, 0xb9, 0xb8 | 2, 0, 1, "X"},
+        {AF_INET6, "::ffff:192.0.2.1", true, true, true, 0xb8 | 2, 0xb9, 1, 0, "X"},
+        {AF_INET, NULL, true, true, true, 0xb9, 0xb9, 0, 0, "ZCRP_NO_ECN"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         const struct channel_options wanted = {.sends_ecn = row[i].sends,
                                                .reads_ecn = row[i].reads};
 
-        fake = udp4;
+        (void)setup(state);
+        setenv(row[i].variable, "1", 1);
         fake.domain = row[i].domain;
         fake.peer6 = row[i].peer6;
         fake.knows_ecn = row[i].knows;
