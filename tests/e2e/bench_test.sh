@@ -167,6 +167,12 @@ for options in --no-lend --no-offload --no-gso "--unit 1472"; do
 done
 check "the doctor has an opinion" "$bench" doctor
 shows "of the buffers" net.core.rmem_max
+lowly=$(unshare -U true 2>/dev/null && echo unshare -U)
+check "it misses gnuplot, and rights" $lowly env PATH=/nowhere "$bench" doctor
+[ -z "$lowly" ] || shows "what raw sockets take" 'may not open raw sockets$'
+shows "what pictures take" '^ +apt-get install gnuplot-nox$'
+sed -n 's/^ \{18\}//p' "$place/out" | grep -E '^(sysctl|ip|echo|apt-get) ' >"$place/advice"
+check "a shell takes its commands as they are" sh -n "$place/advice"
 
 if unshare -n true 2>/dev/null; then
     check "between namespaces" "$bench" --netns --mtu 1400 --transport zcrp,tcp,udp-limit \

@@ -71,7 +71,7 @@ check "all side by side" "$bench" --transport zcrp,peers --size 64K --count 20 -
 for peer in srt udt enet sctp quic; do
     complaint "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
     check "the doctor says that $peer is missing" \
-        sh -c "'$bare' doctor | grep '$peer (.*): not built in'"
+        sh -c "'$bare' doctor | grep -A 1 '$peer (.*): not built in' | grep 'apt-get install [a-z0-9 -]* #'"
 done
 complaint "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,peers --size 64 \
     --count 9 --repeat 1

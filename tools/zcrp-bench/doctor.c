@@ -20,10 +20,12 @@
 #include "common/quantity.h"
 #include "crc_cost.h"
 #include "peers.h"
+#include "plot.h"
 
 enum {
     WANTED_BUFFER = 4 << 20, /* what the library asks for */
     WHOLE_LOOPBACK = 65535,  /* an MTU that carries any datagram whole */
+    AAL5_PROTOCOL = 137,     /* MPLS in IP */
     WORD = 64,
 };
 
@@ -41,7 +43,8 @@ static void say(bool is_ok, const char *format, ...)
     putchar('\n');
 }
 
-/* A line of advice below a finding. */
+/* A line of advice below a finding: a command that a shell takes as it is, remark included, or
+ * words. */
 static void advise(const char *command)
 {
     printf("%-18s%s\n", "", command);
@@ -97,7 +100,7 @@ static void check_buffer(const char *name, int force, int plain)
     if (!is_ok || atol(limit) < WANTED_BUFFER)
         advise(command);
     if (is_ok && atol(limit) < WANTED_BUFFER)
-        advise("(for processes that are not privileged as this one is)");
+        advise("# for processes that are not privileged as this one is");
 }
 
 static bool has_udp_option(int name)
@@ -145,7 +148,7 @@ static void check_interface(const char *name, bool is_loopback)
         return;
     snprintf(command, sizeof command, "ip link set %s mtu %d%s", name,
              is_loopback ? WHOLE_LOOPBACK + 1 : enough,
-             is_loopback ? "" : "   (if the network behind it carries that)");
+             is_loopback ? "" : "   # if the network behind it carries that");
     advise(command);
 }
 
@@ -216,6 +219,27 @@ static void check_netns(void)
         advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
 }
 
+/* What AAL5 over IP needs, but not AAL5 over UDP. */
+static void check_raw_sockets(void)
+{
+    int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, AAL5_PROTOCOL);
+
+    say(fd >= 0, "--channel aal5: this process %s open raw sockets", fd >= 0 ? "may" : "may not");
+    if (fd < 0)
+        advise("run zcrp-bench as root, or with --channel aal5-udp, which needs no right");
+    else
+        close(fd);
+}
+
+static void check_gnuplot(void)
+{
+    bool is_there = plot_has_gnuplot();
+
+    say(is_there, "--plot: gnuplot %s", is_there ? "is there" : "is not there");
+    if (!is_there)
+        advise("apt-get install gnuplot-nox");
+}
+
 /* ISA-L's costs about a twentieth of tables. */
 static void check_crc(void)
 {
@@ -225,7 +249,7 @@ static void check_crc(void)
     say(best < dear_ms, "AAL5's CRC costs %.0f ms of processor time a GB (by tables: %.0f)", best,
         crc_cost_tables());
     if (best >= dear_ms)
-        advise("apt-get install libisal-dev   (and build the library again)");
+        advise("apt-get install libisal-dev   # and build the library again");
 }
 
 static void check_peers(void)
@@ -237,7 +261,8 @@ static void check_peers(void)
 
         say(true, "%s (%s): %s", peers[i].name, peers[i].what,
             is_there ? "built in, to compare with" : "not built in");
-        snprintf(command, sizeof command, "apt-get install %s, and build again", peers[i].package);
+        snprintf(command, sizeof command, "apt-get install %s   # and build again",
+                 peers[i].package);
         if (!is_there)
             advise(command);
     }
@@ -254,7 +279,9 @@ int doctor_run(void)
     check_huge_pages();
     check_tcp();
     check_netns();
+    check_raw_sockets();
     check_crc();
+    check_gnuplot();
     check_peers();
     return fflush(stdout) == 0 ? 0
                                : complain("cannot write to standard output: %s", strerror(errno));

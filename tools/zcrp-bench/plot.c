@@ -22,11 +22,16 @@ static const char scene[] = "set terminal svg size 800,500 enhanced background '
                             "set key outside top center horizontal noenhanced\n"
                             "set bars small\n";
 
+bool plot_has_gnuplot(void)
+{
+    return system("command -v gnuplot >/dev/null 2>&1") == 0;
+}
+
 int plot_check(const char *path)
 {
     FILE *file;
 
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0)
+    if (!plot_has_gnuplot())
         return complain("--plot needs gnuplot, and there is none");
     file = fopen(path, "ae");
     if (file == NULL)

@@ -4,7 +4,12 @@
 
 #include "results.h"
 
-/* Whether there is a gnuplot to draw with, and the file at `path` can be written, which gnuplot
+#include <stdbool.h>
+
+/* Is there a gnuplot in PATH to draw with? */
+bool plot_has_gnuplot(void);
+
+/* Whether there is one, and the file at `path` can be written, which gnuplot
  * would not say: 0, or -1 with a complaint. */
 int plot_check(const char *path);
 
