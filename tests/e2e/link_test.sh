@@ -75,6 +75,8 @@ ends 2 --rate fast -- true -- true
 said "rate: 'fast' is not a rate, as 64k, 155M or 2.5G"
 ends 0 --help
 printed '^  --rate RATE'
+ends 0 --version
+printed '^zcrp-link [0-9]'
 ends 125 --pin 1000 -- true -- true
 said 'cannot run on core 1000'
 ends 125 --json /no/such/folder -- true -- true

@@ -262,7 +262,7 @@ static void check_peers(void)
         say(true, "%s (%s): %s", peers[i].name, peers[i].what,
             is_there ? "built in, to compare with" : "not built in");
         snprintf(command, sizeof command, "apt-get install %s   # and build again",
-                 peers[i].package);
+                 peers[i].packages);
         if (!is_there)
             advise(command);
     }

@@ -16,7 +16,8 @@ const struct peer peers[PEERS] = {
     {"udt", "libudt-dev", "UDT", &transport_udt},
     {"enet", "libenet-dev", "ENet, reliable packets", &transport_enet},
     {"sctp", "libusrsctp-dev", "SCTP over UDP, by usrsctp", &transport_sctp},
-    {"quic", "libngtcp2-crypto-gnutls-dev", "QUIC, by ngtcp2 0.x; encrypts", &transport_quic},
+    {"quic", "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev",
+     "QUIC, by ngtcp2 0.x; encrypts", &transport_quic},
 };
 
 const struct peer *peers_find(const char *name)
@@ -30,5 +31,5 @@ const struct peer *peers_find(const char *name)
 
 int peers_complain(const struct peer *peer)
 {
-    return complain("%s: not built in; install %s and build again", peer->name, peer->package);
+    return complain("%s: not built in; install %s and build again", peer->name, peer->packages);
 }

@@ -11,7 +11,7 @@ enum { PEERS = 5 };
 
 struct peer {
     const char *name;
-    const char *package;               /* Debian's, which is to be installed for it */
+    const char *packages;              /* Debian's, which are to be installed for it */
     const char *what;                  /* the protocol in a few words, and whether it encrypts */
     const struct transport_kind *kind; /* NULL: not built in */
 };

@@ -41,7 +41,8 @@ def parse(arguments):
         prog="zcrp-cpuload", allow_abbrev=False,
         description="Who leaves more of the processor to others? Runs zcrp-bench beside zcrp-load.",
         epilog="What follows -- are options of zcrp-bench for every run. Status: 0 done;"
-               " 1 something failed; 2 the command line is wrong.")
+               " 1 more than a tenth of the runs, or something else, failed; 2 the command line is"
+               " wrong.")
     add = parser.add_argument
     add("--transport", default="zcrp,tcp", metavar="LIST", help="as zcrp-bench has them (zcrp,tcp)")
     add("--size", default="1M", metavar="BYTES", help="of a message (1M)")

@@ -35,7 +35,7 @@ const char help_text[] =
     "  --spin              it never sleeps: more exact where it has a core\n"
     "  --json FILE         what it did, as JSON\n"
     "  --quiet             no summary\n"
-    "  --help\n"
+    "  --help, --version\n"
     "\n"
     "Status: A's, or else B's if it ended by itself; 128 + signal if one ended the run;\n"
     "125 the link could not be laid; 2 the command line is wrong.\n";

@@ -6,6 +6,10 @@
 #include "options.h"
 #include "run.h"
 
+#ifndef ZCRP_VERSION
+#define ZCRP_VERSION "of unknown version"
+#endif
+
 enum { EXIT_USAGE = 2, EXIT_NO_LINK = 125 };
 
 int main(int argc, char **argv)
@@ -19,6 +23,10 @@ int main(int argc, char **argv)
     }
     if (options.wants_help) {
         fputs(help_text, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (options.wants_version) {
+        puts("zcrp-link " ZCRP_VERSION);
         return EXIT_SUCCESS;
     }
     status = run_link(&options);

@@ -92,7 +92,7 @@ int options_parse(struct options *options, int argc, char **argv)
     set_defaults(options);
     if (read_options(options, argc, argv) < 0)
         return -1;
-    if (options->wants_help)
+    if (options->wants_help || options->wants_version)
         return 0;
     return check(options) < 0 ? -1 : read_commands(options, argc, argv);
 }

@@ -22,6 +22,7 @@ struct options {
     bool is_quiet;
     const char *json; /* file; NULL: none */
     bool wants_help;
+    bool wants_version;
     char **command[ENDS]; /* in argv, which is cut at their ends */
 };
 

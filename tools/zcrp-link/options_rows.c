@@ -247,6 +247,13 @@ static int set_help(struct options *options, const char *value)
     return 0;
 }
 
+static int set_version(struct options *options, const char *value)
+{
+    (void)value;
+    options->wants_version = true;
+    return 0;
+}
+
 const struct options_row options_rows[OPTIONS_ROWS] = {
     {"rate", required_argument, set_rate},
     {"queue", required_argument, set_queue},
@@ -268,4 +275,5 @@ const struct options_row options_rows[OPTIONS_ROWS] = {
     {"json", required_argument, set_json},
     {"quiet", no_argument, set_quiet},
     {"help", no_argument, set_help},
+    {"version", no_argument, set_version},
 };

@@ -10,7 +10,7 @@ struct options_row {
     int (*set)(struct options *options, const char *value); /* 0, or -1 with a complaint */
 };
 
-enum { OPTIONS_ROWS = 20 };
+enum { OPTIONS_ROWS = 21 };
 
 extern const struct options_row options_rows[OPTIONS_ROWS];
 
