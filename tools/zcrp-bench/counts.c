@@ -25,11 +25,17 @@ struct counts counts_of_stats(const struct zcrp_stats *stats)
     };
 }
 
+/* The same for all flows between two ends. */
+static bool is_of_path(enum count which)
+{
+    return which == COUNT_path_bytes || which == COUNT_unit_bytes ||
+           which == COUNT_rtt_smoothed_ns || which == COUNT_rtt_lowest_ns;
+}
+
 static bool is_state(enum count which)
 {
-    return which == COUNT_window_bytes || which == COUNT_transit_bytes ||
-           which == COUNT_rate_bytes_per_s || which == COUNT_rtt_smoothed_ns ||
-           which == COUNT_rtt_lowest_ns;
+    return is_of_path(which) || which == COUNT_window_bytes || which == COUNT_transit_bytes ||
+           which == COUNT_rate_bytes_per_s;
 }
 
 struct counts counts_since(const struct counts *now, const struct counts *before)
@@ -41,6 +47,14 @@ struct counts counts_since(const struct counts *now, const struct counts *before
             since.value[i] -= before->value[i];
     }
     return since;
+}
+
+void counts_add(struct counts *sum, const struct counts *counts)
+{
+    for (unsigned i = 0; i < COUNTS; i++) {
+        if (!is_of_path((enum count)i))
+            sum->value[i] += counts->value[i];
+    }
 }
 
 const char *counts_name(enum count which)

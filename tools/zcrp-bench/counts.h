@@ -23,9 +23,13 @@ struct counts {
 /* The library's statistics as counts. */
 struct counts counts_of_stats(const struct zcrp_stats *stats);
 
-/* What was counted since `before`; of what is not a count but a state (window, round-trip times)
- * the present. */
+/* What was counted since `before`; of what is not a count but a state (window, size of units,
+ * round-trip times) the present. */
 struct counts counts_since(const struct counts *now, const struct counts *before);
+
+/* Adds another flow's. What the path is like, its round-trip times and the size of units on it,
+ * stays what `sum` has. */
+void counts_add(struct counts *sum, const struct counts *counts);
 
 /* A count's name, and what it means. */
 const char *counts_name(enum count which);

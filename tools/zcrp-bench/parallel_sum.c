@@ -5,15 +5,6 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Round trips stay the first flow's. */
-static void add_counts(struct counts *sum, const struct counts *counts)
-{
-    for (unsigned i = 0; i < COUNTS; i++) {
-        if (i != COUNT_rtt_smoothed_ns && i != COUNT_rtt_lowest_ns)
-            sum->value[i] += counts->value[i];
-    }
-}
-
 static struct allocations most(struct allocations a, struct allocations b)
 {
     return (struct allocations){
@@ -31,8 +22,8 @@ static void add(struct run *sum, const struct run *run)
     sum->receiver_cpu_s = larger(sum->receiver_cpu_s, run->receiver_cpu_s);
     if (run->verdict > sum->verdict)
         sum->verdict = run->verdict;
-    add_counts(&sum->sender_counts, &run->sender_counts);
-    add_counts(&sum->receiver_counts, &run->receiver_counts);
+    counts_add(&sum->sender_counts, &run->sender_counts);
+    counts_add(&sum->receiver_counts, &run->receiver_counts);
     sum->sender_allocations = most(sum->sender_allocations, run->sender_allocations);
     sum->receiver_allocations = most(sum->receiver_allocations, run->receiver_allocations);
 }
