@@ -175,10 +175,12 @@ static void fall(struct path_mtu *p, uint32_t bytes)
     search(p, before);
 }
 
+/* So much passes; a search that was over without knowing it goes on. */
 static void climb(struct path_mtu *p, uint32_t bytes)
 {
     if (bytes <= p->bytes || bytes > p->most)
         return;
+    p->state = PATH_MTU_SEARCH;
     p->bytes = bytes;
     if (p->failed <= bytes)
         p->failed = p->most + 1; /* the answer that was too late for it */
@@ -195,7 +197,7 @@ void path_mtu_on_answer(struct path_mtu *p, instant now, uint32_t number, uint32
     p->is_vain = false;
     if (path_mtu_is_in_doubt(p))
         fall(p, bytes < PATH_MTU_LEAST ? PATH_MTU_LEAST : bytes);
-    else if (p->state == PATH_MTU_SEARCH)
+    else
         climb(p, bytes);
     if (p->state == PATH_MTU_SEARCH)
         go_on(p, now);

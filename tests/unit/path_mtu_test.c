@@ -278,6 +278,22 @@ START_TEST(on_answer__late)
 }
 END_TEST
 
+/* All answers were late, as from a busy peer, and the search was over before the first came. */
+START_TEST(on_answer__later_than_the_search)
+{
+    fall(1248);
+    uint32_t first = p.first;
+    probe_all(PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
+    path_mtu_on_answer(&p, now, first, PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
+    path_mtu_on_answer(&p, now, first + 1, 1216);
+    expect(PATH_MTU_SEARCH, 1216);
+    probe_all(1472);
+    expect(PATH_MTU_COMPLETE, 1472);
+}
+END_TEST
+
 START_TEST(on_answer__of_another_search)
 {
     fall(1472);
@@ -388,6 +404,7 @@ int main(void)
     tcase_add_test(tcase, search__one_probe_at_a_time);
     tcase_add_test(tcase, search__a_hole_in_its_midst);
     tcase_add_test(tcase, on_answer__late);
+    tcase_add_test(tcase, on_answer__later_than_the_search);
     tcase_add_test(tcase, on_answer__of_another_search);
     tcase_add_test(tcase, on_answer__larger_than_any);
     tcase_add_test(tcase, on_answer__of_nothing);
