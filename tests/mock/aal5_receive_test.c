@@ -192,6 +192,19 @@ static void damaged(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_DAMAGES), 1);
 }
 
+/* A length of 0, whatever the CRC: nothing is wrong on the way, the sender wants it no more. */
+static void given_up_by_its_sender(void **state)
+{
+    (void)state;
+    memset(pdu + sizeof(pdu) - AAL5_TRAILER + 2, 0, 2);
+    arrive(1, 0, 30);
+    arrive(2, 30, 60);
+    arrive(3, 60, CELLS);
+    assert_int_equal(receive(32, 3), 0);
+    assert_int_equal(channel_count(&c, CHANNEL_INCOMPLETE), 1);
+    assert_int_equal(channel_count(&c, CHANNEL_DAMAGES), 0);
+}
+
 static void missing_piece(void **state)
 {
     (void)state;
@@ -262,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rest_in_the_next_call, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(marked, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(damaged, open_channel, close_channel),
+        cmocka_unit_test_setup_teardown(given_up_by_its_sender, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(missing_piece, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(strangers, open_channel, close_channel),
         cmocka_unit_test_setup_teardown(larger_pieces, open_channel, close_channel),

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -155,6 +156,31 @@ ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size,
                : __real_splice(in, in_at, out, out_at, size, flags);
 }
 
+/* Datagrams of more bytes than this are too big; 0: none is. */
+static _Atomic size_t carried;
+
+/* The bytes of the call's first datagram. */
+static size_t first_bytes(const struct msghdr *message)
+{
+    size_t bytes = 0;
+    uint16_t segment = 0;
+
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        bytes += message->msg_iov[i].iov_len;
+    if (message->msg_controllen > 0)
+        memcpy(&segment, CMSG_DATA(CMSG_FIRSTHDR(message)), sizeof(segment));
+    return segment > 0 && segment < bytes ? segment : bytes;
+}
+
+static bool is_too_big(const struct msghdr *message)
+{
+    if (carried == 0 || first_bytes(message) <= carried)
+        return false;
+    sends.count++;
+    errno = EMSGSIZE;
+    return true;
+}
+
 /* The library's only one: the end of a loan. The real kernel forgets the beginning when it fails,
  * this one cannot be made to, and so puts it on the way as rubbish. */
 ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
@@ -168,7 +194,7 @@ static bool send_fails(const struct msghdr *message)
 {
     bool is_cut = message->msg_controllen > 0;
 
-    if (fails_by_chance(&sends, is_cut))
+    if (is_too_big(message) || fails_by_chance(&sends, is_cut))
         return true;
     return ((sends.error != EIO && sends.error != EINVAL) || is_cut) && fails(&sends);
 }
@@ -209,6 +235,7 @@ static int heal(void **state)
     set_fault(&sends, 0, 0, 0);
     set_fault(&receives, 0, 0, 0);
     chances.one_in = 0;
+    carried = 0;
     return 0;
 }
 

@@ -215,6 +215,64 @@ static void transfer__nothing_fits(void **state)
     ends_close(&e);
 }
 
+static struct zcrp_stats stats_of(struct zcrp_entity *entity)
+{
+    struct zcrp_stats stats;
+
+    assert_int_equal(zcrp_stats(entity, &stats), 0);
+    return stats;
+}
+
+/* The machine refuses units that its interface carries. They are cut to what the channel makes of
+ * that, half, and by further halves below what it believes in; nothing counts as lost. */
+static void transfer__units_are_refused(void **state)
+{
+    static const struct {
+        size_t carried;
+        uint64_t path_bytes, unit_bytes;
+    } row[] = {{1300, 1200, 1184}, {700, 592, 576}, {100, 64, 64}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct ends e = ends_open(1472, 0);
+        carried = row[i].carried;
+        transfer(&e, 2, ZCRP_OK);
+        struct zcrp_stats stats = stats_of(e.sender);
+        assert_true(sends.count > 0);
+        assert_int_equal(stats.path_bytes, row[i].path_bytes);
+        assert_int_equal(stats.unit_bytes, row[i].unit_bytes);
+        assert_int_equal(stats.units_lost, 0);
+        heal(NULL);
+        ends_close(&e);
+    }
+}
+
+/* Not even the smallest unit fits, but what is no unit does: a unit that is refused is as good as
+ * lost, and goes again when it is due. When it fits it arrives. */
+static void transfer__the_least_unit_is_refused(void **state)
+{
+    enum { SIZE = 1000, LEAST = 64 };
+    struct ends e = ends_open(96, 0); /* half of it would be none */
+    struct zcrp_msg *in = zcrp_alloc_msg(SIZE), *out = zcrp_alloc_msg(SIZE);
+
+    (void)state;
+    carried = LEAST - 1;
+    pattern_fill(out->buffer, SIZE, 1);
+    assert_int_equal(zcrp_submit(e.receiver, in, SIZE), 0);
+    assert_int_equal(zcrp_submit(e.sender, out, SIZE), 0);
+    assert_int_equal(zcrp_wait_for(out, 100000000), ZCRP_ERROR_TIMEOUT);
+    assert_int_equal(stats_of(e.sender).unit_bytes, LEAST);
+    assert_in_range(sends.count, 1, 1000);
+    carried = LEAST;
+    assert_int_equal(zcrp_wait_for(out, 20000000000), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(in, 20000000000), ZCRP_OK);
+    assert_true(pattern_holds(in->buffer, SIZE, 1));
+    assert_int_equal(stats_of(e.sender).unit_bytes, LEAST);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+
 /* No call will do any more: messages fail, new ones are refused, close does not wait. */
 static void transfer__broken(void **state)
 {
@@ -254,6 +312,8 @@ int main(void)
         cmocka_unit_test_setup(transfer__receives_fail, heal),
         cmocka_unit_test_setup(transfer__calls_fail_by_chance, heal),
         cmocka_unit_test_setup(transfer__nothing_fits, heal),
+        cmocka_unit_test_setup(transfer__units_are_refused, heal),
+        cmocka_unit_test_setup(transfer__the_least_unit_is_refused, heal),
         cmocka_unit_test_setup(transfer__broken, heal),
     };
 
