@@ -3,7 +3,7 @@
 #
 #: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make demo       a real file from one process to another, verified; then ZCRP beside TCP
-#: make test       every test, once, in under a minute
+#: make test       every test, once, in about a minute
 #: make check      every test, also under the sanitizers: exactly what continuous integration runs
 #:
 #: make unit mock property golden corpus sim e2e checks    one suite of tests
@@ -23,7 +23,7 @@
 #: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
-#: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
+#: make install    to PREFIX=/usr/local (LIBDIR=PREFIX/lib), below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
 #: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=50: runs of sim.

@@ -25,7 +25,9 @@
  *
  * Threads. Every function may be called from any thread at any time, except that one message must
  * not be given to two calls at once other than wait, probe, error and cancel, and that an entity
- * must not be used during or after its close. Nothing here prints, exits or handles signals.
+ * must not be used during or after its close. Nothing here prints, exits or handles signals; only
+ * an invariant that does not hold, a fault of the library itself, is told on standard error and
+ * aborts.
  *
  * Compatibility. C11 and C++. Linux. */
 #ifndef ZCRP_H

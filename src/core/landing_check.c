@@ -1,3 +1,4 @@
+/* The invariants of a landing. */
 #include "check.h"
 #include "landing.h"
 

@@ -1,3 +1,4 @@
+/* What sending and receiving entities have in common: a turn, and a rest, of what comes in. */
 #include "platform/clock.h"
 #include "turns.h"
 

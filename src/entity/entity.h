@@ -1,7 +1,7 @@
 /* A protocol entity: a pure machine, the channels it speaks through, the threads that drive it, and
  * the messages of the user that it has.
  *
- *     user's threads   submit  cancel  close       (submit.c, close.c)
+ *     user's threads   submit  cancel  close       (submit.c, cancel.c, close.c)
  *                           \    |    /
  *     sending, update ---  the machine, under one mutex  --- timeout
  *     or receiving               |

@@ -1,3 +1,4 @@
+/* The receiver's arriving turn: plans, receives, lands. */
 #include "platform/clock.h"
 #include "turns.h"
 

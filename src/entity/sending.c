@@ -1,3 +1,4 @@
+/* Bursts go from the machine to the channel, and the machine learns what became of them. */
 #include "platform/clock.h"
 #include "turns.h"
 

@@ -1,3 +1,4 @@
+/* The statistics: of machine, channels and entity together; and the user's trace of them. */
 #include "turns.h"
 
 #include "platform/clock.h"

@@ -1,3 +1,4 @@
+/* What is due by the time. */
 #include "platform/clock.h"
 #include "turns.h"
 

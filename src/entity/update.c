@@ -1,3 +1,4 @@
+/* The sender's arriving turn: one datagram from the receiver after the other. */
 #include "platform/clock.h"
 #include "turns.h"
 

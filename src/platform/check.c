@@ -1,3 +1,4 @@
+/* What becomes of an invariant that does not hold (core/check.h): the core cannot print. */
 #include "core/check.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The receiving end of udp-limit (limit.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>

@@ -1,3 +1,4 @@
+/* The sending end of udp-limit (limit.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>

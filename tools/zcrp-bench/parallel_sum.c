@@ -1,3 +1,4 @@
+/* The measurements of all flows as one. */
 #include "parallel.h"
 
 static double larger(double a, double b)
