@@ -52,10 +52,13 @@ static bool is_nearly_as_fast(struct world *w, uint32_t parameter)
         (double)world_last_end(w) / (double)MILLISECOND, (double)finish / (double)MILLISECOND);
 }
 
+/* But for probes: what is overtaken at the very end waits for something that does. */
 static bool is_unrepeated(struct world *w, uint32_t parameter)
 {
-    uint64_t repeated = sender_counters(w->sender.core)->repeated;
-    scene_expect(&w->scene, repeated == 0, "%" PRIu64 " units repeated", repeated);
+    const struct sender_counters *counters = sender_counters(w->sender.core);
+    scene_expect(&w->scene, counters->repeated <= counters->timeouts,
+                 "%" PRIu64 " units repeated, %" PRIu64 " timeouts", counters->repeated,
+                 counters->timeouts);
     return is_nearly_as_fast(w, parameter);
 }
 
