@@ -52,13 +52,15 @@ static bool is_nearly_as_fast(struct world *w, uint32_t parameter)
         (double)world_last_end(w) / (double)MILLISECOND, (double)finish / (double)MILLISECOND);
 }
 
-/* But for probes: what is overtaken at the very end waits for something that does. */
+/* But for probes, of two units each: what is overtaken at the very end waits for something that
+ * does. And one in a thousand, by its time: who is overtaken by what left with the first
+ * acknowledgement, a round trip later, looks old beside it. */
 static bool is_unrepeated(struct world *w, uint32_t parameter)
 {
     const struct sender_counters *counters = sender_counters(w->sender.core);
-    scene_expect(&w->scene, counters->repeated <= counters->timeouts,
-                 "%" PRIu64 " units repeated, %" PRIu64 " timeouts", counters->repeated,
-                 counters->timeouts);
+    uint64_t most = 2 * counters->probes + counters->units / 1000;
+    scene_expect(&w->scene, counters->repeated <= most, "%" PRIu64 " units repeated, of %" PRIu64,
+                 counters->repeated, counters->units);
     return is_nearly_as_fast(w, parameter);
 }
 
