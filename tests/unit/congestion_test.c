@@ -1,50 +1,6 @@
-#include "core/congestion.h"
+#include "congestion_rig.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
-
-enum { UNIT = 1000, MOST = 1000 * UNIT };
-
-static struct congestion c;
-
-static void init(enum congestion_kind kind, uint64_t most)
-{
-    congestion_init(&c, kind, UNIT, most, 1);
-}
-
-static void setup(void)
-{
-    init(CONGESTION_RENO, MOST);
-}
-
-static void acknowledge_as(uint64_t bytes, instant sent, bool was_limited)
-{
-    struct congestion_ack ack = {.now = sent + 1,
-                                 .bytes = bytes,
-                                 .recent = sent >= c.recovery ? bytes : 0,
-                                 .was_limited = was_limited};
-    congestion_on_acknowledged(&c, &ack);
-    congestion_check(&c);
-}
-
-static void acknowledge(uint64_t bytes, instant sent)
-{
-    acknowledge_as(bytes, sent, true);
-}
-
-static void lose(instant now, instant sent)
-{
-    struct congestion_loss loss = {.now = now, .sent = sent, .bytes = UNIT};
-    congestion_on_lost(&c, &loss);
-    congestion_check(&c);
-}
-
-static void persist(instant now)
-{
-    congestion_on_persistent(&c, now, now - 1);
-    congestion_check(&c);
-}
 
 START_TEST(congestion_init__window)
 {
@@ -217,38 +173,6 @@ START_TEST(congestion_on_persistent__the_loss_reduces_once)
 }
 END_TEST
 
-START_TEST(congestion_on_not_persistent__the_loss_remains)
-{
-    lose(10, 0);
-    persist(10);
-    congestion_on_not_persistent(&c);
-    congestion_check(&c);
-    ck_assert_uint_eq(c.window, 5 * UNIT);
-    congestion_on_spurious(&c, 0);
-    ck_assert_uint_eq(c.window, 10 * UNIT);
-}
-END_TEST
-
-START_TEST(congestion_on_not_persistent__nothing_was_lost)
-{
-    persist(10);
-    congestion_on_not_persistent(&c);
-    ck_assert_uint_eq(c.window, 10 * UNIT);
-    ck_assert_uint_eq(c.threshold, UINT64_MAX);
-}
-END_TEST
-
-START_TEST(congestion_on_not_persistent__after_another_reduction)
-{
-    persist(10);
-    acknowledge(4 * UNIT, 10);
-    lose(20, 11);
-    uint64_t window = c.window;
-    congestion_on_not_persistent(&c);
-    ck_assert_uint_eq(c.window, window);
-}
-END_TEST
-
 START_TEST(congestion_on_marked__as_a_loss)
 {
     congestion_on_marked(&c, 10, 0);
@@ -259,33 +183,6 @@ START_TEST(congestion_on_marked__as_a_loss)
     ck_assert_uint_eq(c.window, 5 * UNIT / 2);
     congestion_on_spurious(&c, 5);
     ck_assert_uint_eq(c.window, 5 * UNIT / 2);
-}
-END_TEST
-
-START_TEST(congestion_on_spurious__undoes_when_all_had_arrived)
-{
-    init(_i == 0 ? CONGESTION_RENO : CONGESTION_CUBIC, MOST);
-    lose(10, 1);
-    lose(10, 2);
-    congestion_on_spurious(&c, 1);
-    ck_assert_uint_lt(c.window, 10 * UNIT);
-    congestion_on_spurious(&c, 2);
-    ck_assert_uint_eq(c.window, 10 * UNIT);
-    ck_assert_uint_eq(c.threshold, UINT64_MAX);
-    lose(20, 3);
-    ck_assert_uint_lt(c.window, 10 * UNIT);
-}
-END_TEST
-
-/* What was lost of an earlier reduction's time says nothing about the last one. */
-START_TEST(congestion_on_spurious__of_another_time)
-{
-    lose(10, 1);
-    congestion_on_spurious(&c, 11);
-    ck_assert_uint_eq(c.window, 5 * UNIT);
-    congestion_on_spurious(&c, 1);
-    congestion_on_spurious(&c, 1);
-    ck_assert_uint_eq(c.window, 10 * UNIT);
 }
 END_TEST
 
@@ -385,7 +282,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("congestion");
     TCase *tcase = tcase_create("congestion");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, congestion_init__window);
@@ -403,12 +299,7 @@ int main(void)
     tcase_add_test(tcase, congestion_on_lost__forgets_credit);
     tcase_add_test(tcase, congestion_on_persistent__starts_again_slowly);
     tcase_add_test(tcase, congestion_on_persistent__the_loss_reduces_once);
-    tcase_add_test(tcase, congestion_on_not_persistent__the_loss_remains);
-    tcase_add_test(tcase, congestion_on_not_persistent__nothing_was_lost);
-    tcase_add_test(tcase, congestion_on_not_persistent__after_another_reduction);
     tcase_add_test(tcase, congestion_on_marked__as_a_loss);
-    tcase_add_loop_test(tcase, congestion_on_spurious__undoes_when_all_had_arrived, 0, 2);
-    tcase_add_test(tcase, congestion_on_spurious__of_another_time);
     tcase_add_test(tcase, congestion_rate__follows_the_window);
     tcase_add_test(tcase, congestion_limit__cuts_and_lifts);
     tcase_add_test(tcase, congestion_set_unit__least_and_growth_follow);
@@ -416,10 +307,5 @@ int main(void)
     tcase_add_test(tcase, congestion_set_unit__of_bbr);
     tcase_add_test(tcase, congestion_none__window_is_most);
     tcase_add_loop_test_raise_signal(tcase, congestion_check__fires, SIGABRT, 0, 3);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("congestion", tcase);
 }
