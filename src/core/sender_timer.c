@@ -128,6 +128,8 @@ static void expire_hello(struct sender *s)
         close_unconfirmed(s);
     } else {
         s->hello_due = true;
+        if (!sender_is_paired(s))
+            s->session.proposed.session = 0; /* what did not answer may be gone: asks anybody */
     }
 }
 

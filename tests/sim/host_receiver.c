@@ -170,14 +170,14 @@ static bool ends_session(enum outcome outcome)
 }
 
 /* A new session's first message is the oldest that is posted: all before are over. While a plan is
- * out their ends are not told yet. */
+ * out their ends are not told yet. The first session has them all, also what ended meanwhile. */
 static void adopt_session(struct host_receiver *h)
 {
     if (h->said == h->session || h->is_plan_out)
         return;
-    h->session = h->said;
-    if (h->session_first < h->user.oldest)
+    if (h->session != 0 && h->session_first < h->user.oldest)
         h->session_first = h->user.oldest;
+    h->session = h->said;
 }
 
 static void drain(struct host_receiver *h)

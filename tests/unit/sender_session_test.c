@@ -80,6 +80,25 @@ START_TEST(pairing__not_by_another_tag)
 }
 END_TEST
 
+/* It may be that of a receiver that is gone: whoever is there says which is its own. */
+START_TEST(pairing__an_unanswered_session_is_not_asked_for_again)
+{
+    sender_rig_submit(&rig, 10);
+    struct hello first = sender_rig_hello(&rig);
+    rig.now += 2 * MILLISECOND;
+    rig.pairing =
+        (struct pairing){.session = RIG_SESSION, .tag = (uint16_t)(first.pairing.tag + 1)};
+    sender_rig_request(&rig, 0, 1, 10);
+    struct hello proposal = sender_rig_hello(&rig);
+    ck_assert_uint_eq(proposal.pairing.session, RIG_SESSION);
+    rig.now += 100 * MILLISECOND;
+    sender_expire(rig.s, rig.now);
+    struct hello again = sender_rig_hello(&rig);
+    ck_assert_uint_eq(again.pairing.session, 0);
+    ck_assert_uint_eq(again.pairing.tag, first.pairing.tag);
+}
+END_TEST
+
 START_TEST(pairing__with_a_new_receiver_fails_what_was_begun)
 {
     sender_rig_submit(&rig, 10);
@@ -159,6 +178,7 @@ int main(void)
     tcase_add_test(tcase, pairing__measures_the_round_trip);
     tcase_add_loop_test(tcase, pairing__assumes_a_round_trip, 0, 4);
     tcase_add_test(tcase, pairing__not_by_another_tag);
+    tcase_add_test(tcase, pairing__an_unanswered_session_is_not_asked_for_again);
     tcase_add_test(tcase, pairing__with_a_new_receiver_fails_what_was_begun);
     tcase_add_test(tcase, close__unpaired_proposes_a_while);
     tcase_add_test(tcase, close__confirmed);
