@@ -333,7 +333,7 @@ class Document(unittest.TestCase):
         estimate = {"median": 1.25, "low": 1.0, "high": 1.5}
         names = ("gbit_per_s", "own_ms_per_gb", "host_ms_per_gb", "counter_kept",
                  "gbit_per_s_to_tcp", "counter_kept_to_tcp")
-        line = {"phase": "paced", "channel": "udp"} | dict.fromkeys(names, estimate)
+        line = {"phase": "paced", "transport": "zcrp", "channel": "udp"} | dict.fromkeys(names, estimate)
         setting = {"path": "veth", "cores": [0, 1], "paced_to_gbit_per_s": 7.0,
                    "summary": [line | {"counter_kept": None}]}
         updated = self.update(load={"settings": [setting]})
@@ -343,7 +343,7 @@ class Document(unittest.TestCase):
                       "`zcrp-bench --json`: no\n",
                       self.update(load={"settings": [setting | {"missing": [lost]}]}))
         self.assertIn("veth, an end on each of two cores; paced to 7 Gbit/s:", updated)
-        self.assertIn("| paced | udp | 1.25 | 1.25 | 1.25 | - | 1.25 [1.00, 1.50] |", updated)
+        self.assertIn("| paced | zcrp/udp | 1.25 | 1.25 | 1.25 | - | 1.25 [1.00, 1.50] |", updated)
 
     def test_the_document_has_the_marks(self):
         path = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "evaluation.md")

@@ -52,6 +52,12 @@ def figure(estimate, has_spread=False):
     return f"{text} [{estimate['low']:.2f}, {estimate['high']:.2f}]" if has_spread else text
 
 
+def name(line):
+    """A transport; TCP's channel has its name."""
+    channel = line["channel"]
+    return channel if channel.startswith("tcp") else f"{line['transport']}/{channel}"
+
+
 def load(results):
     """What zcrp-cpuload found, a table for each setting."""
     text = ""
@@ -59,7 +65,7 @@ def load(results):
         a, b = setting["cores"]
         where = "both ends on one core" if a == b else "an end on each of two cores"
         text += f"\n{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s:\n\n"
-        rows = [[line["phase"], line["channel"], figure(line["gbit_per_s"]),
+        rows = [[line["phase"], name(line), figure(line["gbit_per_s"]),
                  figure(line["own_ms_per_gb"]), figure(line["host_ms_per_gb"]),
                  figure(line["counter_kept"], True), figure(line["gbit_per_s_to_tcp"], True),
                  figure(line["counter_kept_to_tcp"], True)] for line in setting["summary"]]
