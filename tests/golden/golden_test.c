@@ -1,8 +1,8 @@
 /* Short stories, told by the simulator, against the expected ones: NAME.trace beside this file.
  * With ZCRP_UPDATE_GOLDEN=1 they are written instead; read them before they are believed. */
 #include "../sim/world.h"
+#include "../support/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,13 +216,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("golden");
     TCase *tcase = tcase_create("stories");
     tcase_add_loop_test(tcase, golden__as_told, 0, STORIES);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("golden", tcase);
 }

@@ -4,12 +4,12 @@
 
 #include "loopback.h"
 #include "pattern.h"
+#include "suite.h"
 #include "zcrp.h"
 
 #include <check.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ENDS_SKIPPED = 77 }; /* of run-tests */
 
@@ -81,12 +81,7 @@ static inline int ends_run(Suite *suite)
         puts("no right to open a raw socket: CAP_NET_RAW");
         return ENDS_SKIPPED;
     }
-    SRunner *runner = srunner_create(suite);
-
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run_all(suite);
 }
 
 #endif

@@ -1,10 +1,8 @@
 #include "core/datagram.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../support/suite.h"
 
-#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
+#include <string.h>
 
 START_TEST(datagram_last_byte__each_type)
 {
@@ -181,9 +179,8 @@ START_TEST(unit_trailer_decode__rules)
 }
 END_TEST
 
-static Suite *datagram_suite(void)
+static TCase *datagram_case(void)
 {
-    Suite *s = suite_create("datagram");
     TCase *tc = tcase_create("datagram");
     tcase_add_test(tc, datagram_last_byte__each_type);
     tcase_add_test(tc, datagram_type__every_byte);
@@ -193,15 +190,10 @@ static Suite *datagram_suite(void)
     tcase_add_test(tc, unit_trailer_decode__each_field_from_its_place);
     tcase_add_test(tc, unit_trailer_decode__too_short_is_not_touched);
     tcase_add_loop_test(tc, unit_trailer_decode__rules, 0, ROWS(rules));
-    suite_add_tcase(s, tc);
-    return s;
+    return tc;
 }
 
 int main(void)
 {
-    SRunner *sr = srunner_create(datagram_suite());
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("datagram", datagram_case());
 }

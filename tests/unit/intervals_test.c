@@ -1,10 +1,9 @@
 #include "core/intervals.h"
 
 #include "../support/counter_starts.h"
+#include "../support/suite.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 
 enum { CAPACITY = 4 };
 
@@ -255,7 +254,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("intervals");
     TCase *tcase = tcase_create("intervals");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, intervals_init__is_empty);
@@ -277,10 +275,5 @@ int main(void)
     tcase_add_test(tcase, intervals_remove_below__of_nothing);
     tcase_add_test(tcase, intervals_remove_below__the_greatest_number);
     tcase_add_loop_test_raise_signal(tcase, intervals_check__fires, SIGABRT, 0, 3);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("intervals", tcase);
 }

@@ -1,10 +1,9 @@
 #include "core/messages_in.h"
 
 #include "../support/counter_starts.h"
+#include "../support/suite.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 
 enum { CAPACITY = 4, NODES = 3 };
 
@@ -214,7 +213,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("messages_in");
     TCase *tcase = tcase_create("messages_in");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_loop_test(tcase, messages_in_init__is_empty, 0, COUNTER_STARTS);
@@ -230,10 +228,5 @@ int main(void)
     tcase_add_test_raise_signal(tcase, messages_in_withdraw__twice, SIGABRT);
     tcase_add_test(tcase, messages_in_end_all__one_event_each);
     tcase_add_loop_test_raise_signal(tcase, messages_in_check__fires, SIGABRT, 0, 5);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("messages_in", tcase);
 }

@@ -1,12 +1,11 @@
 #include "core/messages_out.h"
 
 #include "../support/counter_starts.h"
+#include "../support/suite.h"
 #include "core/control.h"
 #include "core/datagram.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 
 enum { CAPACITY = 4, AHEAD = CAPACITY * MESSAGES_OUT_AHEAD };
 
@@ -298,7 +297,6 @@ static void add_tests_of_ends(TCase *tcase)
 
 int main(void)
 {
-    Suite *suite = suite_create("messages_out");
     TCase *tcase = tcase_create("messages_out");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_loop_test(tcase, messages_out_init__is_empty, 0, COUNTER_STARTS);
@@ -312,10 +310,5 @@ int main(void)
     tcase_add_test(tcase, messages_out_announce__is_forgotten_with_its_message);
     tcase_add_test(tcase, messages_out_forget__all_announcements);
     tcase_add_loop_test_raise_signal(tcase, messages_out_check__fires, SIGABRT, 0, 4);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("messages_out", tcase);
 }

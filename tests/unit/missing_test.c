@@ -1,8 +1,8 @@
 #include "core/missing.h"
 
-#include <check.h>
+#include "../support/suite.h"
+
 #include <signal.h>
-#include <stdlib.h>
 
 enum { CAPACITY = 4, SIZE = 1000 };
 
@@ -263,7 +263,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("missing");
     TCase *tcase = tcase_create("missing");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, missing_pool_init__all_free);
@@ -285,10 +284,5 @@ int main(void)
     tcase_add_test_raise_signal(tcase, missing_remove__reversed, SIGABRT);
     tcase_add_loop_test_raise_signal(tcase, missing_check__fires, SIGABRT, 0, 4);
     tcase_add_loop_test_raise_signal(tcase, missing_pool_check__fires, SIGABRT, 0, 2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("missing", tcase);
 }

@@ -1,9 +1,7 @@
 #include "core/number.h"
 
 #include "../support/counter_starts.h"
-
-#include <check.h>
-#include <stdlib.h>
+#include "../support/suite.h"
 
 #define HALF (INT64_C(1) << 31)
 
@@ -49,14 +47,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("number");
     TCase *tcase = tcase_create("number");
     tcase_add_test(tcase, number_expand__table);
     tcase_add_loop_test(tcase, number_expand__near_is_exact, 0, COUNTER_STARTS);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("number", tcase);
 }

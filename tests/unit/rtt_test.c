@@ -1,7 +1,6 @@
 #include "core/rtt.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../support/suite.h"
 
 #define MS MILLISECOND
 
@@ -140,7 +139,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rtt");
     TCase *tcase = tcase_create("rtt");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, rtt_init__assumes);
@@ -155,10 +153,5 @@ int main(void)
     tcase_add_test(tcase, rtt_probe_timeout__table);
     tcase_add_test(tcase, rtt_loss_delay__of_the_larger);
     tcase_add_test(tcase, rtt_loss_delay__at_least_1_ms);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("rtt", tcase);
 }

@@ -1,11 +1,10 @@
 #include "core/units_in_transit.h"
 
 #include "../support/counter_starts.h"
+#include "../support/suite.h"
 #include "core/datagram.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 
 enum { CAPACITY = 1024, LENGTH = 1440 };
 
@@ -331,7 +330,6 @@ static void add_tests_of_rows(TCase *tcase)
 
 int main(void)
 {
-    Suite *suite = suite_create("units_in_transit");
     TCase *tcase = tcase_create("units_in_transit");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, units_in_transit_init__is_empty);
@@ -350,10 +348,5 @@ int main(void)
     tcase_add_loop_test_raise_signal(tcase, units_in_transit_remove__not_in_transit, SIGABRT, 0, 4);
     tcase_add_loop_test_raise_signal(tcase, units_in_transit_check__fires, SIGABRT, 0, 6);
     add_tests_of_rows(tcase);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("units_in_transit", tcase);
 }

@@ -1,9 +1,9 @@
 /* The C codec against docs/vectors/datagrams.txt, whose head describes the format: the bytes must
  * decode to the fields, or earn the verdict, and the decoded fields must encode to the bytes. */
+#include "../support/suite.h"
 #include "core/control.h"
 #include "core/path_probe.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -258,16 +258,11 @@ END_TEST
 int main(void)
 {
     bool is_read = lines_read(vectors_path());
-    Suite *s = suite_create("vectors");
     TCase *tc = tcase_create("vectors");
     tcase_add_test(tc, vectors__file_is_there);
     tcase_add_loop_test(tc, vectors__one_line, 0, line_count);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
+    int status = suite_run("vectors", tc);
     for (int i = 0; i < line_count; i++)
         free(lines[i]);
-    return is_read && failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return is_read ? status : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 #include "core/wire.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../support/suite.h"
 
 START_TEST(wire_read__big_endian)
 {
@@ -185,9 +184,8 @@ START_TEST(wire_write_bytes__nothing_from_nowhere)
 }
 END_TEST
 
-static Suite *wire_suite(void)
+static TCase *wire_case(void)
 {
-    Suite *s = suite_create("wire");
     TCase *tc = tcase_create("wire");
     int rows = (int)(sizeof ends / sizeof ends[0]);
     tcase_add_test(tc, wire_read__big_endian);
@@ -200,15 +198,10 @@ static Suite *wire_suite(void)
     tcase_add_test(tc, wire_write__bad_stays_bad);
     tcase_add_test(tc, wire_write_bytes__of_its_own_memory);
     tcase_add_test(tc, wire_write_bytes__nothing_from_nowhere);
-    suite_add_tcase(s, tc);
-    return s;
+    return tc;
 }
 
 int main(void)
 {
-    SRunner *sr = srunner_create(wire_suite());
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("wire", wire_case());
 }
