@@ -7,19 +7,6 @@
 #include "entity_faults.h"
 #include "zcrp.h"
 
-#include <dirent.h>
-
-static int count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
-
 typedef int (*opener)(struct zcrp_entity **entity, const int fds[2],
                       const struct zcrp_options *options);
 

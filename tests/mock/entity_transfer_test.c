@@ -9,19 +9,7 @@
 #include "entity_faults.h"
 #include "zcrp.h"
 
-#include <dirent.h>
 #include <string.h>
-
-static int count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
 
 struct ends {
     struct loopback sockets;
