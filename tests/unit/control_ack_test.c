@@ -1,25 +1,8 @@
-#include "core/control.h"
+#include "control_rig.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
-
-enum { OK, SHORT, VERSION, TYPE, MALFORMED };
-
-static const struct pairing pairing = {.session = 0x11121314, .tag = 0x1516};
-
-START_TEST(verdict__short_names)
-{
-    ck_assert_int_eq(OK, (int)VERDICT_OK);
-    ck_assert_int_eq(SHORT, (int)VERDICT_SHORT);
-    ck_assert_int_eq(VERSION, (int)VERDICT_VERSION);
-    ck_assert_int_eq(TYPE, (int)VERDICT_TYPE);
-    ck_assert_int_eq(MALFORMED, (int)VERDICT_MALFORMED);
-}
-END_TEST
 
 static const uint8_t ack_bytes[] = {
     0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, /* bounds */
@@ -216,7 +199,6 @@ END_TEST
 static TCase *ack_case(void)
 {
     TCase *tc = tcase_create("block acknowledgement");
-    tcase_add_test(tc, verdict__short_names);
     tcase_add_test(tc, block_ack_encode__each_field_in_its_place);
     tcase_add_test(tc, block_ack_encode__bounds_in_place);
     tcase_add_test(tc, block_ack_encode__empty_says_no_newest);
@@ -231,11 +213,5 @@ static TCase *ack_case(void)
 
 int main(void)
 {
-    Suite *s = suite_create("control_ack");
-    suite_add_tcase(s, ack_case());
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run("control_ack", ack_case());
 }

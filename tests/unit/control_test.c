@@ -1,25 +1,7 @@
-#include "core/control.h"
+#include "control_rig.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
-
-enum { OK, SHORT, VERSION, TYPE, MALFORMED };
-
-static const struct pairing pairing = {.session = 0x11121314, .tag = 0x1516};
-
-START_TEST(verdict__short_names)
-{
-    ck_assert_int_eq(OK, (int)VERDICT_OK);
-    ck_assert_int_eq(SHORT, (int)VERDICT_SHORT);
-    ck_assert_int_eq(VERSION, (int)VERDICT_VERSION);
-    ck_assert_int_eq(TYPE, (int)VERDICT_TYPE);
-    ck_assert_int_eq(MALFORMED, (int)VERDICT_MALFORMED);
-}
-END_TEST
 
 /* Request to send */
 
@@ -247,7 +229,6 @@ END_TEST
 static TCase *request_case(void)
 {
     TCase *tc = tcase_create("request to send");
-    tcase_add_test(tc, verdict__short_names);
     tcase_add_test(tc, request_encode__each_field_in_its_place);
     tcase_add_test_raise_signal(tc, request_encode__no_room, SIGABRT);
     tcase_add_test(tc, request_decode__each_field_from_its_place);
@@ -274,9 +255,5 @@ int main(void)
     Suite *s = suite_create("control");
     suite_add_tcase(s, request_case());
     suite_add_tcase(s, hello_case());
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suite_run_all(s);
 }
