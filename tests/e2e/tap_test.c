@@ -64,32 +64,19 @@ START_TEST(tap__all_that_crossed)
 {
     struct loopback sockets = loopback_open(_i % 2 ? LOOPBACK_UDP6 : LOOPBACK_UDP4, false);
     struct shown out = {.descriptor = sockets.sender[1]}, in = {.descriptor = sockets.receiver[0]};
-    struct zcrp_options options = {.unit_bytes = _i / 2 ? 1472 : 0, .tap = see};
-    struct zcrp_msg *from = ends_filled(SIZE, 1), *to = ends_empty(SIZE);
-    struct zcrp_entity *sender, *receiver;
-    struct zcrp_stats sent, received;
+    const struct zcrp_options options = {.unit_bytes = _i / 2 ? 1472 : 0, .tap = see};
+    struct zcrp_options of_sender = options, of_receiver = options;
 
-    options.tap_context = &in;
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &options), 0);
-    options.tap_context = &out;
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &options), 0);
-    ck_assert_int_eq(zcrp_submit(receiver, to, SIZE), 0);
-    ck_assert_int_eq(zcrp_submit(sender, from, SIZE), 0);
-    ck_assert_int_eq(ends_wait(from), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(to), ZCRP_OK);
-    ck_assert_int_eq(zcrp_stats(sender, &sent), 0);
-    ck_assert_int_eq(zcrp_stats(receiver, &received), 0);
-    ck_assert_int_eq(zcrp_close(sender), 0);
-    ck_assert_int_eq(zcrp_close(receiver), 0);
+    of_sender.tap_context = &out;
+    of_receiver.tap_context = &in;
+    struct ends_transfer counted = ends_transfer(&sockets, SIZE, &of_sender, &of_receiver);
     if (!loopback_is_lossy())
-        expect_all(&out, &in, &sent, &received);
-    ck_assert_uint_le(out.units[1], sent.units);
+        expect_all(&out, &in, &counted.sent, &counted.received);
+    ck_assert_uint_le(out.units[1], counted.sent.units);
     ck_assert_uint_ge(out.data, SIZE);
-    ck_assert_uint_ge(in.units[0], received.units + received.drop_duplicate);
+    ck_assert_uint_ge(in.units[0], counted.received.units + counted.received.drop_duplicate);
     ck_assert_uint_ge(out.others[1], 1); /* a hello */
     ck_assert_uint_ge(out.others[0], 2); /* a request and an acknowledgement */
-    zcrp_free_msg(from);
-    zcrp_free_msg(to);
     loopback_close(&sockets);
 }
 END_TEST

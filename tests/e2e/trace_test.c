@@ -30,37 +30,27 @@ START_TEST(trace__up_to_the_end)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct shown out = {.calls = 0}, in = {.calls = 0};
-    struct zcrp_options options = {.unit_bytes = 1472, .trace = see};
-    struct zcrp_msg *from = ends_filled(SIZE, 1), *to = ends_empty(SIZE);
-    struct zcrp_entity *sender, *receiver;
-    struct zcrp_stats sent, received;
+    const struct zcrp_options options = {.unit_bytes = 1472, .trace = see};
+    struct zcrp_options of_sender = options, of_receiver = options;
 
-    options.trace_context = &in;
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &options), 0);
-    options.trace_context = &out;
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &options), 0);
-    ck_assert_int_eq(zcrp_submit(receiver, to, SIZE), 0);
-    ck_assert_int_eq(zcrp_submit(sender, from, SIZE), 0);
-    ck_assert_int_eq(ends_wait(from), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(to), ZCRP_OK);
-    ck_assert_int_eq(zcrp_stats(sender, &sent), 0);
-    ck_assert_int_eq(zcrp_stats(receiver, &received), 0);
-    ck_assert_int_eq(zcrp_close(sender), 0);
-    ck_assert_int_eq(zcrp_close(receiver), 0);
-    ck_assert_uint_eq(sent.bytes_arrived, SIZE);
-    ck_assert_uint_eq(received.bytes_arrived, SIZE);
-    ck_assert_uint_eq(sent.transit_bytes, 0);
-    ck_assert_uint_eq(out.last.units, sent.units);
+    of_sender.trace_context = &out;
+    of_receiver.trace_context = &in;
+    struct ends_transfer counted = ends_transfer(&sockets, SIZE, &of_sender, &of_receiver);
+    const struct zcrp_stats *sent = &counted.sent, *received = &counted.received;
+
+    ck_assert_uint_eq(sent->bytes_arrived, SIZE);
+    ck_assert_uint_eq(received->bytes_arrived, SIZE);
+    ck_assert_uint_eq(sent->transit_bytes, 0);
+    ck_assert_uint_eq(out.last.units, sent->units);
     ck_assert_uint_eq(out.last.bytes, SIZE);
     ck_assert_uint_eq(out.last.bytes_arrived, SIZE);
     ck_assert_uint_gt(out.last.rate_bytes_per_s, 0);
     ck_assert_uint_gt(out.last.system_calls, 0);
     ck_assert_uint_gt(out.most_in_transit, 0);
-    ck_assert_uint_le(out.calls, 2 * (sent.bursts + sent.acknowledgements + sent.requests) + 100);
-    ck_assert_uint_eq(in.last.units, received.units);
+    ck_assert_uint_le(out.calls,
+                      2 * (sent->bursts + sent->acknowledgements + sent->requests) + 100);
+    ck_assert_uint_eq(in.last.units, received->units);
     ck_assert_uint_eq(in.last.bytes_arrived, SIZE);
-    zcrp_free_msg(from);
-    zcrp_free_msg(to);
     loopback_close(&sockets);
 }
 END_TEST

@@ -65,6 +65,37 @@ static inline int ends_wait(struct zcrp_msg *m)
     return zcrp_wait_for(m, 30 * ENDS_SECOND);
 }
 
+/* What the two ends of a transfer counted. */
+struct ends_transfer {
+    struct zcrp_stats sent;
+    struct zcrp_stats received;
+};
+
+/* One message from end to end, which are opened for it and closed after it. */
+static inline struct ends_transfer ends_transfer(const struct loopback *sockets, nlong size,
+                                                 const struct zcrp_options *of_sender,
+                                                 const struct zcrp_options *of_receiver)
+{
+    struct zcrp_msg *from = ends_filled(size, 1), *to = ends_empty(size);
+    struct zcrp_entity *sender, *receiver;
+    struct ends_transfer counted;
+
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets->receiver, of_receiver), 0);
+    ck_assert_int_eq(zcrp_open_sender(&sender, sockets->sender, of_sender), 0);
+    ck_assert_int_eq(zcrp_submit(receiver, to, size), 0);
+    ck_assert_int_eq(zcrp_submit(sender, from, size), 0);
+    ck_assert_int_eq(ends_wait(from), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(to), ZCRP_OK);
+    ck_assert(pattern_holds(to->buffer, size, 1));
+    ck_assert_int_eq(zcrp_stats(sender, &counted.sent), 0);
+    ck_assert_int_eq(zcrp_stats(receiver, &counted.received), 0);
+    ck_assert_int_eq(zcrp_close(sender), 0);
+    ck_assert_int_eq(zcrp_close(receiver), 0);
+    zcrp_free_msg(from);
+    zcrp_free_msg(to);
+    return counted;
+}
+
 /* Checks that units were lent; over AAL5 none is. */
 static inline void ends_expect_lent(const struct zcrp_stats *stats)
 {
