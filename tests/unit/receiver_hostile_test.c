@@ -4,7 +4,11 @@
 
 static struct receiver_rig rig;
 
-enum { HOLES = 4 }; /* the rig's, beside one for each message */
+enum {
+    HOLES = 4, /* the rig's, beside one for each message */
+    UNITS = RIG_BUFFER / RIG_DATA,
+    MANY = LANDING_MOVES + 2 * UNITS, /* units: whole messages, and too many to be moved at once */
+};
 
 static void setup(void)
 {
@@ -12,7 +16,7 @@ static void setup(void)
     receiver_rig_hello(&rig, (struct hello){.pairing = {.tag = RIG_TAG}});
     receiver_rig_expect(&rig, "request");
     for (int i = 0; i < RIG_MESSAGES; i++)
-        receiver_rig_post(&rig, 4 * RIG_DATA);
+        receiver_rig_post(&rig, RIG_BUFFER);
 }
 
 static void teardown(void)
@@ -56,6 +60,47 @@ START_TEST(unit__without_room_for_a_hole_comes_again)
 }
 END_TEST
 
+/* Units [first, last), counted over all messages but the first, arrive in one burst. What is
+ * planned for is the first message, so that each of them has to be moved to its place. */
+static void land_many(uint32_t seq, uint32_t first, uint32_t last)
+{
+    for (uint32_t i = first; i < last; i++, seq++) {
+        uint32_t message = 1 + i / UNITS, offset = i % UNITS * RIG_DATA;
+        struct unit_trailer t = i % UNITS == UNITS - 1
+                                    ? receiver_rig_last(&rig, seq, message, offset, RIG_DATA)
+                                    : receiver_rig_unit(&rig, seq, message, offset);
+        receiver_rig_put_unit(&rig, &t);
+    }
+    receiver_rig_land(&rig);
+}
+
+static void expect_messages(uint32_t first, uint32_t last)
+{
+    for (uint32_t n = first; n < last; n++)
+        receiver_rig_expect_message(&rig, n, RIG_BUFFER);
+    receiver_rig_expect_no_event(&rig);
+}
+
+START_TEST(unit__without_room_for_a_move_is_not_taken)
+{
+    land_many(0, 0, MANY);
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, LANDING_MOVES);
+    ck_assert_uint_eq(receiver_counters(rig.r)->moved, LANDING_MOVES);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, MANY - LANDING_MOVES);
+    expect_messages(1, 1 + LANDING_MOVES / UNITS);
+}
+END_TEST
+
+START_TEST(unit__without_room_for_a_move_comes_again)
+{
+    land_many(0, 0, MANY);
+    expect_messages(1, 1 + LANDING_MOVES / UNITS);
+    land_many(MANY, LANDING_MOVES, MANY);
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, MANY);
+    expect_messages(1 + LANDING_MOVES / UNITS, 1 + MANY / UNITS);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("core");
@@ -63,5 +108,7 @@ int main(void)
     tcase_add_test(tcase, unit__without_room_for_a_hole_is_not_taken);
     tcase_add_test(tcase, unit__without_room_for_a_hole_moves_nothing);
     tcase_add_test(tcase, unit__without_room_for_a_hole_comes_again);
+    tcase_add_test(tcase, unit__without_room_for_a_move_is_not_taken);
+    tcase_add_test(tcase, unit__without_room_for_a_move_comes_again);
     return suite_run("receiver_hostile", tcase);
 }
