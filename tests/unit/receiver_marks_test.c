@@ -8,8 +8,7 @@ static struct receiver_rig rig;
 static void setup(void)
 {
     receiver_rig_init(&rig);
-    receiver_rig_post(&rig, 4 * RIG_DATA);
-    receiver_rig_bind(&rig, "request 0*1=256");
+    receiver_rig_start(&rig, 1, 4 * RIG_DATA);
 }
 
 static void teardown(void)
@@ -85,8 +84,7 @@ START_TEST(marks__of_a_session)
     land(0, 1, 5);
     receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
     receiver_rig_expect_end(&rig, OUTCOME_SILENT);
-    receiver_rig_post(&rig, 4 * RIG_DATA);
-    receiver_rig_bind(&rig, "request 0*1=256");
+    receiver_rig_start(&rig, 1, 4 * RIG_DATA);
     struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, RIG_DATA);
     t.flags |= FLAG_ANSWER;
     receiver_rig_land_unit(&rig, t);

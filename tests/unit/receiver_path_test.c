@@ -10,8 +10,7 @@ static struct receiver_rig rig;
 static void setup(void)
 {
     receiver_rig_init(&rig);
-    receiver_rig_post(&rig, 4 * RIG_DATA);
-    receiver_rig_bind(&rig, "request 0*1=256");
+    receiver_rig_start(&rig, 1, 4 * RIG_DATA);
 }
 
 static void teardown(void)

@@ -15,9 +15,7 @@ static void setup(void)
     memory = malloc(landing_memory(PLENTY));
     landing_init(&rig.landing, memory, PLENTY);
     seq = 0;
-    for (int i = 0; i < RIG_MESSAGES / 2; i++)
-        receiver_rig_post(&rig, RIG_BUFFER);
-    receiver_rig_bind(&rig, "request 0*32=1024");
+    receiver_rig_start(&rig, RIG_MESSAGES / 2, RIG_BUFFER);
 }
 
 static void teardown(void)

@@ -255,6 +255,16 @@ static inline void receiver_rig_bind(struct receiver_rig *rig, const char *expec
     ck_assert_uint_eq(rig->pairing.tag, RIG_TAG);
 }
 
+/* A session with buffers of `size` bytes for so many messages. */
+static inline void receiver_rig_start(struct receiver_rig *rig, uint32_t messages, uint64_t size)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "request 0*%u=%" PRIu64, messages, size);
+    for (uint32_t i = 0; i < messages; i++)
+        receiver_rig_post(rig, size);
+    receiver_rig_bind(rig, expected);
+}
+
 /* Time passes until something is due, which is done; it is so long from now. */
 static inline void receiver_rig_wait(struct receiver_rig *rig, duration expected)
 {

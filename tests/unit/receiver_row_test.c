@@ -18,10 +18,7 @@ static void teardown(void)
 /* A session in which a message of six units, in a buffer of `size`, awaits its first. */
 static void start(uint64_t size)
 {
-    char expected[32];
-    snprintf(expected, sizeof expected, "request 0*1=%" PRIu64, size);
-    receiver_rig_post(&rig, size);
-    receiver_rig_bind(&rig, expected);
+    receiver_rig_start(&rig, 1, size);
 }
 
 /* Puts units i of message 0, first <= i < last, numbered from seq on. */
@@ -144,9 +141,7 @@ END_TEST
 
 START_TEST(row__into_the_next_message)
 {
-    receiver_rig_post(&rig, 40);
-    receiver_rig_post(&rig, 40);
-    receiver_rig_bind(&rig, "request 0*2=40");
+    receiver_rig_start(&rig, 2, 40);
     for (uint32_t i = 0; i < 2; i++) {
         struct unit_trailer t = receiver_rig_last(&rig, i, i, 0, 40);
         receiver_rig_put_unit(&rig, &t);

@@ -17,12 +17,9 @@ static void teardown(void)
     receiver_rig_fini(&rig);
 }
 
-/* A session with buffers of 128 bytes for two messages. */
 static void start(void)
 {
-    receiver_rig_post(&rig, 128);
-    receiver_rig_post(&rig, 128);
-    receiver_rig_bind(&rig, "request 0*2=128");
+    receiver_rig_start(&rig, 2, 128);
 }
 
 /* ---- units: the table of docs/protocol.md, "Messages on the receiver" ---- */
