@@ -121,11 +121,6 @@ class Programs(unittest.TestCase):
     def test_a_program_that_is_not_there(self):
         self.assertRaises(programs.Failure, programs.find, "zcrp-none-of-that-name")
 
-    def test_a_child_ends_with_its_block(self):
-        with self.assertRaises(KeyError), programs.running(["sleep", "100"]) as child:
-            raise KeyError
-        self.assertEqual(child.returncode, -9)
-
 
 class Measure(unittest.TestCase):
     def test_the_same_tcp_again(self):

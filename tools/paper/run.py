@@ -1,7 +1,6 @@
 """Two machines, the link between them, and zcrp-bench on both: one run, and what it says."""
 
 import contextlib
-import ctypes
 import functools
 import json
 import os
@@ -10,6 +9,7 @@ import subprocess
 import tempfile
 
 from attempts import Failure, RunFailed
+from child import running
 from machines import MACHINES
 
 CHANNELS = ["aal5-udp", "udp"]  # of ZCRP; AAL5 first, as in the paper
@@ -24,7 +24,6 @@ NO_LINK = 125  # status of zcrp-link: it would not get better
 TRIED = "1K,64K"  # bytes of the messages that decide which TCP is the best
 
 ENTER = 'test -z "$0" || echo 0 >"$0/cgroup.procs" || exit; exec "$@"'
-PR_SET_PDEATHSIG = 1
 
 
 def find(name):
@@ -60,21 +59,6 @@ def end_command(figure, end, options):
     return command + options
 
 
-def die_with_parent():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def running(command, **streams):
-    """A child, which is over at the latest with this block or this process, and may tidy up."""
-    with subprocess.Popen(command, preexec_fn=die_with_parent, **streams) as child:
-        try:
-            yield child
-        except BaseException:
-            child.terminate()
-            raise
-
-
 def shown(*commands):
     """What to type for these, which zcrp-link joins: programs by their names."""
     named = ([os.path.basename(command[0]), *command[1:]] for command in commands)
@@ -85,7 +69,8 @@ def linked(command, as_shown):
     """Runs zcrp-link; a run that fails is told as it is shown."""
     with tempfile.TemporaryFile("w+") as said:
         try:
-            with running(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as child:
+            with running(command, signal.SIGTERM, stdin=subprocess.DEVNULL, stdout=said,
+                         stderr=said) as child:
                 status = child.wait(LIMIT_S)
         except subprocess.TimeoutExpired as error:
             raise RunFailed(as_shown, f"not over after {LIMIT_S} s") from error

@@ -6,6 +6,7 @@ import json
 import re
 import selectors
 import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -13,7 +14,8 @@ import time
 
 from accounts import between, sample, within
 from attempts import Failure, RunFailed
-from programs import die_with_parent, find, running
+from child import die_with_parent, running
+from programs import find
 
 PATIENCE_S = 300  # for a run of zcrp-bench: beside what it measures it tries all of TCP's manners
 TRIALS = 3  # of each transport before anything counts, at most
@@ -100,7 +102,7 @@ def measure(options, setting, transport, rate, load):
     """One run of zcrp-bench, and what happened in the middle of it."""
     command = bench_command(options, setting, transport, *timed(options, rate))
     with tempfile.TemporaryFile("w+") as errors:
-        with running(command, stdout=subprocess.PIPE, stderr=errors) as child:
+        with running(command, signal.SIGKILL, stdout=subprocess.PIPE, stderr=errors) as child:
             watched = watch(child, step_of(options), load, limit_of(options))
             if watched is None:
                 raise RunFailed(shown(command), f"not over after {limit_of(options):.0f} s")

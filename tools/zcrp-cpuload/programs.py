@@ -1,7 +1,6 @@
-"""The programs that are run, and end at the latest with this one."""
+"""The programs that are run: where they are, and zcrp-load."""
 
 import contextlib
-import ctypes
 import os
 import re
 import shutil
@@ -10,8 +9,7 @@ import subprocess
 import sys
 
 from attempts import Failure
-
-PR_SET_PDEATHSIG = 1
+from child import running
 
 
 def find(name):
@@ -21,20 +19,6 @@ def find(name):
     if not found:
         raise Failure(f"there is no {name} beside this program or on the path")
     return found
-
-
-def die_with_parent():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def running(command, **streams):
-    """A child, which ends at the latest with this block or this process."""
-    with subprocess.Popen(command, preexec_fn=die_with_parent, **streams) as child:
-        try:
-            yield child
-        finally:
-            child.kill()
 
 
 def parse_counts(line):
@@ -65,5 +49,5 @@ def loading(cores, processes):
     command = [find("zcrp-load"), "--pin", ",".join(map(str, cores))]
     command += ["--processes", str(processes * len(cores))]
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    with running(command, stdout=subprocess.PIPE, text=True) as child:
+    with running(command, signal.SIGKILL, stdout=subprocess.PIPE, text=True) as child:
         yield Load(child)
