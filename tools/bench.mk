@@ -12,7 +12,7 @@ bench: all
 ifdef BENCH
 	@build/zcrp-bench $(BENCH)
 else
-	@tools/bench-tables
+	@tools/performance/bench-tables
 endif
 
 bench-guard: $(PROGRAMS)
@@ -40,7 +40,7 @@ run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/performance.md.
 bench-peers: all
-	@tools/bench-tables --peers
+	@tools/performance/bench-tables --peers
 
 # The paper's figures again, between emulated machines, as a page: build/paper/index.html. Needs the
 # rights of root. QUICK=1: a first look.
@@ -55,6 +55,6 @@ evaluation: paper
 
 # Over links with a rate, a delay and mishaps; takes the rights of root. Nine minutes.
 bench-paths: all
-	@tools/path-tables
+	@tools/performance/path-tables
 
 .PHONY: bench-peers bench-paths bench bench-guard paper evaluation

@@ -5,7 +5,7 @@ import os
 import platform
 import re
 
-PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs",
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs",
                     "performance.md")
 
 
