@@ -2,6 +2,15 @@
 
 #include "watch.h"
 
+/* After a call that moved so much, or failed: -1 if there is no hope for another. *since is when
+ * something moved last. */
+static int on_moved(struct transport *transport, ssize_t moved, int64_t *since)
+{
+    if (moved > 0)
+        *since = watch_now_ns();
+    return moved < 0 || (moved == 0 && transport_despair(transport, *since) < 0) ? -1 : 0;
+}
+
 static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
 {
     int64_t since = watch_now_ns();
@@ -9,10 +18,8 @@ static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
     while (size > 0) {
         ssize_t moved = transport->kind->stream->write(transport, bytes, size);
 
-        if (moved < 0 || (moved == 0 && transport_despair(transport, since) < 0))
+        if (on_moved(transport, moved, &since) < 0)
             return -1;
-        if (moved > 0)
-            since = watch_now_ns();
         bytes += moved;
         size -= (uint64_t)moved;
     }
@@ -26,10 +33,8 @@ static int take(struct transport *transport, uint8_t *bytes, uint64_t size)
     while (size > 0) {
         ssize_t moved = transport->kind->stream->read(transport, bytes, size);
 
-        if (moved < 0 || (moved == 0 && transport_despair(transport, since) < 0))
+        if (on_moved(transport, moved, &since) < 0)
             return -1;
-        if (moved > 0)
-            since = watch_now_ns();
         bytes += moved;
         size -= (uint64_t)moved;
     }
