@@ -6,15 +6,8 @@ set -u
 . "$(dirname "$0")/../support/script.sh"
 
 cpuload=$build/zcrp-cpuload
+program=$cpuload
 needs "$cpuload"
-
-# complains STATUS TEXT ARGUMENT... : it exits with STATUS, and says TEXT on standard error.
-complains() {
-    wanted=$1
-    text=$2
-    shift 2
-    complaint "$*" "$wanted" "$text" "$cpuload" "$@"
-}
 
 check "help" "$cpuload" --help
 check "version" "$cpuload" --version

@@ -5,15 +5,8 @@ set -u
 . "$(dirname "$0")/../support/script.sh"
 
 load=$build/zcrp-load
+program=$load
 needs "$load"
-
-# complains STATUS TEXT ARGUMENT... : zcrp-load exits with STATUS, and says TEXT on standard error.
-complains() {
-    wanted=$1
-    text=$2
-    shift 2
-    complaint "$*" "$wanted" "$text" "$load" "$@"
-}
 
 has_lines() {
     test "$(wc -l <"$2")" -ge "$1"

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../support/script.sh"
 
 bench=$build/zcrp-bench
+program=$bench
 needs "$bench"
 
 # shows NAME PATTERN : the last output that was checked has such a line.
@@ -10,14 +11,6 @@ shows() {
     cp "$place/out" "$place/shown"
     check "$1" grep -E -e "$2" "$place/shown"
     cp "$place/shown" "$place/out"
-}
-
-# complains STATUS TEXT ARGUMENT... : zcrp-bench exits with STATUS, and says TEXT on standard error.
-complains() {
-    wanted=$1
-    text=$2
-    shift 2
-    complaint "$*" "$wanted" "$text" "$bench" "$@"
 }
 
 # listen ARGUMENT... : starts a receiving end, process $listener, at $port.

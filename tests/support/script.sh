@@ -48,6 +48,14 @@ complaint() {
     [ -s "$place/out" ] || cat "$place/said"
 }
 
+# complains STATUS TEXT ARGUMENT... : the same of $program, the one that the script tests.
+complains() {
+    wanted=$1
+    text=$2
+    shift 2
+    complaint "$*" "$wanted" "$text" "$program" "$@"
+}
+
 # eventually COMMAND... : succeeds within ten seconds.
 eventually() {
     tries=0
