@@ -163,12 +163,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cycles");
     TCase *tcase = tcase_create("cycles");
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, close__cycles);
     tcase_add_test(tcase, close__interrupts_cycles);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("cycles", tcase);
 }

@@ -219,7 +219,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ending");
     TCase *tcase = tcase_create("ending");
 
     tcase_set_timeout(tcase, 30);
@@ -231,6 +230,5 @@ int main(void)
     tcase_add_test(tcase, close__lingers);
     tcase_add_loop_test(tcase, close__tells_the_peer, 0, 2);
     tcase_add_test(tcase, close__fails_the_backlog);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("ending", tcase);
 }

@@ -231,12 +231,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("flood");
     TCase *tcase = tcase_create("flood");
 
     tcase_set_timeout(tcase, 30);
     tcase_add_loop_test(tcase, flood__of_one_datagram, 0, FLOODS);
     tcase_add_test(tcase, flood__under_way);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("flood", tcase);
 }

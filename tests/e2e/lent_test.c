@@ -114,12 +114,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lent");
     TCase *tcase = tcase_create("lent");
 
     tcase_set_timeout(tcase, 20);
     tcase_add_test(tcase, lent__cancel_waits_until_the_peer_knows);
     tcase_add_test(tcase, lent__close_waits_until_the_peer_would_not_take_it);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("lent", tcase);
 }

@@ -333,7 +333,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lossy");
     TCase *tcase = tcase_create("lossy");
 
     tcase_set_timeout(tcase, 60);
@@ -344,6 +343,5 @@ int main(void)
     tcase_add_loop_test(tcase, lossy__marked, 0, 2);
     tcase_add_test(tcase, lossy__ecn_erased);
     tcase_add_test(tcase, lossy__file);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("lossy", tcase);
 }

@@ -166,7 +166,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("paper");
     TCase *tcase = tcase_create("paper");
 
     tcase_set_timeout(tcase, 30);
@@ -175,6 +174,5 @@ int main(void)
     tcase_add_test(tcase, paper__not_started);
     tcase_add_test(tcase, paper__bad_descriptors);
     tcase_add_test(tcase, paper__misuse);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("paper", tcase);
 }

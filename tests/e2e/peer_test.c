@@ -378,7 +378,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("peer");
     TCase *tcase = tcase_create("peer");
 
     tcase_set_timeout(tcase, 30);
@@ -394,6 +393,5 @@ int main(void)
     tcase_add_loop_test(tcase, open__errors, 0, 2);
     tcase_add_test(tcase, udp__errors);
     tcase_add_loop_test(tcase, udp__accept, 0, 4);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("peer", tcase);
 }

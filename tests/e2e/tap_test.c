@@ -83,10 +83,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tap");
     TCase *tcase = tcase_create("tap");
 
     tcase_add_loop_test(tcase, tap__all_that_crossed, 0, 4);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("tap", tcase);
 }

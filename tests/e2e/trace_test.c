@@ -57,10 +57,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("trace");
     TCase *tcase = tcase_create("trace");
 
     tcase_add_test(tcase, trace__up_to_the_end);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("trace", tcase);
 }

@@ -296,7 +296,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("transfer");
     TCase *tcase = tcase_create("transfer");
 
     tcase_set_timeout(tcase, 30);
@@ -309,6 +308,5 @@ int main(void)
     tcase_add_loop_test(tcase, transfer__lent_and_not, 0, 2);
     tcase_add_test(tcase, transfer__changed_afterwards);
     tcase_add_loop_test(tcase, transfer__mapped_file, 0, 2);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("transfer", tcase);
 }

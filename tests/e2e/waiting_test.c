@@ -186,7 +186,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("waiting");
     TCase *tcase = tcase_create("waiting");
 
     tcase_set_timeout(tcase, 30);
@@ -196,6 +195,5 @@ int main(void)
     tcase_add_test(tcase, wait_any__all);
     tcase_add_test(tcase, collect__all);
     tcase_add_test(tcase, collect__taken_otherwise);
-    suite_add_tcase(suite, tcase);
-    return ends_run(suite);
+    return ends_run("waiting", tcase);
 }
