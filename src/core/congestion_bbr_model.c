@@ -15,7 +15,7 @@ enum {
     LATE_PARTS = 16, /* of which such a part counts at most */
     LUMP_ROUNDS = 5,
     A_SECOND_HAS_QUANTA = 1000,
-    A_SECOND_HAS_LUMPS = 100,
+    A_SECOND_HAS_LUMPS = 10,
 };
 
 static const duration LOWEST_KEPT = 10 * SECOND;
@@ -129,8 +129,8 @@ static void lower_bounds(struct bbr *b)
 
 /* ---- acknowledgements in lumps */
 
-/* What a late thread makes up for is a lump as well: none is more than fills the path, or ten
- * milliseconds. */
+/* What a late thread makes up for is a lump as well, and a starved one's are tens of milliseconds
+ * apart: none is more than fills the path, or a hundred milliseconds. */
 static void note_lumps(struct bbr *b, const struct congestion_ack *ack)
 {
     struct bbr_lumps *l = &b->lumps;

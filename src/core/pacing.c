@@ -20,9 +20,21 @@ void pacing_set(struct pacing *p, uint64_t rate, uint64_t unit, duration lowest)
     p->waits = p->waits && !is_free;
 }
 
+/* What could have left since it was due is made up for. */
+static void wake(struct pacing *p, instant now)
+{
+    duration late = now - p->due;
+    if (p->waits)
+        p->late = late > 0 && late <= PACING_OVERSLEPT ? late : 0;
+    p->waits = false;
+}
+
 bool pacing_allows(struct pacing *p, instant now)
 {
-    p->waits = p->rate != 0 && p->due > now + PACING_AHEAD;
+    if (p->rate != 0 && p->due > now + PACING_AHEAD)
+        p->waits = true;
+    else
+        wake(p, now);
     return !p->waits;
 }
 
@@ -30,13 +42,14 @@ void pacing_on_sent(struct pacing *p, instant now, uint64_t bytes)
 {
     if (p->rate == 0)
         return;
-    if (p->due < now - PACING_LATE)
-        p->due = now - PACING_LATE;
-    p->due += (duration)(bytes * (uint64_t)SECOND / p->rate);
+    instant earliest = now - PACING_LATE - p->late;
+    duration time = (duration)(bytes * (uint64_t)SECOND / p->rate);
+    p->due = (p->due > earliest ? p->due : earliest) + time;
+    p->late -= time < p->late ? time : p->late;
 }
 
 void pacing_expire(struct pacing *p, instant now)
 {
     if (p->due <= now)
-        p->waits = false;
+        wake(p, now);
 }

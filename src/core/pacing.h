@@ -11,8 +11,12 @@
  * many at once. What fills a path whose lowest round trip is below a millisecond is less than that
  * burst: if it is no slow one (64 Mb/s), nothing waits there, and pacing costs nothing.
  *
+ * A thread that waits for `due` and wakes long after makes up for all of it, or a path between
+ * starved threads would look slower each time; a host that stood still for longer than
+ * PACING_OVERSLEPT starts anew.
+ *
  * I1  in any time t at most rate x (t + PACING_LATE + PACING_AHEAD) bytes leave, and one burst
- *     beside, while the rate stays and no probe goes out. */
+ *     beside, and what was overslept before it, while the rate stays and no probe goes out. */
 #ifndef ZCRP_CORE_PACING_H
 #define ZCRP_CORE_PACING_H
 
@@ -21,14 +25,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACING_LATE MILLISECOND          /* who wakes late makes up for so much, */
-#define PACING_AHEAD (100 * MICROSECOND) /* and who is awake goes on for so long */
-#define PACING_BURST_TIME MILLISECOND    /* what a burst holds, by the rate */
+#define PACING_LATE MILLISECOND              /* who comes late makes up for so much, */
+#define PACING_OVERSLEPT (100 * MILLISECOND) /* who waited and woke late for up to so much, */
+#define PACING_AHEAD (100 * MICROSECOND)     /* and who is awake goes on for so long */
+#define PACING_BURST_TIME MILLISECOND        /* what a burst holds, by the rate */
 
 struct pacing {
     uint64_t rate;  /* bytes a second; 0: does not wait */
     uint64_t burst; /* most bytes in a burst, unless one unit has more */
     instant due;    /* when what has left so far should have, at the rate */
+    duration late;  /* overslept and not made up for yet */
     bool waits;     /* the next burst waits until `due` */
 };
 

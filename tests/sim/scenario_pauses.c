@@ -135,6 +135,35 @@ static bool is_unrepeated(struct world *w, uint32_t parameter)
                         w->out.counters.lost);
 }
 
+/* ---- threads that run for a millisecond in so many: the path is fast and short, and its rate is
+ * still had. */
+
+static const uint64_t HELD_RATE = 20000000; /* bytes a second */
+
+static struct setup held(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = stream(seed, 100);
+    struct absence often = {.length = (parameter - 1) * MILLISECOND,
+                            .every = parameter * MILLISECOND};
+    setup.out.bytes_per_second = HELD_RATE;
+    setup.out.queue_bytes = 4000000;
+    setup.out.delay = setup.back.delay = MILLISECOND / 10;
+    setup.sender.congestion = CONGESTION_BBR;
+    setup.size = 1000000;
+    setup.submits.frozen = setup.posts.frozen = often;
+    setup.posts.frozen.at = (duration)(seed % parameter) * MILLISECOND;
+    return setup;
+}
+
+static bool is_fast(struct world *w, uint32_t parameter)
+{
+    uint64_t bytes = w->setup.size * w->setup.submits.messages;
+    uint64_t goodput = bytes * 1000 / (uint64_t)(world_last_end(w) / MILLISECOND);
+    (void)parameter;
+    return scene_expect(&w->scene, goodput >= HELD_RATE / 2, "%" PRIu64 " permille of the path",
+                        goodput * 1000 / HELD_RATE);
+}
+
 const struct scenario scenarios_of_pauses[] = {
     {"sender's user idle for 60 s", idle, is_quiet, BY_SENDER, 0, 2, 0},
     {"receiver's user idle for 60 s", idle, is_quiet, BY_RECEIVER, 0, 2, 0},
@@ -146,5 +175,7 @@ const struct scenario scenarios_of_pauses[] = {
     {"clocks jump too far", frozen_for_long, NULL, BOTH, 0, 4, 0},
     {"timers 5 ms late", stutter, is_unrepeated, 5, 0, 4, 0},
     {"timers 50 ms late", stutter, is_unrepeated, 50, 0, 4, 0},
+    {"threads run 1 ms in 10", held, is_fast, 10, 0, 8, 0},
+    {"threads run 1 ms in 20", held, is_fast, 20, 0, 8, 0},
     {.name = NULL},
 };

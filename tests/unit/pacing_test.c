@@ -73,6 +73,43 @@ START_TEST(pacing_allows__a_little_ahead)
 }
 END_TEST
 
+static uint64_t leaves_at(instant now)
+{
+    uint64_t bytes = 0;
+    while (pacing_allows(&p, now)) {
+        pacing_on_sent(&p, now, 500);
+        bytes += 500;
+    }
+    return bytes;
+}
+
+/* Who overslept makes up for it, once: so does the timer that wakes it. */
+START_TEST(pacing_allows__makes_up_for_sleep)
+{
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
+    pacing_on_sent(&p, 0, 1000);
+    ck_assert(!pacing_allows(&p, 0));
+    if (_i == 1)
+        pacing_expire(&p, 51 * MILLISECOND);
+    ck_assert_uint_eq(leaves_at(51 * MILLISECOND), 50500);
+    ck_assert_uint_eq(leaves_at(52 * MILLISECOND), 1000);
+    ck_assert_uint_eq(leaves_at(53 * MILLISECOND), 1000);
+}
+END_TEST
+
+/* Too long is a pause, and who did not wait had nothing to send. */
+START_TEST(pacing_allows__pause_is_not_made_up)
+{
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
+    ck_assert_uint_eq(leaves_at(0), 500);
+    ck_assert_uint_eq(leaves_at(1 + PACING_OVERSLEPT + MILLISECOND / 2), 1500);
+    pacing_init(&p, 0);
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
+    pacing_on_sent(&p, 0, 1000);
+    ck_assert_uint_eq(leaves_at(51 * MILLISECOND), 1500);
+}
+END_TEST
+
 START_TEST(pacing_set__free_does_not_wait_any_more)
 {
     pacing_set(&p, 1000, UNIT, 0);
@@ -89,6 +126,7 @@ START_TEST(pacing_on_sent__bound)
 {
     enum { BURSTS = 400 };
     static instant at[BURSTS];
+    static duration late[BURSTS];
     static uint64_t sum[BURSTS + 1];
     uint64_t random = 1998 + (uint64_t)_i;
     uint64_t rate = UINT64_C(1000000) << _i;
@@ -98,12 +136,13 @@ START_TEST(pacing_on_sent__bound)
         while (!pacing_allows(&p, now))
             now += (duration)(random_next(&random) % (uint64_t)(3 * MILLISECOND));
         at[i] = now;
+        late[i] = p.late;
         sum[i + 1] = sum[i] + 1 + random_next(&random) % p.burst;
         pacing_on_sent(&p, now, sum[i + 1] - sum[i]);
     }
     for (int i = 0; i < BURSTS; i++)
         for (int j = i; j < BURSTS; j++) {
-            duration time = at[j] - at[i] + PACING_LATE + PACING_AHEAD;
+            duration time = at[j] - at[i] + late[i] + PACING_LATE + PACING_AHEAD;
             uint64_t most = (uint64_t)time * rate / (uint64_t)SECOND + p.burst;
             ck_assert_uint_le(sum[j + 1] - sum[i], most);
         }
@@ -118,6 +157,8 @@ int main(void)
     tcase_add_test(tcase, pacing_set__burst_by_rate);
     tcase_add_test(tcase, pacing_allows__waits_for_the_rate);
     tcase_add_test(tcase, pacing_allows__a_little_ahead);
+    tcase_add_loop_test(tcase, pacing_allows__makes_up_for_sleep, 0, 2);
+    tcase_add_test(tcase, pacing_allows__pause_is_not_made_up);
     tcase_add_test(tcase, pacing_set__free_does_not_wait_any_more);
     tcase_add_loop_test(tcase, pacing_on_sent__bound, 0, 8);
     return suite_run("pacing", tcase);
