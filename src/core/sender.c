@@ -42,7 +42,7 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     CHECK(config->burst_units <= BURST_UNITS);
     struct arena arena = {.memory = memory};
     struct sender *s = carve(&arena, config);
-    unit_size_init(&s->unit_size, sender_unit_data(config->unit_bytes));
+    unit_size_init(&s->unit_size, sender_unit_data(config->unit_bytes), config->is_cut);
     s->random = config->seed;
     s->capacity = config->window_bytes;
     tolerance_init(&s->tolerance);

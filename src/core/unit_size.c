@@ -3,8 +3,6 @@
 #include "check.h"
 #include "datagram.h"
 
-#include <stdbool.h>
-
 static uint32_t size_after(uint32_t most, uint32_t halvings)
 {
     return (most >> halvings) / GRAIN * GRAIN;
@@ -18,10 +16,10 @@ static void set_size(struct unit_size *u, uint32_t halvings)
     u->calm = 0;
 }
 
-void unit_size_init(struct unit_size *u, uint32_t most)
+void unit_size_init(struct unit_size *u, uint32_t most, bool is_cut)
 {
     CHECK(most > 0 && most % GRAIN == 0);
-    *u = (struct unit_size){.most = most, .patience = UNIT_SIZE_PATIENCE};
+    *u = (struct unit_size){.most = most, .patience = UNIT_SIZE_PATIENCE, .is_cut = is_cut};
     set_size(u, 0);
 }
 
@@ -37,7 +35,7 @@ void unit_size_limit(struct unit_size *u, uint32_t most)
 
 static bool is_counted(const struct unit_size *u, uint32_t data)
 {
-    return data > u->data / 2;
+    return u->is_cut && data > u->data / 2;
 }
 
 static uint32_t lesser(uint32_t a, uint32_t b)

@@ -6,7 +6,8 @@
  *
  * A raise that turns out wrong makes the next one wait twice as long; one that lasts lets it be
  * quick again. Units at or below twice UNIT_SIZE_LEAST stay as they are: with them what a unit
- * costs outweighs what is lost of it. So on Ethernet nothing ever changes here.
+ * costs outweighs what is lost of it. So do units that arrive whole or not at all: smaller ones
+ * are lost as easily, and there would be more of them.
  *
  * Only units that tell something about this size are counted: those of more than half of it.
  *
@@ -15,6 +16,7 @@
 #ifndef ZCRP_CORE_UNIT_SIZE_H
 #define ZCRP_CORE_UNIT_SIZE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -33,10 +35,11 @@ struct unit_size {
     uint32_t excess;   /* lost at this size, less what arrived, at least 0 */
     uint32_t calm;     /* arrived at this size, less UNIT_SIZE_RARE for each lost, at least 0 */
     uint32_t patience; /* calm that a raise needs */
+    bool is_cut;       /* each piece of a unit can be lost by itself */
 };
 
 /* `most` is a multiple of GRAIN and not 0. Cannot fail. */
-void unit_size_init(struct unit_size *u, uint32_t most);
+void unit_size_init(struct unit_size *u, uint32_t most, bool is_cut);
 
 /* The path takes `most` bytes of data; a multiple of GRAIN and not 0. */
 void unit_size_limit(struct unit_size *u, uint32_t most);

@@ -80,6 +80,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
     uint32_t unit = unit_bytes(options, units);
     struct sender_config config = {
         .unit_bytes = unit,
+        .is_cut = units->aal5 != NULL,
         .burst_units = BURST_UNITS,
         .burst_bytes = unit > GSO_BYTES ? unit : GSO_BYTES,
         .messages = options->messages,

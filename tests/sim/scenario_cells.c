@@ -27,6 +27,7 @@ static const struct aal5_faults networks[] = {
 static struct setup cells(uint64_t seed, uint32_t parameter)
 {
     struct setup setup = setup_plain(seed);
+    setup.sender.is_cut = true;
     setup.out.cells = setup.back.cells = networks[parameter];
     setup.out.cells.seed = chance_of(seed, 5);
     setup.back.cells.seed = chance_of(seed, 6);

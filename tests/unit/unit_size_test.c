@@ -15,7 +15,7 @@ static struct unit_size u;
 
 static void setup(void)
 {
-    unit_size_init(&u, MOST);
+    unit_size_init(&u, MOST, true);
 }
 
 static void lose(uint32_t data, uint32_t units)
@@ -31,6 +31,16 @@ START_TEST(lost__more_than_arrive_halves)
     ck_assert_uint_eq(u.data, MOST);
     lose(MOST, 1);
     ck_assert_uint_eq(u.data, 4544);
+}
+END_TEST
+
+/* What is lost whole would be as a smaller unit, too. */
+START_TEST(lost__whole_says_nothing)
+{
+    unit_size_init(&u, MOST, false);
+    lose(MOST, 1000);
+    unit_size_on_silence(&u, MOST);
+    ck_assert_uint_eq(u.data, MOST);
 }
 END_TEST
 
@@ -168,6 +178,7 @@ int main(void)
     TCase *tcase = tcase_create("unit_size");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, lost__more_than_arrive_halves);
+    tcase_add_test(tcase, lost__whole_says_nothing);
     tcase_add_test(tcase, lost__as_many_as_arrive_is_borne);
     tcase_add_test(tcase, lost__not_below_the_least);
     tcase_add_test(tcase, lost__of_another_size_says_nothing);
