@@ -7,24 +7,29 @@
 
 static const duration INITIAL_RTT = 100 * MILLISECOND;
 
+enum { WATCHED_LEAST = 64 }; /* transmissions that were given up */
+
 /* Carves the sender's arrays; with a NULL arena only counts. */
 static struct sender *carve(struct arena *arena, const struct sender_config *config)
 {
     uint32_t messages = arena_round_up(config->messages);
     uint32_t transit = arena_round_up(config->transit_units);
     uint32_t repeats = arena_round_up(transit + messages);
+    uint32_t watched = transit > WATCHED_LEAST ? transit : WATCHED_LEAST;
     struct sender *s = arena_take(arena, 1, sizeof *s);
     void *ring = arena_take(arena, messages, sizeof(struct message_out));
     void *posted = arena_take(arena, messages * MESSAGES_OUT_AHEAD, sizeof(uint64_t));
     void *ready = arena_take(arena, messages, sizeof(uint64_t));
     void *units = arena_take(arena, transit, sizeof(struct transit_unit));
     void *fragments = arena_take(arena, repeats, sizeof(struct fragment));
+    void *given_up = arena_take(arena, watched, sizeof(struct unit_given_up));
     if (s == NULL)
         return NULL;
     *s = (struct sender){.config = *config};
     messages_out_init(&s->messages, ring, posted, ready, messages, config->first_message);
     units_to_send_init(&s->to_send, &s->messages, fragments, repeats, config->first_message);
     units_in_transit_init(&s->in_transit, units, transit, config->first_seq);
+    units_given_up_init(&s->given_up, given_up, watched);
     return s;
 }
 
@@ -92,8 +97,11 @@ void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason
     messages_out_refuse(&s->messages, message, reason, outcome);
     if (message->number >= s->to_send.cursor)
         return; /* the cursor gets there and finds it void */
-    struct fragment tell = {
-        .message = message->number, .is_last = true, .is_void = true, .is_repeat = true};
+    struct fragment tell = {.message = message->number,
+                            .is_last = true,
+                            .is_void = true,
+                            .is_repeat = true,
+                            .was = UNIT_NEVER_SENT};
     message->is_cut = true;
     message->units_out = 1;
     units_to_send_repeat(&s->to_send, &tell);
@@ -231,6 +239,7 @@ void sender_check(const struct sender *s)
     CHECK(s->to_send.count <= s->to_send.capacity);
     messages_out_check(&s->messages);
     units_in_transit_check(&s->in_transit);
+    units_given_up_check(&s->given_up);
     tolerance_check(&s->tolerance);
     persistence_check(&s->persistence);
     congestion_check(&s->congestion);

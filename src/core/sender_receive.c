@@ -2,8 +2,6 @@
 #include "number.h"
 #include "sender_state.h"
 
-enum { PERSISTENT_TIMEOUTS = 3 }; /* RFC 9002, 7.6.1 */
-
 /* The 64-bit interval i of an acknowledgement, counted down from the newest number. */
 static struct interval wide_interval(const struct block_ack *ack, uint64_t newest, uint32_t i)
 {
@@ -94,33 +92,6 @@ static void tell_acknowledged(struct sender *s, instant now, const struct settle
     pacing_set(&s->pacing, s->congestion.rate, s->congestion.unit, s->rtt.lowest);
 }
 
-/* What an acknowledgement of `newest` may say of persistent congestion. */
-static struct persistence_look look_for_persistence(const struct sender *s, instant now,
-                                                    uint64_t newest)
-{
-    return (struct persistence_look){.known = s->newest,
-                                     .newest = newest,
-                                     .overdue = now - rtt_loss_delay(&s->rtt),
-                                     .least = PERSISTENT_TIMEOUTS * sender_timer_round_trip(s)};
-}
-
-/* Behind the losses: they have reduced the window already. */
-static void judge_persistence(struct sender *s, instant now, const struct persistence_look *look,
-                              uint64_t first)
-{
-    switch (persistence_conclude(&s->persistence, look, first)) {
-    case PERSISTENCE_FOUND:
-        s->counters.persistent++;
-        congestion_on_persistent(&s->congestion, now, look->end);
-        break;
-    case PERSISTENCE_NOT:
-        congestion_on_not_persistent(&s->congestion);
-        break;
-    case PERSISTENCE_NO_NEWS:
-        break;
-    }
-}
-
 static void on_intervals(struct sender *s, instant now, const struct block_ack *ack,
                          uint64_t newest)
 {
@@ -128,7 +99,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
     uint64_t before = s->in_transit.bytes;
     uint32_t units = s->in_transit.units;
     duration round_trip = sample_path(s, now, ack, newest);
-    struct persistence_look look = look_for_persistence(s, now, newest);
+    struct persistence_look look = sender_look_for_persistence(s, now, newest);
     bool is_positive = ack->first_is_positive;
     for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
         struct interval interval = wide_interval(ack, newest, i);
@@ -136,9 +107,10 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
             persistence_on_gap(&s->persistence, &look, interval);
             continue;
         }
-        sender_notice_late(s, now, newest, interval, &settled);
+        sender_notice_late(s, now, newest, interval);
         sender_acknowledge(s, interval.first, interval.last, &settled);
     }
+    sender_settle_late(s, &settled);
     ecn_path_on_arrived(&s->ecn, units - s->in_transit.units, ack->has_ecn);
     if (settled.bytes > 0) {
         sender_timer_on_progress(s);
@@ -150,7 +122,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
     if (newest > s->newest)
         s->newest = newest;
     sender_detect_losses(s, now, s->newest);
-    judge_persistence(s, now, &look, wide_interval(ack, newest, 0).first);
+    sender_judge_persistence(s, now, &look, wide_interval(ack, newest, 0).first);
 }
 
 /* Reads the intervals against what was sent in this session; false if they claim more. */

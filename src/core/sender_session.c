@@ -27,7 +27,7 @@ void sender_leave(struct sender *s, instant now)
         units_in_transit_remove(&s->in_transit, seq);
     units_to_send_reset(&s->to_send);
     messages_out_forget(&s->messages, s->to_send.cursor);
-    sender_forget_late(s);
+    units_given_up_clear(&s->given_up);
     persistence_init(&s->persistence);
     *session = (struct sender_session){.left = session->pairing,
                                        .left_has_sent = session->has_sent,

@@ -24,34 +24,9 @@
 #include "sender.h"
 #include "tolerance.h"
 #include "unit_size.h"
+#include "units_given_up.h"
 #include "units_in_transit.h"
 #include "units_to_send.h"
-
-enum {
-    LATE_UNITS = 64, /* transmissions given up that are still watched for */
-};
-
-#define LATE_NOT_AGAIN UINT64_MAX
-
-/* A transmission that was given up; its acknowledgement may yet come, and then settles the one that
- * took its place. */
-struct late_unit {
-    uint64_t seq;
-    uint64_t again; /* the latest transmission of the same, or LATE_NOT_AGAIN: still to be sent */
-    uint64_t message;
-    uint64_t offset;
-    instant sent;
-    uint32_t length;
-    bool is_void;
-    bool is_probed; /* repeated to get an answer, not because it was thought lost */
-    bool is_cut;    /* it was repeated in parts, because units are smaller now */
-    bool is_watched;
-};
-
-struct late_units {
-    struct late_unit unit[LATE_UNITS];
-    uint32_t next; /* the oldest, which is overwritten next */
-};
 
 enum { CONFIRMATIONS_MOST = 8 }; /* of one close: a peer says it no more often */
 
@@ -102,7 +77,7 @@ struct sender {
     struct path_mtu path;
     struct ecn_path ecn;
     struct tolerance tolerance;
-    struct late_units late;
+    struct units_given_up given_up;
     struct persistence persistence;
     struct sender_session session;
     struct sender_timers timers;
@@ -164,9 +139,6 @@ void sender_requeue(struct sender *s, uint64_t seq);
 /* The same with one that left, to have it answered; its acknowledgement is still waited for. */
 void sender_probe_unit(struct sender *s, uint64_t seq);
 
-/* A repeat was taken to be sent under this number. (sender_loss.c) */
-void sender_note_repeat(struct sender *s, const struct fragment *fragment, uint64_t seq);
-
 /* What an acknowledgement settles, for congestion control. */
 struct settled {
     uint64_t bytes;
@@ -186,13 +158,20 @@ void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t uni
  * for the rest. (sender_loss.c) */
 void sender_detect_losses(struct sender *s, instant now, uint64_t newest);
 
-/* Watches for no transmission any more. (sender_loss.c) */
-void sender_forget_late(struct sender *s);
+/* These transmissions have arrived: those that were given up widen the tolerance.
+ * (sender_loss.c) */
+void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct interval arrived);
 
-/* These transmissions have arrived: those that were given up widen the tolerance, and need not be
- * repeated. (sender_loss.c) */
-void sender_notice_late(struct sender *s, instant now, uint64_t newest, struct interval arrived,
-                        struct settled *settled);
+/* What repeats transmissions that were noticed to be late need not; adds it. (sender_loss.c) */
+void sender_settle_late(struct sender *s, struct settled *settled);
+
+/* What an acknowledgement of `newest` may say of persistent congestion, and, behind the losses,
+ * which have reduced the window already, what it has said: its first interval begins at `first`.
+ * (sender_loss.c) */
+struct persistence_look sender_look_for_persistence(const struct sender *s, instant now,
+                                                    uint64_t newest);
+void sender_judge_persistence(struct sender *s, instant now, const struct persistence_look *look,
+                              uint64_t first);
 
 /* Is a datagram with this pairing for the present session? If not, it may start one, and if it
  * closes one that is over the close is confirmed again: `closing` is the acknowledgement that does,

@@ -92,11 +92,10 @@ static void enter_transit(struct sender *s, instant now, struct row *row)
                                 .sent = now,
                                 .length = f->length,
                                 .is_last = f->is_last,
-                                .is_void = f->is_void,
-                                .is_repeat = f->is_repeat};
+                                .is_void = f->is_void};
+    if (f->is_repeat && f->was != UNIT_NEVER_SENT)
+        unit.behind = (uint32_t)(s->in_transit.next - f->was);
     row->seq = units_in_transit_put(&s->in_transit, &unit, row->count);
-    if (f->is_repeat)
-        sender_note_repeat(s, f, row->seq);
 }
 
 /* The channel is going to read the message. */

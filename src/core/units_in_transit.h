@@ -26,9 +26,9 @@ struct transit_unit {
     instant sent;     /* when it was taken to be sent */
     uint32_t length;  /* bytes of data */
     uint32_t skip;    /* internal: once gone, so many from here on are gone, at least */
+    uint32_t behind;  /* the transmission that it repeats, so many numbers; 0 if it repeats none */
     bool is_last;
     bool is_void;
-    bool is_repeat; /* not the first transmission of this unit */
     bool is_in_transit;
 };
 

@@ -36,31 +36,13 @@ bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragme
     return true;
 }
 
-static struct fragment *repeat_at(const struct units_to_send *u, uint32_t i)
+struct fragment units_to_send_pop(struct units_to_send *u)
 {
-    return &u->repeat[(u->first + i) & (u->capacity - 1)];
-}
-
-static bool is_within(const struct fragment *part, const struct fragment *all)
-{
-    return part->message == all->message && part->is_void == all->is_void &&
-           all->offset <= part->offset && part->offset + part->length <= all->offset + all->length;
-}
-
-bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment,
-                          uint32_t *length)
-{
-    uint32_t i = 0;
-    while (i < u->count && !is_within(repeat_at(u, i), fragment))
-        i++;
-    if (i == u->count)
-        return false;
-    *length = repeat_at(u, i)->length;
-    for (; i > 0; i--)
-        *repeat_at(u, i) = *repeat_at(u, i - 1);
+    CHECK(u->count > 0);
+    struct fragment oldest = *oldest_repeat(u);
     u->first++;
     u->count--;
-    return true;
+    return oldest;
 }
 
 /* The message of a repeat, as long as it is still what it was when the unit was queued; else NULL.

@@ -20,6 +20,7 @@ struct fragment {
     bool is_last;
     bool is_void;
     bool is_repeat;
+    uint64_t was; /* of a repeat: the transmission that was given up, or UNIT_NEVER_SENT */
 };
 
 struct units_to_send {
@@ -41,11 +42,9 @@ void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragme
  * that does not go on where the part ends. */
 bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment);
 
-/* Takes the first repeat of these bytes or of a part of them (or of this void) out again, wherever
- * it is in the queue, and says how many bytes it has; false if there is none. The caller settles it
- * with its message. O(count). */
-bool units_to_send_forget(struct units_to_send *u, const struct fragment *fragment,
-                          uint32_t *length);
+/* Takes the oldest repeat out of the queue again; there is one (CHECKed). The caller settles it
+ * with its message, or queues it anew. */
+struct fragment units_to_send_pop(struct units_to_send *u);
 
 /* What would be taken next with at most `max` bytes of data in a unit (a multiple of GRAIN);
  * false if there is nothing. Repeats of messages that have ended are dropped on the way; a repeat

@@ -153,27 +153,21 @@ static void step_settle(uint64_t *random)
         messages_out_end(&messages, message, OUTCOME_OK);
 }
 
-static bool is_part(const struct fragment *part, const struct fragment *all)
-{
-    return part->message == all->message && part->is_void == all->is_void &&
-           part->offset >= all->offset && part->offset + part->length <= all->offset + all->length;
-}
-
-/* A repeat turns out to be needless, or a part of it that waits by itself. */
-static void step_forget(uint64_t *random)
+/* The oldest repeat turns out to be needless, or goes to the end. */
+static void step_pop(uint64_t *random)
 {
     if (m.repeats == 0)
         return;
-    uint32_t i = (uint32_t)random_below(random, m.repeats);
-    struct fragment f = m.repeat[i];
-    uint32_t length;
-    ck_assert(units_to_send_forget(&u, &f, &length));
-    for (i = 0; !is_part(&m.repeat[i], &f);)
-        i++;
-    ck_assert_uint_eq(m.repeat[i].length, length);
-    remove_at(m.repeat, &m.repeats, i);
-    if (is_wanted(&f))
+    struct fragment expected = m.repeat[0];
+    struct fragment f = units_to_send_pop(&u);
+    expect_same(&f, &expected);
+    remove_at(m.repeat, &m.repeats, 0);
+    if (random_chance(random, 50)) {
+        units_to_send_repeat(&u, &f);
+        m.repeat[m.repeats++] = f;
+    } else if (is_wanted(&f)) {
         messages_out_find(&messages, f.message)->units_out--;
+    }
 }
 
 /* A message that nothing of is out yet turns void, as the sender does it; or is over. */
@@ -203,7 +197,7 @@ static void step(uint64_t *random)
     else if (kind < 90)
         step_settle(random);
     else if (kind < 95)
-        step_forget(random);
+        step_pop(random);
     else
         step_end(random);
     compare();

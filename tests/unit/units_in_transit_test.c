@@ -94,15 +94,16 @@ START_TEST(units_in_transit_put__keeps_the_unit)
                                 .sent = 77,
                                 .length = 96,
                                 .skip = 99,
-                                .is_last = true,
-                                .is_repeat = true};
+                                .behind = 7,
+                                .is_last = true};
     uint64_t seq = units_in_transit_put(&t, &unit, 1);
     const struct transit_unit *found = units_in_transit_find(&t, &seq, seq + 1);
     ck_assert_uint_eq(found->message, 5);
     ck_assert_uint_eq(found->offset, UINT64_C(1) << 33);
     ck_assert_int_eq(found->sent, 77);
     ck_assert_uint_eq(found->length, 96);
-    ck_assert(found->is_last && found->is_repeat && !found->is_void);
+    ck_assert_uint_eq(found->behind, 7);
+    ck_assert(found->is_last && !found->is_void);
 }
 END_TEST
 

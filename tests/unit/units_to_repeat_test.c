@@ -109,56 +109,28 @@ START_TEST(units_to_send_repeat__without_room)
 }
 END_TEST
 
-START_TEST(units_to_send_forget__table)
+START_TEST(units_to_send_pop__the_oldest)
 {
     add(1000);
-    for (uint64_t i = 0; i < 6; i++)
-        expect_unit(0, 64 * i, 64, false);
     repeat(0, 0, 64, false); /* so that the queue wraps */
     expect_unit(0, 0, 64, false);
     for (uint64_t i = 0; i < REPEATS; i++)
         repeat(0, 64 * i, 64, false);
-    struct fragment fragment = {.message = 0, .offset = 64 * (uint64_t)_i, .length = 64};
-    uint32_t length = 0;
-    ck_assert(units_to_send_forget(&u, &fragment, &length));
-    ck_assert_uint_eq(length, 64);
-    ck_assert(!units_to_send_forget(&u, &fragment, &length));
-    for (int i = 0; i < REPEATS; i++)
-        if (i != _i)
-            expect_unit(0, 64 * (uint64_t)i, 64, false);
-    expect_unit(0, 6 * 64, 64, false);
+    for (uint64_t i = 0; i < REPEATS; i++) {
+        struct fragment oldest = units_to_send_pop(&u);
+        ck_assert_uint_eq(oldest.offset, 64 * i);
+        if (i % 2 == 0)
+            units_to_send_repeat(&u, &oldest);
+    }
+    for (uint64_t i = 0; i < REPEATS; i += 2)
+        expect_unit(0, 64 * i, 64, false);
+    ck_assert_uint_eq(u.count, 0);
 }
 END_TEST
 
-START_TEST(units_to_send_forget__only_just_these_bytes)
+START_TEST(units_to_send_pop__of_none)
 {
-    add(1000);
-    repeat(0, 64, 64, false);
-    struct fragment other[] = {{.message = 1, .offset = 64, .length = 64},
-                               {.message = 0, .offset = 0, .length = 64},
-                               {.message = 0, .offset = 64, .length = 32},
-                               {.message = 0, .offset = 64, .length = 64, .is_void = true}};
-    uint32_t length;
-    for (int i = 0; i < 4; i++)
-        ck_assert(!units_to_send_forget(&u, &other[i], &length));
-    ck_assert_uint_eq(u.count, 1);
-}
-END_TEST
-
-START_TEST(units_to_send_forget__each_part)
-{
-    add(1000);
-    repeat(0, 64, 64, false);
-    repeat(0, 192, 32, false);
-    repeat(0, 256, 64, false);
-    struct fragment all = {.message = 0, .offset = 64, .length = 160};
-    uint32_t length = 0;
-    ck_assert(units_to_send_forget(&u, &all, &length));
-    ck_assert_uint_eq(length, 64);
-    ck_assert(units_to_send_forget(&u, &all, &length));
-    ck_assert_uint_eq(length, 32);
-    ck_assert(!units_to_send_forget(&u, &all, &length));
-    expect_unit(0, 256, 64, false);
+    units_to_send_pop(&u);
 }
 END_TEST
 
@@ -173,8 +145,7 @@ int main(void)
     tcase_add_test(tcase, units_to_send_rejoin__only_what_goes_on);
     tcase_add_test(tcase, units_to_send_repeat__of_what_is_over_is_dropped);
     tcase_add_test_raise_signal(tcase, units_to_send_repeat__without_room, SIGABRT);
-    tcase_add_loop_test(tcase, units_to_send_forget__table, 0, REPEATS);
-    tcase_add_test(tcase, units_to_send_forget__only_just_these_bytes);
-    tcase_add_test(tcase, units_to_send_forget__each_part);
+    tcase_add_test(tcase, units_to_send_pop__the_oldest);
+    tcase_add_test_raise_signal(tcase, units_to_send_pop__of_none, SIGABRT);
     return suite_run("units_to_repeat", tcase);
 }
