@@ -174,7 +174,8 @@ static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
 {
     uint64_t newest =
         s->session.seq_base + number_expand(ack->newest, s->in_transit.next - s->session.seq_base);
-    if (ack->length > 0 && !are_numbers_ours(s, ack, newest)) {
+    s->session.is_doubtful = ack->length > 0 && !are_numbers_ours(s, ack, newest);
+    if (s->session.is_doubtful) {
         s->counters.drop_number++;
         return;
     }

@@ -49,6 +49,7 @@ struct sender_session {
     bool has_sent;           /* a unit was sent in this session */
     bool has_closed;         /* the peer was told of the close in this session */
     bool left_has_sent;      /* a unit was sent in `left` */
+    bool is_doubtful;        /* the last acknowledgement named numbers that were never sent */
     bool is_proposing;       /* the next hello is a proposal */
     bool is_confirming;      /* the next hello confirms the close of `left` */
 };

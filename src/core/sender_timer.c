@@ -164,8 +164,14 @@ static duration hello_interval(const struct sender *s)
     return is_keepalive || interval > slowest ? slowest : interval;
 }
 
+/* A receiver that took a damaged number for one that came says so from then on. It would be asked
+ * and would answer for ever; so unless its acknowledgements can be taken, it is as good as silent.
+ */
 void sender_timer_on_heard(struct sender *s, instant now)
 {
+    bool is_waiting = s->in_transit.units > 0 || s->to_send.count > 0;
+    if (s->session.is_doubtful && is_waiting)
+        return;
     s->timers.heard = now;
     if (sender_has_finished(s))
         return;

@@ -29,6 +29,49 @@ START_TEST(ack__over_billions_of_numbers_is_rejected)
 }
 END_TEST
 
+/* The message fails when the limit has passed since an acknowledgement could be taken, whatever
+ * else is said in between. */
+static void expect_silence(instant since)
+{
+    struct event event;
+    while (!sender_event(rig.s, &event)) {
+        if (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+        sender_rig_ack(&rig, "0 1 1000000 1000001");
+        sender_rig_request(&rig, 0, 1, 2 * RIG_DATA);
+        sender_rig_wait(&rig);
+        ck_assert_int_le(rig.now - since, 10 * SECOND);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+    ck_assert_int_eq(rig.now - since, 10 * SECOND);
+}
+
+/* A receiver that took a flipped number for one that came says so for ever: it can be talked to no
+ * more, and would look alive by all the rest that it says. */
+START_TEST(ack__of_what_was_never_sent_is_no_sign_of_life)
+{
+    sender_rig_submit(&rig, 2 * RIG_DATA);
+    sender_rig_pair(&rig, 1, 2 * RIG_DATA);
+    sender_rig_expect(&rig, "0:0+64 0:64+64LA");
+    expect_silence(rig.now);
+}
+END_TEST
+
+/* Once may have been an accident of that datagram's. */
+START_TEST(ack__that_can_be_taken_is_a_sign_of_life_again)
+{
+    sender_rig_submit(&rig, 2 * RIG_DATA);
+    sender_rig_pair(&rig, 1, 2 * RIG_DATA);
+    sender_rig_expect(&rig, "0:0+64 0:64+64LA");
+    sender_rig_ack(&rig, "0 1 1000000 1000001");
+    rig.now += 9 * SECOND;
+    sender_rig_ack(&rig, "0 1");
+    rig.now += 9 * SECOND;
+    sender_rig_request(&rig, 0, 1, 2 * RIG_DATA);
+    expect_silence(rig.now);
+}
+END_TEST
+
 /* What it says beyond the table is passed over; what is within it can be sent. */
 START_TEST(request__for_all_numbers_reaches_as_far_as_the_table)
 {
@@ -55,6 +98,8 @@ int main(void)
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, ack__over_billions_of_numbers_is_rejected);
+    tcase_add_test(tcase, ack__of_what_was_never_sent_is_no_sign_of_life);
+    tcase_add_test(tcase, ack__that_can_be_taken_is_a_sign_of_life_again);
     tcase_add_test(tcase, request__for_all_numbers_reaches_as_far_as_the_table);
     tcase_add_test(tcase, take__of_an_empty_queue_is_nothing);
     return suite_run("sender_hostile", tcase);
