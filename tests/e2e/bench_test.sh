@@ -33,7 +33,9 @@ complains 2 "--mtu needs --netns" --mtu 1500
 complains 2 "--netns is for both ends" --netns --connect localhost:1
 complains 2 "--pin needs a core for each end" --pin 0
 complains 2 "'x' is not the number of a core" --pin x,0
-complains 1 "cannot run on core 1000" --pin 1000,1000
+core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+complains 1 "cannot run on core 1000: there is none" --pin "1000,$core"
+complains 1 "cannot run on core 1000: there is none" --pin "$core,1000"
 complains 2 "what is 'extra'?" extra
 complains 2 "'nowhere' is not HOST:PORT" --listen nowhere
 complains 2 "one end each" --listen :1 --connect :1

@@ -15,6 +15,8 @@ int pin_to(int core)
     CPU_ZERO(&set);
     CPU_SET((size_t)core, &set);
     if (sched_setaffinity(0, sizeof set, &set) < 0)
-        return complain("cannot run on core %d: %s", core, strerror(errno));
+        return complain("cannot run on core %d: %s", core,
+                        errno == EINVAL ? "there is none, or it is not for this process"
+                                        : strerror(errno));
     return 0;
 }

@@ -25,8 +25,6 @@ static _Noreturn void receive(const struct options *options, int listener, pid_t
     if (getppid() != parent) /* gone already */
         exit(EXIT_FAILURE);
     complain_silently();
-    if (pin_to(options->cores[1]) < 0)
-        exit(EXIT_FAILURE);
     exit(receiving_end_serve(options, listener, (int64_t)options->settings.limit_ns) < 0
              ? EXIT_FAILURE
              : EXIT_SUCCESS);
@@ -99,6 +97,9 @@ int alone_run(const struct options *options)
     pid_t child;
 
     if (listener < 0)
+        return -1;
+    /* Before there is a child, whose complaints nobody hears; it inherits the core. */
+    if (pin_to(options->cores[1]) < 0)
         return -1;
     child = fork();
     if (child < 0)
