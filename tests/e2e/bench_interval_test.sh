@@ -25,6 +25,9 @@ count=$(lines)
 shows "without a share in place" "^ +[0-9.]+ +[0-9.]+ +[0-9]+ +- +[0-9.]+ +[0-9]+ +[0-9]+ % +[0-9]+ %$"
 check "lines of tcp" test "$count" -ge 3
 
+check "uneven" "$bench" --transport tcp:default --size 64K --duration 0.4 --repeat 1 --interval 0.125
+shows "times are not rounded to tenths" "^ +0\.125 "
+
 check "udp-limit" "$bench" --transport udp-limit --size 64K --duration 0.5 --repeat 1 --interval 0.1
 shows "what cannot be seen is a dash" "^ +[0-9.]+ +[0-9.]+ +- +- +- +- +[0-9]+ % +-$"
 

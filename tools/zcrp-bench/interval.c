@@ -103,7 +103,8 @@ static void write_line(const struct interval *interval, uint64_t n, const struct
     double pulses_ns = (double)(now->pulses - last->pulses) * interval_ns;
     bool has_cpu = state->has_pulses && pulses_ns > 0;
 
-    printf("%8.*f", interval_ns < TENTH_NS ? 3 : 1, (double)n * interval_ns / 1e9);
+    printf("%8.*f", interval->ticker.interval_ns % TENTH_NS == 0 ? 1 : 3,
+           (double)n * interval_ns / 1e9);
     write_figure(8, true, 8 * (double)(now->bytes - last->bytes) / interval_ns);
     write_cell(9, state->is_known, "%.0f", (double)(now->repeated - last->repeated));
     write_cell(8, has_cpu && units > 0, "%.1f %%", percent(now->in_place - last->in_place, units));
