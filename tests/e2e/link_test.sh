@@ -79,8 +79,11 @@ ends 0 --version
 printed '^zcrp-link [0-9]'
 ends 125 --pin 1000 -- true -- true
 said 'cannot run on core 1000'
-ends 125 --json /no/such/folder -- true -- true
+ends 125 --json /no/such/folder -- echo A ran -- true
 said 'cannot write /no/such/folder: No such file'
+check "it did not run in vain" test ! -s "$place/printed"
+ends 0 -- true -- true
+said 'A to B: 0 packets, 0 B: 0 arrived'
 ends 125 --json /dev/full -- true -- true
 said 'cannot write /dev/full$'
 

@@ -179,7 +179,7 @@ int run_link(const struct options *options)
     struct run run = {.options = options};
     int status;
 
-    if (ends_open(&run.ends, options->mtu) < 0)
+    if (summary_check(options) < 0 || ends_open(&run.ends, options->mtu) < 0)
         return -1;
     run.signals = open_signals();
     status = run.signals < 0 ? -1 : run_between(&run);

@@ -39,7 +39,10 @@ static void tell_way(const struct relay *relay, int end)
     const struct path_counts *c = &relay->path[end].counts;
     char bytes[QUANTITY_ROOM];
 
-    quantity_figure(bytes, (double)c->entered_bytes);
+    if (c->entered_bytes < 1000)
+        snprintf(bytes, sizeof bytes, "%" PRIu64 " ", c->entered_bytes);
+    else
+        quantity_figure(bytes, (double)c->entered_bytes);
     fprintf(stderr, "zcrp-link: %s: %" PRIu64 " packets, %sB: %" PRIu64 " arrived", way[end],
             c->entered, bytes, c->left);
     tell_count("dropped by the queue", c->dropped);
@@ -102,6 +105,19 @@ static int write_json(const char *path, const struct options *options, const str
     is_bad = ferror(out) != 0;
     is_bad = fclose(out) != 0 || is_bad;
     return is_bad ? complain("cannot write %s", path) : 0;
+}
+
+int summary_check(const struct options *options)
+{
+    FILE *out;
+
+    if (options->json == NULL)
+        return 0;
+    out = fopen(options->json, "ae");
+    if (out == NULL)
+        return complain("cannot write %s: %s", options->json, strerror(errno));
+    fclose(out);
+    return 0;
 }
 
 int summary_tell(const struct options *options, const struct relay *relay,
