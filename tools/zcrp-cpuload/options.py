@@ -5,6 +5,11 @@ import os
 import re
 
 
+# Options of zcrp-bench that this program gives to it.
+SAID_HERE = {"--transport", "--size", "--pin", "--repeat", "--json", "--netns", "--mtu", "--duration",
+             "--rate"}
+
+
 def pair_of_cores(text):
     if not re.fullmatch(r"\d+,\d+", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not a core for each end, as in 0,1")
@@ -35,6 +40,13 @@ def paths(text):
     return names
 
 
+def one_size(text):
+    """What zcrp-bench makes of it is its business, but it would also take several."""
+    if "," in text or ".." in text:
+        raise argparse.ArgumentTypeError(f"'{text}' is more than one size")
+    return text
+
+
 def parse(arguments):
     own, bench = split_at_dashes(arguments)
     parser = argparse.ArgumentParser(
@@ -45,7 +57,7 @@ def parse(arguments):
                " wrong.")
     add = parser.add_argument
     add("--transport", default="zcrp,tcp", metavar="LIST", help="as zcrp-bench has them (zcrp,tcp)")
-    add("--size", default="1M", metavar="BYTES", help="of a message (1M)")
+    add("--size", type=one_size, default="1M", metavar="BYTES", help="of a message (1M)")
     add("--path", type=paths, default=["loopback"], metavar="LIST",
         help="loopback, veth (a virtual ethernet link between two namespaces) (loopback)")
     add("--mtu", type=positive(int), metavar="N", help="of the link (1500)")
@@ -60,6 +72,9 @@ def parse(arguments):
     add("--version", action="version", version="zcrp-cpuload @VERSION@")
     add("--json", metavar="FILE", help="every measurement as JSON; -: to standard output, no table")
     options = parser.parse_args(own)
+    for name in (text.partition("=")[0] for text in bench):
+        if name in SAID_HERE:
+            parser.error(f"{name}: not behind --, where it would contradict what is said before")
     options.bench = bench
     options.transports = options.transport.split(",")
     tcps = [name for name in options.transports if name.startswith("tcp")]
