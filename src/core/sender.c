@@ -63,27 +63,6 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     return s;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* What the receiver's socket holds, and on a longer path, as long as units arrive at their pace and
- * not all at once, what the path does, at twice the rate seen so far. On a shorter one they may. */
-static uint64_t room(const struct sender *s)
-{
-    bool is_long = s->pacing.rate != 0 && s->rtt.lowest >= PACING_BURST_TIME;
-    uint64_t rate = is_long ? greater(s->delivery.fastest, congestion_path(&s->congestion)) : 0;
-    return s->capacity + 2 * (rate / 1000 * (uint64_t)(s->rtt.lowest / MICROSECOND) / 1000);
-}
-
-uint64_t sender_window(const struct sender *s)
-{
-    uint64_t window = s->congestion.window;
-    uint64_t most = room(s);
-    return window < most ? window : most;
-}
-
 void sender_lent(struct sender *s, instant now, const struct burst *burst)
 {
     lending_on_lent(&s->lending, now);

@@ -1,6 +1,7 @@
 /* The sender's parts, shared by the files that make it up; nobody else includes this.
  *
  *     sender.c          create, submit, cancel, events, close: the life of a message
+ *     sender_room.c     what may go: the window, the tables, the burst
  *     sender_take.c     cutting bursts out of the units to send
  *     sender_receive.c  acknowledgements and requests
  *     sender_loss.c     what is lost, and what only came late
@@ -123,8 +124,22 @@ static inline bool sender_has_finished(const struct sender *s)
     return s->phase != SENDER_OPEN && messages_out_is_idle(&s->messages);
 }
 
-/* Bytes that may be in transit. */
+/* Bytes that may be in transit. (sender_room.c) */
 uint64_t sender_window(const struct sender *s);
+
+/* Has this window room for a burst that is worth its call? */
+bool sender_has_room(const struct sender *s, uint64_t window);
+
+/* May this unit go, in a burst; and may one begin with it? */
+bool sender_may_send(const struct sender *s, const struct fragment *f);
+bool sender_may_begin(const struct sender *s, const struct fragment *f);
+
+/* Has the burst room for another datagram, all of one size but the last (burst.h, I2)? */
+bool sender_burst_fits(const struct sender *s, const struct burst *b, const struct fragment *f);
+
+/* How many units of the row of `f`, which itself may go, can go with this burst: what
+ * sender_may_send and sender_burst_fits would say of one after the other, said at once. */
+uint32_t sender_row_length(const struct sender *s, const struct burst *b, const struct fragment *f);
 
 /* Looks at a LIVE message whose buffer may just have become known: refuses it if it was taken back
  * or does not fit. (sender.c) */

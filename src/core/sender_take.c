@@ -19,64 +19,9 @@ struct row {
     uint32_t count;
 };
 
-/* Does the window, or a probe's credit, let `bytes` more into transit? */
-static bool window_allows(const struct sender *s, uint64_t bytes)
-{
-    if (s->in_transit.units == 0 || s->probe_credit > 0)
-        return true;
-    return s->in_transit.bytes + bytes <= sender_window(s);
-}
-
-/* Is there a place to come back to, should it be lost? A repeat leaves its own. A part of one, that
- * was cut when units were larger, does not; but if it is alone in transit it can be joined again.
- */
-static bool has_place(const struct sender *s, const struct fragment *f)
-{
-    bool is_whole = f->is_repeat && !units_to_send_is_part(&s->to_send, f);
-    return is_whole || (f->is_repeat && s->in_transit.units == 0) ||
-           s->to_send.count + s->in_transit.units < s->in_transit.capacity;
-}
-
-static bool may_send(const struct sender *s, const struct fragment *f)
-{
-    return has_place(s, f) && units_in_transit_room(&s->in_transit) > 0 &&
-           window_allows(s, f->length + TRAILER_BYTES);
-}
-
 static uint64_t lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-/* Bytes of a burst at most; it may always be one unit. */
-static uint64_t burst_bytes(const struct sender *s)
-{
-    return lesser(s->config.burst_bytes, s->pacing.burst);
-}
-
-/* Room for another datagram, all of one size but the last (burst.h, I2)? */
-static bool burst_fits(const struct sender *s, const struct burst *b, const struct fragment *f)
-{
-    uint32_t bytes = f->length + TRAILER_BYTES;
-    return b->datagrams < s->config.burst_units && bytes <= b->segment &&
-           b->bytes + bytes <= burst_bytes(s) && b->bytes == b->datagrams * b->segment;
-}
-
-/* How many units of the row of `f`, which itself may go, can go with this burst: what may_send and
- * burst_fits would say of one after the other, said at once. */
-static uint32_t row_length(const struct sender *s, const struct burst *b, const struct fragment *f)
-{
-    uint32_t bytes = f->length + TRAILER_BYTES;
-    uint64_t row = units_to_send_row(f);
-    uint64_t window = sender_window(s);
-    bool is_alone = bytes != b->segment || b->bytes + bytes > burst_bytes(s);
-    if (row == 1 || is_alone || s->in_transit.bytes + bytes > window)
-        return 1;
-    row = lesser(row, s->in_transit.capacity - s->to_send.count - s->in_transit.units);
-    row = lesser(row, units_in_transit_room(&s->in_transit));
-    row = lesser(row, (window - s->in_transit.bytes) / bytes);
-    row = lesser(row, s->config.burst_units - b->datagrams);
-    return (uint32_t)lesser(row, (burst_bytes(s) - b->bytes) / bytes);
 }
 
 /* The row leaves the units to send, and is in transit from now on. */
@@ -185,8 +130,9 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
  * the application, or the receiver, the path may carry more than is seen of it. */
 static void note_limits(struct sender *s, const struct fragment *next, bool is_open)
 {
-    bool is_full =
-        next != NULL && s->in_transit.bytes + next->length + TRAILER_BYTES > s->congestion.window;
+    uint64_t window = s->congestion.window;
+    bool is_full = next != NULL && (s->in_transit.bytes + next->length + TRAILER_BYTES > window ||
+                                    !sender_has_room(s, window));
     s->is_limited = is_full;
     if (!is_full && !is_open)
         delivery_on_limited(&s->delivery, s->in_transit.bytes);
@@ -195,8 +141,12 @@ static void note_limits(struct sender *s, const struct fragment *next, bool is_o
 /* May the burst leave that begins with this unit? A probe does not wait for its pace. */
 static bool may_leave(struct sender *s, instant now, const struct fragment *f)
 {
-    if (!may_send(s, f))
+    if (!sender_may_send(s, f))
         return false;
+    if (!sender_has_room(s, sender_window(s))) {
+        s->is_limited = true;
+        return false;
+    }
     if (s->probe_credit > 0 || pacing_allows(&s->pacing, now))
         return true;
     s->is_limited = true;
@@ -228,12 +178,12 @@ static bool take_units(struct sender *s, instant now, struct burst *b)
     if (s->in_transit.units == 0)
         delivery_on_begin(&s->delivery, now);
     for (bool goes_on = true; goes_on; row.head = next) {
-        row.count = row_length(s, b, &row.head);
+        row.count = sender_row_length(s, b, &row.head);
         enter_transit(s, now, &row);
         add_pieces(s, b, &row);
         bool has_next = units_to_send_head(&s->to_send, s->unit_size.data, &next);
-        bool is_open = has_next && may_send(s, &next);
-        goes_on = is_open && burst_fits(s, b, &next);
+        goes_on = has_next && sender_may_send(s, &next) && sender_burst_fits(s, b, &next);
+        bool is_open = has_next && sender_may_begin(s, &next);
         bool is_answer = !goes_on && should_answer(s, is_open);
         is_answer |= row.head.is_repeat; /* where one was lost the next that asks may be, too */
         write_trailers(s, b, &row, has_next ? &next : NULL, is_answer);
@@ -267,7 +217,7 @@ bool sender_has_burst(struct sender *s)
         return true;
     if (!sender_is_paired(s) || !units_to_send_head(&s->to_send, s->unit_size.data, &f))
         return false;
-    return may_send(s, &f) && (!s->pacing.waits || s->probe_credit > 0);
+    return sender_may_begin(s, &f) && (!s->pacing.waits || s->probe_credit > 0);
 }
 
 /* Units that never left are no loss: they go first in the next burst. */

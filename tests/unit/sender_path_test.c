@@ -206,7 +206,7 @@ START_TEST(path__one_probe_while_nothing_comes)
         sender_rig_wait(&rig);
         ck_assert_uint_eq(send_all(), 0);
     }
-    sender_rig_ack(&rig, "1 2");
+    sender_rig_ack(&rig, "1 10");
     ck_assert_uint_eq(send_all(), 1);
 }
 END_TEST

@@ -174,6 +174,24 @@ START_TEST(take__keeps_to_the_window)
 }
 END_TEST
 
+/* No small bursts into a window that is nearly full; so the last before it asks for an answer. */
+START_TEST(take__waits_for_a_quarter_of_the_window)
+{
+    sender_rig_submit(&rig, 40 * RIG_DATA);
+    rig.capacity = 13 * RIG_UNIT;
+    sender_rig_pair(&rig, 1, 5000);
+    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64A");
+    sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64A");
+    sender_rig_expect(&rig, "0:512+64 0:576+64 0:640+64 0:704+64A");
+    sender_rig_expect_nothing(&rig);
+    sender_rig_ack(&rig, "0 2");
+    sender_rig_expect_nothing(&rig);
+    sender_rig_ack(&rig, "0 3");
+    sender_rig_expect(&rig, "0:768+64 0:832+64 0:896+64 0:960+64A");
+    sender_rig_expect_nothing(&rig);
+}
+END_TEST
+
 START_TEST(sent__what_was_not_goes_first)
 {
     sender_rig_submit(&rig, 5 * RIG_DATA);
@@ -204,6 +222,7 @@ int main(void)
     tcase_add_test(tcase, take__asks_for_an_answer_a_quarter_of_the_window_on);
     tcase_add_test(tcase, take__asks_for_an_answer_a_quarter_of_the_table_on);
     tcase_add_test(tcase, take__keeps_to_the_window);
+    tcase_add_test(tcase, take__waits_for_a_quarter_of_the_window);
     tcase_add_test(tcase, sent__what_was_not_goes_first);
     return suite_run("sender", tcase);
 }
