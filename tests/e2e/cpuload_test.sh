@@ -18,6 +18,7 @@ complains 2 "unknown option '--bogus'" -- --bogus
 complains 2 "'1Q' is not a number" --size 1Q
 complains 2 "'1K,2K' is more than one size" --size 1K,2K
 complains 2 "'1K..2K' is more than one size" --size 1K..2K
+complains 2 "1024 at most" --processes 5000
 complains 2 "--size: not behind --" -- --size 4K
 complains 2 "--duration: not behind --" -- --no-gso --duration=1
 complains 1 "cannot run on core 1000" --pin 1000,1000

@@ -63,7 +63,7 @@ END_TEST
 START_TEST(options_parse__the_rest)
 {
     const struct conditions *c = options.conditions;
-    ck_assert_int_eq(parse("link --burst 4 --reorder 2% --reorder-by 63 --duplicate 0.5 "
+    ck_assert_int_eq(parse("link --loss 1%/0 --burst 4 --reorder 2% --reorder-by 63 --duplicate 0.5 "
                            "--corrupt 100% --port 7000 -- a -- b"),
                      0);
     ck_assert_double_eq(c[END_A].burst, 4);
@@ -122,6 +122,9 @@ static const struct {
     {"link --loss 0.6 --burst 1 -- a -- b", "rows of 1"},
     {"link --burst 0.5 -- a -- b", "--burst"},
     {"link --burst x -- a -- b", "--burst"},
+    {"link --burst 4 -- a -- b", "needs --loss"},
+    {"link --burst 0/4 --loss 0 -- a -- b", "needs --loss"},
+    {"link --reorder-by 3 -- a -- b", "needs --reorder"},
     {"link --reorder 2 -- a -- b", "--reorder"},
     {"link --reorder-by 64 -- a -- b", "--reorder-by"},
     {"link --reorder-by 0 -- a -- b", "--reorder-by"},

@@ -51,7 +51,7 @@ def table(head, rows, above="", **attributes):
 
 def number(value):
     """Three digits for what is large, two for what is small."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
 def cells_of(point, note):

@@ -10,17 +10,20 @@ SAID_HERE = {"--transport", "--size", "--pin", "--repeat", "--json", "--netns", 
              "--rate"}
 
 
+PROCESSES_MOST = 1024  # that zcrp-bench has
+
+
 def pair_of_cores(text):
     if not re.fullmatch(r"\d+,\d+", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not a core for each end, as in 0,1")
     return tuple(map(int, text.split(",")))
 
 
-def positive(kind):
+def positive(kind, most=10 ** 9):
     def parse(text):
         value = kind(text)
-        if not 0 < value < 1e9:
-            raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+        if not 0 < value <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, {most} at most")
         return value
     parse.__name__ = "number"
     return parse
@@ -63,7 +66,7 @@ def parse(arguments):
     add("--mtu", type=positive(int), metavar="N", help="of the link (1500)")
     add("--pin", type=pair_of_cores, action="append", metavar="A,B",
         help="the ends' cores; may be given again (one core for both, then two)")
-    add("--processes", type=positive(int), default=1, metavar="N",
+    add("--processes", type=positive(int, PROCESSES_MOST), default=1, metavar="N",
         help="counting on each of them (1)")
     add("--rate", type=bits, metavar="BITS", help="equal throughput (half of TCP's own)")
     add("--duration", type=positive(float), default=2.0, metavar="SECONDS",

@@ -13,8 +13,9 @@
 static const struct conditions no_harm = {
     .queue_unit = QUEUE_TIME,
     .queue = 50e6,
-    .reorder_by = 3,
 };
+
+enum { REORDER_BY = 3 }; /* packets, if nothing is said */
 
 static void set_defaults(struct options *options)
 {
@@ -76,9 +77,26 @@ static int read_commands(struct options *options, int argc, char **argv)
     return 0;
 }
 
-static int check(const struct options *options)
+/* An option that only says how something is done is of no use where nothing is. */
+static int check_use(const struct options *options)
 {
+    const struct conditions *a = &options->conditions[END_A];
+    const struct conditions *b = &options->conditions[END_B];
+
+    if ((a->burst > 0 || b->burst > 0) && a->loss == 0 && b->loss == 0)
+        return complain("--burst says how packets are lost: it needs --loss");
+    if ((a->reorder_by > 0 || b->reorder_by > 0) && a->reorder == 0 && b->reorder == 0)
+        return complain("--reorder-by says how packets are overtaken: it needs --reorder");
+    return 0;
+}
+
+static int check(struct options *options)
+{
+    if (check_use(options) < 0)
+        return -1;
     for (int end = 0; end < ENDS; end++) {
+        if (options->conditions[end].reorder_by == 0)
+            options->conditions[end].reorder_by = REORDER_BY;
         const struct conditions *c = &options->conditions[end];
         if (!loss_is_possible(c->loss, c->burst))
             return complain("rows of %g lost packets cannot make a loss of %g %%", c->burst,
