@@ -12,16 +12,17 @@ void gather_init(struct gather *g)
     *g = (struct gather){.nap = GATHER_LEAST};
 }
 
-void gather_came(struct gather *g, uint64_t bytes)
+void gather_came(struct gather *g, uint32_t arrivals, uint64_t bytes)
 {
     g->bytes += bytes;
-    g->came++;
+    g->came += arrivals;
+    g->calls++;
 }
 
 static void learn(struct gather *g)
 {
     g->usual = g->bytes;
-    if (g->came > GATHER_MANY && g->nap / 2 >= GATHER_LEAST) {
+    if (g->calls > GATHER_MANY && g->nap / 2 >= GATHER_LEAST) {
         g->nap /= 2;
     } else if (g->came < GATHER_FEW && 2 * g->nap <= GATHER_MOST) {
         g->nap *= 2;
@@ -42,6 +43,7 @@ duration gather_rest(struct gather *g, uint64_t expected)
         g->usual -= g->usual / PARTS;
     g->bytes = 0;
     g->came = 0;
+    g->calls = 0;
     return g->has_napped ? g->nap : 0;
 }
 

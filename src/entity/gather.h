@@ -10,8 +10,9 @@
  *
  * A message that a nap or two would bring whole is polled for.
  *
- * How long a nap is, the last one tells: one that gathered much was too long, one that gathered
- * nothing too short. Where even the longest is too short the path is a slow one, and polled.
+ * How long a nap is, the last one tells: one that took many receives to clear was too long, one
+ * that gathered nothing too short. Where even the longest is too short the path is a slow one, and
+ * polled. The longest is not much more than what a receiver delays an acknowledgement by, anyway.
  *
  * I1  GATHER_LEAST <= nap <= GATHER_MOST
  *
@@ -25,11 +26,11 @@
 #include <stdint.h>
 
 #define GATHER_LEAST (50 * MICROSECOND)
-#define GATHER_MOST (400 * MICROSECOND)
+#define GATHER_MOST (1600 * MICROSECOND)
 
 enum {
-    GATHER_FEW = 2,    /* receives after a nap; fewer: it was too short */
-    GATHER_MANY = 8,   /* more: it was too long */
+    GATHER_FEW = 2,    /* arrivals after a nap; fewer: it was too short */
+    GATHER_MANY = 8,   /* receives; more: it was too long */
     GATHER_POLLS = 64, /* waits without a nap, after the longest was too short */
 };
 
@@ -37,15 +38,17 @@ struct gather {
     duration nap;   /* the next one */
     uint64_t usual; /* bytes that a nap brings, as far as is known */
     uint64_t bytes; /* that came since the last rest, */
-    uint32_t came;  /* by so many receives */
+    uint32_t came;  /* so many, */
+    uint32_t calls; /* in so many receives */
     uint32_t polls; /* rests without a nap that are to come */
     bool has_napped;
 };
 
 void gather_init(struct gather *g);
 
-/* A receive brought so many bytes. */
-void gather_came(struct gather *g, uint64_t bytes);
+/* A receive brought so many arrivals, datagrams or bursts that the kernel had joined, of so many
+ * bytes together. */
+void gather_came(struct gather *g, uint32_t arrivals, uint64_t bytes);
 
 /* Nothing is there any more: how long to nap, 0 for a wait as usual. So many bytes of the present
  * message are on their way unasked. */

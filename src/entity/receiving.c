@@ -31,7 +31,7 @@ bool receiving_once(struct zcrp_entity *e)
     openings_learn(&e->openings, &e->landing);
     receiver_landed(e->machine.receiver, clock_now(), &e->landing);
     if (received > 0)
-        gather_came(&e->gather, landing_bytes(&e->landing));
+        gather_came(&e->gather, e->landing.received, landing_bytes(&e->landing));
     if (received < 0)
         entity_break(e);
     e->is_arriving = false;

@@ -17,7 +17,7 @@ static void begin(void)
 static duration rest_after(uint32_t receives)
 {
     for (uint32_t i = 0; i < receives; i++)
-        gather_came(&gather, UNIT);
+        gather_came(&gather, 1, UNIT);
     duration nap = gather_rest(&gather, MUCH);
     gather_check(&gather);
     return nap;
@@ -35,7 +35,7 @@ END_TEST
 START_TEST(gather_rest__polls_if_nothing_is_foretold)
 {
     begin();
-    gather_came(&gather, UNIT);
+    gather_came(&gather, 1, UNIT);
     ck_assert_int_eq(gather_rest(&gather, 0), 0);
     ck_assert_int_eq(rest_after(1), GATHER_LEAST);
 }
@@ -62,6 +62,18 @@ START_TEST(gather_rest__is_shorter_after_one_that_was_too_long)
 }
 END_TEST
 
+/* A receive may bring many: that is a gain, not too many. */
+START_TEST(gather_rest__is_as_long_after_one_receive_of_many)
+{
+    begin();
+    rest_after(1);
+    gather_came(&gather, 3 * GATHER_MANY, 3 * GATHER_MANY * UNIT);
+    ck_assert_int_eq(gather_rest(&gather, MUCH), GATHER_LEAST);
+    gather_came(&gather, 1, UNIT);
+    ck_assert_int_eq(gather_rest(&gather, MUCH), 2 * GATHER_LEAST);
+}
+END_TEST
+
 START_TEST(gather_rest__polls_on_a_slow_path_and_tries_again)
 {
     duration nap = 1;
@@ -70,7 +82,7 @@ START_TEST(gather_rest__polls_on_a_slow_path_and_tries_again)
     begin();
     for (; nap > 0 && naps<100; naps += nap> 0)
         nap = rest_after(1);
-    ck_assert_int_eq(naps, 4); /* 50, 100, 200, 400 us */
+    ck_assert_int_eq(naps, 6); /* 50, 100 ... 1600 us */
     for (; nap == 0 && polls < 1000; polls++)
         nap = rest_after(1);
     ck_assert_int_eq(polls, GATHER_POLLS);
@@ -83,9 +95,9 @@ START_TEST(gather_rest__polls_when_two_naps_would_outlast_the_message)
     begin();
     rest_after(1);
     for (int i = 0; i < 4; i++)
-        gather_came(&gather, UNIT);
+        gather_came(&gather, 1, UNIT);
     ck_assert_int_eq(gather_rest(&gather, 2 * 4 * UNIT), 0);
-    gather_came(&gather, UNIT);
+    gather_came(&gather, 1, UNIT);
     ck_assert_int_eq(gather_rest(&gather, 2 * 4 * UNIT + 1), GATHER_LEAST);
 }
 END_TEST
@@ -98,7 +110,7 @@ START_TEST(gather_rest__what_a_nap_brought_is_believed_less_and_less)
     begin();
     rest_after(1);
     for (int i = 0; i < 4; i++)
-        gather_came(&gather, UNIT);
+        gather_came(&gather, 1, UNIT);
     while (gather_rest(&gather, 4 * UNIT) == 0 && polls < 1000)
         polls++;
     ck_assert_int_gt(polls, 4);
@@ -123,6 +135,7 @@ int main(void)
     tcase_add_test(tcase, gather_rest__polls_if_nothing_is_foretold);
     tcase_add_test(tcase, gather_rest__is_longer_after_one_that_was_too_short);
     tcase_add_test(tcase, gather_rest__is_shorter_after_one_that_was_too_long);
+    tcase_add_test(tcase, gather_rest__is_as_long_after_one_receive_of_many);
     tcase_add_test(tcase, gather_rest__polls_on_a_slow_path_and_tries_again);
     tcase_add_test(tcase, gather_rest__polls_when_two_naps_would_outlast_the_message);
     tcase_add_test(tcase, gather_rest__what_a_nap_brought_is_believed_less_and_less);

@@ -63,9 +63,10 @@ END_TEST
 START_TEST(options_parse__the_rest)
 {
     const struct conditions *c = options.conditions;
-    ck_assert_int_eq(parse("link --loss 1%/0 --burst 4 --reorder 2% --reorder-by 63 --duplicate 0.5 "
-                           "--corrupt 100% --port 7000 -- a -- b"),
-                     0);
+    ck_assert_int_eq(
+        parse("link --loss 1%/0 --burst 4 --reorder 2% --reorder-by 63 --duplicate 0.5 "
+              "--corrupt 100% --port 7000 -- a -- b"),
+        0);
     ck_assert_double_eq(c[END_A].burst, 4);
     ck_assert_uint_eq(c[END_A].reorder_by, 63);
     ck_assert_double_eq(c[END_B].duplicate, 0.5);
