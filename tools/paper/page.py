@@ -10,13 +10,14 @@ from summary import bytes_text, label, large_rate, missing_runs, missing_text, s
 
 STYLE = """
 :root { color-scheme: light; }
-body { font: 15px/1.5 sans-serif; color: #222; background: #fff; margin: 2em auto; max-width: 1380px;
+body { font: 15px/1.5 sans-serif; color: #222; background: #fff; margin: 2em auto; max-width: 1480px;
   padding: 0 1.5em; }
 h1 { font-size: 1.7em; margin-bottom: 0; } h2 { margin-top: 2em; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(620px, 100%), 1fr));
   gap: 2.5em; }
 .wide { overflow-x: auto; }
 figure { margin: 0; min-width: 0; } figure table { font-size: 12px; }
+figure th, figure td { padding: 2px 3px; }
 figcaption { font-weight: bold; } figure img { width: 100%; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: 2px 5px; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
