@@ -59,13 +59,15 @@ static uint64_t burst_bytes(const struct sender *s)
     return lesser(s->config.burst_bytes, s->pacing.burst);
 }
 
-/* Does what the window has left make a burst? Where bursts are not paced one that is nearly full
- * waits for a whole burst, or a part of itself, to be free; or small bursts are acknowledged by and
- * by, and small ones follow for ever: the silly window (RFC 9293, 3.8.6.2.1). */
+/* Does what the window has left make a burst? On a short path, whose bursts are not paced, one that
+ * is nearly full waits for a whole burst, or a part of itself, to be free; or small bursts are
+ * acknowledged by and by, and small ones follow for ever: the silly window (RFC 9293, 3.8.6.2.1).
+ */
 bool sender_has_room(const struct sender *s, uint64_t window)
 {
     uint64_t room = window - lesser(s->in_transit.bytes, window);
-    return s->in_transit.units == 0 || s->probe_credit > 0 || s->pacing.rate != 0 ||
+    bool is_short = s->rtt.has_sample && s->pacing.rate == 0;
+    return s->in_transit.units == 0 || s->probe_credit > 0 || !is_short ||
            room >= lesser(burst_bytes(s), window / WINDOW_PARTS);
 }
 

@@ -177,18 +177,37 @@ END_TEST
 /* No small bursts into a window that is nearly full; so the last before it asks for an answer. */
 START_TEST(take__waits_for_a_quarter_of_the_window)
 {
-    sender_rig_submit(&rig, 40 * RIG_DATA);
+    sender_rig_submit(&rig, 1);
     rig.capacity = 13 * RIG_UNIT;
-    sender_rig_pair(&rig, 1, 5000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64A");
-    sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64A");
-    sender_rig_expect(&rig, "0:512+64 0:576+64 0:640+64 0:704+64A");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 2");
+    sender_rig_pair(&rig, 2, 5000);
+    sender_rig_expect(&rig, "0:0+1LA");
+    rig.now += MICROSECOND;
+    sender_rig_ack(&rig, "0 1"); /* so the path is known */
+    sender_rig_submit(&rig, 40 * RIG_DATA);
+    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64A");
+    sender_rig_expect(&rig, "1:256+64 1:320+64 1:384+64 1:448+64A");
+    sender_rig_expect(&rig, "1:512+64 1:576+64 1:640+64 1:704+64A");
     sender_rig_expect_nothing(&rig);
     sender_rig_ack(&rig, "0 3");
-    sender_rig_expect(&rig, "0:768+64 0:832+64 0:896+64 0:960+64A");
     sender_rig_expect_nothing(&rig);
+    sender_rig_ack(&rig, "0 4");
+    sender_rig_expect(&rig, "1:768+64 1:832+64 1:896+64 1:960+64A");
+    sender_rig_expect_nothing(&rig);
+}
+END_TEST
+
+/* As long as it is not, a round trip may be long. */
+START_TEST(take__fills_the_first_window)
+{
+    for (int i = 0; i < 3; i++)
+        sender_rig_submit(&rig, 4 * RIG_DATA);
+    sender_rig_submit(&rig, 10);
+    rig.capacity = 13 * RIG_UNIT;
+    sender_rig_pair(&rig, 4, 5000);
+    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64LA");
+    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64LA");
+    sender_rig_expect(&rig, "2:0+64 2:64+64 2:128+64 2:192+64LA");
+    sender_rig_expect(&rig, "3:0+10LA");
 }
 END_TEST
 
@@ -223,6 +242,7 @@ int main(void)
     tcase_add_test(tcase, take__asks_for_an_answer_a_quarter_of_the_table_on);
     tcase_add_test(tcase, take__keeps_to_the_window);
     tcase_add_test(tcase, take__waits_for_a_quarter_of_the_window);
+    tcase_add_test(tcase, take__fills_the_first_window);
     tcase_add_test(tcase, sent__what_was_not_goes_first);
     return suite_run("sender", tcase);
 }
