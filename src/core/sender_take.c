@@ -141,12 +141,8 @@ static void note_limits(struct sender *s, const struct fragment *next, bool is_o
 /* May the burst leave that begins with this unit? A probe does not wait for its pace. */
 static bool may_leave(struct sender *s, instant now, const struct fragment *f)
 {
-    if (!sender_may_send(s, f))
+    if (!sender_may_begin(s, f))
         return false;
-    if (!sender_has_room(s, sender_window(s))) {
-        s->is_limited = true;
-        return false;
-    }
     if (s->probe_credit > 0 || pacing_allows(&s->pacing, now))
         return true;
     s->is_limited = true;

@@ -196,7 +196,29 @@ START_TEST(take__waits_for_a_quarter_of_the_window)
 }
 END_TEST
 
-/* As long as it is not, a round trip may be long. */
+/* It is the receiver that has no more room, so nothing is learned of the path. */
+START_TEST(take__waits_for_the_receiver_and_the_window_stays)
+{
+    struct sender_config config = sender_rig_config();
+    config.congestion = CONGESTION_RENO;
+    sender_rig_fini(&rig);
+    sender_rig_init(&rig, &config);
+    sender_rig_submit(&rig, 1);
+    rig.capacity = 5 * RIG_UNIT;
+    sender_rig_pair(&rig, 2, 5000);
+    sender_rig_expect(&rig, "0:0+1LA");
+    rig.now += MICROSECOND;
+    sender_rig_ack(&rig, "0 1");
+    sender_rig_submit(&rig, 40 * RIG_DATA);
+    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64A");
+    ck_assert(!sender_take(rig.s, rig.now, &rig.burst));
+    rig.capacity = 1 << 20;
+    sender_rig_ack(&rig, "0 5");
+    ck_assert_uint_eq(sender_gauges(rig.s).window, 10 * RIG_UNIT); /* as at first */
+}
+END_TEST
+
+/* As long as the path is not known, a round trip may be long. */
 START_TEST(take__fills_the_first_window)
 {
     for (int i = 0; i < 3; i++)
@@ -242,6 +264,7 @@ int main(void)
     tcase_add_test(tcase, take__asks_for_an_answer_a_quarter_of_the_table_on);
     tcase_add_test(tcase, take__keeps_to_the_window);
     tcase_add_test(tcase, take__waits_for_a_quarter_of_the_window);
+    tcase_add_test(tcase, take__waits_for_the_receiver_and_the_window_stays);
     tcase_add_test(tcase, take__fills_the_first_window);
     tcase_add_test(tcase, sent__what_was_not_goes_first);
     return suite_run("sender", tcase);
