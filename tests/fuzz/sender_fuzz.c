@@ -165,6 +165,7 @@ static void open_sender(struct run *r)
     bool is_large = (shape & 12) == 12; /* enough to fall from */
     uint32_t unit_bytes = is_large ? UNIT_MOST : (shape & 4) != 0 ? 64 : 150;
     struct sender_config config = {.unit_bytes = unit_bytes,
+                                   .is_cut = is_large,
                                    .burst_units = (shape & 8) != 0 ? 1 : 6,
                                    .burst_bytes = is_large ? UNIT_MOST : 600,
                                    .messages = (shape & 16) != 0 ? 2 : 16,

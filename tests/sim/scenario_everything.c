@@ -40,6 +40,7 @@ static void any_cores(uint64_t *random, struct setup *setup)
     static const uint32_t unit_bytes[] = {64, 576, 1472, 1472, 9000, 65535};
     setup->sender.unit_bytes = unit_bytes[chance_below(random, 6)];
     setup->receiver.unit_bytes = unit_bytes[chance_below(random, 6)];
+    setup->sender.is_cut = setup->seed % 2 == 0;
     setup->sender.burst_bytes = 65535;
     setup->sender.burst_units = 1 + (uint32_t)chance_below(random, BURST_UNITS);
     setup->sender.messages = 1u << chance_below(random, 6);

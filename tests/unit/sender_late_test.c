@@ -31,6 +31,17 @@ static void send(uint32_t units)
     rig.now += 10 * MILLISECOND;
 }
 
+/* All of four units is there but the first, which was given up twice: it is in transit as 5. */
+static void send_thrice(void)
+{
+    send(4);
+    sender_rig_ack(&rig, "3 4");
+    sender_rig_expect(&rig, "0:0+64A"); /* as 4 */
+    sender_rig_ack(&rig, "1 4");
+    sender_rig_wait(&rig);
+    sender_rig_expect(&rig, "0:0+64A"); /* as 5, to get an answer */
+}
+
 static void expect_settled(uint32_t units)
 {
     sender_rig_expect_event(&rig, OUTCOME_OK, (uint64_t)units * RIG_DATA);
@@ -62,12 +73,7 @@ END_TEST
 
 START_TEST(late__by_two_transmissions)
 {
-    send(4);
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_expect(&rig, "0:0+64A"); /* as 4 */
-    sender_rig_ack(&rig, "1 4");
-    sender_rig_wait(&rig);
-    sender_rig_expect(&rig, "0:0+64A"); /* as 5, to get an answer */
+    send_thrice();
     sender_rig_ack(&rig, "0 4");
     expect_settled(4);
 }
@@ -75,12 +81,7 @@ END_TEST
 
 START_TEST(late__the_first_repeat_of_two)
 {
-    send(4);
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_expect(&rig, "0:0+64A"); /* as 4 */
-    sender_rig_ack(&rig, "1 4");
-    sender_rig_wait(&rig);
-    sender_rig_expect(&rig, "0:0+64A"); /* as 5, to get an answer */
+    send_thrice();
     sender_rig_ack(&rig, "1 5");
     expect_settled(4);
     sender_rig_ack(&rig, "0 6"); /* there is nothing left to be settled */
