@@ -90,13 +90,18 @@ static int check_use(const struct options *options)
     return 0;
 }
 
-static int check(struct options *options)
+static void fill_in(struct options *options)
+{
+    for (int end = 0; end < ENDS; end++)
+        if (options->conditions[end].reorder_by == 0)
+            options->conditions[end].reorder_by = REORDER_BY;
+}
+
+static int check(const struct options *options)
 {
     if (check_use(options) < 0)
         return -1;
     for (int end = 0; end < ENDS; end++) {
-        if (options->conditions[end].reorder_by == 0)
-            options->conditions[end].reorder_by = REORDER_BY;
         const struct conditions *c = &options->conditions[end];
         if (!loss_is_possible(c->loss, c->burst))
             return complain("rows of %g lost packets cannot make a loss of %g %%", c->burst,
@@ -112,5 +117,8 @@ int options_parse(struct options *options, int argc, char **argv)
         return -1;
     if (options->wants_help || options->wants_version)
         return 0;
-    return check(options) < 0 ? -1 : read_commands(options, argc, argv);
+    if (check(options) < 0)
+        return -1;
+    fill_in(options);
+    return read_commands(options, argc, argv);
 }
