@@ -164,20 +164,13 @@ enum zcrp_congestion {
 };
 
 /* What not to do over UDP. Any program can be told so from outside, too: by a variable of the same
- * name in the environment that is neither empty nor 0, as in ZCRP_NO_LEND=1. There ZCRP_NO_OFFLOAD
+ * name in the environment that is neither empty nor 0, as in ZCRP_NO_GRO=1. There ZCRP_NO_OFFLOAD
  * stands for all but ZCRP_NO_ECN. */
 enum zcrp_option_flags {
-    ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT); nothing is lent then */
+    ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
-    ZCRP_NO_LEND = 4,    /* copy large units to the kernel, too, instead of lending them */
-    ZCRP_NO_ECN = 8,     /* neither have congestion marked nor look at such marks (RFC 3168) */
+    ZCRP_NO_ECN = 4,     /* neither have congestion marked nor look at such marks (RFC 3168) */
 };
-
-/* Lending. Over loopback the receiver's kernel reads units of 32 KiB and more out of the sender's
- * message itself. That saves one of two copies and a third of the processor time. When a message
- * has ended, well or not, its memory is the caller's as ever; only that takes longer for one that
- * did not end well: zcrp_cancel waits until the peer knows, and where it cannot be told, zcrp_close
- * waits for up to two seconds. */
 
 /* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of
  * them empty; they are valid until the tap returns, and only to be read. */
@@ -312,8 +305,8 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
- * had arrived already. May wait for a system call under way to finish, and where the kernel was
- * lent the message, for the peer to know. ZCRP_ERROR_IDLE: not in flight (any more). */
+ * had arrived already. Waits for no peer: at most for a system call under way to finish.
+ * ZCRP_ERROR_IDLE: not in flight (any more). */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
@@ -338,7 +331,6 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(units_in_place, "units that landed where they belong")                                       \
     X(units_moved, "units moved to where they belong")                                             \
     X(bytes_moved, "bytes copied to where they belong")                                            \
-    X(units_lent, "units sent without a copy: the kernel read the message itself")                 \
     X(bursts, "bursts sent or received")                                                           \
     X(system_calls, "system calls on the channel")                                                 \
     X(acknowledgements, "acknowledgement datagrams sent or received")                              \
@@ -367,7 +359,6 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_duplicate, "dropped: received before")                                                  \
     X(drop_no_room, "dropped: a table of the receiver is full")                                    \
     X(drop_truncated, "dropped: longer than any unit")                                             \
-    X(drop_stale, "dropped: waited in the socket for too long")                                    \
     X(drop_damaged, "dropped: AAL5's CRC or length is wrong")                                      \
     X(drop_incomplete, "dropped: cells are missing")                                               \
     X(drop_circuit, "dropped: another circuit, or not AAL5")                                       \

@@ -1,7 +1,6 @@
 #include "channel.h"
 
 #include "socket_ecn.h"
-#include "socket_lend.h"
 
 #include "core/check.h"
 #include "platform/clock.h"
@@ -92,13 +91,6 @@ int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int w
         return channel_nap(c, wake_fd, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
     ready = wait_for(c, POLLOUT, wake_fd, deadline);
     return ready < 0 ? ready : ready & CHANNEL_WOKEN;
-}
-
-uint32_t channel_unit_bytes(const struct channel *c)
-{
-    uint32_t path = channel_path_bytes(c);
-    uint32_t loan = LEND_MOST + TRAILER_BYTES;
-    return c->is_lending && loan < path ? loan : path;
 }
 
 void channel_leave_ecn(struct channel *c)

@@ -9,8 +9,7 @@
  *
  * The descriptor is the user's. The channel never closes it and leaves its O_NONBLOCK as it is.
  * From init to fini it changes the socket's UDP_GRO, path discovery and type of service, and for
- * good its SO_RXQ_OVFL, SO_TIMESTAMPNS, IP_RECVTOS and the size of its buffers; while it lends
- * (socket_lend.h), also its UDP_SEGMENT, and it keeps a pipe. Meanwhile the user must not read,
+ * good its SO_RXQ_OVFL, IP_RECVTOS and the size of its buffers. Meanwhile the user must not read,
  * write or reconnect it, nor have asked for an error queue (IP_RECVERR) that nobody empties.
  *
  * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
@@ -23,7 +22,7 @@
  * opening then, and what comes out of receive is the plan rewritten: openings that say where units
  * landed.
  *
- * Threads: one at a time may receive, and one send if there is lending or AAL5, else any number;
+ * Threads: one at a time may receive, and one send if there is AAL5, else any number;
  * any may wait, also while another receives. */
 #ifndef ZCRP_CHANNEL_CHANNEL_H
 #define ZCRP_CHANNEL_CHANNEL_H
@@ -66,9 +65,7 @@ enum channel_counter {
     CHANNEL_REFUSALS,    /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
     CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
     CHANNEL_DROPS,       /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
-    CHANNEL_FALLBACKS,   /* times that an offload or lending failed and was narrowed or left */
-    CHANNEL_LOANS,       /* units sent without a copy */
-    CHANNEL_STALES,      /* datagrams dropped because they had waited in the socket too long */
+    CHANNEL_FALLBACKS,   /* times that an offload failed and was narrowed or left */
     CHANNEL_DAMAGES,     /* PDUs dropped because of their CRC or length */
     CHANNEL_INCOMPLETE,  /* PDUs dropped for want of a piece, or given up by their sender */
     CHANNEL_STRANGERS,   /* packets of another circuit, or without AAL5 */
@@ -101,12 +98,10 @@ struct channel_aal5 {
 struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
     uint32_t receive_bytes;
-    bool use_gso;     /* send a burst in one call, if the kernel can */
-    bool use_lending; /* let it take large units without a copy (socket_lend.h), likewise */
-    bool use_gro;     /* receive one in one call, likewise; not with channel_receive_control */
-    bool drops_stale; /* a peer may lend: drop what it may have changed (core/lending.h) */
-    bool sends_ecn;   /* what is sent may be marked instead of dropped (socket_ecn.h), */
-    bool reads_ecn;   /* and marks of what arrives are counted; over UDP, without AAL5 */
+    bool use_gso;   /* send a burst in one call, if the kernel can */
+    bool use_gro;   /* receive one in one call, likewise; not with channel_receive_control */
+    bool sends_ecn; /* what is sent may be marked instead of dropped (socket_ecn.h), */
+    bool reads_ecn; /* and marks of what arrives are counted; over UDP, without AAL5 */
     struct channel_tap tap;
     struct channel_aal5 aal5;
 };
@@ -128,8 +123,6 @@ struct channel {
     uint32_t receive_buffer;               /* (c) bytes granted, as read back: the kernel's own
                                               overhead counts too, so half of it or less is data */
     bool has_gro;                          /* (c) receives come in bursts */
-    bool is_lending;                       /* (s) sent by one thread at a time; socket_lend.h */
-    int lend_pipe[2];                      /* (s) the library's, while is_lending */
     struct aal5_channel *aal5;             /* (c) NULL: units are datagrams; see aal5_channel.h */
     int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
     int ecn_before;                        /* (c) likewise: its type of service */
@@ -141,8 +134,7 @@ struct channel {
 };
 
 /* Makes a channel of a connected datagram socket, or of a raw one of IP protocol 137, and finds out
- * what it can do. The environment overrules the options (zcrp.h, enum zcrp_option_flags); without
- * UDP_SEGMENT nothing is lent, nor over AAL5. 0, or
+ * what it can do. The environment overrules the options (zcrp.h, enum zcrp_option_flags). 0, or
  *   -EBADF         not an open descriptor
  *   -ENOTSOCK      not a socket
  *   -EPROTOTYPE    neither a datagram socket nor a raw one
@@ -203,9 +195,6 @@ static inline uint32_t channel_path_bytes(const struct channel *c)
 {
     return atomic_load_explicit(&c->path_bytes, memory_order_relaxed);
 }
-
-/* The datagram that serves best on this path, as far as is known before the first is sent. */
-uint32_t channel_unit_bytes(const struct channel *c);
 
 /* What is sent from now on cannot be marked (socket_ecn.h); nothing if it could not before. By the
  * one thread that sends. */

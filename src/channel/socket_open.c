@@ -2,7 +2,6 @@
 
 #include "aal5_open.h"
 #include "socket_ecn.h"
-#include "socket_lend.h"
 #include "socket_path.h"
 #include "socket_receive.h"
 #include "socket_send.h"
@@ -143,9 +142,6 @@ static void find_offloads(struct channel *c, const struct channel_options *optio
     if (may && options->use_gso && !is_set("ZCRP_NO_SEGMENT") &&
         get(c->fd, IPPROTO_UDP, UDP_SEGMENT, &segment) == 0)
         atomic_init(&c->gso_segments, BURST_UNITS);
-    if (may && options->use_lending && !is_set("ZCRP_NO_LEND") &&
-        atomic_load_explicit(&c->gso_segments, memory_order_relaxed) > 1)
-        socket_lend_begin(c);
     if (may && options->use_gro && !is_set("ZCRP_NO_GRO"))
         c->has_gro = set(c->fd, IPPROTO_UDP, UDP_GRO, 1);
 }
@@ -174,8 +170,6 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
     }
     c->drops_seen = drops_so_far(fd);
     (void)set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-    if (options->drops_stale && c->kind != CHANNEL_UNIX && c->aal5 == NULL)
-        (void)set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
     return error;
 }
 
@@ -185,7 +179,6 @@ void socket_restore(struct channel *c)
         aal5_close(c);
     if (c->has_gro)
         (void)set(c->fd, IPPROTO_UDP, UDP_GRO, 0);
-    socket_lend_end(c);
     socket_ecn_end(c);
     socket_path_end(c);
 }

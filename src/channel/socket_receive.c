@@ -2,10 +2,6 @@
 
 #include "fault.h"
 #include "socket_ecn.h"
-#include "socket_lend.h"
-
-#include "core/lending.h"
-#include "platform/clock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,17 +21,8 @@ static void count_drops(struct channel *c, const uint8_t *value)
 
 struct said {
     uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
-    instant queued;   /* when it reached the socket, by the date; 0: not said */
     int ecn;          /* of each of them: only equal ones are joined */
 };
-
-static instant read_date(const uint8_t *value)
-{
-    struct timespec date;
-
-    memcpy(&date, value, sizeof(date));
-    return (instant)date.tv_sec * SECOND + date.tv_nsec;
-}
 
 static struct said read_notes(struct channel *c, struct msghdr *message)
 {
@@ -46,8 +33,6 @@ static struct said read_notes(struct channel *c, struct msghdr *message)
 
         if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SO_RXQ_OVFL)
             count_drops(c, CMSG_DATA(n));
-        if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SCM_TIMESTAMPNS)
-            said.queued = read_date(CMSG_DATA(n));
         said.ecn |= socket_ecn_of(n);
         if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
             continue;
@@ -62,15 +47,6 @@ void socket_count_notes(struct channel *c, struct msghdr *message)
     (void)read_notes(c, message);
 }
 
-/* Only what comes alone and is large can have been lent. The date that is set back while this
- * process stands still could deceive us; the kernel dates by no other clock. */
-static bool is_stale(const struct said *said, size_t bytes)
-{
-    bool may_be_lent = said->queued != 0 && said->segment == 0 && bytes >= LEND_LEAST;
-
-    return may_be_lent && clock_date() - said->queued > LENDING_STALE;
-}
-
 static void count_marks(struct channel *c, struct landing *l, const struct said *said, size_t bytes)
 {
     uint32_t marks = said->segment == 0 ? 1 : (uint32_t)(bytes - 1) / said->segment + 1;
@@ -80,23 +56,22 @@ static void count_marks(struct channel *c, struct landing *l, const struct said 
 }
 
 /* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
- * their size cannot be told apart, AF_UNIX carries datagrams larger than any unit, and what was
- * lent and has waited too long may have changed: none of these can be used. */
+ * their size cannot be told apart, and AF_UNIX carries datagrams larger than any unit: none of
+ * these can be used. */
 static void fill(struct channel *c, struct landing *l, uint32_t opening, struct msghdr *message,
                  size_t bytes)
 {
     struct said said = read_notes(c, message);
     bool is_cut = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && said.segment == 0);
-    bool is_lost = is_cut || is_stale(&said, bytes);
 
     l->has_ecn |= said.ecn != IPTOS_ECN_NOT_ECT;
     if (said.ecn == IPTOS_ECN_CE && bytes > 0)
         count_marks(c, l, &said, bytes);
-    if (is_lost)
-        channel_note(c, is_cut ? CHANNEL_TRUNCATIONS : CHANNEL_STALES, 1);
-    l->bytes[opening] = is_lost ? 0 : (uint32_t)bytes;
-    l->segment[opening] = is_lost ? 0 : said.segment;
+    if (is_cut)
+        channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    l->bytes[opening] = is_cut ? 0 : (uint32_t)bytes;
+    l->segment[opening] = is_cut ? 0 : said.segment;
 }
 
 static struct msghdr pieces(struct landing *l, uint32_t opening, union socket_notes *notes)

@@ -11,9 +11,8 @@ int socket_receive(struct channel *c, struct landing *l);
 int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size);
 
 /* For kinds of channel that receive by themselves: room for what the kernel says beside the data,
- * that is the size of joined datagrams, the socket's drops, the date, the type of service of IPv4
- * or IPv6, and whatever else the user asked for.
- */
+ * that is the size of joined datagrams, the socket's drops, the type of service of IPv4 or IPv6,
+ * and whatever else the user asked for. */
 union socket_notes {
     struct cmsghdr head; /* aligns */
     uint8_t room[192];

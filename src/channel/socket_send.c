@@ -2,7 +2,6 @@
 
 #include "core/check.h"
 #include "fault.h"
-#include "socket_lend.h"
 #include "socket_path.h"
 
 #include <errno.h>
@@ -102,17 +101,6 @@ static void narrow(struct channel *c, int error, uint32_t count)
         atomic_store_explicit(&c->gso_segments, to, memory_order_relaxed);
 }
 
-/* While there is lending, the kernel looks at every datagram as one that it may have to cut, and
- * may dislike one that it need not. */
-static bool leave_lending(struct channel *c, int error)
-{
-    if (!c->is_lending || (error != EINVAL && error != EIO))
-        return false;
-    channel_note(c, CHANNEL_FALLBACKS, 1);
-    socket_lend_end(c);
-    return true;
-}
-
 /* What to do about an error on a call of `count` datagrams cut by the kernel (1: not cut): OK to
  * try again, else the verdict. `*was_late` is whether an error was put down to earlier datagrams.
  * A size that the path refuses is EMSGSIZE, or EINVAL where the kernel cuts. */
@@ -129,8 +117,6 @@ static enum channel_verdict judge(struct channel *c, const struct burst *b, uint
         narrow(c, error, count);
         return CHANNEL_OK;
     }
-    if (!is_cut && leave_lending(c, error))
-        return CHANNEL_OK;
     verdict = fault_note(c, error);
     if ((verdict == CHANNEL_REFUSED || verdict == CHANNEL_TOO_BIG) && !*was_late) {
         *was_late = true;
@@ -141,15 +127,11 @@ static enum channel_verdict judge(struct channel *c, const struct burst *b, uint
     return verdict;
 }
 
-/* One datagram lent, `count` that the kernel cuts, or those that it takes of the rest: 0 or an
- * error number. */
+/* `count` datagrams that the kernel cuts, or those that it takes of the rest: 0 or an error number.
+ */
 static int send_next(struct channel *c, const struct burst *b, uint32_t from, uint32_t count,
                      uint32_t *taken)
 {
-    if (socket_lend_fits(c, b, from) && socket_lend(c, b, from)) {
-        *taken = 1;
-        return 0;
-    }
     if (count > 1 || b->datagrams - from == 1)
         return send_segmented(c, b, from, count);
     return send_several(c, b, from, taken);

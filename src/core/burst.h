@@ -33,7 +33,6 @@ struct burst {
     uint32_t segment;   /* bytes of each datagram but the last; 0 when empty */
     uint32_t bytes;     /* all together */
     uint64_t first_seq; /* sequence number of datagram 0; meaningless for control */
-    bool may_lend;      /* the channel may lend the data to the kernel instead of copying it */
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];

@@ -111,26 +111,20 @@ static void release(struct messages_out *m, struct message_out *message)
 
 static void make_ready(struct messages_out *m, struct message_out *message)
 {
-    bool is_held = message->state == MESSAGE_OUT_LIVE || message->pins > 0 || message->is_lent;
+    bool is_held = message->state == MESSAGE_OUT_LIVE || message->pins > 0;
     if (is_held || message->is_ready)
         return;
     message->is_ready = true;
     m->ready[m->ready_last++ & (m->capacity - 1)] = message->number;
 }
 
-static void end(struct messages_out *m, struct message_out *message, enum outcome outcome)
+void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome)
 {
     if (message->state == MESSAGE_OUT_LIVE)
         message->outcome = outcome;
     message->state = MESSAGE_OUT_ENDED;
     make_ready(m, message);
     release(m, message);
-}
-
-void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome)
-{
-    message->is_lent = false;
-    end(m, message, outcome);
 }
 
 void messages_out_refuse(struct messages_out *m, struct message_out *message, uint8_t reason,
@@ -145,28 +139,13 @@ void messages_out_refuse(struct messages_out *m, struct message_out *message, ui
     make_ready(m, message);
 }
 
-void messages_out_end_all(struct messages_out *m, enum outcome outcome, bool withholds_lent)
+void messages_out_end_all(struct messages_out *m, enum outcome outcome)
 {
     for (uint64_t number = m->base; number < m->next; number++) {
         struct message_out *message = messages_out_find(m, number);
-        if (message == NULL || message->state == MESSAGE_OUT_ENDED)
-            continue;
-        message->is_lent = message->is_lent && withholds_lent;
-        m->withheld += message->is_lent;
-        end(m, message, outcome);
+        if (message != NULL && message->state != MESSAGE_OUT_ENDED)
+            messages_out_end(m, message, outcome);
     }
-}
-
-void messages_out_tell_withheld(struct messages_out *m)
-{
-    for (uint64_t number = m->base; number < m->next; number++) {
-        struct message_out *message = messages_out_find(m, number);
-        if (message == NULL || message->state != MESSAGE_OUT_ENDED || !message->is_lent)
-            continue;
-        message->is_lent = false;
-        make_ready(m, message);
-    }
-    m->withheld = 0;
 }
 
 void messages_out_forget(struct messages_out *m, uint64_t first)
@@ -186,16 +165,6 @@ void messages_out_unpin(struct messages_out *m, struct message_out *message, uin
     CHECK(message->pins >= units);
     message->pins -= units;
     make_ready(m, message);
-}
-
-void messages_out_lend(struct messages_out *m, struct message_out *message)
-{
-    bool has_ended = message->state == MESSAGE_OUT_ENDED;
-    CHECK(message->pins > 0);
-    if (message->is_lent || (has_ended && message->outcome == OUTCOME_OK))
-        return;
-    message->is_lent = true;
-    m->withheld += has_ended;
 }
 
 bool messages_out_take_event(struct messages_out *m, struct event *event)
@@ -223,15 +192,12 @@ void messages_out_check(const struct messages_out *m)
     CHECK(m->ready_last - m->ready_first <= m->next - m->base);
     CHECK(m->base <= m->requested);
     CHECK(m->requested - m->base <= posted_capacity(m));
-    uint64_t withheld = 0;
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_out *message = slot(m, number);
         if (message->state == MESSAGE_OUT_FREE)
             continue;
         CHECK(message->number == number);
         CHECK(!message->is_told || message->is_ready);
-        CHECK(!message->is_ready || (message->pins == 0 && !message->is_lent));
-        withheld += message->state == MESSAGE_OUT_ENDED && message->is_lent;
+        CHECK(!message->is_ready || message->pins == 0);
     }
-    CHECK(withheld == m->withheld);
 }

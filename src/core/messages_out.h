@@ -9,9 +9,7 @@
  *                     \--refuse--> VOID --end--> ENDED
  *
  * A message's event becomes ready when its outcome is settled *and* nothing of it is pinned; a
- * VOID message is settled, but keeps its number until the receiver knows. Where the kernel was lent
- * the buffer (lending.h), what is under way changes with it: then the event of a message that did
- * not end well waits until the receiver knows; or, if it will not, is withheld for a time.
+ * VOID message is settled, but keeps its number until the receiver knows.
  *
  * I1  next - base <= capacity.
  * I2  base is not FREE, or base == next.
@@ -47,8 +45,7 @@ struct message_out {
     bool is_cut;          /* every unit was taken once (0 bytes are one unit, and so is VOID) */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
-    bool is_lent;   /* units under way may have the buffer's bytes of the moment they are read */
-    uint8_t reason; /* enum void_reason, in state VOID */
+    uint8_t reason;       /* enum void_reason, in state VOID */
 };
 
 struct messages_out {
@@ -60,7 +57,6 @@ struct messages_out {
     uint64_t requested;   /* messages of the session below have a known buffer */
     uint64_t ready_first; /* count of events taken, and */
     uint64_t ready_last;  /* made ready, ever */
-    uint64_t withheld;    /* ENDED messages whose event waits for messages_out_tell_withheld */
 };
 
 /* A posted size that is not known yet. */
@@ -95,11 +91,8 @@ void messages_out_end(struct messages_out *m, struct message_out *message, enum 
 void messages_out_refuse(struct messages_out *m, struct message_out *message, uint8_t reason,
                          enum outcome outcome);
 
-/* Ends every message that is left; the events of those that were lent are withheld or not. */
-void messages_out_end_all(struct messages_out *m, enum outcome outcome, bool withholds_lent);
-
-/* Nothing that was lent can arrive any more: what was withheld becomes ready. */
-void messages_out_tell_withheld(struct messages_out *m);
+/* Ends every message that is left. */
+void messages_out_end_all(struct messages_out *m, enum outcome outcome);
 
 /* Forgets all announcements; the next are for numbers from `first` on, base <= first <= next. */
 void messages_out_forget(struct messages_out *m, uint64_t first);
@@ -107,10 +100,6 @@ void messages_out_forget(struct messages_out *m, uint64_t first);
 /* `units` pins more, or fewer. */
 void messages_out_pin(struct message_out *message, uint32_t units);
 void messages_out_unpin(struct messages_out *m, struct message_out *message, uint32_t units);
-
-/* The kernel was lent a part of the message, which is pinned. It may have failed meanwhile, or be
- * acknowledged already. */
-void messages_out_lend(struct messages_out *m, struct message_out *message);
 
 /* The next event, in the order in which they became ready; false if there is none. */
 bool messages_out_take_event(struct messages_out *m, struct event *event);

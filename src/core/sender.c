@@ -51,7 +51,6 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     s->random = config->seed;
     s->capacity = config->window_bytes;
     tolerance_init(&s->tolerance);
-    lending_init(&s->lending);
     path_mtu_init(&s->path, config->unit_bytes);
     ecn_path_init(&s->ecn);
     rtt_init(&s->rtt, INITIAL_RTT);
@@ -61,13 +60,6 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     pacing_init(&s->pacing, now);
     sender_leave(s, now);
     return s;
-}
-
-void sender_lent(struct sender *s, instant now, const struct burst *burst)
-{
-    lending_on_lent(&s->lending, now);
-    for (uint32_t i = 0; i < burst->pins; i++)
-        messages_out_lend(&s->messages, messages_out_find(&s->messages, burst->pin[i].message));
 }
 
 void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason,
@@ -136,7 +128,7 @@ bool sender_event(struct sender *s, struct event *event)
 
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
 {
-    messages_out_end_all(&s->messages, outcome, now < s->lending.kept);
+    messages_out_end_all(&s->messages, outcome);
     sender_leave(s, now);
 }
 

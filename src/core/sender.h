@@ -82,14 +82,6 @@ bool sender_has_burst(struct sender *s);
 /* The channel took the first `sent` datagrams of the burst; the others are sent again. */
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
 
-/* Data of the burst was lent to the kernel, which reads it when the peer receives it. Before
- * `sent`. */
-void sender_lent(struct sender *s, instant now, const struct burst *burst);
-
-/* Until when the events of messages that failed are withheld, because their memory was lent
- * (lending.h); NEVER if there are none. Expire ends it. */
-instant sender_withheld_until(const struct sender *s);
-
 /* A datagram arrived on the acknowledgement channel. */
 void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size);
 

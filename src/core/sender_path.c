@@ -69,7 +69,6 @@ bool sender_path_probe(struct sender *s, instant now, struct burst *burst)
     burst->iov[0] =
         (struct iovec){.iov_base = padding, .iov_len = probe.bytes - CONTROL_TRAILER_BYTES};
     burst->segment = burst->bytes = probe.bytes;
-    burst->may_lend = false;
     s->counters.path_probes++;
     return true;
 }

@@ -96,7 +96,6 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
                          uint64_t newest)
 {
     struct settled settled = {.oldest = UINT64_MAX};
-    uint64_t before = s->in_transit.bytes;
     uint32_t units = s->in_transit.units;
     duration round_trip = sample_path(s, now, ack, newest);
     struct persistence_look look = sender_look_for_persistence(s, now, newest);
@@ -118,7 +117,6 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         if (settled.oldest < s->newest)
             tolerance_on_overtaken(&s->tolerance, s->newest - settled.oldest);
     }
-    lending_on_acknowledged(&s->lending, now, before - s->in_transit.bytes, s->in_transit.bytes);
     if (newest > s->newest)
         s->newest = newest;
     sender_detect_losses(s, now, s->newest);
@@ -139,7 +137,7 @@ static bool are_numbers_ours(const struct sender *s, const struct block_ack *ack
 static void on_peer_closed(struct sender *s, instant now)
 {
     bool is_confirmation = s->session.has_closed;
-    messages_out_end_all(&s->messages, OUTCOME_PEER_CLOSED, false);
+    messages_out_end_all(&s->messages, OUTCOME_PEER_CLOSED);
     sender_leave(s, now);
     s->session.is_confirming = !is_confirmation;
     s->hello_due = !is_confirmation;

@@ -86,7 +86,7 @@ static void replace(struct sender *s, instant now, struct pairing pairing)
     uint64_t cursor = s->to_send.cursor;
     bool has_sent = s->session.has_sent;
     if (has_sent)
-        messages_out_end_all(&s->messages, OUTCOME_RESTARTED, false);
+        messages_out_end_all(&s->messages, OUTCOME_RESTARTED);
     sender_leave(s, now);
     if (!has_sent) {
         s->to_send.cursor = cursor;

@@ -15,7 +15,6 @@
 #include "control.h"
 #include "ecn_path.h"
 #include "intervals.h"
-#include "lending.h"
 #include "messages_out.h"
 #include "pacing.h"
 #include "path_mtu.h"
@@ -74,7 +73,6 @@ struct sender {
     struct congestion congestion;
     struct delivery delivery;
     struct pacing pacing;
-    struct lending lending;
     struct unit_size unit_size;
     struct path_mtu path;
     struct ecn_path ecn;

@@ -194,7 +194,6 @@ bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
     burst->is_control = s->hello_due;
-    burst->may_lend = lending_take(&s->lending, now, s->timers.heard);
     if (s->hello_due) {
         sender_say_hello(s, now, burst);
         return true;

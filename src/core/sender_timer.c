@@ -68,17 +68,11 @@ static instant hello_at(const struct sender *s)
     return sender_has_finished(s) && s->timers.hellos == 0 ? s->timers.heard : s->timers.hello;
 }
 
-instant sender_withheld_until(const struct sender *s)
-{
-    return s->messages.withheld > 0 ? s->lending.kept : NEVER;
-}
-
 instant sender_deadline(const struct sender *s)
 {
-    instant first = sender_withheld_until(s);
     if (s->phase == SENDER_CLOSED)
-        return first;
-    first = instant_earlier(first, instant_earlier(silence_at(s), probe_at(s)));
+        return NEVER;
+    instant first = instant_earlier(silence_at(s), probe_at(s));
     first = instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
     first = instant_earlier(first, path_mtu_deadline(&s->path));
     return instant_earlier(first, pacing_deadline(&s->pacing));
@@ -135,8 +129,6 @@ static void expire_hello(struct sender *s)
 
 void sender_expire(struct sender *s, instant now)
 {
-    if (sender_withheld_until(s) <= now)
-        messages_out_tell_withheld(&s->messages);
     if (s->phase == SENDER_CLOSED)
         return;
     if (silence_at(s) <= now) {

@@ -5,9 +5,8 @@
  *    3  the machine closes: it waits for what was sent, and tells the peer
  *    4  once confirmed, or after the linger limit, the machine answers for the last time, and what
  *       is left fails
- *    5  what the kernel was lent of that is left alone as long as it may be read (lending.h)
- *    6  the threads end: sending or receiving, update, timeout
- *    7  the last events are told; nobody else is there any more, and everything is freed */
+ *    5  the threads end: sending or receiving, update, timeout
+ *    6  the last events are told; nobody else is there any more, and everything is freed */
 #include "entity.h"
 #include "platform/clock.h"
 #include "turns.h"
@@ -68,18 +67,11 @@ static void say_last_words(struct zcrp_entity *e)
     sending_drain(e, SENDING_BURSTS);
 }
 
-static bool is_nothing_withheld(struct zcrp_entity *e)
-{
-    return machine_withheld_until(&e->machine) == NEVER;
-}
-
-/* What is left fails, and may be told so. */
+/* What is left fails. */
 static void fail_rest(struct zcrp_entity *e)
 {
     e->is_over = true;
     machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
-    breathe(e);
-    (void)wait_until(e, is_nothing_withheld, NEVER);
 }
 
 static int linger(struct zcrp_entity *e)

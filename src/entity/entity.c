@@ -146,7 +146,7 @@ bool entity_is_sending_due(struct zcrp_entity *e)
 
 instant entity_deadline(const struct zcrp_entity *e)
 {
-    return e->is_broken ? machine_withheld_until(&e->machine) : machine_deadline(&e->machine);
+    return e->is_broken ? NEVER : machine_deadline(&e->machine);
 }
 
 /* Whoever is at the helm sees to what is due, and to what is to be sent unless it sleeps. A thread

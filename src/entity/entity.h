@@ -62,7 +62,6 @@ struct zcrp_entity {
     bool sending_sleeps;             /* (m) the sending thread waits for `sending_due` */
     struct condition sending_due;
     struct burst burst; /* (o) */
-    uint64_t loans;     /* (o) of the channel, as counted behind the last burst */
 
     instant timeout_at; /* (m) what the timeout thread sleeps for; INT64_MIN: it is awake */
     struct condition timeout_due;

@@ -34,7 +34,7 @@ static uint32_t unit_bytes(const struct zcrp_options *options, const struct chan
 {
     if (options->unit_bytes != 0)
         return least(options->unit_bytes, units->datagram_max);
-    return channel_unit_bytes(units);
+    return channel_path_bytes(units);
 }
 
 static uint32_t transit_units(uint64_t window_bytes)
@@ -164,12 +164,6 @@ bool machine_take(struct machine *m, instant now, struct burst *burst)
     return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);
 }
 
-void machine_lent(struct machine *m, instant now, const struct burst *burst)
-{
-    if (m->sender)
-        sender_lent(m->sender, now, burst);
-}
-
 /* The receiver sends control datagrams only; what does not leave is said again in time. */
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent)
 {
@@ -193,11 +187,6 @@ uint64_t machine_expected(const struct machine *m)
 instant machine_deadline(const struct machine *m)
 {
     return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);
-}
-
-instant machine_withheld_until(const struct machine *m)
-{
-    return m->sender ? sender_withheld_until(m->sender) : NEVER;
 }
 
 bool machine_event(struct machine *m, struct event *event)

@@ -34,14 +34,12 @@ bool machine_submit(struct machine *m, instant now, struct message *message);
 
 bool machine_cancel(struct machine *m, instant now, uint64_t number);
 bool machine_take(struct machine *m, instant now, struct burst *burst);
-void machine_lent(struct machine *m, instant now, const struct burst *burst);
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent);
 void machine_expire(struct machine *m, instant now);
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
 
 instant machine_deadline(const struct machine *m);
-instant machine_withheld_until(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);
 void machine_close(struct machine *m, instant now);
 bool machine_is_closed(const struct machine *m);

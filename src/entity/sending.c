@@ -44,11 +44,7 @@ static void settle(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t
         entity_break(e);
         break;
     }
-    instant now = clock_now();
-    if (channel_count(e->out, CHANNEL_LOANS) != e->loans)
-        machine_lent(&e->machine, now, &e->burst);
-    e->loans = channel_count(e->out, CHANNEL_LOANS);
-    machine_sent(&e->machine, now, &e->burst, sent);
+    machine_sent(&e->machine, clock_now(), &e->burst, sent);
 }
 
 /* The path may turn out not to carry what marks congestion. */

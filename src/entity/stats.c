@@ -64,9 +64,7 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
 static void add_channel(const struct channel *c, struct zcrp_stats *stats)
 {
     stats->system_calls += channel_count(c, CHANNEL_CALLS_OUT) + channel_count(c, CHANNEL_CALLS_IN);
-    stats->units_lent += channel_count(c, CHANNEL_LOANS);
     stats->drop_truncated += channel_count(c, CHANNEL_TRUNCATIONS);
-    stats->drop_stale += channel_count(c, CHANNEL_STALES);
     stats->drop_damaged += channel_count(c, CHANNEL_DAMAGES);
     stats->drop_incomplete += channel_count(c, CHANNEL_INCOMPLETE);
     stats->drop_circuit += channel_count(c, CHANNEL_STRANGERS);

@@ -5,7 +5,7 @@
 void timeout_turn(struct zcrp_entity *e)
 {
     entity_enter(e);
-    if (!e->is_broken || machine_withheld_until(&e->machine) != NEVER)
+    if (!e->is_broken)
         machine_expire(&e->machine, clock_now());
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);

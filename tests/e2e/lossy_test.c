@@ -75,8 +75,8 @@ START_TEST(lossy__messages)
 }
 END_TEST
 
-/* Units as large as loopback's, lent; what is repeated is lent once more. */
-START_TEST(lossy__lent)
+/* Units as large as loopback's. A message's memory is overwritten as soon as it has ended. */
+START_TEST(lossy__large)
 {
     static struct wire w;
     const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND};
@@ -105,7 +105,6 @@ START_TEST(lossy__lent)
     ck_assert_int_eq(zcrp_stats(w.ends.receiver, &received), 0);
     ck_assert_uint_eq(stats.bytes_arrived, bytes);
     ck_assert_uint_eq(received.bytes_arrived, bytes);
-    ends_expect_lent(&stats);
     wire_close(&w);
 }
 END_TEST
@@ -337,7 +336,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, lossy__messages, 0, NETWORKS);
-    tcase_add_loop_test(tcase, lossy__lent, 0, NETWORKS);
+    tcase_add_loop_test(tcase, lossy__large, 0, NETWORKS);
     tcase_add_test(tcase, lossy__interrupted);
     tcase_add_loop_test(tcase, lossy__black_hole, 0, 8);
     tcase_add_loop_test(tcase, lossy__marked, 0, 2);

@@ -8,10 +8,9 @@
 enum { MESSAGES = 1000, GUARD = 64 };
 
 /* Every way a burst can be cut: around a unit of Ethernet, around one of loopback. */
-static const nlong sizes[] = {0, 1, 2, 31, 32, 33, 64, 1000, 1439, 1440, 1441, 65475, 65476, 65535,
-                              65536, 300000,
-                              /* what is lent: a unit has 32 to 60 KiB */
-                              32767, 32768, 32769, 61408, 61439, 61440, 61441, 94208, 122880};
+static const nlong sizes[] = {0,     1,     2,     31,    32,    33,    64,     1000,  1439,
+                              1440,  1441,  65475, 65476, 65535, 65536, 300000, 32767, 32768,
+                              32769, 61408, 61439, 61440, 61441, 94208, 122880};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static const struct way {
@@ -27,7 +26,6 @@ static const struct way {
     {LOOPBACK_UDP4, false, {.unit_bytes = 1472}},
     {LOOPBACK_UDP4, false, {.unit_bytes = 1472, .flags = ZCRP_NO_SEGMENT | ZCRP_NO_GRO}},
     {LOOPBACK_UDP4, false, {.unit_bytes = 64, .congestion = ZCRP_CONGESTION_NONE}},
-    {LOOPBACK_UDP4, false, {.flags = ZCRP_NO_LEND}},
     {LOOPBACK_UDP4, false, {.messages = 1, .window_bytes = 4096, .spin_ns = 20000}},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -193,15 +191,14 @@ START_TEST(transfer__again)
 }
 END_TEST
 
-/* ---- lending */
+/* ---- large units */
 
-/* Sizes around what is lent, from and to any place in a page, all in flight at once. */
-START_TEST(transfer__lent_and_not)
+/* From and to any place in a page, all in flight at once. */
+START_TEST(transfer__anywhere)
 {
     enum { STEP = 1 << 18, COUNT = 24 };
     static const nlong around[] = {32768, 61440, 92160, 94208, 122880, 184320};
-    struct ends e = ends_open(LOOPBACK_UDP4, false,
-                              &(struct zcrp_options){.flags = _i == 0 ? ZCRP_NO_LEND : 0});
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     nbyte *from = malloc(COUNT * STEP), *to = malloc(COUNT * STEP);
     struct zcrp_msg *in[COUNT], *out[COUNT];
     struct zcrp_stats stats;
@@ -225,10 +222,6 @@ START_TEST(transfer__lent_and_not)
         zcrp_free_msg(out[i]);
     }
     ck_assert_int_eq(zcrp_stats(e.sender, &stats), 0);
-    if (_i == 0)
-        ck_assert_uint_eq(stats.units_lent, 0);
-    else
-        ends_expect_lent(&stats);
     ck_assert_uint_eq(stats.offload_fallbacks, 0);
     ends_close(&e);
     free(from);
@@ -286,7 +279,6 @@ START_TEST(transfer__mapped_file)
     ck_assert_int_eq(ends_wait(in), ZCRP_OK);
     ck_assert_mem_eq(in->buffer, whole->buffer, size);
     ck_assert_int_eq(zcrp_stats(e.sender, &stats), 0);
-    ends_expect_lent(&stats);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
     zcrp_free_msg(whole);
@@ -305,7 +297,7 @@ int main(void)
     tcase_add_test(tcase, transfer__untouched_afterwards);
     tcase_add_test(tcase, transfer__too_large);
     tcase_add_test(tcase, transfer__again);
-    tcase_add_loop_test(tcase, transfer__lent_and_not, 0, 2);
+    tcase_add_test(tcase, transfer__anywhere);
     tcase_add_test(tcase, transfer__changed_afterwards);
     tcase_add_loop_test(tcase, transfer__mapped_file, 0, 2);
     return ends_run("transfer", tcase);

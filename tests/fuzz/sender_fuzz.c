@@ -88,8 +88,6 @@ static void leave(struct run *r, uint32_t index, uint32_t sent)
         return;
     for (uint32_t i = 0; i < 2 * burst->datagrams; i++)
         read_piece(r, &burst->iov[i]);
-    if (sent % 2 == 1 && burst->may_lend && !burst->is_control)
-        sender_lent(r->sender, r->now, burst);
     sender_sent(r->sender, r->now, burst, sent < burst->datagrams ? sent : burst->datagrams);
     r->is_out[index] = false;
 }
@@ -266,8 +264,6 @@ static void close_alone(struct run *r)
             wait_until(r, sender_deadline(r->sender));
     }
     sender_fail(r->sender, r->now, OUTCOME_CLOSED);
-    if (sender_withheld_until(r->sender) != NEVER)
-        wait_until(r, sender_withheld_until(r->sender));
     sender_check(r->sender);
     take_events(r);
     CHECK(r->messages.over == r->messages.begun);

@@ -2,7 +2,7 @@
 /* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/aal5_send.c src/channel/aal5_open.c src/channel/aal5_receive.c */
 /* sources: src/channel/aal5_environment.c src/channel/crc.c src/channel/socket_receive.c */
-/* sources: src/channel/socket_path.c src/channel/fault.c src/channel/socket_lend.c */
+/* sources: src/channel/socket_path.c src/channel/fault.c */
 /* sources: src/channel/socket_send.c src/core/aal5.c src/core/aal5_head.c src/core/crc32.c */
 /* sources: src/core/aal5_reassembly.c src/core/aal5_fault.c src/platform/check.c */
 /* sources: src/platform/clock.c src/channel/aal5_tap.c src/channel/aal5_point.c */

@@ -7,7 +7,6 @@
 #include "../support/mock.h"
 #include "../support/random.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,8 +22,7 @@ struct fault {
     _Atomic int count; /* failures so far */
 };
 
-static struct fault memory, threads, descriptors, pipes, sends, receives;
-static struct fault loans; /* what socket_lend.c does to the socket */
+static struct fault memory, threads, descriptors, sends, receives;
 
 static void set_fault(struct fault *f, int first, int again, int error)
 {
@@ -52,15 +50,15 @@ static uint64_t draw(void)
     return random_next(&state);
 }
 
-/* EIO is what the kernel says when it cannot cut a burst, or not lend, and else never. */
+/* EIO is what the kernel says when it cannot cut a burst, and else never. */
 static bool fails_by_chance(struct fault *f, bool is_cut)
 {
     unsigned one_in = atomic_load(&chances.one_in);
 
-    if (one_in == 0 || (f != &sends && f != &receives && f != &loans) || draw() % one_in != 0)
+    if (one_in == 0 || (f != &sends && f != &receives) || draw() % one_in != 0)
         return false;
     int error = chances.error[draw() % chances.errors];
-    if (error == EIO && !is_cut && f != &loans)
+    if (error == EIO && !is_cut)
         return false;
     f->count++;
     errno = error;
@@ -89,9 +87,6 @@ int __real_posix_memalign(void **memory, size_t alignment, size_t size);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *context);
 int __real_eventfd(unsigned count, int flags);
-int __real_pipe2(int fds[2], int flags);
-ssize_t __real_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags);
-ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 int __real_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
 ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
@@ -105,9 +100,6 @@ int __wrap_posix_memalign(void **at, size_t alignment, size_t size);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *context);
 int __wrap_eventfd(unsigned count, int flags);
-int __wrap_pipe2(int fds[2], int flags);
-ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags);
-ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
@@ -145,18 +137,6 @@ int __wrap_eventfd(unsigned count, int flags)
     return fails(&descriptors) ? -1 : __real_eventfd(count, flags);
 }
 
-int __wrap_pipe2(int fds[2], int flags)
-{
-    return fails(&pipes) ? -1 : __real_pipe2(fds, flags);
-}
-
-ssize_t __wrap_splice(int in, off_t *in_at, int out, off_t *out_at, size_t size, unsigned flags)
-{
-    return fails_by_chance(&loans, false) || fails(&loans)
-               ? -1
-               : __real_splice(in, in_at, out, out_at, size, flags);
-}
-
 /* Datagrams of more bytes than this are too big; 0: none is. */
 static _Atomic size_t carried;
 
@@ -180,14 +160,6 @@ static bool is_too_big(const struct msghdr *message)
     sends.count++;
     errno = EMSGSIZE;
     return true;
-}
-
-/* The library's only one: the end of a loan. The real kernel forgets the beginning when it fails,
- * this one cannot be made to, and so puts it on the way as rubbish. */
-ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
-{
-    return fails_by_chance(&loans, false) || fails(&loans) ? -1
-                                                           : __real_send(fd, bytes, size, flags);
 }
 
 /* EIO and EINVAL are what the kernel says when it cannot cut a burst, and else never. */
@@ -225,26 +197,12 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
                : __real_recvmmsg(fd, message, count, flags, limit);
 }
 
-/* What this process holds open: an entity that has failed leaves nothing behind. */
-static int count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
-
 static int heal(void **state)
 {
     (void)state;
     set_fault(&memory, 0, 0, ENOMEM);
     set_fault(&threads, 0, 0, EAGAIN);
     set_fault(&descriptors, 0, 0, EMFILE);
-    set_fault(&pipes, 0, 0, EMFILE);
-    set_fault(&loans, 0, 0, 0);
     set_fault(&sends, 0, 0, 0);
     set_fault(&receives, 0, 0, 0);
     chances.one_in = 0;

@@ -1,6 +1,6 @@
 /* Entities whose system calls fail: what passes by itself costs time, what does not ends. */
-/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd pipe2 */
-/* wrap: sendmsg sendmmsg recvmsg recvmmsg splice send */
+/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
+/* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 /* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
 /* sources: tests/support/loopback.c */
 #include "../support/loopback.h"
@@ -52,26 +52,23 @@ static void transfer(struct ends *e, int count, int code)
     zcrp_free_msg(out);
 }
 
-/* One message of 1 MB, in units large enough to be lent. How many were. */
-static uint64_t transfer_large(struct ends *e, nbyte *to, nbyte *from)
+/* One message of 1 MB, in units as large as the path carries. */
+static void transfer_large(struct ends *e, nbyte *to, nbyte *from)
 {
     const nlong size = 1000000;
     struct zcrp_msg *in = zcrp_wrap_msg(to, size), *out = zcrp_wrap_msg(from, size);
-    struct zcrp_stats stats;
 
     assert_int_equal(zcrp_submit(e->receiver, in, size), 0);
     assert_int_equal(zcrp_submit(e->sender, out, size), 0);
     assert_int_equal(zcrp_wait_for(in, 20000000000), ZCRP_OK);
     assert_int_equal(zcrp_wait_for(out, 20000000000), ZCRP_OK);
     assert_true(pattern_holds(to, size, 9));
-    assert_int_equal(zcrp_stats(e->sender, &stats), 0);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
-    return stats.units_lent;
 }
 
-/* Nothing allocates, starts threads or opens descriptors once both ends are open, whether units are
- * copied or lent. */
+/* Nothing allocates, starts threads or opens descriptors once both ends are open, whatever the size
+ * of units. */
 static void transfer__takes_nothing(void **state)
 {
     enum { SIZE = 200000 };
@@ -84,47 +81,19 @@ static void transfer__takes_nothing(void **state)
         set_fault(&memory, 1, 1, ENOMEM);
         set_fault(&threads, 1, 1, EAGAIN);
         set_fault(&descriptors, 1, 1, EMFILE);
-        set_fault(&pipes, 1, 1, EMFILE);
         for (int i = 0; i < 10; i++) {
             assert_int_equal(zcrp_submit(e.receiver, in, SIZE), 0);
             assert_int_equal(zcrp_submit(e.sender, out, SIZE), 0);
             assert_int_equal(zcrp_wait_for(in, -1), 0);
             assert_int_equal(zcrp_wait_for(out, -1), 0);
         }
-        int taken = memory.count + threads.count + descriptors.count + pipes.count;
+        int taken = memory.count + threads.count + descriptors.count;
         heal(NULL);
         assert_int_equal(taken, 0);
         ends_close(&e);
     }
     zcrp_free_msg(in);
     zcrp_free_msg(out);
-}
-
-/* Lending fails: the network's errors do not end it, others do, and neither is seen. */
-static void transfer__loans_fail(void **state)
-{
-    static const struct {
-        int error;
-        bool goes_on;
-    } row[] = {{EAGAIN, true},  {ENOBUFS, true},   {ECONNREFUSED, true},
-               {EINVAL, false}, {EMSGSIZE, false}, {EFAULT, false}};
-    static nbyte to[1000000], from[1000000];
-
-    (void)state;
-    pattern_fill(from, sizeof(from), 9);
-    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        struct ends e = ends_open(0, 0);
-        int before = count_descriptors();
-        memset(to, 0, sizeof(to));
-        set_fault(&loans, 5, 5, row[i].error); /* the third unit first; two calls each */
-        uint64_t lent = transfer_large(&e, to, from);
-        int failed = loans.count;
-        set_fault(&loans, 0, 0, 0);
-        assert_true(row[i].goes_on ? failed > 1 : failed == 1);
-        assert_true(row[i].goes_on ? lent > 2 : lent == 2);
-        assert_int_equal(count_descriptors(), before - (row[i].goes_on ? 0 : 2));
-        ends_close(&e);
-    }
 }
 
 /* What passes by itself, or that something can be done about, costs time and nothing else. */
@@ -159,7 +128,7 @@ static void transfer__receives_fail(void **state)
     }
 }
 
-/* Everything that may pass, any call, once in a hundred, in units that are copied or lent: it costs
+/* Everything that may pass, any call, once in a hundred, in small units and large ones: it costs
  * time, and what the system cannot do is done without. */
 static void transfer__calls_fail_by_chance(void **state)
 {
@@ -295,7 +264,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(transfer__takes_nothing, heal),
-        cmocka_unit_test_setup(transfer__loans_fail, heal),
         cmocka_unit_test_setup(transfer__sends_fail, heal),
         cmocka_unit_test_setup(transfer__receives_fail, heal),
         cmocka_unit_test_setup(transfer__calls_fail_by_chance, heal),

@@ -188,7 +188,6 @@ static int setup(void **state)
     fake = udp4;
     unsetenv("ZCRP_NO_SEGMENT");
     unsetenv("ZCRP_NO_GRO");
-    unsetenv("ZCRP_NO_LEND");
     unsetenv("ZCRP_NO_OFFLOAD");
     unsetenv("ZCRP_NO_ECN");
     return 0;

@@ -2,7 +2,7 @@
 /* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/socket_open.c src/channel/socket_path.c src/channel/socket_send.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
-/* sources: src/channel/socket_lend.c src/channel/aal5_open.c src/channel/aal5_send.c */
+/* sources: src/channel/aal5_open.c src/channel/aal5_send.c */
 /* sources: src/channel/aal5_receive.c src/channel/aal5_environment.c src/channel/crc.c */
 /* sources: src/core/aal5.c src/core/aal5_head.c src/core/aal5_reassembly.c src/core/aal5_fault.c */
 /* sources: src/core/crc32.c src/platform/clock.c src/channel/aal5_tap.c src/channel/aal5_point.c */
@@ -72,40 +72,6 @@ static void socket_open__offloads(void **state)
     }
 }
 
-/* Units are lent where they are large, the kernel cuts, and nobody objects. */
-static void socket_open__lending(void **state)
-{
-    static const struct {
-        int mtu;
-        bool knows_gso;
-        struct channel_options options;
-        const char *variable;
-        bool lends;
-    } row[] = {
-        {65536, true, {.use_gso = true, .use_lending = true}, "X", true},
-        {1500, true, {.use_gso = true, .use_lending = true}, "X", false},
-        {65536, false, {.use_gso = true, .use_lending = true}, "X", false},
-        {65536, true, {.use_gso = true}, "X", false},
-        {65536, true, {.use_lending = true}, "X", false},
-        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_LEND", false},
-        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_SEGMENT", false},
-        {65536, true, {.use_gso = true, .use_lending = true}, "ZCRP_NO_OFFLOAD", false},
-    };
-
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
-        fake.mtu = row[i].mtu;
-        fake.knows_gso = row[i].knows_gso;
-        setenv(row[i].variable, "1", 1);
-        assert_int_equal(socket_open(&c, FD, &row[i].options), 0);
-        assert_int_equal(c.is_lending, row[i].lends);
-        assert_int_equal(fake.segment, row[i].lends ? 65507 : 0);
-        socket_restore(&c);
-        assert_int_equal(fake.segment, 0);
-        assert_false(c.is_lending);
-    }
-}
-
 /* Each kind by its own option, beside the DSCP that the user set, and only on request. */
 static void socket_open__ecn(void **state)
 {
@@ -152,7 +118,6 @@ int main(void)
         cmocka_unit_test_setup(socket_open__buffer, setup),
         cmocka_unit_test_setup(socket_open__send_buffer, setup),
         cmocka_unit_test_setup(socket_open__offloads, setup),
-        cmocka_unit_test_setup(socket_open__lending, setup),
         cmocka_unit_test_setup(socket_open__ecn, setup),
     };
     return cmocka_run_group_tests_name("socket_options", test, NULL, NULL);

@@ -1,4 +1,4 @@
-/* wrap: recvmsg recvmmsg clock_gettime */
+/* wrap: recvmsg recvmmsg */
 /* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
 /* sources: src/platform/clock.c */

@@ -3,9 +3,7 @@
 #ifndef ZCRP_TESTS_MOCK_SOCKET_RECEIVE_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_RECEIVE_RIG_H
 
-#include "channel/socket_lend.h"
 #include "channel/socket_receive.h"
-#include "core/lending.h"
 
 #include "../support/mock.h"
 
@@ -23,7 +21,6 @@ struct arrival {
     int segment;    /* 0: no cmsg */
     uint32_t drops; /* 0: no cmsg */
     int flags;
-    time_t date;    /* seconds; 0: no cmsg */
     int tos, class; /* of IPv4, IPv6; 0: no cmsg */
 };
 
@@ -51,12 +48,6 @@ static void write_notes(struct msghdr *m, const struct arrival *a)
         memcpy(CMSG_DATA(note), &a->segment, sizeof(a->segment));
         note = CMSG_NXTHDR(m, note);
     }
-    if (a->date) {
-        const struct timespec date = {.tv_sec = a->date};
-        *note = (struct cmsghdr){CMSG_LEN(sizeof(date)), SOL_SOCKET, SCM_TIMESTAMPNS};
-        memcpy(CMSG_DATA(note), &date, sizeof(date));
-        note = CMSG_NXTHDR(m, note);
-    }
     if (a->tos) {
         uint8_t tos = (uint8_t)a->tos;
         *note = (struct cmsghdr){CMSG_LEN(sizeof(tos)), IPPROTO_IP, IP_TOS};
@@ -68,20 +59,9 @@ static void write_notes(struct msghdr *m, const struct arrival *a)
         memcpy(CMSG_DATA(note), &a->class, sizeof(a->class));
     }
     m->msg_controllen = (a->drops ? CMSG_SPACE(sizeof(uint32_t)) : 0) +
-                        (a->segment ? CMSG_SPACE(sizeof(int)) : 0) +
-                        (a->date ? CMSG_SPACE(sizeof(struct timespec)) : 0) +
-                        (a->tos ? CMSG_SPACE(1) : 0) + (a->class ? CMSG_SPACE(sizeof(int)) : 0);
+                        (a->segment ? CMSG_SPACE(sizeof(int)) : 0) + (a->tos ? CMSG_SPACE(1) : 0) +
+                        (a->class ? CMSG_SPACE(sizeof(int)) : 0);
     m->msg_flags = a->flags;
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-
-/* It is the 1000th second. */
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-    assert_int_equal(clock, CLOCK_REALTIME);
-    *now = (struct timespec){.tv_sec = 1000};
-    return 0;
 }
 
 /* A result that is not negative is the number of the arrival. */

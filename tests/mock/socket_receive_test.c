@@ -1,4 +1,4 @@
-/* wrap: recvmsg recvmmsg clock_gettime */
+/* wrap: recvmsg recvmmsg */
 /* sources: src/channel/socket_ecn.c */
 /* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
 /* sources: src/platform/clock.c */
@@ -59,7 +59,6 @@ static void receive__marked(void **state)
         arrival[0] = (struct arrival){.bytes = row[i].bytes,
                                       .segment = row[i].segment,
                                       .drops = 3,
-                                      .date = 1000,
                                       .tos = row[i].tos,
                                       .class = row[i].class};
         l.marked = 0;
@@ -89,34 +88,6 @@ static void receive__truncated(void **state)
     assert_int_equal(socket_receive(&c, &l), 1);
     expect_opening(0, 0, 0);
     assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
-}
-
-/* Large and alone it may have been lent, and its sender may have taken the memory back. */
-static void receive__stale(void **state)
-{
-    static const struct {
-        struct arrival arrival;
-        bool is_stale;
-    } row[] = {
-        {{.bytes = LEND_MOST, .date = 1000 - 1 - LENDING_STALE / SECOND}, true},
-        {{.bytes = LEND_LEAST, .date = 1, .drops = 1}, true},
-        {{.bytes = LEND_MOST, .date = 1000 - LENDING_STALE / SECOND}, false},
-        {{.bytes = LEND_MOST, .date = 2000}, false}, /* the date was set back */
-        {{.bytes = LEND_MOST}, false},
-        {{.bytes = LEND_LEAST - 1, .date = 1}, false},
-        {{.bytes = LEND_MOST, .date = 1, .segment = 1472}, false},
-    };
-
-    (void)state;
-    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        uint64_t before = channel_count(&c, CHANNEL_STALES);
-        arrival[0] = row[i].arrival;
-        will_return(__wrap_recvmsg, 0);
-        assert_int_equal(socket_receive(&c, &l), 1);
-        assert_int_equal(l.bytes[0], row[i].is_stale ? 0 : row[i].arrival.bytes);
-        assert_int_equal(channel_count(&c, CHANNEL_STALES), before + row[i].is_stale);
-    }
-    assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 0);
 }
 
 /* The user's own notes may leave no room for the kernel's. */
@@ -199,7 +170,6 @@ int main(void)
         cmocka_unit_test_setup(receive__marked, setup),
         cmocka_unit_test_setup(receive__empty_datagram, setup),
         cmocka_unit_test_setup(receive__truncated, setup),
-        cmocka_unit_test_setup(receive__stale, setup),
         cmocka_unit_test_setup(receive__notes_truncated, setup),
         cmocka_unit_test_setup(receive__several, setup),
         cmocka_unit_test_setup(receive__drops_wrap_around, setup),

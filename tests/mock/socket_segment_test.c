@@ -1,6 +1,6 @@
 /* wrap: sendmsg sendmmsg getsockopt setsockopt */
 /* sources: src/channel/socket_send.c src/channel/socket_path.c src/channel/fault.c */
-/* sources: src/platform/check.c src/channel/socket_lend.c */
+/* sources: src/platform/check.c */
 /* socket_send with the offload in use: one call for all, cut by the kernel. */
 #include "socket_send_rig.h"
 

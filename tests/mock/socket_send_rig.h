@@ -1,4 +1,4 @@
-/* The kernel for tests of socket_send that lend nothing: it remembers each call, and its result is
+/* The kernel for tests of socket_send: it remembers each call, and its result is
  * what the test queued. */
 #ifndef ZCRP_TESTS_MOCK_SOCKET_SEND_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_SEND_RIG_H

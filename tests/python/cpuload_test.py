@@ -254,10 +254,10 @@ class Options(unittest.TestCase):
 
     def test_given(self):
         found = options.parse(["--pin", "0,0", "--pin", "1,2", "--rate", "2.5G", "--path",
-                               "veth,loopback", "--transport", "tcp:reno,zcrp", "--", "--no-lend"])
+                               "veth,loopback", "--transport", "tcp:reno,zcrp", "--", "--no-ecn"])
         self.assertEqual(found.pin, [(0, 0), (1, 2)])
         self.assertEqual((found.rate, found.path), (2.5e9, ["veth", "loopback"]))
-        self.assertEqual((found.reference, found.bench), ("tcp:reno", ["--no-lend"]))
+        self.assertEqual((found.reference, found.bench), ("tcp:reno", ["--no-ecn"]))
 
     def test_rates(self):
         self.assertEqual([options.bits(text) for text in ("7", "1k", "2.5M")], [7, 1000, 2500000])

@@ -96,15 +96,6 @@ static inline struct ends_transfer ends_transfer(const struct loopback *sockets,
     return counted;
 }
 
-/* Checks that units were lent; over AAL5 none is. */
-static inline void ends_expect_lent(const struct zcrp_stats *stats)
-{
-    if (loopback_is_aal5())
-        ck_assert_uint_eq(stats->units_lent, 0);
-    else
-        ck_assert_uint_gt(stats->units_lent, 0);
-}
-
 /* Runs the test case as every end-to-end test does: suite_run, if there can be ends. Skipped, it
  * says why. */
 static inline int ends_run(const char *name, TCase *tcase)

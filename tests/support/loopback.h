@@ -35,7 +35,7 @@ void loopback_connect(int fd, int to);
 /* Are the sockets raw ones? Then each has a filter for its circuit in the kernel. */
 bool loopback_is_raw(void);
 
-/* Do the sockets carry AAL5? Then nothing is lent, and there are no offloads. */
+/* Do the sockets carry AAL5? Then there are no offloads. */
 
 bool loopback_is_aal5(void);
 

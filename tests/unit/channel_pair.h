@@ -4,7 +4,6 @@
 
 #include "../support/suite.h"
 #include "channel/channel.h"
-#include "channel/socket_lend.h"
 #include "channel/udp_open.h"
 #include "platform/clock.h"
 #include "platform/wake.h"

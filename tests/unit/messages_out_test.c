@@ -255,7 +255,7 @@ START_TEST(messages_out_end_all__one_event_each)
     add(7);
     messages_out_refuse(&m, add(7), VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
     messages_out_pin(add(7), 1);
-    messages_out_end_all(&m, OUTCOME_SILENT, false);
+    messages_out_end_all(&m, OUTCOME_SILENT);
     messages_out_check(&m);
     expect_event(1, OUTCOME_TOO_LARGE, 0);
     expect_event(0, OUTCOME_SILENT, 0);

@@ -38,7 +38,6 @@ static struct path_probe expect_probe(uint32_t bytes)
     struct path_probe probe;
     ck_assert(sender_take(rig.s, rig.now, &rig.burst));
     ck_assert(rig.burst.is_control);
-    ck_assert(!rig.burst.may_lend);
     ck_assert_uint_eq(rig.burst.datagrams, 1);
     ck_assert_uint_eq(rig.burst.segment, bytes);
     ck_assert_uint_eq(rig.burst.iov[0].iov_len + rig.burst.iov[1].iov_len, bytes);

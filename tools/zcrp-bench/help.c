@@ -46,7 +46,6 @@ const char help_text[] =
     "  --no-gso, --no-gro  do not let the kernel cut or gather bursts\n"
     "  --no-offload        neither\n"
     "  --no-spin           ZCRP's waiters sleep at once, instead of looking for 50 us first\n"
-    "  --no-lend           copy ZCRP's large units to the kernel, too, instead of lending them\n"
     "  --no-ecn            have no network mark ZCRP's units instead of dropping them\n"
     "  --channel NAME      ZCRP's channel: udp, aal5 (a raw socket: CAP_NET_RAW), aal5-udp (udp)\n"
     "  --vpi N, --vci N    the first of its circuits (0; 32, or for aal5 any)\n"

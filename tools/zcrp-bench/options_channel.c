@@ -43,13 +43,6 @@ static int set_no_gro(struct options *options, const char *value)
     return 0;
 }
 
-static int set_no_lend(struct options *options, const char *value)
-{
-    (void)value;
-    options->settings.flags |= ZCRP_NO_LEND;
-    return 0;
-}
-
 static int set_no_ecn(struct options *options, const char *value)
 {
     (void)value;
@@ -138,7 +131,6 @@ static const struct options_row rows[] = {
     {"window", required_argument, true, set_window},
     {"no-gso", no_argument, true, set_no_gso},
     {"no-gro", no_argument, true, set_no_gro},
-    {"no-lend", no_argument, true, set_no_lend},
     {"no-ecn", no_argument, true, set_no_ecn},
     {"no-spin", no_argument, true, set_no_spin},
     {"no-offload", no_argument, true, set_no_offload},
