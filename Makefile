@@ -30,7 +30,7 @@
 
 .DEFAULT_GOAL := all
 
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/^\#define ZCRP_VERSION_TEXT "\(.*\)"/\1/p' include/zcrp.h)
 SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
 
 VARIANT ?= plain
@@ -69,6 +69,9 @@ PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
 # Optional: the CRC of AAL5 at the speed of memory (src/channel/crc.h).
 ISAL := $(shell pkg-config --exists libisal 2>/dev/null && pkg-config --libs libisal)
+
+# What the library is linked with, beside the system's own.
+LIBRARIES := $(shell pkg-config --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
@@ -129,13 +132,13 @@ $(STATIC): $(LIBRARY)
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
 $(SHARED): $(LIBRARY)
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) -o $@.$(VERSION) $^ $(ISAL) && \
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) -o $@.$(VERSION) $^ $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # A program is a folder of tools/ with a main.c.
 define program
 $(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c) $(COMMON) $(STATIC)
-	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(ISAL) $$(LDLIBS)
+	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(LIBRARIES) $$(LDLIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))
 

@@ -18,7 +18,8 @@
  *
  * Ownership. From a successful zcrp_send, zcrp_rcv or zcrp_submit until wait, probe or collect says
  * that the message has ended, its buffer belongs to the library: do not read what is being
- * received, do not change what is being sent. Not a byte is touched afterwards, however it ended.
+ * received, do not change what is being sent. Afterwards not a byte of it is read or written,
+ * however the message ended and whatever the peer does.
  *
  * Errors. Three kinds, never mixed: a caller's mistake is a code from the call; a failed message
  * carries a code, see zcrp_error; what the network does is counted, see zcrp_stats, and repaired.
@@ -29,10 +30,18 @@
  * an invariant that does not hold, a fault of the library itself, is told on standard error and
  * aborts.
  *
+ * Forks. A child may close the entities of its parent, which frees its copies and tells nobody, and
+ * open its own. Everything else that it does with an entity, or a message in flight, of its
+ * parent's gives ZCRP_ERROR_FORKED.
+ *
+ * Strangers. What somebody sends who neither is the peer nor reads the path is counted and dropped;
+ * docs/security.md says what that covers and what it does not.
+ *
  * Compatibility. C11 and C++. Linux. */
 #ifndef ZCRP_H
 #define ZCRP_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -48,6 +57,15 @@ extern "C" {
 #define ZCRP_MUST_USE
 #endif
 
+/* The version of this header: major x 10,000 + minor x 100 + patch. */
+#define ZCRP_VERSION 200
+#define ZCRP_VERSION_TEXT "0.2.0"
+
+/* The version of the library in use, as ZCRP_VERSION counts. A program that was built with an older
+ * header goes on working with a newer library of the same soname: structs only grow at their end,
+ * and the calls that take one say how large the program's is. */
+ZCRP_PUBLIC int zcrp_version(void);
+
 typedef uint8_t nbyte;
 typedef uint64_t nlong;
 
@@ -57,7 +75,8 @@ struct zcrp_msg {
     nlong message_size; /* bytes that may be sent from or received into `buffer` */
     nlong buffer_size;  /* bytes at `buffer`; at least message_size */
     nlong length;       /* bytes that arrived or were sent; valid once the message has ended well.
-                           On receive, bytes of the buffer behind it are undefined. */
+                           On receive, a byte of the buffer behind it is what it was before, or 0
+                           if something landed there that was not accepted. */
 };
 
 /* ---- The paper's API ------------------------------------------------------------------------ */
@@ -72,10 +91,11 @@ ZCRP_PUBLIC void zcrp_free_msg(struct zcrp_msg *message);
 
 /* Starts this process's sender, or its receiver. file_descriptors[0] carries acknowledgements and
  * requests to the sender, [1] units to the receiver; the same descriptor twice is a duplex channel.
- * Both are connected sockets (UDP, AF_UNIX, or raw for AAL5); they stay the caller's, who closes
- * them after zcrp_send_close or zcrp_rcv_close. 1 on success; 0 on failure: the reason is
- * zcrp_error(NULL) of the calling thread (ZCRP_ERROR_STARTED, _DESCRIPTOR, _NOT_SOCKET,
- * _NOT_CONNECTED, _ARGUMENT, _MEMORY, _SYSTEM). */
+ * Both are connected sockets (UDP, AF_UNIX, or raw for AAL5). They stay the caller's; the library
+ * has duplicates, so the caller may close them at any time. 1 on success; 0 on failure: the reason
+ * is zcrp_error(NULL) of the calling thread (ZCRP_ERROR_STARTED, _DESCRIPTOR, _NOT_SOCKET,
+ * _NOT_CONNECTED, _BUSY (the socket has a sender, or receiver, in this process), _ARGUMENT,
+ * _MEMORY, _SYSTEM). */
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send_init(int *file_descriptors);
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv_init(int *file_descriptors);
 
@@ -87,15 +107,16 @@ ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send(struct zcrp_msg *message, nlong size);
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
 
 /* Blocks until the message has ended: sent and wholly acknowledged, or wholly received. 1 if it
- * ended well; 0 if it failed or was never submitted; then zcrp_error(message) says why. */
+ * ended well; 0 if it failed or was never submitted; then zcrp_error(message) says why. 0 also if
+ * zcrp_interrupt ended the wait: then zcrp_error(NULL) is ZCRP_ERROR_INTERRUPTED. */
 ZCRP_PUBLIC nlong zcrp_wait(struct zcrp_msg *message);
 
 /* 1 if the message has ended, well or not; else 0. Never blocks. A message that was never submitted
  * has not ended; NULL neither. */
 ZCRP_PUBLIC nbyte zcrp_probe(struct zcrp_msg *message);
 
-/* Ends this process's sender or receiver: lingers until all that was sent is acknowledged, or the
- * silence limit passes; tells the peer; joins the threads. Messages that are left fail with
+/* Ends this process's sender or receiver: lingers until all that was sent is acknowledged, or
+ * nothing was for five seconds; tells the peer; joins the threads. Messages that are left fail with
  * ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success, 0 if there was none. */
 ZCRP_PUBLIC nbyte zcrp_send_close(void);
 ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
@@ -106,7 +127,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
 #define ZCRP_ERRORS(X)                                                                             \
     X(ARGUMENT, "an argument is NULL or makes no sense")                                           \
     X(SIZE, "the size is larger than the message")                                                 \
-    X(BUSY, "the message is in flight")                                                            \
+    X(BUSY, "the message is in flight, or the socket has such an entity")                          \
     X(IDLE, "the message was never submitted")                                                     \
     X(STARTED, "init was called twice without a close")                                            \
     X(NOT_STARTED, "init has not been called")                                                     \
@@ -126,7 +147,15 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(CLOSED, "the entity was closed before the message was through")                              \
     X(CHANNEL, "the channel failed; the descriptors are of no use any more")                       \
     X(PERMISSION,                                                                                  \
-      "no right to open a raw socket (CAP_NET_RAW); AAL5 over UDP, port 6635, needs none")
+      "no right to open a raw socket (CAP_NET_RAW); AAL5 over UDP, port 6635, needs none")         \
+    X(REFUSED, "nobody listens at the peer's address")                                             \
+    X(UNREACHABLE, "nothing came back from the peer's address")                                    \
+    X(VERSION, "the peer speaks another version of the protocol")                                  \
+    X(STALLED, "the peer is there, but acknowledged nothing for the progress limit")               \
+    X(PROTOCOL, "the peer acknowledged what was never sent")                                       \
+    X(FAULT, "the message's memory, here or at the peer, cannot be accessed")                      \
+    X(INTERRUPTED, "the wait was interrupted")                                                     \
+    X(FORKED, "it belongs to the parent of this process")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -245,8 +274,9 @@ struct zcrp_options {
     uint64_t window_bytes; /* most that is sent unacknowledged: 250 Mb/s over a satellite needs 20
                               MB; bounds the sender's memory (an eighth of it at most, of which
                               only what is used is touched); default 32 MiB */
-    int64_t silence_ns;    /* peer unheard of for so long: messages fail; default 30 s */
-    int64_t linger_ns;     /* longest wait in close; default: silence_ns */
+    int64_t silence_ns;    /* the peer was there and has not been heard of for this long: messages
+                              fail with ZCRP_ERROR_SILENT; default 30 s */
+    int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
     uint32_t receive_buffer;
     int64_t spin_ns; /* a waiter looks again and again for up to so long before it sleeps, because
@@ -263,25 +293,46 @@ struct zcrp_options {
 
     zcrp_trace trace;    /* default: none */
     void *trace_context; /* handed to the trace */
+
+    int64_t connect_ns; /* senders: no receiver was found this long after the first submit:
+                           messages fail with ZCRP_ERROR_REFUSED, _UNREACHABLE or _VERSION. A
+                           receiver waits for its first sender without limit; default 5 s */
+    int64_t
+        progress_ns; /* senders: the peer is heard of, but has acknowledged nothing of what is in
+                        transit for this long: messages fail with ZCRP_ERROR_STALLED;
+                        default 30 s */
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
  * On success 0 and *entity is the caller's, to be given to zcrp_close; else a code as in
- * zcrp_send_init, and *entity is NULL. */
-ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_sender(struct zcrp_entity **entity,
-                                               const int descriptors[2],
-                                               const struct zcrp_options *options);
-ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver(struct zcrp_entity **entity,
-                                                 const int descriptors[2],
-                                                 const struct zcrp_options *options);
+ * zcrp_send_init, and *entity is NULL.
+ *
+ *     int zcrp_open_sender(struct zcrp_entity **entity, const int descriptors[2],
+ *                          const struct zcrp_options *options);
+ *     int zcrp_open_receiver(...the same...);
+ *
+ * The calls behind these macros are told the size of the program's struct. Bytes that the program
+ * has and the library does not know must be 0 (ZCRP_ERROR_ARGUMENT). */
+#define zcrp_open_sender(...) zcrp_open_sender_sized(__VA_ARGS__, sizeof(struct zcrp_options))
+#define zcrp_open_receiver(...) zcrp_open_receiver_sized(__VA_ARGS__, sizeof(struct zcrp_options))
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_sender_sized(struct zcrp_entity **entity,
+                                                     const int descriptors[2],
+                                                     const struct zcrp_options *options,
+                                                     size_t options_size);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **entity,
+                                                       const int descriptors[2],
+                                                       const struct zcrp_options *options,
+                                                       size_t options_size);
 
 /* Ends the entity as zcrp_send_close does, and frees it. NULL is fine. Messages stay the caller's.
- * 0, or ZCRP_ERROR_TIMEOUT if the peer never confirmed within linger_ns. */
+ * 0, or ZCRP_ERROR_TIMEOUT if the peer did not confirm: linger_ns passed without a new
+ * acknowledgement. What waits in close are messages that the peer has or may yet post a buffer for;
+ * those that were cancelled cost at most a round trip. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
- * receiver). 0, or ZCRP_ERROR_ARGUMENT, _SIZE (as in zcrp_send), _BUSY, _CLOSED, _CHANNEL. Returns
- * at once. */
+ * receiver). 0, or ZCRP_ERROR_ARGUMENT, _SIZE (as in zcrp_send), _BUSY, _CLOSED, _CHANNEL, _FORKED.
+ * Returns at once. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message,
                                           nlong size);
 
@@ -295,12 +346,13 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size);
 ZCRP_PUBLIC int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size);
 
 /* Waits for the message to end, at most `timeout_ns` nanoseconds (negative: for ever). Its code as
- * of zcrp_error; ZCRP_ERROR_TIMEOUT if it is still in flight. */
+ * of zcrp_error; ZCRP_ERROR_TIMEOUT if it is still in flight, ZCRP_ERROR_INTERRUPTED if it is and
+ * zcrp_interrupt was called. */
 ZCRP_PUBLIC int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns);
 
 /* Waits until any of `count` messages has ended; returns the index of one that has, or
- * ZCRP_ERROR_TIMEOUT, or ZCRP_ERROR_IDLE if none of them is in flight or has ended, or
- * ZCRP_ERROR_ARGUMENT. NULL entries are passed over. They may belong to different entities. */
+ * ZCRP_ERROR_TIMEOUT, _INTERRUPTED, or ZCRP_ERROR_IDLE if none of them is in flight or has ended,
+ * or ZCRP_ERROR_ARGUMENT. NULL entries are passed over. They may belong to different entities. */
 ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_ns);
 
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
@@ -308,6 +360,12 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
  * had arrived already. Waits for no peer: at most for a system call under way to finish.
  * ZCRP_ERROR_IDLE: not in flight (any more). */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
+
+/* Ends the waits for messages of this entity: those under way return ZCRP_ERROR_INTERRUPTED (if the
+ * message has not ended meanwhile); if there is none, the next one does, at once. Nothing else
+ * happens to the messages. May be called in a signal handler, and so ends a wait on Ctrl-C. 0, or
+ * ZCRP_ERROR_ARGUMENT, _FORKED. */
+ZCRP_PUBLIC int zcrp_interrupt(struct zcrp_entity *entity);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
  * entity's: never read or close it. Negative code on failure (_ARGUMENT, _SYSTEM). From the first
@@ -363,12 +421,16 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_incomplete, "dropped: cells are missing")                                               \
     X(drop_circuit, "dropped: another circuit, or not AAL5")                                       \
     X(bytes_staged, "bytes copied because the rest of their unit was not there yet")               \
-    X(congestion_marks, "packets that have experienced congestion")                                \
     X(cells_lost, "cells that the faults asked for have lost")                                     \
     X(drop_socket, "dropped by the kernel: socket buffer full")                                    \
     X(channel_refused, "the peer's port was closed for a moment")                                  \
     X(channel_full, "the channel had no room for a moment")                                        \
-    X(offload_fallbacks, "offloads that the path refused")
+    X(offload_fallbacks, "offloads that the path refused")                                         \
+    X(drop_cookie, "dropped: a hello with a cookie that is not good")                              \
+    X(drop_leftover, "dropped: from elsewhere, before the socket was connected")                   \
+    X(path_hints, "times that a datagram was said to be too big, by ICMP or this machine")         \
+    X(left_out, "sequence numbers left out, to find out who acknowledges what he never saw")       \
+    X(faults, "calls that found memory that cannot be accessed")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;
@@ -376,26 +438,41 @@ struct zcrp_stats {
 #undef ZCRP_STATS_FIELD
 };
 
-/* A snapshot of the entity's statistics. Returns 0 or ZCRP_ERROR_ARGUMENT. */
-ZCRP_PUBLIC int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats);
-
-/* The statistics of this process's sender or receiver (the paper's API): 0, or _NOT_STARTED. */
-ZCRP_PUBLIC int zcrp_send_stats(struct zcrp_stats *stats);
-ZCRP_PUBLIC int zcrp_rcv_stats(struct zcrp_stats *stats);
+/* A snapshot of the entity's statistics. Returns 0 or ZCRP_ERROR_ARGUMENT, _FORKED.
+ *
+ *     int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats);
+ *
+ * The statistics of this process's sender or receiver (the paper's API): 0, or _ARGUMENT,
+ * _NOT_STARTED, _FORKED.
+ *
+ *     int zcrp_send_stats(struct zcrp_stats *stats);
+ *     int zcrp_rcv_stats(struct zcrp_stats *stats);
+ *
+ * The calls behind these macros are told the size of the program's struct, fill that much, and set
+ * to 0 what the library does not know. */
+#define zcrp_stats(entity, stats) zcrp_stats_sized(entity, stats, sizeof(struct zcrp_stats))
+#define zcrp_send_stats(stats) zcrp_send_stats_sized(stats, sizeof(struct zcrp_stats))
+#define zcrp_rcv_stats(stats) zcrp_rcv_stats_sized(stats, sizeof(struct zcrp_stats))
+ZCRP_PUBLIC int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats,
+                                 size_t stats_size);
+ZCRP_PUBLIC int zcrp_send_stats_sized(struct zcrp_stats *stats, size_t stats_size);
+ZCRP_PUBLIC int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size);
 
 /* ---- UDP channels by name ------------------------------------------------------------------- */
 
 /* A UDP socket connected to host and port, IPv4 or IPv6; both may be numeric. Any local port. The
- * descriptor is the caller's; use it twice for a duplex channel. Codes: _ARGUMENT, _ADDRESS,
- * _SYSTEM. */
+ * descriptor is the caller's; use it twice for a duplex channel. Codes: _ARGUMENT (NULL), _ADDRESS
+ * (also an empty host, or a port that is none: 0, 70000, "http/2"), _SYSTEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_connect(const char *host, const char *port);
 
 /* A UDP socket bound to host (NULL: any) and port ("0": any free one; then zcrp_udp_port tells). It
- * is not connected yet: zcrp_udp_accept does that. Codes as above. */
+ * is not connected yet: zcrp_udp_accept does that. Codes as above, but 0 is a port here. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_listen(const char *host, const char *port);
 
-/* Waits for the first datagram at a listening socket and connects it to its source;
- * the datagram stays to be read. 0, or ZCRP_ERROR_TIMEOUT, _SYSTEM, _ARGUMENT. */
+/* Waits for a sender at a listening socket and connects the socket to it: to the first that has
+ * shown that it reads what is sent to its address (docs/protocol.md, "Cookies"). Open the receiver
+ * next. Everything else that comes, or came before, is dropped. 0, or ZCRP_ERROR_TIMEOUT, _SYSTEM,
+ * _ARGUMENT; then the socket is connected to nobody, as it was. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_accept(int descriptor, int64_t timeout_ns);
 
 /* The local port of a socket, or a code: _ARGUMENT, _SYSTEM. */

@@ -4,7 +4,6 @@
 counted := malloc calloc realloc aligned_alloc posix_memalign free
 wrapped := $(counted:%=-Wl,--wrap=%)
 $(PRODUCTS)/zcrp-bench: LDLIBS += $(wrapped)
-$(OBJ)/tools/%/main.o: COMPILE += -DZCRP_VERSION='"$(VERSION)"'
 
 # `make bench` measures and rewrites docs/performance.md; `make bench BENCH=...` only measures what
 # the arguments of zcrp-bench say.
@@ -32,7 +31,7 @@ peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_s
 bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c))
 $(BARE): $(bare_objects) $(CRC) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
-	$(call say,ld)$(LINK) -o $@ $^ -lm $(ISAL) $(wrapped)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(wrapped)
 # What it is made of, for its unit tests.
 $(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
 	$(call say,ar)rm -f $@ && ar rcs $@ $^

@@ -10,34 +10,35 @@ The head of the vector file describes its format.
 
 import sys
 
-VERSION = 1
+VERSION = 2
 GRAIN = 32
+TRAILER_BYTES = 32
+TAIL_BYTES = 10
 UNIT_DATA_MAX = 65504
 HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
 WITHDRAWN = 2**64 - 1
+VOID_REASONS = (1, 2, 3)
 
-# name and bytes of each field, in the order of the document's tables
-TAIL = [("session", 4), ("tag", 2), ("flags", 1), ("kind", 1)]
-UNIT = [("message", 4), ("unit", 4), ("seq", 4), ("next_message", 4), ("next_unit", 4),
-        ("length", 2), ("next_length", 2)] + TAIL
-CONTROL = [("first", 4), ("second", 4), ("capacity", 4), ("length", 2), ("marks", 2)] + TAIL
-
-LAYOUT = {"unit": UNIT, "ack": CONTROL, "request": CONTROL, "hello": CONTROL, "probe": CONTROL,
-          "answer": CONTROL}
-TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,)}
-WITH_DATA = ("unit", "probe")
-
-# what a vector calls the fields of the control trailer; fields that are not here must be 0
-CONTROL_NAMES = {
-    "ack": {"newest": "first", "delay": "second", "capacity": "capacity", "length": "length",
-            "marks": "marks"},
-    "request": {"capacity": "capacity", "length": "length"},
-    "hello": {"requested": "first"},
-    "probe": {"number": "first", "length": "length"},
-    "answer": {"number": "first", "size": "second"},
+# The fields of the document's tables in their order, each with its type; reserved ones with their
+# number of bytes.
+TAIL = " session:u32 tag:u32 flags:u8 last:u8"
+TRAILERS = {
+    "unit": "message:u32 unit:u32 seq:u32 next_unit:u32 length:u16 next_length:u16 next_step:i16",
+    "ack": "newest:u32 delay:u32 capacity:u32 length:u16 marks:u16 reserved:6",
+    "request": "nonce:u64 capacity:u32 length:u16 reserved:8",
+    "hello": "nonce:u64 cookie:u64 requested:u32 reserved:2",
+    "cookie": "nonce:u64 cookie:u64 reserved:6",
+    "probe": "number:u32 reserved:4 reserved:4 length:u16 reserved:8",
+    "answer": "number:u32 size:u32 reserved:4 reserved:2 reserved:8",
 }
-FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "request": 0,
-         "hello": CLOSING, "probe": 0, "answer": 0}
+RUN = "first:u32 count:u32 size:u64"
+WIDTHS = {"u8": 1, "u16": 2, "i16": 2, "u32": 4, "u64": 8}
+
+TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,),
+         "cookie": (8,), "version": (15,)}
+FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "hello": CLOSING}
+WITHOUT_SESSION = ("hello", "cookie")
+WITH_DATA = ("unit", "probe")
 
 
 class Rejected(Exception):
@@ -49,108 +50,123 @@ def require(condition, verdict="malformed"):
         raise Rejected(verdict)
 
 
-def size_of(layout):
-    return sum(size for _, size in layout)
+# --- layouts ----------------------------------------------------------------------------------
+
+
+def fields_of(layout):
+    """Name, bytes and sign of each field."""
+    for word in layout.split():
+        name, kind = word.split(":")
+        yield name, WIDTHS.get(kind) or int(kind), kind.startswith("i")
 
 
 def unpack(layout, data):
-    """The fields of `data`, which has exactly their size."""
-    fields, at = {}, 0
-    for name, size in layout:
-        fields[name] = int.from_bytes(data[at:at + size], "big")
+    """The fields of `data`, which has exactly their size. `reserved` is 0 if all such fields are."""
+    fields, at = {"reserved": 0}, 0
+    for name, size, is_signed in fields_of(layout):
+        value = int.from_bytes(data[at:at + size], "big", signed=is_signed)
+        fields[name] = value | (fields["reserved"] if name == "reserved" else 0)
         at += size
     return fields
 
 
 def pack(layout, fields):
-    return b"".join(fields.get(name, 0).to_bytes(size, "big") for name, size in layout)
+    return b"".join(fields.get(name, 0).to_bytes(size, "big", signed=is_signed)
+                    for name, size, is_signed in fields_of(layout))
 
 
 # --- decoding ---------------------------------------------------------------------------------
 
 
-def body_bytes(asked, length):
+def body_bytes(asked, trailer):
     if asked in WITH_DATA:
-        return length
+        return trailer["length"]
     if asked == "ack":
-        return 4 * (length + 1) if length > 0 else 0
-    return 16 * length if asked == "request" else 0
+        return 4 * (trailer["length"] + 1) if trailer["length"] > 0 else 0
+    return 16 * trailer["length"] if asked == "request" else 0
+
+
+def judge_type(asked, datagram):
+    """Verdicts 1 to 3 in their order; the type."""
+    require(len(datagram) >= TRAILER_BYTES, "short")
+    version, kind = divmod(datagram[-1], 16)
+    require(version == VERSION, "version")
+    require(kind in TYPES[asked], "type")
+    return kind
 
 
 def split(asked, datagram):
     """Verdicts 1 to 5 in their order; then the body and the trailer's fields."""
-    layout = LAYOUT[asked]
-    require(len(datagram) >= size_of(layout), "short")
-    at = len(datagram) - size_of(layout)
-    body, trailer = datagram[:at], unpack(layout, datagram[at:])
-    version, kind = divmod(trailer["kind"], 16)
-    require(version == VERSION, "version")
-    require(kind in TYPES[asked], "type")
+    kind = judge_type(asked, datagram)
+    body, trailer = datagram[:-TRAILER_BYTES], datagram[-TRAILER_BYTES:]
+    trailer = unpack(TRAILERS[asked] + TAIL, trailer)
     trailer["kind"] = kind
-    # the length of a hello or an answer is reserved and claims no body
-    claimed = body_bytes(asked, trailer["length"])
+    claimed = body_bytes(asked, trailer)
     require(len(body) >= claimed, "short")
     require(len(body) == claimed)
     return body, trailer
 
 
-def check_unit(body, t):
+def check_unit(_, t):
     has_next, is_last, is_void = (bool(t["flags"] & f) for f in (HAS_NEXT, IS_LAST, VOID))
-    require(t["session"] != 0 and t["tag"] != 0)
     require(t["length"] <= UNIT_DATA_MAX)
     require(is_last or (t["length"] > 0 and t["length"] % GRAIN == 0))
-    require(has_next or t["next_message"] == t["next_unit"] == t["next_length"] == 0)
+    require(has_next or t["next_unit"] == t["next_length"] == t["next_step"] == 0)
     require(t["next_length"] <= UNIT_DATA_MAX)
-    require(not is_void or (is_last and t["length"] == 0 and t["unit"] in (1, 2)))
+    require(not is_void or (is_last and t["length"] == 0 and t["unit"] in VOID_REASONS))
 
 
 def check_ack(body, t):
-    require(t["session"] != 0)
     length = t["length"]
     require(t["kind"] == (2 if length % 2 == 1 or length == 0 else 3))
     bounds = [int.from_bytes(body[at:at + 4], "big") for at in range(0, len(body), 4)]
     steps = [(b - a) % 2**32 for a, b in zip(bounds, bounds[1:])]
     require(all(steps) and sum(steps) < 2**31)
-    require(t["first"] == ((bounds[-1] - 1) % 2**32 if bounds else 0))
+    require(t["newest"] == ((bounds[-1] - 1) % 2**32 if bounds else 0))
     t["bounds"] = bounds
 
 
 def check_request(body, t):
-    require(t["session"] != 0 and t["first"] == 0 and t["second"] == 0)
-    run = [("first", 4), ("count", 4), ("size", 8)]
-    runs = [unpack(run, body[at:at + 16]) for at in range(0, len(body), 16)]
-    require(all(r["count"] != 0 for r in runs))
-    t["runs"] = runs
+    runs = [unpack(RUN, body[at:at + 16]) for at in range(0, len(body), 16)]
+    require(all(run["count"] != 0 for run in runs))
+    t["runs"] = [{name: run[name] for name in ("first", "count", "size")} for run in runs]
 
 
-def check_hello(body, t):
-    require(t["tag"] != 0 and t["second"] == 0 and t["capacity"] == 0 and t["length"] == 0)
+def check_hello(_, t):
+    if t["nonce"] != 0:
+        require(t["requested"] == 0 and t["flags"] == 0)
+    else:
+        require(t["cookie"] == 0 and t["session"] != 0)
 
 
-def check_probe(body, t):
-    require(t["session"] != 0 and t["tag"] != 0 and t["second"] == 0 and t["capacity"] == 0)
-
-
-def check_answer(body, t):
-    require(t["session"] != 0 and t["tag"] != 0 and t["capacity"] == 0 and t["length"] == 0)
+def check_cookie(_, t):
+    require(t["nonce"] != 0 and t["cookie"] != 0)
 
 
 CHECKS = {"unit": check_unit, "ack": check_ack, "request": check_request, "hello": check_hello,
-          "probe": check_probe, "answer": check_answer}
+          "cookie": check_cookie}
+
+
+def decode_version_answer(datagram):
+    """What is not one gets the verdict of any other datagram, in the order of the table."""
+    tail = unpack(TAIL, datagram[-TAIL_BYTES:])
+    version, kind = divmod(tail["last"], 16)
+    if len(datagram) == TAIL_BYTES and kind in TYPES["version"] and tail["flags"] == 0 and tail["tag"]:
+        return {"version": version, "session": tail["session"], "tag": tail["tag"], "flags": 0}
+    judge_type("version", datagram)
+    raise Rejected("malformed")
 
 
 def decode(asked, datagram):
     """The fields under the names that the vectors use; raises Rejected."""
-    body, trailer = split(asked, datagram)
-    require(trailer["flags"] & ~FLAGS[asked] == 0)
-    require(asked == "ack" or trailer.get("marks", 0) == 0)
-    CHECKS[asked](body, trailer)
-    names = CONTROL_NAMES.get(asked, {name: name for name, _ in UNIT})
-    fields = {ours: trailer[theirs] for ours, theirs in names.items()}
-    fields.update((name, trailer[name]) for name in ("session", "tag", "flags"))
-    fields.update((name, trailer[name]) for name in ("bounds", "runs") if name in trailer)
-    fields.pop("kind", None)
-    return fields
+    if asked == "version":
+        return decode_version_answer(datagram)
+    body, t = split(asked, datagram)
+    require(t["tag"] != 0 and (t["session"] != 0 or asked in WITHOUT_SESSION))
+    require(t["flags"] & ~FLAGS.get(asked, 0) == 0)
+    require(t["reserved"] == 0)
+    CHECKS.get(asked, lambda *_: None)(body, t)
+    return {name: value for name, value in t.items() if name not in ("reserved", "last", "kind")}
 
 
 # --- encoding ---------------------------------------------------------------------------------
@@ -161,20 +177,17 @@ def encode_body(asked, fields, data):
         return data
     if asked == "ack":
         return b"".join(bound.to_bytes(4, "big") for bound in fields["bounds"])
-    if asked == "request":
-        return b"".join(pack([("first", 4), ("count", 4), ("size", 8)], r) for r in fields["runs"])
-    return b""
+    return b"".join(pack(RUN, run) for run in fields["runs"]) if asked == "request" else b""
 
 
 def encode(asked, fields, data=b""):
     """The datagram with these fields; `data` is what a unit or a probe carries."""
-    names = CONTROL_NAMES.get(asked, {})
-    trailer = {names.get(name, name): value for name, value in fields.items()}
     kind = TYPES[asked][0]
     if asked == "ack" and fields["length"] > 0 and fields["length"] % 2 == 0:
         kind = 3
-    trailer["kind"] = VERSION << 4 | kind
-    return encode_body(asked, fields, data) + pack(LAYOUT[asked], trailer)
+    last = fields.get("version", VERSION) << 4 | kind
+    layout = TRAILERS.get(asked, "") + TAIL
+    return encode_body(asked, fields, data) + pack(layout, {**fields, "last": last})
 
 
 # --- vectors ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ Name: zcrp
 Description: Zero-copying, block-acknowledging, receiver-initiated messages over UDP
 Version: $(VERSION)
 Libs: -L$${libdir} -lzcrp
-Libs.private: -pthread $(ISAL)
+Libs.private: -pthread $(LIBRARIES)
 Cflags: -I$${includedir}
 endef
 

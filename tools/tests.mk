@@ -20,7 +20,7 @@ libcheck = $(shell pkg-config --libs check)
 libcmocka = $(shell pkg-config --libs cmocka)
 define link_test
 @mkdir -p $(@D)
-$(call say,ld)$(LINK) -o $@ $^ $(ISAL)
+$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
 endef
 
 .SECONDARY:
@@ -30,6 +30,8 @@ $(filter-out $(of_bench),$(unit)) $(property): $(OUT)/tests/%: $(OBJ)/tests/%.o 
 	$(link_test) $(libcheck) -lm
 # What programs are made of: link_ tests are of zcrp-link.
 $(filter $(OUT)/tests/unit/link_%,$(unit)): $(OUT)/zcrp-link.a
+$(OUT)/support.a: $(SUPPORT)
+	$(call say,ar)rm -f $@ && ar rcs $@ $^
 $(OUT)/zcrp-link.a: $(filter-out %/main.o,$(call objects,tools/zcrp-link/*.c))
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
 # bench_ tests are of zcrp-bench (bench.mk).
@@ -46,18 +48,12 @@ $(corpus): $(OUT)/tests/%_replay: $(OBJ)/tests/%_fuzz.o $(OBJ)/tests/fuzz/replay
 $(e2e): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
 
-# A file of tests with mocked system calls says in comments of its own which calls are wrapped and
-# which sources are tested: /* wrap: sendmsg poll */ and /* sources: src/channel/udp.c */. The
-# fortified twins of the calls have other names, so there are none.
-said = $(shell sed -n 's|^/\* $(1): *\(.*[^ ]\) *\*/$$|\1|p' tests/$(2).c)
-define mock_program
-$(OUT)/tests/$(1): tests/$(1).c $(call said,sources,$(1)) $(HEADERS) $(OUT)/flags
-	@mkdir -p $$(@D)
-	$$(call say,cc)$$(COMPILE) -U_FORTIFY_SOURCE $$(LDFLAGS) -o $$@ $$(filter %.c,$$^) \
-		$(addprefix -Wl$(comma)--wrap=,$(call said,wrap,$(1))) $$(ISAL) $$(libcmocka)
-endef
+# A file of tests with mocked calls says in comments of its own which are wrapped:
+# /* wrap: sendmsg poll */. A call within one file of the library is not.
+wraps = $(shell sed -n 's|^/\* wrap: *\(.*[^ ]\) *\*/$$|\1|p' tests/mock/$(1).c)
+$(mock): $(OUT)/tests/%: $(OBJ)/tests/%.o $(OUT)/zcrp-link.a $(OUT)/support.a $(COMMON) $(INTERNAL)
+	$(link_test) $(addprefix -Wl$(comma)--wrap=,$(call wraps,$(*F))) $(libcmocka)
 comma := ,
-$(foreach test,$(mock:$(OUT)/tests/%=%),$(eval $(call mock_program,$(test))))
 
 # ---- running: `make run SUITES="unit e2e" VARIANT=asan`
 

@@ -101,7 +101,7 @@ int aal5_open(struct channel *c, const struct channel_aal5 *options)
     a->label_in = aal5_label(o->in);
     a->crc = crc_best();
     a->number = 1;
-    a->packet_bytes = packet_bytes(channel_path_bytes(c));
+    a->packet_bytes = packet_bytes(c->path_bytes);
     a->in.piece_bytes = a->packet_bytes;
     a->in.head_bytes = c->kind == CHANNEL_RAW4 ? AAL5_HEAD_MOST : AAL5_HEAD;
     aal5_reassembly_init(&a->reassembly);
@@ -109,7 +109,7 @@ int aal5_open(struct channel *c, const struct channel_aal5 *options)
     c->aal5 = a;
     c->methods = &aal5_methods;
     c->datagram_max = o->mtu;
-    atomic_store_explicit(&c->path_bytes, o->mtu, memory_order_relaxed);
+    c->path_bytes = c->path_most = o->mtu;
     filter(c, a->label_in);
     return 0;
 }
@@ -118,6 +118,11 @@ void aal5_close(struct channel *c)
 {
     if (is_raw(c))
         (void)setsockopt(c->fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int));
+    aal5_free(c);
+}
+
+void aal5_free(struct channel *c)
+{
     release(c->aal5);
     c->aal5 = NULL;
 }

@@ -10,7 +10,8 @@
 __attribute__((warn_unused_result)) int aal5_open(struct channel *c,
                                                   const struct channel_aal5 *options);
 
-/* Gives the memory back, and the socket as it was. */
+/* Gives the memory back; close also the socket as it was. */
+void aal5_free(struct channel *c);
 void aal5_close(struct channel *c);
 
 /* The packets became smaller: cuts them to what the path takes now, or to the half if that is no

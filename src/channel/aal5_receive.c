@@ -89,8 +89,6 @@ static uint32_t read_head(struct channel *c, uint32_t i, uint32_t bytes, struct 
         channel_note(c, CHANNEL_STRANGERS, 1);
         return 0;
     }
-    if (head->is_congested)
-        channel_note(c, CHANNEL_MARKS, 1);
     return bytes - in->head_bytes;
 }
 
@@ -172,7 +170,7 @@ static void put(struct landing *l, const struct aal5_incoming *in, uint32_t payl
     l->first[d + 1] = (uint16_t)(n + in->fragments);
     l->bytes[d] = payload;
     l->segment[d] = 0;
-    l->marked += in->is_congested;
+    l->ecn[d] = in->is_congested ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
 }
 
 /* The bytes of packet i that were received, or 0 if it did not fit: then larger ones are expected.
@@ -221,6 +219,7 @@ int aal5_receive(struct channel *c, struct landing *l)
     if (filled <= 0)
         return filled;
     instant now = clock_now();
+    l->is_spoilt = true; /* the ends of PDUs, and pieces of those that are not whole */
     for (uint32_t i = 0; i < (uint32_t)filled; i++) {
         uint32_t bytes = arrived(c, i);
         uint32_t payload = bytes > 0 ? take(c, now, i, bytes) : 0;

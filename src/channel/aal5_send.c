@@ -151,24 +151,24 @@ static void take_back(struct aal5_channel *a, uint32_t at)
     a->number = a->out.is_first[at] ? number : aal5_next_number(number);
 }
 
-/* What to do about an error: OK to cut what is left anew and try again, else the verdict. The first
- * one that is the network's may be an earlier packet's. */
-static enum channel_verdict judge(struct channel *c, int error, bool *was_late)
+/* What to do about an error: OK to cut what is left anew and try again, else the verdict. One that
+ * is the network's is put down to earlier packets first. */
+static enum channel_verdict judge(struct channel *c, int error, uint32_t *late)
 {
     enum channel_verdict verdict = fault_note(c, error);
-    bool is_news = !*was_late;
 
     if (verdict != CHANNEL_TOO_BIG && verdict != CHANNEL_REFUSED)
         return verdict;
-    *was_late = true;
-    if (verdict == CHANNEL_TOO_BIG && aal5_path_fall(c))
+    if (*late < FAULT_LATE_MOST) {
+        ++*late;
         return CHANNEL_OK;
-    return is_news ? CHANNEL_OK : CHANNEL_REFUSED;
+    }
+    return verdict == CHANNEL_TOO_BIG && aal5_path_fall(c) ? CHANNEL_OK : CHANNEL_REFUSED;
 }
 
 /* Sends the packets that were made; `*sent` is the first datagram that is not out wholly. */
 static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *sent,
-                                  bool *was_late)
+                                  uint32_t *late)
 {
     struct aal5_outgoing *out = &c->aal5->out;
     uint32_t at = 0;
@@ -183,7 +183,7 @@ static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *
         if (error) {
             *sent = out->unit[at];
             take_back(c->aal5, at);
-            return judge(c, error, was_late);
+            return judge(c, error, late);
         }
         channel_note(c, CHANNEL_CALLS_OUT, 1);
     }
@@ -194,13 +194,13 @@ static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *
 enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
     enum channel_verdict verdict = CHANNEL_OK;
-    bool was_late = false;
+    uint32_t late = 0;
 
     CHECK(b->datagrams <= BURST_UNITS);
     *sent = 0;
     while (*sent < b->datagrams && verdict == CHANNEL_OK) {
         uint32_t behind = fill(c, b, *sent);
-        verdict = flush(c, behind, sent, &was_late);
+        verdict = flush(c, behind, sent, &late);
     }
     return verdict;
 }

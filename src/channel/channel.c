@@ -1,5 +1,6 @@
 #include "channel.h"
 
+#include "aal5_open.h"
 #include "socket_ecn.h"
 
 #include "core/check.h"
@@ -23,6 +24,12 @@ int channel_init(struct channel *c, int fd, const struct channel_options *option
 void channel_fini(struct channel *c)
 {
     socket_restore(c);
+}
+
+void channel_abandon(struct channel *c)
+{
+    if (c->aal5)
+        aal5_free(c);
 }
 
 /* AAL5 has a tap of its own. */
@@ -97,13 +104,4 @@ void channel_leave_ecn(struct channel *c)
 {
     if (c->ecn_before >= 0)
         socket_ecn_end(c);
-}
-
-void channel_raise_path(struct channel *c, uint32_t bytes)
-{
-    uint32_t known = channel_path_bytes(c);
-
-    CHECK(bytes <= c->datagram_max);
-    while (known < bytes && !atomic_compare_exchange_weak(&c->path_bytes, &known, bytes))
-        ;
 }

@@ -7,7 +7,7 @@
  * channel neither reads nor copies what it carries, keeps nothing back, and never blocks in send
  * and receive. Datagrams may be lost, doubled, overtaken: that is the protocol's business.
  *
- * The descriptor is the user's. The channel never closes it and leaves its O_NONBLOCK as it is.
+ * The descriptor is the caller's. The channel never closes it and leaves its O_NONBLOCK as it is.
  * From init to fini it changes the socket's UDP_GRO, path discovery and type of service, and for
  * good its SO_RXQ_OVFL, IP_RECVTOS and the size of its buffers. Meanwhile the user must not read,
  * write or reconnect it, nor have asked for an error queue (IP_RECVERR) that nobody empties.
@@ -15,8 +15,11 @@
  * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
  * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
  *
+ * What ICMP says is counted and nothing else: anybody may have sent it. The kernel refuses no
+ * datagram on its word (IP_PMTUDISC_PROBE).
+ *
  * I1  gso_segments is 1 (the offload is out of use) or 64 or 128, and only falls.
- * I2  path_bytes <= datagram_max, and only falls, unless the user shows that more passes.
+ * I2  path_bytes <= path_most <= datagram_max.
  *
  * Over AAL5 a unit is a PDU (docs/aal5.md), of one packet or several. A plan has one unit an
  * opening then, and what comes out of receive is the plan rewritten: openings that say where units
@@ -26,6 +29,8 @@
  * any may wait, also while another receives. */
 #ifndef ZCRP_CHANNEL_CHANNEL_H
 #define ZCRP_CHANNEL_CHANNEL_H
+
+#include "address.h"
 
 #include "core/aal5_fault.h"
 #include "core/aal5_head.h"
@@ -50,9 +55,10 @@ enum channel_verdict {
     CHANNEL_OK = 0,
     CHANNEL_BLOCKED = -1, /* the socket's send buffer is full */
     CHANNEL_CROWDED = -2, /* the machine has no buffer: try again a little later */
-    CHANNEL_TOO_BIG = -3, /* the path takes no datagram of this size; path_bytes has fallen */
+    CHANNEL_TOO_BIG = -3, /* the interface takes no datagram of this size */
     CHANNEL_REFUSED = -4, /* nobody listens there, or there is no way there, at present */
     CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more); see channel_fault */
+    CHANNEL_FAULT = -6,   /* the kernel cannot read, or write, memory that it was given */
 };
 
 /* What happened, and how often since init. */
@@ -61,17 +67,19 @@ enum channel_counter {
     CHANNEL_CALLS_IN,    /* system calls that received something */
     CHANNEL_BLOCKS,      /* EAGAIN in sending */
     CHANNEL_CROWDS,      /* ENOBUFS, ENOMEM */
-    CHANNEL_TOO_BIGS,    /* EMSGSIZE, also reported late by a router */
+    CHANNEL_TOO_BIGS,    /* EMSGSIZE, also reported late because of ICMP */
     CHANNEL_REFUSALS,    /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
+    CHANNEL_FAULTS,      /* EFAULT */
     CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
-    CHANNEL_DROPS,       /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
-    CHANNEL_FALLBACKS,   /* times that an offload failed and was narrowed or left */
-    CHANNEL_DAMAGES,     /* PDUs dropped because of their CRC or length */
-    CHANNEL_INCOMPLETE,  /* PDUs dropped for want of a piece, or given up by their sender */
-    CHANNEL_STRANGERS,   /* packets of another circuit, or without AAL5 */
-    CHANNEL_MARKS,       /* packets that have experienced congestion */
-    CHANNEL_STAGED,      /* bytes of PDUs copied because the rest was not there yet */
-    CHANNEL_CELLS_LOST,  /* cells that the fault option lost */
+    CHANNEL_LEFTOVERS,  /* receives dropped that came from elsewhere before the socket was connected
+                         */
+    CHANNEL_DROPS,      /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
+    CHANNEL_FALLBACKS,  /* times that an offload failed and was narrowed or left */
+    CHANNEL_DAMAGES,    /* PDUs dropped because of their CRC or length */
+    CHANNEL_INCOMPLETE, /* PDUs dropped for want of a piece, or given up by their sender */
+    CHANNEL_STRANGERS,  /* packets of another circuit, or without AAL5 */
+    CHANNEL_STAGED,     /* bytes of PDUs copied because the rest was not there yet */
+    CHANNEL_CELLS_LOST, /* cells that the fault option lost */
     CHANNEL_COUNTERS,
 };
 
@@ -127,7 +135,11 @@ struct channel {
     int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
     int ecn_before;                        /* (c) likewise: its type of service */
     uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
-    _Atomic uint32_t path_bytes;           /* (a) largest datagram the path takes whole; see I2 */
+    uint32_t path_bytes;                   /* (c) largest datagram that the path takes whole, as the
+                                              kernel said at init, */
+    uint32_t path_most;                    /* (c) and that the interface does; see I2 */
+    bool has_leftovers;                    /* (r) some of what the socket holds may be others' */
+    union address peer;                    /* (c) family 0: not known */
     _Atomic uint32_t gso_segments;         /* (a) datagrams per call at most; see I1 */
     _Atomic int fault;                     /* (a) the error number that broke it, or 0 */
     _Atomic uint64_t counter[CHANNEL_COUNTERS]; /* (a) */
@@ -148,11 +160,16 @@ __attribute__((warn_unused_result)) int channel_init(struct channel *c, int fd,
 /* Gives the socket back as described above; nobody uses the channel any more. */
 void channel_fini(struct channel *c);
 
+/* In a child of the process that made it: frees what the channel has, and leaves the socket alone.
+ */
+void channel_abandon(struct channel *c);
+
 /* Sends the burst's datagrams in order. `*sent` is how many of them the kernel took, from the first
  * on, whatever the verdict; all of them if it is OK.
  *   BLOCKED, CROWDED  the others can go once channel_wait_writable returns
- *   TOO_BIG           the others have to be cut smaller, to path_bytes at most
+ *   TOO_BIG           the others have to be cut smaller
  *   REFUSED           the others are as good as lost; not an error
+ *   FAULT             memory of the others cannot be read; which, is for the caller to find out
  *   BROKEN            for good.
  * A connected socket hands the errors of earlier datagrams to the next call: that one is repeated
  * at once, so that REFUSED and TOO_BIG are news about this burst. Offloads that fail are left for
@@ -160,8 +177,9 @@ void channel_fini(struct channel *c);
 enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
 
 /* Receives into the openings of a landing and fills what it says is for the channel. How many
- * openings were filled, 0 if nothing is there, BROKEN. An opening of 0 bytes holds what was empty,
- * or truncated and dropped. One system call. */
+ * openings were filled, 0 if nothing is there, FAULT if the kernel cannot write to one (what came
+ * for it is lost), BROKEN. An opening of 0 bytes holds what was empty, or dropped. One system call.
+ */
 int channel_receive(struct channel *c, struct landing *l);
 
 /* Receives one datagram, as the sender's side does, where control is all that arrives. Its bytes;
@@ -191,17 +209,9 @@ static inline int channel_fault(const struct channel *c)
     return atomic_load_explicit(&c->fault, memory_order_relaxed);
 }
 
-static inline uint32_t channel_path_bytes(const struct channel *c)
-{
-    return atomic_load_explicit(&c->path_bytes, memory_order_relaxed);
-}
-
 /* What is sent from now on cannot be marked (socket_ecn.h); nothing if it could not before. By the
  * one thread that sends. */
 void channel_leave_ecn(struct channel *c);
-
-/* A probe of so many bytes left whole: path_bytes is as much, if it was less. */
-void channel_raise_path(struct channel *c, uint32_t bytes);
 
 static inline uint64_t channel_count(const struct channel *c, enum channel_counter which)
 {

@@ -14,6 +14,8 @@ static enum channel_verdict verdict_of(int error)
         return CHANNEL_CROWDED;
     case EMSGSIZE:
         return CHANNEL_TOO_BIG;
+    case EFAULT:
+        return CHANNEL_FAULT;
     case ECONNREFUSED:
     case ECONNRESET:
     case ENOTCONN:
@@ -34,13 +36,6 @@ static enum channel_verdict verdict_of(int error)
     }
 }
 
-bool fault_is_of_network(int error)
-{
-    enum channel_verdict verdict = verdict_of(error);
-
-    return verdict != CHANNEL_BROKEN && verdict != CHANNEL_TOO_BIG;
-}
-
 enum channel_verdict fault_note(struct channel *c, int error)
 {
     enum channel_verdict verdict = verdict_of(error);
@@ -57,6 +52,9 @@ enum channel_verdict fault_note(struct channel *c, int error)
         break;
     case CHANNEL_REFUSED:
         channel_note(c, CHANNEL_REFUSALS, 1);
+        break;
+    case CHANNEL_FAULT:
+        channel_note(c, CHANNEL_FAULTS, 1);
         break;
     case CHANNEL_OK:
     case CHANNEL_BROKEN:

@@ -156,6 +156,8 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
     if (error)
         return error;
     *c = (struct channel){.fd = fd, .kind = kind, .methods = &socket_methods, .gso_segments = 1};
+    c->peer = address_of_peer(fd);
+    c->has_leftovers = address_number(&c->peer) != 0;
     set_buffers(c, options);
     socket_path_begin(c);
     c->ecn_before = -1;

@@ -1,6 +1,12 @@
 #include "socket_path.h"
 
+#include "core/path_mtu.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum {
@@ -62,7 +68,7 @@ uint32_t socket_path_bytes(const struct channel *c)
         bytes = option(c, SOL_SOCKET, SO_SNDBUF) - UNIX_HEADS;
         break;
     }
-    return bytes < CONTROL_BYTES ? CONTROL_BYTES : (uint32_t)bytes;
+    return bytes < PATH_MTU_BASE_BYTES ? PATH_MTU_BASE_BYTES : (uint32_t)bytes;
 }
 
 static void set_discovery(const struct channel *c, int value)
@@ -88,38 +94,53 @@ static int discovery(const struct channel *c)
     return -1;
 }
 
+/* The MTU of the interface that has the socket's own address; 0 if none is found. */
+static int interface_mtu(int fd)
+{
+    union address own = {.room = {.ss_family = AF_UNSPEC}};
+    socklen_t size = sizeof(own);
+    struct ifaddrs *list;
+    struct ifreq request = {.ifr_mtu = 0};
+
+    if (getsockname(fd, &own.any, &size) != 0 || getifaddrs(&list) != 0)
+        return 0;
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+        if (i->ifa_addr && address_has_host(&own, i->ifa_addr))
+            strncpy(request.ifr_name, i->ifa_name, IFNAMSIZ - 1);
+    freeifaddrs(list);
+    return request.ifr_name[0] && ioctl(fd, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 0;
+}
+
+/* What the interface takes of a kind of datagrams; the path may be behind another one. */
+static uint32_t interface_bytes(const struct channel *c)
+{
+    int heads = c->kind == CHANNEL_UDP4 ? UDP4_HEADS : UDP6_HEADS;
+    int mtu = c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6 ? interface_mtu(c->fd) : 0;
+
+    return mtu > heads ? (uint32_t)(mtu - heads) : 0;
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 void socket_path_begin(struct channel *c)
 {
+    uint32_t told, interface;
+
     c->discovery_before = discovery(c);
     if (c->discovery_before >= 0)
-        set_discovery(c, IP_PMTUDISC_DO); /* the same number for IPv6 */
+        set_discovery(c, IP_PMTUDISC_PROBE); /* the same number for IPv6 */
     c->datagram_max = kind_max(c->kind);
-    atomic_init(&c->path_bytes, c->datagram_max);
-    (void)socket_path_refresh(c);
+    told = socket_path_bytes(c);
+    interface = interface_bytes(c);
+    c->path_bytes = lesser(told, c->datagram_max);
+    c->path_most = lesser(interface > told ? interface : told, c->datagram_max);
 }
 
 void socket_path_end(struct channel *c)
 {
     if (c->discovery_before >= 0)
         set_discovery(c, c->discovery_before);
-}
-
-/* Only falls, also when several threads have news at once. */
-static void fall_to(struct channel *c, uint32_t bytes)
-{
-    uint32_t known = channel_path_bytes(c);
-
-    while (bytes < known && !atomic_compare_exchange_weak(&c->path_bytes, &known, bytes))
-        ;
-}
-
-uint32_t socket_path_refresh(struct channel *c)
-{
-    fall_to(c, socket_path_bytes(c));
-    return channel_path_bytes(c);
-}
-
-void socket_path_fall(struct channel *c, uint32_t refused)
-{
-    fall_to(c, refused / 2 > CONTROL_BYTES ? refused / 2 : CONTROL_BYTES);
 }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <string.h>
 
@@ -47,12 +46,13 @@ void socket_count_notes(struct channel *c, struct msghdr *message)
     (void)read_notes(c, message);
 }
 
-static void count_marks(struct channel *c, struct landing *l, const struct said *said, size_t bytes)
+/* What was in the socket before it was connected may be anybody's. */
+static bool is_leftover(struct channel *c, const struct msghdr *message)
 {
-    uint32_t marks = said->segment == 0 ? 1 : (uint32_t)(bytes - 1) / said->segment + 1;
-
-    channel_note(c, CHANNEL_MARKS, marks);
-    l->marked += marks;
+    if (!message->msg_name || address_is_same(message->msg_name, &c->peer))
+        return false;
+    channel_note(c, CHANNEL_LEFTOVERS, 1);
+    return true;
 }
 
 /* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
@@ -64,19 +64,22 @@ static void fill(struct channel *c, struct landing *l, uint32_t opening, struct 
     struct said said = read_notes(c, message);
     bool is_cut = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && said.segment == 0);
+    bool is_dropped = is_cut || is_leftover(c, message);
 
-    l->has_ecn |= said.ecn != IPTOS_ECN_NOT_ECT;
-    if (said.ecn == IPTOS_ECN_CE && bytes > 0)
-        count_marks(c, l, &said, bytes);
     if (is_cut)
         channel_note(c, CHANNEL_TRUNCATIONS, 1);
-    l->bytes[opening] = is_cut ? 0 : (uint32_t)bytes;
-    l->segment[opening] = is_cut ? 0 : said.segment;
+    l->is_spoilt |= is_dropped;
+    l->bytes[opening] = is_dropped ? 0 : (uint32_t)bytes;
+    l->segment[opening] = is_dropped ? 0 : said.segment;
+    l->ecn[opening] = (uint8_t)said.ecn;
 }
 
-static struct msghdr pieces(struct landing *l, uint32_t opening, union socket_notes *notes)
+static struct msghdr pieces(const struct channel *c, struct landing *l, uint32_t opening,
+                            union socket_notes *notes, union address *from)
 {
     return (struct msghdr){
+        .msg_name = c->has_leftovers ? from : NULL,
+        .msg_namelen = c->has_leftovers ? sizeof(*from) : 0,
         .msg_iov = &l->iov[l->first[opening]],
         .msg_iovlen = (size_t)(l->first[opening + 1] - l->first[opening]),
         .msg_control = notes,
@@ -88,7 +91,8 @@ static struct msghdr pieces(struct landing *l, uint32_t opening, union socket_no
 static int receive_one(struct channel *c, struct landing *l)
 {
     union socket_notes notes;
-    struct msghdr message = pieces(l, 0, &notes);
+    union address from;
+    struct msghdr message = pieces(c, l, 0, &notes, &from);
     ssize_t bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
 
     if (bytes < 0)
@@ -100,11 +104,12 @@ static int receive_one(struct channel *c, struct landing *l)
 static int receive_several(struct channel *c, struct landing *l)
 {
     union socket_notes notes[LANDING_OPENINGS];
+    union address from[LANDING_OPENINGS];
     struct mmsghdr message[LANDING_OPENINGS];
     int filled;
 
     for (uint32_t d = 0; d < l->openings; d++)
-        message[d] = (struct mmsghdr){.msg_hdr = pieces(l, d, &notes[d])};
+        message[d] = (struct mmsghdr){.msg_hdr = pieces(c, l, d, &notes[d], &from[d])};
     filled = recvmmsg(c->fd, message, l->openings, MSG_DONTWAIT, NULL);
     for (int d = 0; d < filled; d++)
         fill(c, l, (uint32_t)d, &message[d].msg_hdr, message[d].msg_len);
@@ -115,13 +120,18 @@ static int receive_several(struct channel *c, struct landing *l)
  * waits behind it. */
 bool socket_judge_receive(struct channel *c, int error, bool *was_late, int *result)
 {
+    enum channel_verdict verdict;
+
     *result = 0;
     if (error == EINTR)
         return true;
-    if (error == EAGAIN)
+    if (error == EAGAIN) {
+        c->has_leftovers = false; /* the socket was empty */
         return false;
-    if (fault_note(c, error) == CHANNEL_BROKEN) {
-        *result = CHANNEL_BROKEN;
+    }
+    verdict = fault_note(c, error);
+    if (verdict == CHANNEL_BROKEN || verdict == CHANNEL_FAULT) {
+        *result = (int)verdict;
         return false;
     }
     if (*was_late)
@@ -151,6 +161,7 @@ int socket_receive(struct channel *c, struct landing *l)
 int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
 {
     union socket_notes notes;
+    union address from;
     struct iovec piece = {.iov_base = buffer, .iov_len = size};
     struct msghdr message;
     bool was_late = false;
@@ -158,7 +169,9 @@ int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
     int result;
 
     do {
-        message = (struct msghdr){.msg_iov = &piece,
+        message = (struct msghdr){.msg_name = c->has_leftovers ? &from : NULL,
+                                  .msg_namelen = c->has_leftovers ? sizeof(from) : 0,
+                                  .msg_iov = &piece,
                                   .msg_iovlen = 1,
                                   .msg_control = &notes,
                                   .msg_controllen = sizeof(notes)};
@@ -168,6 +181,8 @@ int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
         return result;
     (void)read_notes(c, &message);
     channel_note(c, CHANNEL_CALLS_IN, 1);
+    if (is_leftover(c, &message))
+        return 0;
     if (!(message.msg_flags & MSG_TRUNC))
         return (int)bytes;
     channel_note(c, CHANNEL_TRUNCATIONS, 1);

@@ -2,7 +2,6 @@
 
 #include "core/check.h"
 #include "fault.h"
-#include "socket_path.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -101,59 +100,76 @@ static void narrow(struct channel *c, int error, uint32_t count)
         atomic_store_explicit(&c->gso_segments, to, memory_order_relaxed);
 }
 
+/* What went wrong with this burst so far. */
+struct trouble {
+    uint32_t late;    /* errors that were put down to earlier datagrams */
+    uint32_t doubted; /* so many datagrams cut by the kernel failed; one of them alone tells why */
+    int error;        /* of these */
+};
+
 /* What to do about an error on a call of `count` datagrams cut by the kernel (1: not cut): OK to
- * try again, else the verdict. `*was_late` is whether an error was put down to earlier datagrams.
- * A size that the path refuses is EMSGSIZE, or EINVAL where the kernel cuts. */
-static enum channel_verdict judge(struct channel *c, const struct burst *b, uint32_t count,
-                                  int error, bool *was_late)
+ * try again, else the verdict. Every REFUSED or TOO_BIG is put down to earlier datagrams first,
+ * because ICMP makes the kernel say so at the next call. A size that the interface refuses is
+ * EMSGSIZE, or EINVAL where the kernel cuts, and so is a burst that it cannot cut. */
+static enum channel_verdict judge(struct channel *c, uint32_t count, int error, struct trouble *t)
 {
     bool is_cut = count > 1;
-    enum channel_verdict verdict;
 
-    if (error == EMSGSIZE || (error == EINVAL && is_cut))
-        if (b->segment > socket_path_refresh(c))
-            return fault_note(c, EMSGSIZE);
-    if (is_cut && (error == EIO || error == EINVAL || (error == EMSGSIZE && *was_late))) {
+    if (is_cut && error == EIO) {
         narrow(c, error, count);
         return CHANNEL_OK;
     }
-    verdict = fault_note(c, error);
-    if ((verdict == CHANNEL_REFUSED || verdict == CHANNEL_TOO_BIG) && !*was_late) {
-        *was_late = true;
+    if (is_cut && (error == EINVAL || (error == EMSGSIZE && t->late == FAULT_LATE_MOST))) {
+        t->doubted = count;
+        t->error = error;
         return CHANNEL_OK;
     }
-    if (verdict == CHANNEL_TOO_BIG)
-        socket_path_fall(c, b->segment);
+    enum channel_verdict verdict = fault_note(c, error);
+    if ((verdict == CHANNEL_REFUSED || verdict == CHANNEL_TOO_BIG) && t->late < FAULT_LATE_MOST) {
+        t->late++;
+        return CHANNEL_OK;
+    }
     return verdict;
 }
 
-/* `count` datagrams that the kernel cuts, or those that it takes of the rest: 0 or an error number.
- */
+/* One datagram that was in doubt, `count` that the kernel cuts, or those that it takes of the rest:
+ * 0 or an error number. */
 static int send_next(struct channel *c, const struct burst *b, uint32_t from, uint32_t count,
-                     uint32_t *taken)
+                     bool is_doubted, uint32_t *taken)
 {
-    if (count > 1 || b->datagrams - from == 1)
+    *taken = count;
+    if (is_doubted || count > 1 || b->datagrams - from == 1)
         return send_segmented(c, b, from, count);
     return send_several(c, b, from, taken);
+}
+
+/* One of them left alone: so it was not their size. */
+static void end_doubt(struct channel *c, struct trouble *t)
+{
+    if (t->doubted > 0)
+        narrow(c, t->error, t->doubted);
+    t->doubted = 0;
 }
 
 enum channel_verdict socket_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
     enum channel_verdict verdict = CHANNEL_OK;
-    bool was_late = false;
+    struct trouble trouble = {.late = 0};
 
     CHECK(b->datagrams <= BURST_UNITS);
     CHECK(b->datagrams == 0 || b->segment > 0);
     *sent = 0;
     while (*sent < b->datagrams && verdict == CHANNEL_OK) {
-        uint32_t count = segments(c, b, *sent);
-        uint32_t taken = count;
-        int error = send_next(c, b, *sent, count, &taken);
+        bool is_doubted = trouble.doubted > 0;
+        uint32_t count = is_doubted ? 1 : segments(c, b, *sent);
+        uint32_t taken;
+        int error = send_next(c, b, *sent, count, is_doubted, &taken);
 
         if (error) {
-            verdict = judge(c, b, count, error, &was_late);
+            verdict = judge(c, count, error, &trouble);
             continue;
         }
+        end_doubt(c, &trouble);
         channel_note(c, CHANNEL_CALLS_OUT, 1);
         *sent += taken;
     }

@@ -27,24 +27,6 @@ enum channel_verdict tap_send(struct channel *c, const struct burst *b, uint32_t
     return verdict;
 }
 
-/* Lists the pieces of a landing that a segment lies in; returns how many. */
-static uint32_t list_pieces(const struct landing *l, const struct segment *s,
-                            struct iovec pieces[LANDING_IOV])
-{
-    uint32_t piece = s->start.piece, within = s->start.within, count = 0;
-
-    for (uint32_t left = s->bytes; left > 0; piece++, within = 0) {
-        size_t run = l->iov[piece].iov_len - within;
-
-        run = run < left ? run : left;
-        if (run == 0)
-            continue;
-        pieces[count++] = (struct iovec){(uint8_t *)l->iov[piece].iov_base + within, run};
-        left -= (uint32_t)run;
-    }
-    return count;
-}
-
 int tap_receive(struct channel *c, struct landing *l)
 {
     struct iovec pieces[LANDING_IOV];
@@ -57,7 +39,7 @@ int tap_receive(struct channel *c, struct landing *l)
         show(c, &(struct channel_crossing){
                     .time_ns = time_ns,
                     .bytes = segment.bytes,
-                    .count = list_pieces(l, &segment, pieces),
+                    .count = landing_list(l, &segment, pieces),
                     .pieces = pieces,
                 });
     }

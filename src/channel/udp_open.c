@@ -1,7 +1,5 @@
 #include "udp_open.h"
 
-#include "platform/ready.h"
-
 #include <errno.h>
 #include <netdb.h>
 #include <stdbool.h>
@@ -126,40 +124,6 @@ int udp_open(const char *local_host, const char *local_port, const char *remote_
     }
     freeaddrinfo(list);
     return error;
-}
-
-/* Looks at where the first datagram in the socket came from: true, or false and errno. */
-static bool peek(int fd, struct sockaddr_storage *from, socklen_t *size)
-{
-    struct msghdr message = {.msg_name = from, .msg_namelen = sizeof(*from)};
-
-    if (recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) < 0)
-        return false;
-    *size = message.msg_namelen;
-    return true;
-}
-
-/* A socket can be ready and empty all the same: the checksum is looked at by recvmsg. */
-int udp_accept(int fd, instant deadline)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_storage room;
-    } from;
-    socklen_t size;
-
-    do {
-        struct pollfd set = {.fd = fd, .events = POLLIN};
-        int ready = ready_wait(&set, 1, deadline);
-
-        if (ready <= 0)
-            return ready < 0 ? ready : -ETIMEDOUT;
-        if (set.revents & POLLNVAL)
-            return -EBADF;
-        if (peek(fd, &from.room, &size))
-            return connect(fd, &from.any, size) == 0 ? 0 : -errno;
-    } while (errno == EAGAIN || errno == EINTR);
-    return -errno;
 }
 
 const char *udp_open_text(int code)

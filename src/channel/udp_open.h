@@ -12,9 +12,7 @@
 #ifndef ZCRP_CHANNEL_UDP_OPEN_H
 #define ZCRP_CHANNEL_UDP_OPEN_H
 
-#include "core/instant.h"
-
-/* A socket bound to a local address, which waits for its peer: udp_connect_fd or udp_accept. */
+/* A socket bound to a local address, which waits for its peer: udp_connect_fd or accept_peer. */
 __attribute__((warn_unused_result)) int udp_bind(const char *host, const char *port, int *fd);
 
 /* Connects a bound socket to its peer, which has to have an address of the socket's family. */
@@ -24,13 +22,6 @@ __attribute__((warn_unused_result)) int udp_connect_fd(int fd, const char *host,
 __attribute__((warn_unused_result)) int udp_open(const char *local_host, const char *local_port,
                                                  const char *remote_host, const char *remote_port,
                                                  int *fd);
-
-/* Waits for the first datagram that arrives at a bound socket, and connects the socket to where it
- * came from. The datagram stays in the socket. So does what others sent meanwhile: who they are is
- * for the protocol to find out. -ETIMEDOUT after the deadline (NEVER: no limit).
- * A machine with several addresses should bind to the one that its peer uses: an answer from
- * another one would be a stranger's to the peer. */
-__attribute__((warn_unused_result)) int udp_accept(int fd, instant deadline);
 
 /* The words for a code of this file; never NULL, static storage. */
 const char *udp_open_text(int code);

@@ -3,6 +3,8 @@
 #include "check.h"
 #include "wire.h"
 
+#include <string.h>
+
 enum { AT_CPI = 1, AT_LENGTH = 2, AT_CRC = 4 };
 
 uint32_t aal5_tail_encode(uint8_t *out, uint32_t payload_bytes, uint32_t payload_crc,

@@ -2,6 +2,8 @@
 
 #include "wire.h"
 
+#include <string.h>
+
 enum { HEC_POLYNOMIAL = 0x07, HEC_COSET = 0x55 };
 
 static uint8_t hec(const uint8_t head[4])

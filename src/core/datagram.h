@@ -1,6 +1,13 @@
-/* What ends every datagram, and the unit's trailer. docs/protocol.md is the standard; the offsets
- * are there. A datagram is read from its end: the last byte says what it is, the last eight whom
- * it belongs to. All numbers are big-endian. */
+/* What all datagrams have in common, and the unit's trailer. docs/protocol.md is the standard; the
+ * offsets are there. A datagram is read from its end: the last ten bytes are the same in every
+ * type, and of these the last says which it is. All numbers are big-endian.
+ *
+ *     body or data     trailer, 32 bytes
+ *     =============|-----------------------|---------|-----|-------|------|
+ *                   22 bytes of the type    session   tag   flags   type
+ *                                          tail, 10 bytes
+ *
+ * control.h and path_probe.h have the other types. */
 #ifndef ZCRP_CORE_DATAGRAM_H
 #define ZCRP_CORE_DATAGRAM_H
 
@@ -9,9 +16,11 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 1,
-    TRAILER_BYTES = 32, /* behind the data of a unit */
-    GRAIN = 32,         /* unit numbers count the message in steps of this many bytes */
+    PROTOCOL_VERSION = 2,
+    TRAILER_BYTES = 32, /* behind data or body, in every type but the version answer */
+    TAIL_BYTES = 10,    /* of the trailer: the same in every type */
+    TAIL_AT = TRAILER_BYTES - TAIL_BYTES,
+    GRAIN = 32, /* unit numbers count the message in steps of this many bytes */
     UNIT_DATA_MAX = 65535 / GRAIN * GRAIN, /* bytes of data in one unit */
 };
 
@@ -23,13 +32,17 @@ enum datagram_type {
     DATAGRAM_ACK_POSITIVE = 2, /* receiver to sender: block acknowledgement, first interval + */
     DATAGRAM_ACK_NEGATIVE = 3, /* the same, first interval - */
     DATAGRAM_REQUEST = 4,      /* receiver to sender: request to send */
-    DATAGRAM_HELLO = 5,        /* sender to receiver: here I am, this I know */
+    DATAGRAM_HELLO = 5,        /* sender to receiver: a question, or a sign of life */
     DATAGRAM_PATH_PROBE = 6,   /* sender to receiver: does this size arrive? */
     DATAGRAM_PATH_ANSWER = 7,  /* receiver to sender: it does */
+    DATAGRAM_COOKIE = 8,       /* receiver to sender: proves an address when it is brought back */
+    DATAGRAM_HANDSHAKE = 9,    /* reserved for keys */
+    DATAGRAM_OFFER = 10,       /* reserved for sizes of messages without a buffer */
+    DATAGRAM_VERSION_ANSWER = 15, /* receiver to sender: its version; the same in any version */
 };
 
 enum datagram_flag {
-    FLAG_HAS_NEXT = 1, /* unit: next message number, next unit number, next length are set */
+    FLAG_HAS_NEXT = 1, /* unit: next step, next unit number, next length are set */
     FLAG_IS_LAST = 2,  /* unit: the last of its message */
     FLAG_VOID = 4,     /* unit: the message will not come; the unit number says why */
     FLAG_ANSWER = 8,   /* unit: acknowledge at once */
@@ -39,25 +52,39 @@ enum datagram_flag {
 
 /* Why a message will not come: the unit number of a unit with FLAG_VOID. */
 enum void_reason {
-    VOID_TOO_LARGE = 1,
-    VOID_CANCELLED = 2,
+    VOID_TOO_LARGE = 1, /* for the buffer that was posted */
+    VOID_CANCELLED = 2, /* by the sender's user */
+    VOID_FAULT = 3,     /* the sender cannot read its memory */
 };
 
-/* Whom a datagram belongs to. The receiver draws the session, the sender the tag; 0 is none yet. */
+/* The two numbers that say to whom a datagram belongs. */
 struct pairing {
-    uint32_t session;
-    uint16_t tag;
+    uint32_t session; /* drawn by the receiver; 0: none known yet */
+    uint32_t tag;     /* drawn by the sender; never 0 in a datagram */
+};
+
+/* Neither number is 0. */
+static inline bool pairing_is_complete(struct pairing p)
+{
+    return p.session != 0 && p.tag != 0;
+}
+
+/* The last ten bytes of a datagram, decoded. */
+struct datagram_tail {
+    struct pairing pairing;
+    uint8_t flags;     /* enum datagram_flag */
+    uint8_t last_byte; /* version and type */
 };
 
 /* The paper's trailer (1.6.1), decoded. */
 struct unit_trailer {
-    uint32_t message;      /* message number */
-    uint32_t unit;         /* unit number: the place of the first byte, in grains */
-    uint32_t seq;          /* sequence number: names this transmission */
-    uint32_t next_message; /* what the sender sends next; 0 without FLAG_HAS_NEXT */
-    uint32_t next_unit;
-    uint16_t length; /* bytes of data before the trailer; a multiple of GRAIN unless last */
-    uint16_t next_length;
+    uint32_t message;     /* message number */
+    uint32_t unit;        /* unit number: the place of the first byte, in grains */
+    uint32_t seq;         /* sequence number: names this transmission */
+    uint32_t next_unit;   /* what the sender sends next; the three are 0 without FLAG_HAS_NEXT */
+    uint16_t length;      /* bytes of data before the trailer; a multiple of GRAIN unless last */
+    uint16_t next_length; /* bytes of data in the next unit */
+    int16_t next_step;    /* from this message's number to the next unit's */
     struct pairing pairing;
     uint8_t flags; /* enum datagram_flag, those of units */
 };
@@ -78,11 +105,36 @@ enum datagram_type datagram_type(uint8_t last_byte);
 /* The last byte of a datagram of this type and version. Cannot fail. */
 uint8_t datagram_last_byte(enum datagram_type type);
 
-/* The two judgements that every decode starts with: OK, VERSION or TYPE on a datagram that should
- * be of the types `lowest` to `highest`; OK, SHORT or MALFORMED (too long) on its size. */
+/* Does this last byte end a hello of another version? Cannot fail. */
+bool datagram_is_foreign_hello(uint8_t last_byte);
+
+/* The trailer of a datagram of `size` bytes, or NULL if it has no room for one. */
+static inline const uint8_t *datagram_trailer(const uint8_t *in, size_t size)
+{
+    return size < TRAILER_BYTES ? NULL : in + (size - TRAILER_BYTES);
+}
+
+/* The judgements that every decode starts with, in their order: first of a datagram that should be
+ * of the types `lowest` to `highest`, by its trailer (OK, SHORT, VERSION or TYPE; the trailer is
+ * not touched when `datagram_bytes` is below 32), then of its size (OK, SHORT or MALFORMED: too
+ * long). */
+enum verdict datagram_judge(const uint8_t trailer[TRAILER_BYTES], size_t datagram_bytes,
+                            enum datagram_type lowest, enum datagram_type highest);
+enum verdict datagram_judge_size(size_t datagram_bytes, size_t claimed_bytes);
+
+/* Parts of these: on the last byte alone (OK, VERSION or TYPE), and both on a whole datagram that
+ * should be a bare trailer of this type. */
 enum verdict datagram_judge_type(uint8_t last_byte, enum datagram_type lowest,
                                  enum datagram_type highest);
-enum verdict datagram_judge_size(size_t datagram_bytes, size_t claimed_bytes);
+enum verdict datagram_judge_bare(const uint8_t *in, size_t size, enum datagram_type type);
+
+/* Writes and reads the last ten bytes, and judges nothing. Cannot fail. */
+void datagram_tail_encode(uint8_t out[TAIL_BYTES], struct pairing pairing, int flags,
+                          enum datagram_type type);
+struct datagram_tail datagram_tail_decode(const uint8_t in[TAIL_BYTES]);
+
+/* Are the trailer's bytes [from, to), which are reserved, 0? */
+bool datagram_is_clear(const uint8_t trailer[TRAILER_BYTES], size_t from, size_t to);
 
 /* Writes the trailer's 32 bytes. `t` must be one that decode would accept. Cannot fail. */
 void unit_trailer_encode(uint8_t out[TRAILER_BYTES], const struct unit_trailer *t);

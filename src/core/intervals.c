@@ -25,8 +25,8 @@ static uint32_t search(const struct intervals *set, uint64_t number)
     return low;
 }
 
-/* Index of the first interval that ends behind `number`; none ends behind the greatest. */
-static uint32_t search_behind(const struct intervals *set, uint64_t number)
+/* None ends behind the greatest number. */
+uint32_t intervals_find(const struct intervals *set, uint64_t number)
 {
     return number == UINT64_MAX ? set->count : search(set, number + 1);
 }
@@ -104,7 +104,7 @@ void intervals_extend(struct intervals *set, uint64_t count)
 
 bool intervals_has(const struct intervals *set, uint64_t number)
 {
-    uint32_t at = search_behind(set, number);
+    uint32_t at = intervals_find(set, number);
     return at < set->count && set->interval[at].first <= number;
 }
 
@@ -112,7 +112,7 @@ void intervals_remove_below(struct intervals *set, uint64_t number)
 {
     if (set->count == 0 || set->interval[0].first >= number)
         return;
-    drop_lowest(set, search_behind(set, number));
+    drop_lowest(set, intervals_find(set, number));
     if (set->count > 0 && set->interval[0].first < number)
         set->interval[0].first = number;
 }

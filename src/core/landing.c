@@ -24,8 +24,7 @@ void landing_begin(struct landing *l)
     l->first[0] = 0;
     l->openings = 0;
     l->received = 0;
-    l->marked = 0;
-    l->has_ecn = false;
+    l->is_spoilt = false;
     l->units = 0;
     l->pieces = 0;
     l->spilled = 0;
@@ -155,10 +154,22 @@ static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
     memcpy(segment->tail, piece[1].iov_base, TRAILER_BYTES);
     segment->data = piece[0].iov_base;
     segment->is_contiguous = true;
+    segment->is_as_planned = true;
+    segment->ecn = l->ecn[walk->opening];
     segment->start = *walk;
     walk->at += size;
     walk->piece += 2;
     return true;
+}
+
+/* Would so many bytes of data, and a trailer behind them, fill a slot and its scratch? Without data
+ * only the scratch. */
+static bool fills_slot(const struct landing *l, const struct landing_walk *walk, uint32_t data)
+{
+    const struct iovec *piece = &l->iov[walk->piece];
+    const uint8_t *scratch = data > 0 ? piece[1].iov_base : piece[0].iov_base;
+    uintptr_t at = (uintptr_t)scratch - (uintptr_t)l->trailer;
+    return walk->within == 0 && (data == 0 || piece[0].iov_len == data) && at < sizeof l->trailer;
 }
 
 bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment)
@@ -176,6 +187,8 @@ bool landing_next(const struct landing *l, struct landing_walk *walk, struct seg
     segment->start = *walk;
     segment->data = walk_byte(l, walk);
     segment->is_contiguous = walk_run(l, walk, data) == data;
+    segment->is_as_planned = fills_slot(l, walk, data);
+    segment->ecn = l->ecn[walk->opening];
     walk_step(l, walk, data);
     walk_tail(l, walk, segment->tail, segment->bytes - data);
     return true;
@@ -215,6 +228,22 @@ uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t
         length -= run;
     }
     return moved;
+}
+
+uint32_t landing_list(const struct landing *l, const struct segment *segment,
+                      struct iovec pieces[LANDING_IOV])
+{
+    struct landing_walk walk = segment->start;
+    uint32_t count = 0;
+    for (uint32_t left = segment->bytes; left > 0;) {
+        uint32_t run = walk_run(l, &walk, left);
+        if (run > 0)
+            pieces[count++] =
+                (struct iovec){.iov_base = (void *)walk_byte(l, &walk), .iov_len = run};
+        walk_step(l, &walk, run);
+        left -= run;
+    }
+    return count;
 }
 
 void landing_take_back(struct landing *l, uint32_t moves)

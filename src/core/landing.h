@@ -39,6 +39,12 @@ enum {
     LANDING_SPILL = LANDING_DATAGRAM,  /* spill bytes per opening */
 };
 
+/* Explicit congestion notification (RFC 3168, 5). */
+enum landing_ecn {
+    LANDING_ECN_NONE = 0,      /* not capable, or the channel cannot tell */
+    LANDING_ECN_CONGESTED = 3, /* congestion experienced; 1 and 2: capable, and it has not */
+};
+
 /* How far a move has come; used while settling. */
 enum landing_move_state {
     MOVE_ASKED,
@@ -61,16 +67,16 @@ struct landing {
      * fills `received`, and bytes and segment of the openings it filled, from 0 up. bytes[d] is
      * below LANDING_DATAGRAM; 0 drops the opening. segment[d] is the size of each datagram in the
      * opening but the last, which may be shorter; 0 means that all the bytes are one datagram.
-     * `marked` is how many of these datagrams have met congestion, as far as the network says;
-     * `has_ecn`: one of them at least could have been marked so, because ECN's field is set. */
+     * ecn[d] is what IP's field of ECN says of all of them (enum landing_ecn). `is_spoilt`:
+     * something landed that is not told of here, because the channel dropped it. */
     struct iovec iov[LANDING_IOV];
     uint16_t first[LANDING_OPENINGS + 1];
     uint32_t openings;
     uint32_t received;
     uint32_t bytes[LANDING_OPENINGS];
     uint32_t segment[LANDING_OPENINGS];
-    uint32_t marked;
-    bool has_ecn;
+    uint8_t ecn[LANDING_OPENINGS];
+    bool is_spoilt;
 
     /* Its own. */
     uint32_t units;   /* pairs offered so far */
@@ -84,15 +90,6 @@ struct landing {
     uint32_t moves;
     struct landing_move move[LANDING_MOVES];
 };
-
-/* Bytes that the channel has filled in. */
-static inline uint64_t landing_bytes(const struct landing *l)
-{
-    uint64_t bytes = 0;
-    for (uint32_t d = 0; d < l->received; d++)
-        bytes += l->bytes[d];
-    return bytes;
-}
 
 /* A place in the walk over what arrived; all zero at the start. */
 struct landing_walk {
@@ -108,6 +105,8 @@ struct segment {
     uint8_t tail[TRAILER_BYTES]; /* its last 32 bytes; of a shorter one all, behind zeros */
     const uint8_t *data;         /* where its first byte landed */
     bool is_contiguous;          /* all but the last 32 bytes landed in one piece from there */
+    bool is_as_planned;          /* these fill a slot, and the last 32 lie in scratch */
+    uint8_t ecn;                 /* enum landing_ecn */
     struct landing_walk start;
 };
 
@@ -138,6 +137,10 @@ bool landing_seal(struct landing *l);
 /* The next segment that arrived; false at the end. A constant number of steps if it came as
  * planned, else one for each piece that it touches. */
 bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment);
+
+/* Lists the pieces of memory that the segment landed in, none of them empty. Returns how many. */
+uint32_t landing_list(const struct landing *l, const struct segment *segment,
+                      struct iovec pieces[LANDING_IOV]);
 
 /* Asks that bytes [from, from + length) of the segment's data, all but its last 32 bytes (CHECKed),
  * get to `to`. What lies there already costs nothing. Returns the bytes that will be moved, or

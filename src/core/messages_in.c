@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static struct message_in *slot(const struct messages_in *m, uint64_t number)
 {
@@ -79,10 +80,10 @@ void messages_in_end(struct messages_in *m, struct message_in *message, enum out
     release(m, message);
 }
 
-void messages_in_withdraw(struct messages_in *m, struct message_in *message)
+void messages_in_withdraw(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
     CHECK(message->state == MESSAGE_IN_POSTED);
-    settle(m, message, OUTCOME_CANCELLED);
+    settle(m, message, outcome);
     message->state = MESSAGE_IN_WITHDRAWN;
     m->withdrawn++;
 }
@@ -96,12 +97,21 @@ void messages_in_end_all(struct messages_in *m, enum outcome outcome)
     }
 }
 
+/* Behind the message's end nothing stays of what landed there. */
+static void wipe(const struct message_in *message)
+{
+    uint64_t end = message->scribbled < message->size ? message->scribbled : message->size;
+    if (message->outcome == OUTCOME_OK && end > message->length)
+        memset(message->buffer + message->length, 0, end - message->length);
+}
+
 bool messages_in_take_event(struct messages_in *m, struct event *event)
 {
     if (m->ready_first == m->ready_last)
         return false;
     struct message_in *message = slot(m, m->ready[m->ready_first++ & (m->capacity - 1)]);
     bool is_ok = message->outcome == OUTCOME_OK;
+    wipe(message);
     *event = (struct event){
         .user = message->user, .length = is_ok ? message->length : 0, .outcome = message->outcome};
     message->is_told = true;

@@ -29,8 +29,10 @@ struct message_in {
     uint64_t number;
     void *user;
     uint8_t *buffer;
-    uint64_t size;   /* of the buffer, as posted */
-    uint64_t length; /* of the message; meaningful once is_length_known */
+    uint64_t size;      /* of the buffer, as posted */
+    uint64_t length;    /* of the message; meaningful once is_length_known */
+    uint64_t offered;   /* the channel was pointed at bytes below, */
+    uint64_t scribbled; /* and below this something landed that was not accepted there */
     struct missing missing;
     enum message_in_state state;
     enum outcome outcome;
@@ -64,13 +66,14 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
 /* The message is over, with this outcome unless it has one already. */
 void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome);
 
-/* The POSTED message turns WITHDRAWN, with outcome CANCELLED. */
-void messages_in_withdraw(struct messages_in *m, struct message_in *message);
+/* The POSTED message turns WITHDRAWN, with this outcome. */
+void messages_in_withdraw(struct messages_in *m, struct message_in *message, enum outcome outcome);
 
 /* Ends every message that is left. */
 void messages_in_end_all(struct messages_in *m, enum outcome outcome);
 
-/* The next event, in the order in which they became ready; false if there is none. */
+/* The next event, in the order in which they became ready; false if there is none. What was
+ * scribbled behind the end of its message is set to 0. */
 bool messages_in_take_event(struct messages_in *m, struct event *event);
 
 bool messages_in_is_idle(const struct messages_in *m);

@@ -55,6 +55,8 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
                                     .buffer = buffer,
                                     .size = size,
                                     .state = MESSAGE_OUT_LIVE};
+    m->live++;
+    m->open++;
     return message;
 }
 
@@ -120,8 +122,11 @@ static void make_ready(struct messages_out *m, struct message_out *message)
 
 void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome)
 {
-    if (message->state == MESSAGE_OUT_LIVE)
+    if (message->state == MESSAGE_OUT_LIVE) {
         message->outcome = outcome;
+        m->live--;
+    }
+    m->open -= message->state != MESSAGE_OUT_ENDED;
     message->state = MESSAGE_OUT_ENDED;
     make_ready(m, message);
     release(m, message);
@@ -133,6 +138,7 @@ void messages_out_refuse(struct messages_out *m, struct message_out *message, ui
     CHECK(message->state == MESSAGE_OUT_LIVE);
     message->state = MESSAGE_OUT_VOID;
     message->outcome = outcome;
+    m->live--;
     message->reason = reason;
     message->is_cut = false;
     message->units_out = 0;
@@ -145,6 +151,15 @@ void messages_out_end_all(struct messages_out *m, enum outcome outcome)
         struct message_out *message = messages_out_find(m, number);
         if (message != NULL && message->state != MESSAGE_OUT_ENDED)
             messages_out_end(m, message, outcome);
+    }
+}
+
+void messages_out_end_unannounced(struct messages_out *m)
+{
+    for (uint64_t number = m->requested; number < m->next; number++) {
+        struct message_out *message = messages_out_find(m, number);
+        if (message != NULL && message->state == MESSAGE_OUT_VOID)
+            messages_out_end(m, message, message->outcome);
     }
 }
 
@@ -187,6 +202,8 @@ bool messages_out_is_idle(const struct messages_out *m)
 
 void messages_out_check(const struct messages_out *m)
 {
+    uint64_t live = 0;
+    uint64_t open = 0;
     CHECK(m->next - m->base <= m->capacity);
     CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_OUT_FREE);
     CHECK(m->ready_last - m->ready_first <= m->next - m->base);
@@ -196,8 +213,12 @@ void messages_out_check(const struct messages_out *m)
         const struct message_out *message = slot(m, number);
         if (message->state == MESSAGE_OUT_FREE)
             continue;
+        live += message->state == MESSAGE_OUT_LIVE;
+        open += message->state == MESSAGE_OUT_LIVE || message->state == MESSAGE_OUT_VOID;
         CHECK(message->number == number);
         CHECK(!message->is_told || message->is_ready);
         CHECK(!message->is_ready || message->pins == 0);
     }
+    CHECK(live == m->live);
+    CHECK(open == m->open);
 }

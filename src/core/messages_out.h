@@ -16,6 +16,7 @@
  * I3  each message that was added gives exactly one event.
  * I4  base <= requested <= base + AHEAD * capacity, and from `requested` on the first buffer is not
  * known.
+ * I5  live and open are counts.
  */
 #ifndef ZCRP_CORE_MESSAGES_OUT_H
 #define ZCRP_CORE_MESSAGES_OUT_H
@@ -57,6 +58,8 @@ struct messages_out {
     uint64_t requested;   /* messages of the session below have a known buffer */
     uint64_t ready_first; /* count of events taken, and */
     uint64_t ready_last;  /* made ready, ever */
+    uint64_t live;        /* messages in that state, */
+    uint64_t open;        /* and in that or VOID */
 };
 
 /* A posted size that is not known yet. */
@@ -94,6 +97,11 @@ void messages_out_refuse(struct messages_out *m, struct message_out *message, ui
 /* Ends every message that is left. */
 void messages_out_end_all(struct messages_out *m, enum outcome outcome);
 
+/* Ends the VOID messages whose buffer is not known: the receiver has nothing to be told of.
+ * O(those).
+ */
+void messages_out_end_unannounced(struct messages_out *m);
+
 /* Forgets all announcements; the next are for numbers from `first` on, base <= first <= next. */
 void messages_out_forget(struct messages_out *m, uint64_t first);
 
@@ -107,7 +115,7 @@ bool messages_out_take_event(struct messages_out *m, struct event *event);
 /* No message is left whose event has not been taken. */
 bool messages_out_is_idle(const struct messages_out *m);
 
-/* CHECKs I1 to I4. */
+/* CHECKs I1 to I5. */
 void messages_out_check(const struct messages_out *m);
 
 #endif

@@ -9,7 +9,13 @@ enum outcome {
     OUTCOME_TOO_LARGE,      /* the message was larger than the buffer posted for it */
     OUTCOME_CANCELLED,      /* this side's user took it back */
     OUTCOME_PEER_CANCELLED, /* the other side's user did */
-    OUTCOME_SILENT,         /* nothing was heard of the peer for the silence limit */
+    OUTCOME_FAULT,          /* its memory, here or at the peer, cannot be read or written */
+    OUTCOME_REFUSED,        /* never paired: the system says that nobody listens there */
+    OUTCOME_UNREACHABLE,    /* never paired: nothing came back */
+    OUTCOME_VERSION,        /* never paired: the peer speaks another version */
+    OUTCOME_SILENT,         /* the peer was there, and was not heard of for the silence limit */
+    OUTCOME_STALLED,        /* the peer is heard of, but acknowledges nothing that is in transit */
+    OUTCOME_PROTOCOL,       /* the peer acknowledged what was never sent */
     OUTCOME_RESTARTED,      /* the peer is a new one that knows nothing of it */
     OUTCOME_PEER_CLOSED,    /* the peer closed before it was through */
     OUTCOME_CLOSED,         /* this side closed before it was through */

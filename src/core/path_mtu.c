@@ -12,12 +12,16 @@ enum {
 /* Units are multiples of a grain. What interfaces carry over IPv6 and IPv4: IPv6's least MTU,
  * Ethernet, FDDI and IP over ATM, jumbo frames; then powers of two. */
 static const uint32_t USUAL[] = {
-    PATH_MTU_BASE_BYTES, 1216, 1248, 1440, 1472, 4320, 8928, 8960, 9152, 16352, 32736};
+    PATH_MTU_BASE_BYTES, 1248, 1440, 1472, 4320, 8928, 8960, 9152, 16352, 32736};
 enum { USUALS = sizeof(USUAL) / sizeof(USUAL[0]) };
 
-void path_mtu_init(struct path_mtu *p, uint32_t most)
+void path_mtu_init(struct path_mtu *p, uint32_t bytes, uint32_t most, instant now)
 {
-    *p = (struct path_mtu){.most = most, .bytes = most, .failed = most + 1};
+    *p = (struct path_mtu){.most = most,
+                           .bytes = bytes,
+                           .failed = most + 1,
+                           .raise = now,
+                           .hinted = now - PATH_MTU_HINTS};
 }
 
 static bool is_open(const struct path_mtu *p, uint32_t bytes)
@@ -60,6 +64,7 @@ static void enter(struct path_mtu *p, enum path_mtu_state state)
     p->tries = 0;
     p->probed = 0;
     p->is_asked = false;
+    p->small = 0;
 }
 
 static void search(struct path_mtu *p, uint32_t aim)
@@ -69,10 +74,24 @@ static void search(struct path_mtu *p, uint32_t aim)
     p->aim = aim;
 }
 
+/* Small ones pass where large ones do not. */
+static void fall(struct path_mtu *p, uint32_t bytes)
+{
+    uint32_t before = p->bytes;
+    p->rounds = 0;
+    p->bytes = bytes < before ? bytes : before;
+    search(p, before);
+}
+
 static void next_round(struct path_mtu *p, instant now)
 {
     p->rounds++;
     p->round_at = now;
+    if (p->small != 0) {
+        fall(p, p->small);
+        go_on(p, now);
+        return;
+    }
     if (!path_mtu_is_in_doubt(p) && p->rounds >= DOUBT_ROUNDS)
         enter(p, PATH_MTU_BASE);
     else if (p->state == PATH_MTU_BASE && p->rounds >= ERROR_ROUNDS)
@@ -91,10 +110,18 @@ static void recover(struct path_mtu *p)
         search(p, 0);
 }
 
+/* Is BASE but for a hint, and nothing has been lost? */
+static bool is_only_hinted(const struct path_mtu *p)
+{
+    return p->state == PATH_MTU_BASE && p->rounds == 0;
+}
+
 void path_mtu_on_arrived(struct path_mtu *p, uint32_t bytes)
 {
+    bool is_proof =
+        is_only_hinted(p) ? bytes > PATH_MTU_BASE_BYTES : p->rounds > 0 && bytes >= p->suspect;
     p->is_vain = false;
-    if (p->rounds > 0 && bytes >= p->suspect)
+    if (is_proof)
         recover(p);
 }
 
@@ -128,22 +155,39 @@ void path_mtu_on_timeout(struct path_mtu *p, instant now, uint32_t bytes)
     next_round(p, now);
 }
 
-void path_mtu_on_refused(struct path_mtu *p, instant now, uint32_t bytes)
+/* The next smaller size that is worth sending: a usual one, else half. */
+static uint32_t size_below(uint32_t bytes, uint32_t least)
 {
-    if (p->probed > bytes) {
-        p->probed = 0;
-        p->tries = 0;
-    }
-    if (p->failed > bytes)
-        p->failed = bytes + 1;
-    if (p->aim > bytes)
-        p->aim = bytes;
-    if (p->bytes > bytes)
-        p->bytes = bytes;
-    if (p->state == PATH_MTU_COMPLETE)
-        complete(p, now);
-    else if (p->state == PATH_MTU_SEARCH)
-        go_on(p, now);
+    for (uint32_t i = USUALS; i > 0; i--)
+        if (USUAL[i - 1] < bytes)
+            return USUAL[i - 1] > least ? USUAL[i - 1] : least;
+    uint32_t half = bytes / 2 / GRAIN * GRAIN;
+    return half > least ? half : least;
+}
+
+void path_mtu_on_refused(struct path_mtu *p, instant now, uint32_t bytes, uint32_t least)
+{
+    uint32_t failed = p->failed < bytes ? p->failed : bytes;
+    CHECK(bytes > least);
+    if (p->bytes >= bytes)
+        p->bytes = size_below(bytes, least);
+    enter(p, PATH_MTU_SEARCH);
+    p->rounds = 0;
+    p->failed = failed;
+    if (p->aim >= bytes)
+        p->aim = 0;
+    go_on(p, now);
+}
+
+void path_mtu_on_hint(struct path_mtu *p, instant now)
+{
+    bool is_news = now - p->hinted >= PATH_MTU_HINTS && !path_mtu_is_in_doubt(p);
+    if (!is_news || p->bytes <= PATH_MTU_BASE_BYTES)
+        return;
+    p->hinted = now;
+    enter(p, PATH_MTU_BASE);
+    p->rounds = 0;
+    p->is_asked = true;
 }
 
 uint32_t path_mtu_probe(struct path_mtu *p, instant due, uint64_t mark, uint32_t *number)
@@ -166,15 +210,6 @@ void path_mtu_forget_probe(struct path_mtu *p)
     p->probed = 0;
 }
 
-/* Small ones pass where large ones do not. */
-static void fall(struct path_mtu *p, uint32_t bytes)
-{
-    uint32_t before = p->bytes;
-    p->rounds = 0;
-    p->bytes = bytes < before ? bytes : before;
-    search(p, before);
-}
-
 /* So much passes; a search that was over without knowing it goes on. */
 static void climb(struct path_mtu *p, uint32_t bytes)
 {
@@ -195,10 +230,15 @@ void path_mtu_on_answer(struct path_mtu *p, instant now, uint32_t number, uint32
     if (number - p->first >= p->number - p->first)
         return;
     p->is_vain = false;
-    if (path_mtu_is_in_doubt(p))
-        fall(p, bytes < PATH_MTU_LEAST ? PATH_MTU_LEAST : bytes);
+    uint32_t passed = bytes < PATH_MTU_LEAST ? PATH_MTU_LEAST : bytes;
+    if (is_only_hinted(p))
+        p->small = passed;
+    else if (path_mtu_is_in_doubt(p))
+        fall(p, passed);
     else
         climb(p, bytes);
+    if (p->small != 0)
+        p->probed = 0;
     if (p->state == PATH_MTU_SEARCH)
         go_on(p, now);
 }

@@ -7,12 +7,17 @@
  *      \---------/
  *       nothing is left to try, or refused; after ten minutes SEARCH again
  *
- * It begins COMPLETE at what the interface carries or the user chose, and never goes above that.
- * So a path that is what it says costs nothing. The size does not fall until a small probe passes
- * where large datagrams did not: a path that carries nothing is no narrow one. Then it is climbed
- * again, probe by probe. They are datagrams of padding, of which the peer says that they came. A
- * probe is no data, and its loss no sign of congestion; and it counts as lost only while other
- * datagrams do pass. While none do, none follows it.
+ * It begins COMPLETE at what the system says that the path carries, or the user chose, and never
+ * goes above what the interface carries. So a path that is what it says costs nothing. The size
+ * does not fall until a small probe passes where large datagrams did not: a path that carries
+ * nothing is no narrow one. Then it is climbed again, probe by probe. They are datagrams of
+ * padding, of which the peer says that they came. A probe is no data, and its loss no sign of
+ * congestion; and it counts as lost only while other datagrams do pass. While none do, none follows
+ * it.
+ *
+ * What a router says (ICMP), or somebody who pretends to be one, is a hint. It brings BASE about at
+ * once, and a small probe. But the size falls only if large datagrams are lost as well; and one
+ * that arrives ends the doubt.
  *
  * Bytes are those of datagrams, as UDP carries them.
  *
@@ -28,12 +33,13 @@
 #include <stdint.h>
 
 enum {
-    PATH_MTU_BASE_BYTES = 1184, /* nearly every path carries 1,200 (RFC 8899, 5.1.2), */
+    PATH_MTU_BASE_BYTES = 1216, /* every path of IPv6 carries 1,232 (RFC 8899, 5.1.2), */
     PATH_MTU_LEAST = 544,       /* and every one of IPv4 548: in whole grains */
     PATH_MTU_PROBES = 3,        /* of one size lost, and it is too large */
 };
 
 #define PATH_MTU_RAISE (600 * SECOND) /* until a larger size is tried again */
+#define PATH_MTU_HINTS SECOND         /* at least, between hints that are followed */
 
 /* RFC 8899, 5.2. */
 enum path_mtu_state {
@@ -56,6 +62,8 @@ struct path_mtu {
     uint32_t number;   /* of the next probe */
     uint32_t first;    /* of the first in this state */
     bool is_asked;     /* in BASE and ERROR: this round has had no probe yet */
+    uint32_t small;    /* in BASE by a hint: a small probe of so many bytes has passed; or 0 */
+    instant hinted;    /* when a hint was last followed */
     uint32_t tries;    /* of this size, that were lost */
     uint32_t probed;   /* bytes of the probe that is out; 0: none is */
     instant probe_due; /* when its answer should be here */
@@ -63,8 +71,9 @@ struct path_mtu {
     bool is_vain;      /* it was not answered, and nothing else has passed since: no other now */
 };
 
-/* A path that is taken to carry `most` bytes. */
-void path_mtu_init(struct path_mtu *p, uint32_t most);
+/* A path that is taken to carry `bytes`, and may carry `most`: if that is more it is tried first of
+ * all. */
+void path_mtu_init(struct path_mtu *p, uint32_t bytes, uint32_t most, instant now);
 
 /* A datagram of data has arrived. */
 void path_mtu_on_arrived(struct path_mtu *p, uint32_t bytes);
@@ -74,8 +83,12 @@ void path_mtu_on_arrived(struct path_mtu *p, uint32_t bytes);
 void path_mtu_on_lost(struct path_mtu *p, instant now, instant sent, uint32_t bytes);
 void path_mtu_on_timeout(struct path_mtu *p, instant now, uint32_t bytes);
 
-/* This machine, or a router, takes none above `bytes`. */
-void path_mtu_on_refused(struct path_mtu *p, instant now, uint32_t bytes);
+/* This machine's interface takes none of `bytes`, above `least` (CHECKed). The size is a smaller
+ * one afterwards; `least` at the least. */
+void path_mtu_on_refused(struct path_mtu *p, instant now, uint32_t bytes, uint32_t least);
+
+/* A router says that large datagrams do not pass; or somebody else does. */
+void path_mtu_on_hint(struct path_mtu *p, instant now);
 
 /* Is it in question whether large datagrams pass? */
 static inline bool path_mtu_is_in_doubt(const struct path_mtu *p)

@@ -1,5 +1,6 @@
-/* A seeded stream of numbers (splitmix64, Steele et al. 2014), for session numbers and tags. It
- * decides nothing secret; the entity seeds it from the system, a test from its own seed. */
+/* A seeded stream of numbers (splitmix64, Steele et al. 2014), for what need not be secret: the
+ * waits of congestion control, faults to be simulated. What an attacker must not know is drawn from
+ * a secret (secret.h). */
 #ifndef ZCRP_CORE_RANDOM_H
 #define ZCRP_CORE_RANDOM_H
 

@@ -33,10 +33,9 @@ struct receiver *receiver_init(void *memory, const struct receiver_config *confi
     CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
     struct arena arena = {.memory = memory};
     struct receiver *r = carve(&arena, config);
-    r->random = config->seed;
+    r->secret = config->secret;
     r->steady = UINT32_MAX; /* nothing has gone wrong yet */
-    receiver_renew(r, now);
-    receiver_announce(r, r->messages.next);
+    receiver_unbind(r, now);
     return r;
 }
 
@@ -59,15 +58,38 @@ bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer,
     return true;
 }
 
-bool receiver_cancel(struct receiver *r, instant now, uint64_t number)
+static bool withdraw(struct receiver *r, uint64_t number, enum outcome outcome)
 {
-    (void)now;
     struct message_in *message = messages_in_find(&r->messages, number);
     if (message == NULL || message->state != MESSAGE_IN_POSTED)
         return false;
-    messages_in_withdraw(&r->messages, message);
+    messages_in_withdraw(&r->messages, message, outcome);
     receiver_announce(r, number);
     return true;
+}
+
+bool receiver_cancel(struct receiver *r, instant now, uint64_t number)
+{
+    (void)now;
+    return withdraw(r, number, OUTCOME_CANCELLED);
+}
+
+bool receiver_fault(struct receiver *r, uint64_t number)
+{
+    return withdraw(r, number, OUTCOME_FAULT);
+}
+
+struct interval receiver_planned(const struct receiver *r)
+{
+    return r->planned;
+}
+
+struct iovec receiver_buffer(struct receiver *r, uint64_t number)
+{
+    const struct message_in *message = messages_in_find(&r->messages, number);
+    bool is_posted = message != NULL && message->state == MESSAGE_IN_POSTED;
+    return (struct iovec){.iov_base = is_posted ? message->buffer : NULL,
+                          .iov_len = is_posted ? message->size : 0};
 }
 
 bool receiver_event(struct receiver *r, struct event *event)
@@ -78,7 +100,7 @@ bool receiver_event(struct receiver *r, struct event *event)
 void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
 {
     messages_in_end_all(&r->messages, outcome);
-    receiver_renew(r, now);
+    receiver_unbind(r, now);
 }
 
 void receiver_close(struct receiver *r, instant now)
@@ -90,7 +112,7 @@ void receiver_close(struct receiver *r, instant now)
     r->phase = RECEIVER_CLOSING;
     r->closing_due = true;
     r->timers.closing = now;
-    if (r->session.pairing.tag != 0)
+    if (r->session.pairing.session != 0)
         return;
     r->phase = RECEIVER_CLOSED; /* there is nobody to tell */
     r->closing_due = false;
@@ -130,7 +152,7 @@ void receiver_check(const struct receiver *r)
 {
     messages_in_check(&r->messages);
     intervals_check(&r->ack.arrived);
-    CHECK(r->session.pairing.session != 0);
+    CHECK((r->session.pairing.session != 0) == (r->session.pairing.tag != 0));
     CHECK(r->session.requested <= r->messages.next);
     CHECK(r->session.known <= r->messages.next);
 }

@@ -49,6 +49,9 @@ static uint64_t offer_full(struct landing *landing, const struct stretch *stretc
 static uint64_t offer(struct landing *landing, const struct stretch *stretch, struct room *room)
 {
     uint64_t offered = offer_full(landing, stretch, room);
+    uint64_t end = stretch->offset + stretch->length;
+    if (end > stretch->message->offered)
+        stretch->message->offered = end;
     if (offered > 0 && offered == stretch->length)
         return offered;
     do {
@@ -66,6 +69,16 @@ static uint64_t offer(struct landing *landing, const struct stretch *stretch, st
     return offered;
 }
 
+static void note_planned(struct receiver *r, uint64_t number)
+{
+    struct interval *planned = &r->planned;
+    bool is_first = planned->first == planned->last;
+    if (is_first || number < planned->first)
+        planned->first = number;
+    if (is_first || number >= planned->last)
+        planned->last = number + 1;
+}
+
 /* Plans one opening: pairs until no burst could fill more. */
 static void plan_opening(struct receiver *r, struct landing *landing, struct prediction *walk,
                          uint32_t pairs)
@@ -74,6 +87,7 @@ static void plan_opening(struct receiver *r, struct landing *landing, struct pre
     struct stretch stretch;
     while (room.pairs > 0 && prediction_walk(walk, &r->messages, &stretch)) {
         uint64_t offered = offer(landing, &stretch, &room);
+        note_planned(r, walk->message);
         if (offered > 0 || (stretch.length == 0 && room.pairs > 0))
             prediction_advance(walk, &stretch, offered);
     }
@@ -93,6 +107,7 @@ void receiver_plan(struct receiver *r, struct landing *landing, uint32_t opening
     CHECK(!r->is_planned);
     struct prediction walk = r->prediction;
     r->is_planned = true;
+    r->planned = (struct interval){.first = 0, .last = 0};
     landing_begin(landing);
     openings = worth_planning(r, openings);
     for (uint32_t opening = 0; opening < openings; opening++) {

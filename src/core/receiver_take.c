@@ -5,13 +5,15 @@
 #include <string.h>
 
 enum {
-    CONTROL_BODY = CONTROL_BYTES - CONTROL_TRAILER_BYTES,
+    CONTROL_BODY = CONTROL_BYTES - TRAILER_BYTES,
     ACK_INTERVALS = (CONTROL_BODY / ACK_BOUND_BYTES - 2) / 2, /* positive ones */
     REQUEST_RUNS = CONTROL_BODY / REQUEST_RUN_BYTES,
 };
 
 void receiver_announce(struct receiver *r, uint64_t number)
 {
+    if (r->session.pairing.session == 0)
+        return; /* nobody is there to hear it */
     if (!r->request_due || number < r->next_request)
         r->next_request = number;
     r->request_due = true;
@@ -36,20 +38,29 @@ static uint8_t *put_bound(uint8_t *at, uint64_t bound)
     return at + ACK_BOUND_BYTES;
 }
 
-/* Writes the newest intervals, ascending, as many as have room, and the signs they start with. */
-static void put_intervals(const struct receiver_ack *ack, uint64_t first_seq, uint8_t *out,
-                          struct block_ack *header)
+/* How many intervals, from the lowest on, were told often enough; never the highest. */
+static uint32_t count_told(const struct receiver_ack *ack)
 {
     const struct intervals *arrived = &ack->arrived;
-    uint32_t count = arrived->count < ACK_INTERVALS ? arrived->count : ACK_INTERVALS;
-    const struct interval *oldest = &arrived->interval[arrived->count - count];
+    uint32_t told = ack->said[0] == 0 ? 0 : intervals_find(arrived, ack->said[0] - 1);
+    return told < arrived->count ? told : arrived->count - 1;
+}
+
+/* Writes the intervals from `first` on as far as there is room for the newest, ascending, and the
+ * signs they start with. */
+static void put_intervals(const struct receiver_ack *ack, uint32_t first, uint64_t first_seq,
+                          uint8_t *out, struct block_ack *header)
+{
+    const struct intervals *arrived = &ack->arrived;
+    if (arrived->count - first > ACK_INTERVALS)
+        first = arrived->count - ACK_INTERVALS;
     const uint64_t most = UINT64_C(1) << 30; /* the span has to stay below 2^31 */
     uint64_t floor = ack->newest < most ? 0 : ack->newest - most;
-    while (oldest->last <= floor) {
-        oldest++;
-        count--;
-    }
-    bool is_whole = count == arrived->count && arrived->forgotten == 0 && first_seq >= floor;
+    while (arrived->interval[first].last <= floor)
+        first++;
+    const struct interval *oldest = &arrived->interval[first];
+    uint32_t count = arrived->count - first;
+    bool is_whole = first == 0 && arrived->forgotten == 0 && !ack->is_trimmed && first_seq >= floor;
     header->first_is_positive = !is_whole || oldest->first <= first_seq;
     header->length = (uint16_t)(2 * count - (header->first_is_positive ? 1 : 0));
     uint8_t *at = header->first_is_positive ? out : put_bound(out, first_seq);
@@ -57,6 +68,33 @@ static void put_intervals(const struct receiver_ack *ack, uint64_t first_seq, ui
         at = put_bound(at, oldest[i].first > floor ? oldest[i].first : floor);
         at = put_bound(at, oldest[i].last);
     }
+}
+
+/* All up to the newest has been told once more. When half of the table is in use, what was told
+ * often enough is forgotten, the lowest first: numbers that were left out make holes for ever. */
+static void note_said(struct receiver_ack *ack)
+{
+    struct intervals *arrived = &ack->arrived;
+    for (uint32_t i = 0; i + 1 < ACK_REPORTS; i++)
+        ack->said[i] = ack->said[i + 1];
+    ack->said[ACK_REPORTS - 1] = ack->newest + 1;
+    uint32_t told = count_told(ack);
+    uint32_t most = arrived->capacity / 2;
+    uint32_t many = arrived->count > most ? arrived->count - most : 0;
+    uint32_t go = told < many ? told : many;
+    if (go == 0)
+        return;
+    intervals_remove_below(arrived, arrived->interval[go].first);
+    ack->is_trimmed = true;
+}
+
+void receiver_ack_late(struct receiver_ack *ack, uint64_t seq)
+{
+    uint32_t at = intervals_find(&ack->arrived, seq);
+    uint64_t told = at == 0 ? seq : ack->arrived.interval[at - 1].last;
+    for (uint32_t i = 0; i < ACK_REPORTS; i++)
+        if (ack->said[i] > told)
+            ack->said[i] = told;
 }
 
 static void take_ack(struct receiver *r, instant now, struct burst *burst)
@@ -72,7 +110,10 @@ static void take_ack(struct receiver *r, instant now, struct burst *burst)
     if (ack->arrived.count > 0) {
         header.newest = (uint32_t)ack->newest;
         header.delay_us = microseconds(now - ack->newest_at);
-        put_intervals(ack, r->config.first_seq, burst->control, &header);
+        /* The last word tells all again: what the sender never heard of it takes for lost. */
+        uint32_t first = r->closing_due ? 0 : count_told(ack);
+        put_intervals(ack, first, r->config.first_seq, burst->control, &header);
+        note_said(ack);
     }
     burst_set_control(burst, block_ack_encode(burst->control, sizeof burst->control, &header));
     receiver_timer_on_ack(r, burst->bytes);
@@ -127,8 +168,10 @@ static bool next_run(struct receiver *r, uint64_t *number, struct request_run *r
 
 static void take_request(struct receiver *r, instant now, struct burst *burst)
 {
-    struct request request = {
-        .pairing = r->session.pairing, .capacity = r->config.capacity, .runs = burst->control};
+    struct request request = {.pairing = r->session.pairing,
+                              .nonce = r->session.nonce,
+                              .capacity = r->config.capacity,
+                              .runs = burst->control};
     struct request_run run;
     uint64_t number = r->next_request;
     while (request.length < REQUEST_RUNS && next_run(r, &number, &run))
@@ -145,9 +188,22 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
 static void take_path_answer(struct receiver *r, struct burst *burst)
 {
     path_answer_encode(burst->control, &r->probed);
-    burst_set_control(burst, CONTROL_TRAILER_BYTES);
+    burst_set_control(burst, TRAILER_BYTES);
     r->counters.path_answers++;
     r->probed.bytes = 0;
+}
+
+static void take_cookie(struct receiver *r, struct burst *burst)
+{
+    const struct cookie_answer *answer = &r->cookie[--r->cookies];
+    burst_set_control(burst, cookie_answer_encode(burst->control, sizeof burst->control, answer));
+}
+
+static void take_version_answer(struct receiver *r, struct burst *burst)
+{
+    version_answer_encode(burst->control, r->foreign);
+    burst_set_control(burst, VERSION_ANSWER_BYTES);
+    r->version_due = false;
 }
 
 bool receiver_take(struct receiver *r, instant now, struct burst *burst)
@@ -160,6 +216,10 @@ bool receiver_take(struct receiver *r, instant now, struct burst *burst)
         take_path_answer(r, burst);
     else if (r->request_due)
         take_request(r, now, burst);
+    else if (r->cookies > 0)
+        take_cookie(r, burst);
+    else if (r->version_due)
+        take_version_answer(r, burst);
     else
         return false;
     return true;

@@ -31,12 +31,13 @@ static bool is_outstanding(const struct receiver *r)
 
 static instant silence_at(const struct receiver *r)
 {
-    return is_outstanding(r) ? r->timers.heard + r->config.silence : NEVER;
+    return is_outstanding(r) && r->was_bound ? r->timers.heard + r->config.silence : NEVER;
 }
 
 static instant request_at(const struct receiver *r)
 {
-    bool is_wanted = r->phase == RECEIVER_OPEN && is_outstanding(r) && !r->request_due;
+    bool is_wanted = r->phase == RECEIVER_OPEN && r->session.pairing.session != 0 &&
+                     is_outstanding(r) && !r->request_due;
     return is_wanted ? r->timers.request : NEVER;
 }
 
@@ -116,7 +117,7 @@ void receiver_timer_on_posted(struct receiver *r, instant now)
 static bool has_credit(const struct receiver *r)
 {
     uint64_t bytes =
-        ACK_OVERHEAD + CONTROL_TRAILER_BYTES + 2 * ACK_BOUND_BYTES * (uint64_t)r->ack.arrived.count;
+        ACK_OVERHEAD + TRAILER_BYTES + 2 * ACK_BOUND_BYTES * (uint64_t)r->ack.arrived.count;
     return r->ack.credit >= (bytes < CONTROL_BYTES ? bytes : CONTROL_BYTES);
 }
 
@@ -161,7 +162,7 @@ void receiver_timer_on_closing(struct receiver *r, instant now)
     r->timers.closings++;
 }
 
-void receiver_timer_on_renew(struct receiver *r, instant now)
+void receiver_timer_on_unbind(struct receiver *r, instant now)
 {
     r->ack.credit = ACK_CREDIT;
     r->timers = (struct receiver_timers){.heard = now,

@@ -1,12 +1,11 @@
 /* A unit: whom it is for, and what becomes of it. */
 #include "check.h"
-#include "number.h"
 #include "receiver_state.h"
 
 /* Asks the landing to bring what is missing of the unit, from the missing range `part` on, to its
  * place, and counts it as there. False if a table is full: then the unit counts as never received.
  */
-static bool place(struct receiver *r, struct landing *landing, const struct arrival *a,
+static bool place(struct receiver *r, struct landing *landing, struct arrival *a,
                   struct interval part)
 {
     struct missing *missing = &a->message->missing;
@@ -30,6 +29,7 @@ static bool place(struct receiver *r, struct landing *landing, const struct arri
             break;
         part = missing_next(&r->messages.missing, missing, part.last);
     }
+    a->is_in_place = moved == 0;
     r->steady = moved == 0 ? r->steady + 1 : 0;
     r->counters.in_place += moved == 0;
     r->counters.moved += moved != 0;
@@ -52,8 +52,7 @@ static void note_length(struct receiver *r, const struct arrival *a)
 /* Nothing newer than `a` was heard of. */
 static void note_newest(struct receiver *r, instant now, const struct arrival *a)
 {
-    uint64_t near = a->number - r->session.message_base;
-    uint64_t next = r->session.message_base + number_expand(a->trailer->next_message, near);
+    uint64_t next = a->number + (uint64_t)(int64_t)a->trailer->next_step;
     r->ack.newest = a->seq;
     r->ack.newest_at = now;
     prediction_learn(&r->prediction, a->trailer, a->number, a->range.first, next);
@@ -64,12 +63,15 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
 {
     struct receiver_ack *ack = &r->ack;
     bool is_first = ack->arrived.count == 0;
-    bool is_in_order = is_first ? a->seq == r->config.first_seq : a->seq == ack->newest + 1;
+    uint64_t due = is_first ? r->config.first_seq : ack->newest + 1;
+    bool is_in_order = a->seq == due || a->seq == due + 1; /* one may have been left out */
     uint64_t forgotten = ack->arrived.forgotten;
     bool is_new = intervals_add(&ack->arrived, a->seq);
     r->counters.forgotten += ack->arrived.forgotten - forgotten;
     if (is_first || a->seq > ack->newest)
         note_newest(r, now, a);
+    else if (is_new)
+        receiver_ack_late(ack, a->seq);
     receiver_timer_on_arrived(r, now, 1, a->range.last - a->range.first + TRAILER_BYTES);
     if ((a->trailer->flags & FLAG_ANSWER) != 0)
         receiver_timer_on_asked(r, now);
@@ -81,11 +83,11 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
 
 static void on_void(struct receiver *r, const struct arrival *a)
 {
-    bool is_too_large = a->trailer->unit == VOID_TOO_LARGE;
-    if (a->message == NULL)
-        return;
-    messages_in_end(&r->messages, a->message,
-                    is_too_large ? OUTCOME_TOO_LARGE : OUTCOME_PEER_CANCELLED);
+    enum outcome outcome = a->trailer->unit == VOID_TOO_LARGE ? OUTCOME_TOO_LARGE
+                           : a->trailer->unit == VOID_FAULT   ? OUTCOME_FAULT
+                                                              : OUTCOME_PEER_CANCELLED;
+    if (a->message != NULL)
+        messages_in_end(&r->messages, a->message, outcome);
 }
 
 /* True if the unit can be for this message, as far as is known of its length. */
@@ -100,7 +102,7 @@ static bool fits(const struct arrival *a)
 }
 
 /* Data for a message that is posted; true if it is settled. */
-static bool on_data(struct receiver *r, struct landing *landing, const struct arrival *a)
+static bool on_data(struct receiver *r, struct landing *landing, struct arrival *a)
 {
     struct message_in *message = a->message;
     bool is_last = (a->trailer->flags & FLAG_IS_LAST) != 0;
@@ -166,7 +168,7 @@ static bool settle(struct receiver *r, struct landing *landing, struct arrival *
 bool receiver_on_unit(struct receiver *r, instant now, struct landing *landing, struct arrival *a)
 {
     r->session.has_units = true;
-    receiver_timer_on_heard(r, now);
+    receiver_on_partner(r, now);
     bool is_settled = settle(r, landing, a);
     if (is_settled)
         acknowledge(r, now, a);

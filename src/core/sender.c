@@ -2,7 +2,6 @@
 
 #include "arena.h"
 #include "check.h"
-#include "random.h"
 #include "sender_state.h"
 
 static const duration INITIAL_RTT = 100 * MILLISECOND;
@@ -42,20 +41,22 @@ size_t sender_bytes(const struct sender_config *config)
 
 struct sender *sender_init(void *memory, const struct sender_config *config, instant now)
 {
+    uint32_t most = config->unit_most > config->unit_bytes ? config->unit_most : config->unit_bytes;
     CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
     CHECK(config->burst_units >= 1);
     CHECK(config->burst_units <= BURST_UNITS);
     struct arena arena = {.memory = memory};
     struct sender *s = carve(&arena, config);
     unit_size_init(&s->unit_size, sender_unit_data(config->unit_bytes), config->is_cut);
-    s->random = config->seed;
+    s->secret = config->secret;
+    left_out_init(&s->left_out, &s->secret);
     s->capacity = config->window_bytes;
     tolerance_init(&s->tolerance);
-    path_mtu_init(&s->path, config->unit_bytes);
+    path_mtu_init(&s->path, config->unit_bytes, most, now);
     ecn_path_init(&s->ecn);
     rtt_init(&s->rtt, INITIAL_RTT);
     congestion_init(&s->congestion, config->congestion, s->unit_size.most + TRAILER_BYTES,
-                    config->window_bytes, config->seed);
+                    config->window_bytes, secret_draw(&s->secret));
     delivery_init(&s->delivery, now);
     pacing_init(&s->pacing, now);
     sender_leave(s, now);
@@ -98,7 +99,7 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
     if (s->phase != SENDER_OPEN)
         return false;
     CHECK(size <= MESSAGE_BYTES_MAX);
-    bool was_idle = messages_out_is_idle(&s->messages);
+    bool was_idle = s->messages.open == 0;
     struct message_out *message = messages_out_add(&s->messages, user, buffer, size);
     if (message == NULL) {
         s->counters.table_full++;
@@ -118,6 +119,17 @@ bool sender_cancel(struct sender *s, instant now, uint64_t number)
     if (message == NULL || message->state != MESSAGE_OUT_LIVE)
         return false;
     sender_refuse(s, message, VOID_CANCELLED, OUTCOME_CANCELLED);
+    sender_finish(s);
+    return true;
+}
+
+bool sender_fault(struct sender *s, uint64_t number)
+{
+    struct message_out *message = messages_out_find(&s->messages, number);
+    if (message == NULL || message->state != MESSAGE_OUT_LIVE)
+        return false;
+    sender_refuse(s, message, VOID_FAULT, OUTCOME_FAULT);
+    sender_finish(s);
     return true;
 }
 
@@ -139,7 +151,34 @@ void sender_close(struct sender *s, instant now)
     s->phase = SENDER_CLOSING;
     s->timers.hellos = 0;
     s->timers.hello = now;
+    sender_finish(s);
     sender_expire(s, now);
+}
+
+struct iovec sender_buffer(struct sender *s, uint64_t number)
+{
+    const struct message_out *message = messages_out_find(&s->messages, number);
+    if (message == NULL)
+        return (struct iovec){.iov_base = NULL, .iov_len = 0};
+    return (struct iovec){.iov_base = (void *)message->buffer, .iov_len = message->size};
+}
+
+void sender_give_up(struct sender *s)
+{
+    CHECK(s->phase != SENDER_OPEN);
+    messages_out_end_all(&s->messages, OUTCOME_CLOSED);
+    s->hello_due = s->phase == SENDER_CLOSING && sender_is_paired(s);
+}
+
+void sender_finish(struct sender *s)
+{
+    if (s->phase == SENDER_CLOSING && s->messages.live == 0)
+        messages_out_end_unannounced(&s->messages);
+}
+
+instant sender_progress_at(const struct sender *s)
+{
+    return s->timers.progress;
 }
 
 bool sender_wants_ecn(const struct sender *s)
@@ -219,4 +258,5 @@ void sender_check(const struct sender *s)
     CHECK(s->congestion.unit == s->unit_size.most + TRAILER_BYTES);
     delivery_check(&s->delivery);
     unit_size_check(&s->unit_size);
+    left_out_check(&s->left_out);
 }

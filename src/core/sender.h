@@ -22,20 +22,24 @@
 #include "congestion.h"
 #include "instant.h"
 #include "outcome.h"
+#include "secret.h"
 
 struct sender;
 
 struct sender_config {
-    uint32_t unit_bytes;    /* largest datagram at first and ever, trailer included; at least 64 */
+    uint32_t unit_bytes;    /* largest datagram at first, trailer included; at least 64, */
+    uint32_t unit_most;     /* and ever: at least that; 0: as much */
     bool is_cut;            /* on the way, into pieces that can be lost each by itself: as cells */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
     uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
     uint32_t messages;      /* in the table; rounded up to a power of two */
     uint32_t transit_units; /* in transit; rounded up to a power of two */
     uint64_t window_bytes;  /* largest window */
-    duration silence;       /* peer unheard of for so long, with something outstanding: fail */
+    duration connect;       /* not paired by then, with something outstanding: fail */
+    duration silence;       /* paired once, and the peer unheard of for so long: fail */
+    duration progress;      /* nothing in transit acknowledged for so long: fail */
     enum congestion_kind congestion;
-    uint64_t seed;
+    struct secret secret;   /* tags, nonces and what is left out come from here */
     uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
     uint32_t first_seq;
 };
@@ -53,6 +57,7 @@ struct sender_counters {
     uint64_t acks, requests, hellos;
     uint64_t path_probes, path_answers; /* of larger units, sent and answered */
     uint64_t path_falls;                /* the path took large units no more, without a word */
+    uint64_t left_out;                  /* sequence numbers */
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
     uint64_t table_full; /* submits refused */
 };
@@ -94,16 +99,37 @@ instant sender_deadline(const struct sender *s);
 /* The next event; false if there is none. */
 bool sender_event(struct sender *s, struct event *event);
 
-/* The path takes datagrams of at most `bytes` (at least 64). Units are no larger until a probe has
- * shown that they may be. */
-void sender_limit_unit(struct sender *s, instant now, uint32_t bytes);
+/* This machine's interface takes no datagram of `bytes`: units are smaller from now on. False if
+ * they cannot be (they have 64 bytes). */
+bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
+
+/* Hints of the system's, which anybody on the network may have caused: a datagram did not fit
+ * somewhere, or nobody listens at the peer's address. The first begins a probe of the path, the
+ * second names the failure of a sender that is never paired. Neither does more. */
+void sender_on_path_hint(struct sender *s, instant now);
+void sender_on_refused(struct sender *s);
+
+/* The memory of a message in flight cannot be read. It fails, and so does the peer's; the others go
+ * on. False if it is over. */
+bool sender_fault(struct sender *s, uint64_t number);
+
+/* The memory of a message that is not over; {NULL, 0} if it is. */
+struct iovec sender_buffer(struct sender *s, uint64_t number);
+
+/* When something in transit was last acknowledged, or the sender was made. */
+instant sender_progress_at(const struct sender *s);
 
 /* Should units be sent as capable of ECN? At first yes; no for good once the path turns out to
  * erase that, or to swallow them (ecn_path.h). */
 bool sender_wants_ecn(const struct sender *s);
 
-/* Starts to close: no submit any more; when all messages are over the peer is told. */
+/* Starts to close: no submit any more; when all that the peer has buffers for is over it is told.
+ */
 void sender_close(struct sender *s, instant now);
+
+/* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
+ * the peer is told, once. */
+void sender_give_up(struct sender *s);
 
 /* The peer has confirmed the close, or there is none, or it does not answer. */
 bool sender_is_closed(const struct sender *s);

@@ -74,7 +74,7 @@ static void give_up(struct sender *s, instant now, uint64_t seq)
 {
     struct transit_unit unit = unit_at(s, seq);
     uint64_t bytes = s->in_transit.bytes;
-    path_mtu_on_lost(&s->path, now, unit.sent, unit.length + TRAILER_BYTES);
+    sender_path_on_lost(s, now, unit.sent, unit.length + TRAILER_BYTES);
     unit_size_on_lost(&s->unit_size, unit.length);
     tolerance_on_lost(&s->tolerance, now, unit.sent);
     s->counters.lost++;

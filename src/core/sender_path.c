@@ -3,6 +3,8 @@
 #include "path_probe.h"
 #include "sender_state.h"
 
+enum { UNIT_LEAST = TRAILER_BYTES + GRAIN };
+
 /* Read only by the kernel; not const, because then it would lie in the library's file. */
 static uint8_t padding[UINT16_MAX];
 
@@ -22,25 +24,54 @@ static void follow(struct sender *s)
     congestion_set_unit(&s->congestion, most + TRAILER_BYTES);
 }
 
-void sender_limit_unit(struct sender *s, instant now, uint32_t bytes)
+/* The same when it has fallen below `before` without a word. */
+static bool follow_fall(struct sender *s, uint32_t before)
 {
-    CHECK(bytes >= TRAILER_BYTES + GRAIN);
-    path_mtu_on_refused(&s->path, now, bytes);
+    bool has_fallen = s->path.bytes < before;
+    s->counters.path_falls += has_fallen;
     follow(s);
+    return has_fallen;
 }
 
+bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes)
+{
+    uint32_t least = bytes > PATH_MTU_BASE_BYTES ? PATH_MTU_BASE_BYTES : UNIT_LEAST;
+    if (bytes <= UNIT_LEAST)
+        return false;
+    path_mtu_on_refused(&s->path, now, bytes, least);
+    follow(s);
+    return true;
+}
+
+void sender_on_path_hint(struct sender *s, instant now)
+{
+    if (sender_is_paired(s))
+        path_mtu_on_hint(&s->path, now);
+}
+
+void sender_path_on_lost(struct sender *s, instant now, instant sent, uint32_t bytes)
+{
+    uint32_t before = s->path.bytes;
+    path_mtu_on_lost(&s->path, now, sent, bytes);
+    (void)follow_fall(s, before);
+}
+
+void sender_path_on_timeout(struct sender *s, instant now, uint32_t bytes)
+{
+    uint32_t before = s->path.bytes;
+    path_mtu_on_timeout(&s->path, now, bytes);
+    (void)follow_fall(s, before);
+}
+
+/* A fall is followed by units that pass: the oldest, now that the size is known. */
 void sender_path_on_answer(struct sender *s, instant now, const struct path_probe *answer)
 {
     uint32_t before = s->path.bytes;
     s->counters.path_answers++;
     sender_timer_on_heard(s, now);
     path_mtu_on_answer(&s->path, now, answer->number, answer->bytes);
-    follow(s);
-    if (s->path.bytes >= before)
-        return;
-    s->counters.path_falls++;
-    (void)sender_timer_repeat_oldest(
-        s, PROBE_UNITS); /* in units that pass, now that the size is known */
+    if (follow_fall(s, before))
+        (void)sender_timer_repeat_oldest(s, PROBE_UNITS);
 }
 
 void sender_path_expire(struct sender *s, instant now)
@@ -65,9 +96,8 @@ bool sender_path_probe(struct sender *s, instant now, struct burst *burst)
     instant due = now + sender_timer_round_trip(s);
     probe.bytes = path_mtu_probe(&s->path, due, s->newest, &probe.number);
     path_probe_encode(burst->control, &probe);
-    burst_set_control(burst, CONTROL_TRAILER_BYTES);
-    burst->iov[0] =
-        (struct iovec){.iov_base = padding, .iov_len = probe.bytes - CONTROL_TRAILER_BYTES};
+    burst_set_control(burst, TRAILER_BYTES);
+    burst->iov[0] = (struct iovec){.iov_base = padding, .iov_len = probe.bytes - TRAILER_BYTES};
     burst->segment = burst->bytes = probe.bytes;
     s->counters.path_probes++;
     return true;

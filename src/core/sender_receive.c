@@ -112,7 +112,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
     sender_settle_late(s, &settled);
     ecn_path_on_arrived(&s->ecn, units - s->in_transit.units, ack->has_ecn);
     if (settled.bytes > 0) {
-        sender_timer_on_progress(s);
+        sender_timer_on_progress(s, now);
         tell_acknowledged(s, now, &settled, round_trip);
         if (settled.oldest < s->newest)
             tolerance_on_overtaken(&s->tolerance, s->newest - settled.oldest);
@@ -131,6 +131,19 @@ static bool are_numbers_ours(const struct sender *s, const struct block_ack *ack
         return false;
     uint32_t span = ack->newest + 1 - ack_bound(ack, 0);
     return span <= newest + 1 - start;
+}
+
+/* Does it say that a number arrived that was left out? Then the peer acknowledges what it never
+ * saw. */
+static bool is_invented(const struct sender *s, const struct block_ack *ack, uint64_t newest)
+{
+    bool is_positive = ack->first_is_positive;
+    for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
+        struct interval interval = wide_interval(ack, newest, i);
+        if (is_positive && left_out_has(&s->left_out, interval.first, interval.last))
+            return true;
+    }
+    return false;
 }
 
 /* The peer takes nothing more: it confirms this side's close, or closes itself. */
@@ -172,9 +185,13 @@ static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
 {
     uint64_t newest =
         s->session.seq_base + number_expand(ack->newest, s->in_transit.next - s->session.seq_base);
-    s->session.is_doubtful = ack->length > 0 && !are_numbers_ours(s, ack, newest);
-    if (s->session.is_doubtful) {
+    if (ack->length > 0 && !are_numbers_ours(s, ack, newest)) {
         s->counters.drop_number++;
+        return;
+    }
+    if (ack->length > 0 && is_invented(s, ack, newest)) {
+        s->counters.drop_number++;
+        sender_fail(s, now, OUTCOME_PROTOCOL);
         return;
     }
     s->counters.acks++;
@@ -240,31 +257,79 @@ static void count_drop(struct sender *s, enum verdict verdict)
     }
 }
 
-void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size)
+/* Each takes a datagram if it is for this sender; if not, its verdict says what it is, and
+ * `*is_ours` stays false. */
+
+static enum verdict on_path_answer(struct sender *s, instant now, const uint8_t *datagram,
+                                   size_t size, bool *is_ours)
+{
+    struct path_probe answer;
+    enum verdict verdict = path_answer_decode(datagram, size, &answer);
+    *is_ours = verdict == VERDICT_OK && sender_has_pairing(s, answer.pairing);
+    if (*is_ours)
+        sender_path_on_answer(s, now, &answer);
+    return verdict;
+}
+
+static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *datagram, size_t size,
+                              bool *is_ours)
+{
+    struct cookie_answer answer;
+    enum verdict verdict = cookie_answer_decode(datagram, size, &answer);
+    *is_ours = verdict == VERDICT_OK && sender_on_cookie(s, now, &answer);
+    return verdict;
+}
+
+static enum verdict on_any_request(struct sender *s, instant now, const uint8_t *datagram,
+                                   size_t size, bool *is_ours)
+{
+    struct request request;
+    enum verdict verdict = request_decode(datagram, size, &request);
+    *is_ours = verdict == VERDICT_OK &&
+               (sender_has_pairing(s, request.pairing) || sender_enters(s, now, &request));
+    if (*is_ours)
+        on_request(s, now, &request);
+    return verdict;
+}
+
+static enum verdict on_any_ack(struct sender *s, instant now, const uint8_t *datagram, size_t size,
+                               bool *is_ours)
 {
     struct block_ack ack;
-    struct request request;
+    enum verdict verdict = block_ack_decode(datagram, size, &ack);
+    *is_ours = verdict == VERDICT_OK && sender_has_pairing(s, ack.pairing);
+    if (*is_ours)
+        on_ack(s, now, &ack);
+    else if (verdict == VERDICT_OK)
+        sender_confirm_again(s, &ack);
+    return verdict;
+}
+
+/* A listener of another version says so. */
+static void on_other_version(struct sender *s, const uint8_t *datagram, size_t size)
+{
+    struct pairing echoed;
+    uint8_t version;
+    if (version_answer_decode(datagram, size, &echoed, &version) && version != PROTOCOL_VERSION)
+        sender_on_version_answer(s, echoed);
+}
+
+void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size)
+{
     enum datagram_type type = size == 0 ? 0 : datagram_type(datagram[size - 1]);
     bool is_ours = false;
     enum verdict verdict;
-    if (type == DATAGRAM_PATH_ANSWER) {
-        struct path_probe answer;
-        verdict = path_answer_decode(datagram, size, &answer);
-        is_ours = verdict == VERDICT_OK && sender_has_pairing(s, answer.pairing);
-        if (is_ours)
-            sender_path_on_answer(s, now, &answer);
-    } else if (type == DATAGRAM_REQUEST) {
-        verdict = request_decode(datagram, size, &request);
-        is_ours = verdict == VERDICT_OK && sender_accepts(s, now, request.pairing, NULL);
-        if (is_ours)
-            on_request(s, now, &request);
-    } else {
-        verdict = block_ack_decode(datagram, size, &ack);
-        is_ours = verdict == VERDICT_OK &&
-                  sender_accepts(s, now, ack.pairing, ack.is_closing ? &ack : NULL);
-        if (is_ours)
-            on_ack(s, now, &ack);
-    }
+    if (type == DATAGRAM_PATH_ANSWER)
+        verdict = on_path_answer(s, now, datagram, size, &is_ours);
+    else if (type == DATAGRAM_COOKIE)
+        verdict = on_cookie(s, now, datagram, size, &is_ours);
+    else if (type == DATAGRAM_REQUEST)
+        verdict = on_any_request(s, now, datagram, size, &is_ours);
+    else
+        verdict = on_any_ack(s, now, datagram, size, &is_ours);
     if (!is_ours)
         count_drop(s, verdict);
+    if (!is_ours && verdict != VERDICT_OK)
+        on_other_version(s, datagram, size);
+    sender_finish(s);
 }

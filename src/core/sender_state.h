@@ -15,6 +15,7 @@
 #include "control.h"
 #include "ecn_path.h"
 #include "intervals.h"
+#include "left_out.h"
 #include "messages_out.h"
 #include "pacing.h"
 #include "path_mtu.h"
@@ -36,26 +37,37 @@ enum sender_phase {
     SENDER_CLOSED,
 };
 
+/* The question whether a receiver is there. What answers it carries its tag and its nonce. */
+struct sender_question {
+    uint32_t tag; /* 0: nothing is asked */
+    uint64_t nonce;
+    uint64_t cookie;  /* that the receiver gave, and */
+    uint32_t session; /* the session that it named with it; 0: none */
+    uint32_t hellos;  /* that have asked, */
+    instant asked_at; /* when the first of them left, */
+    uint32_t at_once; /* and how many answered a cookie since the timer sent one */
+    bool is_due;      /* the next hello asks */
+};
+
 struct sender_session {
-    struct pairing pairing;  /* session 0: not paired */
-    struct pairing proposed; /* what would be entered; tag 0: nothing */
-    struct pairing left;     /* the session that ended last: its peer's close is still confirmed */
-    uint32_t confirmations;  /* of that close, repeated */
-    uint32_t proposals;      /* hellos with the proposed tag, */
-    instant proposed_at;     /* and when the first left */
-    uint64_t message_base;   /* message number 0 of the session, in the table's numbers */
-    uint64_t seq_base;       /* the same of sequence numbers */
-    uint16_t marks;          /* of congestion in this session, as the receiver counts them */
-    bool has_sent;           /* a unit was sent in this session */
-    bool has_closed;         /* the peer was told of the close in this session */
-    bool left_has_sent;      /* a unit was sent in `left` */
-    bool is_doubtful;        /* the last acknowledgement named numbers that were never sent */
-    bool is_proposing;       /* the next hello is a proposal */
-    bool is_confirming;      /* the next hello confirms the close of `left` */
+    struct pairing pairing; /* session 0: not paired */
+    struct pairing left;    /* the session that ended last: its peer's close is still confirmed */
+    struct sender_question question;
+    uint32_t confirmations; /* of that close, repeated */
+    uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
+    uint64_t seq_base;      /* the same of sequence numbers */
+    uint16_t marks;         /* of congestion in this session, as the receiver counts them */
+    bool has_sent;          /* a unit was sent in this session */
+    bool has_closed;        /* the peer was told of the close in this session */
+    bool left_has_sent;     /* a unit was sent in `left` */
+    bool has_shown_cookie;  /* a receiver may have bound the tag */
+    bool is_confirming;     /* the next hello confirms the close of `left` */
 };
 
 struct sender_timers {
     instant heard;    /* of the peer, or when there was first something to be heard for */
+    instant connect;  /* when a sender that is not paired fails; NEVER: it need not be */
+    instant progress; /* when something in transit was acknowledged, or there was nothing */
     instant sent;     /* last burst */
     instant loss;     /* when the next unit in transit is late enough to be lost */
     instant hello;    /* when the next hello may be due */
@@ -79,20 +91,23 @@ struct sender {
     struct tolerance tolerance;
     struct units_given_up given_up;
     struct persistence persistence;
+    struct left_out left_out;
     struct sender_session session;
     struct sender_timers timers;
     struct sender_counters counters;
-    uint64_t random;
+    struct secret secret;
     uint64_t newest;             /* highest sequence number that was acknowledged */
     uint64_t capacity;           /* bytes the receiver's socket holds, as it says */
     uint64_t since_answer;       /* bytes sent since an acknowledgement was asked for, */
     uint64_t units_since_answer; /* and units */
     uint32_t probe_credit;       /* units that may leave in spite of the window */
     enum sender_phase phase;
-    bool is_limited;   /* the congestion window or its pace held the last burst back */
-    bool hello_due;    /* one goes out with the next take */
-    bool has_ignored;  /* a request named messages too far ahead to be kept */
-    bool is_confirmed; /* the peer confirmed the close, or there was none */
+    enum outcome unpaired; /* why a sender that is never paired fails, as far as is known */
+    bool was_paired;       /* once, in any session */
+    bool is_limited;       /* the congestion window or its pace held the last burst back */
+    bool hello_due;        /* one goes out with the next take */
+    bool has_ignored;      /* a request named messages too far ahead to be kept */
+    bool is_confirmed;     /* the peer confirmed the close, or there was none */
 };
 
 /* Wire numbers of the session. */
@@ -121,6 +136,10 @@ static inline bool sender_has_finished(const struct sender *s)
 {
     return s->phase != SENDER_OPEN && messages_out_is_idle(&s->messages);
 }
+
+/* A closing sender whose last LIVE message is over does not wait for buffers to tell the receiver
+ * of those that will not come. To be called when either may have become true. (sender.c) */
+void sender_finish(struct sender *s);
 
 /* Bytes that may be in transit. (sender_room.c) */
 uint64_t sender_window(const struct sender *s);
@@ -187,16 +206,29 @@ struct persistence_look sender_look_for_persistence(const struct sender *s, inst
 void sender_judge_persistence(struct sender *s, instant now, const struct persistence_look *look,
                               uint64_t first);
 
-/* Is a datagram with this pairing for the present session? If not, it may start one, and if it
- * closes one that is over the close is confirmed again: `closing` is the acknowledgement that does,
- * or NULL. (session) */
-bool sender_accepts(struct sender *s, instant now, struct pairing pairing,
-                    const struct block_ack *closing);
+/* Asks for a receiver with the next hello, or goes on asking: with the cookie that it has, which
+ * may be a dead receiver's; a live one then gives another. (sender_session.c) */
+void sender_ask(struct sender *s);
+void sender_stop_asking(struct sender *s);
 
-/* Leaves the session: everything in transit is forgotten, a new pairing is sought. (session) */
+/* A cookie arrived: false if it answers no question of this sender's. */
+bool sender_on_cookie(struct sender *s, instant now, const struct cookie_answer *answer);
+
+/* A request arrived that is not of the present pairing: true if it answers the question; then its
+ * session is entered. */
+bool sender_enters(struct sender *s, instant now, const struct request *request);
+
+/* An acknowledgement arrived that is not of the present pairing: if it closes the session that was
+ * left, that is confirmed again. */
+void sender_confirm_again(struct sender *s, const struct block_ack *ack);
+
+/* A listener of another version answered. */
+void sender_on_version_answer(struct sender *s, struct pairing echoed);
+
+/* Leaves the session: everything in transit is forgotten, an open sender asks for another. */
 void sender_leave(struct sender *s, instant now);
 
-/* Writes the hello that is due. (session) */
+/* Writes the hello that is due. */
 void sender_say_hello(struct sender *s, instant now, struct burst *burst);
 
 /* Bytes of data in the largest unit that such a datagram holds. (sender_path.c) */
@@ -205,6 +237,10 @@ uint32_t sender_unit_data(uint32_t unit_bytes);
 /* A probe of the path was answered, or not in time. (sender_path.c) */
 void sender_path_on_answer(struct sender *s, instant now, const struct path_probe *answer);
 void sender_path_expire(struct sender *s, instant now);
+
+/* A unit was given up, or nothing came back in time: of these bytes, its trailer included. */
+void sender_path_on_lost(struct sender *s, instant now, instant sent, uint32_t bytes);
+void sender_path_on_timeout(struct sender *s, instant now, uint32_t bytes);
 
 /* Writes the probe that is wanted; false if it would be of no use. */
 bool sender_path_probe(struct sender *s, instant now, struct burst *burst);
@@ -223,7 +259,8 @@ duration sender_timer_round_trip(const struct sender *s);
 
 /* Facts for the timers. (sender_timer.c) */
 void sender_timer_on_heard(struct sender *s, instant now);
-void sender_timer_on_progress(struct sender *s);
+void sender_timer_on_progress(struct sender *s, instant now);
+void sender_timer_on_begin(struct sender *s, instant now);
 void sender_timer_on_sent(struct sender *s, instant now);
 void sender_timer_on_hello(struct sender *s, instant now);
 void sender_timer_on_outstanding(struct sender *s, instant now);

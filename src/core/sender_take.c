@@ -32,6 +32,7 @@ static void enter_transit(struct sender *s, instant now, struct row *row)
     s->counters.units += row->count;
     s->counters.repeated += f->is_repeat;
     s->probe_credit -= (uint32_t)lesser(s->probe_credit, row->count);
+    left_out_on_sent(&s->left_out, row->count);
     struct transit_unit unit = {.message = f->message,
                                 .offset = f->offset,
                                 .sent = now,
@@ -88,10 +89,14 @@ static bool should_answer(struct sender *s, bool has_next)
     return true;
 }
 
-static void name_next(const struct sender *s, struct unit_trailer *t, const struct fragment *next)
+/* Behind a unit of message number `from`. A step that is too wide is not told. */
+static void name_next(struct unit_trailer *t, uint64_t from, const struct fragment *next)
 {
+    int64_t step = (int64_t)(next->message - from);
+    if (step < INT16_MIN || step > INT16_MAX)
+        return;
     t->flags |= FLAG_HAS_NEXT;
-    t->next_message = sender_wire_message(s, next->message);
+    t->next_step = (int16_t)step;
     t->next_unit = (uint32_t)(next->offset / GRAIN);
     t->next_length = (uint16_t)next->length;
 }
@@ -112,7 +117,7 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
     uint32_t behind = row->count - 1;
     if (behind > 0) {
         struct trailer_row others;
-        name_next(s, &t, f);
+        name_next(&t, f->message, f);
         t.next_unit += f->length / GRAIN;
         trailer_row_begin(&others, &t);
         for (uint32_t i = b->datagrams - row->count; i + 1 < b->datagrams; i++)
@@ -122,7 +127,7 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
     last.seq += behind;
     last.flags |= is_answer ? FLAG_ANSWER : 0;
     if (next != NULL)
-        name_next(s, &last, next);
+        name_next(&last, f->message, next);
     unit_trailer_encode(b->trailer[b->datagrams - 1], &last);
 }
 
@@ -162,6 +167,17 @@ static void note_burst(struct sender *s, instant now, const struct burst *b)
     sender_timer_on_sent(s, now);
 }
 
+/* Between two bursts a number is left out now and then. A window is worth so many units at least.
+ */
+static void leave_out(struct sender *s)
+{
+    if (!left_out_is_due(&s->left_out) || units_in_transit_room(&s->in_transit) < 2)
+        return;
+    uint64_t window = sender_window(s) / (s->unit_size.data + TRAILER_BYTES);
+    left_out_add(&s->left_out, units_in_transit_leave_out(&s->in_transit), &s->secret, window);
+    s->counters.left_out++;
+}
+
 static bool take_units(struct sender *s, instant now, struct burst *b)
 {
     struct row row;
@@ -170,9 +186,12 @@ static bool take_units(struct sender *s, instant now, struct burst *b)
         !may_leave(s, now, &row.head))
         return false;
     b->segment = row.head.length + TRAILER_BYTES;
+    leave_out(s);
     b->first_seq = s->in_transit.next;
     if (s->in_transit.units == 0)
         delivery_on_begin(&s->delivery, now);
+    if (s->in_transit.units == 0 && s->to_send.count == 0)
+        sender_timer_on_begin(s, now);
     for (bool goes_on = true; goes_on; row.head = next) {
         row.count = sender_row_length(s, b, &row.head);
         enter_transit(s, now, &row);

@@ -1,7 +1,9 @@
 /* All policy of time on the sender. The other files report facts; this one decides when something
  * is due, and does it.
  *
- *     silence  the peer was not heard of for too long: what is outstanding fails
+ *     connect  no receiver was found in time: what is outstanding fails
+ *     silence  the peer was not heard of for too long: likewise
+ *     progress the peer is heard of, but has acknowledged nothing for too long: likewise
  *     loss     a unit is late enough to count as lost
  *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
  *     pace     the next burst may leave
@@ -15,20 +17,35 @@ static const duration HELD_MOST = 5 * MILLISECOND;
 
 static const duration FIRST_HELLO = 20 * MILLISECOND;
 static const duration SLOWEST_HELLO = SECOND;
+static const duration SLOWEST_QUESTION = 250 * MILLISECOND;
 
 enum {
     LAST_HELLOS = 8,    /* unanswered, after which a closing sender gives up, */
-    LAST_PROPOSALS = 3, /* or one that has never heard of a receiver */
+    LAST_QUESTIONS = 3, /* or one that may have been bound by a receiver, but never paired */
+    UNANSWERED = 2,     /* probe timeouts, or hellos: then the receiver may be another one */
 };
 
 static bool is_outstanding(const struct sender *s)
 {
-    return !messages_out_is_idle(&s->messages);
+    return s->messages.open > 0;
+}
+
+static instant connect_at(const struct sender *s)
+{
+    return is_outstanding(s) && !s->was_paired ? s->timers.connect : NEVER;
 }
 
 static instant silence_at(const struct sender *s)
 {
-    return is_outstanding(s) ? s->timers.heard + s->config.silence : NEVER;
+    return is_outstanding(s) && s->was_paired ? s->timers.heard + s->config.silence : NEVER;
+}
+
+/* A peer that was not heard of in the second half of the limit is not stalling but silent. */
+static instant progress_at(const struct sender *s)
+{
+    bool is_waiting = s->in_transit.units > 0 || s->to_send.count > 0;
+    bool is_heard = s->timers.heard - s->timers.progress >= s->config.progress / 2;
+    return is_waiting && is_heard ? s->timers.progress + s->config.progress : NEVER;
 }
 
 /* The slowest that this side speaks while it waits: a few times within the silence limit. */
@@ -72,7 +89,8 @@ instant sender_deadline(const struct sender *s)
 {
     if (s->phase == SENDER_CLOSED)
         return NEVER;
-    instant first = instant_earlier(silence_at(s), probe_at(s));
+    instant first = instant_earlier(connect_at(s), instant_earlier(silence_at(s), progress_at(s)));
+    first = instant_earlier(first, probe_at(s));
     first = instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
     first = instant_earlier(first, path_mtu_deadline(&s->path));
     return instant_earlier(first, pacing_deadline(&s->pacing));
@@ -102,7 +120,9 @@ static void probe(struct sender *s, instant now)
     s->timers.sent = now;
     uint32_t units = path_mtu_is_in_doubt(&s->path) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t length = sender_timer_repeat_oldest(s, units);
-    path_mtu_on_timeout(&s->path, now, length + TRAILER_BYTES);
+    sender_path_on_timeout(s, now, length + TRAILER_BYTES);
+    if (s->timers.probes >= UNANSWERED)
+        sender_ask(s);
 }
 
 static void close_unconfirmed(struct sender *s)
@@ -111,32 +131,53 @@ static void close_unconfirmed(struct sender *s)
     s->hello_due = false;
 }
 
+/* Nobody is there to be told of the close: no receiver can have bound this sender, or the one that
+ * did has been left. */
+static bool is_alone(const struct sender *s)
+{
+    if (sender_is_paired(s))
+        return false;
+    return s->session.left.session != 0 || !s->session.has_shown_cookie ||
+           s->timers.hellos >= LAST_QUESTIONS;
+}
+
 static void expire_hello(struct sender *s)
 {
-    bool has_left = s->session.left.session != 0;
-    bool is_alone = !sender_is_paired(s) && (has_left || s->timers.hellos >= LAST_PROPOSALS);
-    if (sender_has_finished(s) && is_alone) {
+    bool is_lost = !sender_is_paired(s) || s->timers.hellos >= UNANSWERED;
+    if (sender_has_finished(s) && is_alone(s)) {
         close_unconfirmed(s);
-        s->is_confirmed = true; /* there is nobody to tell */
+        s->is_confirmed = true;
     } else if (sender_has_finished(s) && s->timers.hellos >= LAST_HELLOS) {
         close_unconfirmed(s);
+    } else if (is_lost && (!sender_has_finished(s) || !sender_is_paired(s))) {
+        sender_ask(s);
     } else {
         s->hello_due = true;
-        if (!sender_is_paired(s))
-            s->session.proposed.session = 0; /* what did not answer may be gone: asks anybody */
     }
+}
+
+/* A limit has passed: what is outstanding fails. */
+static bool expire_limits(struct sender *s, instant now)
+{
+    enum outcome outcome = OUTCOME_OK;
+    if (connect_at(s) <= now)
+        outcome = s->unpaired;
+    else if (silence_at(s) <= now)
+        outcome = OUTCOME_SILENT;
+    else if (progress_at(s) <= now)
+        outcome = OUTCOME_STALLED;
+    if (outcome == OUTCOME_OK)
+        return false;
+    sender_fail(s, now, outcome);
+    if (s->phase == SENDER_CLOSING)
+        close_unconfirmed(s);
+    return true;
 }
 
 void sender_expire(struct sender *s, instant now)
 {
-    if (s->phase == SENDER_CLOSED)
+    if (s->phase == SENDER_CLOSED || expire_limits(s, now))
         return;
-    if (silence_at(s) <= now) {
-        sender_fail(s, now, OUTCOME_SILENT);
-        if (s->phase == SENDER_CLOSING)
-            close_unconfirmed(s);
-        return;
-    }
     pacing_expire(&s->pacing, now);
     if (loss_at(s) <= now)
         sender_detect_losses(s, now, s->newest);
@@ -148,32 +189,37 @@ void sender_expire(struct sender *s, instant now)
         expire_hello(s);
 }
 
-static duration hello_interval(const struct sender *s)
+/* How long a hello is given for its answer. */
+static duration hello_wait(const struct sender *s)
 {
-    duration slowest = slowest_sign(s);
-    duration interval = FIRST_HELLO << (s->timers.hellos < 8 ? s->timers.hellos : 8);
-    bool is_keepalive = sender_is_paired(s) && !sender_has_finished(s);
-    return is_keepalive || interval > slowest ? slowest : interval;
+    uint32_t doublings = s->timers.hellos < 8 ? s->timers.hellos : 8;
+    bool is_sign = sender_is_paired(s) && !sender_has_finished(s);
+    duration round_trip = sender_timer_round_trip(s);
+    duration first = is_sign && round_trip > FIRST_HELLO ? round_trip : FIRST_HELLO;
+    duration slowest = sender_is_paired(s) ? slowest_sign(s) : SLOWEST_QUESTION;
+    return first << doublings < slowest ? first << doublings : slowest;
 }
 
-/* A receiver that took a damaged number for one that came says so from then on. It would be asked
- * and would answer for ever; so unless its acknowledgements can be taken, it is as good as silent.
- */
+/* Something of the pairing arrived: the receiver is there, and no other need be asked for. */
 void sender_timer_on_heard(struct sender *s, instant now)
 {
-    bool is_waiting = s->in_transit.units > 0 || s->to_send.count > 0;
-    if (s->session.is_doubtful && is_waiting)
-        return;
     s->timers.heard = now;
+    sender_stop_asking(s);
     if (sender_has_finished(s))
         return;
     s->timers.hellos = 0;
-    s->timers.hello = now + hello_interval(s);
+    s->timers.hello = now + slowest_sign(s);
 }
 
-void sender_timer_on_progress(struct sender *s)
+void sender_timer_on_progress(struct sender *s, instant now)
 {
     s->timers.probes = 0;
+    s->timers.progress = now;
+}
+
+void sender_timer_on_begin(struct sender *s, instant now)
+{
+    s->timers.progress = now;
 }
 
 void sender_timer_on_sent(struct sender *s, instant now)
@@ -183,13 +229,15 @@ void sender_timer_on_sent(struct sender *s, instant now)
 
 void sender_timer_on_hello(struct sender *s, instant now)
 {
-    s->timers.hello = now + hello_interval(s);
+    s->timers.hello = now + hello_wait(s);
     s->timers.hellos++;
 }
 
 void sender_timer_on_outstanding(struct sender *s, instant now)
 {
     s->timers.heard = now;
+    s->timers.connect = now + s->config.connect;
+    s->unpaired = OUTCOME_UNREACHABLE;
     if (!sender_is_paired(s)) {
         s->timers.hellos = 0;
         s->timers.hello = now;
@@ -198,6 +246,11 @@ void sender_timer_on_outstanding(struct sender *s, instant now)
 
 void sender_timer_on_leave(struct sender *s, instant now)
 {
-    s->timers = (struct sender_timers){
-        .heard = now, .sent = now, .loss = NEVER, .hello = now, .answered = now - SECOND};
+    s->timers = (struct sender_timers){.heard = now,
+                                       .connect = NEVER,
+                                       .progress = now,
+                                       .sent = now,
+                                       .loss = NEVER,
+                                       .hello = now,
+                                       .answered = now - SECOND};
 }

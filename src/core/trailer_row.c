@@ -11,7 +11,7 @@ void trailer_row_begin(struct trailer_row *row, const struct unit_trailer *t)
 
 bool trailer_row_behind(struct trailer_row *row, const struct unit_trailer *t)
 {
-    bool goes_on = (t->flags & ~FLAG_ANSWER) == FLAG_HAS_NEXT && t->next_message == t->message &&
+    bool goes_on = (t->flags & ~FLAG_ANSWER) == FLAG_HAS_NEXT && t->next_step == 0 &&
                    t->next_unit == t->unit + t->length / GRAIN && t->next_length == t->length;
     if (!goes_on)
         return false;

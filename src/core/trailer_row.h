@@ -2,12 +2,12 @@
  * message, their trailers differ by the same step each time: so the next one is known beforehand,
  * byte for byte, and need not be decoded and judged.
  *
- * The 32 bytes are four numbers, high byte first:
+ * The 32 bytes are four words, high byte first. Words 0 and 1 change from unit to unit, by what is
+ * written below them; words 2 and 3 stay.
  *
- *     word 0            word 1               word 2                              word 3
- *     message, unit     seq, next message    next unit, length, next length      pairing, flags,
- * type
- *              + grains   + 1                  + grains
+ *     word 0             word 1               word 2                    word 3
+ *     message, unit      seq, next unit       both lengths, step,       session's low half,
+ *              + grains    + 1  + grains      session's high half       tag, flags, type
  */
 #ifndef ZCRP_CORE_TRAILER_ROW_H
 #define ZCRP_CORE_TRAILER_ROW_H
@@ -29,11 +29,16 @@ void trailer_row_begin(struct trailer_row *row, const struct unit_trailer *t);
  * HAS_NEXT and no other flag. False if it foresees something else. */
 bool trailer_row_behind(struct trailer_row *row, const struct unit_trailer *t);
 
+/* Adds to the two numbers of 32 bits in a word. Neither carries into the other. */
+static inline uint64_t trailer_row_sum(uint64_t word, uint64_t high, uint64_t low)
+{
+    return ((word >> 32) + high) << 32 | (uint32_t)(word + low);
+}
+
 static inline void trailer_row_step(struct trailer_row *row)
 {
-    row->word[0] += row->grains;
-    row->word[1] += (uint64_t)1 << 32;
-    row->word[2] += row->grains << 32;
+    row->word[0] = trailer_row_sum(row->word[0], 0, row->grains);
+    row->word[1] = trailer_row_sum(row->word[1], 1, row->grains);
 }
 
 /* Takes the trailer, if it is just the one that continues the row. */

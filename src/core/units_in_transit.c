@@ -65,6 +65,18 @@ uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_u
     return first;
 }
 
+uint64_t units_in_transit_leave_out(struct units_in_transit *t)
+{
+    CHECK(units_in_transit_room(t) > 0);
+    if (t->next - t->base == t->size)
+        grow(t);
+    uint64_t seq = t->next++;
+    *entry(t, seq) = (struct transit_unit){.skip = 1};
+    if (seq == t->base)
+        t->base = t->next;
+    return seq;
+}
+
 /* The first number from `seq` on that is in transit, or one at `end` or behind it. On the way each
  * skip is lengthened by the one it leads to (path halving), so that a run walked again and again
  * costs half as many steps each time. */

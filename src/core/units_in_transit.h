@@ -64,6 +64,10 @@ uint64_t units_in_transit_room(const struct units_in_transit *t);
 uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
                               uint32_t count);
 
+/* Leaves the next sequence number out: it is gone from the beginning, and is returned. Needs room
+ * for one unit (CHECKed). Cost as put. */
+uint64_t units_in_transit_leave_out(struct units_in_transit *t);
+
 /* The first unit in transit with a sequence number in [*seq, last); *seq becomes its number.
  * NULL when there is none, and *seq is then `last`. The pointer is good until the next put.
  * Numbers outside [base, next) cost nothing. A run that is gone takes half as many steps each time

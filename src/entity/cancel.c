@@ -25,13 +25,13 @@ int zcrp_cancel(struct zcrp_msg *message)
         return ZCRP_ERROR_ARGUMENT;
     struct zcrp_entity *e = helm_visit(m);
     if (e == NULL)
-        return ZCRP_ERROR_IDLE;
+        return message_code(m) == ZCRP_ERROR_FORKED ? ZCRP_ERROR_FORKED : ZCRP_ERROR_IDLE;
     entity_enter(e);
     bool is_cancelled = cancel(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
         sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    (void)latch_wait(&m->latch, NEVER, 0);
+    (void)latch_wait(&m->latch, NEVER, 0, NULL, 0);
     helm_depart(e);
     return is_cancelled ? ZCRP_OK : ZCRP_ERROR_IDLE;
 }

@@ -7,6 +7,8 @@ int zcrp_descriptor(struct zcrp_entity *entity)
 {
     if (entity == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
     int fd = collection_descriptor(&entity->collection);
     if (fd < 0)
         errno = -fd;
@@ -15,7 +17,8 @@ int zcrp_descriptor(struct zcrp_entity *entity)
 
 struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
 {
-    struct message *m = entity == NULL ? NULL : collection_take(&entity->collection);
+    bool is_ours = entity != NULL && !entity_is_forked(entity);
+    struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
 
     return m == NULL ? NULL : &m->public;
 }

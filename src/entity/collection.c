@@ -107,8 +107,17 @@ struct message *collection_take(struct collection *c)
     return m;
 }
 
+void collection_after_fork(void)
+{
+    mutex_init(&collections);
+}
+
 void collection_withdraw(struct message *message)
 {
+    if (message->generation != forked_generation()) {
+        atomic_store(&message->collection, NULL);
+        return;
+    }
     if (atomic_load(&message->collection) == NULL)
         return;
     mutex_lock(&collections);

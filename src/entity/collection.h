@@ -41,7 +41,11 @@ void collection_ring(struct collection *c);
 /* The message that ended first, or NULL. Never blocks. */
 struct message *collection_take(struct collection *c);
 
-/* Takes the message out of whatever collection it is in. Its latch is open. */
+/* Takes the message out of whatever collection it is in. Its latch is open, or its flight was of
+ * the parent of this process: then it is in none that this process knows. */
 void collection_withdraw(struct message *message);
+
+/* In a child: nobody has the mutex. */
+void collection_after_fork(void);
 
 #endif

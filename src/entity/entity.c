@@ -39,8 +39,20 @@ static int code_of(const struct zcrp_entity *e, enum outcome outcome)
         return ZCRP_ERROR_CANCELLED;
     case OUTCOME_PEER_CANCELLED:
         return ZCRP_ERROR_PEER_CANCELLED;
+    case OUTCOME_FAULT:
+        return ZCRP_ERROR_FAULT;
+    case OUTCOME_REFUSED:
+        return ZCRP_ERROR_REFUSED;
+    case OUTCOME_UNREACHABLE:
+        return ZCRP_ERROR_UNREACHABLE;
+    case OUTCOME_VERSION:
+        return ZCRP_ERROR_VERSION;
     case OUTCOME_SILENT:
         return ZCRP_ERROR_SILENT;
+    case OUTCOME_STALLED:
+        return ZCRP_ERROR_STALLED;
+    case OUTCOME_PROTOCOL:
+        return ZCRP_ERROR_PROTOCOL;
     case OUTCOME_RESTARTED:
         return ZCRP_ERROR_RESTARTED;
     case OUTCOME_PEER_CLOSED:
@@ -54,8 +66,25 @@ static int code_of(const struct zcrp_entity *e, enum outcome outcome)
 /* Ends of the whole session: what waits in the backlog was meant for it too. */
 static bool is_end_of_session(enum outcome outcome)
 {
-    return outcome == OUTCOME_SILENT || outcome == OUTCOME_RESTARTED ||
-           outcome == OUTCOME_PEER_CLOSED;
+    switch (outcome) {
+    case OUTCOME_REFUSED:
+    case OUTCOME_UNREACHABLE:
+    case OUTCOME_VERSION:
+    case OUTCOME_SILENT:
+    case OUTCOME_STALLED:
+    case OUTCOME_PROTOCOL:
+    case OUTCOME_RESTARTED:
+    case OUTCOME_PEER_CLOSED:
+        return true;
+    case OUTCOME_OK:
+    case OUTCOME_TOO_LARGE:
+    case OUTCOME_CANCELLED:
+    case OUTCOME_PEER_CANCELLED:
+    case OUTCOME_FAULT:
+    case OUTCOME_CLOSED:
+        break;
+    }
+    return false;
 }
 
 /* The next message that the machine is done with; events of blanks are passed over. */

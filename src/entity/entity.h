@@ -21,12 +21,15 @@
 #include "collection.h"
 #include "gather.h"
 #include "helm.h"
+#include "interrupt.h"
 #include "machine.h"
 #include "openings.h"
 #include "platform/condition.h"
+#include "platform/forked.h"
 #include "platform/mutex.h"
 #include "platform/thread.h"
 #include "platform/wake.h"
+#include "registry.h"
 
 enum { WORKERS_MOST = 3 };
 
@@ -38,12 +41,17 @@ struct worker {
 };
 
 struct zcrp_entity {
-    struct zcrp_options options;  /* (c) complete */
-    struct channel channels[2];   /* (c) one of them is used if the channel is duplex */
-    struct channel *in, *out;     /* (c) where the peer's datagrams come from, and ours go to */
+    struct zcrp_options options; /* (c) complete */
+    uint32_t generation;         /* (c) of the process that opened it (platform/forked.h) */
+    struct registry_entry registry;
+    int given[2];               /* (c) the user's descriptors, and */
+    int owned[2];               /* (c) duplicates of them; the same twice if they are one socket */
+    struct channel channels[2]; /* (c) one of them is used if the channel is duplex */
+    struct channel *in, *out;   /* (c) where the peer's datagrams come from, and ours go to */
     struct collection collection; /* has a mutex of its own */
     struct wake stop;             /* (c) readable once all threads shall end */
     struct helm helm;             /* the user's thread that does the work while it waits */
+    struct interrupt interrupt;   /* of its waits */
 
     struct mutex mutex;
     struct machine machine;   /* (m) */
@@ -56,6 +64,8 @@ struct zcrp_entity {
     bool is_closing;          /* (m) nothing is submitted any more */
     bool is_over;             /* (m) nothing enters the machine any more: the backlog fails */
     bool is_stopping;         /* (m) the threads shall end */
+    uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
+    uint32_t faults;          /* (m) in a row, of memory that turned out to be fine */
 
     bool is_sending;                 /* (m) somebody has a burst out */
     enum channel_verdict is_blocked; /* (m) why the next burst has to wait; OK: it has not */
@@ -90,10 +100,30 @@ void entity_break(struct zcrp_entity *e);
 /* Has the sending thread something to do? Locked. */
 bool entity_is_sending_due(struct zcrp_entity *e);
 
+/* Tells the machine of what the system has hinted at since the last time. Locked. */
+void entity_pass_hints(struct zcrp_entity *e);
+
+/* Memory of the burst, or of the plan, that is out could not be accessed: its messages fail.
+ * Locked. */
+void entity_on_burst_fault(struct zcrp_entity *e);
+void entity_on_plan_fault(struct zcrp_entity *e);
+
 /* When the timeout thread has something to do. Locked. */
 instant entity_deadline(const struct zcrp_entity *e);
 
 /* Frees an entity whose threads have ended and whose messages are over. (open.c) */
 void entity_destroy(struct zcrp_entity *e);
+
+/* In a child: frees this process's copy of an entity of its parent's. (open.c) */
+void entity_abandon(struct zcrp_entity *e);
+
+/* The user's descriptor of one of the entity's channels. (open.c) */
+int entity_given(const struct zcrp_entity *e, const struct channel *c);
+
+/* Does it belong to the parent of this process? */
+static inline bool entity_is_forked(const struct zcrp_entity *e)
+{
+    return e->generation != forked_generation();
+}
 
 #endif

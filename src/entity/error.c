@@ -41,3 +41,8 @@ int error_of_name(int error)
     errno = -error;
     return ZCRP_ERROR_SYSTEM;
 }
+
+int zcrp_version(void)
+{
+    return ZCRP_VERSION;
+}

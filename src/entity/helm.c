@@ -44,6 +44,11 @@ struct zcrp_entity *helm_visit(struct message *m)
     return e;
 }
 
+void helm_after_fork(void)
+{
+    atomic_store(&entering, 0);
+}
+
 void helm_depart(struct zcrp_entity *e)
 {
     atomic_fetch_sub(&e->helm.guests, 1);
@@ -139,15 +144,27 @@ static void awake(struct zcrp_entity *e, int ready)
         timeout_turn(e);
 }
 
+/* What a wait at the helm is for, and what it began with. */
+struct wait {
+    const struct latch *latch;
+    instant deadline;
+    uint32_t begun; /* of the entity's interrupt */
+};
+
+static bool is_over(const struct zcrp_entity *e, const struct wait *w)
+{
+    return latch_is_open(w->latch) || interrupt_is_due(&e->interrupt, w->begun);
+}
+
 /* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
  * nothing of the peer. Who opens the latch looks for sleepers behind that, and we look at the latch
  * once we are known as one: so one of us sees the other. False if the channel is broken: then there
  * is nothing to steer. */
-static bool rest(struct zcrp_entity *e, const struct latch *latch, instant deadline, instant *idle)
+static bool rest(struct zcrp_entity *e, const struct wait *w, instant *idle)
 {
     int ready = 0;
-    duration nap = fall_asleep(e, deadline);
-    if (!latch_is_open(latch))
+    duration nap = fall_asleep(e, w->deadline);
+    if (!is_over(e, w))
         ready = arriving_sleep(e, &e->helm.wake, nap, e->helm.due);
     if (nap > 0)
         *idle = NEVER;
@@ -167,49 +184,63 @@ static void keep_time(struct zcrp_entity *e, instant now)
 
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
  * False as of rest. */
-static bool idle_since(struct zcrp_entity *e, const struct latch *latch, instant *idle, instant now,
-                       instant deadline)
+static bool idle_since(struct zcrp_entity *e, const struct wait *w, instant *idle, instant now)
 {
     if (now - *idle >= spin_limit(&e->helm.spin))
-        return rest(e, latch, deadline, idle);
+        return rest(e, w, idle);
     sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
 
 /* Turn after turn; a wait lasts from the first that finds nothing to the next that finds something.
  */
-static void steer(struct zcrp_entity *e, const struct latch *latch, instant deadline)
+static void steer(struct zcrp_entity *e, const struct wait *w)
 {
     instant idle = NEVER;
-    for (uint32_t turns = 1; !latch_is_open(latch); turns++) {
+    for (uint32_t turns = 1; !is_over(e, w); turns++) {
         bool has_come = arriving_turn(e);
         instant now = clock_now();
         if (has_come && idle != NEVER)
             spin_learn(&e->helm.spin, now - idle);
-        if (now >= deadline)
+        if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
             keep_time(e, now);
         idle = has_come ? NEVER : instant_earlier(idle, now);
-        if (!has_come && !idle_since(e, latch, &idle, now, deadline))
+        if (!has_come && !idle_since(e, w, &idle, now))
             return;
     }
 }
 
-bool helm_wait(struct message *message, instant deadline)
+/* How a wait that has done what it can ends. */
+static enum helm_end end_of(struct zcrp_entity *e, const struct wait *w)
+{
+    if (latch_is_open(w->latch))
+        return HELM_ENDED;
+    if (!interrupt_is_due(&e->interrupt, w->begun))
+        return HELM_TIMEOUT;
+    interrupt_tell(&e->interrupt);
+    return HELM_INTERRUPTED;
+}
+
+enum helm_end helm_wait(struct message *message, instant deadline)
 {
     struct latch *latch = &message->latch;
     if (latch_is_open(latch))
-        return true;
+        return HELM_ENDED;
     struct zcrp_entity *e = helm_visit(message);
     if (e == NULL)
-        return true;
+        return HELM_ENDED;
+    struct wait w = {latch, deadline, interrupt_begin(&e->interrupt)};
     bool is_ours = take(e);
     if (is_ours) {
-        steer(e, latch, deadline);
+        steer(e, &w);
         leave(e);
     }
-    duration spin = e->options.spin_ns;
+    if (!is_over(e, &w))
+        (void)latch_wait(latch, deadline, is_ours ? 0 : e->options.spin_ns, &e->interrupt.raised,
+                         w.begun);
+    enum helm_end end = end_of(e, &w);
     helm_depart(e);
-    return latch_is_open(latch) || latch_wait(latch, deadline, is_ours ? 0 : spin);
+    return end;
 }

@@ -49,14 +49,19 @@ struct helm {
 __attribute__((warn_unused_result)) int helm_init(struct helm *helm, duration spin);
 void helm_fini(struct helm *helm);
 
-/* Waits for the message, at the helm if it is free. True if its latch is open; false after the
- * deadline. The entity may be closed meanwhile: then the message has ended before. */
-bool helm_wait(struct message *message, instant deadline);
+enum helm_end { HELM_ENDED, HELM_TIMEOUT, HELM_INTERRUPTED };
+
+/* Waits for the message, at the helm if it is free: until its latch is open, or the deadline, or
+ * zcrp_interrupt. The entity may be closed meanwhile: then the message has ended before. */
+enum helm_end helm_wait(struct message *message, instant deadline);
 
 /* The entity of a message in flight, which then stays until helm_depart, also if it is closed; NULL
  * if the message has ended. For calls that know of their entity by the message alone. */
 struct zcrp_entity *helm_visit(struct message *message);
 void helm_depart(struct zcrp_entity *e);
+
+/* In a child: nobody is about to enter. */
+void helm_after_fork(void);
 
 /* Waits until nobody is within the entity that way; all its messages have ended. */
 void helm_await_guests(struct helm *helm);

@@ -2,7 +2,7 @@
 
 #include "core/arena.h"
 #include "platform/clock.h"
-#include "platform/entropy.h"
+#include "platform/keyed_hash.h"
 
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static uint32_t unit_bytes(const struct zcrp_options *options, const struct chan
 {
     if (options->unit_bytes != 0)
         return least(options->unit_bytes, units->datagram_max);
-    return channel_path_bytes(units);
+    return units->path_bytes;
 }
 
 static uint32_t transit_units(uint64_t window_bytes)
@@ -80,15 +80,18 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
     uint32_t unit = unit_bytes(options, units);
     struct sender_config config = {
         .unit_bytes = unit,
+        .unit_most = options->unit_bytes != 0 ? unit : units->path_most,
         .is_cut = units->aal5 != NULL,
         .burst_units = BURST_UNITS,
         .burst_bytes = unit > GSO_BYTES ? unit : GSO_BYTES,
         .messages = options->messages,
         .transit_units = transit_units(options->window_bytes),
         .window_bytes = options->window_bytes,
+        .connect = options->connect_ns,
         .silence = options->silence_ns,
+        .progress = options->progress_ns,
         .congestion = congestion_kind(options->congestion),
-        .seed = entropy_seed(),
+        .secret = keyed_hash_secret(),
     };
 
     m->memory = allocate(sender_bytes(&config));
@@ -108,7 +111,9 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
         .intervals = INTERVALS,
         .capacity = capacity(units, unit),
         .silence = options->silence_ns,
-        .seed = entropy_seed(),
+        .secret = keyed_hash_secret(),
+        .jar = keyed_hash_jar(),
+        .peer = address_number(&units->peer),
     };
 
     m->memory = allocate(receiver_bytes(&config));
@@ -189,6 +194,16 @@ instant machine_deadline(const struct machine *m)
     return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);
 }
 
+instant machine_progress_at(const struct machine *m)
+{
+    return m->sender ? sender_progress_at(m->sender) : NEVER;
+}
+
+bool machine_fault(struct machine *m, uint64_t number)
+{
+    return m->sender ? sender_fault(m->sender, number) : receiver_fault(m->receiver, number);
+}
+
 bool machine_event(struct machine *m, struct event *event)
 {
     return m->sender ? sender_event(m->sender, event) : receiver_event(m->receiver, event);
@@ -210,6 +225,12 @@ bool machine_is_closed(const struct machine *m)
 bool machine_is_confirmed(const struct machine *m)
 {
     return m->sender ? sender_is_confirmed(m->sender) : receiver_is_confirmed(m->receiver);
+}
+
+void machine_give_up(struct machine *m)
+{
+    if (m->sender)
+        sender_give_up(m->sender);
 }
 
 void machine_fail(struct machine *m, instant now, enum outcome outcome)

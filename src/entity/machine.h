@@ -40,10 +40,19 @@ void machine_expire(struct machine *m, instant now);
 uint64_t machine_expected(const struct machine *m);
 
 instant machine_deadline(const struct machine *m);
+
+/* When a sender's peer last acknowledged something; of a receiver NEVER. */
+instant machine_progress_at(const struct machine *m);
+
+/* The message's memory cannot be accessed: it fails. False if it is over. */
+bool machine_fault(struct machine *m, uint64_t number);
 bool machine_event(struct machine *m, struct event *event);
 void machine_close(struct machine *m, instant now);
 bool machine_is_closed(const struct machine *m);
 bool machine_is_confirmed(const struct machine *m);
+/* It takes too long: a sender tells its peer once that the rest will not come. */
+void machine_give_up(struct machine *m);
+
 void machine_fail(struct machine *m, instant now, enum outcome outcome);
 
 #endif

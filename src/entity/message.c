@@ -12,12 +12,15 @@ enum {
 
 int message_code(const struct message *m)
 {
-    return message_is_in_flight(m) ? ZCRP_ERROR_BUSY : m->code;
+    if (latch_is_open(&m->latch))
+        return m->code;
+    return message_is_in_flight(m) ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
 }
 
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size)
 {
     m->entity = entity;
+    m->generation = forked_generation();
     m->size = size;
     m->waits = false;
     m->is_over = false;

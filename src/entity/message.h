@@ -15,6 +15,7 @@
 
 #include "core/instant.h"
 #include "list.h"
+#include "platform/forked.h"
 #include "platform/latch.h"
 #include "zcrp.h"
 
@@ -32,6 +33,7 @@ struct message {
 
     /* While in flight. */
     struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
+    uint32_t generation;        /* (l) of the process that did (platform/forked.h) */
     nlong size;                 /* (l) bytes to send or receive, at most */
     uint64_t number;            /* (m) the machine's, unless it waits */
     bool waits;                 /* (m) in the backlog: the machine does not know it yet */
@@ -55,13 +57,13 @@ static inline const struct message *message_of_const(const struct zcrp_msg *publ
     return (const struct message *)public;
 }
 
-/* Cannot fail; any thread, any time. */
+/* Cannot fail; any thread, any time. What a parent had in flight is not in flight in its child. */
 static inline bool message_is_in_flight(const struct message *m)
 {
-    return !latch_is_open(&m->latch);
+    return !latch_is_open(&m->latch) && m->generation == forked_generation();
 }
 
-/* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY or ZCRP_ERROR_IDLE; any thread, any time. */
+/* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY, _IDLE or _FORKED; any thread, any time. */
 int message_code(const struct message *m);
 
 /* In flight from now on. Nobody waits for it: what was known of its last flight is forgotten. */

@@ -1,5 +1,7 @@
 /* The paper's API: one sender and one receiver a process, and the reason of the calling thread's
  * last failure. */
+#include "paper.h"
+
 #include "message.h"
 #include "platform/condition.h"
 #include "platform/mutex.h"
@@ -41,7 +43,7 @@ static bool side_change(struct side *side, enum side_state from, enum side_state
 }
 
 typedef int (*open_entity)(struct zcrp_entity **entity, const int descriptors[2],
-                           const struct zcrp_options *options);
+                           const struct zcrp_options *options, size_t options_size);
 
 static int side_open(struct side *side, open_entity open, const int *descriptors)
 {
@@ -49,7 +51,7 @@ static int side_open(struct side *side, open_entity open, const int *descriptors
         return ZCRP_ERROR_ARGUMENT;
     if (!side_change(side, SIDE_NONE, SIDE_OPENING))
         return ZCRP_ERROR_STARTED;
-    int code = open(&side->entity, descriptors, NULL);
+    int code = open(&side->entity, descriptors, NULL, 0);
     (void)side_change(side, SIDE_OPENING, code == ZCRP_OK ? SIDE_OPEN : SIDE_NONE);
     return code;
 }
@@ -90,11 +92,11 @@ static int side_submit(struct side *side, struct zcrp_msg *message, nlong size)
     return code;
 }
 
-static int side_stats(struct side *side, struct zcrp_stats *stats)
+static int side_stats(struct side *side, struct zcrp_stats *stats, size_t stats_size)
 {
     if (side_use(side) != ZCRP_OK)
         return ZCRP_ERROR_NOT_STARTED;
-    int code = zcrp_stats(side->entity, stats);
+    int code = zcrp_stats_sized(side->entity, stats, stats_size);
     side_leave(side);
     return code;
 }
@@ -115,12 +117,12 @@ static int side_close(struct side *side)
 
 nbyte zcrp_send_init(int *file_descriptors)
 {
-    return is_success(side_open(&sending, zcrp_open_sender, file_descriptors));
+    return is_success(side_open(&sending, zcrp_open_sender_sized, file_descriptors));
 }
 
 nbyte zcrp_rcv_init(int *file_descriptors)
 {
-    return is_success(side_open(&receiving, zcrp_open_receiver, file_descriptors));
+    return is_success(side_open(&receiving, zcrp_open_receiver_sized, file_descriptors));
 }
 
 nbyte zcrp_send(struct zcrp_msg *message, nlong size)
@@ -162,12 +164,30 @@ int zcrp_error(const struct zcrp_msg *message)
     return message == NULL ? last_error : message_code(message_of_const(message));
 }
 
-int zcrp_send_stats(struct zcrp_stats *stats)
+int zcrp_send_stats_sized(struct zcrp_stats *stats, size_t stats_size)
 {
-    return side_stats(&sending, stats);
+    return side_stats(&sending, stats, stats_size);
 }
 
-int zcrp_rcv_stats(struct zcrp_stats *stats)
+int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size)
 {
-    return side_stats(&receiving, stats);
+    return side_stats(&receiving, stats, stats_size);
+}
+
+/* What another thread of the parent's was opening or closing stays as it was before. */
+static void side_after_fork(struct side *side)
+{
+    side->users = 0;
+    condition_init(&side->unused);
+    if (side->state == SIDE_OPENING)
+        side->state = SIDE_NONE;
+    else if (side->state == SIDE_CLOSING)
+        side->state = SIDE_OPEN;
+}
+
+void paper_after_fork(void)
+{
+    mutex_init(&mutex);
+    side_after_fork(&sending);
+    side_after_fork(&receiving);
 }

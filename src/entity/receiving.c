@@ -12,6 +12,18 @@ static void plan(struct zcrp_entity *e)
     receiver_plan(r, &e->landing, choice.openings, choice.units);
 }
 
+/* Only what belongs to the pairing tells how others like it will come. */
+static void land(struct zcrp_entity *e)
+{
+    struct receiver_arrivals arrivals =
+        receiver_landed(e->machine.receiver, clock_now(), &e->landing);
+
+    if (arrivals.openings == 0)
+        return;
+    openings_learn(&e->openings, &e->landing);
+    gather_came(&e->gather, arrivals.openings, arrivals.bytes);
+}
+
 /* The plan is out for no longer than the call takes. */
 bool receiving_once(struct zcrp_entity *e)
 {
@@ -28,11 +40,10 @@ bool receiving_once(struct zcrp_entity *e)
     entity_enter(e);
     if (received <= 0)
         e->landing.received = 0;
-    openings_learn(&e->openings, &e->landing);
-    receiver_landed(e->machine.receiver, clock_now(), &e->landing);
-    if (received > 0)
-        gather_came(&e->gather, e->landing.received, landing_bytes(&e->landing));
-    if (received < 0)
+    if (received == CHANNEL_FAULT)
+        entity_on_plan_fault(e);
+    land(e);
+    if (received == CHANNEL_BROKEN)
         entity_break(e);
     e->is_arriving = false;
     sending_drain(e, SENDING_BURSTS);

@@ -2,21 +2,12 @@
 #include "platform/clock.h"
 #include "turns.h"
 
-enum { UNIT_LEAST = 64 }; /* bytes; the core cuts no smaller ones */
-
-/* The path refuses datagrams of this size. The channel knows of a smaller one, unless the path is
- * narrower than any it believes in: then it is searched by halves. False if there is no smaller
- * unit; then the burst is as good as lost, so that time goes by before it is tried again. */
+/* The interface refuses datagrams of this size: units get smaller. False if they cannot; then the
+ * burst is as good as lost, so that time goes by before it is tried again. */
 static bool narrow(struct zcrp_entity *e, uint32_t refused)
 {
-    uint32_t bytes = channel_path_bytes(e->out);
-
-    if (e->machine.role != MACHINE_SENDER || refused <= UNIT_LEAST)
-        return false;
-    if (bytes >= refused)
-        bytes = refused / 2;
-    sender_limit_unit(e->machine.sender, clock_now(), bytes > UNIT_LEAST ? bytes : UNIT_LEAST);
-    return true;
+    return e->machine.role == MACHINE_SENDER &&
+           sender_on_refused_size(e->machine.sender, clock_now(), refused);
 }
 
 /* Tells the machine what became of the burst. A receiver's answer that found no room is dropped:
@@ -25,8 +16,6 @@ static void settle(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t
 {
     switch (verdict) {
     case CHANNEL_OK:
-        if (e->burst.is_control && e->burst.segment > CONTROL_BYTES)
-            channel_raise_path(e->out, e->burst.segment);
         break;
     case CHANNEL_BLOCKED:
     case CHANNEL_CROWDED:
@@ -36,14 +25,19 @@ static void settle(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t
     case CHANNEL_TOO_BIG:
         if (!narrow(e, e->burst.segment))
             sent = e->burst.datagrams;
+        e->hints = channel_count(e->out, CHANNEL_TOO_BIGS); /* this was none */
         break;
     case CHANNEL_REFUSED:
         sent = e->burst.datagrams;
+        break;
+    case CHANNEL_FAULT:
+        entity_on_burst_fault(e);
         break;
     case CHANNEL_BROKEN:
         entity_break(e);
         break;
     }
+    entity_pass_hints(e);
     machine_sent(&e->machine, clock_now(), &e->burst, sent);
 }
 

@@ -28,6 +28,7 @@ static void add_sender(const struct sender *s, struct zcrp_stats *stats)
     stats->drop_number = c->drop_number;
     stats->path_probes = c->path_probes;
     stats->path_falls = c->path_falls;
+    stats->left_out = c->left_out;
     stats->unit_bytes = g.unit;
     stats->path_bytes = g.path;
     stats->window_bytes = g.window;
@@ -59,6 +60,7 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
     stats->drop_beyond = c->drop_beyond;
     stats->drop_duplicate = c->drop_duplicate;
     stats->drop_no_room = c->drop_no_room;
+    stats->drop_cookie = c->drop_cookie;
 }
 
 static void add_channel(const struct channel *c, struct zcrp_stats *stats)
@@ -69,12 +71,14 @@ static void add_channel(const struct channel *c, struct zcrp_stats *stats)
     stats->drop_incomplete += channel_count(c, CHANNEL_INCOMPLETE);
     stats->drop_circuit += channel_count(c, CHANNEL_STRANGERS);
     stats->bytes_staged += channel_count(c, CHANNEL_STAGED);
-    stats->congestion_marks += channel_count(c, CHANNEL_MARKS);
     stats->cells_lost += channel_count(c, CHANNEL_CELLS_LOST);
     stats->drop_socket += channel_count(c, CHANNEL_DROPS);
     stats->channel_refused += channel_count(c, CHANNEL_REFUSALS);
     stats->channel_full += channel_count(c, CHANNEL_BLOCKS) + channel_count(c, CHANNEL_CROWDS);
     stats->offload_fallbacks += channel_count(c, CHANNEL_FALLBACKS);
+    stats->drop_leftover += channel_count(c, CHANNEL_LEFTOVERS);
+    stats->path_hints += channel_count(c, CHANNEL_TOO_BIGS);
+    stats->faults += channel_count(c, CHANNEL_FAULTS);
 }
 
 static void add_channels(const struct zcrp_entity *e, struct zcrp_stats *stats)
@@ -100,14 +104,20 @@ static struct zcrp_stats stats_of_machine(const struct zcrp_entity *e)
     return stats;
 }
 
-int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats)
+int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_t stats_size)
 {
+    struct zcrp_stats known;
+
     if (entity == NULL || stats == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
     entity_enter(entity);
-    *stats = stats_of_machine(entity);
+    known = stats_of_machine(entity);
     entity_leave(entity);
-    add_channels(entity, stats);
+    add_channels(entity, &known);
+    memset(stats, 0, stats_size);
+    memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
     return ZCRP_OK;
 }
 

@@ -30,6 +30,8 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
 
     if (entity == NULL || m == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
     if (message_is_in_flight(m))
         return ZCRP_ERROR_BUSY;
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)

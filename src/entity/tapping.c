@@ -9,7 +9,7 @@ static void see(void *context, const struct channel *c, const struct channel_cro
 
     e->options.tap(e->options.tap_context, &(struct zcrp_crossing){
                                                .time_ns = crossing->time_ns,
-                                               .descriptor = c->fd,
+                                               .descriptor = entity_given(e, c),
                                                .is_outward = crossing->is_outward,
                                                .bytes = crossing->bytes,
                                                .piece_count = crossing->count,

@@ -1,12 +1,33 @@
 /* UDP channels by name: the public face of channel/udp_open. */
+#include "channel/accept.h"
 #include "channel/udp_open.h"
 #include "error.h"
 #include "platform/clock.h"
 #include "zcrp.h"
 
+#include <errno.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+
+/* A number is one of a port. A name has a letter (RFC 6335, 5.1), and is for the resolver to know.
+ */
+static bool is_port(const char *port, long least)
+{
+    char *end;
+    long number;
+
+    if (port[strspn(port, " +-0123456789")] != '\0')
+        return port[0] > '9';
+    if (port[0] < '0' || port[0] > '9')
+        return false;
+    errno = 0;
+    number = strtol(port, &end, 10);
+    return *end == '\0' && errno == 0 && number >= least && number <= UINT16_MAX;
+}
 
 int zcrp_udp_connect(const char *host, const char *port)
 {
@@ -14,6 +35,8 @@ int zcrp_udp_connect(const char *host, const char *port)
 
     if (host == NULL || port == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    if (host[0] == '\0' || !is_port(port, 1))
+        return ZCRP_ERROR_ADDRESS;
     int code = error_of_name(udp_open(NULL, NULL, host, port, &fd));
     return code == ZCRP_OK ? fd : code;
 }
@@ -24,6 +47,8 @@ int zcrp_udp_listen(const char *host, const char *port)
 
     if (port == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    if ((host != NULL && host[0] == '\0') || !is_port(port, 0))
+        return ZCRP_ERROR_ADDRESS;
     int code = error_of_name(udp_bind(host, port, &fd));
     return code == ZCRP_OK ? fd : code;
 }
@@ -35,7 +60,7 @@ int zcrp_udp_accept(int descriptor, int64_t timeout_ns)
 
     if (descriptor < 0)
         return ZCRP_ERROR_ARGUMENT;
-    int code = error_of_name(udp_accept(descriptor, deadline));
+    int code = error_of_name(accept_peer(descriptor, deadline));
     return code == ZCRP_ERROR_ADDRESS ? ZCRP_ERROR_SYSTEM : code;
 }
 

@@ -23,6 +23,7 @@ bool update_once(struct zcrp_entity *e)
         sender_receive(e->machine.sender, clock_now(), e->arrivals, (size_t)size);
     else if (size < 0)
         entity_break(e);
+    entity_pass_hints(e);
     e->is_arriving = false;
     bool has_sent = sending_drain(e, SENDING_BURSTS);
     entity_leave(e);

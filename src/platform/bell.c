@@ -38,3 +38,8 @@ void bell_ring(void)
     atomic_fetch_add(&bell.rings, 1);
     futex_wake_all(&bell.rings);
 }
+
+void bell_after_fork(void)
+{
+    atomic_store(&bell.listeners, 0);
+}

@@ -30,7 +30,11 @@ bool bell_wait(uint32_t *heard, instant deadline);
 
 void bell_leave(void);
 
-/* Wakes all who listen. One atomic load when nobody does. Cannot fail. */
+/* Wakes all who listen. One atomic load when nobody does. Cannot fail; may be called in a signal
+ * handler. */
 void bell_ring(void);
+
+/* In a child: nobody listens. */
+void bell_after_fork(void);
 
 #endif

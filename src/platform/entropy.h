@@ -1,11 +1,12 @@
-/* Where seeds come from. They keep old peers and new ones apart; they guard no secret. */
+/* Random numbers that nobody else knows. */
 #ifndef ZCRP_PLATFORM_ENTROPY_H
 #define ZCRP_PLATFORM_ENTROPY_H
 
-#include <stdint.h>
+#include <stddef.h>
 
-/* 64 bits that another call, process or machine does not draw: the kernel's, or where it has none
- * to give (yet), a mixture of clocks, process and stack. Never blocks, cannot fail. */
-uint64_t entropy_seed(void);
+/* Fills `size` bytes, 256 at most (CHECKed), with the kernel's random numbers. Waits only where the
+ * kernel has none yet, early while it starts. Cannot fail: a system without them is no system to
+ * run on (CHECKed). */
+void entropy_fill(void *out, size_t size);
 
 #endif

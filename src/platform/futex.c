@@ -7,7 +7,10 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+static const duration SLICE = 5 * MILLISECOND;
 
 /* FUTEX_WAIT takes a length of time, FUTEX_WAIT_BITSET a point in it, which survives restarts. */
 bool futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
@@ -18,6 +21,37 @@ bool futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
                 deadline == NEVER ? NULL : &until, NULL, (unsigned)FUTEX_BITSET_MATCH_ANY);
 
     return result == 0 || errno != ETIMEDOUT;
+}
+
+/* As the kernel has it since Linux 5.16; older headers do not. */
+struct waiter {
+    uint64_t value;
+    uint64_t word;
+    uint32_t flags;
+    uint32_t reserved;
+};
+
+enum { CALL_FUTEX_WAITV = 449, WORD_OF_32_BITS = 2 };
+
+static struct waiter waiter_of(const _Atomic uint32_t *word, uint32_t value)
+{
+    return (struct waiter){
+        .value = value, .word = (uintptr_t)word, .flags = WORD_OF_32_BITS | FUTEX_PRIVATE_FLAG};
+}
+
+bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atomic uint32_t *other,
+                       uint32_t other_value, instant deadline)
+{
+    const struct waiter waiters[] = {waiter_of(word, value), waiter_of(other, other_value)};
+    struct timespec until = clock_timespec(deadline);
+    long result = syscall(CALL_FUTEX_WAITV, waiters, 2, 0, deadline == NEVER ? NULL : &until,
+                          CLOCK_MONOTONIC);
+
+    if (result < 0 && errno == ENOSYS) {
+        instant soon = clock_now() + SLICE;
+        return futex_wait(word, value, instant_earlier(soon, deadline)) || soon < deadline;
+    }
+    return result >= 0 || errno != ETIMEDOUT;
 }
 
 void futex_wake_all(const _Atomic uint32_t *word)

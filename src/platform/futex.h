@@ -12,6 +12,11 @@
  * came, or the wake-up was meant for what used to live at this address. Look at the word again. */
 bool futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
 
+/* The same on two words at once: sleeps while *word is `value` and *other is `other_value`. Kernels
+ * before Linux 5.16 cannot: there it returns every few milliseconds. */
+bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atomic uint32_t *other,
+                       uint32_t other_value, instant deadline);
+
 /* Wakes all who sleep on the word. Only the address is used: the memory may be gone already. */
 void futex_wake_all(const _Atomic uint32_t *word);
 

@@ -51,14 +51,24 @@ static bool enter(struct latch *latch)
            state == LATCH_SLEEPERS;
 }
 
-bool latch_wait(struct latch *latch, instant deadline, duration spin)
+static bool sleep_on(struct latch *latch, instant deadline, const _Atomic uint32_t *other,
+                     uint32_t begun)
+{
+    if (other == NULL)
+        return futex_wait(&latch->state, LATCH_SLEEPERS, deadline);
+    return futex_wait_either(&latch->state, LATCH_SLEEPERS, other, begun, deadline) &&
+           atomic_load(other) == begun;
+}
+
+bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Atomic uint32_t *other,
+                uint32_t begun)
 {
     if (latch_is_open(latch))
         return true;
     if (spin > 0 && spins_open(latch, instant_earlier(clock_now() + spin, deadline)))
         return true;
     while (enter(latch))
-        if (!futex_wait(&latch->state, LATCH_SLEEPERS, deadline))
+        if (!sleep_on(latch, deadline, other, begun))
             return latch_is_open(latch);
     return true;
 }

@@ -35,8 +35,9 @@ void latch_open(struct latch *latch);
 bool latch_is_open(const struct latch *latch);
 
 /* Waits for the latch to open: looks at it for `spin` first (0: not at all), then sleeps until the
- * deadline (NEVER: no limit). True if it is open; false after the deadline. Signals do not end the
- * wait. A deadline in the past only asks. */
-bool latch_wait(struct latch *latch, instant deadline, duration spin);
+ * deadline (NEVER: no limit), or until *other is not `begun` any more (NULL: there is none). True
+ * if it is open. Signals do not end the wait. A deadline in the past only asks. */
+bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Atomic uint32_t *other,
+                uint32_t begun);
 
 #endif

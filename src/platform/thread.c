@@ -24,6 +24,8 @@ int thread_start(struct thread *t, const char *name, thread_run run, void *conte
     CHECK(strlen(name) <= THREAD_NAME_MAX);
     *t = (struct thread){.name = name, .run = run, .context = context};
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
     CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
     error = pthread_create(&t->handle, NULL, begin, t);
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);

@@ -1,4 +1,5 @@
-/* The library's threads: each has a name, takes no signal of the application's, and is joined. */
+/* The library's threads: each has a name, takes no signal that is sent to the application,
+ * and is joined. */
 #ifndef ZCRP_PLATFORM_THREAD_H
 #define ZCRP_PLATFORM_THREAD_H
 
@@ -16,9 +17,10 @@ struct thread {
     void *context;    /* (c) */
 };
 
-/* Starts `run(context)` in a new thread with every signal blocked. `name` has at most
- * THREAD_NAME_MAX characters (CHECKed). 0, or the system's negative error number (-EAGAIN: no more
- * threads): then there is nothing to join. The caller's signal mask stays what it was. */
+/* Starts `run(context)` in a new thread with every signal blocked but SIGBUS and SIGSEGV, which are
+ * of the thread itself. `name` has at most THREAD_NAME_MAX characters (CHECKed). 0, or the system's
+ * negative error number (-EAGAIN: no more threads): then there is nothing to join. The caller's
+ * signal mask stays what it was. */
 __attribute__((warn_unused_result)) int thread_start(struct thread *t, const char *name,
                                                      thread_run run, void *context);
 

@@ -126,7 +126,7 @@ START_TEST(aal5__faults)
     ck_assert_int_eq(stats.cells_lost > 0, faults[_i].swapped == 0);
     ck_assert_int_eq(stats.units_marked > 0, faults[_i].congested > 0);
     ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
-    ck_assert_int_eq(stats.congestion_marks > 0, faults[_i].congested > 0);
+    ck_assert_int_eq(stats.units_marked > 0, faults[_i].congested > 0);
     (void)zcrp_close(sender);
     (void)zcrp_close(receiver);
     loopback_close(&sockets);

@@ -11,7 +11,8 @@ import tempfile
 import capture
 from capture import fields
 
-TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7}}
+TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7},
+         "cookie": {8}, "version": {15}}
 SHOWN_AS = {"number": "probe", "size": "probe.size"}
 failures = []
 
@@ -33,17 +34,49 @@ def numbers(values):
 # --- datagrams -----------------------------------------------------------------------------------
 
 
-def tail(kind, flags, session=0xC0FFEE42, tag=0xBEEF):
-    return struct.pack(">IHBB", session, tag, flags, 0x10 | kind)
+NONCE, COOKIE = 0x0123456789ABCDEF, 0xFEDCBA9876543210
 
 
-def unit(message, place, seq, length, flags=0):
+def tail(kind, flags=0, session=0xC0FFEE42, tag=0xBEEFCAFE, version=2):
+    return struct.pack(">IIBB", session, tag, flags, version << 4 | kind)
+
+
+def unit(message, place, seq, length, flags=0, following=(0, 0, 0)):
+    """`following` is the next unit's number, its length and the step to its message."""
     return bytes([seq % 256]) * length + struct.pack(
-        ">IIIIIHH", message, place, seq, 0, 0, length, 0) + tail(1, flags)
+        ">IIIIHHh", message, place, seq, following[0], length, *following[1:]) + tail(1, flags)
 
 
-def hello(requested):
-    return struct.pack(">IIIHH", requested, 0, 0, 0, 0) + tail(5, 0)
+def hello(requested, flags=0):
+    return struct.pack(">QQIH", 0, 0, requested, 0) + tail(5, flags)
+
+
+def asking(cookie=0, session=0):
+    return struct.pack(">QQIH", NONCE, cookie, 0, 0) + tail(5, session=session)
+
+
+def request(runs, nonce=0):
+    body = b"".join(struct.pack(">IIQ", *run) for run in runs)
+    return body + struct.pack(">QIHQ", nonce, 65536, len(runs), 0) + tail(4)
+
+
+def ack(bounds, marks=0):
+    kind = 3 if bounds and len(bounds) % 2 else 2
+    newest, length = (bounds[-1] - 1, len(bounds) - 1) if bounds else (0, 0)
+    return struct.pack(f">{len(bounds)}I", *bounds) + struct.pack(
+        ">IIIHHIH", newest, 5, 65536, length, marks, 0, 0) + tail(kind)
+
+
+def cookie_datagram(session=0):
+    return struct.pack(">QQIH", NONCE, COOKIE, 0, 0) + tail(8, session=session)
+
+
+def probe(size):
+    return bytes(size - 32) + struct.pack(">IIIHQ", 7, 0, 0, size - 32, 0) + tail(6)
+
+
+def probe_answer(size):
+    return struct.pack(">IIIHQ", 7, size, 0, 0, 0) + tail(7)
 
 
 # --- the vectors ---------------------------------------------------------------------------------
@@ -105,9 +138,10 @@ def check_vector(name, asked, said, shown):
 
 def test_vectors(path):
     """As the datagrams of a user's own link type, so that even the longest has room."""
-    names = ["type", "verdict", "message", "unit", "seq", "next_message", "next_unit", "length",
-             "next_length", "session", "tag", "flags", "newest", "delay", "capacity", "marks", "requested",
-             "bound", "intervals", "run.first", "run.count", "run.size", "probe", "probe.size"]
+    names = ["type", "version", "verdict", "message", "unit", "seq", "next_unit", "length",
+             "next_length", "next_step", "session", "tag", "flags", "newest", "delay", "capacity", "marks",
+             "nonce", "cookie", "requested", "bound", "intervals", "run.first", "run.count", "run.size",
+             "probe", "probe.size"]
     all_vectors = list(vectors())
     capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])
     rows = fields(path, ["zcrp." + name for name in names], "-o",
@@ -122,12 +156,51 @@ def test_vectors(path):
 
 def test_form(path):
     """By form alone; what follows in the same conversation need not be whole."""
-    packets = [hello(1), hello(2)[:-2] + b"\1\x15", b"neither here nor there, but long enough" * 2]
-    capture.save(path, capture.RAW_IP, [capture.udp(packets[i]) for i in (0, 1)] +
-                 [capture.udp(packets[2], port=50000)])
-    rows = fields(path, ["_ws.col.Protocol", "zcrp.requested", "zcrp.verdict"])
-    equal("by form", rows, [[["ZCRP"], ["1"], []], [["ZCRP"], ["2"], ["malformed"]],
-                            [["UDP"], [], []]])
+    packets = [hello(1), hello(2, flags=1), b"neither here nor there, but long enough" * 2,
+               tail(15, version=3)]
+    capture.save(path, capture.RAW_IP, [capture.udp(packets[i]) for i in (0, 1, 3)] +
+                 [capture.udp(packets[i], port=50000) for i in (2, 3)])
+    rows = fields(path, ["_ws.col.Protocol", "zcrp.requested", "zcrp.version", "zcrp.verdict"])
+    equal("by form", rows, [[["ZCRP"], ["1"], ["2"], []], [["ZCRP"], ["2"], ["2"], ["malformed"]],
+                            [["ZCRP"], [], ["3"], []], [["UDP"], [], [], []], [["UDP"], [], [], []]])
+
+
+LINES = [
+    (unit(3, 0, 100, 64, 1, (45, 64, 0)), "Unit 3/0 (next 3/45) seq 100, 64 bytes"),
+    (unit(3, 45, 101, 17, 3, (0, 64, 1)), "Unit 3/45 (next 4/0) seq 101, 17 bytes, last"),
+    (unit(4, 0, 102, 64, 9, (7, 64, -2)), "Unit 4/0 (next 2/7) seq 102, 64 bytes, answer"),
+    (unit(0, 0, 103, 64, 1, (7, 64, -1)), "Unit 0/0 (next 4294967295/7) seq 103, 64 bytes"),
+    (unit(5, 3, 104, 0, 6), "Unit 5/3 seq 104, 0 bytes, last, void"),
+    (ack([]), "Acknowledgement of nothing yet"),
+    (ack([0, 46, 47, 90], 2), "Acknowledgement [0, 46) +, [46, 47) -, [47, 90) +, 2 marked so far"),
+    (ack([4, 5, 6]), "Acknowledgement [4, 5) -, [5, 6) +"),
+    (request([(0, 8, 2**20), (9, 2, 2**64 - 1)]), "Request [0, 8) of 1048576, [9, 11) withdrawn"),
+    (request([], NONCE), "Request of nothing new, for nonce 0123456789abcdef"),
+    (asking(), "Hello asks, nonce 0123456789abcdef, tag beefcafe, no cookie"),
+    (asking(COOKIE, 0xC0FFEE42), "Hello asks, nonce 0123456789abcdef, tag beefcafe, "
+     "cookie fedcba9876543210, session c0ffee42"),
+    (hello(17, 16), "Hello, session c0ffee42, tag beefcafe, requested below 17, closing"),
+    (cookie_datagram(), "Cookie fedcba9876543210 for nonce 0123456789abcdef, session 00000000, "
+     "tag beefcafe"),
+    (probe(1216), "Probe 7 of 1216 bytes"),
+    (probe_answer(1216), "Answer to probe 7 of 1216 bytes"),
+    (tail(15, version=3), "Version answer: version 3, to session c0ffee42, tag beefcafe"),
+    (bytes(22) + tail(9), "32 bytes [type: type 9, handshake bytes, reserved]"),
+    (bytes(22) + tail(10), "32 bytes [type: type 10, offer, reserved]"),
+    (bytes(22) + tail(11), "32 bytes [type: type 11]"),
+    (bytes(22) + tail(15), "32 bytes [malformed: a version answer has ten bytes]"),
+    (bytes(22) + tail(5, version=3), "32 bytes [version: a hello of version 3]"),
+    (bytes(14) + tail(5, version=1), "24 bytes [short: shorter than any trailer, at its end "
+     "a hello of version 1]"),
+]
+
+
+def test_lines(path):
+    capture.save(path, capture.RAW_IP, [capture.udp(datagram) for datagram, _ in LINES])
+    rows = fields(path, ["_ws.col.Info"], "-d", "udp.port==40000,zcrp")
+    for (_, expected), row in zip(LINES, rows):
+        equal("line", row[0], [expected])
+    equal("lines", len(rows), len(LINES))
 
 
 def test_bundles(path):
@@ -184,7 +257,7 @@ def test_aal5(path):
     check_carriers(path, cut[:1] + other + cut[1:], "two circuits", good)
     check_carriers(path, [b"".join(cut)], "pieces that the kernel joined", good)
     check_carriers(path, [known], "no ZCRP inside",
-                   [["correct"], [], ["1"], "version: version 2"])
+                   [["correct"], [], ["1"], "malformed: 8 bytes before the trailer"])
     check_carriers(path, cut[:2] + [bytes(damaged)] + cut[3:], "a flipped bit",
                    [["incorrect"], [], good[2], "CRC is incorrect"])
     check_carriers(path, cut[:2] + cut[3:], "a piece lost",
@@ -238,7 +311,7 @@ def check_run(path, what, count):
     check(f"{what}: not all is ZCRP", all(row[0][0].endswith("zcrp") for row in rows))
     check(f"{what}: a datagram is malformed", not any(row[1] for row in rows))
     check(f"{what}: checksums", not any("hecksum" in note for row in rows for note in row[5]))
-    check(f"{what}: types {kinds}", {"1", "2", "4", "5"} <= kinds)
+    check(f"{what}: types {kinds}", {"1", "2", "4", "5", "8"} <= kinds)
     check(f"{what}: units", sum(len(row[2]) for row in rows) >= count > 0)
 
 
@@ -268,7 +341,7 @@ def check_pdus(path, what):
     check(f"{what}: not all is ZCRP", rows and all(row[0][0].endswith("zcrp") for row in rows))
     check(f"{what}: a datagram is malformed", not any(row[1] for row in rows))
     kinds = {kind for row in rows for kind in row[2]}
-    check(f"{what}: types {kinds}", {"1", "2", "4", "5"} <= kinds)
+    check(f"{what}: types {kinds}", {"1", "2", "4", "5", "8"} <= kinds)
 
 
 def test_capture_of_aal5(path):
@@ -323,7 +396,7 @@ def test_live(path):
 
 
 def main():
-    tests = [test_vectors, test_form, test_bundles, test_repeats, test_aal5, test_erf,
+    tests = [test_vectors, test_form, test_lines, test_bundles, test_repeats, test_aal5, test_erf,
              test_capture, test_capture_of_receiver, test_capture_of_aal5, test_capture_fails, test_live]
     with tempfile.TemporaryDirectory() as folder:
         for test in tests:

@@ -55,7 +55,7 @@ static void see(void *context, const struct zcrp_crossing *crossing)
     (crossing->is_outward ? c->out : c->in)[type]++;
     if (crossing->is_outward) {
         c->bytes_out += bytes;
-        if (type != DATAGRAM_REQUEST || bytes > CONTROL_TRAILER_BYTES) {
+        if (type != DATAGRAM_REQUEST || bytes > TRAILER_BYTES) {
             memcpy(c->last[type], datagram, bytes);
             c->last_bytes[type] = bytes;
         }

@@ -205,8 +205,8 @@ START_TEST(lossy__marked)
     stats = send_one(&w, 1 << 20, 1);
     ck_assert_int_eq(zcrp_stats(w.ends.receiver, &received), 0);
     ck_assert_int_eq(stats.units_marked > 0, _i == 0);
-    ck_assert_int_eq(received.congestion_marks >= stats.units_marked, 1);
-    ck_assert_int_eq(received.congestion_marks > 0, _i == 0);
+    ck_assert_int_eq(received.units_marked >= stats.units_marked, 1);
+    ck_assert_int_eq(received.units_marked > 0, _i == 0);
     ck_assert_int_eq(ecn_of(w.ends.sockets.sender[1]), _i == 0 ? IPTOS_ECN_ECT0 : 0);
     wire_close(&w);
 }

@@ -7,19 +7,20 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MILLISECONDS(n) ((int64_t)(n)*1000000)
 
 static const struct zcrp_options impatient = {.silence_ns = MILLISECONDS(300),
+                                              .connect_ns = MILLISECONDS(300),
                                               .linger_ns = MILLISECONDS(500)};
 
 static const struct zcrp_options patient = {.linger_ns = MILLISECONDS(200)};
 
 /* ---- silence ---- */
 
+/* A sender says so at the connect limit. A receiver waits: a server has no hurry. */
 START_TEST(peer__never_comes)
 {
     struct loopback sockets = loopback_open(_i < 2 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, false);
@@ -33,8 +34,10 @@ START_TEST(peer__never_comes)
         ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &impatient), 0);
     ck_assert_int_eq(zcrp_submit(e, m, 10), 0);
     ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(200)), ZCRP_ERROR_TIMEOUT);
-    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(2000)), ZCRP_ERROR_SILENT);
-    (void)zcrp_close(e);
+    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(2000)),
+                     is_sender ? ZCRP_ERROR_UNREACHABLE : ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_close(e), ZCRP_OK);
+    ck_assert_int_eq(zcrp_error(m), is_sender ? ZCRP_ERROR_UNREACHABLE : ZCRP_ERROR_CLOSED);
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }
@@ -199,7 +202,6 @@ START_TEST(peer__garbage)
 }
 END_TEST
 
-/* A protocol to come: its datagrams are counted and dropped. */
 /* AF_UNIX carries datagrams that are larger than any unit: dropped and counted. */
 START_TEST(peer__enormous)
 {
@@ -225,10 +227,11 @@ START_TEST(peer__enormous)
 }
 END_TEST
 
+/* A protocol to come: its datagrams are counted and dropped. */
 START_TEST(peer__other_version)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
-    uint8_t bytes[40] = {[39] = 0x21};
+    uint8_t bytes[40] = {[39] = 0x31};
     struct zcrp_stats stats = {0};
 
     for (int i = 0; i < 10; i++) {
@@ -251,31 +254,6 @@ START_TEST(peer__other_version)
 END_TEST
 
 /* ---- descriptors ---- */
-
-/* The user closes them although the entity runs: what is in flight fails, nothing crashes. */
-START_TEST(peer__descriptor_closed)
-{
-    bool is_sender = _i == 0;
-    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    struct zcrp_msg *m = ends_filled(100000, 0);
-    struct zcrp_entity *e;
-    int *mine = is_sender ? sockets.sender : sockets.receiver;
-
-    if (is_sender)
-        ck_assert_int_eq(zcrp_open_sender(&e, mine, NULL), 0);
-    else
-        ck_assert_int_eq(zcrp_open_receiver(&e, mine, NULL), 0);
-    ck_assert_int_eq(zcrp_submit(e, m, 100000), 0);
-    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(50)), ZCRP_ERROR_TIMEOUT);
-    syscall(SYS_close, mine[0]); /* close() would have the thread sanitizer complain, and rightly */
-    ck_assert_int_eq(ends_wait(m), ZCRP_ERROR_CHANNEL);
-    ck_assert_int_eq(zcrp_submit(e, m, 10), ZCRP_ERROR_CHANNEL);
-    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_CHANNEL);
-    (void)zcrp_close(e);
-    zcrp_free_msg(m);
-    close(is_sender ? sockets.receiver[0] : sockets.sender[0]);
-}
-END_TEST
 
 static int open_code(const int descriptors[2], const struct zcrp_options *options, bool is_sender)
 {
@@ -342,35 +320,30 @@ START_TEST(udp__errors)
 }
 END_TEST
 
-/* Either end may be the one that listens. */
 START_TEST(udp__accept)
 {
-    bool sender_listens = _i & 1;
-    const char *host = _i & 2 ? "::1" : "127.0.0.1";
+    const char *host = _i == 0 ? "127.0.0.1" : "::1";
     char port[8];
     int listening = zcrp_udp_listen(host, "0");
-    struct zcrp_entity *first, *second;
-    struct zcrp_msg *one = ends_filled(1000, 1), *other = ends_filled(1000, 1);
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_msg *out = ends_filled(1000, 1), *in = ends_empty(1000);
 
     snprintf(port, sizeof(port), "%d", zcrp_udp_port(listening));
     int calling = zcrp_udp_connect(host, port);
     ck_assert_int_ge(calling, 0);
     const int calls[2] = {calling, calling}, listens[2] = {listening, listening};
-    ck_assert_int_eq(sender_listens ? zcrp_open_receiver(&first, calls, NULL)
-                                    : zcrp_open_sender(&first, calls, NULL),
-                     0);
-    ck_assert_int_eq(zcrp_submit(first, one, 1000), 0);
+    ck_assert_int_eq(zcrp_open_sender(&sender, calls, NULL), 0);
+    ck_assert_int_eq(zcrp_submit(sender, out, 1000), 0);
     ck_assert_int_eq(zcrp_udp_accept(listening, 5 * ENDS_SECOND), 0);
-    ck_assert_int_eq(sender_listens ? zcrp_open_sender(&second, listens, NULL)
-                                    : zcrp_open_receiver(&second, listens, NULL),
-                     0);
-    ck_assert_int_eq(zcrp_submit(second, other, 1000), 0);
-    ck_assert_int_eq(ends_wait(one), 0);
-    ck_assert_int_eq(ends_wait(other), 0);
-    ck_assert_int_eq(zcrp_close(first), 0);
-    ck_assert_int_eq(zcrp_close(second), 0);
-    zcrp_free_msg(one);
-    zcrp_free_msg(other);
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, listens, NULL), 0);
+    ck_assert_int_eq(zcrp_submit(receiver, in, 1000), 0);
+    ck_assert_int_eq(ends_wait(in), 0);
+    ck_assert_int_eq(ends_wait(out), 0);
+    ck_assert(pattern_holds(in->buffer, 1000, 1));
+    ck_assert_int_eq(zcrp_close(sender), 0);
+    ck_assert_int_eq(zcrp_close(receiver), 0);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
     close(calling);
     close(listening);
 }
@@ -389,9 +362,8 @@ int main(void)
         tcase_add_test(tcase, peer__enormous);
         tcase_add_test(tcase, peer__other_version);
     }
-    tcase_add_loop_test(tcase, peer__descriptor_closed, 0, 2);
     tcase_add_loop_test(tcase, open__errors, 0, 2);
     tcase_add_test(tcase, udp__errors);
-    tcase_add_loop_test(tcase, udp__accept, 0, 4);
+    tcase_add_loop_test(tcase, udp__accept, 0, 2);
     return ends_run("peer", tcase);
 }

@@ -42,7 +42,7 @@ static void see(void *context, const struct zcrp_crossing *crossing)
     ck_assert_int_gt(crossing->time_ns, 0);
     ck_assert_int_eq(crossing->descriptor, shown->descriptor);
     bytes = datagram_bytes(crossing);
-    if (bytes >= 32 && byte_at(crossing, bytes - 1) == 0x11) {
+    if (bytes >= 32 && byte_at(crossing, bytes - 1) == 0x21) {
         shown->units[crossing->is_outward]++;
         shown->data += bytes - 32;
     } else {

@@ -3,6 +3,7 @@
  * after each step, and that
  *
  *     each message gives one event, and what is called delivered is all there, and of one message;
+ *     behind the end of a message its buffer is what it was, or 0;
  *     a buffer is not written before it is posted or after its event: it is its own, and freed;
  *     a datagram lands whatever its size, and the plan's memory is the receiver's to plan with;
  *     each control datagram decodes;
@@ -32,6 +33,15 @@ static void cancel(struct run *r)
         (void)receiver_cancel(r->receiver, r->now, m->number);
 }
 
+/* As it was when it was posted. */
+static bool is_clear(const uint8_t *bytes, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
 static void take_events(struct run *r)
 {
     struct event event;
@@ -41,6 +51,8 @@ static void take_events(struct run *r)
         CHECK(m->buffer != NULL);
         CHECK(event.length <= (event.outcome == OUTCOME_OK ? m->size : 0));
         CHECK(is_whole(m->buffer, event.length));
+        CHECK(event.outcome != OUTCOME_OK ||
+              is_clear(m->buffer + event.length, m->size - event.length));
         messages_end(&r->messages, m);
     }
 }
@@ -73,7 +85,7 @@ static void land(struct run *r)
         at += bytes;
     }
     landing_check(&r->landing);
-    receiver_landed(r->receiver, r->now, &r->landing);
+    (void)receiver_landed(r->receiver, r->now, &r->landing);
     r->is_planned = false;
     r->datagrams = r->bytes = 0;
 }
@@ -86,17 +98,23 @@ static void read_control(struct run *r)
     const struct burst *burst = &r->burst;
     CHECK(burst->is_control);
     CHECK(burst->bytes <= CONTROL_BYTES);
+    struct pairing echoed;
+    uint8_t version;
     enum datagram_type type = datagram_type(burst->control[burst->bytes - 1]);
-    if (type == DATAGRAM_PATH_ANSWER) {
+    if (type == DATAGRAM_VERSION_ANSWER) {
+        CHECK(version_answer_decode(burst->control, burst->bytes, &echoed, &version));
+    } else if (type == DATAGRAM_COOKIE) {
+        CHECK(cookie_answer_decode(burst->control, burst->bytes, &r->cookie) == VERDICT_OK);
+    } else if (type == DATAGRAM_PATH_ANSWER) {
         CHECK(path_answer_decode(burst->control, burst->bytes, &probe) == VERDICT_OK);
     } else if (type == DATAGRAM_REQUEST) {
         CHECK(request_decode(burst->control, burst->bytes, &request) == VERDICT_OK);
-        r->pairing.session = request.pairing.session;
+        r->pairing = request.pairing;
         for (uint32_t i = 0; i < request.length; i++)
             r->message = request_run(&request, i).first;
     } else {
         CHECK(block_ack_decode(burst->control, burst->bytes, &ack) == VERDICT_OK);
-        r->pairing.session = ack.pairing.session;
+        r->pairing = ack.pairing;
     }
 }
 
@@ -136,6 +154,17 @@ static void pass_time(struct run *r)
 
 /* ---- the script */
 
+/* The script begins in a session; else it has to find its way into one. */
+static void pair(struct run *r)
+{
+    say_hello(r, &(struct hello){.pairing = {.tag = 1}, .nonce = ++r->nonce});
+    land(r);
+    take_all(r);
+    bring_cookie(r);
+    land(r);
+    take_all(r);
+}
+
 static void open_receiver(struct run *r)
 {
     uint32_t shape = script_u8(&r->script);
@@ -146,16 +175,18 @@ static void open_receiver(struct run *r)
                                      .intervals = (shape & 16) != 0 ? 1 : 64,
                                      .capacity = 65536,
                                      .silence = 10 * SECOND,
-                                     .seed = 1998,
+                                     .secret = secret_of_seed(1998),
+                                     .jar = jar_of_seed(98),
                                      .first_message = start,
                                      .first_seq = start};
     r->now = SECOND;
-    r->pairing.tag = 1;
     r->message = r->seq = start;
     r->landing_memory = malloc(landing_memory(OPENINGS));
     landing_init(&r->landing, r->landing_memory, OPENINGS);
     r->receiver =
         receiver_init(aligned_alloc(ARENA_ALIGNMENT, receiver_bytes(&config)), &config, r->now);
+    if ((shape & 32) != 0)
+        pair(r);
 }
 
 /* Calls that end something; a script that makes them often does not get far. */
@@ -169,6 +200,8 @@ static void do_rarely(struct run *r)
         receiver_fail(r->receiver, r->now, OUTCOME_CLOSED);
         break;
     case 3:
+        (void)receiver_fault(r->receiver, script_near(&r->script, r->message));
+        break;
     case 4:
     case 5:
     case 6:

@@ -4,6 +4,7 @@
 
 #include "messages.h"
 
+#include "../support/secret.h"
 #include "core/control.h"
 #include "core/path_probe.h"
 #include "core/receiver.h"
@@ -23,9 +24,11 @@ struct run {
     struct script script;
     struct receiver *receiver;
     instant now;
-    struct pairing pairing; /* what the peer says */
-    uint32_t message;       /* a wire number near those in use */
-    uint32_t seq;           /* the same */
+    struct pairing pairing;      /* what the peer says */
+    uint64_t nonce;              /* of its last question */
+    struct cookie_answer cookie; /* the last that it was given */
+    uint32_t message;            /* a wire number near those in use */
+    uint32_t seq;                /* the same */
     struct landing landing;
     uint8_t *landing_memory;
     bool is_planned;
@@ -63,7 +66,7 @@ static inline struct pairing choose_pairing(struct run *r)
     if (choice < 4)
         pairing.session = choice;
     else if (choice < 8)
-        pairing.tag = (uint16_t)(1 + choice);
+        pairing.tag = 1 + choice;
     return pairing;
 }
 
@@ -102,10 +105,10 @@ static inline struct unit_trailer choose_unit(struct run *r)
     uint32_t place = script_u8(&r->script);
     t.unit = place < 250 ? place / 2 : (uint32_t)script_number(&r->script, 4);
     if ((flags & FLAG_VOID) != 0)
-        t.unit = VOID_TOO_LARGE + place % 2;
+        t.unit = VOID_TOO_LARGE + place % 3;
     if (!has_next)
         return t;
-    t.next_message = script_near(&r->script, t.message);
+    t.next_step = (int16_t)(script_near(&r->script, t.message) - t.message);
     t.next_unit = script_near(&r->script, t.unit);
     t.next_length = (uint16_t)(shape < 240 ? 64 : script_number(&r->script, 2) % UNIT_DATA_MAX);
     return t;
@@ -137,7 +140,6 @@ static inline void send_row(struct run *r)
                              .next_length = 64,
                              .pairing = r->pairing,
                              .flags = FLAG_HAS_NEXT};
-    t.next_message = t.message;
     for (uint32_t i = 0; i < units; i++) {
         t.seq = r->seq;
         t.unit = t.next_unit;
@@ -148,22 +150,47 @@ static inline void send_row(struct run *r)
     }
 }
 
+static inline void say_hello(struct run *r, const struct hello *hello)
+{
+    uint8_t *bytes = room(r, TRAILER_BYTES);
+    if (bytes != NULL)
+        hello_encode(bytes, TRAILER_BYTES, hello);
+}
+
+/* Asks, under a tag of a few, and without a cookie. */
+static inline void ask(struct run *r)
+{
+    struct hello hello = {.pairing = {.tag = 1 + script_u8(&r->script) / 64}, .nonce = ++r->nonce};
+    say_hello(r, &hello);
+}
+
+/* Brings the last cookie back, mostly as it is. */
+static inline void bring_cookie(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    struct hello hello = {
+        .pairing = r->cookie.pairing, .nonce = r->cookie.nonce, .cookie = r->cookie.cookie};
+    if (shape >= 240)
+        hello.pairing.session ^= shape;
+    else if (shape >= 224)
+        hello.cookie ^= shape;
+    if (hello.nonce == 0)
+        return; /* there was none yet */
+    say_hello(r, &hello);
+}
+
 static inline void send_hello(struct run *r)
 {
     uint32_t shape = script_u8(&r->script);
     struct hello hello = {.pairing = choose_pairing(r),
                           .requested = script_near(&r->script, r->message),
                           .is_closing = shape >= 240};
-    if ((shape & 1) != 0)
-        hello.pairing.tag = (uint16_t)(1 + shape / 16);
-    if ((shape & 2) != 0)
-        hello.pairing.session = 0;
-    if (hello.pairing.tag == 0)
-        hello.pairing.tag = 1;
-    r->pairing.tag = hello.pairing.tag;
-    uint8_t *bytes = room(r, CONTROL_TRAILER_BYTES);
-    if (bytes != NULL)
-        hello_encode(bytes, CONTROL_TRAILER_BYTES, &hello);
+    if ((shape & 3) == 1)
+        ask(r);
+    else if ((shape & 3) == 2)
+        bring_cookie(r);
+    else if (pairing_is_complete(hello.pairing))
+        say_hello(r, &hello);
 }
 
 /* Its padding lands where units would, and is none of their content. */
@@ -172,14 +199,14 @@ static inline void send_path_probe(struct run *r)
     uint32_t shape = script_u8(&r->script);
     struct path_probe probe = {.pairing = choose_pairing(r),
                                .number = script_near(&r->script, r->message),
-                               .bytes = CONTROL_TRAILER_BYTES + 8 * shape};
+                               .bytes = TRAILER_BYTES + 8 * shape};
     if (probe.pairing.session == 0 || probe.pairing.tag == 0)
         return;
     uint8_t *bytes = room(r, probe.bytes);
     if (bytes == NULL)
         return;
-    memset(bytes, (int)shape, probe.bytes - CONTROL_TRAILER_BYTES);
-    path_probe_encode(bytes + probe.bytes - CONTROL_TRAILER_BYTES, &probe);
+    memset(bytes, (int)shape, probe.bytes - TRAILER_BYTES);
+    path_probe_encode(bytes + probe.bytes - TRAILER_BYTES, &probe);
 }
 
 /* Whatever it is, but no unit: that would have to keep to the content. */

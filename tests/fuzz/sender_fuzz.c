@@ -52,16 +52,17 @@ static void read_probe(struct run *r, const struct burst *burst)
 {
     CHECK(path_probe_decode(burst->control, burst->bytes, &r->probe) == VERDICT_OK);
     CHECK(burst->bytes <= UNIT_MOST);
-    CHECK(burst->iov[0].iov_len + CONTROL_TRAILER_BYTES == burst->bytes);
+    CHECK(burst->iov[0].iov_len + TRAILER_BYTES == burst->bytes);
 }
 
 static void read_hello(struct run *r, const struct burst *burst)
 {
     struct hello hello;
     CHECK(hello_decode(burst->control, burst->bytes, &hello) == VERDICT_OK);
-    r->pairing.tag = hello.pairing.tag;
-    if (hello.pairing.session != 0)
-        r->pairing.session = hello.pairing.session;
+    if (hello.nonce != 0)
+        r->question = hello;
+    else
+        r->pairing = hello.pairing;
 }
 
 static void read_burst(struct run *r, const struct burst *burst)
@@ -155,6 +156,19 @@ static void pass_time(struct run *r)
 
 /* ---- the script */
 
+/* The script begins in a session; else it has to find its way into one. */
+static void pair(struct run *r)
+{
+    uint8_t datagram[TRAILER_BYTES];
+    (void)take(r, 0);
+    leave(r, 0, 1);
+    r->pairing = (struct pairing){.session = 1, .tag = r->question.pairing.tag};
+    struct request request = {
+        .pairing = r->pairing, .nonce = r->question.nonce, .capacity = 65536, .runs = datagram};
+    sender_receive(r->sender, r->now, datagram,
+                   request_encode(datagram, sizeof datagram, &request));
+}
+
 static void open_sender(struct run *r)
 {
     uint32_t shape = script_u8(&r->script);
@@ -169,15 +183,18 @@ static void open_sender(struct run *r)
                                    .messages = (shape & 16) != 0 ? 2 : 16,
                                    .transit_units = (shape & 32) != 0 ? 4 : 32,
                                    .window_bytes = (shape & 64) != 0 ? 300 : 1 << 20,
+                                   .connect = 5 * SECOND,
                                    .silence = 10 * SECOND,
+                                   .progress = (shape & 2) != 0 ? SECOND : 20 * SECOND,
                                    .congestion = (enum congestion_kind)kind,
-                                   .seed = 1998,
+                                   .secret = secret_of_seed(1998),
                                    .first_message = start,
                                    .first_seq = start};
     r->now = SECOND;
-    r->pairing.session = 1;
     r->message = r->seq = start;
     r->sender = sender_init(aligned_alloc(ARENA_ALIGNMENT, sender_bytes(&config)), &config, r->now);
+    if ((shape & 128) != 0)
+        pair(r);
 }
 
 /* Calls that end something; a script that makes them often does not get far. */
@@ -191,13 +208,29 @@ static void do_rarely(struct run *r)
         sender_fail(r->sender, r->now, OUTCOME_CLOSED);
         break;
     case 3:
-        sender_limit_unit(r->sender, r->now, 64 + script_u8(&r->script));
+        (void)sender_on_refused_size(r->sender, r->now, 64 + script_u8(&r->script));
         break;
     case 4:
+        sender_on_path_hint(r->sender, r->now);
+        break;
     case 5:
+        sender_on_refused(r->sender);
+        hear_version(r);
+        break;
     case 6:
+        (void)sender_fault(r->sender, script_near(&r->script, r->message));
+        break;
     case 7:
+    case 8:
+    case 9:
+    case 10:
         hear_path_answer(r);
+        break;
+    case 11:
+    case 12:
+    case 13:
+    case 14:
+        hear_cookie(r);
         break;
     default:
         hear_anything(r);

@@ -4,6 +4,7 @@
 
 #include "messages.h"
 
+#include "../support/secret.h"
 #include "core/control.h"
 #include "core/path_probe.h"
 #include "core/sender.h"
@@ -20,6 +21,7 @@ struct run {
     uint32_t message;        /* a wire number near those in use */
     uint32_t seq;            /* the same */
     struct path_probe probe; /* the last that was sent */
+    struct hello question;   /* the last that was asked */
     struct burst burst[BURSTS];
     bool is_out[BURSTS];
     struct messages messages;
@@ -34,7 +36,7 @@ static inline struct pairing choose_pairing(struct run *r)
     if (choice < 8)
         pairing.session = 1 + choice % 4;
     else if (choice < 12)
-        pairing.tag = (uint16_t)(choice % 2);
+        pairing.tag = 1 + choice % 2;
     return pairing;
 }
 
@@ -83,18 +85,51 @@ static inline void hear_request(struct run *r)
         struct request_run run = choose_run(r);
         request_run_encode(datagram + (size_t)i * REQUEST_RUN_BYTES, &run);
     }
+    uint32_t answers = script_u8(&r->script);
     struct request request = {.pairing = choose_pairing(r),
                               .capacity = (uint32_t)script_number(&r->script, 2) << (runs * 4),
                               .length = (uint16_t)runs,
                               .runs = datagram};
+    if (answers >= 192 && r->question.nonce != 0) {
+        request.nonce = r->question.nonce;
+        request.pairing = (struct pairing){.session = 1 + answers, .tag = r->question.pairing.tag};
+        r->pairing = request.pairing;
+    }
     sender_receive(r->sender, r->now, datagram,
                    request_encode(datagram, sizeof datagram, &request));
+}
+
+/* A cookie for the last question, or for one like it, by a receiver in some session. */
+static inline void hear_cookie(struct run *r)
+{
+    uint8_t datagram[TRAILER_BYTES];
+    uint32_t shape = script_u8(&r->script);
+    struct cookie_answer answer = {
+        .pairing = {.session = shape / 32, .tag = r->question.pairing.tag},
+        .nonce = r->question.nonce ^ (shape >= 250),
+        .cookie = 1 + shape};
+    if (answer.nonce == 0 || answer.pairing.tag == 0)
+        return;
+    (void)cookie_answer_encode(datagram, sizeof datagram, &answer);
+    sender_receive(r->sender, r->now, datagram, sizeof datagram);
+}
+
+static inline void hear_version(struct run *r)
+{
+    uint8_t datagram[VERSION_ANSWER_BYTES];
+    struct pairing echoed = r->question.pairing;
+    echoed.tag += script_below(&r->script, 8) == 0;
+    if (echoed.tag == 0)
+        return;
+    version_answer_encode(datagram, echoed);
+    datagram[VERSION_ANSWER_BYTES - 1] ^= (uint8_t)(script_u8(&r->script) << 4);
+    sender_receive(r->sender, r->now, datagram, sizeof datagram);
 }
 
 /* The answer to the last probe, or to one like it. */
 static inline void hear_path_answer(struct run *r)
 {
-    uint8_t datagram[CONTROL_TRAILER_BYTES];
+    uint8_t datagram[TRAILER_BYTES];
     uint32_t shape = script_u8(&r->script);
     struct path_probe answer = r->probe;
     if (shape >= 200)

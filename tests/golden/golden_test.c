@@ -17,25 +17,26 @@ static void clean(struct setup *setup)
     setup->submits.messages = setup->posts.messages = 3;
 }
 
-/* Datagrams out: 0 and 1 are hellos, 2 to 4 the units of message 0. */
+/* Datagrams out: 0 and 1 are hellos, 2 to 4 the units of message 0. Back: 0 is a cookie, 1 the
+ * request, 2 and 3 acknowledge. */
 static void one_loss(struct setup *setup)
 {
     setup->out.lost_mask = 1 << 3;
 }
 
-/* Datagrams back: 0 and 1 are requests, 2 answers a hello, 3 and 4 acknowledge. A buffer that is
- * left keeps the receiver from closing at once. */
+/* A buffer that is left keeps the receiver from closing at once. */
 static void lost_acknowledgement(struct setup *setup)
 {
-    setup->back.lost_mask = 1 << 3 | 1 << 4;
+    setup->back.lost_mask = 1 << 2 | 1 << 3;
     setup->posts.messages = 3;
     setup->posts.close_at = 40 * MILLISECOND;
     setup->may_fail = true;
 }
 
+/* The first cookie, too; behind the second one it is datagram 2. */
 static void lost_request(struct setup *setup)
 {
-    setup->back.lost_mask = 1 << 0 | 1 << 1;
+    setup->back.lost_mask = 1 << 0 | 1 << 2;
 }
 
 static void reorder(struct setup *setup)
@@ -64,19 +65,19 @@ static void cancelled_by_sender(struct setup *setup)
 {
     setup->submits.messages = setup->posts.messages = 3;
     setup->submits.cancel_index = 1;
-    setup->submits.cancel_after = 2500 * MICROSECOND;
+    setup->submits.cancel_after = 4500 * MICROSECOND;
 }
 
 static void cancelled_by_receiver(struct setup *setup)
 {
     setup->submits.messages = setup->posts.messages = 3;
     setup->posts.cancel_index = 1;
-    setup->posts.cancel_after = 2500 * MICROSECOND;
+    setup->posts.cancel_after = 4500 * MICROSECOND;
 }
 
 static void silence(struct setup *setup)
 {
-    setup->posts.stop_at = 2500 * MICROSECOND;
+    setup->posts.stop_at = 4500 * MICROSECOND;
     setup->may_fail = true;
 }
 
@@ -99,7 +100,7 @@ static void restart(struct setup *setup, struct habits *habits)
     setup->submits.messages = setup->posts.messages = 6;
     setup->submits.outstanding = setup->posts.outstanding = 2;
     setup->submits.close_at = setup->posts.close_at = 60 * MILLISECOND;
-    habits->restart_at = 3500 * MICROSECOND;
+    habits->restart_at = 5500 * MICROSECOND;
     setup->may_fail = true;
 }
 

@@ -1,16 +1,10 @@
 /* wrap: sendmmsg getsockopt */
-/* sources: src/channel/socket_ecn.c */
-/* sources: src/channel/aal5_send.c src/channel/aal5_open.c src/channel/aal5_receive.c */
-/* sources: src/channel/aal5_environment.c src/channel/crc.c src/channel/socket_receive.c */
-/* sources: src/channel/socket_path.c src/channel/fault.c */
-/* sources: src/channel/socket_send.c src/core/aal5.c src/core/aal5_head.c src/core/crc32.c */
-/* sources: src/core/aal5_reassembly.c src/core/aal5_fault.c src/platform/check.c */
-/* sources: src/platform/clock.c src/channel/aal5_tap.c src/channel/aal5_point.c */
 #include "channel/aal5_send.h"
 
 #include "../support/mock.h"
 #include "channel/aal5_channel.h"
 #include "channel/aal5_open.h"
+#include "channel/fault.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -132,12 +126,12 @@ static void path_is_smaller(void **state)
 
     (void)state;
     path_mtu = 1300;
-    will_return(__wrap_sendmmsg, -EMSGSIZE);
+    will_return_count(__wrap_sendmmsg, -EMSGSIZE, FAULT_LATE_MOST + 1);
     will_return(__wrap_sendmmsg, 100);
     expect(CHANNEL_OK, UNITS);
     assert_int_equal(c.aal5->packet_bytes, 1248);
     assert_true(before > 1248);
-    assert_int_equal(channel_path_bytes(&c), 9180);
+    assert_int_equal(c.path_bytes, 9180);
     assert_int_equal(sent_count, UNITS * 4);
 }
 
@@ -145,12 +139,11 @@ static void path_is_smaller(void **state)
 static void path_is_too_small(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++)
-        will_return(__wrap_sendmmsg, -EMSGSIZE);
+    will_return_count(__wrap_sendmmsg, -EMSGSIZE, FAULT_LATE_MOST + 2);
     path_mtu = 1500;
     expect(CHANNEL_REFUSED, 0);
     assert_int_equal(c.aal5->packet_bytes, 1152);
-    assert_int_equal(channel_count(&c, CHANNEL_TOO_BIGS), 2);
+    assert_int_equal(channel_count(&c, CHANNEL_TOO_BIGS), FAULT_LATE_MOST + 2);
 }
 
 static void refused_late_and_again(void **state)
@@ -159,8 +152,7 @@ static void refused_late_and_again(void **state)
     will_return(__wrap_sendmmsg, -ECONNREFUSED);
     will_return(__wrap_sendmmsg, 100);
     expect(CHANNEL_OK, UNITS);
-    will_return(__wrap_sendmmsg, -ECONNREFUSED);
-    will_return(__wrap_sendmmsg, -ECONNREFUSED);
+    will_return_count(__wrap_sendmmsg, -ECONNREFUSED, FAULT_LATE_MOST + 1);
     expect(CHANNEL_REFUSED, 0);
 }
 

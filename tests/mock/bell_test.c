@@ -1,5 +1,4 @@
 /* wrap: futex_wait futex_wake_all */
-/* sources: src/platform/bell.c src/platform/check.c */
 #include "platform/bell.h"
 
 #include "../support/mock.h"

@@ -1,7 +1,4 @@
 /* wrap: ready_wait clock_now socket_open socket_restore */
-/* sources: src/channel/channel.c src/channel/tap.c src/core/landing.c src/core/landing_settle.c */
-/* sources: src/channel/socket_ecn.c */
-/* sources: src/platform/clock.c src/platform/check.c */
 #include "channel/channel.h"
 
 #include "../support/mock.h"

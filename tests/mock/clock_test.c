@@ -1,5 +1,4 @@
 /* wrap: clock_gettime */
-/* sources: src/platform/clock.c src/platform/check.c */
 #include "platform/clock.h"
 
 #include "../support/mock.h"

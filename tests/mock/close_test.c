@@ -1,8 +1,6 @@
 /* Close while somebody is still on the way out of the helm, as a waiter is whose message has ended:
  * the entity has to stay until the last of them is gone. */
 /* wrap: sched_yield */
-/* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
-/* sources: tests/support/loopback.c */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "entity/entity.h"

@@ -1,8 +1,6 @@
 /* Entities that are opened on a machine that has too little: of memory, threads, descriptors. */
 /* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
-/* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
-/* sources: tests/support/loopback.c */
 #include "../support/loopback.h"
 #include "entity_faults.h"
 
@@ -10,7 +8,7 @@
 #include <dirent.h>
 
 typedef int (*opener)(struct zcrp_entity **entity, const int fds[2],
-                      const struct zcrp_options *options);
+                      const struct zcrp_options *options, size_t size);
 
 /* What this process holds open: an entity that has failed leaves nothing behind. */
 static int count_descriptors(void)
@@ -29,7 +27,7 @@ static int count_descriptors(void)
 static void open_channel_with_each(struct fault *f, int error, int code, int least,
                                    const struct zcrp_options *options)
 {
-    static const opener openers[] = {zcrp_open_sender, zcrp_open_receiver};
+    static const opener openers[] = {zcrp_open_sender_sized, zcrp_open_receiver_sized};
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     int before = count_descriptors();
 
@@ -38,7 +36,8 @@ static void open_channel_with_each(struct fault *f, int error, int code, int lea
         for (;;) {
             struct zcrp_entity *e = NULL;
             set_fault(f, ++n, 0, error);
-            int result = openers[i](&e, i == 0 ? sockets.sender : sockets.receiver, options);
+            int result = openers[i](&e, i == 0 ? sockets.sender : sockets.receiver, options,
+                                    sizeof(*options));
             bool has_failed = f->count > 0;
             set_fault(f, 0, 0, error);
             assert_int_equal(result, has_failed ? code : ZCRP_OK);

@@ -1,5 +1,4 @@
 /* wrap: getrandom */
-/* sources: src/platform/entropy.c src/platform/check.c */
 #include "platform/entropy.h"
 
 #include "../support/mock.h"
@@ -11,50 +10,39 @@ ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
 
 ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
 {
-    assert_int_equal(flags, GRND_NONBLOCK);
+    assert_int_equal(flags, 0); /* waits until there are some, and never gives others */
     memset(buffer, 0x5A, size);
     return MOCK_RESULT();
 }
 
-static const uint64_t kernels = UINT64_C(0x5A5A5A5A5A5A5A5A);
-
-static void entropy_seed__from_the_kernel(void **state)
+static void entropy_fill__from_the_kernel(void **state)
 {
+    uint8_t bytes[17] = {0};
+
     (void)state;
-    will_return(__wrap_getrandom, 8);
-    assert_true(entropy_seed() == kernels);
+    will_return(__wrap_getrandom, 16);
+    entropy_fill(bytes, 16);
+    assert_int_equal(bytes[15], 0x5A);
+    assert_int_equal(bytes[16], 0);
 }
 
-static void entropy_seed__interrupted(void **state)
+static void entropy_fill__interrupted(void **state)
 {
+    uint8_t bytes[16] = {0};
+
     (void)state;
     will_return(__wrap_getrandom, -EINTR);
     will_return(__wrap_getrandom, -EINTR);
-    will_return(__wrap_getrandom, 8);
-    assert_true(entropy_seed() == kernels);
-}
-
-static void entropy_seed__falls_back(void **state)
-{
-    static const int failure[] = {-ENOSYS, -EAGAIN, -EPERM, 3};
-    uint64_t last = kernels;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(failure) / sizeof(failure[0]); i++) {
-        will_return(__wrap_getrandom, failure[i]);
-        uint64_t seed = entropy_seed();
-        assert_true(seed != kernels);
-        assert_true(seed != last);
-        last = seed;
-    }
+    will_return(__wrap_getrandom, 16);
+    entropy_fill(bytes, sizeof(bytes));
+    assert_int_equal(bytes[0], 0x5A);
 }
 
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(entropy_seed__from_the_kernel),
-        cmocka_unit_test(entropy_seed__interrupted),
-        cmocka_unit_test(entropy_seed__falls_back),
+        cmocka_unit_test(entropy_fill__from_the_kernel),
+        cmocka_unit_test(entropy_fill__interrupted),
     };
     return cmocka_run_group_tests_name("entropy", test, NULL, NULL);
 }

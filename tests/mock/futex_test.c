@@ -1,5 +1,4 @@
 /* wrap: syscall */
-/* sources: src/platform/futex.c src/platform/clock.c src/platform/check.c */
 #include "platform/futex.h"
 
 #include "../support/mock.h"

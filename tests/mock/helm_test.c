@@ -1,7 +1,6 @@
 /* How the arriving thread parks while somebody is at the helm: how long each time, and until when.
  */
 /* wrap: clock_now condition_wait */
-/* sources: src/core/[a-z]*.c src/platform/[a-z]*.c src/channel/[a-z]*.c src/entity/[a-z]*.c */
 #include "../support/mock.h"
 #include "entity/entity.h"
 #include "platform/clock.h"

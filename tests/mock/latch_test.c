@@ -1,5 +1,4 @@
 /* wrap: futex_wait futex_wake_all clock_now */
-/* sources: src/platform/latch.c src/platform/check.c */
 #include "platform/latch.h"
 
 #include "../support/mock.h"
@@ -104,8 +103,8 @@ static void latch_wait__open_already(void **state)
 {
     (void)state;
     latch_open(latch);
-    assert_true(latch_wait(latch, 0, 0));
-    assert_true(latch_wait(latch, NEVER, SECOND));
+    assert_true(latch_wait(latch, 0, 0, NULL, 0));
+    assert_true(latch_wait(latch, NEVER, SECOND, NULL, 0));
     assert_int_equal(sleeps, 0);
 }
 
@@ -114,7 +113,7 @@ static void latch_wait__sleeps_until_open(void **state)
     (void)state;
     opens_in_sleep = true;
     will_return(__wrap_futex_wait, true);
-    assert_true(latch_wait(latch, NEVER, 0));
+    assert_true(latch_wait(latch, NEVER, 0, NULL, 0));
     assert_int_equal(sleeps, 1);
     assert_int_equal(asked_deadline, NEVER);
 }
@@ -125,7 +124,7 @@ static void latch_wait__sleeps_again(void **state)
     (void)state;
     will_return_count(__wrap_futex_wait, true, 2);
     will_return(__wrap_futex_wait, false);
-    assert_false(latch_wait(latch, SECOND, 0));
+    assert_false(latch_wait(latch, SECOND, 0, NULL, 0));
     assert_int_equal(sleeps, 3);
     assert_int_equal(asked_deadline, SECOND);
     assert_int_equal(atomic_load(&latch->state), LATCH_SLEEPERS);
@@ -136,14 +135,14 @@ static void latch_wait__opens_at_the_deadline(void **state)
     (void)state;
     opens_in_sleep = true;
     will_return(__wrap_futex_wait, false);
-    assert_true(latch_wait(latch, SECOND, 0));
+    assert_true(latch_wait(latch, SECOND, 0, NULL, 0));
 }
 
 static void latch_wait__spins_first(void **state)
 {
     (void)state;
     will_return(__wrap_futex_wait, false);
-    assert_false(latch_wait(latch, SECOND, 20 * MICROSECOND));
+    assert_false(latch_wait(latch, SECOND, 20 * MICROSECOND, NULL, 0));
     assert_int_equal(now / MICROSECOND, 21); /* the first reading, and the one that ended it */
     assert_int_equal(sleeps, 1);
 }
@@ -152,7 +151,7 @@ static void latch_wait__spins_no_longer_than_the_deadline(void **state)
 {
     (void)state;
     will_return(__wrap_futex_wait, false);
-    assert_false(latch_wait(latch, 5 * MICROSECOND, SECOND));
+    assert_false(latch_wait(latch, 5 * MICROSECOND, SECOND, NULL, 0));
     assert_int_equal(now / MICROSECOND, 5);
 }
 

@@ -1,5 +1,4 @@
 /* wrap: pipe2 open unshare fork setns close write waitpid kill */
-/* sources: tools/zcrp-link/commands.c tools/common/complain.c */
 #include "zcrp-link/commands.h"
 
 #include "../support/mock.h"

@@ -1,5 +1,4 @@
 /* wrap: unshare open close */
-/* sources: tools/zcrp-link/ends.c tools/common/complain.c */
 #include "zcrp-link/ends.h"
 
 #include "../support/mock.h"

@@ -1,7 +1,4 @@
 /* wrap: read write ppoll clock_gettime nanosleep prctl sched_setscheduler malloc */
-/* sources: tools/zcrp-link/relay.c tools/zcrp-link/path.c tools/zcrp-link/bottleneck.c */
-/* sources: tools/zcrp-link/loss.c tools/zcrp-link/held.c tools/zcrp-link/schedule.c */
-/* sources: tools/zcrp-link/packets.c tools/common/complain.c */
 #include "zcrp-link/relay.h"
 
 #include "../support/mock.h"

@@ -1,5 +1,4 @@
 /* wrap: open socket ioctl write close */
-/* sources: tools/zcrp-link/tun.c tools/common/complain.c */
 #include "zcrp-link/tun.h"
 
 #include "../support/mock.h"

@@ -1,5 +1,4 @@
 /* wrap: ppoll clock_now */
-/* sources: src/platform/ready.c src/platform/check.c src/platform/clock.c */
 #include "platform/ready.h"
 
 #include "../support/mock.h"

@@ -1,11 +1,4 @@
 /* wrap: getsockopt setsockopt getpeername */
-/* sources: src/channel/socket_ecn.c */
-/* sources: src/channel/socket_open.c src/channel/socket_path.c src/channel/socket_send.c */
-/* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
-/* sources: src/channel/aal5_open.c src/channel/aal5_send.c */
-/* sources: src/channel/aal5_receive.c src/channel/aal5_environment.c src/channel/crc.c */
-/* sources: src/core/aal5.c src/core/aal5_head.c src/core/aal5_reassembly.c src/core/aal5_fault.c */
-/* sources: src/core/crc32.c src/platform/clock.c src/channel/aal5_tap.c src/channel/aal5_point.c */
 /* What a socket is, and what is left of the opening when it is given back. */
 #include "socket_open_rig.h"
 
@@ -41,14 +34,14 @@ static void socket_open__udp4(void **state)
     assert_int_equal(c.fd, FD);
     assert_int_equal(c.kind, CHANNEL_UDP4);
     assert_int_equal(c.datagram_max, 65507);
-    assert_int_equal(channel_path_bytes(&c), 1472);
+    assert_int_equal(c.path_bytes, 1472);
     assert_int_equal(c.receive_buffer, 212992);
     assert_int_equal(c.drops_seen, 4);
     assert_int_equal(gso_segments(), BURST_UNITS);
     assert_true(c.has_gro);
     assert_int_equal(fake.gro, 1);
     assert_int_equal(fake.overflow, 1);
-    assert_int_equal(fake.discovery, IP_PMTUDISC_DO);
+    assert_int_equal(fake.discovery, IP_PMTUDISC_PROBE);
     for (int i = 0; i < CHANNEL_COUNTERS; i++)
         assert_int_equal(channel_count(&c, (enum channel_counter)i), 0);
 }
@@ -62,7 +55,8 @@ static void socket_open__path_bytes(void **state)
         uint32_t path_bytes;
     } row[] = {
         {AF_INET, NULL, 1500, 1472},       {AF_INET, NULL, 9000, 8972},
-        {AF_INET, NULL, 65536, 65507},     {AF_INET, NULL, 68, CONTROL_BYTES},
+        {AF_INET, NULL, 65536, 65507},     {AF_INET, NULL, 68, 1216}, /* a lie, or as good as one */
+        {AF_INET, NULL, 1243, 1216},       {AF_INET, NULL, 1245, 1217},
         {AF_INET6, "::1", 65536, 65488},   {AF_INET6, "::1", 1280, 1232},
         {AF_INET6, "::1", 1 << 20, 65527}, {AF_INET6, "::ffff:192.0.2.1", 1500, 1472},
     };
@@ -73,7 +67,7 @@ static void socket_open__path_bytes(void **state)
         fake.peer6 = row[i].peer6;
         fake.mtu = row[i].mtu;
         assert_int_equal(socket_open(&c, FD, &everything), 0);
-        assert_int_equal(channel_path_bytes(&c), row[i].path_bytes);
+        assert_int_equal(c.path_bytes, row[i].path_bytes);
     }
 }
 
@@ -84,14 +78,14 @@ static void socket_open__unix(void **state)
     fake.protocol = 0;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     assert_int_equal(c.kind, CHANNEL_UNIX);
-    assert_int_equal(channel_path_bytes(&c), 65507);
+    assert_int_equal(c.path_bytes, 65507);
     assert_int_equal(gso_segments(), 1);
     assert_false(c.has_gro);
     assert_int_equal(fake.gro, -1);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
     fake.send_buffer = 4608;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
-    assert_int_equal(channel_path_bytes(&c), 4608 - 32);
+    assert_int_equal(c.path_bytes, 4608 - 32);
 }
 
 static void socket_restore__gives_back(void **state)

@@ -1,11 +1,4 @@
 /* wrap: getsockopt setsockopt getpeername */
-/* sources: src/channel/socket_ecn.c */
-/* sources: src/channel/socket_open.c src/channel/socket_path.c src/channel/socket_send.c */
-/* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
-/* sources: src/channel/aal5_open.c src/channel/aal5_send.c */
-/* sources: src/channel/aal5_receive.c src/channel/aal5_environment.c src/channel/crc.c */
-/* sources: src/core/aal5.c src/core/aal5_head.c src/core/aal5_reassembly.c src/core/aal5_fault.c */
-/* sources: src/core/crc32.c src/platform/clock.c src/channel/aal5_tap.c src/channel/aal5_point.c */
 /* What a user asks of a socket: its buffers, the offloads, lending, ECN. */
 #include "socket_open_rig.h"
 

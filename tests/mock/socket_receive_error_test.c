@@ -1,7 +1,4 @@
 /* wrap: recvmsg recvmmsg */
-/* sources: src/channel/socket_ecn.c */
-/* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
-/* sources: src/platform/clock.c */
 /* socket_receive where the kernel refuses: what is tried again, and what ends the channel. */
 #include "socket_receive_rig.h"
 
@@ -20,7 +17,7 @@ static const struct {
     {ENOMEM, 2, 0, CHANNEL_CROWDS},
     {EBADF, 1, CHANNEL_BROKEN, CHANNEL_COUNTERS},
     {ENOTSOCK, 1, CHANNEL_BROKEN, CHANNEL_COUNTERS},
-    {EFAULT, 1, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+    {EFAULT, 1, CHANNEL_FAULT, CHANNEL_FAULTS},
     {EINVAL, 1, CHANNEL_BROKEN, CHANNEL_COUNTERS},
 };
 
@@ -30,7 +27,7 @@ static void expect_error(int i, int result)
 {
     assert_int_equal(result, errors[i].result);
     assert_int_equal(calls, errors[i].times);
-    assert_int_equal(channel_fault(&c), errors[i].result < 0 ? errors[i].error : 0);
+    assert_int_equal(channel_fault(&c), errors[i].result == CHANNEL_BROKEN ? errors[i].error : 0);
     assert_int_equal(channel_count(&c, CHANNEL_BLOCKS), 0);
     if (errors[i].counter != CHANNEL_COUNTERS)
         assert_int_equal(channel_count(&c, errors[i].counter), errors[i].times);

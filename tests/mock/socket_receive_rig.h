@@ -64,6 +64,17 @@ static void write_notes(struct msghdr *m, const struct arrival *a)
     m->msg_flags = a->flags;
 }
 
+static uint16_t from_port; /* of the host 0.0.0.0 */
+
+static void write_name(struct msghdr *m)
+{
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_port = htons(from_port)};
+
+    assert_true(m->msg_namelen >= sizeof(from));
+    memcpy(m->msg_name, &from, sizeof(from));
+    m->msg_namelen = sizeof(from);
+}
+
 /* A result that is not negative is the number of the arrival. */
 ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags)
 {
@@ -74,6 +85,8 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags)
     calls++;
     if (result < 0)
         return result;
+    if (m->msg_name)
+        write_name(m);
     write_notes(m, &arrival[result]);
     return arrival[result].bytes;
 }

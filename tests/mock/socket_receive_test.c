@@ -1,7 +1,4 @@
 /* wrap: recvmsg recvmmsg */
-/* sources: src/channel/socket_ecn.c */
-/* sources: src/channel/socket_receive.c src/channel/fault.c src/platform/check.c */
-/* sources: src/platform/clock.c */
 /* socket_receive of what arrives, and of what the kernel says beside it. */
 #include "socket_receive_rig.h"
 
@@ -42,34 +39,52 @@ static void receive__joined(void **state)
 static void receive__marked(void **state)
 {
     static const struct {
-        unsigned bytes;
-        int segment, tos, class;
-        uint32_t marked;
+        int segment, tos, class, ecn;
     } row[] = {
-        {1000, 0, 0, 0, 0},    {1000, 0, 2, 0, 0},        {1000, 0, 3, 0, 1},
-        {1000, 0, 0xbb, 0, 1}, {1000, 0, 0, 0xb8 | 3, 1}, {1000, 0, 0, 1, 0},
-        {4416, 1472, 3, 0, 3}, {4417, 1472, 0, 3, 4},     {4415, 1472, 3, 0, 3},
-        {4416, 1472, 2, 0, 0}, {0, 0, 3, 0, 0},
+        {0, 0, 0, 0}, {0, 2, 0, 2},    {0, 3, 0, 3},    {0, 0xbb, 0, 3}, {0, 0, 0xbb, 3},
+        {0, 0, 1, 1}, {1472, 3, 0, 3}, {1472, 0, 3, 3}, {1472, 2, 0, 2}, {0, 0xb8, 0xb8, 0},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        uint64_t before = channel_count(&c, CHANNEL_MARKS);
-
-        arrival[0] = (struct arrival){.bytes = row[i].bytes,
+        arrival[0] = (struct arrival){.bytes = 1000,
                                       .segment = row[i].segment,
                                       .drops = 3,
                                       .tos = row[i].tos,
                                       .class = row[i].class};
-        l.marked = 0;
-        l.has_ecn = false;
+        l.ecn[0] = 9;
         will_return(__wrap_recvmsg, 0);
         assert_int_equal(socket_receive(&c, &l), 1);
-        expect_opening(0, row[i].bytes, (uint32_t)row[i].segment);
-        assert_int_equal(l.marked, row[i].marked);
-        assert_int_equal(l.has_ecn, (row[i].tos & 3) != 0 || (row[i].class & 3) != 0);
-        assert_int_equal(channel_count(&c, CHANNEL_MARKS) - before, row[i].marked);
+        expect_opening(0, 1000, (uint32_t)row[i].segment);
+        assert_int_equal(l.ecn[0], row[i].ecn);
     }
+}
+
+/* Until the socket was empty once, what comes from elsewhere was there before it was connected. */
+static void receive__leftovers(void **state)
+{
+    (void)state;
+    c.has_leftovers = true;
+    c.peer.room.ss_family = AF_INET;
+    from_port = 7;
+    arrival[0] = (struct arrival){.bytes = 1000};
+    will_return(__wrap_recvmsg, 0);
+    assert_int_equal(socket_receive(&c, &l), 1);
+    expect_opening(0, 0, 0);
+    assert_true(l.is_spoilt);
+    assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 1);
+    will_return(__wrap_recvmsg, 0);
+    assert_int_equal(socket_receive_control(&c, buffer, sizeof(buffer)), 0);
+    assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 2);
+    from_port = 0;
+    l.is_spoilt = false;
+    will_return(__wrap_recvmsg, 0);
+    assert_int_equal(socket_receive(&c, &l), 1);
+    expect_opening(0, 1000, 0);
+    assert_false(l.is_spoilt);
+    will_return(__wrap_recvmsg, -EAGAIN);
+    assert_int_equal(socket_receive(&c, &l), 0);
+    assert_false(c.has_leftovers);
 }
 
 static void receive__empty_datagram(void **state)
@@ -168,6 +183,7 @@ int main(void)
         cmocka_unit_test_setup(receive__one_datagram, setup),
         cmocka_unit_test_setup(receive__joined, setup),
         cmocka_unit_test_setup(receive__marked, setup),
+        cmocka_unit_test_setup(receive__leftovers, setup),
         cmocka_unit_test_setup(receive__empty_datagram, setup),
         cmocka_unit_test_setup(receive__truncated, setup),
         cmocka_unit_test_setup(receive__notes_truncated, setup),

@@ -1,5 +1,5 @@
 /* What socket_send and its helpers are given in tests with mocked system calls: a channel over UDP,
- * a burst of units of one size, and a path whose MTU the kernel knows. */
+ * and a burst of units of one size. */
 #ifndef ZCRP_TESTS_MOCK_SOCKET_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_RIG_H
 
@@ -17,19 +17,6 @@ enum { FD = 5, LAST_BYTE = 0x11, WIDEST = 65507 };
 static struct channel c;
 static struct burst b;
 static uint8_t data[1 << 16];
-static int mtu; /* of the path, as the kernel knows it */
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
-{
-    assert_int_equal(fd, FD);
-    assert_int_equal(level, IPPROTO_IP);
-    assert_int_equal(name, IP_MTU);
-    assert_int_equal(*size, sizeof(int));
-    memcpy(value, &mtu, sizeof(mtu));
-    return 0;
-}
 
 /* Each datagram is `segment` bytes, the last of which is LAST_BYTE. */
 static inline void fill_burst(uint32_t datagrams, uint32_t segment)
@@ -42,10 +29,9 @@ static inline void fill_burst(uint32_t datagrams, uint32_t segment)
     }
 }
 
-static inline void setup_channel(uint32_t path_bytes)
+static inline void setup_channel(void)
 {
     c = (struct channel){.fd = FD, .kind = CHANNEL_UDP4, .datagram_max = WIDEST};
-    atomic_init(&c.path_bytes, path_bytes);
     atomic_init(&c.gso_segments, BURST_UNITS);
 }
 

@@ -3,9 +3,10 @@
 #ifndef ZCRP_TESTS_MOCK_SOCKET_SEND_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_SEND_RIG_H
 
+#include "channel/fault.h"
 #include "socket_rig.h"
 
-enum { DATA = 1440, SEGMENT = DATA + TRAILER_BYTES, ETHERNET = 1472 };
+enum { DATA = 1440, SEGMENT = DATA + TRAILER_BYTES };
 
 /* One call as the kernel saw it: datagrams [from, from + count), cut at `segment` or, 0, not. */
 struct call {
@@ -72,10 +73,9 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 static int setup(void **state)
 {
     (void)state;
-    setup_channel(ETHERNET);
+    setup_channel();
     fill_burst(44, SEGMENT);
     calls = 0;
-    mtu = ETHERNET + 28;
     return 0;
 }
 

@@ -1,5 +1,4 @@
 /* wrap: pthread_create pthread_sigmask */
-/* sources: src/platform/thread.c src/platform/check.c */
 #include "platform/thread.h"
 
 #include "../support/mock.h"

@@ -1,5 +1,4 @@
 /* wrap: getaddrinfo freeaddrinfo socket bind connect close getsockopt recvmsg ready_wait */
-/* sources: src/channel/udp_open.c src/platform/check.c */
 #include "channel/udp_open.h"
 
 #include "../support/mock.h"
@@ -274,53 +273,6 @@ static void udp_open__errors(void **state)
     expect_left(0);
 }
 
-static void waits(short revents, int ready)
-{
-    will_return(__wrap_ready_wait, revents);
-    will_return(__wrap_ready_wait, ready);
-}
-
-static void udp_accept__connects_to_the_source(void **state)
-{
-    (void)state;
-    waits(POLLIN, 1);
-    will_return(__wrap_recvmsg, 0);
-    will_return(__wrap_connect, 0);
-    assert_int_equal(udp_accept(FD, SECOND), 0);
-}
-
-/* Ready, but the datagram's checksum was wrong; then interrupted; then a good one. */
-static void udp_accept__waits_again(void **state)
-{
-    (void)state;
-    waits(POLLIN, 1);
-    will_return(__wrap_recvmsg, -EAGAIN);
-    waits(POLLIN, 1);
-    will_return(__wrap_recvmsg, -EINTR);
-    waits(POLLIN, 1);
-    will_return(__wrap_recvmsg, 0);
-    will_return(__wrap_connect, 0);
-    assert_int_equal(udp_accept(FD, SECOND), 0);
-}
-
-static void udp_accept__errors(void **state)
-{
-    (void)state;
-    waits(0, 0);
-    assert_int_equal(udp_accept(FD, SECOND), -ETIMEDOUT);
-    waits(0, -ENOMEM);
-    assert_int_equal(udp_accept(FD, SECOND), -ENOMEM);
-    waits(POLLNVAL, 1);
-    assert_int_equal(udp_accept(FD, SECOND), -EBADF);
-    waits(POLLIN, 1);
-    will_return(__wrap_recvmsg, -ENOTSOCK);
-    assert_int_equal(udp_accept(FD, SECOND), -ENOTSOCK);
-    waits(POLLIN, 1);
-    will_return(__wrap_recvmsg, 0);
-    will_return(__wrap_connect, -ENETUNREACH);
-    assert_int_equal(udp_accept(FD, SECOND), -ENETUNREACH);
-}
-
 static void udp_open_text__errno(void **state)
 {
     (void)state;
@@ -338,9 +290,6 @@ int main(void)
         cmocka_unit_test_setup(udp_connect_fd__errors, setup),
         cmocka_unit_test_setup(udp_open__second_name_works, setup),
         cmocka_unit_test_setup(udp_open__errors, setup),
-        cmocka_unit_test_setup(udp_accept__connects_to_the_source, setup),
-        cmocka_unit_test_setup(udp_accept__waits_again, setup),
-        cmocka_unit_test_setup(udp_accept__errors, setup),
         cmocka_unit_test_setup(udp_open_text__errno, setup),
     };
     return cmocka_run_group_tests_name("udp_open", test, NULL, NULL);

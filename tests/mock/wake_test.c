@@ -1,5 +1,4 @@
 /* wrap: eventfd read write close */
-/* sources: src/platform/wake.c src/platform/check.c */
 #include "platform/wake.h"
 
 #include "../support/mock.h"

@@ -39,9 +39,21 @@ static uint32_t number_not_0(void)
     return n == 0 ? 1 : n;
 }
 
-static uint16_t tag_not_0(void)
+/* 64 bits, often at an edge. */
+static uint64_t long_number(void)
 {
-    return (uint16_t)(1 + below(UINT16_MAX));
+    return (uint64_t)number() << 32 | number();
+}
+
+static uint64_t long_number_not_0(void)
+{
+    uint64_t n = long_number();
+    return n == 0 ? 1 : n;
+}
+
+static struct pairing random_pairing(void)
+{
+    return (struct pairing){.session = number_not_0(), .tag = number_not_0()};
 }
 
 /* Offers the datagram to every decoder from a place that ends where the datagram does. */
@@ -59,7 +71,7 @@ static int offered(const uint8_t *bytes, size_t size)
 /* Flips a bit, sets a byte to an edge, or copies one byte over another; mostly near the end. */
 static void change(uint8_t *bytes, size_t size)
 {
-    static const uint8_t edges[] = {0, 1, 0x10, 0x12, 0x13, 0x7f, 0x80, 0xff};
+    static const uint8_t edges[] = {0, 1, 0x20, 0x22, 0x23, 0x7f, 0x80, 0xff};
     size_t range = size > 32 && !one_in(4) ? 32 : size;
     uint8_t *at = bytes + size - 1 - below(range);
     switch (below(3)) {
@@ -118,6 +130,12 @@ static uint16_t random_length(bool is_last)
     return (uint16_t)(is_last ? grains * GRAIN + below(GRAIN) : (grains + 1) * GRAIN);
 }
 
+static int16_t random_step(void)
+{
+    static const int16_t edges[] = {0, 1, -1, INT16_MAX, INT16_MIN};
+    return one_in(2) ? edges[below(5)] : (int16_t)(INT16_MIN + (int)below(1 << 16));
+}
+
 static struct unit_trailer random_unit(void)
 {
     bool is_void = one_in(8);
@@ -127,13 +145,13 @@ static struct unit_trailer random_unit(void)
                 (has_next ? FLAG_HAS_NEXT : 0) | (one_in(2) ? FLAG_ANSWER : 0);
     return (struct unit_trailer){
         .message = number(),
-        .unit = is_void ? (uint32_t)(1 + below(2)) : number(),
+        .unit = is_void ? (uint32_t)(1 + below(3)) : number(),
         .seq = number(),
-        .next_message = has_next ? number() : 0,
         .next_unit = has_next ? number() : 0,
         .length = is_void ? 0 : random_length(is_last),
         .next_length = (uint16_t)(has_next ? below(UNIT_DATA_MAX + 1) : 0),
-        .pairing = {.session = number_not_0(), .tag = tag_not_0()},
+        .next_step = has_next ? random_step() : 0,
+        .pairing = random_pairing(),
         .flags = (uint8_t)flags,
     };
 }
@@ -146,9 +164,9 @@ static bool is_same_pairing(const struct pairing *a, const struct pairing *b)
 static bool is_same_unit(const struct unit_trailer *a, const struct unit_trailer *b)
 {
     return a->message == b->message && a->unit == b->unit && a->seq == b->seq &&
-           a->next_message == b->next_message && a->next_unit == b->next_unit &&
-           a->length == b->length && a->next_length == b->next_length && a->flags == b->flags &&
-           is_same_pairing(&a->pairing, &b->pairing);
+           a->next_unit == b->next_unit && a->length == b->length &&
+           a->next_length == b->next_length && a->next_step == b->next_step &&
+           a->flags == b->flags && is_same_pairing(&a->pairing, &b->pairing);
 }
 
 static void unit_round(uint8_t *bytes)
@@ -182,7 +200,7 @@ static bool is_same_ack(const struct block_ack *a, const struct block_ack *b, co
     return is_same_pairing(&a->pairing, &b->pairing) && a->newest == b->newest &&
            a->delay_us == b->delay_us && a->capacity == b->capacity && a->length == b->length &&
            a->marks == b->marks && a->first_is_positive == b->first_is_positive &&
-           a->is_closing == b->is_closing;
+           a->is_closing == b->is_closing && a->has_ecn == b->has_ecn;
 }
 
 static void ack_round(uint8_t *bytes)
@@ -193,7 +211,7 @@ static void ack_round(uint8_t *bytes)
     for (uint32_t b = 0; length > 0 && b <= length; b++)
         ack_bound_encode(bytes + b * ACK_BOUND_BYTES, bound[b]);
     struct block_ack ack = {
-        .pairing = {.session = number_not_0(), .tag = (uint16_t)number()},
+        .pairing = random_pairing(),
         .newest = length == 0 ? 0 : bound[length] - 1,
         .delay_us = number(),
         .capacity = number(),
@@ -201,6 +219,7 @@ static void ack_round(uint8_t *bytes)
         .marks = (uint16_t)number(),
         .first_is_positive = length == 0 || length % 2 == 1,
         .is_closing = one_in(4),
+        .has_ecn = one_in(2),
         .bounds = bytes,
     };
     struct block_ack decoded;
@@ -230,8 +249,8 @@ static bool is_same_request(const struct request *a, const struct request *b,
             decoded.size != run[i].size)
             return false;
     }
-    return is_same_pairing(&a->pairing, &b->pairing) && a->capacity == b->capacity &&
-           a->length == b->length;
+    return is_same_pairing(&a->pairing, &b->pairing) && a->nonce == b->nonce &&
+           a->capacity == b->capacity && a->length == b->length;
 }
 
 static void request_round(uint8_t *bytes)
@@ -243,7 +262,8 @@ static void request_round(uint8_t *bytes)
         request_run_encode(bytes + i * REQUEST_RUN_BYTES, &run[i]);
     }
     struct request request = {
-        .pairing = {.session = number_not_0(), .tag = (uint16_t)number()},
+        .pairing = random_pairing(),
+        .nonce = long_number(),
         .capacity = number(),
         .length = (uint16_t)length,
         .runs = bytes,
@@ -255,21 +275,58 @@ static void request_round(uint8_t *bytes)
     check_with_mutants(bytes, size);
 }
 
-/* Hellos */
+/* Hellos and cookies */
+
+static struct hello random_hello(void)
+{
+    bool asks = one_in(2);
+    return (struct hello){
+        .pairing = {.session = asks ? number() : number_not_0(), .tag = number_not_0()},
+        .nonce = asks ? long_number_not_0() : 0,
+        .cookie = asks ? long_number() : 0,
+        .requested = asks ? 0 : number(),
+        .is_closing = !asks && one_in(2),
+    };
+}
 
 static void hello_round(uint8_t *bytes)
 {
-    struct hello hello = {
-        .pairing = {.session = number(), .tag = tag_not_0()},
-        .requested = number(),
-        .is_closing = one_in(2),
-    };
-    size_t size = hello_encode(bytes, DATAGRAM_MOST, &hello);
+    struct hello hello = random_hello();
     struct hello decoded;
+    size_t size = hello_encode(bytes, DATAGRAM_MOST, &hello);
     ck_assert_int_eq((int)hello_decode(bytes, size, &decoded), (int)VERDICT_OK);
     ck_assert(is_same_pairing(&decoded.pairing, &hello.pairing));
+    ck_assert(decoded.nonce == hello.nonce && decoded.cookie == hello.cookie);
     ck_assert(decoded.requested == hello.requested && decoded.is_closing == hello.is_closing);
     check_with_mutants(bytes, size);
+}
+
+static void cookie_round(uint8_t *bytes)
+{
+    struct cookie_answer answer = {
+        .pairing = {.session = number(), .tag = number_not_0()},
+        .nonce = long_number_not_0(),
+        .cookie = long_number_not_0(),
+    };
+    struct cookie_answer decoded;
+    size_t size = cookie_answer_encode(bytes, DATAGRAM_MOST, &answer);
+    ck_assert_int_eq((int)cookie_answer_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_pairing(&decoded.pairing, &answer.pairing));
+    ck_assert(decoded.nonce == answer.nonce && decoded.cookie == answer.cookie);
+    check_with_mutants(bytes, size);
+}
+
+/* Version answers */
+
+static void version_round(uint8_t *bytes)
+{
+    struct pairing pairing = {.session = number(), .tag = number_not_0()};
+    struct pairing decoded;
+    uint8_t version;
+    version_answer_encode(bytes, pairing);
+    ck_assert(version_answer_decode(bytes, VERSION_ANSWER_BYTES, &decoded, &version));
+    ck_assert(is_same_pairing(&decoded, &pairing) && version == PROTOCOL_VERSION);
+    check_with_mutants(bytes, VERSION_ANSWER_BYTES);
 }
 
 /* Probes of the path and their answers */
@@ -277,9 +334,9 @@ static void hello_round(uint8_t *bytes)
 static struct path_probe random_probe(uint32_t most)
 {
     return (struct path_probe){
-        .pairing = {.session = number_not_0(), .tag = tag_not_0()},
+        .pairing = random_pairing(),
         .number = number(),
-        .bytes = CONTROL_TRAILER_BYTES + (uint32_t)below(most - CONTROL_TRAILER_BYTES + 1),
+        .bytes = TRAILER_BYTES + (uint32_t)below(most - TRAILER_BYTES + 1),
     };
 }
 
@@ -299,10 +356,9 @@ static void path_round(uint8_t *bytes)
     ck_assert(is_same_probe(&decoded, &probe));
     check_with_mutants(bytes, probe.bytes);
     path_answer_encode(bytes, &probe);
-    ck_assert_int_eq((int)path_answer_decode(bytes, CONTROL_TRAILER_BYTES, &decoded),
-                     (int)VERDICT_OK);
+    ck_assert_int_eq((int)path_answer_decode(bytes, TRAILER_BYTES, &decoded), (int)VERDICT_OK);
     ck_assert(is_same_probe(&decoded, &probe));
-    check_with_mutants(bytes, CONTROL_TRAILER_BYTES);
+    check_with_mutants(bytes, TRAILER_BYTES);
 }
 
 /* Made up: bytes that end like a datagram. */
@@ -312,7 +368,7 @@ static void noise_round(uint8_t *bytes)
     for (size_t at = 0; at < size; at++)
         bytes[at] = one_in(2) ? 0 : (uint8_t)random_next(&state);
     if (size > 0 && !one_in(16))
-        bytes[size - 1] = (uint8_t)(0x10 + below(9));
+        bytes[size - 1] = (uint8_t)(0x20 + below(16));
     (void)offered(bytes, size);
 }
 
@@ -325,7 +381,9 @@ START_TEST(codec__round_trips)
         ack_round(bytes);
         request_round(bytes);
         hello_round(bytes);
+        cookie_round(bytes);
         path_round(bytes);
+        version_round(bytes);
         noise_round(bytes);
     }
     ck_assert_int_gt(accepted_mutants, ROUNDS);

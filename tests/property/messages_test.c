@@ -239,7 +239,7 @@ static void in_change(uint64_t *random)
         messages_in_end(&in, message, outcome);
     } else if (message->state == MESSAGE_IN_POSTED) {
         model_refuse(i, OUTCOME_CANCELLED);
-        messages_in_withdraw(&in, message);
+        messages_in_withdraw(&in, message, OUTCOME_CANCELLED);
     }
 }
 

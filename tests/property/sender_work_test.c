@@ -4,7 +4,7 @@
 #include "../support/suite.h"
 #include "../unit/sender_rig.h"
 
-enum { UNITS = 40, RUNS_MOST = (CONTROL_BYTES - CONTROL_TRAILER_BYTES) / REQUEST_RUN_BYTES };
+enum { UNITS = 40, RUNS_MOST = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
 
 static struct sender_rig rig;
 

@@ -1,8 +1,10 @@
 #include "host_receiver.h"
 
+#include "../support/secret.h"
 #include "chance.h"
 #include "content.h"
 #include "core/arena.h"
+#include "core/control.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +16,8 @@ enum { TURNS_MOST = 10000, KEPT = 16 };
 
 static void create(struct host_receiver *h)
 {
-    h->config.seed = chance_of(h->scene->setup->receiver.seed, h->lives);
+    h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
+    h->config.jar = jar_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
     size_t bytes =
         (receiver_bytes(&h->config) + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
     h->memory = aligned_alloc(ARENA_ALIGNMENT, bytes);
@@ -125,6 +128,8 @@ static void restart(struct host_receiver *h)
             shadow_poison(&h->user.entry[i].shadow);
     empty_socket(h);
     h->is_plan_out = false;
+    h->session = h->said = 0;
+    h->session_first = h->user.begun;
     h->dead = *receiver_counters(h->core);
     free(h->memory);
     h->lives++;
@@ -161,6 +166,8 @@ static void expect_content(struct host_receiver *h, const struct entry *entry)
                  entry->length, sender->entry[sent].size);
     scene_expect(h->scene, content_is(entry->shadow.bytes, entry->length, sent),
                  "message %" PRIu32 " has wrong bytes", entry->index);
+    scene_expect(h->scene, shadow_is_clean_behind(&entry->shadow, entry->length),
+                 "something lies behind message %" PRIu32, entry->index);
 }
 
 static bool ends_session(enum outcome outcome)
@@ -208,11 +215,9 @@ static void drain(struct host_receiver *h)
 
 static void learn_session(struct host_receiver *h, const struct burst *burst)
 {
-    const uint8_t *last8 = burst->control + burst->bytes - 8;
-    uint32_t session =
-        (uint32_t)last8[0] << 24 | (uint32_t)last8[1] << 16 | (uint32_t)last8[2] << 8 | last8[3];
-    if (datagram_type(last8[7]) == DATAGRAM_REQUEST)
-        h->said = session;
+    struct request request;
+    if (request_decode(burst->control, burst->bytes, &request) == VERDICT_OK)
+        h->said = request.pairing.session;
     adopt_session(h);
 }
 

@@ -72,18 +72,22 @@ void host_receiver_plan(struct host_receiver *h)
 
 /* ---- the kernel */
 
-/* How many datagrams from `at` on go into one opening: all of one size, the last may be shorter. */
+/* How many datagrams from `at` on go into one opening: all of one size and one mark, the last may
+ * be shorter. */
 static uint32_t run_length(struct host_receiver *h, uint64_t at)
 {
-    uint32_t segment = h->socket[at % LANDED_MOST].size;
+    const struct parcel *first = &h->socket[at % LANDED_MOST];
+    uint32_t segment = first->size;
     uint32_t bytes = segment;
     uint32_t count = 1;
     if (h->scene->setup->reading == READING_SINGLE)
         return 1;
     while (at + count < h->socket_last && count < RUN_DATAGRAMS &&
            !chance_one_in(&h->scene->random, 64)) {
-        uint32_t size = h->socket[(at + count) % LANDED_MOST].size;
-        if (size == 0 || size > segment || bytes + size >= LANDING_DATAGRAM)
+        const struct parcel *next = &h->socket[(at + count) % LANDED_MOST];
+        uint32_t size = next->size;
+        if (size == 0 || size > segment || bytes + size >= LANDING_DATAGRAM ||
+            next->is_marked != first->is_marked)
             break;
         bytes += size;
         count++;
@@ -102,8 +106,9 @@ static uint64_t fill_opening(struct host_receiver *h, uint64_t at)
         const struct parcel *parcel = &h->socket[(at + i) % LANDED_MOST];
         memcpy(bytes + total, parcel->bytes, parcel->size);
         total += parcel->size;
-        h->landing.marked += parcel->is_marked;
     }
+    h->landing.ecn[h->landing.received] =
+        h->socket[at % LANDED_MOST].is_marked ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
     bool is_said = count > 1 || chance_one_in(&h->scene->random, 2);
     scatter(&h->landing, bytes, total, is_said ? h->socket[at % LANDED_MOST].size : 0);
     return at + count;

@@ -1,5 +1,6 @@
 #include "host_sender.h"
 
+#include "../support/secret.h"
 #include "chance.h"
 #include "content.h"
 #include "core/arena.h"
@@ -16,7 +17,7 @@ enum {
 
 static void create(struct host_sender *h)
 {
-    h->config.seed = chance_of(h->scene->setup->sender.seed, h->lives);
+    h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 1, h->lives));
     size_t bytes =
         (sender_bytes(&h->config) + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
     h->memory = aligned_alloc(ARENA_ALIGNMENT, bytes);

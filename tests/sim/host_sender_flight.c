@@ -29,7 +29,10 @@ static void learn_pairing(struct host_sender *h, const struct burst *burst, uint
     const struct iovec *data = &burst->iov[2 * i];
     if (burst->is_control || data->iov_len == 0)
         return;
-    unit_trailer_decode(burst->trailer[i], data->iov_len + TRAILER_BYTES, &t);
+    if (unit_trailer_decode(burst->trailer[i], data->iov_len + TRAILER_BYTES, &t) != VERDICT_OK) {
+        scene_expect(h->scene, false, "a unit's trailer is broken");
+        return;
+    }
     for (uint32_t index = h->user.oldest; index < h->user.begun; index++) {
         if (!shadow_meets(&h->user.entry[index].shadow, data->iov_base, 1))
             continue;
@@ -62,8 +65,7 @@ static void lie(struct host_sender *h, uint8_t *bytes, uint32_t size)
         return;
     bool is_wild = chance_one_in(random, 4);
     t.flags |= FLAG_HAS_NEXT;
-    t.next_message =
-        is_wild ? (uint32_t)random_next(random) : t.message + (uint32_t)chance_below(random, 3);
+    t.next_step = (int16_t)(is_wild ? random_next(random) : chance_below(random, 3));
     t.next_unit = (uint32_t)(is_wild ? random_next(random) : chance_below(random, 3000));
     t.next_length = (uint16_t)chance_below(random, is_wild ? UNIT_DATA_MAX + 1 : 1441);
     unit_trailer_encode(bytes + size - TRAILER_BYTES, &t);
@@ -103,7 +105,7 @@ static uint32_t accepted(struct host_sender *h, const struct burst *burst)
 {
     const struct setup *setup = h->scene->setup;
     if (h->scene->now >= setup->limit_at && burst->segment > setup->limit_bytes) {
-        sender_limit_unit(h->core, h->scene->now, setup->limit_bytes);
+        sender_on_refused_size(h->core, h->scene->now, burst->segment);
         return 0;
     }
     if (chance_permille(&h->scene->random, setup->refuse_permille))

@@ -185,6 +185,27 @@ static void replay(struct link *link, instant now)
     put(link, copy_of(old->bytes, old->size), due(link, now, old->size));
 }
 
+/* What a stranger sends is of the right form, and of another pairing: a bit at least of the tag is
+ * wrong, or of the session where that settles it. The rest of the trailer may be anything. */
+static void forge(struct link *link, instant now, const struct datagram *datagram)
+{
+    if (datagram->size < TRAILER_BYTES ||
+        !chance_permille(link->random, link->conditions.forge_permille))
+        return;
+    struct datagram *forged = copy_of(datagram->bytes, datagram->size);
+    uint8_t *trailer = forged->bytes + forged->size - TRAILER_BYTES;
+    uint8_t *tag = trailer + TAIL_AT + 4;
+    enum datagram_type type = datagram_type(trailer[TRAILER_BYTES - 1]);
+    bool is_within = type != DATAGRAM_HELLO && type != DATAGRAM_REQUEST && type != DATAGRAM_COOKIE;
+    uint8_t *wrong = is_within && chance_one_in(link->random, 2) ? tag - 4 : tag;
+    wrong[chance_below(link->random, 4)] ^= (uint8_t)(1u << chance_below(link->random, 8));
+    if (chance_one_in(link->random, 2))
+        trailer[chance_below(link->random, TAIL_AT)] = (uint8_t)chance_below(link->random, 256);
+    link->counters.forged++;
+    put(link, forged,
+        now + (duration)chance_below(link->random, 2 * (uint64_t)link->conditions.delay));
+}
+
 static void flood(struct link *link, instant now, const struct datagram *datagram)
 {
     const struct conditions *c = &link->conditions;
@@ -259,6 +280,7 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
         put(link, copy_of(datagram->bytes, size), due(link, now, size));
     }
     flood(link, now, datagram);
+    forge(link, now, datagram);
     forward(link, now, datagram);
 }
 

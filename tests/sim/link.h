@@ -3,7 +3,7 @@
  *
  *     send -> [path there? loss, mask, MTU] -> [queue, rate] -> [delay, jitter, hold back] ->
  * deliver
- *                                 \-> copy, replay of an old one ------^
+ *                                 \-> copy, replay, forgery ------------^
  *
  * I1  a datagram is delivered with the bytes it was sent with, unless corruption is undetected.
  * I2  what a seed and the calls determine is always the same. */
@@ -55,13 +55,14 @@ struct conditions {
     uint32_t flood_types;      /* bit k: datagrams of type k come again and again, */
     uint32_t flood_copies;     /* so often, */
     duration flood_every;      /* one every so many ns */
+    uint32_t forge_permille;   /* a stranger sends the like of it, who cannot read what passes */
     uint32_t corrupt_permille; /* bits are flipped, and */
     bool is_undetected;        /* the checksum does not find it; otherwise it is a loss */
     struct aal5_faults cells;  /* of a circuit, from the beginning on; none: it is not one */
 };
 
 struct link_counters {
-    uint64_t sent, bytes, lost, delivered, corrupted, duplicated, replayed, held;
+    uint64_t sent, bytes, lost, delivered, corrupted, duplicated, replayed, forged, held;
     uint64_t flooded, flooded_bytes;
     uint64_t largest_queue; /* datagrams under way at a time */
     duration waited;        /* before the rate's bottleneck, all together */

@@ -37,7 +37,7 @@ static struct setup cells(uint64_t seed, uint32_t parameter)
     setup.reading = READING_SINGLE;
     setup.hold = 100 * MICROSECOND;
     setup.flight = 100 * MICROSECOND;
-    setup.sender.silence = setup.receiver.silence = 60 * SECOND;
+    setup_patience(&setup, 60 * SECOND);
     setup.limit = 3600 * SECOND;
     return setup;
 }

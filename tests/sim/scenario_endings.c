@@ -96,14 +96,15 @@ static bool has_recovered(struct world *w, uint32_t parameter)
 static struct setup gone(uint64_t seed, uint32_t parameter)
 {
     struct setup setup = lively(seed);
-    instant at = (instant)(seed % 50 + 5) * MILLISECOND;
+    instant at = (instant)(seed % 50 + 400) * MILLISECOND; /* paired, and amidst of it */
     setup.may_fail = true;
-    setup.sender.silence = setup.receiver.silence = 3 * SECOND;
+    setup_patience(&setup, 3 * SECOND);
     setup.submits.messages = setup.posts.messages = 16; /* all begun before it is gone */
     setup.submits.outstanding = setup.posts.outstanding = 16;
     setup.submits.pause = setup.posts.pause = 0;
     setup.sizes = SIZES_FIXED;
     setup.size = 1 << 20;
+    setup.out.bytes_per_second = 10000000;
     if (parameter == BY_SENDER)
         setup.submits.stop_at = at;
     else
@@ -129,6 +130,32 @@ static bool is_in_time(struct world *w, uint32_t parameter)
     return scene_expect(&w->scene, silent > 0, "silence was not noticed");
 }
 
+/* ---- a host that never was: the sender says so at the connect limit, not before */
+
+static struct setup nobody(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = lively(seed);
+    (void)parameter;
+    setup.may_fail = true;
+    setup.posts.stop_at = 0;
+    setup.submits.start = (instant)(seed % 50) * MILLISECOND;
+    setup.sender.connect = 3 * SECOND;
+    return setup;
+}
+
+static bool is_unreachable(struct world *w, uint32_t parameter)
+{
+    const struct user *user = &w->sender.user;
+    (void)parameter;
+    const struct entry *first = &user->entry[0];
+    return scene_expect(&w->scene,
+                        first->outcome == OUTCOME_UNREACHABLE &&
+                            first->ended == user->habits->start + 3 * SECOND,
+                        "the first message ended after %.3f ms: %s",
+                        (double)(first->ended - user->habits->start) / (double)MILLISECOND,
+                        scene_outcome(first->outcome));
+}
+
 /* ---- the edge of the silence limit: the path is gone for a little less, or a little more */
 
 static struct setup silence(uint64_t seed, uint32_t parameter)
@@ -138,8 +165,10 @@ static struct setup silence(uint64_t seed, uint32_t parameter)
     setup.out.bytes_per_second = 1000000;
     setup.out.outage = setup.back.outage = parameter * MILLISECOND;
     setup.out.outage_every = setup.back.outage_every = parameter * MILLISECOND + 4 * SECOND;
-    setup.sender.silence = setup.receiver.silence = 5 * SECOND;
+    setup_patience(&setup, 5 * SECOND);
     setup.may_fail = parameter > 5000;
+    if (setup.may_fail) /* paired first */
+        setup.submits.start = setup.posts.start = parameter * MILLISECOND;
     setup.check_every = 16;
     setup.limit = 200 * SECOND;
     return setup;
@@ -263,6 +292,7 @@ const struct scenario scenarios_of_endings[] = {
     {"restart of both", restarts, has_recovered, BY_SENDER | BY_RECEIVER, 50, 0, 0},
     {"sender is gone", gone, is_in_time, BY_SENDER, 10, 0, 0},
     {"receiver is gone", gone, is_in_time, BY_RECEIVER, 10, 0, 0},
+    {"receiver never was", nobody, is_unreachable, 0, 10, 0, 0},
     {"silence below the limit", silence, NULL, 3800, 5, 0, 0},
     {"silence above the limit", silence, has_failed_silent, 5100, 5, 0, 0},
     {"silence to the nanosecond, sender", unheard, is_exact, BY_SENDER, 5, 0, 0},

@@ -22,6 +22,8 @@ static struct conditions any_conditions(uint64_t *random)
     if (chance_one_in(random, 4))
         c.replay_permille = (uint32_t)chance_below(random, 100);
     if (chance_one_in(random, 4))
+        c.forge_permille = (uint32_t)chance_below(random, 300);
+    if (chance_one_in(random, 4))
         c.corrupt_permille = (uint32_t)chance_below(random, 50);
     return c;
 }
@@ -85,7 +87,7 @@ static struct setup everything(uint64_t seed, uint32_t parameter)
     setup.check_every = 1 + (uint32_t)chance_below(&random, 7);
     setup.sender.first_message = setup.receiver.first_message = parameter;
     setup.sender.first_seq = setup.receiver.first_seq = parameter;
-    setup.sender.silence = setup.receiver.silence = 60 * SECOND;
+    setup_patience(&setup, 60 * SECOND);
     setup.limit = 1000 * SECOND;
     return setup;
 }

@@ -1,6 +1,6 @@
-/* Floods: what was said once comes again a hundred thousand times a second. Nobody may answer it by
- * as much, and a unit is repeated because it was lost, not because that is said so often. The
- * parameter is the types that come again, and perhaps LOSSY. */
+/* Strangers, and floods: what was said once comes again a hundred thousand times a second. Nobody
+ * may answer it by as much, and a unit is repeated because it was lost, not because that is said so
+ * often. The parameter is the types that come again, and perhaps LOSSY. */
 #include "scenario.h"
 
 #include "core/datagram.h"
@@ -56,7 +56,36 @@ static bool is_calm(struct world *w, uint32_t parameter)
                         "%" PRIu64 " bytes back", back->bytes);
 }
 
+/* ---- strangers, who send the like of all that passes: not one word of it changes anything */
+
+static struct setup strange(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = setup_plain(seed);
+    setup.out.forge_permille = setup.back.forge_permille = parameter;
+    setup.submits.pause = setup.posts.pause = 5 * MILLISECOND;
+    setup.submits.messages = setup.posts.messages = 40;
+    setup.sizes = SIZES_EDGES;
+    setup.larger_one_in = 2;
+    setup.smaller_one_in = 5;
+    setup.reading = (enum reading)(seed % 3);
+    return setup;
+}
+
+static bool is_unmoved(struct world *w, uint32_t parameter)
+{
+    const struct sender_counters *s = sender_counters(w->sender.core);
+    const struct receiver_counters *r = receiver_counters(w->receiver.core);
+    (void)parameter;
+    scene_expect(&w->scene, w->out.counters.forged > 5 && w->back.counters.forged > 5,
+                 "few datagrams of strangers");
+    scene_expect(&w->scene, s->drop_session > 0 && r->drop_session > 0, "no stranger was noticed");
+    return scene_expect(&w->scene, s->repeated == 0 && s->probes == 0 && s->lost == 0,
+                        "a stranger's word was believed: %" PRIu64 " repeats", s->repeated);
+}
+
 const struct scenario scenarios_of_floods[] = {
+    {"strangers", strange, is_unmoved, 300, 20, 0, 0},
+    {"more strangers than friends", strange, is_unmoved, 1000, 20, 0, 0},
     {"flood of acknowledgements", flooded, is_calm, ACKS, 0, 2, 0},
     {"flood of acknowledgements, loss", flooded, is_calm, ACKS | LOSSY, 0, 2, 0},
     {"flood of requests", flooded, is_calm, REQUESTS, 0, 2, 0},

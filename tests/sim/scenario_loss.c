@@ -17,7 +17,7 @@ static struct setup random_loss(uint64_t seed, uint32_t parameter)
     setup.reading = (enum reading)(seed % 3);
     setup.hold = 100 * MICROSECOND;
     setup.flight = 100 * MICROSECOND;
-    setup.sender.silence = setup.receiver.silence = 60 * SECOND;
+    setup_patience(&setup, 600 * SECOND);
     setup.limit = 3600 * SECOND;
     return setup;
 }
@@ -132,7 +132,7 @@ static struct setup outages(uint64_t seed, uint32_t parameter)
     setup.out.bytes_per_second = 1000000;
     setup.out.queue_bytes = 100000;
     setup.size = 900000;
-    setup.sender.silence = setup.receiver.silence = 30 * SECOND;
+    setup_patience(&setup, 30 * SECOND);
     setup.check_every = 16;
     setup.limit = 600 * SECOND;
     return setup;

@@ -144,7 +144,7 @@ static struct setup undetected(uint64_t seed, uint32_t parameter)
     setup.is_corrupt = true;
     setup.may_fail = true;
     setup.submits.close_at = setup.posts.close_at = 2 * SECOND;
-    setup.sender.silence = setup.receiver.silence = 2 * SECOND;
+    setup_patience(&setup, 2 * SECOND);
     return setup;
 }
 

@@ -53,8 +53,6 @@ static struct world *join(const struct setup *alone, uint32_t i, const struct st
 {
     struct setup setup = *alone;
     setup.seed += i;
-    setup.sender.seed += i;
-    setup.receiver.seed += i;
     setup.size = 200000;
     setup.submits.messages = setup.posts.messages = MANY;
     setup.submits.outstanding = setup.posts.outstanding = 16;

@@ -39,11 +39,11 @@ void scene_tell(struct scene *scene, const char *who, const char *format, ...)
     va_end(arguments);
 }
 
-/* Of the session the last four digits, and the tag. */
+/* Of session and tag the last four digits. */
 static char *say_pairing(char *at, const char *end, struct pairing pairing)
 {
-    return at +
-           snprintf(at, (size_t)(end - at), "[%04x.%04x] ", pairing.session & 0xffff, pairing.tag);
+    return at + snprintf(at, (size_t)(end - at), "[%04x.%04x] ", pairing.session & 0xffff,
+                         pairing.tag & 0xffff);
 }
 
 static void say_unit(char *at, const char *end, const uint8_t *bytes, uint32_t size)
@@ -61,8 +61,8 @@ static void say_unit(char *at, const char *end, const uint8_t *bytes, uint32_t s
                  (t.flags & FLAG_IS_LAST) != 0 ? ", last" : "",
                  (t.flags & FLAG_ANSWER) != 0 ? ", answer" : "");
     if ((t.flags & FLAG_HAS_NEXT) != 0)
-        snprintf(at, (size_t)(end - at), ", next %" PRIu32 "/%" PRIu32 " of %u", t.next_message,
-                 t.next_unit, t.next_length);
+        snprintf(at, (size_t)(end - at), ", next %" PRIu32 "/%" PRIu32 " of %u",
+                 (uint32_t)((int64_t)t.message + t.next_step), t.next_unit, t.next_length);
 }
 
 static void say_ack(char *at, const char *end, const uint8_t *bytes, uint32_t size)
@@ -90,7 +90,8 @@ static void say_request(char *at, const char *end, const uint8_t *bytes, uint32_
         return;
     }
     at = say_pairing(at, end, request.pairing);
-    at += snprintf(at, (size_t)(end - at), "request%s", request.length == 0 ? " of nothing" : "");
+    at += snprintf(at, (size_t)(end - at), "request%s%s", request.nonce != 0 ? ", an answer," : "",
+                   request.length == 0 ? " of nothing" : "");
     for (uint32_t i = 0; i < request.length && end - at > 60; i++) {
         struct request_run run = request_run(&request, i);
         at += snprintf(at, (size_t)(end - at), " %" PRIu32 "..%" PRIu32, run.first,
@@ -110,17 +111,29 @@ static void say_hello(char *at, const char *end, const uint8_t *bytes, uint32_t 
         return;
     }
     at = say_pairing(at, end, hello.pairing);
-    snprintf(at, (size_t)(end - at), "hello, requested below %" PRIu32 "%s", hello.requested,
-             hello.is_closing ? ", closing" : "");
+    if (hello.nonce != 0)
+        snprintf(at, (size_t)(end - at), "hello?%s", hello.cookie != 0 ? " with cookie" : "");
+    else
+        snprintf(at, (size_t)(end - at), "hello, requested below %" PRIu32 "%s", hello.requested,
+                 hello.is_closing ? ", closing" : "");
+}
+
+static void say_cookie(char *at, const char *end, const uint8_t *bytes, uint32_t size)
+{
+    struct cookie_answer answer;
+    if (cookie_answer_decode(bytes, size, &answer) != VERDICT_OK) {
+        snprintf(at, (size_t)(end - at), "broken cookie");
+        return;
+    }
+    at = say_pairing(at, end, answer.pairing);
+    snprintf(at, (size_t)(end - at), "cookie");
 }
 
 static void say_path(char *at, const char *end, const uint8_t *bytes, uint32_t size)
 {
     struct path_probe probe;
     bool is_probe = datagram_type(bytes[size - 1]) == DATAGRAM_PATH_PROBE;
-    const uint8_t *trailer =
-        size < CONTROL_TRAILER_BYTES ? NULL : bytes + size - CONTROL_TRAILER_BYTES;
-    enum verdict verdict = is_probe ? path_probe_decode(trailer, size, &probe)
+    enum verdict verdict = is_probe ? path_probe_decode(datagram_trailer(bytes, size), size, &probe)
                                     : path_answer_decode(bytes, size, &probe);
     if (verdict != VERDICT_OK) {
         snprintf(at, (size_t)(end - at), "broken %s", is_probe ? "probe" : "answer");
@@ -151,9 +164,14 @@ void scene_tell_datagram(struct scene *scene, const char *who, const uint8_t *by
     case DATAGRAM_HELLO:
         say_hello(line, line + LINE, bytes, size);
         break;
+    case DATAGRAM_COOKIE:
+        say_cookie(line, line + LINE, bytes, size);
+        break;
     case DATAGRAM_PATH_PROBE:
     case DATAGRAM_PATH_ANSWER:
         say_path(line, line + LINE, bytes, size);
+        break;
+    default:
         break;
     }
     scene_tell(scene, who, "%s %s", how, line);
@@ -166,7 +184,13 @@ const char *scene_outcome(enum outcome outcome)
         [OUTCOME_TOO_LARGE] = "too large",
         [OUTCOME_CANCELLED] = "cancelled",
         [OUTCOME_PEER_CANCELLED] = "peer cancelled",
+        [OUTCOME_FAULT] = "fault",
+        [OUTCOME_REFUSED] = "refused",
+        [OUTCOME_UNREACHABLE] = "unreachable",
+        [OUTCOME_VERSION] = "version",
         [OUTCOME_SILENT] = "silent",
+        [OUTCOME_STALLED] = "stalled",
+        [OUTCOME_PROTOCOL] = "protocol",
         [OUTCOME_RESTARTED] = "restarted",
         [OUTCOME_PEER_CLOSED] = "peer closed",
         [OUTCOME_CLOSED] = "closed",

@@ -28,7 +28,7 @@ static struct habits plain_habits(void)
                            .frozen = {.at = NEVER}};
 }
 
-static struct sender_config plain_sender(uint64_t seed)
+static struct sender_config plain_sender(void)
 {
     return (struct sender_config){.unit_bytes = 1472,
                                   .burst_units = 32,
@@ -36,30 +36,23 @@ static struct sender_config plain_sender(uint64_t seed)
                                   .messages = 16,
                                   .transit_units = 512,
                                   .window_bytes = 512 * 1024,
-                                  .silence = 10 * SECOND,
-                                  .congestion = CONGESTION_RENO,
-                                  .seed = chance_of(seed, 1)};
+                                  .congestion = CONGESTION_RENO};
 }
 
-static struct receiver_config plain_receiver(uint64_t seed)
+static struct receiver_config plain_receiver(void)
 {
-    return (struct receiver_config){.unit_bytes = 1472,
-                                    .messages = 16,
-                                    .holes = 512,
-                                    .intervals = 256,
-                                    .capacity = 512 * 1024,
-                                    .silence = 10 * SECOND,
-                                    .seed = chance_of(seed, 2)};
+    return (struct receiver_config){
+        .unit_bytes = 1472, .messages = 16, .holes = 512, .intervals = 256, .capacity = 512 * 1024};
 }
 
 struct setup setup_plain(uint64_t seed)
 {
     struct conditions good = {.delay = MILLISECOND};
-    return (struct setup){.seed = seed,
+    struct setup setup = {.seed = seed,
                           .out = good,
                           .back = good,
-                          .sender = plain_sender(seed),
-                          .receiver = plain_receiver(seed),
+                          .sender = plain_sender(),
+                          .receiver = plain_receiver(),
                           .submits = plain_habits(),
                           .posts = plain_habits(),
                           .size = 30000,
@@ -67,6 +60,14 @@ struct setup setup_plain(uint64_t seed)
                           .limit_at = NEVER,
                           .check_every = 1,
                           .limit = 60 * SECOND};
+    setup_patience(&setup, 10 * SECOND);
+    return setup;
+}
+
+void setup_patience(struct setup *setup, duration patience)
+{
+    setup->sender.connect = setup->sender.silence = setup->sender.progress = patience;
+    setup->receiver.silence = patience;
 }
 
 uint64_t setup_message_size(const struct setup *setup, uint64_t index)

@@ -78,6 +78,9 @@ instant absence_end(const struct absence *absence, instant at);
 /* A plain run: a good network, ten messages, both users in time. */
 struct setup setup_plain(uint64_t seed);
 
+/* How long both ends wait for each other, whatever they wait for. */
+void setup_patience(struct setup *setup, duration patience);
+
 /* Bytes of message `index`, and of the buffer that is posted for it. */
 uint64_t setup_message_size(const struct setup *setup, uint64_t index);
 uint64_t setup_buffer_size(const struct setup *setup, uint64_t index);

@@ -14,7 +14,7 @@ static uint64_t grains(uint64_t size)
 
 void shadow_init(struct shadow *shadow, uint64_t size, bool is_written)
 {
-    *shadow = (struct shadow){.block = malloc(size + 2 * (size_t)GUARD), .size = size};
+    *shadow = (struct shadow){.block = malloc(size + 2 * (size_t)GUARD), .size = size, .end = size};
     shadow->bytes = shadow->block + GUARD;
     memset(shadow->block, GUARD_BYTE, size + 2 * (size_t)GUARD);
     memset(shadow->bytes, EMPTY_BYTE, size);
@@ -55,12 +55,11 @@ bool shadow_misses(const struct shadow *shadow, const uint8_t *at, size_t length
 
 void shadow_on_arrived(struct shadow *shadow, uint64_t offset, uint64_t length)
 {
-    uint64_t end = grains(offset + length) * GRAIN;
-    if (end > shadow->size)
-        end = shadow->size;
-    memcpy(shadow->expected + offset, shadow->bytes + offset, end - offset);
+    memcpy(shadow->expected + offset, shadow->bytes + offset, length);
     for (uint64_t grain = offset / GRAIN; grain < grains(offset + length); grain++)
         shadow->has_arrived[grain] = true;
+    if (length % GRAIN != 0)
+        shadow->end = offset + length;
 }
 
 void shadow_poison(struct shadow *shadow)
@@ -78,11 +77,19 @@ static bool is_as_arrived(const struct shadow *shadow)
 {
     for (uint64_t grain = 0; grain < grains(shadow->size); grain++) {
         uint64_t offset = grain * GRAIN;
-        uint64_t left = shadow->size - offset;
+        uint64_t left = shadow->end - offset;
         if (shadow->has_arrived[grain] &&
             memcmp(shadow->bytes + offset, shadow->expected + offset, left < GRAIN ? left : GRAIN))
             return false;
     }
+    return true;
+}
+
+bool shadow_is_clean_behind(const struct shadow *shadow, uint64_t length)
+{
+    for (uint64_t i = length; i < shadow->size; i++)
+        if (shadow->bytes[i] != EMPTY_BYTE && shadow->bytes[i] != 0)
+            return false;
     return true;
 }
 

@@ -16,6 +16,7 @@ struct shadow {
     uint8_t *block; /* NULL: no buffer, or no more */
     uint8_t *bytes; /* the buffer */
     uint64_t size;
+    uint64_t end;      /* of what arrives, once a unit has said so; until then `size` */
     uint8_t *expected; /* bytes of what has arrived */
     bool *has_arrived; /* by grain; NULL for a buffer that is only read */
     bool is_poisoned;
@@ -38,6 +39,10 @@ void shadow_on_arrived(struct shadow *shadow, uint64_t offset, uint64_t length);
 
 /* Fills the buffer with poison. */
 void shadow_poison(struct shadow *shadow);
+
+/* True if behind the first `length` bytes nothing is left of what landed there: every byte is as it
+ * was, or 0. O(size). */
+bool shadow_is_clean_behind(const struct shadow *shadow, uint64_t length);
 
 /* True if nothing changed that may not. O(size). */
 bool shadow_is_intact(const struct shadow *shadow);

@@ -5,7 +5,8 @@
 
 static bool is_failure_of_network(enum outcome outcome)
 {
-    return outcome == OUTCOME_SILENT || outcome == OUTCOME_RESTARTED ||
+    return outcome == OUTCOME_UNREACHABLE || outcome == OUTCOME_SILENT ||
+           outcome == OUTCOME_STALLED || outcome == OUTCOME_RESTARTED ||
            outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_CLOSED;
 }
 
@@ -28,12 +29,13 @@ static bool do_agree(enum outcome sent, enum outcome received)
     return sent == received;
 }
 
-/* What the receiver's user took back just before it closed, the sender hears of as closed; or of
- * nothing at all, if it was not submitted before. */
-static bool is_taken_back(const struct entry *entry, const struct entry *peer)
+/* What was over on one side just before it closed, and did not end well, the other hears of as
+ * closed; or of nothing at all, if it was not begun there before. */
+static bool is_over_there(const struct entry *entry, const struct entry *peer)
 {
     bool is_unheard = entry->outcome == OUTCOME_PEER_CLOSED || entry->outcome == OUTCOME_SILENT;
-    return is_unheard && peer != NULL && peer->was_cancelled;
+    return is_unheard && peer != NULL &&
+           (peer->was_cancelled || peer->outcome == OUTCOME_TOO_LARGE);
 }
 
 /* A receiver that closes says what has arrived, as far as it remembers; what it had to forget for
@@ -57,7 +59,7 @@ static void judge_entry(struct world *w, const char *who, const struct entry *en
                         const struct entry *peer)
 {
     struct scene *scene = &w->scene;
-    bool may_fail = w->setup.may_fail || is_taken_back(entry, peer) || is_forgotten(w, entry) ||
+    bool may_fail = w->setup.may_fail || is_over_there(entry, peer) || is_forgotten(w, entry) ||
                     is_unanswered(w, entry, peer);
     scene_expect(scene, entry->is_over, "%s: message %" PRIu32 " did not end", who, entry->index);
     scene_expect(scene, entry->outcome != OUTCOME_CANCELLED || entry->was_cancelled,
@@ -106,7 +108,7 @@ static void judge_users(struct world *w)
         if (i < sender->begun && w->setup.submits.stop_at == NEVER)
             judge_entry(w, sender->name, &sender->entry[i], received);
         if (i < receiver->begun && w->setup.posts.stop_at == NEVER)
-            judge_entry(w, receiver->name, &receiver->entry[i], NULL);
+            judge_entry(w, receiver->name, &receiver->entry[i], sent);
         if (is_one_session(w) && sent != NULL && received != NULL)
             judge_pair(&w->scene, sent, received);
     }

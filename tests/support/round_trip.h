@@ -24,67 +24,107 @@ static inline size_t round_trip_unit(uint8_t *out, const uint8_t *data,
 static inline enum verdict round_trip_unit_decode(const uint8_t *in, size_t size,
                                                   struct unit_trailer *t)
 {
-    return unit_trailer_decode(size < TRAILER_BYTES ? NULL : in + size - TRAILER_BYTES, size, t);
+    return unit_trailer_decode(datagram_trailer(in, size), size, t);
 }
 
 static inline enum verdict round_trip_probe_decode(const uint8_t *in, size_t size,
                                                    struct path_probe *probe)
 {
-    bool has_trailer = size >= CONTROL_TRAILER_BYTES;
-    return path_probe_decode(has_trailer ? in + size - CONTROL_TRAILER_BYTES : NULL, size, probe);
+    return path_probe_decode(datagram_trailer(in, size), size, probe);
 }
 
 /* Writes a probe with this padding; returns its size. */
 static inline size_t round_trip_probe(uint8_t *out, const uint8_t *padding,
                                       const struct path_probe *probe)
 {
-    memmove(out, padding, probe->bytes - CONTROL_TRAILER_BYTES);
-    path_probe_encode(out + probe->bytes - CONTROL_TRAILER_BYTES, probe);
+    memmove(out, padding, probe->bytes - TRAILER_BYTES);
+    path_probe_encode(out + probe->bytes - TRAILER_BYTES, probe);
     return probe->bytes;
+}
+
+/* Each offers a datagram to one decoder, and encodes what that took; returns the size, or 0. */
+
+static inline size_t round_trip_of_unit(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct unit_trailer t;
+    return round_trip_unit_decode(in, size, &t) == VERDICT_OK ? round_trip_unit(out, in, &t) : 0;
+}
+
+static inline size_t round_trip_of_ack(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct block_ack ack;
+    bool is_taken = block_ack_decode(in, size, &ack) == VERDICT_OK;
+    return is_taken ? block_ack_encode(out, ROUND_TRIP_MOST, &ack) : 0;
+}
+
+static inline size_t round_trip_of_request(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct request request;
+    bool is_taken = request_decode(in, size, &request) == VERDICT_OK;
+    return is_taken ? request_encode(out, ROUND_TRIP_MOST, &request) : 0;
+}
+
+static inline size_t round_trip_of_hello(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct hello hello;
+    bool is_taken = hello_decode(in, size, &hello) == VERDICT_OK;
+    return is_taken ? hello_encode(out, ROUND_TRIP_MOST, &hello) : 0;
+}
+
+static inline size_t round_trip_of_cookie(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct cookie_answer answer;
+    bool is_taken = cookie_answer_decode(in, size, &answer) == VERDICT_OK;
+    return is_taken ? cookie_answer_encode(out, ROUND_TRIP_MOST, &answer) : 0;
+}
+
+static inline size_t round_trip_of_probe(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct path_probe probe;
+    bool is_taken = round_trip_probe_decode(in, size, &probe) == VERDICT_OK;
+    return is_taken ? round_trip_probe(out, in, &probe) : 0;
+}
+
+static inline size_t round_trip_of_answer(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct path_probe probe;
+    if (path_answer_decode(in, size, &probe) != VERDICT_OK)
+        return 0;
+    path_answer_encode(out, &probe);
+    return TRAILER_BYTES;
+}
+
+/* Only this version's answer is ever encoded: another's differs in the last byte alone. */
+static inline size_t round_trip_of_version(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct pairing echoed;
+    uint8_t version;
+    if (!version_answer_decode(in, size, &echoed, &version))
+        return 0;
+    version_answer_encode(out, echoed);
+    out[VERSION_ANSWER_BYTES - 1] = (uint8_t)(version << 4 | DATAGRAM_VERSION_ANSWER);
+    return VERSION_ANSWER_BYTES;
 }
 
 /* Offers a datagram below ROUND_TRIP_MOST bytes to every decoder; the number of them, 0 or 1
  * (CHECKed), that took it. */
 static inline int round_trip_accepted(const uint8_t *in, size_t size)
 {
+    static size_t (*const turns[])(const uint8_t *in, size_t size, uint8_t *out) = {
+        round_trip_of_unit,   round_trip_of_ack,   round_trip_of_request, round_trip_of_hello,
+        round_trip_of_cookie, round_trip_of_probe, round_trip_of_answer,  round_trip_of_version,
+    };
     static uint8_t out[ROUND_TRIP_MOST];
-    struct unit_trailer unit;
-    struct block_ack ack;
-    struct request request;
-    struct hello hello;
-    struct path_probe probe;
-    size_t encoded = 0;
     int accepted = 0;
-    if (round_trip_unit_decode(in, size, &unit) == VERDICT_OK) {
-        accepted++;
-        encoded = round_trip_unit(out, in, &unit);
-    }
-    if (block_ack_decode(in, size, &ack) == VERDICT_OK) {
-        accepted++;
-        encoded = block_ack_encode(out, sizeof out, &ack);
-    }
-    if (request_decode(in, size, &request) == VERDICT_OK) {
-        accepted++;
-        encoded = request_encode(out, sizeof out, &request);
-    }
-    if (hello_decode(in, size, &hello) == VERDICT_OK) {
-        accepted++;
-        encoded = hello_encode(out, sizeof out, &hello);
-    }
-    if (round_trip_probe_decode(in, size, &probe) == VERDICT_OK) {
-        accepted++;
-        encoded = round_trip_probe(out, in, &probe);
-    }
-    if (path_answer_decode(in, size, &probe) == VERDICT_OK) {
-        accepted++;
-        path_answer_encode(out, &probe);
-        encoded = CONTROL_TRAILER_BYTES;
-    }
-    CHECK(accepted <= 1);
-    if (accepted == 1) {
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+        size_t encoded = turns[i](in, size, out);
+        if (encoded == 0)
+            continue;
         CHECK(encoded == size);
         CHECK(memcmp(out, in, size) == 0);
+        accepted++;
     }
+    CHECK(accepted <= 1);
     return accepted;
 }
 

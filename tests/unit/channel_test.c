@@ -40,7 +40,8 @@ START_TEST(channel_init__properties)
     open_pair((enum family)_i, true, true);
     ck_assert_int_eq(pair->receiver.kind, row[_i].kind);
     ck_assert_uint_eq(pair->receiver.datagram_max, row[_i].datagram_max);
-    ck_assert_uint_eq(channel_path_bytes(&pair->receiver), row[_i].path_bytes);
+    ck_assert_uint_eq(pair->receiver.path_bytes, row[_i].path_bytes);
+    ck_assert_uint_eq(pair->receiver.path_most, row[_i].path_bytes);
     ck_assert_uint_gt(pair->receiver.receive_buffer, 0);
     close_pair();
 }
@@ -54,7 +55,7 @@ START_TEST(channel_send__as_large_as_the_path)
     uint32_t sent;
 
     open_pair((enum family)_i, true, false);
-    uint32_t path_bytes = channel_path_bytes(&pair->sender);
+    uint32_t path_bytes = pair->sender.path_bytes;
     b = &pair->burst;
     b->datagrams = 1;
     b->segment = b->bytes = path_bytes;
@@ -64,18 +65,6 @@ START_TEST(channel_send__as_large_as_the_path)
     ck_assert_uint_eq(sent, 1);
     ck_assert_int_eq(channel_receive_control(&pair->receiver, big, sizeof(big)), (int)path_bytes);
     ck_assert_int_eq(channel_receive_control(&pair->receiver, big, sizeof(big)), 0);
-    close_pair();
-}
-END_TEST
-
-START_TEST(channel_raise_path__never_lowers)
-{
-    open_pair((enum family)0, true, false);
-    atomic_store(&pair->sender.path_bytes, 1252);
-    channel_raise_path(&pair->sender, 1472);
-    ck_assert_uint_eq(channel_path_bytes(&pair->sender), 1472);
-    channel_raise_path(&pair->sender, 1440);
-    ck_assert_uint_eq(channel_path_bytes(&pair->sender), 1472);
     close_pair();
 }
 END_TEST
@@ -274,7 +263,7 @@ START_TEST(channel_fini__leaves_the_socket_as_it_was)
     int discovery = option(fd[0], IPPROTO_IP, IP_MTU_DISCOVER);
     ck_assert_int_eq(channel_init(&c, fd[0], &both), 0);
     ck_assert_int_eq(fcntl(fd[0], F_GETFL), flags);
-    ck_assert_int_eq(option(fd[0], IPPROTO_IP, IP_MTU_DISCOVER), IP_PMTUDISC_DO);
+    ck_assert_int_eq(option(fd[0], IPPROTO_IP, IP_MTU_DISCOVER), IP_PMTUDISC_PROBE);
     channel_fini(&c);
     ck_assert_int_eq(fcntl(fd[0], F_GETFL), flags);
     ck_assert_int_eq(option(fd[0], IPPROTO_IP, IP_MTU_DISCOVER), discovery);
@@ -291,7 +280,6 @@ int main(void)
     tcase_add_loop_test(tcase, channel__burst_lands_in_place, 0, 8 * FAMILIES);
     tcase_add_loop_test(tcase, channel_init__properties, 0, FAMILIES);
     tcase_add_loop_test(tcase, channel_send__as_large_as_the_path, 0, FAMILIES);
-    tcase_add_test(tcase, channel_raise_path__never_lowers);
     tcase_add_loop_test(tcase, channel_send__larger_than_any_datagram, 0, LOCAL);
     tcase_add_loop_test(tcase, channel_receive__nothing_there, 0, FAMILIES);
     tcase_add_loop_test(tcase, channel_receive_control__too_long, 0, FAMILIES);

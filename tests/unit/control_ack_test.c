@@ -7,8 +7,9 @@
 static const uint8_t ack_bytes[] = {
     0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, /* bounds */
     0x05, 0x06, 0x07, 0x07, 0x09, 0x0a, 0x0b, 0x0c, /* newest, delay */
-    0x0d, 0x0e, 0x0f, 0x10, 0x00, 0x01, 0x17, 0x18, /* capacity, length, marks */
-    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x30, 0x12, /* session, tag, flags, type */
+    0x0d, 0x0e, 0x0f, 0x10, 0x00, 0x01, 0x19, 0x1a, /* capacity, length, marks */
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x12, /* reserved, session */
+    0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x30, 0x22, /* session, tag, flags, type */
 };
 
 static struct block_ack ack_of_bytes(const uint8_t *bounds)
@@ -19,7 +20,7 @@ static struct block_ack ack_of_bytes(const uint8_t *bounds)
         .delay_us = 0x090a0b0c,
         .capacity = 0x0d0e0f10,
         .length = 1,
-        .marks = 0x1718,
+        .marks = 0x191a,
         .first_is_positive = true,
         .is_closing = true,
         .has_ecn = true,
@@ -49,7 +50,7 @@ END_TEST
 
 START_TEST(block_ack_encode__empty_says_no_newest)
 {
-    uint8_t out[CONTROL_TRAILER_BYTES];
+    uint8_t out[TRAILER_BYTES];
     const uint8_t zero[4] = {0};
     struct block_ack ack = {.pairing = pairing, .newest = 77};
     ck_assert_uint_eq(block_ack_encode(out, sizeof out, &ack), sizeof out);
@@ -77,7 +78,7 @@ START_TEST(block_ack_decode__each_field_from_its_place)
     ck_assert_uint_eq(ack.delay_us, 0x090a0b0c);
     ck_assert_uint_eq(ack.capacity, 0x0d0e0f10);
     ck_assert_uint_eq(ack.length, 1);
-    ck_assert_uint_eq(ack.marks, 0x1718);
+    ck_assert_uint_eq(ack.marks, 0x191a);
     ck_assert(ack.first_is_positive);
     ck_assert(ack.is_closing);
     ck_assert(ack.has_ecn);
@@ -92,16 +93,15 @@ static const struct {
     int newest_off; /* newest + 1 - last bound */
     int type;       /* last byte; 0 is as encoded */
     int flags;
-    uint32_t session;
-    uint16_t tag;
+    uint32_t session, tag;
     int verdict;
 } acks[] = {
     /*  0 nothing arrived       */ {0, {0}, 0, 0, 0, 1, 1, OK},
-    /*  1 the same, negative    */ {0, {0}, 0, 0x13, 0, 1, 1, MALFORMED},
+    /*  1 the same, negative    */ {0, {0}, 0, 0x23, 0, 1, 1, MALFORMED},
     /*  2 one number            */ {1, {0, 1}, 0, 0, 0, 1, 1, OK},
-    /*  3 one, negative         */ {1, {0, 1}, 0, 0x13, 0, 1, 1, MALFORMED},
+    /*  3 one, negative         */ {1, {0, 1}, 0, 0x23, 0, 1, 1, MALFORMED},
     /*  4 two                   */ {2, {0, 1, 2}, 0, 0, 0, 1, 1, OK},
-    /*  5 two, first positive   */ {2, {0, 1, 2}, 0, 0x12, 0, 1, 1, MALFORMED},
+    /*  5 two, first positive   */ {2, {0, 1, 2}, 0, 0x22, 0, 1, 1, MALFORMED},
     /*  6 four                  */ {4, {9, 10, 20, 21, 99}, 0, 0, 0, 1, 1, OK},
     /*  7 newest one lower      */ {1, {5, 9}, -1, 0, 0, 1, 1, MALFORMED},
     /*  8 newest one higher     */ {1, {5, 9}, 1, 0, 0, 1, 1, MALFORMED},
@@ -120,10 +120,13 @@ static const struct {
     /* 21 another flag          */ {1, {5, 9}, 0, 0, FLAG_ANSWER, 1, 1, MALFORMED},
     /* 22 closing and another   */ {1, {5, 9}, 0, 0, FLAG_CLOSING | 1, 1, 1, MALFORMED},
     /* 23 no session            */ {1, {5, 9}, 0, 0, 0, 0, 1, MALFORMED},
-    /* 24 no tag                */ {1, {5, 9}, 0, 0, 0, 1, 0, OK},
-    /* 25 a unit                */ {1, {5, 9}, 0, 0x11, 0, 1, 1, TYPE},
-    /* 26 a request             */ {1, {5, 9}, 0, 0x14, 0, 1, 1, TYPE},
-    /* 27 another version       */ {1, {5, 9}, 0, 0x22, 0, 1, 1, VERSION},
+    /* 24 no tag                */ {1, {5, 9}, 0, 0, 0, 1, 0, MALFORMED},
+    /* 25 a unit                */ {1, {5, 9}, 0, 0x21, 0, 1, 1, TYPE},
+    /* 26 a request             */ {1, {5, 9}, 0, 0x24, 0, 1, 1, TYPE},
+    /* 27 another version       */ {1, {5, 9}, 0, 0x12, 0, 1, 1, VERSION},
+    /* 28 ECN                   */ {1, {5, 9}, 0, 0, FLAG_ECN, 1, 1, OK},
+    /* 29 ECN, closing          */ {1, {5, 9}, 0, 0, FLAG_ECN | FLAG_CLOSING, 1, 1, OK},
+    /* 30 reserved for keys     */ {1, {5, 9}, 0, 0, 64, 1, 1, MALFORMED},
 };
 
 /* Row i as a datagram; returns its size. */
@@ -155,9 +158,19 @@ START_TEST(block_ack_decode__rules)
 }
 END_TEST
 
+START_TEST(block_ack_decode__each_reserved_byte)
+{
+    uint8_t in[sizeof ack_bytes];
+    struct block_ack ack;
+    memcpy(in, ack_bytes, sizeof in);
+    in[24 + _i] = 1;
+    ck_assert_int_eq((int)block_ack_decode(in, sizeof in, &ack), MALFORMED);
+}
+END_TEST
+
 START_TEST(block_ack_decode__empty_with_a_newest)
 {
-    uint8_t in[CONTROL_TRAILER_BYTES];
+    uint8_t in[TRAILER_BYTES];
     struct block_ack ack = {.pairing = pairing};
     size_t size = block_ack_encode(in, sizeof in, &ack);
     in[3] = 1;
@@ -183,7 +196,7 @@ END_TEST
  */
 START_TEST(block_ack_decode__most_intervals)
 {
-    size_t size = 65536u * ACK_BOUND_BYTES + CONTROL_TRAILER_BYTES;
+    size_t size = 65536u * ACK_BOUND_BYTES + TRAILER_BYTES;
     uint8_t *in = malloc(size);
     ck_assert_ptr_nonnull(in);
     for (uint32_t b = 0; b < 65536; b++)
@@ -205,6 +218,7 @@ static TCase *ack_case(void)
     tcase_add_test_raise_signal(tc, block_ack_encode__no_room, SIGABRT);
     tcase_add_test(tc, block_ack_decode__each_field_from_its_place);
     tcase_add_loop_test(tc, block_ack_decode__rules, 0, ROWS(acks));
+    tcase_add_loop_test(tc, block_ack_decode__each_reserved_byte, 0, 6);
     tcase_add_test(tc, block_ack_decode__empty_with_a_newest);
     tcase_add_test(tc, block_ack_decode__exact_size);
     tcase_add_test(tc, block_ack_decode__most_intervals);

@@ -6,6 +6,8 @@
 #include "../support/suite.h"
 #include "core/control.h"
 
+#include <string.h>
+
 enum {
     OK = VERDICT_OK,
     SHORT = VERDICT_SHORT,
@@ -14,6 +16,20 @@ enum {
     MALFORMED = VERDICT_MALFORMED,
 };
 
-static const struct pairing pairing = {.session = 0x11121314, .tag = 0x1516};
+/* One byte of a good datagram is set; offsets count from its beginning. */
+struct change {
+    size_t at;
+    uint8_t value;
+    int verdict;
+};
+
+static inline void control_rig_change(uint8_t *in, const uint8_t *good, size_t size,
+                                      const struct change *change)
+{
+    memcpy(in, good, size);
+    in[change->at] = change->value;
+}
+
+static const struct pairing pairing = {.session = 0x11121314, .tag = 0x15161718};
 
 #endif

@@ -40,7 +40,7 @@ START_TEST(latch_wait__freed_at_once)
 
         latch_reset(latch);
         atomic_store(&posted, latch);
-        ck_assert(latch_wait(latch, NEVER, i % 2 ? 0 : 5 * MICROSECOND));
+        ck_assert(latch_wait(latch, NEVER, i % 2 ? 0 : 5 * MICROSECOND, NULL, 0));
         free(latch);
     }
     thread_join(&ender);
@@ -51,7 +51,7 @@ static void sleep_on(void *context)
 {
     struct latch *latch = context;
 
-    ck_assert(latch_wait(latch, NEVER, 0));
+    ck_assert(latch_wait(latch, NEVER, 0, NULL, 0));
 }
 
 START_TEST(latch_open__wakes_all_sleepers)
@@ -76,12 +76,12 @@ START_TEST(latch_wait__deadline)
     instant deadline = clock_now() + MILLISECOND;
 
     latch_reset(&latch);
-    ck_assert(!latch_wait(&latch, deadline, 0));
+    ck_assert(!latch_wait(&latch, deadline, 0, NULL, 0));
     ck_assert_int_ge(clock_now(), deadline);
-    ck_assert(!latch_wait(&latch, 0, 0));
-    ck_assert(!latch_wait(&latch, INT64_MIN, MICROSECOND));
+    ck_assert(!latch_wait(&latch, 0, 0, NULL, 0));
+    ck_assert(!latch_wait(&latch, INT64_MIN, MICROSECOND, NULL, 0));
     latch_open(&latch);
-    ck_assert(latch_wait(&latch, 0, 0));
+    ck_assert(latch_wait(&latch, 0, 0, NULL, 0));
 }
 END_TEST
 

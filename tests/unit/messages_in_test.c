@@ -145,7 +145,7 @@ END_TEST
 START_TEST(messages_in_withdraw__tells_at_once_and_keeps_the_number)
 {
     struct message_in *message = add(100);
-    messages_in_withdraw(&m, message);
+    messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
     messages_in_check(&m);
     ck_assert_uint_eq(m.withdrawn, 1);
     ck_assert_uint_eq(message->missing.bytes, 0);
@@ -160,7 +160,7 @@ END_TEST
 
 START_TEST(messages_in_withdraw__ends_before_its_event_is_taken)
 {
-    messages_in_withdraw(&m, add(100));
+    messages_in_withdraw(&m, add(100), OUTCOME_CANCELLED);
     end(0, OUTCOME_OK);
     expect_event(0, OUTCOME_CANCELLED, 0);
     expect_no_event();
@@ -171,8 +171,8 @@ END_TEST
 START_TEST(messages_in_withdraw__twice)
 {
     struct message_in *message = add(100);
-    messages_in_withdraw(&m, message);
-    messages_in_withdraw(&m, message);
+    messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
+    messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(messages_in_end_all__one_event_each)
 {
     for (int i = 0; i < NODES; i++)
         add(100);
-    messages_in_withdraw(&m, find(1));
+    messages_in_withdraw(&m, find(1), OUTCOME_CANCELLED);
     end(2, OUTCOME_OK);
     messages_in_end_all(&m, OUTCOME_CLOSED);
     messages_in_check(&m);

@@ -15,7 +15,7 @@ static inline void setup(void)
 {
     now = SECOND;
     mark = 0;
-    path_mtu_init(&p, MOST);
+    path_mtu_init(&p, MOST, MOST, now);
 }
 
 static inline void expect(enum path_mtu_state state, uint32_t bytes)

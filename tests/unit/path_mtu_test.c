@@ -14,7 +14,7 @@ END_TEST
 
 START_TEST(small_path__is_left_alone)
 {
-    path_mtu_init(&p, PATH_MTU_BASE_BYTES);
+    path_mtu_init(&p, PATH_MTU_BASE_BYTES, PATH_MTU_BASE_BYTES, now);
     time_out(10);
     path_mtu_on_lost(&p, now, now, PATH_MTU_BASE_BYTES);
     expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
@@ -124,34 +124,108 @@ START_TEST(doubt__below_the_base)
 }
 END_TEST
 
-/* ---- refused, and raised again */
+/* ---- hints */
 
-START_TEST(on_refused__falls_without_a_probe)
+/* A router, or somebody who pretends to be one, says that large datagrams do not pass. */
+START_TEST(on_hint__alone_changes_nothing)
 {
-    path_mtu_on_refused(&p, now, 1472);
+    path_mtu_on_hint(&p, now);
+    ck_assert(path_mtu_wants_less(&p));
+    expect(PATH_MTU_BASE, MOST);
+    ck_assert_uint_eq(probe(MOST), PATH_MTU_BASE_BYTES); /* small ones pass, of course */
+    expect(PATH_MTU_BASE, MOST);
+    ck_assert(!path_mtu_wants_less(&p));
+    path_mtu_on_arrived(&p, MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
+}
+END_TEST
+
+START_TEST(on_hint__and_large_ones_are_lost)
+{
+    path_mtu_on_hint(&p, now);
+    probe(1472);
+    path_mtu_on_lost(&p, now, now - MILLISECOND, MOST);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+    probe_all(1472);
     expect(PATH_MTU_COMPLETE, 1472);
-    ck_assert(!path_mtu_wants_more(&p, now + PATH_MTU_RAISE - 1));
+}
+END_TEST
+
+START_TEST(on_hint__and_nothing_comes_back)
+{
+    path_mtu_on_hint(&p, now);
+    probe(1472);
+    time_out(1);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+}
+END_TEST
+
+/* The loss comes first. */
+START_TEST(on_hint__probe_answered_late)
+{
+    path_mtu_on_hint(&p, now);
+    path_mtu_on_lost(&p, now, now - MILLISECOND, MOST);
+    expect(PATH_MTU_BASE, MOST);
+    probe(1472);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+}
+END_TEST
+
+START_TEST(on_hint__once_a_second)
+{
+    path_mtu_on_hint(&p, now);
+    path_mtu_on_arrived(&p, MOST);
+    path_mtu_on_hint(&p, now + PATH_MTU_HINTS - 1);
+    expect(PATH_MTU_COMPLETE, MOST);
+    path_mtu_on_hint(&p, now + PATH_MTU_HINTS);
+    expect(PATH_MTU_BASE, MOST);
+}
+END_TEST
+
+START_TEST(on_hint__of_small_ones)
+{
+    path_mtu_init(&p, PATH_MTU_BASE_BYTES, PATH_MTU_BASE_BYTES, now);
+    path_mtu_on_hint(&p, now);
+    expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
+}
+END_TEST
+
+/* ---- refused by this machine, and raised again */
+
+START_TEST(on_refused__falls_and_looks_for_more)
+{
+    path_mtu_on_refused(&p, now, MOST, 64);
+    expect(PATH_MTU_COMPLETE, 8928); /* what lies between is not worth a probe */
+    path_mtu_on_refused(&p, now, 8928, 64);
+    expect(PATH_MTU_SEARCH, 4320);
+    path_mtu_on_refused(&p, now, 4320, 64);
+    expect(PATH_MTU_SEARCH, 1472);
+    probe_all(4000);
+    ck_assert_uint_gt(p.bytes, 3600);
+    expect(PATH_MTU_COMPLETE, p.bytes);
+    ck_assert(!path_mtu_wants_more(&p, now + PATH_MTU_RAISE - 2 * MILLISECOND));
     ck_assert(path_mtu_wants_more(&p, now + PATH_MTU_RAISE));
 }
 END_TEST
 
-START_TEST(on_refused__any_size)
+START_TEST(on_refused__down_to_the_least)
 {
-    path_mtu_on_refused(&p, now, MOST + 1);
-    expect(PATH_MTU_COMPLETE, MOST);
-    path_mtu_on_refused(&p, now, 64);
-    expect(PATH_MTU_COMPLETE, 64);
+    for (uint32_t refused = MOST; refused > 64; refused = p.bytes)
+        path_mtu_on_refused(&p, now, refused, 64);
+    ck_assert_uint_eq(p.bytes, 64);
+    path_mtu_check(&p);
 }
 END_TEST
 
+/* What is larger than what is sent only says that it need not be tried. */
 START_TEST(on_refused__the_probe)
 {
     uint32_t number;
     fall(1472);
     ck_assert_uint_eq(path_mtu_probe(&p, now, mark, &number), MOST);
-    path_mtu_on_refused(&p, now, 1472);
-    ck_assert_uint_eq(path_mtu_probe(&p, now, mark, &number), 1472);
-    path_mtu_on_answer(&p, now, number, 1472);
+    path_mtu_on_refused(&p, now, MOST, 64);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+    probe_all(1472);
     expect(PATH_MTU_COMPLETE, 1472);
 }
 END_TEST
@@ -159,10 +233,19 @@ END_TEST
 START_TEST(on_refused__in_doubt)
 {
     time_out(2);
-    path_mtu_on_refused(&p, now, 1472);
-    expect(PATH_MTU_BASE, 1472);
-    path_mtu_on_arrived(&p, MOST);
-    expect(PATH_MTU_SEARCH, 1472);
+    path_mtu_on_refused(&p, now, MOST, 64);
+    expect(PATH_MTU_COMPLETE, 8928);
+}
+END_TEST
+
+/* The system had been told that the path was narrow, maybe by a liar. */
+START_TEST(init__below_the_interface)
+{
+    path_mtu_init(&p, PATH_MTU_BASE_BYTES, MOST, now);
+    expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
+    ck_assert(path_mtu_wants_more(&p, now));
+    ck_assert_uint_eq(probe(MOST), MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
 }
 END_TEST
 
@@ -196,8 +279,15 @@ int main(void)
     tcase_add_test(tcase, doubt__one_probe_a_round);
     tcase_add_test(tcase, doubt__no_path_changes_nothing);
     tcase_add_test(tcase, doubt__below_the_base);
-    tcase_add_test(tcase, on_refused__falls_without_a_probe);
-    tcase_add_test(tcase, on_refused__any_size);
+    tcase_add_test(tcase, on_hint__alone_changes_nothing);
+    tcase_add_test(tcase, on_hint__and_large_ones_are_lost);
+    tcase_add_test(tcase, on_hint__and_nothing_comes_back);
+    tcase_add_test(tcase, on_hint__probe_answered_late);
+    tcase_add_test(tcase, on_hint__once_a_second);
+    tcase_add_test(tcase, on_hint__of_small_ones);
+    tcase_add_test(tcase, on_refused__falls_and_looks_for_more);
+    tcase_add_test(tcase, on_refused__down_to_the_least);
+    tcase_add_test(tcase, init__below_the_interface);
     tcase_add_test(tcase, on_refused__the_probe);
     tcase_add_test(tcase, on_refused__in_doubt);
     tcase_add_test(tcase, raise__finds_more_ten_minutes_later);

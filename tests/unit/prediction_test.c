@@ -99,7 +99,7 @@ START_TEST(prediction_walk__past_what_is_over_or_withdrawn)
     struct message_in *over = post(100);
     struct message_in *withdrawn = post(100);
     post(100);
-    messages_in_withdraw(&messages, withdrawn);
+    messages_in_withdraw(&messages, withdrawn, OUTCOME_CANCELLED);
     messages_in_end(&messages, over, OUTCOME_OK);
     expect(2, 0, 100, UNIT);
 }

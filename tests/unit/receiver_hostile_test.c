@@ -13,8 +13,7 @@ enum {
 static void setup(void)
 {
     receiver_rig_init(&rig);
-    receiver_rig_hello(&rig, (struct hello){.pairing = {.tag = RIG_TAG}});
-    receiver_rig_expect(&rig, "request");
+    receiver_rig_bind(&rig, "request");
     for (int i = 0; i < RIG_MESSAGES; i++)
         receiver_rig_post(&rig, RIG_BUFFER);
 }

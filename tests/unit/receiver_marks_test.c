@@ -16,10 +16,8 @@ static void teardown(void)
     receiver_rig_fini(&rig);
 }
 
-/* Units [first, last) of message 0 land, and the channel says of so many that they are marked. */
-static bool has_ecn; /* does ECN's field arrive? */
-
-static void land(uint32_t first, uint32_t last, uint32_t marked)
+/* Units [first, last) of message 0 land in a burst of which the channel says this. */
+static void land(uint32_t first, uint32_t last, uint8_t ecn)
 {
     for (uint32_t seq = first; seq < last; seq++) {
         struct unit_trailer t = receiver_rig_unit(&rig, seq, 0, seq * RIG_DATA);
@@ -27,38 +25,68 @@ static void land(uint32_t first, uint32_t last, uint32_t marked)
         receiver_rig_put_unit(&rig, &t);
     }
     receiver_rig_plan(&rig);
-    rig.landing.marked = marked;
-    rig.landing.has_ecn = has_ecn;
+    rig.landing.ecn[0] = ecn;
     receiver_rig_landed(&rig);
+    rig.landing.ecn[0] = 0;
 }
 
+enum { NONE = 0, CAPABLE = 2, CONGESTED = LANDING_ECN_CONGESTED };
+
+/* Each datagram of the burst counts, also those that follow on each other in place. */
 START_TEST(marks__add_up)
 {
-    land(0, 1, 0);
+    land(0, 1, NONE);
     receiver_rig_expect(&rig, "+ 0 1");
-    land(1, 3, 2);
-    receiver_rig_expect(&rig, "+ 0 3, 2 marked");
-    land(3, 4, 1);
-    receiver_rig_expect(&rig, "+ 0 4, 3 marked");
+    land(1, 3, CONGESTED);
+    receiver_rig_expect(&rig, "+ 0 3, 2 marked, ecn");
+    land(3, 4, CONGESTED);
+    receiver_rig_expect(&rig, "+ 0 4, 3 marked, ecn");
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, 3);
+}
+END_TEST
+
+/* What does not belong to the pairing says nothing of the path. */
+START_TEST(marks__of_strangers)
+{
+    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    struct hello hello = {.pairing = {.tag = 9}, .nonce = 9};
+    t.pairing.tag ^= 1;
+    receiver_rig_put_unit(&rig, &t);
+    receiver_rig_plan(&rig);
+    rig.landing.ecn[0] = CONGESTED;
+    receiver_rig_landed(&rig);
+    rig.landing.ecn[0] = CONGESTED;
+    receiver_rig_hello(&rig, hello);
+    receiver_rig_expect(&rig, "cookie");
+    land(0, 1, NONE);
+    receiver_rig_expect(&rig, "+ 0 1");
+    ck_assert_uint_eq(receiver_counters(rig.r)->marks, 0);
 }
 END_TEST
 
 START_TEST(marks__modulo)
 {
-    land(0, 1, UINT16_MAX);
-    receiver_rig_expect(&rig, "+ 0 1, 65535 marked");
-    land(1, 2, 3);
-    receiver_rig_expect(&rig, "+ 0 2, 2 marked");
-    ck_assert_uint_eq(receiver_counters(rig.r)->marks, UINT16_MAX + 3);
+    uint32_t marks = 0;
+    for (; marks < UINT16_MAX; marks++) { /* the same unit again and again */
+        struct unit_trailer t = receiver_rig_unit(&rig, marks, 0, 0);
+        receiver_rig_put_unit(&rig, &t);
+        receiver_rig_plan(&rig);
+        rig.landing.ecn[0] = CONGESTED;
+        receiver_rig_landed(&rig);
+    }
+    ck_assert_uint_eq(receiver_counters(rig.r)->marks, UINT16_MAX);
+    land(0, 1, CONGESTED);
+    receiver_rig_expect(&rig, "+ 0 65535, ecn");
+    land(1, 2, CONGESTED);
+    receiver_rig_expect(&rig, "+ 0 65535, 1 marked, ecn");
 }
 END_TEST
 
 /* What lands nowhere is no longer what the channel said of an earlier plan. */
 START_TEST(marks__are_counted_once)
 {
-    land(0, 1, 1);
-    receiver_rig_expect(&rig, "+ 0 1, 1 marked");
+    land(0, 1, CONGESTED);
+    receiver_rig_expect(&rig, "+ 0 1, 1 marked, ecn");
     receiver_rig_land(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, 1);
 }
@@ -67,21 +95,18 @@ END_TEST
 /* Once ECN's field has arrived, that is said to the end of the session. */
 START_TEST(ecn__is_said_once_seen)
 {
-    land(0, 1, 0);
+    land(0, 1, NONE);
     receiver_rig_expect(&rig, "+ 0 1");
-    has_ecn = true;
-    land(1, 2, 0);
+    land(1, 2, CAPABLE);
     receiver_rig_expect(&rig, "+ 0 2, ecn");
-    has_ecn = false;
-    land(2, 3, 1);
-    receiver_rig_expect(&rig, "+ 0 3, 1 marked, ecn");
+    land(2, 3, NONE);
+    receiver_rig_expect(&rig, "+ 0 3, ecn");
 }
 END_TEST
 
 START_TEST(marks__of_a_session)
 {
-    has_ecn = true;
-    land(0, 1, 5);
+    land(0, 1, CONGESTED);
     receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
     receiver_rig_expect_end(&rig, OUTCOME_SILENT);
     receiver_rig_start(&rig, 1, 4 * RIG_DATA);
@@ -89,7 +114,7 @@ START_TEST(marks__of_a_session)
     t.flags |= FLAG_ANSWER;
     receiver_rig_land_unit(&rig, t);
     receiver_rig_expect(&rig, "+ 0 1");
-    ck_assert_uint_eq(receiver_counters(rig.r)->marks, 5);
+    ck_assert_uint_eq(receiver_counters(rig.r)->marks, 1);
 }
 END_TEST
 
@@ -98,6 +123,7 @@ int main(void)
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, marks__add_up);
+    tcase_add_test(tcase, marks__of_strangers);
     tcase_add_test(tcase, marks__modulo);
     tcase_add_test(tcase, marks__are_counted_once);
     tcase_add_test(tcase, marks__of_a_session);

@@ -22,7 +22,7 @@ static void put_probe(uint32_t number, uint32_t padding, struct pairing pairing)
 {
     uint8_t datagram[RIG_BUFFER];
     struct path_probe probe = {
-        .pairing = pairing, .number = number, .bytes = padding + CONTROL_TRAILER_BYTES};
+        .pairing = pairing, .number = number, .bytes = padding + TRAILER_BYTES};
     memset(datagram, 0x5a, padding);
     path_probe_encode(datagram + padding, &probe);
     receiver_rig_put(&rig, datagram, probe.bytes);
@@ -44,7 +44,7 @@ START_TEST(path_probe__is_answered_once)
 {
     put_probe(7, 200, rig.pairing);
     receiver_rig_land(&rig);
-    expect_answer(7, 200 + CONTROL_TRAILER_BYTES);
+    expect_answer(7, 200 + TRAILER_BYTES);
     receiver_rig_expect_silence(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->path_answers, 1);
 }
@@ -55,7 +55,7 @@ START_TEST(path_probe__of_several_the_newest_is_answered)
     put_probe(7, 200, rig.pairing);
     put_probe(8, 200, rig.pairing);
     receiver_rig_land(&rig);
-    expect_answer(8, 200 + CONTROL_TRAILER_BYTES);
+    expect_answer(8, 200 + TRAILER_BYTES);
     receiver_rig_expect_silence(&rig);
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(path_probe__does_not_show_in_the_message)
 {
     put_probe(1, 2 * RIG_DATA, rig.pairing);
     receiver_rig_land(&rig);
-    expect_answer(1, 2 * RIG_DATA + CONTROL_TRAILER_BYTES);
+    expect_answer(1, 2 * RIG_DATA + TRAILER_BYTES);
     for (uint32_t i = 0; i < 3; i++)
         receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, i, 0, i * RIG_DATA));
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 3 * RIG_DATA, RIG_DATA));
@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(path_probe__broken)
 {
-    uint8_t datagram[CONTROL_TRAILER_BYTES] = {[CONTROL_TRAILER_BYTES - 1] = 0x16};
+    uint8_t datagram[TRAILER_BYTES] = {[TRAILER_BYTES - 1] = 0x26};
     receiver_rig_put(&rig, datagram, sizeof datagram);
     receiver_rig_land(&rig);
     receiver_rig_expect_silence(&rig);

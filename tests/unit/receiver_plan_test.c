@@ -40,7 +40,7 @@ static void arrive(uint32_t count)
     for (uint32_t i = 0; i < count; i++, seq++) {
         struct unit_trailer t =
             receiver_rig_unit(&rig, seq, seq / UNITS, seq % UNITS * (uint32_t)RIG_DATA);
-        t.next_message = (seq + 1) / UNITS;
+        t.next_step = (int16_t)((seq + 1) / UNITS - seq / UNITS);
         t.next_unit = (seq + 1) % UNITS * RIG_DATA / GRAIN;
         receiver_rig_land_unit(&rig, t);
     }

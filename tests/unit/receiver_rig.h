@@ -5,6 +5,7 @@
 #define ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 
 #include "../support/scatter.h"
+#include "../support/secret.h"
 #include "core/arena.h"
 #include "core/control.h"
 #include "core/receiver.h"
@@ -19,6 +20,7 @@ enum {
     RIG_BUFFER = 1024,
     RIG_MESSAGES = 64,
     RIG_TAG = 7,
+    RIG_PEER = 11,
 };
 
 struct receiver_rig {
@@ -30,9 +32,11 @@ struct receiver_rig {
     uint8_t buffer[RIG_MESSAGES][RIG_BUFFER];
     uint8_t wire[LANDING_DATAGRAM]; /* datagrams that are to land */
     uint32_t bytes;
-    uint32_t segment;     /* bytes of the first of them */
-    uint32_t posted;      /* messages so far */
-    struct pairing acked; /* of the last acknowledgement */
+    uint32_t segment;            /* bytes of the first of them */
+    uint32_t posted;             /* messages so far */
+    struct pairing acked;        /* of the last acknowledgement */
+    uint64_t nonce;              /* of the last question */
+    struct cookie_answer cookie; /* the last that was given */
     char text[1024];
 };
 
@@ -49,7 +53,9 @@ static inline void receiver_rig_init(struct receiver_rig *rig)
                                      .intervals = 8,
                                      .capacity = 4096,
                                      .silence = 10 * SECOND,
-                                     .seed = 1};
+                                     .secret = secret_of_seed(1),
+                                     .jar = jar_of_seed(2),
+                                     .peer = RIG_PEER};
     memset(rig, 0, sizeof *rig);
     rig->now = SECOND;
     rig->landing_memory = malloc(landing_memory(1));
@@ -128,7 +134,6 @@ static inline struct unit_trailer receiver_rig_unit(const struct receiver_rig *r
     return (struct unit_trailer){.message = message,
                                  .unit = offset / GRAIN,
                                  .seq = seq,
-                                 .next_message = message,
                                  .next_unit = (offset + RIG_DATA) / GRAIN,
                                  .length = RIG_DATA,
                                  .next_length = RIG_DATA,
@@ -188,7 +193,7 @@ static inline void receiver_rig_land_unit(struct receiver_rig *rig, struct unit_
 
 static inline void receiver_rig_hello(struct receiver_rig *rig, struct hello hello)
 {
-    uint8_t datagram[CONTROL_TRAILER_BYTES];
+    uint8_t datagram[TRAILER_BYTES];
     receiver_rig_put(rig, datagram, (uint32_t)hello_encode(datagram, sizeof datagram, &hello));
     receiver_rig_land(rig);
 }
@@ -233,6 +238,8 @@ static inline void receiver_rig_expect(struct receiver_rig *rig, const char *exp
     if (request_decode(burst.control, burst.bytes, &request) == VERDICT_OK) {
         receiver_rig_print_request(rig, &request);
         rig->pairing = request.pairing;
+    } else if (cookie_answer_decode(burst.control, burst.bytes, &rig->cookie) == VERDICT_OK) {
+        snprintf(rig->text, sizeof rig->text, "cookie");
     } else {
         ck_assert_int_eq(block_ack_decode(burst.control, burst.bytes, &ack), VERDICT_OK);
         receiver_rig_print_ack(rig, &ack);
@@ -247,12 +254,37 @@ static inline void receiver_rig_expect_silence(struct receiver_rig *rig)
     ck_assert(!receiver_take(rig->r, rig->now, &burst));
 }
 
-/* A sender binds its tag; the receiver answers with this. */
+/* A sender asks, without a cookie, and is given one. */
+static inline void receiver_rig_ask(struct receiver_rig *rig, uint32_t tag)
+{
+    rig->nonce++;
+    receiver_rig_hello(rig, (struct hello){.pairing = {.tag = tag}, .nonce = rig->nonce});
+    receiver_rig_expect(rig, "cookie");
+    ck_assert_uint_eq(rig->cookie.nonce, rig->nonce);
+    ck_assert_uint_eq(rig->cookie.pairing.tag, tag);
+}
+
+/* It asks again, with the cookie that it was given. */
+static inline void receiver_rig_ask_again(struct receiver_rig *rig)
+{
+    receiver_rig_hello(rig, (struct hello){.pairing = rig->cookie.pairing,
+                                           .nonce = rig->cookie.nonce,
+                                           .cookie = rig->cookie.cookie});
+}
+
+/* A sender with this tag binds it; the receiver answers with this. */
+static inline void receiver_rig_bind_tag(struct receiver_rig *rig, uint32_t tag,
+                                         const char *expected)
+{
+    receiver_rig_ask(rig, tag);
+    receiver_rig_ask_again(rig);
+    receiver_rig_expect(rig, expected);
+    ck_assert_uint_eq(rig->pairing.tag, tag);
+}
+
 static inline void receiver_rig_bind(struct receiver_rig *rig, const char *expected)
 {
-    receiver_rig_hello(rig, (struct hello){.pairing = {.tag = RIG_TAG}});
-    receiver_rig_expect(rig, expected);
-    ck_assert_uint_eq(rig->pairing.tag, RIG_TAG);
+    receiver_rig_bind_tag(rig, RIG_TAG, expected);
 }
 
 /* A session with buffers of `size` bytes for so many messages. */

@@ -1,4 +1,4 @@
-/* How the receiver is left by its sender, and leaves it. */
+/* How the receiver finds its sender, is left by it, and leaves it. */
 #include "receiver_rig.h"
 
 #include "../support/suite.h"
@@ -20,12 +20,115 @@ static void start(void)
     receiver_rig_start(&rig, 2, 128);
 }
 
+/* ---- cookies ---- */
+
+START_TEST(unbound__says_nothing_unasked)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
+}
+END_TEST
+
+/* However often it is asked nothing is kept, and as much goes out as came in. */
+START_TEST(cookie__for_each_that_asks)
+{
+    struct hello hello = {.pairing = {.tag = 3}};
+    receiver_rig_post(&rig, 128);
+    for (uint32_t burst = 0; burst < 100; burst++) {
+        uint8_t datagram[TRAILER_BYTES];
+        for (uint32_t i = 0; i < 8; i++) {
+            hello.nonce++;
+            (void)hello_encode(datagram, sizeof datagram, &hello);
+            receiver_rig_put(&rig, datagram, sizeof datagram);
+        }
+        receiver_rig_land(&rig);
+        for (uint32_t i = 0; i < 8; i++)
+            receiver_rig_expect(&rig, "cookie");
+        receiver_rig_expect_silence(&rig);
+    }
+    ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
+    ck_assert_uint_eq(receiver_counters(rig.r)->bursts, 0);
+    ck_assert_uint_eq(receiver_counters(rig.r)->hellos, 0);
+}
+END_TEST
+
+START_TEST(cookie__brought_back_binds)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_bind(&rig, "request 0*1=128");
+    ck_assert_uint_ne(rig.pairing.session, 0);
+}
+END_TEST
+
+/* With a bit of it changed, for another tag, nonce, session, or too late, it is no cookie. */
+START_TEST(cookie__that_is_not_good)
+{
+    receiver_rig_post(&rig, 128);
+    for (uint32_t wrong = 0; wrong < 5; wrong++) {
+        receiver_rig_ask(&rig, RIG_TAG);
+        rig.cookie.cookie ^= wrong == 0;
+        rig.cookie.nonce ^= wrong == 1;
+        rig.cookie.pairing.tag ^= wrong == 2;
+        rig.cookie.pairing.session ^= wrong == 3;
+        rig.now += wrong == 4 ? 2 * COOKIE_SLOT : 0;
+        receiver_rig_ask_again(&rig);
+        receiver_rig_expect(&rig, "cookie");
+        receiver_rig_expect_silence(&rig);
+        ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, wrong + 1);
+    }
+}
+END_TEST
+
+START_TEST(cookie__is_good_in_the_next_slot)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_ask(&rig, RIG_TAG);
+    rig.now += COOKIE_SLOT;
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "request 0*1=128");
+}
+END_TEST
+
+/* The request that answers carries the nonce, and so do its repeats until the sender is heard. */
+START_TEST(bind__says_whom_it_answers)
+{
+    struct request request;
+    struct burst burst;
+    start();
+    for (int i = 0; i < 2; i++) {
+        rig.now = receiver_deadline(rig.r);
+        receiver_expire(rig.r, rig.now);
+        ck_assert(receiver_take(rig.r, rig.now, &burst));
+        ck_assert_int_eq(request_decode(burst.control, burst.bytes, &request), VERDICT_OK);
+        ck_assert_uint_eq(request.nonce, i == 0 ? rig.nonce : 0);
+        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+        ck_assert(receiver_take(rig.r, rig.now + MILLISECOND, &burst)); /* its acknowledgement */
+    }
+}
+END_TEST
+
+/* The request was lost: the same question is answered again. */
+START_TEST(bind__asked_again)
+{
+    start();
+    receiver_rig_ask_again(&rig); /* in no session, as it was */
+    receiver_rig_expect(&rig, "request 0*2=128");
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+/* ---- a sender that has restarted ---- */
+
 START_TEST(restart__of_the_sender_fails_what_is_posted)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
     uint32_t session = rig.pairing.session;
-    receiver_rig_hello(&rig, (struct hello){.pairing = {.session = session, .tag = RIG_TAG + 1}});
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    ck_assert_uint_eq(rig.cookie.pairing.session, session);
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_ask_again(&rig);
     receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
     receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
     receiver_rig_expect(&rig, "request");
@@ -33,6 +136,107 @@ START_TEST(restart__of_the_sender_fails_what_is_posted)
     ck_assert_uint_eq(rig.pairing.tag, RIG_TAG + 1);
 }
 END_TEST
+
+/* Nothing had come in the session: it goes on under the other tag. */
+START_TEST(restart__before_anything_came)
+{
+    start();
+    uint32_t session = rig.pairing.session;
+    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
+    ck_assert_uint_eq(rig.pairing.session, session);
+    receiver_rig_expect_no_event(&rig);
+}
+END_TEST
+
+/* A question that is older than the session: its cookie was good, but not for this one. */
+START_TEST(restart__not_by_an_old_question)
+{
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    struct cookie_answer old = rig.cookie;
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    rig.cookie = old;
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "cookie");
+    ck_assert_uint_eq(rig.cookie.pairing.session, rig.pairing.session);
+    receiver_rig_expect_no_event(&rig);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, 0);
+}
+END_TEST
+
+/* ---- strangers ---- */
+
+/* Whatever has not both numbers of the pairing changes nothing but a counter. */
+START_TEST(strangers__change_nothing)
+{
+    start();
+    instant deadline = receiver_deadline(rig.r);
+    rig.now += MILLISECOND;
+    for (uint32_t bit = 0; bit < 64; bit++) {
+        struct pairing other = rig.pairing;
+        struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+        other.session ^= bit < 32 ? 1U << bit : 0;
+        other.tag ^= bit < 32 ? 0 : 1U << (bit - 32);
+        if (other.session == 0 || other.tag == 0)
+            continue;
+        t.pairing = other;
+        receiver_rig_land_unit(&rig, t);
+        receiver_rig_hello(&rig, (struct hello){.pairing = other, .is_closing = true});
+        receiver_rig_hello(&rig, (struct hello){.pairing = other, .requested = 2});
+    }
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_no_event(&rig);
+    ck_assert_int_eq(receiver_deadline(rig.r), deadline);
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, 0);
+    ck_assert_uint_ge(receiver_counters(rig.r)->drop_session, 3 * 62);
+}
+END_TEST
+
+/* A hello of another version is answered with ten bytes, by who has no sender. */
+START_TEST(version__is_told)
+{
+    uint8_t datagram[24] = {[14] = 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x15};
+    struct pairing echoed;
+    struct burst burst;
+    uint8_t version;
+    receiver_rig_put(&rig, datagram, sizeof datagram);
+    receiver_rig_land(&rig);
+    ck_assert(receiver_take(rig.r, rig.now, &burst));
+    ck_assert(version_answer_decode(burst.control, burst.bytes, &echoed, &version));
+    ck_assert_uint_eq(version, PROTOCOL_VERSION);
+    ck_assert_uint_eq(echoed.session, 0x01020304);
+    ck_assert_uint_eq(echoed.tag, 0x05060708);
+    receiver_rig_expect_silence(&rig);
+    start();
+    receiver_rig_put(&rig, datagram, sizeof datagram);
+    receiver_rig_land(&rig);
+    receiver_rig_expect_silence(&rig);
+}
+END_TEST
+
+/* ---- silence ---- */
+
+START_TEST(silence__only_of_who_was_there)
+{
+    receiver_rig_post(&rig, 128);
+    rig.now += 1000 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_bind(&rig, "request 0*1=128");
+    instant heard = rig.now;
+    struct event event;
+    while (!receiver_event(rig.r, &event)) {
+        struct burst burst;
+        rig.now = receiver_deadline(rig.r);
+        receiver_expire(rig.r, rig.now);
+        (void)receiver_take(rig.r, rig.now, &burst);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+    ck_assert_int_eq(rig.now, heard + 10 * SECOND);
+}
+END_TEST
+
+/* ---- close ---- */
 
 START_TEST(close__tells_until_it_is_confirmed)
 {
@@ -48,6 +252,18 @@ START_TEST(close__tells_until_it_is_confirmed)
     receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .is_closing = true});
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(receiver_is_confirmed(rig.r));
+}
+END_TEST
+
+START_TEST(close__the_sender_is_another_one)
+{
+    start();
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect(&rig, "close +");
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    ck_assert(!receiver_is_closed(rig.r));
+    receiver_rig_ask_again(&rig);
+    ck_assert(receiver_is_closed(rig.r));
 }
 END_TEST
 
@@ -79,8 +295,21 @@ int main(void)
 {
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, unbound__says_nothing_unasked);
+    tcase_add_test(tcase, cookie__for_each_that_asks);
+    tcase_add_test(tcase, cookie__brought_back_binds);
+    tcase_add_test(tcase, cookie__that_is_not_good);
+    tcase_add_test(tcase, cookie__is_good_in_the_next_slot);
+    tcase_add_test(tcase, bind__says_whom_it_answers);
+    tcase_add_test(tcase, bind__asked_again);
     tcase_add_test(tcase, restart__of_the_sender_fails_what_is_posted);
+    tcase_add_test(tcase, restart__before_anything_came);
+    tcase_add_test(tcase, restart__not_by_an_old_question);
+    tcase_add_test(tcase, strangers__change_nothing);
+    tcase_add_test(tcase, version__is_told);
+    tcase_add_test(tcase, silence__only_of_who_was_there);
     tcase_add_test(tcase, close__tells_until_it_is_confirmed);
+    tcase_add_test(tcase, close__the_sender_is_another_one);
     tcase_add_test(tcase, close__of_the_sender_is_confirmed);
     tcase_add_test(tcase, close__unbound_is_over_at_once);
     return suite_run("receiver_session", tcase);

@@ -38,9 +38,9 @@ START_TEST(unit__of_what_is_over_is_acknowledged)
     start();
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
     receiver_rig_expect_message(&rig, 0, 10);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 10));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
-    receiver_rig_expect(&rig, "+ 0 1 2 3");
+    receiver_rig_expect(&rig, "+ 0 1 3 4");
     receiver_rig_expect_no_event(&rig);
 }
 END_TEST
@@ -124,10 +124,10 @@ START_TEST(unit__of_another_session_tag_or_version_is_dropped)
     ck_assert_uint_eq(c->drop_session, 2);
     t.pairing = rig.pairing;
     receiver_rig_put_unit(&rig, &t);
-    rig.wire[rig.bytes - 1] = 0x21;
+    rig.wire[rig.bytes - 1] = 0x11;
     receiver_rig_land(&rig);
     ck_assert_uint_eq(c->drop_version, 1);
-    receiver_rig_put(&rig, (const uint8_t[]){0x11}, 1);
+    receiver_rig_put(&rig, (const uint8_t[]){0x21}, 1);
     receiver_rig_land(&rig);
     ck_assert_uint_eq(c->drop_short, 1);
     ck_assert_uint_eq(c->units, 0);
@@ -158,15 +158,67 @@ START_TEST(ack__at_once_when_asked_for)
 }
 END_TEST
 
-START_TEST(ack__at_once_and_negative_when_the_first_is_missing)
+START_TEST(ack__at_once_and_negative_when_the_first_are_missing)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, 64, 10));
-    receiver_rig_expect(&rig, "- 0 1 2");
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 2, 0, 0));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 64, 10));
+    receiver_rig_expect(&rig, "- 0 2 3");
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 3, 0, 0));
     receiver_rig_expect_message(&rig, 0, 74);
     rig.now += MILLISECOND;
-    receiver_rig_expect(&rig, "- 0 1 3");
+    receiver_rig_expect(&rig, "- 0 2 4");
+}
+END_TEST
+
+/* One number may have been left out: that is no disorder. */
+START_TEST(ack__not_at_once_for_a_lone_number)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, 0));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 64, 10));
+    receiver_rig_expect_silence(&rig);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "- 0 1 2 3 4");
+}
+END_TEST
+
+/* A unit of message 0 that asks for an answer, which is this. */
+static void answer(uint32_t seq, const char *expected)
+{
+    struct unit_trailer t = receiver_rig_unit(&rig, seq, 0, 0);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_expect(&rig, expected);
+}
+
+/* Each hole is told three times, with the end of what lies below it; then it is forgotten. */
+START_TEST(ack__tells_each_hole_three_times)
+{
+    start();
+    answer(0, "+ 0 1");
+    answer(2, "+ 0 1 2 3");
+    answer(3, "+ 0 1 2 4");
+    answer(5, "+ 0 1 2 4 5 6");
+    answer(6, "+ 2 4 5 7");
+    answer(7, "+ 2 4 5 8");
+    answer(8, "+ 5 9");
+    answer(9, "+ 5 10");
+}
+END_TEST
+
+/* What comes late is told three times, too, with what lies around it. */
+START_TEST(ack__tells_what_came_late_three_times)
+{
+    start();
+    answer(0, "+ 0 1");
+    answer(4, "+ 0 1 4 5");
+    for (uint32_t seq = 5; seq < 9; seq++)
+        answer(seq, seq == 5 ? "+ 0 1 4 6" : seq == 6 ? "+ 0 1 4 7" : seq == 7 ? "+ 4 8" : "+ 4 9");
+    answer(2, "+ 0 1 2 3 4 9");
+    answer(9, "+ 0 1 2 3 4 10");
+    answer(10, "+ 0 1 2 3 4 11");
+    answer(11, "+ 4 12");
 }
 END_TEST
 
@@ -200,6 +252,7 @@ END_TEST
 static void announce(uint32_t count)
 {
     char expected[32];
+    receiver_rig_bind(&rig, "request");
     for (uint32_t i = 0; i < count; i++) {
         receiver_rig_post(&rig, 128);
         snprintf(expected, sizeof expected, "request %u*1=128", i);
@@ -292,7 +345,10 @@ int main(void)
     tcase_add_test(tcase, unit__of_another_session_tag_or_version_is_dropped);
     tcase_add_test(tcase, ack__after_a_millisecond);
     tcase_add_test(tcase, ack__at_once_when_asked_for);
-    tcase_add_test(tcase, ack__at_once_and_negative_when_the_first_is_missing);
+    tcase_add_test(tcase, ack__at_once_and_negative_when_the_first_are_missing);
+    tcase_add_test(tcase, ack__not_at_once_for_a_lone_number);
+    tcase_add_test(tcase, ack__tells_each_hole_three_times);
+    tcase_add_test(tcase, ack__tells_what_came_late_three_times);
     tcase_add_test(tcase, ack__thins_out_when_nobody_asks);
     tcase_add_test(tcase, request__few_at_once_and_one_more_after_a_millisecond);
     tcase_add_test(tcase, request__many_at_once);

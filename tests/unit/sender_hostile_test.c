@@ -29,46 +29,143 @@ START_TEST(ack__over_billions_of_numbers_is_rejected)
 }
 END_TEST
 
-/* The message fails when the limit has passed since an acknowledgement could be taken, whatever
- * else is said in between. */
-static void expect_silence(instant since)
+/* Time passes, and the peer says this again and again; the message ends when the limit has passed.
+ */
+static void expect_end(enum outcome outcome, instant since, void (*say)(void))
 {
     struct event event;
     while (!sender_event(rig.s, &event)) {
         if (sender_take(rig.s, rig.now, &rig.burst))
             sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
-        sender_rig_ack(&rig, "0 1 1000000 1000001");
-        sender_rig_request(&rig, 0, 1, 2 * RIG_DATA);
+        say();
         sender_rig_wait(&rig);
         ck_assert_int_le(rig.now - since, 10 * SECOND);
     }
-    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+    ck_assert_int_eq(event.outcome, outcome);
     ck_assert_int_eq(rig.now - since, 10 * SECOND);
 }
 
-/* A receiver that took a flipped number for one that came says so for ever: it can be talked to no
- * more, and would look alive by all the rest that it says. */
-START_TEST(ack__of_what_was_never_sent_is_no_sign_of_life)
+static void start_two(void)
 {
     sender_rig_submit(&rig, 2 * RIG_DATA);
     sender_rig_pair(&rig, 1, 2 * RIG_DATA);
     sender_rig_expect(&rig, "0:0+64 0:64+64LA");
-    expect_silence(rig.now);
+}
+
+/* ---- the peer talks, and nothing is acknowledged ---- */
+
+static void say_nonsense(void)
+{
+    sender_rig_ack(&rig, "0 1 1000000 1000001");
+    sender_rig_request(&rig, 0, 1, 2 * RIG_DATA);
+}
+
+/* A receiver that took a flipped number for one that came says so for ever. */
+START_TEST(stalled__by_what_was_never_sent)
+{
+    start_two();
+    expect_end(OUTCOME_STALLED, rig.now, say_nonsense);
 }
 END_TEST
 
-/* Once may have been an accident of that datagram's. */
-START_TEST(ack__that_can_be_taken_is_a_sign_of_life_again)
+static void say_little(void)
 {
-    sender_rig_submit(&rig, 2 * RIG_DATA);
-    sender_rig_pair(&rig, 1, 2 * RIG_DATA);
-    sender_rig_expect(&rig, "0:0+64 0:64+64LA");
+    sender_rig_ack(&rig, "");
+}
+
+START_TEST(stalled__by_who_acknowledges_nothing)
+{
+    start_two();
+    expect_end(OUTCOME_STALLED, rig.now, say_little);
+}
+END_TEST
+
+/* Once may have been an accident of that datagram's. The limit counts from the last progress. */
+START_TEST(stalled__since_the_last_progress)
+{
+    start_two();
     sender_rig_ack(&rig, "0 1 1000000 1000001");
-    rig.now += 9 * SECOND;
+    rig.now += 100 * MILLISECOND;
     sender_rig_ack(&rig, "0 1");
-    rig.now += 9 * SECOND;
-    sender_rig_request(&rig, 0, 1, 2 * RIG_DATA);
-    expect_silence(rig.now);
+    expect_end(OUTCOME_STALLED, rig.now, say_little);
+}
+END_TEST
+
+static void say_nothing(void)
+{
+}
+
+/* A peer that is not heard of is silent, however little it has acknowledged. */
+START_TEST(stalled__is_not_silent)
+{
+    start_two();
+    rig.now += 2 * SECOND;
+    sender_rig_ack(&rig, "");
+    expect_end(OUTCOME_SILENT, rig.now, say_nothing);
+}
+END_TEST
+
+/* Who has posted nothing owes nothing. */
+START_TEST(stalled__not_without_a_buffer)
+{
+    sender_rig_submit(&rig, RIG_DATA);
+    sender_rig_pair(&rig, 0, 0);
+    for (int i = 0; i < 100; i++) {
+        rig.now += SECOND;
+        sender_expire(rig.s, rig.now);
+        sender_rig_request(&rig, 0, 0, 0);
+        sender_rig_expect_no_event(&rig);
+    }
+}
+END_TEST
+
+/* ---- the peer acknowledges what it cannot know of ---- */
+
+/* Sends units of one size until a number was left out; returns it, by the last burst's first. */
+static uint32_t send_until_left_out(void)
+{
+    uint32_t next = 0;
+    while (sender_counters(rig.s)->left_out == 0) {
+        sender_rig_submit(&rig, RIG_DATA);
+        sender_rig_request(&rig, next, 1, RIG_DATA);
+        ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+        sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+        if (sender_counters(rig.s)->left_out > 0)
+            break;
+        char bounds[32];
+        snprintf(bounds, sizeof bounds, "%u %u", next, next + 1);
+        sender_rig_ack(&rig, bounds);
+        sender_rig_expect_event(&rig, OUTCOME_OK, RIG_DATA);
+        next++;
+    }
+    ck_assert_uint_eq(sender_rig_trailer(&rig, 0).seq, next + 1);
+    return next;
+}
+
+START_TEST(left_out__number_acknowledged_ends_the_session)
+{
+    char bounds[32];
+    sender_rig_pair(&rig, 0, 0);
+    uint32_t left_out = send_until_left_out();
+    ck_assert_uint_ge(left_out, 64);
+    ck_assert_uint_le(left_out, 1024);
+    snprintf(bounds, sizeof bounds, "%u %u", left_out - 1, left_out + 2);
+    sender_rig_ack(&rig, bounds);
+    sender_rig_expect_event(&rig, OUTCOME_PROTOCOL, 0);
+    ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0);
+}
+END_TEST
+
+START_TEST(left_out__number_is_no_loss)
+{
+    char bounds[32];
+    sender_rig_pair(&rig, 0, 0);
+    uint32_t left_out = send_until_left_out();
+    snprintf(bounds, sizeof bounds, "%u %u %u %u", left_out - 1, left_out, left_out + 1,
+             left_out + 2);
+    sender_rig_ack(&rig, bounds);
+    sender_rig_expect_event(&rig, OUTCOME_OK, RIG_DATA);
+    ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
 }
 END_TEST
 
@@ -98,8 +195,13 @@ int main(void)
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, ack__over_billions_of_numbers_is_rejected);
-    tcase_add_test(tcase, ack__of_what_was_never_sent_is_no_sign_of_life);
-    tcase_add_test(tcase, ack__that_can_be_taken_is_a_sign_of_life_again);
+    tcase_add_test(tcase, stalled__by_what_was_never_sent);
+    tcase_add_test(tcase, stalled__by_who_acknowledges_nothing);
+    tcase_add_test(tcase, stalled__since_the_last_progress);
+    tcase_add_test(tcase, stalled__is_not_silent);
+    tcase_add_test(tcase, stalled__not_without_a_buffer);
+    tcase_add_test(tcase, left_out__number_acknowledged_ends_the_session);
+    tcase_add_test(tcase, left_out__number_is_no_loss);
     tcase_add_test(tcase, request__for_all_numbers_reaches_as_far_as_the_table);
     tcase_add_test(tcase, take__of_an_empty_queue_is_nothing);
     return suite_run("sender_hostile", tcase);

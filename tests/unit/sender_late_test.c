@@ -94,7 +94,7 @@ START_TEST(late__settles_each_part)
 {
     send(4);
     sender_rig_ack(&rig, "1 4");
-    sender_limit_unit(rig.s, rig.now, 32 + TRAILER_BYTES);
+    sender_rig_refuse(&rig);
     rig.capacity = 1;
     sender_rig_ack(&rig, "1 4");
     sender_rig_expect(&rig, "0:0+32A");
@@ -109,7 +109,7 @@ START_TEST(late__of_a_part)
 {
     send(4);
     sender_rig_ack(&rig, "1 4");
-    sender_limit_unit(rig.s, rig.now, 32 + TRAILER_BYTES);
+    sender_rig_refuse(&rig);
     sender_rig_expect(&rig, "0:0+32A 0:32+32A"); /* as 4 and 5 */
     sender_rig_wait(&rig);
     sender_rig_expect(&rig, "0:0+32A 0:32+32A"); /* as 6 and 7, to get an answer */

@@ -153,10 +153,10 @@ START_TEST(late__is_forgotten_after_sixteen_recoveries)
 }
 END_TEST
 
-START_TEST(limit_unit__cuts_what_is_repeated)
+START_TEST(refused__cuts_what_is_repeated)
 {
     sender_rig_ack(&rig, "1 8");
-    sender_limit_unit(rig.s, rig.now, 32 + TRAILER_BYTES);
+    sender_rig_refuse(&rig);
     sender_rig_expect(&rig, "0:0+32A 0:32+32A");
     sender_rig_ack(&rig, "8 9");
     sender_rig_expect_no_event(&rig);
@@ -221,18 +221,18 @@ END_TEST
 
 START_TEST(receive__counts_what_it_drops_by_name)
 {
-    uint8_t datagram[CONTROL_TRAILER_BYTES] = {0};
+    uint8_t datagram[TRAILER_BYTES] = {0};
     const struct sender_counters *c = sender_counters(rig.s);
-    uint8_t *last = &datagram[CONTROL_TRAILER_BYTES - 1];
+    uint8_t *last = &datagram[TRAILER_BYTES - 1];
     sender_rig_receive(&rig, datagram, 0);
     ck_assert_uint_eq(c->drop_short, 1);
-    *last = 0x22;
+    *last = 0x12;
     sender_rig_receive(&rig, datagram, sizeof datagram);
     ck_assert_uint_eq(c->drop_version, 1);
-    *last = 0x11;
+    *last = 0x21;
     sender_rig_receive(&rig, datagram, sizeof datagram);
     ck_assert_uint_eq(c->drop_type, 1);
-    *last = 0x12;
+    *last = 0x22;
     sender_rig_receive(&rig, datagram, sizeof datagram);
     ck_assert_uint_eq(c->drop_malformed, 1);
     rig.pairing.tag ^= 1;
@@ -290,7 +290,7 @@ int main(void)
     tcase_add_test(tcase, late__settles_the_repeat_in_transit);
     tcase_add_test(tcase, late__widens_the_tolerance);
     tcase_add_test(tcase, late__is_forgotten_after_sixteen_recoveries);
-    tcase_add_test(tcase, limit_unit__cuts_what_is_repeated);
+    tcase_add_test(tcase, refused__cuts_what_is_repeated);
     tcase_add_test(tcase, ack__of_what_was_never_sent_is_rejected_whole);
     tcase_add_test(tcase, ack__of_what_was_sent_before_the_first_is_rejected);
     tcase_add_test(tcase, ack__of_every_other_number);

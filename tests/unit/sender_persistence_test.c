@@ -19,9 +19,12 @@ static void fall_silent(enum congestion_kind kind, duration round_trip)
     config.congestion = kind;
     sender_rig_init(&rig, &config);
     sender_rig_submit(&rig, 6 * RIG_DATA);
-    rig.pairing.tag = sender_rig_hello(&rig).pairing.tag;
-    rig.pairing.session = RIG_SESSION;
+    struct hello hello = sender_rig_hello(&rig);
     rig.now += round_trip;
+    sender_rig_cookie(&rig, &hello, 0);
+    sender_rig_hello(&rig);
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
+    rig.nonce = hello.nonce;
     sender_rig_request(&rig, 0, 1, 1000);
     send_all();
     for (int i = 0; i < 4; i++) {

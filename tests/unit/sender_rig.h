@@ -4,6 +4,7 @@
 #ifndef ZCRP_TESTS_UNIT_SENDER_RIG_H
 #define ZCRP_TESTS_UNIT_SENDER_RIG_H
 
+#include "../support/secret.h"
 #include "core/arena.h"
 #include "core/control.h"
 #include "core/sender.h"
@@ -22,6 +23,7 @@ struct sender_rig {
     struct sender *s;
     instant now;
     struct pairing pairing;
+    uint64_t nonce;    /* that requests carry; 0: none */
     uint32_t capacity; /* the peer's, as it will say, */
     uint16_t marks;    /* and its count of marks, */
     bool has_ecn;      /* and whether ECN's field arrives */
@@ -37,9 +39,11 @@ static inline struct sender_config sender_rig_config(void)
                                   .messages = 32,
                                   .transit_units = 64,
                                   .window_bytes = 64 * RIG_UNIT,
+                                  .connect = 5 * SECOND,
                                   .silence = 10 * SECOND,
+                                  .progress = 10 * SECOND,
                                   .congestion = CONGESTION_NONE,
-                                  .seed = 1};
+                                  .secret = secret_of_seed(1)};
 }
 
 static inline void sender_rig_init(struct sender_rig *rig, const struct sender_config *config)
@@ -53,6 +57,13 @@ static inline void sender_rig_fini(struct sender_rig *rig)
 {
     sender_check(rig->s);
     free(rig->s); /* which lies at the start of its memory */
+}
+
+/* The interface takes no unit of this size any more, so units have 32 bytes of data. */
+static inline void sender_rig_refuse(struct sender_rig *rig)
+{
+    ck_assert(sender_on_refused_size(rig->s, rig->now, RIG_UNIT));
+    ck_assert_uint_eq(sender_gauges(rig->s).unit, 32 + TRAILER_BYTES);
 }
 
 /* ---- the user ---- */
@@ -120,8 +131,11 @@ static inline void sender_rig_request(struct sender_rig *rig, uint32_t first, ui
 {
     uint8_t datagram[CONTROL_BYTES];
     struct request_run run = {.first = first, .count = count, .size = size};
-    struct request request = {
-        .pairing = rig->pairing, .capacity = rig->capacity, .length = count > 0, .runs = datagram};
+    struct request request = {.pairing = rig->pairing,
+                              .nonce = rig->nonce,
+                              .capacity = rig->capacity,
+                              .length = count > 0,
+                              .runs = datagram};
     request_run_encode(datagram, &run);
     sender_rig_receive(rig, datagram, request_encode(datagram, sizeof datagram, &request));
 }
@@ -185,12 +199,38 @@ static inline void sender_rig_expect_nothing(struct sender_rig *rig)
     ck_assert(!sender_take(rig->s, rig->now, &rig->burst));
 }
 
-/* Answers the hello that is due, so that there is a session, with `count` buffers of `size`. */
+/* The receiver, which is in this session, gives a cookie for the hello. */
+static inline void sender_rig_cookie(struct sender_rig *rig, const struct hello *hello,
+                                     uint32_t session)
+{
+    uint8_t datagram[TRAILER_BYTES];
+    struct cookie_answer answer = {.pairing = {.session = session, .tag = hello->pairing.tag},
+                                   .nonce = hello->nonce,
+                                   .cookie = 5};
+    (void)cookie_answer_encode(datagram, sizeof datagram, &answer);
+    sender_rig_receive(rig, datagram, sizeof datagram);
+}
+
+/* Answers the hello that asks and is due, up to the request that makes a session, with `count`
+ * buffers of `size`. */
+static inline void sender_rig_enter(struct sender_rig *rig, uint32_t session, uint32_t count,
+                                    uint64_t size)
+{
+    struct hello hello = sender_rig_hello(rig);
+    sender_rig_cookie(rig, &hello, 0);
+    struct hello again = sender_rig_hello(rig);
+    ck_assert_uint_eq(again.nonce, hello.nonce);
+    ck_assert_uint_eq(again.pairing.tag, hello.pairing.tag);
+    ck_assert_uint_eq(again.cookie, 5);
+    rig->pairing = (struct pairing){.session = session, .tag = hello.pairing.tag};
+    rig->nonce = hello.nonce;
+    sender_rig_request(rig, 0, count, size);
+    rig->nonce = 0;
+}
+
 static inline void sender_rig_pair(struct sender_rig *rig, uint32_t count, uint64_t size)
 {
-    rig->pairing =
-        (struct pairing){.session = RIG_SESSION, .tag = sender_rig_hello(rig).pairing.tag};
-    sender_rig_request(rig, 0, count, size);
+    sender_rig_enter(rig, RIG_SESSION, count, size);
 }
 
 /* Time passes until something is due, which is done. */

@@ -24,11 +24,13 @@ START_TEST(pairing__nothing_is_sent_without)
     struct hello hello = sender_rig_hello(&rig);
     ck_assert_uint_eq(hello.pairing.session, 0);
     ck_assert_uint_ne(hello.pairing.tag, 0);
+    ck_assert_uint_ne(hello.nonce, 0);
+    ck_assert_uint_eq(hello.cookie, 0);
     sender_rig_expect_nothing(&rig);
 }
 END_TEST
 
-START_TEST(pairing__by_the_fresh_tag)
+START_TEST(pairing__brings_the_cookie_back)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
@@ -37,14 +39,25 @@ START_TEST(pairing__by_the_fresh_tag)
 }
 END_TEST
 
+/* The session that a cookie names is what its hello says. */
+START_TEST(pairing__in_the_session_of_the_cookie)
+{
+    sender_rig_submit(&rig, 10);
+    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_cookie(&rig, &hello, 99);
+    hello = sender_rig_hello(&rig);
+    ck_assert_uint_eq(hello.pairing.session, 99);
+    ck_assert_uint_eq(hello.cookie, 5);
+}
+END_TEST
+
 /* The answer to the only hello is a first round trip. */
 START_TEST(pairing__measures_the_round_trip)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
-    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
     rig.now += 3 * MILLISECOND;
-    sender_rig_request(&rig, 0, 1, 10);
+    sender_rig_cookie(&rig, &hello, 0);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, 3 * MILLISECOND);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 3 * MILLISECOND);
 }
@@ -59,55 +72,110 @@ START_TEST(pairing__assumes_a_round_trip)
     rig.now += 20 * MILLISECOND;
     sender_expire(rig.s, rig.now);
     struct hello hello = sender_rig_hello(&rig);
-    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
     rig.now += (row[_i][0] - 20) * MILLISECOND;
-    sender_rig_request(&rig, 0, 1, 10);
+    sender_rig_cookie(&rig, &hello, 0);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, row[_i][1] * MILLISECOND);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 0);
 }
 END_TEST
 
-START_TEST(pairing__not_by_another_tag)
+/* What answers another question, or none, changes nothing but a counter. */
+START_TEST(pairing__by_nothing_but_its_own_answer)
 {
     sender_rig_submit(&rig, 10);
-    uint16_t tag = sender_rig_hello(&rig).pairing.tag;
-    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = (uint16_t)(tag ^ 1)};
+    struct hello hello = sender_rig_hello(&rig);
+    for (int wrong = 0; wrong < 6; wrong++) {
+        struct hello other = hello;
+        other.nonce ^= wrong % 2 == 0 ? UINT64_C(1) << (13 * wrong) : 0;
+        other.pairing.tag ^= wrong % 2 == 1 ? 1U << (6 * wrong) : 0;
+        sender_rig_cookie(&rig, &other, 0);
+        rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = other.pairing.tag};
+        rig.nonce = other.nonce;
+        sender_rig_request(&rig, 0, 1, 10);
+    }
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 12);
+    sender_rig_expect_nothing(&rig);
+    ck_assert_int_eq(sender_deadline(rig.s), rig.now + 20 * MILLISECOND);
+    sender_rig_cookie(&rig, &hello, 0);
+    ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
+}
+END_TEST
+
+/* A request without a nonce is one of a pairing, and makes none. */
+START_TEST(pairing__not_by_the_tag_alone)
+{
+    sender_rig_submit(&rig, 10);
+    struct hello hello = sender_rig_hello(&rig);
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
     sender_rig_request(&rig, 0, 1, 10);
-    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 1);
-    struct hello hello = sender_rig_hello(&rig); /* it asks whether that session is there */
-    ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
+    sender_rig_ack(&rig, "");
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 2);
     sender_rig_expect_nothing(&rig);
 }
 END_TEST
 
-/* It may be that of a receiver that is gone: whoever is there says which is its own. */
-START_TEST(pairing__an_unanswered_session_is_not_asked_for_again)
+/* A hello with a cookie may be lost, or its answer. The receiver that gave the cookie may be gone,
+ * too: then another one gives another. */
+START_TEST(pairing__an_unanswered_cookie_is_shown_again)
 {
     sender_rig_submit(&rig, 10);
     struct hello first = sender_rig_hello(&rig);
-    rig.now += 2 * MILLISECOND;
-    rig.pairing =
-        (struct pairing){.session = RIG_SESSION, .tag = (uint16_t)(first.pairing.tag + 1)};
-    sender_rig_request(&rig, 0, 1, 10);
-    struct hello proposal = sender_rig_hello(&rig);
-    ck_assert_uint_eq(proposal.pairing.session, RIG_SESSION);
-    rig.now += 100 * MILLISECOND;
-    sender_expire(rig.s, rig.now);
+    sender_rig_cookie(&rig, &first, 9);
+    sender_rig_hello(&rig);
+    sender_rig_wait(&rig);
     struct hello again = sender_rig_hello(&rig);
-    ck_assert_uint_eq(again.pairing.session, 0);
+    ck_assert_uint_eq(again.cookie, 5);
+    ck_assert_uint_eq(again.pairing.session, 9);
     ck_assert_uint_eq(again.pairing.tag, first.pairing.tag);
+    ck_assert_uint_eq(again.nonce, first.nonce);
 }
 END_TEST
 
-START_TEST(pairing__with_a_new_receiver_fails_what_was_begun)
+/* Two receivers that do not know each other's cookies cannot make it talk without end. */
+START_TEST(pairing__answers_few_cookies_at_once)
+{
+    uint32_t hellos = 0;
+    sender_rig_submit(&rig, 10);
+    struct hello hello = sender_rig_hello(&rig);
+    for (int i = 0; i < 10; i++) {
+        sender_rig_cookie(&rig, &hello, 0);
+        for (; sender_has_burst(rig.s); hellos++)
+            sender_rig_hello(&rig);
+    }
+    ck_assert_uint_eq(hellos, 4);
+    sender_rig_wait(&rig);
+    sender_rig_hello(&rig);
+    sender_rig_cookie(&rig, &hello, 0);
+    ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
+}
+END_TEST
+
+/* ---- a receiver that has restarted ---- */
+
+/* Units are sent, and nothing comes back: the second time it asks if another receiver is there. */
+static struct hello ask_for_another(void)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
     sender_rig_expect(&rig, "0:0+10LA");
-    rig.pairing.session++;
-    sender_rig_request(&rig, 0, 1, 10);
-    sender_rig_expect_no_event(&rig); /* it may be a dead one's */
-    rig.pairing.tag = sender_rig_hello(&rig).pairing.tag;
+    sender_rig_wait(&rig);
+    sender_rig_expect(&rig, "0:0+10LA");
+    sender_rig_wait(&rig);
+    struct hello hello = sender_rig_hello(&rig);
+    ck_assert_uint_ne(hello.nonce, 0);
+    ck_assert_uint_ne(hello.pairing.tag, rig.pairing.tag);
+    ck_assert_uint_eq(hello.pairing.session, 0);
+    return hello;
+}
+
+START_TEST(another_receiver__fails_what_was_begun)
+{
+    struct hello hello = ask_for_another();
+    sender_rig_cookie(&rig, &hello, 0);
+    ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
+    sender_rig_expect_no_event(&rig); /* nobody has entered anything */
+    rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
+    rig.nonce = hello.nonce;
     sender_rig_request(&rig, 0, 1, 10);
     sender_rig_expect_event(&rig, OUTCOME_RESTARTED, 0);
     ck_assert_uint_eq(sender_rig_hello(&rig).requested, 1);
@@ -117,11 +185,145 @@ START_TEST(pairing__with_a_new_receiver_fails_what_was_begun)
 }
 END_TEST
 
+/* The same receiver says so, and the session goes on. */
+START_TEST(another_receiver__is_not_there)
+{
+    struct hello hello = ask_for_another();
+    rig.now += MILLISECOND;
+    sender_rig_cookie(&rig, &hello, RIG_SESSION);
+    sender_rig_expect(&rig, "0:0+10LA");
+    sender_rig_expect_nothing(&rig);
+    sender_rig_ack(&rig, "0 1");
+    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
+}
+END_TEST
+
+/* A sender that waits for a buffer asks, too, when its hellos bring nothing. */
+START_TEST(another_receiver__while_nothing_is_in_transit)
+{
+    sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        sender_rig_wait(&rig);
+        ck_assert_uint_eq(sender_rig_hello(&rig).nonce, 0);
+    }
+    sender_rig_wait(&rig);
+    ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0);
+}
+END_TEST
+
+START_TEST(another_receiver__what_was_not_begun_goes_on)
+{
+    sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        sender_rig_wait(&rig);
+        sender_rig_hello(&rig);
+    }
+    sender_rig_wait(&rig);
+    sender_rig_enter(&rig, RIG_SESSION + 1, 1, 10);
+    sender_rig_expect_no_event(&rig);
+    sender_rig_expect(&rig, "0:0+10LA");
+}
+END_TEST
+
+/* ---- nobody to pair with ---- */
+
+static void fail_to_connect(enum outcome outcome)
+{
+    instant limit = rig.now + 5 * SECOND;
+    while (sender_deadline(rig.s) < limit) {
+        sender_rig_expect_no_event(&rig);
+        sender_rig_wait(&rig);
+        while (sender_has_burst(rig.s))
+            sender_rig_hello(&rig);
+    }
+    sender_rig_wait(&rig);
+    ck_assert_int_eq(rig.now, limit);
+    sender_rig_expect_event(&rig, outcome, 0);
+}
+
+START_TEST(connect__nothing_comes)
+{
+    sender_rig_submit(&rig, 10);
+    fail_to_connect(OUTCOME_UNREACHABLE);
+    sender_rig_submit(&rig, 10); /* has as long again */
+    fail_to_connect(OUTCOME_UNREACHABLE);
+}
+END_TEST
+
+START_TEST(connect__refused_by_the_system)
+{
+    sender_rig_submit(&rig, 10);
+    sender_on_refused(rig.s);
+    sender_rig_expect_no_event(&rig); /* the receiver may be about to start */
+    fail_to_connect(OUTCOME_REFUSED);
+}
+END_TEST
+
+static void say_version(struct pairing echoed, uint8_t version)
+{
+    uint8_t datagram[VERSION_ANSWER_BYTES];
+    version_answer_encode(datagram, echoed);
+    datagram[VERSION_ANSWER_BYTES - 1] = (uint8_t)(version << 4 | DATAGRAM_VERSION_ANSWER);
+    sender_rig_receive(&rig, datagram, sizeof datagram);
+}
+
+START_TEST(connect__another_version)
+{
+    sender_rig_submit(&rig, 10);
+    struct hello hello = sender_rig_hello(&rig);
+    say_version(hello.pairing, 3);
+    sender_on_refused(rig.s);
+    fail_to_connect(OUTCOME_VERSION);
+}
+END_TEST
+
+START_TEST(connect__version_said_by_a_stranger)
+{
+    sender_rig_submit(&rig, 10);
+    struct hello hello = sender_rig_hello(&rig);
+    hello.pairing.tag ^= 4;
+    say_version(hello.pairing, 3);
+    fail_to_connect(OUTCOME_UNREACHABLE);
+}
+END_TEST
+
+/* Once there was a peer, its silence is silence; what the system says changes nothing. */
+START_TEST(connect__ends_with_the_first_pairing)
+{
+    sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 0, 0);
+    instant heard = rig.now;
+    sender_on_refused(rig.s);
+    struct event event;
+    while (!sender_event(rig.s, &event)) {
+        sender_rig_wait(&rig);
+        while (sender_has_burst(rig.s))
+            sender_rig_hello(&rig);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+    ck_assert_int_eq(rig.now, heard + 10 * SECOND);
+}
+END_TEST
+
 /* ---- close ---- */
 
-START_TEST(close__unpaired_proposes_a_while)
+START_TEST(close__unpaired_is_over_at_once)
 {
-    uint32_t hellos = 1;
+    sender_rig_hello(&rig);
+    sender_close(rig.s, rig.now);
+    ck_assert(sender_is_closed(rig.s));
+    ck_assert(sender_is_confirmed(rig.s));
+}
+END_TEST
+
+/* A receiver may have bound it. */
+START_TEST(close__with_a_cookie_shown_asks_a_while)
+{
+    uint32_t hellos = 0;
+    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_cookie(&rig, &hello, 0);
     sender_rig_hello(&rig);
     sender_close(rig.s, rig.now);
     for (; !sender_is_closed(rig.s); sender_rig_wait(&rig)) {
@@ -130,7 +332,7 @@ START_TEST(close__unpaired_proposes_a_while)
         sender_rig_hello(&rig);
         hellos++;
     }
-    ck_assert_uint_eq(hellos, 1 + 3);
+    ck_assert_uint_eq(hellos, 3);
     ck_assert(sender_is_confirmed(rig.s));
 }
 END_TEST
@@ -156,6 +358,55 @@ START_TEST(close__confirmed)
 }
 END_TEST
 
+/* What was cancelled and has no buffer need not be told of; what has one is. */
+START_TEST(close__does_not_wait_for_what_was_cancelled)
+{
+    uint64_t posted = sender_rig_submit(&rig, 10), unposted = sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 1, 10);
+    ck_assert(sender_cancel(rig.s, rig.now, posted));
+    ck_assert(sender_cancel(rig.s, rig.now, unposted));
+    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    sender_close(rig.s, rig.now);
+    ck_assert(!sender_rig_hello(&rig).is_closing);
+    sender_rig_expect(&rig, "0:2+0LVA");
+    sender_rig_ack(&rig, "0 1");
+    sender_rig_wait(&rig);
+    ck_assert(sender_rig_hello(&rig).is_closing);
+}
+END_TEST
+
+START_TEST(close__cancelled_while_it_waits)
+{
+    uint64_t unposted = sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 0, 0);
+    sender_close(rig.s, rig.now);
+    ck_assert(!sender_rig_hello(&rig).is_closing);
+    sender_rig_expect_nothing(&rig);
+    ck_assert(sender_cancel(rig.s, rig.now, unposted));
+    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    sender_rig_wait(&rig);
+    ck_assert(sender_rig_hello(&rig).is_closing);
+}
+END_TEST
+
+/* A message has no buffer, and the user waits no longer: the peer is told once. */
+START_TEST(close__given_up)
+{
+    struct event event;
+    sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 0, 0);
+    sender_close(rig.s, rig.now);
+    while (sender_has_burst(rig.s))
+        ck_assert(!sender_rig_hello(&rig).is_closing);
+    sender_give_up(rig.s);
+    ck_assert(sender_rig_hello(&rig).is_closing);
+    ck_assert(sender_event(rig.s, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_CLOSED);
+    sender_rig_expect_nothing(&rig);
+}
+END_TEST
+
 START_TEST(close__by_the_peer)
 {
     sender_rig_submit(&rig, 10);
@@ -166,6 +417,7 @@ START_TEST(close__by_the_peer)
     struct hello hello = sender_rig_hello(&rig);
     ck_assert(hello.is_closing);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
+    ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0); /* and asks for the next receiver */
 }
 END_TEST
 
@@ -174,14 +426,29 @@ int main(void)
     TCase *tcase = tcase_create("core");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, pairing__nothing_is_sent_without);
-    tcase_add_test(tcase, pairing__by_the_fresh_tag);
+    tcase_add_test(tcase, pairing__brings_the_cookie_back);
+    tcase_add_test(tcase, pairing__in_the_session_of_the_cookie);
     tcase_add_test(tcase, pairing__measures_the_round_trip);
     tcase_add_loop_test(tcase, pairing__assumes_a_round_trip, 0, 4);
-    tcase_add_test(tcase, pairing__not_by_another_tag);
-    tcase_add_test(tcase, pairing__an_unanswered_session_is_not_asked_for_again);
-    tcase_add_test(tcase, pairing__with_a_new_receiver_fails_what_was_begun);
-    tcase_add_test(tcase, close__unpaired_proposes_a_while);
+    tcase_add_test(tcase, pairing__by_nothing_but_its_own_answer);
+    tcase_add_test(tcase, pairing__not_by_the_tag_alone);
+    tcase_add_test(tcase, pairing__an_unanswered_cookie_is_shown_again);
+    tcase_add_test(tcase, pairing__answers_few_cookies_at_once);
+    tcase_add_test(tcase, another_receiver__fails_what_was_begun);
+    tcase_add_test(tcase, another_receiver__is_not_there);
+    tcase_add_test(tcase, another_receiver__while_nothing_is_in_transit);
+    tcase_add_test(tcase, another_receiver__what_was_not_begun_goes_on);
+    tcase_add_test(tcase, connect__nothing_comes);
+    tcase_add_test(tcase, connect__refused_by_the_system);
+    tcase_add_test(tcase, connect__another_version);
+    tcase_add_test(tcase, connect__version_said_by_a_stranger);
+    tcase_add_test(tcase, connect__ends_with_the_first_pairing);
+    tcase_add_test(tcase, close__unpaired_is_over_at_once);
+    tcase_add_test(tcase, close__with_a_cookie_shown_asks_a_while);
     tcase_add_test(tcase, close__confirmed);
+    tcase_add_test(tcase, close__does_not_wait_for_what_was_cancelled);
+    tcase_add_test(tcase, close__cancelled_while_it_waits);
+    tcase_add_test(tcase, close__given_up);
     tcase_add_test(tcase, close__by_the_peer);
     return suite_run("sender_session", tcase);
 }

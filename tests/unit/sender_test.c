@@ -131,7 +131,7 @@ START_TEST(take__one_size_and_the_last_shorter)
     ck_assert_uint_eq(rig.burst.bytes, RIG_UNIT + 10 + TRAILER_BYTES);
     struct unit_trailer t = sender_rig_trailer(&rig, 1);
     ck_assert_int_ne(t.flags & FLAG_HAS_NEXT, 0);
-    ck_assert_uint_eq(t.next_message, 1);
+    ck_assert_int_eq(t.next_step, 1);
     ck_assert_uint_eq(t.next_length, RIG_DATA);
     sender_rig_expect(&rig, "1:0+64 1:64+10LA");
 }

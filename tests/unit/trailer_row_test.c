@@ -9,11 +9,10 @@ static struct unit_trailer first(void)
     return (struct unit_trailer){.message = 7,
                                  .unit = 100,
                                  .seq = UINT32_MAX - 1, /* and on through 0 */
-                                 .next_message = 7,
                                  .next_unit = 145,
                                  .length = 45 * GRAIN,
                                  .next_length = 45 * GRAIN,
-                                 .pairing = {.session = 0xdeadbeef, .tag = 99},
+                                 .pairing = {.session = 0xdeadbeef, .tag = 0x600df00d},
                                  .flags = FLAG_HAS_NEXT};
 }
 
@@ -74,6 +73,24 @@ START_TEST(trailer_row_put__what_encoding_makes)
 }
 END_TEST
 
+/* Where a number of a word ends, the one before it must not notice. */
+START_TEST(trailer_row_take__unit_numbers_wrap)
+{
+    struct unit_trailer t = first();
+    struct trailer_row row;
+    uint8_t bytes[TRAILER_BYTES];
+
+    t.unit = UINT32_MAX - 100;
+    t.next_unit = t.unit + 45;
+    ck_assert(trailer_row_behind(&row, &t));
+    for (int i = 0; i < 4; i++) {
+        t = follower(t);
+        unit_trailer_encode(bytes, &t);
+        ck_assert(trailer_row_take(&row, bytes));
+    }
+}
+END_TEST
+
 START_TEST(trailer_row_behind__asks_for_an_answer)
 {
     struct unit_trailer t = first();
@@ -97,13 +114,15 @@ START_TEST(trailer_row_behind__something_else_follows)
     struct trailer_row row;
 
     if (_i == 0)
-        t.next_message++;
+        t.next_step++;
     else if (_i == 1)
         t.next_unit++;
     else if (_i == 2)
         t.next_length -= GRAIN;
     else if (_i == 3)
         t.flags = FLAG_HAS_NEXT | FLAG_IS_LAST;
+    else if (_i == 4)
+        t.next_step--;
     else
         t.flags = 0;
     ck_assert(!trailer_row_behind(&row, &t));
@@ -116,7 +135,8 @@ int main(void)
     tcase_add_test(tcase, trailer_row_take__what_encoding_makes);
     tcase_add_test(tcase, trailer_row_take__no_bit_may_differ);
     tcase_add_test(tcase, trailer_row_put__what_encoding_makes);
+    tcase_add_test(tcase, trailer_row_take__unit_numbers_wrap);
     tcase_add_test(tcase, trailer_row_behind__asks_for_an_answer);
-    tcase_add_loop_test(tcase, trailer_row_behind__something_else_follows, 0, 5);
+    tcase_add_loop_test(tcase, trailer_row_behind__something_else_follows, 0, 6);
     return suite_run("trailer_row", tcase);
 }

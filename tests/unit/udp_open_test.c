@@ -51,49 +51,6 @@ START_TEST(udp_connect_fd__both_ends)
 }
 END_TEST
 
-START_TEST(udp_accept__learns_its_peer)
-{
-    int server, client;
-    char port[8];
-
-    ck_assert_int_eq(udp_bind(loopback[_i], NULL, &server), 0);
-    ck_assert_int_eq(udp_open(NULL, NULL, loopback[_i], port_of(server, port), &client), 0);
-    ck_assert_int_eq(send(client, "1", 1, 0), 1);
-    ck_assert_int_eq(udp_accept(server, clock_now() + 60 * SECOND), 0);
-    expect_byte(server, client, 'x');
-    ck_assert_int_eq(recv(server, port, 1, MSG_DONTWAIT), 1); /* what it was woken by is there */
-    ck_assert_int_eq(port[0], '1');
-    close(server);
-    close(client);
-}
-END_TEST
-
-/* A server on "::" serves IPv4 too. */
-START_TEST(udp_accept__ipv4_on_ipv6_socket)
-{
-    int server, client;
-    char port[8];
-
-    ck_assert_int_eq(udp_bind("::", NULL, &server), 0);
-    ck_assert_int_eq(udp_open(NULL, NULL, "127.0.0.1", port_of(server, port), &client), 0);
-    ck_assert_int_eq(send(client, "1", 1, 0), 1);
-    ck_assert_int_eq(udp_accept(server, clock_now() + 60 * SECOND), 0);
-    expect_byte(server, client, 'x');
-    close(server);
-    close(client);
-}
-END_TEST
-
-START_TEST(udp_accept__nobody_comes)
-{
-    int fd;
-
-    ck_assert_int_eq(udp_bind("127.0.0.1", NULL, &fd), 0);
-    ck_assert_int_eq(udp_accept(fd, clock_now() + MILLISECOND), -ETIMEDOUT);
-    close(fd);
-}
-END_TEST
-
 START_TEST(udp_bind__taken)
 {
     int first, second;
@@ -122,9 +79,6 @@ int main(void)
 {
     TCase *tcase = tcase_create("udp_open");
     tcase_add_loop_test(tcase, udp_connect_fd__both_ends, 0, 2);
-    tcase_add_loop_test(tcase, udp_accept__learns_its_peer, 0, 2);
-    tcase_add_test(tcase, udp_accept__ipv4_on_ipv6_socket);
-    tcase_add_test(tcase, udp_accept__nobody_comes);
     tcase_add_test(tcase, udp_bind__taken);
     tcase_add_test(tcase, udp_open__not_an_address);
     return suite_run("udp_open", tcase);

@@ -112,8 +112,8 @@ static const char *verdict_name(enum verdict verdict)
 
 static void append_pairing(char *text, const struct pairing *pairing, int flags)
 {
-    append(text, " session=0x%08" PRIx32 " tag=0x%04x flags=0x%02x", pairing->session, pairing->tag,
-           (unsigned)flags);
+    append(text, " session=0x%08" PRIx32 " tag=0x%08" PRIx32 " flags=0x%02x", pairing->session,
+           pairing->tag, (unsigned)flags);
 }
 
 /* The codecs. Each decodes `v` and, if it is accepted, writes the fields to `text` and the encoded
@@ -122,13 +122,12 @@ static void append_pairing(char *text, const struct pairing *pairing, int flags)
 static enum verdict unit_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
 {
     struct unit_trailer t;
-    const uint8_t *trailer = v->size < TRAILER_BYTES ? NULL : v->bytes + v->size - TRAILER_BYTES;
-    enum verdict verdict = unit_trailer_decode(trailer, v->size, &t);
+    enum verdict verdict = unit_trailer_decode(datagram_trailer(v->bytes, v->size), v->size, &t);
     if (verdict != VERDICT_OK)
         return verdict;
     append(text, "message=%" PRIu32 " unit=%" PRIu32 " seq=%" PRIu32, t.message, t.unit, t.seq);
-    append(text, " next_message=%" PRIu32 " next_unit=%" PRIu32, t.next_message, t.next_unit);
-    append(text, " length=%u next_length=%u", t.length, t.next_length);
+    append(text, " next_unit=%" PRIu32 " length=%u", t.next_unit, t.length);
+    append(text, " next_length=%u next_step=%d", t.next_length, t.next_step);
     append_pairing(text, &t.pairing, t.flags);
     memcpy(out, v->bytes, t.length);
     unit_trailer_encode(out + t.length, &t);
@@ -159,7 +158,8 @@ static enum verdict request_turn(const struct vector *v, char *text, uint8_t *ou
     enum verdict verdict = request_decode(v->bytes, v->size, &request);
     if (verdict != VERDICT_OK)
         return verdict;
-    append(text, "capacity=%" PRIu32 " length=%u", request.capacity, request.length);
+    append(text, "nonce=0x%016" PRIx64 " capacity=%" PRIu32 " length=%u", request.nonce,
+           request.capacity, request.length);
     append_pairing(text, &request.pairing, 0);
     append(text, " runs=");
     for (uint32_t i = 0; i < request.length; i++) {
@@ -180,21 +180,32 @@ static enum verdict hello_turn(const struct vector *v, char *text, uint8_t *out,
     enum verdict verdict = hello_decode(v->bytes, v->size, &hello);
     if (verdict != VERDICT_OK)
         return verdict;
-    append(text, "requested=%" PRIu32, hello.requested);
+    append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64 " requested=%" PRIu32, hello.nonce,
+           hello.cookie, hello.requested);
     append_pairing(text, &hello.pairing, hello.is_closing ? FLAG_CLOSING : 0);
     *size = hello_encode(out, DATAGRAM_BYTES, &hello);
+    return VERDICT_OK;
+}
+
+static enum verdict cookie_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct cookie_answer answer;
+    enum verdict verdict = cookie_answer_decode(v->bytes, v->size, &answer);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64, answer.nonce, answer.cookie);
+    append_pairing(text, &answer.pairing, 0);
+    *size = cookie_answer_encode(out, DATAGRAM_BYTES, &answer);
     return VERDICT_OK;
 }
 
 static enum verdict probe_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
 {
     struct path_probe probe;
-    const uint8_t *trailer =
-        v->size < CONTROL_TRAILER_BYTES ? NULL : v->bytes + v->size - CONTROL_TRAILER_BYTES;
-    enum verdict verdict = path_probe_decode(trailer, v->size, &probe);
+    enum verdict verdict = path_probe_decode(datagram_trailer(v->bytes, v->size), v->size, &probe);
     if (verdict != VERDICT_OK)
         return verdict;
-    uint32_t padding = probe.bytes - CONTROL_TRAILER_BYTES;
+    uint32_t padding = probe.bytes - TRAILER_BYTES;
     append(text, "number=%" PRIu32 " length=%" PRIu32, probe.number, padding);
     append_pairing(text, &probe.pairing, 0);
     memcpy(out, v->bytes, padding);
@@ -212,24 +223,46 @@ static enum verdict answer_turn(const struct vector *v, char *text, uint8_t *out
     append(text, "number=%" PRIu32 " size=%" PRIu32, probe.number, probe.bytes);
     append_pairing(text, &probe.pairing, 0);
     path_answer_encode(out, &probe);
-    *size = CONTROL_TRAILER_BYTES;
+    *size = TRAILER_BYTES;
     return VERDICT_OK;
 }
 
+/* What is no version answer is judged like any other datagram. Only this version's is ever encoded:
+ * another's differs in the last byte alone. */
+static enum verdict version_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct pairing echoed;
+    uint8_t version;
+    if (!version_answer_decode(v->bytes, v->size, &echoed, &version)) {
+        enum verdict verdict = datagram_judge(datagram_trailer(v->bytes, v->size), v->size,
+                                              DATAGRAM_VERSION_ANSWER, DATAGRAM_VERSION_ANSWER);
+        return verdict == VERDICT_OK ? VERDICT_MALFORMED : verdict;
+    }
+    append(text, "version=%u", version);
+    append_pairing(text, &echoed, 0);
+    version_answer_encode(out, echoed);
+    ck_assert_uint_eq(out[TAIL_BYTES - 1], 0x2f);
+    out[TAIL_BYTES - 1] = (uint8_t)(version << 4 | 15);
+    *size = VERSION_ANSWER_BYTES;
+    return VERDICT_OK;
+}
+
+static const struct {
+    const char *type;
+    enum verdict (*turn)(const struct vector *v, char *text, uint8_t *out, size_t *size);
+} codecs[] = {
+    {"unit", unit_turn},     {"ack", ack_turn},         {"request", request_turn},
+    {"hello", hello_turn},   {"cookie", cookie_turn},   {"probe", probe_turn},
+    {"answer", answer_turn}, {"version", version_turn},
+};
+
 static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
 {
-    if (strcmp(v->type, "unit") == 0)
-        return unit_turn(v, text, out, size);
-    if (strcmp(v->type, "ack") == 0)
-        return ack_turn(v, text, out, size);
-    if (strcmp(v->type, "request") == 0)
-        return request_turn(v, text, out, size);
-    if (strcmp(v->type, "probe") == 0)
-        return probe_turn(v, text, out, size);
-    if (strcmp(v->type, "answer") == 0)
-        return answer_turn(v, text, out, size);
-    ck_assert_msg(strcmp(v->type, "hello") == 0, "%s: type %s", v->name, v->type);
-    return hello_turn(v, text, out, size);
+    int i = 0;
+    while (i < ROWS(codecs) && strcmp(v->type, codecs[i].type) != 0)
+        i++;
+    ck_assert_msg(i < ROWS(codecs), "%s: type %s", v->name, v->type);
+    return codecs[i].turn(v, text, out, size);
 }
 
 START_TEST(vectors__one_line)

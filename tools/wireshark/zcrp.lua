@@ -11,18 +11,39 @@ local zcrp = Proto("zcrp", "Zero-Copying Reliable Protocol")
 local aal5 = Proto("zcrp_aal5", "AAL5 over MPLS")
 
 local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
-local UNIT_TRAILER, CONTROL_TRAILER = 32, 24
-local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE = 1, 2, 3, 4, 5, 6
+local VERSION, TRAILER, TAIL = 2, 32, 10
+local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE, PROBE_ANSWER, COOKIE = 1, 2, 3, 4, 5, 6, 7, 8
+local HANDSHAKE, OFFER, VERSION_ANSWER = 9, 10, 15
 local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
 local INFO_ENTRIES = 8 -- intervals and runs in the info column
 
 local kinds = {"Unit", "Block acknowledgement, first interval positive",
     "Block acknowledgement, first interval negative", "Request to send", "Hello", "Path probe",
-    "Path answer"}
+    "Path answer", "Cookie", [HANDSHAKE] = "Handshake bytes, reserved", [OFFER] = "Offer, reserved",
+    [VERSION_ANSWER] = "Version answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
     [ANSWER] = "answer", [CLOSING] = "closing", [ECN] = "ecn"}
-local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, 0, CLOSING, 0, 0}
-local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender"}
+local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, 0, CLOSING, 0, 0,
+    0}
+local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender",
+    "the sender cannot read its memory"}
+
+-- The fields of each type's trailer: offset, bytes, and the name under which they are read and shown.
+local ack_layout = {{0, 4, "newest"}, {4, 4, "delay"}, {8, 4, "capacity"}, {12, 2, "length"},
+    {14, 2, "marks"}, {16, 6, "reserved"}}
+local layouts = {
+    [UNIT] = {{0, 4, "message"}, {4, 4, "unit"}, {8, 4, "seq"}, {12, 4, "next_unit"},
+        {16, 2, "length"}, {18, 2, "next_length"}, {20, 2, "next_step"}},
+    [ACK] = ack_layout,
+    [ACK_NEGATIVE] = ack_layout,
+    [REQUEST] = {{0, 8, "nonce"}, {8, 4, "capacity"}, {12, 2, "length"}, {14, 8, "reserved"}},
+    [HELLO] = {{0, 8, "nonce"}, {8, 8, "cookie"}, {16, 4, "requested"}, {20, 2, "reserved"}},
+    [PROBE] = {{0, 4, "probe"}, {4, 4, "reserved"}, {8, 4, "reserved"}, {12, 2, "length"},
+        {14, 8, "reserved"}},
+    [PROBE_ANSWER] = {{0, 4, "probe"}, {4, 4, "probe_size"}, {8, 4, "reserved"}, {12, 2, "reserved"},
+        {14, 8, "reserved"}},
+    [COOKIE] = {{0, 8, "nonce"}, {8, 8, "cookie"}, {16, 6, "reserved"}},
+}
 
 -- ---- fields
 
@@ -33,17 +54,20 @@ local f = {
     offset = ProtoField.uint64("zcrp.offset", "Offset in message", base.DEC),
     reason = ProtoField.uint32("zcrp.void_reason", "Reason", base.DEC, void_reasons),
     seq = ProtoField.uint32("zcrp.seq", "Sequence number"),
+    next_step = ProtoField.int16("zcrp.next_step", "Next message step"),
     next_message = ProtoField.uint32("zcrp.next_message", "Next message number"),
     next_unit = ProtoField.uint32("zcrp.next_unit", "Next unit number"),
     length = ProtoField.uint16("zcrp.length", "Length"),
     next_length = ProtoField.uint16("zcrp.next_length", "Next length"),
     newest = ProtoField.uint32("zcrp.newest", "Newest"),
     delay = ProtoField.uint32("zcrp.delay", "Delay in microseconds"),
+    nonce = ProtoField.uint64("zcrp.nonce", "Nonce", base.HEX),
+    cookie = ProtoField.uint64("zcrp.cookie", "Cookie", base.HEX),
     requested = ProtoField.uint32("zcrp.requested", "Requested: all messages below"),
     probe = ProtoField.uint32("zcrp.probe", "Probe"),
     probe_size = ProtoField.uint32("zcrp.probe.size", "Bytes of the probe"),
     padding = ProtoField.bytes("zcrp.padding", "Padding"),
-    reserved = ProtoField.uint32("zcrp.reserved", "Reserved"),
+    reserved = ProtoField.bytes("zcrp.reserved", "Reserved"),
     capacity = ProtoField.uint32("zcrp.capacity", "Capacity in bytes"),
     marks = ProtoField.uint16("zcrp.marks", "Marked by congestion"),
     intervals = ProtoField.string("zcrp.intervals", "Intervals"),
@@ -57,7 +81,7 @@ local f = {
     run_size = ProtoField.uint64("zcrp.run.size", "Buffer size", base.DEC),
     run_withdrawn = ProtoField.bool("zcrp.run.withdrawn", "Withdrawn"),
     session = ProtoField.uint32("zcrp.session", "Session", base.HEX),
-    tag = ProtoField.uint16("zcrp.tag", "Tag", base.HEX),
+    tag = ProtoField.uint32("zcrp.tag", "Tag", base.HEX),
     flags = ProtoField.uint8("zcrp.flags", "Flags", base.HEX),
     has_next = ProtoField.bool("zcrp.flags.has_next", "Has next", 8, nil, HAS_NEXT),
     is_last = ProtoField.bool("zcrp.flags.is_last", "Is last", 8, nil, IS_LAST),
@@ -65,7 +89,7 @@ local f = {
     answer = ProtoField.bool("zcrp.flags.answer", "Answer", 8, nil, ANSWER),
     closing = ProtoField.bool("zcrp.flags.closing", "Closing", 8, nil, CLOSING),
     ecn = ProtoField.bool("zcrp.flags.ecn", "ECN arrives", 8, nil, ECN),
-    unknown_flags = ProtoField.uint8("zcrp.flags.reserved", "Reserved", base.HEX, nil, 0xc0),
+    unknown_flags = ProtoField.uint8("zcrp.flags.reserved", "Reserved for keys", base.HEX, nil, 0xc0),
     version = ProtoField.uint8("zcrp.version", "Version", base.DEC, nil, 0xf0),
     kind = ProtoField.uint8("zcrp.type", "Type", base.DEC, kinds, 0x0f),
     verdict = ProtoField.string("zcrp.verdict", "Verdict"),
@@ -94,6 +118,8 @@ local e = {
         expert.severity.NOTE),
     void = ProtoExpert.new("zcrp.voided", "The message will not come", expert.group.RESPONSE_CODE,
         expert.severity.WARN),
+    other = ProtoExpert.new("zcrp.version_answer", "The receiver speaks another version",
+        expert.group.RESPONSE_CODE, expert.severity.WARN),
     closing = ProtoExpert.new("zcrp.closing", "Closing", expert.group.SEQUENCE,
         expert.severity.CHAT),
 }
@@ -139,37 +165,67 @@ end
 -- ---- reading: a datagram as a table, with its verdict
 
 -- Bytes before the trailer, as the trailer says.
-local function body_of(d)
-    if d.kind == UNIT or d.kind == PROBE then
-        return d.length
-    elseif d.kind == REQUEST then
-        return 16 * d.length
+local function body_of(kind, length)
+    if kind == UNIT or kind == PROBE then
+        return length
+    elseif kind == REQUEST then
+        return 16 * length
     end
-    return d.kind < REQUEST and d.length > 0 and 4 * (d.length + 1) or 0
+    return kind < REQUEST and length > 0 and 4 * (length + 1) or 0
 end
 
-local function read_unit(d, tvb, at)
-    d.message, d.unit, d.seq = tvb(at, 4):uint(), tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint()
-    d.next_message, d.next_unit = tvb(at + 12, 4):uint(), tvb(at + 16, 4):uint()
-    d.length, d.next_length = tvb(at + 20, 2):uint(), tvb(at + 22, 2):uint()
+-- Where in the trailer of each type the length is; of the others it is 0.
+local length_at = {}
+for kind, layout in pairs(layouts) do
+    for _, entry in ipairs(layout) do
+        length_at[kind] = entry[3] == "length" and entry[1] or length_at[kind]
+    end
 end
 
-local function read_control(d, tvb, at)
-    d.first, d.second = tvb(at, 4):uint(), tvb(at + 4, 4):uint()
-    d.capacity = tvb(at + 8, 4):uint()
-    d.length, d.marks = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
+local function length_before(tvb, to, kind)
+    return length_at[kind] and tvb(to - TRAILER + length_at[kind], 2):uint() or 0
+end
+
+local function is_zero(range)
+    return not range:bytes():tohex():find("[^0]")
+end
+
+local function number_at(range, name)
+    if name == "next_step" then
+        return range:int()
+    end
+    return range:len() == 8 and range:uint64() or range:uint()
+end
+
+-- `is_clear` says that all that is reserved is 0.
+local function read_trailer(d, tvb)
+    d.is_clear = true
+    for _, entry in ipairs(layouts[d.kind]) do
+        local range, name = tvb(tvb:len() - TRAILER + entry[1], entry[2]), entry[3]
+        if name == "reserved" then
+            d.is_clear = d.is_clear and is_zero(range)
+        else
+            d[name] = number_at(range, name)
+        end
+    end
+    d.body = body_of(d.kind, d.length or 0)
+end
+
+local function read_tail(d, tvb)
+    local at = tvb:len() - TAIL
+    d.session, d.tag = tvb(at, 4):uint(), tvb(at + 4, 4):uint()
+    d.flags = tvb(at + 8, 1):uint()
 end
 
 -- Each names the first broken rule, or nothing.
 local function unit_breaks(d)
     local is_last, is_void = has(d.flags, IS_LAST), has(d.flags, VOID)
-    if d.session == 0 or d.tag == 0 then
-        return "a unit has a session and a tag"
-    elseif d.length > UNIT_DATA_MAX or d.next_length > UNIT_DATA_MAX then
+    local has_numbers = d.next_unit ~= 0 or d.next_length ~= 0 or d.next_step ~= 0
+    if d.length > UNIT_DATA_MAX or d.next_length > UNIT_DATA_MAX then
         return "no unit is as long"
     elseif not is_last and (d.length == 0 or d.length % GRAIN ~= 0) then
         return "only the last unit may have any length"
-    elseif not has(d.flags, HAS_NEXT) and d.next_message + d.next_unit + d.next_length ~= 0 then
+    elseif not has(d.flags, HAS_NEXT) and has_numbers then
         return "next fields without the flag"
     elseif is_void and not (is_last and d.length == 0 and void_reasons[d.unit]) then
         return "a void unit is the last, empty, and has a reason"
@@ -182,11 +238,9 @@ local function ack_breaks(d, tvb)
     for i = 0, d.body / 4 - 1 do
         d.bounds[#d.bounds + 1] = tvb(4 * i, 4):uint()
     end
-    if d.session == 0 then
-        return "an acknowledgement has a session"
-    elseif (d.kind == ACK) ~= (d.length % 2 == 1 or d.length == 0) then
+    if (d.kind == ACK) ~= (d.length % 2 == 1 or d.length == 0) then
         return "the type does not follow from the length"
-    elseif d.first ~= (d.length > 0 and step(1, d.bounds[#d.bounds]) or 0) then
+    elseif d.newest ~= (d.length > 0 and step(1, d.bounds[#d.bounds]) or 0) then
         return "the last bound is not newest + 1"
     end
     for i = 2, #d.bounds do
@@ -199,11 +253,6 @@ local function ack_breaks(d, tvb)
 end
 
 local function request_breaks(d, tvb)
-    if d.session == 0 then
-        return "a request has a session"
-    elseif d.first ~= 0 or d.second ~= 0 then
-        return "reserved fields are set"
-    end
     for i = 0, d.length - 1 do
         if tvb(16 * i + 4, 4):uint() == 0 then
             return "a run of no messages"
@@ -211,70 +260,94 @@ local function request_breaks(d, tvb)
     end
 end
 
+local NONE = UInt64(0)
+
 local function hello_breaks(d)
+    if d.nonce ~= NONE and (d.requested ~= 0 or d.flags ~= 0) then
+        return "a hello that asks has requested nothing and does not close"
+    elseif d.nonce == NONE and (d.cookie ~= NONE or d.session == 0) then
+        return "a hello without a nonce has a session and no cookie"
+    end
+end
+
+local function cookie_breaks(d)
+    if d.nonce == NONE or d.cookie == NONE then
+        return "a cookie answers a nonce, and is not 0"
+    end
+end
+
+local breaks = {[UNIT] = unit_breaks, [ACK] = ack_breaks, [ACK_NEGATIVE] = ack_breaks,
+    [REQUEST] = request_breaks, [HELLO] = hello_breaks, [COOKIE] = cookie_breaks}
+
+-- What is wrong with a datagram of the right size, or nothing.
+local function broken_rule(d, tvb)
     if d.tag == 0 then
-        return "a hello has a tag"
-    elseif d.second ~= 0 or d.capacity ~= 0 or d.length ~= 0 then
-        return "reserved fields are set"
-    end
-end
-
-local function path_breaks(d)
-    local other = d.kind == PROBE and d.second or d.length
-    if d.session == 0 or d.tag == 0 then
-        return "a probe of the path has a session and a tag"
-    elseif d.capacity ~= 0 or other ~= 0 then
-        return "reserved fields are set"
-    end
-end
-
-local breaks = {unit_breaks, ack_breaks, ack_breaks, request_breaks, hello_breaks, path_breaks,
-    path_breaks}
-
--- Verdicts 4 to 6 of docs/protocol.md.
-local function judge(d, tvb)
-    local body = tvb:len() - d.trailer
-    if body < d.body then
-        return "short", string.format("%d bytes before the trailer, which says %d", body, d.body)
-    elseif body > d.body then
-        return "malformed", string.format("%d bytes before the trailer, which says %d", body, d.body)
+        return "every datagram has a tag"
+    elseif d.session == 0 and d.kind ~= HELLO and d.kind ~= COOKIE then
+        return "only a hello, a cookie and a version answer may have no session"
     end
     for bit = 0, 7 do
         if has(d.flags, 2 ^ bit) and not has(flags_of[d.kind], 2 ^ bit) then
-            return "malformed", "a flag that this type does not have"
+            return "a flag that this type does not have"
         end
     end
-    if d.kind > ACK_NEGATIVE and d.marks ~= 0 then
-        return "malformed", "reserved fields are set"
+    return not d.is_clear and "reserved fields are set" or breaks[d.kind] and breaks[d.kind](d, tvb)
+end
+
+-- Verdicts 4 to 6 of docs/protocol.md.
+local function judge(d, tvb)
+    local body = tvb:len() - TRAILER
+    if body ~= d.body then
+        return body < d.body and "short" or "malformed",
+            string.format("%d bytes before the trailer, which says %d", body, d.body)
     end
-    local reason = breaks[d.kind](d, tvb)
+    local reason = broken_rule(d, tvb)
     if reason then
         return "malformed", reason
     end
 end
 
+-- A version answer is the one datagram without a trailer. It is the same in every version.
+local function read_version_answer(tvb)
+    local d = {kind = VERSION_ANSWER}
+    if tvb:len() ~= TAIL or tvb(TAIL - 1, 1):uint() % 16 ~= VERSION_ANSWER then
+        return nil
+    end
+    read_tail(d, tvb)
+    d.version = math.floor(tvb(TAIL - 1, 1):uint() / 16)
+    return d.flags == 0 and d.tag ~= 0 and d or nil
+end
+
+-- Version and type of a datagram that is dropped on account of them.
+local function version_words(version, kind)
+    return kind == HELLO and "a hello of version " .. version or "version " .. version
+end
+
+local function type_words(kind)
+    return "type " .. kind .. (kinds[kind] and ", " .. kinds[kind]:lower() or "")
+end
+
 -- All that the trailer says; `verdict` and `why` if it breaks a rule, `kind` if there is a trailer.
 local function read(tvb)
-    local size, d = tvb:len(), {}
-    if size < CONTROL_TRAILER then
-        d.verdict, d.why = "short", "shorter than any trailer"
+    local size, d = tvb:len(), read_version_answer(tvb)
+    if d then
         return d
     end
-    local last = tvb(size - 1, 1):uint()
-    local kind = last % 16
-    if math.floor(last / 16) ~= 1 then
-        d.verdict, d.why = "version", "version " .. math.floor(last / 16)
-    elseif not kinds[kind] then
-        d.verdict, d.why = "type", "type " .. kind
-    elseif kind == UNIT and size < UNIT_TRAILER then
-        d.verdict, d.why = "short", "shorter than a unit's trailer"
+    d = {last = tvb(size - 1, 1):uint()}
+    local version, kind = math.floor(d.last / 16), d.last % 16
+    if size < TRAILER then
+        d.verdict, d.why = "short", "shorter than any trailer, at its end " ..
+            version_words(version, kind)
+    elseif version ~= VERSION then
+        d.verdict, d.why = "version", version_words(version, kind)
+    elseif kind == VERSION_ANSWER then
+        d.verdict, d.why = "malformed", "a version answer has ten bytes"
+    elseif not layouts[kind] then
+        d.verdict, d.why = "type", type_words(kind)
     else
-        d.kind, d.trailer = kind, kind == UNIT and UNIT_TRAILER or CONTROL_TRAILER
-        d.session, d.tag = tvb(size - 8, 4):uint(), tvb(size - 4, 2):uint()
-        d.flags = tvb(size - 2, 1):uint()
-        local read_rest = kind == UNIT and read_unit or read_control
-        read_rest(d, tvb, size - d.trailer)
-        d.body = body_of(d)
+        d.kind = kind
+        read_tail(d, tvb)
+        read_trailer(d, tvb)
         d.verdict, d.why = judge(d, tvb)
     end
     return d
@@ -292,7 +365,7 @@ end
 
 -- Is this unit one that was sent before under another number, or even the same transmission?
 local function look_back(d, frame)
-    local pairing = string.format("%08x:%04x:", d.session, d.tag)
+    local pairing = string.format("%08x:%08x:", d.session, d.tag)
     local seen = seqs[pairing .. d.seq]
     if seen then
         return {"copy", seen}
@@ -337,12 +410,23 @@ local function show_flags(d, tvb, tree)
 end
 
 local function show_tail(d, tvb, tree)
-    local at = tvb:len() - 8
+    local at = tvb:len() - TAIL
     tree:add(f.session, tvb(at, 4))
-    tree:add(f.tag, tvb(at + 4, 2))
+    tree:add(f.tag, tvb(at + 4, 4))
     show_flags(d, tvb, tree)
-    tree:add(f.version, tvb(at + 7, 1))
-    tree:add(f.kind, tvb(at + 7, 1))
+    tree:add(f.version, tvb(at + 9, 1))
+    tree:add(f.kind, tvb(at + 9, 1))
+end
+
+-- All fields of the trailer; what was added for its length is returned.
+local function show_trailer(d, tvb, tree)
+    local length
+    for _, entry in ipairs(layouts[d.kind]) do
+        local item = tree:add(f[entry[3]], tvb(tvb:len() - TRAILER + entry[1], entry[2]))
+        length = entry[3] == "length" and item or length
+    end
+    show_tail(d, tvb, tree)
+    return length
 end
 
 local function show_note(note, tree)
@@ -358,27 +442,24 @@ local function show_note(note, tree)
 end
 
 local function show_unit(d, tvb, pinfo, tree, place)
-    local at, void = tvb:len() - UNIT_TRAILER, has(d.flags, VOID)
+    local at, void, next_message = tvb:len() - TRAILER, has(d.flags, VOID), nil
     if at > 0 then
         tree:add(f.unit_data, tvb(0, at))
     end
-    tree:add(f.message, tvb(at, 4))
-    tree:add(f.unit, tvb(at + 4, 4))
+    show_trailer(d, tvb, tree)
     if void then
         tree:add(f.reason, tvb(at + 4, 4))
         tree:add_proto_expert_info(e.void)
     else
         tree:add(f.offset, tvb(at + 4, 4), UInt64(d.unit) * GRAIN):set_generated()
     end
-    tree:add(f.seq, tvb(at + 8, 4))
-    tree:add(f.next_message, tvb(at + 12, 4))
-    tree:add(f.next_unit, tvb(at + 16, 4))
-    tree:add(f.length, tvb(at + 20, 2))
-    tree:add(f.next_length, tvb(at + 22, 2))
-    show_tail(d, tvb, tree)
+    local forecast = ""
+    if has(d.flags, HAS_NEXT) then
+        next_message = (d.message + d.next_step) % WORD
+        tree:add(f.next_message, tvb(at + 20, 2), next_message):set_generated()
+        forecast = string.format(" (next %.0f/%d)", next_message, d.next_unit)
+    end
     local tail = d.verdict and "" or show_note(note_of(d, pinfo, place), tree)
-    local forecast = has(d.flags, HAS_NEXT) and
-        string.format(" (next %d/%d)", d.next_message, d.next_unit) or ""
     return string.format("Unit %d/%d%s seq %d, %d bytes%s%s", d.message, d.unit, forecast, d.seq,
         d.length, names_of(d.flags), tail)
 end
@@ -407,16 +488,10 @@ local function show_intervals(d, tvb, tree)
 end
 
 local function show_ack(d, tvb, pinfo, tree)
-    local at = tvb:len() - CONTROL_TRAILER
-    local has_body = d.length > 0 and at == d.body
+    local has_body = d.length > 0 and tvb:len() - TRAILER == d.body
     local text = has_body and show_intervals(d, tvb, tree) or
         d.length == 0 and "of nothing yet" or string.format("of %d intervals", d.length)
-    tree:add(f.newest, tvb(at, 4))
-    tree:add(f.delay, tvb(at + 4, 4))
-    tree:add(f.capacity, tvb(at + 8, 4))
-    tree:add(f.length, tvb(at + 12, 2)):append_text(" intervals")
-    tree:add(f.marks, tvb(at + 14, 2))
-    show_tail(d, tvb, tree)
+    show_trailer(d, tvb, tree):append_text(" intervals")
     local marks = d.marks > 0 and string.format(", %d marked so far", d.marks) or ""
     return string.format("Acknowledgement %s%s%s", text, marks, names_of(d.flags))
 end
@@ -435,54 +510,72 @@ local function show_run(tvb, tree)
 end
 
 local function show_request(d, tvb, pinfo, tree)
-    local at, texts = tvb:len() - CONTROL_TRAILER, {}
-    for i = 0, (at == d.body and d.length or 0) - 1 do
+    local texts = {}
+    for i = 0, (tvb:len() - TRAILER == d.body and d.length or 0) - 1 do
         texts[#texts + 1] = show_run(tvb(16 * i, 16), tree)
     end
-    tree:add(f.reserved, tvb(at, 4))
-    tree:add(f.reserved, tvb(at + 4, 4))
-    tree:add(f.capacity, tvb(at + 8, 4))
-    tree:add(f.length, tvb(at + 12, 2)):append_text(" runs")
-    tree:add(f.reserved, tvb(at + 14, 2))
-    show_tail(d, tvb, tree)
+    show_trailer(d, tvb, tree):append_text(" runs")
     return "Request " .. (#texts > 0 and listed(texts) or
-        d.length == 0 and "of nothing new" or string.format("of %d runs", d.length))
+        d.length == 0 and "of nothing new" or string.format("of %d runs", d.length)) ..
+        (d.nonce ~= NONE and ", for nonce " .. d.nonce:tohex() or "")
 end
 
 local function show_hello(d, tvb, pinfo, tree)
-    local at = tvb:len() - CONTROL_TRAILER
-    tree:add(f.requested, tvb(at, 4))
-    tree:add(f.reserved, tvb(at + 4, 4))
-    tree:add(f.reserved, tvb(at + 8, 4))
-    tree:add(f.reserved, tvb(at + 12, 4))
-    show_tail(d, tvb, tree)
-    return string.format("Hello, session %08x, tag %04x, requested below %d%s", d.session, d.tag,
-        d.first, names_of(d.flags))
+    show_trailer(d, tvb, tree)
+    if d.nonce == NONE then
+        return string.format("Hello, session %08x, tag %08x, requested below %d%s", d.session, d.tag,
+            d.requested, names_of(d.flags))
+    end
+    return string.format("Hello asks, nonce %s, tag %08x, %s", d.nonce:tohex(), d.tag,
+        d.cookie == NONE and "no cookie" or
+        string.format("cookie %s, session %08x", d.cookie:tohex(), d.session))
+end
+
+local function show_cookie(d, tvb, pinfo, tree)
+    show_trailer(d, tvb, tree)
+    return string.format("Cookie %s for nonce %s, session %08x, tag %08x", d.cookie:tohex(),
+        d.nonce:tohex(), d.session, d.tag)
 end
 
 local function show_path(d, tvb, pinfo, tree)
-    local at, is_probe = tvb:len() - CONTROL_TRAILER, d.kind == PROBE
+    local at, is_probe = tvb:len() - TRAILER, d.kind == PROBE
     if at > 0 then
         tree:add(f.padding, tvb(0, at))
     end
-    tree:add(f.probe, tvb(at, 4))
-    tree:add(is_probe and f.reserved or f.probe_size, tvb(at + 4, 4))
-    tree:add(f.reserved, tvb(at + 8, 4))
-    tree:add(is_probe and f.length or f.reserved, tvb(at + 12, 2))
-    tree:add(f.reserved, tvb(at + 14, 2))
-    show_tail(d, tvb, tree)
-    return string.format("%s %d of %d bytes", is_probe and "Probe" or "Answer to probe", d.first,
-        is_probe and tvb:len() or d.second)
+    show_trailer(d, tvb, tree)
+    return string.format("%s %d of %d bytes", is_probe and "Probe" or "Answer to probe", d.probe,
+        is_probe and tvb:len() or d.probe_size)
 end
 
-local shows = {show_unit, show_ack, show_ack, show_request, show_hello, show_path, show_path}
+local function show_version_answer(d, tvb, pinfo, tree)
+    show_tail(d, tvb, tree)
+    tree:add_proto_expert_info(e.other)
+    return string.format("Version answer: version %d, to session %08x, tag %08x", d.version, d.session,
+        d.tag)
+end
+
+local shows = {[UNIT] = show_unit, [ACK] = show_ack, [ACK_NEGATIVE] = show_ack,
+    [REQUEST] = show_request, [HELLO] = show_hello, [PROBE] = show_path, [PROBE_ANSWER] = show_path,
+    [COOKIE] = show_cookie, [VERSION_ANSWER] = show_version_answer}
+
+-- A datagram of another version, or of no type: its last byte, and its tail if it has one.
+local function show_unknown(d, tvb, tree)
+    local size = tvb:len()
+    if d.verdict == "type" then
+        show_tail(d, tvb, tree)
+    else
+        tree:add(f.version, tvb(size - 1, 1))
+        tree:add(f.kind, tvb(size - 1, 1))
+    end
+    return string.format("%d bytes", size)
+end
 
 -- Shows one datagram, the `place`-th of its frame, and returns its line.
 local function show(tvb, pinfo, tree, place)
     local d = read(tvb)
     local branch = tree:add(zcrp, tvb())
     local line = d.kind and shows[d.kind](d, tvb, pinfo, branch, place) or
-        string.format("%d bytes", tvb:len())
+        show_unknown(d, tvb, branch)
     if d.verdict then
         branch:add(f.verdict, tvb(), d.verdict):set_generated()
         branch:add_tvb_expert_info(e[d.verdict], tvb(), d.verdict .. ": " .. d.why)
@@ -503,12 +596,12 @@ end
 
 -- The size of the datagram that ends before `to`, by its trailer, or nothing.
 local function size_before(tvb, to)
-    local last = to >= CONTROL_TRAILER and tvb(to - 1, 1):uint() or 0
-    if math.floor(last / 16) ~= 1 or not kinds[last % 16] then
+    local last = to >= TRAILER and tvb(to - 1, 1):uint() or 0
+    local kind = last % 16
+    if math.floor(last / 16) ~= VERSION or not layouts[kind] then
         return nil
     end
-    local d = {kind = last % 16, length = tvb(to - 12, 2):uint()}
-    return body_of(d) + (d.kind == UNIT and UNIT_TRAILER or CONTROL_TRAILER)
+    return body_of(kind, length_before(tvb, to, kind)) + TRAILER
 end
 
 -- Are all datagrams in [0, rest) `segment` bytes long?
@@ -549,7 +642,7 @@ local function line_of(lines, datagrams, size)
     end
     return string.format("%d units %d/%d to %d/%d seq %d to %d, %d bytes%s%s", #lines,
         first.message, first.unit, last.message, last.unit, first.seq, last.seq,
-        size - UNIT_TRAILER * #lines, names_of(last.flags),
+        size - TRAILER * #lines, names_of(last.flags),
         again > 0 and string.format(", %d repeats", again) or "")
 end
 
@@ -573,12 +666,14 @@ function zcrp.dissector(tvb, pinfo, tree)
     return tvb:len()
 end
 
--- By form: what breaks no rule is taken for ZCRP, and then all of its conversation.
+-- By form: what breaks no rule is taken for ZCRP, and then all of its conversation. A version answer
+-- says too little for that.
 local function is_zcrp(tvb)
     if tvb:len() < tvb:reported_len() or tvb:len() == 0 then
         return false
     end
-    return not read(tvb(0, segment_of(tvb)):tvb()).verdict
+    local d = read(tvb(0, segment_of(tvb)):tvb())
+    return not d.verdict and d.kind ~= VERSION_ANSWER
 end
 
 local function by_form(tvb, pinfo, tree)

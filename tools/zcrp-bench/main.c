@@ -15,10 +15,7 @@
 #include "options.h"
 #include "receiving_end.h"
 #include "sending_end.h"
-
-#ifndef ZCRP_VERSION
-#define ZCRP_VERSION "of unknown version"
-#endif
+#include "zcrp.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -76,7 +73,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {
-        puts("zcrp-bench " ZCRP_VERSION);
+        puts("zcrp-bench " ZCRP_VERSION_TEXT);
         return EXIT_SUCCESS;
     }
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -5,10 +5,7 @@
 #include "help.h"
 #include "options.h"
 #include "run.h"
-
-#ifndef ZCRP_VERSION
-#define ZCRP_VERSION "of unknown version"
-#endif
+#include "zcrp.h"
 
 enum { EXIT_USAGE = 2, EXIT_NO_LINK = 125 };
 
@@ -26,7 +23,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {
-        puts("zcrp-link " ZCRP_VERSION);
+        puts("zcrp-link " ZCRP_VERSION_TEXT);
         return EXIT_SUCCESS;
     }
     status = run_link(&options);

@@ -11,10 +11,7 @@
 #include "common/complain.h"
 #include "counter.h"
 #include "options.h"
-
-#ifndef ZCRP_VERSION
-#define ZCRP_VERSION "of unknown version"
-#endif
+#include "zcrp.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -94,7 +91,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {
-        puts("zcrp-load " ZCRP_VERSION);
+        puts("zcrp-load " ZCRP_VERSION_TEXT);
         return EXIT_SUCCESS;
     }
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,0 +1,193 @@
+#include "accept.h"
+
+#include "aal5_socket.h"
+#include "address.h"
+#include "core/aal5.h"
+#include "core/aal5_head.h"
+#include "core/listening.h"
+#include "crc.h"
+#include "platform/clock.h"
+#include "platform/keyed_hash.h"
+#include "platform/ready.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+enum {
+    IP4_HEAD = 20,
+    LARGEST = 2048, /* bytes; larger ones are no hellos of any version */
+};
+
+/* How a hello is wrapped on this socket. */
+enum wrapping { WRAPPING_NONE, WRAPPING_AAL5, WRAPPING_RAW4 };
+
+/* One datagram as it came, and what is in it. */
+struct knock {
+    union address from;
+    socklen_t from_size;
+    uint8_t bytes[LARGEST];
+    size_t size;
+    const uint8_t *payload;
+    size_t payload_bytes;
+    uint32_t label; /* of the circuit it came on */
+};
+
+static int option(int fd, int name)
+{
+    int value = -1;
+    socklen_t size = sizeof(value);
+
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+static enum wrapping wrapping_of(int fd)
+{
+    if (option(fd, SO_TYPE) == SOCK_RAW)
+        return option(fd, SO_DOMAIN) == AF_INET ? WRAPPING_RAW4 : WRAPPING_AAL5;
+    return aal5_socket_has_port(fd) ? WRAPPING_AAL5 : WRAPPING_NONE;
+}
+
+/* The payload of a PDU that came in one packet; false if it is something else. */
+static bool unwrap_pdu(struct knock *k, size_t head_bytes)
+{
+    struct aal5_head head;
+    uint32_t payload;
+
+    if (k->size <= head_bytes + AAL5_HEAD || !aal5_head_decode(k->bytes + head_bytes, &head) ||
+        !head.is_end)
+        return false;
+    const uint8_t *pdu = k->bytes + head_bytes + AAL5_HEAD;
+    size_t size = k->size - head_bytes - AAL5_HEAD;
+    if (size % AAL5_CELL != 0 || aal5_judge(pdu + size - AAL5_TRAILER, (uint32_t)size,
+                                            crc_best()(0, pdu, size), &payload) != AAL5_OK)
+        return false;
+    k->label = head.label;
+    k->payload = pdu;
+    k->payload_bytes = payload;
+    return true;
+}
+
+static bool unwrap(struct knock *k, enum wrapping wrapping)
+{
+    k->payload = k->bytes;
+    k->payload_bytes = k->size;
+    if (wrapping == WRAPPING_NONE)
+        return true;
+    return unwrap_pdu(k, wrapping == WRAPPING_RAW4 ? IP4_HEAD : 0);
+}
+
+/* Looks at the first datagram in the socket, which stays there: true, or false and errno. */
+static bool look(int fd, struct knock *k)
+{
+    struct iovec piece = {k->bytes, sizeof(k->bytes)};
+    struct msghdr message = {
+        .msg_name = &k->from, .msg_namelen = sizeof(k->from), .msg_iov = &piece, .msg_iovlen = 1};
+    ssize_t size = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC);
+
+    if (size < 0)
+        return false;
+    k->size = (size_t)size;
+    k->from_size = message.msg_namelen;
+    return true;
+}
+
+static void drop(int fd)
+{
+    uint8_t byte;
+
+    (void)recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
+}
+
+/* What cannot be sent is as good as lost: a hello comes again. */
+static void answer(int fd, const struct knock *k, enum wrapping wrapping, const uint8_t *payload,
+                   size_t size)
+{
+    uint8_t packet[AAL5_HEAD + AAL5_CELL];
+    const struct aal5_head head = {.label = k->label, .is_end = true};
+
+    if (wrapping == WRAPPING_NONE) {
+        (void)sendto(fd, payload, size, MSG_DONTWAIT | MSG_NOSIGNAL, &k->from.any, k->from_size);
+        return;
+    }
+    aal5_head_encode(packet, &head);
+    memcpy(packet + AAL5_HEAD, payload, size);
+    (void)aal5_tail_encode(packet + AAL5_HEAD + size, (uint32_t)size, crc_best()(0, payload, size),
+                           (struct aal5_user){0}, crc_best());
+    (void)sendto(fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_NOSIGNAL, &k->from.any,
+                 k->from_size);
+}
+
+/* What to do with a datagram. Nothing can be sent to an address without a port; a raw one has none.
+ */
+static enum listening hear(int fd, struct knock *k, enum wrapping wrapping,
+                           const struct cookie_jar *jar, uint8_t payload[TRAILER_BYTES],
+                           size_t *size)
+{
+    bool has_place = address_port(&k->from) != 0 || option(fd, SO_TYPE) == SOCK_RAW;
+
+    if (!has_place || k->size > LARGEST || !unwrap(k, wrapping))
+        return LISTENING_DROPS;
+    size_t tail = k->payload_bytes < TRAILER_BYTES ? k->payload_bytes : TRAILER_BYTES;
+    return listening_hear(jar, address_number(&k->from), clock_now(),
+                          k->payload + k->payload_bytes - tail, k->payload_bytes, payload, size);
+}
+
+/* Connects to whom the first datagram in the socket came from: 1, or a negative error number. */
+static int connect_to(int fd, const struct knock *k)
+{
+    int error;
+
+    if (connect(fd, &k->from.any, k->from_size) == 0)
+        return 1;
+    error = errno;
+    drop(fd);
+    return -error;
+}
+
+/* Sees to the first datagram in the socket: 1 if the socket is connected now, 0 to go on, -EAGAIN
+ * if there is none, or another negative error number. */
+static int see_to_first(int fd, enum wrapping wrapping, const struct cookie_jar *jar)
+{
+    struct knock k;
+    uint8_t payload[TRAILER_BYTES];
+    size_t size = 0;
+
+    if (!look(fd, &k))
+        return errno == EINTR ? 0 : -errno;
+    enum listening heard = hear(fd, &k, wrapping, jar, payload, &size);
+    if (heard == LISTENING_ACCEPTS)
+        return connect_to(fd, &k);
+    drop(fd);
+    if (heard == LISTENING_ANSWERS)
+        answer(fd, &k, wrapping, payload, size);
+    return 0;
+}
+
+/* 0 if there is something in the socket; a socket can be ready and empty all the same, because the
+ * checksum is looked at by recvmsg. */
+static int await_datagram(int fd, instant deadline)
+{
+    struct pollfd set = {.fd = fd, .events = POLLIN};
+    int ready = ready_wait(&set, 1, deadline);
+
+    if (ready <= 0)
+        return ready < 0 ? ready : -ETIMEDOUT;
+    return set.revents & POLLNVAL ? -EBADF : 0;
+}
+
+int accept_peer(int fd, instant deadline)
+{
+    enum wrapping wrapping = wrapping_of(fd);
+    struct cookie_jar jar = keyed_hash_jar();
+    int result = 0;
+
+    while (result == 0) {
+        result = see_to_first(fd, wrapping, &jar);
+        if (result == -EAGAIN)
+            result = await_datagram(fd, deadline);
+        else if (result == 0 && clock_now() >= deadline)
+            result = -ETIMEDOUT;
+    }
+    return result < 0 ? result : 0;
+}

@@ -1,0 +1,79 @@
+#include "address.h"
+
+#include "platform/keyed_hash.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+enum { HOST_AT = 4, HOST_BYTES = 16, PLACE_BYTES = HOST_AT + HOST_BYTES };
+
+/* Family, port and host as bytes: equal for equal addresses. False if the family is none of IP's.
+ */
+static bool place_of(const union address *a, uint8_t place[PLACE_BYTES])
+{
+    struct sockaddr_in ip4;
+    struct sockaddr_in6 ip6;
+
+    memset(place, 0, PLACE_BYTES);
+    place[0] = (uint8_t)a->any.sa_family;
+    if (a->any.sa_family == AF_INET) {
+        memcpy(&ip4, &a->room, sizeof(ip4));
+        memcpy(place + 2, &ip4.sin_port, 2);
+        memcpy(place + HOST_AT, &ip4.sin_addr, sizeof(ip4.sin_addr));
+    } else if (a->any.sa_family == AF_INET6) {
+        memcpy(&ip6, &a->room, sizeof(ip6));
+        memcpy(place + 2, &ip6.sin6_port, 2);
+        memcpy(place + HOST_AT, &ip6.sin6_addr, sizeof(ip6.sin6_addr));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool address_is_same(const union address *a, const union address *b)
+{
+    uint8_t place_a[PLACE_BYTES], place_b[PLACE_BYTES];
+
+    return place_of(a, place_a) && place_of(b, place_b) &&
+           memcmp(place_a, place_b, PLACE_BYTES) == 0;
+}
+
+bool address_has_host(const union address *a, const struct sockaddr *host)
+{
+    union address other = {.room = {.ss_family = AF_UNSPEC}};
+    uint8_t place_a[PLACE_BYTES], place_b[PLACE_BYTES];
+
+    if (host->sa_family == AF_INET)
+        memcpy(&other, host, sizeof(struct sockaddr_in));
+    else if (host->sa_family == AF_INET6)
+        memcpy(&other, host, sizeof(struct sockaddr_in6));
+    if (!place_of(a, place_a) || !place_of(&other, place_b) || place_a[0] != place_b[0])
+        return false;
+    return memcmp(place_a + HOST_AT, place_b + HOST_AT, HOST_BYTES) == 0;
+}
+
+uint16_t address_port(const union address *a)
+{
+    uint8_t place[PLACE_BYTES];
+
+    (void)place_of(a, place);
+    return (uint16_t)(place[2] << 8 | place[3]);
+}
+
+union address address_of_peer(int fd)
+{
+    union address peer = {.room = {.ss_family = AF_UNSPEC}};
+    socklen_t size = sizeof(peer);
+
+    if (getpeername(fd, &peer.any, &size) != 0)
+        peer.room.ss_family = AF_UNSPEC;
+    return peer;
+}
+
+uint64_t address_number(const union address *a)
+{
+    struct cookie_jar jar = keyed_hash_jar();
+    uint8_t place[PLACE_BYTES];
+
+    return place_of(a, place) ? jar.hash(jar.key, place, sizeof(place)) : 0;
+}

@@ -1,0 +1,31 @@
+/* Addresses of peers: are two the same, and what stands for one in a cookie. */
+#ifndef ZCRP_CHANNEL_ADDRESS_H
+#define ZCRP_CHANNEL_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Room for any address. */
+union address {
+    struct sockaddr any;
+    struct sockaddr_storage room;
+};
+
+/* Same family, host and port? An address of no family is like none. */
+bool address_is_same(const union address *a, const union address *b);
+
+/* Is the host the same, whatever the ports? */
+bool address_has_host(const union address *a, const struct sockaddr *host);
+
+/* The port; 0 if the family has none. */
+uint16_t address_port(const union address *a);
+
+/* Who a connected socket's peer is; family 0 if the system does not say. */
+union address address_of_peer(int fd);
+
+/* A number that stands for host and port, the same for equal addresses in one process; 0 if the
+ * family is neither of IP's. */
+uint64_t address_number(const union address *a);
+
+#endif

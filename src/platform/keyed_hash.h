@@ -1,0 +1,18 @@
+/* The keyed hash of the library, SipHash-2-4, and the process's own key for it. */
+#ifndef ZCRP_PLATFORM_KEYED_HASH_H
+#define ZCRP_PLATFORM_KEYED_HASH_H
+
+#include "core/cookie.h"
+#include "core/secret.h"
+
+/* SipHash-2-4 as libsodium has it. Pure; any thread. */
+uint64_t keyed_hash_sip(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *in, size_t size);
+
+/* What makes the process's cookies: its key is drawn when it is first asked for, and stays. Any
+ * thread. */
+struct cookie_jar keyed_hash_jar(void);
+
+/* A secret of its own, just drawn. */
+struct secret keyed_hash_secret(void);
+
+#endif

@@ -1,0 +1,81 @@
+/* What a pairing costs: one round trip more than none, once. Over a network of 40 ms both ends know
+ * soon that a message came; the quickest of some pairs tells, because the machine may be busy. */
+#include "../support/ends.h"
+#include "../support/relay.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { PAIRS = 5, BYTES = 64 };
+
+#define ROUND_TRIP (40 * ENDS_MILLISECOND)
+#define MARGIN (10 * ENDS_MILLISECOND)
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * ENDS_SECOND + t.tv_nsec;
+}
+
+/* From the later of send and post to the end of each wait. */
+struct waits {
+    int64_t receiver, sender;
+};
+
+static struct waits pair_once(void)
+{
+    static struct relay relay;
+    const struct relay_faults far = {.delay_ns = ROUND_TRIP / 2};
+    struct zcrp_msg *in = ends_empty(BYTES), *out = ends_filled(BYTES, 1);
+    struct zcrp_entity *sender, *receiver;
+    struct waits w;
+
+    relay_open(&relay, &far, 1998);
+    relay_run(&relay);
+    int64_t begun = now_ns();
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, relay.ends.receiver, NULL), 0);
+    ck_assert_int_eq(zcrp_open_sender(&sender, relay.ends.sender, NULL), 0);
+    ck_assert_int_eq(zcrp_submit(receiver, in, BYTES), 0);
+    ck_assert_int_eq(zcrp_submit(sender, out, BYTES), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    w.receiver = now_ns() - begun;
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    w.sender = now_ns() - begun;
+    ck_assert(pattern_holds(in->buffer, BYTES, 1));
+    ck_assert_int_eq(zcrp_close(sender), ZCRP_OK);
+    ck_assert_int_eq(zcrp_close(receiver), ZCRP_OK);
+    relay_close(&relay);
+    loopback_close(&relay.ends);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    return w;
+}
+
+START_TEST(pairing__costs_one_round_trip)
+{
+    struct waits best = {INT64_MAX, INT64_MAX};
+
+    for (int i = 0; i < PAIRS; i++) {
+        struct waits w = pair_once();
+        best.receiver = w.receiver < best.receiver ? w.receiver : best.receiver;
+        best.sender = w.sender < best.sender ? w.sender : best.sender;
+    }
+    printf("receiver %.1f ms, sender %.1f ms, round trip 40 ms\n", (double)best.receiver / 1e6,
+           (double)best.sender / 1e6);
+    if (loopback_is_lossy())
+        return;
+    ck_assert_int_lt(best.receiver, ROUND_TRIP * 5 / 2 + MARGIN);
+    ck_assert_int_lt(best.sender, ROUND_TRIP * 3 + MARGIN);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("pairing");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_test(tcase, pairing__costs_one_round_trip);
+    return ends_run("pairing", tcase);
+}

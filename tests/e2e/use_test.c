@@ -1,0 +1,563 @@
+/* What a program may do with the library, and do wrong, beside any peer: stop waiting, fork, close
+ * its descriptors, point at memory that is not there. */
+#include "../support/ends.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MESSAGE = 100000 };
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * ENDS_SECOND + t.tv_nsec;
+}
+
+/* One message through both entities, unharmed. */
+static void expect_passage(struct zcrp_entity *sender, struct zcrp_entity *receiver, uint64_t seed)
+{
+    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, seed);
+
+    ck_assert_int_eq(zcrp_submit(receiver, in, MESSAGE), 0);
+    ck_assert_int_eq(zcrp_submit(sender, out, MESSAGE), 0);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, MESSAGE, seed));
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+/* ---- cancel and close, whatever the peer does ---- */
+
+/* Sends or receives until it is killed. */
+static _Noreturn void work_for_ever(const struct loopback *sockets, bool is_sender)
+{
+    struct zcrp_entity *e = NULL;
+    struct zcrp_msg *m = zcrp_alloc_msg(MESSAGE);
+    int code = is_sender ? zcrp_open_sender(&e, sockets->sender, NULL)
+                         : zcrp_open_receiver(&e, sockets->receiver, NULL);
+
+    while (code == 0) {
+        memset(m->buffer, 0x55, MESSAGE);
+        code = zcrp_submit(e, m, MESSAGE);
+        if (code == 0)
+            code = zcrp_wait_for(m, -1);
+    }
+    _exit(1);
+}
+
+static pid_t start_peer(const struct loopback *sockets, bool is_sender)
+{
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child > 0)
+        return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    work_for_ever(sockets, is_sender);
+}
+
+/* The peer is stopped amid a stream. Each message is the caller's again at once. The promise is 100
+ * ms; the test bears a busy machine. */
+START_TEST(cancel__beside_a_stopped_peer)
+{
+    enum { TRIES = 5 };
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t peer = start_peer(&sockets, !is_sender);
+    struct zcrp_msg *first = ends_filled(MESSAGE, 0), *m[TRIES];
+    const struct zcrp_options options = {.linger_ns = 100 * ENDS_MILLISECOND};
+    struct zcrp_entity *e;
+    int64_t slowest = 0;
+
+    memset(first->buffer, 0x55, MESSAGE);
+    ck_assert_int_eq(is_sender ? zcrp_open_sender(&e, sockets.sender, &options)
+                               : zcrp_open_receiver(&e, sockets.receiver, &options),
+                     0);
+    ck_assert_int_eq(zcrp_submit(e, first, MESSAGE), 0);
+    ck_assert_int_eq(ends_wait(first), ZCRP_OK);
+    ck_assert_int_eq(kill(peer, SIGSTOP), 0);
+    for (int i = 0; i < TRIES; i++) {
+        m[i] = ends_filled(MESSAGE, 1);
+        ck_assert_int_eq(zcrp_submit(e, m[i], MESSAGE), 0);
+    }
+    for (int i = 0; i < TRIES; i++) {
+        ck_assert_int_ne(zcrp_wait_for(m[i], 10 * ENDS_MILLISECOND), ZCRP_OK);
+        int64_t begun = now_ns();
+        (void)zcrp_cancel(m[i]);
+        int64_t taken = now_ns() - begun;
+        slowest = taken > slowest ? taken : slowest;
+        ck_assert_int_eq(zcrp_error(m[i]), ZCRP_ERROR_CANCELLED);
+        zcrp_free_msg(m[i]);
+    }
+    printf("cancel beside a stopped %s: %.3f ms\n", is_sender ? "receiver" : "sender",
+           (double)slowest / 1e6);
+    ck_assert_int_lt(slowest, ENDS_SECOND);
+    kill(peer, SIGKILL);
+    ck_assert_int_eq(waitpid(peer, NULL, 0), peer);
+    (void)zcrp_close(e);
+    zcrp_free_msg(first);
+    loopback_close(&sockets);
+}
+END_TEST
+
+/* Beside a peer that is there: what was cancelled costs nothing, and what has no buffer as long as
+ * the limit says. */
+START_TEST(close__beside_a_live_peer)
+{
+    bool is_cancelled = _i == 0;
+    const int64_t linger = is_cancelled ? 10 * ENDS_SECOND : 300 * ENDS_MILLISECOND;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, &(struct zcrp_options){.linger_ns = linger});
+    struct zcrp_msg *m = ends_filled(10, 0);
+
+    expect_passage(e.sender, e.receiver, 1);
+    ck_assert_int_eq(zcrp_submit(e.sender, m, 10), 0);
+    if (is_cancelled)
+        ck_assert_int_eq(zcrp_cancel(m), 0);
+    int64_t begun = now_ns();
+    ck_assert_int_eq(zcrp_close(e.sender), is_cancelled ? ZCRP_OK : ZCRP_ERROR_TIMEOUT);
+    int64_t taken = now_ns() - begun;
+    printf("close with a message %s: %.1f ms\n", is_cancelled ? "cancelled" : "without a buffer",
+           (double)taken / 1e6);
+    ck_assert_int_eq(zcrp_error(m), is_cancelled ? ZCRP_ERROR_CANCELLED : ZCRP_ERROR_CLOSED);
+    ck_assert_int_lt(taken, 5 * ENDS_SECOND);
+    if (!is_cancelled)
+        ck_assert_int_ge(taken, linger);
+    e.sender = NULL;
+    ends_close(&e);
+    zcrp_free_msg(m);
+}
+END_TEST
+
+/* ---- nobody there ---- */
+
+static int send_to(int fd, struct zcrp_msg *m, int64_t connect_ns, struct zcrp_entity **e)
+{
+    const struct zcrp_options options = {.connect_ns = connect_ns};
+
+    ck_assert_int_eq(zcrp_open_sender(e, ((int[]){fd, fd}), &options), 0);
+    return zcrp_submit(*e, m, 10);
+}
+
+/* Answers each hello as a listener of version 7 would. */
+static void *speak_another_version(void *socket)
+{
+    int fd = *(int *)socket;
+    struct sockaddr_in from;
+    socklen_t size = sizeof(from);
+    uint8_t bytes[2000];
+    ssize_t got;
+
+    while ((got = recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size)) >= 10) {
+        uint8_t *answer = bytes + got - 10;
+        answer[8] = 0;
+        answer[9] = 0x7f;
+        (void)sendto(fd, answer, 10, 0, (struct sockaddr *)&from, size);
+    }
+    return NULL;
+}
+
+START_TEST(connect__says_why_not)
+{
+    static const int codes[] = {ZCRP_ERROR_REFUSED, ZCRP_ERROR_UNREACHABLE, ZCRP_ERROR_VERSION};
+    struct zcrp_msg *m = ends_filled(10, 0);
+    struct zcrp_entity *e;
+    pthread_t other;
+    char port[8];
+    int there = zcrp_udp_listen("127.0.0.1", "0");
+
+    snprintf(port, sizeof(port), "%d", zcrp_udp_port(there));
+    if (_i == 0)
+        close(there);
+    if (_i == 2)
+        ck_assert_int_eq(pthread_create(&other, NULL, speak_another_version, &there), 0);
+    int fd = zcrp_udp_connect("127.0.0.1", port);
+    int64_t begun = now_ns();
+    ck_assert_int_eq(send_to(fd, m, 300 * ENDS_MILLISECOND, &e), 0);
+    ck_assert_int_eq(ends_wait(m), codes[_i]);
+    int64_t taken = now_ns() - begun;
+    printf("%s: after %.1f ms of 300\n", zcrp_strerror(codes[_i]), (double)taken / 1e6);
+    ck_assert_int_ge(taken, 300 * ENDS_MILLISECOND);
+    ck_assert_int_lt(taken, 5 * ENDS_SECOND);
+    ck_assert_int_eq(zcrp_submit(e, m, 10), 0); /* it goes on trying */
+    ck_assert_int_eq(zcrp_cancel(m), 0);
+    ck_assert_int_eq(zcrp_close(e), ZCRP_OK);
+    if (_i == 2) {
+        (void)shutdown(there, SHUT_RD);
+        ck_assert_int_eq(pthread_join(other, NULL), 0);
+    }
+    if (_i != 0)
+        close(there);
+    close(fd);
+    zcrp_free_msg(m);
+}
+END_TEST
+
+/* A sender that is early is normal, although the system says at once that nobody is there. */
+START_TEST(connect__before_the_receiver)
+{
+    struct zcrp_msg *out = ends_filled(10, 0), *in = ends_empty(10);
+    struct zcrp_entity *sender, *receiver;
+    char port[8];
+    int listening = zcrp_udp_listen("127.0.0.1", "0");
+
+    snprintf(port, sizeof(port), "%d", zcrp_udp_port(listening));
+    close(listening);
+    int fd = zcrp_udp_connect("127.0.0.1", port);
+    ck_assert_int_eq(send_to(fd, out, 0, &sender), 0);
+    ck_assert_int_eq(zcrp_wait_for(out, 100 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    listening = zcrp_udp_listen("127.0.0.1", port);
+    ck_assert_int_ge(listening, 0);
+    ck_assert_int_eq(zcrp_udp_accept(listening, 5 * ENDS_SECOND), 0);
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, ((int[]){listening, listening}), NULL), 0);
+    ck_assert_int_eq(zcrp_submit(receiver, in, 10), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(zcrp_close(sender), ZCRP_OK);
+    ck_assert_int_eq(zcrp_close(receiver), ZCRP_OK);
+    close(fd);
+    close(listening);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+END_TEST
+
+START_TEST(udp__impossible_names)
+{
+    static const char *const ports[] = {
+        "", "65536", "70000", "99999", "-1", "+1", " 1", "1x", "18446744073709551617"};
+
+    for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+        ck_assert_int_eq(zcrp_udp_connect("127.0.0.1", ports[i]), ZCRP_ERROR_ADDRESS);
+        ck_assert_int_eq(zcrp_udp_listen("127.0.0.1", ports[i]), ZCRP_ERROR_ADDRESS);
+    }
+    ck_assert_int_eq(zcrp_udp_connect("127.0.0.1", "0"), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_udp_connect("", "5000"), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_udp_listen("", "5000"), ZCRP_ERROR_ADDRESS);
+}
+END_TEST
+
+/* ---- fork ---- */
+
+#define OR_FAIL(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "in the child: %s\n", #condition);                                     \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* In the child all that is the parent's answers with a code, and its own entities work. */
+static _Noreturn void live_as_child(struct ends *parents, struct zcrp_msg *flying)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(10);
+    struct zcrp_stats stats;
+
+    OR_FAIL(zcrp_submit(parents->sender, m, 10) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_wait_for(flying, -1) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_wait_any(&flying, 1, -1) == 0); /* as one that has ended */
+    OR_FAIL(zcrp_cancel(flying) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_error(flying) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_interrupt(parents->sender) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_stats(parents->sender, &stats) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_descriptor(parents->sender) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_collect(parents->sender) == NULL);
+    OR_FAIL(zcrp_close(parents->sender) == ZCRP_OK);
+    OR_FAIL(zcrp_close(parents->receiver) == ZCRP_OK);
+    zcrp_free_msg(flying);
+    zcrp_free_msg(m);
+    struct ends own = ends_open(LOOPBACK_UDP4, false, NULL);
+    expect_passage(own.sender, own.receiver, 3);
+    ends_close(&own);
+    _exit(0);
+}
+
+START_TEST(fork__leaves_the_child_usable)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *flying = ends_filled(MESSAGE, 5), *in = ends_empty(MESSAGE);
+    int status;
+
+    expect_passage(e.sender, e.receiver, 1);
+    ck_assert_int_eq(zcrp_submit(e.sender, flying, MESSAGE), 0);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        live_as_child(&e, flying);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, MESSAGE), 0);
+    ck_assert_int_eq(ends_wait(flying), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, MESSAGE, 5));
+    zcrp_free_msg(in);
+    zcrp_free_msg(flying);
+    ends_close(&e);
+}
+END_TEST
+
+/* ---- descriptors ---- */
+
+/* They are the caller's, who may close them: the library has duplicates. */
+START_TEST(descriptors__closed_by_the_caller)
+{
+    struct ends e = ends_open(_i == 0 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, _i == 0, NULL);
+
+    expect_passage(e.sender, e.receiver, 1);
+    loopback_close(&e.sockets);
+    int other = open("/dev/null", O_RDONLY); /* has one of the numbers now */
+    expect_passage(e.sender, e.receiver, 2);
+    ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
+    ck_assert_int_eq(zcrp_close(e.receiver), ZCRP_OK);
+    close(other);
+}
+END_TEST
+
+/* One entity of each role to a socket, whatever number it is known by; again once it is closed. */
+START_TEST(descriptors__busy)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_entity *second = (struct zcrp_entity *)&e;
+    int alias = dup(e.sockets.sender[0]);
+
+    ck_assert_int_eq(zcrp_open_sender(&second, e.sockets.sender, NULL), ZCRP_ERROR_BUSY);
+    ck_assert_ptr_null(second);
+    ck_assert_int_eq(zcrp_open_sender(&second, ((int[]){alias, alias}), NULL), ZCRP_ERROR_BUSY);
+    ck_assert_int_eq(zcrp_open_receiver(&second, e.sockets.receiver, NULL), ZCRP_ERROR_BUSY);
+    expect_passage(e.sender, e.receiver, 1);
+    ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
+    ck_assert_int_eq(zcrp_open_sender(&e.sender, ((int[]){alias, alias}), NULL), 0);
+    expect_passage(e.sender, e.receiver, 2);
+    ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
+    ck_assert_int_eq(zcrp_close(e.receiver), ZCRP_OK);
+    close(alias);
+    loopback_close(&e.sockets);
+}
+END_TEST
+
+/* ---- memory that cannot be accessed ---- */
+
+enum { PAGES = 64 };
+
+/* A message in pages of its own, the middle of which nobody may touch, or only read. */
+static struct zcrp_msg *broken_message(size_t *size, int protection)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    *size = PAGES * page;
+    nbyte *at = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(at, MAP_FAILED);
+    ck_assert_int_eq(mprotect(at + PAGES / 2 * page, page, protection), 0);
+    struct zcrp_msg *m = zcrp_wrap_msg(at, *size);
+    ck_assert_ptr_nonnull(m);
+    return m;
+}
+
+/* The second of three messages has such memory, at the sender or at the receiver. Both hear of it;
+ * the others arrive. */
+START_TEST(memory__one_bad_buffer)
+{
+    bool is_sender = _i == 0;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in[3], *out[3];
+    size_t size;
+    struct zcrp_msg *bad = broken_message(&size, is_sender ? PROT_NONE : PROT_READ);
+
+    for (unsigned i = 0; i < 3; i++) {
+        in[i] = i == 1 && !is_sender ? bad : ends_empty(size);
+        out[i] = i == 1 && is_sender ? bad : ends_filled(size, i);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], size), 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        int code = i == 1 ? ZCRP_ERROR_FAULT : ZCRP_OK;
+        ck_assert_int_eq(ends_wait(in[i]), code);
+        ck_assert_int_eq(ends_wait(out[i]),
+                         i == 1 && !is_sender ? ZCRP_ERROR_PEER_CANCELLED : code);
+        if (i != 1)
+            ck_assert(pattern_holds(in[i]->buffer, size, i));
+    }
+    expect_passage(e.sender, e.receiver, 9);
+    nbyte *at = bad->buffer;
+    for (unsigned i = 0; i < 3; i++) {
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    munmap(at, size);
+    ends_close(&e);
+}
+END_TEST
+
+/* ---- interruption ---- */
+
+static struct zcrp_entity *interrupted;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    (void)zcrp_interrupt(interrupted);
+}
+
+/* A signal ends the wait, as Ctrl-C would; the message stays in flight. */
+START_TEST(interrupt__from_a_signal_handler)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in = ends_empty(10), *out = ends_filled(10, 0);
+    struct sigaction action = {.sa_handler = on_alarm};
+    const struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+
+    interrupted = _i % 2 ? e.receiver : e.sender;
+    struct zcrp_msg *m = _i % 2 ? in : out;
+    ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+    ck_assert_int_eq(zcrp_submit(interrupted, m, 10), 0);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    ck_assert_int_eq(_i < 2 ? ends_wait(m) : zcrp_wait_any(&m, 1, 30 * ENDS_SECOND),
+                     ZCRP_ERROR_INTERRUPTED);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_BUSY);
+    ck_assert_int_eq(zcrp_wait_for(m, 10 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(_i % 2 ? zcrp_submit(e.sender, out, 10) : zcrp_submit(e.receiver, in, 10), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+END_TEST
+
+/* Nobody waits: the next wait ends at once, and only that. What has ended is still told. */
+START_TEST(interrupt__is_kept_for_the_next_wait)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in = ends_empty(10), *out = ends_filled(10, 0);
+
+    ck_assert_int_eq(zcrp_interrupt(NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_submit(e.sender, out, 10), 0);
+    ck_assert_int_eq(zcrp_interrupt(e.sender), 0);
+    ck_assert_int_eq(zcrp_interrupt(e.sender), 0);
+    ck_assert_int_eq(zcrp_wait_for(out, -1), ZCRP_ERROR_INTERRUPTED);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, 10), 0);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(zcrp_interrupt(e.sender), 0);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ends_close(&e);
+}
+END_TEST
+
+static void *wait_for_it(void *message)
+{
+    return (void *)(intptr_t)ends_wait(message);
+}
+
+/* All waits of the entity end, and no other's. */
+START_TEST(interrupt__all_waits_of_one_entity)
+{
+    enum { WAITERS = 5 };
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *m[WAITERS], *in = ends_empty(10);
+    pthread_t waiter[WAITERS], other;
+    void *code;
+
+    for (int i = 0; i < WAITERS; i++) {
+        m[i] = ends_filled(10, 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, m[i], 10), 0);
+        ck_assert_int_eq(pthread_create(&waiter[i], NULL, wait_for_it, m[i]), 0);
+    }
+    usleep(100000);
+    ck_assert_int_eq(zcrp_interrupt(e.sender), 0);
+    for (int i = 0; i < WAITERS; i++) {
+        ck_assert_int_eq(pthread_join(waiter[i], &code), 0);
+        ck_assert_int_eq((intptr_t)code, ZCRP_ERROR_INTERRUPTED);
+    }
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, 10), 0);
+    ck_assert_int_eq(pthread_create(&other, NULL, wait_for_it, in), 0);
+    ck_assert_int_eq(pthread_join(other, &code), 0);
+    ck_assert_int_eq((intptr_t)code, ZCRP_OK);
+    for (int i = 1; i < WAITERS; i++)
+        ck_assert_int_eq(zcrp_cancel(m[i]), 0);
+    for (int i = 0; i < WAITERS; i++)
+        zcrp_free_msg(m[i]);
+    zcrp_free_msg(in);
+    ends_close(&e);
+}
+END_TEST
+
+/* ---- programs of other versions ---- */
+
+/* What an older program knows nothing of is as if it were 0; what a newer one asks for that this
+ * library does not know is refused; and of statistics no more is written than there is room for. */
+START_TEST(version__structs_of_other_sizes)
+{
+    struct {
+        struct zcrp_options known;
+        uint64_t later;
+    } newer = {.later = 0};
+    struct {
+        uint64_t messages, after;
+    } few = {.after = UINT64_MAX};
+    struct {
+        struct zcrp_stats known;
+        uint64_t later;
+    } many = {.later = UINT64_MAX};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_options older = {.connect_ns = -1};
+    struct zcrp_entity *e;
+
+    ck_assert_int_eq(zcrp_version(), ZCRP_VERSION);
+    ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &older), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_open_sender_sized(&e, sockets.sender, &older,
+                                            offsetof(struct zcrp_options, connect_ns)),
+                     0);
+    ck_assert_int_eq(zcrp_close(e), 0);
+    newer.later = 1;
+    ck_assert_int_eq(zcrp_open_sender_sized(&e, sockets.sender, &newer.known, sizeof(newer)),
+                     ZCRP_ERROR_ARGUMENT);
+    newer.later = 0;
+    ck_assert_int_eq(zcrp_open_sender_sized(&e, sockets.sender, &newer.known, sizeof(newer)), 0);
+    ck_assert_int_eq(zcrp_stats_sized(e, (struct zcrp_stats *)&few, sizeof(few.messages)), 0);
+    ck_assert_uint_eq(few.after, UINT64_MAX);
+    ck_assert_int_eq(zcrp_stats_sized(e, &many.known, sizeof(many)), 0);
+    ck_assert_uint_eq(many.later, 0);
+    ck_assert_int_eq(zcrp_close(e), 0);
+    loopback_close(&sockets);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("use");
+
+    tcase_set_timeout(tcase, 30);
+    tcase_add_loop_test(tcase, cancel__beside_a_stopped_peer, 0, 2);
+    tcase_add_loop_test(tcase, close__beside_a_live_peer, 0, 2);
+    tcase_add_loop_test(tcase, descriptors__closed_by_the_caller, 0, 2);
+    tcase_add_test(tcase, descriptors__busy);
+    tcase_add_test(tcase, fork__leaves_the_child_usable);
+    tcase_add_loop_test(tcase, interrupt__from_a_signal_handler, 0, 4);
+    tcase_add_test(tcase, interrupt__is_kept_for_the_next_wait);
+    tcase_add_test(tcase, interrupt__all_waits_of_one_entity);
+    tcase_add_test(tcase, version__structs_of_other_sizes);
+    if (!loopback_is_aal5()) { /* there the library reads and writes the memory, not the kernel */
+        tcase_add_loop_test(tcase, memory__one_bad_buffer, 0, 2);
+        tcase_add_loop_test(tcase, connect__says_why_not, 0, 3);
+        tcase_add_test(tcase, connect__before_the_receiver);
+        tcase_add_test(tcase, udp__impossible_names);
+    }
+    return ends_run("use", tcase);
+}
