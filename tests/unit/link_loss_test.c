@@ -38,9 +38,9 @@ static const double shares[] = {0.0001, 0.01, 0.25, 0.5};
 /* Five standard deviations. */
 START_TEST(loss_next__each_on_its_own)
 {
-    double share = shares[_i];
-    double most = 5 * sqrt(PACKETS * share * (1 - share));
-    ck_assert_double_eq_tol(lose(share, 0).lost, PACKETS * share, most);
+    double expected = (double)PACKETS * shares[_i];
+    double most = 5 * sqrt(expected * (1 - shares[_i]));
+    ck_assert_double_eq_tol(lose(shares[_i], 0).lost, expected, most);
 }
 END_TEST
 
@@ -48,11 +48,12 @@ END_TEST
 START_TEST(loss_next__in_rows)
 {
     static const double bursts[] = {1, 2, 5, 20};
+    double expected = (double)PACKETS * shares[_i];
     for (int i = 0; i < 4; i++) {
         struct tally tally = lose(shares[_i], bursts[i]);
-        double rows = PACKETS * shares[_i] / bursts[i];
+        double rows = expected / bursts[i];
         double tolerance = 5 * bursts[i] * sqrt(2 * rows);
-        ck_assert_double_eq_tol(tally.lost, PACKETS * shares[_i], tolerance);
+        ck_assert_double_eq_tol(tally.lost, expected, tolerance);
         ck_assert_double_eq_tol(tally.lost, tally.rows * bursts[i],
                                 5 * bursts[i] * sqrt(tally.rows) + 1);
     }

@@ -119,8 +119,8 @@ END_TEST
 /* Five standard deviations of how often a thing of this share happens. */
 static void assert_share(uint64_t count, double share)
 {
-    ck_assert_double_eq_tol((double)count, PACKETS * share,
-                            5 * sqrt(PACKETS * share * (1 - share)));
+    double expected = (double)PACKETS * share;
+    ck_assert_double_eq_tol((double)count, expected, 5 * sqrt(expected * (1 - share)));
 }
 
 START_TEST(path_enter__mishaps_by_their_shares)

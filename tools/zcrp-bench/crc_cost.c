@@ -28,7 +28,7 @@ static double one_try(crc32_function add)
         uint32_t crc = add(0, pdu, sizeof pdu);
         memcpy(pdu, &crc, sizeof crc); /* so that each is wanted */
     }
-    return (cpu_ms() - begin) * 1e9 / ((double)PDU * PDUS);
+    return (cpu_ms() - begin) * 1e9 / (double)(PDU * PDUS);
 }
 
 /* The least of several: others can only add to it. */

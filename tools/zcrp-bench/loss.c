@@ -12,7 +12,7 @@
 /* A random number of 32 bits at or above this is kept. */
 static uint32_t threshold_of(uint64_t parts)
 {
-    return (uint32_t)((double)parts / LOSS_WHOLE * 4294967295.0);
+    return (uint32_t)(parts * UINT32_MAX / LOSS_WHOLE);
 }
 
 static int begin_by_chance(int fd, uint64_t parts)

@@ -115,9 +115,9 @@ static int set_loss(struct options *options, const char *value)
     char *end;
     double percent = strtod(value, &end);
 
-    if (end == value || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= MAX_LOSS))
+    if (end == value || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= (double)MAX_LOSS))
         return complain("--loss: '%s' is not from 0%% to %d%%", value, MAX_LOSS);
-    options->settings.loss = (uint64_t)(percent / 100 * LOSS_WHOLE);
+    options->settings.loss = (uint64_t)(percent / 100 * (double)LOSS_WHOLE);
     return 0;
 }
 
