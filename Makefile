@@ -124,10 +124,11 @@ INTERNAL := $(OUT)/internal.a
 $(INTERNAL): $(LIBRARY)
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
 
-# The library for everybody else is one object: what is hidden cannot collide with names of theirs.
+# The library for everybody else is one object: its hidden names cannot collide with theirs. Neither can
+# its section groups, of which a linker keeps one of a name: clang's address sanitizer makes some.
 $(STATIC): $(LIBRARY)
-	$(call say,ar)$(LD) -r -o $(OUT)/zcrp.o $^ && objcopy --localize-hidden $(OUT)/zcrp.o && \
-		rm -f $@ && ar rcs $@ $(OUT)/zcrp.o
+	$(call say,ar)$(LD) -r --force-group-allocation -o $(OUT)/zcrp.o $^ && \
+		objcopy --localize-hidden $(OUT)/zcrp.o && rm -f $@ && ar rcs $@ $(OUT)/zcrp.o
 
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
