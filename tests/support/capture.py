@@ -1,5 +1,7 @@
 """Capture files: made of datagrams, and read by tshark with tools/wireshark/zcrp.lua."""
 
+import os
+import shutil
 import struct
 import subprocess
 
@@ -7,6 +9,7 @@ SCRIPT = "tools/wireshark/zcrp.lua"
 RAW_IP, USER0, ERF = 101, 147, 197
 ERF_AAL5 = 4
 CELL = 48
+NOBODY = 65534
 
 
 def save(path, linktype, packets):
@@ -71,11 +74,26 @@ def erf(data, vpi=0, vci=32):
 # --- what tshark says ----------------------------------------------------------------------------
 
 
+def another_user(folder):
+    """As root, tshark 4.4 runs no Lua script but those of its own system folder. So root runs it as
+    nobody, who may read what is in `folder`. A user's own preferences do not count."""
+    settings = {"env": {"PATH": os.environ["PATH"], "HOME": folder}}
+    if os.geteuid() == 0:
+        settings.update(user=NOBODY, group=NOBODY, extra_groups=[])
+        os.chmod(folder, 0o755)
+        for file in os.scandir(folder):
+            os.chmod(file, 0o644)
+    return settings
+
+
 def tshark(path, *arguments):
-    """Its output, with ZCRP found by its form only. Anything Lua complains of is an error."""
-    command = ["tshark", "-n", "-r", path, "-X", "lua_script:" + SCRIPT,
+    """Its output, with ZCRP found by its form only. Anything Lua complains of is an error. The folder
+    of the capture is for tests alone: this one puts a copy of the script there."""
+    script = shutil.copy(SCRIPT, os.path.dirname(path))
+    command = ["tshark", "-n", "-r", path, "-X", "lua_script:" + script,
                "-o", "udp.try_heuristic_first:TRUE", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, check=False,
+                         **another_user(os.path.dirname(path)))
     said = [line for line in run.stderr.splitlines() if "Lua" in line or "rror" in line]
     if run.returncode or said or "Lua Error" in run.stdout:
         raise SystemExit(f"{' '.join(command)}: {run.stderr[-2000:]}{run.stdout[-500:]}")
