@@ -4,7 +4,7 @@
 #: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make demo       a real file from one process to another, verified; then ZCRP beside TCP
 #: make test       every test, once, in about a minute
-#: make check      every test, also under the sanitizers: exactly what continuous integration runs
+#: make check      every test, also under the sanitizers (.ci/run: the same, with WERROR=-Werror)
 #:
 #: make unit mock property golden corpus sim e2e checks    one suite of tests
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
@@ -26,7 +26,8 @@
 #: make install    to PREFIX=/usr/local (LIBDIR=PREFIX/lib), below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
-#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=50: runs of sim.
+#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=50: runs of sim;
+#: WERROR=-Werror makes warnings errors.
 
 .DEFAULT_GOAL := all
 

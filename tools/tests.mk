@@ -83,7 +83,7 @@ tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))
 	$(if $(wildcard tools/codec.py),'check/codec=python3 tools/codec.py docs/vectors/datagrams.txt') \
 	$(foreach t,$(wildcard tests/python/*_test.py),'check/$(basename $(notdir $t))=python3 -B $t') \
 	'check/install=tools/install-check'
-header_flags := -fsyntax-only -Wall -Wextra -Wpedantic -Werror include/zcrp.h
+header_flags := -fsyntax-only -Wall -Wextra -Wpedantic $(WERROR) include/zcrp.h
 needs_checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 tests_e2e = $(e2e) $(foreach s,$(scripts),e2e/$(basename $(notdir $(s)))=$(s))
 needs_e2e = $(PROGRAMS) $(SCRIPTS)
@@ -135,14 +135,15 @@ tsan:
 valgrind:
 	+@$(again) SUITES='unit mock' LAUNCH='$(launch_valgrind)' RUN_ENV=CK_FORK=no
 
-# Everything, as continuous integration does it. A stage that does not even build is one failure.
+# Everything. A stage that does not even build is one failure. A compiler that nobody here has seen may
+# warn, and the tests go on; continuous integration (.ci/run) sets WERROR=-Werror.
 TOTAL := build/total
 stage = $(again) TALLY=$(TOTAL) $(1) || echo 0 1 0 >>$(TOTAL)
 check:
 	@mkdir -p build && : >$(TOTAL)
-	+@$(call stage,all WERROR=-Werror SUITES='$(SUITE_NAMES) model' SEEDS=100)
-	+@$(call stage,all WERROR=-Werror VARIANT=clang SUITES='unit mock')
-	+@$(call stage,VARIANT=asan WERROR=-Werror SUITES='$(SANITIZED)' SEEDS=10)
+	+@$(call stage,all SUITES='$(SUITE_NAMES) model' SEEDS=100)
+	+@$(call stage,all VARIANT=clang SUITES='unit mock')
+	+@$(call stage,VARIANT=asan SUITES='$(SANITIZED)' SEEDS=10)
 	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')
 	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
 	@tools/run-tests --total $(TOTAL)
