@@ -1,169 +1,407 @@
-/* Pairing: sessions drawn by the receiver, tags drawn by the sender, and hosts that start anew while
- * datagrams of the dead are alive. A datagram that was ever sent may arrive at any time, any number
- * of times, or never; that is loss, reordering, duplication and replay in one. So nothing is lost by
- * sending all there is to be sent at once.
+/* Pairing. The sender asks with a tag and a nonce. The receiver answers with a cookie, and binds
+ * the tag of a sender that brings the cookie back, in a session that it draws. Either end may start
+ * anew while datagrams of the dead are alive, and a stranger sends to both.
  *
- *     S  sessions drawn at most      T  tags drawn at most; whoever has none left draws no more
+ * A datagram that was ever sent may arrive at any time, any number of times, or never. This is
+ * loss, reordering, duplication and replay in one. So nothing is lost by sending all there is at
+ * once.
  *
- * Random numbers are taken to be new each time, so a later one is larger here.
+ *     S  sessions drawn at most      T  questions asked at most
  *
- * P1 to P3 are checked. A mistake put in on purpose has to be found:
- *     -DTRUST   a session is entered on the word of any request
- *     -DREBIND  another tag is bound though units have come */
+ * An end that has drawn all its numbers draws no more. Each random number is new, so a later one is
+ * larger here. A question draws a tag and a nonce, always both, so one number stands for the two.
+ * Only the stranger can have one of them right and the other wrong. A cookie is good for one
+ * question and one session. Its time slot is left out: a hello whose cookie is too old is answered
+ * as the hello without a cookie is, and that one was sent before it.
+ *
+ * The stranger sees nothing. Where two numbers have to be right together he may have guessed one of
+ * them. The other is STRANGER, a number that nobody else draws.
+ *
+ * P1 to P6 are checked. With -DLIVE=n only P7 is, and there are n mishaps at most: an end starts
+ * anew, leaves its session, closes, or asks without need.
+ *
+ *     P7  In the end both are in one pairing, whatever the stranger sends and whatever is replayed.
+ *
+ * A mistake put in on purpose has to be found:
+ *     -DTRUST         the sender enters a session on the word of any request
+ *     -DTAG_ONLY      the sender compares the tag of an answer, and not the nonce
+ *     -DKEEP_QUESTION the sender's question stays open after it was answered
+ *     -DSAME_TAG      a sender that left its session asks with the tag that it had
+ *     -DECHO          a paired sender brings back a cookie that names its own session
+ *     -DANY_COOKIE    every cookie is good
+ *     -DANY_SESSION   a cookie is good whatever the present session is
+ *     -DOLD_KEY       the cookies of a dead process are good
+ *     -DSESSION_ONLY  a datagram belongs to a pairing if its session is right, whatever its tag
+ *     -DREBIND        another tag is bound in a session in which units have come
+ *     -DSAME_SESSION  another tag is bound in a session in which no unit has come (with LIVE, too)
+ *     -DREMEMBER      with LIVE: instead of cookies, the receiver remembers the last who asked */
 #ifndef S
 #define S 3
 #endif
 #ifndef T
-#define T 4
+#define T 3
 #endif
 
+#define STRANGER 15
 #define SETS ((S + 1) * (T + 1))
 #define at(session, tag) ((session) * (T + 1) + (tag))
 
-bool hello[SETS], request[SETS], unit[SETS]; /* sent, ever */
-bool entered[SETS];
-
 /* the sender */
-byte session, tag;               /* the pairing; 0: none */
-byte proposed_session, proposed; /* the proposal */
-byte tags;                       /* drawn so far */
-byte session_at_draw;            /* the receiver's, when the proposal's tag was drawn */
+byte session, tag;  /* the pairing; 0: none */
+byte question;      /* its tag and nonce; 0: it does not ask */
+bool cookie[S + 1]; /* a cookie for the question that names this session was sent, ever */
 
 /* the receiver */
-byte own = 1;  /* its session: so many were drawn */
-byte bound;    /* its tag */
-byte units_of; /* the tag whose units came in this session */
+byte own, bound; /* its session, and the tag bound; 0: none */
+byte units_of;   /* the tag whose units came in this session */
+bool is_closing;
 
-inline draw_tag()
+/* sent, ever */
+bool hello[SETS];   /* with a cookie of the present process for this session and question */
+bool request[SETS]; /* with the nonce */
+bool unit[SETS];    /* so the sender entered the pairing */
+
+/* for the judge */
+byte tags, sessions; /* drawn so far */
+byte first_session;  /* the least that the receiver had since the question was drawn */
+byte first_tag;      /* the least that the sender asked with since the receiver's process began */
+
+#ifdef LIVE
+byte mishaps;
+#define may_fail (mishaps < LIVE)
+#define fail() mishaps++
+#define check(what) skip
+#else
+#define may_fail true
+#define fail() skip
+#define check(what) assert(what)
+#endif
+
+#define is_live (session != 0 && session == own && tag == bound)
+
+#if defined(TRUST)
+#define is_answer(s, t, n) (s != session)
+#elif defined(TAG_ONLY)
+#define is_answer(s, t, n) (question != 0 && t == question)
+#else
+#define is_answer(s, t, n) (question != 0 && t == question && n == question)
+#endif
+
+#ifdef SESSION_ONLY
+#define belongs(s, t, to_session, to_tag) (to_session != 0 && s == to_session)
+#else
+#define belongs(s, t, to_session, to_tag) (to_session != 0 && s == to_session && t == to_tag)
+#endif
+
+/* "answers with a cookie datagram, and keeps nothing": to any hello that asks, so this is done
+ * whenever the question or the receiver's session is another. */
+#define answer() cookie[own] = cookie[own] || question != 0
+
+inline stop_asking()
 {
+    d_step {
+        question = 0;
+        for (i : 0 .. S) { cookie[i] = false }
+        i = 0
+    }
+}
+
+/* "The sender draws a fresh tag and a nonce of 64 bits for each question." */
+inline ask()
+{
+    stop_asking();
+#ifdef SAME_TAG
+    if
+    :: session == 0 && tags != 0 -> skip
+    :: else -> tags++
+    fi;
+#else
     tags++;
-    proposed = tags;
-    session_at_draw = own
+#endif
+    question = tags;
+    if
+    :: own != 0 -> first_session = own
+    :: else -> first_session = sessions + 1
+    fi;
+    answer()
 }
 
-inline propose(s)
-{
-    proposed_session = s;
-    hello[at(proposed_session, proposed)] = true
-}
-
-/* "the sender enters what answers its fresh tag": so
- * P1  no pairing is entered twice, and its numbers never start again, and
- * P2  the receiver had the session when the tag was drawn, or has drawn it since. */
-inline enter(s, t)
-{
-    assert(!entered[at(s, t)]);      /* P1 */
-    assert(s >= session_at_draw);    /* P2 */
-    entered[at(s, t)] = true;
-    session = s;
-    tag = t;
-    proposed_session = 0;
-    proposed = 0;
-    unit[at(s, t)] = true
-}
-
-/* The table of the sender, line by line. */
-inline on_request(s, t)
+/* "says hello with that cookie and that session at once [...]. If it is paired and the session is
+ * its own, the receiver is still there: it stops asking", and says no hello. */
+inline on_cookie(s, t, n)
 {
     if
-    :: s == session && t == tag -> skip
-    :: else ->
-        if
-#ifdef TRUST
-        :: t != 0 && s != session -> enter(s, t)
+    :: !is_answer(s, t, n) -> skip
+#ifdef ECHO
+    :: is_answer(s, t, n) -> hello[at(s, question)] = true
 #else
-        :: t != 0 && t == proposed -> enter(s, t)
+    :: is_answer(s, t, n) && s != 0 && s == session -> stop_asking()
+    :: is_answer(s, t, n) && (s == 0 || s != session) -> hello[at(s, question)] = true
 #endif
-        :: else ->
-            if
-            :: s != session && session != 0 && proposed_session != s && tags < T ->
-                draw_tag();
-                propose(s)
-            :: s != session && session == 0 -> propose(s)
-            :: else
-            fi
-        fi
     fi
 }
 
+/* P1  No pairing is entered twice, so its numbers never start again.
+ * P2  The receiver had the session when the question was drawn, or has drawn it since.
+ * P4  No session is ended whose ends are both alive: a sender leaves for another only one that its
+ *     receiver has left, and a receiver one whose sender is not in it, nor about to enter it. */
+inline enter(s, t)
+{
+    check(s != STRANGER);       /* P5 */
+    check(t != STRANGER);       /* P5 */
+    check(!unit[at(s, t)]);     /* P1 */
+    check(s >= first_session);  /* P2 */
+    check(!is_live);            /* P4 */
+    session = s;
+    tag = t;
+    unit[at(s, t)] = true;
+#ifndef KEEP_QUESTION
+    stop_asking()
+#endif
+}
+
+/* The table of the sender; n is the nonce. */
+inline on_request(s, t, n)
+{
+    if
+    :: is_answer(s, t, n) -> enter(s, t)
+    :: !is_answer(s, t, n) && belongs(s, t, session, tag) -> check(t != STRANGER) /* P5 */
+    :: else
+    fi
+}
+
+/* The sender: it leaves its session, starts anew, asks though the receiver is only slow, and asks
+ * because it hears nothing. */
 active proctype sender()
 {
-    byte s, t;
-    atomic { draw_tag(); propose(0) };
+    byte i;
 end:
     do
-    :: atomic { tags < T -> /* it starts anew, or leaves the session */
-        session = 0; tag = 0; draw_tag(); propose(0) }
+    :: atomic { may_fail && session != 0 -> fail(); session = 0; tag = 0 }
+    :: atomic { may_fail && tags < T -> fail(); session = 0; tag = 0; ask() }
+    :: atomic { may_fail && tags < T -> fail(); ask() }
+    :: atomic { question == 0 && !is_live && tags < T -> ask() }
+    od
+}
+
+active proctype to_sender()
+{
+    byte i, a_session, a_tag;
+end:
+    do
     :: atomic {
-        select(s : 1 .. S);
-        select(t : 0 .. T);
+        select(a_session : 0 .. S);
+        select(a_tag : 1 .. T);
         if
-        :: request[at(s, t)] -> on_request(s, t)
+        :: cookie[a_session] -> on_cookie(a_session, question, question)
+        :: request[at(a_session, a_tag)] -> on_request(a_session, a_tag, a_tag)
         :: else
         fi;
-        s = 0;
-        t = 0
+        a_session = 0;
+        a_tag = 0
        }
     od
 }
 
+/* P6  A process binds only a tag whose question was open while the process lived. */
 inline bind(t)
 {
+    check(t != STRANGER);                   /* P5 */
+    check(!is_live);                        /* P4 */
+    check(bound == 0 || bound != question); /* P4 */
+    check(t >= first_tag);                  /* P6 */
     bound = t;
     request[at(own, bound)] = true
 }
 
-inline renew(t)
+inline draw_and_bind(t)
 {
-    own++;
     units_of = 0;
-    bind(t)
+    sessions++;
+    own = sessions;
+    bind(t);
+    answer()
 }
 
-/* The table of the receiver, line by line. */
-inline on_hello(s, t)
+inline unbind()
+{
+    own = 0;
+    bound = 0;
+    units_of = 0;
+    is_closing = false;
+    answer()
+}
+
+#ifdef REMEMBER
+byte asked_last;
+#define remember(t) asked_last = t
+#define is_remembered(t) (t == asked_last)
+#else
+#define remember(t) skip
+#define is_remembered(t) true
+#endif
+
+#ifdef ANY_COOKIE
+#define is_good(t, c) true
+#else
+#define is_good(t, c) (c && is_remembered(t))
+#endif
+
+#ifdef ANY_SESSION
+#define is_present(s) true
+#else
+#define is_present(s) (s == own)
+#endif
+
+/* The table of the receiver. Its answers are sent already: a cookie datagram by answer(), a request
+ * when the tag was bound. A tag is bound in a session of its own. Whether units have come decides
+ * only what fails, so the two lines are one here. */
+inline on_hello(s, t, c)
 {
     if
-    :: s == own && t == bound -> skip
-    :: s == 0 && bound == 0 -> bind(t)
-    :: s == 0 && bound != 0 -> skip
-#ifdef REBIND
-    :: s == own && t != bound -> bind(t)
-#else
-    :: s == own && t != bound && units_of == 0 -> bind(t)
-    :: s == own && t != bound && units_of != 0 ->
+    :: !is_good(t, c) -> remember(t)
+    :: is_good(t, c) && t == bound -> skip
+    :: is_good(t, c) && t != bound && !is_present(s) -> skip
+    :: is_good(t, c) && t != bound && is_present(s) ->
         if
-        :: own < S -> renew(t)
+        :: is_closing -> /* "the sender that had to be told is gone" */
+            check(!is_live);          /* P4 */
+            check(bound != question); /* P4 */
+            unbind()
+#if defined(REBIND)
+        :: !is_closing && bound != 0 && units_of != 0 -> bind(t)
+#elif defined(SAME_SESSION)
+        :: !is_closing && bound != 0 && units_of == 0 -> bind(t)
+#endif
+#if defined(SAME_SESSION)
+        :: !is_closing && (bound == 0 || units_of != 0) && sessions < S -> draw_and_bind(t)
+#else
+        :: !is_closing && sessions < S -> draw_and_bind(t)
+#endif
         :: else
         fi
-#endif
-    :: s != 0 && s != own -> skip
     fi
 }
 
+/* "A unit is accepted only with session and tag of a bound pairing."
+ * P3  All units that a session accepts are of one sender. */
+inline on_unit(s, t)
+{
+    if
+    :: belongs(s, t, own, bound) ->
+        check(t != STRANGER);                  /* P5 */
+        check(units_of == 0 || units_of == t); /* P3 */
+        units_of = t
+    :: else
+    fi
+}
+
+/* "The key is drawn once in a process": the cookies of another are no longer good. The present
+ * question, if any, gets one of the new process. */
+inline draw_key()
+{
+    d_step {
+#ifndef OLD_KEY
+        for (i : 0 .. SETS - 1) { hello[i] = false }
+        i = 0;
+#endif
+        if
+        :: question != 0 -> first_tag = question
+        :: else -> first_tag = tags + 1
+        fi
+    }
+}
+
+/* The receiver: it leaves its session, starts anew, and closes. */
 active proctype receiver()
 {
-    byte s, t;
-    atomic { bind(0) };
+    byte i;
 end:
     do
-    :: atomic { own < S -> renew(0) } /* it starts anew, or gives the session up */
+    :: atomic { may_fail && own != 0 -> fail(); unbind() }
+    :: atomic { may_fail -> fail(); draw_key(); unbind() }
+    :: atomic { may_fail && own != 0 && !is_closing -> fail(); is_closing = true }
+    od
+}
+
+active proctype to_receiver()
+{
+    byte i, a_session, a_tag;
+end:
+    do
     :: atomic {
-        select(s : 0 .. S);
-        select(t : 1 .. T);
+        select(a_session : 0 .. S);
+        select(a_tag : 1 .. T);
         if
-        :: hello[at(s, t)] -> on_hello(s, t)
+        :: hello[at(a_session, a_tag)] -> on_hello(a_session, a_tag, true)
+        :: unit[at(a_session, a_tag)] -> on_unit(a_session, a_tag)
         :: else
         fi;
-        s = 0;
-        t = 0
-       }
-    :: atomic {
-        bound != 0 && unit[at(own, bound)] ->
-        /* P3: "A unit is accepted only with session and tag of a bound pairing", and all units of a
-         * session are of one sender */
-        assert(units_of == 0 || units_of == bound);
-        units_of = bound
+        a_session = 0;
+        a_tag = 0
        }
     od
 }
+
+/* P5  No number of the stranger's is entered or bound, and no datagram of his belongs to a
+ *     pairing. */
+active proctype stranger()
+{
+    byte i;
+end:
+    do
+    :: atomic { true -> on_cookie(own, STRANGER, STRANGER) }
+    :: atomic { true -> on_cookie(session, question, STRANGER) }
+    :: atomic { true -> on_request(STRANGER, STRANGER, STRANGER) }
+    :: atomic { true -> on_request(STRANGER, question, STRANGER) }
+    :: atomic { true -> on_request(STRANGER, tag, 0) }
+    :: atomic { true -> on_request(session, STRANGER, 0) }
+    :: atomic { true -> on_hello(0, STRANGER, false) }
+    :: atomic { true -> on_hello(own, STRANGER, false) }
+    :: atomic { true -> on_unit(own, STRANGER) }
+    :: atomic { true -> on_unit(STRANGER, bound) }
+    od
+}
+
+#ifdef LIVE
+/* What is sent again and again arrives at last. */
+active proctype network_ask()
+{
+end:
+    do
+    :: atomic { question != 0 -> remember(question) }
+    od
+}
+
+active proctype network_cookie()
+{
+    byte i;
+end:
+    do
+    :: atomic { cookie[own] && !hello[at(own, question)] -> on_cookie(own, question, question) }
+    od
+}
+
+active proctype network_hello()
+{
+    byte i;
+end:
+    do
+    :: atomic { hello[at(own, question)] -> on_hello(own, question, true) }
+    od
+}
+
+active proctype network_request()
+{
+    byte i;
+end:
+    do
+    :: atomic {
+        own != 0 && question != 0 && request[at(own, question)] ->
+        on_request(own, question, question)
+       }
+    od
+}
+
+ltl pairs { []<> is_live }
+#endif
