@@ -1,23 +1,34 @@
-/* The end of a session that both sides are in: either closes, or both do, or neither; what they say
- * of it is lost, doubled and overtaken.
+/* The end of a session that both ends are in. Either closes, or both do, or neither. What they say
+ * of it is lost, doubled and overtaken, and a stranger says that the session is closed.
  *
- *     SAY  times that a close is said, and that one is confirmed again
+ *     SAY  times that a close is said, and that the sender confirms one again
  *     K    losses in a row, each way          C  copies of a datagram at most
  *
- * Who is closed is gone, and answers nothing any more. Checked are P1 and P2, that who closes comes
- * to the end of it (no invalid end state), and that the confirmations do not go round for ever (no
- * cycle). A mistake put in on purpose has to be found:
- *     -DNO_LIMIT   a close is said, and confirmed, without end
- *     -DNO_TIMER   a close is said once
- *     -DSELF       a close is taken for confirmed when it was said */
-#ifndef SAY
-#define SAY 2
-#endif
+ * An end that is closed is gone, and answers nothing any more. The stranger knows at most one of
+ * the two numbers of the pairing. Timers may fire at any moment; with -DPATIENT a close is said
+ * again only when nothing is under way any more.
+ *
+ * P1 and P2 are checked. With -DPATIENT P3 is as well, and with -DLIVE nothing but P4:
+ *
+ *     P3  With K losses in a row at most, an end that says (K + 1) * (K + 1) times that it closes
+ *         is confirmed, unless the other end is gone.
+ *     P4  An end that closes comes to the end of it, and both fall silent, though the stranger does
+ *         not.
+ *
+ * A mistake put in on purpose has to be found:
+ *     -DSELF            a close is taken for confirmed when it was said
+ *     -DBELIEVE         a close is believed whatever its numbers are
+ *     -DINTERVALS_ONLY  with PATIENT: the sender confirms a close again only if it has intervals
+ *     -DNO_LIMIT        with LIVE: a close is said, and confirmed, without end
+ *     -DNO_TIMER        with LIVE: a close is said once */
 #ifndef K
 #define K 1
 #endif
 #ifndef C
 #define C 2
+#endif
+#ifndef SAY
+#define SAY 4
 #endif
 
 #if defined(NO_LIMIT)
@@ -31,23 +42,49 @@
 #define note(count) count++
 #endif
 
+#ifdef PATIENT
+#define is_late is_silent
+#define gives_up(other) check(other == CLOSED) /* P3 */
+#else
+#define is_late true
+#define gives_up(other) skip
+#endif
+
+#ifdef LIVE
+#define check(what) skip
+#else
+#define check(what) assert(what)
+#endif
+
+#ifdef BELIEVE
+#define is_believed(belongs) true
+#else
+#define is_believed(belongs) belongs
+#endif
+
 mtype = { OPEN, CLOSING, CLOSED };
 
-bool has_sent, has_arrived; /* units: then the receiver's close has intervals */
+bool has_arrived; /* a unit; then the receiver's close has intervals */
 
 /* the sender */
 mtype sender = OPEN;
-bool sender_left, sender_sure, is_confirming;
+bool sender_closes, has_said, sender_left, is_confirming;
 byte hellos, hellos_again;
 
 /* the receiver */
 mtype receiver = OPEN;
-bool receiver_left, receiver_sure, confirm_due;
-byte acks, acks_again;
+bool receiver_closes, receiver_left, confirm_due;
+byte acks;
 
 /* under way: copies of a hello with CLOSING, of the receiver's close, of its confirmation */
 byte hello, close, confirmation;
 byte lost_out, lost_back;
+
+#define is_silent (hello == 0 && close == 0 && confirmation == 0 && !is_confirming && !confirm_due)
+
+/* P1  An end whose close is confirmed has a peer that knows: it left, or closes too. */
+#define sender_is_sure() check(receiver_left || receiver_closes)
+#define receiver_is_sure() check(sender_left || sender_closes)
 
 inline say(what)
 {
@@ -60,7 +97,8 @@ inline say(what)
 active proctype sender_user()
 {
     if
-    :: atomic { sender == OPEN && !sender_left -> sender = CLOSING }
+    :: atomic { sender == OPEN && !sender_left -> sender = CLOSING; sender_closes = true }
+    :: atomic { sender == OPEN && sender_left -> sender = CLOSED }
     :: true
     fi
 }
@@ -71,61 +109,67 @@ active proctype sender_says()
 {
 end:
     do
+    :: atomic { is_confirming && hello == 0 -> is_confirming = false; say(hello) }
     :: atomic {
-        is_confirming && hello == 0 ->
-        is_confirming = false;
-        say(hello);
-        if
-        :: sender == CLOSING -> sender = CLOSED; sender_sure = true /* the last word */
-        :: else
-        fi
-       }
-    :: atomic {
-        sender == CLOSING && !sender_left && hello == 0 && more(hellos) -> note(hellos);
+        sender == CLOSING && hello == 0 && is_late && more(hellos) -> note(hellos);
+        has_said = true;
         say(hello);
 #ifdef SELF
-        sender_sure = true
+        sender_is_sure()
 #endif
        }
 #ifndef NO_TIMER
-    :: atomic { sender == CLOSING && !sender_left && !more(hellos) -> sender = CLOSED }
+    :: atomic {
+        sender == CLOSING && is_late && !more(hellos) ->
+        gives_up(receiver);
+        sender = CLOSED
+       }
 #endif
     od
 }
 
-/* "Who is told of a close confirms it, fails what is outstanding, and leaves the session; a close of
- * the session that was left last is confirmed again. A confirmation by the receiver carries no
- * intervals, and is not answered." */
-inline sender_hears(has_intervals)
+/* "An end that is told of a close confirms it, fails what is outstanding [...], and leaves the
+ * session. It confirms again if the close of the session that it left last comes again": with
+ * intervals or without, since a receiver to which nothing came has none.
+ * P2  An end leaves only if the other closes, or is told by it that its own close is confirmed. */
+inline on_ack(belongs, has_intervals)
 {
     if
-    :: sender == CLOSED -> skip
-    :: sender != CLOSED && sender_left ->
+    :: !is_believed(belongs) || sender == CLOSED -> skip
+    :: is_believed(belongs) && sender == OPEN && sender_left ->
         if
-        :: (has_intervals || !has_sent) && more(hellos_again) -> note(hellos_again); is_confirming = true
+#ifdef INTERVALS_ONLY
+        :: has_intervals && more(hellos_again) -> note(hellos_again); is_confirming = true
+#else
+        :: more(hellos_again) -> note(hellos_again); is_confirming = true
+#endif
         :: else
         fi
-    :: sender != CLOSED && !sender_left ->
+    :: is_believed(belongs) && sender == OPEN && !sender_left ->
+        check(receiver_closes); /* P2 */
         sender_left = true;
-        if
-        :: hellos > 0 -> sender = CLOSED; sender_sure = true
-        :: else -> is_confirming = true
-        fi
+        is_confirming = true
+    :: is_believed(belongs) && sender == CLOSING && has_said -> /* its hello told the receiver */
+        sender_left = true;
+        sender = CLOSED;
+        sender_is_sure()
+    :: is_believed(belongs) && sender == CLOSING && !has_said -> /* it says so now: its last word */
+        check(receiver_closes); /* P2 */
+        sender_left = true;
+        sender = CLOSED;
+        is_confirming = true
     fi
 }
 
 active proctype receiver_user()
 {
     if
-    :: has_sent = true;
-        if
-        :: has_arrived = true
-        :: true
-        fi
+    :: has_arrived = true
     :: true
     fi;
     if
-    :: atomic { receiver == OPEN && !receiver_left -> receiver = CLOSING }
+    :: atomic { receiver == OPEN && !receiver_left -> receiver = CLOSING; receiver_closes = true }
+    :: atomic { receiver == OPEN && receiver_left -> receiver = CLOSED }
     :: true
     fi
 }
@@ -138,29 +182,32 @@ end:
     do
     :: atomic { confirm_due && confirmation == 0 -> confirm_due = false; say(confirmation) }
     :: atomic {
-        receiver == CLOSING && close == 0 && more(acks) -> note(acks);
+        receiver == CLOSING && close == 0 && is_late && more(acks) -> note(acks);
         say(close)
        }
 #ifndef NO_TIMER
-    :: atomic { receiver == CLOSING && !more(acks) -> receiver = CLOSED }
+    :: atomic {
+        receiver == CLOSING && is_late && !more(acks) ->
+        gives_up(sender);
+        receiver = CLOSED
+       }
 #endif
     od
 }
 
-inline receiver_hears()
+inline on_hello(belongs)
 {
     if
-    :: receiver == CLOSED -> skip
-    :: receiver != CLOSED && receiver_left ->
-        if
-        :: more(acks_again) -> note(acks_again); confirm_due = true
-        :: else
-        fi
-    :: receiver == OPEN && !receiver_left -> receiver_left = true; confirm_due = true
-    :: receiver == CLOSING && !receiver_left ->
+    :: !is_believed(belongs) || receiver == CLOSED -> skip
+    :: is_believed(belongs) && receiver == OPEN && receiver_left -> confirm_due = true
+    :: is_believed(belongs) && receiver == OPEN && !receiver_left ->
+        check(sender_closes); /* P2 */
+        receiver_left = true;
+        confirm_due = true
+    :: is_believed(belongs) && receiver == CLOSING ->
         receiver_left = true;
         receiver = CLOSED;
-        receiver_sure = true
+        receiver_is_sure()
     fi
 }
 
@@ -173,7 +220,7 @@ end:
         hello--;
         if
         :: lost_out < K -> lost_out++
-        :: lost_out = 0; receiver_hears()
+        :: lost_out = 0; on_hello(true)
         fi
        }
     od
@@ -188,7 +235,7 @@ end:
         close--;
         if
         :: lost_back < K -> lost_back++
-        :: lost_back = 0; sender_hears(has_arrived)
+        :: lost_back = 0; on_ack(true, has_arrived)
         fi
        }
     :: atomic {
@@ -196,19 +243,22 @@ end:
         confirmation--;
         if
         :: lost_back < K -> lost_back++
-        :: lost_back = 0; sender_hears(false)
+        :: lost_back = 0; on_ack(true, false)
         fi
        }
     od
 }
 
-/* P1  who takes its close for confirmed has a peer that knows: it left the session too, or closes. */
-active proctype judge()
+active proctype stranger()
 {
 end:
-    if
-    :: atomic { sender_sure && !receiver_left && receiver == OPEN -> assert(false) }
-    :: atomic { receiver_sure && !sender_left && sender == OPEN -> assert(false) }
-    :: atomic { timeout -> assert(sender != CLOSING); assert(receiver != CLOSING) } /* P2 */
-    fi
+    do
+    :: atomic { true -> on_hello(false) }
+    :: atomic { true -> on_ack(false, false) }
+    :: atomic { true -> on_ack(false, true) }
+    od
 }
+
+#ifdef LIVE
+ltl ends { <>[] (sender != CLOSING && receiver != CLOSING && is_silent) }
+#endif
