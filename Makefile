@@ -6,10 +6,11 @@
 #: make test       every test, once, in about a minute
 #: make check      every test, also under the sanitizers (.ci/run: the same, with WERROR=-Werror)
 #:
-#: make unit mock property golden corpus sim e2e checks    one suite of tests
+#: make unit mock property golden corpus sim attack e2e checks    one suite of tests
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
 #: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)
+#: make attack-all the attacks again, exhaustively: four minutes
 #: make model      the models in tests/model, larger than make check has them (needs spin)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
 #:
@@ -173,4 +174,4 @@ clean:
 
 FORCE:
 .PHONY: FORCE all help run check test cov demo format tidy layers symbols install uninstall \
-	clean fuzz model stress asan ubsan tsan valgrind $(SUITE_NAMES)
+	clean fuzz model stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)

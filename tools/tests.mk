@@ -4,6 +4,7 @@ programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/$(1)/*_$(2).c))
 
 SUPPORT := $(call objects,tests/support/*.c)
 WORLD := $(filter-out %/main.o,$(call objects,tests/sim/*.c))
+STAGE := $(filter-out %_test.o,$(call objects,tests/attack/*.c))
 
 unit := $(call programs,unit,test)
 mock := $(call programs,mock,test)
@@ -13,6 +14,7 @@ sim := $(if $(wildcard tests/sim/main.c),$(OUT)/sim)
 fuzz := $(call programs,fuzz,fuzz)
 corpus := $(fuzz:_fuzz=_replay)
 e2e := $(call programs,e2e,test)
+attack := $(call programs,attack,test)
 
 # ---- linking
 
@@ -47,6 +49,8 @@ $(corpus): $(OUT)/tests/%_replay: $(OBJ)/tests/%_fuzz.o $(OBJ)/tests/fuzz/replay
 	$(link_test)
 $(e2e): $(OUT)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
+$(attack): $(OUT)/tests/%: $(OBJ)/tests/%.o $(STAGE) $(STATIC)
+	$(link_test) $(libcheck)
 
 # A file of tests with mocked calls says in comments of its own which are wrapped:
 # /* wrap: sendmsg poll */. A call within one file of the library is not.
@@ -72,6 +76,7 @@ tests_fuzz = $(foreach f,$(fuzz),'fuzz/$(call name_of_fuzz,$(f))=$(f) -error_exi
 	$(wildcard tests/fuzz/corpus/$(call name_of_fuzz,$(f)))')
 tests_corpus = $(foreach r,$(corpus),'corpus/$(notdir $(r:_replay=))=$(r) \
 	tests/fuzz/corpus/$(notdir $(r:_replay=))')
+tests_attack = $(attack)
 tests_model = model=tests/model/run
 tests_checks = 'check/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
 	'check/layers-self-test=tools/layers --self-test' \
@@ -104,8 +109,8 @@ tests_e2e += $(if $(is_slow),$(foreach p,$(aal5_programs),$(call over_aal5,$(p),
 
 alone := e2e
 is_slow := $(flags_$(VARIANT))$(LAUNCH)
-SUITE_NAMES := checks unit mock property golden corpus sim e2e
-SANITIZED := unit mock property golden corpus sim e2e
+SUITE_NAMES := checks unit mock property golden corpus sim attack e2e
+SANITIZED := unit mock property golden corpus sim attack e2e
 
 seconds = $(if $(filter fuzz,$(SUITES)),$(shell expr $(TIME) + 60),$(if $(is_slow),600,240))
 
@@ -147,6 +152,10 @@ check:
 	+@$(call stage,VARIANT=tsan SUITES='unit mock e2e' LAUNCH='$(launch_tsan)')
 	+@$(call stage,VARIANT=fuzz SUITES=fuzz FUZZ='-runs=20000 -max_total_time=5')
 	@tools/run-tests --total $(TOTAL)
+
+# Every value that a sweep can have, a million strangers, a minute of listening for an echo.
+attack-all:
+	+@$(again) SUITES=attack RUN_ENV='ZCRP_ATTACK=all'
 
 stress: $(OUT)/tests/e2e/stress_test
 	ZCRP_STRESS_SECONDS=$(TIME) CK_TIMEOUT_MULTIPLIER=$(shell expr $(TIME) / 60 + 1) $<
