@@ -1,0 +1,471 @@
+/* Strangers at a listening socket, and at one that nobody has connected yet: rows 4, 5, 6 and 10.
+ * All of them may know address and port, none has shown that it is where it says. */
+#include "attack.h"
+
+#include <string.h>
+
+enum { KINDS = 12, MOST = 1200, BUFFERS = 40, MESSAGE = 100000 };
+
+static uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static size_t scatter(uint8_t *to, size_t bytes, uint64_t *random)
+{
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(random_next(random) >> 20);
+    return bytes;
+}
+
+static size_t hello(uint8_t *to, uint64_t nonce, uint64_t cookie, uint8_t flags)
+{
+    return wire_hello(to, &(struct wire_hello){.pairing = {0, (uint32_t)nonce | 1},
+                                               .nonce = nonce | 1,
+                                               .cookie = cookie,
+                                               .flags = flags});
+}
+
+/* One datagram of each kind that a stranger may think of; some are just what a peer would say
+ * first. */
+static size_t stray(uint8_t *to, unsigned kind, uint64_t *random)
+{
+    uint64_t value = random_next(random);
+    const struct wire_unit unit = {
+        .pairing = {(uint32_t)value, (uint32_t)(value >> 32)}, .length = 64, .flags = WIRE_ANSWER};
+    size_t bytes;
+
+    switch (kind) {
+    case 0:
+        return 0;
+    case 1:
+        return scatter(to, 1, random);
+    case 2:
+        return scatter(to, value % MOST, random);
+    case 3:
+        return hello(to, value, 0, 0);
+    case 4:
+        return hello(to, value, value, 0);
+    case 5:
+        return hello(to, value, value, WIRE_CLOSING);
+    case 6:
+        return wire_unit(to, &unit, NULL);
+    case 7: /* another version's hello */
+        bytes = scatter(to, 10 + value % 100, random);
+        to[bytes - 1] = (uint8_t)((value % 16) << 4 | WIRE_HELLO);
+        return bytes;
+    case 8: /* any type's last byte */
+        bytes = scatter(to, WIRE_TRAILER + value % 100, random);
+        to[bytes - 1] = (uint8_t)(WIRE_VERSION << 4 | value % 16);
+        return bytes;
+    case 9: /* a hello that is too long */
+        memset(to, 0, MOST);
+        return MOST - WIRE_TRAILER + hello(to + MOST - WIRE_TRAILER, value, 0, 0);
+    case 10:
+        return wire_request(to, unit.pairing, value, NULL);
+    default:
+        return wire_ack(to, unit.pairing, NULL, 0, WIRE_CLOSING);
+    }
+}
+
+/* ---- row 4 ---- */
+
+struct strangers {
+    struct raw raw;
+    struct watch watch;
+    struct watch_tally heard;       /* by them */
+    uint32_t said[WATCH_STRANGERS]; /* by them, bytes */
+    uint64_t random;
+};
+
+static void strangers_open(struct strangers *s, const struct stage *stage)
+{
+    s->random = 1998;
+    watch_open(&s->watch, stage, STAGE_LEFT);
+    raw_open(&s->raw, stage, STAGE_LEFT, VICTIM_RECEIVER_PORT);
+}
+
+static void strangers_say(struct strangers *s, struct raw_end from, unsigned kind)
+{
+    uint8_t datagram[MOST + WIRE_TRAILER];
+    size_t bytes = stray(datagram, kind, &s->random);
+
+    s->said[(from.address - STAGE_STRANGERS) % WATCH_STRANGERS] += (uint32_t)bytes;
+    raw_udp(&s->raw, from, attack_receiver(), datagram, bytes);
+}
+
+/* A thousand addresses, one datagram after the other, every seventh from port 0. Ends when the
+ * listener has accepted somebody: true. */
+static bool strangers_crowd(struct strangers *s, uint64_t count, const struct victim *listener)
+{
+    for (uint64_t i = 0; i < count && !victim_has_report(listener); i++) {
+        struct raw_end from = attack_stranger((uint32_t)(random_next(&s->random) % 1000));
+        if (i % 7 == 0)
+            from.port = 0;
+        strangers_say(s, from, (unsigned)(random_next(&s->random) % KINDS));
+        if (i % 1000 == 0)
+            (void)watch_count(&s->watch, &s->heard);
+    }
+    raw_flush(&s->raw);
+    (void)watch_count(&s->watch, &s->heard);
+    return victim_has_report(listener);
+}
+
+/* Addresses that were sent more bytes than they said. */
+static unsigned strangers_amplified(const struct strangers *s, uint64_t *bytes, uint64_t *datagrams)
+{
+    unsigned count = 0;
+
+    *bytes = *datagrams = 0;
+    for (unsigned i = 0; i < WATCH_STRANGERS; i++) {
+        count += s->heard.bytes[i] > s->said[i];
+        *bytes += s->heard.bytes[i];
+        *datagrams += s->heard.datagrams[i];
+    }
+    return count;
+}
+
+/* A sender comes while the crowd goes on; returns after how many seconds it was let in, and whom
+ * the listener took. */
+static double come(struct strangers *s, const struct victim *sender, const struct victim *listener,
+                   struct victim_report *report)
+{
+    double start = attack_seconds();
+    ck_assert_int_eq(victim_open(sender, true, attack_sender(), attack_receiver(), NULL), 0);
+    ck_assert_int_eq(victim_submit(sender, 0, MESSAGE, 1), 0);
+    while (!strangers_crowd(s, 100, listener))
+        continue;
+    victim_report(listener, report);
+    return attack_seconds() - start;
+}
+
+/* The message that the listener was there for. */
+static void carry(const struct victim *sender, const struct victim *listener)
+{
+    ck_assert_int_eq(victim_open_accepted(listener, false, NULL), 0);
+    ck_assert_int_eq(victim_submit(listener, 0, MESSAGE, 0), 0);
+    ck_assert_int_eq(victim_wait(listener, 0, 5000 * VICTIM_MS), ZCRP_OK);
+    ck_assert(victim_holds(listener, 0, 1));
+    ck_assert_int_eq(victim_wait(sender, 0, 5000 * VICTIM_MS), ZCRP_OK);
+}
+
+START_TEST(row04__strangers_take_no_listener)
+{
+    static struct strangers s;
+    uint64_t bytes, datagrams;
+    struct stage stage;
+    struct victim listener, sender;
+    struct victim_report report;
+
+    stage_open(&stage, 1500);
+    victim_start(&listener, &stage, STAGE_RIGHT);
+    victim_start(&sender, &stage, STAGE_LEFT);
+    strangers_open(&s, &stage);
+    ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);
+    victim_begin_accept(&listener, 60000 * VICTIM_MS);
+    (void)strangers_crowd(&s, 1000, &listener);
+    uint64_t memory = victim_memory(&listener);
+    bool is_taken = strangers_crowd(&s, attack_is_exhaustive() ? 1000000 : 200000, &listener);
+    memory = victim_memory(&listener) - memory;
+    double took = come(&s, &sender, &listener, &report);
+    unsigned amplified = strangers_amplified(&s, &bytes, &datagrams);
+    attack_figure(4,
+                  "%lu datagrams of 1,000 strangers, %lu unheard: the listener %s, %lu bytes of "
+                  "memory more; the peer is in after %.1f ms",
+                  s.raw.sent, raw_lost(&s.raw), is_taken ? "is taken" : "waits", memory,
+                  took * 1e3);
+    ck_assert(!is_taken);
+    ck_assert_int_eq(report.code, 0);
+    ck_assert_uint_eq(report.peer.address, attack_sender().address);
+    ck_assert_uint_eq(report.peer.port, attack_sender().port);
+    ck_assert(took < 1.0);
+    ck_assert_uint_lt(memory, 256 << 10);
+    ck_assert_uint_eq(amplified, 0);
+    ck_assert_uint_eq(raw_lost(&s.raw), 0);
+    carry(&sender, &listener);
+}
+END_TEST
+
+/* ---- row 5 ---- */
+
+START_TEST(row05__nobody_comes_from_port_0)
+{
+    static struct strangers s;
+    struct stage stage;
+    struct victim listener;
+    struct victim_report report;
+    struct watch_seen seen;
+    unsigned answers = 0;
+
+    stage_open(&stage, 1500);
+    victim_start(&listener, &stage, STAGE_RIGHT);
+    strangers_open(&s, &stage);
+    ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);
+    victim_begin_accept(&listener, 500 * VICTIM_MS);
+    for (unsigned i = 0; i < 100 * KINDS; i++)
+        strangers_say(&s, (struct raw_end){STAGE_STRANGERS + i, 0}, i % KINDS);
+    raw_flush(&s.raw);
+    victim_report(&listener, &report);
+    int opened = report.code == 0 ? victim_open_accepted(&listener, false, NULL) : 0;
+    while (watch_next(&s.watch, &seen))
+        answers += seen.to.port == 0;
+    attack_figure(5, "%lu datagrams from port 0: accept \"%s\", open \"%s\", %u answers",
+                  s.raw.sent, zcrp_strerror(report.code), zcrp_strerror(opened), answers);
+    ck_assert_int_eq(report.code, ZCRP_ERROR_TIMEOUT);
+    ck_assert_uint_eq(answers, 0);
+    ck_assert_uint_eq(raw_lost(&s.raw), 0);
+}
+END_TEST
+
+/* ---- row 6 ---- */
+
+/* Buffers of many sizes make the longest requests. */
+static void post_buffers(const struct victim *receiver)
+{
+    for (unsigned i = 0; i < BUFFERS; i++)
+        ck_assert_int_eq(victim_submit(receiver, i, 1000 + i, 0), 0);
+}
+
+static void count_for(struct strangers *s, int seconds)
+{
+    for (int i = 0; i < 10 * seconds; i++) {
+        usleep(100000);
+        (void)watch_count(&s->watch, &s->heard);
+    }
+}
+
+/* One datagram each from addresses that said nothing else. If the listener takes one of them for
+ * its peer it goes on as programs do. */
+START_TEST(row06__a_listener_reflects_no_more_than_it_hears)
+{
+    enum { EACH = 20 };
+    static struct strangers s;
+    int seconds = attack_is_exhaustive() ? 60 : 2;
+    struct stage stage;
+    struct victim listener;
+    struct victim_report report;
+    uint64_t bytes, datagrams;
+
+    stage_open(&stage, 1500);
+    victim_start(&listener, &stage, STAGE_RIGHT);
+    strangers_open(&s, &stage);
+    ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);
+    victim_begin_accept(&listener, 500 * VICTIM_MS);
+    for (unsigned i = 0; i < KINDS * EACH; i++)
+        strangers_say(&s, attack_stranger(i), (i + 1) % KINDS);
+    raw_flush(&s.raw);
+    victim_report(&listener, &report);
+    if (report.code == 0 && victim_open_accepted(&listener, false, NULL) == 0)
+        post_buffers(&listener);
+    count_for(&s, seconds);
+    unsigned amplified = strangers_amplified(&s, &bytes, &datagrams);
+    attack_figure(6,
+                  "one datagram each of %d addresses, %d s: %lu datagrams of %lu bytes back, more "
+                  "than was said to %u of them",
+                  KINDS * EACH, seconds, datagrams, bytes, amplified);
+    ck_assert_uint_eq(amplified, 0);
+    ck_assert_int_eq(report.code, ZCRP_ERROR_TIMEOUT);
+    ck_assert_uint_eq(raw_lost(&s.raw), 0);
+}
+END_TEST
+
+/* A receiver that was told by its user whom to hear, with buffers posted, before that one has said
+ * anything. */
+START_TEST(row06__a_receiver_reflects_no_more_than_it_hears)
+{
+    static struct strangers s;
+    int seconds = attack_is_exhaustive() ? 60 : 2;
+    struct raw_end peer = attack_stranger(7);
+    struct stage stage;
+    struct victim receiver;
+    uint64_t bytes, datagrams;
+    unsigned amplified = 0;
+
+    stage_open(&stage, 1500);
+    victim_start(&receiver, &stage, STAGE_RIGHT);
+    strangers_open(&s, &stage);
+    ck_assert_int_eq(victim_open(&receiver, false, attack_receiver(), peer, NULL), 0);
+    post_buffers(&receiver);
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        strangers_say(&s, peer, kind);
+        raw_flush(&s.raw);
+        usleep(20000);
+        (void)watch_count(&s.watch, &s.heard);
+        amplified |= strangers_amplified(&s, &bytes, &datagrams);
+    }
+    count_for(&s, seconds);
+    amplified |= strangers_amplified(&s, &bytes, &datagrams);
+    attack_figure(6, "a receiver hears %u bytes in its peer's name, and answers with %lu in %d s",
+                  s.said[7], bytes, seconds);
+    ck_assert_uint_eq(amplified, 0);
+}
+END_TEST
+
+/* Asks a listener, and gets a cookie for it. */
+static void get_cookie(struct hostile *h, uint32_t tag)
+{
+    h->peer = attack_receiver();
+    hostile_say(h, hello(h->out, tag, 0, 0));
+    ck_assert(hostile_hear(h, 1000));
+    ck_assert_int_eq(h->heard.type, WIRE_COOKIE);
+}
+
+/* A question with a cookie, and what of it somebody else would have to change. */
+struct claim {
+    struct raw_end from;
+    struct wire_hello hello;
+};
+
+/* Does the listener take who claims that? */
+static bool is_accepted(struct strangers *s, const struct victim *listener,
+                        const struct claim *claim)
+{
+    uint8_t datagram[WIRE_TRAILER];
+    struct victim_report report;
+
+    raw_udp(&s->raw, claim->from, attack_receiver(), datagram, wire_hello(datagram, &claim->hello));
+    raw_flush(&s->raw);
+    victim_begin_accept(listener, 100 * VICTIM_MS);
+    victim_report(listener, &report);
+    return report.code == 0;
+}
+
+/* A stranger that is where it says has a cookie, and lends it to others, and to other questions. */
+START_TEST(row06__a_cookie_is_good_for_its_owner_alone)
+{
+    enum { TAG = 4711, LATER = 21 };
+    static struct strangers s;
+    static struct hostile owner;
+    const struct raw_end own = {attack_sender().address, 5555};
+    struct stage stage;
+    struct victim listener;
+    struct victim_report report;
+
+    stage_open(&stage, 1500);
+    victim_start(&listener, &stage, STAGE_RIGHT);
+    strangers_open(&s, &stage);
+    hostile_open(&owner, &stage, STAGE_LEFT, own);
+    ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);
+    victim_begin_accept(&listener, 100 * VICTIM_MS);
+    get_cookie(&owner, TAG);
+    victim_report(&listener, &report);
+    ck_assert_int_eq(report.code, ZCRP_ERROR_TIMEOUT);
+    const struct wire_hello good = {
+        .pairing = {0, TAG}, .nonce = TAG, .cookie = owner.heard.cookie};
+    struct claim claim[] = {{own, good}, {own, good}, {own, good}, {own, good}, {own, good}};
+    claim[0].from = attack_stranger(1);
+    claim[1].from.port++;
+    claim[2].hello.nonce++;
+    claim[3].hello.pairing.tag++;
+    claim[4].hello.cookie++;
+    unsigned taken = 0;
+    for (int i = 0; i < ROWS(claim); i++)
+        taken += is_accepted(&s, &listener, &claim[i]);
+    if (attack_is_exhaustive())
+        sleep(LATER);
+    bool is_good = is_accepted(&s, &listener, &(struct claim){own, good});
+    attack_figure(6, "a cookie from elsewhere, or changed: %u of %d accepted; %s: %s", taken,
+                  ROWS(claim), attack_is_exhaustive() ? "its owner's, 21 s later" : "its owner's",
+                  is_good ? "accepted" : "dropped");
+    ck_assert_uint_eq(taken, 0);
+    ck_assert(is_good == !attack_is_exhaustive());
+}
+END_TEST
+
+/* ---- row 10 ---- */
+
+/* Hears what was sent to the peer for a while; returns how much of it answers that tag. */
+static unsigned answers_to(struct hostile *peer, uint32_t tag)
+{
+    unsigned count = 0;
+
+    while (hostile_hear(peer, 300))
+        count += peer->heard.pairing.tag == tag;
+    return count;
+}
+
+/* Its user binds a socket, and connects it when others have spoken to it already. */
+START_TEST(row10__what_came_before_the_connect)
+{
+    enum { TAG = 0x666 };
+    static struct hostile peer, stranger;
+    struct stage stage;
+    struct victim receiver;
+
+    stage_open(&stage, 1500);
+    victim_start(&receiver, &stage, STAGE_RIGHT);
+    hostile_open(&peer, &stage, STAGE_LEFT, attack_sender());
+    hostile_open(&stranger, &stage, STAGE_LEFT, (struct raw_end){attack_sender().address, 666});
+    ck_assert_int_eq(victim_bind(&receiver, attack_receiver()), 0);
+    stranger.peer = attack_receiver();
+    for (unsigned i = 0; i < 10; i++)
+        hostile_say(&stranger, hello(stranger.out, TAG, 0, 0));
+    usleep(10000);
+    ck_assert_int_eq(victim_connect(&receiver, false, attack_sender(), NULL), 0);
+    ck_assert_int_eq(victim_submit(&receiver, 0, 1000, 0), 0);
+    unsigned taken = answers_to(&peer, TAG | 1);
+    attack_figure(
+        10, "10 datagrams of a stranger's from before the connect: %u answers to the peer", taken);
+    ck_assert_uint_eq(taken, 0);
+    ck_assert(hostile_be_sender(&peer, attack_receiver(), 7, 2000));
+}
+END_TEST
+
+/* Both a peer and a stranger have good cookies, and both wait in the socket of the listener, the
+ * peer before the stranger. */
+START_TEST(row10__what_came_before_the_accept)
+{
+    enum { TAG = 1001, OTHER = 0x667 };
+    static struct hostile peer, stranger;
+    struct stage stage;
+    struct victim listener;
+    struct victim_report report;
+
+    stage_open(&stage, 1500);
+    victim_start(&listener, &stage, STAGE_RIGHT);
+    hostile_open(&peer, &stage, STAGE_LEFT, attack_sender());
+    hostile_open(&stranger, &stage, STAGE_LEFT, (struct raw_end){attack_sender().address, 666});
+    ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);
+    victim_begin_accept(&listener, 200 * VICTIM_MS);
+    get_cookie(&peer, TAG);
+    get_cookie(&stranger, OTHER);
+    victim_report(&listener, &report);
+    ck_assert_int_eq(report.code, ZCRP_ERROR_TIMEOUT);
+    hostile_say(&peer, hello(peer.out, TAG, peer.heard.cookie, 0));
+    for (unsigned i = 0; i < 10; i++)
+        hostile_say(&stranger, hello(stranger.out, OTHER, stranger.heard.cookie, 0));
+    usleep(10000);
+    victim_begin_accept(&listener, 1000 * VICTIM_MS);
+    victim_report(&listener, &report);
+    ck_assert_int_eq(report.code, 0);
+    ck_assert_uint_eq(report.peer.port, attack_sender().port);
+    ck_assert_int_eq(victim_open_accepted(&listener, false, NULL), 0);
+    ck_assert_int_eq(victim_submit(&listener, 0, 1000, 0), 0);
+    ck_assert(hostile_hear(&peer, 1000));
+    ck_assert_int_eq(peer.heard.type, WIRE_REQUEST);
+    ck_assert_uint_eq(peer.heard.pairing.tag, TAG);
+    unsigned taken = answers_to(&peer, OTHER);
+    taken += hostile_hear(&stranger, 0);
+    attack_figure(10,
+                  "10 datagrams of a stranger's, with good cookies, behind the peer's: %u answers",
+                  taken);
+    ck_assert_uint_eq(taken, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("listener");
+
+    tcase_add_test(tcase, row04__strangers_take_no_listener);
+    tcase_add_test(tcase, row05__nobody_comes_from_port_0);
+    tcase_add_test(tcase, row06__a_listener_reflects_no_more_than_it_hears);
+    tcase_add_test(tcase, row06__a_receiver_reflects_no_more_than_it_hears);
+    tcase_add_test(tcase, row06__a_cookie_is_good_for_its_owner_alone);
+    tcase_add_test(tcase, row10__what_came_before_the_connect);
+    tcase_add_test(tcase, row10__what_came_before_the_accept);
+    return attack_main("listener", tcase);
+}
