@@ -10,7 +10,6 @@ void receiver_unbind(struct receiver *r, instant now)
 {
     r->session = (struct receiver_session){
         .left = r->session.left,
-        .confirmations = r->session.confirmations,
         .message_base = r->messages.next - r->config.first_message,
         .requested = r->messages.next,
         .known = r->messages.next,
@@ -39,7 +38,6 @@ static void on_sender_closed(struct receiver *r, instant now)
     struct pairing pairing = r->session.pairing;
     receiver_fail(r, now, OUTCOME_PEER_CLOSED);
     r->session.left = pairing;
-    r->session.confirmations = 0;
     r->confirm_due = r->phase == RECEIVER_OPEN; /* else this confirms our own close */
     if (r->phase != RECEIVER_OPEN)
         end_close(r);
@@ -83,11 +81,11 @@ static bool has_good_cookie(struct receiver *r, instant now, const struct hello 
     return is_good;
 }
 
-/* The sender's session begins, or goes on under another tag if it had none yet. */
+/* A session begins. One in which nothing came gives way to it with all that is posted. It has a
+ * number of its own all the same: a question of the dead that names the old one is to find it gone. */
 static void bind(struct receiver *r, instant now, const struct hello *hello)
 {
-    if (r->session.pairing.session == 0)
-        r->session.pairing.session = secret_draw_name(&r->secret);
+    r->session.pairing.session = secret_draw_name(&r->secret);
     r->session.pairing.tag = hello->pairing.tag;
     r->session.nonce = hello->nonce;
     r->session.known = r->session.message_base + r->config.first_message;
@@ -141,16 +139,6 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
     answer(r, now, is_news && known < r->messages.next);
 }
 
-/* The close of the session that was left last, once more: the confirmation may be lost. Both ends'
- * confirmations look like closes, so without a limit they would answer each other for ever. */
-static void on_old_close(struct receiver *r)
-{
-    if (r->session.confirmations == CONFIRMATIONS_MOST)
-        return;
-    r->session.confirmations++;
-    r->confirm_due = true;
-}
-
 void receiver_on_hello(struct receiver *r, instant now, const struct hello *hello)
 {
     const struct pairing *left = &r->session.left;
@@ -160,7 +148,7 @@ void receiver_on_hello(struct receiver *r, instant now, const struct hello *hell
         on_partner(r, now, hello);
     else if (hello->is_closing && hello->pairing.session == left->session &&
              hello->pairing.tag == left->tag)
-        on_old_close(r);
+        r->confirm_due = true; /* the confirmation was lost */
     else
         r->counters.drop_session++;
 }

@@ -18,7 +18,6 @@
 #include "receiver.h"
 
 enum {
-    CONFIRMATIONS_MOST = 8, /* of one close: a peer says it no more often */
     RECEIVER_COOKIES = 64,  /* given between two takes */
 };
 
@@ -32,7 +31,6 @@ struct receiver_session {
     struct pairing pairing; /* both 0: no sender is bound */
     uint64_t nonce;      /* of the hello that bound it; 0 once its sender has been heard of since */
     struct pairing left; /* the session that the sender closed last */
-    uint32_t confirmations; /* of that close, repeated */
     uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
     uint64_t requested;     /* messages below were announced at least once, */
     uint64_t known;         /* and below this the sender has said so, or sent of them */

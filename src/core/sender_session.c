@@ -22,8 +22,7 @@ void sender_leave(struct sender *s, instant now)
     messages_out_forget(&s->messages, s->to_send.cursor);
     units_given_up_clear(&s->given_up);
     persistence_init(&s->persistence);
-    *session =
-        (struct sender_session){.left = session->pairing, .left_has_sent = session->has_sent};
+    *session = (struct sender_session){.left = session->pairing};
     s->probe_credit = 0;
     path_mtu_forget_probe(&s->path);
     s->hello_due = false;
@@ -146,16 +145,13 @@ bool sender_enters(struct sender *s, instant now, const struct request *request)
 
 /* ---- after the end of one ---- */
 
-/* The close of the session that was left is confirmed again, in case the confirmation was lost. But
- * a confirmation is not: they would answer each other for ever. It tells of nothing that arrived;
- * where nothing was sent that does not tell them apart, so there is a limit as well. */
+/* The close of the session that was left is confirmed again: the confirmation was lost. */
 void sender_confirm_again(struct sender *s, const struct block_ack *ack)
 {
     struct sender_session *session = &s->session;
     bool is_close = ack->is_closing && ack->pairing.session == session->left.session &&
                     ack->pairing.tag == session->left.tag;
-    bool is_confirmation = ack->length == 0 && session->left_has_sent;
-    if (!is_close || is_confirmation || session->confirmations == CONFIRMATIONS_MOST)
+    if (!is_close || session->confirmations == CONFIRMATIONS_MOST)
         return;
     session->confirmations++;
     session->is_confirming = true;

@@ -59,7 +59,6 @@ struct sender_session {
     uint16_t marks;         /* of congestion in this session, as the receiver counts them */
     bool has_sent;          /* a unit was sent in this session */
     bool has_closed;        /* the peer was told of the close in this session */
-    bool left_has_sent;     /* a unit was sent in `left` */
     bool has_shown_cookie;  /* a receiver may have bound the tag */
     bool is_confirming;     /* the next hello confirms the close of `left` */
 };

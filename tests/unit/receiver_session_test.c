@@ -137,14 +137,32 @@ START_TEST(restart__of_the_sender_fails_what_is_posted)
 }
 END_TEST
 
-/* Nothing had come in the session: it goes on under the other tag. */
+/* Nothing had come: what is posted stays, in a session of its own. */
 START_TEST(restart__before_anything_came)
 {
     start();
     uint32_t session = rig.pairing.session;
     receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
-    ck_assert_uint_eq(rig.pairing.session, session);
+    ck_assert_uint_ne(rig.pairing.session, session);
     receiver_rig_expect_no_event(&rig);
+}
+END_TEST
+
+/* The first sender asks again within its session, and dies before that arrives: when it does, the
+ * session is gone, and its successor's stays. */
+START_TEST(restart__not_by_the_dead_in_their_session)
+{
+    start();
+    receiver_rig_ask(&rig, RIG_TAG + 2);
+    struct cookie_answer old = rig.cookie;
+    ck_assert_uint_eq(old.pairing.session, rig.pairing.session);
+    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
+    uint32_t session = rig.pairing.session;
+    rig.cookie = old;
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "cookie");
+    receiver_rig_expect_no_event(&rig);
+    ck_assert_uint_eq(rig.cookie.pairing.session, session);
 }
 END_TEST
 
@@ -304,6 +322,7 @@ int main(void)
     tcase_add_test(tcase, bind__asked_again);
     tcase_add_test(tcase, restart__of_the_sender_fails_what_is_posted);
     tcase_add_test(tcase, restart__before_anything_came);
+    tcase_add_test(tcase, restart__not_by_the_dead_in_their_session);
     tcase_add_test(tcase, restart__not_by_an_old_question);
     tcase_add_test(tcase, strangers__change_nothing);
     tcase_add_test(tcase, version__is_told);
