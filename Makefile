@@ -134,8 +134,9 @@ $(STATIC): $(LIBRARY)
 
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
-$(SHARED): $(LIBRARY)
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) -o $@.$(VERSION) $^ $(LIBRARIES) && \
+names = -Wl,--version-script=src/zcrp.map,--no-undefined-version
+$(SHARED): $(LIBRARY) src/zcrp.map
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) -o $@.$(VERSION) $(LIBRARY) $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # A program is a folder of tools/ with a main.c.

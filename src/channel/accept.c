@@ -6,8 +6,8 @@
 #include "core/aal5_head.h"
 #include "core/listening.h"
 #include "crc.h"
+#include "keyed_hash.h"
 #include "platform/clock.h"
-#include "platform/keyed_hash.h"
 #include "platform/ready.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "address.h"
 
-#include "platform/keyed_hash.h"
+#include "keyed_hash.h"
 
 #include <netinet/in.h>
 #include <string.h>

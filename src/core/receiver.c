@@ -101,6 +101,9 @@ void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
 {
     messages_in_end_all(&r->messages, outcome);
     receiver_unbind(r, now);
+    r->closing_due = false;
+    if (r->phase == RECEIVER_CLOSING) /* there is nobody to tell any more */
+        r->phase = RECEIVER_CLOSED;
 }
 
 void receiver_close(struct receiver *r, instant now)

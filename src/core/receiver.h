@@ -112,7 +112,8 @@ void receiver_close(struct receiver *r, instant now);
 bool receiver_is_closed(const struct receiver *r);
 bool receiver_is_confirmed(const struct receiver *r);
 
-/* Ends all messages with this outcome and leaves the session, if any. */
+/* Ends all messages with this outcome and leaves the session, if any. A close that is under way is
+ * over. */
 void receiver_fail(struct receiver *r, instant now, enum outcome outcome);
 
 const struct receiver_counters *receiver_counters(const struct receiver *r);

@@ -82,7 +82,8 @@ static bool has_good_cookie(struct receiver *r, instant now, const struct hello 
 }
 
 /* A session begins. One in which nothing came gives way to it with all that is posted. It has a
- * number of its own all the same: a question of the dead that names the old one is to find it gone. */
+ * number of its own all the same: a question of the dead that names the old one is to find it gone.
+ */
 static void bind(struct receiver *r, instant now, const struct hello *hello)
 {
     r->session.pairing.session = secret_draw_name(&r->secret);

@@ -18,7 +18,7 @@
 #include "receiver.h"
 
 enum {
-    RECEIVER_COOKIES = 64,  /* given between two takes */
+    RECEIVER_COOKIES = 64, /* given between two takes */
 };
 
 enum receiver_phase {
@@ -31,10 +31,10 @@ struct receiver_session {
     struct pairing pairing; /* both 0: no sender is bound */
     uint64_t nonce;      /* of the hello that bound it; 0 once its sender has been heard of since */
     struct pairing left; /* the session that the sender closed last */
-    uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
-    uint64_t requested;     /* messages below were announced at least once, */
-    uint64_t known;         /* and below this the sender has said so, or sent of them */
-    bool has_units;         /* units of this session arrived */
+    uint64_t message_base; /* message number 0 of the session, in the table's numbers */
+    uint64_t requested;    /* messages below were announced at least once, */
+    uint64_t known;        /* and below this the sender has said so, or sent of them */
+    bool has_units;        /* units of this session arrived */
 };
 
 enum { ACK_REPORTS = 3 }; /* acknowledgements that each interval is reported in */

@@ -1,8 +1,8 @@
 #include "machine.h"
 
+#include "channel/keyed_hash.h"
 #include "core/arena.h"
 #include "platform/clock.h"
-#include "platform/keyed_hash.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The library's keyed hash, and the process's key. */
-#include "platform/keyed_hash.h"
+#include "channel/keyed_hash.h"
 
 #include "../support/suite.h"
 

@@ -299,6 +299,21 @@ START_TEST(close__of_the_sender_is_confirmed)
 }
 END_TEST
 
+/* The sender falls silent meanwhile: nothing is said to nobody. */
+START_TEST(close__over_by_silence)
+{
+    start();
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect(&rig, "close +");
+    rig.now += 60 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    ck_assert(receiver_is_closed(rig.r));
+    ck_assert(!receiver_is_confirmed(rig.r));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+}
+END_TEST
+
 START_TEST(close__unbound_is_over_at_once)
 {
     receiver_rig_post(&rig, 128);
@@ -330,6 +345,7 @@ int main(void)
     tcase_add_test(tcase, close__tells_until_it_is_confirmed);
     tcase_add_test(tcase, close__the_sender_is_another_one);
     tcase_add_test(tcase, close__of_the_sender_is_confirmed);
+    tcase_add_test(tcase, close__over_by_silence);
     tcase_add_test(tcase, close__unbound_is_over_at_once);
     return suite_run("receiver_session", tcase);
 }

@@ -1,6 +1,6 @@
 /* The keyed hash of the library, SipHash-2-4, and the process's own key for it. */
-#ifndef ZCRP_PLATFORM_KEYED_HASH_H
-#define ZCRP_PLATFORM_KEYED_HASH_H
+#ifndef ZCRP_CHANNEL_KEYED_HASH_H
+#define ZCRP_CHANNEL_KEYED_HASH_H
 
 #include "core/cookie.h"
 #include "core/secret.h"
