@@ -4,7 +4,7 @@
 #include "aal5_point.h"
 #include "aal5_tap.h"
 #include "core/check.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "socket_receive.h"
 
 #include <errno.h>

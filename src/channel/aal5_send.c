@@ -5,7 +5,7 @@
 #include "aal5_tap.h"
 #include "core/check.h"
 #include "fault.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "aal5_tap.h"
 
 #include "aal5_channel.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "tap.h"
 
 enum { PIECES_MOST = AAL5_PACKETS_OUT * (AAL5_IOV_OUT - 1) };

@@ -6,8 +6,8 @@
 #include "core/wire/cookie.h"
 #include "crc.h"
 #include "keyed_hash.h"
-#include "platform/clock.h"
-#include "platform/ready.h"
+#include "platform/system.h"
+#include "platform/sleep.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -4,8 +4,8 @@
 #include "socket_ecn.h"
 
 #include "core/check.h"
-#include "platform/clock.h"
-#include "platform/ready.h"
+#include "platform/system.h"
+#include "platform/sleep.h"
 #include "socket_open.h"
 #include "socket_path.h"
 #include "tap.h"

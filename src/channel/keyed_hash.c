@@ -1,7 +1,7 @@
 #include "keyed_hash.h"
 
 #include "core/check.h"
-#include "platform/entropy.h"
+#include "platform/system.h"
 
 #include <pthread.h>
 #include <sodium/crypto_shorthash.h>

@@ -1,6 +1,6 @@
 #include "tap.h"
 
-#include "platform/clock.h"
+#include "platform/system.h"
 
 static void show(const struct channel *c, const struct channel_crossing *crossing)
 {

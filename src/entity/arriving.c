@@ -1,5 +1,5 @@
 /* What sending and receiving entities have in common: a turn, and a rest, of what comes in. */
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 static bool is_at_work(struct zcrp_entity *e, bool is_broken_now)

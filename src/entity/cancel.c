@@ -1,6 +1,6 @@
 /* Taking a message back. */
 #include "entity.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 /* Under the mutex. True if the message will end with CANCELLED. */

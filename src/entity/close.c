@@ -7,7 +7,7 @@
  * is left fails 5  the threads end: sending or receiving, update, timeout 6  the last events are
  * told; nobody else is there any more, and everything is freed */
 #include "entity.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 #include "worker.h"
 

@@ -1,7 +1,7 @@
 #include "collection.h"
 
 #include "message.h"
-#include "platform/mutex.h"
+#include "platform/thread.h"
 
 static struct mutex collections = {PTHREAD_MUTEX_INITIALIZER};
 

@@ -12,7 +12,7 @@
 #define ZCRP_ENTITY_COLLECTION_H
 
 #include "list.h"
-#include "platform/wake.h"
+#include "platform/waking.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "turns.h"
 
-#include "platform/bell.h"
-#include "platform/clock.h"
+#include "platform/waking.h"
+#include "platform/system.h"
 
 enum { ENDINGS = 32 };
 

@@ -21,14 +21,11 @@
 #include "collection.h"
 #include "gather.h"
 #include "helm.h"
-#include "interrupt.h"
 #include "machine.h"
 #include "openings.h"
-#include "platform/condition.h"
-#include "platform/forked.h"
-#include "platform/mutex.h"
 #include "platform/thread.h"
-#include "platform/wake.h"
+#include "platform/system.h"
+#include "platform/waking.h"
 #include "registry.h"
 
 enum { WORKERS_MOST = 3 };

@@ -3,8 +3,7 @@
 
 #include "core/adt/intervals.h"
 
-#include "platform/clock.h"
-#include "platform/memory.h"
+#include "platform/system.h"
 
 enum { FAULTS_MOST = 3 }; /* in a row without a culprit, after which all are */
 

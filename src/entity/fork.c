@@ -3,8 +3,8 @@
 #include "collection.h"
 #include "helm.h"
 #include "paper.h"
-#include "platform/bell.h"
-#include "platform/forked.h"
+#include "platform/waking.h"
+#include "platform/system.h"
 #include "registry.h"
 
 static void after_fork(void)

@@ -1,7 +1,7 @@
 #include "helm.h"
 
 #include "entity.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 #include <sched.h>

@@ -20,9 +20,8 @@
 #define ZCRP_ENTITY_HELM_H
 
 #include "core/instant.h"
-#include "platform/condition.h"
-#include "platform/latch.h"
-#include "platform/wake.h"
+#include "platform/thread.h"
+#include "platform/waking.h"
 #include "spin.h"
 
 #include <stdatomic.h>

@@ -1,18 +1,7 @@
-#include "interrupt.h"
-
+/* The interruption of an entity's waits, which may come from a signal handler. */
 #include "entity.h"
-#include "platform/bell.h"
-#include "platform/forked.h"
-#include "platform/futex.h"
 
 #include <errno.h>
-
-static _Atomic bool is_known;
-
-bool interrupt_is_known(void)
-{
-    return atomic_load(&is_known);
-}
 
 /* Only what a signal handler may do: atomics, futexes, an eventfd. */
 int zcrp_interrupt(struct zcrp_entity *entity)
@@ -23,9 +12,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
         return ZCRP_ERROR_ARGUMENT;
     if (entity->generation != forked_generation())
         return ZCRP_ERROR_FORKED;
-    atomic_store(&is_known, true);
-    atomic_fetch_add(&entity->interrupt.raised, 1);
-    futex_wake_all(&entity->interrupt.raised);
+    interrupt_raise(&entity->interrupt);
     if (atomic_load(&entity->helm.sleeps))
         wake_signal(&entity->helm.wake);
     bell_ring();

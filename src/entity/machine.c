@@ -2,7 +2,7 @@
 
 #include "channel/keyed_hash.h"
 #include "core/adt/arena.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 
 #include <stdlib.h>
 

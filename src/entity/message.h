@@ -15,8 +15,8 @@
 
 #include "core/instant.h"
 #include "list.h"
-#include "platform/forked.h"
-#include "platform/latch.h"
+#include "platform/system.h"
+#include "platform/waking.h"
 #include "zcrp.h"
 
 #include <stdatomic.h>

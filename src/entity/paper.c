@@ -3,8 +3,7 @@
 #include "paper.h"
 
 #include "message.h"
-#include "platform/condition.h"
-#include "platform/mutex.h"
+#include "platform/thread.h"
 
 enum side_state { SIDE_NONE, SIDE_OPENING, SIDE_OPEN, SIDE_CLOSING };
 

@@ -1,5 +1,5 @@
 /* The receiver's arriving turn: plans, receives, lands. */
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 enum { TURN_RECEIVES = 64 };

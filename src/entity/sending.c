@@ -1,5 +1,5 @@
 /* Bursts go from the machine to the channel, and the machine learns what became of them. */
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 /* The interface refuses datagrams of this size: units get smaller. False if they cannot; then the

@@ -1,7 +1,7 @@
 /* The statistics: of machine, channels and entity together; and the user's trace of them. */
 #include "turns.h"
 
-#include "platform/clock.h"
+#include "platform/system.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Submitting a message, to be sent or to be received into. */
 #include "core/wire/datagram.h"
 #include "entity.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 /* Under the mutex: what goes first goes first, so nothing passes the backlog. */

@@ -1,5 +1,5 @@
 /* What is due by the time. */
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 void timeout_turn(struct zcrp_entity *e)

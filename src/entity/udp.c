@@ -2,7 +2,7 @@
 #include "channel/accept.h"
 #include "channel/udp_open.h"
 #include "error.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "zcrp.h"
 
 #include <errno.h>

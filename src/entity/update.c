@@ -1,5 +1,5 @@
 /* The sender's arriving turn: one datagram from the receiver after the other. */
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "turns.h"
 
 enum { TURN_DATAGRAMS = 64 };

@@ -1,7 +1,9 @@
 #include "thread.h"
 
 #include "core/check.h"
+#include "system.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -35,4 +37,59 @@ int thread_start(struct thread *t, const char *name, thread_run run, void *conte
 void thread_join(struct thread *t)
 {
     CHECK(pthread_join(t->handle, NULL) == 0);
+}
+
+void mutex_init(struct mutex *m)
+{
+    CHECK(pthread_mutex_init(&m->handle, NULL) == 0);
+}
+
+void mutex_fini(struct mutex *m)
+{
+    CHECK(pthread_mutex_destroy(&m->handle) == 0);
+}
+
+void mutex_lock(struct mutex *m)
+{
+    CHECK(pthread_mutex_lock(&m->handle) == 0);
+}
+
+void mutex_unlock(struct mutex *m)
+{
+    CHECK(pthread_mutex_unlock(&m->handle) == 0);
+}
+
+void condition_init(struct condition *c)
+{
+    pthread_condattr_t attributes;
+
+    CHECK(pthread_condattr_init(&attributes) == 0);
+    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
+    CHECK(pthread_cond_init(&c->handle, &attributes) == 0);
+    CHECK(pthread_condattr_destroy(&attributes) == 0);
+}
+
+void condition_fini(struct condition *c)
+{
+    CHECK(pthread_cond_destroy(&c->handle) == 0);
+}
+
+bool condition_wait(struct condition *c, struct mutex *m, instant deadline)
+{
+    struct timespec until = clock_timespec(deadline);
+    int error = deadline == NEVER ? pthread_cond_wait(&c->handle, &m->handle)
+                                  : pthread_cond_timedwait(&c->handle, &m->handle, &until);
+
+    CHECK(error == 0 || error == ETIMEDOUT);
+    return error == 0;
+}
+
+void condition_signal(struct condition *c)
+{
+    CHECK(pthread_cond_signal(&c->handle) == 0);
+}
+
+void condition_broadcast(struct condition *c)
+{
+    CHECK(pthread_cond_broadcast(&c->handle) == 0);
 }

@@ -1,9 +1,14 @@
-/* The library's threads: each has a name, takes no signal that is sent to the application,
- * and is joined. */
+/* The library's threads, and what they share memory with: the mutex and the condition.
+ *
+ * A thread has a name, takes no signal that is sent to the application, and is joined. Misuse of a
+ * mutex or a condition ends the process where it can be seen (CHECKed). */
 #ifndef ZCRP_PLATFORM_THREAD_H
 #define ZCRP_PLATFORM_THREAD_H
 
+#include "core/instant.h"
+
 #include <pthread.h>
+#include <stdbool.h>
 
 enum { THREAD_NAME_MAX = 15 }; /* characters; the kernel keeps no more */
 
@@ -17,14 +22,42 @@ struct thread {
     void *context;    /* (c) */
 };
 
-/* Starts `run(context)` in a new thread with every signal blocked but SIGBUS and SIGSEGV, which are
- * of the thread itself. `name` has at most THREAD_NAME_MAX characters (CHECKed). 0, or the system's
+/* Starts `run(context)` in a new thread that blocks every signal but SIGBUS and SIGSEGV, which its
+ * own accesses raise. `name` has at most THREAD_NAME_MAX characters (CHECKed). 0, or the system's
  * negative error number (-EAGAIN: no more threads): then there is nothing to join. The caller's
- * signal mask stays what it was. */
+ * signal mask stays as it was. */
 __attribute__((warn_unused_result)) int thread_start(struct thread *t, const char *name,
                                                      thread_run run, void *context);
 
 /* Waits, without limit, for `run` to return. Once for each start, and not by the thread itself. */
 void thread_join(struct thread *t);
+
+/* Mutual exclusion. Not recursive. A lock waits without limit, so nothing holds a mutex over a
+ * system call, a wait, or user code. */
+struct mutex {
+    pthread_mutex_t handle;
+};
+
+void mutex_init(struct mutex *m);
+void mutex_fini(struct mutex *m); /* nobody holds it */
+
+void mutex_lock(struct mutex *m);
+void mutex_unlock(struct mutex *m);
+
+/* Waiting for a change of what a mutex guards, with a deadline on the monotonic clock. */
+struct condition {
+    pthread_cond_t handle;
+};
+
+void condition_init(struct condition *c);
+void condition_fini(struct condition *c); /* nobody waits */
+
+/* Releases the mutex, which the caller holds, waits, and locks it again. False once the deadline
+ * has passed (NEVER: no limit). True says nothing: test the predicate again. */
+bool condition_wait(struct condition *c, struct mutex *m, instant deadline);
+
+/* Wakes one waiter; all of them. */
+void condition_signal(struct condition *c);
+void condition_broadcast(struct condition *c);
 
 #endif

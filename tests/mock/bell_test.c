@@ -1,8 +1,8 @@
 /* wrap: futex_wait futex_wake_all */
-#include "platform/bell.h"
+#include "platform/waking.h"
 
 #include "../support/mock.h"
-#include "platform/futex.h"
+#include "platform/sleep.h"
 
 static int sleeps, wakes;
 static bool rings_in_sleep;

@@ -3,8 +3,8 @@
 
 #include "../support/mock.h"
 #include "channel/socket_open.h"
-#include "platform/clock.h"
-#include "platform/ready.h"
+#include "platform/system.h"
+#include "platform/sleep.h"
 
 enum { FD = 5, WAKE = 6 };
 

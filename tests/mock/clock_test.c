@@ -1,5 +1,5 @@
 /* wrap: clock_gettime */
-#include "platform/clock.h"
+#include "platform/system.h"
 
 #include "../support/mock.h"
 

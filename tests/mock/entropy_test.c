@@ -1,5 +1,5 @@
 /* wrap: getrandom */
-#include "platform/entropy.h"
+#include "platform/system.h"
 
 #include "../support/mock.h"
 

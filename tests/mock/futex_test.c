@@ -1,5 +1,5 @@
 /* wrap: syscall */
-#include "platform/futex.h"
+#include "platform/sleep.h"
 
 #include "../support/mock.h"
 

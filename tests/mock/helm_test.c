@@ -3,7 +3,7 @@
 /* wrap: clock_now condition_wait */
 #include "../support/mock.h"
 #include "entity/entity.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 
 enum { LOOKS_MOST = 16, WITHOUT_LIMIT = -1 };
 

@@ -1,9 +1,9 @@
 /* wrap: futex_wait futex_wake_all clock_now */
-#include "platform/latch.h"
+#include "platform/waking.h"
 
 #include "../support/mock.h"
-#include "platform/clock.h"
-#include "platform/futex.h"
+#include "platform/system.h"
+#include "platform/sleep.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>

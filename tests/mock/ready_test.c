@@ -1,8 +1,8 @@
 /* wrap: ppoll clock_now */
-#include "platform/ready.h"
+#include "platform/sleep.h"
 
 #include "../support/mock.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 
 #include <signal.h>
 

@@ -2,7 +2,7 @@
 #include "channel/udp_open.h"
 
 #include "../support/mock.h"
-#include "platform/ready.h"
+#include "platform/sleep.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

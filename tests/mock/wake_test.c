@@ -1,5 +1,5 @@
 /* wrap: eventfd read write close */
-#include "platform/wake.h"
+#include "platform/waking.h"
 
 #include "../support/mock.h"
 

@@ -5,8 +5,8 @@
 #include "../support/suite.h"
 #include "channel/channel.h"
 #include "channel/udp_open.h"
-#include "platform/clock.h"
-#include "platform/wake.h"
+#include "platform/system.h"
+#include "platform/waking.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

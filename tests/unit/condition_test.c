@@ -1,7 +1,6 @@
-#include "platform/condition.h"
-
-#include "platform/clock.h"
 #include "platform/thread.h"
+
+#include "platform/system.h"
 
 #include "../support/suite.h"
 

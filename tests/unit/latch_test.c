@@ -1,7 +1,6 @@
-#include "platform/latch.h"
+#include "platform/waking.h"
 
-#include "platform/bell.h"
-#include "platform/clock.h"
+#include "platform/system.h"
 #include "platform/thread.h"
 
 #include "../support/suite.h"

@@ -1,6 +1,6 @@
 #include "channel/udp_open.h"
 
-#include "platform/clock.h"
+#include "platform/system.h"
 
 #include "../support/suite.h"
 

@@ -1,7 +1,7 @@
-#include "platform/wake.h"
+#include "platform/waking.h"
 
-#include "platform/clock.h"
-#include "platform/ready.h"
+#include "platform/system.h"
+#include "platform/sleep.h"
 
 #include "../support/suite.h"
 

@@ -1,15 +1,18 @@
-/* Sleeping on a 32-bit word until somebody changes it, within one process. */
-#ifndef ZCRP_PLATFORM_FUTEX_H
-#define ZCRP_PLATFORM_FUTEX_H
+/* Sleeping with a deadline on the monotonic clock: on a word in memory (futex), or on descriptors
+ * (poll). */
+#ifndef ZCRP_PLATFORM_SLEEP_H
+#define ZCRP_PLATFORM_SLEEP_H
 
 #include "core/instant.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Sleeps while *word is `value`, until woken or the deadline (NEVER: no limit). False once the
  * deadline has passed. True says nothing: the sleeper was woken, *word had another value, a signal
- * came, or the wake-up was meant for what used to live at this address. Look at the word again. */
+ * came, or the wake-up was meant for what used to live at this address. Look at the word again.
+ * Within one process only. */
 bool futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
 
 /* The same on two words at once: sleeps while *word is `value` and *other is `other_value`. Kernels
@@ -19,5 +22,11 @@ bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atom
 
 /* Wakes all who sleep on the word. Only the address is used: the memory may be gone already. */
 void futex_wake_all(const _Atomic uint32_t *word);
+
+/* Waits until one of the descriptors is ready (their `revents` say for what) or until the deadline
+ * (NEVER: no limit; one in the past only asks). The number of ready ones, 0 after the deadline, or
+ * the system's negative error number (-ENOMEM). Signals do not end the wait. */
+__attribute__((warn_unused_result)) int ready_wait(struct pollfd *set, nfds_t count,
+                                                   instant deadline);
 
 #endif

@@ -1,13 +1,12 @@
-#include "futex.h"
+#include "sleep.h"
 
-#include "clock.h"
+#include "system.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static const duration SLICE = 5 * MILLISECOND;
@@ -57,4 +56,23 @@ bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atom
 void futex_wake_all(const _Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+}
+
+static struct timespec left_until(instant deadline)
+{
+    instant now = clock_now();
+
+    return clock_timespec(deadline > now ? deadline - now : 0);
+}
+
+int ready_wait(struct pollfd *set, nfds_t count, instant deadline)
+{
+    int ready;
+
+    do {
+        struct timespec left = left_until(deadline);
+
+        ready = ppoll(set, count, deadline == NEVER ? NULL : &left, NULL);
+    } while (ready < 0 && errno == EINTR);
+    return ready < 0 ? -errno : ready;
 }

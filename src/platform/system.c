@@ -1,0 +1,111 @@
+#include "system.h"
+
+#include "core/check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { ENTROPY_MOST = 256 }; /* bytes that getrandom gives whole, whatever signals come */
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static _Atomic uint32_t generation;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void (*on_child)(void);
+
+_Noreturn void check_failed(const char *expression, const char *file, int line)
+{
+    fprintf(stderr, "libzcrp: invariant violated: %s (%s:%d)\n", expression, file, line);
+    abort();
+}
+
+static instant read_clock(clockid_t clock)
+{
+    struct timespec t;
+
+    CHECK(clock_gettime(clock, &t) == 0);
+    return (instant)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+instant clock_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+instant clock_date(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+struct timespec clock_timespec(instant t)
+{
+    if (t < 0)
+        t = 0;
+    return (struct timespec){.tv_sec = (time_t)(t / SECOND), .tv_nsec = (long)(t % SECOND)};
+}
+
+void entropy_fill(void *out, size_t size)
+{
+    ssize_t got;
+
+    CHECK(size <= ENTROPY_MOST);
+    do
+        got = getrandom(out, size, 0);
+    while (got < 0 && errno == EINTR);
+    CHECK(got == (ssize_t)size);
+}
+
+/* 0, or an error number. */
+static int populate(const void *at, size_t size, enum memory_access access)
+{
+    int advice = access == MEMORY_READ ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)at / page * page;
+    int result;
+
+    do
+        result = madvise((void *)first, (uintptr_t)at + size - first, advice);
+    while (result != 0 && (errno == EINTR || errno == EAGAIN));
+    return result == 0 ? 0 : errno;
+}
+
+/* EINVAL says that the pages do not allow it, or that the kernel does not know the question: then
+ * it says so of any page. */
+bool memory_is_accessible(const void *at, size_t size, enum memory_access access)
+{
+    char any = 0;
+    int error = size == 0 ? 0 : populate(at, size, access);
+
+    return error == 0 || (error == EINVAL && populate(&any, sizeof(any), access) == EINVAL);
+}
+
+uint32_t forked_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+static void be_child(void)
+{
+    atomic_fetch_add(&generation, 1);
+    on_child();
+}
+
+static void watch(void)
+{
+    CHECK(pthread_atfork(NULL, NULL, be_child) == 0);
+}
+
+void forked_watch(void (*child)(void))
+{
+    on_child = child;
+    CHECK(pthread_once(&once, watch) == 0);
+}

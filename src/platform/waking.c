@@ -1,0 +1,173 @@
+#include "waking.h"
+
+#include "core/check.h"
+#include "sleep.h"
+#include "system.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void latch_reset(struct latch *latch)
+{
+    atomic_store_explicit(&latch->state, LATCH_CLOSED, memory_order_relaxed);
+}
+
+void latch_open(struct latch *latch)
+{
+    /* Behind the exchange the latch is somebody else's: only its address is left to us. */
+    if (atomic_exchange(&latch->state, LATCH_OPEN) == LATCH_SLEEPERS)
+        futex_wake_all(&latch->state);
+}
+
+bool latch_is_open(const struct latch *latch)
+{
+    return atomic_load(&latch->state) == LATCH_OPEN;
+}
+
+/* Tells the processor that this is a loop of waiting, and to leave the core to its sibling. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static bool spins_open(const struct latch *latch, instant end)
+{
+    do {
+        if (latch_is_open(latch))
+            return true;
+        relax();
+    } while (clock_now() < end);
+    return latch_is_open(latch);
+}
+
+/* Declares a sleeper; false if the latch is open. */
+static bool enter(struct latch *latch)
+{
+    uint32_t state = LATCH_CLOSED;
+
+    return atomic_compare_exchange_strong(&latch->state, &state, LATCH_SLEEPERS) ||
+           state == LATCH_SLEEPERS;
+}
+
+static bool sleep_on(struct latch *latch, instant deadline, const _Atomic uint32_t *other,
+                     uint32_t begun)
+{
+    if (other == NULL)
+        return futex_wait(&latch->state, LATCH_SLEEPERS, deadline);
+    return futex_wait_either(&latch->state, LATCH_SLEEPERS, other, begun, deadline) &&
+           atomic_load(other) == begun;
+}
+
+bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Atomic uint32_t *other,
+                uint32_t begun)
+{
+    if (latch_is_open(latch))
+        return true;
+    if (spin > 0 && spins_open(latch, instant_earlier(clock_now() + spin, deadline)))
+        return true;
+    while (enter(latch))
+        if (!sleep_on(latch, deadline, other, begun))
+            return latch_is_open(latch);
+    return true;
+}
+
+static struct {
+    _Atomic uint32_t rings;     /* (a) counts, and wraps around */
+    _Atomic uint32_t listeners; /* (a) */
+} bell;
+
+uint32_t bell_listen(void)
+{
+    atomic_fetch_add(&bell.listeners, 1);
+    return atomic_load(&bell.rings);
+}
+
+bool bell_wait(uint32_t *heard, instant deadline)
+{
+    uint32_t rings;
+
+    while ((rings = atomic_load(&bell.rings)) == *heard)
+        if (!futex_wait(&bell.rings, *heard, deadline))
+            return false;
+    *heard = rings;
+    return true;
+}
+
+void bell_leave(void)
+{
+    atomic_fetch_sub(&bell.listeners, 1);
+}
+
+void bell_ring(void)
+{
+    if (atomic_load(&bell.listeners) == 0)
+        return;
+    atomic_fetch_add(&bell.rings, 1);
+    futex_wake_all(&bell.rings);
+}
+
+void bell_after_fork(void)
+{
+    atomic_store(&bell.listeners, 0);
+}
+
+int wake_init(struct wake *w)
+{
+    w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return w->fd < 0 ? -errno : 0;
+}
+
+void wake_fini(struct wake *w)
+{
+    (void)close(w->fd);
+    w->fd = -1;
+}
+
+int wake_fd(const struct wake *w)
+{
+    return w->fd;
+}
+
+/* EAGAIN: the counter is full, hence readable, which is all we want. */
+void wake_signal(struct wake *w)
+{
+    const uint64_t one = 1;
+    ssize_t put;
+
+    do
+        put = write(w->fd, &one, sizeof(one));
+    while (put < 0 && errno == EINTR);
+    CHECK(put == (ssize_t)sizeof(one) || errno == EAGAIN);
+}
+
+/* EAGAIN: nobody had signalled. */
+void wake_clear(struct wake *w)
+{
+    uint64_t signals;
+    ssize_t got;
+
+    do
+        got = read(w->fd, &signals, sizeof(signals));
+    while (got < 0 && errno == EINTR);
+    CHECK(got == (ssize_t)sizeof(signals) || errno == EAGAIN);
+}
+
+static _Atomic bool is_known;
+
+void interrupt_raise(struct interrupt *i)
+{
+    atomic_store(&is_known, true);
+    atomic_fetch_add(&i->raised, 1);
+    futex_wake_all(&i->raised);
+}
+
+bool interrupt_is_known(void)
+{
+    return atomic_load(&is_known);
+}
