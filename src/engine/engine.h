@@ -1,0 +1,100 @@
+/* The engine: the one place where the library's threads wait. It has the paper's threads once in a
+ * process, however many entities there are, and they do the entities' turns:
+ *
+ *     senders' engine       zcrp-update     waits for datagrams (epoll), then `arrive`
+ *                           zcrp-sending    waits for a member that is ready, then `send`
+ *                           zcrp-timeout    waits for the earliest deadline, then `expire`
+ *     receivers' engine     zcrp-receiving  as zcrp-update
+ *                           zcrp-timeout    as above
+ *
+ *     member --engine_join--> | arm, ready, due: what is wanted next       | --engine_leave-->
+ *                             | arrive, writable, send, expire: a turn     |
+ *
+ * The first member that joins an engine starts its threads, and the last that leaves ends them.
+ * ZCRP_ENGINES=k in the environment makes k engines of each kind. A member stays in the one that it
+ * joined.
+ *
+ * A socket is armed once at a time: what arrives first disarms it and begins one turn. So no thread
+ * wakes for a socket that a waiting user looks after, but for one datagram at most.
+ *
+ * I1  A turn runs only between join and leave. Leave waits for the turns that run.
+ * I2  One thread at a time runs each kind of turn of one member.
+ * I3  What was wanted before a turn began may be forgotten by it: a turn looks at everything, and
+ *     says again what is wanted.
+ *
+ * Locks. The engine's mutex guards its table, heap and queue; it is the last in the lock order but
+ * for the collections', and is held for a few instructions. Duties run without it. */
+#ifndef ZCRP_ENGINE_ENGINE_H
+#define ZCRP_ENGINE_ENGINE_H
+
+#include "deadlines.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum engine_role { ENGINE_SENDERS, ENGINE_RECEIVERS };
+
+enum { ENGINES_MOST = 64 }; /* of each role */
+
+/* What `arrive` may return instead of an instant. */
+#define ENGINE_ARM NEVER          /* wake me when something arrives */
+#define ENGINE_LEAVE_BE INT64_MIN /* somebody else looks after the socket, and will arm it */
+
+/* The turns of a member. Each is called by one of the engine's threads, with no lock held. */
+struct engine_duties {
+    /* Something arrived. Returns what to do next: an instant at which to call again, whether or
+     * not anything arrives until then (a nap), or one of the two above. */
+    instant (*arrive)(void *client);
+    void (*writable)(void *client); /* the socket has room again */
+    void (*send)(void *client);     /* senders only */
+    void (*expire)(void *client);
+};
+
+/* A descriptor that the engine waits for. Letters: (c) from join to leave, (e) the engine's mutex.
+ */
+struct engine_watch {
+    int fd;          /* (c) -1: none */
+    uint32_t events; /* (e) that it is armed for */
+    bool is_known;   /* (e) to epoll */
+};
+
+struct engine_member {
+    const struct engine_duties *duties; /* (c) */
+    void *client;                       /* (c) */
+    struct engine *engine;              /* (c) NULL: it has not joined */
+    struct engine_watch watch[2];       /* to receive, and to send if that is another descriptor */
+    uint32_t slot;                      /* (c) in the engine's table */
+    uint32_t turns;                     /* (e) that run now */
+    struct deadline deadline;           /* (e) of `expire` */
+    struct deadline nap;                /* (e) of `arrive` */
+    struct engine_member *next_ready;   /* (e) */
+    bool is_ready;                      /* (e) in the queue */
+    bool is_leaving;                    /* (e) no turn begins any more */
+};
+
+/* Joins an engine of the role, and starts its threads if there are none. `in` is where datagrams
+ * arrive (-1: another member receives for this one), `out` where they leave. Nothing is armed yet.
+ * 0, or the system's negative error number (-EMFILE, -EAGAIN, -ENOMEM). */
+__attribute__((warn_unused_result)) int engine_join(struct engine_member *m, enum engine_role role,
+                                                    const struct engine_duties *duties,
+                                                    void *client, int in, int out);
+
+/* Leaves: no turn of the member runs when this returns, and none will. By no thread of the
+ * engine's. Fine for one that never joined. */
+void engine_leave(struct engine_member *m);
+
+/* Arms the socket: `arrive` is called once something has arrived, or `writable` once there is room.
+ * At most one system call. Any thread. */
+void engine_arm(struct engine_member *m);
+void engine_arm_writable(struct engine_member *m);
+
+/* `expire` is called at that instant at the latest. Only an earlier one changes anything. */
+void engine_due(struct engine_member *m, instant at);
+
+/* `send` is called soon. */
+void engine_ready(struct engine_member *m);
+
+/* In a child: there are no engines; the members of the parent's are not to be touched. */
+void engine_after_fork(void);
+
+#endif
