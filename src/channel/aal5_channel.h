@@ -1,5 +1,28 @@
-/* What a channel over AAL5 keeps beside its socket; the channel's header says which threads may
- * send and receive, and they share nothing but what is constant. */
+/* A channel over AAL5: units travel as PDUs, each cut into packets at cell boundaries
+ * (docs/aal5.md).
+ *
+ *     aal5_open.c      the channel's memory, circuits and packet filter; ZCRP_AAL5
+ *     aal5_send.c      a burst becomes PDUs, each cut into as many packets as the path needs, all
+ *                      with one call (sendmmsg). The data is read once, for the CRC, never copied
+ *     aal5_receive.c   several packets with one call (recvmmsg), straight into a landing
+ *
+ * Receiving points each packet at the part of an opening where it belongs if everything comes as
+ * planned:
+ *
+ *     packet   head | cells                    head | cells
+ *     pointed       | slot, first cells             | slot, the rest; trailer; PAD and tail to
+ * spill
+ *
+ * Afterwards it writes the openings anew, a PDU each, as the pieces of memory where it landed
+ * indeed. So the landing moves what came down elsewhere, as it always does, and nothing else is
+ * copied. One exception: if a PDU is not complete at the end of the call, its beginning is set
+ * aside, because the slot may not be the PDU's any more when the rest comes.
+ *
+ * A tap (channel.h) sees PDUs, as their cells left and as their cells came: damaged ones, too, and
+ * what the fault option did, but none that is not out or not there wholly.
+ *
+ * One thread may send while another receives; they share nothing but what is constant. Lock
+ * letters: (c) constant after open, (s) the thread that sends, (r) the thread that receives. */
 #ifndef ZCRP_CHANNEL_AAL5_CHANNEL_H
 #define ZCRP_CHANNEL_AAL5_CHANNEL_H
 
@@ -19,7 +42,7 @@ enum {
     AAL5_FRAGMENTS = 3 * AAL5_PACKETS_IN + 1,      /* of the PDUs that one call brings */
 };
 
-/* (s) The packets of the next call. */
+/* (s) The packets of the next call to send. */
 struct aal5_outgoing {
     uint32_t packets;
     uint32_t tails;                    /* in use */
@@ -32,7 +55,7 @@ struct aal5_outgoing {
     uint8_t tail[BURST_UNITS][AAL5_TAIL_MOST];
 };
 
-/* (r) Where the packets of a call were pointed, and the PDU under way. */
+/* (r) Where the packets of a call to receive were pointed, and the PDU under way. */
 struct aal5_incoming {
     uint32_t packets;
     struct mmsghdr message[AAL5_PACKETS_IN];
@@ -59,5 +82,38 @@ struct aal5_channel {
     struct aal5_outgoing out;
     struct aal5_incoming in;
 };
+
+/* Makes the channel's units PDUs: path_bytes and datagram_max become the circuit's MTU. A raw
+ * socket gets a filter, so that packets of other circuits cost nothing. 0, -EINVAL, -ENOMEM as
+ * channel_init. */
+__attribute__((warn_unused_result)) int aal5_open(struct channel *c,
+                                                  const struct channel_aal5 *options);
+
+/* Gives the memory back; close also gives the socket back as it was. */
+void aal5_free(struct channel *c);
+void aal5_close(struct channel *c);
+
+/* Overrules what ZCRP_AAL5 in the environment names, for programs that know nothing of AAL5, and
+ * for tests: mtu, loss, tagged, tagged_loss, swapped, merged, congested, discard, seed.
+ *
+ *     ZCRP_AAL5=mtu=1500,loss=10000,seed=7
+ *
+ * False if the variable has another word, or no number. */
+__attribute__((warn_unused_result)) bool aal5_environment(struct channel_aal5 *options);
+
+/* What channel_send promises; never TOO_BIG, because packets that the path does not take are cut
+ * smaller. */
+enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_t *sent);
+
+/* What channel_receive and channel_receive_control promise, of packets instead of openings. The
+ * landing was planned with one unit an opening. */
+int aal5_receive(struct channel *c, struct landing *l);
+int aal5_receive_control(struct channel *c, uint8_t *buffer, size_t size);
+
+/* The bytes of cells in a packet on a path that carries so many bytes. */
+static inline uint32_t aal5_packet_bytes(uint32_t path_bytes)
+{
+    return (path_bytes - AAL5_HEAD) / AAL5_CELL * AAL5_CELL;
+}
 
 #endif

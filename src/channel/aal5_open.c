@@ -1,15 +1,12 @@
-#include "aal5_open.h"
-
+/* Making a channel over AAL5 of a socket that has been looked over, and giving it back. */
 #include "aal5_channel.h"
-#include "aal5_environment.h"
-#include "aal5_receive.h"
-#include "aal5_send.h"
 #include "crc.h"
-#include "socket_path.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <linux/filter.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a channel is on that nobody said anything about (RFC 2225 for the MTU). */
 static const struct channel_aal5 usual = {
@@ -50,12 +47,7 @@ static void filter(const struct channel *c, uint32_t label)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-static uint32_t packet_bytes(uint32_t path)
-{
-    return (path - AAL5_HEAD) / AAL5_CELL * AAL5_CELL;
-}
-
-static int check(const struct channel_aal5 *o)
+static int check_options(const struct channel_aal5 *o)
 {
     bool is_good = aal5_label(o->out) != 0 && aal5_label(o->in) != 0 && o->mtu >= CONTROL_BYTES &&
                    o->mtu <= AAL5_PAYLOAD_MOST && aal5_fault_is_sane(&o->faults);
@@ -86,11 +78,59 @@ static struct aal5_channel *allocate(bool has_faults)
     return NULL;
 }
 
+static bool set_option(struct channel_aal5 *o, const char *name, size_t length, uint32_t value)
+{
+    struct {
+        const char *name;
+        uint32_t *number;
+    } const row[] = {
+        {"mtu", &o->mtu},
+        {"loss", &o->faults.loss},
+        {"tagged", &o->faults.tagged},
+        {"tagged_loss", &o->faults.tagged_loss},
+        {"swapped", &o->faults.swapped},
+        {"merged", &o->faults.merged},
+        {"congested", &o->faults.congested},
+    };
+
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        if (strlen(row[i].name) == length && strncmp(row[i].name, name, length) == 0) {
+            *row[i].number = value;
+            return true;
+        }
+    if (length == 7 && strncmp(name, "discard", length) == 0)
+        o->faults.discard = (enum aal5_discard)value;
+    else if (length == 4 && strncmp(name, "seed", length) == 0)
+        o->faults.seed = value;
+    else
+        return false;
+    return true;
+}
+
+bool aal5_environment(struct channel_aal5 *options)
+{
+    const char *p = secure_getenv("ZCRP_AAL5");
+
+    while (p && *p) {
+        size_t length = strcspn(p, "=,");
+        char *end;
+        if (p[length] != '=')
+            return false;
+        unsigned long value = strtoul(p + length + 1, &end, 10);
+        if (end == p + length + 1 || (*end && *end != ',') || value > UINT32_MAX)
+            return false;
+        if (!set_option(options, p, length, (uint32_t)value))
+            return false;
+        p = *end ? end + 1 : end;
+    }
+    return true;
+}
+
 int aal5_open(struct channel *c, const struct channel_aal5 *options)
 {
     struct channel_aal5 given = options->mtu != 0 ? *options : usual;
     const struct channel_aal5 *o = &given;
-    int error = aal5_environment(&given) ? check(o) : -EINVAL;
+    int error = aal5_environment(&given) ? check_options(o) : -EINVAL;
 
     if (error)
         return error;
@@ -101,7 +141,7 @@ int aal5_open(struct channel *c, const struct channel_aal5 *options)
     a->label_in = aal5_label(o->in);
     a->crc = crc_best();
     a->number = 1;
-    a->packet_bytes = packet_bytes(c->path_bytes);
+    a->packet_bytes = aal5_packet_bytes(c->path_bytes);
     a->in.piece_bytes = a->packet_bytes;
     a->in.head_bytes = c->kind == CHANNEL_RAW4 ? AAL5_HEAD_MOST : AAL5_HEAD;
     aal5_reassembly_init(&a->reassembly);
@@ -125,16 +165,4 @@ void aal5_free(struct channel *c)
 {
     release(c->aal5);
     c->aal5 = NULL;
-}
-
-bool aal5_path_fall(struct channel *c)
-{
-    struct aal5_channel *a = c->aal5;
-    uint32_t known = a->packet_bytes;
-    uint32_t told = packet_bytes(socket_path_bytes(c));
-    uint32_t least = packet_bytes(CONTROL_BYTES);
-    uint32_t half = known / 2 / AAL5_CELL * AAL5_CELL;
-
-    a->packet_bytes = told < known ? told : half > least ? half : least;
-    return a->packet_bytes < known;
 }

@@ -1,16 +1,76 @@
-#include "aal5_receive.h"
-
 #include "aal5_channel.h"
-#include "aal5_point.h"
-#include "aal5_tap.h"
 #include "core/check.h"
 #include "platform/system.h"
-#include "socket_receive.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { IP4_FIRST = 0x45, CONTROL_PACKETS = 64 };
+
+/* ---- where packets shall come down ---- */
+
+/* Adds the bytes [from, last) of an opening's pieces to a packet's. */
+static void add_range(struct msghdr *packet, const struct landing *l, uint32_t opening, size_t from,
+                      size_t last)
+{
+    for (uint32_t i = l->first[opening]; i < l->first[opening + 1] && last > 0; i++) {
+        size_t length = l->iov[i].iov_len;
+        size_t begin = from < length ? from : length;
+        size_t end = last < length ? last : length;
+        if (begin < end)
+            packet->msg_iov[packet->msg_iovlen++] =
+                (struct iovec){(uint8_t *)l->iov[i].iov_base + begin, end - begin};
+        from -= begin;
+        last -= end;
+    }
+}
+
+/* Adds a packet with a place for its head and nothing else. Needs room for one. */
+static struct msghdr *point_head(struct aal5_incoming *in)
+{
+    uint32_t i = in->packets++;
+
+    in->iov[i][0] = (struct iovec){in->head[i], in->head_bytes};
+    in->message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = in->iov[i], .msg_iovlen = 1}};
+    return &in->message[i].msg_hdr;
+}
+
+/* What an opening holds without its spill: the unit that is expected there. */
+static uint32_t expected_bytes(const struct landing *l, uint32_t opening)
+{
+    size_t bytes = 0;
+
+    for (uint32_t i = l->first[opening]; i + 1 < l->first[opening + 1]; i++)
+        bytes += l->iov[i].iov_len;
+    return (uint32_t)bytes;
+}
+
+/* Points packets at the PDU expected in the opening, of which `have` bytes came before. The last
+ * one has the spill behind it, so that it may be larger than expected. */
+static void point_opening(struct aal5_incoming *in, const struct landing *l, uint32_t opening,
+                          uint32_t have)
+{
+    uint32_t pdu = aal5_pdu_bytes(expected_bytes(l, opening));
+    bool is_last = false;
+
+    for (uint32_t at = have < pdu ? have : 0; !is_last && in->packets < AAL5_PACKETS_IN;
+         at += in->piece_bytes) {
+        is_last = pdu - at <= in->piece_bytes;
+        add_range(point_head(in), l, opening, at, is_last ? SIZE_MAX : at + in->piece_bytes);
+    }
+}
+
+/* Points as many packets as the openings of the landing take. The first PDU goes on where the one
+ * under way stands. The landing is only read. */
+static void point_packets(struct aal5_channel *a, const struct landing *l)
+{
+    a->in.packets = 0;
+    for (uint32_t d = 0; d < l->openings && a->in.packets < AAL5_PACKETS_IN; d++) {
+        CHECK(l->first[d + 1] - l->first[d] < AAL5_IOV_IN);
+        point_opening(&a->in, l, d, d == 0 ? a->reassembly.bytes : 0);
+    }
+}
 
 /* ---- PDUs out of packets ---- */
 
@@ -49,8 +109,25 @@ static void read_trailer(const struct aal5_incoming *in, uint8_t trailer[AAL5_TR
     }
 }
 
-/* Judges the PDU under way, of `bytes` bytes, which is whole: its payload's bytes, or 0. */
-static uint32_t judge(struct channel *c, uint32_t bytes)
+/* Shows the tap the PDU of `bytes` bytes that the fragments are. */
+static void show_received(const struct channel *c, uint32_t bytes)
+{
+    const struct aal5_incoming *in = &c->aal5->in;
+
+    c->tap.see(c->tap.context, c,
+               &(struct channel_crossing){
+                   .time_ns = clock_date(),
+                   .bytes = bytes,
+                   .count = in->fragments,
+                   .pieces = in->fragment,
+                   .is_pdu = true,
+                   .circuit = aal5_circuit(c->aal5->label_in),
+               });
+}
+
+/* Checks the PDU under way, of `bytes` bytes, which is whole: its payload's bytes, or 0 if it is
+ * damaged. */
+static uint32_t check_pdu(struct channel *c, uint32_t bytes)
 {
     const struct aal5_incoming *in = &c->aal5->in;
     uint32_t crc = crc32_gather(c->aal5->crc, 0, in->fragment, in->fragments);
@@ -58,7 +135,7 @@ static uint32_t judge(struct channel *c, uint32_t bytes)
     uint32_t payload;
 
     if (c->tap.see)
-        aal5_tap_in(c, bytes);
+        show_received(c, bytes);
     read_trailer(in, trailer);
     switch (aal5_judge(trailer, bytes, crc, &payload)) {
     case AAL5_OK:
@@ -94,7 +171,7 @@ static uint32_t read_head(struct channel *c, uint32_t i, uint32_t bytes, struct 
 
 /* A piece of `bytes` came at this offset. Larger ones are expected at once; smaller ones only when
  * a PDU of several pieces was good, because one that lost its end looks like a small piece. */
-static void learn(struct aal5_incoming *in, uint32_t offset, uint32_t bytes)
+static void learn_piece(struct aal5_incoming *in, uint32_t offset, uint32_t bytes)
 {
     if (offset == 0)
         in->first_bytes = bytes;
@@ -110,7 +187,7 @@ static uint64_t given_up(const struct aal5_reassembly *r)
 
 /* Takes packet i into the PDU under way: its payload's bytes if it is whole now and good, else 0.
  * Then its fragments are those in `in`. */
-static uint32_t take(struct channel *c, instant now, uint32_t i, uint32_t bytes)
+static uint32_t take_packet(struct channel *c, instant now, uint32_t i, uint32_t bytes)
 {
     struct aal5_channel *a = c->aal5;
     struct aal5_head head;
@@ -126,9 +203,9 @@ static uint32_t take(struct channel *c, instant now, uint32_t i, uint32_t bytes)
     if (!step.is_taken)
         return 0;
     a->in.is_congested = head.is_congested || (step.offset > 0 && a->in.is_congested);
-    learn(&a->in, step.offset, cells);
+    learn_piece(&a->in, step.offset, cells);
     add_cells(&a->in, i, cells);
-    uint32_t payload = step.is_whole ? judge(c, step.offset + cells) : 0;
+    uint32_t payload = step.is_whole ? check_pdu(c, step.offset + cells) : 0;
     if (payload > 0 && step.offset > 0)
         a->in.piece_bytes = a->in.first_bytes;
     return payload;
@@ -160,7 +237,7 @@ static void set_aside(struct channel *c)
 /* ---- a call ---- */
 
 /* Writes the fragments of a whole PDU down as the landing's next opening. */
-static void put(struct landing *l, const struct aal5_incoming *in, uint32_t payload)
+static void put_opening(struct landing *l, const struct aal5_incoming *in, uint32_t payload)
 {
     uint32_t d = l->received++;
     uint32_t n = l->first[d];
@@ -200,7 +277,7 @@ static int receive_packets(struct channel *c, union socket_notes *notes)
             in->message[i].msg_hdr.msg_controllen = sizeof(notes[i]);
         }
         filled = recvmmsg(c->fd, in->message, in->packets, MSG_DONTWAIT, NULL);
-    } while (filled < 0 && socket_judge_receive(c, errno, &was_late, &result));
+    } while (filled < 0 && socket_repeats_receive(c, errno, &was_late, &result));
     if (filled < 0)
         return result;
     channel_note(c, CHANNEL_CALLS_IN, 1);
@@ -214,7 +291,7 @@ int aal5_receive(struct channel *c, struct landing *l)
     l->received = 0;
     if (l->openings == 0)
         return 0;
-    aal5_point(c->aal5, l);
+    point_packets(c->aal5, l);
     int filled = receive_packets(c, notes);
     if (filled <= 0)
         return filled;
@@ -222,9 +299,9 @@ int aal5_receive(struct channel *c, struct landing *l)
     l->is_spoilt = true; /* the ends of PDUs, and pieces of those that are not whole */
     for (uint32_t i = 0; i < (uint32_t)filled; i++) {
         uint32_t bytes = arrived(c, i);
-        uint32_t payload = bytes > 0 ? take(c, now, i, bytes) : 0;
+        uint32_t payload = bytes > 0 ? take_packet(c, now, i, bytes) : 0;
         if (payload > 0)
-            put(l, &c->aal5->in, payload);
+            put_opening(l, &c->aal5->in, payload);
     }
     set_aside(c);
     return filled;
@@ -252,12 +329,12 @@ static uint32_t receive_aside(struct channel *c, int *filled)
     struct msghdr *packet;
 
     in->packets = 0;
-    packet = aal5_point_head(in);
+    packet = point_head(in);
     packet->msg_iov[packet->msg_iovlen++] =
         (struct iovec){in->stages[in->stage] + at, AAL5_STAGE - at};
     *filled = receive_packets(c, &notes);
     uint32_t bytes = *filled > 0 ? arrived(c, 0) : 0;
-    uint32_t payload = bytes > 0 ? take(c, clock_now(), 0, bytes) : 0;
+    uint32_t payload = bytes > 0 ? take_packet(c, clock_now(), 0, bytes) : 0;
     if (*filled > 0 && payload == 0)
         set_aside(c);
     return payload;

@@ -1,14 +1,12 @@
-#include "aal5_send.h"
-
 #include "aal5_channel.h"
-#include "aal5_open.h"
-#include "aal5_tap.h"
 #include "core/check.h"
-#include "fault.h"
 #include "platform/system.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <string.h>
+
+enum { TAP_PIECES_MOST = AAL5_PACKETS_OUT * (AAL5_IOV_OUT - 1) };
 
 /* A PDU that is to be cut: pieces of memory, of whole cells all together. */
 struct whole {
@@ -58,7 +56,7 @@ static struct msghdr *begin_packet(struct aal5_channel *a, const struct whole *w
     return &out->message[i].msg_hdr;
 }
 
-static void cut(struct aal5_channel *a, struct whole *w)
+static void cut_pdu(struct aal5_channel *a, struct whole *w)
 {
     for (bool is_first = true; w->bytes > 0; is_first = false) {
         bool is_last = w->bytes <= a->packet_bytes;
@@ -83,7 +81,7 @@ static struct whole whole_of(struct aal5_channel *a, const struct burst *b, uint
 }
 
 /* Lets the PDU pass the network of the fault option; what is left lies in `passing`. */
-static void pass(struct channel *c, struct whole *w)
+static void pass_network(struct channel *c, struct whole *w)
 {
     struct aal5_channel *a = c->aal5;
     uint64_t lost = a->network.cells_lost;
@@ -110,7 +108,7 @@ static uint32_t packets_of(const struct aal5_channel *a, const struct burst *b, 
 
 /* Makes the packets of the next call, from datagram `from` on. Returns the datagram behind them;
  * with faults it is the next, because there is one place for what passes. */
-static uint32_t fill(struct channel *c, const struct burst *b, uint32_t from)
+static uint32_t fill_packets(struct channel *c, const struct burst *b, uint32_t from)
 {
     struct aal5_channel *a = c->aal5;
 
@@ -121,8 +119,8 @@ static uint32_t fill(struct channel *c, const struct burst *b, uint32_t from)
             break;
         struct whole w = whole_of(a, b, from);
         if (a->passing)
-            pass(c, &w);
-        cut(a, &w);
+            pass_network(c, &w);
+        cut_pdu(a, &w);
         if (a->passing)
             return from + 1;
     }
@@ -151,9 +149,23 @@ static void take_back(struct aal5_channel *a, uint32_t at)
     a->number = a->out.is_first[at] ? number : aal5_next_number(number);
 }
 
+/* The path does not take these packets: cuts them to what it takes now, or to half if that is no
+ * news. False if they cannot be smaller. */
+static bool cut_smaller(struct channel *c)
+{
+    struct aal5_channel *a = c->aal5;
+    uint32_t known = a->packet_bytes;
+    uint32_t told = aal5_packet_bytes(socket_path_bytes(c));
+    uint32_t least = aal5_packet_bytes(CONTROL_BYTES);
+    uint32_t half = known / 2 / AAL5_CELL * AAL5_CELL;
+
+    a->packet_bytes = told < known ? told : half > least ? half : least;
+    return a->packet_bytes < known;
+}
+
 /* What to do about an error: OK to cut what is left anew and try again, else the verdict. One that
  * is the network's is put down to earlier packets first. */
-static enum channel_verdict judge(struct channel *c, int error, uint32_t *late)
+static enum channel_verdict on_packet_error(struct channel *c, int error, uint32_t *late)
 {
     enum channel_verdict verdict = fault_note(c, error);
 
@@ -163,12 +175,59 @@ static enum channel_verdict judge(struct channel *c, int error, uint32_t *late)
         ++*late;
         return CHANNEL_OK;
     }
-    return verdict == CHANNEL_TOO_BIG && aal5_path_fall(c) ? CHANNEL_OK : CHANNEL_REFUSED;
+    return verdict == CHANNEL_TOO_BIG && cut_smaller(c) ? CHANNEL_OK : CHANNEL_REFUSED;
+}
+
+/* Lists what packet i carries behind its head; returns the bytes. */
+static uint32_t list_pieces(const struct aal5_outgoing *out, uint32_t i, struct iovec *pieces,
+                            uint32_t *count)
+{
+    const struct msghdr *packet = &out->message[i].msg_hdr;
+    size_t bytes = 0;
+
+    for (size_t p = 1; p < packet->msg_iovlen; p++) {
+        pieces[(*count)++] = packet->msg_iov[p];
+        bytes += packet->msg_iov[p].iov_len;
+    }
+    return (uint32_t)bytes;
+}
+
+/* Shows the tap the PDU that packet `last` ends. */
+static void show_pdu(const struct channel *c, int64_t time_ns, uint32_t last)
+{
+    const struct aal5_outgoing *out = &c->aal5->out;
+    struct iovec pieces[TAP_PIECES_MOST];
+    uint32_t first = last, count = 0, bytes = 0;
+
+    while (!out->is_first[first])
+        first--;
+    for (uint32_t i = first; i <= last; i++)
+        bytes += list_pieces(out, i, pieces, &count);
+    c->tap.see(c->tap.context, c,
+               &(struct channel_crossing){
+                   .time_ns = time_ns,
+                   .is_outward = true,
+                   .bytes = bytes,
+                   .count = count,
+                   .pieces = pieces,
+                   .is_pdu = true,
+                   .circuit = aal5_circuit(c->aal5->label_out),
+               });
+}
+
+/* Packets [from, to) are out, since `time_ns`: shows the tap the PDUs that they end. */
+static void show_sent(const struct channel *c, int64_t time_ns, uint32_t from, uint32_t to)
+{
+    const struct aal5_outgoing *out = &c->aal5->out;
+
+    for (uint32_t i = from; i < to; i++)
+        if (i + 1 == out->packets || out->is_first[i + 1])
+            show_pdu(c, time_ns, i);
 }
 
 /* Sends the packets that were made; `*sent` is the first datagram that is not out wholly. */
-static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *sent,
-                                  uint32_t *late)
+static enum channel_verdict flush_packets(struct channel *c, uint32_t behind, uint32_t *sent,
+                                          uint32_t *late)
 {
     struct aal5_outgoing *out = &c->aal5->out;
     uint32_t at = 0;
@@ -178,12 +237,12 @@ static enum channel_verdict flush(struct channel *c, uint32_t behind, uint32_t *
         int64_t time_ns = c->tap.see ? clock_date() : 0;
         uint32_t taken = send_packets(c, at, &error);
         if (c->tap.see)
-            aal5_tap_out(c, time_ns, at, at + taken);
+            show_sent(c, time_ns, at, at + taken);
         at += taken;
         if (error) {
             *sent = out->unit[at];
             take_back(c->aal5, at);
-            return judge(c, error, late);
+            return on_packet_error(c, error, late);
         }
         channel_note(c, CHANNEL_CALLS_OUT, 1);
     }
@@ -199,8 +258,8 @@ enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_
     CHECK(b->datagrams <= BURST_UNITS);
     *sent = 0;
     while (*sent < b->datagrams && verdict == CHANNEL_OK) {
-        uint32_t behind = fill(c, b, *sent);
-        verdict = flush(c, behind, sent, &late);
+        uint32_t behind = fill_packets(c, b, *sent);
+        verdict = flush_packets(c, behind, sent, &late);
     }
     return verdict;
 }

@@ -1,13 +1,12 @@
-#include "accept.h"
-
-#include "aal5_socket.h"
+/* Accepting a peer. */
 #include "address.h"
 #include "core/wire/aal5.h"
 #include "core/wire/cookie.h"
 #include "crc.h"
 #include "keyed_hash.h"
-#include "platform/system.h"
+#include "names.h"
 #include "platform/sleep.h"
+#include "platform/system.h"
 
 #include <errno.h>
 #include <netinet/in.h>

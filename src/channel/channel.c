@@ -1,14 +1,10 @@
 #include "channel.h"
 
-#include "aal5_open.h"
-#include "socket_ecn.h"
-
+#include "aal5_channel.h"
 #include "core/check.h"
-#include "platform/system.h"
 #include "platform/sleep.h"
-#include "socket_open.h"
-#include "socket_path.h"
-#include "tap.h"
+#include "platform/system.h"
+#include "socket.h"
 
 #include <errno.h>
 
@@ -32,7 +28,65 @@ void channel_abandon(struct channel *c)
         aal5_free(c);
 }
 
-/* AAL5 has a tap of its own. */
+static void show_crossing(const struct channel *c, const struct channel_crossing *crossing)
+{
+    if (crossing->bytes > 0)
+        c->tap.see(c->tap.context, c, crossing);
+}
+
+static enum channel_verdict send_tapped(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    int64_t time_ns = clock_date();
+    enum channel_verdict verdict = c->methods->send(c, b, sent);
+
+    for (uint32_t i = 0; i < *sent; i++) {
+        uint32_t skip = b->iov[2 * i].iov_len == 0; /* control has no data, a unit may have none */
+        const struct iovec *pieces = &b->iov[2 * i];
+        show_crossing(c, &(struct channel_crossing){
+                             .time_ns = time_ns,
+                             .is_outward = true,
+                             .bytes = (uint32_t)(pieces[0].iov_len + pieces[1].iov_len),
+                             .count = 2 - skip,
+                             .pieces = pieces + skip,
+                         });
+    }
+    return verdict;
+}
+
+static int receive_tapped(struct channel *c, struct landing *l)
+{
+    struct iovec pieces[LANDING_IOV];
+    struct landing_walk walk = {0};
+    struct segment segment;
+    int filled = c->methods->receive(c, l);
+    int64_t time_ns = clock_date();
+
+    while (filled > 0 && landing_next(l, &walk, &segment)) {
+        show_crossing(c, &(struct channel_crossing){
+                             .time_ns = time_ns,
+                             .bytes = segment.bytes,
+                             .count = landing_list(l, &segment, pieces),
+                             .pieces = pieces,
+                         });
+    }
+    return filled;
+}
+
+static int receive_control_tapped(struct channel *c, uint8_t *buffer, size_t size)
+{
+    int bytes = c->methods->receive_control(c, buffer, size);
+    struct iovec piece = {.iov_base = buffer, .iov_len = bytes > 0 ? (size_t)bytes : 0};
+
+    show_crossing(c, &(struct channel_crossing){
+                         .time_ns = clock_date(),
+                         .bytes = (uint32_t)piece.iov_len,
+                         .count = 1,
+                         .pieces = &piece,
+                     });
+    return bytes;
+}
+
+/* AAL5 shows its PDUs itself. */
 static bool is_tapped(const struct channel *c)
 {
     return __builtin_expect(c->tap.see != NULL, 0) && c->aal5 == NULL;
@@ -40,17 +94,17 @@ static bool is_tapped(const struct channel *c)
 
 enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
-    return is_tapped(c) ? tap_send(c, b, sent) : c->methods->send(c, b, sent);
+    return is_tapped(c) ? send_tapped(c, b, sent) : c->methods->send(c, b, sent);
 }
 
 int channel_receive(struct channel *c, struct landing *l)
 {
-    return is_tapped(c) ? tap_receive(c, l) : c->methods->receive(c, l);
+    return is_tapped(c) ? receive_tapped(c, l) : c->methods->receive(c, l);
 }
 
 int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size)
 {
-    return is_tapped(c) ? tap_receive_control(c, buffer, size)
+    return is_tapped(c) ? receive_control_tapped(c, buffer, size)
                         : c->methods->receive_control(c, buffer, size);
 }
 

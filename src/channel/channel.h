@@ -74,7 +74,7 @@ enum channel_counter {
     CHANNEL_LEFTOVERS,  /* receives dropped that came from elsewhere before the socket was connected
                          */
     CHANNEL_DROPS,      /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
-    CHANNEL_FALLBACKS,  /* times that an offload failed and was narrowed or left */
+    CHANNEL_FALLBACKS,  /* times that an offload failed and was reduced or left */
     CHANNEL_DAMAGES,    /* PDUs dropped because of their CRC or length */
     CHANNEL_INCOMPLETE, /* PDUs dropped for want of a piece, or given up by their sender */
     CHANNEL_STRANGERS,  /* packets of another circuit, or without AAL5 */
@@ -85,10 +85,23 @@ enum channel_counter {
 
 struct channel;
 struct aal5_channel;
-struct channel_crossing;
 
-/* Who looks at what crosses (tap.h). `see` is called by whoever sends or receives, after the system
- * call; it must not use the channel. NULL: nobody looks. */
+/* One datagram that crossed. Valid until the tap returns. */
+struct channel_crossing {
+    int64_t time_ns; /* since 1970: just before the call that sent it, or after the one that
+                        received it */
+    bool is_outward;
+    uint32_t bytes; /* of all pieces; not 0 */
+    uint32_t count;
+    const struct iovec *pieces;  /* none is empty */
+    bool is_pdu;                 /* a PDU of AAL5, its tail included; else a datagram */
+    struct aal5_circuit circuit; /* that it crossed on */
+};
+
+/* The tap shows what crosses, datagram by datagram, where it lies. The thread that sends or
+ * receives calls `see` once its system call is over, for one datagram after the other; what the
+ * kernel did not take is not shown. `see` must not use the channel. NULL: nobody looks; that costs
+ * a branch. */
 struct channel_tap {
     void (*see)(void *context, const struct channel *c, const struct channel_crossing *crossing);
     void *context;
@@ -108,7 +121,7 @@ struct channel_options {
     uint32_t receive_bytes;
     bool use_gso;   /* send a burst in one call, if the kernel can */
     bool use_gro;   /* receive one in one call, likewise; not with channel_receive_control */
-    bool sends_ecn; /* what is sent may be marked instead of dropped (socket_ecn.h), */
+    bool sends_ecn; /* what is sent may be marked instead of dropped (socket.h), */
     bool reads_ecn; /* and marks of what arrives are counted; over UDP, without AAL5 */
     struct channel_tap tap;
     struct channel_aal5 aal5;
@@ -209,7 +222,7 @@ static inline int channel_fault(const struct channel *c)
     return atomic_load_explicit(&c->fault, memory_order_relaxed);
 }
 
-/* What is sent from now on cannot be marked (socket_ecn.h); nothing if it could not before. By the
+/* What is sent from now on cannot be marked (socket.h); nothing if it could not before. By the
  * one thread that sends. */
 void channel_leave_ecn(struct channel *c);
 

@@ -1,10 +1,6 @@
-#include "socket_open.h"
-
-#include "aal5_open.h"
-#include "socket_ecn.h"
-#include "socket_path.h"
-#include "socket_receive.h"
-#include "socket_send.h"
+/* Looking a socket over before it becomes a channel: what it is, and what it can do. */
+#include "aal5_channel.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -128,7 +124,7 @@ static uint32_t drops_so_far(int fd)
 
 static bool is_set(const char *variable)
 {
-    const char *value = getenv(variable);
+    const char *value = secure_getenv(variable);
 
     return value && *value && !(value[0] == '0' && !value[1]);
 }

@@ -1,7 +1,7 @@
 /* AAL5 channels: what the options say about them, and their sockets by name. */
 #include "circuit.h"
 
-#include "channel/aal5_socket.h"
+#include "channel/names.h"
 #include "error.h"
 
 #include <errno.h>

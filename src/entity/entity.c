@@ -1,7 +1,7 @@
 #include "turns.h"
 
-#include "platform/waking.h"
 #include "platform/system.h"
+#include "platform/waking.h"
 
 enum { ENDINGS = 32 };
 

@@ -23,8 +23,8 @@
 #include "helm.h"
 #include "machine.h"
 #include "openings.h"
-#include "platform/thread.h"
 #include "platform/system.h"
+#include "platform/thread.h"
 #include "platform/waking.h"
 #include "registry.h"
 

@@ -3,8 +3,8 @@
 #include "collection.h"
 #include "helm.h"
 #include "paper.h"
-#include "platform/waking.h"
 #include "platform/system.h"
+#include "platform/waking.h"
 #include "registry.h"
 
 static void after_fork(void)

@@ -1,7 +1,7 @@
 /* The user's tap, behind the channel's. */
 #include "turns.h"
 
-#include "channel/tap.h"
+#include "channel/channel.h"
 
 static void see(void *context, const struct channel *c, const struct channel_crossing *crossing)
 {

@@ -1,6 +1,5 @@
-/* UDP channels by name: the public face of channel/udp_open. */
-#include "channel/accept.h"
-#include "channel/udp_open.h"
+/* UDP channels by name: the public face of channel/names. */
+#include "channel/names.h"
 #include "error.h"
 #include "platform/system.h"
 #include "zcrp.h"

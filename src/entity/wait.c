@@ -1,7 +1,7 @@
 /* Waiting for messages: one with its latch, several with the bell. */
 #include "entity.h"
-#include "platform/waking.h"
 #include "platform/system.h"
+#include "platform/waking.h"
 
 static instant deadline_in(int64_t timeout_ns)
 {

@@ -1,9 +1,7 @@
 /* wrap: recvmmsg */
-#include "channel/aal5_receive.h"
+#include "channel/aal5_channel.h"
 
 #include "../support/mock.h"
-#include "channel/aal5_channel.h"
-#include "channel/aal5_open.h"
 #include "core/wire/wire.h"
 
 #include <stdlib.h>

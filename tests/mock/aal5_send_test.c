@@ -1,10 +1,8 @@
 /* wrap: sendmmsg getsockopt */
-#include "channel/aal5_send.h"
+#include "channel/aal5_channel.h"
 
 #include "../support/mock.h"
-#include "channel/aal5_channel.h"
-#include "channel/aal5_open.h"
-#include "channel/fault.h"
+#include "channel/socket.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>

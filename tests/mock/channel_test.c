@@ -2,9 +2,9 @@
 #include "channel/channel.h"
 
 #include "../support/mock.h"
-#include "channel/socket_open.h"
-#include "platform/system.h"
+#include "channel/socket.h"
 #include "platform/sleep.h"
+#include "platform/system.h"
 
 enum { FD = 5, WAKE = 6 };
 

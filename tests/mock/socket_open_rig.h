@@ -2,7 +2,7 @@
 #ifndef ZCRP_TESTS_MOCK_SOCKET_OPEN_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_OPEN_RIG_H
 
-#include "channel/socket_open.h"
+#include "channel/socket.h"
 
 #include "../support/mock.h"
 

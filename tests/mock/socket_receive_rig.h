@@ -3,7 +3,7 @@
 #ifndef ZCRP_TESTS_MOCK_SOCKET_RECEIVE_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_RECEIVE_RIG_H
 
-#include "channel/socket_receive.h"
+#include "channel/socket.h"
 
 #include "../support/mock.h"
 

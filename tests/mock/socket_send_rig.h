@@ -3,7 +3,7 @@
 #ifndef ZCRP_TESTS_MOCK_SOCKET_SEND_RIG_H
 #define ZCRP_TESTS_MOCK_SOCKET_SEND_RIG_H
 
-#include "channel/fault.h"
+#include "channel/socket.h"
 #include "socket_rig.h"
 
 enum { DATA = 1440, SEGMENT = DATA + TRAILER_BYTES };

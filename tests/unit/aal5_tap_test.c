@@ -1,7 +1,7 @@
 /* What a tap on an AAL5 channel is shown. */
 #include "../support/suite.h"
 #include "channel/aal5_channel.h"
-#include "channel/tap.h"
+#include "channel/channel.h"
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 
 #include "../support/suite.h"
 #include "channel/channel.h"
-#include "channel/udp_open.h"
+#include "channel/names.h"
 #include "platform/system.h"
 #include "platform/waking.h"
 #include <errno.h>

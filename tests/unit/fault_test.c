@@ -1,4 +1,4 @@
-#include "channel/fault.h"
+#include "channel/socket.h"
 
 #include "../support/suite.h"
 

@@ -1,5 +1,5 @@
 /* What a tap is shown, over real sockets of this machine. */
-#include "channel/tap.h"
+#include "channel/channel.h"
 #include "channel_pair.h"
 
 enum { SHOWN_MOST = 4 * UNITS, SHOWN_BYTES = 2 * UNITS * SEGMENT };

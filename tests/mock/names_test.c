@@ -1,5 +1,5 @@
 /* wrap: getaddrinfo freeaddrinfo socket bind connect close getsockopt recvmsg ready_wait */
-#include "channel/udp_open.h"
+#include "channel/names.h"
 
 #include "../support/mock.h"
 #include "platform/sleep.h"
@@ -292,5 +292,5 @@ int main(void)
         cmocka_unit_test_setup(udp_open__errors, setup),
         cmocka_unit_test_setup(udp_open_text__errno, setup),
     };
-    return cmocka_run_group_tests_name("udp_open", test, NULL, NULL);
+    return cmocka_run_group_tests_name("names", test, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "channel/udp_open.h"
+#include "channel/names.h"
 
 #include "platform/system.h"
 
@@ -77,9 +77,9 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tcase_create("udp_open");
+    TCase *tcase = tcase_create("names");
     tcase_add_loop_test(tcase, udp_connect_fd__both_ends, 0, 2);
     tcase_add_test(tcase, udp_bind__taken);
     tcase_add_test(tcase, udp_open__not_an_address);
-    return suite_run("udp_open", tcase);
+    return suite_run("names", tcase);
 }

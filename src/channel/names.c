@@ -1,8 +1,11 @@
-#include "udp_open.h"
+#include "names.h"
+
+#include "address.h"
+#include "core/wire/aal5.h"
 
 #include <errno.h>
 #include <netdb.h>
-#include <stdbool.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,11 +28,6 @@ static int resolve(const char *host, const char *port, int family, int flags,
     if (error == EAI_SYSTEM)
         return -errno;
     return error ? error - RESOLVE_CODES : 0;
-}
-
-int udp_resolve(const char *host, int flags, struct addrinfo **list)
-{
-    return resolve(host, NULL, AF_UNSPEC, flags, list);
 }
 
 /* A socket bound to one address. */
@@ -129,4 +127,65 @@ int udp_open(const char *local_host, const char *local_port, const char *remote_
 const char *udp_open_text(int code)
 {
     return code < -RESOLVE_CODES / 2 ? gai_strerror(code + RESOLVE_CODES) : strerror(-code);
+}
+
+/* ---- AAL5 ---- */
+
+/* One of the two calls that give a socket an address. */
+typedef int (*address_call)(int fd, const struct sockaddr *address, socklen_t size);
+
+static int open_raw(const struct addrinfo *a, address_call call, int *fd)
+{
+    int error;
+
+    *fd = socket(a->ai_family, SOCK_RAW | SOCK_CLOEXEC, AAL5_PROTOCOL);
+    if (*fd < 0)
+        return -errno;
+    if (call(*fd, a->ai_addr, a->ai_addrlen) == 0)
+        return 0;
+    error = -errno;
+    (void)close(*fd);
+    *fd = -1;
+    return error;
+}
+
+static int open_raw_by_name(const char *host, int flags, address_call call, int *fd)
+{
+    struct addrinfo *list;
+    int error = resolve(host, NULL, AF_UNSPEC, flags, &list);
+
+    *fd = -1;
+    if (error)
+        return error;
+    for (const struct addrinfo *a = list; a; a = a->ai_next) {
+        error = open_raw(a, call, fd);
+        if (!error)
+            break;
+    }
+    freeaddrinfo(list);
+    return error;
+}
+
+int aal5_socket_connect(const char *host, int *fd)
+{
+    return open_raw_by_name(host, 0, connect, fd);
+}
+
+int aal5_socket_bind(const char *host, int *fd)
+{
+    return open_raw_by_name(host, AI_PASSIVE, bind, fd);
+}
+
+bool aal5_socket_has_port(int fd)
+{
+    union address own = {.room = {.ss_family = AF_UNSPEC}}, peer;
+    socklen_t own_size = sizeof(own), size = sizeof(int);
+    int protocol = 0;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_UDP)
+        return false;
+    if (getsockname(fd, &own.any, &own_size) == 0 && address_port(&own) == AAL5_UDP_PORT)
+        return true;
+    peer = address_of_peer(fd);
+    return address_port(&peer) == AAL5_UDP_PORT;
 }

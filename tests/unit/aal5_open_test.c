@@ -1,4 +1,4 @@
-#include "channel/aal5_environment.h"
+#include "channel/aal5_channel.h"
 
 #include "../support/suite.h"
 
@@ -54,10 +54,10 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tcase_create("aal5_environment");
+    TCase *tcase = tcase_create("aal5_open");
 
     tcase_add_test(tcase, aal5_environment__none);
     tcase_add_test(tcase, aal5_environment__all);
     tcase_add_test(tcase, aal5_environment__refused);
-    return suite_run("aal5_environment", tcase);
+    return suite_run("aal5_open", tcase);
 }

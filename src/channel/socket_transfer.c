@@ -1,0 +1,426 @@
+/* Bursts out of sockets, and landings into them. */
+#include "core/check.h"
+#include "socket.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+enum {
+    SEND_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL,
+    SEGMENTS_OF_OLD = 64, /* UDP_MAX_SEGMENTS of Linux before 6.9 */
+};
+
+/* The kernel gathers all of a burst in one call. */
+_Static_assert(2 * BURST_UNITS <= 1024, "IOV_MAX of Linux");
+
+/* ---- error numbers ---- */
+
+/* The network's doings are what ICMP makes the kernel report on a connected socket, a firewall's
+ * EPERM, and an interface or a local peer that is gone for now. */
+static enum channel_verdict verdict_of(int error)
+{
+    switch (error) {
+    case EAGAIN:
+        return CHANNEL_BLOCKED;
+    case ENOBUFS:
+    case ENOMEM:
+        return CHANNEL_CROWDED;
+    case EMSGSIZE:
+        return CHANNEL_TOO_BIG;
+    case EFAULT:
+        return CHANNEL_FAULT;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ENOTCONN:
+    case EDESTADDRREQ:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case ENONET:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EPROTO:
+    case EACCES:
+    case EPERM:
+        return CHANNEL_REFUSED;
+    default:
+        return CHANNEL_BROKEN;
+    }
+}
+
+enum channel_verdict fault_note(struct channel *c, int error)
+{
+    enum channel_verdict verdict = verdict_of(error);
+
+    switch (verdict) {
+    case CHANNEL_BLOCKED:
+        channel_note(c, CHANNEL_BLOCKS, 1);
+        break;
+    case CHANNEL_CROWDED:
+        channel_note(c, CHANNEL_CROWDS, 1);
+        break;
+    case CHANNEL_TOO_BIG:
+        channel_note(c, CHANNEL_TOO_BIGS, 1);
+        break;
+    case CHANNEL_REFUSED:
+        channel_note(c, CHANNEL_REFUSALS, 1);
+        break;
+    case CHANNEL_FAULT:
+        channel_note(c, CHANNEL_FAULTS, 1);
+        break;
+    case CHANNEL_OK:
+    case CHANNEL_BROKEN:
+        atomic_store_explicit(&c->fault, error, memory_order_relaxed);
+        break;
+    }
+    return verdict;
+}
+
+/* ---- sending ---- */
+
+/* Room for one cmsg that says where to cut. */
+union segment_note {
+    struct cmsghdr head; /* aligns */
+    uint8_t room[CMSG_SPACE(sizeof(uint16_t))];
+};
+
+/* Datagrams [from, from + count) of the burst as one message. The kernel only reads. */
+static struct msghdr message_of_datagrams(const struct burst *b, uint32_t from, uint32_t count)
+{
+    return (struct msghdr){
+        .msg_iov = (struct iovec *)&b->iov[2 * from],
+        .msg_iovlen = 2 * (size_t)count,
+    };
+}
+
+static void cut_at(struct msghdr *m, union segment_note *note, uint32_t segment)
+{
+    uint16_t bytes = (uint16_t)segment;
+
+    m->msg_control = note;
+    m->msg_controllen = sizeof(*note);
+    note->head.cmsg_level = IPPROTO_UDP;
+    note->head.cmsg_type = UDP_SEGMENT;
+    note->head.cmsg_len = CMSG_LEN(sizeof(bytes));
+    memcpy(CMSG_DATA(&note->head), &bytes, sizeof(bytes));
+}
+
+/* One call for `count` datagrams, all or none: 0 or an error number. */
+static int send_segmented(const struct channel *c, const struct burst *b, uint32_t from,
+                          uint32_t count)
+{
+    union segment_note note = {0};
+    struct msghdr message = message_of_datagrams(b, from, count);
+    ssize_t bytes;
+
+    if (count > 1)
+        cut_at(&message, &note, b->segment);
+    do
+        bytes = sendmsg(c->fd, &message, SEND_FLAGS);
+    while (bytes < 0 && errno == EINTR);
+    return bytes < 0 ? errno : 0;
+}
+
+/* One call for the rest of the burst; the kernel may take a part of it and says so in *count. */
+static int send_several(const struct channel *c, const struct burst *b, uint32_t from,
+                        uint32_t *count)
+{
+    struct mmsghdr message[BURST_UNITS];
+    uint32_t left = b->datagrams - from;
+    int taken;
+
+    for (uint32_t i = 0; i < left; i++)
+        message[i] = (struct mmsghdr){.msg_hdr = message_of_datagrams(b, from + i, 1)};
+    do
+        taken = sendmmsg(c->fd, message, left, SEND_FLAGS);
+    while (taken < 0 && errno == EINTR);
+    *count = taken > 0 ? (uint32_t)taken : 0;
+    return taken > 0 ? 0 : taken == 0 ? EAGAIN : errno;
+}
+
+/* How many datagrams go with the next call; 1 also where more go, but not cut by the kernel. */
+static uint32_t segments(const struct channel *c, const struct burst *b, uint32_t from)
+{
+    uint32_t most = atomic_load_explicit(&c->gso_segments, memory_order_relaxed);
+    uint32_t fit = c->datagram_max / b->segment;
+    uint32_t left = b->datagrams - from;
+
+    most = most < fit ? most : fit;
+    most = most < left ? most : left;
+    return most > 1 ? most : 1;
+}
+
+/* The kernel cannot cut here: not as many (older kernels), or not at all on this way (EIO: a device
+ * or a tunnel without checksums). */
+static void lower_segments(struct channel *c, int error, uint32_t count)
+{
+    uint32_t to = error == EINVAL && count > SEGMENTS_OF_OLD ? SEGMENTS_OF_OLD : 1;
+
+    channel_note(c, CHANNEL_FALLBACKS, 1);
+    if (to < atomic_load_explicit(&c->gso_segments, memory_order_relaxed))
+        atomic_store_explicit(&c->gso_segments, to, memory_order_relaxed);
+}
+
+/* What went wrong with this burst so far. */
+struct trouble {
+    uint32_t late;    /* errors that were put down to earlier datagrams */
+    uint32_t doubted; /* so many datagrams cut by the kernel failed; one of them alone tells why */
+    int error;        /* of these */
+};
+
+/* What to do about an error on a call of `count` datagrams cut by the kernel (1: not cut): OK to
+ * try again, else the verdict. Every REFUSED or TOO_BIG is put down to earlier datagrams first,
+ * because ICMP makes the kernel say so at the next call. A size that the interface refuses is
+ * EMSGSIZE, or EINVAL where the kernel cuts, and so is a burst that it cannot cut. */
+static enum channel_verdict on_send_error(struct channel *c, uint32_t count, int error,
+                                          struct trouble *t)
+{
+    bool is_cut = count > 1;
+
+    if (is_cut && error == EIO) {
+        lower_segments(c, error, count);
+        return CHANNEL_OK;
+    }
+    if (is_cut && (error == EINVAL || (error == EMSGSIZE && t->late == FAULT_LATE_MOST))) {
+        t->doubted = count;
+        t->error = error;
+        return CHANNEL_OK;
+    }
+    enum channel_verdict verdict = fault_note(c, error);
+    if ((verdict == CHANNEL_REFUSED || verdict == CHANNEL_TOO_BIG) && t->late < FAULT_LATE_MOST) {
+        t->late++;
+        return CHANNEL_OK;
+    }
+    return verdict;
+}
+
+/* One datagram that was in doubt, `count` that the kernel cuts, or those that it takes of the rest:
+ * 0 or an error number. */
+static int send_next(struct channel *c, const struct burst *b, uint32_t from, uint32_t count,
+                     bool is_doubted, uint32_t *taken)
+{
+    *taken = count;
+    if (is_doubted || count > 1 || b->datagrams - from == 1)
+        return send_segmented(c, b, from, count);
+    return send_several(c, b, from, taken);
+}
+
+/* One of them left alone: so it was not their size. */
+static void end_doubt(struct channel *c, struct trouble *t)
+{
+    if (t->doubted > 0)
+        lower_segments(c, t->error, t->doubted);
+    t->doubted = 0;
+}
+
+enum channel_verdict socket_send(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    enum channel_verdict verdict = CHANNEL_OK;
+    struct trouble trouble = {.late = 0};
+
+    CHECK(b->datagrams <= BURST_UNITS);
+    CHECK(b->datagrams == 0 || b->segment > 0);
+    *sent = 0;
+    while (*sent < b->datagrams && verdict == CHANNEL_OK) {
+        bool is_doubted = trouble.doubted > 0;
+        uint32_t count = is_doubted ? 1 : segments(c, b, *sent);
+        uint32_t taken;
+        int error = send_next(c, b, *sent, count, is_doubted, &taken);
+
+        if (error) {
+            verdict = on_send_error(c, count, error, &trouble);
+            continue;
+        }
+        end_doubt(c, &trouble);
+        channel_note(c, CHANNEL_CALLS_OUT, 1);
+        *sent += taken;
+    }
+    return verdict;
+}
+
+/* ---- receiving ---- */
+
+/* A datagram carries the socket's count as it was when the datagram was queued. It wraps around. */
+static void count_drops(struct channel *c, const uint8_t *value)
+{
+    uint32_t drops;
+
+    memcpy(&drops, value, sizeof(drops));
+    channel_note(c, CHANNEL_DROPS, drops - c->drops_seen);
+    c->drops_seen = drops;
+}
+
+struct notes {
+    uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
+    int ecn;          /* of each of them: only equal ones are joined */
+};
+
+static struct notes read_notes(struct channel *c, struct msghdr *message)
+{
+    struct notes notes = {0};
+
+    for (struct cmsghdr *n = CMSG_FIRSTHDR(message); n; n = CMSG_NXTHDR(message, n)) {
+        int bytes = 0;
+
+        if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SO_RXQ_OVFL)
+            count_drops(c, CMSG_DATA(n));
+        notes.ecn |= socket_ecn_of(n);
+        if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
+            continue;
+        memcpy(&bytes, CMSG_DATA(n), sizeof(bytes));
+        notes.segment = bytes > 0 ? (uint32_t)bytes : 0;
+    }
+    return notes;
+}
+
+void socket_count_notes(struct channel *c, struct msghdr *message)
+{
+    (void)read_notes(c, message);
+}
+
+/* What was in the socket before it was connected may be anybody's. */
+static bool is_leftover(struct channel *c, const struct msghdr *message)
+{
+    if (!message->msg_name || address_is_same(message->msg_name, &c->peer))
+        return false;
+    channel_note(c, CHANNEL_LEFTOVERS, 1);
+    return true;
+}
+
+/* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
+ * their size cannot be told apart, and AF_UNIX carries datagrams larger than any unit: none of
+ * these can be used. */
+static void fill_opening(struct channel *c, struct landing *l, uint32_t opening,
+                         struct msghdr *message, size_t bytes)
+{
+    struct notes notes = read_notes(c, message);
+    bool is_cut = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
+                  ((message->msg_flags & MSG_CTRUNC) && c->has_gro && notes.segment == 0);
+    bool is_dropped = is_cut || is_leftover(c, message);
+
+    if (is_cut)
+        channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    l->is_spoilt |= is_dropped;
+    l->bytes[opening] = is_dropped ? 0 : (uint32_t)bytes;
+    l->segment[opening] = is_dropped ? 0 : notes.segment;
+    l->ecn[opening] = (uint8_t)notes.ecn;
+}
+
+static struct msghdr message_of_opening(const struct channel *c, struct landing *l,
+                                        uint32_t opening, union socket_notes *notes,
+                                        union address *from)
+{
+    return (struct msghdr){
+        .msg_name = c->has_leftovers ? from : NULL,
+        .msg_namelen = c->has_leftovers ? sizeof(*from) : 0,
+        .msg_iov = &l->iov[l->first[opening]],
+        .msg_iovlen = (size_t)(l->first[opening + 1] - l->first[opening]),
+        .msg_control = notes,
+        .msg_controllen = sizeof(*notes),
+    };
+}
+
+/* Each returns the openings it filled, or -1 and errno. */
+static int receive_one(struct channel *c, struct landing *l)
+{
+    union socket_notes notes;
+    union address from;
+    struct msghdr message = message_of_opening(c, l, 0, &notes, &from);
+    ssize_t bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
+
+    if (bytes < 0)
+        return -1;
+    fill_opening(c, l, 0, &message, (size_t)bytes);
+    return 1;
+}
+
+static int receive_several(struct channel *c, struct landing *l)
+{
+    union socket_notes notes[LANDING_OPENINGS];
+    union address from[LANDING_OPENINGS];
+    struct mmsghdr message[LANDING_OPENINGS];
+    int filled;
+
+    for (uint32_t d = 0; d < l->openings; d++)
+        message[d] = (struct mmsghdr){.msg_hdr = message_of_opening(c, l, d, &notes[d], &from[d])};
+    filled = recvmmsg(c->fd, message, l->openings, MSG_DONTWAIT, NULL);
+    for (int d = 0; d < filled; d++)
+        fill_opening(c, l, (uint32_t)d, &message[d].msg_hdr, message[d].msg_len);
+    return filled;
+}
+
+/* The first error that is not ours may be an earlier datagram's, handed to us in place of what
+ * waits behind it. */
+bool socket_repeats_receive(struct channel *c, int error, bool *was_late, int *result)
+{
+    enum channel_verdict verdict;
+
+    *result = 0;
+    if (error == EINTR)
+        return true;
+    if (error == EAGAIN) {
+        c->has_leftovers = false; /* the socket was empty */
+        return false;
+    }
+    verdict = fault_note(c, error);
+    if (verdict == CHANNEL_BROKEN || verdict == CHANNEL_FAULT) {
+        *result = (int)verdict;
+        return false;
+    }
+    if (*was_late)
+        return false;
+    *was_late = true;
+    return true;
+}
+
+int socket_receive(struct channel *c, struct landing *l)
+{
+    bool was_late = false;
+    int filled, result;
+
+    l->received = 0;
+    if (l->openings == 0)
+        return 0;
+    do
+        filled = l->openings == 1 ? receive_one(c, l) : receive_several(c, l);
+    while (filled < 0 && socket_repeats_receive(c, errno, &was_late, &result));
+    if (filled < 0)
+        return result;
+    channel_note(c, CHANNEL_CALLS_IN, 1);
+    l->received = (uint32_t)filled;
+    return filled;
+}
+
+int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
+{
+    union socket_notes notes;
+    union address from;
+    struct iovec piece = {.iov_base = buffer, .iov_len = size};
+    struct msghdr message;
+    bool was_late = false;
+    ssize_t bytes;
+    int result;
+
+    do {
+        message = (struct msghdr){.msg_name = c->has_leftovers ? &from : NULL,
+                                  .msg_namelen = c->has_leftovers ? sizeof(from) : 0,
+                                  .msg_iov = &piece,
+                                  .msg_iovlen = 1,
+                                  .msg_control = &notes,
+                                  .msg_controllen = sizeof(notes)};
+        bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
+    } while (bytes < 0 && socket_repeats_receive(c, errno, &was_late, &result));
+    if (bytes < 0)
+        return result;
+    (void)read_notes(c, &message);
+    channel_note(c, CHANNEL_CALLS_IN, 1);
+    if (is_leftover(c, &message))
+        return 0;
+    if (!(message.msg_flags & MSG_TRUNC))
+        return (int)bytes;
+    channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    return 0;
+}
