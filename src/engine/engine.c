@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 enum {
-    EVENTS = 16,        /* taken from epoll at once */
-    SLOT_STOP = 0,      /* in the table: nobody; its event ends the arriving thread */
-    WATCH_IN = 0,       /* of a member's descriptors */
+    EVENTS = 16,   /* taken from epoll at once */
+    SLOT_STOP = 0, /* in the table: nobody; its event ends the arriving thread */
+    WATCH_IN = 0,  /* of a member's descriptors */
     WATCH_OUT = 1,
     LOOPS_MOST = 3,
 };
@@ -34,15 +34,15 @@ struct engine {
     int thread_count;
 
     struct mutex mutex;
-    struct slot *table;          /* (e) */
-    uint32_t slots;              /* (e) */
-    uint32_t members;            /* (e) */
-    bool is_stopping;            /* (e) */
-    struct condition is_left;    /* a turn ended while its member leaves */
-    struct deadlines deadlines;  /* (e) of `expire` */
-    struct condition is_due;     /* the earliest has become earlier */
-    instant timeout_at;          /* (e) the timeout thread sleeps until then; INT64_MIN: awake */
-    struct deadlines naps;       /* (e) of `arrive`; set by the arriving thread */
+    struct slot *table;         /* (e) */
+    uint32_t slots;             /* (e) */
+    uint32_t members;           /* (e) */
+    bool is_stopping;           /* (e) */
+    struct condition is_left;   /* a turn ended while its member leaves */
+    struct deadlines deadlines; /* (e) of `expire` */
+    struct condition is_due;    /* the earliest has become earlier */
+    instant timeout_at;         /* (e) the timeout thread sleeps until then; INT64_MIN: awake */
+    struct deadlines naps;      /* (e) of `arrive`; set by the arriving thread */
     struct engine_member *first_ready, *last_ready; /* (e) */
     struct condition has_ready;
     bool sending_sleeps; /* (e) */
@@ -186,8 +186,8 @@ static int wait_for_events(struct engine *engine, struct epoll_event event[EVENT
     struct timespec limit = clock_timespec(left > 0 ? left : 0);
     int count = epoll_pwait2(engine->epoll, event, EVENTS, &limit, NULL);
     if (count < 0 && errno == ENOSYS)
-        count = epoll_wait(engine->epoll, event, EVENTS,
-                           left > 0 ? (int)(left / MILLISECOND) + 1 : 0);
+        count =
+            epoll_wait(engine->epoll, event, EVENTS, left > 0 ? (int)(left / MILLISECOND) + 1 : 0);
     return count;
 }
 

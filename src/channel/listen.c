@@ -1,0 +1,221 @@
+#include "listen.h"
+
+#include "platform/system.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LARGEST = 2048 }; /* bytes; a larger datagram is no hello of any version */
+
+/* Room for the notes that say where a datagram arrived, or whence it is to be sent. */
+union place_note {
+    struct cmsghdr head; /* aligns */
+    uint8_t room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
+
+/* What was read from a socket. */
+struct arrival {
+    union address from;
+    socklen_t from_size;
+    union address here;
+    uint8_t bytes[LARGEST];
+    size_t size; /* more than there is room for: no hello */
+};
+
+static bool set(int fd, int level, int name)
+{
+    int on = 1;
+
+    return setsockopt(fd, level, name, &on, sizeof(on)) == 0;
+}
+
+int listen_begin(int fd)
+{
+    if (!set(fd, IPPROTO_IP, IP_PKTINFO) && !set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO))
+        return -errno;
+    (void)set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO);
+    return set(fd, SOL_SOCKET, SO_REUSEPORT) ? 0 : -errno;
+}
+
+/* ---- reading ---- */
+
+static void read_place(const struct cmsghdr *note, union address *here)
+{
+    if (note->cmsg_level == IPPROTO_IP && note->cmsg_type == IP_PKTINFO) {
+        struct in_pktinfo place;
+        memcpy(&place, CMSG_DATA(note), sizeof(place));
+        struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_addr = place.ipi_addr};
+        memcpy(here, &ip4, sizeof(ip4));
+    } else if (note->cmsg_level == IPPROTO_IPV6 && note->cmsg_type == IPV6_PKTINFO) {
+        struct in6_pktinfo place;
+        memcpy(&place, CMSG_DATA(note), sizeof(place));
+        struct sockaddr_in6 ip6 = {.sin6_family = AF_INET6, .sin6_addr = place.ipi6_addr};
+        if (IN6_IS_ADDR_LINKLOCAL(&place.ipi6_addr))
+            ip6.sin6_scope_id = place.ipi6_ifindex;
+        memcpy(here, &ip6, sizeof(ip6));
+    }
+}
+
+/* 1, or as listen_hear. What the network makes the socket say is passed over. */
+static int read_one(int fd, struct arrival *a)
+{
+    union place_note notes[2];
+    struct iovec piece = {a->bytes, sizeof(a->bytes)};
+    struct msghdr message = {.msg_name = &a->from,
+                             .msg_namelen = sizeof(a->from),
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = notes,
+                             .msg_controllen = sizeof(notes)};
+    ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+
+    if (size < 0)
+        return errno == EBADF || errno == ENOTSOCK || errno == EAGAIN ? -errno : 0;
+    a->size = (size_t)size;
+    a->from_size = message.msg_namelen;
+    a->here = (union address){.room = {.ss_family = AF_UNSPEC}};
+    for (struct cmsghdr *n = CMSG_FIRSTHDR(&message); n != NULL; n = CMSG_NXTHDR(&message, n))
+        read_place(n, &a->here);
+    return 1;
+}
+
+/* ---- answering ---- */
+
+/* Writes the note that has an answer leave from where the hello arrived. */
+static size_t write_place(const union address *here, union place_note *note)
+{
+    memset(note, 0, sizeof(*note));
+    if (here->any.sa_family == AF_INET) {
+        const struct sockaddr_in *ip4 = (const struct sockaddr_in *)here;
+        struct in_pktinfo place = {.ipi_spec_dst = ip4->sin_addr};
+        note->head.cmsg_level = IPPROTO_IP;
+        note->head.cmsg_type = IP_PKTINFO;
+        note->head.cmsg_len = CMSG_LEN(sizeof(place));
+        memcpy(CMSG_DATA(&note->head), &place, sizeof(place));
+        return CMSG_SPACE(sizeof(place));
+    }
+    if (here->any.sa_family == AF_INET6) {
+        const struct sockaddr_in6 *ip6 = (const struct sockaddr_in6 *)here;
+        struct in6_pktinfo place = {.ipi6_addr = ip6->sin6_addr,
+                                    .ipi6_ifindex = ip6->sin6_scope_id};
+        note->head.cmsg_level = IPPROTO_IPV6;
+        note->head.cmsg_type = IPV6_PKTINFO;
+        note->head.cmsg_len = CMSG_LEN(sizeof(place));
+        memcpy(CMSG_DATA(&note->head), &place, sizeof(place));
+        return CMSG_SPACE(sizeof(place));
+    }
+    return 0;
+}
+
+/* What cannot be sent is as good as lost: a hello comes again. */
+static void answer(int fd, struct arrival *a, uint8_t *payload, size_t size)
+{
+    union place_note note;
+    struct iovec piece = {payload, size};
+    struct msghdr message = {
+        .msg_name = &a->from, .msg_namelen = a->from_size, .msg_iov = &piece, .msg_iovlen = 1};
+
+    message.msg_controllen = write_place(&a->here, &note);
+    message.msg_control = message.msg_controllen > 0 ? &note : NULL;
+    (void)sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Answers what was read, by `fd`. True if a caller sent it. Nothing can be sent to port 0. */
+static bool hear(int fd, const struct cookie_jar *jar, struct arrival *a, struct caller *caller)
+{
+    uint8_t payload[TRAILER_BYTES];
+    size_t size = 0;
+
+    if (a->size > sizeof(a->bytes) || address_port(&a->from) == 0)
+        return false;
+    size_t tail = a->size < TRAILER_BYTES ? a->size : TRAILER_BYTES;
+    switch (listening_hear(jar, address_number(&a->from), clock_now(), a->bytes + a->size - tail,
+                           a->size, payload, &size)) {
+    case LISTENING_DROPS:
+        return false;
+    case LISTENING_ANSWERS:
+        answer(fd, a, payload, size);
+        return false;
+    case LISTENING_ACCEPTS:
+        break;
+    }
+    if (a->size > LISTEN_HELLO_MOST)
+        return false;
+    *caller = (struct caller){
+        .from = a->from, .from_size = a->from_size, .here = a->here, .hello_bytes = a->size};
+    memcpy(caller->hello, a->bytes, a->size);
+    return true;
+}
+
+int listen_hear(int fd, const struct cookie_jar *jar, struct caller *caller)
+{
+    struct arrival a;
+    int result = read_one(fd, &a);
+
+    return result == 1 ? hear(fd, jar, &a, caller) : result;
+}
+
+/* ---- admitting ---- */
+
+/* Where a child is bound: where the caller called, with the listening socket's port. */
+static int place_for_child(int fd, const struct caller *caller, union address *place,
+                           socklen_t *size)
+{
+    *size = sizeof(*place);
+    if (getsockname(fd, &place->any, size) != 0)
+        return -errno;
+    if (caller->here.any.sa_family != place->any.sa_family)
+        return 0;
+    if (place->any.sa_family == AF_INET) {
+        ((struct sockaddr_in *)place)->sin_addr =
+            ((const struct sockaddr_in *)&caller->here)->sin_addr;
+    } else if (place->any.sa_family == AF_INET6) {
+        const struct sockaddr_in6 *here = (const struct sockaddr_in6 *)&caller->here;
+        ((struct sockaddr_in6 *)place)->sin6_addr = here->sin6_addr;
+        ((struct sockaddr_in6 *)place)->sin6_scope_id = here->sin6_scope_id;
+    }
+    return 0;
+}
+
+/* All that the child heard before it was connected; the caller's own is only its hello again. */
+static void hear_strays(int fd, const struct cookie_jar *jar, const struct caller *caller,
+                        int child, struct strays *strays)
+{
+    struct arrival a;
+    int result;
+
+    while ((result = read_one(child, &a)) >= 0) {
+        if (result == 0 || address_is_same(&a.from, &caller->from))
+            continue;
+        a.here = caller->here;
+        if (strays->count < LISTEN_STRAYS_MOST && hear(fd, jar, &a, &strays->caller[strays->count]))
+            strays->count++;
+    }
+}
+
+int listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller, int *child,
+                 struct strays *strays)
+{
+    union address place;
+    socklen_t size;
+    int error = place_for_child(fd, caller, &place, &size);
+
+    strays->count = 0;
+    *child = -1;
+    if (error)
+        return error;
+    int made = socket(place.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+    if (made < 0)
+        return -errno;
+    if (set(made, SOL_SOCKET, SO_REUSEPORT) && bind(made, &place.any, size) == 0 &&
+        connect(made, &caller->from.any, caller->from_size) == 0) {
+        hear_strays(fd, jar, caller, made, strays);
+        *child = made;
+        return 0;
+    }
+    error = -errno;
+    (void)close(made);
+    return error;
+}
