@@ -11,10 +11,7 @@
 #ifndef ZCRP_ENTITY_BACKLOG_H
 #define ZCRP_ENTITY_BACKLOG_H
 
-#include "list.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "message.h"
 
 /* All zero when empty. */
 struct backlog {
@@ -32,7 +29,7 @@ static inline bool backlog_is_empty(const struct backlog *b)
 /* Appends a message. */
 void backlog_add(struct backlog *b, struct message *message);
 
-/* Takes a message that waits out, and leaves a blank; take_ended will give it back. */
+/* Takes a queued message out, and leaves a blank; take_ended will give it back. */
 void backlog_cancel(struct backlog *b, struct message *message);
 
 /* Takes all out, for this reason (a code of the API). The numbers of what comes next begin anew, so
@@ -45,7 +42,7 @@ struct message *backlog_take_ended(struct backlog *b);
 /* What is next: a message, or NULL for a blank. Not empty (CHECKed). */
 struct message *backlog_head(const struct backlog *b);
 
-/* Takes what is next. Not empty (CHECKed). */
+/* Takes what is next; a message has entered the machine. Not empty (CHECKed). */
 void backlog_take(struct backlog *b);
 
 #endif

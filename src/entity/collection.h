@@ -11,11 +11,8 @@
 #ifndef ZCRP_ENTITY_COLLECTION_H
 #define ZCRP_ENTITY_COLLECTION_H
 
-#include "list.h"
+#include "message.h"
 #include "platform/waking.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
 
 struct collection {
     _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
