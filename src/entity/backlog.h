@@ -2,10 +2,10 @@
  *
  *     submit ---> [m][m][blank][m] ---> machine's table
  *
- * The n-th send meets the n-th receive, so a message that is cancelled while it waits leaves its
- * number behind: a blank, which enters the machine in its turn and is cancelled there, so that the
- * peer's message fails and the pairs stay pairs. The message itself is gone at once, so blanks are
- * counted in what follows them.
+ * The n-th send meets the n-th receive. So a message that is cancelled while it waits leaves its
+ * number behind, a blank. In its turn the blank enters the machine and is cancelled there: the
+ * peer's message fails, and the later ones still meet. The cancelled message itself is gone at
+ * once, so the message behind them counts the blanks.
  *
  * Under the entity's mutex. Nothing here can fail; all is O(1). */
 #ifndef ZCRP_ENTITY_BACKLOG_H

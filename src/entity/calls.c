@@ -102,9 +102,9 @@ static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
         backlog_add(&e->backlog, m);
 }
 
-/* With nothing under way the caller's thread sends itself: no other has to be woken. While
- * something is, what is submitted gathers, and goes out in bursts. A receiver's request goes out at
- * once when the machine says so. */
+/* If nothing is under way, the caller's thread sends itself, and wakes no other. Else messages
+ * queue up, and go out in bursts. A receiver's request goes out at once when the machine says so.
+ */
 static void send_at_once(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;

@@ -50,8 +50,8 @@ static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
     return true;
 }
 
-/* What ended there. Once nothing is sent any more, the others too, behind what the machine
- * had. */
+/* The next message that ended in the backlog. While the entity fails, also those that wait there,
+ * after those of the machine. */
 static bool ending_from_backlog(struct zcrp_entity *e, struct ending *ending)
 {
     struct message *m = backlog_take_ended(&e->backlog);
@@ -120,7 +120,7 @@ bool entity_is_sending_due(struct zcrp_entity *e)
 {
     if (e->is_broken || e->is_sending || e->machine.role != MACHINE_SENDER)
         return false;
-    return e->is_blocked != CHANNEL_OK || sender_has_burst(e->machine.sender);
+    return e->blocked != CHANNEL_OK || sender_has_burst(e->machine.sender);
 }
 
 instant entity_deadline(const struct zcrp_entity *e)

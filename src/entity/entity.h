@@ -69,9 +69,9 @@ struct zcrp_entity {
     struct zcrp_stats traced; /* (m) as the user's trace knows them */
     uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
 
-    bool is_sending;                 /* (m) a thread has a burst out */
-    enum channel_verdict is_blocked; /* (m) why the next burst has to wait; OK: it has not */
-    bool sending_sleeps;             /* (m) the sending thread waits for `sending_due` */
+    bool is_sending;              /* (m) a thread has a burst out */
+    enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
+    bool sending_sleeps;          /* (m) the sending thread waits for `sending_due` */
     struct condition sending_due;
     struct burst burst; /* (o) */
 

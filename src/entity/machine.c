@@ -172,7 +172,7 @@ bool machine_take(struct machine *m, instant now, struct burst *burst)
     return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);
 }
 
-/* The receiver sends control datagrams only; what does not leave is said again in time. */
+/* The receiver sends control datagrams only, and repeats those that did not leave. */
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent)
 {
     if (m->sender)

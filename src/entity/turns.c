@@ -22,7 +22,7 @@ static void pass_hints(struct zcrp_entity *e)
 }
 
 /* The interface refuses datagrams of this size: units get smaller. False if they cannot; then the
- * burst is as good as lost, so that time goes by before it is tried again. */
+ * burst counts as lost, so that some time passes before it is repeated. */
 static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
 {
     return e->machine.role == MACHINE_SENDER &&
@@ -39,7 +39,7 @@ static void on_burst_sent(struct zcrp_entity *e, enum channel_verdict verdict, u
     case CHANNEL_BLOCKED:
     case CHANNEL_CROWDED:
         if (e->machine.role == MACHINE_SENDER)
-            e->is_blocked = verdict;
+            e->blocked = verdict;
         break;
     case CHANNEL_TOO_BIG:
         if (!shrink_units(e, e->burst.segment))
@@ -68,7 +68,7 @@ static bool wants_ecn(const struct zcrp_entity *e)
 
 static bool may_send(const struct zcrp_entity *e)
 {
-    return !e->is_broken && e->is_blocked == CHANNEL_OK;
+    return !e->is_broken && e->blocked == CHANNEL_OK;
 }
 
 bool sending_drain(struct zcrp_entity *e, int bursts)
@@ -107,7 +107,7 @@ static void wait_for_room(struct zcrp_entity *e, enum channel_verdict verdict)
     int result = channel_wait_writable(e->channels.out, verdict, wake_fd(&e->stop), NEVER);
 
     entity_enter(e);
-    e->is_blocked = CHANNEL_OK;
+    e->blocked = CHANNEL_OK;
     if (result == CHANNEL_BROKEN)
         entity_break(e);
     entity_leave(e);
@@ -122,7 +122,7 @@ static bool sending_rest(struct zcrp_entity *e)
         e->sending_sleeps = false;
     }
     bool is_stopping = e->life == ENTITY_STOPPING;
-    enum channel_verdict verdict = e->is_blocked;
+    enum channel_verdict verdict = e->blocked;
     entity_leave(e);
     if (!is_stopping && verdict != CHANNEL_OK)
         wait_for_room(e, verdict);
@@ -149,7 +149,7 @@ static void make_plan(struct zcrp_entity *e)
     receiver_plan(r, &e->arrivals.landing, choice.openings, choice.units);
 }
 
-/* Only what belongs to the pairing tells how others like it will come. */
+/* Only datagrams of the pairing tell how the next ones will come. */
 static void land_arrivals(struct zcrp_entity *e)
 {
     struct receiver_arrivals arrivals =
@@ -267,8 +267,8 @@ void timeout_turn(struct zcrp_entity *e)
     entity_leave(e);
 }
 
-/* What a receiver has due is something to be said. While another thread is sending, that one goes
- * on until all is said: so there is nothing to do here but to look again later. */
+/* A receiver's deadlines are for control datagrams. While another thread is sending, that one sends
+ * them, too: so there is nothing to do here but to look again later. */
 static instant next_turn(struct zcrp_entity *e, instant now)
 {
     instant deadline = entity_deadline(e);

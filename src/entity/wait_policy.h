@@ -48,7 +48,7 @@ void spin_init(struct spin *spin, duration most);
 /* How long the next wait may spin; 0: sleep at once. */
 duration spin_limit(const struct spin *spin);
 
-/* A wait took so long, spinning and sleeping together, until something came. */
+/* A wait lasted this long, spinning and sleeping together, until something came. */
 void spin_learn(struct spin *spin, duration waited);
 
 /* Asserts the invariants. */
