@@ -6,7 +6,8 @@ int message_code(const struct message *m)
 {
     if (latch_is_open(&m->latch))
         return m->code;
-    return message_is_in_flight(m) ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
+    /* Not message_is_in_flight, which would look at the latch again: it may have opened by now. */
+    return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
 }
 
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size)
