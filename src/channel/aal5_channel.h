@@ -110,7 +110,7 @@ enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_
 int aal5_receive(struct channel *c, struct landing *l);
 int aal5_receive_control(struct channel *c, uint8_t *buffer, size_t size);
 
-/* The bytes of cells in a packet on a path that carries so many bytes. */
+/* The bytes of cells in a packet that fits `path_bytes`. */
 static inline uint32_t aal5_packet_bytes(uint32_t path_bytes)
 {
     return (path_bytes - AAL5_HEAD) / AAL5_CELL * AAL5_CELL;

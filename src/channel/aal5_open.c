@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a channel is on that nobody said anything about (RFC 2225 for the MTU). */
+/* The circuit and MTU without any options (RFC 2225 for the MTU). */
 static const struct channel_aal5 usual = {
     .out = {.vpi = 0, .vci = 32}, .in = {.vpi = 0, .vci = 32}, .mtu = 9180};
 

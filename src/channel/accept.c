@@ -97,7 +97,7 @@ static void drop(int fd)
     (void)recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
 }
 
-/* What cannot be sent is as good as lost: a hello comes again. */
+/* An answer that cannot be sent is lost: the peer repeats its hello. */
 static void answer(int fd, const struct knock *k, enum wrapping wrapping, const uint8_t *payload,
                    size_t size)
 {

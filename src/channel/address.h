@@ -1,4 +1,4 @@
-/* Addresses of peers: are two the same, and what stands for one in a cookie. */
+/* Addresses of peers: comparing them, and the number that stands for one in a cookie. */
 #ifndef ZCRP_CHANNEL_ADDRESS_H
 #define ZCRP_CHANNEL_ADDRESS_H
 
@@ -21,7 +21,7 @@ bool address_has_host(const union address *a, const struct sockaddr *host);
 /* The port; 0 if the family has none. */
 uint16_t address_port(const union address *a);
 
-/* Who a connected socket's peer is; family 0 if the system does not say. */
+/* The address of a connected socket's peer; family 0 if the system does not say. */
 union address address_of_peer(int fd);
 
 /* A number that stands for host and port, the same for equal addresses in one process; 0 if the

@@ -1,7 +1,6 @@
 #include "channel.h"
 
 #include "aal5_channel.h"
-#include "core/check.h"
 #include "platform/sleep.h"
 #include "platform/system.h"
 #include "socket.h"

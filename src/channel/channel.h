@@ -2,31 +2,31 @@
  *
  *     struct burst --channel_send-->  kernel  ~~~~>  kernel  --channel_receive--> struct landing
  *
- * Whatever happens underneath (one call a burst where the kernel cuts and joins datagrams itself,
- * one call for several datagrams where it does not), the caller sees bursts go out and land. The
- * channel neither reads nor copies what it carries, keeps nothing back, and never blocks in send
- * and receive. Datagrams may be lost, doubled, overtaken: that is the protocol's business.
+ * Where the kernel cuts and joins datagrams itself, a burst costs one call; elsewhere one call
+ * takes several datagrams. Either way the caller sees bursts go out and land. The channel neither
+ * reads nor copies its datagrams, keeps none back, and never blocks in send and receive. The
+ * network may lose, repeat and reorder datagrams; the protocol repairs that.
  *
  * The descriptor is the caller's. The channel never closes it and leaves its O_NONBLOCK as it is.
  * From init to fini it changes the socket's UDP_GRO, path discovery and type of service, and for
  * good its SO_RXQ_OVFL, IP_RECVTOS and the size of its buffers. Meanwhile the user must not read,
  * write or reconnect it, nor have asked for an error queue (IP_RECVERR) that nobody empties.
  *
- * Trouble has three kinds. The user's mistakes are found by init. What the network does is counted
- * (enum channel_counter) and told by a verdict. BROKEN is the machine's: no later call will do.
+ * There are three kinds of errors. Init finds the user's mistakes. Errors of the network are
+ * counted (enum channel_counter), and a verdict tells them. BROKEN is an error of this machine:
+ * every later call fails, too.
  *
- * What ICMP says is counted and nothing else: anybody may have sent it. The kernel refuses no
- * datagram on its word (IP_PMTUDISC_PROBE).
+ * ICMP messages are counted and have no other effect, because anybody may have sent them. They make
+ * the kernel refuse no datagram (IP_PMTUDISC_PROBE).
  *
  * I1  gso_segments is 1 (the offload is out of use) or 64 or 128, and only falls.
  * I2  path_bytes <= path_most <= datagram_max.
  *
- * Over AAL5 a unit is a PDU (docs/aal5.md), of one packet or several. A plan has one unit an
- * opening then, and what comes out of receive is the plan rewritten: openings that say where units
- * landed.
+ * Over AAL5 a unit is a PDU (docs/aal5.md), of one packet or several. Then a plan has one unit an
+ * opening, and receive rewrites the plan: its openings say where units landed.
  *
- * Threads: one at a time may receive, and one send if there is AAL5, else any number;
- * any may wait, also while another receives. */
+ * Threads: one at a time may receive. Over AAL5 one at a time may send, else any number. Any may
+ * wait, also while another receives. */
 #ifndef ZCRP_CHANNEL_CHANNEL_H
 #define ZCRP_CHANNEL_CHANNEL_H
 
@@ -56,7 +56,7 @@ enum channel_verdict {
     CHANNEL_BLOCKED = -1, /* the socket's send buffer is full */
     CHANNEL_CROWDED = -2, /* the machine has no buffer: try again a little later */
     CHANNEL_TOO_BIG = -3, /* the interface takes no datagram of this size */
-    CHANNEL_REFUSED = -4, /* nobody listens there, or there is no way there, at present */
+    CHANNEL_REFUSED = -4, /* nobody listens at the peer's address, or no route leads there, now */
     CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more); see channel_fault */
     CHANNEL_FAULT = -6,   /* the kernel cannot read, or write, memory that it was given */
 };
@@ -76,7 +76,7 @@ enum channel_counter {
     CHANNEL_DROPS,      /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
     CHANNEL_FALLBACKS,  /* times that an offload failed and was reduced or left */
     CHANNEL_DAMAGES,    /* PDUs dropped because of their CRC or length */
-    CHANNEL_INCOMPLETE, /* PDUs dropped for want of a piece, or given up by their sender */
+    CHANNEL_INCOMPLETE, /* PDUs dropped because a piece is missing, or their sender gave up */
     CHANNEL_STRANGERS,  /* packets of another circuit, or without AAL5 */
     CHANNEL_STAGED,     /* bytes of PDUs copied because the rest was not there yet */
     CHANNEL_CELLS_LOST, /* cells that the fault option lost */
@@ -181,7 +181,7 @@ void channel_abandon(struct channel *c);
  * on, whatever the verdict; all of them if it is OK.
  *   BLOCKED, CROWDED  the others can go once channel_wait_writable returns
  *   TOO_BIG           the others have to be cut smaller
- *   REFUSED           the others are as good as lost; not an error
+ *   REFUSED           count the others as lost; not an error
  *   FAULT             memory of the others cannot be read; which, is for the caller to find out
  *   BROKEN            for good.
  * A connected socket hands the errors of earlier datagrams to the next call: that one is repeated

@@ -1,5 +1,5 @@
-/* The fastest CRC-32 of AAL5 that the build has: ISA-L's where it was found, else the tables of
- * core/crc32.h. Either gives the same number; ISA-L costs about a hundredth. */
+/* The fastest CRC-32 of AAL5 in this build: ISA-L's if the build found it, else the tables of
+ * core/wire/crc32.h. Both give the same number; ISA-L costs about a hundredth. */
 #ifndef ZCRP_CHANNEL_CRC_H
 #define ZCRP_CHANNEL_CRC_H
 

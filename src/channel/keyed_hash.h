@@ -8,11 +8,10 @@
 /* SipHash-2-4 as libsodium has it. Pure; any thread. */
 uint64_t keyed_hash_sip(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *in, size_t size);
 
-/* What makes the process's cookies: its key is drawn when it is first asked for, and stays. Any
- * thread. */
+/* What makes the process's cookies. The first call draws its key, which stays. Any thread. */
 struct cookie_jar keyed_hash_jar(void);
 
-/* A secret of its own, just drawn. */
+/* A new secret with a random key of its own. */
 struct secret keyed_hash_secret(void);
 
 #endif

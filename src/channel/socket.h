@@ -79,8 +79,8 @@ bool socket_repeats_receive(struct channel *c, int error, bool *was_late, int *r
 /* ---- error numbers ---- */
 
 /* ICMP makes the kernel report at the next call what became of an earlier datagram, and anybody can
- * send ICMP. So REFUSED and TOO_BIG count as news of a call only behind so many in a row: nobody
- * hits every gap between two calls. */
+ * send ICMP. So REFUSED and TOO_BIG are
+ * believed of a call only after this number in a row: nobody hits every gap between two calls. */
 enum { FAULT_LATE_MOST = 32 };
 
 /* Sorts the error number of a send or receive call into a verdict (never OK) and counts it by name.

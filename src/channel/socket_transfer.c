@@ -17,8 +17,8 @@ _Static_assert(2 * BURST_UNITS <= 1024, "IOV_MAX of Linux");
 
 /* ---- error numbers ---- */
 
-/* The network's doings are what ICMP makes the kernel report on a connected socket, a firewall's
- * EPERM, and an interface or a local peer that is gone for now. */
+/* REFUSED is what the network causes: what ICMP makes the kernel report on a connected socket, a
+ * firewall's EPERM, and an interface or a local peer that is gone for now. */
 static enum channel_verdict verdict_of(int error)
 {
     switch (error) {
@@ -167,7 +167,7 @@ static void lower_segments(struct channel *c, int error, uint32_t count)
 /* What went wrong with this burst so far. */
 struct trouble {
     uint32_t late;    /* errors that were put down to earlier datagrams */
-    uint32_t doubted; /* so many datagrams cut by the kernel failed; one of them alone tells why */
+    uint32_t doubted; /* number of datagrams cut by the kernel that failed; sending one tells why */
     int error;        /* of these */
 };
 

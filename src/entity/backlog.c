@@ -6,15 +6,14 @@
 void backlog_add(struct backlog *b, struct message *message)
 {
     message->blanks = b->blanks;
-    message->waits = true;
+    message_move(message, MESSAGE_QUEUED);
     b->blanks = 0;
     list_add(&b->messages, message);
 }
 
-static void end(struct backlog *b, struct message *message, int reason)
+static void end_queued(struct backlog *b, struct message *message, int reason)
 {
-    message->waits = false;
-    message->is_over = true;
+    message_move(message, MESSAGE_ENDED);
     message->reason = reason;
     list_remove(&b->messages, message);
     list_add(&b->ended, message);
@@ -26,13 +25,13 @@ void backlog_cancel(struct backlog *b, struct message *message)
     uint64_t *blanks = next != NULL ? &next->blanks : &b->blanks;
 
     *blanks += message->blanks + 1;
-    end(b, message, ZCRP_ERROR_CANCELLED);
+    end_queued(b, message, ZCRP_ERROR_CANCELLED);
 }
 
 void backlog_fail(struct backlog *b, int reason)
 {
     while (b->messages.first != NULL)
-        end(b, b->messages.first, reason);
+        end_queued(b, b->messages.first, reason);
     b->blanks = 0;
 }
 
@@ -58,7 +57,6 @@ void backlog_take(struct backlog *b)
     struct message *head = backlog_head(b);
 
     if (head != NULL) {
-        head->waits = false;
         list_remove(&b->messages, head);
     } else if (b->messages.first != NULL) {
         b->messages.first->blanks--;

@@ -2,19 +2,16 @@
  *
  *     submit ---> [m][m][blank][m] ---> machine's table
  *
- * The n-th send meets the n-th receive, so a message that is cancelled while it waits leaves its
- * number behind: a blank, which enters the machine in its turn and is cancelled there, so that the
- * peer's message fails and the pairs stay pairs. The message itself is gone at once, so blanks are
- * counted in what follows them.
+ * The n-th send meets the n-th receive. So a message that is cancelled while it waits leaves its
+ * number behind, a blank. In its turn the blank enters the machine and is cancelled there: the
+ * peer's message fails, and the later ones still meet. The cancelled message itself is gone at
+ * once, so the message behind them counts the blanks.
  *
  * Under the entity's mutex. Nothing here can fail; all is O(1). */
 #ifndef ZCRP_ENTITY_BACKLOG_H
 #define ZCRP_ENTITY_BACKLOG_H
 
-#include "list.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "message.h"
 
 /* All zero when empty. */
 struct backlog {
@@ -32,7 +29,7 @@ static inline bool backlog_is_empty(const struct backlog *b)
 /* Appends a message. */
 void backlog_add(struct backlog *b, struct message *message);
 
-/* Takes a message that waits out, and leaves a blank; take_ended will give it back. */
+/* Takes a queued message out, and leaves a blank; take_ended will give it back. */
 void backlog_cancel(struct backlog *b, struct message *message);
 
 /* Takes all out, for this reason (a code of the API). The numbers of what comes next begin anew, so
@@ -45,7 +42,7 @@ struct message *backlog_take_ended(struct backlog *b);
 /* What is next: a message, or NULL for a blank. Not empty (CHECKed). */
 struct message *backlog_head(const struct backlog *b);
 
-/* Takes what is next. Not empty (CHECKed). */
+/* Takes what is next; a message has entered the machine. Not empty (CHECKed). */
 void backlog_take(struct backlog *b);
 
 #endif

@@ -1,6 +1,5 @@
 #include "collection.h"
 
-#include "message.h"
 #include "platform/thread.h"
 
 static struct mutex collections = {PTHREAD_MUTEX_INITIALIZER};
@@ -69,7 +68,7 @@ void collection_ring(struct collection *c)
 }
 
 /* A message whose latch is still closed will be rung for: it is left for then. */
-static struct message *take(struct collection *c, bool *is_empty)
+static struct message *take_open(struct collection *c, bool *is_empty)
 {
     mutex_lock(&collections);
     struct message *m = c->ended.first;
@@ -98,7 +97,7 @@ struct message *collection_take(struct collection *c)
 
     if (!atomic_load(&c->is_on))
         return NULL;
-    m = take(c, &is_empty);
+    m = take_open(c, &is_empty);
     if (is_empty) {
         wake_clear(&c->wake);
         if (!is_empty_now(c))

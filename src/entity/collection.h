@@ -1,21 +1,18 @@
 /* The collection: messages of one entity that have ended and were not collected yet, and a
- * descriptor that says so to poll.
+ * descriptor that poll finds readable then.
  *
  *     ended: put --> latch opens --> ring          collect: take (only if the latch is open)
  *
- * A message can be freed, or submitted again, by anybody who sees its latch open, even after its
- * entity was closed; it has to leave the collection then. So all collections share one mutex, which
- * no entity's end takes away. It is the last in the lock order, and held for a few instructions.
+ * Anybody who sees its latch open may free a message, or submit it again, even after its entity was
+ * closed. Then it has to leave the collection. So all collections share one mutex, which outlives
+ * every entity. It is the last in the lock order, and held for a few instructions.
  *
  * I1  a message is in the list of the collection that it names, or names none. */
 #ifndef ZCRP_ENTITY_COLLECTION_H
 #define ZCRP_ENTITY_COLLECTION_H
 
-#include "list.h"
+#include "message.h"
 #include "platform/waking.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
 
 struct collection {
     _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
@@ -41,8 +38,8 @@ void collection_ring(struct collection *c);
 /* The message that ended first, or NULL. Never blocks. */
 struct message *collection_take(struct collection *c);
 
-/* Takes the message out of whatever collection it is in. Its latch is open, or its flight was of
- * the parent of this process: then it is in none that this process knows. */
+/* Takes the message out of the collection that it is in, if any. Its latch is open, or the parent
+ * of this process had it in flight: then it is in no collection of this process. */
 void collection_withdraw(struct message *message);
 
 /* In a child: nobody has the mutex. */

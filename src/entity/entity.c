@@ -1,18 +1,21 @@
-#include "turns.h"
+#include "entity.h"
 
-#include "platform/system.h"
-#include "platform/waking.h"
+#include "codes.h"
+#include "core/check.h"
+
+#include <sched.h>
+#include <string.h>
 
 enum { ENDINGS = 32 };
 
-/* How a message ended, on its way from the locked section to those who wait. */
+/* How a message ended, on its way from the locked section to its waiters. */
 struct ending {
     struct message *message;
     int code;
     nlong length;
 };
 
-/* Whom a locked section has to wake. */
+/* What a locked section has to wake. */
 struct calls {
     bool sending, timeout, progress, helm;
 };
@@ -22,70 +25,13 @@ void entity_enter(struct zcrp_entity *e)
     mutex_lock(&e->mutex);
 }
 
-/* What ends a message from within: the core knows of no channel. */
-static int closed_code(const struct zcrp_entity *e)
+void entity_move(struct zcrp_entity *e, enum entity_life life)
 {
-    return e->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_ERROR_CLOSED;
+    CHECK(life >= e->life);
+    e->life = life;
 }
 
-static int code_of(const struct zcrp_entity *e, enum outcome outcome)
-{
-    switch (outcome) {
-    case OUTCOME_OK:
-        return ZCRP_OK;
-    case OUTCOME_TOO_LARGE:
-        return ZCRP_ERROR_TOO_LARGE;
-    case OUTCOME_CANCELLED:
-        return ZCRP_ERROR_CANCELLED;
-    case OUTCOME_PEER_CANCELLED:
-        return ZCRP_ERROR_PEER_CANCELLED;
-    case OUTCOME_FAULT:
-        return ZCRP_ERROR_FAULT;
-    case OUTCOME_REFUSED:
-        return ZCRP_ERROR_REFUSED;
-    case OUTCOME_UNREACHABLE:
-        return ZCRP_ERROR_UNREACHABLE;
-    case OUTCOME_VERSION:
-        return ZCRP_ERROR_VERSION;
-    case OUTCOME_SILENT:
-        return ZCRP_ERROR_SILENT;
-    case OUTCOME_STALLED:
-        return ZCRP_ERROR_STALLED;
-    case OUTCOME_PROTOCOL:
-        return ZCRP_ERROR_PROTOCOL;
-    case OUTCOME_RESTARTED:
-        return ZCRP_ERROR_RESTARTED;
-    case OUTCOME_PEER_CLOSED:
-        return ZCRP_ERROR_PEER_CLOSED;
-    case OUTCOME_CLOSED:
-        break;
-    }
-    return closed_code(e);
-}
-
-/* Ends of the whole session: what waits in the backlog was meant for it too. */
-static bool is_end_of_session(enum outcome outcome)
-{
-    switch (outcome) {
-    case OUTCOME_REFUSED:
-    case OUTCOME_UNREACHABLE:
-    case OUTCOME_VERSION:
-    case OUTCOME_SILENT:
-    case OUTCOME_STALLED:
-    case OUTCOME_PROTOCOL:
-    case OUTCOME_RESTARTED:
-    case OUTCOME_PEER_CLOSED:
-        return true;
-    case OUTCOME_OK:
-    case OUTCOME_TOO_LARGE:
-    case OUTCOME_CANCELLED:
-    case OUTCOME_PEER_CANCELLED:
-    case OUTCOME_FAULT:
-    case OUTCOME_CLOSED:
-        break;
-    }
-    return false;
-}
+/* ---- endings ---- */
 
 /* The next message that the machine is done with; events of blanks are passed over. */
 static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
@@ -95,27 +41,31 @@ static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
     while (event.user == NULL)
         if (!machine_event(&e->machine, &event))
             return false;
-    *ending = (struct ending){
-        .message = event.user, .code = code_of(e, event.outcome), .length = event.length};
-    if (is_end_of_session(event.outcome))
+    *ending = (struct ending){.message = event.user,
+                              .code = code_of_outcome(event.outcome, e->is_broken),
+                              .length = event.length};
+    message_move(ending->message, MESSAGE_ENDED);
+    if (code_ends_session(event.outcome))
         backlog_fail(&e->backlog, ending->code);
     return true;
 }
 
-/* What ended there. Once nothing is sent any more, the others too, behind what the machine
- * had. */
+/* The next message that ended in the backlog. While the entity fails, also those that wait there,
+ * after those of the machine. */
 static bool ending_from_backlog(struct zcrp_entity *e, struct ending *ending)
 {
     struct message *m = backlog_take_ended(&e->backlog);
 
     *ending = (struct ending){.message = m, .code = m != NULL ? m->reason : ZCRP_OK};
-    if (m != NULL || !e->is_over)
+    if (m != NULL || !entity_is_failing(e))
         return m != NULL;
     while (m == NULL && !backlog_is_empty(&e->backlog)) {
         m = backlog_head(&e->backlog);
         backlog_take(&e->backlog);
     }
-    *ending = (struct ending){.message = m, .code = closed_code(e)};
+    if (m != NULL)
+        message_move(m, MESSAGE_ENDED);
+    *ending = (struct ending){.message = m, .code = code_of_outcome(OUTCOME_CLOSED, e->is_broken)};
     return m != NULL;
 }
 
@@ -125,7 +75,6 @@ static uint32_t take_endings(struct zcrp_entity *e, struct ending ending[ENDINGS
 
     while (count < ENDINGS &&
            (ending_from_machine(e, &ending[count]) || ending_from_backlog(e, &ending[count]))) {
-        ending[count].message->is_over = true;
         if (ending[count].code == ZCRP_OK)
             e->messages++;
         else
@@ -143,7 +92,7 @@ static bool move_backlog_up(struct zcrp_entity *e)
 {
     bool any = false;
 
-    while (!e->is_over && !backlog_is_empty(&e->backlog)) {
+    while (!entity_is_failing(e) && !backlog_is_empty(&e->backlog)) {
         if (!machine_submit(&e->machine, clock_now(), backlog_head(&e->backlog)))
             break;
         backlog_take(&e->backlog);
@@ -161,16 +110,17 @@ static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uin
     if (count > 0) {
         collection_ring(&e->collection);
         bell_ring();
-        if (atomic_load(&e->helm.sleeps))
-            wake_signal(&e->helm.wake);
+        helm_call(&e->helm);
     }
 }
+
+/* ---- wake-ups ---- */
 
 bool entity_is_sending_due(struct zcrp_entity *e)
 {
     if (e->is_broken || e->is_sending || e->machine.role != MACHINE_SENDER)
         return false;
-    return e->is_blocked != CHANNEL_OK || sender_has_burst(e->machine.sender);
+    return e->blocked != CHANNEL_OK || sender_has_burst(e->machine.sender);
 }
 
 instant entity_deadline(const struct zcrp_entity *e)
@@ -178,22 +128,23 @@ instant entity_deadline(const struct zcrp_entity *e)
     return e->is_broken ? NEVER : machine_deadline(&e->machine);
 }
 
-/* Whoever is at the helm sees to what is due, and to what is to be sent unless it sleeps. A thread
+/* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. A thread
  * that is called counts as awake, so that it is called once. */
-static struct calls whom_to_wake(struct zcrp_entity *e)
+static struct calls find_calls(struct zcrp_entity *e)
 {
+    bool is_stopping = e->life == ENTITY_STOPPING;
     instant deadline = entity_deadline(e);
     struct calls calls = {
-        .sending = e->sending_sleeps && (e->is_stopping || entity_is_sending_due(e)),
-        .timeout = e->is_stopping || deadline < e->timeout_at,
-        .progress = e->is_closing,
-        .helm = e->helm.is_taken && atomic_load(&e->helm.sleeps) && deadline < e->helm.due,
+        .sending = e->sending_sleeps && (is_stopping || entity_is_sending_due(e)),
+        .timeout = is_stopping || deadline < e->timeout_at,
+        .progress = e->life != ENTITY_OPEN,
+        .helm = helm_state(&e->helm) == HELM_ASLEEP && deadline < e->helm.due,
     };
 
-    if ((calls.sending || calls.timeout) && !e->is_stopping && !e->is_closing) {
-        bool is_minded = helm_is_minded(e);
-        calls.sending = calls.sending && !is_minded;
-        calls.timeout = calls.timeout && !is_minded && !e->helm.is_taken;
+    if ((calls.sending || calls.timeout) && e->life == ENTITY_OPEN) {
+        bool is_attended = helm_is_attended(&e->helm);
+        calls.sending = calls.sending && !is_attended;
+        calls.timeout = calls.timeout && !is_attended && helm_state(&e->helm) == HELM_FREE;
     }
     if (calls.sending)
         e->sending_sleeps = false;
@@ -202,7 +153,7 @@ static struct calls whom_to_wake(struct zcrp_entity *e)
     return calls;
 }
 
-static void wake(struct zcrp_entity *e, struct calls calls)
+static void make_calls(struct zcrp_entity *e, struct calls calls)
 {
     if (calls.sending)
         condition_signal(&e->sending_due);
@@ -214,6 +165,34 @@ static void wake(struct zcrp_entity *e, struct calls calls)
         wake_signal(&e->helm.wake);
 }
 
+/* ---- statistics ---- */
+
+struct zcrp_stats entity_stats(const struct zcrp_entity *e)
+{
+    struct zcrp_stats stats = {
+        .messages = e->messages,
+        .messages_failed = e->failures,
+        .bytes = e->bytes,
+    };
+
+    machine_add_stats(&e->machine, &stats);
+    return stats;
+}
+
+/* Shows the user's trace what has changed since the last time. */
+static void show_trace(struct zcrp_entity *e)
+{
+    struct zcrp_stats stats = entity_stats(e);
+
+    if (memcmp(&stats, &e->traced, sizeof stats) == 0)
+        return;
+    e->traced = stats;
+    channels_add_stats(&e->channels, &stats);
+    e->options.trace(e->options.trace_context, clock_now(), &stats);
+}
+
+/* ---- the end of a locked section ---- */
+
 void entity_leave(struct zcrp_entity *e)
 {
     struct ending ending[ENDINGS];
@@ -221,11 +200,11 @@ void entity_leave(struct zcrp_entity *e)
     for (;;) {
         uint32_t count = take_endings(e, ending);
         bool is_all = !move_backlog_up(e) && count < ENDINGS;
-        struct calls calls = whom_to_wake(e);
+        struct calls calls = find_calls(e);
         if (e->options.trace != NULL)
-            stats_trace(e);
+            show_trace(e);
         mutex_unlock(&e->mutex);
-        wake(e, calls);
+        make_calls(e, calls);
         tell_endings(e, ending, count);
         if (is_all)
             return;
@@ -238,6 +217,48 @@ void entity_break(struct zcrp_entity *e)
     if (e->is_broken)
         return;
     e->is_broken = true;
-    e->is_over = true;
     machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
+}
+
+/* ---- visits ---- */
+
+/* Calls that are about to visit an entity, in the whole process. An entity goes away only after its
+ * messages have ended, so a caller who still finds the latch closed may enter. Close waits until
+ * those who looked before have either entered or turned back. */
+static _Atomic int entering;
+
+struct zcrp_entity *entity_visit(struct message *message)
+{
+    struct zcrp_entity *e = NULL;
+
+    atomic_fetch_add(&entering, 1);
+    if (message_is_in_flight(message)) {
+        e = message->entity;
+        atomic_fetch_add(&e->visitors, 1);
+    }
+    atomic_fetch_sub(&entering, 1);
+    return e;
+}
+
+void entity_depart(struct zcrp_entity *e)
+{
+    atomic_fetch_sub(&e->visitors, 1);
+}
+
+static void await_none(const _Atomic int *count)
+{
+    while (atomic_load(count) > 0)
+        sched_yield();
+}
+
+void entity_await_visitors(struct zcrp_entity *e)
+{
+    await_none(&e->visitors); /* they may hold an end that is not told yet */
+    await_none(&entering);    /* now all are told: later callers turn back */
+    await_none(&e->visitors);
+}
+
+void entity_after_fork(void)
+{
+    atomic_store(&entering, 0);
 }

@@ -1,74 +1,91 @@
-/* The helm: a user's thread that waits for a message does itself what it would otherwise wait for.
- * It receives, sends and keeps the time, and the library's threads stay out of its way; no thread
- * has to be woken by another between a datagram and the return from wait. While nobody waits, the
- * library's threads do it all.
+/* The helm: a waiting user's thread does the work of the library's threads. It receives, sends and
+ * keeps the time itself, and those threads stay out of its way. So no thread has to wake another
+ * between a datagram and the return from wait. While nobody waits, the library's threads do it all.
  *
  *     waiter    ----take [ turn, turn, rest, turn ] leave----          take [ ...
  *     arriving  ...parked, looks up now and then....................|  receives again
  *                                                    <- 4 ms at most ->
  *
- * After the helm is left it counts as minded for one more tick, if the arriving thread is parked: a
- * program that waits again and again finds it as it left it, and one that goes away to compute is
- * soon replaced. Parked, the arriving thread looks up after a tick, then after two, and from the
- * fifth look on every four milliseconds.
+ * The helm has a state, and so has the arriving thread, which parks while the helm is attended:
  *
- * If whoever is at the helm has slept for all of such a time, the arriving thread sleeps, too,
- * and is called when that is over: a program that waits for long costs nothing.
+ *     FREE --take--> AWAKE --sleep--> ASLEEP --wake_up--> AWAKE --leave--> FREE
  *
- * Lock letters as in entity.h. */
+ * After the waiter has left, the helm counts as attended for one more tick, if the arriving thread
+ * is parked. So a program that waits again and again finds the helm as it left it, and one that
+ * goes away to compute is soon replaced. The parked thread looks up after a tick, then after two,
+ * and from the fifth look on every four milliseconds.
+ *
+ * If the waiter has slept for all of such a time, the arriving thread sleeps, too, and the waiter
+ * calls it on waking: a program that waits for long costs nothing.
+ *
+ * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
+ * functions need the entity's mutex, (m), unless they say otherwise. */
 #ifndef ZCRP_ENTITY_HELM_H
 #define ZCRP_ENTITY_HELM_H
 
 #include "core/instant.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
-#include "spin.h"
+#include "wait_policy.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct zcrp_entity;
-struct message;
+enum helm_state {
+    HELM_FREE,   /* no waiter is at it */
+    HELM_AWAKE,  /* one is */
+    HELM_ASLEEP, /* and waits for the channel */
+};
+
+enum parking {
+    PARKING_NONE,  /* the arriving thread does not park */
+    PARKING_LOOKS, /* it looks up soon, and finds what is due */
+    PARKING_LONG,  /* it looks up when it is called, because the waiter sleeps */
+};
 
 struct helm {
-    bool is_taken;           /* (m) a waiter is at it */
-    _Atomic bool sleeps;     /* (a) and waits for the channel; set under (m) */
-    uint64_t naps;           /* (m) how often it has begun to; from 1 on once it has */
+    _Atomic int state;       /* (a) enum helm_state; changed under (m) */
+    bool is_closed;          /* (m) nobody takes it any more */
+    uint64_t sleeps;         /* (m) how often a waiter has begun to sleep */
     instant due;             /* (m) what it sleeps for at the latest */
     instant left;            /* (m) when it was last left */
-    struct wake wake;        /* gets it out of its sleep */
-    struct spin spin;        /* of whoever is at it: whether to look for a while before it sleeps */
-    bool is_parked;          /* (m) the arriving thread looks up soon, and finds what is due */
-    bool parks_long;         /* (m) or only when it is called, because the helm sleeps */
-    struct condition parked; /* where it does */
-    _Atomic int guests;      /* (a) waiters that are within the entity */
+    struct wake wake;        /* gets the waiter out of its sleep */
+    struct spin spin;        /* of the waiter that is at it */
+    enum parking parking;    /* (m) of the arriving thread */
+    struct condition parked; /* where it parks */
 };
 
 /* With the longest spin of a waiter. 0, or the system's negative error number. */
 __attribute__((warn_unused_result)) int helm_init(struct helm *helm, duration spin);
 void helm_fini(struct helm *helm);
 
-enum helm_end { HELM_ENDED, HELM_TIMEOUT, HELM_INTERRUPTED };
+/* Any thread, without a lock. */
+static inline enum helm_state helm_state(const struct helm *helm)
+{
+    return (enum helm_state)atomic_load(&helm->state);
+}
 
-/* Waits for the message, at the helm if it is free: until its latch is open, or the deadline, or
- * zcrp_interrupt. The entity may be closed meanwhile: then the message has ended before. */
-enum helm_end helm_wait(struct message *message, instant deadline);
+/* Takes the helm; false if it is taken, or closed. */
+bool helm_take(struct helm *helm);
 
-/* The entity of a message in flight, which then stays until helm_depart, also if it is closed; NULL
- * if the message has ended. For calls that know of their entity by the message alone. */
-struct zcrp_entity *helm_visit(struct message *message);
-void helm_depart(struct zcrp_entity *e);
+/* The waiter sleeps until `due` at the latest; it is awake again, and calls the arriving thread if
+ * that parks for long; it leaves. */
+void helm_sleep(struct helm *helm, instant due);
+void helm_wake_up(struct helm *helm);
+void helm_leave(struct helm *helm);
 
-/* In a child: nobody is about to enter. */
-void helm_after_fork(void);
+/* Gets the waiter out of its sleep, if it sleeps. Any thread, without a lock; a signal handler may
+ * call it. */
+void helm_call(struct helm *helm);
 
-/* Waits until nobody is within the entity that way; all its messages have ended. */
-void helm_await_guests(struct helm *helm);
+/* Will a waiter who is awake, or has only just left, see to what has to be sent? */
+bool helm_is_attended(const struct helm *helm);
 
-/* Somebody at the helm, awake, or only just gone, will see to what has to be sent. Locked. */
-bool helm_is_minded(const struct zcrp_entity *e);
+/* The arriving thread parks for as long as the helm is attended, and not closed. Leaves the mutex
+ * and locks it again. */
+void helm_park(struct helm *helm, struct mutex *mutex);
 
-/* The arriving thread stays out of the way for as long as the helm is minded. Locked. */
-void helm_park(struct zcrp_entity *e);
+/* Nobody takes the helm any more, and the arriving thread goes on. */
+void helm_close(struct helm *helm);
 
 #endif

@@ -2,11 +2,13 @@
 
 #include "channel/keyed_hash.h"
 #include "core/adt/arena.h"
+#include "core/adt/intervals.h"
 #include "platform/system.h"
 
 #include <stdlib.h>
 
 enum {
+    FAULTS_MOST = 3,         /* in a row without a culprit */
     USUAL_UNIT_BYTES = 1024, /* what transit is sized for: a window full of units somewhat below
                                 Ethernet's; a window of smaller ones is bounded by their number */
     TRANSIT_LEAST = 256,
@@ -15,10 +17,9 @@ enum {
     INTERVALS = 1024,
     GSO_BYTES = 65507, /* one call carries no more than a datagram could */
 
-    /* Of the receive buffer as granted, so many of eight parts are promised to the sender. The
-     * kernel charges what a datagram occupies (about 768 bytes more than it has, rounded up),
-     * doubles what was asked for on that account, and gives back what was read in steps of a
-     * quarter. */
+    /* The sender is promised some of eight parts of the receive buffer as granted. The kernel
+     * charges what a datagram occupies (about 768 bytes more than it has, rounded up), doubles what
+     * was asked for on that account, and gives back what was read in steps of a quarter. */
     CAPACITY_PARTS = 8,
     CAPACITY_SMALL = 4,
     CAPACITY_LARGE = 6,
@@ -151,10 +152,12 @@ bool machine_submit(struct machine *m, instant now, struct message *message)
 
     if (!submit(m, now, message, &number))
         return false;
-    if (message != NULL)
-        message->number = number;
-    else
+    if (message == NULL) {
         (void)machine_cancel(m, now, number);
+    } else {
+        message->number = number;
+        message_move(message, MESSAGE_IN_MACHINE);
+    }
     return true;
 }
 
@@ -169,7 +172,7 @@ bool machine_take(struct machine *m, instant now, struct burst *burst)
     return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);
 }
 
-/* The receiver sends control datagrams only; what does not leave is said again in time. */
+/* The receiver sends control datagrams only, and repeats those that did not leave. */
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent)
 {
     if (m->sender)
@@ -197,11 +200,6 @@ instant machine_deadline(const struct machine *m)
 instant machine_progress_at(const struct machine *m)
 {
     return m->sender ? sender_progress_at(m->sender) : NEVER;
-}
-
-bool machine_fault(struct machine *m, uint64_t number)
-{
-    return m->sender ? sender_fault(m->sender, number) : receiver_fault(m->receiver, number);
 }
 
 bool machine_event(struct machine *m, struct event *event)
@@ -239,4 +237,130 @@ void machine_fail(struct machine *m, instant now, enum outcome outcome)
         sender_fail(m->sender, now, outcome);
     else
         receiver_fail(m->receiver, now, outcome);
+}
+
+/* ---- faults ---- */
+
+static bool fail_for_fault(struct machine *m, uint64_t number)
+{
+    return m->sender ? sender_fault(m->sender, number) : receiver_fault(m->receiver, number);
+}
+
+/* Can each of those iovecs be accessed that lie in this buffer? */
+static bool are_accessible(const struct iovec *iov, uint32_t count, struct iovec buffer,
+                           enum memory_access access)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t at = (uintptr_t)iov[i].iov_base - (uintptr_t)buffer.iov_base;
+        if (iov[i].iov_len > 0 && at < buffer.iov_len &&
+            !memory_is_accessible(iov[i].iov_base, iov[i].iov_len, access))
+            return false;
+    }
+    return true;
+}
+
+/* A call found a fault. Without a culprit the memory may have been put right meanwhile. But after
+ * several such calls in a row all messages of the call fail. */
+static bool is_final_fault(struct machine *m, bool has_culprit)
+{
+    m->faults = has_culprit ? 0 : m->faults + 1;
+    return m->faults >= FAULTS_MOST;
+}
+
+void machine_on_burst_fault(struct machine *m, const struct burst *b)
+{
+    bool has_culprit = false;
+
+    for (uint32_t i = 0; i < b->pins; i++) {
+        struct iovec buffer = sender_buffer(m->sender, b->pin[i].message);
+        if (!are_accessible(b->iov, 2 * b->datagrams, buffer, MEMORY_READ))
+            has_culprit |= fail_for_fault(m, b->pin[i].message);
+    }
+    if (is_final_fault(m, has_culprit))
+        for (uint32_t i = 0; i < b->pins; i++)
+            (void)fail_for_fault(m, b->pin[i].message);
+}
+
+void machine_on_plan_fault(struct machine *m, struct landing *l)
+{
+    struct interval planned = receiver_planned(m->receiver);
+    bool has_culprit = false;
+
+    l->is_spoilt = true;
+    for (uint64_t n = planned.first; n < planned.last; n++) {
+        struct iovec buffer = receiver_buffer(m->receiver, n);
+        if (!are_accessible(l->iov, l->first[l->openings], buffer, MEMORY_WRITE))
+            has_culprit |= fail_for_fault(m, n);
+    }
+    if (is_final_fault(m, has_culprit))
+        for (uint64_t n = planned.first; n < planned.last; n++)
+            (void)fail_for_fault(m, n);
+}
+
+/* ---- statistics ---- */
+
+static void add_sender(const struct sender *s, struct zcrp_stats *stats)
+{
+    const struct sender_counters *c = sender_counters(s);
+    struct sender_gauges g = sender_gauges(s);
+
+    stats->bytes_arrived = c->bytes;
+    stats->units = c->units;
+    stats->units_repeated = c->repeated;
+    stats->units_lost = c->lost;
+    stats->units_spurious = c->spurious;
+    stats->units_marked = c->marks;
+    stats->probes = c->probes;
+    stats->bursts = c->bursts;
+    stats->acknowledgements = c->acks;
+    stats->requests = c->requests;
+    stats->drop_short = c->drop_short;
+    stats->drop_version = c->drop_version;
+    stats->drop_type = c->drop_type;
+    stats->drop_malformed = c->drop_malformed;
+    stats->drop_session = c->drop_session;
+    stats->drop_number = c->drop_number;
+    stats->path_probes = c->path_probes;
+    stats->path_falls = c->path_falls;
+    stats->left_out = c->left_out;
+    stats->unit_bytes = g.unit;
+    stats->path_bytes = g.path;
+    stats->window_bytes = g.window;
+    stats->transit_bytes = g.in_transit;
+    stats->rate_bytes_per_s = g.rate;
+    stats->rtt_smoothed_ns = (uint64_t)g.rtt_smoothed;
+    stats->rtt_lowest_ns = (uint64_t)g.rtt_lowest;
+}
+
+static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
+{
+    const struct receiver_counters *c = receiver_counters(r);
+
+    stats->bytes_arrived = c->bytes;
+    stats->units = c->units;
+    stats->units_in_place = c->in_place;
+    stats->units_moved = c->moved;
+    stats->bytes_moved = c->bytes_moved;
+    stats->units_marked = c->marks;
+    stats->bursts = c->bursts;
+    stats->acknowledgements = c->acks;
+    stats->requests = c->requests;
+    stats->drop_short = c->drop_short;
+    stats->drop_version = c->drop_version;
+    stats->drop_type = c->drop_type;
+    stats->drop_malformed = c->drop_malformed;
+    stats->drop_session = c->drop_session;
+    stats->drop_unposted = c->drop_unposted;
+    stats->drop_beyond = c->drop_beyond;
+    stats->drop_duplicate = c->drop_duplicate;
+    stats->drop_no_room = c->drop_no_room;
+    stats->drop_cookie = c->drop_cookie;
+}
+
+void machine_add_stats(const struct machine *m, struct zcrp_stats *stats)
+{
+    if (m->role == MACHINE_SENDER)
+        add_sender(m->sender, stats);
+    else
+        add_receiver(m->receiver, stats);
 }

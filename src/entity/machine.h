@@ -17,6 +17,7 @@ struct machine {
     struct sender *sender;     /* NULL: a receiver */
     struct receiver *receiver; /* NULL: a sender */
     void *memory;              /* (c) of either */
+    uint32_t faults;           /* in a row without a culprit; see machine_on_burst_fault */
 };
 
 /* Makes a sender whose units leave through the channel, or a receiver whose units arrive through
@@ -36,23 +37,31 @@ bool machine_cancel(struct machine *m, instant now, uint64_t number);
 bool machine_take(struct machine *m, instant now, struct burst *burst);
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent);
 void machine_expire(struct machine *m, instant now);
+instant machine_deadline(const struct machine *m);
+bool machine_event(struct machine *m, struct event *event);
+
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
-
-instant machine_deadline(const struct machine *m);
 
 /* When a sender's peer last acknowledged something; of a receiver NEVER. */
 instant machine_progress_at(const struct machine *m);
 
-/* The message's memory cannot be accessed: it fails. False if it is over. */
-bool machine_fault(struct machine *m, uint64_t number);
-bool machine_event(struct machine *m, struct event *event);
 void machine_close(struct machine *m, instant now);
 bool machine_is_closed(const struct machine *m);
 bool machine_is_confirmed(const struct machine *m);
-/* It takes too long: a sender tells its peer once that the rest will not come. */
+
+/* Closing takes too long: a sender tells its peer once that the rest will not come. */
 void machine_give_up(struct machine *m);
 
 void machine_fail(struct machine *m, instant now, enum outcome outcome);
+
+/* The kernel could not access memory of the burst, or of the plan, that is out. Messages whose
+ * memory cannot be accessed fail. If there is none, the memory was put right meanwhile; after
+ * several such calls in a row all messages of the burst, or of the plan, fail. */
+void machine_on_burst_fault(struct machine *m, const struct burst *b);
+void machine_on_plan_fault(struct machine *m, struct landing *l);
+
+/* Fills in what the machine counts. */
+void machine_add_stats(const struct machine *m, struct zcrp_stats *stats);
 
 #endif

@@ -1,11 +1,13 @@
-/* A message: what the user sees of it, and what the library knows.
+/* A message: what the user sees of it, and what the library knows; and lists of messages.
  *
- *     IDLE --begin--> in flight --end--> ended (code) --begin--> in flight ...
- *       latch open      latch closed       latch open
+ *     begin            latch closes
+ *       IDLE --------------------> IN_MACHINE -----> ENDED     told: the latch opens
+ *          \---> QUEUED ---------^                ^
+ *                    \---cancelled, or failed-----/
  *
- * The latch is closed exactly while the message is in flight; whoever finds it open may read the
- * rest without a lock, and only then may the message be freed. It opens last: behind it the library
- * touches nothing of the message any more.
+ * The latch is closed exactly while the message is in flight: from begin until its end is told.
+ * Whoever finds it open may read the rest without a lock, and only then may the message be freed.
+ * It opens last: behind it the library touches nothing of the message any more.
  *
  * Lock letters: (m) the mutex of the entity it is in flight in; (k) the collections' mutex;
  * (l) written before the latch opens or while no other call has the message, read while it is
@@ -14,7 +16,6 @@
 #define ZCRP_ENTITY_MESSAGE_H
 
 #include "core/instant.h"
-#include "list.h"
 #include "platform/system.h"
 #include "platform/waking.h"
 #include "zcrp.h"
@@ -23,6 +24,35 @@
 #include <stdbool.h>
 
 struct collection;
+struct message;
+
+/* An intrusive list of messages, first in, first out. A message is in one list at most: in its
+ * entity's backlog while it waits, in its entity's collection once it has ended. All zero when
+ * empty. */
+struct list {
+    struct message *first;
+    struct message *last;
+};
+
+/* What a message brings for it. */
+struct list_links {
+    struct message *previous;
+    struct message *next;
+};
+
+/* Appends the message, which is in no list. O(1), cannot fail. */
+void list_add(struct list *l, struct message *message);
+
+/* Removes the message, which is in this list. O(1), cannot fail. */
+void list_remove(struct list *l, struct message *message);
+
+/* Where a flight stands. It only moves on, by message_move. */
+enum message_life {
+    MESSAGE_IDLE,       /* not submitted, or about to be */
+    MESSAGE_QUEUED,     /* in the backlog: the machine does not know it yet */
+    MESSAGE_IN_MACHINE, /* and has a number */
+    MESSAGE_ENDED,      /* its code is decided; the latch opens any moment, or is open */
+};
 
 struct message {
     struct zcrp_msg public; /* first: the user's pointer is ours */
@@ -35,9 +65,8 @@ struct message {
     struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
     uint32_t generation;        /* (l) of the process that did (platform/forked.h) */
     nlong size;                 /* (l) bytes to send or receive, at most */
-    uint64_t number;            /* (m) the machine's, unless it waits */
-    bool waits;                 /* (m) in the backlog: the machine does not know it yet */
-    bool is_over;               /* (m) its end is settled; the latch opens any moment */
+    enum message_life life;     /* (m) */
+    uint64_t number;            /* (m) the machine's, once it is in the machine */
     int reason;                 /* (m) why it ended in the backlog */
     uint64_t blanks;            /* (m) numbers to leave blank before its own; see backlog.h */
     struct list_links links;    /* (m) of the backlog, (k) of the collection */
@@ -66,11 +95,15 @@ static inline bool message_is_in_flight(const struct message *m)
 /* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY, _IDLE or _FORKED; any thread, any time. */
 int message_code(const struct message *m);
 
-/* In flight from now on. Nobody waits for it: what was known of its last flight is forgotten. */
+/* In flight from now on, and idle until it is queued or in the machine. Nobody waits for it: what
+ * was known of its last flight is forgotten. */
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size);
 
-/* It has ended: opens the latch, wakes those who wait for it. The message may be gone when this
- * returns; bell_ring is left to the caller, once for several messages. */
+/* The flight moves on (CHECKed). Under the mutex. */
+void message_move(struct message *m, enum message_life life);
+
+/* Tells that it has ended: opens the latch, wakes those who wait for it. The message may be gone
+ * when this returns; bell_ring is left to the caller, once for several messages. */
 void message_end(struct message *m, int code, nlong length);
 
 #endif

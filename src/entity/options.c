@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "channel/names.h"
 #include "core/instant.h"
 
 #include <stdbool.h>
@@ -79,4 +80,56 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.aal5.mtu = 9180;
     *complete = o;
     return ZCRP_OK;
+}
+
+/* ---- of a channel ---- */
+
+static bool wants_aal5(const struct zcrp_options *o, int fd)
+{
+    return o->channel == ZCRP_CHANNEL_AAL5 ||
+           (o->channel == ZCRP_CHANNEL_AUTO && aal5_socket_has_port(fd));
+}
+
+static struct aal5_faults faults_of(const struct zcrp_atm_faults *f)
+{
+    return (struct aal5_faults){
+        .loss = f->loss,
+        .tagged = f->tagged,
+        .tagged_loss = f->tagged_loss,
+        .swapped = f->swapped,
+        .merged = f->merged,
+        .congested = f->congested,
+        .discard = (enum aal5_discard)f->discard,
+        .seed = f->seed,
+    };
+}
+
+static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_sender, int fd)
+{
+    const struct zcrp_aal5 *a = &options->aal5;
+    struct aal5_circuit units = {.vpi = a->vpi, .vci = a->vci};
+    struct aal5_circuit control = {.vpi = a->vpi, .vci = a->vci_control};
+
+    return (struct channel_aal5){
+        .is_wanted = wants_aal5(options, fd),
+        .out = is_sender ? units : control,
+        .in = is_sender ? control : units,
+        .mtu = a->mtu,
+        .faults = faults_of(&a->faults),
+    };
+}
+
+/* Units go one way, everything else the other. The sender's control datagrams are few, and GRO
+ * would only glue them together. */
+struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd)
+{
+    return (struct channel_options){
+        .send_bytes = is_sender ? o->send_buffer : 0,
+        .receive_bytes = is_sender ? 0 : o->receive_buffer,
+        .use_gso = is_sender && !(o->flags & ZCRP_NO_SEGMENT),
+        .use_gro = !is_sender && !(o->flags & ZCRP_NO_GRO),
+        .sends_ecn = is_sender && !(o->flags & ZCRP_NO_ECN),
+        .reads_ecn = !is_sender && !(o->flags & ZCRP_NO_ECN),
+        .aal5 = aal5_of(o, is_sender, fd),
+    };
 }

@@ -1,7 +1,8 @@
-/* The options of an entity, made complete. */
+/* The options of an entity: made complete, and as options of its channels. */
 #ifndef ZCRP_ENTITY_OPTIONS_H
 #define ZCRP_ENTITY_OPTIONS_H
 
+#include "channel/channel.h"
 #include "zcrp.h"
 
 /* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
@@ -9,5 +10,9 @@
  * is out of its range, or the struct has something that this library does not know. */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
+
+/* What complete options say about one channel of the entity, a sender's or a receiver's, on this
+ * descriptor. Over AAL5 units and control have a circuit each, which may be the same. No tap. */
+struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd);
 
 #endif

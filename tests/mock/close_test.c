@@ -4,16 +4,14 @@
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "entity/entity.h"
-#include "entity/helm.h"
-#include "entity/message.h"
 #include "zcrp.h"
 
 #include <pthread.h>
 
-enum { GUESTS = 3 };
+enum { VISITORS = 3 };
 
-static struct zcrp_entity *visited; /* has so many guests */
-static int guests;
+static struct zcrp_entity *visited; /* has so many visitors */
+static int visitors;
 static pthread_t closing; /* of this thread */
 static _Atomic bool is_closing;
 
@@ -24,9 +22,9 @@ int __wrap_sched_yield(void);
  * locks of its own: nothing is asserted here. */
 int __wrap_sched_yield(void)
 {
-    if (is_closing && guests > 0 && pthread_equal(pthread_self(), closing)) {
-        helm_depart(visited);
-        guests--;
+    if (is_closing && visitors > 0 && pthread_equal(pthread_self(), closing)) {
+        entity_depart(visited);
+        visitors--;
     }
     return __real_sched_yield();
 }
@@ -40,14 +38,14 @@ static void close__awaits_whoever_is_leaving(void **state)
     (void)state;
     assert_int_equal(zcrp_open_sender(&visited, sockets.sender, &options), ZCRP_OK);
     assert_int_equal(zcrp_submit(visited, m, 10), ZCRP_OK);
-    for (guests = 0; guests < GUESTS; guests++)
-        assert_ptr_equal(helm_visit(message_of(m)), visited);
+    for (visitors = 0; visitors < VISITORS; visitors++)
+        assert_ptr_equal(entity_visit(message_of(m)), visited);
     closing = pthread_self();
     is_closing = true;
     assert_int_equal(zcrp_close(visited), ZCRP_ERROR_TIMEOUT);
     is_closing = false;
-    assert_int_equal(guests, 0);
-    assert_null(helm_visit(message_of(m)));
+    assert_int_equal(visitors, 0);
+    assert_null(entity_visit(message_of(m)));
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }

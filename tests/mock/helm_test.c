@@ -2,12 +2,13 @@
  */
 /* wrap: clock_now condition_wait */
 #include "../support/mock.h"
-#include "entity/entity.h"
+#include "entity/helm.h"
 #include "platform/system.h"
 
 enum { LOOKS_MOST = 16, WITHOUT_LIMIT = -1 };
 
-static struct zcrp_entity e;
+static struct helm helm;
+static struct mutex mutex;
 static instant now;
 static duration looks[LOOKS_MOST]; /* what each look was away from the one before */
 static int count;
@@ -25,11 +26,10 @@ bool __wrap_condition_wait(struct condition *c, struct mutex *m, instant deadlin
 {
     bool is_limited = deadline != NEVER;
 
-    assert_ptr_equal(c, &e.helm.parked);
-    assert_ptr_equal(m, &e.mutex);
+    assert_ptr_equal(c, &helm.parked);
+    assert_ptr_equal(m, &mutex);
     assert_true(count < LOOKS_MOST);
-    assert_true(e.helm.is_parked);
-    assert_int_equal(e.helm.parks_long, !is_limited);
+    assert_int_equal(helm.parking, is_limited ? PARKING_LOOKS : PARKING_LONG);
     looks[count] = is_limited ? deadline - now : WITHOUT_LIMIT;
     now = is_limited ? deadline : now + SECOND;
     meanwhile(count++);
@@ -38,26 +38,25 @@ bool __wrap_condition_wait(struct condition *c, struct mutex *m, instant deadlin
 
 static void leave(void)
 {
-    e.helm.is_taken = false;
-    e.helm.left = now - SECOND;
+    helm_leave(&helm);
+    helm.left -= SECOND;
 }
 
 static void nap(void)
 {
-    e.helm.naps++;
-    atomic_store(&e.helm.sleeps, true);
+    helm_sleep(&helm, NEVER);
 }
 
 /* Parks while the helm is taken; `script` has to let it end. */
 static void park(void (*script)(int look))
 {
-    e = (struct zcrp_entity){.helm = {.is_taken = true}};
+    helm = (struct helm){.state = HELM_FREE};
+    assert_true(helm_take(&helm));
     now = SECOND;
     count = 0;
     meanwhile = script;
-    helm_park(&e);
-    assert_false(e.helm.is_parked);
-    assert_false(e.helm.parks_long);
+    helm_park(&helm, &mutex);
+    assert_int_equal(helm.parking, PARKING_NONE);
 }
 
 static void leave_at_the_sixth(int look)
@@ -77,18 +76,18 @@ static void helm_park__looks_more_and_more_rarely(void **state)
         assert_int_equal(looks[i], expected_us[i] * MICROSECOND);
 }
 
-static void leave_and_be_minded(int look)
+static void leave_and_be_attended(int look)
 {
     if (look == 0) {
-        e.helm.is_taken = false;
-        e.helm.left = now - 1;
+        helm_leave(&helm);
+        helm.left = now - 1;
     }
 }
 
 static void helm_park__stays_a_moment_after_the_helm_was_left(void **state)
 {
     (void)state;
-    park(leave_and_be_minded);
+    park(leave_and_be_attended);
     assert_int_equal(count, 2);
 }
 
@@ -131,7 +130,7 @@ static void wake_up_after_the_nap_was_seen(int look)
     if (look == 0)
         nap();
     if (look == 3)
-        atomic_store(&e.helm.sleeps, false);
+        helm.state = HELM_AWAKE;
     if (look == 5)
         leave();
 }
@@ -148,7 +147,7 @@ static void helm_park__with_limit_once_the_helm_is_awake(void **state)
 static void stop(int look)
 {
     (void)look;
-    e.is_stopping = true;
+    helm.is_closed = true;
 }
 
 static void helm_park__ends_with_the_entity(void **state)

@@ -2,8 +2,8 @@
 #include "platform/waking.h"
 
 #include "../support/mock.h"
-#include "platform/system.h"
 #include "platform/sleep.h"
+#include "platform/system.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>

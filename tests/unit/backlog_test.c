@@ -1,6 +1,5 @@
 #include "../support/suite.h"
 #include "entity/backlog.h"
-#include "entity/message.h"
 
 enum { COUNT = 8 };
 
@@ -10,6 +9,8 @@ static struct message message[COUNT];
 static void begin(int count)
 {
     backlog = (struct backlog){.blanks = 0};
+    for (int i = 0; i < COUNT; i++)
+        message[i] = (struct message){.life = MESSAGE_IDLE};
     for (int i = 0; i < count; i++)
         backlog_add(&backlog, &message[i]);
 }
@@ -22,7 +23,7 @@ static void expect(const char *text)
         ck_assert(!backlog_is_empty(&backlog));
         ck_assert_ptr_eq(backlog_head(&backlog), head);
         backlog_take(&backlog);
-        ck_assert(head == NULL || !head->waits);
+        ck_assert(head == NULL || head->life == MESSAGE_QUEUED);
     }
     ck_assert(backlog_is_empty(&backlog));
 }
@@ -30,7 +31,8 @@ static void expect(const char *text)
 START_TEST(backlog_take__in_order)
 {
     begin(4);
-    ck_assert(message[3].waits);
+    ck_assert_int_eq(message[3].life, MESSAGE_QUEUED);
+    ck_assert_int_eq(message[4].life, MESSAGE_IDLE);
     expect("abcd");
 }
 END_TEST
@@ -91,8 +93,7 @@ START_TEST(backlog_fail__all)
     ck_assert_ptr_null(backlog_take_ended(&backlog));
     ck_assert_int_eq(message[1].reason, ZCRP_ERROR_CANCELLED);
     ck_assert_int_eq(message[0].reason, ZCRP_ERROR_SILENT);
-    ck_assert(message[2].is_over);
-    ck_assert(!message[2].waits);
+    ck_assert_int_eq(message[2].life, MESSAGE_ENDED);
 }
 END_TEST
 

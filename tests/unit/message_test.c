@@ -1,6 +1,8 @@
 #include "../support/suite.h"
 #include "entity/message.h"
 
+#include <signal.h>
+
 START_TEST(zcrp_alloc_msg__sizes)
 {
     static const nlong sizes[] = {0, 1, 63, 64, 4096, (2 << 20) - 1, 2 << 20, 5000000};
@@ -77,6 +79,29 @@ START_TEST(message_code__life)
 }
 END_TEST
 
+START_TEST(message_move__onwards)
+{
+    struct message m = {.life = MESSAGE_IDLE};
+
+    message_move(&m, MESSAGE_QUEUED);
+    message_move(&m, MESSAGE_IN_MACHINE);
+    message_move(&m, MESSAGE_ENDED);
+    ck_assert_int_eq(m.life, MESSAGE_ENDED);
+    message_begin(&m, NULL, 1);
+    ck_assert_int_eq(m.life, MESSAGE_IDLE);
+    message_move(&m, MESSAGE_IN_MACHINE);
+    ck_assert_int_eq(m.life, MESSAGE_IN_MACHINE);
+}
+END_TEST
+
+START_TEST(message_move__never_back)
+{
+    struct message m = {.life = MESSAGE_ENDED};
+
+    message_move(&m, MESSAGE_QUEUED);
+}
+END_TEST
+
 START_TEST(zcrp_strerror__all)
 {
     for (int code = 0; code >= -ZCRP_ERROR_COUNT; code--)
@@ -96,6 +121,8 @@ int main(void)
     tcase_add_test(tcase, zcrp_wrap_msg__cases);
     tcase_add_test(tcase, zcrp_rewrap_msg__cases);
     tcase_add_test(tcase, message_code__life);
+    tcase_add_test(tcase, message_move__onwards);
+    tcase_add_test_raise_signal(tcase, message_move__never_back, SIGABRT);
     tcase_add_test(tcase, zcrp_strerror__all);
     return suite_run("message", tcase);
 }

@@ -1,5 +1,5 @@
 #include "../support/suite.h"
-#include "entity/openings.h"
+#include "entity/arrivals.h"
 
 static struct openings openings;
 static struct landing landing;

@@ -1,7 +1,7 @@
 #include "platform/waking.h"
 
-#include "platform/system.h"
 #include "platform/sleep.h"
+#include "platform/system.h"
 
 #include "../support/suite.h"
 

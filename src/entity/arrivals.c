@@ -1,4 +1,6 @@
-#include "openings.h"
+#include "arrivals.h"
+
+#include <stdlib.h>
 
 void openings_init(struct openings *o, bool has_gro)
 {
@@ -26,4 +28,19 @@ struct openings_choice openings_choose(const struct openings *o, uint32_t recent
     if (o->alone == OPENINGS_ALONE)
         return (struct openings_choice){LANDING_OPENINGS, 1};
     return (struct openings_choice){1, LANDING_UNITS};
+}
+
+bool arrivals_init(struct arrivals *a, bool is_sender, bool has_gro)
+{
+    a->bytes = is_sender ? LANDING_DATAGRAM : landing_memory(LANDING_OPENINGS);
+    a->memory = malloc(a->bytes);
+    if (a->memory != NULL && !is_sender)
+        landing_init(&a->landing, a->memory, LANDING_OPENINGS);
+    openings_init(&a->openings, has_gro);
+    return a->memory != NULL;
+}
+
+void arrivals_fini(struct arrivals *a)
+{
+    free(a->memory);
 }

@@ -1,6 +1,6 @@
-/* UDP channels by name: the public face of channel/names. */
+/* Sockets by name: the public face of channel/names.h. */
 #include "channel/names.h"
-#include "error.h"
+#include "codes.h"
 #include "platform/system.h"
 #include "zcrp.h"
 
@@ -36,7 +36,7 @@ int zcrp_udp_connect(const char *host, const char *port)
         return ZCRP_ERROR_ARGUMENT;
     if (host[0] == '\0' || !is_port(port, 1))
         return ZCRP_ERROR_ADDRESS;
-    int code = error_of_name(udp_open(NULL, NULL, host, port, &fd));
+    int code = code_of_name(udp_open(NULL, NULL, host, port, &fd));
     return code == ZCRP_OK ? fd : code;
 }
 
@@ -48,7 +48,7 @@ int zcrp_udp_listen(const char *host, const char *port)
         return ZCRP_ERROR_ARGUMENT;
     if ((host != NULL && host[0] == '\0') || !is_port(port, 0))
         return ZCRP_ERROR_ADDRESS;
-    int code = error_of_name(udp_bind(host, port, &fd));
+    int code = code_of_name(udp_bind(host, port, &fd));
     return code == ZCRP_OK ? fd : code;
 }
 
@@ -59,7 +59,7 @@ int zcrp_udp_accept(int descriptor, int64_t timeout_ns)
 
     if (descriptor < 0)
         return ZCRP_ERROR_ARGUMENT;
-    int code = error_of_name(accept_peer(descriptor, deadline));
+    int code = code_of_name(accept_peer(descriptor, deadline));
     return code == ZCRP_ERROR_ADDRESS ? ZCRP_ERROR_SYSTEM : code;
 }
 
@@ -80,4 +80,32 @@ int zcrp_udp_port(int descriptor)
     if (address.any.sa_family == AF_INET)
         return ntohs(address.ip4.sin_port);
     return address.any.sa_family == AF_INET6 ? ntohs(address.ip6.sin6_port) : ZCRP_ERROR_ARGUMENT;
+}
+
+/* ---- AAL5 ---- */
+
+static int aal5_code(int error, int fd)
+{
+    if (error == 0)
+        return fd;
+    return error == -EPERM || error == -EACCES ? ZCRP_ERROR_PERMISSION : code_of_name(error);
+}
+
+int zcrp_aal5_connect(const char *host)
+{
+    int fd = -1;
+
+    if (host == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    int error = aal5_socket_connect(host, &fd);
+
+    return aal5_code(error, fd);
+}
+
+int zcrp_aal5_listen(const char *host)
+{
+    int fd = -1;
+    int error = aal5_socket_bind(host, &fd);
+
+    return aal5_code(error, fd);
 }

@@ -1,0 +1,218 @@
+/* What users call on messages and entities, but for waiting (wait.c) and open and close (life.c):
+ * making messages, submitting, taking back, collecting; statistics. */
+#include "core/wire/datagram.h"
+#include "turns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    CACHE_LINE_BYTES = 64,
+    HUGE_PAGE_BYTES = 2 << 20,
+};
+
+/* ---- making messages ---- */
+
+static struct message *create_message(void *buffer, nlong size)
+{
+    struct message *m = malloc(sizeof(*m));
+
+    if (m == NULL)
+        return NULL;
+    *m = (struct message){
+        .public = {.buffer = buffer, .message_size = size, .buffer_size = size},
+        .code = ZCRP_ERROR_IDLE,
+    };
+    latch_reset(&m->latch);
+    latch_open(&m->latch);
+    return m;
+}
+
+/* Large buffers get large pages where the system gives them: fewer faults, fewer TLB misses. */
+static void *create_buffer(nlong size)
+{
+    bool is_huge = size >= HUGE_PAGE_BYTES;
+    size_t bytes = size > 0 ? (size_t)size : 1;
+    void *memory;
+
+    if (size > PTRDIFF_MAX ||
+        posix_memalign(&memory, is_huge ? HUGE_PAGE_BYTES : CACHE_LINE_BYTES, bytes) != 0)
+        return NULL;
+    if (is_huge)
+        (void)madvise(memory, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+    return memory;
+}
+
+struct zcrp_msg *zcrp_alloc_msg(nlong size)
+{
+    void *memory = create_buffer(size);
+    struct message *m = memory == NULL ? NULL : create_message(memory, size);
+
+    if (m == NULL) {
+        free(memory);
+        return NULL;
+    }
+    m->memory = memory;
+    return &m->public;
+}
+
+struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size)
+{
+    struct message *m = buffer == NULL && size > 0 ? NULL : create_message(buffer, size);
+
+    if (m == NULL)
+        return NULL;
+    m->is_wrapped = true;
+    return &m->public;
+}
+
+int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
+{
+    struct message *m = message_of(message);
+
+    if (m == NULL || !m->is_wrapped || (buffer == NULL && size > 0))
+        return ZCRP_ERROR_ARGUMENT;
+    if (message_is_in_flight(m))
+        return ZCRP_ERROR_BUSY;
+    m->public = (struct zcrp_msg){.buffer = buffer, .message_size = size, .buffer_size = size};
+    return ZCRP_OK;
+}
+
+void zcrp_free_msg(struct zcrp_msg *message)
+{
+    struct message *m = message_of(message);
+
+    if (m == NULL || message_is_in_flight(m))
+        return;
+    collection_withdraw(m);
+    free(m->memory);
+    free(m);
+}
+
+/* ---- submitting ---- */
+
+/* Under the mutex. Messages keep their order, so none passes the backlog. */
+static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    collection_withdraw(m);
+    message_begin(m, e, size);
+    if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, clock_now(), m))
+        backlog_add(&e->backlog, m);
+}
+
+/* If nothing is under way, the caller's thread sends itself, and wakes no other. Else messages
+ * queue up, and go out in bursts. A receiver's request goes out at once when the machine says so.
+ */
+static void send_at_once(struct zcrp_entity *e)
+{
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+    if (!is_sender || sender_gauges(e->machine.sender).in_transit == 0)
+        sending_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
+}
+
+int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
+{
+    struct message *m = message_of(message);
+    int code = ZCRP_OK;
+
+    if (entity == NULL || m == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    if (message_is_in_flight(m))
+        return ZCRP_ERROR_BUSY;
+    if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
+        return ZCRP_ERROR_SIZE;
+    entity_enter(entity);
+    if (entity->is_broken)
+        code = ZCRP_ERROR_CHANNEL;
+    else if (entity->life != ENTITY_OPEN)
+        code = ZCRP_ERROR_CLOSED;
+    else
+        submit_message(entity, m, size);
+    send_at_once(entity);
+    entity_leave(entity);
+    return code;
+}
+
+/* ---- taking back ---- */
+
+/* Under the mutex. True if the message will end with CANCELLED. */
+static bool take_back(struct zcrp_entity *e, struct message *m)
+{
+    switch (m->life) {
+    case MESSAGE_QUEUED:
+        backlog_cancel(&e->backlog, m);
+        return true;
+    case MESSAGE_IN_MACHINE:
+        return machine_cancel(&e->machine, clock_now(), m->number);
+    case MESSAGE_IDLE:
+    case MESSAGE_ENDED:
+        break;
+    }
+    return false;
+}
+
+/* The event of a message that a burst or a plan holds comes when that call of the channel is over:
+ * the latch tells. The library's threads never wait like this. */
+int zcrp_cancel(struct zcrp_msg *message)
+{
+    struct message *m = message_of(message);
+
+    if (m == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    struct zcrp_entity *e = entity_visit(m);
+    if (e == NULL)
+        return message_code(m) == ZCRP_ERROR_FORKED ? ZCRP_ERROR_FORKED : ZCRP_ERROR_IDLE;
+    entity_enter(e);
+    bool is_cancelled = take_back(e, m);
+    if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
+        sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+    (void)latch_wait(&m->latch, NEVER, 0, NULL, 0);
+    entity_depart(e);
+    return is_cancelled ? ZCRP_OK : ZCRP_ERROR_IDLE;
+}
+
+/* ---- collecting ---- */
+
+int zcrp_descriptor(struct zcrp_entity *entity)
+{
+    if (entity == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    int fd = collection_descriptor(&entity->collection);
+    if (fd < 0)
+        errno = -fd;
+    return fd < 0 ? ZCRP_ERROR_SYSTEM : fd;
+}
+
+struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
+{
+    bool is_ours = entity != NULL && !entity_is_forked(entity);
+    struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
+
+    return m == NULL ? NULL : &m->public;
+}
+
+/* ---- statistics ---- */
+
+int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_t stats_size)
+{
+    struct zcrp_stats known;
+
+    if (entity == NULL || stats == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    entity_enter(entity);
+    known = entity_stats(entity);
+    entity_leave(entity);
+    channels_add_stats(&entity->channels, &known);
+    memset(stats, 0, stats_size);
+    memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
+    return ZCRP_OK;
+}

@@ -1,0 +1,236 @@
+#include "channels.h"
+
+#include "codes.h"
+#include "options.h"
+#include "platform/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- the registry ---- */
+
+static struct mutex mutex = {PTHREAD_MUTEX_INITIALIZER};
+static struct channels *first;
+
+static bool has_socket(const struct channels *c, uint64_t cookie)
+{
+    return cookie != 0 && (c->cookie[0] == cookie || c->cookie[1] == cookie);
+}
+
+static bool are_rivals(const struct channels *a, const struct channels *b)
+{
+    return a->is_sender == b->is_sender &&
+           (has_socket(a, b->cookie[0]) || has_socket(a, b->cookie[1]));
+}
+
+/* False if one of the sockets has a rival already. */
+static bool registry_add(struct channels *c)
+{
+    mutex_lock(&mutex);
+    const struct channels *other = first;
+    while (other != NULL && !are_rivals(c, other))
+        other = other->next;
+    if (other == NULL) {
+        c->next = first;
+        first = c;
+    }
+    mutex_unlock(&mutex);
+    return other == NULL;
+}
+
+static void registry_remove(struct channels *c)
+{
+    mutex_lock(&mutex);
+    struct channels **at = &first;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    mutex_unlock(&mutex);
+}
+
+void channels_after_fork(void)
+{
+    mutex_init(&mutex);
+    first = NULL;
+}
+
+/* ---- descriptors ---- */
+
+/* The kernel's cookie for a socket, or 0. */
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t size = sizeof(cookie);
+
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+/* The duplicate of a descriptor of the user's, or a code. */
+static int duplicate(int descriptor, int *owned)
+{
+    *owned = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (*owned >= 0)
+        return ZCRP_OK;
+    return errno == EBADF ? ZCRP_ERROR_DESCRIPTOR : ZCRP_ERROR_SYSTEM;
+}
+
+static void close_duplicates(const struct channels *c)
+{
+    (void)close(c->owned[0]);
+    if (c->owned[1] != c->owned[0])
+        (void)close(c->owned[1]);
+}
+
+/* Two descriptors of one socket are a duplex channel, as one descriptor twice is. */
+static int duplicate_descriptors(struct channels *c, const int descriptors[2])
+{
+    int code = duplicate(descriptors[0], &c->owned[0]);
+
+    if (code)
+        return code;
+    for (int i = 0; i < 2; i++) {
+        c->given[i] = descriptors[i];
+        c->cookie[i] = cookie_of(descriptors[i]);
+    }
+    bool is_one =
+        descriptors[0] == descriptors[1] || (c->cookie[0] != 0 && c->cookie[0] == c->cookie[1]);
+    c->owned[1] = c->owned[0];
+    code = is_one ? ZCRP_OK : duplicate(descriptors[1], &c->owned[1]);
+    if (code == ZCRP_OK && registry_add(c))
+        return ZCRP_OK;
+    close_duplicates(c);
+    return code == ZCRP_OK ? ZCRP_ERROR_BUSY : code;
+}
+
+/* ---- channels ---- */
+
+/* Which of the two descriptors the peer's datagrams come from. */
+static int index_of_in(const struct channels *c)
+{
+    return c->is_sender ? 0 : 1;
+}
+
+/* The user's descriptor of one of the channels. */
+static int given_of(const struct channels *c, const struct channel *channel)
+{
+    int in = index_of_in(c);
+
+    return c->given[channel == c->in ? in : 1 - in];
+}
+
+/* Shows the user's tap what a channel shows. */
+static void show_user(void *context, const struct channel *channel,
+                      const struct channel_crossing *crossing)
+{
+    const struct channels *c = context;
+
+    c->tap(c->tap_context, &(struct zcrp_crossing){
+                               .time_ns = crossing->time_ns,
+                               .descriptor = given_of(c, channel),
+                               .is_outward = crossing->is_outward,
+                               .bytes = crossing->bytes,
+                               .piece_count = crossing->count,
+                               .pieces = crossing->pieces,
+                               .is_pdu = crossing->is_pdu,
+                               .vpi = (uint8_t)crossing->circuit.vpi,
+                               .vci = (uint16_t)crossing->circuit.vci,
+                           });
+}
+
+static int init_channel(struct channels *c, struct channel *channel, int fd,
+                        const struct zcrp_options *options)
+{
+    struct channel_options o = options_of_channel(options, c->is_sender, fd);
+
+    o.tap = (struct channel_tap){.see = c->tap != NULL ? show_user : NULL, .context = c};
+    int error = channel_init(channel, fd, &o);
+    return error ? code_of_channel(error) : ZCRP_OK;
+}
+
+static int init_channels(struct channels *c, const struct zcrp_options *options)
+{
+    int in = c->owned[index_of_in(c)], out = c->owned[1 - index_of_in(c)];
+
+    c->in = &c->channel[0];
+    c->out = in == out ? c->in : &c->channel[1];
+    int code = init_channel(c, c->in, in, options);
+    if (code || c->out == c->in)
+        return code;
+    code = init_channel(c, c->out, out, options);
+    if (code)
+        channel_fini(c->in);
+    return code;
+}
+
+int channels_open(struct channels *c, bool is_sender, const int descriptors[2],
+                  const struct zcrp_options *options)
+{
+    *c = (struct channels){
+        .is_sender = is_sender, .tap = options->tap, .tap_context = options->tap_context};
+    int code = duplicate_descriptors(c, descriptors);
+    if (code)
+        return code;
+    code = init_channels(c, options);
+    if (code) {
+        registry_remove(c);
+        close_duplicates(c);
+    }
+    return code;
+}
+
+void channels_close(struct channels *c)
+{
+    if (c->out != c->in)
+        channel_fini(c->out);
+    channel_fini(c->in);
+    registry_remove(c);
+    close_duplicates(c);
+}
+
+void channels_abandon(struct channels *c)
+{
+    channel_abandon(c->in);
+    if (c->out != c->in)
+        channel_abandon(c->out);
+    close_duplicates(c);
+}
+
+struct channel *channels_of_units(struct channels *c)
+{
+    return c->is_sender ? c->out : c->in;
+}
+
+uint64_t channels_count(const struct channels *c, enum channel_counter which)
+{
+    uint64_t count = channel_count(c->out, which);
+
+    return c->in != c->out ? count + channel_count(c->in, which) : count;
+}
+
+static void add_channel(const struct channel *c, struct zcrp_stats *stats)
+{
+    stats->system_calls += channel_count(c, CHANNEL_CALLS_OUT) + channel_count(c, CHANNEL_CALLS_IN);
+    stats->drop_truncated += channel_count(c, CHANNEL_TRUNCATIONS);
+    stats->drop_damaged += channel_count(c, CHANNEL_DAMAGES);
+    stats->drop_incomplete += channel_count(c, CHANNEL_INCOMPLETE);
+    stats->drop_circuit += channel_count(c, CHANNEL_STRANGERS);
+    stats->bytes_staged += channel_count(c, CHANNEL_STAGED);
+    stats->cells_lost += channel_count(c, CHANNEL_CELLS_LOST);
+    stats->drop_socket += channel_count(c, CHANNEL_DROPS);
+    stats->channel_refused += channel_count(c, CHANNEL_REFUSALS);
+    stats->channel_full += channel_count(c, CHANNEL_BLOCKS) + channel_count(c, CHANNEL_CROWDS);
+    stats->offload_fallbacks += channel_count(c, CHANNEL_FALLBACKS);
+    stats->drop_leftover += channel_count(c, CHANNEL_LEFTOVERS);
+    stats->path_hints += channel_count(c, CHANNEL_TOO_BIGS);
+    stats->faults += channel_count(c, CHANNEL_FAULTS);
+}
+
+void channels_add_stats(const struct channels *c, struct zcrp_stats *stats)
+{
+    add_channel(c->in, stats);
+    if (c->out != c->in)
+        add_channel(c->out, stats);
+}

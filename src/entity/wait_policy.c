@@ -1,0 +1,92 @@
+#include "wait_policy.h"
+
+#include "core/check.h"
+
+enum {
+    RESERVE = 2, /* naps that the bytes on their way fill, lest one outlasts the message */
+    PARTS = 16,  /* what a nap brought is believed a little less each time that it forbids one */
+};
+
+/* ---- spin ---- */
+
+void spin_init(struct spin *spin, duration most)
+{
+    *spin = (struct spin){.most = most, .credit = SPIN_CREDIT, .spins = true};
+}
+
+duration spin_limit(const struct spin *spin)
+{
+    return spin->spins ? spin->most : 0;
+}
+
+static bool is_long(const struct spin *spin, duration waited)
+{
+    return spin->spins ? waited >= spin->most : waited / SPIN_ASLEEP >= spin->most;
+}
+
+void spin_learn(struct spin *spin, duration waited)
+{
+    int credit = spin->credit + (is_long(spin, waited) ? -SPIN_LONG_COST : 1);
+
+    spin->credit = credit < 0 ? 0 : credit > SPIN_CREDIT ? SPIN_CREDIT : credit;
+    if (spin->credit == 0)
+        spin->spins = false;
+    else if (spin->credit == SPIN_CREDIT)
+        spin->spins = true;
+}
+
+void spin_check(const struct spin *spin)
+{
+    CHECK(spin->credit >= 0);
+    CHECK(spin->credit <= SPIN_CREDIT);
+    CHECK(!spin->spins || spin->credit > 0);
+    CHECK(spin->spins || spin->credit < SPIN_CREDIT);
+}
+
+/* ---- interrupt moderation ---- */
+
+void moderation_init(struct moderation *m)
+{
+    *m = (struct moderation){.nap = MODERATION_LEAST};
+}
+
+void moderation_on_arrivals(struct moderation *m, uint32_t arrivals, uint64_t bytes)
+{
+    m->bytes += bytes;
+    m->arrivals += arrivals;
+    m->calls++;
+}
+
+static void learn_nap(struct moderation *m)
+{
+    m->usual = m->bytes;
+    if (m->calls > MODERATION_MANY && m->nap / 2 >= MODERATION_LEAST) {
+        m->nap /= 2;
+    } else if (m->arrivals < MODERATION_FEW && 2 * m->nap <= MODERATION_MOST) {
+        m->nap *= 2;
+    } else if (m->arrivals < MODERATION_FEW) {
+        m->nap = MODERATION_LEAST;
+        m->polls = MODERATION_POLLS;
+    }
+}
+
+duration moderation_rest(struct moderation *m, uint64_t expected)
+{
+    if (m->has_napped)
+        learn_nap(m);
+    m->has_napped = m->polls == 0 && expected > RESERVE * m->usual;
+    if (expected > 0 && m->polls > 0)
+        m->polls--;
+    else if (expected > 0 && !m->has_napped)
+        m->usual -= m->usual / PARTS;
+    m->bytes = 0;
+    m->arrivals = 0;
+    m->calls = 0;
+    return m->has_napped ? m->nap : 0;
+}
+
+void moderation_check(const struct moderation *m)
+{
+    CHECK(m->nap >= MODERATION_LEAST);
+    CHECK(m->nap <= MODERATION_MOST);
+}

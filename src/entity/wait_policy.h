@@ -1,0 +1,109 @@
+/* How a thread waits for arrivals: whether it spins before it sleeps (spin), and whether arrivals
+ * may end its sleep at once (interrupt moderation). Both learn from the waits before.
+ *
+ * Pure; of one thread at a time. */
+#ifndef ZCRP_ENTITY_WAIT_POLICY_H
+#define ZCRP_ENTITY_WAIT_POLICY_H
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- spin ----
+ *
+ * Does a waiter look again and again before it sleeps? That depends on how long its waits were.
+ *
+ *     SPINS --- credit is used up: too many waits outlasted the spin ------------> SLEEPS
+ *       ^                                                                            |
+ *       \----- credit is full again: hardly a wait has been long for a while --------/
+ *
+ * A wait that is over within the spin earns one credit. A longer one costs several, because all of
+ * its spin was in vain. So spinning goes on while at most one wait in six outlasts it: question and
+ * answer, or a stream at full speed. If a stream pauses after each message, the waiter sleeps and
+ * frees the CPU.
+ *
+ * A sleeping waiter finds all waits longer: waking it takes time, and so does waking its peer,
+ * which may sleep for the same reason. So while it sleeps only waits of several times the spin
+ * count as long, and it tries to spin again every few dozen waits. Two peers that answer each other
+ * thus find back to spinning.
+ *
+ * I1  0 <= credit <= SPIN_CREDIT
+ * I2  credit > 0 while it spins, credit < SPIN_CREDIT while it sleeps */
+enum {
+    SPIN_CREDIT = 32,   /* most of it */
+    SPIN_LONG_COST = 5, /* of a long wait; a short one earns one */
+    SPIN_ASLEEP = 4,    /* spins that a wait may last to be short, while it sleeps */
+};
+
+struct spin {
+    duration most; /* (c) longest spin */
+    int credit;
+    bool spins;
+};
+
+/* Spins, with all credit: the first waits are likely to be short. */
+void spin_init(struct spin *spin, duration most);
+
+/* How long the next wait may spin; 0: sleep at once. */
+duration spin_limit(const struct spin *spin);
+
+/* A wait lasted this long, spinning and sleeping together, until something came. */
+void spin_learn(struct spin *spin, duration waited);
+
+/* Asserts the invariants. */
+void spin_check(const struct spin *spin);
+
+/* ---- interrupt moderation ----
+ *
+ * Does a receiving thread nap before it waits for the next arrival? A wait for arrivals ends with
+ * the first of them, and the next one comes when that has been handled. So each arrival costs a
+ * sleep, a call of the scheduler and a look. While more of a message is surely on its way, a nap
+ * that nothing ends lets some of it gather, and one wake-up handles several arrivals.
+ *
+ *     arrivals  |   |   |   |   |   |   |   |   |   |    |
+ *     polling   ^   ^   ^   ^   ^   ^   ^   ^   ^   ^    ^
+ *     napping   ^               ^               ^   ^    ^     polls at the message's end, so
+ *               <----- nap ----->                              that it is not late
+ *
+ * If a nap or two would bring the whole message, the thread polls.
+ *
+ * The last nap tells how long the next one is. If clearing it took many receives, it was too long;
+ * if it gathered nothing, too short. Where even the longest nap is too short the path is a slow
+ * one, and the thread polls. A receiver delays an acknowledgement by little less than the longest
+ * nap, anyway.
+ *
+ * I1  MODERATION_LEAST <= nap <= MODERATION_MOST */
+#define MODERATION_LEAST (50 * MICROSECOND)
+#define MODERATION_MOST (1600 * MICROSECOND)
+
+enum {
+    MODERATION_FEW = 2,    /* arrivals after a nap; fewer: it was too short */
+    MODERATION_MANY = 8,   /* receives; more: it was too long */
+    MODERATION_POLLS = 64, /* waits without a nap, after the longest was too short */
+};
+
+struct moderation {
+    duration nap;      /* the next one */
+    uint64_t usual;    /* bytes that a nap brings, as far as is known */
+    uint64_t bytes;    /* that arrived since the last rest, */
+    uint32_t arrivals; /* in this number of arrivals, */
+    uint32_t calls;    /* in this number of receives */
+    uint32_t polls;    /* rests without a nap that are to come */
+    bool has_napped;
+};
+
+void moderation_init(struct moderation *m);
+
+/* A receive brought `arrivals` arrivals, datagrams or bursts that the kernel had joined, of `bytes`
+ * bytes together. */
+void moderation_on_arrivals(struct moderation *m, uint32_t arrivals, uint64_t bytes);
+
+/* Nothing is there any more: how long to nap, 0 for a wait as usual. `expected` bytes of the
+ * present message are on their way without another request. */
+duration moderation_rest(struct moderation *m, uint64_t expected);
+
+/* Asserts the invariant. */
+void moderation_check(const struct moderation *m);
+
+#endif

@@ -1,0 +1,40 @@
+/* A message that ends just when somebody asks for it. */
+/* wrap: latch_is_open */
+#include "../support/mock.h"
+#include "entity/message.h"
+
+bool __real_latch_is_open(const struct latch *latch);
+bool __wrap_latch_is_open(const struct latch *latch);
+
+static struct message *ending; /* it ends behind the first look at its latch; NULL: none does */
+
+bool __wrap_latch_is_open(const struct latch *latch)
+{
+    bool is_open = __real_latch_is_open(latch);
+    struct message *m = ending;
+
+    ending = NULL;
+    if (m != NULL)
+        message_end(m, ZCRP_OK, 1);
+    return is_open;
+}
+
+static void message_code__ends_behind_the_look(void **state)
+{
+    struct message m = {.code = ZCRP_ERROR_IDLE};
+
+    (void)state;
+    message_begin(&m, NULL, 1);
+    ending = &m;
+    assert_int_equal(message_code(&m), ZCRP_ERROR_BUSY);
+    assert_int_equal(message_code(&m), ZCRP_OK);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(message_code__ends_behind_the_look),
+    };
+
+    return cmocka_run_group_tests_name("message", tests, NULL, NULL);
+}
