@@ -17,7 +17,9 @@ struct ending {
 
 /* What a locked section has to wake. */
 struct calls {
-    bool sending, timeout, progress, helm;
+    bool sending, room, progress;
+    instant due;  /* for the engine; NEVER: nothing new */
+    instant wake; /* for the waiter at the helm: to be awake by then */
 };
 
 void entity_enter(struct zcrp_entity *e)
@@ -116,53 +118,65 @@ static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uin
 
 /* ---- wake-ups ---- */
 
-bool entity_is_sending_due(struct zcrp_entity *e)
-{
-    if (e->is_broken || e->is_sending || e->machine.role != MACHINE_SENDER)
-        return false;
-    return e->blocked != CHANNEL_OK || sender_has_burst(e->machine.sender);
-}
-
 instant entity_deadline(const struct zcrp_entity *e)
 {
     return e->is_broken ? NEVER : machine_deadline(&e->machine);
 }
 
-/* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. A thread
- * that is called counts as awake, so that it is called once. */
+/* Has the sending thread something to do? */
+static bool is_sending_due(struct zcrp_entity *e)
+{
+    if (e->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
+        return false;
+    return e->machine.role == MACHINE_SENDER && sender_has_burst(e->machine.sender);
+}
+
+/* When the timeout thread has something to do. A receiver's deadlines are for control datagrams. A
+ * thread that is sending sends them, too: then there is nothing to do but to look again later. */
+static instant next_due(const struct zcrp_entity *e, instant deadline)
+{
+    instant due = instant_earlier(e->unblock_at, e->helm.arm_at);
+
+    if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due) {
+        instant later = clock_now() + MILLISECOND;
+        deadline = deadline < later ? later : deadline;
+    }
+    return instant_earlier(due, deadline);
+}
+
+/* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
+ * engine was asked for once it is not asked for again. */
 static struct calls find_calls(struct zcrp_entity *e)
 {
-    bool is_stopping = e->life == ENTITY_STOPPING;
+    bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
+    bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && helm_is_attended(&e->helm));
+    bool keeps_time = is_open && helm_state(&e->helm) != HELM_FREE;
+    instant due = keeps_time ? e->unblock_at : next_due(e, deadline);
     struct calls calls = {
-        .sending = e->sending_sleeps && (is_stopping || entity_is_sending_due(e)),
-        .timeout = is_stopping || deadline < e->timeout_at,
-        .progress = e->life != ENTITY_OPEN,
-        .helm = helm_state(&e->helm) == HELM_ASLEEP && deadline < e->helm.due,
+        .sending = is_sending,
+        .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,
+        .progress = !is_open,
+        .due = due < e->due ? due : NEVER,
+        .wake = deadline,
     };
 
-    if ((calls.sending || calls.timeout) && e->life == ENTITY_OPEN) {
-        bool is_attended = helm_is_attended(&e->helm);
-        calls.sending = calls.sending && !is_attended;
-        calls.timeout = calls.timeout && !is_attended && helm_state(&e->helm) == HELM_FREE;
-    }
-    if (calls.sending)
-        e->sending_sleeps = false;
-    if (calls.timeout)
-        e->timeout_at = INT64_MIN;
+    e->is_ready = e->is_ready || calls.sending;
+    e->awaits_room = e->awaits_room || calls.room;
+    e->due = instant_earlier(e->due, due);
     return calls;
 }
 
 static void make_calls(struct zcrp_entity *e, struct calls calls)
 {
+    helm_call_before(&e->helm, calls.wake);
+    engine_due(&e->member, calls.due);
     if (calls.sending)
-        condition_signal(&e->sending_due);
-    if (calls.timeout)
-        condition_signal(&e->timeout_due);
+        engine_ready(&e->member);
+    if (calls.room)
+        engine_arm_writable(&e->member);
     if (calls.progress)
         condition_broadcast(&e->progress);
-    if (calls.helm)
-        wake_signal(&e->helm.wake);
 }
 
 /* ---- statistics ---- */

@@ -7,7 +7,8 @@
  *     or receiving               |
  *                        endings, told once the mutex is free: collection, latch, bell
  *
- * Every locked section goes from entity_enter to entity_leave. Leave does all that a change may
+ * The library's threads are the engine's (engine/engine.h), of which the entity is a member. Every
+ * locked section goes from entity_enter to entity_leave. Leave does all that a change may
  * call for, whatever the change was: it drains the machine's events, moves the backlog up, and
  * wakes those whom it concerns. So no caller can forget to, and wake-ups need no other rule.
  * docs/threads.md has the predicates.
@@ -15,37 +16,28 @@
  * A user's call that knows its entity by a message alone visits the entity: it stays until the
  * visit is over, also if another thread closes it.
  *
- * Lock letters: (c) constant from open to close; (m) the mutex; (o) the thread that set is_sending;
- * (i) the thread that set is_arriving; (a) atomic. */
+ * Lock letters: (c) constant from open to close; (m) the mutex; (a) atomic. */
 #ifndef ZCRP_ENTITY_ENTITY_H
 #define ZCRP_ENTITY_ENTITY_H
 
-#include "arrivals.h"
 #include "backlog.h"
 #include "channels.h"
 #include "collection.h"
+#include "engine/engine.h"
 #include "helm.h"
 #include "machine.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
 #include "wait_policy.h"
-
-enum { WORKERS_MOST = 3 };
-
-/* One of the library's threads (turns.c). */
-struct worker {
-    struct thread thread;
-    const struct duty *duty;
-    struct zcrp_entity *entity;
-};
+#include "workspace.h"
 
 /* Where an entity stands. It only moves on, by entity_move. */
 enum entity_life {
     ENTITY_OPEN,     /* messages are submitted */
     ENTITY_DRAINING, /* none is submitted any more; the backlog still enters the machine */
     ENTITY_FAILING,  /* none enters the machine any more: the backlog fails */
-    ENTITY_STOPPING, /* the threads end */
+    ENTITY_STOPPING, /* it leaves the engine */
 };
 
 struct zcrp_entity {
@@ -53,8 +45,8 @@ struct zcrp_entity {
     uint32_t generation;          /* (c) of the process that opened it (platform/system.h) */
     struct channels channels;     /* (c) */
     struct collection collection; /* has a mutex of its own */
-    struct wake stop;             /* (c) readable once all threads shall end */
-    struct helm helm;             /* where a user's thread does the work while it waits */
+    struct engine_member member;  /* whose threads do the turns */
+    struct helm helm;             /* where a user's thread does them while it waits */
     struct interrupt interrupt;   /* of its waits */
     _Atomic int visitors;         /* (a) calls that are within by way of a message */
 
@@ -70,21 +62,16 @@ struct zcrp_entity {
     uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
 
     bool is_sending;              /* (m) a thread has a burst out */
+    bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
-    bool sending_sleeps;          /* (m) the sending thread waits for `sending_due` */
-    struct condition sending_due;
-    struct burst burst; /* (o) */
-
-    instant timeout_at; /* (m) what the timeout thread sleeps for; INT64_MIN: it is awake */
-    struct condition timeout_due;
-    struct condition progress; /* something changed since the life is no longer OPEN */
+    bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
+    instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
+    instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
+    struct condition progress;    /* something changed since the life is no longer OPEN */
 
     bool is_arriving;             /* (m) a thread receives */
     struct moderation moderation; /* (m) of the thread that waits for arrivals */
-    struct arrivals arrivals;     /* (i), (m) */
-
-    struct worker workers[WORKERS_MOST]; /* (c) */
-    int worker_count;                    /* (c) of them that run */
+    struct openings openings;     /* (m) receiver only */
 };
 
 /* Begins a locked section. */
@@ -105,10 +92,7 @@ static inline bool entity_is_failing(const struct zcrp_entity *e)
     return e->is_broken || e->life >= ENTITY_FAILING;
 }
 
-/* Has the sending thread something to do? Locked. */
-bool entity_is_sending_due(struct zcrp_entity *e);
-
-/* When the timeout thread has something to do. Locked. */
+/* When the machine has something to do by the time. Locked. */
 instant entity_deadline(const struct zcrp_entity *e);
 
 /* The statistics that the mutex guards, without the channels'. Locked. */

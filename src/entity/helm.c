@@ -2,23 +2,10 @@
 
 #include "platform/system.h"
 
-static const duration TICK = 250 * MICROSECOND;
-static const duration LOOK_MOST = 4 * MILLISECOND;
-
-int helm_init(struct helm *helm, duration spin)
+void helm_init(struct helm *helm, duration spin)
 {
-    *helm = (struct helm){.left = -TICK};
+    *helm = (struct helm){.arm_at = NEVER};
     spin_init(&helm->spin, spin);
-    int error = wake_init(&helm->wake);
-    if (!error)
-        condition_init(&helm->parked);
-    return error;
-}
-
-void helm_fini(struct helm *helm)
-{
-    condition_fini(&helm->parked);
-    wake_fini(&helm->wake);
 }
 
 /* The one place that moves the state. */
@@ -27,39 +14,45 @@ static void helm_move(struct helm *helm, enum helm_state state)
     atomic_store(&helm->state, (int)state);
 }
 
-bool helm_take(struct helm *helm)
+bool helm_take(struct helm *helm, struct wake *wake)
 {
     bool is_ours = helm_state(helm) == HELM_FREE && !helm->is_closed;
 
-    if (is_ours)
+    if (is_ours) {
+        atomic_store(&helm->wake, wake);
         helm_move(helm, HELM_AWAKE);
+        for (struct sleeper *s = helm->sleepers; s != NULL; s = s->next)
+            s->is_called = false; /* whoever was called comes too late, and is called again */
+    }
     return is_ours;
 }
 
 void helm_sleep(struct helm *helm, instant due)
 {
-    helm->due = due;
-    helm->sleeps++;
+    atomic_store(&helm->due, due);
     helm_move(helm, HELM_ASLEEP);
 }
 
 void helm_wake_up(struct helm *helm)
 {
     helm_move(helm, HELM_AWAKE);
-    if (helm->parking == PARKING_LONG)
-        condition_signal(&helm->parked);
 }
 
 void helm_leave(struct helm *helm)
 {
     helm_move(helm, HELM_FREE);
-    helm->left = clock_now();
 }
 
 void helm_call(struct helm *helm)
 {
     if (helm_state(helm) == HELM_ASLEEP)
-        wake_signal(&helm->wake);
+        wake_signal(atomic_load(&helm->wake));
+}
+
+void helm_call_before(struct helm *helm, instant due)
+{
+    if (helm_state(helm) == HELM_ASLEEP && due < atomic_load(&helm->due))
+        wake_signal(atomic_load(&helm->wake));
 }
 
 bool helm_is_attended(const struct helm *helm)
@@ -72,39 +65,78 @@ bool helm_is_attended(const struct helm *helm)
     case HELM_FREE:
         break;
     }
-    return helm->parking != PARKING_NONE && clock_now() < helm->left + TICK;
+    return helm->is_let_be && clock_now() < helm->arm_at;
 }
 
-/* Until the next look; without limit if the waiter has slept since the last one, and looks are as
- * rare as they get. A shorter sleep ends before the thread parks for long, and so without a call.
- */
-static void park_once(struct helm *helm, struct mutex *mutex, duration look, uint64_t sleep_seen)
+void helm_add_sleeper(struct helm *helm, struct sleeper *sleeper)
 {
-    bool is_long = helm_state(helm) == HELM_ASLEEP && helm->sleeps == sleep_seen;
-
-    helm->parking = is_long && look == LOOK_MOST ? PARKING_LONG : PARKING_LOOKS;
-    instant until = helm->parking == PARKING_LONG ? NEVER : clock_now() + look;
-    (void)condition_wait(&helm->parked, mutex, until);
-    helm->parking = PARKING_LOOKS;
+    sleeper->is_called = false;
+    sleeper->next = helm->sleepers;
+    helm->sleepers = sleeper;
 }
 
-void helm_park(struct helm *helm, struct mutex *mutex)
+void helm_remove_sleeper(struct helm *helm, struct sleeper *sleeper)
 {
-    duration look = TICK;
-    uint64_t sleep_seen = 0;
+    struct sleeper **at = &helm->sleepers;
 
-    helm->parking = PARKING_LOOKS;
-    while (!helm->is_closed && (helm_state(helm) != HELM_FREE || helm_is_attended(helm))) {
-        uint64_t sleep = helm->sleeps;
-        park_once(helm, mutex, look, sleep_seen);
-        look = 2 * look < LOOK_MOST ? 2 * look : LOOK_MOST;
-        sleep_seen = sleep;
+    while (*at != sleeper)
+        at = &(*at)->next;
+    *at = sleeper->next;
+}
+
+/* The one that has slept longest and was not called; NULL if one was, or nobody sleeps. */
+static struct sleeper *next_to_call(const struct helm *helm)
+{
+    struct sleeper *next = NULL;
+
+    for (struct sleeper *s = helm->sleepers; s != NULL; s = s->next) {
+        if (s->is_called)
+            return NULL;
+        next = s;
     }
-    helm->parking = PARKING_NONE;
+    return next;
+}
+
+struct latch *helm_hand_over(struct helm *helm)
+{
+    if (helm_state(helm) != HELM_FREE)
+        return NULL;
+    if (helm->sleepers != NULL && !helm->is_closed) {
+        struct sleeper *s = next_to_call(helm);
+        if (s == NULL)
+            return NULL; /* one was called already */
+        s->is_called = true;
+        helm->arm_at = NEVER;
+        return latch_call(s->latch) ? s->latch : NULL;
+    }
+    if (helm->is_let_be && helm->arm_at == NEVER)
+        helm->arm_at = clock_now() + HELM_TICK;
+    return NULL;
+}
+
+bool helm_lets_be(struct helm *helm)
+{
+    bool is_looked_after = helm_state(helm) != HELM_FREE;
+
+    if (is_looked_after) {
+        helm->is_let_be = true;
+        helm->arm_at = NEVER;
+    }
+    return is_looked_after;
+}
+
+/* A waiter that is there meanwhile has it done when it leaves. */
+bool helm_arms(struct helm *helm, instant now)
+{
+    if (!helm->is_let_be || now < helm->arm_at)
+        return false;
+    bool is_free = helm_state(helm) == HELM_FREE;
+    helm->arm_at = NEVER;
+    helm->is_let_be = !is_free;
+    return is_free;
 }
 
 void helm_close(struct helm *helm)
 {
     helm->is_closed = true;
-    condition_signal(&helm->parked);
 }

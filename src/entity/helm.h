@@ -1,35 +1,32 @@
-/* The helm: a waiting user's thread does the work of the library's threads. It receives, sends and
- * keeps the time itself, and those threads stay out of its way. So no thread has to wake another
+/* The helm: a waiting user's thread does the work of the library's threads. It borrows the socket
+ * from the engine, and receives, sends and keeps the time itself. So no thread has to wake another
  * between a datagram and the return from wait. While nobody waits, the library's threads do it all.
- *
- *     waiter    ----take [ turn, turn, rest, turn ] leave----          take [ ...
- *     arriving  ...parked, looks up now and then....................|  receives again
- *                                                    <- 4 ms at most ->
- *
- * The helm has a state, and so has the arriving thread, which parks while the helm is attended:
  *
  *     FREE --take--> AWAKE --sleep--> ASLEEP --wake_up--> AWAKE --leave--> FREE
  *
- * After the waiter has left, the helm counts as attended for one more tick, if the arriving thread
- * is parked. So a program that waits again and again finds the helm as it left it, and one that
- * goes away to compute is soon replaced. The parked thread looks up after a tick, then after two,
- * and from the fifth look on every four milliseconds.
+ * A socket that is armed wakes the engine's thread once after it was borrowed; that thread finds
+ * the helm taken and lets the socket be. A waiter that leaves hands over:
  *
- * If the waiter has slept for all of such a time, the arriving thread sleeps, too, and the waiter
- * calls it on waking: a program that waits for long costs nothing.
+ *     another waiter sleeps    it is called, and takes the helm
+ *     nobody waits             the socket is armed again, HELM_TICK later
+ *
+ * Until then the helm counts as attended: a program that waits again and again finds the socket as
+ * it left it, and one that goes away to compute is soon replaced.
  *
  * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
- * functions need the entity's mutex, (m), unless they say otherwise. */
+ * functions need the entity's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
+ * rules. */
 #ifndef ZCRP_ENTITY_HELM_H
 #define ZCRP_ENTITY_HELM_H
 
 #include "core/instant.h"
-#include "platform/thread.h"
 #include "platform/waking.h"
 #include "wait_policy.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
+
+#define HELM_TICK (250 * MICROSECOND)
 
 enum helm_state {
     HELM_FREE,   /* no waiter is at it */
@@ -37,27 +34,26 @@ enum helm_state {
     HELM_ASLEEP, /* and waits for the channel */
 };
 
-enum parking {
-    PARKING_NONE,  /* the arriving thread does not park */
-    PARKING_LOOKS, /* it looks up soon, and finds what is due */
-    PARKING_LONG,  /* it looks up when it is called, because the waiter sleeps */
+/* A waiter that did not get the helm, asleep on its message's latch. On its stack. */
+struct sleeper {
+    struct latch *latch;
+    bool is_called; /* (m) it is to take the helm */
+    struct sleeper *next;
 };
 
 struct helm {
-    _Atomic int state;       /* (a) enum helm_state; changed under (m) */
-    bool is_closed;          /* (m) nobody takes it any more */
-    uint64_t sleeps;         /* (m) how often a waiter has begun to sleep */
-    instant due;             /* (m) what it sleeps for at the latest */
-    instant left;            /* (m) when it was last left */
-    struct wake wake;        /* gets the waiter out of its sleep */
-    struct spin spin;        /* of the waiter that is at it */
-    enum parking parking;    /* (m) of the arriving thread */
-    struct condition parked; /* where it parks */
+    _Atomic int state;           /* (a) enum helm_state; changed under (m) */
+    _Atomic instant due;         /* (a) what the waiter sleeps for at the latest */
+    _Atomic(struct wake *) wake; /* (a) gets the waiter out of its sleep; its thread's */
+    bool is_closed;              /* (m) nobody takes it any more */
+    bool is_let_be;              /* (m) the socket is not armed, for the sake of waiters */
+    instant arm_at;              /* (m) when it is to be armed; NEVER: a waiter will see to it */
+    struct spin spin;            /* of the waiter that is at it */
+    struct sleeper *sleepers;    /* (m) */
 };
 
-/* With the longest spin of a waiter. 0, or the system's negative error number. */
-__attribute__((warn_unused_result)) int helm_init(struct helm *helm, duration spin);
-void helm_fini(struct helm *helm);
+/* With the longest spin of a waiter. */
+void helm_init(struct helm *helm, duration spin);
 
 /* Any thread, without a lock. */
 static inline enum helm_state helm_state(const struct helm *helm)
@@ -65,11 +61,11 @@ static inline enum helm_state helm_state(const struct helm *helm)
     return (enum helm_state)atomic_load(&helm->state);
 }
 
-/* Takes the helm; false if it is taken, or closed. */
-bool helm_take(struct helm *helm);
+/* Takes the helm; false if it is taken, or closed. `wake` is the thread's own; it lives as long as
+ * the process. */
+bool helm_take(struct helm *helm, struct wake *wake);
 
-/* The waiter sleeps until `due` at the latest; it is awake again, and calls the arriving thread if
- * that parks for long; it leaves. */
+/* The waiter sleeps until `due` at the latest; it is awake again; it leaves. */
 void helm_sleep(struct helm *helm, instant due);
 void helm_wake_up(struct helm *helm);
 void helm_leave(struct helm *helm);
@@ -78,14 +74,27 @@ void helm_leave(struct helm *helm);
  * call it. */
 void helm_call(struct helm *helm);
 
+/* Gets it out if it sleeps for longer than that. Any thread, without a lock. */
+void helm_call_before(struct helm *helm, instant due);
+
 /* Will a waiter who is awake, or has only just left, see to what has to be sent? */
 bool helm_is_attended(const struct helm *helm);
 
-/* The arriving thread parks for as long as the helm is attended, and not closed. Leaves the mutex
- * and locks it again. */
-void helm_park(struct helm *helm, struct mutex *mutex);
+/* A waiter goes to sleep on its latch, and is up again. */
+void helm_add_sleeper(struct helm *helm, struct sleeper *sleeper);
+void helm_remove_sleeper(struct helm *helm, struct sleeper *sleeper);
 
-/* Nobody takes the helm any more, and the arriving thread goes on. */
+/* The helm may just have become free: calls a sleeper, or has the socket armed soon. Returns the
+ * latch at whose address somebody sleeps, to be woken by latch_wake without the mutex; or NULL. */
+struct latch *helm_hand_over(struct helm *helm);
+
+/* Something arrived, and the socket is not armed any more. True if a waiter will receive it. */
+bool helm_lets_be(struct helm *helm);
+
+/* Is it time to arm the socket again? Then the caller does. */
+bool helm_arms(struct helm *helm, instant now);
+
+/* Nobody takes the helm any more. */
 void helm_close(struct helm *helm);
 
 #endif

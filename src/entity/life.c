@@ -6,7 +6,7 @@
  *    3  the machine closes: it waits for what was sent, and tells the peer
  *    4  the peer has confirmed, or the linger limit has passed: the machine answers for the last
  *       time, and what is left fails
- *    5  the threads end: sending and update, or receiving; timeout
+ *    5  the entity leaves the engine: its threads do no turn of it any more
  *    6  the last events are told; nobody else is there any more, and everything is freed */
 #include "codes.h"
 #include "options.h"
@@ -26,55 +26,34 @@ static int init_memory(struct zcrp_entity *e)
 {
     const struct channel *units = channels_of_units(&e->channels);
 
-    if (!machine_init(&e->machine, e->machine.role, &e->options, units))
+    openings_init(&e->openings, e->channels.in->has_gro);
+    if (!workspace_reserve())
         return ZCRP_ERROR_MEMORY;
-    if (arrivals_init(&e->arrivals, is_sender(e), e->channels.in->has_gro))
+    if (machine_init(&e->machine, e->machine.role, &e->options, units))
         return ZCRP_OK;
-    machine_fini(&e->machine);
+    workspace_release();
     return ZCRP_ERROR_MEMORY;
 }
 
 static void fini_memory(struct zcrp_entity *e)
 {
-    arrivals_fini(&e->arrivals);
     machine_fini(&e->machine);
+    workspace_release();
 }
 
 static void init_locks(struct zcrp_entity *e)
 {
     mutex_init(&e->mutex);
-    condition_init(&e->sending_due);
-    condition_init(&e->timeout_due);
     condition_init(&e->progress);
-    e->timeout_at = INT64_MIN;
+    e->due = e->unblock_at = NEVER;
+    moderation_init(&e->moderation);
+    helm_init(&e->helm, e->options.spin_ns);
 }
 
 static void fini_locks(struct zcrp_entity *e)
 {
     condition_fini(&e->progress);
-    condition_fini(&e->timeout_due);
-    condition_fini(&e->sending_due);
     mutex_fini(&e->mutex);
-}
-
-static int init_threads(struct zcrp_entity *e)
-{
-    int error = wake_init(&e->stop);
-
-    if (error)
-        goto err0;
-    moderation_init(&e->moderation);
-    error = helm_init(&e->helm, e->options.spin_ns);
-    if (error)
-        goto err1;
-    error = workers_start(e);
-    if (!error)
-        return ZCRP_OK;
-    helm_fini(&e->helm);
-err1:
-    wake_fini(&e->stop);
-err0:
-    return code_of_channel(error);
 }
 
 static int init_entity(struct zcrp_entity *e, const int descriptors[2])
@@ -88,12 +67,10 @@ static int init_entity(struct zcrp_entity *e, const int descriptors[2])
         goto err1;
     init_locks(e);
     collection_init(&e->collection);
-    code = init_threads(e);
-    if (code)
-        goto err2;
-    return ZCRP_OK;
-
-err2:
+    int error = turns_begin(e);
+    if (!error)
+        return ZCRP_OK;
+    code = code_of_channel(error);
     collection_fini(&e->collection);
     fini_locks(e);
     fini_memory(e);
@@ -145,8 +122,6 @@ int zcrp_open_receiver_sized(struct zcrp_entity **entity, const int descriptors[
 /* Frees an entity whose threads have ended and whose messages are over. */
 static void destroy(struct zcrp_entity *e)
 {
-    helm_fini(&e->helm);
-    wake_fini(&e->stop);
     collection_fini(&e->collection);
     fini_locks(e);
     fini_memory(e);
@@ -158,11 +133,9 @@ static void destroy(struct zcrp_entity *e)
  * half changed, by threads that this process does not have. */
 static void abandon(struct zcrp_entity *e)
 {
-    wake_fini(&e->helm.wake);
-    wake_fini(&e->stop);
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
-    fini_memory(e);
+    machine_fini(&e->machine);
     channels_abandon(&e->channels);
     free(e);
 }
@@ -254,7 +227,7 @@ int zcrp_close(struct zcrp_entity *entity)
         return ZCRP_OK;
     }
     int code = linger(entity);
-    workers_stop(entity);
+    turns_end(entity);
     entity_enter(entity);
     entity_leave(entity);
     entity_await_visitors(entity);

@@ -81,7 +81,9 @@ static void after_fork(void)
     bell_after_fork();
     collection_after_fork();
     channels_after_fork();
+    engine_after_fork();
     entity_after_fork();
+    workspace_after_fork();
     mutex_init(&mutex);
     side_after_fork(&sending);
     side_after_fork(&receiving);

@@ -1,9 +1,6 @@
 #include "turns.h"
 
-enum {
-    TURN_RECEIVES = 64,
-    TURN_DATAGRAMS = 64,
-};
+enum { TURN_RECEIVES = 64 };
 
 /* ---- sending ---- */
 
@@ -31,33 +28,37 @@ static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
 
 /* Tells the machine what became of the burst. A receiver's answer that found no room is dropped:
  * the machine repeats it in time. */
-static void on_burst_sent(struct zcrp_entity *e, enum channel_verdict verdict, uint32_t sent)
+static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
+                          enum channel_verdict verdict, uint32_t sent)
 {
     switch (verdict) {
     case CHANNEL_OK:
         break;
     case CHANNEL_BLOCKED:
     case CHANNEL_CROWDED:
-        if (e->machine.role == MACHINE_SENDER)
-            e->blocked = verdict;
+        if (e->machine.role != MACHINE_SENDER)
+            break;
+        e->blocked = verdict;
+        if (verdict == CHANNEL_CROWDED)
+            e->unblock_at = clock_now() + CHANNEL_PAUSE;
         break;
     case CHANNEL_TOO_BIG:
-        if (!shrink_units(e, e->burst.segment))
-            sent = e->burst.datagrams;
+        if (!shrink_units(e, burst->segment))
+            sent = burst->datagrams;
         e->hints = channel_count(e->channels.out, CHANNEL_TOO_BIGS); /* this was none */
         break;
     case CHANNEL_REFUSED:
-        sent = e->burst.datagrams;
+        sent = burst->datagrams;
         break;
     case CHANNEL_FAULT:
-        machine_on_burst_fault(&e->machine, &e->burst);
+        machine_on_burst_fault(&e->machine, burst);
         break;
     case CHANNEL_BROKEN:
         entity_break(e);
         break;
     }
     pass_hints(e);
-    machine_sent(&e->machine, clock_now(), &e->burst, sent);
+    machine_sent(&e->machine, clock_now(), burst, sent);
 }
 
 /* The path may turn out not to carry what marks congestion. */
@@ -73,6 +74,7 @@ static bool may_send(const struct zcrp_entity *e)
 
 bool sending_drain(struct zcrp_entity *e, int bursts)
 {
+    struct burst burst;
     int i;
 
     if (e->is_sending)
@@ -80,53 +82,39 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
     e->is_sending = true;
     for (i = 0; i < bursts && may_send(e); i++) {
         uint32_t sent;
-        if (!machine_take(&e->machine, clock_now(), &e->burst))
+        if (!machine_take(&e->machine, clock_now(), &burst))
             break;
         bool has_ecn = wants_ecn(e);
         entity_leave(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
-        enum channel_verdict verdict = channel_send(e->channels.out, &e->burst, &sent);
+        enum channel_verdict verdict = channel_send(e->channels.out, &burst, &sent);
         entity_enter(e);
-        on_burst_sent(e, verdict, sent);
+        on_burst_sent(e, &burst, verdict, sent);
     }
     e->is_sending = false;
     return i > 0;
 }
 
-static void sending_turn(struct zcrp_entity *e)
+static void on_ready(void *client)
 {
+    struct zcrp_entity *e = client;
+
     entity_enter(e);
+    e->is_ready = false;
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
 
-/* The channel had no room: waits until it has. */
-static void wait_for_room(struct zcrp_entity *e, enum channel_verdict verdict)
+static void on_room(void *client)
 {
-    int result = channel_wait_writable(e->channels.out, verdict, wake_fd(&e->stop), NEVER);
+    struct zcrp_entity *e = client;
 
     entity_enter(e);
+    e->awaits_room = false;
     e->blocked = CHANNEL_OK;
-    if (result == CHANNEL_BROKEN)
-        entity_break(e);
+    sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
-}
-
-static bool sending_rest(struct zcrp_entity *e)
-{
-    entity_enter(e);
-    while (e->life < ENTITY_STOPPING && !entity_is_sending_due(e)) {
-        e->sending_sleeps = true;
-        (void)condition_wait(&e->sending_due, &e->mutex, NEVER);
-        e->sending_sleeps = false;
-    }
-    bool is_stopping = e->life == ENTITY_STOPPING;
-    enum channel_verdict verdict = e->blocked;
-    entity_leave(e);
-    if (!is_stopping && verdict != CHANNEL_OK)
-        wait_for_room(e, verdict);
-    return !is_stopping;
 }
 
 /* ---- arriving at a receiver ---- */
@@ -140,44 +128,42 @@ static bool claim_arrivals(struct zcrp_entity *e)
     return is_ours;
 }
 
-static void make_plan(struct zcrp_entity *e)
+static void make_plan(struct zcrp_entity *e, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
-    struct openings_choice choice =
-        openings_choose(&e->arrivals.openings, receiver_recent_bytes(r));
+    struct openings_choice choice = openings_choose(&e->openings, receiver_recent_bytes(r));
 
-    receiver_plan(r, &e->arrivals.landing, choice.openings, choice.units);
+    receiver_plan(r, landing, choice.openings, choice.units);
 }
 
 /* Only datagrams of the pairing tell how the next ones will come. */
-static void land_arrivals(struct zcrp_entity *e)
+static void land_arrivals(struct zcrp_entity *e, struct landing *landing)
 {
-    struct receiver_arrivals arrivals =
-        receiver_landed(e->machine.receiver, clock_now(), &e->arrivals.landing);
+    struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
 
     if (arrivals.openings == 0)
         return;
-    openings_learn(&e->arrivals.openings, &e->arrivals.landing);
+    openings_learn(&e->openings, landing);
     moderation_on_arrivals(&e->moderation, arrivals.openings, arrivals.bytes);
 }
 
 /* The plan is out for no longer than the call takes. */
-static bool receiving_once(struct zcrp_entity *e)
+static bool receiving_once(struct zcrp_entity *e, struct landing *landing)
 {
     entity_enter(e);
     bool is_ours = claim_arrivals(e);
     if (is_ours)
-        make_plan(e);
+        make_plan(e, landing);
     entity_leave(e);
     if (!is_ours)
         return false;
-    int received = channel_receive(e->channels.in, &e->arrivals.landing);
+    int received = channel_receive(e->channels.in, landing);
     entity_enter(e);
     if (received <= 0)
-        e->arrivals.landing.received = 0;
+        landing->received = 0;
     if (received == CHANNEL_FAULT)
-        machine_on_plan_fault(&e->machine, &e->arrivals.landing);
-    land_arrivals(e);
+        machine_on_plan_fault(&e->machine, landing);
+    land_arrivals(e, landing);
     if (received == CHANNEL_BROKEN)
         entity_break(e);
     e->is_arriving = false;
@@ -186,25 +172,19 @@ static bool receiving_once(struct zcrp_entity *e)
     return received > 0;
 }
 
-static void receiving_turn(struct zcrp_entity *e)
-{
-    for (int i = 0; i < TURN_RECEIVES && receiving_once(e); i++)
-        ;
-}
-
 /* ---- arriving at a sender ---- */
 
-static bool update_once(struct zcrp_entity *e)
+static bool update_once(struct zcrp_entity *e, uint8_t *memory)
 {
     entity_enter(e);
     bool is_ours = claim_arrivals(e);
     entity_leave(e);
     if (!is_ours)
         return false;
-    int size = channel_receive_control(e->channels.in, e->arrivals.memory, e->arrivals.bytes);
+    int size = channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
     entity_enter(e);
     if (size > 0)
-        sender_receive(e->machine.sender, clock_now(), e->arrivals.memory, (size_t)size);
+        sender_receive(e->machine.sender, clock_now(), memory, (size_t)size);
     else if (size < 0)
         entity_break(e);
     pass_hints(e);
@@ -214,27 +194,12 @@ static bool update_once(struct zcrp_entity *e)
     return size > 0 || has_sent;
 }
 
-static void update_turn(struct zcrp_entity *e)
-{
-    for (int i = 0; i < TURN_DATAGRAMS && update_once(e); i++)
-        ;
-}
-
 /* ---- arriving at either ---- */
 
-static bool goes_on(struct zcrp_entity *e, bool is_broken_now)
+bool arriving_turn(struct zcrp_entity *e, struct workspace *w)
 {
-    entity_enter(e);
-    if (is_broken_now)
-        entity_break(e);
-    bool is_needed = e->life < ENTITY_STOPPING && !e->is_broken;
-    entity_leave(e);
-    return is_needed;
-}
-
-bool arriving_turn(struct zcrp_entity *e)
-{
-    return e->machine.role == MACHINE_SENDER ? update_once(e) : receiving_once(e);
+    return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory)
+                                             : receiving_once(e, &w->landing);
 }
 
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline)
@@ -244,16 +209,39 @@ int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, insta
     return channel_nap(e->channels.in, wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
 }
 
-/* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */
-static bool arriving_rest(struct zcrp_entity *e)
+/* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
+ */
+static bool receive_all(struct zcrp_entity *e, struct workspace *w)
 {
-    entity_enter(e);
-    helm_park(&e->helm, &e->mutex);
-    duration nap = moderation_rest(&e->moderation, machine_expected(&e->machine));
-    entity_leave(e);
-    int result = arriving_sleep(e, &e->stop, nap, NEVER);
+    int i = 0;
 
-    return goes_on(e, result == CHANNEL_BROKEN);
+    while (i < TURN_RECEIVES && arriving_turn(e, w))
+        i++;
+    return i == TURN_RECEIVES;
+}
+
+/* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */
+static instant on_arrival(void *client)
+{
+    struct zcrp_entity *e = client;
+
+    entity_enter(e);
+    bool is_looked_after = helm_lets_be(&e->helm);
+    entity_leave(e);
+    if (is_looked_after)
+        return ENGINE_LEAVE_BE;
+    struct workspace *w = workspace_take();
+    if (w == NULL)
+        return clock_now() + MILLISECOND; /* no memory at present */
+    bool may_be_more = receive_all(e, w);
+    workspace_give(w);
+    entity_enter(e);
+    duration nap = may_be_more ? 0 : moderation_rest(&e->moderation, machine_expected(&e->machine));
+    bool is_over = e->is_broken;
+    entity_leave(e);
+    if (is_over)
+        return ENGINE_LEAVE_BE;
+    return nap > 0 ? clock_now() + nap : ENGINE_ARM;
 }
 
 /* ---- timeout ---- */
@@ -267,82 +255,60 @@ void timeout_turn(struct zcrp_entity *e)
     entity_leave(e);
 }
 
-/* A receiver's deadlines are for control datagrams. While another thread is sending, that one sends
- * them, too: so there is nothing to do here but to look again later. */
-static instant next_turn(struct zcrp_entity *e, instant now)
+/* Within a locked section: the machine has buffers again, or so it is hoped. */
+static void unblock(struct zcrp_entity *e, instant now)
 {
-    instant deadline = entity_deadline(e);
-    bool is_seen_to = e->is_sending && e->machine.role == MACHINE_RECEIVER;
-
-    return is_seen_to && deadline < now + MILLISECOND ? now + MILLISECOND : deadline;
+    if (now < e->unblock_at)
+        return;
+    e->unblock_at = NEVER;
+    e->blocked = CHANNEL_OK;
 }
 
-static bool timeout_rest(struct zcrp_entity *e)
+static void on_due(void *client)
 {
-    instant deadline;
+    struct zcrp_entity *e = client;
+    instant now = clock_now();
 
     entity_enter(e);
-    while (e->life < ENTITY_STOPPING && (deadline = next_turn(e, clock_now())) > clock_now()) {
-        e->timeout_at = deadline;
-        (void)condition_wait(&e->timeout_due, &e->mutex, deadline);
-        e->timeout_at = INT64_MIN;
-    }
-    bool is_stopping = e->life == ENTITY_STOPPING;
+    e->due = NEVER;
+    unblock(e, now);
+    bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
+    if (entity_deadline(e) <= now)
+        machine_expire(&e->machine, now);
+    sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    return !is_stopping;
+    if (must_arm)
+        engine_arm(&e->member);
 }
 
-/* ---- the threads ---- */
+/* ---- the engine ---- */
 
-struct duty {
-    const char *name;
-    bool (*rest)(struct zcrp_entity *e);
-    void (*turn)(struct zcrp_entity *e);
+static const struct engine_duties duties = {
+    .arrive = on_arrival,
+    .writable = on_room,
+    .send = on_ready,
+    .expire = on_due,
 };
 
-static const struct duty sending_duty = {"zcrp-sending", sending_rest, sending_turn};
-static const struct duty update_duty = {"zcrp-update", arriving_rest, update_turn};
-static const struct duty receiving_duty = {"zcrp-receiving", arriving_rest, receiving_turn};
-static const struct duty timeout_duty = {"zcrp-timeout", timeout_rest, timeout_turn};
-
-static const struct duty *const duties[][WORKERS_MOST] = {
-    [MACHINE_SENDER] = {&sending_duty, &update_duty, &timeout_duty},
-    [MACHINE_RECEIVER] = {&receiving_duty, &timeout_duty},
-};
-
-static void run_worker(void *context)
+int turns_begin(struct zcrp_entity *e)
 {
-    const struct worker *w = context;
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+    int error = engine_join(&e->member, is_sender ? ENGINE_SENDERS : ENGINE_RECEIVERS, &duties, e,
+                            e->channels.in->fd, e->channels.out->fd);
 
-    while (w->duty->rest(w->entity))
-        w->duty->turn(w->entity);
-}
-
-int workers_start(struct zcrp_entity *e)
-{
-    const struct duty *const *duty = duties[e->machine.role];
-
-    for (int i = 0; i < WORKERS_MOST && duty[i] != NULL; i++) {
-        struct worker *w = &e->workers[i];
-        *w = (struct worker){.duty = duty[i], .entity = e};
-        int error = thread_start(&w->thread, w->duty->name, run_worker, w);
-        if (error) {
-            workers_stop(e);
-            return error;
-        }
-        e->worker_count = i + 1;
-    }
+    if (error)
+        return error;
+    engine_arm(&e->member);
+    entity_enter(e); /* what is due from the beginning */
+    entity_leave(e);
     return 0;
 }
 
-void workers_stop(struct zcrp_entity *e)
+void turns_end(struct zcrp_entity *e)
 {
     entity_enter(e);
     entity_move(e, ENTITY_STOPPING);
     helm_close(&e->helm);
     entity_leave(e);
-    wake_signal(&e->stop);
-    for (int i = 0; i < e->worker_count; i++)
-        thread_join(&e->workers[i].thread);
-    e->worker_count = 0;
+    engine_leave(&e->member);
 }

@@ -9,27 +9,14 @@ enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
 
 /* ---- at the helm ---- */
 
-/* What a wait at the helm is for, and what it began with. */
+/* What a wait is for, and what it began with. */
 struct message_wait {
-    const struct latch *latch;
+    struct latch *latch;
     instant deadline;
-    uint32_t begun; /* of the entity's interrupt */
+    uint32_t begun;              /* of the entity's interrupt */
+    struct workspace *workspace; /* of a waiter at the helm */
+    bool lacks_memory;           /* for a workspace: the helm is of no use to this waiter */
 };
-
-static bool take_helm(struct zcrp_entity *e)
-{
-    entity_enter(e);
-    bool is_taken = !e->is_broken && helm_take(&e->helm);
-    entity_leave(e);
-    return is_taken;
-}
-
-static void leave_helm(struct zcrp_entity *e)
-{
-    entity_enter(e);
-    helm_leave(&e->helm);
-    entity_leave(e);
-}
 
 static bool has_ended(const struct zcrp_entity *e, const struct message_wait *w)
 {
@@ -46,10 +33,10 @@ static duration fall_asleep(struct zcrp_entity *e, instant deadline)
     return nap;
 }
 
-static void wake_up(struct zcrp_entity *e, int ready)
+static void wake_up(struct zcrp_entity *e, const struct message_wait *w, int ready)
 {
     if (ready > 0 && (ready & CHANNEL_WOKEN))
-        wake_clear(&e->helm.wake);
+        wake_clear(&w->workspace->wake);
     entity_enter(e);
     helm_wake_up(&e->helm);
     if (ready == CHANNEL_BROKEN)
@@ -69,10 +56,10 @@ static bool rest_at_helm(struct zcrp_entity *e, const struct message_wait *w, in
     int ready = 0;
     duration nap = fall_asleep(e, w->deadline);
     if (!has_ended(e, w))
-        ready = arriving_sleep(e, &e->helm.wake, nap, e->helm.due);
+        ready = arriving_sleep(e, &w->workspace->wake, nap, atomic_load(&e->helm.due));
     if (nap > 0)
         *idle = NEVER;
-    wake_up(e, ready);
+    wake_up(e, w, ready);
     return ready != CHANNEL_BROKEN;
 }
 
@@ -103,7 +90,7 @@ static void steer(struct zcrp_entity *e, const struct message_wait *w)
 {
     instant idle = NEVER;
     for (uint32_t turns = 1; !has_ended(e, w); turns++) {
-        bool has_come = arriving_turn(e);
+        bool has_come = arriving_turn(e, w->workspace);
         instant now = clock_now();
         if (has_come && idle != NEVER)
             spin_learn(&e->helm.spin, now - idle);
@@ -128,23 +115,78 @@ static int end_of(struct zcrp_entity *e, const struct message_wait *w)
     return ZCRP_ERROR_INTERRUPTED;
 }
 
-/* Waits for a message in flight, at the helm if that is free. The entity may be closed meanwhile:
- * then the message has ended before. */
+/* ---- waiting ---- */
+
+/* Ends a locked section in which the helm may have become free. */
+static void hand_over(struct zcrp_entity *e)
+{
+    struct latch *called = helm_hand_over(&e->helm);
+
+    entity_leave(e);
+    if (called != NULL)
+        latch_wake(called);
+}
+
+/* Waits at the helm, if it is free: false if it is not. */
+static bool wait_at_helm(struct zcrp_entity *e, struct message_wait *w)
+{
+    if (helm_state(&e->helm) != HELM_FREE)
+        return false;
+    w->workspace = workspace_take();
+    w->lacks_memory = w->workspace == NULL;
+    if (w->lacks_memory)
+        return false;
+    entity_enter(e);
+    bool is_ours = !e->is_broken && helm_take(&e->helm, &w->workspace->wake);
+    entity_leave(e);
+    if (is_ours) {
+        steer(e, w);
+        entity_enter(e);
+        helm_leave(&e->helm);
+        hand_over(e);
+    }
+    workspace_give(w->workspace);
+    return is_ours;
+}
+
+/* Waits for the latch, while another waiter is at the helm or the library's threads do the work:
+ * until the message has ended, or this waiter is called to the helm. */
+static void wait_asleep(struct zcrp_entity *e, const struct message_wait *w, duration spin)
+{
+    struct sleeper sleeper = {.latch = w->latch};
+
+    if (w->lacks_memory) {
+        instant later = instant_earlier(w->deadline, clock_now() + MILLISECOND);
+        (void)latch_wait(w->latch, later, 0, &e->interrupt.raised, w->begun);
+        return;
+    }
+    entity_enter(e);
+    helm_add_sleeper(&e->helm, &sleeper);
+    hand_over(e);
+    if (!has_ended(e, w))
+        (void)latch_wait(w->latch, w->deadline, spin, &e->interrupt.raised, w->begun);
+    entity_enter(e);
+    helm_remove_sleeper(&e->helm, &sleeper);
+    hand_over(e);
+}
+
+/* Waits for a message in flight. The entity may be closed meanwhile: then the message has ended
+ * before. */
 static int wait_for_end(struct message *m, instant deadline)
 {
     struct zcrp_entity *e = entity_visit(m);
 
     if (e == NULL)
         return ZCRP_OK;
-    struct message_wait w = {&m->latch, deadline, interrupt_begin(&e->interrupt)};
-    bool is_ours = take_helm(e);
-    if (is_ours) {
-        steer(e, &w);
-        leave_helm(e);
+    struct message_wait w = {
+        .latch = &m->latch, .deadline = deadline, .begun = interrupt_begin(&e->interrupt)};
+    bool was_at_helm = false;
+    while (!has_ended(e, &w) && clock_now() < deadline) {
+        if (wait_at_helm(e, &w))
+            was_at_helm = true;
+        else
+            wait_asleep(e, &w, was_at_helm ? 0 : e->options.spin_ns);
     }
-    if (!has_ended(e, &w))
-        (void)latch_wait(&m->latch, deadline, is_ours ? 0 : e->options.spin_ns,
-                         &e->interrupt.raised, w.begun);
     int code = end_of(e, &w);
     entity_depart(e);
     return code;

@@ -46,13 +46,17 @@ static bool spins_open(const struct latch *latch, instant end)
     return latch_is_open(latch);
 }
 
-/* Declares a sleeper; false if the latch is open. */
+/* Declares a sleeper; false if the latch is open, or somebody has called. */
 static bool enter(struct latch *latch)
 {
     uint32_t state = LATCH_CLOSED;
 
-    return atomic_compare_exchange_strong(&latch->state, &state, LATCH_SLEEPERS) ||
-           state == LATCH_SLEEPERS;
+    if (atomic_compare_exchange_strong(&latch->state, &state, LATCH_SLEEPERS) ||
+        state == LATCH_SLEEPERS)
+        return true;
+    state = LATCH_CALLED;
+    (void)atomic_compare_exchange_strong(&latch->state, &state, LATCH_CLOSED);
+    return false;
 }
 
 static bool sleep_on(struct latch *latch, instant deadline, const _Atomic uint32_t *other,
@@ -73,8 +77,23 @@ bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Ato
         return true;
     while (enter(latch))
         if (!sleep_on(latch, deadline, other, begun))
-            return latch_is_open(latch);
-    return true;
+            break;
+    return latch_is_open(latch);
+}
+
+bool latch_call(struct latch *latch)
+{
+    uint32_t state = atomic_load(&latch->state);
+
+    while (state != LATCH_OPEN)
+        if (atomic_compare_exchange_weak(&latch->state, &state, LATCH_CALLED))
+            return state == LATCH_SLEEPERS;
+    return false;
+}
+
+void latch_wake(const struct latch *latch)
+{
+    futex_wake_all(&latch->state);
 }
 
 static struct {

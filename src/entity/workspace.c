@@ -1,0 +1,152 @@
+#include "workspace.h"
+
+#include "platform/thread.h"
+
+#include <stdlib.h>
+
+enum { WORKSPACES_LEAST = 2 }; /* a thread that receives for senders, and one for receivers */
+
+static struct mutex mutex = {PTHREAD_MUTEX_INITIALIZER};
+static struct workspace *unused, *made; /* under the mutex */
+static uint32_t count, users;           /* of those made, of entities; under the mutex */
+
+static struct workspace *create(void)
+{
+    struct workspace *w = malloc(sizeof(*w));
+
+    if (w == NULL)
+        return NULL;
+    w->memory = malloc(landing_memory(LANDING_OPENINGS));
+    if (w->memory == NULL || wake_init(&w->wake) != 0) {
+        free(w->memory);
+        free(w);
+        return NULL;
+    }
+    landing_init(&w->landing, w->memory, LANDING_OPENINGS);
+    return w;
+}
+
+/* A new one is known, and used or not. */
+static void add(struct workspace *w, bool is_unused)
+{
+    mutex_lock(&mutex);
+    w->next_made = made;
+    made = w;
+    count++;
+    if (is_unused) {
+        w->next_free = unused;
+        unused = w;
+    }
+    mutex_unlock(&mutex);
+}
+
+static void destroy(struct workspace *w)
+{
+    wake_fini(&w->wake);
+    free(w->memory);
+    free(w);
+}
+
+/* Under the mutex; or in a child, where nobody else is. */
+static void destroy_all(void)
+{
+    while (made != NULL) {
+        struct workspace *w = made;
+        made = w->next_made;
+        destroy(w);
+    }
+    unused = NULL;
+    count = 0;
+}
+
+/* One more user; returns how many workspaces there are. */
+static uint32_t add_user(void)
+{
+    mutex_lock(&mutex);
+    users++;
+    uint32_t so_far = count;
+    mutex_unlock(&mutex);
+    return so_far;
+}
+
+bool workspace_reserve(void)
+{
+    for (uint32_t so_far = add_user(); so_far < WORKSPACES_LEAST; so_far++) {
+        struct workspace *w = create();
+        if (w == NULL) {
+            workspace_release();
+            return false;
+        }
+        add(w, true);
+    }
+    return true;
+}
+
+void workspace_release(void)
+{
+    mutex_lock(&mutex);
+    users--;
+    if (users == 0)
+        destroy_all();
+    mutex_unlock(&mutex);
+}
+
+struct workspace *workspace_take(void)
+{
+    mutex_lock(&mutex);
+    struct workspace *w = unused;
+    if (w != NULL)
+        unused = w->next_free;
+    mutex_unlock(&mutex);
+    if (w != NULL)
+        return w;
+    w = create();
+    if (w != NULL)
+        add(w, false);
+    return w;
+}
+
+void workspace_give(struct workspace *w)
+{
+    mutex_lock(&mutex);
+    w->next_free = unused;
+    unused = w;
+    mutex_unlock(&mutex);
+}
+
+void workspace_after_fork(void)
+{
+    mutex_init(&mutex);
+    destroy_all();
+    users = 0;
+}
+
+/* ---- openings ---- */
+
+void openings_init(struct openings *o, bool has_gro)
+{
+    *o = (struct openings){.has_gro = has_gro};
+}
+
+void openings_learn(struct openings *o, const struct landing *l)
+{
+    for (uint32_t opening = 0; opening < l->received; opening++) {
+        if (l->segment[opening] != 0)
+            o->alone = 0;
+        else if (o->alone < OPENINGS_ALONE)
+            o->alone++;
+    }
+}
+
+struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes)
+{
+    bool are_large = recent_bytes > LANDING_DATAGRAM / 2;
+
+    if (!o->has_gro)
+        return (struct openings_choice){LANDING_OPENINGS, 1};
+    if (are_large)
+        return (struct openings_choice){OPENINGS_LARGE, LANDING_UNITS};
+    if (o->alone == OPENINGS_ALONE)
+        return (struct openings_choice){LANDING_OPENINGS, 1};
+    return (struct openings_choice){1, LANDING_UNITS};
+}

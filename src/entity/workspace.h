@@ -1,0 +1,77 @@
+/* What a thread needs for turns, and an entity does not: the landing that datagrams are received
+ * into, its memory, and the wake that ends the thread's sleep. A thread takes a workspace for a
+ * turn, or for as long as it waits; so there are as many as threads, however many entities there
+ * are. They are kept for the next turn,
+ * until the last entity is closed.
+ *
+ * How many openings the next plan has, and for how many units each, depends on how an entity's
+ * datagrams came:
+ *
+ *     datagrams come                     openings            units in each
+ *     joined by the kernel (GRO)         one                 as many as a burst may have
+ *     too large to be joined             OPENINGS_LARGE      the same
+ *     each by itself                     LANDING_OPENINGS    one
+ *
+ * Nobody knows where a joined burst ends and the next begins, so a plan expects only one. A socket
+ * without GRO never joins any. With GRO the path decides: a tunnel may hand over datagrams one by
+ * one, and each of them would cost a plan for a whole burst, and a system call. So when
+ * OPENINGS_ALONE in a row came alone, the plan expects single ones, until two come joined. All but
+ * the first of those have to be moved: at most a burst, once in OPENINGS_ALONE datagrams. */
+#ifndef ZCRP_ENTITY_WORKSPACE_H
+#define ZCRP_ENTITY_WORKSPACE_H
+
+#include "core/receiver/landing.h"
+#include "platform/waking.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct workspace {
+    struct landing landing;
+    uint8_t *memory; /* of the landing; for control alone its first LANDING_DATAGRAM bytes */
+    struct wake wake;
+    struct workspace *next_free, *next_made;
+};
+
+/* An entity will need some: sees to it that there is one for each of the library's threads that
+ * receive. False if there is no memory or descriptor. Most of the memory is never touched while the
+ * network behaves, so the system never gives it. */
+__attribute__((warn_unused_result)) bool workspace_reserve(void);
+
+/* That entity needs none any more. The last one frees them all; each has been given back. */
+void workspace_release(void);
+
+/* One that nobody has, until it is given back; NULL if there is none and no memory for another. Its
+ * wake is clear, or was signalled to whoever had it before: a sleeper looks again. Any thread. */
+__attribute__((warn_unused_result)) struct workspace *workspace_take(void);
+void workspace_give(struct workspace *w);
+
+/* In a child: frees the copies of the parent's. */
+void workspace_after_fork(void);
+
+/* ---- openings; cannot fail, O(openings) ---- */
+
+enum {
+    OPENINGS_LARGE = 4,   /* one system call receives no more units of this size */
+    OPENINGS_ALONE = 256, /* datagrams, each by itself */
+};
+
+struct openings {
+    bool has_gro;
+    uint32_t alone; /* datagrams that came by themselves since two were joined */
+};
+
+struct openings_choice {
+    uint32_t openings; /* 1 .. LANDING_OPENINGS */
+    uint32_t units;    /* 1 .. LANDING_UNITS */
+};
+
+void openings_init(struct openings *o, bool has_gro);
+
+/* The channel has filled the landing, or nothing of it. */
+void openings_learn(struct openings *o, const struct landing *l);
+
+/* For the next plan, when units had `recent_bytes` bytes of data lately. */
+struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes);
+
+#endif
