@@ -523,20 +523,37 @@ int engine_join(struct engine_member *m, enum engine_role role, const struct eng
     return error;
 }
 
-/* Within the mutex: no turn begins any more, and none runs. */
-static void await_turns(struct engine *engine, struct engine_member *m)
+void engine_stop(struct engine_member *m)
 {
+    struct engine *engine = m->engine;
+
+    mutex_lock(&engine->mutex);
     m->is_leaving = true;
     forget_ready(engine, m);
     deadlines_remove(&engine->deadlines, &m->deadline);
     deadlines_remove(&engine->naps, &m->nap);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (m->watch[i].is_known)
             (void)epoll_ctl(engine->epoll, EPOLL_CTL_DEL, m->watch[i].fd, NULL);
+        m->watch[i].is_known = false;
+    }
     while (m->turns > 0)
         (void)condition_wait(&engine->is_left, &engine->mutex, NEVER);
-    engine->table[m->slot].member = NULL;
-    engine->members--;
+    mutex_unlock(&engine->mutex);
+}
+
+/* Destroys the engine if nobody is left in it. Another thread may have done so. */
+static void destroy_if_empty(enum engine_role role, const struct engine *engine)
+{
+    mutex_lock(&lifecycle);
+    for (uint32_t i = 0; i < ENGINES_MOST; i++) {
+        struct engine **e = &engines[role][i];
+        if (*e == engine && engine->members == 0) {
+            destroy(*e);
+            *e = NULL;
+        }
+    }
+    mutex_unlock(&lifecycle);
 }
 
 void engine_leave(struct engine_member *m)
@@ -546,19 +563,13 @@ void engine_leave(struct engine_member *m)
     if (engine == NULL)
         return;
     enum engine_role role = engine->role;
+    engine_stop(m);
     mutex_lock(&engine->mutex);
-    await_turns(engine, m);
+    engine->table[m->slot].member = NULL;
+    engine->members--;
     mutex_unlock(&engine->mutex);
     m->engine = NULL;
-    mutex_lock(&lifecycle); /* from here on it may be gone: then it is not among the others */
-    for (uint32_t i = 0; i < ENGINES_MOST; i++) {
-        struct engine **e = &engines[role][i];
-        if (*e == engine && engine->members == 0) {
-            destroy(engine);
-            *e = NULL;
-        }
-    }
-    mutex_unlock(&lifecycle);
+    destroy_if_empty(role, engine);
 }
 
 /* The child has the descriptors and the memory, but not the threads, and locks may be held. */

@@ -7,7 +7,7 @@
  *     receivers' engine     zcrp-receiving  as zcrp-update
  *                           zcrp-timeout    as above
  *
- *     member --engine_join--> | arm, ready, due: what is wanted next       | --engine_leave-->
+ *     member --engine_join--> | arm, ready, due: what is wanted next       | --engine_stop, _leave-->
  *                             | arrive, writable, send, expire: a turn     |
  *
  * The first member that joins an engine starts its threads, and the last that leaves ends them.
@@ -17,7 +17,7 @@
  * A socket is armed once at a time: what arrives first disarms it and begins one turn. So no thread
  * wakes for a socket that a waiting user looks after, but for one datagram at most.
  *
- * I1  A turn runs only between join and leave. Leave waits for the turns that run.
+ * I1  A turn runs only between join and stop. Stop waits for the turns that run.
  * I2  One thread at a time runs each kind of turn of one member.
  * I3  What was wanted before a turn began may be forgotten by it: a turn looks at everything, and
  *     says again what is wanted.
@@ -79,8 +79,12 @@ __attribute__((warn_unused_result)) int engine_join(struct engine_member *m, enu
                                                     const struct engine_duties *duties,
                                                     void *client, int in, int out);
 
-/* Leaves: no turn of the member runs when this returns, and none will. By no thread of the
- * engine's. Fine for one that never joined. */
+/* No turn of the member runs when this returns, and none will. Calls from other threads are still
+ * legal, and do nothing. By no thread of the engine's. */
+void engine_stop(struct engine_member *m);
+
+/* Leaves, after engine_stop or with it; nobody calls for this member any more. The last member ends
+ * the engine's threads. Fine for one that never joined. */
 void engine_leave(struct engine_member *m);
 
 /* Arms the socket: `arrive` is called once something has arrived, or `writable` once there is room.

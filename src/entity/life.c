@@ -122,6 +122,7 @@ int zcrp_open_receiver_sized(struct zcrp_entity **entity, const int descriptors[
 /* Frees an entity whose threads have ended and whose messages are over. */
 static void destroy(struct zcrp_entity *e)
 {
+    engine_leave(&e->member);
     collection_fini(&e->collection);
     fini_locks(e);
     fini_memory(e);

@@ -310,5 +310,5 @@ void turns_end(struct zcrp_entity *e)
     entity_move(e, ENTITY_STOPPING);
     helm_close(&e->helm);
     entity_leave(e);
-    engine_leave(&e->member);
+    engine_stop(&e->member);
 }
