@@ -31,8 +31,9 @@
  * called. The library prints nothing, never exits, and installs no signal handler. Only if one of
  * its own invariants does not hold, it says so on standard error and aborts.
  *
- * Forks. A child may open entities of its own. It may close those of its parent: that frees the
- * child's copies and tells the peer nothing. All other calls with an entity of the parent's, or
+ * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
+ * first. It may close those of its parent: that frees the child's copies and tells the peer
+ * nothing. All other calls with an entity of the parent's, or
  * with a message that the parent has in flight, give ZCRP_ERROR_FORKED where they return a code.
  * There zcrp_probe and zcrp_wait_any take such a message for one that has ended, and zcrp_collect
  * returns NULL.
