@@ -14,7 +14,7 @@ int message_code(const struct message *m)
 {
     if (latch_is_open(&m->latch))
         return m->code;
-    return message_is_in_flight(m) ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
+    return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
 }
 
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size)
