@@ -86,10 +86,10 @@ LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 include tools/peers.mk
 objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
-LIBRARY := $(call objects,src/*/*.c)
+LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
-HEADERS := $(wildcard include/*.h src/*/*.h tests/*/*.h tools/*/*.h)
-CODE := $(HEADERS) $(wildcard src/*/*.c tests/*/*.c tools/*/*.c tools/*/*.cpp)
+HEADERS := $(wildcard include/*.h src/*/*.h src/*/*/*.h tests/*/*.h tools/*/*.h)
+CODE := $(HEADERS) $(wildcard src/*/*.c src/*/*/*.c tests/*/*.c tools/*/*.c tools/*/*.cpp)
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so

@@ -22,7 +22,7 @@ tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard=tools/bench-guard \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
 # zcrp-bench doctor says what the library's own CRC costs, which is hidden in the library.
-CRC := $(OBJ)/src/core/crc32.o $(OBJ)/src/channel/crc.o
+CRC := $(OBJ)/src/core/wire/crc32.o $(OBJ)/src/channel/crc.o
 $(PRODUCTS)/zcrp-bench: $(CRC)
 
 # The same program without any peer (tools/peers.mk), for a test of what it says then.

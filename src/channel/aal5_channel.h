@@ -4,8 +4,7 @@
 #define ZCRP_CHANNEL_AAL5_CHANNEL_H
 
 #include "channel.h"
-#include "core/aal5.h"
-#include "core/aal5_reassembly.h"
+#include "core/wire/aal5.h"
 
 #include <sys/socket.h>
 

@@ -4,7 +4,7 @@
 #ifndef ZCRP_CHANNEL_AAL5_POINT_H
 #define ZCRP_CHANNEL_AAL5_POINT_H
 
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 struct aal5_channel;
 struct aal5_incoming;

@@ -1,6 +1,6 @@
 #include "aal5_socket.h"
 
-#include "core/aal5_head.h"
+#include "core/wire/aal5.h"
 #include "udp_open.h"
 
 #include <errno.h>

@@ -2,9 +2,8 @@
 
 #include "aal5_socket.h"
 #include "address.h"
-#include "core/aal5.h"
-#include "core/aal5_head.h"
-#include "core/listening.h"
+#include "core/wire/aal5.h"
+#include "core/wire/cookie.h"
 #include "crc.h"
 #include "keyed_hash.h"
 #include "platform/clock.h"

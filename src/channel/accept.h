@@ -1,5 +1,5 @@
 /* Waiting for the peer of a bound socket: the first that shows that it reads what is sent to its
- * address (core/listening.h). */
+ * address (core/wire/cookie.h). */
 #ifndef ZCRP_CHANNEL_ACCEPT_H
 #define ZCRP_CHANNEL_ACCEPT_H
 

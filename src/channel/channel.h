@@ -32,11 +32,11 @@
 
 #include "address.h"
 
-#include "core/aal5_fault.h"
-#include "core/aal5_head.h"
-#include "core/burst.h"
 #include "core/instant.h"
-#include "core/landing.h"
+#include "core/receiver/landing.h"
+#include "core/wire/aal5.h"
+#include "core/wire/aal5_fault.h"
+#include "core/wire/burst.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef ZCRP_CHANNEL_CRC_H
 #define ZCRP_CHANNEL_CRC_H
 
-#include "core/crc32.h"
+#include "core/wire/crc32.h"
 
 /* Never NULL. */
 crc32_function crc_best(void);

@@ -2,8 +2,8 @@
 #ifndef ZCRP_CHANNEL_KEYED_HASH_H
 #define ZCRP_CHANNEL_KEYED_HASH_H
 
-#include "core/cookie.h"
-#include "core/secret.h"
+#include "core/wire/cookie.h"
+#include "core/wire/secret.h"
 
 /* SipHash-2-4 as libsodium has it. Pure; any thread. */
 uint64_t keyed_hash_sip(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *in, size_t size);

@@ -1,6 +1,6 @@
 #include "socket_path.h"
 
-#include "core/path_mtu.h"
+#include "core/path/path_mtu.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>

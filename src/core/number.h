@@ -15,4 +15,15 @@ static inline uint64_t number_expand(uint32_t wire, uint64_t near)
     return base + (uint32_t)(wire - (uint32_t)base);
 }
 
+/* The lesser and the greater of two numbers of any kind: sizes, rates, counts. */
+static inline uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 #endif

@@ -1,7 +1,7 @@
 /* Memory of the user's that the kernel could not access, and hints of the system's. */
 #include "entity.h"
 
-#include "core/intervals.h"
+#include "core/adt/intervals.h"
 
 #include "platform/clock.h"
 #include "platform/memory.h"

@@ -1,7 +1,7 @@
 #include "machine.h"
 
 #include "channel/keyed_hash.h"
-#include "core/arena.h"
+#include "core/adt/arena.h"
 #include "platform/clock.h"
 
 #include <stdlib.h>

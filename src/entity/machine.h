@@ -4,8 +4,8 @@
 #define ZCRP_ENTITY_MACHINE_H
 
 #include "channel/channel.h"
-#include "core/receiver.h"
-#include "core/sender.h"
+#include "core/receiver/receiver.h"
+#include "core/sender/sender.h"
 #include "message.h"
 
 #include <stdbool.h>

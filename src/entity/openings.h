@@ -15,7 +15,7 @@
 #ifndef ZCRP_ENTITY_OPENINGS_H
 #define ZCRP_ENTITY_OPENINGS_H
 
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 #include <stdbool.h>
 #include <stdint.h>

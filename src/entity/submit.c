@@ -1,5 +1,5 @@
 /* Submitting a message, to be sent or to be received into. */
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 #include "entity.h"
 #include "platform/clock.h"
 #include "turns.h"

@@ -2,7 +2,7 @@
  * more. It must answer by little, and repeat nothing for it; and the next message comes whole. */
 #include "../support/ends.h"
 
-#include "core/control.h"
+#include "core/wire/control.h"
 
 #include <pthread.h>
 #include <sys/ioctl.h>

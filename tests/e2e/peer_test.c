@@ -1,7 +1,7 @@
 /* Peers that never come, die, start anew, or talk nonsense; and descriptors that go away. */
 #include "../support/ends.h"
 
-#include "core/random.h"
+#include "core/adt/random.h"
 
 #include <signal.h>
 #include <stdio.h>

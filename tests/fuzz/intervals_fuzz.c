@@ -3,8 +3,8 @@
 #include "script.h"
 
 #include "../support/counter_starts.h"
+#include "core/adt/intervals.h"
 #include "core/check.h"
-#include "core/intervals.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* What messages miss, as a script over two chains of one small pool, against bitmaps. */
 #include "script.h"
 
+#include "core/adt/missing.h"
 #include "core/check.h"
-#include "core/missing.h"
 
 #include <string.h>
 

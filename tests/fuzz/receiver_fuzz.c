@@ -13,7 +13,7 @@
 
 #include "../support/counter_starts.h"
 #include "../support/scatter.h"
-#include "core/arena.h"
+#include "core/adt/arena.h"
 #include "core/check.h"
 
 /* ---- the user */

@@ -5,9 +5,8 @@
 #include "messages.h"
 
 #include "../support/secret.h"
-#include "core/control.h"
-#include "core/path_probe.h"
-#include "core/receiver.h"
+#include "core/receiver/receiver.h"
+#include "core/wire/control.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "sender_peer.h"
 
 #include "../support/counter_starts.h"
-#include "core/arena.h"
+#include "core/adt/arena.h"
 
 /* ---- the channel */
 

@@ -5,9 +5,8 @@
 #include "messages.h"
 
 #include "../support/secret.h"
-#include "core/control.h"
-#include "core/path_probe.h"
-#include "core/sender.h"
+#include "core/sender/sender.h"
+#include "core/wire/control.h"
 
 #include <string.h>
 

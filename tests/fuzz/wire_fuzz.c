@@ -3,7 +3,7 @@
 
 #include "core/check.h"
 #include "core/number.h"
-#include "core/wire.h"
+#include "core/wire/wire.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "../support/mock.h"
 #include "channel/aal5_channel.h"
 #include "channel/aal5_open.h"
-#include "core/wire.h"
+#include "core/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "../support/property.h"
 #include "../support/random.h"
 #include "channel/aal5_channel.h"
-#include "core/wire.h"
+#include "core/wire/wire.h"
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * so that both become one. What comes out at the other end has to be one of the two, or refused. */
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/aal5.h"
+#include "core/wire/aal5.h"
 #include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -2,7 +2,7 @@
 #include "../support/counter_starts.h"
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/intervals.h"
+#include "core/adt/intervals.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * units that came down elsewhere are moved. */
 #include "../support/scatter.h"
 #include "../support/suite.h"
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 #include <check.h>
 #include <stdlib.h>

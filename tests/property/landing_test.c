@@ -3,7 +3,7 @@
 #include "../support/property.h"
 #include "../support/random.h"
 #include "../support/scatter.h"
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #include "../support/counter_starts.h"
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/control.h"
-#include "core/messages_in.h"
-#include "core/messages_out.h"
+#include "core/receiver/messages_in.h"
+#include "core/sender/messages_out.h"
+#include "core/wire/control.h"
 
 enum { ROUNDS = 50, OPERATIONS = 1000, CAPACITY = 8, NODES = 6, AHEAD = 64 };
 enum { STORED = OPERATIONS + AHEAD };

@@ -1,7 +1,7 @@
 /* missing against one bitmap a message; the chains share a pool that is too small for all. */
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/missing.h"
+#include "core/adt/missing.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "../support/counter_starts.h"
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/units_given_up.h"
+#include "core/sender/units_given_up.h"
 
 enum { ROUNDS = 100, OPERATIONS = 1000, CAPACITY_MOST = 64, APART_MOST = 4, JUMP = 8 };
 

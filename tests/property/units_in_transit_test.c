@@ -2,8 +2,8 @@
 #include "../support/counter_starts.h"
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/datagram.h"
-#include "core/units_in_transit.h"
+#include "core/sender/units_in_transit.h"
+#include "core/wire/datagram.h"
 
 enum { ROUNDS = 100, OPERATIONS = 1000, CAPACITY_MOST = 64, BURST_MOST = 24 };
 enum { SENT_MOST = OPERATIONS * BURST_MOST };

@@ -3,8 +3,8 @@
 #include "../support/counter_starts.h"
 #include "../support/property.h"
 #include "../support/random.h"
-#include "core/datagram.h"
-#include "core/units_to_send.h"
+#include "core/sender/units_to_send.h"
+#include "core/wire/datagram.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef ZCRP_TESTS_SIM_CHANCE_H
 #define ZCRP_TESTS_SIM_CHANCE_H
 
-#include "core/random.h"
+#include "core/adt/random.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #ifndef ZCRP_TESTS_SIM_CIRCUIT_H
 #define ZCRP_TESTS_SIM_CIRCUIT_H
 
-#include "core/aal5_fault.h"
+#include "core/wire/aal5_fault.h"
 
 struct circuit {
     struct aal5_network network;

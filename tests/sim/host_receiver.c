@@ -3,8 +3,8 @@
 #include "../support/secret.h"
 #include "chance.h"
 #include "content.h"
-#include "core/arena.h"
-#include "core/control.h"
+#include "core/adt/arena.h"
+#include "core/wire/control.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

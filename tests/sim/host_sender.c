@@ -3,7 +3,7 @@
 #include "../support/secret.h"
 #include "chance.h"
 #include "content.h"
-#include "core/arena.h"
+#include "core/adt/arena.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "link.h"
 
 #include "chance.h"
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * often. The parameter is the types that come again, and perhaps LOSSY. */
 #include "scenario.h"
 
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 
 #include <inttypes.h>
 

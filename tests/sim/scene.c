@@ -1,8 +1,7 @@
 #include "scene.h"
 
 #include "chance.h"
-#include "core/control.h"
-#include "core/path_probe.h"
+#include "core/wire/control.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

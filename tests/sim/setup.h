@@ -3,8 +3,8 @@
 #ifndef ZCRP_TESTS_SIM_SETUP_H
 #define ZCRP_TESTS_SIM_SETUP_H
 
-#include "core/receiver.h"
-#include "core/sender.h"
+#include "core/receiver/receiver.h"
+#include "core/sender/sender.h"
 #include "link.h"
 
 enum { NO_MESSAGE = UINT32_MAX };

@@ -1,6 +1,6 @@
 #include "shadow.h"
 
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef ZCRP_TESTS_SUPPORT_RANDOM_H
 #define ZCRP_TESTS_SUPPORT_RANDOM_H
 
-#include "core/random.h"
+#include "core/adt/random.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #include "relay.h"
 
-#include "core/random.h"
+#include "core/adt/random.h"
 
 #include <poll.h>
 #include <stdlib.h>

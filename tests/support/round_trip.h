@@ -4,8 +4,7 @@
 #define ZCRP_TESTS_SUPPORT_ROUND_TRIP_H
 
 #include "core/check.h"
-#include "core/control.h"
-#include "core/path_probe.h"
+#include "core/wire/control.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef ZCRP_TESTS_SUPPORT_SCATTER_H
 #define ZCRP_TESTS_SUPPORT_SCATTER_H
 
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #ifndef ZCRP_TESTS_SUPPORT_SECRET_H
 #define ZCRP_TESTS_SUPPORT_SECRET_H
 
-#include "core/cookie.h"
-#include "core/random.h"
+#include "core/adt/random.h"
+#include "core/wire/cookie.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "core/aal5_fault.h"
+#include "core/wire/aal5_fault.h"
 
 #include "../support/suite.h"
 #include <string.h>

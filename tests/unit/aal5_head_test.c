@@ -1,4 +1,4 @@
-#include "core/aal5_head.h"
+#include "core/wire/aal5.h"
 
 #include "../support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "core/aal5.h"
+#include "core/wire/aal5.h"
 
 #include "../support/suite.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "core/arena.h"
+#include "core/adt/arena.h"
 
 #include "../support/suite.h"
 

@@ -3,7 +3,7 @@
 #define ZCRP_TESTS_UNIT_CONGESTION_BBR_RIG_H
 
 #include "../support/suite.h"
-#include "core/congestion.h"
+#include "core/congestion/congestion.h"
 
 enum { UNIT = 1000, RATE = 1000000 }; /* a unit a millisecond */
 

@@ -1,5 +1,5 @@
 #include "../support/suite.h"
-#include "core/congestion.h"
+#include "core/congestion/congestion.h"
 
 enum { UNIT = 1000 };
 

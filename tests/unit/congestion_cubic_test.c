@@ -1,4 +1,4 @@
-#include "core/congestion_cubic.h"
+#include "core/congestion/cubic.h"
 
 #include "../support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "core/congestion_hystart.h"
+#include "core/congestion/hystart.h"
 
 #include "../support/suite.h"
 

@@ -3,7 +3,7 @@
 #define ZCRP_TESTS_UNIT_CONGESTION_RIG_H
 
 #include "../support/suite.h"
-#include "core/congestion.h"
+#include "core/congestion/congestion.h"
 
 enum { UNIT = 1000, MOST = 1000 * UNIT };
 

@@ -4,7 +4,7 @@
 #define ZCRP_TESTS_UNIT_CONTROL_RIG_H
 
 #include "../support/suite.h"
-#include "core/control.h"
+#include "core/wire/control.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "core/cookie.h"
+#include "core/wire/cookie.h"
 
 #include "../support/secret.h"
 #include "../support/suite.h"

@@ -1,4 +1,4 @@
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 
 #include "../support/suite.h"
 

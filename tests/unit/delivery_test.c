@@ -1,4 +1,4 @@
-#include "core/delivery.h"
+#include "core/congestion/delivery.h"
 
 #include "../support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "core/ecn_path.h"
+#include "core/path/ecn_path.h"
 
 #include "../support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "core/intervals.h"
+#include "core/adt/intervals.h"
 
 #include "../support/counter_starts.h"
 #include "../support/suite.h"

@@ -1,7 +1,7 @@
 /* Landings of one-byte units: what a unit carries is one letter, so memory reads as a word. */
 #include "../support/scatter.h"
 #include "../support/suite.h"
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 #include <check.h>
 #include <stdlib.h>

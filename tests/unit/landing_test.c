@@ -1,6 +1,6 @@
 #include "../support/scatter.h"
 #include "../support/suite.h"
-#include "core/landing.h"
+#include "core/receiver/landing.h"
 
 #include <check.h>
 #include <stdlib.h>

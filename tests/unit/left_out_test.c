@@ -1,4 +1,4 @@
-#include "core/left_out.h"
+#include "core/sender/left_out.h"
 
 #include "../support/secret.h"
 #include "../support/suite.h"

@@ -1,6 +1,6 @@
-#include "core/listening.h"
+#include "core/wire/cookie.h"
 
-#include "core/control.h"
+#include "core/wire/control.h"
 
 #include "../support/secret.h"
 #include "../support/suite.h"

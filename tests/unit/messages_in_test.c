@@ -1,4 +1,4 @@
-#include "core/messages_in.h"
+#include "core/receiver/messages_in.h"
 
 #include "../support/counter_starts.h"
 #include "../support/suite.h"

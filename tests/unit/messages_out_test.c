@@ -1,9 +1,9 @@
-#include "core/messages_out.h"
+#include "core/sender/messages_out.h"
 
 #include "../support/counter_starts.h"
 #include "../support/suite.h"
-#include "core/control.h"
-#include "core/datagram.h"
+#include "core/wire/control.h"
+#include "core/wire/datagram.h"
 
 #include <signal.h>
 

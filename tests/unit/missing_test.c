@@ -1,4 +1,4 @@
-#include "core/missing.h"
+#include "core/adt/missing.h"
 
 #include "../support/suite.h"
 

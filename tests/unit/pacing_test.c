@@ -1,7 +1,7 @@
-#include "core/pacing.h"
+#include "core/congestion/pacing.h"
 
 #include "../support/suite.h"
-#include "core/random.h"
+#include "core/adt/random.h"
 
 enum { UNIT = 1472 };
 

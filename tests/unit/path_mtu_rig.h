@@ -3,7 +3,7 @@
 #define ZCRP_TESTS_UNIT_PATH_MTU_RIG_H
 
 #include "../support/suite.h"
-#include "core/path_mtu.h"
+#include "core/path/path_mtu.h"
 
 enum { MOST = 8960, STEPS_MOST = 100 };
 

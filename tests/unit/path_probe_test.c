@@ -1,4 +1,4 @@
-#include "core/path_probe.h"
+#include "core/wire/control.h"
 
 #include "control_rig.h"
 

@@ -1,4 +1,4 @@
-#include "core/persistence.h"
+#include "core/sender/persistence.h"
 
 #include "../support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "core/prediction.h"
+#include "core/receiver/prediction.h"
 
 #include "../support/suite.h"
 

@@ -1,7 +1,7 @@
 /* Probes of the path: what arrives is answered, and its padding does no harm. */
 #include "receiver_rig.h"
 
-#include "core/path_probe.h"
+#include "core/wire/control.h"
 
 #include "../support/suite.h"
 

@@ -6,9 +6,9 @@
 
 #include "../support/scatter.h"
 #include "../support/secret.h"
-#include "core/arena.h"
-#include "core/control.h"
-#include "core/receiver.h"
+#include "core/adt/arena.h"
+#include "core/receiver/receiver.h"
+#include "core/wire/control.h"
 
 #include <check.h>
 #include <inttypes.h>

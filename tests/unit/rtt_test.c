@@ -1,4 +1,4 @@
-#include "core/rtt.h"
+#include "core/congestion/rtt.h"
 
 #include "../support/suite.h"
 

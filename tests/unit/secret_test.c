@@ -1,4 +1,4 @@
-#include "core/secret.h"
+#include "core/wire/secret.h"
 
 #include "../support/secret.h"
 #include "../support/suite.h"

@@ -1,8 +1,8 @@
 /* Units follow what the path carries: path_mtu.h as the sender drives it. */
 #include "sender_rig.h"
 
-#include "core/path_mtu.h"
-#include "core/path_probe.h"
+#include "core/path/path_mtu.h"
+#include "core/wire/control.h"
 
 #include "../support/suite.h"
 

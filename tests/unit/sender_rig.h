@@ -5,9 +5,9 @@
 #define ZCRP_TESTS_UNIT_SENDER_RIG_H
 
 #include "../support/secret.h"
-#include "core/arena.h"
-#include "core/control.h"
-#include "core/sender.h"
+#include "core/adt/arena.h"
+#include "core/sender/sender.h"
+#include "core/wire/control.h"
 
 #include <check.h>
 #include <stdio.h>

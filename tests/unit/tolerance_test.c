@@ -1,4 +1,4 @@
-#include "core/tolerance.h"
+#include "core/sender/tolerance.h"
 
 #include "../support/suite.h"
 

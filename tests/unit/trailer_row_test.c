@@ -1,4 +1,4 @@
-#include "core/trailer_row.h"
+#include "core/wire/datagram.h"
 
 #include "../support/suite.h"
 

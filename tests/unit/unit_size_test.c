@@ -1,7 +1,7 @@
 /* How large units are, by what becomes of them. */
-#include "core/unit_size.h"
+#include "core/path/unit_size.h"
 
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 
 #include "../support/random.h"
 #include "../support/suite.h"

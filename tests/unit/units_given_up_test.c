@@ -1,4 +1,4 @@
-#include "core/units_given_up.h"
+#include "core/sender/units_given_up.h"
 
 #include "../support/suite.h"
 

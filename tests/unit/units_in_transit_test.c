@@ -1,8 +1,8 @@
-#include "core/units_in_transit.h"
+#include "core/sender/units_in_transit.h"
 
 #include "../support/counter_starts.h"
 #include "../support/suite.h"
-#include "core/datagram.h"
+#include "core/wire/datagram.h"
 
 #include <signal.h>
 

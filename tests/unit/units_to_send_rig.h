@@ -3,9 +3,9 @@
 #ifndef ZCRP_TESTS_UNIT_UNITS_TO_SEND_RIG_H
 #define ZCRP_TESTS_UNIT_UNITS_TO_SEND_RIG_H
 
-#include "core/control.h"
-#include "core/datagram.h"
-#include "core/units_to_send.h"
+#include "core/sender/units_to_send.h"
+#include "core/wire/control.h"
+#include "core/wire/datagram.h"
 
 #include <check.h>
 

@@ -1,8 +1,7 @@
 /* The C codec against docs/vectors/datagrams.txt, whose head describes the format: the bytes must
  * decode to the fields, or earn the verdict, and the decoded fields must encode to the bytes. */
 #include "../support/suite.h"
-#include "core/control.h"
-#include "core/path_probe.h"
+#include "core/wire/control.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "core/wire.h"
+#include "core/wire/wire.h"
 
 #include "../support/suite.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "core/random.h"
+#include "core/adt/random.h"
 
 /* A number in [0, 1). */
 static inline double dice_number(uint64_t *random)

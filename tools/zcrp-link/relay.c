@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "core/random.h"
+#include "core/adt/random.h"
 
 /* Memory for packets under way, at most. */
 static const uint64_t most_bytes = UINT64_C(512) << 20;

@@ -1,0 +1,218 @@
+#include "missing.h"
+
+#include "core/check.h"
+
+/* A place in a chain: the link that starts or follows there, and the node before it. */
+struct place {
+    int32_t before; /* MISSING_NONE at the head of the chain */
+    int32_t at;     /* MISSING_NONE at its end */
+};
+
+void missing_pool_init(struct missing_pool *pool, struct missing_node *memory, uint32_t capacity)
+{
+    CHECK(capacity <= INT32_MAX);
+    *pool = (struct missing_pool){.node = memory, .free = MISSING_NONE, .capacity = capacity};
+    for (int32_t i = (int32_t)capacity - 1; i >= 0; i--) {
+        memory[i] = (struct missing_node){.next = pool->free};
+        pool->free = i;
+    }
+}
+
+/* Takes a node out of the free list; MISSING_NONE, counted, when there is none. */
+static int32_t take_node(struct missing_pool *pool, struct interval range, int32_t next)
+{
+    int32_t taken = pool->free;
+    if (taken == MISSING_NONE) {
+        pool->refused++;
+        return MISSING_NONE;
+    }
+    pool->free = pool->node[taken].next;
+    pool->used++;
+    pool->node[taken] = (struct missing_node){.range = range, .next = next};
+    return taken;
+}
+
+static void put_node(struct missing_pool *pool, int32_t node)
+{
+    pool->node[node].next = pool->free;
+    pool->free = node;
+    pool->used--;
+}
+
+bool missing_open(struct missing_pool *pool, struct missing *chain, uint64_t size)
+{
+    *chain = (struct missing){.first = MISSING_NONE, .hint = MISSING_NONE, .bytes = size};
+    if (size == 0)
+        return true;
+    chain->first = take_node(pool, (struct interval){0, size}, MISSING_NONE);
+    if (chain->first != MISSING_NONE)
+        return true;
+    chain->bytes = 0;
+    return false;
+}
+
+void missing_close(struct missing_pool *pool, struct missing *chain)
+{
+    int32_t at = chain->first;
+    while (at != MISSING_NONE) {
+        int32_t next = pool->node[at].next;
+        put_node(pool, at);
+        at = next;
+    }
+    *chain = (struct missing){.first = MISSING_NONE, .hint = MISSING_NONE};
+}
+
+/* The link behind node `before`; the head of the chain behind none. */
+static int32_t link_behind(const struct missing_pool *pool, const struct missing *chain,
+                           int32_t before)
+{
+    return before == MISSING_NONE ? chain->first : pool->node[before].next;
+}
+
+/* The place of the first link that ends behind `from`. Starts at the hint, unless that is too far.
+ */
+static struct place find(const struct missing_pool *pool, const struct missing *chain,
+                         uint64_t from)
+{
+    int32_t before = chain->hint;
+    if (before != MISSING_NONE && pool->node[before].range.last > from)
+        before = MISSING_NONE;
+    int32_t at = link_behind(pool, chain, before);
+    while (at != MISSING_NONE && pool->node[at].range.last <= from) {
+        before = at;
+        at = pool->node[at].next;
+    }
+    return (struct place){before, at};
+}
+
+struct interval missing_next(const struct missing_pool *pool, const struct missing *chain,
+                             uint64_t from)
+{
+    int32_t at = find(pool, chain, from).at;
+    if (at == MISSING_NONE)
+        return (struct interval){0, 0};
+    struct interval range = pool->node[at].range;
+    if (range.first < from)
+        range.first = from;
+    return range;
+}
+
+bool missing_covers(const struct missing_pool *pool, const struct missing *chain,
+                    struct interval range)
+{
+    if (range.first == range.last)
+        return true;
+    int32_t at = find(pool, chain, range.first).at;
+    return at != MISSING_NONE && pool->node[at].range.first <= range.first &&
+           range.last <= pool->node[at].range.last;
+}
+
+/* Takes the link at the place out of the chain. The place moves to the next link. */
+static void unlink_node(struct missing_pool *pool, struct missing *chain, struct place *place)
+{
+    int32_t next = pool->node[place->at].next;
+    if (place->before == MISSING_NONE)
+        chain->first = next;
+    else
+        pool->node[place->before].next = next;
+    put_node(pool, place->at);
+    place->at = next;
+}
+
+/* Takes [range) out of the middle of one link, which leaves two. */
+static bool split(struct missing_pool *pool, struct missing *chain, int32_t at,
+                  struct interval range)
+{
+    struct missing_node *node = &pool->node[at];
+    int32_t rest = take_node(pool, (struct interval){range.last, node->range.last}, node->next);
+    if (rest == MISSING_NONE)
+        return false;
+    node->range.last = range.first;
+    node->next = rest;
+    chain->bytes -= range.last - range.first;
+    chain->hint = at; /* what follows in order starts the rest */
+    return true;
+}
+
+/* Takes [range) out of the links from `place` on; it lies in the middle of none. */
+static void trim(struct missing_pool *pool, struct missing *chain, struct place place,
+                 struct interval range)
+{
+    while (place.at != MISSING_NONE) {
+        struct missing_node *node = &pool->node[place.at];
+        if (node->range.first >= range.last)
+            break;
+        struct interval cut = {
+            node->range.first < range.first ? range.first : node->range.first,
+            node->range.last < range.last ? node->range.last : range.last,
+        };
+        chain->bytes -= cut.last - cut.first;
+        if (cut.first > node->range.first) {
+            node->range.last = cut.first;
+            place.before = place.at;
+            place.at = node->next;
+        } else if (cut.last < node->range.last) {
+            node->range.first = cut.last;
+        } else {
+            unlink_node(pool, chain, &place);
+        }
+    }
+    chain->hint = place.before;
+}
+
+/* Takes out a range that does not simply start the link behind the hint. */
+static bool remove_anywhere(struct missing_pool *pool, struct missing *chain, struct interval range)
+{
+    CHECK(range.first <= range.last);
+    if (range.first == range.last)
+        return true;
+    struct place place = find(pool, chain, range.first);
+    if (place.at == MISSING_NONE)
+        return true;
+    struct interval link = pool->node[place.at].range;
+    if (link.first < range.first && range.last < link.last)
+        return split(pool, chain, place.at, range);
+    trim(pool, chain, place, range);
+    return true;
+}
+
+bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range)
+{
+    int32_t at = link_behind(pool, chain, chain->hint);
+    if (at != MISSING_NONE) {
+        struct interval *link = &pool->node[at].range;
+        if (range.first == link->first && range.first < range.last && range.last < link->last) {
+            link->first = range.last;
+            chain->bytes -= range.last - range.first;
+            return true;
+        }
+    }
+    return remove_anywhere(pool, chain, range);
+}
+
+void missing_check(const struct missing_pool *pool, const struct missing *chain)
+{
+    uint64_t bytes = 0;
+    bool has_hint = chain->hint == MISSING_NONE;
+    for (int32_t at = chain->first; at != MISSING_NONE; at = pool->node[at].next) {
+        const struct missing_node *node = &pool->node[at];
+        CHECK(node->range.first < node->range.last);
+        if (node->next != MISSING_NONE)
+            CHECK(node->range.last < pool->node[node->next].range.first);
+        bytes += node->range.last - node->range.first;
+        has_hint = has_hint || at == chain->hint;
+    }
+    CHECK(bytes == chain->bytes);
+    CHECK(has_hint);
+}
+
+void missing_pool_check(const struct missing_pool *pool)
+{
+    uint32_t unused = 0;
+    CHECK(pool->used <= pool->capacity);
+    for (int32_t at = pool->free; at != MISSING_NONE; at = pool->node[at].next) {
+        unused++;
+        CHECK(unused <= pool->capacity);
+    }
+    CHECK(unused == pool->capacity - pool->used);
+}

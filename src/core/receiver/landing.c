@@ -1,0 +1,448 @@
+#include "landing.h"
+
+#include "core/check.h"
+
+#include <string.h>
+
+size_t landing_memory(uint32_t openings)
+{
+    return (size_t)openings * (LANDING_SPILL + LANDING_DATAGRAM);
+}
+
+void landing_init(struct landing *l, uint8_t *memory, uint32_t openings)
+{
+    CHECK(openings >= 1);
+    CHECK(openings <= LANDING_OPENINGS);
+    l->max_openings = openings;
+    l->spill = memory;
+    l->bounce = memory + (size_t)openings * LANDING_SPILL;
+    landing_begin(l);
+}
+
+void landing_begin(struct landing *l)
+{
+    l->first[0] = 0;
+    l->openings = 0;
+    l->received = 0;
+    l->is_spoilt = false;
+    l->units = 0;
+    l->pieces = 0;
+    l->spilled = 0;
+    l->bounced = 0;
+    l->moves = 0;
+}
+
+static void add_piece(struct landing *l, uint8_t *base, uint32_t length)
+{
+    l->iov[l->pieces++] = (struct iovec){.iov_base = base, .iov_len = length};
+}
+
+/* What is left of the spill of the opening that is being planned. */
+static uint8_t *spill_rest(const struct landing *l)
+{
+    return l->spill + (size_t)l->openings * LANDING_SPILL + l->spilled;
+}
+
+bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length)
+{
+    if (l->units == LANDING_UNITS || l->openings == l->max_openings)
+        return false;
+    if (!slot) {
+        if (length > LANDING_SPILL - l->spilled)
+            return false;
+        slot = spill_rest(l);
+        l->spilled += length;
+    }
+    if (length > 0)
+        add_piece(l, slot, length);
+    add_piece(l, l->trailer[l->units++], TRAILER_BYTES);
+    return true;
+}
+
+uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, uint32_t count)
+{
+    uint32_t room = l->openings == l->max_openings ? 0 : LANDING_UNITS - l->units;
+    uint32_t pairs = count < room ? count : room;
+    CHECK(length > 0);
+    for (uint32_t i = 0; i < pairs; i++) {
+        add_piece(l, slot + (size_t)i * length, length);
+        add_piece(l, l->trailer[l->units++], TRAILER_BYTES);
+    }
+    return pairs;
+}
+
+bool landing_seal(struct landing *l)
+{
+    if (l->openings == l->max_openings)
+        return false;
+    add_piece(l, spill_rest(l), LANDING_SPILL - l->spilled);
+    l->first[++l->openings] = (uint16_t)l->pieces;
+    l->spilled = 0;
+    return true;
+}
+
+/* The byte the walk stands on. */
+static const uint8_t *walk_byte(const struct landing *l, const struct landing_walk *walk)
+{
+    return (const uint8_t *)l->iov[walk->piece].iov_base + walk->within;
+}
+
+/* At most `most` bytes, from there to the end of the piece. */
+static uint32_t walk_run(const struct landing *l, const struct landing_walk *walk, uint32_t most)
+{
+    size_t left = l->iov[walk->piece].iov_len - walk->within;
+    return left < most ? (uint32_t)left : most;
+}
+
+/* Goes `n` bytes on, never behind what arrived. There always is a byte to stand on, see I3. */
+static void walk_step(const struct landing *l, struct landing_walk *walk, uint32_t n)
+{
+    size_t within = (size_t)walk->within + n;
+    while (within >= l->iov[walk->piece].iov_len)
+        within -= l->iov[walk->piece++].iov_len;
+    walk->within = (uint32_t)within;
+    walk->at += n;
+}
+
+/* Leaves openings that have nothing more; false if that was the last. */
+static bool walk_opening(const struct landing *l, struct landing_walk *walk)
+{
+    while (walk->opening < l->received && walk->at >= l->bytes[walk->opening]) {
+        walk->opening++;
+        walk->at = 0;
+        walk->piece = l->first[walk->opening];
+        walk->within = 0;
+    }
+    return walk->opening < l->received;
+}
+
+/* Copies the `n` bytes that come next to the end of `tail`, behind zeros. */
+static void walk_tail(const struct landing *l, struct landing_walk *walk,
+                      uint8_t tail[TRAILER_BYTES], uint32_t n)
+{
+    uint32_t run = walk_run(l, walk, n);
+    if (run == TRAILER_BYTES) {
+        memcpy(tail, walk_byte(l, walk), TRAILER_BYTES);
+        walk_step(l, walk, TRAILER_BYTES);
+        return;
+    }
+    memset(tail, 0, TRAILER_BYTES - n);
+    for (; n > 0; n -= run) {
+        run = walk_run(l, walk, n);
+        memcpy(tail + TRAILER_BYTES - n, walk_byte(l, walk), run);
+        walk_step(l, walk, run);
+    }
+}
+
+static uint32_t data_bytes(uint32_t segment_bytes)
+{
+    return segment_bytes > TRAILER_BYTES ? segment_bytes - TRAILER_BYTES : 0;
+}
+
+/* The next segment, if it is one of a burst and came as planned: its data lies in one piece and its
+ * trailer in the next, as they were offered. That is nearly always so. */
+static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
+                            struct segment *segment)
+{
+    uint32_t size = l->segment[walk->opening];
+    const struct iovec *piece = &l->iov[walk->piece];
+    if (size <= TRAILER_BYTES || (uint64_t)walk->at + size > l->bytes[walk->opening] ||
+        walk->within != 0 || walk->piece + 1 >= l->first[walk->opening + 1] ||
+        piece[0].iov_len != size - TRAILER_BYTES || piece[1].iov_len != TRAILER_BYTES)
+        return false;
+    segment->bytes = size;
+    memcpy(segment->tail, piece[1].iov_base, TRAILER_BYTES);
+    segment->data = piece[0].iov_base;
+    segment->is_contiguous = true;
+    segment->is_as_planned = true;
+    segment->ecn = l->ecn[walk->opening];
+    segment->start = *walk;
+    walk->at += size;
+    walk->piece += 2;
+    return true;
+}
+
+/* Would so many bytes of data, and a trailer behind them, fill a slot and its scratch? Without data
+ * only the scratch. */
+static bool fills_slot(const struct landing *l, const struct landing_walk *walk, uint32_t data)
+{
+    const struct iovec *piece = &l->iov[walk->piece];
+    const uint8_t *scratch = data > 0 ? piece[1].iov_base : piece[0].iov_base;
+    uintptr_t at = (uintptr_t)scratch - (uintptr_t)l->trailer;
+    return walk->within == 0 && (data == 0 || piece[0].iov_len == data) && at < sizeof l->trailer;
+}
+
+bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment)
+{
+    CHECK(l->received <= l->openings);
+    if (walk->opening < l->received && next_as_planned(l, walk, segment))
+        return true;
+    if (!walk_opening(l, walk))
+        return false;
+    CHECK(l->bytes[walk->opening] < LANDING_DATAGRAM);
+    uint32_t left = l->bytes[walk->opening] - walk->at;
+    uint32_t size = l->segment[walk->opening];
+    segment->bytes = size == 0 || size > left ? left : size;
+    uint32_t data = data_bytes(segment->bytes);
+    segment->start = *walk;
+    segment->data = walk_byte(l, walk);
+    segment->is_contiguous = walk_run(l, walk, data) == data;
+    segment->is_as_planned = fills_slot(l, walk, data);
+    segment->ecn = l->ecn[walk->opening];
+    walk_step(l, walk, data);
+    walk_tail(l, walk, segment->tail, segment->bytes - data);
+    return true;
+}
+
+/* Asks for one contiguous move; returns as landing_move does. */
+static uint32_t ask(struct landing *l, const uint8_t *from, uint32_t length, uint8_t *to)
+{
+    if (from == to || length == 0)
+        return 0;
+    if (l->moves == LANDING_MOVES)
+        return UINT32_MAX;
+    l->move[l->moves++] = (struct landing_move){.to = to, .from = from, .length = length};
+    return length;
+}
+
+uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t from,
+                      uint32_t length, uint8_t *to)
+{
+    CHECK((uint64_t)from + length <= data_bytes(segment->bytes));
+    if (segment->is_contiguous)
+        return ask(l, segment->data + from, length, to);
+    struct landing_walk walk = segment->start;
+    uint32_t moves_before = l->moves;
+    uint32_t moved = 0;
+    walk_step(l, &walk, from);
+    while (length > 0) {
+        uint32_t run = walk_run(l, &walk, length);
+        uint32_t asked = ask(l, walk_byte(l, &walk), run, to);
+        if (asked == UINT32_MAX) {
+            l->moves = moves_before;
+            return UINT32_MAX;
+        }
+        moved += asked;
+        walk_step(l, &walk, run);
+        to += run;
+        length -= run;
+    }
+    return moved;
+}
+
+uint32_t landing_list(const struct landing *l, const struct segment *segment,
+                      struct iovec pieces[LANDING_IOV])
+{
+    struct landing_walk walk = segment->start;
+    uint32_t count = 0;
+    for (uint32_t left = segment->bytes; left > 0;) {
+        uint32_t run = walk_run(l, &walk, left);
+        if (run > 0)
+            pieces[count++] =
+                (struct iovec){.iov_base = (void *)walk_byte(l, &walk), .iov_len = run};
+        walk_step(l, &walk, run);
+        left -= run;
+    }
+    return count;
+}
+
+void landing_take_back(struct landing *l, uint32_t moves)
+{
+    CHECK(moves <= l->moves);
+    l->moves = moves;
+}
+
+/* ---- landing settle ---- */
+
+/* The order of moves: nothing is written where the source of another move still waits.
+ *
+ *     source   ....[ a ]..[ b ]....[ c ]....      a waits for b: b lies where a goes
+ *     target   ...........[ a ]....[ b ].[ c ]    b waits for c: c goes first, then b, then a
+ *
+ * Whom a move waits for is found by address in the moves sorted by source, and done before it. If
+ * that one waits in turn for the first, there is a cycle: its source goes to bounce and is not in
+ * the way any more. A move's target can lie on many sources, so one stash may not be enough to go
+ * on, but no source is stashed twice and all of them together are at most what was received: bounce
+ * is as large as that.
+ *
+ * Looked at and not taken: a fixed order, forwards or backwards, with a stash for whatever it would
+ * overwrite. It copies a whole run twice where a burst has runs of both directions, or messages
+ * that do not lie in memory in the order of their numbers. */
+
+/* Sources and targets are in many objects, so their addresses are compared as numbers. */
+static uintptr_t address(const uint8_t *p)
+{
+    return (uintptr_t)p;
+}
+
+/* Shell's sort with Ciura's gaps: few steps if the moves are nearly in order, as they mostly are,
+ * and some thousands for any LANDING_MOVES. */
+static void sort_by_source(struct landing_move *move, uint32_t count)
+{
+    static const uint32_t gaps[] = {301, 132, 57, 23, 10, 4, 1};
+    for (size_t g = 0; g < sizeof gaps / sizeof gaps[0]; g++) {
+        uint32_t gap = gaps[g];
+        for (uint32_t i = gap; i < count; i++) {
+            struct landing_move moved = move[i];
+            uint32_t at = i;
+            for (; at >= gap && address(moved.from) < address(move[at - gap].from); at -= gap)
+                move[at] = move[at - gap];
+            move[at] = moved;
+        }
+    }
+}
+
+/* Index of the first move whose source ends behind `place`. */
+static uint32_t find_source(const struct landing *l, uintptr_t place)
+{
+    uint32_t low = 0;
+    uint32_t high = l->moves;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (address(l->move[middle].from) + l->move[middle].length > place)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static bool is_at_risk(const struct landing_move *m)
+{
+    return m->state != MOVE_DONE && !m->stash;
+}
+
+/* A move whose source lies in the target of `m`, or NULL. Once it is not at risk it never is again,
+ * so m->look only ascends, and all calls together look at no more than two times the moves. */
+static struct landing_move *next_in_the_way(struct landing *l, struct landing_move *m)
+{
+    for (; m->look < l->moves; m->look++) {
+        struct landing_move *other = &l->move[m->look];
+        if (address(other->from) >= address(m->to) + m->length)
+            return NULL;
+        if (other != m && is_at_risk(other))
+            return other;
+    }
+    return NULL;
+}
+
+static void stash(struct landing *l, struct landing_move *m)
+{
+    CHECK(m->length <= l->max_openings * LANDING_DATAGRAM - l->bounced);
+    m->stash = memcpy(l->bounce + l->bounced, m->from, m->length);
+    l->bounced += m->length;
+}
+
+static void carry_out(struct landing_move *m)
+{
+    if (m->stash)
+        memcpy(m->to, m->stash, m->length);
+    else
+        memmove(m->to, m->from, m->length); /* the two may overlap: only other moves wait */
+    m->state = MOVE_DONE;
+}
+
+/* Makes `m` wait on top of those that wait already. */
+static struct landing_move *wait_with(struct landing *l, struct landing_move *m)
+{
+    m->state = MOVE_WAITS;
+    m->look = find_source(l, address(m->to));
+    return m;
+}
+
+/* Does one move and, before it, all that it waits for. */
+static void settle_one(struct landing *l, struct landing_move *m)
+{
+    struct landing_move *waiting[LANDING_MOVES]; /* each for the one above it */
+    uint32_t depth = 0;
+    waiting[depth++] = wait_with(l, m);
+    while (depth > 0) {
+        struct landing_move *top = waiting[depth - 1];
+        struct landing_move *other = next_in_the_way(l, top);
+        if (!other) {
+            carry_out(top);
+            depth--;
+        } else if (other->state == MOVE_WAITS) {
+            stash(l, other);
+        } else {
+            waiting[depth++] = wait_with(l, other);
+        }
+    }
+    l->bounced = 0; /* what was stashed was waiting, and is done */
+}
+
+void landing_settle(struct landing *l)
+{
+    sort_by_source(l->move, l->moves);
+    for (uint32_t i = 1; i < l->moves; i++)
+        CHECK(address(l->move[i - 1].from) + l->move[i - 1].length <= address(l->move[i].from));
+    for (uint32_t i = 0; i < l->moves; i++) {
+        if (l->move[i].state != MOVE_DONE)
+            settle_one(l, &l->move[i]);
+    }
+    l->moves = 0;
+}
+
+/* ---- landing check ---- */
+
+/* The invariants of a landing. */
+
+static bool is_apart(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    return (uintptr_t)a + a_bytes <= (uintptr_t)b || (uintptr_t)b + b_bytes <= (uintptr_t)a;
+}
+
+static void check_pieces(const struct landing *l)
+{
+    for (uint32_t i = 0; i < l->pieces; i++) {
+        const struct iovec *a = &l->iov[i];
+        for (const struct iovec *b = a + 1; b < l->iov + l->pieces; b++)
+            CHECK(is_apart(a->iov_base, a->iov_len, b->iov_base, b->iov_len));
+    }
+}
+
+/* I2 and I3. */
+static void check_opening(const struct landing *l, uint32_t opening)
+{
+    CHECK(l->first[opening] < l->first[opening + 1]);
+    const struct iovec *last = &l->iov[l->first[opening + 1] - 1];
+    const uint8_t *spill = l->spill + (size_t)opening * LANDING_SPILL;
+    CHECK((const uint8_t *)last->iov_base + last->iov_len == spill + LANDING_SPILL);
+    size_t bytes = 0;
+    for (uint32_t i = l->first[opening]; i < l->first[opening + 1]; i++)
+        bytes += l->iov[i].iov_len;
+    CHECK(bytes >= LANDING_DATAGRAM);
+}
+
+static void check_openings(const struct landing *l)
+{
+    CHECK(l->openings <= l->max_openings);
+    CHECK(l->first[0] == 0);
+    for (uint32_t d = 0; d < l->openings; d++)
+        check_opening(l, d);
+    CHECK(l->first[l->openings] <= l->pieces);
+    CHECK(l->pieces <= LANDING_IOV);
+    CHECK(l->units <= LANDING_UNITS);
+}
+
+/* I4 and I5. */
+static void check_moves(const struct landing *l)
+{
+    CHECK(l->moves <= LANDING_MOVES);
+    for (uint32_t i = 0; i < l->moves; i++) {
+        const struct landing_move *a = &l->move[i];
+        CHECK(a->length > 0);
+        CHECK(a->state == MOVE_ASKED);
+        for (const struct landing_move *b = a + 1; b < l->move + l->moves; b++) {
+            CHECK(is_apart(a->to, a->length, b->to, b->length));
+            CHECK(is_apart(a->from, a->length, b->from, b->length));
+        }
+    }
+}
+
+void landing_check(const struct landing *l)
+{
+    check_pieces(l);
+    check_openings(l);
+    check_moves(l);
+}

@@ -1,0 +1,163 @@
+/* The landing: where the next datagrams are pointed before they arrive, and the repair of what
+ * came down elsewhere. Purely mechanical: it knows memory, segments and trailers, not messages.
+ *
+ * One opening takes one receive: a datagram, or, where the kernel hands over several of one size
+ * in a row (UDP_GRO), a whole burst. Its pieces are a list of {slot, trailer scratch} pairs:
+ *
+ *     iov      slot 0    scratch 0   slot 1    scratch 1   ...   spill
+ *     planned  data      trailer     data      trailer           (what was not foreseen)
+ *     linear   |--------- segment 0 --------|--------- segment 1 ------- ...
+ *
+ * What arrives fills the pieces in order, as if they were one linear space. A segment is found in
+ * it by its size alone and its trailer from the segment's end, so a plan with wrong sizes still
+ * parses. If all came as planned, each segment's data is exactly one slot and nothing is moved.
+ * Otherwise the caller asks for moves, and `landing_settle` does them all at once: sources and
+ * targets may overlap in any way, cycles included.
+ *
+ * I1  no two pieces of a landing overlap.
+ * I2  opening d owns iov[first[d]] .. iov[first[d + 1] - 1]; its last piece is spill.
+ * I3  the pieces of an opening hold at least LANDING_DATAGRAM bytes, more than any datagram has:
+ *     what a slot of NULL takes from spill it gives back as a piece of its own.
+ * I4  targets of moves do not overlap each other, nor what was asked for and lies there already.
+ * I5  sources of moves do not overlap each other: no byte is asked for twice.
+ *
+ * Order of calls: begin, then per opening {offer..., seal}; the channel receives; then segments
+ * are walked with next, moves asked for, and settle ends it. */
+#ifndef ZCRP_CORE_LANDING_H
+#define ZCRP_CORE_LANDING_H
+
+#include "core/wire/datagram.h"
+
+#include <sys/uio.h>
+
+enum {
+    LANDING_UNITS = 128,   /* pairs, over all openings */
+    LANDING_OPENINGS = 32, /* receives per system call at most */
+    LANDING_IOV = 2 * LANDING_UNITS + LANDING_OPENINGS,
+    LANDING_DATAGRAM = 65536,          /* room for any datagram or burst, and a byte more */
+    LANDING_MOVES = 4 * LANDING_UNITS, /* contiguous pieces to move */
+    LANDING_SPILL = LANDING_DATAGRAM,  /* spill bytes per opening */
+};
+
+/* Explicit congestion notification (RFC 3168, 5). */
+enum landing_ecn {
+    LANDING_ECN_NONE = 0,      /* not capable, or the channel cannot tell */
+    LANDING_ECN_CONGESTED = 3, /* congestion experienced; 1 and 2: capable, and it has not */
+};
+
+/* How far a move has come; used while settling. */
+enum landing_move_state {
+    MOVE_ASKED,
+    MOVE_WAITS, /* for those whose source lies in its target */
+    MOVE_DONE,
+};
+
+/* One contiguous copy that is still to be done. */
+struct landing_move {
+    uint8_t *to;
+    const uint8_t *from;  /* where it landed */
+    const uint8_t *stash; /* its copy in bounce, or NULL; then `from` may be overwritten */
+    uint32_t length;      /* bytes, not 0 */
+    uint32_t look;        /* index of the next move that may be in its way */
+    enum landing_move_state state;
+};
+
+struct landing {
+    /* For the channel. It receives into first[d + 1] - first[d] pieces from iov[first[d]] on, and
+     * fills `received`, and bytes and segment of the openings it filled, from 0 up. bytes[d] is
+     * below LANDING_DATAGRAM; 0 drops the opening. segment[d] is the size of each datagram in the
+     * opening but the last, which may be shorter; 0 means that all the bytes are one datagram.
+     * ecn[d] is what IP's field of ECN says of all of them (enum landing_ecn). `is_spoilt`:
+     * something landed that is not told of here, because the channel dropped it. */
+    struct iovec iov[LANDING_IOV];
+    uint16_t first[LANDING_OPENINGS + 1];
+    uint32_t openings;
+    uint32_t received;
+    uint32_t bytes[LANDING_OPENINGS];
+    uint32_t segment[LANDING_OPENINGS];
+    uint8_t ecn[LANDING_OPENINGS];
+    bool is_spoilt;
+
+    /* Its own. */
+    uint32_t units;   /* pairs offered so far */
+    uint32_t pieces;  /* of iov in use, those of the opening that is being planned included */
+    uint32_t spilled; /* bytes of that opening's spill that were given to slots of NULL */
+    uint32_t max_openings;
+    uint32_t bounced; /* bytes of bounce in use, within settle */
+    uint8_t *spill;   /* caller's memory: max_openings x LANDING_SPILL */
+    uint8_t *bounce;  /* caller's memory: max_openings x LANDING_DATAGRAM, for cycles */
+    uint8_t trailer[LANDING_UNITS][TRAILER_BYTES];
+    uint32_t moves;
+    struct landing_move move[LANDING_MOVES];
+};
+
+/* A place in the walk over what arrived; all zero at the start. */
+struct landing_walk {
+    uint32_t opening;
+    uint32_t at;     /* linear start of the segment within its opening */
+    uint32_t piece;  /* iov index where that is */
+    uint32_t within; /* and the byte within that piece */
+};
+
+/* One datagram as it landed. Valid until settle. */
+struct segment {
+    uint32_t bytes;              /* the whole datagram; not 0 */
+    uint8_t tail[TRAILER_BYTES]; /* its last 32 bytes; of a shorter one all, behind zeros */
+    const uint8_t *data;         /* where its first byte landed */
+    bool is_contiguous;          /* all but the last 32 bytes landed in one piece from there */
+    bool is_as_planned;          /* these fill a slot, and the last 32 lie in scratch */
+    uint8_t ecn;                 /* enum landing_ecn */
+    struct landing_walk start;
+};
+
+/* Bytes of caller's memory a landing needs for `openings` openings (spill and bounce). Most of it
+ * is never touched while the network behaves. */
+size_t landing_memory(uint32_t openings);
+
+/* Binds the memory; 1 <= openings <= LANDING_OPENINGS (CHECKed). Cannot fail. */
+void landing_init(struct landing *l, uint8_t *memory, uint32_t openings);
+
+/* Forgets the last plan and starts a new one, with no opening. */
+void landing_begin(struct landing *l);
+
+/* Adds the pair {slot of `length` bytes, trailer scratch} to the opening that is being planned.
+ * `slot` NULL takes the place in spill instead: something is expected there that has no place in a
+ * message. A length-0 slot gets no piece of its own. False (nothing added) if the landing is full,
+ * or `slot` is NULL and less than `length` bytes of the opening's spill are left. */
+bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length);
+
+/* Adds up to `count` pairs for slots that follow on each other, each of `length` bytes, not 0
+ * (CHECKed). Returns how many found room. */
+uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, uint32_t count);
+
+/* Ends the opening with its spill, so that any datagram fits. False (nothing added) when there
+ * are max_openings already. An opening without pairs is one: all of it goes to spill. */
+bool landing_seal(struct landing *l);
+
+/* The next segment that arrived; false at the end. A constant number of steps if it came as
+ * planned, else one for each piece that it touches. */
+bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment);
+
+/* Lists the pieces of memory that the segment landed in, none of them empty. Returns how many. */
+uint32_t landing_list(const struct landing *l, const struct segment *segment,
+                      struct iovec pieces[LANDING_IOV]);
+
+/* Asks that bytes [from, from + length) of the segment's data, all but its last 32 bytes (CHECKed),
+ * get to `to`. What lies there already costs nothing. Returns the bytes that will be moved, or
+ * UINT32_MAX if there is no room for more moves (then nothing was asked for; the unit has to be
+ * refused). */
+uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t from,
+                      uint32_t length, uint8_t *to);
+
+/* Takes back the moves that were asked for since there were `moves` of them. */
+void landing_take_back(struct landing *l, uint32_t moves);
+
+/* Does all moves asked for; there are none afterwards. Each byte is copied once, and once more for
+ * each cycle it has to break: not at all if the moves run one way, as after a single loss. Finding
+ * the order takes about O(moves log moves), whatever the network did. */
+void landing_settle(struct landing *l);
+
+/* CHECKs I1 to I5, between any two calls. O(pieces^2 + moves^2). */
+void landing_check(const struct landing *l);
+
+#endif

@@ -1,0 +1,144 @@
+#include "messages_in.h"
+
+#include "core/check.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static struct message_in *slot(const struct messages_in *m, uint64_t number)
+{
+    return &m->ring[number & (m->capacity - 1)];
+}
+
+void messages_in_init(struct messages_in *m, struct message_in *ring, uint64_t *ready,
+                      uint32_t capacity, struct missing_node *node, uint32_t nodes, uint64_t first)
+{
+    CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0);
+    *m = (struct messages_in){
+        .ring = ring, .ready = ready, .capacity = capacity, .base = first, .next = first};
+    missing_pool_init(&m->missing, node, nodes);
+    for (uint32_t i = 0; i < capacity; i++)
+        ring[i] = (struct message_in){.state = MESSAGE_IN_FREE};
+}
+
+struct message_in *messages_in_find(struct messages_in *m, uint64_t number)
+{
+    if (number - m->base >= m->next - m->base)
+        return NULL;
+    struct message_in *message = slot(m, number);
+    return message->state == MESSAGE_IN_FREE ? NULL : message;
+}
+
+struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *buffer,
+                                   uint64_t size)
+{
+    if (m->next - m->base == m->capacity)
+        return NULL;
+    struct missing missing;
+    if (!missing_open(&m->missing, &missing, size))
+        return NULL;
+    struct message_in *message = slot(m, m->next);
+    *message = (struct message_in){.number = m->next++,
+                                   .user = user,
+                                   .buffer = buffer,
+                                   .size = size,
+                                   .missing = missing,
+                                   .state = MESSAGE_IN_POSTED};
+    return message;
+}
+
+static void advance(struct messages_in *m)
+{
+    while (m->base < m->next && slot(m, m->base)->state == MESSAGE_IN_FREE)
+        m->base++;
+}
+
+static void release(struct messages_in *m, struct message_in *message)
+{
+    if (message->state != MESSAGE_IN_ENDED || !message->is_told)
+        return;
+    message->state = MESSAGE_IN_FREE;
+    advance(m);
+}
+
+/* Settles the outcome of a POSTED message and hands the event on. */
+static void settle(struct messages_in *m, struct message_in *message, enum outcome outcome)
+{
+    message->outcome = outcome;
+    message->is_ready = true;
+    missing_close(&m->missing, &message->missing);
+    m->ready[m->ready_last++ & (m->capacity - 1)] = message->number;
+}
+
+void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome)
+{
+    if (message->state == MESSAGE_IN_POSTED)
+        settle(m, message, outcome);
+    if (message->state == MESSAGE_IN_WITHDRAWN)
+        m->withdrawn--;
+    message->state = MESSAGE_IN_ENDED;
+    release(m, message);
+}
+
+void messages_in_withdraw(struct messages_in *m, struct message_in *message, enum outcome outcome)
+{
+    CHECK(message->state == MESSAGE_IN_POSTED);
+    settle(m, message, outcome);
+    message->state = MESSAGE_IN_WITHDRAWN;
+    m->withdrawn++;
+}
+
+void messages_in_end_all(struct messages_in *m, enum outcome outcome)
+{
+    for (uint64_t number = m->base; number < m->next; number++) {
+        struct message_in *message = messages_in_find(m, number);
+        if (message != NULL && message->state != MESSAGE_IN_ENDED)
+            messages_in_end(m, message, outcome);
+    }
+}
+
+/* Behind the message's end nothing stays of what landed there. */
+static void wipe(const struct message_in *message)
+{
+    uint64_t end = message->scribbled < message->size ? message->scribbled : message->size;
+    if (message->outcome == OUTCOME_OK && end > message->length)
+        memset(message->buffer + message->length, 0, end - message->length);
+}
+
+bool messages_in_take_event(struct messages_in *m, struct event *event)
+{
+    if (m->ready_first == m->ready_last)
+        return false;
+    struct message_in *message = slot(m, m->ready[m->ready_first++ & (m->capacity - 1)]);
+    bool is_ok = message->outcome == OUTCOME_OK;
+    wipe(message);
+    *event = (struct event){
+        .user = message->user, .length = is_ok ? message->length : 0, .outcome = message->outcome};
+    message->is_told = true;
+    release(m, message);
+    return true;
+}
+
+bool messages_in_is_idle(const struct messages_in *m)
+{
+    return m->base == m->next;
+}
+
+void messages_in_check(const struct messages_in *m)
+{
+    uint32_t withdrawn = 0;
+    CHECK(m->next - m->base <= m->capacity);
+    CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_IN_FREE);
+    CHECK(m->ready_last - m->ready_first <= m->next - m->base);
+    for (uint64_t number = m->base; number < m->next; number++) {
+        const struct message_in *message = slot(m, number);
+        if (message->state == MESSAGE_IN_FREE)
+            continue;
+        CHECK(message->number == number);
+        CHECK(message->is_ready == (message->state != MESSAGE_IN_POSTED));
+        CHECK(message->state == MESSAGE_IN_POSTED || message->missing.bytes == 0);
+        withdrawn += message->state == MESSAGE_IN_WITHDRAWN;
+        missing_check(&m->missing, &message->missing);
+    }
+    CHECK(withdrawn == m->withdrawn);
+}

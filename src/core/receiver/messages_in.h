@@ -1,0 +1,84 @@
+/* The receiver's messages: a ring by message number, from the oldest that is not over to the newest
+ * posted, each with its buffer and the bytes it still misses.
+ *
+ *     FREE --add--> POSTED --all there------------> ENDED --event taken--> FREE
+ *                      \--end--------------------->   ^
+ *                       \--withdraw--> WITHDRAWN --end/
+ *
+ * A WITHDRAWN message has given its event and its buffer back, and keeps its number until the
+ * sender has said that it will not come.
+ *
+ * I1  next - base <= capacity.
+ * I2  base is not FREE, or base == next.
+ * I3  each message that was added gives exactly one event.
+ * I4  only a POSTED message misses bytes. */
+#ifndef ZCRP_CORE_MESSAGES_IN_H
+#define ZCRP_CORE_MESSAGES_IN_H
+
+#include "core/adt/missing.h"
+#include "core/outcome.h"
+
+enum message_in_state {
+    MESSAGE_IN_FREE,
+    MESSAGE_IN_POSTED,    /* its buffer takes units */
+    MESSAGE_IN_WITHDRAWN, /* cancelled here; the sender has to agree */
+    MESSAGE_IN_ENDED,     /* over; only its event holds it */
+};
+
+struct message_in {
+    uint64_t number;
+    void *user;
+    uint8_t *buffer;
+    uint64_t size;      /* of the buffer, as posted */
+    uint64_t length;    /* of the message; meaningful once is_length_known */
+    uint64_t offered;   /* the channel was pointed at bytes below, */
+    uint64_t scribbled; /* and below this something landed that was not accepted there */
+    struct missing missing;
+    enum message_in_state state;
+    enum outcome outcome;
+    bool is_length_known; /* the last unit arrived */
+    bool is_ready;        /* its event is in the queue, or was taken */
+    bool is_told;         /* its event was taken */
+};
+
+struct messages_in {
+    struct message_in *ring; /* `capacity` of them */
+    uint64_t *ready;         /* numbers with an event to take, a FIFO ring */
+    struct missing_pool missing;
+    uint64_t capacity; /* a power of two */
+    uint64_t base, next;
+    uint64_t ready_first; /* count of events taken, and */
+    uint64_t ready_last;  /* made ready, ever */
+    uint32_t withdrawn;   /* messages in that state */
+};
+
+/* Empty, over the caller's memory: `capacity` elements (a power of two) and `nodes` of the pool. */
+void messages_in_init(struct messages_in *m, struct message_in *ring, uint64_t *ready,
+                      uint32_t capacity, struct missing_node *node, uint32_t nodes, uint64_t first);
+
+/* The message with this number, or NULL if it is over or not yet there. O(1). */
+struct message_in *messages_in_find(struct messages_in *m, uint64_t number);
+
+/* Adds a POSTED message under number `next`; NULL when the table or the pool is full. */
+struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *buffer,
+                                   uint64_t size);
+
+/* The message is over, with this outcome unless it has one already. */
+void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome);
+
+/* The POSTED message turns WITHDRAWN, with this outcome. */
+void messages_in_withdraw(struct messages_in *m, struct message_in *message, enum outcome outcome);
+
+/* Ends every message that is left. */
+void messages_in_end_all(struct messages_in *m, enum outcome outcome);
+
+/* The next event, in the order in which they became ready; false if there is none. What was
+ * scribbled behind the end of its message is set to 0. */
+bool messages_in_take_event(struct messages_in *m, struct event *event);
+
+bool messages_in_is_idle(const struct messages_in *m);
+
+/* CHECKs I1 to I4. */
+void messages_in_check(const struct messages_in *m);
+
+#endif

@@ -1,0 +1,47 @@
+/* What the receiver expects next. The newest trailer names the next unit exactly; what follows that
+ * one is guessed: on through the message in full units, then the next message. A guess may be
+ * wrong at any time: it only decides what has to be moved. */
+#ifndef ZCRP_CORE_PREDICTION_H
+#define ZCRP_CORE_PREDICTION_H
+
+#include "core/wire/datagram.h"
+#include "messages_in.h"
+
+struct prediction {
+    uint64_t message; /* the next unit's, */
+    uint64_t offset;  /* its first byte, */
+    uint32_t length;  /* and its bytes of data; UINT32_MAX: not known, a full unit */
+    uint32_t unit;    /* bytes of data in a full unit, as last seen */
+    uint32_t recent;  /* the larger of the newest unit and the one it foretells; 0: none yet */
+    bool is_asked;    /* the newest unit asks for an answer: maybe it is waited for */
+    uint64_t usual;   /* length of a message that ended before its buffer did; 0: they fill it */
+};
+
+/* Bytes of one message, all of them still missing, where units of one size are expected in a row.
+ */
+struct stretch {
+    struct message_in *message;
+    uint64_t offset;
+    uint64_t length; /* 0: one empty unit */
+    uint32_t unit;   /* bytes of data in each but the last */
+};
+
+/* Nothing heard yet: full units of `unit` bytes of data, from message `first` on. */
+void prediction_init(struct prediction *p, uint32_t unit, uint64_t first);
+
+/* The newest unit: of `message` at `offset`, its trailer `t`; its next message number is `next`. */
+void prediction_learn(struct prediction *p, const struct unit_trailer *t, uint64_t message,
+                      uint64_t offset, uint64_t next);
+
+/* A message of `length` bytes ended in a buffer of `size`. */
+void prediction_learn_length(struct prediction *p, uint64_t length, uint64_t size);
+
+/* Writes the next stretch to be expected; false if no message is posted for what would come. `walk`
+ * starts as a copy of the prediction. It goes past what has no place, but not past the stretch. */
+bool prediction_walk(struct prediction *walk, struct messages_in *messages,
+                     struct stretch *stretch);
+
+/* Moves the walk behind the first `bytes` of the stretch that it found. */
+void prediction_advance(struct prediction *walk, const struct stretch *stretch, uint64_t bytes);
+
+#endif

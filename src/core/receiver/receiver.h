@@ -1,0 +1,124 @@
+/* The receiver protocol entity (ZCRP 1.7.2) as a pure machine.
+ *
+ *     post ---> messages ---> request to send ---take---> (channel)
+ *                  |                                          ^
+ *                  v                                          | block acknowledgement
+ *     plan ---> landing ---> (channel scatters) ---landed---> arrived
+ *                                                   |
+ *     event <------------------------------- complete
+ *
+ * I1  *the* safety invariant: a plan offers only slots that are still missing in a POSTED message,
+ *     and no event leaves between plan and landed. What lands there wrongly is overwritten by the
+ *     right data before the message completes.
+ * I2  a unit is acknowledged only if its bytes are in place (or were before).
+ * I3  every message posted gives exactly one event.
+ * I4  behind the end of a message nothing stays of what landed there. */
+#ifndef ZCRP_CORE_RECEIVER_H
+#define ZCRP_CORE_RECEIVER_H
+
+#include "core/instant.h"
+#include "core/outcome.h"
+#include "core/wire/burst.h"
+#include "core/wire/cookie.h"
+#include "landing.h"
+
+struct receiver;
+
+struct receiver_config {
+    uint32_t unit_bytes;    /* what a unit is guessed to be before the first arrives */
+    uint32_t messages;      /* in the table; rounded up to a power of two */
+    uint32_t holes;         /* missing ranges over all messages, beside one each */
+    uint32_t intervals;     /* of arrived sequence numbers */
+    uint32_t capacity;      /* bytes of units the socket can hold; told to the sender */
+    duration silence;       /* bound once, and the sender unheard of for so long: fail */
+    struct secret secret;   /* sessions come from here */
+    struct cookie_jar jar;  /* cookies: the same as whoever answers hellos before it is opened */
+    uint64_t peer;          /* stands for the sender's address, in cookies */
+    uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
+    uint32_t first_seq;
+};
+
+struct receiver_counters {
+    uint64_t bytes;    /* of data accepted */
+    uint64_t units;    /* accepted: something of them was missing */
+    uint64_t in_place; /* of those, landed where they belong */
+    uint64_t moved;    /* of those, moved */
+    uint64_t bytes_moved;
+    uint64_t bursts; /* receives with something of the pairing in it */
+    uint64_t marks;  /* datagrams of the pairing that met congestion */
+    uint64_t acks, requests, hellos, path_answers;
+    uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_unposted,
+        drop_beyond, drop_duplicate, drop_no_room, drop_cookie;
+    uint64_t table_full; /* posts refused */
+    uint64_t forgotten;  /* intervals of arrived numbers that found no room */
+};
+
+size_t receiver_bytes(const struct receiver_config *config);
+
+/* Makes a receiver in the caller's memory, which must outlive it. Cannot fail. */
+struct receiver *receiver_init(void *memory, const struct receiver_config *config, instant now);
+
+/* Posts a buffer for the next message; `*number` names it for cancel. False when the table is full
+ * or a close is under way. The buffer is borrowed until the message's event. */
+bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
+                   uint64_t *number);
+
+/* Takes a message back; its event follows, after landed if a plan is out. False if it is over. */
+bool receiver_cancel(struct receiver *r, instant now, uint64_t number);
+
+/* The same, because the message's buffer cannot be written. */
+bool receiver_fault(struct receiver *r, uint64_t number);
+
+/* The messages, one after the other, whose buffers the plan that is out points at, or pointed at
+ * last; both 0 if it points at none. */
+struct interval receiver_planned(const struct receiver *r);
+
+/* The buffer of a message that is posted; {NULL, 0} if there is none. */
+struct iovec receiver_buffer(struct receiver *r, uint64_t number);
+
+/* Plans where the next datagrams go: up to `openings` openings of up to `pairs` units each, fewer
+ * where units did not land in place lately. The plan is out until landed. */
+void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs);
+
+/* Bytes of data in the units that come now; 0 before the first. O(1). */
+uint32_t receiver_recent_bytes(const struct receiver *r);
+
+/* Bytes that are on their way by the newest trailer, to its message, and not because of anything
+ * that is said from here on; 0 if it foretells none. If the message is shorter than its buffer it
+ * may be more than comes. */
+uint64_t receiver_expected(struct receiver *r);
+
+/* What a landing brought that belongs to the pairing. */
+struct receiver_arrivals {
+    uint32_t openings; /* that had something */
+    uint64_t bytes;    /* of the datagrams in these */
+};
+
+/* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
+ * has to be. */
+struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing);
+
+/* The next control datagram to send, as a burst of one; false if there is none. */
+bool receiver_take(struct receiver *r, instant now, struct burst *burst);
+
+void receiver_expire(struct receiver *r, instant now);
+instant receiver_deadline(const struct receiver *r);
+
+/* The next event; false if there is none, or a plan is out. */
+bool receiver_event(struct receiver *r, struct event *event);
+
+/* Starts to close: what is posted fails with CLOSED, the peer is told. */
+void receiver_close(struct receiver *r, instant now);
+bool receiver_is_closed(const struct receiver *r);
+bool receiver_is_confirmed(const struct receiver *r);
+
+/* Ends all messages with this outcome and leaves the session, if any. A close that is under way is
+ * over. */
+void receiver_fail(struct receiver *r, instant now, enum outcome outcome);
+
+const struct receiver_counters *receiver_counters(const struct receiver *r);
+
+/* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */
+void receiver_check(const struct receiver *r);
+
+#endif

@@ -1,0 +1,114 @@
+/* The plan: where the next units are taken to belong, before they arrive. */
+#include "core/check.h"
+#include "core/number.h"
+#include "receiver_state.h"
+
+enum { STEADY_UNITS = 32 }; /* that land in place for another opening */
+
+/* What may still be offered in an opening. A burst holds units of one size, of which only the last
+ * may be shorter, and no more bytes than a datagram could: then the next one begins. */
+struct room {
+    uint32_t pairs;
+    uint32_t bytes;
+    uint32_t unit; /* bytes of data of the first */
+};
+
+static bool has_room(const struct room *room, uint32_t length)
+{
+    return room->pairs > 0 && length <= room->unit && length + TRAILER_BYTES <= room->bytes;
+}
+
+static void fill_room(struct room *room, uint32_t length, uint32_t units)
+{
+    room->bytes -= units * (length + TRAILER_BYTES);
+    room->pairs = length < room->unit ? 0 : room->pairs - units;
+}
+
+/* Offers the full units that the stretch begins with. Returns the bytes of them. */
+static uint64_t offer_full(struct landing *landing, const struct stretch *stretch,
+                           struct room *room)
+{
+    uint32_t unit = stretch->unit;
+    if (stretch->length == 0 || stretch->length < unit)
+        return 0;
+    room->unit = room->unit == UINT32_MAX ? unit : room->unit;
+    if (unit != room->unit)
+        return 0;
+    uint64_t fit = lesser(stretch->length / unit, room->bytes / (unit + TRAILER_BYTES));
+    uint32_t count = landing_offer_row(landing, stretch->message->buffer + stretch->offset, unit,
+                                       (uint32_t)lesser(fit, room->pairs));
+    fill_room(room, unit, count);
+    return (uint64_t)count * unit;
+}
+
+/* Offers the stretch, unit by unit, as far as there is room. Returns the bytes of it offered. */
+static uint64_t offer(struct landing *landing, const struct stretch *stretch, struct room *room)
+{
+    uint64_t offered = offer_full(landing, stretch, room);
+    uint64_t end = stretch->offset + stretch->length;
+    if (end > stretch->message->offered)
+        stretch->message->offered = end;
+    if (offered > 0 && offered == stretch->length)
+        return offered;
+    do {
+        uint64_t left = stretch->length - offered;
+        uint32_t length = left < stretch->unit ? (uint32_t)left : stretch->unit;
+        uint8_t *slot = length == 0 ? NULL : stretch->message->buffer + stretch->offset + offered;
+        room->unit = room->unit == UINT32_MAX ? length : room->unit;
+        if (!has_room(room, length) || !landing_offer(landing, slot, length)) {
+            room->pairs = 0;
+            break;
+        }
+        fill_room(room, length, 1);
+        offered += length;
+    } while (offered < stretch->length);
+    return offered;
+}
+
+static void note_planned(struct receiver *r, uint64_t number)
+{
+    struct interval *planned = &r->planned;
+    bool is_first = planned->first == planned->last;
+    if (is_first || number < planned->first)
+        planned->first = number;
+    if (is_first || number >= planned->last)
+        planned->last = number + 1;
+}
+
+/* Plans one opening: pairs until no burst could fill more. */
+static void plan_opening(struct receiver *r, struct landing *landing, struct prediction *walk,
+                         uint32_t pairs)
+{
+    struct room room = {.pairs = pairs, .bytes = LANDING_DATAGRAM - 1, .unit = UINT32_MAX};
+    struct stretch stretch;
+    while (room.pairs > 0 && prediction_walk(walk, &r->messages, &stretch)) {
+        uint64_t offered = offer(landing, &stretch, &room);
+        note_planned(r, walk->message);
+        if (offered > 0 || (stretch.length == 0 && room.pairs > 0))
+            prediction_advance(walk, &stretch, offered);
+    }
+}
+
+/* Behind a unit that is lost or repeated all openings of a plan are off by one, and what lands in
+ * them has to be moved. So they are few where that happens often: with a loss in a hundred units
+ * two or three, which is still a call for several. */
+static uint32_t worth_planning(const struct receiver *r, uint32_t openings)
+{
+    uint64_t trusted = 1 + r->steady / STEADY_UNITS;
+    return trusted < openings ? (uint32_t)trusted : openings;
+}
+
+void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs)
+{
+    CHECK(!r->is_planned);
+    struct prediction walk = r->prediction;
+    r->is_planned = true;
+    r->planned = (struct interval){.first = 0, .last = 0};
+    landing_begin(landing);
+    openings = worth_planning(r, openings);
+    for (uint32_t opening = 0; opening < openings; opening++) {
+        plan_opening(r, landing, &walk, pairs);
+        if (!landing_seal(landing))
+            return;
+    }
+}

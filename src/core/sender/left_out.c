@@ -1,0 +1,48 @@
+#include "left_out.h"
+
+#include "core/check.h"
+
+void left_out_init(struct left_out *l, struct secret *secret)
+{
+    l->count = 0;
+    l->units = secret_draw_between(secret, LEFT_OUT_LEAST, LEFT_OUT_MOST);
+}
+
+static uint64_t at(const struct left_out *l, uint64_t i)
+{
+    return l->number[i % LEFT_OUT_KEPT];
+}
+
+static uint64_t oldest(const struct left_out *l)
+{
+    return l->count < LEFT_OUT_KEPT ? 0 : l->count - LEFT_OUT_KEPT;
+}
+
+void left_out_add(struct left_out *l, uint64_t number, struct secret *secret, uint64_t most)
+{
+    CHECK(l->count == 0 || at(l, l->count - 1) < number);
+    most = most < LEFT_OUT_LEAST ? LEFT_OUT_LEAST : most;
+    most = most > LEFT_OUT_MOST ? LEFT_OUT_MOST : most;
+    l->number[l->count++ % LEFT_OUT_KEPT] = number;
+    l->units = secret_draw_between(secret, LEFT_OUT_LEAST, most);
+}
+
+bool left_out_has(const struct left_out *l, uint64_t first, uint64_t last)
+{
+    uint64_t low = oldest(l);
+    uint64_t high = l->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (at(l, middle) < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->count && at(l, low) < last;
+}
+
+void left_out_check(const struct left_out *l)
+{
+    for (uint64_t i = oldest(l) + 1; i < l->count; i++)
+        CHECK(at(l, i - 1) < at(l, i));
+}

@@ -1,0 +1,224 @@
+#include "messages_out.h"
+
+#include "core/check.h"
+#include "core/wire/control.h"
+
+static struct message_out *slot(const struct messages_out *m, uint64_t number)
+{
+    return &m->ring[number & (m->capacity - 1)];
+}
+
+/* Announcements are kept for numbers that are far beyond the table: the receiver posts again as
+ * soon as a message is complete, long before this side hears of it. */
+static uint64_t posted_capacity(const struct messages_out *m)
+{
+    return m->capacity * MESSAGES_OUT_AHEAD;
+}
+
+static uint64_t *posted_slot(const struct messages_out *m, uint64_t number)
+{
+    return &m->posted[number & (posted_capacity(m) - 1)];
+}
+
+void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_t *posted,
+                       uint64_t *ready, uint32_t capacity, uint64_t first)
+{
+    CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0);
+    *m = (struct messages_out){.ring = ring,
+                               .posted = posted,
+                               .ready = ready,
+                               .capacity = capacity,
+                               .base = first,
+                               .next = first,
+                               .requested = first};
+    for (uint32_t i = 0; i < capacity; i++)
+        ring[i] = (struct message_out){.state = MESSAGE_OUT_FREE};
+    messages_out_forget(m, first);
+}
+
+struct message_out *messages_out_find(struct messages_out *m, uint64_t number)
+{
+    if (number - m->base >= m->next - m->base)
+        return NULL;
+    struct message_out *message = slot(m, number);
+    return message->state == MESSAGE_OUT_FREE ? NULL : message;
+}
+
+struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
+                                     uint64_t size)
+{
+    if (m->next - m->base == m->capacity)
+        return NULL;
+    struct message_out *message = slot(m, m->next);
+    *message = (struct message_out){.number = m->next++,
+                                    .user = user,
+                                    .buffer = buffer,
+                                    .size = size,
+                                    .state = MESSAGE_OUT_LIVE};
+    m->live++;
+    m->open++;
+    return message;
+}
+
+/* Lets go of whatever is over at the lower end. */
+static void advance(struct messages_out *m)
+{
+    while (m->base < m->next && slot(m, m->base)->state == MESSAGE_OUT_FREE) {
+        *posted_slot(m, m->base) = POSTED_UNKNOWN;
+        m->base++;
+    }
+    if (m->requested < m->base)
+        m->requested = m->base;
+}
+
+/* Numbers whose buffer is known follow on each other up to `requested`. */
+static void extend_requested(struct messages_out *m)
+{
+    while (m->requested - m->base < posted_capacity(m) &&
+           *posted_slot(m, m->requested) != POSTED_UNKNOWN)
+        m->requested++;
+}
+
+bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size)
+{
+    if (number - m->base >= posted_capacity(m))
+        return false;
+    if (size == POSTED_UNKNOWN)
+        size--; /* no buffer is that large anyway */
+    uint64_t *posted = posted_slot(m, number);
+    if (*posted == size || *posted == REQUEST_WITHDRAWN)
+        return false;
+    if (*posted != POSTED_UNKNOWN && size != REQUEST_WITHDRAWN)
+        return false; /* a buffer does not change its size */
+    *posted = size;
+    extend_requested(m);
+    return true;
+}
+
+uint64_t messages_out_posted(const struct messages_out *m, uint64_t number)
+{
+    if (number - m->base >= posted_capacity(m))
+        return POSTED_UNKNOWN;
+    return *posted_slot(m, number);
+}
+
+static void release(struct messages_out *m, struct message_out *message)
+{
+    if (message->state != MESSAGE_OUT_ENDED || !message->is_told)
+        return;
+    message->state = MESSAGE_OUT_FREE;
+    advance(m);
+    extend_requested(m);
+}
+
+static void make_ready(struct messages_out *m, struct message_out *message)
+{
+    bool is_held = message->state == MESSAGE_OUT_LIVE || message->pins > 0;
+    if (is_held || message->is_ready)
+        return;
+    message->is_ready = true;
+    m->ready[m->ready_last++ & (m->capacity - 1)] = message->number;
+}
+
+void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome)
+{
+    if (message->state == MESSAGE_OUT_LIVE) {
+        message->outcome = outcome;
+        m->live--;
+    }
+    m->open -= message->state != MESSAGE_OUT_ENDED;
+    message->state = MESSAGE_OUT_ENDED;
+    make_ready(m, message);
+    release(m, message);
+}
+
+void messages_out_refuse(struct messages_out *m, struct message_out *message, uint8_t reason,
+                         enum outcome outcome)
+{
+    CHECK(message->state == MESSAGE_OUT_LIVE);
+    message->state = MESSAGE_OUT_VOID;
+    message->outcome = outcome;
+    m->live--;
+    message->reason = reason;
+    message->is_cut = false;
+    message->units_out = 0;
+    make_ready(m, message);
+}
+
+void messages_out_end_all(struct messages_out *m, enum outcome outcome)
+{
+    for (uint64_t number = m->base; number < m->next; number++) {
+        struct message_out *message = messages_out_find(m, number);
+        if (message != NULL && message->state != MESSAGE_OUT_ENDED)
+            messages_out_end(m, message, outcome);
+    }
+}
+
+void messages_out_end_unannounced(struct messages_out *m)
+{
+    for (uint64_t number = m->requested; number < m->next; number++) {
+        struct message_out *message = messages_out_find(m, number);
+        if (message != NULL && message->state == MESSAGE_OUT_VOID)
+            messages_out_end(m, message, message->outcome);
+    }
+}
+
+void messages_out_forget(struct messages_out *m, uint64_t first)
+{
+    for (uint64_t i = 0; i < posted_capacity(m); i++)
+        m->posted[i] = POSTED_UNKNOWN;
+    m->requested = first;
+}
+
+void messages_out_pin(struct message_out *message, uint32_t units)
+{
+    message->pins += units;
+}
+
+void messages_out_unpin(struct messages_out *m, struct message_out *message, uint32_t units)
+{
+    CHECK(message->pins >= units);
+    message->pins -= units;
+    make_ready(m, message);
+}
+
+bool messages_out_take_event(struct messages_out *m, struct event *event)
+{
+    if (m->ready_first == m->ready_last)
+        return false;
+    struct message_out *message = slot(m, m->ready[m->ready_first++ & (m->capacity - 1)]);
+    bool is_ok = message->outcome == OUTCOME_OK;
+    *event = (struct event){
+        .user = message->user, .length = is_ok ? message->size : 0, .outcome = message->outcome};
+    message->is_told = true;
+    release(m, message);
+    return true;
+}
+
+bool messages_out_is_idle(const struct messages_out *m)
+{
+    return m->base == m->next;
+}
+
+void messages_out_check(const struct messages_out *m)
+{
+    uint64_t live = 0;
+    uint64_t open = 0;
+    CHECK(m->next - m->base <= m->capacity);
+    CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_OUT_FREE);
+    CHECK(m->ready_last - m->ready_first <= m->next - m->base);
+    CHECK(m->base <= m->requested);
+    CHECK(m->requested - m->base <= posted_capacity(m));
+    for (uint64_t number = m->base; number < m->next; number++) {
+        const struct message_out *message = slot(m, number);
+        if (message->state == MESSAGE_OUT_FREE)
+            continue;
+        live += message->state == MESSAGE_OUT_LIVE;
+        open += message->state == MESSAGE_OUT_LIVE || message->state == MESSAGE_OUT_VOID;
+        CHECK(message->number == number);
+        CHECK(!message->is_told || message->is_ready);
+        CHECK(!message->is_ready || message->pins == 0);
+    }
+    CHECK(live == m->live);
+    CHECK(open == m->open);
+}

@@ -1,0 +1,121 @@
+/* The sender's messages: a ring by message number, from the oldest unfinished to the newest
+ * submitted, and for each the buffer size that the receiver has announced.
+ *
+ *      base                     next            base + capacity
+ *       v                         v                  v
+ *     [being sent] [waiting] ...  [announced only] ...
+ *
+ *     FREE --add--> LIVE --end-----> ENDED --event taken, no pin--> FREE
+ *                     \--refuse--> VOID --end--> ENDED
+ *
+ * A message's event becomes ready when its outcome is settled *and* nothing of it is pinned; a
+ * VOID message is settled, but keeps its number until the receiver knows.
+ *
+ * I1  next - base <= capacity.
+ * I2  base is not FREE, or base == next.
+ * I3  each message that was added gives exactly one event.
+ * I4  base <= requested <= base + AHEAD * capacity, and from `requested` on the first buffer is not
+ * known.
+ * I5  live and open are counts.
+ */
+#ifndef ZCRP_CORE_MESSAGES_OUT_H
+#define ZCRP_CORE_MESSAGES_OUT_H
+
+#include "core/outcome.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum message_out_state {
+    MESSAGE_OUT_FREE,
+    MESSAGE_OUT_LIVE,  /* to be sent, or being sent */
+    MESSAGE_OUT_VOID,  /* will not be sent, and the receiver has to be told */
+    MESSAGE_OUT_ENDED, /* over for both ends; its event or a pin holds it */
+};
+
+struct message_out {
+    uint64_t number;
+    void *user;
+    const uint8_t *buffer;
+    uint64_t size;
+    uint64_t cut;       /* bytes cut into units so far */
+    uint32_t units_out; /* of the present state's units: in transit, or to be repeated */
+    uint32_t pins;      /* units of bursts under way, which read the buffer */
+    enum message_out_state state;
+    enum outcome outcome; /* settled unless LIVE */
+    bool is_cut;          /* every unit was taken once (0 bytes are one unit, and so is VOID) */
+    bool is_ready;        /* its event is in the queue, or was taken */
+    bool is_told;         /* its event was taken */
+    uint8_t reason;       /* enum void_reason, in state VOID */
+};
+
+struct messages_out {
+    struct message_out *ring; /* `capacity` of them */
+    uint64_t *posted;         /* announced buffer sizes, a ring MESSAGES_OUT_AHEAD times as long */
+    uint64_t *ready;          /* numbers with an event to take, a FIFO ring */
+    uint64_t capacity;        /* a power of two */
+    uint64_t base, next;
+    uint64_t requested;   /* messages of the session below have a known buffer */
+    uint64_t ready_first; /* count of events taken, and */
+    uint64_t ready_last;  /* made ready, ever */
+    uint64_t live;        /* messages in that state, */
+    uint64_t open;        /* and in that or VOID */
+};
+
+/* A posted size that is not known yet. */
+#define POSTED_UNKNOWN (UINT64_MAX - 1)
+
+/* How many tables' worth of announcements are kept. */
+enum { MESSAGES_OUT_AHEAD = 4 };
+
+/* Empty, over the caller's memory: `capacity` elements (a power of two, CHECKed), and of `posted`
+ * MESSAGES_OUT_AHEAD times as many. */
+void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_t *posted,
+                       uint64_t *ready, uint32_t capacity, uint64_t first);
+
+/* The message with this number, or NULL if it is over or not yet there. O(1). */
+struct message_out *messages_out_find(struct messages_out *m, uint64_t number);
+
+/* Adds a LIVE message under number `next`; NULL when the table is full. */
+struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
+                                     uint64_t size);
+
+/* The receiver's buffer for `number` has `size` bytes, or REQUEST_WITHDRAWN. True if that is news;
+ * numbers that are over, or too far ahead, are none. */
+bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size);
+
+/* The announced size for `number`, or POSTED_UNKNOWN. */
+uint64_t messages_out_posted(const struct messages_out *m, uint64_t number);
+
+/* The message, LIVE or VOID, is over; a VOID one keeps the outcome it has. */
+void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome);
+
+/* The LIVE message turns VOID. */
+void messages_out_refuse(struct messages_out *m, struct message_out *message, uint8_t reason,
+                         enum outcome outcome);
+
+/* Ends every message that is left. */
+void messages_out_end_all(struct messages_out *m, enum outcome outcome);
+
+/* Ends the VOID messages whose buffer is not known: the receiver has nothing to be told of.
+ * O(those).
+ */
+void messages_out_end_unannounced(struct messages_out *m);
+
+/* Forgets all announcements; the next are for numbers from `first` on, base <= first <= next. */
+void messages_out_forget(struct messages_out *m, uint64_t first);
+
+/* `units` pins more, or fewer. */
+void messages_out_pin(struct message_out *message, uint32_t units);
+void messages_out_unpin(struct messages_out *m, struct message_out *message, uint32_t units);
+
+/* The next event, in the order in which they became ready; false if there is none. */
+bool messages_out_take_event(struct messages_out *m, struct event *event);
+
+/* No message is left whose event has not been taken. */
+bool messages_out_is_idle(const struct messages_out *m);
+
+/* CHECKs I1 to I5. */
+void messages_out_check(const struct messages_out *m);
+
+#endif

@@ -1,0 +1,156 @@
+/* The sender protocol entity (ZCRP 1.7.1) as a pure machine: facts and the time go in, bursts and
+ * events come out. It owns no thread, clock or socket; the caller serialises the calls.
+ *
+ *     submit ---> messages ---> units to send ---take---> (channel) ---sent--->
+ *                                     ^                                  units in transit
+ *     event <--- outcome              \--- lost, timed out ----------------/   |
+ *                                                        receive (acks) --------/
+ *
+ * `take` pins the messages of a burst and enters its units in transit at once: an acknowledgement
+ * may arrive while the channel still reads the user's memory. A message's event leaves only when
+ * all is acknowledged and nothing is pinned. So every burst taken must be given to `sent`.
+ *
+ * I1  a message's unit is cut, in transit or to be repeated exactly once at any time.
+ * I2  units to repeat + units in transit <= capacity of the ring, or one more when units were made
+ *     smaller.
+ * I3  at most min(congestion window, receiver's capacity, own limit) bytes are in transit, or one
+ *     unit, plus two units a probe timeout. */
+#ifndef ZCRP_CORE_SENDER_H
+#define ZCRP_CORE_SENDER_H
+
+#include "core/congestion/congestion.h"
+#include "core/instant.h"
+#include "core/outcome.h"
+#include "core/wire/burst.h"
+#include "core/wire/secret.h"
+
+struct sender;
+
+struct sender_config {
+    uint32_t unit_bytes;    /* largest datagram at first, trailer included; at least 64, */
+    uint32_t unit_most;     /* and ever: at least that; 0: as much */
+    bool is_cut;            /* on the way, into pieces that can be lost each by itself: as cells */
+    uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
+    uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
+    uint32_t messages;      /* in the table; rounded up to a power of two */
+    uint32_t transit_units; /* in transit; rounded up to a power of two */
+    uint64_t window_bytes;  /* largest window */
+    duration connect;       /* not paired by then, with something outstanding: fail */
+    duration silence;       /* paired once, and the peer unheard of for so long: fail */
+    duration progress;      /* nothing in transit acknowledged for so long: fail */
+    enum congestion_kind congestion;
+    struct secret secret;   /* tags, nonces and what is left out come from here */
+    uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
+    uint32_t first_seq;
+};
+
+struct sender_counters {
+    uint64_t bytes;      /* of data acknowledged */
+    uint64_t units;      /* sent, first time or again */
+    uint64_t repeated;   /* of those, again */
+    uint64_t lost;       /* given up on a negative acknowledgement or by time */
+    uint64_t spurious;   /* of those, acknowledged after all */
+    uint64_t marks;      /* datagrams that met congestion, as the receiver says */
+    uint64_t probes;     /* probe timeouts */
+    uint64_t persistent; /* times that congestion was, RFC 9002, 7.6 */
+    uint64_t bursts;
+    uint64_t acks, requests, hellos;
+    uint64_t path_probes, path_answers; /* of larger units, sent and answered */
+    uint64_t path_falls;                /* the path took large units no more, without a word */
+    uint64_t left_out;                  /* sequence numbers */
+    uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
+    uint64_t table_full; /* submits refused */
+};
+
+/* Bytes of memory for a sender, aligned to ARENA_ALIGNMENT; O(1). */
+size_t sender_bytes(const struct sender_config *config);
+
+/* Makes a sender in the caller's memory, which must outlive it. Cannot fail. */
+struct sender *sender_init(void *memory, const struct sender_config *config, instant now);
+
+/* Queues a message; `*number` names it for cancel. False when the table is full or a close is under
+ * way; then nothing happened. The buffer is borrowed until the message's event. */
+bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
+                   uint64_t *number);
+
+/* Takes a message back; its event follows (at once, unless it is pinned). False if it is over, or
+ * its end is settled already. */
+bool sender_cancel(struct sender *s, instant now, uint64_t number);
+
+/* Fills the next burst; false if there is nothing to send now. */
+bool sender_take(struct sender *s, instant now, struct burst *burst);
+
+/* Would take fill a burst? Time aside: it may say yes until take has asked the pace, and no until
+ * expire has. O(1) but for repeats of messages that are over. */
+bool sender_has_burst(struct sender *s);
+
+/* The channel took the first `sent` datagrams of the burst; the others are sent again. */
+void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
+
+/* A datagram arrived on the acknowledgement channel. */
+void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size);
+
+/* Does what is due by the time. */
+void sender_expire(struct sender *s, instant now);
+
+/* When expire has something to do next; NEVER if nothing. O(1). */
+instant sender_deadline(const struct sender *s);
+
+/* The next event; false if there is none. */
+bool sender_event(struct sender *s, struct event *event);
+
+/* This machine's interface takes no datagram of `bytes`: units are smaller from now on. False if
+ * they cannot be (they have 64 bytes). */
+bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
+
+/* Hints of the system's, which anybody on the network may have caused: a datagram did not fit
+ * somewhere, or nobody listens at the peer's address. The first begins a probe of the path, the
+ * second names the failure of a sender that is never paired. Neither does more. */
+void sender_on_path_hint(struct sender *s, instant now);
+void sender_on_refused(struct sender *s);
+
+/* The memory of a message in flight cannot be read. It fails, and so does the peer's; the others go
+ * on. False if it is over. */
+bool sender_fault(struct sender *s, uint64_t number);
+
+/* The memory of a message that is not over; {NULL, 0} if it is. */
+struct iovec sender_buffer(struct sender *s, uint64_t number);
+
+/* When something in transit was last acknowledged, or the sender was made. */
+instant sender_progress_at(const struct sender *s);
+
+/* Should units be sent as capable of ECN? At first yes; no for good once the path turns out to
+ * erase that, or to swallow them (ecn_path.h). */
+bool sender_wants_ecn(const struct sender *s);
+
+/* Starts to close: no submit any more; when all that the peer has buffers for is over it is told.
+ */
+void sender_close(struct sender *s, instant now);
+
+/* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
+ * the peer is told, once. */
+void sender_give_up(struct sender *s);
+
+/* The peer has confirmed the close, or there is none, or it does not answer. */
+bool sender_is_closed(const struct sender *s);
+
+/* True if the peer confirmed, or there never was one. */
+bool sender_is_confirmed(const struct sender *s);
+
+/* Ends all messages with this outcome and leaves the session, if any. */
+void sender_fail(struct sender *s, instant now, enum outcome outcome);
+
+const struct sender_counters *sender_counters(const struct sender *s);
+
+/* What can be measured now: all in bytes or ns. */
+struct sender_gauges {
+    uint64_t window, in_transit, capacity, unit, path;
+    uint64_t rate; /* bytes a second; 0: not paced */
+    duration rtt_smoothed, rtt_lowest;
+};
+struct sender_gauges sender_gauges(const struct sender *s);
+
+/* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */
+void sender_check(const struct sender *s);
+
+#endif

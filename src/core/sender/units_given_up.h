@@ -1,0 +1,76 @@
+/* Units given up: transmissions that were taken for lost, or repeated to get an answer, and that
+ * may have arrived all the same. If the acknowledgement of one comes yet, what repeats it need not.
+ * Each knows the transmission that it repeated itself, so that the arrival of any of them is found
+ * from the latest:
+ *
+ *       12 (given up)  <--was--  31 (given up)  <--was--  57 (in transit, or to be sent)
+ *
+ * Parts, that were cut when units got smaller, all lead to the same one. A ring in the order of
+ * sequence numbers; the oldest are forgotten when there are more.
+ *
+ * I1  count <= capacity.
+ * I2  sequence numbers ascend, and each is above the one that it repeats.
+ * I3  arrived is how many have. */
+#ifndef ZCRP_CORE_UNITS_GIVEN_UP_H
+#define ZCRP_CORE_UNITS_GIVEN_UP_H
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The number of no transmission. */
+#define UNIT_NEVER_SENT UINT64_MAX
+
+/* Bytes of a message, or that it is void. */
+struct unit_part {
+    uint64_t message;
+    uint64_t offset;
+    uint32_t length;
+    bool is_void;
+};
+
+struct unit_given_up {
+    uint64_t seq;
+    uint64_t was; /* the transmission that this one repeated, or UNIT_NEVER_SENT */
+    struct unit_part part;
+    instant sent;
+    bool is_probed; /* repeated to get an answer, not because it was thought lost */
+    bool has_arrived;
+};
+
+struct units_given_up {
+    struct unit_given_up *ring; /* caller's memory */
+    uint32_t capacity;          /* a power of two */
+    uint32_t first, count;      /* of the ring */
+    uint32_t arrived;           /* of these */
+};
+
+/* None. capacity is a power of two (CHECKed). */
+void units_given_up_init(struct units_given_up *g, struct unit_given_up *memory, uint32_t capacity);
+
+/* Adds one, which has not arrived. O(1) if its number is the highest, as it is unless the clock has
+ * jumped back. */
+void units_given_up_put(struct units_given_up *g, const struct unit_given_up *unit);
+
+/* The numbers in [*seq, last) have arrived: notes it of the first that had not, moves *seq behind
+ * it and returns it; NULL if there is none. Good until the next put. O(log count), and O(1) for
+ * each that has arrived before. */
+const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint64_t *seq,
+                                                  uint64_t last);
+
+/* Has the transmission `was` brought this part, or one before that it repeated? O(log count) for
+ * each of them. */
+bool units_given_up_has_brought(const struct units_given_up *g, uint64_t was,
+                                const struct unit_part *part);
+
+/* Forgets those that have arrived. O(count). */
+void units_given_up_remove_arrived(struct units_given_up *g);
+
+/* Forgets all. */
+void units_given_up_clear(struct units_given_up *g);
+
+/* CHECKs I1 to I3. O(count). */
+void units_given_up_check(const struct units_given_up *g);
+
+#endif

@@ -1,0 +1,179 @@
+#include "units_in_transit.h"
+
+#include "core/check.h"
+#include "core/wire/datagram.h"
+
+enum { SIZE_INITIAL = 4096 };
+
+void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
+                           uint32_t capacity, uint64_t first)
+{
+    CHECK(capacity > 0);
+    CHECK((capacity & (capacity - 1)) == 0);
+    *t = (struct units_in_transit){.ring = memory,
+                                   .capacity = capacity,
+                                   .size = capacity < SIZE_INITIAL ? capacity : SIZE_INITIAL,
+                                   .base = first,
+                                   .next = first};
+}
+
+static struct transit_unit *entry(const struct units_in_transit *t, uint64_t seq)
+{
+    return &t->ring[seq & (t->size - 1)];
+}
+
+static bool is_gone(const struct units_in_transit *t, uint64_t seq)
+{
+    return seq < t->next && !entry(t, seq)->is_in_transit;
+}
+
+uint64_t units_in_transit_room(const struct units_in_transit *t)
+{
+    return t->capacity - (t->next - t->base);
+}
+
+static uint64_t bytes_of(const struct transit_unit *unit)
+{
+    return (uint64_t)unit->length + TRAILER_BYTES;
+}
+
+/* Twice the size: what has the new bit in its number moves up by the old size. */
+static void grow(struct units_in_transit *t)
+{
+    uint64_t old = t->size;
+    for (uint64_t seq = t->base; seq < t->next; seq++)
+        if ((seq & old) != 0)
+            t->ring[seq & (2 * old - 1)] = t->ring[seq & (old - 1)];
+    t->size = 2 * old;
+}
+
+uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
+                              uint32_t count)
+{
+    CHECK(count <= units_in_transit_room(t));
+    while (t->next - t->base + count > t->size)
+        grow(t);
+    struct transit_unit added = *unit;
+    uint64_t first = t->next;
+    added.skip = 0;
+    added.is_in_transit = true;
+    for (uint32_t i = 0; i < count; i++, added.offset += added.length)
+        *entry(t, first + i) = added;
+    t->next += count;
+    t->units += count;
+    t->bytes += bytes_of(unit) * count;
+    return first;
+}
+
+uint64_t units_in_transit_leave_out(struct units_in_transit *t)
+{
+    CHECK(units_in_transit_room(t) > 0);
+    if (t->next - t->base == t->size)
+        grow(t);
+    uint64_t seq = t->next++;
+    *entry(t, seq) = (struct transit_unit){.skip = 1};
+    if (seq == t->base)
+        t->base = t->next;
+    return seq;
+}
+
+/* The first number from `seq` on that is in transit, or one at `end` or behind it. On the way each
+ * skip is lengthened by the one it leads to (path halving), so that a run walked again and again
+ * costs half as many steps each time. */
+static uint64_t skip_gone(struct units_in_transit *t, uint64_t seq, uint64_t end)
+{
+    while (seq < end) {
+        struct transit_unit *unit = entry(t, seq);
+        if (unit->is_in_transit)
+            break;
+        uint64_t behind = seq + unit->skip;
+        if (is_gone(t, behind))
+            unit->skip += entry(t, behind)->skip;
+        seq += unit->skip;
+    }
+    return seq;
+}
+
+struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t *seq, uint64_t last)
+{
+    uint64_t start = *seq < t->base ? t->base : *seq;
+    uint64_t end = last < t->next ? last : t->next;
+    uint64_t found = skip_gone(t, start, end);
+    if (found >= end) {
+        *seq = last;
+        return NULL;
+    }
+    *seq = found;
+    return entry(t, found);
+}
+
+void units_in_transit_remove(struct units_in_transit *t, uint64_t seq)
+{
+    CHECK(t->base <= seq);
+    CHECK(seq < t->next);
+    struct transit_unit *unit = entry(t, seq);
+    CHECK(unit->is_in_transit);
+    unit->is_in_transit = false;
+    unit->skip = 1;
+    t->units--;
+    t->bytes -= bytes_of(unit);
+    if (seq == t->base)
+        t->base = skip_gone(t, seq, t->next);
+}
+
+static bool is_of_row(const struct transit_unit *unit, const struct transit_row *row)
+{
+    return unit->is_in_transit && unit->message == row->message && unit->sent == row->sent &&
+           unit->length == row->length && unit->is_void == row->is_void;
+}
+
+bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
+                                 struct transit_row *row)
+{
+    struct transit_unit *unit = units_in_transit_find(t, seq, last);
+    if (unit == NULL)
+        return false;
+    uint64_t first = *seq;
+    uint64_t end = last < t->next ? last : t->next;
+    uint64_t at = first;
+    *row = (struct transit_row){.message = unit->message,
+                                .sent = unit->sent,
+                                .length = unit->length,
+                                .is_void = unit->is_void};
+    do {
+        unit->is_in_transit = false;
+        unit->skip = 1;
+        unit = entry(t, ++at);
+    } while (at < end && is_of_row(unit, row));
+    *seq = at;
+    row->units = (uint32_t)(at - first);
+    t->units -= row->units;
+    t->bytes -= row->units * ((uint64_t)row->length + TRAILER_BYTES);
+    if (first == t->base)
+        t->base = skip_gone(t, at, t->next);
+    return true;
+}
+
+void units_in_transit_check(const struct units_in_transit *t)
+{
+    uint64_t bytes = 0;
+    uint32_t units = 0;
+    uint32_t run = 0; /* entries gone from here on */
+    CHECK(t->next - t->base <= t->size);
+    CHECK(t->size <= t->capacity);
+    CHECK(!is_gone(t, t->base));
+    for (uint64_t seq = t->next; seq-- > t->base;) {
+        const struct transit_unit *unit = entry(t, seq);
+        if (unit->is_in_transit) {
+            units++;
+            bytes += bytes_of(unit);
+            run = 0;
+        } else {
+            run++;
+            CHECK(unit->skip >= 1);
+            CHECK(unit->skip <= run);
+        }
+    }
+    CHECK(units == t->units);
+    CHECK(bytes == t->bytes);
+}

@@ -1,0 +1,144 @@
+#include "units_to_send.h"
+
+#include "core/check.h"
+#include "core/wire/datagram.h"
+
+void units_to_send_init(struct units_to_send *u, struct messages_out *messages,
+                        struct fragment *memory, uint32_t capacity, uint64_t first)
+{
+    CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0);
+    *u = (struct units_to_send){
+        .repeat = memory, .capacity = capacity, .cursor = first, .messages = messages};
+}
+
+static struct fragment *oldest_repeat(const struct units_to_send *u)
+{
+    return &u->repeat[u->first & (u->capacity - 1)];
+}
+
+void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragment)
+{
+    CHECK(u->count < u->capacity);
+    u->repeat[(u->first + u->count++) & (u->capacity - 1)] = *fragment;
+}
+
+bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment)
+{
+    struct fragment *oldest = oldest_repeat(u);
+    if (u->count == 0 || oldest->message != fragment->message ||
+        oldest->is_void != fragment->is_void ||
+        oldest->offset != fragment->offset + fragment->length ||
+        fragment->length + oldest->length > UNIT_DATA_MAX)
+        return false;
+    oldest->offset = fragment->offset;
+    oldest->length += fragment->length;
+    messages_out_find(u->messages, fragment->message)->units_out--;
+    return true;
+}
+
+struct fragment units_to_send_pop(struct units_to_send *u)
+{
+    CHECK(u->count > 0);
+    struct fragment oldest = *oldest_repeat(u);
+    u->first++;
+    u->count--;
+    return oldest;
+}
+
+/* The message of a repeat, as long as it is still what it was when the unit was queued; else NULL.
+ */
+static struct message_out *wanted_by(struct units_to_send *u, const struct fragment *fragment)
+{
+    struct message_out *message = messages_out_find(u->messages, fragment->message);
+    bool is_same = message != NULL &&
+                   message->state == (fragment->is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE);
+    return is_same ? message : NULL;
+}
+
+static bool repeat_head(struct units_to_send *u, uint32_t max, struct fragment *head)
+{
+    struct message_out *source = NULL;
+    while (u->count > 0 && (source = wanted_by(u, oldest_repeat(u))) == NULL) {
+        u->first++;
+        u->count--;
+    }
+    if (source == NULL)
+        return false;
+    *head = *oldest_repeat(u);
+    head->source = source;
+    if (head->length > max) {
+        head->length = max;
+        head->is_last = false;
+    }
+    return true;
+}
+
+/* Cuts the next unit at the message's cursor. */
+static void cut(struct message_out *message, uint32_t max, struct fragment *head)
+{
+    bool is_void = message->state == MESSAGE_OUT_VOID;
+    uint64_t rest = is_void ? 0 : message->size - message->cut;
+    *head = (struct fragment){.message = message->number,
+                              .source = message,
+                              .offset = is_void ? 0 : message->cut,
+                              .length = rest < max ? (uint32_t)rest : max,
+                              .is_last = rest <= max,
+                              .is_void = is_void};
+}
+
+bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *head)
+{
+    if (u->count > 0 && repeat_head(u, max, head))
+        return true;
+    for (; u->cursor < u->messages->next && u->cursor < u->messages->requested; u->cursor++) {
+        struct message_out *message = messages_out_find(u->messages, u->cursor);
+        if (message == NULL || message->is_cut || message->state == MESSAGE_OUT_ENDED)
+            continue;
+        cut(message, max, head);
+        return true;
+    }
+    return false;
+}
+
+bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head)
+{
+    return head->is_repeat && head->length < oldest_repeat(u)->length;
+}
+
+static void take_repeat(struct units_to_send *u, const struct fragment *head)
+{
+    struct fragment *oldest = oldest_repeat(u);
+    if (head->length == oldest->length) {
+        u->first++;
+        u->count--;
+        return;
+    }
+    oldest->offset += head->length;
+    oldest->length -= head->length;
+    head->source->units_out++;
+}
+
+uint32_t units_to_send_row(const struct fragment *head)
+{
+    if (head->is_repeat || head->is_last)
+        return 1;
+    return (uint32_t)((head->source->size - head->offset - 1) / head->length);
+}
+
+void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count)
+{
+    if (head->is_repeat) {
+        take_repeat(u, head);
+        return;
+    }
+    struct message_out *message = head->source;
+    message->cut += (uint64_t)head->length * count;
+    message->is_cut = head->is_last;
+    message->units_out += count;
+}
+
+void units_to_send_reset(struct units_to_send *u)
+{
+    u->count = 0;
+    u->cursor = u->messages->next;
+}

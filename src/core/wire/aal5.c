@@ -1,0 +1,210 @@
+#include "aal5.h"
+
+#include "core/check.h"
+#include "wire.h"
+
+#include <string.h>
+
+enum { AT_CPI = 1, AT_LENGTH = 2, AT_CRC = 4 };
+
+uint32_t aal5_tail_encode(uint8_t *out, uint32_t payload_bytes, uint32_t payload_crc,
+                          struct aal5_user user, crc32_function add)
+{
+    CHECK(payload_bytes <= AAL5_PAYLOAD_MOST);
+    uint32_t tail = aal5_pdu_bytes(payload_bytes) - payload_bytes;
+    uint8_t *trailer = out + tail - AAL5_TRAILER;
+    memset(out, 0, tail - AAL5_TRAILER);
+    trailer[0] = user.uu;
+    trailer[AT_CPI] = user.cpi;
+    wire_put_u16(trailer + AT_LENGTH, (uint16_t)payload_bytes);
+    wire_put_u32(trailer + AT_CRC, add(payload_crc, out, tail - AT_CRC));
+    return tail;
+}
+
+enum aal5_verdict aal5_judge(const uint8_t trailer[AAL5_TRAILER], uint32_t pdu_bytes,
+                             uint32_t pdu_crc, uint32_t *payload_bytes)
+{
+    *payload_bytes = wire_get_u16(trailer + AT_LENGTH);
+    if (*payload_bytes == 0)
+        return AAL5_ABORTED;
+    if (pdu_crc != CRC32_WHOLE)
+        return AAL5_DAMAGED;
+    return aal5_pdu_bytes(*payload_bytes) == pdu_bytes ? AAL5_OK : AAL5_LENGTH;
+}
+
+/* ---- aal5 head ---- */
+
+enum {
+    VPI_MOST = 255,
+    VCI_LEAST = 32,
+    VCI_BITS = 12,
+    LABEL_SHIFT = 12,
+    BOTTOM = 1 << 8, /* S */
+    TTL = 64,
+    FRAMES = 0x80,
+    END = 4,
+    CONGESTED = 2,
+    TAGGED = 1,
+};
+
+uint32_t aal5_label(struct aal5_circuit circuit)
+{
+    uint32_t vci = circuit.vci - VCI_LEAST;
+
+    if (circuit.vpi > VPI_MOST || circuit.vci < VCI_LEAST || vci >> VCI_BITS != 0)
+        return 0;
+    uint32_t label = AAL5_LABEL_LEAST + (circuit.vpi << VCI_BITS | vci);
+    return label <= AAL5_LABEL_MOST ? label : 0;
+}
+
+struct aal5_circuit aal5_circuit(uint32_t label)
+{
+    CHECK(label >= AAL5_LABEL_LEAST);
+    CHECK(label <= AAL5_LABEL_MOST);
+    uint32_t n = label - AAL5_LABEL_LEAST;
+    return (struct aal5_circuit){.vpi = n >> VCI_BITS,
+                                 .vci = VCI_LEAST + (n & ((1 << VCI_BITS) - 1))};
+}
+
+void aal5_head_encode(uint8_t out[AAL5_HEAD], const struct aal5_head *head)
+{
+    uint32_t flags = FRAMES | (head->is_end ? END : 0U) | (head->is_congested ? CONGESTED : 0U) |
+                     (head->is_tagged ? TAGGED : 0U);
+
+    wire_put_u32(out, head->label << LABEL_SHIFT | BOTTOM | TTL);
+    wire_put_u32(out + 4, (uint32_t)head->number << 8 | flags);
+}
+
+bool aal5_head_decode(const uint8_t in[AAL5_HEAD], struct aal5_head *head)
+{
+    uint32_t entry = wire_get_u32(in);
+    uint32_t word = wire_get_u32(in + 4);
+
+    *head = (struct aal5_head){
+        .label = entry >> LABEL_SHIFT,
+        .number = (uint16_t)(word >> 8),
+        .is_end = (word & END) != 0,
+        .is_congested = (word & CONGESTED) != 0,
+        .is_tagged = (word & TAGGED) != 0,
+    };
+    return (entry & BOTTOM) != 0 && head->label >= AAL5_LABEL_LEAST && word >> 28 == 0 &&
+           (word & FRAMES) != 0;
+}
+
+/* ---- aal5 reassembly ---- */
+
+void aal5_reassembly_init(struct aal5_reassembly *r)
+{
+    *r = (struct aal5_reassembly){.bytes = 0};
+}
+
+/* Forgets the PDU under way if the piece cannot be its next. */
+static void look_back(struct aal5_reassembly *r, instant now, const struct aal5_head *head)
+{
+    bool is_next = head->number == 0 || r->expected == 0 || head->number == r->expected;
+    bool is_late = now - r->latest > AAL5_PATIENCE;
+
+    if (is_next && !is_late)
+        return;
+    if (r->bytes > 0 && is_next)
+        r->stalled++;
+    else if (r->bytes > 0)
+        r->gaps++;
+    r->bytes = 0;
+    r->is_skipping = false;
+}
+
+/* The PDU under way will never be whole. */
+static void give_up(struct aal5_reassembly *r, uint64_t *counter)
+{
+    (*counter)++;
+    r->bytes = 0;
+    r->is_skipping = true;
+}
+
+static struct aal5_step place(struct aal5_reassembly *r, uint32_t bytes)
+{
+    if (bytes == 0 || bytes % AAL5_CELL != 0)
+        give_up(r, &r->odd);
+    else if (!r->is_skipping && bytes > AAL5_PDU_MOST - r->bytes)
+        give_up(r, &r->overlong);
+    if (r->is_skipping)
+        return (struct aal5_step){.is_taken = false};
+    struct aal5_step step = {.offset = r->bytes, .is_taken = true};
+    r->bytes += bytes;
+    return step;
+}
+
+struct aal5_step aal5_reassembly_take(struct aal5_reassembly *r, instant now,
+                                      const struct aal5_head *head, uint32_t bytes)
+{
+    look_back(r, now, head);
+    r->expected = head->number == 0 ? 0 : aal5_next_number(head->number);
+    r->latest = now;
+    struct aal5_step step = place(r, bytes);
+    if (!head->is_end)
+        return step;
+    step.is_whole = step.is_taken;
+    r->bytes = 0;
+    r->is_skipping = false;
+    return step;
+}
+
+void aal5_reassembly_check(const struct aal5_reassembly *r)
+{
+    CHECK(r->bytes % AAL5_CELL == 0);
+    CHECK(r->bytes <= AAL5_PDU_MOST);
+}
+
+/* ---- aal5 cell ---- */
+
+enum { HEC_POLYNOMIAL = 0x07, HEC_COSET = 0x55 };
+
+static uint8_t hec(const uint8_t head[4])
+{
+    unsigned crc = 0;
+
+    for (int i = 0; i < 4; i++) {
+        crc ^= head[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc << 1 ^ (crc & 0x80 ? HEC_POLYNOMIAL : 0)) & 0xFF;
+    }
+    return (uint8_t)(crc ^ HEC_COSET);
+}
+
+void aal5_cell_encode(uint8_t out[AAL5_CELL_HEAD], const struct aal5_cell_head *head)
+{
+    wire_put_u32(out, (uint32_t)head->gfc << 28 | (uint32_t)head->vpi << 20 |
+                          (uint32_t)head->vci << 4 | (uint32_t)head->pti << 1 |
+                          (head->is_tagged ? 1U : 0U));
+    out[4] = hec(out);
+}
+
+bool aal5_cell_decode(const uint8_t in[AAL5_CELL_HEAD], struct aal5_cell_head *head)
+{
+    uint32_t word = wire_get_u32(in);
+
+    *head = (struct aal5_cell_head){
+        .gfc = (uint8_t)(word >> 28),
+        .vpi = (uint8_t)(word >> 20),
+        .vci = (uint16_t)(word >> 4),
+        .pti = (uint8_t)(word >> 1 & 7),
+        .is_tagged = (word & 1) != 0,
+    };
+    return in[4] == hec(in);
+}
+
+void aal5_cell_cut(uint8_t *out, const uint8_t *pdu, uint32_t cells,
+                   const struct aal5_cell_head *head)
+{
+    struct aal5_cell_head each = *head;
+
+    for (uint32_t i = 0; i < cells; i++) {
+        if (i == cells - 1)
+            each.pti |= AAL5_PTI_LAST;
+        aal5_cell_encode(out, &each);
+        memcpy(out + AAL5_CELL_HEAD, pdu, AAL5_CELL);
+        out += AAL5_CELL_WHOLE;
+        pdu += AAL5_CELL;
+    }
+}
