@@ -66,8 +66,9 @@ extern "C" {
 #define ZCRP_VERSION_TEXT "0.2.0"
 
 /* The version of the library in use, as ZCRP_VERSION counts. A program that was built with an older
- * header goes on working with a newer library of the same soname: structs only grow at their end,
- * and the calls that take a struct tell the library how large the program's is. */
+ * header of 0.2.0 or later goes on working with a newer library of the same soname: structs only
+ * grow at their end, and the calls that take a struct tell the library how large the program's is.
+ */
 ZCRP_PUBLIC int zcrp_version(void);
 
 typedef uint8_t nbyte;
@@ -106,13 +107,14 @@ ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv_init(int *file_descriptors);
 /* Sends `size` bytes of the message, or posts it to receive up to `size` bytes. Returns at once.
  * 1 on success; 0 on failure, the reason is zcrp_error(NULL): ZCRP_ERROR_ARGUMENT (NULL), _SIZE
  * (over message_size, or over 128 GiB), _BUSY (in flight already), _NOT_STARTED, _CLOSED (being
- * closed). */
+ * closed), _CHANNEL, _FORKED. */
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send(struct zcrp_msg *message, nlong size);
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
 
 /* Blocks until the message has ended: sent and wholly acknowledged, or wholly received. 1 if it
  * ended well; 0 if it failed or was never submitted; then zcrp_error(message) says why. 0 also if
- * zcrp_interrupt ended the wait: then zcrp_error(NULL) is ZCRP_ERROR_INTERRUPTED. */
+ * zcrp_interrupt ended the wait: then zcrp_error(NULL) is ZCRP_ERROR_INTERRUPTED. With NULL 0, and
+ * zcrp_error(NULL) is ZCRP_ERROR_ARGUMENT. */
 ZCRP_PUBLIC nlong zcrp_wait(struct zcrp_msg *message);
 
 /* 1 if the message has ended, well or not; else 0. Never blocks. A message that was never submitted
@@ -134,7 +136,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(ARGUMENT, "an argument is NULL or makes no sense")                                           \
     X(SIZE, "the size is larger than the message")                                                 \
     X(BUSY, "the message is in flight, or the socket has such an entity")                          \
-    X(IDLE, "the message was never submitted")                                                     \
+    X(IDLE, "the message is not in flight")                                                        \
     X(STARTED, "init was called twice without a close")                                            \
     X(NOT_STARTED, "init has not been called")                                                     \
     X(DESCRIPTOR, "the descriptor is not open")                                                    \
@@ -179,8 +181,8 @@ enum zcrp_code {
 
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
- * failed. With NULL: the code of the calling thread's last call of the paper's API that returned 0.
- */
+ * failed. With NULL: the code of the calling thread's last call of the paper's API that returned 0,
+ * a zcrp_probe among them. After ZCRP_ERROR_SYSTEM errno is still that of the call. */
 ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 
 /* One English line for a code, without a full stop; never NULL. Static. */
@@ -254,7 +256,7 @@ struct zcrp_atm_faults {
 /* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
  * sockets have one address, each hears itself, and needs a circuit for each direction. ZCRP_AAL5 in
  * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7; with a
- * name that is none of theirs nothing can be opened (ZCRP_ERROR_ARGUMENT). */
+ * name that is none of theirs no channel of AAL5 can be opened (ZCRP_ERROR_ARGUMENT). */
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127; default 32 */
@@ -312,8 +314,8 @@ struct zcrp_options {
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
- * On success 0 and *entity is the caller's, to be given to zcrp_close; else a code as in
- * zcrp_send_init, and *entity is NULL.
+ * On success 0 and *entity is the caller's, to be given to zcrp_close; else *entity is NULL and the
+ * code is one of zcrp_send_init's but _STARTED: _ARGUMENT also for an option out of its range.
  *
  *     int zcrp_open_sender(struct zcrp_entity **entity, const int descriptors[2],
  *                          const struct zcrp_options *options);
