@@ -18,6 +18,13 @@
 
 enum { MESSAGE = 100000 };
 
+/* The thread sanitizer ends children that start threads unless it is told not to. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 static int64_t now_ns(void)
 {
     struct timespec t;
