@@ -13,7 +13,7 @@ struct call {
     uint32_t from, count, segment;
 };
 
-static struct call call[4 + FAULT_LATE_MOST];
+static struct call call[4 + 2 * FAULT_LATE_MOST];
 static int calls;
 
 static void note_call(uint32_t from, uint32_t count, uint32_t segment)
