@@ -2,6 +2,7 @@
 # variant's products lie in build/ itself.
 #
 #: make all        the library, static and shared, and the programs, in build/ (the default)
+#: make examples   the programs in examples/, in build/examples/
 #: make demo       a real file from one process to another, verified; then ZCRP beside TCP
 #: make test       every test, once, in about a minute
 #: make check      every test, also under the sanitizers (.ci/run: the same, with WERROR=-Werror)
@@ -154,6 +155,7 @@ $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
 		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
 
 include tools/tests.mk
+include tools/examples.mk
 include tools/bench.mk
 include tools/install.mk
 

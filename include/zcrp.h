@@ -18,24 +18,28 @@
  *
  * Ownership. From a successful zcrp_send, zcrp_rcv or zcrp_submit until wait, probe or collect says
  * that the message has ended, its buffer belongs to the library: do not read what is being
- * received, do not change what is being sent. Afterwards not a byte of it is read or written,
- * however the message ended and whatever the peer does.
+ * received, do not change what is being sent. Afterwards the library neither reads nor writes a
+ * byte of it, however the message ended and whatever the peer does. The buffer of a message that
+ * failed on receive may hold anything.
  *
- * Errors. Three kinds, never mixed: a caller's mistake is a code from the call; a failed message
- * carries a code, see zcrp_error; what the network does is counted, see zcrp_stats, and repaired.
+ * Errors. There are three kinds, never mixed. A caller's mistake is a code from the call. A failed
+ * message carries a code, see zcrp_error. Network faults are repaired and counted, see zcrp_stats.
  *
- * Threads. Every function may be called from any thread at any time, except that one message must
- * not be given to two calls at once other than wait, probe, error and cancel, and that an entity
- * must not be used during or after its close. Nothing here prints, exits or handles signals; only
- * an invariant that does not hold, a fault of the library itself, is told on standard error and
- * aborts.
+ * Threads. Every function may be called from any thread at any time, with two exceptions. One
+ * message must not be given to two calls at once, other than wait, probe, error and cancel. An
+ * entity must not be used during or after its close. In a signal handler only zcrp_interrupt may be
+ * called. The library prints nothing, never exits, and installs no signal handler. Only if one of
+ * its own invariants does not hold, it says so on standard error and aborts.
  *
- * Forks. A child may close the entities of its parent, which frees its copies and tells nobody, and
- * open its own. Everything else that it does with an entity, or a message in flight, of its
- * parent's gives ZCRP_ERROR_FORKED.
+ * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
+ * first. It may close those of its parent: that frees the child's copies and tells the peer
+ * nothing. All other calls with an entity of the parent's, or
+ * with a message that the parent has in flight, give ZCRP_ERROR_FORKED where they return a code.
+ * There zcrp_probe and zcrp_wait_any take such a message for one that has ended, and zcrp_collect
+ * returns NULL.
  *
- * Strangers. What somebody sends who neither is the peer nor reads the path is counted and dropped;
- * docs/security.md says what that covers and what it does not.
+ * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. There is no
+ * encryption and no authentication: docs/security.md says what that leaves open.
  *
  * Compatibility. C11 and C++. Linux. */
 #ifndef ZCRP_H
@@ -62,8 +66,9 @@ extern "C" {
 #define ZCRP_VERSION_TEXT "0.2.0"
 
 /* The version of the library in use, as ZCRP_VERSION counts. A program that was built with an older
- * header goes on working with a newer library of the same soname: structs only grow at their end,
- * and the calls that take one say how large the program's is. */
+ * header of 0.2.0 or later goes on working with a newer library of the same soname: structs only
+ * grow at their end, and the calls that take a struct tell the library how large the program's is.
+ */
 ZCRP_PUBLIC int zcrp_version(void);
 
 typedef uint8_t nbyte;
@@ -75,8 +80,8 @@ struct zcrp_msg {
     nlong message_size; /* bytes that may be sent from or received into `buffer` */
     nlong buffer_size;  /* bytes at `buffer`; at least message_size */
     nlong length;       /* bytes that arrived or were sent; valid once the message has ended well.
-                           On receive, a byte of the buffer behind it is what it was before, or 0
-                           if something landed there that was not accepted. */
+                           On receive, each byte of the buffer behind them is what it was before,
+                           or 0 if something landed there that was not accepted. */
 };
 
 /* ---- The paper's API ------------------------------------------------------------------------ */
@@ -85,39 +90,42 @@ struct zcrp_msg {
  * there is no memory. Free it with zcrp_free_msg. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_alloc_msg(nlong size);
 
-/* Frees a message; of zcrp_wrap_msg's, not the memory it wraps. NULL is fine. A message in flight
+/* Frees a message, but not the memory that zcrp_wrap_msg wrapped. NULL is fine. A message in flight
  * is left alone (cancel or wait first): it stays valid, and zcrp_error keeps its state. */
 ZCRP_PUBLIC void zcrp_free_msg(struct zcrp_msg *message);
 
 /* Starts this process's sender, or its receiver. file_descriptors[0] carries acknowledgements and
  * requests to the sender, [1] units to the receiver; the same descriptor twice is a duplex channel.
- * Both are connected sockets (UDP, AF_UNIX, or raw for AAL5). They stay the caller's; the library
- * has duplicates, so the caller may close them at any time. 1 on success; 0 on failure: the reason
- * is zcrp_error(NULL) of the calling thread (ZCRP_ERROR_STARTED, _DESCRIPTOR, _NOT_SOCKET,
- * _NOT_CONNECTED, _BUSY (the socket has a sender, or receiver, in this process), _ARGUMENT,
- * _MEMORY, _SYSTEM). */
+ * Both are connected sockets (UDP, AF_UNIX, or raw for AAL5). They stay the caller's. The library
+ * uses duplicates of them, so the caller may close them at any time. 1 on success; 0 on failure:
+ * the reason is zcrp_error(NULL) of the calling thread: ZCRP_ERROR_STARTED, _DESCRIPTOR,
+ * _NOT_SOCKET, _NOT_CONNECTED, _BUSY (this process has a sender, or receiver, on that socket
+ * already), _ARGUMENT, _MEMORY or _SYSTEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send_init(int *file_descriptors);
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv_init(int *file_descriptors);
 
 /* Sends `size` bytes of the message, or posts it to receive up to `size` bytes. Returns at once.
  * 1 on success; 0 on failure, the reason is zcrp_error(NULL): ZCRP_ERROR_ARGUMENT (NULL), _SIZE
  * (over message_size, or over 128 GiB), _BUSY (in flight already), _NOT_STARTED, _CLOSED (being
- * closed). */
+ * closed), _CHANNEL, _FORKED. */
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_send(struct zcrp_msg *message, nlong size);
 ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
 
 /* Blocks until the message has ended: sent and wholly acknowledged, or wholly received. 1 if it
  * ended well; 0 if it failed or was never submitted; then zcrp_error(message) says why. 0 also if
- * zcrp_interrupt ended the wait: then zcrp_error(NULL) is ZCRP_ERROR_INTERRUPTED. */
+ * zcrp_interrupt ended the wait: then zcrp_error(NULL) is ZCRP_ERROR_INTERRUPTED. With NULL 0, and
+ * zcrp_error(NULL) is ZCRP_ERROR_ARGUMENT. */
 ZCRP_PUBLIC nlong zcrp_wait(struct zcrp_msg *message);
 
 /* 1 if the message has ended, well or not; else 0. Never blocks. A message that was never submitted
  * has not ended; NULL neither. */
 ZCRP_PUBLIC nbyte zcrp_probe(struct zcrp_msg *message);
 
-/* Ends this process's sender or receiver: lingers until all that was sent is acknowledged, or
- * nothing was for five seconds; tells the peer; joins the threads. Messages that are left fail with
- * ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success, 0 if there was none. */
+/* Ends this process's sender or receiver. Waits until all that was sent is acknowledged, but at
+ * most five seconds without a new acknowledgement; tells the peer; joins the threads. Messages that
+ * are left fail with ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success, 0 if there was
+ * none.
+ */
 ZCRP_PUBLIC nbyte zcrp_send_close(void);
 ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
 
@@ -128,7 +136,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(ARGUMENT, "an argument is NULL or makes no sense")                                           \
     X(SIZE, "the size is larger than the message")                                                 \
     X(BUSY, "the message is in flight, or the socket has such an entity")                          \
-    X(IDLE, "the message was never submitted")                                                     \
+    X(IDLE, "the message is not in flight")                                                        \
     X(STARTED, "init was called twice without a close")                                            \
     X(NOT_STARTED, "init has not been called")                                                     \
     X(DESCRIPTOR, "the descriptor is not open")                                                    \
@@ -171,9 +179,10 @@ enum zcrp_code {
 #undef ZCRP_ERROR_CODE
 };
 
-/* How the message stands: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
- * ZCRP_ERROR_IDLE before, else why it failed. With NULL: the code of the calling thread's last call
- * of the paper's API that returned 0. */
+/* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
+ * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
+ * failed. With NULL: the code of the calling thread's last call of the paper's API that returned 0,
+ * a zcrp_probe among them. After ZCRP_ERROR_SYSTEM errno is still that of the call. */
 ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 
 /* One English line for a code, without a full stop; never NULL. Static. */
@@ -186,19 +195,19 @@ struct zcrp_entity;
 
 enum zcrp_congestion {
     ZCRP_CONGESTION_DEFAULT = 0, /* BBR */
-    ZCRP_CONGESTION_NONE = 1,  /* for a link that is nobody else's: the largest window, no pacing */
-    ZCRP_CONGESTION_RENO = 2,  /* RFC 5681: halves its window at each loss */
+    ZCRP_CONGESTION_NONE = 1,    /* for a dedicated link: the largest window, no pacing */
+    ZCRP_CONGESTION_RENO = 2,    /* RFC 5681: halves its window at each loss */
     ZCRP_CONGESTION_CUBIC = 3, /* RFC 9438, as TCP on most machines: fills queues, loss slows it */
     ZCRP_CONGESTION_BBR = 4,   /* version 3: a model of the path, keeps queues short, bears loss */
 };
 
-/* What not to do over UDP. Any program can be told so from outside, too: by a variable of the same
- * name in the environment that is neither empty nor 0, as in ZCRP_NO_GRO=1. There ZCRP_NO_OFFLOAD
- * stands for all but ZCRP_NO_ECN. */
+/* What not to do over UDP. The environment can say so for any program: a variable of the same name
+ * that is neither empty nor 0, as in ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD in the environment stands for
+ * all but ZCRP_NO_ECN. */
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
-    ZCRP_NO_ECN = 4,     /* neither have congestion marked nor look at such marks (RFC 3168) */
+    ZCRP_NO_ECN = 4,     /* do not ask for congestion marks, and do not look at them (RFC 3168) */
 };
 
 /* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of
@@ -216,10 +225,11 @@ struct zcrp_crossing {
     uint16_t vci;
 };
 
-/* Is shown every datagram that crosses, data included: to write a capture, to count, to look. It
- * runs in whatever thread sends or receives, in two threads at once too, and holds them up; it must
- * not call the library. Datagrams of one direction come in their order, but an answer may come
- * before what it answers, if another thread received it: time_ns tells. */
+/* A function of the user's that is shown every datagram that crosses, data included: to write a
+ * capture, to count, to look. It runs in whatever thread sends or receives, also in two threads at
+ * once, and holds them up. It must not call the library. Datagrams of one direction come in their
+ * order. An answer may come before what it answers, if another thread received it: time_ns tells.
+ */
 typedef void (*zcrp_tap)(void *context, const struct zcrp_crossing *crossing);
 
 /* What carries the datagrams. */
@@ -230,8 +240,8 @@ enum zcrp_channel {
     ZCRP_CHANNEL_AAL5 = 2,     /* AAL5 on any socket */
 };
 
-/* What an ATM network shall do to what is sent, from a seed: for tests, and to see how a program
- * bears it. Chances are in a million. All zero: nothing. */
+/* Faults of an ATM network, to be simulated from a seed: for tests, and to see how a program bears
+ * them. Chances are in a million. All zero: no faults. */
 struct zcrp_atm_faults {
     uint32_t loss;        /* of each cell to be lost */
     uint32_t tagged;      /* of each datagram to be one whose cells may go first (CLP) */
@@ -246,7 +256,7 @@ struct zcrp_atm_faults {
 /* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
  * sockets have one address, each hears itself, and needs a circuit for each direction. ZCRP_AAL5 in
  * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7; with a
- * name that is none of theirs nothing can be opened (ZCRP_ERROR_ARGUMENT). */
+ * name that is none of theirs no channel of AAL5 can be opened (ZCRP_ERROR_ARGUMENT). */
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127; default 32 */
@@ -257,12 +267,11 @@ struct zcrp_aal5 {
 
 struct zcrp_stats;
 
-/* Is shown the entity's statistics each time that a burst, what has arrived, or time has changed
- * them: what differs from the last time is what has happened. So a transfer's life can be written
- * down: what was sent, acknowledged, lost and repeated, and window, rate and round trip then.
- * time_ns is of CLOCK_MONOTONIC. The first call comes with the first change. It runs in whatever
- * thread made the change, one at a time and in order, within the entity's lock: it holds everything
- * up, and must not call the library. */
+/* A function of the user's that is shown the entity's statistics each time they have changed. What
+ * differs from the last call has happened since: what was sent, acknowledged, lost and repeated.
+ * Window, rate and round trip are those of that moment. time_ns is of CLOCK_MONOTONIC. The first
+ * call comes with the first change. It runs in whatever thread made the change, one at a time and
+ * in order, within the entity's lock. So it holds everything up, and must not call the library. */
 typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_stats *stats);
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. */
@@ -271,17 +280,17 @@ struct zcrp_options {
                               default: what the path's or circuit's MTU carries */
     uint32_t messages;     /* messages under way at once, 1 .. 2^20; default 1024. More may be
                               submitted: they wait for their turn. */
-    uint64_t window_bytes; /* most that is sent unacknowledged: 250 Mb/s over a satellite needs 20
-                              MB; bounds the sender's memory (an eighth of it at most, of which
-                              only what is used is touched); default 32 MiB */
-    int64_t silence_ns;    /* the peer was there and has not been heard of for this long: messages
-                              fail with ZCRP_ERROR_SILENT; default 30 s */
+    uint64_t window_bytes; /* most that is sent unacknowledged; 250 Mb/s over a satellite needs 20
+                              MB. The sender takes an eighth of this as memory, at most, and
+                              touches only what it uses; default 32 MiB */
+    int64_t silence_ns;    /* a peer that was there is not heard of for this long: messages fail
+                              with ZCRP_ERROR_SILENT; default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
     uint32_t receive_buffer;
-    int64_t spin_ns; /* a waiter looks again and again for up to so long before it sleeps, because
-                        to sleep and be woken often costs more; it stops doing so while its waits
-                        are longer; 1: not at all; default 50 us */
+    int64_t spin_ns; /* longest time that a waiter polls before it sleeps: to sleep and be woken
+                        often costs more. While its waits are longer it does not poll. 1: never;
+                        default 50 us */
     int congestion;  /* enum zcrp_congestion */
     uint32_t flags;  /* enum zcrp_option_flags, or-ed */
 
@@ -294,25 +303,26 @@ struct zcrp_options {
     zcrp_trace trace;    /* default: none */
     void *trace_context; /* handed to the trace */
 
-    int64_t connect_ns; /* senders: no receiver was found this long after the first submit:
-                           messages fail with ZCRP_ERROR_REFUSED, _UNREACHABLE or _VERSION. A
-                           receiver waits for its first sender without limit; default 5 s */
-    int64_t
-        progress_ns; /* senders: the peer is heard of, but has acknowledged nothing of what is in
-                        transit for this long: messages fail with ZCRP_ERROR_STALLED;
-                        default 30 s */
+    /* Senders: no receiver was found this long after the first submit. Messages fail with
+     * ZCRP_ERROR_REFUSED, _UNREACHABLE or _VERSION, and a later submit tries again. A receiver
+     * waits for its first sender without limit. Default 5 s. */
+    int64_t connect_ns;
+
+    /* Senders: the peer is heard of, but has acknowledged nothing of what is in transit for this
+     * long. Messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
+    int64_t progress_ns;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
- * On success 0 and *entity is the caller's, to be given to zcrp_close; else a code as in
- * zcrp_send_init, and *entity is NULL.
+ * On success 0 and *entity is the caller's, to be given to zcrp_close; else *entity is NULL and the
+ * code is one of zcrp_send_init's but _STARTED: _ARGUMENT also for an option out of its range.
  *
  *     int zcrp_open_sender(struct zcrp_entity **entity, const int descriptors[2],
  *                          const struct zcrp_options *options);
  *     int zcrp_open_receiver(...the same...);
  *
- * The calls behind these macros are told the size of the program's struct. Bytes that the program
- * has and the library does not know must be 0 (ZCRP_ERROR_ARGUMENT). */
+ * These are macros: they pass the size of the program's struct to the calls below. Fields that the
+ * library does not know must be 0 (ZCRP_ERROR_ARGUMENT). */
 #define zcrp_open_sender(...) zcrp_open_sender_sized(__VA_ARGS__, sizeof(struct zcrp_options))
 #define zcrp_open_receiver(...) zcrp_open_receiver_sized(__VA_ARGS__, sizeof(struct zcrp_options))
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_sender_sized(struct zcrp_entity **entity,
@@ -326,8 +336,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
 
 /* Ends the entity as zcrp_send_close does, and frees it. NULL is fine. Messages stay the caller's.
  * 0, or ZCRP_ERROR_TIMEOUT if the peer did not confirm: linger_ns passed without a new
- * acknowledgement. What waits in close are messages that the peer has or may yet post a buffer for;
- * those that were cancelled cost at most a round trip. */
+ * acknowledgement, or the peer failed by another limit. A sender's close waits for all its
+ * messages, also for those that the peer has not posted a buffer for yet. It does not wait for
+ * messages that were cancelled: telling the peer costs at most a round trip. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
@@ -336,18 +347,22 @@ ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message,
                                           nlong size);
 
-/* A message over memory the caller has: an array, a mapped file, a slice of something larger. It is
- * never written beyond `size` bytes. The memory must outlive the message. NULL: no memory, or
- * `buffer` NULL with size > 0. */
+/* A message over memory that the caller has: an array, a mapped file, a slice of something larger.
+ * The library never writes beyond `size` bytes. The memory must outlive the message. NULL: no
+ * memory, or `buffer` NULL with size > 0.
+ *
+ * If the kernel cannot read or write the memory, the message fails with ZCRP_ERROR_FAULT, and the
+ * peer's message with _FAULT (of a sender's memory) or _PEER_CANCELLED (of a receiver's). Where the
+ * library itself touches it, over AAL5 or to move a unit, the program gets the usual signal. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size);
 
 /* Points a wrapped message that is not in flight elsewhere, so that one message can walk over a
  * large array. 0, or ZCRP_ERROR_ARGUMENT (NULL, or made by zcrp_alloc_msg), _BUSY. */
 ZCRP_PUBLIC int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size);
 
-/* Waits for the message to end, at most `timeout_ns` nanoseconds (negative: for ever). Its code as
- * of zcrp_error; ZCRP_ERROR_TIMEOUT if it is still in flight, ZCRP_ERROR_INTERRUPTED if it is and
- * zcrp_interrupt was called. */
+/* Waits for the message to end, at most `timeout_ns` nanoseconds (negative: for ever). Returns its
+ * code as zcrp_error does; ZCRP_ERROR_TIMEOUT if it is still in flight; ZCRP_ERROR_INTERRUPTED if
+ * it is still in flight and zcrp_interrupt was called; or ZCRP_ERROR_ARGUMENT (NULL). */
 ZCRP_PUBLIC int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns);
 
 /* Waits until any of `count` messages has ended; returns the index of one that has, or
@@ -357,19 +372,19 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
- * had arrived already. Waits for no peer: at most for a system call under way to finish.
- * ZCRP_ERROR_IDLE: not in flight (any more). */
+ * had arrived already. Never waits for the peer, only for a system call under way: 100 ms at most.
+ * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
-/* Ends the waits for messages of this entity: those under way return ZCRP_ERROR_INTERRUPTED (if the
- * message has not ended meanwhile); if there is none, the next one does, at once. Nothing else
- * happens to the messages. May be called in a signal handler, and so ends a wait on Ctrl-C. 0, or
- * ZCRP_ERROR_ARGUMENT, _FORKED. */
+/* Ends the waits for messages of this entity. All that are under way return ZCRP_ERROR_INTERRUPTED,
+ * unless their message has ended meanwhile. If none is under way, the next one that would wait
+ * returns it at once. The messages stay in flight. May be called in a signal handler, so a program
+ * can end a wait on Ctrl-C. 0, or ZCRP_ERROR_ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_interrupt(struct zcrp_entity *entity);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
- * entity's: never read or close it. Negative code on failure (_ARGUMENT, _SYSTEM). From the first
- * call on, messages that end are queued for zcrp_collect. */
+ * entity's: never read or close it. Negative code on failure (_ARGUMENT, _SYSTEM, _FORKED). From
+ * the first call on, messages that end are queued for zcrp_collect. */
 ZCRP_PUBLIC int zcrp_descriptor(struct zcrp_entity *entity);
 
 /* The next message that has ended, in the order in which they ended, or NULL. Never blocks. Each
@@ -429,7 +444,7 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_cookie, "dropped: a hello with a cookie that is not good")                              \
     X(drop_leftover, "dropped: from elsewhere, before the socket was connected")                   \
     X(path_hints, "times that a datagram was said to be too big, by ICMP or this machine")         \
-    X(left_out, "sequence numbers left out, to find out who acknowledges what he never saw")       \
+    X(left_out, "sequence numbers left out, to find acknowledgements that were invented")          \
     X(faults, "calls that found memory that cannot be accessed")
 
 struct zcrp_stats {
@@ -448,8 +463,8 @@ struct zcrp_stats {
  *     int zcrp_send_stats(struct zcrp_stats *stats);
  *     int zcrp_rcv_stats(struct zcrp_stats *stats);
  *
- * The calls behind these macros are told the size of the program's struct, fill that much, and set
- * to 0 what the library does not know. */
+ * These are macros: they pass the size of the program's struct to the calls below, which fill that
+ * much and set to 0 what the library does not know. */
 #define zcrp_stats(entity, stats) zcrp_stats_sized(entity, stats, sizeof(struct zcrp_stats))
 #define zcrp_send_stats(stats) zcrp_send_stats_sized(stats, sizeof(struct zcrp_stats))
 #define zcrp_rcv_stats(stats) zcrp_rcv_stats_sized(stats, sizeof(struct zcrp_stats))
@@ -465,14 +480,16 @@ ZCRP_PUBLIC int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size
  * (also an empty host, or a port that is none: 0, 70000, "http/2"), _SYSTEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_connect(const char *host, const char *port);
 
-/* A UDP socket bound to host (NULL: any) and port ("0": any free one; then zcrp_udp_port tells). It
- * is not connected yet: zcrp_udp_accept does that. Codes as above, but 0 is a port here. */
+/* A UDP socket bound to host (NULL: any) and port ("0": any free one; then zcrp_udp_port tells),
+ * for a receiver. It is not connected yet: zcrp_udp_accept does that. Only a receiver listens and
+ * accepts; a sender connects. Codes as above, but 0 is a port here. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_listen(const char *host, const char *port);
 
-/* Waits for a sender at a listening socket and connects the socket to it: to the first that has
- * shown that it reads what is sent to its address (docs/protocol.md, "Cookies"). Open the receiver
- * next. Everything else that comes, or came before, is dropped. 0, or ZCRP_ERROR_TIMEOUT, _SYSTEM,
- * _ARGUMENT; then the socket is connected to nobody, as it was. */
+/* Waits for a sender at a listening socket and connects the socket to it. It takes the first sender
+ * that has shown that it reads what is sent to its address (docs/protocol.md, "Cookies"). Anything
+ * else that comes, or came before, is dropped. Open the receiver next, in this process. A machine
+ * with several addresses should listen at the one that its peer uses. 0, or ZCRP_ERROR_TIMEOUT,
+ * _SYSTEM, _ARGUMENT; then the socket is connected to nobody, as it was. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_accept(int descriptor, int64_t timeout_ns);
 
 /* The local port of a socket, or a code: _ARGUMENT, _SYSTEM. */
@@ -480,11 +497,11 @@ ZCRP_PUBLIC int zcrp_udp_port(int descriptor);
 
 /* ---- AAL5 channels by name ------------------------------------------------------------------ */
 
-/* A raw socket of IP protocol 137, connected to host, or bound to one of this machine's (NULL: any)
- * until zcrp_udp_accept connects it. It carries AAL5, and needs CAP_NET_RAW; zcrp_udp_connect to
- * port "6635", and zcrp_udp_listen there, carry the same without. One socket hears all that comes
- * from its peer, so two machines have one entity on each circuit between them. The descriptor, or a
- * code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM. */
+/* A raw socket of IP protocol 137, connected to host, or bound to one of this machine's addresses
+ * (NULL: any) until zcrp_udp_accept connects it. It carries AAL5, and needs CAP_NET_RAW. A socket
+ * of zcrp_udp_connect to port "6635", or of zcrp_udp_listen there, carries the same without that
+ * right. One socket hears all that comes from its peer, so two machines have one entity on each
+ * circuit between them. The descriptor, or a code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_connect(const char *host);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
 

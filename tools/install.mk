@@ -13,7 +13,8 @@ Libs.private: -pthread $(LIBRARIES)
 Cflags: -I$${includedir}
 endef
 
-MANUALS := $(wildcard docs/*.1)
+SECTIONS := 1 3 7
+manuals = $(wildcard docs/*.$(1))
 to = $(DESTDIR)$(PREFIX)
 to_lib = $(DESTDIR)$(LIBDIR)
 install: all
@@ -25,10 +26,9 @@ install: all
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(file >$(OUT)/zcrp.pc,$(pkg_config_file))install -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
 	install -m 755 $(PROGRAMS) $(SCRIPTS) $(to)/bin/
-	install -d $(to)/share/man/man1
-	install -m 644 $(MANUALS) $(to)/share/man/man1/
+	$(foreach s,$(SECTIONS),install -D -m 644 -t $(to)/share/man/man$(s) $(call manuals,$(s)) &&) :
 
 uninstall:
 	rm -f $(to)/include/zcrp.h $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* \
 		$(to_lib)/pkgconfig/zcrp.pc $(patsubst $(PRODUCTS)/%,$(to)/bin/%,$(PROGRAMS) $(SCRIPTS)) \
-		$(MANUALS:docs/%=$(to)/share/man/man1/%)
+		$(foreach s,$(SECTIONS),$(patsubst docs/%,$(to)/share/man/man$(s)/%,$(call manuals,$(s))))

@@ -149,8 +149,8 @@ static void take_back(struct aal5_channel *a, uint32_t at)
     a->number = a->out.is_first[at] ? number : aal5_next_number(number);
 }
 
-/* The path does not take these packets: cuts them to what it takes now, or to half if that is no
- * news. False if they cannot be smaller. */
+/* The path does not take these packets: cuts them to what the kernel says of it now, or to half if
+ * that is not smaller. False if they cannot be smaller. */
 static bool cut_smaller(struct channel *c)
 {
     struct aal5_channel *a = c->aal5;

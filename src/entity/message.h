@@ -63,7 +63,7 @@ struct message {
 
     /* While in flight. */
     struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
-    uint32_t generation;        /* (l) of the process that did (platform/forked.h) */
+    uint32_t generation;        /* (l) of the process that did (platform/system.h) */
     nlong size;                 /* (l) bytes to send or receive, at most */
     enum message_life life;     /* (m) */
     uint64_t number;            /* (m) the machine's, once it is in the machine */

@@ -59,8 +59,12 @@ int zcrp_udp_accept(int descriptor, int64_t timeout_ns)
 
     if (descriptor < 0)
         return ZCRP_ERROR_ARGUMENT;
-    int code = code_of_name(accept_peer(descriptor, deadline));
-    return code == ZCRP_ERROR_ADDRESS ? ZCRP_ERROR_SYSTEM : code;
+    int error = accept_peer(descriptor, deadline);
+    int code = code_of_name(error);
+    if (code != ZCRP_ERROR_ADDRESS)
+        return code;
+    errno = -error; /* of a peer that was found, not of a name */
+    return ZCRP_ERROR_SYSTEM;
 }
 
 int zcrp_udp_port(int descriptor)

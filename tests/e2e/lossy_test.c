@@ -172,7 +172,8 @@ START_TEST(lossy__black_hole)
     atomic_store(&w.relay.mtu, mtus[_i / 2]);
     for (uint64_t seed = 2; seed < 6; seed++)
         stats = send_one(&w, 1 << 20, seed);
-    ck_assert_uint_le(stats.unit_bytes, mtus[_i / 2]);
+    /* Over AAL5 loss alone halves units, and twice the size is tried now and then. */
+    ck_assert_uint_le(stats.unit_bytes, mtus[_i / 2] * (loopback_is_aal5() ? 2 : 1));
     ck_assert_int_eq(stats.path_probes > 0, is_hole);
     wire_close(&w);
 }

@@ -13,8 +13,14 @@ struct call {
     uint32_t from, count, segment;
 };
 
-static struct call call[16];
+static struct call call[4 + 2 * FAULT_LATE_MOST];
 static int calls;
+
+static void note_call(uint32_t from, uint32_t count, uint32_t segment)
+{
+    assert_true((size_t)calls < sizeof call / sizeof call[0]);
+    call[calls++] = (struct call){from, count, segment};
+}
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned count, int flags);
@@ -43,7 +49,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags)
 {
     assert_int_equal(fd, FD);
     assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
-    call[calls++] = (struct call){first_datagram(m), (uint32_t)m->msg_iovlen / 2, segment_of(m)};
+    note_call(first_datagram(m), (uint32_t)m->msg_iovlen / 2, segment_of(m));
     return MOCK_RESULT();
 }
 
@@ -58,7 +64,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned count, int flags)
         assert_int_equal(m[i].msg_hdr.msg_iovlen, 2);
         assert_null(m[i].msg_hdr.msg_control);
     }
-    call[calls++] = (struct call){first, count, 0};
+    note_call(first, count, 0);
     return MOCK_RESULT();
 }
 

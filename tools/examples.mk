@@ -1,0 +1,12 @@
+# The examples: each is one file that a user can compile alone. Included by the Makefile.
+
+EXAMPLES := $(patsubst %.c,$(PRODUCTS)/%,$(wildcard examples/*.c))
+CODE += $(wildcard examples/*.c)
+needs_e2e += $(EXAMPLES) $(SHARED)
+
+$(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
+
+all examples: $(EXAMPLES)
+.PHONY: examples
