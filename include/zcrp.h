@@ -311,6 +311,11 @@ struct zcrp_options {
     /* Senders: the peer is heard of, but has acknowledged nothing of what is in transit for this
      * long. Messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
     int64_t progress_ns;
+
+    /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog.
+     * Beyond them callers are dropped and counted; they call again. Default 1024 and 128. */
+    uint32_t connections;
+    uint32_t backlog;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
@@ -338,7 +343,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
  * 0, or ZCRP_ERROR_TIMEOUT if the peer did not confirm: linger_ns passed without a new
  * acknowledgement, or the peer failed by another limit. A sender's close waits for all its
  * messages, also for those that the peer has not posted a buffer for yet. It does not wait for
- * messages that were cancelled: telling the peer costs at most a round trip. */
+ * messages that were cancelled: telling the peer costs at most a round trip.
+ * ZCRP_ERROR_ARGUMENT for one half of a connection: its connection is to be closed. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
@@ -504,6 +510,96 @@ ZCRP_PUBLIC int zcrp_udp_port(int descriptor);
  * circuit between them. The descriptor, or a code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_connect(const char *host);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
+
+/* ---- Connections ----------------------------------------------------------------------------
+ *
+ * For programs with peers: a connection is a sender and a receiver over one UDP socket, and a
+ * listener serves any number of them on one port. The library's threads are the process's, however
+ * many connections there are (ZCRP_ENGINES in the environment multiplies them).
+ *
+ *     struct zcrp_connection *c;                       struct zcrp_listener *l;
+ *     zcrp_connect(&c, host, "7000", NULL, -1);        zcrp_listen(&l, NULL, "7000", NULL);
+ *     s = zcrp_connection_sender(c);                   zcrp_accept(l, &c, -1);
+ *     zcrp_submit(s, message, size);                   r = zcrp_connection_receiver(c);
+ *     zcrp_wait_for(message, -1);                      zcrp_submit(r, message, size);
+ *     zcrp_connection_close(c);                        zcrp_wait_for(message, -1);
+ *
+ * Both ends can send and receive. Messages are submitted, waited for, collected and cancelled with
+ * the calls above. Each half is closed with its connection, not by zcrp_close. */
+
+struct zcrp_listener;
+struct zcrp_connection;
+
+/* Listens on the address (NULL: any of this machine's) and port ("0": any free one). `options` may
+ * be NULL; they are those of each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS, _ARGUMENT
+ * (also for AAL5 on raw sockets), _MEMORY, _SYSTEM, and *listener is NULL.
+ *
+ *     int zcrp_listen(struct zcrp_listener **listener, const char *host, const char *port,
+ *                     const struct zcrp_options *options); */
+#define zcrp_listen(...) zcrp_listen_sized(__VA_ARGS__, sizeof(struct zcrp_options))
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener, const char *host,
+                                                const char *port,
+                                                const struct zcrp_options *options,
+                                                size_t options_size);
+
+/* Takes the next peer that has called, or waits for one, at most `timeout_ns` (negative: for ever).
+ * A peer has called once it has shown that it reads what is sent to its address. 0 and *connection,
+ * or ZCRP_ERROR_TIMEOUT, _INTERRUPTED, _MEMORY, _SYSTEM (errno says how: EMFILE if there was no
+ * descriptor for a caller), _ARGUMENT, _FORKED, and *connection is NULL. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_accept(struct zcrp_listener *listener,
+                                          struct zcrp_connection **connection, int64_t timeout_ns);
+
+/* The listener's port, for one that the system chose. */
+ZCRP_PUBLIC int zcrp_listener_port(const struct zcrp_listener *listener);
+
+/* A descriptor to poll: readable while zcrp_accept would not wait. The listener's; do not read or
+ * close it. Or ZCRP_ERROR_ARGUMENT, _FORKED, _SYSTEM. */
+ZCRP_PUBLIC int zcrp_listener_descriptor(struct zcrp_listener *listener);
+
+/* Ends the waits in zcrp_accept, or the next one, with ZCRP_ERROR_INTERRUPTED. A signal handler may
+ * call it. */
+ZCRP_PUBLIC int zcrp_listener_interrupt(struct zcrp_listener *listener);
+
+/* Stops listening. Callers in the backlog are turned away; connections go on. NULL is fine. */
+ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
+
+/* Connects to a listener, and waits until the peer is known, at most `timeout_ns` (negative: as long
+ * as options.connect_ns says; 0: not at all, zcrp_connection_status tells later). 0 and *connection;
+ * else *connection is NULL and the code says why not: ZCRP_ERROR_REFUSED, _UNREACHABLE, _VERSION,
+ * _TIMEOUT, _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
+ *
+ *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
+ *                      const struct zcrp_options *options, int64_t timeout_ns); */
+#define zcrp_connect(connection, host, port, options, timeout_ns)                                  \
+    zcrp_connect_sized(connection, host, port, options, sizeof(struct zcrp_options), timeout_ns)
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connect_sized(struct zcrp_connection **connection,
+                                                 const char *host, const char *port,
+                                                 const struct zcrp_options *options,
+                                                 size_t options_size, int64_t timeout_ns);
+
+/* The two halves, the connection's. NULL for NULL. Their zcrp_descriptor is readable also when the
+ * connection's status has changed. */
+ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_sender(const struct zcrp_connection *connection);
+ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_connection *connection);
+
+/* How the connection stands: 0 while the peer is there, ZCRP_ERROR_BUSY while it is looked for, or
+ * why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An idle
+ * peer's death is noticed after options.silence_ns. */
+ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
+
+/* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`. 0, or
+ * ZCRP_ERROR_SIZE if `size` bytes are too few (64 are enough), _ARGUMENT. */
+ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
+                                     size_t size);
+
+/* Ends the waits for messages of the connection, and in zcrp_connect. A signal handler may call it.
+ */
+ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
+
+/* Waits until all that was sent is acknowledged (options.linger_ns), tells the peer, and frees the
+ * connection. Messages that are left fail with ZCRP_ERROR_CLOSED. 0, or ZCRP_ERROR_TIMEOUT if the
+ * peer did not confirm. NULL is fine. */
+ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
 
 #ifdef __cplusplus
 }

@@ -181,11 +181,25 @@ int channels_open(struct channels *c, bool is_sender, const int descriptors[2],
     return code;
 }
 
+int channels_open_half(struct channels *c, bool is_sender, int fd,
+                       const struct zcrp_options *options)
+{
+    *c = (struct channels){.is_sender = is_sender,
+                           .is_half = true,
+                           .given = {fd, fd},
+                           .owned = {fd, fd},
+                           .tap = options->tap,
+                           .tap_context = options->tap_context};
+    return init_channels(c, options);
+}
+
 void channels_close(struct channels *c)
 {
     if (c->out != c->in)
         channel_fini(c->out);
     channel_fini(c->in);
+    if (c->is_half)
+        return;
     registry_remove(c);
     close_duplicates(c);
 }
@@ -195,7 +209,8 @@ void channels_abandon(struct channels *c)
     channel_abandon(c->in);
     if (c->out != c->in)
         channel_abandon(c->out);
-    close_duplicates(c);
+    if (!c->is_half)
+        close_duplicates(c);
 }
 
 struct channel *channels_of_units(struct channels *c)

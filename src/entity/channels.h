@@ -18,6 +18,7 @@
 /* All (c), from open to close. Must not move. */
 struct channels {
     bool is_sender;
+    bool is_half;              /* of a connection, which owns the one socket */
     int given[2];              /* the user's descriptors, and */
     int owned[2];              /* duplicates of them; the same twice if they are one socket */
     uint64_t cookie[2];        /* of the sockets; 0: the kernel does not say */
@@ -33,6 +34,12 @@ struct channels {
 __attribute__((warn_unused_result)) int channels_open(struct channels *c, bool is_sender,
                                                       const int descriptors[2],
                                                       const struct zcrp_options *options);
+
+/* The same for the sender or the receiver of a connection, over its socket, which stays the
+ * connection's and is known to nobody else. */
+__attribute__((warn_unused_result)) int channels_open_half(struct channels *c, bool is_sender,
+                                                           int fd,
+                                                           const struct zcrp_options *options);
 
 /* Gives the sockets back as they were; nobody uses the channels any more. */
 void channels_close(struct channels *c);

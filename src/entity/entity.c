@@ -2,6 +2,7 @@
 
 #include "codes.h"
 #include "core/check.h"
+#include "platform/sleep.h"
 
 #include <sched.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct ending {
 
 /* What a locked section has to wake. */
 struct calls {
-    bool sending, room, progress;
+    bool sending, room, progress, link;
     instant due;  /* for the engine; NEVER: nothing new */
     instant wake; /* for the waiter at the helm: to be awake by then */
 };
@@ -112,7 +113,7 @@ static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uin
     if (count > 0) {
         collection_ring(&e->collection);
         bell_ring();
-        helm_call(&e->helm);
+        helm_call(&e->reader->helm);
     }
 }
 
@@ -131,6 +132,16 @@ static bool is_sending_due(struct zcrp_entity *e)
     return e->machine.role == MACHINE_SENDER && sender_has_burst(e->machine.sender);
 }
 
+/* The peer has been found, or lost, since this was asked last. */
+static bool has_link_changed(struct zcrp_entity *e)
+{
+    enum link now = e->is_broken ? LINK_ENDED : machine_link(&e->machine);
+    bool has_changed = now != e->link;
+
+    e->link = now;
+    return has_changed;
+}
+
 /* When the timeout thread has something to do. A receiver's deadlines are for control datagrams. A
  * thread that is sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
@@ -144,19 +155,28 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
     return instant_earlier(due, deadline);
 }
 
+/* The helm's books are its reader's; another entity can only read its state. */
+static bool is_attended(const struct zcrp_entity *e)
+{
+    if (e->reader == e)
+        return helm_is_attended(&e->helm);
+    return helm_state(&e->reader->helm) == HELM_AWAKE;
+}
+
 /* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
  * engine was asked for once it is not asked for again. */
 static struct calls find_calls(struct zcrp_entity *e)
 {
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
-    bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && helm_is_attended(&e->helm));
-    bool keeps_time = is_open && helm_state(&e->helm) != HELM_FREE;
+    bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
+    bool keeps_time = is_open && helm_state(&e->reader->helm) != HELM_FREE;
     instant due = keeps_time ? e->unblock_at : next_due(e, deadline);
     struct calls calls = {
         .sending = is_sending,
         .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,
         .progress = !is_open,
+        .link = has_link_changed(e),
         .due = due < e->due ? due : NEVER,
         .wake = deadline,
     };
@@ -167,9 +187,22 @@ static struct calls find_calls(struct zcrp_entity *e)
     return calls;
 }
 
+/* The peer was found or lost, or has made an offer: of its connection both halves know. */
+static void tell_change(struct zcrp_entity *e)
+{
+    atomic_fetch_add(&e->changes, 1);
+    futex_wake_all(&e->changes);
+    collection_ring(&e->collection);
+    if (e->reader != e) {
+        atomic_fetch_add(&e->reader->changes, 1);
+        futex_wake_all(&e->reader->changes);
+        collection_ring(&e->reader->collection);
+    }
+}
+
 static void make_calls(struct zcrp_entity *e, struct calls calls)
 {
-    helm_call_before(&e->helm, calls.wake);
+    helm_call_before(&e->reader->helm, calls.wake);
     engine_due(&e->member, calls.due);
     if (calls.sending)
         engine_ready(&e->member);
@@ -177,6 +210,8 @@ static void make_calls(struct zcrp_entity *e, struct calls calls)
         engine_arm_writable(&e->member);
     if (calls.progress)
         condition_broadcast(&e->progress);
+    if (calls.link)
+        tell_change(e);
 }
 
 /* ---- statistics ---- */

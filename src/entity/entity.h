@@ -44,6 +44,8 @@ struct zcrp_entity {
     struct zcrp_options options;  /* (c) complete */
     uint32_t generation;          /* (c) of the process that opened it (platform/system.h) */
     struct channels channels;     /* (c) */
+    struct zcrp_entity *reader;   /* (c) receives for this one: itself, or the connection's receiver */
+    struct zcrp_entity *twin;     /* (c) the sender that it receives for; NULL: none */
     struct collection collection; /* has a mutex of its own */
     struct engine_member member;  /* whose threads do the turns */
     struct helm helm;             /* where a user's thread does them while it waits */
@@ -67,6 +69,8 @@ struct zcrp_entity {
     bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
     instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
+    enum link link;               /* (m) to the peer, as was told */
+    _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
     struct condition progress;    /* something changed since the life is no longer OPEN */
 
     bool is_arriving;             /* (m) a thread receives */

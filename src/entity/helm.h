@@ -67,6 +67,7 @@ bool helm_take(struct helm *helm, struct wake *wake);
 
 /* The waiter sleeps until `due` at the latest; it is awake again; it leaves. */
 void helm_sleep(struct helm *helm, instant due);
+void helm_sleep_until(struct helm *helm, instant due); /* or earlier; without a lock */
 void helm_wake_up(struct helm *helm);
 void helm_leave(struct helm *helm);
 

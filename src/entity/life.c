@@ -8,6 +8,8 @@
  *       time, and what is left fails
  *    5  the entity leaves the engine: its threads do no turn of it any more
  *    6  the last events are told; nobody else is there any more, and everything is freed */
+#include "life.h"
+
 #include "codes.h"
 #include "options.h"
 #include "process.h"
@@ -56,52 +58,82 @@ static void fini_locks(struct zcrp_entity *e)
     mutex_fini(&e->mutex);
 }
 
-static int init_entity(struct zcrp_entity *e, const int descriptors[2])
+/* Over the user's descriptors, or one half of a connection over its socket. */
+static int open_channels(struct zcrp_entity *e, const struct origin *origin)
 {
-    int code = channels_open(&e->channels, is_sender(e), descriptors, &e->options);
+    if (origin->descriptors != NULL)
+        return channels_open(&e->channels, is_sender(e), origin->descriptors, &e->options);
+    return channels_open_half(&e->channels, is_sender(e), origin->socket, &e->options);
+}
+
+static int init_entity(struct zcrp_entity *e, const struct origin *origin)
+{
+    int code = open_channels(e, origin);
 
     if (code)
-        goto err0;
+        return code;
+    e->reader = e;
     code = init_memory(e);
-    if (code)
-        goto err1;
+    if (code) {
+        channels_close(&e->channels);
+        return code;
+    }
     init_locks(e);
     collection_init(&e->collection);
-    int error = turns_begin(e);
-    if (!error)
-        return ZCRP_OK;
-    code = code_of_channel(error);
-    collection_fini(&e->collection);
-    fini_locks(e);
-    fini_memory(e);
-err1:
-    channels_close(&e->channels);
-err0:
+    return ZCRP_OK;
+}
+
+int entity_make(struct zcrp_entity **entity, enum machine_role role, const struct origin *origin,
+                const struct zcrp_options *complete)
+{
+    struct zcrp_entity *e = calloc(1, sizeof(*e));
+
+    if (e == NULL)
+        return ZCRP_ERROR_MEMORY;
+    process_watch_forks();
+    e->generation = forked_generation();
+    e->machine.role = role;
+    e->machine.stays = origin->descriptors == NULL;
+    e->options = *complete;
+    int code = init_entity(e, origin);
+    if (code == ZCRP_OK)
+        *entity = e;
+    else
+        free(e);
     return code;
+}
+
+int entity_begin(struct zcrp_entity *e)
+{
+    int error = turns_begin(e);
+
+    return error ? code_of_channel(error) : ZCRP_OK;
 }
 
 static int open_entity(struct zcrp_entity **entity, enum machine_role role,
                        const int descriptors[2], const struct zcrp_options *options,
                        size_t options_size)
 {
+    const struct origin origin = {.descriptors = descriptors};
+    struct zcrp_options complete;
+
     if (entity == NULL)
         return ZCRP_ERROR_ARGUMENT;
     *entity = NULL;
     if (descriptors == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    process_watch_forks();
-    struct zcrp_entity *e = calloc(1, sizeof(*e));
-    if (e == NULL)
-        return ZCRP_ERROR_MEMORY;
-    e->generation = forked_generation();
-    e->machine.role = role;
-    int code = options_complete(&e->options, options, options_size);
-    if (code == ZCRP_OK)
-        code = init_entity(e, descriptors);
+    int code = options_complete(&complete, options, options_size);
+    if (code != ZCRP_OK)
+        return code;
+    struct zcrp_entity *e;
+    code = entity_make(&e, role, &origin, &complete);
+    if (code != ZCRP_OK)
+        return code;
+    code = entity_begin(e);
     if (code == ZCRP_OK)
         *entity = e;
     else
-        free(e);
+        entity_destroy(e);
     return code;
 }
 
@@ -119,8 +151,7 @@ int zcrp_open_receiver_sized(struct zcrp_entity **entity, const int descriptors[
 
 /* ---- close ---- */
 
-/* Frees an entity whose threads have ended and whose messages are over. */
-static void destroy(struct zcrp_entity *e)
+void entity_destroy(struct zcrp_entity *e)
 {
     engine_leave(&e->member);
     collection_fini(&e->collection);
@@ -130,9 +161,8 @@ static void destroy(struct zcrp_entity *e)
     free(e);
 }
 
-/* In a child: frees this process's copy of an entity of its parent's. Locks may be held, and lists
- * half changed, by threads that this process does not have. */
-static void abandon(struct zcrp_entity *e)
+/* Locks may be held, and lists half changed, by threads that this process does not have. */
+void entity_abandon(struct zcrp_entity *e)
 {
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
@@ -206,7 +236,7 @@ static void fail_rest(struct zcrp_entity *e)
     machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
 }
 
-static int linger(struct zcrp_entity *e)
+int entity_linger(struct zcrp_entity *e)
 {
     entity_enter(e);
     entity_move(e, ENTITY_DRAINING);
@@ -219,19 +249,26 @@ static int linger(struct zcrp_entity *e)
     return is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
 }
 
+void entity_quit(struct zcrp_entity *e)
+{
+    turns_end(e);
+    entity_enter(e);
+    entity_leave(e);
+    entity_await_visitors(e);
+}
+
 int zcrp_close(struct zcrp_entity *entity)
 {
     if (entity == NULL)
         return ZCRP_OK;
+    if (entity->channels.is_half)
+        return ZCRP_ERROR_ARGUMENT; /* its connection is to be closed */
     if (entity_is_forked(entity)) {
-        abandon(entity);
+        entity_abandon(entity);
         return ZCRP_OK;
     }
-    int code = linger(entity);
-    turns_end(entity);
-    entity_enter(entity);
-    entity_leave(entity);
-    entity_await_visitors(entity);
-    destroy(entity);
+    int code = entity_linger(entity);
+    entity_quit(entity);
+    entity_destroy(entity);
     return code;
 }

@@ -14,6 +14,7 @@ enum machine_role { MACHINE_SENDER, MACHINE_RECEIVER };
 
 struct machine {
     enum machine_role role;    /* (c) */
+    bool stays;                /* (c) a sender that wants its peer also when there is nothing to send */
     struct sender *sender;     /* NULL: a receiver */
     struct receiver *receiver; /* NULL: a sender */
     void *memory;              /* (c) of either */

@@ -11,6 +11,7 @@ enum {
     UNIT_LEAST = 64,
     UNIT_MOST = 65507, /* what UDP over IPv4 carries */
     MESSAGES_MOST = 1 << 20,
+    CONNECTIONS_MOST = 1 << 20,
     MEBIBYTE = 1 << 20,
 };
 
@@ -26,6 +27,8 @@ static bool is_in_range(const struct zcrp_options *o)
     if (o->congestion < ZCRP_CONGESTION_DEFAULT || o->congestion > ZCRP_CONGESTION_BBR)
         return false;
     if (o->channel < ZCRP_CHANNEL_AUTO || o->channel > ZCRP_CHANNEL_AAL5)
+        return false;
+    if (o->connections > CONNECTIONS_MOST || o->backlog > CONNECTIONS_MOST)
         return false;
     return o->messages <= MESSAGES_MOST && (o->flags & ~known) == 0;
 }
@@ -72,6 +75,10 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.send_buffer = 4 * MEBIBYTE;
     if (o.receive_buffer == 0)
         o.receive_buffer = 4 * MEBIBYTE;
+    if (o.connections == 0)
+        o.connections = 1024;
+    if (o.backlog == 0)
+        o.backlog = 128;
     if (o.aal5.vci == 0)
         o.aal5.vci = 32;
     if (o.aal5.vci_control == 0)

@@ -54,8 +54,7 @@ int zcrp_udp_listen(const char *host, const char *port)
 
 int zcrp_udp_accept(int descriptor, int64_t timeout_ns)
 {
-    instant now = clock_now();
-    instant deadline = timeout_ns < 0 || timeout_ns >= NEVER - now ? NEVER : now + timeout_ns;
+    instant deadline = clock_deadline(timeout_ns);
 
     if (descriptor < 0)
         return ZCRP_ERROR_ARGUMENT;

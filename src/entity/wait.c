@@ -11,6 +11,7 @@ enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
 
 /* What a wait is for, and what it began with. */
 struct message_wait {
+    struct zcrp_entity *entity; /* the message's */
     struct latch *latch;
     instant deadline;
     uint32_t begun;              /* of the entity's interrupt */
@@ -18,53 +19,13 @@ struct message_wait {
     bool lacks_memory;           /* for a workspace: the helm is of no use to this waiter */
 };
 
-static bool has_ended(const struct zcrp_entity *e, const struct message_wait *w)
+static bool has_ended(const struct message_wait *w)
 {
-    return latch_is_open(w->latch) || interrupt_is_due(&e->interrupt, w->begun);
+    return latch_is_open(w->latch) || interrupt_is_due(&w->entity->interrupt, w->begun);
 }
 
-/* How long not even arrivals shall wake the waiter; 0: they shall. */
-static duration fall_asleep(struct zcrp_entity *e, instant deadline)
-{
-    entity_enter(e);
-    helm_sleep(&e->helm, instant_earlier(deadline, entity_deadline(e)));
-    duration nap = moderation_rest(&e->moderation, machine_expected(&e->machine));
-    entity_leave(e);
-    return nap;
-}
-
-static void wake_up(struct zcrp_entity *e, const struct message_wait *w, int ready)
-{
-    if (ready > 0 && (ready & CHANNEL_WOKEN))
-        wake_clear(&w->workspace->wake);
-    entity_enter(e);
-    helm_wake_up(&e->helm);
-    if (ready == CHANNEL_BROKEN)
-        entity_break(e);
-    bool is_due = entity_deadline(e) <= clock_now();
-    entity_leave(e);
-    if (is_due)
-        timeout_turn(e);
-}
-
-/* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
- * nothing of the peer. The thread that opens the latch looks for a sleeper afterwards, and the
- * waiter looks at the latch once it is known as a sleeper: so one of them sees the other. False if
- * the channel is broken: then there is nothing to steer. */
-static bool rest_at_helm(struct zcrp_entity *e, const struct message_wait *w, instant *idle)
-{
-    int ready = 0;
-    duration nap = fall_asleep(e, w->deadline);
-    if (!has_ended(e, w))
-        ready = arriving_sleep(e, &w->workspace->wake, nap, atomic_load(&e->helm.due));
-    if (nap > 0)
-        *idle = NEVER;
-    wake_up(e, w, ready);
-    return ready != CHANNEL_BROKEN;
-}
-
-/* What is due by the time is done now and then also while there is always something else to do. */
-static void keep_time(struct zcrp_entity *e, instant now)
+/* Does what is due by the time: of the entity whose datagrams the waiter receives, and of its twin. */
+static void keep_time_of(struct zcrp_entity *e, instant now)
 {
     entity_enter(e);
     bool is_due = entity_deadline(e) <= now;
@@ -73,77 +34,135 @@ static void keep_time(struct zcrp_entity *e, instant now)
         timeout_turn(e);
 }
 
+static void keep_time(struct zcrp_entity *reader, instant now)
+{
+    keep_time_of(reader, now);
+    if (reader->twin != NULL)
+        keep_time_of(reader->twin, now);
+}
+
+/* How long not even arrivals shall wake the waiter; 0: they shall. The helm's sleep is known before
+ * the twin's deadline is read: whoever makes that earlier afterwards calls the waiter. */
+static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
+{
+    entity_enter(reader);
+    helm_sleep(&reader->helm, instant_earlier(deadline, entity_deadline(reader)));
+    duration nap = moderation_rest(&reader->moderation, machine_expected(&reader->machine));
+    entity_leave(reader);
+    if (reader->twin == NULL)
+        return nap;
+    entity_enter(reader->twin);
+    helm_sleep_until(&reader->helm, entity_deadline(reader->twin));
+    entity_leave(reader->twin);
+    return nap;
+}
+
+static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, int ready)
+{
+    if (ready > 0 && (ready & CHANNEL_WOKEN))
+        wake_clear(&w->workspace->wake);
+    entity_enter(reader);
+    helm_wake_up(&reader->helm);
+    if (ready == CHANNEL_BROKEN)
+        entity_break(reader);
+    entity_leave(reader);
+    keep_time(reader, clock_now());
+}
+
+/* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
+ * nothing of the peer. The thread that opens the latch looks for a sleeper afterwards, and the
+ * waiter looks at the latch once it is known as a sleeper: so one of them sees the other. False if
+ * the channel is broken: then there is nothing to steer. */
+static bool rest_at_helm(struct zcrp_entity *reader, const struct message_wait *w, instant *idle)
+{
+    int ready = 0;
+    duration nap = fall_asleep(reader, w->deadline);
+    if (!has_ended(w))
+        ready = arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->helm.due));
+    if (nap > 0)
+        *idle = NEVER;
+    wake_up(reader, w, ready);
+    return ready != CHANNEL_BROKEN;
+}
+
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
  * False as of rest_at_helm. */
-static bool idle_since(struct zcrp_entity *e, const struct message_wait *w, instant *idle,
+static bool idle_since(struct zcrp_entity *reader, const struct message_wait *w, instant *idle,
                        instant now)
 {
-    if (now - *idle >= spin_limit(&e->helm.spin))
-        return rest_at_helm(e, w, idle);
+    if (now - *idle >= spin_limit(&reader->helm.spin))
+        return rest_at_helm(reader, w, idle);
     sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
 
 /* Turn after turn; a wait lasts from the first that finds nothing to the next that finds something.
  */
-static void steer(struct zcrp_entity *e, const struct message_wait *w)
+static void steer(struct zcrp_entity *reader, const struct message_wait *w)
 {
     instant idle = NEVER;
-    for (uint32_t turns = 1; !has_ended(e, w); turns++) {
-        bool has_come = arriving_turn(e, w->workspace);
+    for (uint32_t turns = 1; !has_ended(w); turns++) {
+        bool has_come = arriving_turn(reader, w->workspace);
         instant now = clock_now();
         if (has_come && idle != NEVER)
-            spin_learn(&e->helm.spin, now - idle);
+            spin_learn(&reader->helm.spin, now - idle);
         if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
-            keep_time(e, now);
+            keep_time(reader, now);
         idle = has_come ? NEVER : instant_earlier(idle, now);
-        if (!has_come && !idle_since(e, w, &idle, now))
+        if (!has_come && !idle_since(reader, w, &idle, now))
             return;
     }
 }
 
 /* How a wait that has done what it can ends: OK if the message has ended. */
-static int end_of(struct zcrp_entity *e, const struct message_wait *w)
+static int end_of(const struct message_wait *w)
 {
+    struct interrupt *interrupt = &w->entity->interrupt;
+
     if (latch_is_open(w->latch))
         return ZCRP_OK;
-    if (!interrupt_is_due(&e->interrupt, w->begun))
+    if (!interrupt_is_due(interrupt, w->begun))
         return ZCRP_ERROR_TIMEOUT;
-    interrupt_tell(&e->interrupt);
+    interrupt_tell(interrupt);
     return ZCRP_ERROR_INTERRUPTED;
 }
 
 /* ---- waiting ---- */
 
-/* Ends a locked section in which the helm may have become free. */
-static void hand_over(struct zcrp_entity *e)
+/* Ends a locked section in which the helm may have become free. What the waiter there saw to is the
+ * engine's business then. */
+static void hand_over(struct zcrp_entity *reader)
 {
-    struct latch *called = helm_hand_over(&e->helm);
+    struct latch *called = helm_hand_over(&reader->helm);
 
-    entity_leave(e);
+    entity_leave(reader);
     if (called != NULL)
         latch_wake(called);
+    if (reader->twin != NULL) {
+        entity_enter(reader->twin);
+        entity_leave(reader->twin);
+    }
 }
 
 /* Waits at the helm, if it is free: false if it is not. */
-static bool wait_at_helm(struct zcrp_entity *e, struct message_wait *w)
+static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
 {
-    if (helm_state(&e->helm) != HELM_FREE)
+    if (helm_state(&reader->helm) != HELM_FREE)
         return false;
     w->workspace = workspace_take();
     w->lacks_memory = w->workspace == NULL;
     if (w->lacks_memory)
         return false;
-    entity_enter(e);
-    bool is_ours = !e->is_broken && helm_take(&e->helm, &w->workspace->wake);
-    entity_leave(e);
+    entity_enter(reader);
+    bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
+    entity_leave(reader);
     if (is_ours) {
-        steer(e, w);
-        entity_enter(e);
-        helm_leave(&e->helm);
-        hand_over(e);
+        steer(reader, w);
+        entity_enter(reader);
+        helm_leave(&reader->helm);
+        hand_over(reader);
     }
     workspace_give(w->workspace);
     return is_ours;
@@ -151,23 +170,24 @@ static bool wait_at_helm(struct zcrp_entity *e, struct message_wait *w)
 
 /* Waits for the latch, while another waiter is at the helm or the library's threads do the work:
  * until the message has ended, or this waiter is called to the helm. */
-static void wait_asleep(struct zcrp_entity *e, const struct message_wait *w, duration spin)
+static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w, duration spin)
 {
+    const _Atomic uint32_t *interrupts = &w->entity->interrupt.raised;
     struct sleeper sleeper = {.latch = w->latch};
 
     if (w->lacks_memory) {
         instant later = instant_earlier(w->deadline, clock_now() + MILLISECOND);
-        (void)latch_wait(w->latch, later, 0, &e->interrupt.raised, w->begun);
+        (void)latch_wait(w->latch, later, 0, interrupts, w->begun);
         return;
     }
-    entity_enter(e);
-    helm_add_sleeper(&e->helm, &sleeper);
-    hand_over(e);
-    if (!has_ended(e, w))
-        (void)latch_wait(w->latch, w->deadline, spin, &e->interrupt.raised, w->begun);
-    entity_enter(e);
-    helm_remove_sleeper(&e->helm, &sleeper);
-    hand_over(e);
+    entity_enter(reader);
+    helm_add_sleeper(&reader->helm, &sleeper);
+    hand_over(reader);
+    if (!has_ended(w))
+        (void)latch_wait(w->latch, w->deadline, spin, interrupts, w->begun);
+    entity_enter(reader);
+    helm_remove_sleeper(&reader->helm, &sleeper);
+    hand_over(reader);
 }
 
 /* Waits for a message in flight. The entity may be closed meanwhile: then the message has ended
@@ -178,28 +198,25 @@ static int wait_for_end(struct message *m, instant deadline)
 
     if (e == NULL)
         return ZCRP_OK;
-    struct message_wait w = {
-        .latch = &m->latch, .deadline = deadline, .begun = interrupt_begin(&e->interrupt)};
+    struct message_wait w = {.entity = e,
+                             .latch = &m->latch,
+                             .deadline = deadline,
+                             .begun = interrupt_begin(&e->interrupt)};
     bool was_at_helm = false;
-    while (!has_ended(e, &w) && clock_now() < deadline) {
-        if (wait_at_helm(e, &w))
+    bool in_time = true; /* once at least: a wait without time looks whether anything is there */
+    while (!has_ended(&w) && in_time) {
+        if (wait_at_helm(e->reader, &w))
             was_at_helm = true;
         else
-            wait_asleep(e, &w, was_at_helm ? 0 : e->options.spin_ns);
+            wait_asleep(e->reader, &w, was_at_helm ? 0 : e->options.spin_ns);
+        in_time = clock_now() < deadline;
     }
-    int code = end_of(e, &w);
+    int code = end_of(&w);
     entity_depart(e);
     return code;
 }
 
 /* ---- calls ---- */
-
-static instant deadline_in(int64_t timeout_ns)
-{
-    instant now = clock_now();
-
-    return timeout_ns < 0 || timeout_ns >= NEVER - now ? NEVER : now + timeout_ns;
-}
 
 int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
 {
@@ -209,7 +226,7 @@ int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
         return ZCRP_ERROR_ARGUMENT;
     if (!message_is_in_flight(m))
         return message_code(m);
-    int code = wait_for_end(m, deadline_in(timeout_ns));
+    int code = wait_for_end(m, clock_deadline(timeout_ns));
     return code == ZCRP_OK ? m->code : code;
 }
 
@@ -250,7 +267,7 @@ int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_
 {
     if (messages == NULL || count < 0)
         return ZCRP_ERROR_ARGUMENT;
-    instant deadline = deadline_in(timeout_ns);
+    instant deadline = clock_deadline(timeout_ns);
     uint32_t heard = bell_listen();
     bool in_time = true, has_stopped = false;
     int found;
@@ -274,7 +291,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
     if (entity_is_forked(entity))
         return ZCRP_ERROR_FORKED;
     interrupt_raise(&entity->interrupt);
-    helm_call(&entity->helm);
+    helm_call(&entity->reader->helm);
     bell_ring();
     errno = error;
     return ZCRP_OK;

@@ -41,6 +41,13 @@ instant clock_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+instant clock_deadline(int64_t timeout_ns)
+{
+    instant now = clock_now();
+
+    return timeout_ns < 0 || timeout_ns >= NEVER - now ? NEVER : now + timeout_ns;
+}
+
 instant clock_date(void)
 {
     return read_clock(CLOCK_REALTIME);

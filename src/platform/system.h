@@ -15,6 +15,9 @@
  * system call where the kernel has a vDSO. */
 instant clock_now(void);
 
+/* The instant `timeout_ns` from now; negative: NEVER. */
+instant clock_deadline(int64_t timeout_ns);
+
 /* Nanoseconds since 1970 (CLOCK_REALTIME), to compare with dates of the kernel's; jumps when
  * somebody sets the date. Cannot fail; costs the same. */
 instant clock_date(void);

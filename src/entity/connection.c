@@ -1,0 +1,210 @@
+#include "connection.h"
+
+#include "channel/names.h"
+#include "codes.h"
+#include "life.h"
+#include "listener.h"
+#include "options.h"
+#include "platform/sleep.h"
+#include "turns.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- making ---- */
+
+static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete)
+{
+    const struct origin origin = {.socket = c->fd};
+    int code = entity_make(&c->receiver, MACHINE_RECEIVER, &origin, complete);
+
+    if (code != ZCRP_OK)
+        return code;
+    code = entity_make(&c->sender, MACHINE_SENDER, &origin, complete);
+    if (code != ZCRP_OK) {
+        entity_destroy(c->receiver);
+        return code;
+    }
+    c->sender->reader = c->receiver;
+    c->receiver->twin = c->sender;
+    return ZCRP_OK;
+}
+
+/* The sender first: the receiver finds it there when it receives. */
+static int begin_halves(struct zcrp_connection *c)
+{
+    int code = entity_begin(c->sender);
+
+    if (code != ZCRP_OK)
+        return code;
+    code = entity_begin(c->receiver);
+    if (code != ZCRP_OK)
+        entity_quit(c->sender);
+    return code;
+}
+
+int connection_make(struct zcrp_connection **connection, int fd,
+                    const struct zcrp_options *complete, const struct caller *hello)
+{
+    struct zcrp_connection *c = calloc(1, sizeof(*c));
+    int code = ZCRP_ERROR_MEMORY;
+
+    if (c == NULL)
+        goto err0;
+    *c = (struct zcrp_connection){
+        .generation = forked_generation(), .fd = fd, .peer = address_of_peer(fd)};
+    code = make_halves(c, complete);
+    if (code != ZCRP_OK)
+        goto err1;
+    if (hello != NULL)
+        turns_hear(c->receiver, hello->hello, hello->hello_bytes);
+    code = begin_halves(c);
+    if (code != ZCRP_OK)
+        goto err2;
+    *connection = c;
+    return ZCRP_OK;
+
+err2:
+    entity_destroy(c->sender);
+    entity_destroy(c->receiver);
+err1:
+    free(c);
+err0:
+    (void)close(fd);
+    return code;
+}
+
+/* ---- connecting ---- */
+
+/* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. */
+static int status_of(struct zcrp_connection *c)
+{
+    entity_enter(c->sender);
+    int code = c->sender->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
+    if (code == ZCRP_OK)
+        code = code_of_link(machine_link(&c->sender->machine), machine_end(&c->sender->machine));
+    entity_leave(c->sender);
+    return code;
+}
+
+/* Waits for the peer: the code that says how that ended. */
+static int await_peer(struct zcrp_connection *c, instant deadline)
+{
+    struct zcrp_entity *s = c->sender;
+    uint32_t begun = interrupt_begin(&s->interrupt);
+
+    for (;;) {
+        uint32_t seen = atomic_load(&s->changes);
+        int code = status_of(c);
+        if (code != ZCRP_ERROR_BUSY)
+            return code;
+        if (interrupt_is_due(&s->interrupt, begun)) {
+            interrupt_tell(&s->interrupt);
+            return ZCRP_ERROR_INTERRUPTED;
+        }
+        if (!futex_wait_either(&s->changes, seen, &s->interrupt.raised, begun, deadline) &&
+            clock_now() >= deadline)
+            return status_of(c) == ZCRP_OK ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
+    }
+}
+
+int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, const char *port,
+                       const struct zcrp_options *options, size_t options_size, int64_t timeout_ns)
+{
+    struct zcrp_options complete;
+
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *connection = NULL;
+    int code = options_complete(&complete, options, options_size);
+    if (code != ZCRP_OK)
+        return code;
+    int fd = zcrp_udp_connect(host, port);
+    if (fd < 0)
+        return fd;
+    struct zcrp_connection *c;
+    code = connection_make(&c, fd, &complete, NULL);
+    if (code != ZCRP_OK)
+        return code;
+    if (timeout_ns != 0)
+        code = await_peer(c, clock_deadline(timeout_ns));
+    if (code == ZCRP_OK)
+        *connection = c;
+    else
+        (void)zcrp_connection_close(c);
+    return code;
+}
+
+/* ---- what is asked of one ---- */
+
+struct zcrp_entity *zcrp_connection_sender(const struct zcrp_connection *connection)
+{
+    return connection != NULL ? connection->sender : NULL;
+}
+
+struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_connection *connection)
+{
+    return connection != NULL ? connection->receiver : NULL;
+}
+
+int zcrp_connection_status(struct zcrp_connection *connection)
+{
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (connection->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    return status_of(connection);
+}
+
+int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (getnameinfo(&connection->peer.any, sizeof(connection->peer), host, sizeof(host), port,
+                    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return ZCRP_ERROR_ADDRESS;
+    bool is_ip6 = connection->peer.any.sa_family == AF_INET6;
+    int length = snprintf(text, size, is_ip6 ? "[%s]:%s" : "%s:%s", host, port);
+    return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+}
+
+int zcrp_connection_interrupt(struct zcrp_connection *connection)
+{
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    int code = zcrp_interrupt(connection->receiver);
+    return code == ZCRP_OK ? zcrp_interrupt(connection->sender) : code;
+}
+
+/* ---- closing ---- */
+
+/* What was sent is waited for first; then the peer is told that nothing is received any more. */
+int zcrp_connection_close(struct zcrp_connection *connection)
+{
+    struct zcrp_connection *c = connection;
+
+    if (c == NULL)
+        return ZCRP_OK;
+    if (c->generation != forked_generation()) {
+        entity_abandon(c->sender);
+        entity_abandon(c->receiver);
+        (void)close(c->fd);
+        free(c);
+        return ZCRP_OK;
+    }
+    int sent = entity_linger(c->sender);
+    int received = entity_linger(c->receiver);
+    entity_quit(c->receiver);
+    entity_quit(c->sender);
+    entity_destroy(c->sender);
+    entity_destroy(c->receiver);
+    (void)close(c->fd);
+    if (c->listener != NULL)
+        listener_forget(c->listener, &c->peer);
+    free(c);
+    return sent != ZCRP_OK ? sent : received;
+}

@@ -1,0 +1,36 @@
+/* The life of an entity, step by step: the API's open and close are made of these, and so are a
+ * connection's. The order of close is the contract of docs/threads.md. */
+#ifndef ZCRP_ENTITY_LIFE_H
+#define ZCRP_ENTITY_LIFE_H
+
+#include "entity.h"
+
+/* What an entity sends and receives with. */
+struct origin {
+    const int *descriptors; /* two of the user's; NULL: it is one half of a connection, */
+    int socket;             /* which has this socket */
+};
+
+/* Makes an entity that nothing drives yet. ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int entity_make(struct zcrp_entity **entity,
+                                                    enum machine_role role,
+                                                    const struct origin *origin,
+                                                    const struct zcrp_options *complete);
+
+/* The engine drives it from now on. ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int entity_begin(struct zcrp_entity *e);
+
+/* Closes: waits for what was sent, tells the peer, fails what is left. ZCRP_OK, or
+ * ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
+int entity_linger(struct zcrp_entity *e);
+
+/* No turn of it runs any more, and nobody waits within. Its messages are over. */
+void entity_quit(struct zcrp_entity *e);
+
+/* Frees an entity after entity_quit, or one that never began. */
+void entity_destroy(struct zcrp_entity *e);
+
+/* In a child: frees this process's copy of an entity of its parent's. */
+void entity_abandon(struct zcrp_entity *e);
+
+#endif

@@ -1,0 +1,349 @@
+#include "listener.h"
+
+#include "channel/keyed_hash.h"
+#include "channel/listen.h"
+#include "channel/names.h"
+#include "codes.h"
+#include "connection.h"
+#include "engine/engine.h"
+#include "options.h"
+#include "platform/sleep.h"
+#include "process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    HEARD_AT_ONCE = 256, /* datagrams, in one turn */
+    CALLERS_AT_ONCE = 1 + LISTEN_STRAYS_MOST,
+};
+
+/* Somebody who was admitted, and waits to be accepted. */
+struct guest {
+    struct caller caller;
+    int fd;
+};
+
+/* Lock letters: (c) constant from open to close, (m) the mutex, (a) atomic. */
+struct zcrp_listener {
+    uint32_t generation;         /* (c) */
+    struct zcrp_options options; /* (c) complete; of each connection */
+    int fd;                      /* (c) */
+    struct cookie_jar jar;       /* (c) */
+    struct engine_member member;
+    struct interrupt interrupt;
+    _Atomic uint32_t changes; /* (a) a futex: something to accept, or trouble */
+    struct wake wake;         /* readable while there is something to accept, once is_on */
+
+    struct mutex mutex;
+    bool is_on;        /* (m) the wake is in use */
+    bool is_closed;    /* (m) */
+    int trouble;       /* (m) an error number that the next accept tells; 0: none */
+    uint64_t *peers;   /* (m) numbers of their addresses, in any order */
+    uint32_t count;    /* (m) of peers: in the backlog and of connections */
+    struct guest *backlog; /* (m) a ring */
+    uint32_t first, waiting; /* (m) of the backlog */
+    uint64_t dropped;  /* (m) callers that found no room */
+};
+
+/* ---- hearing ---- */
+
+static bool is_known(const struct zcrp_listener *l, uint64_t peer)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->peers[i] == peer)
+            return true;
+    return false;
+}
+
+/* Under the mutex. Is there room for this caller? It has a place among the peers then. */
+static bool reserve(struct zcrp_listener *l, uint64_t peer)
+{
+    if (is_known(l, peer))
+        return false;
+    if (l->waiting == l->options.backlog || l->count == l->options.connections) {
+        l->dropped++;
+        return false;
+    }
+    l->peers[l->count++] = peer;
+    return true;
+}
+
+static void forget_peer(struct zcrp_listener *l, uint64_t peer)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (l->peers[i] == peer) {
+            l->peers[i] = l->peers[--l->count];
+            return;
+        }
+    }
+}
+
+/* Under the mutex. */
+static void tell(struct zcrp_listener *l)
+{
+    atomic_fetch_add(&l->changes, 1);
+    if (l->is_on)
+        wake_signal(&l->wake);
+}
+
+/* Admits one caller; adds those that its socket heard meanwhile. By the engine's thread alone. */
+static void admit(struct zcrp_listener *l, const struct caller *caller,
+                  struct caller *more, uint32_t *count)
+{
+    struct strays strays;
+    int fd;
+
+    mutex_lock(&l->mutex);
+    bool has_room = reserve(l, address_number(&caller->from));
+    mutex_unlock(&l->mutex);
+    if (!has_room)
+        return;
+    int error = listen_admit(l->fd, &l->jar, caller, &fd, &strays);
+    mutex_lock(&l->mutex);
+    if (error) {
+        forget_peer(l, address_number(&caller->from));
+        l->trouble = error;
+    } else {
+        uint32_t at = (l->first + l->waiting++) % l->options.backlog;
+        l->backlog[at] = (struct guest){.caller = *caller, .fd = fd};
+    }
+    tell(l);
+    mutex_unlock(&l->mutex);
+    futex_wake_all(&l->changes);
+    for (uint32_t i = 0; !error && i < strays.count && *count < CALLERS_AT_ONCE; i++)
+        more[(*count)++] = strays.caller[i];
+}
+
+static instant on_arrival(void *client)
+{
+    struct zcrp_listener *l = client;
+    struct caller callers[CALLERS_AT_ONCE];
+    int heard = 0;
+
+    for (int i = 0; i < HEARD_AT_ONCE && heard >= 0; i++) {
+        uint32_t count = 0;
+        heard = listen_hear(l->fd, &l->jar, &callers[0]);
+        count = heard == 1;
+        while (count > 0) {
+            struct caller caller = callers[--count];
+            admit(l, &caller, callers, &count);
+        }
+    }
+    return heard < 0 && heard != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
+}
+
+static void on_nothing(void *client)
+{
+    (void)client;
+}
+
+static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_nothing};
+
+/* ---- opening ---- */
+
+static int init(struct zcrp_listener *l)
+{
+    l->peers = calloc(l->options.connections, sizeof(*l->peers));
+    l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
+    if (l->peers == NULL || l->backlog == NULL)
+        return ZCRP_ERROR_MEMORY;
+    int error = listen_begin(l->fd);
+    if (error)
+        return code_of_channel(error);
+    error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->fd, l->fd);
+    if (error)
+        return code_of_channel(error);
+    engine_arm(&l->member);
+    return ZCRP_OK;
+}
+
+static void destroy(struct zcrp_listener *l)
+{
+    if (l->is_on)
+        wake_fini(&l->wake);
+    mutex_fini(&l->mutex);
+    free(l->peers);
+    free(l->backlog);
+    free(l);
+}
+
+int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const char *port,
+                      const struct zcrp_options *options, size_t options_size)
+{
+    struct zcrp_options complete;
+
+    if (listener == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *listener = NULL;
+    int code = options_complete(&complete, options, options_size);
+    if (code != ZCRP_OK)
+        return code;
+    if (complete.channel == ZCRP_CHANNEL_AAL5)
+        return ZCRP_ERROR_ARGUMENT;
+    int fd = zcrp_udp_listen(host, port);
+    if (fd < 0)
+        return fd;
+    process_watch_forks();
+    struct zcrp_listener *l = calloc(1, sizeof(*l));
+    code = ZCRP_ERROR_MEMORY;
+    if (l == NULL)
+        goto err0;
+    l->generation = forked_generation();
+    l->options = complete;
+    l->fd = fd;
+    l->jar = keyed_hash_jar();
+    mutex_init(&l->mutex);
+    code = init(l);
+    if (code != ZCRP_OK)
+        goto err1;
+    *listener = l;
+    return ZCRP_OK;
+
+err1:
+    destroy(l);
+err0:
+    (void)close(fd);
+    return code;
+}
+
+/* ---- accepting ---- */
+
+/* Takes a guest, or tells the trouble: BUSY if there is neither. */
+static int take(struct zcrp_listener *l, struct guest *guest)
+{
+    int code = ZCRP_ERROR_BUSY;
+
+    mutex_lock(&l->mutex);
+    if (l->waiting > 0) {
+        *guest = l->backlog[l->first];
+        l->first = (l->first + 1) % l->options.backlog;
+        l->waiting--;
+        code = ZCRP_OK;
+    } else if (l->trouble != 0) {
+        code = code_of_channel(l->trouble);
+        l->trouble = 0;
+    }
+    if (l->is_on && l->waiting == 0)
+        wake_clear(&l->wake);
+    mutex_unlock(&l->mutex);
+    return code;
+}
+
+static int await_guest(struct zcrp_listener *l, struct guest *guest, instant deadline)
+{
+    uint32_t begun = interrupt_begin(&l->interrupt);
+
+    for (;;) {
+        uint32_t seen = atomic_load(&l->changes);
+        int code = take(l, guest);
+        if (code != ZCRP_ERROR_BUSY)
+            return code;
+        if (interrupt_is_due(&l->interrupt, begun)) {
+            interrupt_tell(&l->interrupt);
+            return ZCRP_ERROR_INTERRUPTED;
+        }
+        if (clock_now() >= deadline)
+            return ZCRP_ERROR_TIMEOUT;
+        (void)futex_wait_either(&l->changes, seen, &l->interrupt.raised, begun, deadline);
+    }
+}
+
+int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connection,
+                int64_t timeout_ns)
+{
+    struct guest guest;
+
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *connection = NULL;
+    if (listener == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (listener->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    int code = await_guest(listener, &guest, clock_deadline(timeout_ns));
+    if (code != ZCRP_OK)
+        return code;
+    code = connection_make(connection, guest.fd, &listener->options, &guest.caller);
+    if (code == ZCRP_OK)
+        (*connection)->listener = listener;
+    else
+        listener_forget(listener, &guest.caller.from);
+    return code;
+}
+
+void listener_forget(struct zcrp_listener *l, const union address *peer)
+{
+    mutex_lock(&l->mutex);
+    forget_peer(l, address_number(peer));
+    bool is_last = l->is_closed && l->count == 0;
+    mutex_unlock(&l->mutex);
+    if (is_last)
+        destroy(l);
+}
+
+/* ---- what is asked of one ---- */
+
+int zcrp_listener_port(const struct zcrp_listener *listener)
+{
+    return listener == NULL ? ZCRP_ERROR_ARGUMENT : zcrp_udp_port(listener->fd);
+}
+
+int zcrp_listener_descriptor(struct zcrp_listener *listener)
+{
+    struct zcrp_listener *l = listener;
+    int error = 0;
+
+    if (l == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (l->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    mutex_lock(&l->mutex);
+    if (!l->is_on) {
+        error = wake_init(&l->wake);
+        l->is_on = error == 0;
+        if (l->is_on && (l->waiting > 0 || l->trouble != 0))
+            wake_signal(&l->wake);
+    }
+    int fd = l->is_on ? wake_fd(&l->wake) : -1;
+    mutex_unlock(&l->mutex);
+    return error ? code_of_channel(error) : fd;
+}
+
+int zcrp_listener_interrupt(struct zcrp_listener *listener)
+{
+    if (listener == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (listener->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    interrupt_raise(&listener->interrupt);
+    return ZCRP_OK;
+}
+
+int zcrp_listener_close(struct zcrp_listener *listener)
+{
+    struct zcrp_listener *l = listener;
+
+    if (l == NULL)
+        return ZCRP_OK;
+    bool is_ours = l->generation == forked_generation();
+    if (is_ours)
+        engine_leave(&l->member);
+    else
+        mutex_init(&l->mutex);
+    (void)close(l->fd);
+    for (; l->waiting > 0; l->waiting--) {
+        struct guest *guest = &l->backlog[l->first];
+        (void)close(guest->fd);
+        forget_peer(l, address_number(&guest->caller.from));
+        l->first = (l->first + 1) % l->options.backlog;
+    }
+    mutex_lock(&l->mutex);
+    l->is_closed = true;
+    bool is_last = l->count == 0;
+    mutex_unlock(&l->mutex);
+    if (is_last || !is_ours)
+        destroy(l);
+    return ZCRP_OK;
+}
