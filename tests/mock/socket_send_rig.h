@@ -13,7 +13,7 @@ struct call {
     uint32_t from, count, segment;
 };
 
-static struct call call[16];
+static struct call call[4 + 2 * FAULT_LATE_MOST];
 static int calls;
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);

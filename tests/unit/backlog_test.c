@@ -27,15 +27,14 @@ static void expect(const char *text)
     ck_assert(backlog_is_empty(&backlog));
 }
 
-START_TEST(backlog_take__in_order)
+TEST(backlog_take__in_order)
 {
     begin(4);
     ck_assert(message[3].waits);
     expect("abcd");
 }
-END_TEST
 
-START_TEST(backlog_cancel__anywhere)
+TEST(backlog_cancel__anywhere)
 {
     static const struct {
         const char *cancelled, *left;
@@ -55,10 +54,9 @@ START_TEST(backlog_cancel__anywhere)
         expect(rows[i].left);
     }
 }
-END_TEST
 
 /* Blanks behind the last message come before the one that is added next. */
-START_TEST(backlog_add__behind_blanks)
+TEST(backlog_add__behind_blanks)
 {
     begin(2);
     backlog_cancel(&backlog, &message[1]);
@@ -66,9 +64,8 @@ START_TEST(backlog_add__behind_blanks)
     backlog_add(&backlog, &message[3]);
     expect("a-cd");
 }
-END_TEST
 
-START_TEST(backlog_cancel__partly_taken)
+TEST(backlog_cancel__partly_taken)
 {
     begin(3);
     backlog_cancel(&backlog, &message[0]);
@@ -76,10 +73,9 @@ START_TEST(backlog_cancel__partly_taken)
     backlog_take(&backlog);
     expect("-c");
 }
-END_TEST
 
 /* All end for one reason, in order; nothing is left, blanks neither. */
-START_TEST(backlog_fail__all)
+TEST(backlog_fail__all)
 {
     begin(3);
     backlog_cancel(&backlog, &message[1]);
@@ -94,24 +90,9 @@ START_TEST(backlog_fail__all)
     ck_assert(message[2].is_over);
     ck_assert(!message[2].waits);
 }
-END_TEST
 
-START_TEST(backlog_take__empty)
+TEST(backlog_take__empty, .signal = SIGABRT)
 {
     begin(0);
     backlog_take(&backlog);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("backlog");
-
-    tcase_add_test(tcase, backlog_take__in_order);
-    tcase_add_test(tcase, backlog_cancel__anywhere);
-    tcase_add_test(tcase, backlog_add__behind_blanks);
-    tcase_add_test(tcase, backlog_cancel__partly_taken);
-    tcase_add_test(tcase, backlog_fail__all);
-    tcase_add_test_raise_signal(tcase, backlog_take__empty, 6);
-    return suite_run("backlog", tcase);
 }

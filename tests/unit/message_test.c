@@ -1,7 +1,7 @@
 #include "../support/suite.h"
 #include "entity/message.h"
 
-START_TEST(zcrp_alloc_msg__sizes)
+TEST(zcrp_alloc_msg__sizes)
 {
     static const nlong sizes[] = {0, 1, 63, 64, 4096, (2 << 20) - 1, 2 << 20, 5000000};
 
@@ -19,9 +19,8 @@ START_TEST(zcrp_alloc_msg__sizes)
         zcrp_free_msg(m);
     }
 }
-END_TEST
 
-START_TEST(zcrp_wrap_msg__cases)
+TEST(zcrp_wrap_msg__cases)
 {
     nbyte bytes[10];
     struct zcrp_msg *m = zcrp_wrap_msg(bytes, 10);
@@ -35,9 +34,8 @@ START_TEST(zcrp_wrap_msg__cases)
     zcrp_free_msg(m);
     zcrp_free_msg(nothing);
 }
-END_TEST
 
-START_TEST(zcrp_rewrap_msg__cases)
+TEST(zcrp_rewrap_msg__cases)
 {
     nbyte bytes[10];
     struct zcrp_msg *m = zcrp_wrap_msg(bytes, 10);
@@ -55,9 +53,8 @@ START_TEST(zcrp_rewrap_msg__cases)
     zcrp_free_msg(m);
     zcrp_free_msg(own);
 }
-END_TEST
 
-START_TEST(message_code__life)
+TEST(message_code__life)
 {
     struct zcrp_msg *m = zcrp_alloc_msg(10);
 
@@ -75,9 +72,8 @@ START_TEST(message_code__life)
     }
     zcrp_free_msg(m);
 }
-END_TEST
 
-START_TEST(zcrp_strerror__all)
+TEST(zcrp_strerror__all)
 {
     for (int code = 0; code >= -ZCRP_ERROR_COUNT; code--)
         for (int other = code - 1; other >= -ZCRP_ERROR_COUNT; other--)
@@ -85,17 +81,4 @@ START_TEST(zcrp_strerror__all)
     ck_assert_str_eq(zcrp_strerror(ZCRP_ERROR_TIMEOUT), "the time limit passed");
     ck_assert_str_eq(zcrp_strerror(1), zcrp_strerror(-ZCRP_ERROR_COUNT - 1));
     ck_assert_str_eq(zcrp_strerror(INT32_MIN), zcrp_strerror(1));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("message");
-
-    tcase_add_test(tcase, zcrp_alloc_msg__sizes);
-    tcase_add_test(tcase, zcrp_wrap_msg__cases);
-    tcase_add_test(tcase, zcrp_rewrap_msg__cases);
-    tcase_add_test(tcase, message_code__life);
-    tcase_add_test(tcase, zcrp_strerror__all);
-    return suite_run("message", tcase);
 }
