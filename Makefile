@@ -4,15 +4,16 @@
 #: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a real file from one process to another, verified; then ZCRP beside TCP
-#: make test       every test, once, in about a minute
-#: make check      every test, also under the sanitizers (.ci/run: the same, with WERROR=-Werror)
+#: make test       every test, once
+#: make check      the same, and the most important tests under sanitizers; below five minutes
+#: make check-all  everything that there is to test; as root; about an hour
 #:
-#: make unit mock property golden corpus sim attack e2e checks    one suite of tests
+#: make unit mock property golden corpus sim attack e2e aal5 scripts python checks model   one suite
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
 #: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)
 #: make attack-all the attacks again, exhaustively: four minutes
-#: make model      the models in tests/model, larger than make check has them (needs spin)
+#: make model-all  the models in tests/model, larger than make model has them: seven minutes (needs spin)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
 #:
 #: make format     lay out the code (clang-format)
@@ -25,11 +26,12 @@
 #: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
-#: make install    to PREFIX=/usr/local (LIBDIR=PREFIX/lib), below DESTDIR; make uninstall takes it away
+#: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
-#: V=1 shows the commands; CC, CFLAGS, LDFLAGS are yours; JOBS=2: processes; SEEDS=50: runs of sim;
-#: WERROR=-Werror makes warnings errors.
+#: CC, CXX, AR, LD, OBJCOPY, PKG_CONFIG, CPPFLAGS, CFLAGS, LDFLAGS, PREFIX, BINDIR, LIBDIR, INCLUDEDIR,
+#: MANDIR and DESTDIR are yours. V=1 shows the commands, and each test; JOBS=2: processes; SEEDS=50: runs
+#: of sim; WERROR=-Werror makes warnings errors.
 
 .DEFAULT_GOAL := all
 
@@ -38,12 +40,17 @@ SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
 
 VARIANT ?= plain
 CFLAGS ?= -O2 -g
+OBJCOPY ?= objcopy
+PKG_CONFIG ?= pkg-config
 JOBS ?= $(shell nproc)
 SEEDS ?= 50
 TIME ?= 30
 FUZZ ?= -max_total_time=$(TIME)
 PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
 
 # ---- variants
 
@@ -71,15 +78,15 @@ OBJ := $(OUT)/obj
 PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
 # Optional: the CRC of AAL5 at the speed of memory (src/channel/crc.h).
-ISAL := $(shell pkg-config --exists libisal 2>/dev/null && pkg-config --libs libisal)
+ISAL := $(shell $(PKG_CONFIG) --libs libisal 2>/dev/null)
 
 # What the library is linked with, beside the system's own.
-LIBRARIES := $(shell pkg-config --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL)
+LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
-	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(CFLAGS) $(flags_$(VARIANT))
+	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
 LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is
@@ -89,8 +96,9 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
-HEADERS := $(wildcard include/*.h src/*/*.h src/*/*/*.h tests/*/*.h tools/*/*.h)
-CODE := $(HEADERS) $(wildcard src/*/*.c src/*/*/*.c tests/*/*.c tools/*/*.c tools/*/*.cpp)
+CODE := $(wildcard include/*.h $(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
+
+to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
@@ -125,13 +133,13 @@ $(OBJ)/%.o: %.c $(OUT)/flags
 # The library for its own tests: every name can be reached.
 INTERNAL := $(OUT)/internal.a
 $(INTERNAL): $(LIBRARY)
-	$(call say,ar)rm -f $@ && ar rcs $@ $^
+	$(call say,ar)rm -f $@ && $(AR) rcs $@ $^
 
 # The library for everybody else is one object: its hidden names cannot collide with theirs. Neither can
 # its section groups, of which a linker keeps one of a name: clang's address sanitizer makes some.
 $(STATIC): $(LIBRARY)
 	$(call say,ar)$(LD) -r --force-group-allocation -o $(OUT)/zcrp.o $^ && \
-		objcopy --localize-hidden $(OUT)/zcrp.o && rm -f $@ && ar rcs $@ $(OUT)/zcrp.o
+		$(OBJCOPY) --localize-hidden $(OUT)/zcrp.o && rm -f $@ && $(AR) rcs $@ $(OUT)/zcrp.o
 
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
@@ -141,11 +149,9 @@ $(SHARED): $(LIBRARY) src/zcrp.map
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # A program is a folder of tools/ with a main.c.
-define program
-$(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c) $(COMMON) $(STATIC)
-	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(LIBRARIES) $$(LDLIBS)
-endef
-$(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))
+.SECONDEXPANSION:
+$(PROGRAMS): $(PRODUCTS)/%: $$(call objects,tools/$$*/*.c tools/$$*/*/*.c) $(COMMON) $(STATIC)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(LDLIBS)
 
 # Or one with a __main__.py: its modules become one file that python3 runs.
 $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
@@ -154,9 +160,9 @@ $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
 		sed -i 's/@VERSION@/$(VERSION)/' $(OUT)/modules/$*/*.py && \
 		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
 
+include tools/bench.mk
 include tools/tests.mk
 include tools/examples.mk
-include tools/bench.mk
 include tools/install.mk
 
 # ---- the rest
@@ -166,7 +172,7 @@ demo: all
 format:
 	@clang-format -i $(CODE)
 tidy:
-	clang-tidy --quiet $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
+	@tools/tidy $(to_tidy)
 layers: $(LIBRARY)
 	@tools/layers $(filter $(OBJ)/src/core/%,$^)
 symbols: $(SHARED) $(STATIC)
@@ -176,5 +182,5 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: FORCE all help run check test cov demo format tidy layers symbols install uninstall \
-	clean fuzz model stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)
+.PHONY: FORCE all help built run check check-all test cov demo format tidy layers symbols install \
+	uninstall clean fuzz model-all stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)

@@ -2,7 +2,7 @@
 
 EXAMPLES := $(patsubst %.c,$(PRODUCTS)/%,$(wildcard examples/*.c))
 CODE += $(wildcard examples/*.c)
-needs_e2e += $(EXAMPLES) $(SHARED)
+scripts += $(EXAMPLES) $(SHARED)
 
 $(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
 	@mkdir -p $(@D)

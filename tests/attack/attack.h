@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ATTACK_SKIPPED = 77 }; /* of run-tests */
-
 /* Prints one line: what the attack of that row of docs/security.md came to. */
 #define attack_figure(row, ...)                                                                    \
     do {                                                                                           \
@@ -65,12 +63,7 @@ static inline struct raw_end attack_stranger(uint32_t number)
     return (struct raw_end){STAGE_STRANGERS + (number & 0xFFFF), (uint16_t)(1024 + number % 50000)};
 }
 
-static inline int attack_main(const char *name, TCase *tcase)
-{
-    if (!stage_is_permitted())
-        return ATTACK_SKIPPED;
-    tcase_set_timeout(tcase, attack_is_exhaustive() ? 300 : 60);
-    return suite_run(name, tcase);
-}
+NEEDS(stage_is_permitted)
+LOAD(asleep)
 
 #endif

@@ -152,7 +152,7 @@ static void carry(const struct victim *sender, const struct victim *listener)
     ck_assert_int_eq(victim_wait(sender, 0, 5000 * VICTIM_MS), ZCRP_OK);
 }
 
-START_TEST(row04__strangers_take_no_listener)
+TEST(row04__strangers_take_no_listener)
 {
     static struct strangers s;
     uint64_t bytes, datagrams;
@@ -187,11 +187,10 @@ START_TEST(row04__strangers_take_no_listener)
     ck_assert_uint_eq(raw_lost(&s.raw), 0);
     carry(&sender, &listener);
 }
-END_TEST
 
 /* ---- row 5 ---- */
 
-START_TEST(row05__nobody_comes_from_port_0)
+TEST(row05__nobody_comes_from_port_0)
 {
     static struct strangers s;
     struct stage stage;
@@ -218,7 +217,6 @@ START_TEST(row05__nobody_comes_from_port_0)
     ck_assert_uint_eq(answers, 0);
     ck_assert_uint_eq(raw_lost(&s.raw), 0);
 }
-END_TEST
 
 /* ---- row 6 ---- */
 
@@ -239,7 +237,7 @@ static void count_for(struct strangers *s, int seconds)
 
 /* One datagram each from addresses that said nothing else. If the listener takes one of them for
  * its peer it goes on as programs do. */
-START_TEST(row06__a_listener_reflects_no_more_than_it_hears)
+TEST(row06__a_listener_reflects_no_more_than_it_hears)
 {
     enum { EACH = 20 };
     static struct strangers s;
@@ -270,11 +268,10 @@ START_TEST(row06__a_listener_reflects_no_more_than_it_hears)
     ck_assert_int_eq(report.code, ZCRP_ERROR_TIMEOUT);
     ck_assert_uint_eq(raw_lost(&s.raw), 0);
 }
-END_TEST
 
 /* A receiver that was told by its user whom to hear, with buffers posted, before that one has said
  * anything. */
-START_TEST(row06__a_receiver_reflects_no_more_than_it_hears)
+TEST(row06__a_receiver_reflects_no_more_than_it_hears)
 {
     static struct strangers s;
     int seconds = attack_is_exhaustive() ? 60 : 2;
@@ -302,7 +299,6 @@ START_TEST(row06__a_receiver_reflects_no_more_than_it_hears)
                   s.said[7], bytes, seconds);
     ck_assert_uint_eq(amplified, 0);
 }
-END_TEST
 
 /* Asks a listener, and gets a cookie for it. */
 static void get_cookie(struct hostile *h, uint32_t tag)
@@ -334,7 +330,7 @@ static bool is_accepted(struct strangers *s, const struct victim *listener,
 }
 
 /* A stranger that is where it says has a cookie, and lends it to others, and to other questions. */
-START_TEST(row06__a_cookie_is_good_for_its_owner_alone)
+TEST(row06__a_cookie_is_good_for_its_owner_alone)
 {
     enum { TAG = 4711, LATER = 21 };
     static struct strangers s;
@@ -373,7 +369,6 @@ START_TEST(row06__a_cookie_is_good_for_its_owner_alone)
     ck_assert_uint_eq(taken, 0);
     ck_assert(is_good == !attack_is_exhaustive());
 }
-END_TEST
 
 /* ---- row 10 ---- */
 
@@ -388,7 +383,7 @@ static unsigned answers_to(struct hostile *peer, uint32_t tag)
 }
 
 /* Its user binds a socket, and connects it when others have spoken to it already. */
-START_TEST(row10__what_came_before_the_connect)
+TEST(row10__what_came_before_the_connect)
 {
     enum { TAG = 0x666 };
     static struct hostile peer, stranger;
@@ -412,11 +407,10 @@ START_TEST(row10__what_came_before_the_connect)
     ck_assert_uint_eq(taken, 0);
     ck_assert(hostile_be_sender(&peer, attack_receiver(), 7, 2000));
 }
-END_TEST
 
 /* Both a peer and a stranger have good cookies, and both wait in the socket of the listener, the
  * peer before the stranger. */
-START_TEST(row10__what_came_before_the_accept)
+TEST(row10__what_came_before_the_accept)
 {
     enum { TAG = 1001, OTHER = 0x667 };
     static struct hostile peer, stranger;
@@ -453,19 +447,4 @@ START_TEST(row10__what_came_before_the_accept)
                   "10 datagrams of a stranger's, with good cookies, behind the peer's: %u answers",
                   taken);
     ck_assert_uint_eq(taken, 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("listener");
-
-    tcase_add_test(tcase, row04__strangers_take_no_listener);
-    tcase_add_test(tcase, row05__nobody_comes_from_port_0);
-    tcase_add_test(tcase, row06__a_listener_reflects_no_more_than_it_hears);
-    tcase_add_test(tcase, row06__a_receiver_reflects_no_more_than_it_hears);
-    tcase_add_test(tcase, row06__a_cookie_is_good_for_its_owner_alone);
-    tcase_add_test(tcase, row10__what_came_before_the_connect);
-    tcase_add_test(tcase, row10__what_came_before_the_accept);
-    return attack_main("listener", tcase);
 }

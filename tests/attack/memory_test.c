@@ -71,7 +71,7 @@ static uint64_t read_late(struct hostile *h)
 
 /* On one host, where datagrams are large. The sender's program puts a secret into the buffer once
  * zcrp_wait has said that it is its own again; or after close, too. */
-START_TEST(row01__nothing_is_read_after_the_end)
+TEST(row01__nothing_is_read_after_the_end, .rows = 2)
 {
     static struct hostile h;
     static struct peeked peeked;
@@ -109,7 +109,6 @@ START_TEST(row01__nothing_is_read_after_the_end)
     ck_assert_int_eq(report.code, ZCRP_OK);
     ck_assert_uint_eq(leaked, 0);
 }
-END_TEST
 
 /* ---- row 9 ---- */
 
@@ -127,7 +126,7 @@ static void assert_clean(const struct victim *receiver, const char *who)
 }
 
 /* In the sender's name, before it has come. */
-START_TEST(row09__junk_of_strangers_does_not_stay)
+TEST(row09__junk_of_strangers_does_not_stay)
 {
     static struct raw raw;
     uint8_t junk[RAW_PAYLOAD];
@@ -153,7 +152,6 @@ START_TEST(row09__junk_of_strangers_does_not_stay)
     ck_assert(victim_holds(&receiver, 0, 1));
     assert_clean(&receiver, "1,600 datagrams before the sender came");
 }
-END_TEST
 
 /* What a sender may say that is paired, and is not accepted. */
 static void say_junk(struct hostile *h, const uint8_t *junk, unsigned i)
@@ -180,7 +178,7 @@ static void say_junk(struct hostile *h, const uint8_t *junk, unsigned i)
     hostile_say(h, wire_unit(h->out, &unit, junk));
 }
 
-START_TEST(row09__junk_of_the_peer_does_not_stay)
+TEST(row09__junk_of_the_peer_does_not_stay)
 {
     static struct hostile h;
     static uint8_t junk[1440], data[SHORT];
@@ -205,10 +203,9 @@ START_TEST(row09__junk_of_the_peer_does_not_stay)
     ck_assert(victim_holds(&receiver, 0, SEED));
     assert_clean(&receiver, "500 datagrams of the peer's that are not accepted");
 }
-END_TEST
 
 /* A unit that is accepted, and then an end of the message before it. */
-START_TEST(row09__no_end_before_what_was_accepted)
+TEST(row09__no_end_before_what_was_accepted)
 {
     static struct hostile h;
     static uint8_t junk[1440], data[SHORT];
@@ -230,16 +227,4 @@ START_TEST(row09__no_end_before_what_was_accepted)
     attack_figure(9, "an end before what was accepted: \"%s\", %lu bytes of junk behind it",
                   zcrp_strerror(code), left);
     ck_assert_uint_eq(left, 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("memory");
-
-    tcase_add_loop_test(tcase, row01__nothing_is_read_after_the_end, 0, 2);
-    tcase_add_test(tcase, row09__junk_of_strangers_does_not_stay);
-    tcase_add_test(tcase, row09__junk_of_the_peer_does_not_stay);
-    tcase_add_test(tcase, row09__no_end_before_what_was_accepted);
-    return attack_main("memory", tcase);
 }

@@ -156,7 +156,7 @@ static void assert_well_formed(const struct victim *v)
 }
 
 /* Both ends are told everything that could end a session, while messages are under way. */
-START_TEST(row02__sweeps_end_no_session)
+TEST(row02__sweeps_end_no_session)
 {
     uint64_t unheard = 0;
     struct stage stage;
@@ -185,10 +185,9 @@ START_TEST(row02__sweeps_end_no_session)
     assert_well_formed(&sender);
     assert_well_formed(&receiver);
 }
-END_TEST
 
 /* One end waits for the other, and hears nothing but guesses; then the other comes. */
-START_TEST(row02__sweeps_hold_up_no_pairing)
+TEST(row02__sweeps_hold_up_no_pairing, .rows = 2)
 {
     static struct sweep s;
     bool is_sender_first = _i == 0;
@@ -222,12 +221,11 @@ START_TEST(row02__sweeps_hold_up_no_pairing)
     ck_assert_int_eq(victim_wait(&second, 0, 5000 * VICTIM_MS), ZCRP_OK);
     ck_assert(took < 1.0);
 }
-END_TEST
 
 /* ---- row 3 ---- */
 
 /* There is no receiver. Whatever is said in its name, nothing is acknowledged. */
-START_TEST(row03__no_receiver_no_success)
+TEST(row03__no_receiver_no_success)
 {
     static const spoof said[] = {request_under_tag,  cookie_with_nonce, request_with_nonce,
                                  acknowledgement,    acknowledgement,   acknowledgement,
@@ -258,12 +256,11 @@ START_TEST(row03__no_receiver_no_success)
     ck_assert_uint_eq(stats.units, 0);
     ck_assert_uint_eq(raw_lost(&s.raw), 0);
 }
-END_TEST
 
 /* ---- row 11 ---- */
 
 /* Who reads the path can send units of his own; that takes keys. Who reads nothing cannot. */
-START_TEST(row11__units_of_who_saw_nothing)
+TEST(row11__units_of_who_saw_nothing)
 {
     static struct sweep s;
     struct stage stage;
@@ -292,7 +289,6 @@ START_TEST(row11__units_of_who_saw_nothing)
     ck_assert_uint_eq(after.units, before.units);
     ck_assert_uint_eq(after.drop_session - before.drop_session, s.raw.sent);
 }
-END_TEST
 
 /* ---- row 15 ---- */
 
@@ -356,7 +352,7 @@ static unsigned patterns(const uint32_t *session)
     return found;
 }
 
-START_TEST(row15__sessions_cannot_be_computed)
+TEST(row15__sessions_cannot_be_computed)
 {
     static struct hostile former;
     uint32_t session[SESSIONS], candidates = 0;
@@ -378,7 +374,6 @@ START_TEST(row15__sessions_cannot_be_computed)
     ck_assert_uint_eq(patterns(session), 0);
     ck_assert_uint_eq(right, 0);
 }
-END_TEST
 
 /* One question of the sender's: a receiver answers it, and closes at the first unit, so that the
  * next message asks anew. */
@@ -393,7 +388,7 @@ static void ask(const struct victim *sender, struct hostile *h)
 }
 
 /* What a sender asks with tells nothing of what it will ask with. */
-START_TEST(row15__questions_cannot_be_computed)
+TEST(row15__questions_cannot_be_computed)
 {
     enum { QUESTIONS = 8, FAR = 1000 };
     static struct hostile h;
@@ -415,18 +410,4 @@ START_TEST(row15__questions_cannot_be_computed)
             right += mix(unmix(nonce[i - 1]) + far * STEP) == nonce[i];
     attack_figure(15, "%u questions heard: %u of the next predicted", QUESTIONS, right);
     ck_assert_uint_eq(right, 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("pairing");
-
-    tcase_add_test(tcase, row02__sweeps_end_no_session);
-    tcase_add_loop_test(tcase, row02__sweeps_hold_up_no_pairing, 0, 2);
-    tcase_add_test(tcase, row03__no_receiver_no_success);
-    tcase_add_test(tcase, row11__units_of_who_saw_nothing);
-    tcase_add_test(tcase, row15__sessions_cannot_be_computed);
-    tcase_add_test(tcase, row15__questions_cannot_be_computed);
-    return attack_main("pairing", tcase);
 }

@@ -53,7 +53,7 @@ static void stream_for(const struct victim *sender, unsigned milliseconds, struc
     victim_end_stream(sender, flow);
 }
 
-START_TEST(row07__marks_of_strangers)
+TEST(row07__marks_of_strangers)
 {
     const struct zcrp_options cubic = {.congestion = ZCRP_CONGESTION_CUBIC};
     struct stage stage;
@@ -87,7 +87,6 @@ START_TEST(row07__marks_of_strangers)
     ck_assert(megabytes_a_second(&under) > megabytes_a_second(&before) / 2);
     ck_assert_uint_eq(under.failed, 0);
 }
-END_TEST
 
 /* ---- row 8 ---- */
 
@@ -121,7 +120,7 @@ static void complain_of_everything(struct raw *raw)
     while (attack_seconds() < end);
 }
 
-START_TEST(row08__icmp_makes_no_unit_small)
+TEST(row08__icmp_makes_no_unit_small)
 {
     static struct raw raw;
     struct stage stage;
@@ -159,11 +158,10 @@ START_TEST(row08__icmp_makes_no_unit_small)
     ck_assert_uint_eq(sent.failed + after.failed, 0);
     ck_assert_uint_gt(after.messages, 10);
 }
-END_TEST
 
 /* Before there is a pairing a complaint may name the failure, no more: the receiver comes, and the
  * message with it. */
-START_TEST(row08__icmp_ends_no_question)
+TEST(row08__icmp_ends_no_question)
 {
     static struct raw raw;
     struct stage stage;
@@ -183,15 +181,4 @@ START_TEST(row08__icmp_ends_no_question)
     attack_figure(8, "%lu complaints before the receiver comes: \"%s\" after %.0f ms", raw.sent,
                   zcrp_strerror(code), (attack_seconds() - start) * 1e3);
     ck_assert_int_eq(code, ZCRP_OK);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("path");
-
-    tcase_add_test(tcase, row07__marks_of_strangers);
-    tcase_add_test(tcase, row08__icmp_makes_no_unit_small);
-    tcase_add_test(tcase, row08__icmp_ends_no_question);
-    return attack_main("path", tcase);
 }

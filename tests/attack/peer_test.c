@@ -17,7 +17,7 @@ static void replace(struct victim *receiver, const struct victim *thief, uint64_
 
 /* The receiver dies between two messages, whose buffers it has announced (loop 1) or not. Another
  * user binds its port before the sender has anything to say. */
-START_TEST(row12__who_takes_a_dead_receivers_port_is_noticed)
+TEST(row12__who_takes_a_dead_receivers_port_is_noticed, .rows = 2)
 {
     struct stage stage;
     struct victim sender, receiver, thief;
@@ -41,10 +41,9 @@ START_TEST(row12__who_takes_a_dead_receivers_port_is_noticed)
     ck_assert_int_eq(code, ZCRP_ERROR_RESTARTED);
     ck_assert(!has_it);
 }
-END_TEST
 
 /* The receiver dies in the middle of a message. */
-START_TEST(row12__half_a_message_never_ends_well)
+TEST(row12__half_a_message_never_ends_well)
 {
     struct stage stage;
     struct victim sender, receiver, thief;
@@ -68,7 +67,6 @@ START_TEST(row12__half_a_message_never_ends_well)
     ck_assert_int_eq(half, ZCRP_ERROR_RESTARTED);
     ck_assert_int_eq(next, ZCRP_ERROR_RESTARTED);
 }
-END_TEST
 
 /* ---- row 13 ---- */
 
@@ -83,7 +81,7 @@ static void say_something(struct hostile *h, int kind)
         hostile_acknowledge(h, 0, 1); /* the first unit, over and over */
 }
 
-START_TEST(row13__a_peer_that_settles_nothing)
+TEST(row13__a_peer_that_settles_nothing, .rows = 3)
 {
     static const char *const name[] = {"empty requests", "empty acknowledgements",
                                        "one acknowledgement"};
@@ -117,7 +115,6 @@ START_TEST(row13__a_peer_that_settles_nothing)
     ck_assert_int_eq(report.code, ZCRP_ERROR_STALLED);
     ck_assert(took < 2.5);
 }
-END_TEST
 
 /* ---- row 14 ---- */
 
@@ -140,7 +137,7 @@ static void hear_all(struct optimist *o)
 }
 
 /* Acknowledges what has come and all before it, and (loop 1) by turns what is on its way still. */
-START_TEST(row14__acknowledgements_of_what_never_came)
+TEST(row14__acknowledgements_of_what_never_came, .rows = 2)
 {
     enum { AHEAD = 4, UNITS_MOST = 4096 };
     static struct optimist o;
@@ -175,16 +172,4 @@ START_TEST(row14__acknowledgements_of_what_never_came)
                   (double)stats.bytes_arrived / 1e6, (double)o.bytes / 1e6);
     ck_assert_int_eq(report.code, ZCRP_ERROR_PROTOCOL);
     ck_assert_uint_lt(stats.units, UNITS_MOST);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("peer");
-
-    tcase_add_loop_test(tcase, row12__who_takes_a_dead_receivers_port_is_noticed, 0, 2);
-    tcase_add_test(tcase, row12__half_a_message_never_ends_well);
-    tcase_add_loop_test(tcase, row13__a_peer_that_settles_nothing, 0, 3);
-    tcase_add_loop_test(tcase, row14__acknowledgements_of_what_never_came, 0, 2);
-    return attack_main("peer", tcase);
 }

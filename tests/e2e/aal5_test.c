@@ -35,7 +35,7 @@ static void move_one(struct zcrp_entity *sender, struct zcrp_entity *receiver, n
 static const struct zcrp_options by_option = {.channel = ZCRP_CHANNEL_AAL5};
 
 /* Any socket can be declared; IPv6 and AF_UNIX, too. */
-START_TEST(aal5__by_option)
+TEST(aal5__by_option, .rows = 6)
 {
     static const enum loopback_kind kinds[] = {LOOPBACK_UDP4, LOOPBACK_UDP6, LOOPBACK_UNIX};
     struct ends e = ends_open(kinds[_i % 3], _i >= 3, &by_option);
@@ -47,11 +47,10 @@ START_TEST(aal5__by_option)
     ck_assert_uint_eq(stats.drop_damaged + stats.drop_circuit, 0);
     ends_close(&e);
 }
-END_TEST
 
 /* What comes over another circuit is dropped and counted; by the kernel, where a socket of its own
  * has a filter. */
-START_TEST(aal5__other_circuit)
+TEST(aal5__other_circuit)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_options there = by_option, here = by_option;
@@ -72,9 +71,8 @@ START_TEST(aal5__other_circuit)
     (void)zcrp_close(receiver);
     loopback_close(&sockets);
 }
-END_TEST
 
-START_TEST(aal5__refused_options)
+TEST(aal5__refused_options)
 {
     static const struct zcrp_aal5 bad[] = {
         {.vci = 31},
@@ -97,10 +95,9 @@ START_TEST(aal5__refused_options)
     }
     loopback_close(&sockets);
 }
-END_TEST
 
 /* Units larger and smaller than a packet, with all that an ATM network does. */
-START_TEST(aal5__faults)
+TEST(aal5__faults, .rows = 6)
 {
     static const struct zcrp_atm_faults faults[] = {
         {.loss = 10000},
@@ -131,11 +128,10 @@ START_TEST(aal5__faults)
     (void)zcrp_close(receiver);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* A network that loses nothing but says that it is congested: the sender hears of it, and slows
  * down. */
-START_TEST(aal5__congestion)
+TEST(aal5__congestion)
 {
     struct zcrp_options o = {.channel = ZCRP_CHANNEL_AAL5,
                              .congestion = ZCRP_CONGESTION_RENO,
@@ -153,11 +149,10 @@ START_TEST(aal5__congestion)
     ck_assert_uint_lt(sent.window_bytes, 5 * 1500);
     ends_close(&e);
 }
-END_TEST
 
 /* Both ends on one address hear each other, and themselves: units and control have a circuit each.
  * A second pair of ends on two more does not disturb the first. */
-START_TEST(aal5__one_address)
+TEST(aal5__one_address, .rows = 2, .needs = has_right)
 {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
     struct zcrp_entity *sender[2], *receiver[2];
@@ -184,10 +179,9 @@ START_TEST(aal5__one_address)
     for (unsigned i = 0; i < 4; i++)
         close(fd[i]);
 }
-END_TEST
 
 /* Without the right the reason is told, by name. Who has it gives it up in a process of its own. */
-START_TEST(aal5__no_right)
+TEST(aal5__no_right)
 {
     pid_t child = fork();
     int status;
@@ -205,18 +199,16 @@ START_TEST(aal5__no_right)
     ck_assert_ptr_nonnull(strstr(zcrp_strerror(ZCRP_ERROR_PERMISSION), "CAP_NET_RAW"));
     ck_assert_ptr_nonnull(strstr(zcrp_strerror(ZCRP_ERROR_PERMISSION), "6635"));
 }
-END_TEST
 
-START_TEST(aal5__by_name_errors)
+TEST(aal5__by_name_errors)
 {
     ck_assert_int_eq(zcrp_aal5_connect(NULL), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_aal5_connect("no such host"), ZCRP_ERROR_ADDRESS);
     ck_assert_int_eq(zcrp_aal5_listen("no such host"), ZCRP_ERROR_ADDRESS);
 }
-END_TEST
 
 /* A raw socket that has no peer is no channel; nor one of another protocol. */
-START_TEST(aal5__refused_sockets)
+TEST(aal5__refused_sockets, .needs = has_right)
 {
     struct zcrp_entity *e;
     int unconnected = zcrp_aal5_listen("127.0.0.1");
@@ -228,26 +220,4 @@ START_TEST(aal5__refused_sockets)
     ck_assert_int_eq(zcrp_open_sender(&e, (int[]){other, other}, NULL), ZCRP_ERROR_NOT_SOCKET);
     close(unconnected);
     close(other);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, aal5__by_option, 0, 6);
-    tcase_add_test(tcase, aal5__other_circuit);
-    tcase_add_test(tcase, aal5__refused_options);
-    tcase_add_loop_test(tcase, aal5__faults, 0, 6);
-    tcase_add_test(tcase, aal5__congestion);
-    tcase_add_test(tcase, aal5__no_right);
-    tcase_add_test(tcase, aal5__by_name_errors);
-    if (has_right()) {
-        tcase_add_loop_test(tcase, aal5__one_address, 0, 2);
-        tcase_add_test(tcase, aal5__refused_sockets);
-    } else {
-        puts("without CAP_NET_RAW: raw sockets are not tested");
-    }
-    return ends_run("aal5", tcase);
 }

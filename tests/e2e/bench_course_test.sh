@@ -1,5 +1,6 @@
 #!/bin/sh
 # zcrp-bench over time: jobs that last so long, and jobs that keep to a rate.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/bench.sh"

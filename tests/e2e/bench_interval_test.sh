@@ -1,5 +1,6 @@
 #!/bin/sh
 # zcrp-bench: lines while a measurement is under way.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/bench.sh"

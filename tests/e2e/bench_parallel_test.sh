@@ -1,5 +1,6 @@
 #!/bin/sh
 # zcrp-bench: flows at once.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/bench.sh"

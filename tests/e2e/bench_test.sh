@@ -1,5 +1,6 @@
 #!/bin/sh
 # zcrp-bench as its user meets it: table, JSON, CSV, files that arrive, and what it says to mistakes.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/bench.sh"

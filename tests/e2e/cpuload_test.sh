@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcrp-cpuload as its user meets it: a short evaluation, as table and JSON, and what it says to
 # mistakes. How fast anything is does not matter here. The program is in $ZCRP_BUILD.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/script.sh"

@@ -148,25 +148,13 @@ static void run_cycles(void (*run)(const struct loopback *sockets, uint64_t i), 
     loopback_close(&sockets);
 }
 
-START_TEST(close__cycles)
+TEST(close__cycles)
 {
     ck_assert_int_eq(zcrp_close(NULL), 0);
     run_cycles(cycle, cycles_wanted());
 }
-END_TEST
 
-START_TEST(close__interrupts_cycles)
+TEST(close__interrupts_cycles)
 {
     run_cycles(interrupted_cycle, cycles_wanted() / 2);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("cycles");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, close__cycles);
-    tcase_add_test(tcase, close__interrupts_cycles);
-    return ends_run("cycles", tcase);
 }

@@ -5,7 +5,7 @@
 
 /* ---- what submit refuses ---- */
 
-START_TEST(submit__errors)
+TEST(submit__errors, .rows = 2)
 {
     struct lonely l = lonely_open(_i == 0);
     struct zcrp_msg *m = ends_filled(100, 0);
@@ -24,11 +24,10 @@ START_TEST(submit__errors)
     zcrp_free_msg(m);
     loopback_close(&l.sockets);
 }
-END_TEST
 
 /* ---- cancel ---- */
 
-START_TEST(cancel__not_in_flight)
+TEST(cancel__not_in_flight)
 {
     struct zcrp_msg *m = zcrp_alloc_msg(1);
 
@@ -36,11 +35,10 @@ START_TEST(cancel__not_in_flight)
     ck_assert_int_eq(zcrp_cancel(m), ZCRP_ERROR_IDLE);
     zcrp_free_msg(m);
 }
-END_TEST
 
 /* The third of five is cancelled, by either side, before the other side has its own; in tables
  * where it already is, and where it waits for a place. The others keep their pairs. */
-START_TEST(cancel__one_of_five)
+TEST(cancel__one_of_five, .rows = 4)
 {
     bool by_sender = _i & 1;
     const struct zcrp_options options = {.messages = _i & 2 ? 1 : 0};
@@ -69,12 +67,11 @@ START_TEST(cancel__one_of_five)
     }
     ends_close(&e);
 }
-END_TEST
 
 /* In the middle of a transfer: afterwards the buffer is the caller's alone. A sender that cancels
  * may come too late: the receiver has everything already, and only the acknowledgement is under
  * way. */
-START_TEST(cancel__under_way)
+TEST(cancel__under_way, .rows = 2)
 {
     const nlong size = 32 << 20;
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -104,7 +101,6 @@ START_TEST(cancel__under_way)
     zcrp_free_msg(out);
     ends_close(&e);
 }
-END_TEST
 
 /* ---- close ---- */
 
@@ -114,7 +110,7 @@ static void *wait_for_it(void *message)
 }
 
 /* Others wait meanwhile, for messages in the table and for those behind it. */
-START_TEST(close__during_wait)
+TEST(close__during_wait, .rows = 2)
 {
     enum { COUNT = 10 };
     struct lonely l = lonely_open(_i == 0);
@@ -136,10 +132,9 @@ START_TEST(close__during_wait)
     }
     loopback_close(&l.sockets);
 }
-END_TEST
 
 /* Everything that was submitted before the close arrives, though nobody waited for it. */
-START_TEST(close__lingers)
+TEST(close__lingers)
 {
     enum { COUNT = 50 };
     const struct zcrp_options options = {.messages = 8};
@@ -163,10 +158,9 @@ START_TEST(close__lingers)
     ck_assert_int_eq(zcrp_close(e.receiver), 0);
     loopback_close(&e.sockets);
 }
-END_TEST
 
 /* What the peer still has fails when this end closes. */
-START_TEST(close__tells_the_peer)
+TEST(close__tells_the_peer, .rows = 2)
 {
     bool by_sender = _i == 0;
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -186,10 +180,9 @@ START_TEST(close__tells_the_peer)
     zcrp_free_msg(left);
     loopback_close(&e.sockets);
 }
-END_TEST
 
 /* What waits for a place in the table was meant for the same peer: it fails with the rest. */
-START_TEST(close__fails_the_backlog)
+TEST(close__fails_the_backlog)
 {
     enum { POSTED = 50, SENT = 10 };
     struct ends e = ends_open(LOOPBACK_UNIX, false, &(struct zcrp_options){.messages = 4});
@@ -214,21 +207,4 @@ START_TEST(close__fails_the_backlog)
     for (unsigned i = 0; i < SENT; i++)
         zcrp_free_msg(out[i]);
     ends_close(&e);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("ending");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, submit__errors, 0, 2);
-    tcase_add_test(tcase, cancel__not_in_flight);
-    tcase_add_loop_test(tcase, cancel__one_of_five, 0, 4);
-    tcase_add_loop_test(tcase, cancel__under_way, 0, 2);
-    tcase_add_loop_test(tcase, close__during_wait, 0, 2);
-    tcase_add_test(tcase, close__lingers);
-    tcase_add_loop_test(tcase, close__tells_the_peer, 0, 2);
-    tcase_add_test(tcase, close__fails_the_backlog);
-    return ends_run("ending", tcase);
 }

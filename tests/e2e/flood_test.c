@@ -163,7 +163,7 @@ static uint64_t sum(const uint64_t count[TYPES])
     return all;
 }
 
-START_TEST(flood__of_one_datagram)
+TEST(flood__of_one_datagram, .rows = FLOODS)
 {
     static struct flood f;
     flood_open(&f);
@@ -195,11 +195,10 @@ START_TEST(flood__of_one_datagram)
     ck_assert_uint_le(crossed_by_now(&f.sender).out[DATAGRAM_UNIT], 2 * 2 * NEEDED);
     ends_close(&f.ends);
 }
-END_TEST
 
 /* The same acknowledgement again and again while units are in transit: each repeat has a loss of
  * its own, or a probe. */
-START_TEST(flood__under_way)
+TEST(flood__under_way)
 {
     static struct flood f;
     struct zcrp_msg *in[MANY], *out[MANY];
@@ -226,15 +225,4 @@ START_TEST(flood__under_way)
     ck_assert_uint_le(stats.units_repeated, stats.units_lost + 2 * stats.probes);
     ck_assert_uint_le(stats.units, 2 * (MANY + 1) * NEEDED);
     ends_close(&f.ends);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("flood");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, flood__of_one_datagram, 0, FLOODS);
-    tcase_add_test(tcase, flood__under_way);
-    return ends_run("flood", tcase);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # ZCRP and TCP between two network namespaces over a link that loses, reorders, doubles and corrupts:
 # every byte verified. The programs are in $ZCRP_BUILD.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/script.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# load: alone
 """zcrp-link against arithmetic: real packets see the rate, the delay and the mishaps that were set.
 
     link_calibration_test.py             all of it; the program is in $ZCRP_BUILD

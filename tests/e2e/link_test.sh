@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcrp-link as its user meets it: where the commands find themselves, what its status is, what it says,
 # and that nothing remains however it ends. The program is in $ZCRP_BUILD.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../support/script.sh"

@@ -50,7 +50,7 @@ static void wire_close(struct wire *w)
     loopback_close(&w->ends.sockets);
 }
 
-START_TEST(lossy__messages)
+TEST(lossy__messages, .rows = NETWORKS)
 {
     static struct wire w;
     struct zcrp_msg *in[MESSAGES], *out[MESSAGES];
@@ -73,10 +73,9 @@ START_TEST(lossy__messages)
     }
     wire_close(&w);
 }
-END_TEST
 
 /* Units as large as loopback's. A message's memory is overwritten as soon as it has ended. */
-START_TEST(lossy__large)
+TEST(lossy__large, .rows = NETWORKS)
 {
     static struct wire w;
     const struct zcrp_options large = {.linger_ns = 2 * ENDS_SECOND};
@@ -107,10 +106,9 @@ START_TEST(lossy__large)
     ck_assert_uint_eq(received.bytes_arrived, bytes);
     wire_close(&w);
 }
-END_TEST
 
 /* Nothing passes for a while, and then it goes on. */
-START_TEST(lossy__interrupted)
+TEST(lossy__interrupted)
 {
     static struct wire w;
     const struct relay_faults none = {0};
@@ -131,7 +129,6 @@ START_TEST(lossy__interrupted)
     zcrp_free_msg(out);
     wire_close(&w);
 }
-END_TEST
 
 /* Sends one message through and returns the sender's statistics after it. */
 static struct zcrp_stats send_one(const struct wire *w, nlong size, uint64_t seed)
@@ -152,7 +149,7 @@ static struct zcrp_stats send_one(const struct wire *w, nlong size, uint64_t see
 }
 
 /* The path swallows large datagrams without a word, from the beginning or from now on. */
-START_TEST(lossy__black_hole)
+TEST(lossy__black_hole, .rows = 8)
 {
     static struct wire w;
     const uint32_t mtus[] = {40000, 8972, 1472, 1252};
@@ -177,7 +174,6 @@ START_TEST(lossy__black_hole)
     ck_assert_int_eq(stats.path_probes > 0, is_hole);
     wire_close(&w);
 }
-END_TEST
 
 static int ecn_of(int fd)
 {
@@ -190,7 +186,7 @@ static int ecn_of(int fd)
 
 /* Each unit is marked on the way: the sender hears of it, and slows down. Who does not look, does
  * not. */
-START_TEST(lossy__marked)
+TEST(lossy__marked, .rows = 2)
 {
     static struct wire w;
     const struct relay_faults none = {0};
@@ -211,10 +207,9 @@ START_TEST(lossy__marked)
     ck_assert_int_eq(ecn_of(w.ends.sockets.sender[1]), _i == 0 ? IPTOS_ECN_ECT0 : 0);
     wire_close(&w);
 }
-END_TEST
 
 /* The relay's socket does not pass the field on. */
-START_TEST(lossy__ecn_erased)
+TEST(lossy__ecn_erased)
 {
     static struct wire w;
     const struct relay_faults none = {0};
@@ -227,7 +222,6 @@ START_TEST(lossy__ecn_erased)
     ck_assert_int_eq(ecn_of(w.ends.sockets.sender[1]), 0);
     wire_close(&w);
 }
-END_TEST
 
 /* ---- a real file, between two processes ---- */
 
@@ -296,7 +290,7 @@ static int receive_file(const struct relay *r, const char *path, size_t size)
     return code;
 }
 
-START_TEST(lossy__file)
+TEST(lossy__file)
 {
     static struct relay relay;
     const struct relay_faults faults = {
@@ -328,20 +322,4 @@ START_TEST(lossy__file)
     ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(copied, size);
     ck_assert(memcmp(copy, bytes, size) == 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("lossy");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, lossy__messages, 0, NETWORKS);
-    tcase_add_loop_test(tcase, lossy__large, 0, NETWORKS);
-    tcase_add_test(tcase, lossy__interrupted);
-    tcase_add_loop_test(tcase, lossy__black_hole, 0, 8);
-    tcase_add_loop_test(tcase, lossy__marked, 0, 2);
-    tcase_add_test(tcase, lossy__ecn_erased);
-    tcase_add_test(tcase, lossy__file);
-    return ends_run("lossy", tcase);
 }

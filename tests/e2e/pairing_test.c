@@ -53,7 +53,7 @@ static struct waits pair_once(void)
     return w;
 }
 
-START_TEST(pairing__costs_one_round_trip)
+TEST(pairing__costs_one_round_trip)
 {
     struct waits best = {INT64_MAX, INT64_MAX};
 
@@ -68,14 +68,4 @@ START_TEST(pairing__costs_one_round_trip)
         return;
     ck_assert_int_lt(best.receiver, ROUND_TRIP * 5 / 2 + MARGIN);
     ck_assert_int_lt(best.sender, ROUND_TRIP * 3 + MARGIN);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("pairing");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, pairing__costs_one_round_trip);
-    return ends_run("pairing", tcase);
 }

@@ -25,7 +25,7 @@ static int child_rounds(struct loopback *sockets)
     return zcrp_rcv_close() ? good : 0;
 }
 
-START_TEST(paper__two_processes)
+TEST(paper__two_processes, .rows = 2)
 {
     struct loopback sockets = loopback_open(_i == 0 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, false);
     struct zcrp_msg *m = zcrp_alloc_msg(1 << 20);
@@ -49,11 +49,10 @@ START_TEST(paper__two_processes)
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* ---- one process, both roles ---- */
 
-START_TEST(paper__both_roles)
+TEST(paper__both_roles)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_msg *in = ends_empty(100), *out = ends_filled(100, 1);
@@ -78,7 +77,6 @@ START_TEST(paper__both_roles)
     zcrp_free_msg(out);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* ---- errors ---- */
 
@@ -88,7 +86,7 @@ static void *error_of_this_thread(void *result)
     return NULL;
 }
 
-START_TEST(paper__not_started)
+TEST(paper__not_started)
 {
     struct zcrp_msg *m = zcrp_alloc_msg(1);
     struct zcrp_stats stats;
@@ -117,7 +115,6 @@ START_TEST(paper__not_started)
     zcrp_free_msg(m);
     zcrp_free_msg(NULL);
 }
-END_TEST
 
 static void expect_init_fails(int *descriptors, int code)
 {
@@ -127,7 +124,7 @@ static void expect_init_fails(int *descriptors, int code)
     ck_assert_int_eq(zcrp_error(NULL), code);
 }
 
-START_TEST(paper__bad_descriptors)
+TEST(paper__bad_descriptors)
 {
     int pipes[2], stranger = loopback_bind();
 
@@ -140,9 +137,8 @@ START_TEST(paper__bad_descriptors)
     close(pipes[1]);
     close(stranger);
 }
-END_TEST
 
-START_TEST(paper__misuse)
+TEST(paper__misuse)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_msg *m = zcrp_alloc_msg(10);
@@ -161,18 +157,4 @@ START_TEST(paper__misuse)
     ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_CLOSED);
     zcrp_free_msg(m);
     loopback_close(&sockets);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("paper");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, paper__two_processes, 0, 2);
-    tcase_add_test(tcase, paper__both_roles);
-    tcase_add_test(tcase, paper__not_started);
-    tcase_add_test(tcase, paper__bad_descriptors);
-    tcase_add_test(tcase, paper__misuse);
-    return ends_run("paper", tcase);
 }

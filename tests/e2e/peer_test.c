@@ -21,7 +21,7 @@ static const struct zcrp_options patient = {.linger_ns = MILLISECONDS(200)};
 /* ---- silence ---- */
 
 /* A sender says so at the connect limit. A receiver waits: a server has no hurry. */
-START_TEST(peer__never_comes)
+TEST(peer__never_comes, .rows = 4)
 {
     struct loopback sockets = loopback_open(_i < 2 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, false);
     bool is_sender = _i % 2 == 0;
@@ -41,7 +41,6 @@ START_TEST(peer__never_comes)
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* ---- another process that dies in the middle ---- */
 
@@ -93,7 +92,7 @@ static int exchange(struct zcrp_entity *e, struct zcrp_msg *m)
     return ends_wait(m);
 }
 
-START_TEST(peer__dies)
+TEST(peer__dies, .rows = 2)
 {
     bool is_sender = _i == 0;
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
@@ -117,10 +116,9 @@ START_TEST(peer__dies)
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* A second child takes the place of the first: a new session, in which all goes well again. */
-START_TEST(peer__restarts)
+TEST(peer__restarts, .rows = 2)
 {
     bool is_sender = _i == 0;
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
@@ -155,7 +153,6 @@ START_TEST(peer__restarts)
     (void)zcrp_close(e);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* ---- nonsense ---- */
 
@@ -175,7 +172,7 @@ static void throw_garbage(int socket, uint64_t *random)
 }
 
 /* Both sockets get it from their own peer's address, between a thousand messages. */
-START_TEST(peer__garbage)
+TEST(peer__garbage)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     uint64_t random = 1998;
@@ -200,10 +197,9 @@ START_TEST(peer__garbage)
                       500);
     ends_close(&e);
 }
-END_TEST
 
 /* AF_UNIX carries datagrams that are larger than any unit: dropped and counted. */
-START_TEST(peer__enormous)
+TEST(peer__enormous, .needs = loopback_is_udp)
 {
     enum { BYTES = 100000 };
     static nbyte bytes[BYTES];
@@ -225,10 +221,9 @@ START_TEST(peer__enormous)
     zcrp_free_msg(out);
     ends_close(&e);
 }
-END_TEST
 
 /* A protocol to come: its datagrams are counted and dropped. */
-START_TEST(peer__other_version)
+TEST(peer__other_version, .needs = loopback_is_udp)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     uint8_t bytes[40] = {[39] = 0x31};
@@ -251,7 +246,6 @@ START_TEST(peer__other_version)
     ck_assert_uint_eq(stats.drop_version, 10);
     ends_close(&e);
 }
-END_TEST
 
 /* ---- descriptors ---- */
 
@@ -265,7 +259,7 @@ static int open_code(const int descriptors[2], const struct zcrp_options *option
     return code;
 }
 
-START_TEST(open__errors)
+TEST(open__errors, .rows = 2)
 {
     bool is_sender = _i == 0;
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
@@ -294,11 +288,10 @@ START_TEST(open__errors)
     close(stream);
     loopback_close(&sockets);
 }
-END_TEST
 
 /* ---- sockets by name ---- */
 
-START_TEST(udp__errors)
+TEST(udp__errors)
 {
     char port[8];
     int first = zcrp_udp_listen("127.0.0.1", "0");
@@ -318,9 +311,8 @@ START_TEST(udp__errors)
     ck_assert_int_eq(zcrp_udp_port(9999), ZCRP_ERROR_SYSTEM);
     close(first);
 }
-END_TEST
 
-START_TEST(udp__accept)
+TEST(udp__accept, .rows = 2)
 {
     const char *host = _i == 0 ? "127.0.0.1" : "::1";
     char port[8];
@@ -346,24 +338,4 @@ START_TEST(udp__accept)
     zcrp_free_msg(out);
     close(calling);
     close(listening);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("peer");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, peer__never_comes, 0, 4);
-    tcase_add_loop_test(tcase, peer__dies, 0, 2);
-    tcase_add_loop_test(tcase, peer__restarts, 0, 2);
-    tcase_add_test(tcase, peer__garbage);
-    if (!loopback_is_aal5()) { /* these write datagrams, not PDUs */
-        tcase_add_test(tcase, peer__enormous);
-        tcase_add_test(tcase, peer__other_version);
-    }
-    tcase_add_loop_test(tcase, open__errors, 0, 2);
-    tcase_add_test(tcase, udp__errors);
-    tcase_add_loop_test(tcase, udp__accept, 0, 2);
-    return ends_run("peer", tcase);
 }

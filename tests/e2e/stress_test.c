@@ -3,9 +3,9 @@
  * more than 100 raise CK_TIMEOUT_MULTIPLIER). ZCRP_SEED repeats what the threads draw, though not
  * how they meet. */
 #include "../support/ends.h"
-#include "../support/property.h"
 #include "../support/random.h"
 #include "../support/relay.h"
+#include "../support/suite.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -155,7 +155,7 @@ static double seconds_wanted(void)
     return given ? atof(given) : 1;
 }
 
-START_TEST(stress__random_calls)
+TEST(stress__random_calls, .is_random = true)
 {
     static struct relay relay;
     static struct user user[2 * USERS];
@@ -164,7 +164,7 @@ START_TEST(stress__random_calls)
         .unit_bytes = 1472, .messages = 16, .linger_ns = ENDS_SECOND / 2};
     struct zcrp_entity *sender, *receiver;
 
-    uint64_t seed = property_seed(_i);
+    uint64_t seed = suite_seed(_i);
 
     relay_open(&relay, &faults, seed);
     relay_run(&relay);
@@ -184,11 +184,4 @@ START_TEST(stress__random_calls)
         clear(&user[i]);
         ck_assert_uint_gt(user[i].good, 0);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("stress", stress__random_calls, argv[0]);
 }

@@ -60,7 +60,7 @@ static void expect_all(const struct shown *out, const struct shown *in,
     ck_assert_uint_ge(in->others[1], received->acknowledgements + received->requests);
 }
 
-START_TEST(tap__all_that_crossed)
+TEST(tap__all_that_crossed, .rows = 4)
 {
     struct loopback sockets = loopback_open(_i % 2 ? LOOPBACK_UDP6 : LOOPBACK_UDP4, false);
     struct shown out = {.descriptor = sockets.sender[1]}, in = {.descriptor = sockets.receiver[0]};
@@ -78,13 +78,4 @@ START_TEST(tap__all_that_crossed)
     ck_assert_uint_ge(out.others[1], 1); /* a hello */
     ck_assert_uint_ge(out.others[0], 2); /* a request and an acknowledgement */
     loopback_close(&sockets);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("tap");
-
-    tcase_add_loop_test(tcase, tap__all_that_crossed, 0, 4);
-    return ends_run("tap", tcase);
 }

@@ -26,7 +26,7 @@ static void see(void *context, int64_t time_ns, const struct zcrp_stats *stats)
     shown->calls++;
 }
 
-START_TEST(trace__up_to_the_end)
+TEST(trace__up_to_the_end)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct shown out = {.calls = 0}, in = {.calls = 0};
@@ -52,13 +52,4 @@ START_TEST(trace__up_to_the_end)
     ck_assert_uint_eq(in.last.units, received->units);
     ck_assert_uint_eq(in.last.bytes_arrived, SIZE);
     loopback_close(&sockets);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("trace");
-
-    tcase_add_test(tcase, trace__up_to_the_end);
-    return ends_run("trace", tcase);
 }

@@ -31,7 +31,7 @@ static const struct way {
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* One after the other, each waited for. */
-START_TEST(transfer__sizes)
+TEST(transfer__sizes, .rows = WAYS)
 {
     const struct way *w = &ways[_i];
     struct ends e = ends_open(w->kind, w->is_simplex, &w->options);
@@ -51,10 +51,9 @@ START_TEST(transfer__sizes)
     }
     ends_close(&e);
 }
-END_TEST
 
 /* All in flight at once, in the default table and in one far too small for them. */
-START_TEST(transfer__many)
+TEST(transfer__many, .rows = 2)
 {
     static struct zcrp_msg *out[MESSAGES], *in[MESSAGES];
     const struct zcrp_options options = {.messages = _i == 0 ? 0 : 8};
@@ -83,10 +82,9 @@ START_TEST(transfer__many)
     ck_assert_uint_eq(stats.units, stats.units_in_place + stats.units_moved);
     ends_close(&e);
 }
-END_TEST
 
 /* Slices of one array, in any order, with zones between them that nobody may touch. */
-START_TEST(transfer__slices)
+TEST(transfer__slices)
 {
     enum { SLICES = 64, SLICE = 5000, STEP = SLICE + GUARD };
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -116,10 +114,9 @@ START_TEST(transfer__slices)
     free(to);
     free(from);
 }
-END_TEST
 
 /* Once a message has ended, its buffer may be made unwritable: nothing late arrives there. */
-START_TEST(transfer__untouched_afterwards)
+TEST(transfer__untouched_afterwards)
 {
     const size_t size = 1 << 20;
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -140,10 +137,9 @@ START_TEST(transfer__untouched_afterwards)
     }
     ends_close(&e);
 }
-END_TEST
 
 /* One that does not fit fails on both sides; those around it go on. */
-START_TEST(transfer__too_large)
+TEST(transfer__too_large)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     struct zcrp_msg *in[5], *out[5];
@@ -165,10 +161,9 @@ START_TEST(transfer__too_large)
     }
     ends_close(&e);
 }
-END_TEST
 
 /* A message walks over an array, as one that is used again does. */
-START_TEST(transfer__again)
+TEST(transfer__again)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     nbyte from[600], to[600];
@@ -189,12 +184,11 @@ START_TEST(transfer__again)
     zcrp_free_msg(out);
     ends_close(&e);
 }
-END_TEST
 
 /* ---- large units */
 
 /* From and to any place in a page, all in flight at once. */
-START_TEST(transfer__anywhere)
+TEST(transfer__anywhere)
 {
     enum { STEP = 1 << 18, COUNT = 24 };
     static const nlong around[] = {32768, 61440, 92160, 94208, 122880, 184320};
@@ -227,11 +221,10 @@ START_TEST(transfer__anywhere)
     free(from);
     free(to);
 }
-END_TEST
 
 /* A message's memory is the sender's again when it has ended: what is written there then is not
  * what arrives. */
-START_TEST(transfer__changed_afterwards)
+TEST(transfer__changed_afterwards)
 {
     const nlong size = 1 << 20;
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -254,10 +247,9 @@ START_TEST(transfer__changed_afterwards)
     zcrp_free_msg(out);
     ends_close(&e);
 }
-END_TEST
 
 /* A file, as it is mapped, is a message like any other. */
-START_TEST(transfer__mapped_file)
+TEST(transfer__mapped_file, .rows = 2)
 {
     static const int kinds[] = {MAP_PRIVATE, MAP_SHARED};
     const nlong size = 3000001;
@@ -283,22 +275,4 @@ START_TEST(transfer__mapped_file)
     zcrp_free_msg(out);
     zcrp_free_msg(whole);
     ends_close(&e);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("transfer");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, transfer__sizes, 0, WAYS);
-    tcase_add_loop_test(tcase, transfer__many, 0, 2);
-    tcase_add_test(tcase, transfer__slices);
-    tcase_add_test(tcase, transfer__untouched_afterwards);
-    tcase_add_test(tcase, transfer__too_large);
-    tcase_add_test(tcase, transfer__again);
-    tcase_add_test(tcase, transfer__anywhere);
-    tcase_add_test(tcase, transfer__changed_afterwards);
-    tcase_add_loop_test(tcase, transfer__mapped_file, 0, 2);
-    return ends_run("transfer", tcase);
 }

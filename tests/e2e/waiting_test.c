@@ -5,7 +5,7 @@
 
 /* ---- time limits ---- */
 
-START_TEST(wait_for__timeout)
+TEST(wait_for__timeout, .rows = 2)
 {
     struct lonely l = lonely_open(_i == 0);
     struct zcrp_msg *m = ends_filled(10, 0);
@@ -23,10 +23,9 @@ START_TEST(wait_for__timeout)
     (void)zcrp_close(l.entity);
     loopback_close(&l.sockets);
 }
-END_TEST
 
 /* A limit holds also while other messages keep arriving. */
-START_TEST(wait_for__limit_while_others_arrive)
+TEST(wait_for__limit_while_others_arrive)
 {
     enum { COUNT = 60, BYTES = 1 << 20 };
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -48,11 +47,10 @@ START_TEST(wait_for__limit_while_others_arrive)
     zcrp_free_msg(out);
     ends_close(&e);
 }
-END_TEST
 
 /* ---- wait_any ---- */
 
-START_TEST(wait_any__none)
+TEST(wait_any__none)
 {
     struct lonely l = lonely_open(true);
     struct zcrp_msg *m[3] = {NULL, zcrp_alloc_msg(1), zcrp_alloc_msg(1)};
@@ -71,10 +69,9 @@ START_TEST(wait_any__none)
     (void)zcrp_close(l.entity);
     loopback_close(&l.sockets);
 }
-END_TEST
 
 /* Messages of both entities at once; each is reported until it is taken out. */
-START_TEST(wait_any__all)
+TEST(wait_any__all)
 {
     enum { COUNT = 40 };
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -96,7 +93,6 @@ START_TEST(wait_any__all)
     ck_assert_int_eq(zcrp_wait_any(m, 2 * COUNT, -1), ZCRP_ERROR_IDLE);
     ends_close(&e);
 }
-END_TEST
 
 /* ---- collect ---- */
 
@@ -117,7 +113,7 @@ static unsigned index_of(struct zcrp_msg *const *all, unsigned count, const stru
     return i;
 }
 
-START_TEST(collect__all)
+TEST(collect__all)
 {
     enum { COUNT = 200 };
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
@@ -157,10 +153,9 @@ START_TEST(collect__all)
     ck_assert_ptr_null(zcrp_collect(e.sender));
     ends_close(&e);
 }
-END_TEST
 
 /* What is freed, submitted again, or left over at the end was never there, or is no trouble. */
-START_TEST(collect__taken_otherwise)
+TEST(collect__taken_otherwise)
 {
     struct lonely l = lonely_open(true);
     struct zcrp_msg *m[4];
@@ -181,19 +176,4 @@ START_TEST(collect__taken_otherwise)
     for (int i = 1; i < 4; i++)
         zcrp_free_msg(m[i]);
     loopback_close(&l.sockets);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("waiting");
-
-    tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, wait_for__timeout, 0, 2);
-    tcase_add_test(tcase, wait_for__limit_while_others_arrive);
-    tcase_add_test(tcase, wait_any__none);
-    tcase_add_test(tcase, wait_any__all);
-    tcase_add_test(tcase, collect__all);
-    tcase_add_test(tcase, collect__taken_otherwise);
-    return ends_run("waiting", tcase);
 }

@@ -201,7 +201,7 @@ static void write_down(const char *told, const char *path)
     fclose(file);
 }
 
-START_TEST(golden__as_told)
+TEST(golden__as_told, .rows = STORIES)
 {
     char path[4096];
     const struct story *story = &stories[_i];
@@ -212,12 +212,4 @@ START_TEST(golden__as_told)
     else
         compare(story, told, path);
     free(told);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("stories");
-    tcase_add_loop_test(tcase, golden__as_told, 0, STORIES);
-    return suite_run("golden", tcase);
 }

@@ -1,7 +1,7 @@
 /* Units over AAL5, in pieces of all sizes, with plans that are right, wrong, or none: each that
  * comes out of the landing is what was sent, and without faults each does come out. */
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "channel/aal5_channel.h"
 #include "core/wire/wire.h"
 #include <string.h>
@@ -211,15 +211,8 @@ static void with_faults(uint64_t random)
     close_rig();
 }
 
-START_TEST(aal5_channel__what_comes_was_sent)
+TEST(aal5_channel__what_comes_was_sent, .is_random = true)
 {
-    each_comes_in_its_place(property_seed(_i));
-    with_faults(property_seed(_i));
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("aal5_channel", aal5_channel__what_comes_was_sent, argv[0]);
+    each_comes_in_its_place(suite_seed(_i));
+    with_faults(suite_seed(_i));
 }

@@ -2,8 +2,8 @@
  *
  * Two PDUs are sent one after the other; bits are flipped, cells lost, swapped, doubled, ends lost
  * so that both become one. What comes out at the other end has to be one of the two, or refused. */
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/wire/aal5.h"
 #include <string.h>
 
@@ -140,9 +140,9 @@ static unsigned accepted_wrongly(const struct stream *s, const struct pdu sent[2
     return wrong;
 }
 
-START_TEST(aal5__damage_is_detected)
+TEST(aal5__damage_is_detected, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     static struct pdu sent[2];
     static struct stream whole, damaged;
 
@@ -159,11 +159,4 @@ START_TEST(aal5__damage_is_detected)
         damage(&damaged, &random);
         ck_assert_uint_eq(accepted_wrongly(&damaged, sent), 0);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("aal5", aal5__damage_is_detected, argv[0]);
 }

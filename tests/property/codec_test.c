@@ -5,9 +5,9 @@
  *
  * Bytes are tried as encoded, with a few of them changed, cut, lengthened, and made up. Each
  * datagram lies in memory of exactly its size, so that a sanitizer sees a step beyond it. */
-#include "../support/property.h"
 #include "../support/random.h"
 #include "../support/round_trip.h"
+#include "../support/suite.h"
 
 #include <string.h>
 
@@ -372,10 +372,10 @@ static void noise_round(uint8_t *bytes)
     (void)offered(bytes, size);
 }
 
-START_TEST(codec__round_trips)
+TEST(codec__round_trips, .is_random = true)
 {
     static uint8_t bytes[DATAGRAM_MOST];
-    state = property_seed(_i);
+    state = suite_seed(_i);
     for (int i = 0; i < ROUNDS; i++) {
         unit_round(bytes);
         ack_round(bytes);
@@ -387,11 +387,4 @@ START_TEST(codec__round_trips)
         noise_round(bytes);
     }
     ck_assert_int_gt(accepted_mutants, ROUNDS);
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("codec", codec__round_trips, argv[0]);
 }

@@ -1,7 +1,7 @@
 /* intervals against a bitmap that knows, besides, how many runs it may keep. */
 #include "../support/counter_starts.h"
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/adt/intervals.h"
 
 #include <string.h>
@@ -102,9 +102,9 @@ static void step(struct intervals *set, struct model *m, uint64_t *random)
     ck_assert(is_alike(set, m));
 }
 
-START_TEST(intervals__like_a_bitmap)
+TEST(intervals__like_a_bitmap, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         struct interval memory[CAPACITY_MOST];
         struct intervals set;
@@ -114,11 +114,4 @@ START_TEST(intervals__like_a_bitmap)
         for (int i = 0; i < OPERATIONS; i++)
             step(&set, &m, &random);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("intervals", intervals__like_a_bitmap, argv[0]);
 }

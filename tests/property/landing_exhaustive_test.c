@@ -124,19 +124,17 @@ static void try_losses(const struct burst_shape *shape)
     }
 }
 
-START_TEST(settle__every_loss)
+TEST(settle__every_loss)
 {
     try_losses(&(struct burst_shape){8, 64, {64, 64, 64, 64, 64, 64, 64, 64}});
 }
-END_TEST
 
-START_TEST(settle__every_loss_with_a_short_end)
+TEST(settle__every_loss_with_a_short_end)
 {
     try_losses(&(struct burst_shape){8, 100, {96, 96, 96, 96, 96, 96, 96, 5}});
 }
-END_TEST
 
-START_TEST(settle__as_planned_moves_nothing)
+TEST(settle__as_planned_moves_nothing)
 {
     const struct burst_shape shape = {8, 64, {64, 64, 64, 64, 64, 64, 64, 33}};
     const uint32_t order[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -144,9 +142,8 @@ START_TEST(settle__as_planned_moves_nothing)
     receive_together(&shape, order, shape.units);
     ck_assert_uint_eq(repair(&shape, order, shape.units), 0);
 }
-END_TEST
 
-START_TEST(settle__one_loss_moves_what_is_behind)
+TEST(settle__one_loss_moves_what_is_behind)
 {
     const struct burst_shape shape = {8, 64, {64, 64, 64, 64, 64, 64, 64, 64}};
     for (uint32_t lost = 0; lost < shape.units; lost++) {
@@ -157,7 +154,6 @@ START_TEST(settle__one_loss_moves_what_is_behind)
         ck_assert_uint_eq(repair(&shape, order, count), (shape.units - 1 - lost) * 64);
     }
 }
-END_TEST
 
 /* The next in lexicographic order; false after the last. */
 static bool next_order(uint32_t *order, uint32_t count)
@@ -181,7 +177,7 @@ static bool next_order(uint32_t *order, uint32_t count)
     return true;
 }
 
-START_TEST(settle__every_order_in_one_opening)
+TEST(settle__every_order_in_one_opening)
 {
     const struct burst_shape shape = {5, 64, {64, 64, 64, 64, 64}};
     uint32_t order[] = {0, 1, 2, 3, 4};
@@ -191,10 +187,9 @@ START_TEST(settle__every_order_in_one_opening)
         ck_assert_uint_eq(repair(&shape, order, 5), displaced_bytes(&shape, order, 5));
     } while (next_order(order, 5));
 }
-END_TEST
 
 /* Sizes differ, so units overflow into scratch and spill and leave parts of slots alone. */
-START_TEST(settle__every_order_in_openings_of_their_own)
+TEST(settle__every_order_in_openings_of_their_own)
 {
     const struct burst_shape shape = {5, 100, {100, 1, 64, 33, 99}};
     uint32_t order[] = {0, 1, 2, 3, 4};
@@ -203,17 +198,4 @@ START_TEST(settle__every_order_in_openings_of_their_own)
         receive_each(&shape, order, 5);
         ck_assert_uint_eq(repair(&shape, order, 5), displaced_bytes(&shape, order, 5));
     } while (next_order(order, 5));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("small bursts");
-    tcase_add_test(tcase, settle__every_loss);
-    tcase_add_test(tcase, settle__every_loss_with_a_short_end);
-    tcase_add_test(tcase, settle__as_planned_moves_nothing);
-    tcase_add_test(tcase, settle__one_loss_moves_what_is_behind);
-    tcase_add_test(tcase, settle__every_order_in_one_opening);
-    tcase_add_test(tcase, settle__every_order_in_openings_of_their_own);
-    return suite_run("landing (exhaustive)", tcase);
 }

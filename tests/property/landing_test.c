@@ -1,8 +1,8 @@
 /* Random plans, bursts and moves against a model that copies everything out before it copies
  * anything in, and that knows of each byte where it landed. */
-#include "../support/property.h"
 #include "../support/random.h"
 #include "../support/scatter.h"
+#include "../support/suite.h"
 #include "core/receiver/landing.h"
 
 #include <check.h>
@@ -251,9 +251,9 @@ static void play_round(void)
     ck_assert_uint_eq(landing.moves, 0);
 }
 
-START_TEST(settle__any_plan_any_burst_any_moves)
+TEST(settle__any_plan_any_burst_any_moves, .is_random = true)
 {
-    state = property_seed(_i);
+    state = suite_seed(_i);
     uint8_t *memory = malloc(landing_memory(OPENINGS_MAX));
     landing_init(&landing, memory, OPENINGS_MAX);
     fill_randomly(user, USER_BYTES);
@@ -261,11 +261,4 @@ START_TEST(settle__any_plan_any_burst_any_moves)
     for (int i = 0; i < ROUNDS; i++)
         play_round();
     free(memory);
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("landing (property)", settle__any_plan_any_burst_any_moves, argv[0]);
 }

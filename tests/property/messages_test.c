@@ -1,8 +1,8 @@
 /* The two message tables against plain lists: numbers go up, each message has one event with the
  * outcome that it met first, none while it is pinned, and a place is free when all is told. */
 #include "../support/counter_starts.h"
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/receiver/messages_in.h"
 #include "core/sender/messages_out.h"
 #include "core/wire/control.h"
@@ -281,9 +281,9 @@ static void in_step(uint64_t *random)
     in_compare();
 }
 
-START_TEST(messages__like_a_list)
+TEST(messages__like_a_list, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         model_init(counter_start(round % COUNTER_STARTS));
         messages_out_init(&out, out_ring, out_posted, ready, CAPACITY, m.start);
@@ -294,11 +294,4 @@ START_TEST(messages__like_a_list)
         for (int i = 0; i < OPERATIONS; i++)
             in_step(&random);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("messages", messages__like_a_list, argv[0]);
 }

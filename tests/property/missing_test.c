@@ -1,6 +1,6 @@
 /* missing against one bitmap a message; the chains share a pool that is too small for all. */
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/adt/missing.h"
 
 #include <string.h>
@@ -141,9 +141,9 @@ static void step(struct world *w, uint64_t *random)
     compare(w);
 }
 
-START_TEST(missing__like_a_bitmap)
+TEST(missing__like_a_bitmap, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         struct world w = {.refused = 0};
         uint32_t capacity = MESSAGES - 1 + (uint32_t)random_below(&random, CAPACITY_MOST - 2);
@@ -153,11 +153,4 @@ START_TEST(missing__like_a_bitmap)
         for (int i = 0; i < OPERATIONS; i++)
             step(&w, &random);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("missing", missing__like_a_bitmap, argv[0]);
 }

@@ -130,30 +130,17 @@ static void try_all(uint32_t start, uint32_t intervals, int least, int most)
     sender_rig_fini(&rig);
 }
 
-START_TEST(ack__of_one_interval)
+TEST(ack__of_one_interval, .rows = COUNTER_STARTS)
 {
     try_all((uint32_t)counter_start(_i), 1, -128, 128);
 }
-END_TEST
 
-START_TEST(ack__of_two_intervals)
+TEST(ack__of_two_intervals, .rows = COUNTER_STARTS)
 {
     try_all((uint32_t)counter_start(_i), 2, -16, 16);
 }
-END_TEST
 
-START_TEST(ack__of_three_intervals)
+TEST(ack__of_three_intervals, .rows = COUNTER_STARTS)
 {
     try_all((uint32_t)counter_start(_i), 3, -6, 10);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("hostile intervals");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, ack__of_one_interval, 0, COUNTER_STARTS);
-    tcase_add_loop_test(tcase, ack__of_two_intervals, 0, COUNTER_STARTS);
-    tcase_add_loop_test(tcase, ack__of_three_intervals, 0, COUNTER_STARTS);
-    return suite_run("sender_intervals", tcase);
 }

@@ -74,8 +74,10 @@ static struct said request(uint32_t runs, uint32_t count, uint64_t size)
     return said;
 }
 
+FIXTURE(setup, teardown)
+
 /* Rejected for one number too many, or for 2^31. */
-START_TEST(ack__costs_the_same_for_any_span)
+TEST(ack__costs_the_same_for_any_span)
 {
     struct said little = ack(5 + UNITS - 1, UNITS + 1);
     struct said much = ack(5 + UNITS - 1, INT32_MAX);
@@ -83,20 +85,18 @@ START_TEST(ack__costs_the_same_for_any_span)
     ck_assert_uint_eq(steps_to_hear(&much), steps);
     ck_assert_uint_lt(steps, 3000);
 }
-END_TEST
 
 /* What is beyond the table costs nothing, nor does what is said a second time. */
-START_TEST(request__costs_the_same_for_any_count)
+TEST(request__costs_the_same_for_any_count)
 {
     struct said little = request(1, 1 << 10, RIG_DATA);
     struct said much = request(1, UINT32_MAX, RIG_DATA);
     ck_assert_uint_eq(steps_to_hear(&little), steps_to_hear(&much));
 }
-END_TEST
 
 /* Withdrawals may name what was named before: a datagram full of them, each of all numbers, looks
  * at no more of them than one. */
-START_TEST(request__costs_by_runs_however_often_numbers_are_named)
+TEST(request__costs_by_runs_however_often_numbers_are_named)
 {
     struct said one = request(1, UINT32_MAX, REQUEST_WITHDRAWN);
     struct said two = request(2, UINT32_MAX, REQUEST_WITHDRAWN);
@@ -105,16 +105,4 @@ START_TEST(request__costs_by_runs_however_often_numbers_are_named)
     uint64_t of_a_run = steps_to_hear(&two) - steps;
     ck_assert_uint_le(steps_to_hear(&all), steps + RUNS_MOST * of_a_run);
     ck_assert(steps == 0 || of_a_run * 4 < steps);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("work");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, ack__costs_the_same_for_any_span);
-    tcase_add_test(tcase, request__costs_the_same_for_any_count);
-    tcase_add_test(tcase, request__costs_by_runs_however_often_numbers_are_named);
-    return suite_run("sender_work", tcase);
 }

@@ -1,7 +1,7 @@
 /* units_given_up against a plain array of all that was ever given up. */
 #include "../support/counter_starts.h"
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/sender/units_given_up.h"
 
 enum { ROUNDS = 100, OPERATIONS = 1000, CAPACITY_MOST = 64, APART_MOST = 4, JUMP = 8 };
@@ -127,9 +127,9 @@ static void step(struct units_given_up *g, uint64_t *random)
     ck_assert_uint_eq(g->count, m.known);
 }
 
-START_TEST(units_given_up__like_an_array)
+TEST(units_given_up__like_an_array, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         struct unit_given_up memory[CAPACITY_MOST];
         struct units_given_up g;
@@ -139,11 +139,4 @@ START_TEST(units_given_up__like_an_array)
         for (int i = 0; i < OPERATIONS; i++)
             step(&g, &random);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("units_given_up", units_given_up__like_an_array, argv[0]);
 }

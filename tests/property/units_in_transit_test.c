@@ -1,7 +1,7 @@
 /* units_in_transit against a plain array of all that was ever sent. */
 #include "../support/counter_starts.h"
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/sender/units_in_transit.h"
 #include "core/wire/datagram.h"
 
@@ -139,9 +139,9 @@ static void step(struct units_in_transit *t, uint64_t *random)
     compare(t);
 }
 
-START_TEST(units_in_transit__like_an_array)
+TEST(units_in_transit__like_an_array, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         struct transit_unit memory[CAPACITY_MOST];
         struct units_in_transit t;
@@ -153,11 +153,4 @@ START_TEST(units_in_transit__like_an_array)
         for (int i = 0; i < OPERATIONS; i++)
             step(&t, &random);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("units_in_transit", units_in_transit__like_an_array, argv[0]);
 }

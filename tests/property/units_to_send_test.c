@@ -1,8 +1,8 @@
 /* units_to_send against a plain list of what there is to send, and messages of which every byte is
  * followed: it is uncut, out, or waits to be repeated, and in one of these exactly once. */
 #include "../support/counter_starts.h"
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "core/sender/units_to_send.h"
 #include "core/wire/datagram.h"
 
@@ -203,9 +203,9 @@ static void step(uint64_t *random)
     compare();
 }
 
-START_TEST(units_to_send__like_a_list)
+TEST(units_to_send__like_a_list, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t first = counter_start(round % COUNTER_STARTS);
         m = (struct model){.repeats = 0};
@@ -214,11 +214,4 @@ START_TEST(units_to_send__like_a_list)
         for (int i = 0; i < OPERATIONS && m.repeats + m.outs < REPEATS; i++)
             step(&random);
     }
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("units_to_send", units_to_send__like_a_list, argv[0]);
 }

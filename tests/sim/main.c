@@ -3,6 +3,7 @@
  *     sim [--seeds] N          N runs of a scenario that has a run for each seed; default 200
  *     sim --seed N             seeds from N on; also ZCRP_SEED=N
  *     sim --only NAME          scenarios whose name begins so
+ *     sim --list               the names of all scenarios
  *     sim --only NAME --seed N --story      one run, and what happens in it */
 #include "scenario.h"
 
@@ -19,6 +20,7 @@ struct options {
     uint32_t seeds;
     uint64_t seed;
     bool is_story;
+    bool is_list;
 };
 
 /* Where a scenario's process has come to; shared with it, so that a crash can be repeated. */
@@ -126,9 +128,18 @@ static int run_tables(const struct options *options)
     return failed == 0 && passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int list_tables(void)
+{
+    for (size_t t = 0; t < TABLES; t++)
+        for (const struct scenario *s = tables[t]; s->name != NULL; s++)
+            puts(s->name);
+    return EXIT_SUCCESS;
+}
+
 static int usage(const char *program)
 {
-    fprintf(stderr, "usage: %s [[--seeds] N] [--seed N] [--only NAME] [--story]\n", program);
+    fprintf(stderr, "usage: %s [[--seeds] N] [--seed N] [--only NAME] [--story] [--list]\n",
+            program);
     return 2;
 }
 
@@ -141,6 +152,8 @@ static bool read_options(struct options *options, int argc, char **argv)
         bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--story") == 0)
             options->is_story = true;
+        else if (strcmp(argv[i], "--list") == 0)
+            options->is_list = true;
         else if (strcmp(argv[i], "--seed") == 0 && has_value)
             options->seed = strtoull(argv[++i], NULL, 0);
         else if (strcmp(argv[i], "--only") == 0 && has_value)
@@ -160,5 +173,5 @@ int main(int argc, char **argv)
     struct options options = {.program = argv[0], .seeds = 200, .seed = 1998};
     if (!read_options(&options, argc, argv))
         return usage(argv[0]);
-    return run_tables(&options);
+    return options.is_list ? list_tables() : run_tables(&options);
 }

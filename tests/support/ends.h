@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { ENDS_SKIPPED = 77 }; /* of run-tests */
-
 #define ENDS_SECOND ((int64_t)1000000000)
 #define ENDS_MILLISECOND (ENDS_SECOND / 1000)
 
@@ -96,15 +94,15 @@ static inline struct ends_transfer ends_transfer(const struct loopback *sockets,
     return counted;
 }
 
-/* Runs the test case as every end-to-end test does: suite_run, if there can be ends. Skipped, it
- * says why. */
-static inline int ends_run(const char *name, TCase *tcase)
+/* Can there be ends? Says why not. */
+static inline bool ends_are_permitted(void)
 {
-    if (!loopback_is_permitted()) {
+    if (!loopback_is_permitted())
         puts("no right to open a raw socket: CAP_NET_RAW");
-        return ENDS_SKIPPED;
-    }
-    return suite_run(name, tcase);
+    return loopback_is_permitted();
 }
+
+NEEDS(ends_are_permitted)
+LOAD(asleep)
 
 #endif

@@ -41,6 +41,11 @@ bool loopback_is_aal5(void)
     return loopback_is_raw() || is_channel("aal5-udp");
 }
 
+bool loopback_is_udp(void)
+{
+    return !loopback_is_aal5();
+}
+
 bool loopback_is_lossy(void)
 {
     const char *faults = getenv("ZCRP_AAL5");

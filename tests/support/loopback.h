@@ -36,8 +36,10 @@ void loopback_connect(int fd, int to);
 bool loopback_is_raw(void);
 
 /* Do the sockets carry AAL5? Then there are no offloads. */
-
 bool loopback_is_aal5(void);
+
+/* Do they carry ZCRP's datagrams as they are? */
+bool loopback_is_udp(void);
 
 /* Does AAL5 lose cells, by ZCRP_AAL5 in the environment? Then messages may end in any order, and
  * all takes longer. */

@@ -27,10 +27,4 @@ static inline struct seeds seeds_choose(void)
     return (struct seeds){.seed = {1998, fresh}, .count = 2};
 }
 
-/* Says how to see a failure again. */
-static inline void seed_print_repeat(const char *program, uint64_t seed)
-{
-    fprintf(stderr, "repeat: ZCRP_SEED=%llu %s\n", (unsigned long long)seed, program);
-}
-
 #endif

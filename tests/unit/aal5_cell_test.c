@@ -18,16 +18,15 @@ static const struct {
 };
 enum { VECTORS = sizeof(vectors) / sizeof(vectors[0]) };
 
-START_TEST(aal5_cell_encode__vectors)
+TEST(aal5_cell_encode__vectors, .rows = VECTORS)
 {
     uint8_t out[AAL5_CELL_HEAD];
 
     aal5_cell_encode(out, &vectors[_i].head);
     ck_assert_mem_eq(out, vectors[_i].bytes, AAL5_CELL_HEAD);
 }
-END_TEST
 
-START_TEST(aal5_cell_decode__vectors)
+TEST(aal5_cell_decode__vectors, .rows = VECTORS)
 {
     const struct aal5_cell_head *expected = &vectors[_i].head;
     struct aal5_cell_head head;
@@ -39,10 +38,9 @@ START_TEST(aal5_cell_decode__vectors)
     ck_assert_uint_eq(head.pti, expected->pti);
     ck_assert_int_eq(head.is_tagged, expected->is_tagged);
 }
-END_TEST
 
 /* One bit flipped is seen and not repaired; two as well. */
-START_TEST(aal5_cell_decode__damaged)
+TEST(aal5_cell_decode__damaged, .rows = VECTORS)
 {
     struct aal5_cell_head head;
 
@@ -56,9 +54,8 @@ START_TEST(aal5_cell_decode__damaged)
             ck_assert(!aal5_cell_decode(bytes, &head));
         }
 }
-END_TEST
 
-START_TEST(aal5_cell_cut__marks_the_last)
+TEST(aal5_cell_cut__marks_the_last)
 {
     uint8_t pdu[3 * AAL5_CELL], out[3 * AAL5_CELL_WHOLE];
     struct aal5_cell_head head = {.vci = 32, .pti = AAL5_PTI_CONGESTED};
@@ -74,16 +71,4 @@ START_TEST(aal5_cell_cut__marks_the_last)
         ck_assert_mem_eq(out + i * AAL5_CELL_WHOLE + AAL5_CELL_HEAD, pdu + i * AAL5_CELL,
                          AAL5_CELL);
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5_cell");
-
-    tcase_add_loop_test(tcase, aal5_cell_encode__vectors, 0, VECTORS);
-    tcase_add_loop_test(tcase, aal5_cell_decode__vectors, 0, VECTORS);
-    tcase_add_loop_test(tcase, aal5_cell_decode__damaged, 0, VECTORS);
-    tcase_add_test(tcase, aal5_cell_cut__marks_the_last);
-    return suite_run("aal5_cell", tcase);
 }

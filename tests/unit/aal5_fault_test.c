@@ -30,7 +30,7 @@ static int cell_at(uint32_t place)
     return pdu[place * AAL5_CELL];
 }
 
-START_TEST(aal5_fault_is_none__each)
+TEST(aal5_fault_is_none__each)
 {
     ck_assert(aal5_fault_is_none(&(struct aal5_faults){.seed = 3, .tagged_loss = 5}));
     ck_assert(!aal5_fault_is_none(&(struct aal5_faults){.loss = 1}));
@@ -39,9 +39,8 @@ START_TEST(aal5_fault_is_none__each)
     ck_assert(!aal5_fault_is_none(&(struct aal5_faults){.merged = 1}));
     ck_assert(!aal5_fault_is_none(&(struct aal5_faults){.congested = 1}));
 }
-END_TEST
 
-START_TEST(aal5_fault_is_sane__each)
+TEST(aal5_fault_is_sane__each)
 {
     enum aal5_discard none = (enum aal5_discard)3;
 
@@ -54,9 +53,8 @@ START_TEST(aal5_fault_is_sane__each)
     ck_assert(!aal5_fault_is_sane(&(struct aal5_faults){.congested = AAL5_CERTAIN + 1}));
     ck_assert(!aal5_fault_is_sane(&(struct aal5_faults){.discard = none}));
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__none)
+TEST(aal5_fault_pass__none)
 {
     start((struct aal5_faults){0});
     struct aal5_fate fate = pass();
@@ -68,10 +66,9 @@ START_TEST(aal5_fault_pass__none)
         ck_assert_int_eq(cell_at(i), (int)i + 1);
     ck_assert_uint_eq(network.pdus_hit, 0);
 }
-END_TEST
 
 /* What is left keeps its order, and the end is marked exactly where it is left. */
-START_TEST(aal5_fault_pass__loss)
+TEST(aal5_fault_pass__loss)
 {
     uint64_t left = 0;
 
@@ -87,9 +84,8 @@ START_TEST(aal5_fault_pass__loss)
     ck_assert_uint_gt(network.cells_lost, 1000 * CELLS / 6);
     ck_assert_uint_lt(network.cells_lost, 1000 * CELLS / 4);
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__all_lost)
+TEST(aal5_fault_pass__all_lost)
 {
     start((struct aal5_faults){.loss = AAL5_CERTAIN});
     struct aal5_fate fate = pass();
@@ -97,10 +93,9 @@ START_TEST(aal5_fault_pass__all_lost)
     ck_assert(!fate.has_end);
     ck_assert_uint_eq(network.pdus_hit, 1);
 }
-END_TEST
 
 /* A run of first cells, and at most the last one. */
-START_TEST(aal5_fault_pass__partial_discard)
+TEST(aal5_fault_pass__partial_discard)
 {
     start((struct aal5_faults){.loss = SOME, .discard = AAL5_DISCARD_PARTIAL});
     for (int round = 0; round < 1000; round++) {
@@ -111,9 +106,8 @@ START_TEST(aal5_fault_pass__partial_discard)
     }
     ck_assert_uint_gt(network.cells_lost, 1000 * CELLS / 2);
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__early_discard)
+TEST(aal5_fault_pass__early_discard)
 {
     unsigned whole = 0;
 
@@ -128,10 +122,9 @@ START_TEST(aal5_fault_pass__early_discard)
     ck_assert_uint_gt(whole, 500);
     ck_assert_uint_lt(whole, 900);
 }
-END_TEST
 
 /* All cells are there, the last in its place, others not. */
-START_TEST(aal5_fault_pass__swapped)
+TEST(aal5_fault_pass__swapped)
 {
     start((struct aal5_faults){.swapped = SOME});
     for (int round = 0; round < 100; round++) {
@@ -146,9 +139,8 @@ START_TEST(aal5_fault_pass__swapped)
     ck_assert_uint_gt(network.cells_swapped, 200);
     ck_assert_uint_gt(network.pdus_hit, 50);
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__merged)
+TEST(aal5_fault_pass__merged)
 {
     start((struct aal5_faults){.merged = AAL5_CERTAIN});
     struct aal5_fate fate = pass();
@@ -156,9 +148,8 @@ START_TEST(aal5_fault_pass__merged)
     ck_assert(!fate.has_end);
     ck_assert_uint_eq(network.cells_lost, 1);
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__tagged_go_first)
+TEST(aal5_fault_pass__tagged_go_first)
 {
     start((struct aal5_faults){.tagged = AAL5_CERTAIN / 2, .tagged_loss = AAL5_CERTAIN});
     unsigned tagged = 0;
@@ -170,18 +161,16 @@ START_TEST(aal5_fault_pass__tagged_go_first)
     ck_assert_uint_gt(tagged, 400);
     ck_assert_uint_lt(tagged, 600);
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__congested)
+TEST(aal5_fault_pass__congested)
 {
     start((struct aal5_faults){.congested = AAL5_CERTAIN});
     struct aal5_fate fate = pass();
     ck_assert(fate.is_congested);
     ck_assert_uint_eq(fate.cells, CELLS);
 }
-END_TEST
 
-START_TEST(aal5_fault_pass__seed_repeats)
+TEST(aal5_fault_pass__seed_repeats)
 {
     uint32_t cells[100];
 
@@ -194,24 +183,4 @@ START_TEST(aal5_fault_pass__seed_repeats)
             cells[round] = left;
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5_fault");
-
-    tcase_add_test(tcase, aal5_fault_is_none__each);
-    tcase_add_test(tcase, aal5_fault_is_sane__each);
-    tcase_add_test(tcase, aal5_fault_pass__none);
-    tcase_add_test(tcase, aal5_fault_pass__loss);
-    tcase_add_test(tcase, aal5_fault_pass__all_lost);
-    tcase_add_test(tcase, aal5_fault_pass__partial_discard);
-    tcase_add_test(tcase, aal5_fault_pass__early_discard);
-    tcase_add_test(tcase, aal5_fault_pass__swapped);
-    tcase_add_test(tcase, aal5_fault_pass__merged);
-    tcase_add_test(tcase, aal5_fault_pass__tagged_go_first);
-    tcase_add_test(tcase, aal5_fault_pass__congested);
-    tcase_add_test(tcase, aal5_fault_pass__seed_repeats);
-    return suite_run("aal5_fault", tcase);
 }

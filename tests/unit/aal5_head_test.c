@@ -2,7 +2,7 @@
 
 #include "../support/suite.h"
 
-START_TEST(aal5_label__circuits)
+TEST(aal5_label__circuits)
 {
     static const struct {
         struct aal5_circuit circuit;
@@ -22,16 +22,14 @@ START_TEST(aal5_label__circuits)
         ck_assert_uint_eq(aal5_circuit(known[i].label).vci, known[i].circuit.vci);
     }
 }
-END_TEST
 
-START_TEST(aal5_circuit__of_every_label)
+TEST(aal5_circuit__of_every_label)
 {
     for (uint32_t label = AAL5_LABEL_LEAST; label <= AAL5_LABEL_MOST; label++)
         ck_assert_uint_eq(aal5_label(aal5_circuit(label)), label);
 }
-END_TEST
 
-START_TEST(aal5_head_encode__vector)
+TEST(aal5_head_encode__vector)
 {
     static const uint8_t expected[] = {0x00, 0x01, 0x01, 0x40, 0x00, 0x00, 0x01, 0x84};
     uint8_t out[AAL5_HEAD];
@@ -39,9 +37,8 @@ START_TEST(aal5_head_encode__vector)
     aal5_head_encode(out, &(struct aal5_head){.label = 16, .number = 1, .is_end = true});
     ck_assert_mem_eq(out, expected, AAL5_HEAD);
 }
-END_TEST
 
-START_TEST(aal5_head_decode__what_was_encoded)
+TEST(aal5_head_decode__what_was_encoded)
 {
     for (unsigned bits = 0; bits < 8; bits++) {
         struct aal5_head head = {.label = 1048575,
@@ -61,9 +58,8 @@ START_TEST(aal5_head_decode__what_was_encoded)
         ck_assert_int_eq(again.is_tagged, head.is_tagged);
     }
 }
-END_TEST
 
-START_TEST(aal5_head_decode__refused)
+TEST(aal5_head_decode__refused)
 {
     static const struct {
         uint8_t bytes[AAL5_HEAD];
@@ -81,25 +77,10 @@ START_TEST(aal5_head_decode__refused)
     for (unsigned i = 0; i < sizeof(packets) / sizeof(packets[0]); i++)
         ck_assert_int_eq(aal5_head_decode(packets[i].bytes, &head), packets[i].is_good);
 }
-END_TEST
 
-START_TEST(aal5_next_number__skips_0)
+TEST(aal5_next_number__skips_0)
 {
     ck_assert_uint_eq(aal5_next_number(1), 2);
     ck_assert_uint_eq(aal5_next_number(65534), 65535);
     ck_assert_uint_eq(aal5_next_number(65535), 1);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5_head");
-
-    tcase_add_test(tcase, aal5_label__circuits);
-    tcase_add_test(tcase, aal5_circuit__of_every_label);
-    tcase_add_test(tcase, aal5_head_encode__vector);
-    tcase_add_test(tcase, aal5_head_decode__what_was_encoded);
-    tcase_add_test(tcase, aal5_head_decode__refused);
-    tcase_add_test(tcase, aal5_next_number__skips_0);
-    return suite_run("aal5_head", tcase);
 }

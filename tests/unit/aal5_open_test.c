@@ -9,7 +9,7 @@ static bool parse(const char *text, struct channel_aal5 *options)
     return aal5_environment(options);
 }
 
-START_TEST(aal5_environment__none)
+TEST(aal5_environment__none)
 {
     struct channel_aal5 o = {.mtu = 9180};
 
@@ -19,9 +19,8 @@ START_TEST(aal5_environment__none)
     ck_assert(parse("", &o));
     ck_assert_uint_eq(o.mtu, 9180);
 }
-END_TEST
 
-START_TEST(aal5_environment__all)
+TEST(aal5_environment__all)
 {
     struct channel_aal5 o;
 
@@ -38,9 +37,8 @@ START_TEST(aal5_environment__all)
     ck_assert_int_eq(o.faults.discard, AAL5_DISCARD_EARLY);
     ck_assert_uint_eq(o.faults.seed, 7);
 }
-END_TEST
 
-START_TEST(aal5_environment__refused)
+TEST(aal5_environment__refused)
 {
     static const char *const bad[] = {"loss",     "loss=",    "loss=x", "loss=1;seed=2",
                                       "los=1",    "losses=1", "=1",     "loss=4294967296",
@@ -49,15 +47,4 @@ START_TEST(aal5_environment__refused)
 
     for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_msg(!parse(bad[i], &o), "%s", bad[i]);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5_open");
-
-    tcase_add_test(tcase, aal5_environment__none);
-    tcase_add_test(tcase, aal5_environment__all);
-    tcase_add_test(tcase, aal5_environment__refused);
-    return suite_run("aal5_open", tcase);
 }

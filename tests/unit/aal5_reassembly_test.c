@@ -28,16 +28,17 @@ static void expect(struct aal5_step step, uint32_t offset, bool is_whole)
     ck_assert_int_eq(step.is_whole, is_whole);
 }
 
-START_TEST(aal5_reassembly_take__one_piece)
+FIXTURE(setup, NULL)
+
+TEST(aal5_reassembly_take__one_piece)
 {
     expect(take(1, true, 48), 0, true);
     expect(take(2, true, 9216), 0, true);
     expect(take(9, true, 48), 0, true); /* nothing was under way: no PDU was given up */
     ck_assert_uint_eq(r.gaps, 0);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__several_pieces)
+TEST(aal5_reassembly_take__several_pieces)
 {
     expect(take(65534, false, 1440), 0, false);
     expect(take(65535, false, 1440), 1440, false);
@@ -45,43 +46,38 @@ START_TEST(aal5_reassembly_take__several_pieces)
     expect(take(2, true, 48), 0, true);
     ck_assert_uint_eq(r.gaps, 0);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__gap)
+TEST(aal5_reassembly_take__gap)
 {
     take(1, false, 1440);
     expect(take(3, false, 1440), 0, false);
     ck_assert_uint_eq(r.gaps, 1);
     expect(take(4, true, 1440), 1440, true);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__end_is_missing)
+TEST(aal5_reassembly_take__end_is_missing)
 {
     take(1, false, 1440);
     expect(take(3, true, 480), 0, true); /* the next PDU, wholly in one piece */
     ck_assert_uint_eq(r.gaps, 1);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__not_numbered)
+TEST(aal5_reassembly_take__not_numbered)
 {
     expect(take(0, false, 48), 0, false);
     expect(take(0, false, 48), 48, false);
     expect(take(7, true, 48), 96, true);
     ck_assert_uint_eq(r.gaps, 0);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__most_cells)
+TEST(aal5_reassembly_take__most_cells)
 {
     take(1, false, AAL5_PDU_MOST - 48);
     expect(take(2, true, 48), AAL5_PDU_MOST - 48, true);
     ck_assert_uint_eq(r.overlong, 0);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__too_many_cells)
+TEST(aal5_reassembly_take__too_many_cells)
 {
     take(1, false, AAL5_PDU_MOST);
     ck_assert(!take(2, false, 48).is_taken);
@@ -92,19 +88,17 @@ START_TEST(aal5_reassembly_take__too_many_cells)
     ck_assert(!take(6, true, AAL5_PDU_MOST + 48).is_taken);
     expect(take(7, true, 48), 0, true);
 }
-END_TEST
 
 /* What is skipped ends at a gap, too: its end may be what is missing. */
-START_TEST(aal5_reassembly_take__skips_to_a_gap)
+TEST(aal5_reassembly_take__skips_to_a_gap)
 {
     take(1, false, AAL5_PDU_MOST);
     take(2, false, 48);
     expect(take(4, true, 48), 0, true);
     ck_assert_uint_eq(r.gaps, 0);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__odd_pieces)
+TEST(aal5_reassembly_take__odd_pieces)
 {
     take(1, false, 48);
     ck_assert(!take(2, false, 47).is_taken);
@@ -113,9 +107,8 @@ START_TEST(aal5_reassembly_take__odd_pieces)
     ck_assert_uint_eq(r.odd, 2);
     expect(take(5, true, 48), 0, true);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_take__no_progress)
+TEST(aal5_reassembly_take__no_progress)
 {
     take(1, false, 48);
     now += AAL5_PATIENCE;
@@ -125,38 +118,15 @@ START_TEST(aal5_reassembly_take__no_progress)
     ck_assert_uint_eq(r.stalled, 1);
     ck_assert_uint_eq(r.gaps, 0);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_check__I1_cells)
+TEST(aal5_reassembly_check__I1_cells, .signal = SIGABRT)
 {
     r.bytes = 47;
     aal5_reassembly_check(&r);
 }
-END_TEST
 
-START_TEST(aal5_reassembly_check__I1_most)
+TEST(aal5_reassembly_check__I1_most, .signal = SIGABRT)
 {
     r.bytes = AAL5_PDU_MOST + 48;
     aal5_reassembly_check(&r);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5_reassembly");
-
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, aal5_reassembly_take__one_piece);
-    tcase_add_test(tcase, aal5_reassembly_take__several_pieces);
-    tcase_add_test(tcase, aal5_reassembly_take__gap);
-    tcase_add_test(tcase, aal5_reassembly_take__end_is_missing);
-    tcase_add_test(tcase, aal5_reassembly_take__not_numbered);
-    tcase_add_test(tcase, aal5_reassembly_take__most_cells);
-    tcase_add_test(tcase, aal5_reassembly_take__too_many_cells);
-    tcase_add_test(tcase, aal5_reassembly_take__skips_to_a_gap);
-    tcase_add_test(tcase, aal5_reassembly_take__odd_pieces);
-    tcase_add_test(tcase, aal5_reassembly_take__no_progress);
-    tcase_add_test_raise_signal(tcase, aal5_reassembly_check__I1_cells, SIGABRT);
-    tcase_add_test_raise_signal(tcase, aal5_reassembly_check__I1_most, SIGABRT);
-    return suite_run("aal5_reassembly", tcase);
 }

@@ -113,7 +113,7 @@ static void move(void)
     }
 }
 
-START_TEST(aal5_tap__every_pdu_once)
+TEST(aal5_tap__every_pdu_once)
 {
     open_ends(&(struct aal5_faults){0});
     fill();
@@ -128,10 +128,9 @@ START_TEST(aal5_tap__every_pdu_once)
     ck_assert_uint_gt(out.pieces_most, 3);
     close_ends();
 }
-END_TEST
 
 /* Lost cells: what is damaged is shown at both ends. */
-START_TEST(aal5_tap__damaged)
+TEST(aal5_tap__damaged)
 {
     open_ends(&(struct aal5_faults){.loss = AAL5_CERTAIN / 200, .seed = 1});
     for (int i = 0; i < ROUNDS; i++) {
@@ -146,9 +145,8 @@ START_TEST(aal5_tap__damaged)
     ck_assert_uint_eq(in.damaged, channel_count(&receiver, CHANNEL_DAMAGES));
     close_ends();
 }
-END_TEST
 
-START_TEST(aal5_tap__control)
+TEST(aal5_tap__control)
 {
     uint8_t buffer[CONTROL_BYTES];
     uint32_t sent;
@@ -162,15 +160,4 @@ START_TEST(aal5_tap__control)
     ck_assert_uint_eq(in.good, 1);
     ck_assert_uint_eq(in.payload[0], 24);
     close_ends();
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5_tap");
-
-    tcase_add_test(tcase, aal5_tap__every_pdu_once);
-    tcase_add_test(tcase, aal5_tap__damaged);
-    tcase_add_test(tcase, aal5_tap__control);
-    return suite_run("aal5_tap", tcase);
 }

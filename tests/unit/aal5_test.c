@@ -46,7 +46,7 @@ static enum aal5_verdict judge(uint32_t bytes, uint32_t *payload)
     return aal5_judge(pdu + bytes - AAL5_TRAILER, bytes, crc32_add(0, pdu, bytes), payload);
 }
 
-START_TEST(aal5_tail_encode__vectors)
+TEST(aal5_tail_encode__vectors, .rows = VECTORS)
 {
     uint32_t payload = vectors[_i].bytes;
 
@@ -56,10 +56,9 @@ START_TEST(aal5_tail_encode__vectors)
     ck_assert_uint_eq(aal5_cells(payload), vectors[_i].cells);
     ck_assert_mem_eq(pdu + bytes - AAL5_TRAILER, vectors[_i].trailer, AAL5_TRAILER);
 }
-END_TEST
 
 /* Three that other implementations publish, and one with fields that are not 0. */
-START_TEST(aal5_tail_encode__known)
+TEST(aal5_tail_encode__known, .rows = 4)
 {
     static const struct {
         int fill; /* -1: counts from 1 */
@@ -75,10 +74,9 @@ START_TEST(aal5_tail_encode__known)
     ck_assert_uint_eq(make(40, known[_i].user), 48);
     ck_assert_mem_eq(pdu + 44, known[_i].crc, 4);
 }
-END_TEST
 
 /* Every length there is. The CRC of each is made of the one before. */
-START_TEST(aal5_judge__all_lengths)
+TEST(aal5_judge__all_lengths)
 {
     uint32_t crc = 0;
     uint32_t payload;
@@ -99,9 +97,8 @@ START_TEST(aal5_judge__all_lengths)
         ck_assert_uint_eq(payload, n);
     }
 }
-END_TEST
 
-START_TEST(aal5_judge__aborted)
+TEST(aal5_judge__aborted)
 {
     uint32_t payload;
 
@@ -109,9 +106,8 @@ START_TEST(aal5_judge__aborted)
     pdu[47] ^= 1;
     ck_assert_int_eq(judge(48, &payload), AAL5_ABORTED);
 }
-END_TEST
 
-START_TEST(aal5_judge__damaged)
+TEST(aal5_judge__damaged)
 {
     uint32_t payload;
 
@@ -124,10 +120,9 @@ START_TEST(aal5_judge__damaged)
     }
     ck_assert_int_eq(judge(bytes, &payload), AAL5_OK);
 }
-END_TEST
 
 /* Right in itself, but of another number of cells. */
-START_TEST(aal5_judge__length)
+TEST(aal5_judge__length, .rows = 4)
 {
     static const uint32_t lengths[] = {1, 40, 89, 65535};
     uint32_t payload;
@@ -139,19 +134,4 @@ START_TEST(aal5_judge__length)
     for (int i = 0; i < 4; i++)
         pdu[92 + i] = (uint8_t)(crc >> (24 - 8 * i));
     ck_assert_int_eq(judge(96, &payload), AAL5_LENGTH);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("aal5");
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, aal5_tail_encode__vectors, 0, VECTORS);
-    tcase_add_loop_test(tcase, aal5_tail_encode__known, 0, 4);
-    tcase_add_test(tcase, aal5_judge__all_lengths);
-    tcase_add_test(tcase, aal5_judge__aborted);
-    tcase_add_test(tcase, aal5_judge__damaged);
-    tcase_add_loop_test(tcase, aal5_judge__length, 0, 4);
-    return suite_run("aal5", tcase);
 }

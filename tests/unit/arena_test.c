@@ -2,7 +2,7 @@
 
 #include "../support/suite.h"
 
-START_TEST(arena_take__counts_without_memory)
+TEST(arena_take__counts_without_memory)
 {
     struct arena arena = {.memory = NULL};
     ck_assert_ptr_null(arena_take(&arena, 1, 1));
@@ -12,9 +12,8 @@ START_TEST(arena_take__counts_without_memory)
     ck_assert_ptr_null(arena_take(&arena, 0, 8));
     ck_assert_uint_eq(arena.used, 4 * ARENA_ALIGNMENT);
 }
-END_TEST
 
-START_TEST(arena_take__gives_what_it_counts)
+TEST(arena_take__gives_what_it_counts)
 {
     static const size_t size[] = {1, 63, 64, 65, 0, 7, 128};
     static uint8_t memory[1024];
@@ -29,9 +28,8 @@ START_TEST(arena_take__gives_what_it_counts)
         ck_assert_uint_eq(arena.used % ARENA_ALIGNMENT, 0);
     }
 }
-END_TEST
 
-START_TEST(arena_round_up__to_a_power_of_two)
+TEST(arena_round_up__to_a_power_of_two)
 {
     static const struct {
         uint32_t n, power;
@@ -44,14 +42,4 @@ START_TEST(arena_round_up__to_a_power_of_two)
                {UINT32_C(1) << 31, UINT32_C(1) << 31}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         ck_assert_uint_eq(arena_round_up(row[i].n), row[i].power);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_test(tcase, arena_take__counts_without_memory);
-    tcase_add_test(tcase, arena_take__gives_what_it_counts);
-    tcase_add_test(tcase, arena_round_up__to_a_power_of_two);
-    return suite_run("arena", tcase);
 }

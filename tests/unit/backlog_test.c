@@ -28,16 +28,15 @@ static void expect(const char *text)
     ck_assert(backlog_is_empty(&backlog));
 }
 
-START_TEST(backlog_take__in_order)
+TEST(backlog_take__in_order)
 {
     begin(4);
     ck_assert_int_eq(message[3].life, MESSAGE_QUEUED);
     ck_assert_int_eq(message[4].life, MESSAGE_IDLE);
     expect("abcd");
 }
-END_TEST
 
-START_TEST(backlog_cancel__anywhere)
+TEST(backlog_cancel__anywhere)
 {
     static const struct {
         const char *cancelled, *left;
@@ -57,10 +56,9 @@ START_TEST(backlog_cancel__anywhere)
         expect(rows[i].left);
     }
 }
-END_TEST
 
 /* Blanks behind the last message come before the one that is added next. */
-START_TEST(backlog_add__behind_blanks)
+TEST(backlog_add__behind_blanks)
 {
     begin(2);
     backlog_cancel(&backlog, &message[1]);
@@ -68,9 +66,8 @@ START_TEST(backlog_add__behind_blanks)
     backlog_add(&backlog, &message[3]);
     expect("a-cd");
 }
-END_TEST
 
-START_TEST(backlog_cancel__partly_taken)
+TEST(backlog_cancel__partly_taken)
 {
     begin(3);
     backlog_cancel(&backlog, &message[0]);
@@ -78,10 +75,9 @@ START_TEST(backlog_cancel__partly_taken)
     backlog_take(&backlog);
     expect("-c");
 }
-END_TEST
 
 /* All end for one reason, in order; nothing is left, blanks neither. */
-START_TEST(backlog_fail__all)
+TEST(backlog_fail__all)
 {
     begin(3);
     backlog_cancel(&backlog, &message[1]);
@@ -95,24 +91,9 @@ START_TEST(backlog_fail__all)
     ck_assert_int_eq(message[0].reason, ZCRP_ERROR_SILENT);
     ck_assert_int_eq(message[2].life, MESSAGE_ENDED);
 }
-END_TEST
 
-START_TEST(backlog_take__empty)
+TEST(backlog_take__empty, .signal = SIGABRT)
 {
     begin(0);
     backlog_take(&backlog);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("backlog");
-
-    tcase_add_test(tcase, backlog_take__in_order);
-    tcase_add_test(tcase, backlog_cancel__anywhere);
-    tcase_add_test(tcase, backlog_add__behind_blanks);
-    tcase_add_test(tcase, backlog_cancel__partly_taken);
-    tcase_add_test(tcase, backlog_fail__all);
-    tcase_add_test_raise_signal(tcase, backlog_take__empty, 6);
-    return suite_run("backlog", tcase);
 }

@@ -21,7 +21,7 @@ static const struct zcrp_stats after = {.units = 12,
                                         .rtt_smoothed_ns = 60,
                                         .rtt_lowest_ns = 50};
 
-START_TEST(counts_since__counts_are_differences)
+TEST(counts_since__counts_are_differences)
 {
     struct counts first = counts_of_stats(&before), last = counts_of_stats(&after);
     struct counts since = counts_since(&last, &first);
@@ -29,9 +29,8 @@ START_TEST(counts_since__counts_are_differences)
     ck_assert_uint_eq(since.value[COUNT_units], 7);
     ck_assert_uint_eq(since.value[COUNT_path_falls], 2);
 }
-END_TEST
 
-START_TEST(counts_since__states_are_the_present)
+TEST(counts_since__states_are_the_present)
 {
     struct counts first = counts_of_stats(&before), last = counts_of_stats(&after);
     struct counts since = counts_since(&last, &first);
@@ -44,9 +43,8 @@ START_TEST(counts_since__states_are_the_present)
     ck_assert_uint_eq(since.value[COUNT_rtt_smoothed_ns], 60);
     ck_assert_uint_eq(since.value[COUNT_rtt_lowest_ns], 50);
 }
-END_TEST
 
-START_TEST(counts_add__what_flows_have_in_common_is_the_first_ones)
+TEST(counts_add__what_flows_have_in_common_is_the_first_ones)
 {
     struct counts sum = counts_of_stats(&before), other = counts_of_stats(&after);
 
@@ -59,15 +57,4 @@ START_TEST(counts_add__what_flows_have_in_common_is_the_first_ones)
     ck_assert_uint_eq(sum.value[COUNT_unit_bytes], 1472);
     ck_assert_uint_eq(sum.value[COUNT_rtt_smoothed_ns], 600);
     ck_assert_uint_eq(sum.value[COUNT_rtt_lowest_ns], 500);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("counts");
-
-    tcase_add_test(tcase, counts_since__counts_are_differences);
-    tcase_add_test(tcase, counts_since__states_are_the_present);
-    tcase_add_test(tcase, counts_add__what_flows_have_in_common_is_the_first_ones);
-    return suite_run("bench_counts", tcase);
 }

@@ -40,8 +40,10 @@ static uint64_t depth_at(size_t which, size_t lane, double bytes_per_s)
     return job.depth;
 }
 
+FIXTURE(setup, teardown)
+
 /* A quarter of what the time carries, but never fewer than two or more than were asked for. */
-START_TEST(measurement_job__under_way_for_a_part_of_the_time)
+TEST(measurement_job__under_way_for_a_part_of_the_time)
 {
     ck_assert_uint_eq(depth_at(0, 0, 400e3), 100);
     ck_assert_uint_eq(depth_at(0, 0, 8e3), 2);
@@ -49,19 +51,17 @@ START_TEST(measurement_job__under_way_for_a_part_of_the_time)
     ck_assert_uint_eq(depth_at(0, 0, 4 * SIZE * (DEPTH - 1)), DEPTH - 1);
     ck_assert_uint_eq(depth_at(0, 0, 1e12), DEPTH);
 }
-END_TEST
 
 /* A slow channel holds up nobody else. */
-START_TEST(measurement_job__each_channel_has_its_own_rate)
+TEST(measurement_job__each_channel_has_its_own_rate)
 {
     ck_assert_uint_eq(depth_at(0, 0, 8e3), 2);
     ck_assert_uint_eq(depth_at(0, 1, 40e3), 10);
     ck_assert_uint_eq(depth_at(1, 0, 1e12), DEPTH);
     ck_assert_uint_eq(depth_at(0, 0, 8e3), 2);
 }
-END_TEST
 
-START_TEST(measurement_trial__each_channel_has_its_own_rate)
+TEST(measurement_trial__each_channel_has_its_own_rate)
 {
     struct job job;
 
@@ -71,16 +71,4 @@ START_TEST(measurement_trial__each_channel_has_its_own_rate)
     ck_assert_uint_eq(job.depth, 2);
     ck_assert_int_eq(measurement_trial(&end, &end.contenders[1], SIZE, &job), 0);
     ck_assert_uint_eq(job.depth, 100);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("job");
-
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, measurement_job__under_way_for_a_part_of_the_time);
-    tcase_add_test(tcase, measurement_job__each_channel_has_its_own_rate);
-    tcase_add_test(tcase, measurement_trial__each_channel_has_its_own_rate);
-    return suite_run("bench_job", tcase);
 }

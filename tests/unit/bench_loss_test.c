@@ -52,7 +52,18 @@ static int alike(const struct outcome *a, const struct outcome *b, int by)
     return count;
 }
 
-START_TEST(loss_begin__by_chance)
+/* A seed takes a right. */
+static bool may_use_seeds(void)
+{
+    int program = loss_seeded_open(0, 1);
+
+    if (program < 0)
+        return errno != EPERM;
+    close(program);
+    return true;
+}
+
+TEST(loss_begin__by_chance)
 {
     struct outcome none = lose(0, 0);
     struct outcome half = lose(HALF, 0);
@@ -61,18 +72,16 @@ START_TEST(loss_begin__by_chance)
     ck_assert_int_gt(half.count, PACKETS / 4);
     ck_assert_int_lt(half.count, PACKETS * 3 / 4);
 }
-END_TEST
 
-START_TEST(loss_begin__a_seed_repeats_itself)
+TEST(loss_begin__a_seed_repeats_itself, .needs = may_use_seeds)
 {
     struct outcome first = lose(HALF, 7);
     struct outcome second = lose(HALF, 7);
 
     ck_assert_int_eq(alike(&first, &second, 0), PACKETS);
 }
-END_TEST
 
-START_TEST(loss_begin__seeds_differ)
+TEST(loss_begin__seeds_differ, .needs = may_use_seeds)
 {
     struct outcome own = lose(HALF, 7);
 
@@ -83,9 +92,8 @@ START_TEST(loss_begin__seeds_differ)
             ck_assert_int_lt(alike(&own, &other, by), PACKETS * 6 / 10);
     }
 }
-END_TEST
 
-START_TEST(loss_begin__as_many_as_are_asked_for)
+TEST(loss_begin__as_many_as_are_asked_for, .needs = may_use_seeds)
 {
     static const struct {
         uint64_t parts;
@@ -104,39 +112,10 @@ START_TEST(loss_begin__as_many_as_are_asked_for)
         ck_assert_int_le(outcome.count, rows[i].most);
     }
 }
-END_TEST
 
-START_TEST(loss_begin__what_is_no_socket)
+TEST(loss_begin__what_is_no_socket)
 {
     complain_silently();
     ck_assert_int_eq(loss_begin(-1, HALF, 0), -1);
     ck_assert_int_eq(loss_begin(-1, HALF, 7), -1);
-}
-END_TEST
-
-/* A seed takes a right. */
-static bool may_use_seeds(void)
-{
-    int program = loss_seeded_open(0, 1);
-
-    if (program < 0)
-        return errno != EPERM;
-    close(program);
-    return true;
-}
-
-int main(void)
-{
-    TCase *tcase = tcase_create("loss");
-
-    tcase_add_test(tcase, loss_begin__by_chance);
-    tcase_add_test(tcase, loss_begin__what_is_no_socket);
-    if (may_use_seeds()) {
-        tcase_add_test(tcase, loss_begin__a_seed_repeats_itself);
-        tcase_add_test(tcase, loss_begin__seeds_differ);
-        tcase_add_test(tcase, loss_begin__as_many_as_are_asked_for);
-    } else {
-        printf("seeds are left out: they take CAP_BPF\n");
-    }
-    return suite_run("bench_loss", tcase);
 }

@@ -38,7 +38,7 @@ static int moved_ecn(void)
 }
 
 /* With and without each offload. */
-START_TEST(ecn__is_said_of_each_opening)
+TEST(ecn__is_said_of_each_opening, .rows = LOCAL * 4)
 {
     enum family family = (enum family)(_i % LOCAL);
 
@@ -50,7 +50,6 @@ START_TEST(ecn__is_said_of_each_opening)
     ck_assert_int_eq(moved_ecn(), IPTOS_ECN_ECT0);
     close_pair();
 }
-END_TEST
 
 static int arriving_tos(int fd)
 {
@@ -70,7 +69,7 @@ static int arriving_tos(int fd)
 }
 
 /* From init to fini, and beside what the user has set. */
-START_TEST(ecn__is_what_is_sent)
+TEST(ecn__is_what_is_sent, .rows = LOCAL)
 {
     static const struct channel_options out = {.sends_ecn = true};
     enum family family = (enum family)_i;
@@ -92,13 +91,4 @@ START_TEST(ecn__is_what_is_sent)
     close(pair->fd[0]);
     close(pair->fd[1]);
     free(pair);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_loop_test(tcase, ecn__is_said_of_each_opening, 0, LOCAL * 4);
-    tcase_add_loop_test(tcase, ecn__is_what_is_sent, 0, LOCAL);
-    return suite_run("channel_ecn", tcase);
 }

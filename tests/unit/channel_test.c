@@ -3,7 +3,7 @@
 
 /* Every family, with and without each offload, with one opening and with many. Without UDP_GRO an
  * opening takes one datagram; with it and one opening, the burst is one receive. */
-START_TEST(channel__burst_lands_in_place)
+TEST(channel__burst_lands_in_place, .rows = 8 * FAMILIES)
 {
     enum family family = (enum family)(_i % FAMILIES);
     bool use_gso = _i / FAMILIES % 2, use_gro = _i / FAMILIES / 2 % 2;
@@ -23,9 +23,8 @@ START_TEST(channel__burst_lands_in_place)
     ck_assert_uint_eq(channel_count(&pair->receiver, CHANNEL_DROPS), 0);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_init__properties)
+TEST(channel_init__properties, .rows = FAMILIES)
 {
     static const struct {
         enum channel_kind kind;
@@ -45,10 +44,9 @@ START_TEST(channel_init__properties)
     ck_assert_uint_gt(pair->receiver.receive_buffer, 0);
     close_pair();
 }
-END_TEST
 
 /* path_bytes is no empty promise: exactly so much goes through, in one piece. */
-START_TEST(channel_send__as_large_as_the_path)
+TEST(channel_send__as_large_as_the_path, .rows = FAMILIES)
 {
     static uint8_t big[65536];
     struct burst *b;
@@ -67,9 +65,8 @@ START_TEST(channel_send__as_large_as_the_path)
     ck_assert_int_eq(channel_receive_control(&pair->receiver, big, sizeof(big)), 0);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_send__larger_than_any_datagram)
+TEST(channel_send__larger_than_any_datagram, .rows = LOCAL)
 {
     static uint8_t big[70000];
     struct burst *b;
@@ -85,9 +82,8 @@ START_TEST(channel_send__larger_than_any_datagram)
     ck_assert_uint_eq(sent, 0);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_receive__nothing_there)
+TEST(channel_receive__nothing_there, .rows = FAMILIES)
 {
     uint8_t buffer[CONTROL_BYTES];
 
@@ -100,9 +96,8 @@ START_TEST(channel_receive__nothing_there)
     ck_assert_int_eq(channel_wait(&pair->sender, -1, clock_now() + MILLISECOND), 0);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_receive_control__too_long)
+TEST(channel_receive_control__too_long, .rows = FAMILIES)
 {
     uint8_t buffer[100];
 
@@ -114,9 +109,8 @@ START_TEST(channel_receive_control__too_long)
     ck_assert_int_eq(channel_receive_control(&pair->sender, buffer, sizeof(buffer)), 99);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_wait__wake)
+TEST(channel_wait__wake, .rows = FAMILIES)
 {
     struct wake wake;
 
@@ -134,10 +128,9 @@ START_TEST(channel_wait__wake)
     wake_fini(&wake);
     close_pair();
 }
-END_TEST
 
 /* Fills the queue of a local peer until it is full; a receive makes room again. */
-START_TEST(channel_send__blocked_until_read)
+TEST(channel_send__blocked_until_read)
 {
     uint32_t sent, total = 0;
     enum channel_verdict verdict;
@@ -157,10 +150,9 @@ START_TEST(channel_send__blocked_until_read)
     ck_assert_uint_gt(sent, 0);
     close_pair();
 }
-END_TEST
 
 /* Overruns the receive buffer; what is lost shows in the next datagram that is not. */
-START_TEST(channel_receive__drops_are_counted)
+TEST(channel_receive__drops_are_counted)
 {
     uint32_t sent, total = 0, received = 0, units;
 
@@ -177,9 +169,8 @@ START_TEST(channel_receive__drops_are_counted)
     ck_assert_uint_eq(channel_count(&pair->receiver, CHANNEL_DROPS), total - received);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_send__nobody_listens)
+TEST(channel_send__nobody_listens, .rows = FAMILIES)
 {
     uint32_t sent;
 
@@ -196,9 +187,8 @@ START_TEST(channel_send__nobody_listens)
     pair->fd[1] = dup(pair->fd[0]); /* for close_pair */
     close_pair();
 }
-END_TEST
 
-START_TEST(channel__descriptor_closed_under_it)
+TEST(channel__descriptor_closed_under_it)
 {
     uint8_t buffer[CONTROL_BYTES];
     uint32_t sent;
@@ -214,7 +204,6 @@ START_TEST(channel__descriptor_closed_under_it)
     pair->fd[0] = dup(pair->fd[1]);
     close_pair();
 }
-END_TEST
 
 /* ---- init and fini */
 
@@ -228,7 +217,7 @@ static int open_with(int fd)
     return error;
 }
 
-START_TEST(channel_init__mistakes)
+TEST(channel_init__mistakes)
 {
     int fd;
 
@@ -241,7 +230,6 @@ START_TEST(channel_init__mistakes)
     ck_assert_int_eq(udp_bind("::1", NULL, &fd), 0);
     ck_assert_int_eq(open_with(fd), -ENOTCONN);
 }
-END_TEST
 
 static int option(int fd, int level, int name)
 {
@@ -252,7 +240,7 @@ static int option(int fd, int level, int name)
     return value;
 }
 
-START_TEST(channel_fini__leaves_the_socket_as_it_was)
+TEST(channel_fini__leaves_the_socket_as_it_was)
 {
     struct channel_options both = {.use_gso = true, .use_gro = true};
     struct channel c;
@@ -270,25 +258,4 @@ START_TEST(channel_fini__leaves_the_socket_as_it_was)
     ck_assert_int_eq(option(fd[0], IPPROTO_UDP, UDP_GRO), 0);
     close(fd[0]);
     close(fd[1]);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("channel");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, channel__burst_lands_in_place, 0, 8 * FAMILIES);
-    tcase_add_loop_test(tcase, channel_init__properties, 0, FAMILIES);
-    tcase_add_loop_test(tcase, channel_send__as_large_as_the_path, 0, FAMILIES);
-    tcase_add_loop_test(tcase, channel_send__larger_than_any_datagram, 0, LOCAL);
-    tcase_add_loop_test(tcase, channel_receive__nothing_there, 0, FAMILIES);
-    tcase_add_loop_test(tcase, channel_receive_control__too_long, 0, FAMILIES);
-    tcase_add_loop_test(tcase, channel_wait__wake, 0, FAMILIES);
-    tcase_add_test(tcase, channel_send__blocked_until_read);
-    tcase_add_test(tcase, channel_receive__drops_are_counted);
-    tcase_add_loop_test(tcase, channel_send__nobody_listens, 0, FAMILIES);
-    tcase_add_test(tcase, channel__descriptor_closed_under_it);
-    tcase_add_test(tcase, channel_init__mistakes);
-    tcase_add_test(tcase, channel_fini__leaves_the_socket_as_it_was);
-    return suite_run("channel", tcase);
 }

@@ -32,7 +32,7 @@ static int status_of_check(bool holds, char *text, size_t size)
     return status;
 }
 
-START_TEST(check__holds)
+TEST(check__holds)
 {
     char text[256];
     int status = status_of_check(true, text, sizeof(text));
@@ -41,9 +41,8 @@ START_TEST(check__holds)
     ck_assert_int_eq(WEXITSTATUS(status), EXIT_SUCCESS);
     ck_assert_str_eq(text, "");
 }
-END_TEST
 
-START_TEST(check__fires)
+TEST(check__fires)
 {
     char text[256];
     int status = status_of_check(false, text, sizeof(text));
@@ -53,22 +52,11 @@ START_TEST(check__fires)
     ck_assert_ptr_nonnull(strstr(text, "libzcrp: invariant violated: holds ("));
     ck_assert_ptr_nonnull(strstr(text, "check_test.c:"));
 }
-END_TEST
 
-START_TEST(check__evaluates_once)
+TEST(check__evaluates_once)
 {
     int times = 0;
 
     CHECK(++times);
     ck_assert_int_eq(times, 1);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("check");
-    tcase_add_test(tcase, check__holds);
-    tcase_add_test(tcase, check__fires);
-    tcase_add_test(tcase, check__evaluates_once);
-    return suite_run("check", tcase);
 }

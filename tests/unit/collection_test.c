@@ -40,16 +40,17 @@ static void teardown(void)
         zcrp_free_msg(m[i]);
 }
 
-START_TEST(collection_put__off)
+FIXTURE(setup, teardown)
+
+TEST(collection_put__off)
 {
     put(0);
     end(0);
     ck_assert_ptr_null(collection_take(&collection));
     ck_assert_ptr_null(atomic_load(&message_of(m[0])->collection));
 }
-END_TEST
 
-START_TEST(collection_take__in_order)
+TEST(collection_take__in_order)
 {
     int fd = collection_descriptor(&collection);
 
@@ -65,10 +66,9 @@ START_TEST(collection_take__in_order)
     ck_assert(!is_readable(fd));
     ck_assert_ptr_null(collection_take(&collection));
 }
-END_TEST
 
 /* Between put and the opening of its latch the message is not given out, and its ring is kept. */
-START_TEST(collection_take__latch_closed)
+TEST(collection_take__latch_closed)
 {
     int fd = collection_descriptor(&collection);
 
@@ -78,9 +78,8 @@ START_TEST(collection_take__latch_closed)
     ck_assert(is_readable(fd));
     ck_assert_ptr_eq(collection_take(&collection), message_of(m[0]));
 }
-END_TEST
 
-START_TEST(collection_withdraw__anywhere)
+TEST(collection_withdraw__anywhere)
 {
     int fd = collection_descriptor(&collection);
 
@@ -95,10 +94,9 @@ START_TEST(collection_withdraw__anywhere)
     ck_assert_ptr_null(collection_take(&collection));
     ck_assert(!is_readable(fd));
 }
-END_TEST
 
 /* The messages outlive it, and can be freed. */
-START_TEST(collection_fini__with_messages)
+TEST(collection_fini__with_messages)
 {
     (void)collection_descriptor(&collection);
     put(0);
@@ -106,18 +104,4 @@ START_TEST(collection_fini__with_messages)
     collection_fini(&collection);
     ck_assert_ptr_null(atomic_load(&message_of(m[0])->collection));
     collection_init(&collection);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("collection");
-
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, collection_put__off);
-    tcase_add_test(tcase, collection_take__in_order);
-    tcase_add_test(tcase, collection_take__latch_closed);
-    tcase_add_test(tcase, collection_withdraw__anywhere);
-    tcase_add_test(tcase, collection_fini__with_messages);
-    return suite_run("collection", tcase);
 }

@@ -46,7 +46,9 @@ static void play_other_side(void *context)
     play(1);
 }
 
-START_TEST(condition_wait__hand_to_hand)
+FIXTURE(setup, teardown)
+
+TEST(condition_wait__hand_to_hand)
 {
     struct thread other;
 
@@ -55,7 +57,6 @@ START_TEST(condition_wait__hand_to_hand)
     thread_join(&other);
     ck_assert_int_eq(game.ball, 2 * ROUNDS);
 }
-END_TEST
 
 static void wait_for_ball(void *context)
 {
@@ -67,7 +68,7 @@ static void wait_for_ball(void *context)
     mutex_unlock(&game.mutex);
 }
 
-START_TEST(condition_broadcast__wakes_all)
+TEST(condition_broadcast__wakes_all)
 {
     struct thread waiter[3];
 
@@ -81,9 +82,8 @@ START_TEST(condition_broadcast__wakes_all)
         thread_join(&waiter[i]);
     ck_assert_int_eq(game.ball, 4);
 }
-END_TEST
 
-START_TEST(condition_wait__deadline)
+TEST(condition_wait__deadline)
 {
     instant deadline = clock_now() + MILLISECOND;
 
@@ -94,15 +94,4 @@ START_TEST(condition_wait__deadline)
     ck_assert(!condition_wait(&game.changed, &game.mutex, 0));
     ck_assert(!condition_wait(&game.changed, &game.mutex, INT64_MIN));
     mutex_unlock(&game.mutex);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("condition");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, condition_wait__hand_to_hand);
-    tcase_add_test(tcase, condition_broadcast__wakes_all);
-    tcase_add_test(tcase, condition_wait__deadline);
-    return suite_run("condition", tcase);
 }

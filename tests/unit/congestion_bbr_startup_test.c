@@ -40,7 +40,9 @@ static void run_train(uint64_t sent_rate, uint64_t back_rate, instant sent)
     }
 }
 
-START_TEST(bbr_startup__grows_while_the_rate_does)
+FIXTURE(setup, NULL)
+
+TEST(bbr_startup__grows_while_the_rate_does)
 {
     uint64_t window = b.window;
     for (int i = 0; i < 3; i++) {
@@ -50,18 +52,16 @@ START_TEST(bbr_startup__grows_while_the_rate_does)
         window = b.window;
     }
 }
-END_TEST
 
 /* What the clock shows when the first round trip is over says nothing of how old it is. */
-START_TEST(bbr_startup__at_any_time)
+TEST(bbr_startup__at_any_time)
 {
     now = 10000 * SECOND;
     run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_STARTUP);
 }
-END_TEST
 
-START_TEST(bbr_startup__ends_when_the_rate_stays)
+TEST(bbr_startup__ends_when_the_rate_stays)
 {
     for (int i = 0; i < 6; i++)
         run_round(RATE);
@@ -73,17 +73,15 @@ START_TEST(bbr_startup__ends_when_the_rate_stays)
     ck_assert_uint_le(b.rate, RATE);
     ck_assert_uint_le(b.window, 220 * UNIT);
 }
-END_TEST
 
-START_TEST(bbr_startup__ends_without_a_queue)
+TEST(bbr_startup__ends_without_a_queue)
 {
     for (int i = 0; i < 16; i++)
         run_round(RATE);
     ck_assert(b.is_full);
 }
-END_TEST
 
-START_TEST(bbr_startup__ends_on_much_loss)
+TEST(bbr_startup__ends_on_much_loss)
 {
     run_round(RATE);
     for (int i = 0; i < 4 && b.phase == BBR_STARTUP; i++) {
@@ -93,20 +91,18 @@ START_TEST(bbr_startup__ends_on_much_loss)
     ck_assert(b.is_full);
     ck_assert_uint_lt(b.inflight_high, UINT64_MAX);
 }
-END_TEST
 
 /* A small window may lose a tenth by chance. */
-START_TEST(bbr_startup__bears_chance_in_a_small_window)
+TEST(bbr_startup__bears_chance_in_a_small_window)
 {
     run_round(RATE);
     lose(3);
     run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_STARTUP);
 }
-END_TEST
 
 /* What is lost of a window that is too large is not waited for to the end of the round. */
-START_TEST(bbr_startup__ends_within_the_round)
+TEST(bbr_startup__ends_within_the_round)
 {
     for (int i = 0; i < 4; i++)
         run_round(RATE);
@@ -117,9 +113,8 @@ START_TEST(bbr_startup__ends_within_the_round)
     ck_assert(b.is_full);
     ck_assert_uint_lt(b.inflight_high, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(bbr_train__that_comes_back_opens_the_window)
+TEST(bbr_train__that_comes_back_opens_the_window)
 {
     run_round(RATE / 10);
     uint64_t window = b.window;
@@ -130,9 +125,8 @@ START_TEST(bbr_train__that_comes_back_opens_the_window)
     ck_assert_uint_gt(b.window, window + 80 * UNIT); /* more than what was acknowledged */
     ck_assert_uint_le(b.rate, 20 * RATE);
 }
-END_TEST
 
-START_TEST(bbr_train__that_is_squeezed_tells_the_rate)
+TEST(bbr_train__that_is_squeezed_tells_the_rate)
 {
     run_round(RATE / 10);
     run_train(10 * RATE, 5 * RATE, now);
@@ -141,10 +135,9 @@ START_TEST(bbr_train__that_is_squeezed_tells_the_rate)
     ck_assert_uint_le(bbr_path(&b), 51 * RATE / 10);
     ck_assert_uint_ge(b.window, 500 * UNIT); /* what fills the path */
 }
-END_TEST
 
 /* On a short path a thread that wakes late looks the same. */
-START_TEST(bbr_train__not_on_a_short_path)
+TEST(bbr_train__not_on_a_short_path)
 {
     run_round(RATE / 10);
     b.lowest = TRIP / 2;
@@ -152,31 +145,11 @@ START_TEST(bbr_train__not_on_a_short_path)
     ck_assert_int_eq(b.phase, BBR_STARTUP);
     ck_assert_uint_eq(b.proven, 0);
 }
-END_TEST
 
-START_TEST(bbr_startup__bears_some_loss)
+TEST(bbr_startup__bears_some_loss)
 {
     run_round(RATE);
     lose(1);
     run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_STARTUP);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, bbr_startup__grows_while_the_rate_does);
-    tcase_add_test(tcase, bbr_startup__at_any_time);
-    tcase_add_test(tcase, bbr_startup__ends_when_the_rate_stays);
-    tcase_add_test(tcase, bbr_startup__ends_without_a_queue);
-    tcase_add_test(tcase, bbr_startup__ends_on_much_loss);
-    tcase_add_test(tcase, bbr_startup__bears_chance_in_a_small_window);
-    tcase_add_test(tcase, bbr_startup__ends_within_the_round);
-    tcase_add_test(tcase, bbr_train__that_comes_back_opens_the_window);
-    tcase_add_test(tcase, bbr_train__that_is_squeezed_tells_the_rate);
-    tcase_add_test(tcase, bbr_train__not_on_a_short_path);
-    tcase_add_test(tcase, bbr_startup__bears_some_loss);
-    return suite_run("congestion_bbr_startup", tcase);
 }

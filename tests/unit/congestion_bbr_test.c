@@ -2,8 +2,10 @@
 
 #include <signal.h>
 
+FIXTURE(setup, NULL)
+
 /* The draft's percents, of a path of known rate and round trip. */
-START_TEST(bbr_cycle__rates)
+TEST(bbr_cycle__rates)
 {
     run_until(BBR_CRUISE);
     ck_assert_uint_eq(b.rate, RATE);
@@ -16,10 +18,9 @@ START_TEST(bbr_cycle__rates)
     ck_assert_uint_ge(b.rate, RATE / 100 * 123);
     ck_assert_uint_ge(b.window, 200 * UNIT);
 }
-END_TEST
 
 /* Threads that wake late let the path look faster than it is. */
-START_TEST(bbr_cycle__drains_a_queue)
+TEST(bbr_cycle__drains_a_queue)
 {
     run_until(BBR_CRUISE);
     uint64_t rate = b.rate;
@@ -32,10 +33,9 @@ START_TEST(bbr_cycle__drains_a_queue)
     ck_assert_int_eq(b.phase, BBR_CRUISE);
     ck_assert_uint_eq(b.rate, rate);
 }
-END_TEST
 
 /* What came back is what was sent less what chance took: the path has room for that, too. */
-START_TEST(bbr_cycle__makes_up_for_chance)
+TEST(bbr_cycle__makes_up_for_chance)
 {
     run_until(BBR_CRUISE);
     lose(1);
@@ -46,19 +46,17 @@ START_TEST(bbr_cycle__makes_up_for_chance)
     run_round(RATE);
     ck_assert_uint_le(b.rate, RATE / 100 * 101); /* a hundredth at most */
 }
-END_TEST
 
 /* A long path's probe leaves it time to drain. */
-START_TEST(bbr_cycle__waits_for_four_round_trips)
+TEST(bbr_cycle__waits_for_four_round_trips)
 {
     queueing = SECOND - TRIP; /* from the beginning: so it is the path's */
     run_until(BBR_DOWN);
     ck_assert_int_ge(b.wait, 4 * SECOND);
 }
-END_TEST
 
 /* One in twenty without a queue is no congestion; with one it is. */
-START_TEST(bbr_cycle__loss_counts_with_a_queue)
+TEST(bbr_cycle__loss_counts_with_a_queue)
 {
     run_until(BBR_CRUISE);
     uint64_t rate = b.rate;
@@ -77,18 +75,16 @@ START_TEST(bbr_cycle__loss_counts_with_a_queue)
     ck_assert_uint_lt(b.rate_low, RATE);
     ck_assert_uint_lt(b.rate, RATE);
 }
-END_TEST
 
-START_TEST(bbr_cycle__much_loss_counts_without_a_queue)
+TEST(bbr_cycle__much_loss_counts_without_a_queue)
 {
     run_until(BBR_UP);
     lose((uint32_t)(b.window / UNIT / 5));
     ck_assert_int_eq(b.phase, BBR_DOWN);
     ck_assert_uint_lt(b.inflight_high, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(bbr_on_marked__lowers_the_bounds)
+TEST(bbr_on_marked__lowers_the_bounds)
 {
     run_until(BBR_CRUISE);
     bbr_on_marked(&b);
@@ -97,9 +93,8 @@ START_TEST(bbr_on_marked__lowers_the_bounds)
     run_round(RATE / 2);
     ck_assert_uint_lt(b.rate_low, RATE);
 }
-END_TEST
 
-START_TEST(bbr_on_spurious__lifts_the_bounds)
+TEST(bbr_on_spurious__lifts_the_bounds)
 {
     run_until(BBR_UP);
     lose((uint32_t)(b.window / UNIT / 5));
@@ -108,10 +103,9 @@ START_TEST(bbr_on_spurious__lifts_the_bounds)
     ck_assert_uint_ge(b.inflight_high, high);
     ck_assert_uint_eq(b.rate_low, UINT64_MAX);
 }
-END_TEST
 
 /* What the path carries is known when it is over, and is looked for at once. */
-START_TEST(bbr_probe_rtt__keeps_the_rate)
+TEST(bbr_probe_rtt__keeps_the_rate)
 {
     run_until(BBR_CRUISE);
     queueing = TRIP / 10;
@@ -124,10 +118,9 @@ START_TEST(bbr_probe_rtt__keeps_the_rate)
     run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_UP);
 }
-END_TEST
 
 /* A path that became longer is noticed, after the path was nearly empty for a moment. */
-START_TEST(bbr_probe_rtt__after_five_seconds)
+TEST(bbr_probe_rtt__after_five_seconds)
 {
     run_until(BBR_CRUISE);
     queueing = TRIP / 10;
@@ -139,10 +132,9 @@ START_TEST(bbr_probe_rtt__after_five_seconds)
         run_round(RATE);
     ck_assert_int_ne(b.phase, BBR_PROBE_RTT);
 }
-END_TEST
 
 /* While round trips near the lowest are seen it is looked for half as often. */
-START_TEST(bbr_probe_rtt__later_on_an_empty_path)
+TEST(bbr_probe_rtt__later_on_an_empty_path)
 {
     run_until(BBR_CRUISE);
     queueing = TRIP / 80;
@@ -155,9 +147,8 @@ START_TEST(bbr_probe_rtt__later_on_an_empty_path)
         run_round(RATE);
     ck_assert_int_eq(b.phase, BBR_PROBE_RTT);
 }
-END_TEST
 
-START_TEST(bbr_on_persistent__least_and_back)
+TEST(bbr_on_persistent__least_and_back)
 {
     run_until(BBR_CRUISE);
     bbr_on_persistent(&b);
@@ -166,9 +157,8 @@ START_TEST(bbr_on_persistent__least_and_back)
         run_round(RATE);
     ck_assert_uint_ge(b.window, 100 * UNIT);
 }
-END_TEST
 
-START_TEST(bbr_on_not_persistent__as_it_was)
+TEST(bbr_on_not_persistent__as_it_was)
 {
     run_until(BBR_CRUISE);
     uint64_t window = b.window;
@@ -176,33 +166,10 @@ START_TEST(bbr_on_not_persistent__as_it_was)
     bbr_on_not_persistent(&b);
     ck_assert_uint_eq(b.window, window);
 }
-END_TEST
 
-START_TEST(bbr_check__fires)
+TEST(bbr_check__fires, .rows = 3, .signal = SIGABRT)
 {
     uint64_t *wrong[] = {&b.window, &b.inflight_high, &b.inflight_low};
     *wrong[_i] = 4 * UNIT - 1;
     bbr_check(&b);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, bbr_cycle__rates);
-    tcase_add_test(tcase, bbr_cycle__drains_a_queue);
-    tcase_add_test(tcase, bbr_cycle__makes_up_for_chance);
-    tcase_add_test(tcase, bbr_cycle__waits_for_four_round_trips);
-    tcase_add_test(tcase, bbr_cycle__loss_counts_with_a_queue);
-    tcase_add_test(tcase, bbr_cycle__much_loss_counts_without_a_queue);
-    tcase_add_test(tcase, bbr_on_marked__lowers_the_bounds);
-    tcase_add_test(tcase, bbr_on_spurious__lifts_the_bounds);
-    tcase_add_test(tcase, bbr_probe_rtt__keeps_the_rate);
-    tcase_add_test(tcase, bbr_probe_rtt__after_five_seconds);
-    tcase_add_test(tcase, bbr_probe_rtt__later_on_an_empty_path);
-    tcase_add_test(tcase, bbr_on_persistent__least_and_back);
-    tcase_add_test(tcase, bbr_on_not_persistent__as_it_was);
-    tcase_add_loop_test_raise_signal(tcase, bbr_check__fires, SIGABRT, 0, 3);
-    return suite_run("congestion_bbr", tcase);
 }

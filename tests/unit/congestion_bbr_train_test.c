@@ -23,7 +23,9 @@ static bool acknowledge(uint64_t units, duration sent_after, duration back_after
     return bbr_train_on_acknowledged(&train, &ack, UNIT, &density);
 }
 
-START_TEST(train__as_dense_as_it_was_sent)
+FIXTURE(setup, NULL)
+
+TEST(train__as_dense_as_it_was_sent)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(!acknowledge(10, 3 * MILLISECOND, 3 * MILLISECOND));
@@ -31,19 +33,17 @@ START_TEST(train__as_dense_as_it_was_sent)
     ck_assert_uint_eq(density.sent, UNIT * 20 * UINT64_C(1000) / 6);
     ck_assert_uint_eq(density.back, density.sent);
 }
-END_TEST
 
 /* Six milliseconds at one end are enough. */
-START_TEST(train__squeezed)
+TEST(train__squeezed)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(acknowledge(20, 2 * MILLISECOND, 8 * MILLISECOND));
     ck_assert_uint_eq(density.sent, 4 * density.back);
 }
-END_TEST
 
 /* The next piece begins where the last ended. */
-START_TEST(train__piece_by_piece)
+TEST(train__piece_by_piece)
 {
     ck_assert(!acknowledge(1, 0, 0));
     for (int i = 0; i < 3; i++) {
@@ -51,61 +51,40 @@ START_TEST(train__piece_by_piece)
         ck_assert_uint_eq(density.sent, 4 * UNIT * UINT64_C(1000));
     }
 }
-END_TEST
 
-START_TEST(train__too_few_units_tell_nothing)
+TEST(train__too_few_units_tell_nothing)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(!acknowledge(15, 6 * MILLISECOND, 6 * MILLISECOND));
     ck_assert(acknowledge(1, MILLISECOND, MILLISECOND));
 }
-END_TEST
 
 /* One burst is no train, however long it takes. */
-START_TEST(train__sent_at_once_tells_nothing)
+TEST(train__sent_at_once_tells_nothing)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(!acknowledge(32, MILLISECOND, 20 * MILLISECOND));
 }
-END_TEST
 
-START_TEST(train__does_not_reach_over_a_gap)
+TEST(train__does_not_reach_over_a_gap)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(!acknowledge(32, 7 * MILLISECOND, 7 * MILLISECOND));
     ck_assert(acknowledge(32, 6 * MILLISECOND, 6 * MILLISECOND));
 }
-END_TEST
 
 /* An acknowledgement of what was sent before, and was late. */
-START_TEST(train__begins_anew_out_of_order)
+TEST(train__begins_anew_out_of_order)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(!acknowledge(10, 4 * MILLISECOND, 4 * MILLISECOND));
     ck_assert(!acknowledge(10, -MILLISECOND, 4 * MILLISECOND));
     ck_assert_uint_eq(train.bytes, 0);
 }
-END_TEST
 
 /* All together: no time has passed in which to tell a rate. */
-START_TEST(train__back_at_once_tells_nothing)
+TEST(train__back_at_once_tells_nothing)
 {
     ck_assert(!acknowledge(1, 0, 0));
     ck_assert(!acknowledge(32, 6 * MILLISECOND, 0));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, train__as_dense_as_it_was_sent);
-    tcase_add_test(tcase, train__squeezed);
-    tcase_add_test(tcase, train__piece_by_piece);
-    tcase_add_test(tcase, train__too_few_units_tell_nothing);
-    tcase_add_test(tcase, train__sent_at_once_tells_nothing);
-    tcase_add_test(tcase, train__does_not_reach_over_a_gap);
-    tcase_add_test(tcase, train__begins_anew_out_of_order);
-    tcase_add_test(tcase, train__back_at_once_tells_nothing);
-    return suite_run("congestion_bbr_train", tcase);
 }

@@ -11,16 +11,17 @@ static void setup(void)
     cubic_init(&c);
 }
 
-START_TEST(cubic_reduce__seven_tenths)
+FIXTURE(setup, NULL)
+
+TEST(cubic_reduce__seven_tenths)
 {
     ck_assert_uint_eq(cubic_reduce(&c, 1000 * UNIT), 700 * UNIT);
     ck_assert_uint_eq(c.most, 1000 * UNIT);
     ck_assert_int_eq(c.epoch, NEVER);
 }
-END_TEST
 
 /* A flow that is losing its share lets go of more (RFC 9438, 4.7). */
-START_TEST(cubic_reduce__converges_faster_below_the_last_window)
+TEST(cubic_reduce__converges_faster_below_the_last_window)
 {
     cubic_reduce(&c, 1000 * UNIT);
     cubic_reduce(&c, 800 * UNIT);
@@ -28,10 +29,9 @@ START_TEST(cubic_reduce__converges_faster_below_the_last_window)
     cubic_reduce(&c, 900 * UNIT);
     ck_assert_uint_eq(c.most, 900 * UNIT);
 }
-END_TEST
 
 /* From 700 of 1000 units the curve takes (300 / 0.4)^(1/3) = 9.086 s to be back. */
-START_TEST(cubic_grow__is_back_after_k)
+TEST(cubic_grow__is_back_after_k)
 {
     uint64_t window = cubic_reduce(&c, 1000 * UNIT);
     cubic_grow(&c, 0, window, UNIT, 1, 0);
@@ -41,10 +41,9 @@ START_TEST(cubic_grow__is_back_after_k)
     ck_assert_uint_ge(window, 999 * UNIT);
     ck_assert_uint_le(window, 1001 * UNIT);
 }
-END_TEST
 
 /* 2 s behind K it is 0.4 x 2^3 = 3.2 units above, so a window grows slowly where it was. */
-START_TEST(cubic_grow__flat_at_the_last_window)
+TEST(cubic_grow__flat_at_the_last_window)
 {
     cubic_reduce(&c, 1000 * UNIT);
     cubic_grow(&c, 0, 700 * UNIT, UNIT, 1, 0);
@@ -53,9 +52,8 @@ START_TEST(cubic_grow__flat_at_the_last_window)
     ck_assert_uint_ge(window, 1003 * UNIT);
     ck_assert_uint_le(window, 1004 * UNIT);
 }
-END_TEST
 
-START_TEST(cubic_grow__no_more_than_half_a_window)
+TEST(cubic_grow__no_more_than_half_a_window)
 {
     cubic_reduce(&c, 1000 * UNIT);
     cubic_grow(&c, 0, 700 * UNIT, UNIT, 1, 0);
@@ -63,10 +61,9 @@ START_TEST(cubic_grow__no_more_than_half_a_window)
     uint64_t window = cubic_grow(&c, 1000 * SECOND, 1000 * UNIT, UNIT, 1000 * UNIT, 0);
     ck_assert_uint_eq(window, 1500 * UNIT);
 }
-END_TEST
 
 /* Small windows on short paths: reno would be faster, so it is taken (4.3). */
-START_TEST(cubic_grow__as_reno_on_short_paths)
+TEST(cubic_grow__as_reno_on_short_paths)
 {
     uint64_t window = cubic_reduce(&c, 10 * UNIT);
     for (int round = 0; round < 17; round++) /* 6 of 9/17 unit up to the last window, 11 of one */
@@ -74,9 +71,8 @@ START_TEST(cubic_grow__as_reno_on_short_paths)
     ck_assert_uint_ge(window, 20 * UNIT);
     ck_assert_uint_le(window, 22 * UNIT);
 }
-END_TEST
 
-START_TEST(cubic_rest__does_not_count)
+TEST(cubic_rest__does_not_count)
 {
     cubic_reduce(&c, 1000 * UNIT);
     cubic_grow(&c, 0, 700 * UNIT, UNIT, 1, 0);
@@ -85,10 +81,9 @@ START_TEST(cubic_rest__does_not_count)
     cubic_grow(&c, 11 * SECOND, 700 * UNIT, UNIT, 1, 0);
     ck_assert_int_eq(c.epoch, 10 * SECOND);
 }
-END_TEST
 
 /* Nothing overflows at the ends of what there is. */
-START_TEST(cubic_grow__extremes)
+TEST(cubic_grow__extremes)
 {
     static const uint64_t windows[] = {2, 1 << 20, UINT64_C(1) << 40};
     static const uint64_t units[] = {64, 1472, 65539};
@@ -102,20 +97,4 @@ START_TEST(cubic_grow__extremes)
             ck_assert_uint_le(grown, reduced + reduced / 2 + units[j] * 2);
             ck_assert_int_ge(c.k, 0);
         }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, cubic_reduce__seven_tenths);
-    tcase_add_test(tcase, cubic_reduce__converges_faster_below_the_last_window);
-    tcase_add_test(tcase, cubic_grow__is_back_after_k);
-    tcase_add_test(tcase, cubic_grow__flat_at_the_last_window);
-    tcase_add_test(tcase, cubic_grow__no_more_than_half_a_window);
-    tcase_add_test(tcase, cubic_grow__as_reno_on_short_paths);
-    tcase_add_test(tcase, cubic_rest__does_not_count);
-    tcase_add_test(tcase, cubic_grow__extremes);
-    return suite_run("congestion_cubic", tcase);
 }

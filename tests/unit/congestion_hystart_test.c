@@ -21,32 +21,31 @@ static enum hystart_verdict round_of(duration round_trip)
     return verdict;
 }
 
-START_TEST(hystart__grows_while_round_trips_stay)
+FIXTURE(setup, NULL)
+
+TEST(hystart__grows_while_round_trips_stay)
 {
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(round_of(40 * MILLISECOND + i % 4 * MILLISECOND), HYSTART_GROW);
 }
-END_TEST
 
-START_TEST(hystart__stops_after_five_slow_rounds)
+TEST(hystart__stops_after_five_slow_rounds)
 {
     round_of(40 * MILLISECOND);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(round_of(45 * MILLISECOND), HYSTART_SLOW);
     ck_assert_int_eq(round_of(45 * MILLISECOND), HYSTART_STOP);
 }
-END_TEST
 
-START_TEST(hystart__goes_on_when_it_was_noise)
+TEST(hystart__goes_on_when_it_was_noise)
 {
     round_of(40 * MILLISECOND);
     ck_assert_int_eq(round_of(50 * MILLISECOND), HYSTART_SLOW);
     ck_assert_int_eq(round_of(49 * MILLISECOND), HYSTART_GROW);
     ck_assert_int_eq(round_of(49 * MILLISECOND), HYSTART_GROW);
 }
-END_TEST
 
-START_TEST(hystart__threshold)
+TEST(hystart__threshold)
 {
     static const struct {
         duration before, now;
@@ -65,27 +64,13 @@ START_TEST(hystart__threshold)
         ck_assert_int_eq(round_of(row[i].now), row[i].expected);
     }
 }
-END_TEST
 
 /* One slow datagram makes no slow round. */
-START_TEST(hystart__few_measurements)
+TEST(hystart__few_measurements)
 {
     round_of(40 * MILLISECOND);
     uint64_t prior = delivered;
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(hystart_on_round_trip(&h, 90 * MILLISECOND, prior, ++delivered),
                          HYSTART_GROW);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, hystart__grows_while_round_trips_stay);
-    tcase_add_test(tcase, hystart__stops_after_five_slow_rounds);
-    tcase_add_test(tcase, hystart__goes_on_when_it_was_noise);
-    tcase_add_test(tcase, hystart__threshold);
-    tcase_add_test(tcase, hystart__few_measurements);
-    return suite_run("congestion_hystart", tcase);
 }

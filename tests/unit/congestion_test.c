@@ -2,7 +2,9 @@
 
 #include <signal.h>
 
-START_TEST(congestion_init__window)
+FIXTURE(setup, NULL)
+
+TEST(congestion_init__window)
 {
     static const struct {
         enum congestion_kind kind;
@@ -19,9 +21,8 @@ START_TEST(congestion_init__window)
         ck_assert_uint_eq(c.window, row[i].expected);
     }
 }
-END_TEST
 
-START_TEST(congestion_on_acknowledged__slow_start_doubles)
+TEST(congestion_on_acknowledged__slow_start_doubles)
 {
     for (uint64_t window = 10 * UNIT; window <= 640 * UNIT; window *= 2) {
         ck_assert_uint_eq(c.window, window);
@@ -30,9 +31,8 @@ START_TEST(congestion_on_acknowledged__slow_start_doubles)
     }
     ck_assert_uint_eq(c.window, MOST);
 }
-END_TEST
 
-START_TEST(congestion_on_acknowledged__not_limited_does_not_grow)
+TEST(congestion_on_acknowledged__not_limited_does_not_grow)
 {
     acknowledge_as(5 * UNIT, 0, false);
     ck_assert_uint_eq(c.window, 10 * UNIT);
@@ -40,9 +40,8 @@ START_TEST(congestion_on_acknowledged__not_limited_does_not_grow)
     acknowledge_as(50 * UNIT, 10, false);
     ck_assert_uint_eq(c.window, 5 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_acknowledged__avoidance_adds_a_unit_a_window)
+TEST(congestion_on_acknowledged__avoidance_adds_a_unit_a_window)
 {
     lose(10, 0);
     for (uint64_t window = 5 * UNIT; window < 12 * UNIT; window += UNIT) {
@@ -52,19 +51,17 @@ START_TEST(congestion_on_acknowledged__avoidance_adds_a_unit_a_window)
         ck_assert_uint_eq(c.window, window + UNIT);
     }
 }
-END_TEST
 
-START_TEST(congestion_on_acknowledged__avoidance_stops_at_most)
+TEST(congestion_on_acknowledged__avoidance_stops_at_most)
 {
     init(CONGESTION_RENO, 10 * UNIT);
     lose(10, 0);
     acknowledge(200 * UNIT, 10);
     ck_assert_uint_eq(c.window, 10 * UNIT);
 }
-END_TEST
 
 /* Units that are acknowledged together count as if one came after the other. */
-START_TEST(congestion_on_acknowledged__ends_slow_start_between_two_units)
+TEST(congestion_on_acknowledged__ends_slow_start_between_two_units)
 {
     persist(10);
     persist(11);
@@ -79,9 +76,8 @@ START_TEST(congestion_on_acknowledged__ends_slow_start_between_two_units)
     ck_assert_uint_gt(c.window, c.threshold);
     ck_assert_uint_lt(c.window, 40 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_acknowledged__sent_before_the_reduction)
+TEST(congestion_on_acknowledged__sent_before_the_reduction)
 {
     lose(10, 0);
     acknowledge(100 * UNIT, 9);
@@ -89,17 +85,15 @@ START_TEST(congestion_on_acknowledged__sent_before_the_reduction)
     acknowledge(5 * UNIT, 10);
     ck_assert_uint_eq(c.window, 6 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_lost__halves)
+TEST(congestion_on_lost__halves)
 {
     lose(10, 0);
     ck_assert_uint_eq(c.window, 5 * UNIT);
     ck_assert_uint_eq(c.threshold, 5 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_lost__once_a_round_trip)
+TEST(congestion_on_lost__once_a_round_trip)
 {
     lose(10, 0);
     lose(11, 5);
@@ -110,35 +104,31 @@ START_TEST(congestion_on_lost__once_a_round_trip)
     lose(30, 24);
     ck_assert_uint_eq(c.window, 5 * UNIT / 2);
 }
-END_TEST
 
 /* A unit sent in the same turn as the reduction was sent after it. */
-START_TEST(congestion_on_lost__sent_at_the_reduction)
+TEST(congestion_on_lost__sent_at_the_reduction)
 {
     lose(10, 0);
     lose(20, 10);
     ck_assert_uint_eq(c.window, 5 * UNIT / 2);
 }
-END_TEST
 
-START_TEST(congestion_on_lost__not_below_least)
+TEST(congestion_on_lost__not_below_least)
 {
     for (instant now = 0; now < 10; now++)
         lose(now + 1, now);
     ck_assert_uint_eq(c.window, 2 * UNIT);
     ck_assert_uint_eq(c.threshold, 2 * UNIT);
 }
-END_TEST
 
 /* The caller's clock may start anywhere; the first loss counts. */
-START_TEST(congestion_on_lost__before_the_epoch)
+TEST(congestion_on_lost__before_the_epoch)
 {
     lose(-10, -20);
     ck_assert_uint_eq(c.window, 5 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_lost__forgets_credit)
+TEST(congestion_on_lost__forgets_credit)
 {
     lose(10, 0);
     acknowledge(5 * UNIT - 1, 10);
@@ -146,9 +136,8 @@ START_TEST(congestion_on_lost__forgets_credit)
     acknowledge(UNIT, 20);
     ck_assert_uint_eq(c.window, 5 * UNIT / 2);
 }
-END_TEST
 
-START_TEST(congestion_on_persistent__starts_again_slowly)
+TEST(congestion_on_persistent__starts_again_slowly)
 {
     persist(10);
     ck_assert_uint_eq(c.window, 2 * UNIT);
@@ -160,9 +149,8 @@ START_TEST(congestion_on_persistent__starts_again_slowly)
     acknowledge(UNIT, 12);
     ck_assert_uint_eq(c.window, 5 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_persistent__the_loss_reduces_once)
+TEST(congestion_on_persistent__the_loss_reduces_once)
 {
     lose(10, 0);
     lose(10, 9);
@@ -171,9 +159,8 @@ START_TEST(congestion_on_persistent__the_loss_reduces_once)
     ck_assert_uint_eq(c.window, 2 * UNIT);
     ck_assert_uint_eq(c.threshold, 5 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_marked__as_a_loss)
+TEST(congestion_on_marked__as_a_loss)
 {
     congestion_on_marked(&c, 10, 0);
     ck_assert_uint_eq(c.window, 5 * UNIT);
@@ -184,9 +171,8 @@ START_TEST(congestion_on_marked__as_a_loss)
     congestion_on_spurious(&c, 5);
     ck_assert_uint_eq(c.window, 5 * UNIT / 2);
 }
-END_TEST
 
-START_TEST(congestion_rate__follows_the_window)
+TEST(congestion_rate__follows_the_window)
 {
     struct congestion_ack ack = {
         .now = 20, .bytes = UNIT, .recent = UNIT, .smoothed = 10 * MILLISECOND};
@@ -197,9 +183,8 @@ START_TEST(congestion_rate__follows_the_window)
     congestion_on_acknowledged(&c, &ack);
     ck_assert_uint_eq(c.rate, 5 * UNIT * UINT64_C(100) * 5 / 4);
 }
-END_TEST
 
-START_TEST(congestion_limit__cuts_and_lifts)
+TEST(congestion_limit__cuts_and_lifts)
 {
     congestion_limit(&c, 6 * UNIT);
     ck_assert_uint_eq(c.window, 6 * UNIT);
@@ -211,9 +196,8 @@ START_TEST(congestion_limit__cuts_and_lifts)
     ck_assert_uint_eq(c.window, 2 * UNIT);
     congestion_check(&c);
 }
-END_TEST
 
-START_TEST(congestion_set_unit__least_and_growth_follow)
+TEST(congestion_set_unit__least_and_growth_follow)
 {
     lose(10, 0);
     congestion_set_unit(&c, UNIT / 4);
@@ -227,10 +211,9 @@ START_TEST(congestion_set_unit__least_and_growth_follow)
     congestion_check(&c);
     ck_assert_uint_eq(c.window, 2 * UNIT);
 }
-END_TEST
 
 /* The same units a second^3 from where the window is; nothing jumps. */
-START_TEST(congestion_set_unit__a_curve_begins_anew)
+TEST(congestion_set_unit__a_curve_begins_anew)
 {
     init(CONGESTION_CUBIC, MOST);
     lose(10, 0);
@@ -240,9 +223,8 @@ START_TEST(congestion_set_unit__a_curve_begins_anew)
     ck_assert_uint_ge(c.window, 7 * UNIT);
     ck_assert_uint_le(c.window, 7 * UNIT + UNIT / 2);
 }
-END_TEST
 
-START_TEST(congestion_set_unit__of_bbr)
+TEST(congestion_set_unit__of_bbr)
 {
     init(CONGESTION_BBR, MOST);
     congestion_set_unit(&c, UNIT / 4);
@@ -253,9 +235,8 @@ START_TEST(congestion_set_unit__of_bbr)
     congestion_check(&c);
     ck_assert_uint_eq(c.window, 4 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_none__window_is_most)
+TEST(congestion_none__window_is_most)
 {
     init(CONGESTION_NONE, MOST);
     lose(10, 0);
@@ -267,45 +248,13 @@ START_TEST(congestion_none__window_is_most)
     congestion_limit(&c, MOST);
     ck_assert_uint_eq(c.window, MOST);
 }
-END_TEST
 
 /* Each breaks the invariant; congestion_check ends the process. */
-START_TEST(congestion_check__fires)
+TEST(congestion_check__fires, .rows = 3, .signal = SIGABRT)
 {
     if (_i == 2)
         init(CONGESTION_NONE, MOST);
     static const uint64_t wrong[] = {2 * UNIT - 1, MOST + 1, MOST - 1};
     c.window = wrong[_i];
     congestion_check(&c);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("congestion");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, congestion_init__window);
-    tcase_add_test(tcase, congestion_on_acknowledged__slow_start_doubles);
-    tcase_add_test(tcase, congestion_on_acknowledged__not_limited_does_not_grow);
-    tcase_add_test(tcase, congestion_on_acknowledged__avoidance_adds_a_unit_a_window);
-    tcase_add_test(tcase, congestion_on_acknowledged__avoidance_stops_at_most);
-    tcase_add_test(tcase, congestion_on_acknowledged__ends_slow_start_between_two_units);
-    tcase_add_test(tcase, congestion_on_acknowledged__sent_before_the_reduction);
-    tcase_add_test(tcase, congestion_on_lost__halves);
-    tcase_add_test(tcase, congestion_on_lost__once_a_round_trip);
-    tcase_add_test(tcase, congestion_on_lost__sent_at_the_reduction);
-    tcase_add_test(tcase, congestion_on_lost__not_below_least);
-    tcase_add_test(tcase, congestion_on_lost__before_the_epoch);
-    tcase_add_test(tcase, congestion_on_lost__forgets_credit);
-    tcase_add_test(tcase, congestion_on_persistent__starts_again_slowly);
-    tcase_add_test(tcase, congestion_on_persistent__the_loss_reduces_once);
-    tcase_add_test(tcase, congestion_on_marked__as_a_loss);
-    tcase_add_test(tcase, congestion_rate__follows_the_window);
-    tcase_add_test(tcase, congestion_limit__cuts_and_lifts);
-    tcase_add_test(tcase, congestion_set_unit__least_and_growth_follow);
-    tcase_add_test(tcase, congestion_set_unit__a_curve_begins_anew);
-    tcase_add_test(tcase, congestion_set_unit__of_bbr);
-    tcase_add_test(tcase, congestion_none__window_is_most);
-    tcase_add_loop_test_raise_signal(tcase, congestion_check__fires, SIGABRT, 0, 3);
-    return suite_run("congestion", tcase);
 }

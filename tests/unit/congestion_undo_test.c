@@ -1,7 +1,9 @@
 /* Reductions that were for nothing, and are taken back. */
 #include "congestion_rig.h"
 
-START_TEST(congestion_on_not_persistent__the_loss_remains)
+FIXTURE(setup, NULL)
+
+TEST(congestion_on_not_persistent__the_loss_remains)
 {
     lose(10, 0);
     persist(10);
@@ -11,18 +13,16 @@ START_TEST(congestion_on_not_persistent__the_loss_remains)
     congestion_on_spurious(&c, 0);
     ck_assert_uint_eq(c.window, 10 * UNIT);
 }
-END_TEST
 
-START_TEST(congestion_on_not_persistent__nothing_was_lost)
+TEST(congestion_on_not_persistent__nothing_was_lost)
 {
     persist(10);
     congestion_on_not_persistent(&c);
     ck_assert_uint_eq(c.window, 10 * UNIT);
     ck_assert_uint_eq(c.threshold, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(congestion_on_not_persistent__after_another_reduction)
+TEST(congestion_on_not_persistent__after_another_reduction)
 {
     persist(10);
     acknowledge(4 * UNIT, 10);
@@ -31,9 +31,8 @@ START_TEST(congestion_on_not_persistent__after_another_reduction)
     congestion_on_not_persistent(&c);
     ck_assert_uint_eq(c.window, window);
 }
-END_TEST
 
-START_TEST(congestion_on_spurious__undoes_when_all_had_arrived)
+TEST(congestion_on_spurious__undoes_when_all_had_arrived, .rows = 2)
 {
     init(_i == 0 ? CONGESTION_RENO : CONGESTION_CUBIC, MOST);
     lose(10, 1);
@@ -46,10 +45,9 @@ START_TEST(congestion_on_spurious__undoes_when_all_had_arrived)
     lose(20, 3);
     ck_assert_uint_lt(c.window, 10 * UNIT);
 }
-END_TEST
 
 /* What was lost of an earlier reduction's time says nothing about the last one. */
-START_TEST(congestion_on_spurious__of_another_time)
+TEST(congestion_on_spurious__of_another_time)
 {
     lose(10, 1);
     congestion_on_spurious(&c, 11);
@@ -57,17 +55,4 @@ START_TEST(congestion_on_spurious__of_another_time)
     congestion_on_spurious(&c, 1);
     congestion_on_spurious(&c, 1);
     ck_assert_uint_eq(c.window, 10 * UNIT);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("congestion");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, congestion_on_not_persistent__the_loss_remains);
-    tcase_add_test(tcase, congestion_on_not_persistent__nothing_was_lost);
-    tcase_add_test(tcase, congestion_on_not_persistent__after_another_reduction);
-    tcase_add_loop_test(tcase, congestion_on_spurious__undoes_when_all_had_arrived, 0, 2);
-    tcase_add_test(tcase, congestion_on_spurious__of_another_time);
-    return suite_run("congestion_undo", tcase);
 }

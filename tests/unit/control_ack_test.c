@@ -28,16 +28,15 @@ static struct block_ack ack_of_bytes(const uint8_t *bounds)
     };
 }
 
-START_TEST(block_ack_encode__each_field_in_its_place)
+TEST(block_ack_encode__each_field_in_its_place)
 {
     uint8_t out[sizeof ack_bytes];
     struct block_ack ack = ack_of_bytes(ack_bytes);
     ck_assert_uint_eq(block_ack_encode(out, sizeof out, &ack), sizeof ack_bytes);
     ck_assert_mem_eq(out, ack_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(block_ack_encode__bounds_in_place)
+TEST(block_ack_encode__bounds_in_place)
 {
     uint8_t out[sizeof ack_bytes];
     ack_bound_encode(out, 0x01020304);
@@ -46,9 +45,8 @@ START_TEST(block_ack_encode__bounds_in_place)
     ck_assert_uint_eq(block_ack_encode(out, sizeof out, &ack), sizeof ack_bytes);
     ck_assert_mem_eq(out, ack_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(block_ack_encode__empty_says_no_newest)
+TEST(block_ack_encode__empty_says_no_newest)
 {
     uint8_t out[TRAILER_BYTES];
     const uint8_t zero[4] = {0};
@@ -58,17 +56,15 @@ START_TEST(block_ack_encode__empty_says_no_newest)
     ck_assert_int_eq((int)block_ack_decode(out, sizeof out, &ack), OK);
     ck_assert(ack.first_is_positive);
 }
-END_TEST
 
-START_TEST(block_ack_encode__no_room)
+TEST(block_ack_encode__no_room, .signal = SIGABRT)
 {
     uint8_t out[sizeof ack_bytes - 1];
     struct block_ack ack = ack_of_bytes(ack_bytes);
     (void)block_ack_encode(out, sizeof out, &ack);
 }
-END_TEST
 
-START_TEST(block_ack_decode__each_field_from_its_place)
+TEST(block_ack_decode__each_field_from_its_place)
 {
     struct block_ack ack;
     ck_assert_int_eq((int)block_ack_decode(ack_bytes, sizeof ack_bytes, &ack), OK);
@@ -85,7 +81,6 @@ START_TEST(block_ack_decode__each_field_from_its_place)
     ck_assert_uint_eq(ack_bound(&ack, 0), 0x01020304);
     ck_assert_uint_eq(ack_bound(&ack, 1), 0x05060708);
 }
-END_TEST
 
 static const struct {
     uint16_t length;
@@ -148,7 +143,7 @@ static size_t ack_of_row(uint8_t out[64], int i)
     return size;
 }
 
-START_TEST(block_ack_decode__rules)
+TEST(block_ack_decode__rules, .rows = ROWS(acks))
 {
     uint8_t in[64];
     size_t size = ack_of_row(in, _i);
@@ -156,9 +151,8 @@ START_TEST(block_ack_decode__rules)
     int verdict = (int)block_ack_decode(in, size, &ack);
     ck_assert_msg(verdict == acks[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
-START_TEST(block_ack_decode__each_reserved_byte)
+TEST(block_ack_decode__each_reserved_byte, .rows = 6)
 {
     uint8_t in[sizeof ack_bytes];
     struct block_ack ack;
@@ -166,9 +160,8 @@ START_TEST(block_ack_decode__each_reserved_byte)
     in[24 + _i] = 1;
     ck_assert_int_eq((int)block_ack_decode(in, sizeof in, &ack), MALFORMED);
 }
-END_TEST
 
-START_TEST(block_ack_decode__empty_with_a_newest)
+TEST(block_ack_decode__empty_with_a_newest)
 {
     uint8_t in[TRAILER_BYTES];
     struct block_ack ack = {.pairing = pairing};
@@ -176,10 +169,9 @@ START_TEST(block_ack_decode__empty_with_a_newest)
     in[3] = 1;
     ck_assert_int_eq((int)block_ack_decode(in, size, &ack), MALFORMED);
 }
-END_TEST
 
 /* Every size but the right one, below and above. */
-START_TEST(block_ack_decode__exact_size)
+TEST(block_ack_decode__exact_size)
 {
     uint8_t in[2 * sizeof ack_bytes] = {0};
     memcpy(in + sizeof ack_bytes, ack_bytes, sizeof ack_bytes);
@@ -190,11 +182,10 @@ START_TEST(block_ack_decode__exact_size)
         ck_assert_msg(verdict == expected, "size %zu: %d", size, verdict);
     }
 }
-END_TEST
 
 /* 65,535 intervals need 262,144 bytes of bounds: more than any UDP datagram, but no special case.
  */
-START_TEST(block_ack_decode__most_intervals)
+TEST(block_ack_decode__most_intervals)
 {
     size_t size = 65536u * ACK_BOUND_BYTES + TRAILER_BYTES;
     uint8_t *in = malloc(size);
@@ -206,26 +197,4 @@ START_TEST(block_ack_decode__most_intervals)
     ck_assert_int_eq((int)block_ack_decode(in, size, &ack), OK);
     ck_assert_uint_eq(ack_bound(&ack, 65535), 65538);
     free(in);
-}
-END_TEST
-
-static TCase *ack_case(void)
-{
-    TCase *tc = tcase_create("block acknowledgement");
-    tcase_add_test(tc, block_ack_encode__each_field_in_its_place);
-    tcase_add_test(tc, block_ack_encode__bounds_in_place);
-    tcase_add_test(tc, block_ack_encode__empty_says_no_newest);
-    tcase_add_test_raise_signal(tc, block_ack_encode__no_room, SIGABRT);
-    tcase_add_test(tc, block_ack_decode__each_field_from_its_place);
-    tcase_add_loop_test(tc, block_ack_decode__rules, 0, ROWS(acks));
-    tcase_add_loop_test(tc, block_ack_decode__each_reserved_byte, 0, 6);
-    tcase_add_test(tc, block_ack_decode__empty_with_a_newest);
-    tcase_add_test(tc, block_ack_decode__exact_size);
-    tcase_add_test(tc, block_ack_decode__most_intervals);
-    return tc;
-}
-
-int main(void)
-{
-    return suite_run("control_ack", ack_case());
 }

@@ -18,23 +18,21 @@ static const struct cookie_answer cookie = {
     .cookie = UINT64_C(0x090a0b0c0d0e0f10),
 };
 
-START_TEST(cookie_answer_encode__each_field_in_its_place)
+TEST(cookie_answer_encode__each_field_in_its_place)
 {
     uint8_t out[TRAILER_BYTES];
     memset(out, 0xee, sizeof out);
     ck_assert_uint_eq(cookie_answer_encode(out, sizeof out, &cookie), sizeof out);
     ck_assert_mem_eq(out, cookie_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(cookie_answer_encode__no_room)
+TEST(cookie_answer_encode__no_room, .signal = SIGABRT)
 {
     uint8_t out[TRAILER_BYTES - 1];
     (void)cookie_answer_encode(out, sizeof out, &cookie);
 }
-END_TEST
 
-START_TEST(cookie_answer_decode__each_field_from_its_place)
+TEST(cookie_answer_decode__each_field_from_its_place)
 {
     struct cookie_answer answer;
     ck_assert_int_eq((int)cookie_answer_decode(cookie_bytes, sizeof cookie_bytes, &answer), OK);
@@ -43,7 +41,6 @@ START_TEST(cookie_answer_decode__each_field_from_its_place)
     ck_assert_uint_eq(answer.nonce, cookie.nonce);
     ck_assert_uint_eq(answer.cookie, cookie.cookie);
 }
-END_TEST
 
 static const struct change cookie_changes[] = {
     /*  0 as it is            */ {31, 0x28, OK},
@@ -57,7 +54,7 @@ static const struct change cookie_changes[] = {
     /*  8 another version     */ {31, 0x18, VERSION},
 };
 
-START_TEST(cookie_answer_decode__rules)
+TEST(cookie_answer_decode__rules, .rows = ROWS(cookie_changes))
 {
     uint8_t in[sizeof cookie_bytes];
     struct cookie_answer answer;
@@ -65,7 +62,6 @@ START_TEST(cookie_answer_decode__rules)
     int verdict = (int)cookie_answer_decode(in, sizeof in, &answer);
     ck_assert_msg(verdict == cookie_changes[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
 static const struct {
     uint64_t nonce, cookie;
@@ -79,7 +75,7 @@ static const struct {
     /* 4 no cookie     */ {1, 0, 1, 1, MALFORMED},
 };
 
-START_TEST(cookie_answer_decode__numbers)
+TEST(cookie_answer_decode__numbers, .rows = ROWS(cookies))
 {
     uint8_t in[TRAILER_BYTES];
     struct cookie_answer answer = {
@@ -91,9 +87,8 @@ START_TEST(cookie_answer_decode__numbers)
     int verdict = (int)cookie_answer_decode(in, size, &answer);
     ck_assert_msg(verdict == cookies[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
-START_TEST(cookie_answer_decode__exact_size)
+TEST(cookie_answer_decode__exact_size)
 {
     uint8_t in[TRAILER_BYTES + 8] = {0};
     memcpy(in + 8, cookie_bytes, sizeof cookie_bytes);
@@ -104,7 +99,6 @@ START_TEST(cookie_answer_decode__exact_size)
         ck_assert_msg(verdict == expected, "size %zu: %d", size, verdict);
     }
 }
-END_TEST
 
 /* Version answer */
 
@@ -112,15 +106,14 @@ static const uint8_t version_bytes[VERSION_ANSWER_BYTES] = {
     0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x00, 0x2f, /* session, tag, flags, type */
 };
 
-START_TEST(version_answer_encode__each_field_in_its_place)
+TEST(version_answer_encode__each_field_in_its_place)
 {
     uint8_t out[VERSION_ANSWER_BYTES];
     version_answer_encode(out, pairing);
     ck_assert_mem_eq(out, version_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(version_answer_decode__of_each_version)
+TEST(version_answer_decode__of_each_version, .rows = 16)
 {
     uint8_t in[VERSION_ANSWER_BYTES];
     struct pairing echoed;
@@ -132,7 +125,6 @@ START_TEST(version_answer_decode__of_each_version)
     ck_assert_uint_eq(echoed.tag, pairing.tag);
     ck_assert_int_eq(version, _i);
 }
-END_TEST
 
 static const struct {
     size_t at;
@@ -148,7 +140,7 @@ static const struct {
     /* 6 flag of a close */ {8, FLAG_CLOSING, false},
 };
 
-START_TEST(version_answer_decode__rules)
+TEST(version_answer_decode__rules, .rows = ROWS(version_changes))
 {
     uint8_t in[VERSION_ANSWER_BYTES];
     struct pairing echoed;
@@ -158,9 +150,8 @@ START_TEST(version_answer_decode__rules)
     ck_assert(version_answer_decode(in, sizeof in, &echoed, &version) ==
               version_changes[_i].is_answer);
 }
-END_TEST
 
-START_TEST(version_answer_decode__session_may_be_unknown_tag_may_not)
+TEST(version_answer_decode__session_may_be_unknown_tag_may_not)
 {
     uint8_t in[VERSION_ANSWER_BYTES];
     struct pairing echoed;
@@ -170,9 +161,8 @@ START_TEST(version_answer_decode__session_may_be_unknown_tag_may_not)
     version_answer_encode(in, (struct pairing){.session = 1, .tag = 0});
     ck_assert(!version_answer_decode(in, sizeof in, &echoed, &version));
 }
-END_TEST
 
-START_TEST(version_answer_decode__exact_size)
+TEST(version_answer_decode__exact_size)
 {
     struct pairing echoed;
     uint8_t version;
@@ -181,36 +171,4 @@ START_TEST(version_answer_decode__exact_size)
         ck_assert(version_answer_decode(in, size, &echoed, &version) ==
                   (size == VERSION_ANSWER_BYTES));
     }
-}
-END_TEST
-
-static TCase *cookie_case(void)
-{
-    TCase *tc = tcase_create("cookie");
-    tcase_add_test(tc, cookie_answer_encode__each_field_in_its_place);
-    tcase_add_test_raise_signal(tc, cookie_answer_encode__no_room, SIGABRT);
-    tcase_add_test(tc, cookie_answer_decode__each_field_from_its_place);
-    tcase_add_loop_test(tc, cookie_answer_decode__rules, 0, ROWS(cookie_changes));
-    tcase_add_loop_test(tc, cookie_answer_decode__numbers, 0, ROWS(cookies));
-    tcase_add_test(tc, cookie_answer_decode__exact_size);
-    return tc;
-}
-
-static TCase *version_case(void)
-{
-    TCase *tc = tcase_create("version answer");
-    tcase_add_test(tc, version_answer_encode__each_field_in_its_place);
-    tcase_add_loop_test(tc, version_answer_decode__of_each_version, 0, 16);
-    tcase_add_loop_test(tc, version_answer_decode__rules, 0, ROWS(version_changes));
-    tcase_add_test(tc, version_answer_decode__session_may_be_unknown_tag_may_not);
-    tcase_add_test(tc, version_answer_decode__exact_size);
-    return tc;
-}
-
-int main(void)
-{
-    Suite *s = suite_create("control_cookie");
-    suite_add_tcase(s, cookie_case());
-    suite_add_tcase(s, version_case());
-    return suite_run_all(s);
 }

@@ -20,7 +20,7 @@ static const struct request_run run = {
     .size = UINT64_C(0x090a0b0c0d0e0f10),
 };
 
-START_TEST(request_encode__each_field_in_its_place)
+TEST(request_encode__each_field_in_its_place)
 {
     uint8_t out[sizeof request_bytes];
     request_run_encode(out, &run);
@@ -32,17 +32,15 @@ START_TEST(request_encode__each_field_in_its_place)
     ck_assert_uint_eq(request_encode(out, sizeof out, &request), sizeof request_bytes);
     ck_assert_mem_eq(out, request_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(request_encode__no_room)
+TEST(request_encode__no_room, .signal = SIGABRT)
 {
     uint8_t out[TRAILER_BYTES - 1];
     struct request request = {.pairing = pairing};
     (void)request_encode(out, sizeof out, &request);
 }
-END_TEST
 
-START_TEST(request_decode__each_field_from_its_place)
+TEST(request_decode__each_field_from_its_place)
 {
     struct request request;
     ck_assert_int_eq((int)request_decode(request_bytes, sizeof request_bytes, &request), OK);
@@ -56,9 +54,8 @@ START_TEST(request_decode__each_field_from_its_place)
     ck_assert_uint_eq(decoded.count, run.count);
     ck_assert_uint_eq(decoded.size, run.size);
 }
-END_TEST
 
-START_TEST(request_run__of_several)
+TEST(request_run__of_several)
 {
     uint8_t out[3 * REQUEST_RUN_BYTES + TRAILER_BYTES];
     for (uint32_t i = 0; i < 3; i++) {
@@ -73,7 +70,6 @@ START_TEST(request_run__of_several)
         ck_assert_uint_eq(request_run(&request, i).size, REQUEST_WITHDRAWN - i);
     }
 }
-END_TEST
 
 static const struct change request_changes[] = {
     /*  0 as it is            */ {47, 0x24, OK},
@@ -94,7 +90,7 @@ static const struct change request_changes[] = {
     /* 15 another version     */ {47, 0x14, VERSION},
 };
 
-START_TEST(request_decode__rules)
+TEST(request_decode__rules, .rows = ROWS(request_changes))
 {
     uint8_t in[sizeof request_bytes];
     struct request request;
@@ -102,7 +98,6 @@ START_TEST(request_decode__rules)
     int verdict = (int)request_decode(in, sizeof in, &request);
     ck_assert_msg(verdict == request_changes[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
 /* A run of bytes at `at` is zeroed. */
 static const struct {
@@ -117,7 +112,7 @@ static const struct {
     /* 5 tag     */ {42, 4, MALFORMED},
 };
 
-START_TEST(request_decode__zeros)
+TEST(request_decode__zeros, .rows = ROWS(request_zeros))
 {
     uint8_t in[sizeof request_bytes];
     memcpy(in, request_bytes, sizeof in);
@@ -126,9 +121,8 @@ START_TEST(request_decode__zeros)
     int verdict = (int)request_decode(in, sizeof in, &request);
     ck_assert_msg(verdict == request_zeros[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
-START_TEST(request_decode__empty)
+TEST(request_decode__empty)
 {
     uint8_t in[TRAILER_BYTES];
     struct request request = {.pairing = {.session = 1, .tag = 1}};
@@ -138,7 +132,6 @@ START_TEST(request_decode__empty)
     for (size_t size = 0; size < sizeof in; size++)
         ck_assert_int_eq((int)request_decode(in + sizeof in - size, size, &request), SHORT);
 }
-END_TEST
 
 /* Hello */
 
@@ -162,7 +155,7 @@ static const struct hello asking = {
     .cookie = UINT64_C(0x090a0b0c0d0e0f10),
 };
 
-START_TEST(hello_encode__each_field_in_its_place)
+TEST(hello_encode__each_field_in_its_place)
 {
     uint8_t out[TRAILER_BYTES];
     struct hello paired = {.pairing = pairing, .requested = 0x01020304};
@@ -173,9 +166,8 @@ START_TEST(hello_encode__each_field_in_its_place)
     ck_assert_uint_eq(hello_encode(out, sizeof out, &paired), sizeof out);
     ck_assert_mem_eq(out, paired_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(hello_decode__each_field_from_its_place)
+TEST(hello_decode__each_field_from_its_place)
 {
     struct hello hello;
     ck_assert_int_eq((int)hello_decode(asking_bytes, sizeof asking_bytes, &hello), OK);
@@ -188,7 +180,6 @@ START_TEST(hello_decode__each_field_from_its_place)
     ck_assert_uint_eq(hello.requested, 0x01020304);
     ck_assert(!hello.is_closing);
 }
-END_TEST
 
 static const struct change asking_changes[] = {
     /*  0 as it is           */ {31, 0x25, OK},
@@ -203,7 +194,7 @@ static const struct change asking_changes[] = {
     /*  9 another version    */ {31, 0x35, VERSION},
 };
 
-START_TEST(hello_decode__rules_of_asking)
+TEST(hello_decode__rules_of_asking, .rows = ROWS(asking_changes))
 {
     uint8_t in[sizeof asking_bytes];
     struct hello hello;
@@ -211,7 +202,6 @@ START_TEST(hello_decode__rules_of_asking)
     int verdict = (int)hello_decode(in, sizeof in, &hello);
     ck_assert_msg(verdict == asking_changes[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
 static const struct change paired_changes[] = {
     /*  0 as it is        */ {31, 0x25, OK},
@@ -229,7 +219,7 @@ static const struct change paired_changes[] = {
     /* 12 another version */ {31, 0x15, VERSION},
 };
 
-START_TEST(hello_decode__rules_of_pairing)
+TEST(hello_decode__rules_of_pairing, .rows = ROWS(paired_changes))
 {
     uint8_t in[sizeof paired_bytes];
     struct hello hello;
@@ -237,7 +227,6 @@ START_TEST(hello_decode__rules_of_pairing)
     int verdict = (int)hello_decode(in, sizeof in, &hello);
     ck_assert_msg(verdict == paired_changes[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
 static const struct {
     uint64_t nonce, cookie;
@@ -260,7 +249,7 @@ static const struct {
     /* 12 the same, of no session */ {0, 1, 0, 1, false, MALFORMED},
 };
 
-START_TEST(hello_decode__numbers)
+TEST(hello_decode__numbers, .rows = ROWS(hellos))
 {
     uint8_t in[TRAILER_BYTES];
     struct hello hello = {
@@ -274,9 +263,8 @@ START_TEST(hello_decode__numbers)
     ck_assert_msg(verdict == hellos[_i].verdict, "row %d: %d", _i, verdict);
     ck_assert(hello.is_closing == hellos[_i].is_closing);
 }
-END_TEST
 
-START_TEST(hello_decode__exact_size)
+TEST(hello_decode__exact_size)
 {
     uint8_t in[TRAILER_BYTES + 8] = {0};
     memcpy(in + 8, asking_bytes, sizeof asking_bytes);
@@ -286,38 +274,4 @@ START_TEST(hello_decode__exact_size)
         int expected = size < TRAILER_BYTES ? SHORT : size > TRAILER_BYTES ? MALFORMED : OK;
         ck_assert_msg(verdict == expected, "size %zu: %d", size, verdict);
     }
-}
-END_TEST
-
-static TCase *request_case(void)
-{
-    TCase *tc = tcase_create("request to send");
-    tcase_add_test(tc, request_encode__each_field_in_its_place);
-    tcase_add_test_raise_signal(tc, request_encode__no_room, SIGABRT);
-    tcase_add_test(tc, request_decode__each_field_from_its_place);
-    tcase_add_test(tc, request_run__of_several);
-    tcase_add_loop_test(tc, request_decode__rules, 0, ROWS(request_changes));
-    tcase_add_loop_test(tc, request_decode__zeros, 0, ROWS(request_zeros));
-    tcase_add_test(tc, request_decode__empty);
-    return tc;
-}
-
-static TCase *hello_case(void)
-{
-    TCase *tc = tcase_create("hello");
-    tcase_add_test(tc, hello_encode__each_field_in_its_place);
-    tcase_add_test(tc, hello_decode__each_field_from_its_place);
-    tcase_add_loop_test(tc, hello_decode__rules_of_asking, 0, ROWS(asking_changes));
-    tcase_add_loop_test(tc, hello_decode__rules_of_pairing, 0, ROWS(paired_changes));
-    tcase_add_loop_test(tc, hello_decode__numbers, 0, ROWS(hellos));
-    tcase_add_test(tc, hello_decode__exact_size);
-    return tc;
-}
-
-int main(void)
-{
-    Suite *s = suite_create("control");
-    suite_add_tcase(s, request_case());
-    suite_add_tcase(s, hello_case());
-    return suite_run_all(s);
 }

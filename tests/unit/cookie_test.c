@@ -6,7 +6,7 @@
 static const struct cookie_owner owner = {
     .peer = 1, .nonce = 2, .pairing = {.session = 3, .tag = 4}};
 
-START_TEST(cookie__is_good_in_two_slots)
+TEST(cookie__is_good_in_two_slots)
 {
     struct cookie_jar jar = jar_of_seed(1);
     instant made = 7 * COOKIE_SLOT;
@@ -16,9 +16,8 @@ START_TEST(cookie__is_good_in_two_slots)
     ck_assert(!cookie_is_good(&jar, &owner, made + 2 * COOKIE_SLOT, cookie));
     ck_assert(!cookie_is_good(&jar, &owner, made - 1, cookie));
 }
-END_TEST
 
-START_TEST(cookie__is_for_its_owner_alone)
+TEST(cookie__is_for_its_owner_alone)
 {
     struct cookie_jar jar = jar_of_seed(1), other_jar = jar_of_seed(2);
     uint64_t cookie = cookie_make(&jar, &owner, SECOND);
@@ -34,7 +33,6 @@ START_TEST(cookie__is_for_its_owner_alone)
     for (int bit = 0; bit < 64; bit++)
         ck_assert(!cookie_is_good(&jar, &owner, SECOND, cookie ^ UINT64_C(1) << bit));
 }
-END_TEST
 
 static uint64_t zero(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *in, size_t size)
 {
@@ -45,19 +43,9 @@ static uint64_t zero(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *in, siz
 }
 
 /* 0 says that there is none. */
-START_TEST(cookie__is_never_zero)
+TEST(cookie__is_never_zero)
 {
     struct cookie_jar jar = {.hash = zero};
     ck_assert_uint_ne(cookie_make(&jar, &owner, SECOND), 0);
     ck_assert(!cookie_is_good(&jar, &owner, SECOND, 0));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_test(tcase, cookie__is_good_in_two_slots);
-    tcase_add_test(tcase, cookie__is_for_its_owner_alone);
-    tcase_add_test(tcase, cookie__is_never_zero);
-    return suite_run("cookie", tcase);
 }

@@ -33,40 +33,38 @@ static crc32_function way(int i)
     return i == 0 ? crc32_add : crc_best();
 }
 
-START_TEST(crc32_add__check_value)
+FIXTURE(fill, NULL)
+
+TEST(crc32_add__check_value, .rows = 2)
 {
     ck_assert_uint_eq(way(_i)(0, (const uint8_t *)"123456789", 9), 0xFC891918);
     ck_assert_uint_eq(way(_i)(0, NULL, 0), 0);
 }
-END_TEST
 
-START_TEST(crc32_add__as_defined)
+TEST(crc32_add__as_defined, .rows = 2)
 {
     for (size_t from = 0; from < 9; from++)
         for (size_t size = 0; size < 300; size++)
             ck_assert_uint_eq(way(_i)(0, bytes + from, size), slow(bytes + from, size));
 }
-END_TEST
 
-START_TEST(crc32_add__goes_on)
+TEST(crc32_add__goes_on, .rows = 2)
 {
     for (size_t cut = 0; cut <= sizeof(bytes); cut += 7)
         ck_assert_uint_eq(way(_i)(way(_i)(0, bytes, cut), bytes + cut, sizeof(bytes) - cut),
                           slow(bytes, sizeof(bytes)));
 }
-END_TEST
 
-START_TEST(crc32_gather__pieces)
+TEST(crc32_gather__pieces, .rows = 2)
 {
     struct iovec pieces[] = {{bytes, 700}, {bytes + 700, 0}, {bytes + 700, 1300}};
 
     ck_assert_uint_eq(crc32_gather(way(_i), 0, pieces, 3), slow(bytes, sizeof(bytes)));
     ck_assert_uint_eq(crc32_gather(way(_i), 5, pieces, 0), 5);
 }
-END_TEST
 
 /* A byte after the other, so that each entry of each table is used. */
-START_TEST(crc32_add__every_entry)
+TEST(crc32_add__every_entry, .rows = 2)
 {
     for (unsigned n = 0; n < 256; n++)
         for (unsigned at = 0; at < 8; at++) {
@@ -75,28 +73,12 @@ START_TEST(crc32_add__every_entry)
             ck_assert_uint_eq(way(_i)(0, word, 8), slow(word, 8));
         }
 }
-END_TEST
 
-START_TEST(crc32_add__whole)
+TEST(crc32_add__whole, .rows = 2)
 {
     uint32_t crc = way(_i)(0, bytes, 100);
     uint8_t own[4] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
                       (uint8_t)crc};
 
     ck_assert_uint_eq(way(_i)(crc, own, 4), CRC32_WHOLE);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("crc32");
-
-    tcase_add_unchecked_fixture(tcase, fill, NULL);
-    tcase_add_loop_test(tcase, crc32_add__check_value, 0, 2);
-    tcase_add_loop_test(tcase, crc32_add__as_defined, 0, 2);
-    tcase_add_loop_test(tcase, crc32_add__goes_on, 0, 2);
-    tcase_add_loop_test(tcase, crc32_gather__pieces, 0, 2);
-    tcase_add_loop_test(tcase, crc32_add__every_entry, 0, 2);
-    tcase_add_loop_test(tcase, crc32_add__whole, 0, 2);
-    return suite_run("crc32", tcase);
 }

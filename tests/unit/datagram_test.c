@@ -14,30 +14,27 @@ static const struct {
     {DATAGRAM_OFFER, 0x2a},       {DATAGRAM_VERSION_ANSWER, 0x2f},
 };
 
-START_TEST(datagram_last_byte__each_type)
+TEST(datagram_last_byte__each_type, .rows = ROWS(last_bytes))
 {
     ck_assert_uint_eq(datagram_last_byte(last_bytes[_i].type), last_bytes[_i].last_byte);
 }
-END_TEST
 
 /* Every last byte there is: a type in version 2, else 0. */
-START_TEST(datagram_type__every_byte)
+TEST(datagram_type__every_byte)
 {
     for (int byte = 0; byte <= UINT8_MAX; byte++) {
         int type = (int)datagram_type((uint8_t)byte);
         ck_assert_int_eq(type, 0x20 <= byte && byte <= 0x2f ? byte - 0x20 : 0);
     }
 }
-END_TEST
 
-START_TEST(datagram_is_foreign_hello__every_byte)
+TEST(datagram_is_foreign_hello__every_byte)
 {
     for (int byte = 0; byte <= UINT8_MAX; byte++) {
         bool is_foreign = byte % 16 == 5 && byte != 0x25;
         ck_assert_msg(datagram_is_foreign_hello((uint8_t)byte) == is_foreign, "byte %d", byte);
     }
 }
-END_TEST
 
 static const struct {
     uint8_t last_byte;
@@ -57,16 +54,15 @@ static const struct {
     /* 10 */ {0xf5, DATAGRAM_UNIT, DATAGRAM_UNIT, VERDICT_VERSION},
 };
 
-START_TEST(datagram_judge_type__table)
+TEST(datagram_judge_type__table, .rows = ROWS(types))
 {
     enum verdict verdict =
         datagram_judge_type(types[_i].last_byte, types[_i].lowest, types[_i].highest);
     ck_assert_msg(verdict == types[_i].verdict, "row %d: %d", _i, (int)verdict);
 }
-END_TEST
 
 /* The same by a trailer, but too short is too short before anything else. */
-START_TEST(datagram_judge__table)
+TEST(datagram_judge__table, .rows = ROWS(types))
 {
     uint8_t trailer[TRAILER_BYTES] = {[TRAILER_BYTES - 1] = types[_i].last_byte};
     enum verdict verdict =
@@ -75,9 +71,8 @@ START_TEST(datagram_judge__table)
     verdict = datagram_judge(NULL, TRAILER_BYTES - 1, types[_i].lowest, types[_i].highest);
     ck_assert_msg(verdict == VERDICT_SHORT, "row %d: %d", _i, (int)verdict);
 }
-END_TEST
 
-START_TEST(datagram_judge_bare__around_the_size)
+TEST(datagram_judge_bare__around_the_size)
 {
     const uint8_t in[TRAILER_BYTES + 1] = {[TRAILER_BYTES - 1] = 0x28, [TRAILER_BYTES] = 0x28};
     ck_assert_int_eq((int)datagram_judge_bare(in, 31, DATAGRAM_COOKIE), (int)VERDICT_SHORT);
@@ -85,17 +80,15 @@ START_TEST(datagram_judge_bare__around_the_size)
     ck_assert_int_eq((int)datagram_judge_bare(in, 33, DATAGRAM_COOKIE), (int)VERDICT_MALFORMED);
     ck_assert_int_eq((int)datagram_judge_bare(in, 33, DATAGRAM_HELLO), (int)VERDICT_TYPE);
 }
-END_TEST
 
-START_TEST(datagram_judge_size__around_the_claim)
+TEST(datagram_judge_size__around_the_claim)
 {
     ck_assert_int_eq((int)datagram_judge_size(31, 32), (int)VERDICT_SHORT);
     ck_assert_int_eq((int)datagram_judge_size(32, 32), (int)VERDICT_OK);
     ck_assert_int_eq((int)datagram_judge_size(33, 32), (int)VERDICT_MALFORMED);
 }
-END_TEST
 
-START_TEST(datagram_trailer__around_its_size)
+TEST(datagram_trailer__around_its_size)
 {
     const uint8_t in[TRAILER_BYTES + 1] = {0};
     ck_assert_ptr_null(datagram_trailer(in, 0));
@@ -103,9 +96,8 @@ START_TEST(datagram_trailer__around_its_size)
     ck_assert_ptr_eq(datagram_trailer(in, TRAILER_BYTES), in);
     ck_assert_ptr_eq(datagram_trailer(in, TRAILER_BYTES + 1), in + 1);
 }
-END_TEST
 
-START_TEST(datagram_tail__each_field_in_its_place)
+TEST(datagram_tail__each_field_in_its_place)
 {
     static const uint8_t right[TAIL_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 0x2a};
     uint8_t out[TAIL_BYTES];
@@ -118,9 +110,8 @@ START_TEST(datagram_tail__each_field_in_its_place)
     ck_assert_uint_eq(tail.flags, 9);
     ck_assert_uint_eq(tail.last_byte, 0x2a);
 }
-END_TEST
 
-START_TEST(datagram_is_clear__only_the_range)
+TEST(datagram_is_clear__only_the_range)
 {
     uint8_t trailer[TRAILER_BYTES];
     for (size_t at = 0; at < TRAILER_BYTES; at++) {
@@ -130,15 +121,13 @@ START_TEST(datagram_is_clear__only_the_range)
         ck_assert(datagram_is_clear(trailer, 4, TAIL_AT) == (at < 4 || at >= TAIL_AT));
     }
 }
-END_TEST
 
-START_TEST(pairing_is_complete__table)
+TEST(pairing_is_complete__table)
 {
     ck_assert(pairing_is_complete((struct pairing){.session = 1, .tag = 1}));
     ck_assert(!pairing_is_complete((struct pairing){.session = 0, .tag = 1}));
     ck_assert(!pairing_is_complete((struct pairing){.session = 1, .tag = 0}));
 }
-END_TEST
 
 static const struct unit_trailer distinct = {
     .message = 0x01020304,
@@ -157,15 +146,14 @@ static const uint8_t distinct_bytes[TRAILER_BYTES] = {
     0x11, 0x20, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x01, 0x21,
 };
 
-START_TEST(unit_trailer_encode__each_field_in_its_place)
+TEST(unit_trailer_encode__each_field_in_its_place)
 {
     uint8_t out[TRAILER_BYTES];
     unit_trailer_encode(out, &distinct);
     ck_assert_mem_eq(out, distinct_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(unit_trailer_decode__each_field_from_its_place)
+TEST(unit_trailer_decode__each_field_from_its_place)
 {
     struct unit_trailer t;
     enum verdict verdict = unit_trailer_decode(distinct_bytes, 0x1120 + TRAILER_BYTES, &t);
@@ -181,19 +169,17 @@ START_TEST(unit_trailer_decode__each_field_from_its_place)
     ck_assert_uint_eq(t.pairing.tag, distinct.pairing.tag);
     ck_assert_uint_eq(t.flags, distinct.flags);
 }
-END_TEST
 
-START_TEST(unit_trailer_decode__too_short_is_not_touched)
+TEST(unit_trailer_decode__too_short_is_not_touched)
 {
     struct unit_trailer t;
     for (size_t bytes = 0; bytes < TRAILER_BYTES; bytes++)
         ck_assert_int_eq((int)unit_trailer_decode(NULL, bytes, &t), (int)VERDICT_SHORT);
 }
-END_TEST
 
 static const int16_t steps[] = {0, 1, -1, 255, 256, -256, -257, 32767, -32767, -32768};
 
-START_TEST(unit_trailer_decode__step_to_the_next)
+TEST(unit_trailer_decode__step_to_the_next, .rows = ROWS(steps))
 {
     struct unit_trailer t = distinct;
     uint8_t bytes[TRAILER_BYTES];
@@ -202,7 +188,6 @@ START_TEST(unit_trailer_decode__step_to_the_next)
     ck_assert_int_eq((int)unit_trailer_decode(bytes, 0x1120 + TRAILER_BYTES, &t), (int)VERDICT_OK);
     ck_assert_int_eq(t.next_step, steps[_i]);
 }
-END_TEST
 
 enum { NEXT = FLAG_HAS_NEXT, LAST = FLAG_IS_LAST, NONE = FLAG_VOID, ANSWER = FLAG_ANSWER };
 enum { OK = VERDICT_OK, SHORT = VERDICT_SHORT, MALFORMED = VERDICT_MALFORMED };
@@ -269,7 +254,7 @@ static struct unit_trailer trailer_of_rule(int i)
     };
 }
 
-START_TEST(unit_trailer_decode__rules)
+TEST(unit_trailer_decode__rules, .rows = ROWS(rules))
 {
     struct unit_trailer t = trailer_of_rule(_i);
     uint8_t bytes[TRAILER_BYTES];
@@ -277,32 +262,4 @@ START_TEST(unit_trailer_decode__rules)
     size_t size = (size_t)((int)t.length + TRAILER_BYTES + rules[_i].surplus);
     int verdict = (int)unit_trailer_decode(bytes, size, &t);
     ck_assert_msg(verdict == rules[_i].verdict, "row %d: %d", _i, verdict);
-}
-END_TEST
-
-static TCase *datagram_case(void)
-{
-    TCase *tc = tcase_create("datagram");
-    tcase_add_loop_test(tc, datagram_last_byte__each_type, 0, ROWS(last_bytes));
-    tcase_add_test(tc, datagram_type__every_byte);
-    tcase_add_test(tc, datagram_is_foreign_hello__every_byte);
-    tcase_add_loop_test(tc, datagram_judge_type__table, 0, ROWS(types));
-    tcase_add_loop_test(tc, datagram_judge__table, 0, ROWS(types));
-    tcase_add_test(tc, datagram_judge_bare__around_the_size);
-    tcase_add_test(tc, datagram_judge_size__around_the_claim);
-    tcase_add_test(tc, datagram_trailer__around_its_size);
-    tcase_add_test(tc, datagram_tail__each_field_in_its_place);
-    tcase_add_test(tc, datagram_is_clear__only_the_range);
-    tcase_add_test(tc, pairing_is_complete__table);
-    tcase_add_test(tc, unit_trailer_encode__each_field_in_its_place);
-    tcase_add_test(tc, unit_trailer_decode__each_field_from_its_place);
-    tcase_add_test(tc, unit_trailer_decode__too_short_is_not_touched);
-    tcase_add_loop_test(tc, unit_trailer_decode__step_to_the_next, 0, ROWS(steps));
-    tcase_add_loop_test(tc, unit_trailer_decode__rules, 0, ROWS(rules));
-    return tc;
-}
-
-int main(void)
-{
-    return suite_run("datagram", datagram_case());
 }

@@ -19,8 +19,10 @@ static void send(instant now, uint64_t first, uint32_t in_transit)
     delivery_check(&d);
 }
 
+FIXTURE(setup, NULL)
+
 /* A burst of ten units at 0 and another at 5 ms, each back after 10 ms. */
-START_TEST(delivery_on_acknowledged__rate)
+TEST(delivery_on_acknowledged__rate)
 {
     delivery_on_begin(&d, 0);
     send(0, 0, 10);
@@ -40,10 +42,9 @@ START_TEST(delivery_on_acknowledged__rate)
     ck_assert_uint_eq(three.rate, 2000000);
     ck_assert_uint_eq(three.prior, 10 * UNIT);
 }
-END_TEST
 
 /* Acknowledgements that come all at once do not make the path faster than it was sent on. */
-START_TEST(delivery_on_acknowledged__lumps)
+TEST(delivery_on_acknowledged__lumps)
 {
     delivery_on_begin(&d, 0);
     send(0, 0, 1);
@@ -54,9 +55,8 @@ START_TEST(delivery_on_acknowledged__lumps)
     ck_assert_uint_eq(sample.bytes, 2 * UNIT);
     ck_assert_uint_eq(sample.rate, 2 * UNIT * UINT64_C(1000) / 20);
 }
-END_TEST
 
-START_TEST(delivery_on_acknowledged__too_short_to_tell)
+TEST(delivery_on_acknowledged__too_short_to_tell)
 {
     delivery_on_begin(&d, 0);
     send(0, 0, 10);
@@ -65,18 +65,16 @@ START_TEST(delivery_on_acknowledged__too_short_to_tell)
     ck_assert(sample.is_valid);
     ck_assert_uint_eq(sample.rate, 0);
 }
-END_TEST
 
-START_TEST(delivery_on_acknowledged__unknown_number)
+TEST(delivery_on_acknowledged__unknown_number)
 {
     send(0, 7, 1);
     ck_assert(!delivery_on_acknowledged(&d, 1, UNIT, 6, 0).is_valid);
     ck_assert_uint_eq(d.delivered, UNIT);
 }
-END_TEST
 
 /* What was sent when there was too little to send says so, and so on until it has arrived. */
-START_TEST(delivery_on_limited__until_it_arrived)
+TEST(delivery_on_limited__until_it_arrived)
 {
     send(0, 0, 2);
     delivery_on_limited(&d, 2 * UNIT);
@@ -86,9 +84,8 @@ START_TEST(delivery_on_limited__until_it_arrived)
     send(4, 3, 1);
     ck_assert(!delivery_on_acknowledged(&d, 5, UNIT, 3, 0).is_limited);
 }
-END_TEST
 
-START_TEST(delivery_on_lost__counts)
+TEST(delivery_on_lost__counts)
 {
     send(0, 0, 4);
     struct delivery_sample sample = delivery_on_lost(&d, UNIT, 1);
@@ -99,10 +96,9 @@ START_TEST(delivery_on_lost__counts)
     ck_assert_uint_eq(delivery_on_lost(&d, UNIT, 4).lost, UNIT);
     ck_assert_uint_eq(d.lost, 2 * UNIT);
 }
-END_TEST
 
 /* However much is in transit, there is a note for what was sent first. */
-START_TEST(delivery_on_sent__shares_notes)
+TEST(delivery_on_sent__shares_notes)
 {
     enum { MANY = 100000 };
     for (uint32_t i = 0; i < MANY; i++)
@@ -115,28 +111,11 @@ START_TEST(delivery_on_sent__shares_notes)
         send((instant)(MANY + i), MANY + i, MANY);
     }
 }
-END_TEST
 
-START_TEST(delivery_check__fires)
+TEST(delivery_check__fires, .signal = SIGABRT)
 {
     send(0, 0, 1);
     send(0, 1, 2);
     d.note[1].first = 0;
     delivery_check(&d);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, delivery_on_acknowledged__rate);
-    tcase_add_test(tcase, delivery_on_acknowledged__lumps);
-    tcase_add_test(tcase, delivery_on_acknowledged__too_short_to_tell);
-    tcase_add_test(tcase, delivery_on_acknowledged__unknown_number);
-    tcase_add_test(tcase, delivery_on_limited__until_it_arrived);
-    tcase_add_test(tcase, delivery_on_lost__counts);
-    tcase_add_test(tcase, delivery_on_sent__shares_notes);
-    tcase_add_test_raise_signal(tcase, delivery_check__fires, SIGABRT);
-    return suite_run("delivery", tcase);
 }

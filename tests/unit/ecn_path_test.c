@@ -9,7 +9,9 @@ static void setup(void)
     ecn_path_init(&p);
 }
 
-START_TEST(ecn_path__seen_once_is_enough)
+FIXTURE(setup, NULL)
+
+TEST(ecn_path__seen_once_is_enough)
 {
     ecn_path_on_arrived(&p, ECN_PATH_UNITS - 1, false);
     ck_assert_int_eq(p.state, ECN_PATH_TESTING);
@@ -20,9 +22,8 @@ START_TEST(ecn_path__seen_once_is_enough)
         ecn_path_on_timeout(&p);
     ck_assert_int_eq(p.state, ECN_PATH_CAPABLE);
 }
-END_TEST
 
-START_TEST(ecn_path__erased)
+TEST(ecn_path__erased)
 {
     for (int i = 1; i < ECN_PATH_UNITS; i++)
         ecn_path_on_arrived(&p, 1, false);
@@ -32,9 +33,8 @@ START_TEST(ecn_path__erased)
     ecn_path_on_arrived(&p, 1, true);
     ck_assert_int_eq(p.state, ECN_PATH_FAILED);
 }
-END_TEST
 
-START_TEST(ecn_path__swallowed)
+TEST(ecn_path__swallowed)
 {
     for (int i = 1; i < ECN_PATH_TIMEOUTS; i++)
         ecn_path_on_timeout(&p);
@@ -42,25 +42,12 @@ START_TEST(ecn_path__swallowed)
     ecn_path_on_timeout(&p);
     ck_assert_int_eq(p.state, ECN_PATH_FAILED);
 }
-END_TEST
 
 /* What has arrived at all was not dropped for its field. */
-START_TEST(ecn_path__a_timeout_after_something_arrived)
+TEST(ecn_path__a_timeout_after_something_arrived)
 {
     ecn_path_on_arrived(&p, 1, false);
     for (int i = 0; i < 2 * ECN_PATH_TIMEOUTS; i++)
         ecn_path_on_timeout(&p);
     ck_assert_int_eq(p.state, ECN_PATH_TESTING);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, ecn_path__seen_once_is_enough);
-    tcase_add_test(tcase, ecn_path__erased);
-    tcase_add_test(tcase, ecn_path__swallowed);
-    tcase_add_test(tcase, ecn_path__a_timeout_after_something_arrived);
-    return suite_run("ecn_path", tcase);
 }

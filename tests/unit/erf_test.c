@@ -2,7 +2,7 @@
 
 #include "../support/suite.h"
 
-START_TEST(erf_aal5_head__bytes)
+TEST(erf_aal5_head__bytes)
 {
     static const struct erf_pdu pdu = {
         .time_ns = 0x01020304 * INT64_C(1000000000) + 500000000,
@@ -18,9 +18,8 @@ START_TEST(erf_aal5_head__bytes)
     erf_aal5_head(out, &pdu);
     ck_assert_mem_eq(out, expected, sizeof(out));
 }
-END_TEST
 
-START_TEST(erf_aal5_head__inward_and_largest)
+TEST(erf_aal5_head__inward_and_largest)
 {
     struct erf_pdu pdu = {.time_ns = 999999999, .vci = 65535, .bytes = ERF_AAL5_MOST};
     uint8_t out[ERF_AAL5_HEAD];
@@ -32,14 +31,4 @@ START_TEST(erf_aal5_head__inward_and_largest)
     ck_assert_uint_eq(out[10] << 8 | out[11], 65535);
     ck_assert_uint_eq(out[17], 0x0f);
     ck_assert_uint_eq(out[19], 0xf2);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("erf");
-
-    tcase_add_test(tcase, erf_aal5_head__bytes);
-    tcase_add_test(tcase, erf_aal5_head__inward_and_largest);
-    return suite_run("erf", tcase);
 }

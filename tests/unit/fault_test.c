@@ -36,7 +36,7 @@ static const struct {
     {EIO, CHANNEL_BROKEN, CHANNEL_COUNTERS},
 };
 
-START_TEST(fault_note__table)
+TEST(fault_note__table, .rows = sizeof(row) / sizeof(row[0]))
 {
     struct channel c = {.fd = -1};
 
@@ -46,12 +46,4 @@ START_TEST(fault_note__table)
         ck_assert_uint_eq(channel_count(&c, counter), counter == row[_i].counter);
     }
     ck_assert_int_eq(channel_fault(&c), row[_i].verdict == CHANNEL_BROKEN ? row[_i].error : 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("fault");
-    tcase_add_loop_test(tcase, fault_note__table, 0, sizeof(row) / sizeof(row[0]));
-    return suite_run("fault", tcase);
 }

@@ -37,21 +37,21 @@ static void expect(uint32_t index, uint64_t first, uint64_t last)
     ck_assert_uint_eq(set.interval[index].last, start + last);
 }
 
-START_TEST(intervals_init__is_empty)
+FIXTURE(setup, NULL)
+
+TEST(intervals_init__is_empty)
 {
     ck_assert_uint_eq(set.count, 0);
     ck_assert(!intervals_has(&set, 0));
     intervals_check(&set);
 }
-END_TEST
 
-START_TEST(intervals_init__needs_capacity)
+TEST(intervals_init__needs_capacity, .signal = SIGABRT)
 {
     intervals_init(&set, memory, 0);
 }
-END_TEST
 
-START_TEST(intervals_add__in_order_from_each_start)
+TEST(intervals_add__in_order_from_each_start, .rows = COUNTER_STARTS)
 {
     start = counter_start(_i);
     for (uint64_t i = 0; i < 10; i++)
@@ -59,9 +59,8 @@ START_TEST(intervals_add__in_order_from_each_start)
     ck_assert_uint_eq(set.count, 1);
     expect(0, 0, 10);
 }
-END_TEST
 
-START_TEST(intervals_add__backwards)
+TEST(intervals_add__backwards, .rows = COUNTER_STARTS)
 {
     start = counter_start(_i);
     for (uint64_t i = 10; i-- > 0;)
@@ -69,9 +68,8 @@ START_TEST(intervals_add__backwards)
     ck_assert_uint_eq(set.count, 1);
     expect(0, 0, 10);
 }
-END_TEST
 
-START_TEST(intervals_add__again_is_not_new)
+TEST(intervals_add__again_is_not_new)
 {
     add_all((const uint64_t[]){3, 4, 5, 8}, 4);
     ck_assert(!add(3));
@@ -80,9 +78,8 @@ START_TEST(intervals_add__again_is_not_new)
     ck_assert(!add(8));
     ck_assert_uint_eq(set.count, 2);
 }
-END_TEST
 
-START_TEST(intervals_add__fills_the_gap)
+TEST(intervals_add__fills_the_gap, .rows = COUNTER_STARTS)
 {
     start = counter_start(_i);
     add_all((const uint64_t[]){0, 1, 3, 4, 9}, 5);
@@ -92,9 +89,8 @@ START_TEST(intervals_add__fills_the_gap)
     expect(0, 0, 5);
     expect(1, 9, 10);
 }
-END_TEST
 
-START_TEST(intervals_add__extends_either_end)
+TEST(intervals_add__extends_either_end)
 {
     add_all((const uint64_t[]){10, 20}, 2);
     ck_assert(add(11));
@@ -104,9 +100,8 @@ START_TEST(intervals_add__extends_either_end)
     ck_assert(add(19));
     expect(1, 19, 21);
 }
-END_TEST
 
-START_TEST(intervals_add__full_forgets_the_lowest)
+TEST(intervals_add__full_forgets_the_lowest)
 {
     add_all((const uint64_t[]){0, 2, 4, 6}, CAPACITY);
     ck_assert_uint_eq(set.forgotten, 0);
@@ -116,9 +111,8 @@ START_TEST(intervals_add__full_forgets_the_lowest)
     expect(0, 2, 3);
     expect(3, 8, 9);
 }
-END_TEST
 
-START_TEST(intervals_add__full_in_the_middle)
+TEST(intervals_add__full_in_the_middle)
 {
     add_all((const uint64_t[]){0, 2, 4, 10}, CAPACITY);
     ck_assert(add(7));
@@ -127,9 +121,8 @@ START_TEST(intervals_add__full_in_the_middle)
     expect(2, 7, 8);
     expect(3, 10, 11);
 }
-END_TEST
 
-START_TEST(intervals_add__full_keeps_none_below_all)
+TEST(intervals_add__full_keeps_none_below_all)
 {
     add_all((const uint64_t[]){10, 12, 14, 16}, CAPACITY);
     ck_assert(!add(2));
@@ -137,9 +130,8 @@ START_TEST(intervals_add__full_keeps_none_below_all)
     ck_assert_uint_eq(set.forgotten, 1);
     expect(0, 10, 11);
 }
-END_TEST
 
-START_TEST(intervals_add__full_still_joins)
+TEST(intervals_add__full_still_joins)
 {
     add_all((const uint64_t[]){10, 12, 14, 16}, CAPACITY);
     ck_assert(add(9));
@@ -148,9 +140,8 @@ START_TEST(intervals_add__full_still_joins)
     ck_assert_uint_eq(set.count, 3);
     expect(0, 9, 13);
 }
-END_TEST
 
-START_TEST(intervals_add__capacity_of_one)
+TEST(intervals_add__capacity_of_one)
 {
     intervals_init(&set, memory, 1);
     ck_assert(add(5));
@@ -159,9 +150,8 @@ START_TEST(intervals_add__capacity_of_one)
     expect(0, 7, 8);
     ck_assert(!add(5));
 }
-END_TEST
 
-START_TEST(intervals_extend__the_upper_end)
+TEST(intervals_extend__the_upper_end, .rows = COUNTER_STARTS)
 {
     start = counter_start(_i);
     add_all((const uint64_t[]){0, 3}, 2);
@@ -173,15 +163,13 @@ START_TEST(intervals_extend__the_upper_end)
     ck_assert(!add(7));
     ck_assert(add(8));
 }
-END_TEST
 
-START_TEST(intervals_extend__of_nothing)
+TEST(intervals_extend__of_nothing, .signal = SIGABRT)
 {
     intervals_extend(&set, 1);
 }
-END_TEST
 
-START_TEST(intervals_has__ends_are_half_open)
+TEST(intervals_has__ends_are_half_open, .rows = COUNTER_STARTS)
 {
     start = counter_start(_i) + 1;
     add_all((const uint64_t[]){0, 1, 2, 5}, 4);
@@ -193,9 +181,8 @@ START_TEST(intervals_has__ends_are_half_open)
     ck_assert(intervals_has(&set, start + 5));
     ck_assert(!intervals_has(&set, start + 6));
 }
-END_TEST
 
-START_TEST(intervals_remove_below__table)
+TEST(intervals_remove_below__table)
 {
     static const struct {
         uint64_t below;
@@ -215,26 +202,23 @@ START_TEST(intervals_remove_below__table)
             ck_assert_uint_eq(set.interval[0].first, row[i].first);
     }
 }
-END_TEST
 
-START_TEST(intervals_remove_below__of_nothing)
+TEST(intervals_remove_below__of_nothing)
 {
     intervals_remove_below(&set, 7);
     ck_assert_uint_eq(set.count, 0);
 }
-END_TEST
 
-START_TEST(intervals_remove_below__the_greatest_number)
+TEST(intervals_remove_below__the_greatest_number)
 {
     add_all((const uint64_t[]){2, 8}, 2);
     ck_assert(!intervals_has(&set, UINT64_MAX));
     intervals_remove_below(&set, UINT64_MAX);
     ck_assert_uint_eq(set.count, 0);
 }
-END_TEST
 
 /* Each breaks one invariant; intervals_check ends the process. */
-START_TEST(intervals_check__fires)
+TEST(intervals_check__fires, .rows = 3, .signal = SIGABRT)
 {
     add_all((const uint64_t[]){2, 8}, 2);
     switch (_i) {
@@ -249,31 +233,4 @@ START_TEST(intervals_check__fires)
         break;
     }
     intervals_check(&set);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("intervals");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, intervals_init__is_empty);
-    tcase_add_test_raise_signal(tcase, intervals_init__needs_capacity, SIGABRT);
-    tcase_add_loop_test(tcase, intervals_add__in_order_from_each_start, 0, COUNTER_STARTS);
-    tcase_add_loop_test(tcase, intervals_add__backwards, 0, COUNTER_STARTS);
-    tcase_add_test(tcase, intervals_add__again_is_not_new);
-    tcase_add_loop_test(tcase, intervals_add__fills_the_gap, 0, COUNTER_STARTS);
-    tcase_add_test(tcase, intervals_add__extends_either_end);
-    tcase_add_test(tcase, intervals_add__full_forgets_the_lowest);
-    tcase_add_test(tcase, intervals_add__full_in_the_middle);
-    tcase_add_test(tcase, intervals_add__full_keeps_none_below_all);
-    tcase_add_test(tcase, intervals_add__full_still_joins);
-    tcase_add_test(tcase, intervals_add__capacity_of_one);
-    tcase_add_loop_test(tcase, intervals_extend__the_upper_end, 0, COUNTER_STARTS);
-    tcase_add_test_raise_signal(tcase, intervals_extend__of_nothing, SIGABRT);
-    tcase_add_loop_test(tcase, intervals_has__ends_are_half_open, 0, COUNTER_STARTS);
-    tcase_add_test(tcase, intervals_remove_below__table);
-    tcase_add_test(tcase, intervals_remove_below__of_nothing);
-    tcase_add_test(tcase, intervals_remove_below__the_greatest_number);
-    tcase_add_loop_test_raise_signal(tcase, intervals_check__fires, SIGABRT, 0, 3);
-    return suite_run("intervals", tcase);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* The vectors of SipHash's paper: the key is 00 .. 0f, the input 00, 01, ... of so many bytes. */
-START_TEST(keyed_hash_sip__vectors)
+TEST(keyed_hash_sip__vectors)
 {
     static const struct {
         size_t size;
@@ -27,30 +27,18 @@ START_TEST(keyed_hash_sip__vectors)
         ck_assert_mem_eq(&value, row[i].value, sizeof value);
     }
 }
-END_TEST
 
-START_TEST(keyed_hash_jar__is_the_process_s)
+TEST(keyed_hash_jar__is_the_process_s)
 {
     struct cookie_jar a = keyed_hash_jar(), b = keyed_hash_jar();
     uint8_t zero[SECRET_KEY_BYTES] = {0};
     ck_assert_mem_eq(a.key, b.key, sizeof a.key);
     ck_assert_mem_ne(a.key, zero, sizeof zero);
 }
-END_TEST
 
-START_TEST(keyed_hash_secret__is_another_each_time)
+TEST(keyed_hash_secret__is_another_each_time)
 {
     struct secret a = keyed_hash_secret(), b = keyed_hash_secret();
     ck_assert_mem_ne(a.key, b.key, sizeof a.key);
     ck_assert_uint_ne(secret_draw(&a), secret_draw(&b));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("platform");
-    tcase_add_test(tcase, keyed_hash_sip__vectors);
-    tcase_add_test(tcase, keyed_hash_jar__is_the_process_s);
-    tcase_add_test(tcase, keyed_hash_secret__is_another_each_time);
-    return suite_run("keyed_hash", tcase);
 }

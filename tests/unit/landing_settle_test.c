@@ -53,58 +53,54 @@ static void check_settled(const char *word)
     landing_check(&landing);
 }
 
-START_TEST(settle__of_nothing)
+FIXTURE(set_up, tear_down)
+
+TEST(settle__of_nothing)
 {
     land("abcdefgh");
     check_settled("abcdefgh");
 }
-END_TEST
 
-START_TEST(settle__of_one_onto_itself)
+TEST(settle__of_one_onto_itself)
 {
     struct segment s = land("abcdefgh");
     move(&s, 0, 6, 2);
     check_settled("ababcdef");
 }
-END_TEST
 
-START_TEST(settle__upwards)
+TEST(settle__upwards)
 {
     struct segment s = land("abcdefgh");
     for (uint32_t i = 0; i < 7; i++)
         move(&s, i, 1, i + 1);
     check_settled("aabcdefg");
 }
-END_TEST
 
-START_TEST(settle__downwards)
+TEST(settle__downwards)
 {
     struct segment s = land("abcdefgh");
     for (uint32_t i = 1; i < 8; i++)
         move(&s, i, 1, i - 1);
     check_settled("bcdefghh");
 }
-END_TEST
 
-START_TEST(settle__of_a_swap)
+TEST(settle__of_a_swap)
 {
     struct segment s = land("abcdefgh");
     move(&s, 0, 4, 4);
     move(&s, 4, 4, 0);
     check_settled("efghabcd");
 }
-END_TEST
 
-START_TEST(settle__of_a_swap_of_different_sizes)
+TEST(settle__of_a_swap_of_different_sizes)
 {
     struct segment s = land("abcdefgh");
     move(&s, 0, 3, 5);
     move(&s, 3, 5, 0);
     check_settled("defghabc");
 }
-END_TEST
 
-START_TEST(settle__of_cycles_one_after_the_other)
+TEST(settle__of_cycles_one_after_the_other)
 {
     struct segment s = land("abcdefgh");
     static const uint32_t to[WORD] = {2, 0, 1, 4, 3, 5, 7, 6};
@@ -112,10 +108,9 @@ START_TEST(settle__of_cycles_one_after_the_other)
         move(&s, i, 1, to[i]);
     check_settled("bcaedfhg");
 }
-END_TEST
 
 /* Each of the four is in a cycle with the large one, which goes where they all lie. */
-START_TEST(settle__of_cycles_within_each_other)
+TEST(settle__of_cycles_within_each_other)
 {
     struct segment s = land("abcdefgh");
     move(&s, 0, 4, 4);
@@ -123,10 +118,9 @@ START_TEST(settle__of_cycles_within_each_other)
         move(&s, i, 1, 7 - i);
     check_settled("hgfeabcd");
 }
-END_TEST
 
 /* The same from the other end: two have to be stashed at a time. */
-START_TEST(settle__of_cycles_within_each_other_reversed)
+TEST(settle__of_cycles_within_each_other_reversed)
 {
     struct segment s = land("abcdefgh");
     for (uint32_t i = 0; i < 4; i++)
@@ -134,9 +128,8 @@ START_TEST(settle__of_cycles_within_each_other_reversed)
     move(&s, 4, 4, 0);
     check_settled("efghdcba");
 }
-END_TEST
 
-START_TEST(settle__leaves_what_is_in_place)
+TEST(settle__leaves_what_is_in_place)
 {
     struct segment s = land("abcdefgh");
     move(&s, 0, 1, 7);
@@ -144,10 +137,9 @@ START_TEST(settle__leaves_what_is_in_place)
     move(&s, 7, 1, 0);
     check_settled("hbcdefga");
 }
-END_TEST
 
 /* Whole bursts of the largest size change places: all of bounce that one cycle can need. */
-START_TEST(settle__between_openings)
+TEST(settle__between_openings)
 {
     enum { LARGE = LANDING_DATAGRAM - 1 - TRAILER_BYTES };
     static uint8_t slots[OPENINGS][LARGE];
@@ -171,23 +163,4 @@ START_TEST(settle__between_openings)
         ck_assert_uint_eq(slots[0][i], 'b');
         ck_assert_uint_eq(slots[1][i], 'a');
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("settle");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, settle__of_nothing);
-    tcase_add_test(tcase, settle__of_one_onto_itself);
-    tcase_add_test(tcase, settle__upwards);
-    tcase_add_test(tcase, settle__downwards);
-    tcase_add_test(tcase, settle__of_a_swap);
-    tcase_add_test(tcase, settle__of_a_swap_of_different_sizes);
-    tcase_add_test(tcase, settle__of_cycles_one_after_the_other);
-    tcase_add_test(tcase, settle__of_cycles_within_each_other);
-    tcase_add_test(tcase, settle__of_cycles_within_each_other_reversed);
-    tcase_add_test(tcase, settle__leaves_what_is_in_place);
-    tcase_add_test(tcase, settle__between_openings);
-    return suite_run("landing_settle", tcase);
 }

@@ -56,14 +56,15 @@ static struct segment land(uint32_t bytes)
     return s;
 }
 
-START_TEST(memory__is_spill_and_bounce_for_each_opening)
+FIXTURE(set_up, tear_down)
+
+TEST(memory__is_spill_and_bounce_for_each_opening)
 {
     ck_assert_uint_eq(landing_memory(1), 2 * LANDING_DATAGRAM);
     ck_assert_uint_eq(landing_memory(LANDING_OPENINGS), 64 * (size_t)LANDING_DATAGRAM);
 }
-END_TEST
 
-START_TEST(begin__forgets_the_plan_and_what_arrived)
+TEST(begin__forgets_the_plan_and_what_arrived)
 {
     struct landing_walk walk = {0};
     struct segment s;
@@ -75,9 +76,8 @@ START_TEST(begin__forgets_the_plan_and_what_arrived)
     ck_assert(landing_seal(&landing));
     check_piece(0, memory, LANDING_SPILL);
 }
-END_TEST
 
-START_TEST(offer__is_slot_then_scratch)
+TEST(offer__is_slot_then_scratch)
 {
     plan_two();
     check_piece(0, user, UNIT);
@@ -86,9 +86,8 @@ START_TEST(offer__is_slot_then_scratch)
     check_piece(3, landing.trailer[1], TRAILER_BYTES);
     check_piece(4, memory, LANDING_SPILL);
 }
-END_TEST
 
-START_TEST(offer__without_length_is_scratch_alone)
+TEST(offer__without_length_is_scratch_alone)
 {
     ck_assert(landing_offer(&landing, user, 0));
     ck_assert(landing_offer(&landing, NULL, 0));
@@ -97,9 +96,8 @@ START_TEST(offer__without_length_is_scratch_alone)
     check_piece(1, landing.trailer[1], TRAILER_BYTES);
     check_piece(2, memory, LANDING_SPILL);
 }
-END_TEST
 
-START_TEST(offer__of_null_takes_from_spill)
+TEST(offer__of_null_takes_from_spill)
 {
     ck_assert(landing_seal(&landing));
     ck_assert(landing_offer(&landing, NULL, 40));
@@ -110,9 +108,8 @@ START_TEST(offer__of_null_takes_from_spill)
     check_piece(3, spill + 40, 7);
     check_piece(5, spill + 47, LANDING_SPILL - 47);
 }
-END_TEST
 
-START_TEST(offer__of_null_is_refused_when_spill_is_used_up)
+TEST(offer__of_null_is_refused_when_spill_is_used_up)
 {
     ck_assert(landing_offer(&landing, NULL, LANDING_SPILL - 10));
     ck_assert(!landing_offer(&landing, NULL, 11));
@@ -123,9 +120,8 @@ START_TEST(offer__of_null_is_refused_when_spill_is_used_up)
     ck_assert(landing_offer(&landing, NULL, 1));
     check_piece(6, memory + LANDING_SPILL, 0);
 }
-END_TEST
 
-START_TEST(offer__is_refused_when_the_pairs_are_used_up)
+TEST(offer__is_refused_when_the_pairs_are_used_up)
 {
     for (uint32_t i = 0; i < LANDING_UNITS; i++)
         ck_assert(landing_offer(&landing, user + i, 1));
@@ -134,9 +130,8 @@ START_TEST(offer__is_refused_when_the_pairs_are_used_up)
     ck_assert(landing_seal(&landing));
     ck_assert_uint_eq(landing.first[2], 2 * LANDING_UNITS + 2);
 }
-END_TEST
 
-START_TEST(seal__ends_each_opening_behind_its_spill)
+TEST(seal__ends_each_opening_behind_its_spill)
 {
     plan_two();
     ck_assert(landing_offer(&landing, user + 700, 1));
@@ -147,9 +142,8 @@ START_TEST(seal__ends_each_opening_behind_its_spill)
     ck_assert_uint_eq(landing.first[2], 8);
     check_piece(7, memory + LANDING_SPILL, LANDING_SPILL);
 }
-END_TEST
 
-START_TEST(seal__and_offer_are_refused_after_the_last_opening)
+TEST(seal__and_offer_are_refused_after_the_last_opening)
 {
     ck_assert(landing_seal(&landing));
     ck_assert(landing_seal(&landing));
@@ -157,9 +151,8 @@ START_TEST(seal__and_offer_are_refused_after_the_last_opening)
     ck_assert(!landing_offer(&landing, user, UNIT));
     ck_assert_uint_eq(landing.openings, OPENINGS);
 }
-END_TEST
 
-START_TEST(next__as_planned)
+TEST(next__as_planned)
 {
     struct landing_walk walk = {0};
     struct segment s;
@@ -176,18 +169,16 @@ START_TEST(next__as_planned)
     ck_assert(!landing_next(&landing, &walk, &s));
     ck_assert_uint_eq(landing.moves, 0);
 }
-END_TEST
 
-START_TEST(next__across_pieces)
+TEST(next__across_pieces)
 {
     struct segment s = land(UNIT + TRAILER_BYTES + 50);
     ck_assert_ptr_eq(s.data, user);
     ck_assert(!s.is_contiguous);
     ck_assert_mem_eq(s.tail, arrived + UNIT + 50, TRAILER_BYTES);
 }
-END_TEST
 
-START_TEST(next__of_a_short_datagram_has_all_of_it_at_the_end_of_the_tail)
+TEST(next__of_a_short_datagram_has_all_of_it_at_the_end_of_the_tail)
 {
     struct segment s = land(5);
     uint8_t tail[TRAILER_BYTES] = {0};
@@ -196,9 +187,8 @@ START_TEST(next__of_a_short_datagram_has_all_of_it_at_the_end_of_the_tail)
     ck_assert_mem_eq(s.tail, tail, TRAILER_BYTES);
     ck_assert_uint_eq(landing_move(&landing, &s, 0, 0, user), 0);
 }
-END_TEST
 
-START_TEST(next__skips_openings_without_bytes)
+TEST(next__skips_openings_without_bytes)
 {
     struct landing_walk walk = {0};
     struct segment s;
@@ -212,9 +202,8 @@ START_TEST(next__skips_openings_without_bytes)
     ck_assert_uint_eq(s.start.opening, 1);
     ck_assert(!landing_next(&landing, &walk, &s));
 }
-END_TEST
 
-START_TEST(next__of_the_largest_datagram_when_spill_is_used_up)
+TEST(next__of_the_largest_datagram_when_spill_is_used_up)
 {
     struct landing_walk walk = {0};
     struct segment s;
@@ -226,10 +215,9 @@ START_TEST(next__of_the_largest_datagram_when_spill_is_used_up)
     ck_assert_mem_eq(s.tail, arrived + s.bytes - TRAILER_BYTES, TRAILER_BYTES);
     ck_assert(!landing_next(&landing, &walk, &s));
 }
-END_TEST
 
 /* 150 bytes of data: 100 in slot 0, 32 in scratch 0, 18 in slot 1. */
-START_TEST(move__costs_only_what_lies_elsewhere)
+TEST(move__costs_only_what_lies_elsewhere)
 {
     struct segment s = land(150 + TRAILER_BYTES);
     ck_assert_uint_eq(landing_move(&landing, &s, 0, 150, user), 50);
@@ -237,9 +225,8 @@ START_TEST(move__costs_only_what_lies_elsewhere)
     landing_settle(&landing);
     ck_assert_mem_eq(user, arrived, 150);
 }
-END_TEST
 
-START_TEST(move__of_a_part)
+TEST(move__of_a_part)
 {
     struct segment s = land(150 + TRAILER_BYTES);
     ck_assert_uint_eq(landing_move(&landing, &s, 90, 45, user + 800), 45);
@@ -249,9 +236,8 @@ START_TEST(move__of_a_part)
     ck_assert_uint_eq(user[799], 0);
     ck_assert_uint_eq(user[845], 0);
 }
-END_TEST
 
-START_TEST(move__without_room_asks_for_nothing)
+TEST(move__without_room_asks_for_nothing)
 {
     struct segment s = land(LANDING_MOVES + 2 * UNIT + TRAILER_BYTES);
     for (uint32_t i = 0; i < LANDING_MOVES - 2; i++)
@@ -262,9 +248,8 @@ START_TEST(move__without_room_asks_for_nothing)
     ck_assert_uint_eq(landing_move(&landing, &s, 0, 132, user + 600), 132);
     ck_assert_uint_eq(landing_move(&landing, &s, 140, 1, user + 800), UINT32_MAX);
 }
-END_TEST
 
-START_TEST(landing_offer_row__as_one_after_the_other)
+TEST(landing_offer_row__as_one_after_the_other, .rows = 2)
 {
     static struct landing row, single;
     static uint8_t room[2][2 * (LANDING_SPILL + LANDING_DATAGRAM)];
@@ -288,30 +273,4 @@ START_TEST(landing_offer_row__as_one_after_the_other)
     }
     ck_assert(landing_seal(&row));
     ck_assert_uint_eq(landing_offer_row(&row, slots, 64, 1), 0); /* no opening any more */
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("plan, walk, ask");
-    tcase_add_loop_test(tcase, landing_offer_row__as_one_after_the_other, 0, 2);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, memory__is_spill_and_bounce_for_each_opening);
-    tcase_add_test(tcase, begin__forgets_the_plan_and_what_arrived);
-    tcase_add_test(tcase, offer__is_slot_then_scratch);
-    tcase_add_test(tcase, offer__without_length_is_scratch_alone);
-    tcase_add_test(tcase, offer__of_null_takes_from_spill);
-    tcase_add_test(tcase, offer__of_null_is_refused_when_spill_is_used_up);
-    tcase_add_test(tcase, offer__is_refused_when_the_pairs_are_used_up);
-    tcase_add_test(tcase, seal__ends_each_opening_behind_its_spill);
-    tcase_add_test(tcase, seal__and_offer_are_refused_after_the_last_opening);
-    tcase_add_test(tcase, next__as_planned);
-    tcase_add_test(tcase, next__across_pieces);
-    tcase_add_test(tcase, next__of_a_short_datagram_has_all_of_it_at_the_end_of_the_tail);
-    tcase_add_test(tcase, next__skips_openings_without_bytes);
-    tcase_add_test(tcase, next__of_the_largest_datagram_when_spill_is_used_up);
-    tcase_add_test(tcase, move__costs_only_what_lies_elsewhere);
-    tcase_add_test(tcase, move__of_a_part);
-    tcase_add_test(tcase, move__without_room_asks_for_nothing);
-    return suite_run("landing", tcase);
 }

@@ -29,7 +29,7 @@ static void end_messages(void *context)
 }
 
 /* The waiter frees each latch at once, which the address sanitizer would not forgive the opener. */
-START_TEST(latch_wait__freed_at_once)
+TEST(latch_wait__freed_at_once)
 {
     struct thread ender;
 
@@ -44,7 +44,6 @@ START_TEST(latch_wait__freed_at_once)
     }
     thread_join(&ender);
 }
-END_TEST
 
 static void sleep_on(void *context)
 {
@@ -53,7 +52,7 @@ static void sleep_on(void *context)
     ck_assert(latch_wait(latch, NEVER, 0, NULL, 0));
 }
 
-START_TEST(latch_open__wakes_all_sleepers)
+TEST(latch_open__wakes_all_sleepers)
 {
     struct thread sleeper[SLEEPERS];
     struct latch latch;
@@ -67,9 +66,8 @@ START_TEST(latch_open__wakes_all_sleepers)
     for (int i = 0; i < SLEEPERS; i++)
         thread_join(&sleeper[i]);
 }
-END_TEST
 
-START_TEST(latch_wait__deadline)
+TEST(latch_wait__deadline)
 {
     struct latch latch;
     instant deadline = clock_now() + MILLISECOND;
@@ -82,7 +80,6 @@ START_TEST(latch_wait__deadline)
     latch_open(&latch);
     ck_assert(latch_wait(&latch, 0, 0, NULL, 0));
 }
-END_TEST
 
 /* Opens and rings as fast as it can, each latch once the last one was seen to be open. */
 struct peal {
@@ -123,7 +120,7 @@ static void hear_all(struct peal *peal)
     }
 }
 
-START_TEST(bell_wait__any_of_several)
+TEST(bell_wait__any_of_several)
 {
     for (int round = 0; round < 200; round++) {
         struct peal peal = {.seen = 0};
@@ -134,25 +131,11 @@ START_TEST(bell_wait__any_of_several)
         thread_join(&opener);
     }
 }
-END_TEST
 
-START_TEST(bell_wait__deadline)
+TEST(bell_wait__deadline)
 {
     uint32_t heard = bell_listen();
 
     ck_assert(!bell_wait(&heard, clock_now() + MILLISECOND));
     bell_leave();
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("latch");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, latch_wait__freed_at_once);
-    tcase_add_test(tcase, latch_open__wakes_all_sleepers);
-    tcase_add_test(tcase, latch_wait__deadline);
-    tcase_add_test(tcase, bell_wait__any_of_several);
-    tcase_add_test(tcase, bell_wait__deadline);
-    return suite_run("latch", tcase);
 }

@@ -12,7 +12,9 @@ static void setup(void)
     left_out_init(&l, &secret);
 }
 
-START_TEST(left_out__is_due_after_the_units_drawn)
+FIXTURE(setup, NULL)
+
+TEST(left_out__is_due_after_the_units_drawn)
 {
     for (int i = 0; i < 1000; i++) {
         uint64_t units = l.units;
@@ -25,9 +27,8 @@ START_TEST(left_out__is_due_after_the_units_drawn)
         left_out_add(&l, (uint64_t)i * 3, &secret, UINT64_MAX);
     }
 }
-END_TEST
 
-START_TEST(left_out__one_a_window)
+TEST(left_out__one_a_window)
 {
     for (uint64_t i = 0; i < 1000; i++) {
         left_out_add(&l, i, &secret, 80);
@@ -37,9 +38,8 @@ START_TEST(left_out__one_a_window)
     left_out_add(&l, 1000, &secret, 1); /* a window of few units */
     ck_assert_uint_eq(l.units, LEFT_OUT_LEAST);
 }
-END_TEST
 
-START_TEST(left_out__has)
+TEST(left_out__has)
 {
     ck_assert(!left_out_has(&l, 0, UINT64_MAX));
     left_out_add(&l, 10, &secret, 80);
@@ -52,9 +52,8 @@ START_TEST(left_out__has)
     ck_assert(!left_out_has(&l, 21, UINT64_MAX));
     ck_assert(!left_out_has(&l, 10, 10));
 }
-END_TEST
 
-START_TEST(left_out__forgets_the_oldest)
+TEST(left_out__forgets_the_oldest)
 {
     for (uint64_t i = 0; i < 2 * LEFT_OUT_KEPT; i++)
         left_out_add(&l, 100 * i, &secret, 80);
@@ -65,25 +64,11 @@ START_TEST(left_out__forgets_the_oldest)
         ck_assert(!left_out_has(&l, 100 * i + 1, 100 * i + 100));
     }
 }
-END_TEST
 
-START_TEST(left_out__check_fires)
+TEST(left_out__check_fires, .signal = SIGABRT)
 {
     left_out_add(&l, 10, &secret, 80);
     left_out_add(&l, 20, &secret, 80);
     l.number[1] = 10;
     left_out_check(&l);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, left_out__is_due_after_the_units_drawn);
-    tcase_add_test(tcase, left_out__one_a_window);
-    tcase_add_test(tcase, left_out__has);
-    tcase_add_test(tcase, left_out__forgets_the_oldest);
-    tcase_add_test_raise_signal(tcase, left_out__check_fires, 6);
-    return suite_run("left_out", tcase);
 }

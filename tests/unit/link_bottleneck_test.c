@@ -4,7 +4,7 @@
 
 #define LONG (1000 * SECOND)
 
-START_TEST(bottleneck_enter__no_rate_no_time)
+TEST(bottleneck_enter__no_rate_no_time)
 {
     struct bottleneck b;
     instant leaves = 0;
@@ -13,9 +13,8 @@ START_TEST(bottleneck_enter__no_rate_no_time)
         ck_assert(bottleneck_enter(&b, 5, 65535, &leaves));
     ck_assert_int_eq(leaves, 5);
 }
-END_TEST
 
-START_TEST(bottleneck_enter__sends_one_after_the_other)
+TEST(bottleneck_enter__sends_one_after_the_other)
 {
     struct bottleneck b;
     instant leaves;
@@ -27,10 +26,9 @@ START_TEST(bottleneck_enter__sends_one_after_the_other)
     ck_assert(bottleneck_enter(&b, SECOND, 500, &leaves));
     ck_assert_int_eq(leaves, SECOND + 500 * MICROSECOND);
 }
-END_TEST
 
 /* What does not come out even in ns is not lost: after many packets, their time has passed. */
-START_TEST(bottleneck_enter__the_rate_is_exact)
+TEST(bottleneck_enter__the_rate_is_exact, .rows = 4)
 {
     static const uint64_t rates[] = {155000000, 1000000007, 9999999967, 999983};
     struct bottleneck b;
@@ -45,10 +43,9 @@ START_TEST(bottleneck_enter__the_rate_is_exact)
     ck_assert_int_le(exact - leaves, 1);
     ck_assert_int_le(leaves - exact, 1);
 }
-END_TEST
 
 /* The queue takes what leaves within the limit; and always a packet that need not wait. */
-START_TEST(bottleneck_enter__drops_what_would_wait_longer)
+TEST(bottleneck_enter__drops_what_would_wait_longer)
 {
     struct bottleneck b;
     instant leaves;
@@ -64,10 +61,9 @@ START_TEST(bottleneck_enter__drops_what_would_wait_longer)
     ck_assert(bottleneck_enter(&b, 4 * MILLISECOND, 9000, &leaves));
     ck_assert_int_eq(leaves, 13 * MILLISECOND);
 }
-END_TEST
 
 /* Whoever looks late finds everything due that came before: no time of the rate is lost. */
-START_TEST(bottleneck_enter__late_looks_cost_nothing)
+TEST(bottleneck_enter__late_looks_cost_nothing)
 {
     struct bottleneck prompt, late;
     instant a = 0, b = 0;
@@ -79,16 +75,4 @@ START_TEST(bottleneck_enter__late_looks_cost_nothing)
     }
     ck_assert_int_eq(a, 1000 * 120 * MICROSECOND);
     ck_assert_int_le(b - a, MILLISECOND);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("bottleneck");
-    tcase_add_test(tcase, bottleneck_enter__no_rate_no_time);
-    tcase_add_test(tcase, bottleneck_enter__sends_one_after_the_other);
-    tcase_add_loop_test(tcase, bottleneck_enter__the_rate_is_exact, 0, 4);
-    tcase_add_test(tcase, bottleneck_enter__drops_what_would_wait_longer);
-    tcase_add_test(tcase, bottleneck_enter__late_looks_cost_nothing);
-    return suite_run("link_bottleneck", tcase);
 }

@@ -2,7 +2,7 @@
 
 #include "../support/suite.h"
 
-START_TEST(held_take__after_so_many_others)
+TEST(held_take__after_so_many_others)
 {
     struct held h;
     struct packet packet = {.due = 100}, other = {.due = 100};
@@ -16,9 +16,8 @@ START_TEST(held_take__after_so_many_others)
     ck_assert_ptr_eq(held_take(&h, INT64_MIN), &packet);
     ck_assert_ptr_null(held_take(&h, INT64_MIN));
 }
-END_TEST
 
-START_TEST(held_take__when_nobody_comes)
+TEST(held_take__when_nobody_comes)
 {
     struct held h;
     struct packet packet = {.due = 100};
@@ -29,32 +28,21 @@ START_TEST(held_take__when_nobody_comes)
     ck_assert_ptr_eq(held_take(&h, held_until(&h)), &packet);
     ck_assert_int_eq(held_until(&h), NEVER);
 }
-END_TEST
 
 /* If all are held back, all come, in order, and the ring suffices. */
-START_TEST(held_enter__all_of_them)
+TEST(held_enter__all_of_them, .rows = HELD_MOST)
 {
     static struct packet packets[1000];
     struct held h;
     unsigned taken = 0;
-    held_init(&h, (unsigned)_i);
+    held_init(&h, (unsigned)(_i + 1));
     for (unsigned i = 0; i < 1000; i++) {
         struct packet *packet;
         held_enter(&h, &packets[i], true);
         while ((packet = held_take(&h, INT64_MIN)) != NULL)
             ck_assert_ptr_eq(packet, &packets[taken++]);
-        ck_assert_uint_le(h.count, (unsigned)_i);
+        ck_assert_uint_le(h.count, (unsigned)(_i + 1));
     }
     ck_assert_uint_eq(taken + h.count, 1000);
-    ck_assert_uint_eq(h.count, (unsigned)_i);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("held");
-    tcase_add_test(tcase, held_take__after_so_many_others);
-    tcase_add_test(tcase, held_take__when_nobody_comes);
-    tcase_add_loop_test(tcase, held_enter__all_of_them, 1, HELD_MOST + 1);
-    return suite_run("link_held", tcase);
+    ck_assert_uint_eq(h.count, (unsigned)(_i + 1));
 }

@@ -25,27 +25,25 @@ static struct tally lose(double share, double burst)
     return tally;
 }
 
-START_TEST(loss_next__none_and_all)
+TEST(loss_next__none_and_all)
 {
     ck_assert_uint_eq(lose(0, 0).lost, 0);
     ck_assert_uint_eq(lose(0, 5).lost, 0);
     ck_assert_uint_eq(lose(1, 0).lost, PACKETS);
 }
-END_TEST
 
 static const double shares[] = {0.0001, 0.01, 0.25, 0.5};
 
 /* Five standard deviations. */
-START_TEST(loss_next__each_on_its_own)
+TEST(loss_next__each_on_its_own, .rows = 4)
 {
     double expected = (double)PACKETS * shares[_i];
     double most = 5 * sqrt(expected * (1 - shares[_i]));
     ck_assert_double_eq_tol(lose(shares[_i], 0).lost, expected, most);
 }
-END_TEST
 
 /* Rows vary by about their length, so there are fewer of them to average over. */
-START_TEST(loss_next__in_rows)
+TEST(loss_next__in_rows, .rows = 4)
 {
     static const double bursts[] = {1, 2, 5, 20};
     double expected = (double)PACKETS * shares[_i];
@@ -58,9 +56,8 @@ START_TEST(loss_next__in_rows)
                                 5 * bursts[i] * sqrt(tally.rows) + 1);
     }
 }
-END_TEST
 
-START_TEST(loss_is_possible__table)
+TEST(loss_is_possible__table)
 {
     ck_assert(loss_is_possible(0, 0));
     ck_assert(loss_is_possible(1, 0));
@@ -71,25 +68,12 @@ START_TEST(loss_is_possible__table)
     ck_assert(!loss_is_possible(0.1, 0.5));
     ck_assert(!loss_is_possible(1.1, 0));
 }
-END_TEST
 
-START_TEST(loss_next__the_seed_decides)
+TEST(loss_next__the_seed_decides)
 {
     struct loss a, b;
     loss_init(&a, 0.3, 3, 7);
     loss_init(&b, 0.3, 3, 7);
     for (int i = 0; i < 1000; i++)
         ck_assert_int_eq(loss_next(&a), loss_next(&b));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("loss");
-    tcase_add_test(tcase, loss_next__none_and_all);
-    tcase_add_loop_test(tcase, loss_next__each_on_its_own, 0, 4);
-    tcase_add_loop_test(tcase, loss_next__in_rows, 0, 4);
-    tcase_add_test(tcase, loss_is_possible__table);
-    tcase_add_test(tcase, loss_next__the_seed_decides);
-    return suite_run("link_loss", tcase);
 }

@@ -26,7 +26,7 @@ static int parse(const char *line)
     return options_parse(&options, count, words);
 }
 
-START_TEST(options_parse__defaults)
+TEST(options_parse__defaults)
 {
     ck_assert_int_eq(parse("link -- a -- b"), 0);
     ck_assert_uint_eq(options.mtu, 1500);
@@ -38,9 +38,8 @@ START_TEST(options_parse__defaults)
         ck_assert_double_eq(options.conditions[end].queue, 50e6);
     }
 }
-END_TEST
 
-START_TEST(options_parse__both_ways_and_each)
+TEST(options_parse__both_ways_and_each)
 {
     const struct conditions *c = options.conditions;
     ck_assert_int_eq(parse("link --rate 250M/3M --delay 2ms --loss 1%/0 --queue 64K/10p "
@@ -58,9 +57,8 @@ START_TEST(options_parse__both_ways_and_each)
     ck_assert_double_eq(c[END_B].queue, 10);
     ck_assert_int_eq(c[END_B].jitter, 2 * MICROSECOND);
 }
-END_TEST
 
-START_TEST(options_parse__the_rest)
+TEST(options_parse__the_rest)
 {
     const struct conditions *c = options.conditions;
     ck_assert_int_eq(
@@ -83,9 +81,8 @@ START_TEST(options_parse__the_rest)
     ck_assert(options.is_spinning && options.is_quiet);
     ck_assert_str_eq(options.json, "x");
 }
-END_TEST
 
-START_TEST(options_parse__two_commands)
+TEST(options_parse__two_commands)
 {
     ck_assert_int_eq(parse("link -- a --rate x -- b -c -- d"), 0);
     ck_assert_str_eq(options.command[END_A][0], "a");
@@ -95,14 +92,12 @@ START_TEST(options_parse__two_commands)
     ck_assert_str_eq(options.command[END_B][3], "d");
     ck_assert_ptr_null(options.command[END_B][4]);
 }
-END_TEST
 
-START_TEST(options_parse__help_needs_no_commands)
+TEST(options_parse__help_needs_no_commands)
 {
     ck_assert_int_eq(parse("link --help"), 0);
     ck_assert(options.wants_help);
 }
-END_TEST
 
 static const struct {
     const char *line, *complaint;
@@ -143,21 +138,8 @@ static const struct {
     {"link --loss", "--loss needs a value"},
 };
 
-START_TEST(options_parse__mistakes)
+TEST(options_parse__mistakes, .rows = sizeof mistakes / sizeof *mistakes)
 {
     ck_assert_int_eq(parse(mistakes[_i].line), -1);
     ck_assert_ptr_nonnull(strstr(complain_last(), mistakes[_i].complaint));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("options");
-    tcase_add_test(tcase, options_parse__defaults);
-    tcase_add_test(tcase, options_parse__both_ways_and_each);
-    tcase_add_test(tcase, options_parse__the_rest);
-    tcase_add_test(tcase, options_parse__two_commands);
-    tcase_add_test(tcase, options_parse__help_needs_no_commands);
-    tcase_add_loop_test(tcase, options_parse__mistakes, 0, sizeof mistakes / sizeof *mistakes);
-    return suite_run("link_options", tcase);
 }

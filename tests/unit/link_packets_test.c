@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-START_TEST(packets_take__as_many_as_there_may_be)
+TEST(packets_take__as_many_as_there_may_be)
 {
     struct packets p;
     struct packet *taken[3];
@@ -25,21 +25,11 @@ START_TEST(packets_take__as_many_as_there_may_be)
     ck_assert_uint_eq(p.made, 3);
     packets_fini(&p);
 }
-END_TEST
 
-START_TEST(packets_fini__notices_what_is_still_out)
+TEST(packets_fini__notices_what_is_still_out, .signal = SIGABRT)
 {
     struct packets p;
     packets_init(&p, 100, 1);
     packets_take(&p);
     packets_fini(&p);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("packets");
-    tcase_add_test(tcase, packets_take__as_many_as_there_may_be);
-    tcase_add_test_raise_signal(tcase, packets_fini__notices_what_is_still_out, SIGABRT);
-    return suite_run("link_packets", tcase);
 }

@@ -47,7 +47,7 @@ static int take(instant now)
     return number & INT32_MAX; /* also if its sign was corrupted */
 }
 
-START_TEST(path_take__nothing_happens)
+TEST(path_take__nothing_happens)
 {
     begin(&(struct conditions){0}, 1);
     ck_assert_int_eq(path_next_at(&path), NEVER);
@@ -60,9 +60,8 @@ START_TEST(path_take__nothing_happens)
     ck_assert_uint_eq(path.counts.left_bytes, 300);
     end();
 }
-END_TEST
 
-START_TEST(path_take__after_rate_and_delay)
+TEST(path_take__after_rate_and_delay)
 {
     begin(&(struct conditions){.rate = 8000000, .queue = 1e9, .delay = 5 * MILLISECOND}, 1);
     enter(0, 1000);
@@ -77,7 +76,6 @@ START_TEST(path_take__after_rate_and_delay)
     ck_assert_int_eq(path.counts.queued_most, 2 * MILLISECOND);
     end();
 }
-END_TEST
 
 /* A byte each us; the limit is three packets of 1500 in every unit. */
 static const struct conditions queues[] = {
@@ -86,7 +84,7 @@ static const struct conditions queues[] = {
     {.rate = 8000000, .queue_unit = QUEUE_PACKETS, .queue = 3},
 };
 
-START_TEST(path_enter__drops_what_the_queue_has_no_room_for)
+TEST(path_enter__drops_what_the_queue_has_no_room_for, .rows = 3)
 {
     begin(&queues[_i], 1);
     for (int i = 0; i < 10; i++)
@@ -97,9 +95,8 @@ START_TEST(path_enter__drops_what_the_queue_has_no_room_for)
     ck_assert_int_eq(take(SECOND), -1);
     end();
 }
-END_TEST
 
-START_TEST(path_take__jitter_is_bounded)
+TEST(path_take__jitter_is_bounded)
 {
     instant earliest = NEVER, latest = 0;
     begin(&(struct conditions){.delay = MILLISECOND, .jitter = MILLISECOND}, 1998);
@@ -114,7 +111,6 @@ START_TEST(path_take__jitter_is_bounded)
     ck_assert_int_gt(latest, 2 * MILLISECOND - 20 * MICROSECOND);
     end();
 }
-END_TEST
 
 /* Five standard deviations of how often a thing of this share happens. */
 static void assert_share(uint64_t count, double share)
@@ -123,7 +119,7 @@ static void assert_share(uint64_t count, double share)
     ck_assert_double_eq_tol((double)count, expected, 5 * sqrt(expected * (1 - share)));
 }
 
-START_TEST(path_enter__mishaps_by_their_shares)
+TEST(path_enter__mishaps_by_their_shares)
 {
     const struct conditions all = {
         .loss = 0.1, .duplicate = 0.2, .corrupt = 0.3, .reorder = 0.05, .reorder_by = 3};
@@ -144,9 +140,8 @@ START_TEST(path_enter__mishaps_by_their_shares)
     ck_assert_uint_eq(came, path.counts.left);
     end();
 }
-END_TEST
 
-START_TEST(path_enter__corruption_flips_one_bit)
+TEST(path_enter__corruption_flips_one_bit)
 {
     begin(&(struct conditions){.corrupt = 1}, 3);
     for (unsigned i = 0; i < 100; i++) {
@@ -161,10 +156,9 @@ START_TEST(path_enter__corruption_flips_one_bit)
     }
     end();
 }
-END_TEST
 
 /* Who is held back comes right after the third that comes after it. */
-START_TEST(path_take__held_back)
+TEST(path_take__held_back)
 {
     int order[PACKETS], place[PACKETS], count = 0;
     begin(&(struct conditions){.reorder = 0.01, .reorder_by = 3, .delay = 10}, 1998);
@@ -182,9 +176,8 @@ START_TEST(path_take__held_back)
     assert_share(path.counts.reordered, 0.01);
     end();
 }
-END_TEST
 
-START_TEST(path_take__held_back_and_nobody_comes)
+TEST(path_take__held_back_and_nobody_comes)
 {
     begin(&(struct conditions){.reorder = 1, .reorder_by = 3, .delay = MILLISECOND}, 1);
     enter(0, 100);
@@ -193,10 +186,9 @@ START_TEST(path_take__held_back_and_nobody_comes)
     ck_assert_int_eq(take(MILLISECOND + HELD_LONGEST), 0);
     end();
 }
-END_TEST
 
 /* The fates of packets by one kind of mishap do not depend on the others. */
-START_TEST(path_enter__the_seed_decides)
+TEST(path_enter__the_seed_decides)
 {
     static bool is_lost[2][1000];
     for (int run = 0; run < 2; run++) {
@@ -210,9 +202,8 @@ START_TEST(path_enter__the_seed_decides)
     }
     ck_assert_mem_eq(is_lost[0], is_lost[1], sizeof is_lost[0]);
 }
-END_TEST
 
-START_TEST(path_enter__no_copy_without_memory)
+TEST(path_enter__no_copy_without_memory)
 {
     packets_init(&packets, MTU, 1);
     ck_assert_int_eq(path_init(&path, &(struct conditions){.duplicate = 1}, &packets, 1), 0);
@@ -220,21 +211,4 @@ START_TEST(path_enter__no_copy_without_memory)
     ck_assert_uint_eq(path.counts.duplicated, 0);
     ck_assert_int_ge(take(0), 0);
     end();
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("path");
-    tcase_add_test(tcase, path_take__nothing_happens);
-    tcase_add_test(tcase, path_take__after_rate_and_delay);
-    tcase_add_loop_test(tcase, path_enter__drops_what_the_queue_has_no_room_for, 0, 3);
-    tcase_add_test(tcase, path_take__jitter_is_bounded);
-    tcase_add_test(tcase, path_enter__mishaps_by_their_shares);
-    tcase_add_test(tcase, path_enter__corruption_flips_one_bit);
-    tcase_add_test(tcase, path_take__held_back);
-    tcase_add_test(tcase, path_take__held_back_and_nobody_comes);
-    tcase_add_test(tcase, path_enter__the_seed_decides);
-    tcase_add_test(tcase, path_enter__no_copy_without_memory);
-    return suite_run("link_path", tcase);
 }

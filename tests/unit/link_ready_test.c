@@ -29,19 +29,11 @@ static const struct {
     {"", true, 0, false},        {"nonsense\n\n", true, 0, false},
 };
 
-START_TEST(ready_has_port__table)
+TEST(ready_has_port__table, .rows = sizeof rows / sizeof *rows)
 {
     char copy[1024];
     strcpy(copy, rows[_i].table);
     FILE *table = fmemopen(copy, strlen(copy) + 1, "r");
     ck_assert_int_eq(ready_has_port(table, rows[_i].is_tcp, rows[_i].port), rows[_i].expected);
     fclose(table);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("ready");
-    tcase_add_loop_test(tcase, ready_has_port__table, 0, sizeof rows / sizeof *rows);
-    return suite_run("link_ready", tcase);
 }

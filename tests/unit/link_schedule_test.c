@@ -6,7 +6,7 @@
 enum { PACKETS = 1000 };
 
 /* The earliest first; the first of those due together. */
-START_TEST(schedule_take__in_order)
+TEST(schedule_take__in_order)
 {
     static struct packet packets[PACKETS];
     struct schedule s;
@@ -28,10 +28,9 @@ START_TEST(schedule_take__in_order)
     ck_assert_ptr_null(schedule_first(&s));
     schedule_fini(&s);
 }
-END_TEST
 
 /* Added and taken in turns, as on the link. */
-START_TEST(schedule_take__while_others_come)
+TEST(schedule_take__while_others_come)
 {
     static struct packet packets[PACKETS];
     struct schedule s;
@@ -48,13 +47,4 @@ START_TEST(schedule_take__while_others_come)
     ck_assert_uint_eq(s.count, (size_t)(PACKETS - taken));
     ck_assert_int_gt(taken, PACKETS / 2);
     schedule_fini(&s);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("schedule");
-    tcase_add_test(tcase, schedule_take__in_order);
-    tcase_add_test(tcase, schedule_take__while_others_come);
-    return suite_run("link_schedule", tcase);
 }

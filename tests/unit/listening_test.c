@@ -29,7 +29,9 @@ static enum listening hear_hello(struct hello hello)
     return hear(datagram, sizeof datagram);
 }
 
-START_TEST(hello__is_given_a_cookie_and_accepted_with_it)
+FIXTURE(setup, NULL)
+
+TEST(hello__is_given_a_cookie_and_accepted_with_it)
 {
     struct hello hello = {.pairing = {.tag = 5}, .nonce = 6};
     struct cookie_answer cookie;
@@ -41,35 +43,31 @@ START_TEST(hello__is_given_a_cookie_and_accepted_with_it)
     hello.cookie = cookie.cookie;
     ck_assert_int_eq(hear_hello(hello), LISTENING_ACCEPTS);
 }
-END_TEST
 
 /* A cookie of another is answered like none. */
-START_TEST(hello__with_a_wrong_cookie)
+TEST(hello__with_a_wrong_cookie)
 {
     struct hello hello = {.pairing = {.tag = 5}, .nonce = 6, .cookie = 7};
     ck_assert_int_eq(hear_hello(hello), LISTENING_ANSWERS);
     ck_assert_uint_eq(answer_bytes, TRAILER_BYTES);
 }
-END_TEST
 
-START_TEST(hello__of_a_session_is_not_accepted)
+TEST(hello__of_a_session_is_not_accepted)
 {
     struct cookie_owner owner = {.peer = PEER, .nonce = 6, .pairing = {.session = 3, .tag = 5}};
     struct hello hello = {.pairing = owner.pairing, .nonce = 6};
     hello.cookie = cookie_make(&jar, &owner, SECOND);
     ck_assert_int_eq(hear_hello(hello), LISTENING_ANSWERS);
 }
-END_TEST
 
-START_TEST(hello__within_a_pairing_is_dropped)
+TEST(hello__within_a_pairing_is_dropped)
 {
     ck_assert_int_eq(hear_hello((struct hello){.pairing = {.session = 1, .tag = 5}}),
                      LISTENING_DROPS);
 }
-END_TEST
 
 /* Whatever the version: no more out than in. */
-START_TEST(hello__of_another_version)
+TEST(hello__of_another_version)
 {
     uint8_t bytes[64] = {[58] = 9, [63] = 0x35};
     struct pairing echoed;
@@ -85,9 +83,8 @@ START_TEST(hello__of_another_version)
     bytes[58] = 0; /* an answer has to name somebody */
     ck_assert_int_eq(hear(bytes + 32, 32), LISTENING_DROPS);
 }
-END_TEST
 
-START_TEST(anything_else__is_dropped)
+TEST(anything_else__is_dropped)
 {
     uint8_t bytes[TRAILER_BYTES] = {[27] = 1};
     for (int last = 0; last < 256; last++) {
@@ -98,18 +95,4 @@ START_TEST(anything_else__is_dropped)
         ck_assert_int_eq(hear(bytes + 31, 1), LISTENING_DROPS);
     }
     ck_assert_int_eq(hear(bytes, 0), LISTENING_DROPS);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, hello__is_given_a_cookie_and_accepted_with_it);
-    tcase_add_test(tcase, hello__with_a_wrong_cookie);
-    tcase_add_test(tcase, hello__of_a_session_is_not_accepted);
-    tcase_add_test(tcase, hello__within_a_pairing_is_dropped);
-    tcase_add_test(tcase, hello__of_another_version);
-    tcase_add_test(tcase, anything_else__is_dropped);
-    return suite_run("listening", tcase);
 }

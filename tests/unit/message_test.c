@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-START_TEST(zcrp_alloc_msg__sizes)
+TEST(zcrp_alloc_msg__sizes)
 {
     static const nlong sizes[] = {0, 1, 63, 64, 4096, (2 << 20) - 1, 2 << 20, 5000000};
 
@@ -21,9 +21,8 @@ START_TEST(zcrp_alloc_msg__sizes)
         zcrp_free_msg(m);
     }
 }
-END_TEST
 
-START_TEST(zcrp_wrap_msg__cases)
+TEST(zcrp_wrap_msg__cases)
 {
     nbyte bytes[10];
     struct zcrp_msg *m = zcrp_wrap_msg(bytes, 10);
@@ -37,9 +36,8 @@ START_TEST(zcrp_wrap_msg__cases)
     zcrp_free_msg(m);
     zcrp_free_msg(nothing);
 }
-END_TEST
 
-START_TEST(zcrp_rewrap_msg__cases)
+TEST(zcrp_rewrap_msg__cases)
 {
     nbyte bytes[10];
     struct zcrp_msg *m = zcrp_wrap_msg(bytes, 10);
@@ -57,9 +55,8 @@ START_TEST(zcrp_rewrap_msg__cases)
     zcrp_free_msg(m);
     zcrp_free_msg(own);
 }
-END_TEST
 
-START_TEST(message_code__life)
+TEST(message_code__life)
 {
     struct zcrp_msg *m = zcrp_alloc_msg(10);
 
@@ -77,9 +74,8 @@ START_TEST(message_code__life)
     }
     zcrp_free_msg(m);
 }
-END_TEST
 
-START_TEST(message_move__onwards)
+TEST(message_move__onwards)
 {
     struct message m = {.life = MESSAGE_IDLE};
 
@@ -92,17 +88,15 @@ START_TEST(message_move__onwards)
     message_move(&m, MESSAGE_IN_MACHINE);
     ck_assert_int_eq(m.life, MESSAGE_IN_MACHINE);
 }
-END_TEST
 
-START_TEST(message_move__never_back)
+TEST(message_move__never_back, .signal = SIGABRT)
 {
     struct message m = {.life = MESSAGE_ENDED};
 
     message_move(&m, MESSAGE_QUEUED);
 }
-END_TEST
 
-START_TEST(zcrp_strerror__all)
+TEST(zcrp_strerror__all)
 {
     for (int code = 0; code >= -ZCRP_ERROR_COUNT; code--)
         for (int other = code - 1; other >= -ZCRP_ERROR_COUNT; other--)
@@ -110,19 +104,4 @@ START_TEST(zcrp_strerror__all)
     ck_assert_str_eq(zcrp_strerror(ZCRP_ERROR_TIMEOUT), "the time limit passed");
     ck_assert_str_eq(zcrp_strerror(1), zcrp_strerror(-ZCRP_ERROR_COUNT - 1));
     ck_assert_str_eq(zcrp_strerror(INT32_MIN), zcrp_strerror(1));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("message");
-
-    tcase_add_test(tcase, zcrp_alloc_msg__sizes);
-    tcase_add_test(tcase, zcrp_wrap_msg__cases);
-    tcase_add_test(tcase, zcrp_rewrap_msg__cases);
-    tcase_add_test(tcase, message_code__life);
-    tcase_add_test(tcase, message_move__onwards);
-    tcase_add_test_raise_signal(tcase, message_move__never_back, SIGABRT);
-    tcase_add_test(tcase, zcrp_strerror__all);
-    return suite_run("message", tcase);
 }

@@ -60,7 +60,9 @@ static void expect_no_event(void)
     ck_assert(!messages_in_take_event(&m, &event));
 }
 
-START_TEST(messages_in_init__is_empty)
+FIXTURE(setup, NULL)
+
+TEST(messages_in_init__is_empty, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     messages_in_check(&m);
@@ -68,15 +70,13 @@ START_TEST(messages_in_init__is_empty)
     ck_assert_ptr_null(find(0));
     expect_no_event();
 }
-END_TEST
 
-START_TEST(messages_in_init__needs_a_power_of_two)
+TEST(messages_in_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
     messages_in_init(&m, ring, ready, _i == 0 ? 0 : 3, node, NODES, 0);
 }
-END_TEST
 
-START_TEST(messages_in_add__numbers_in_order_until_full)
+TEST(messages_in_add__numbers_in_order_until_full, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     for (uint64_t i = 0; i < CAPACITY; i++) {
@@ -88,18 +88,16 @@ START_TEST(messages_in_add__numbers_in_order_until_full)
     ck_assert_ptr_null(add(0));
     ck_assert_ptr_null(find(CAPACITY));
 }
-END_TEST
 
-START_TEST(messages_in_add__misses_all_of_it)
+TEST(messages_in_add__misses_all_of_it)
 {
     struct message_in *message = add(100);
     ck_assert_uint_eq(message->missing.bytes, 100);
     ck_assert(missing_covers(&m.missing, &message->missing, (struct interval){0, 100}));
     ck_assert(!message->is_length_known);
 }
-END_TEST
 
-START_TEST(messages_in_add__pool_is_empty)
+TEST(messages_in_add__pool_is_empty)
 {
     for (int i = 0; i < NODES; i++)
         ck_assert_ptr_nonnull(add(100));
@@ -109,9 +107,8 @@ START_TEST(messages_in_add__pool_is_empty)
     expect_event(0, OUTCOME_SILENT, 0);
     ck_assert_ptr_nonnull(add(100));
 }
-END_TEST
 
-START_TEST(messages_in_end__gives_the_place_back_with_the_event)
+TEST(messages_in_end__gives_the_place_back_with_the_event, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     for (uint64_t i = 0; i < 10 * CAPACITY; i++) {
@@ -124,9 +121,8 @@ START_TEST(messages_in_end__gives_the_place_back_with_the_event)
         ck_assert(messages_in_is_idle(&m));
     }
 }
-END_TEST
 
-START_TEST(messages_in_end__out_of_order)
+TEST(messages_in_end__out_of_order)
 {
     for (int i = 0; i < CAPACITY; i++)
         add(0);
@@ -140,9 +136,8 @@ START_TEST(messages_in_end__out_of_order)
     ck_assert_ptr_null(find(2));
     ck_assert_ptr_nonnull(find(1));
 }
-END_TEST
 
-START_TEST(messages_in_withdraw__tells_at_once_and_keeps_the_number)
+TEST(messages_in_withdraw__tells_at_once_and_keeps_the_number)
 {
     struct message_in *message = add(100);
     messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
@@ -156,9 +151,8 @@ START_TEST(messages_in_withdraw__tells_at_once_and_keeps_the_number)
     expect_no_event();
     ck_assert_ptr_null(find(0));
 }
-END_TEST
 
-START_TEST(messages_in_withdraw__ends_before_its_event_is_taken)
+TEST(messages_in_withdraw__ends_before_its_event_is_taken)
 {
     messages_in_withdraw(&m, add(100), OUTCOME_CANCELLED);
     end(0, OUTCOME_OK);
@@ -166,17 +160,15 @@ START_TEST(messages_in_withdraw__ends_before_its_event_is_taken)
     expect_no_event();
     ck_assert(messages_in_is_idle(&m));
 }
-END_TEST
 
-START_TEST(messages_in_withdraw__twice)
+TEST(messages_in_withdraw__twice, .signal = SIGABRT)
 {
     struct message_in *message = add(100);
     messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
     messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
 }
-END_TEST
 
-START_TEST(messages_in_end_all__one_event_each)
+TEST(messages_in_end_all__one_event_each)
 {
     for (int i = 0; i < NODES; i++)
         add(100);
@@ -192,9 +184,8 @@ START_TEST(messages_in_end_all__one_event_each)
     ck_assert(messages_in_is_idle(&m));
     missing_pool_check(&m.missing);
 }
-END_TEST
 
-START_TEST(messages_in_check__fires)
+TEST(messages_in_check__fires, .rows = 5, .signal = SIGABRT)
 {
     struct message_in *message = add(100);
     if (_i == 0)
@@ -208,25 +199,4 @@ START_TEST(messages_in_check__fires)
     if (_i == 4)
         m.withdrawn++;
     messages_in_check(&m);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("messages_in");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_loop_test(tcase, messages_in_init__is_empty, 0, COUNTER_STARTS);
-    tcase_add_loop_test_raise_signal(tcase, messages_in_init__needs_a_power_of_two, SIGABRT, 0, 2);
-    tcase_add_loop_test(tcase, messages_in_add__numbers_in_order_until_full, 0, COUNTER_STARTS);
-    tcase_add_test(tcase, messages_in_add__misses_all_of_it);
-    tcase_add_test(tcase, messages_in_add__pool_is_empty);
-    tcase_add_loop_test(tcase, messages_in_end__gives_the_place_back_with_the_event, 0,
-                        COUNTER_STARTS);
-    tcase_add_test(tcase, messages_in_end__out_of_order);
-    tcase_add_test(tcase, messages_in_withdraw__tells_at_once_and_keeps_the_number);
-    tcase_add_test(tcase, messages_in_withdraw__ends_before_its_event_is_taken);
-    tcase_add_test_raise_signal(tcase, messages_in_withdraw__twice, SIGABRT);
-    tcase_add_test(tcase, messages_in_end_all__one_event_each);
-    tcase_add_loop_test_raise_signal(tcase, messages_in_check__fires, SIGABRT, 0, 5);
-    return suite_run("messages_in", tcase);
 }

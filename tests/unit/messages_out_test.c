@@ -62,7 +62,9 @@ static void expect_no_event(void)
     ck_assert(!messages_out_take_event(&m, &event));
 }
 
-START_TEST(messages_out_init__is_empty)
+FIXTURE(setup, NULL)
+
+TEST(messages_out_init__is_empty, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     messages_out_check(&m);
@@ -71,15 +73,13 @@ START_TEST(messages_out_init__is_empty)
     ck_assert_uint_eq(messages_out_posted(&m, start), POSTED_UNKNOWN);
     expect_no_event();
 }
-END_TEST
 
-START_TEST(messages_out_init__needs_a_power_of_two)
+TEST(messages_out_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
     messages_out_init(&m, ring, posted, ready, _i == 0 ? 0 : 3, 0);
 }
-END_TEST
 
-START_TEST(messages_out_add__numbers_in_order_until_full)
+TEST(messages_out_add__numbers_in_order_until_full, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     for (uint64_t i = 0; i < CAPACITY; i++) {
@@ -93,9 +93,8 @@ START_TEST(messages_out_add__numbers_in_order_until_full)
     ck_assert_ptr_null(find(CAPACITY));
     ck_assert(!messages_out_is_idle(&m));
 }
-END_TEST
 
-START_TEST(messages_out_end__gives_the_place_back_with_the_event)
+TEST(messages_out_end__gives_the_place_back_with_the_event, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     for (uint64_t i = 0; i < 10 * CAPACITY; i++) {
@@ -107,9 +106,8 @@ START_TEST(messages_out_end__gives_the_place_back_with_the_event)
         ck_assert(messages_out_is_idle(&m));
     }
 }
-END_TEST
 
-START_TEST(messages_out_end__out_of_order)
+TEST(messages_out_end__out_of_order)
 {
     for (int i = 0; i < CAPACITY; i++)
         add(7);
@@ -123,9 +121,8 @@ START_TEST(messages_out_end__out_of_order)
     ck_assert_ptr_null(find(2));
     ck_assert_ptr_nonnull(find(1));
 }
-END_TEST
 
-START_TEST(messages_out_pin__holds_the_event_back)
+TEST(messages_out_pin__holds_the_event_back)
 {
     messages_out_pin(add(7), 3);
     end(0, OUTCOME_OK);
@@ -136,16 +133,14 @@ START_TEST(messages_out_pin__holds_the_event_back)
     expect_event(0, OUTCOME_OK, 7);
     expect_no_event();
 }
-END_TEST
 
-START_TEST(messages_out_unpin__more_than_pinned)
+TEST(messages_out_unpin__more_than_pinned, .signal = SIGABRT)
 {
     messages_out_pin(add(7), 1);
     messages_out_unpin(&m, find(0), 2);
 }
-END_TEST
 
-START_TEST(messages_out_refuse__tells_at_once_and_keeps_the_number)
+TEST(messages_out_refuse__tells_at_once_and_keeps_the_number)
 {
     struct message_out *message = add(7);
     message->units_out = 2;
@@ -159,17 +154,15 @@ START_TEST(messages_out_refuse__tells_at_once_and_keeps_the_number)
     expect_no_event();
     ck_assert_ptr_null(find(0));
 }
-END_TEST
 
-START_TEST(messages_out_refuse__keeps_its_outcome)
+TEST(messages_out_refuse__keeps_its_outcome)
 {
     messages_out_refuse(&m, add(7), VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
     end(0, OUTCOME_PEER_CLOSED);
     expect_event(0, OUTCOME_TOO_LARGE, 0);
 }
-END_TEST
 
-START_TEST(messages_out_refuse__while_pinned)
+TEST(messages_out_refuse__while_pinned)
 {
     messages_out_pin(add(7), 1);
     messages_out_refuse(&m, find(0), VOID_CANCELLED, OUTCOME_CANCELLED);
@@ -177,17 +170,15 @@ START_TEST(messages_out_refuse__while_pinned)
     messages_out_unpin(&m, find(0), 1);
     expect_event(0, OUTCOME_CANCELLED, 0);
 }
-END_TEST
 
-START_TEST(messages_out_refuse__twice)
+TEST(messages_out_refuse__twice, .signal = SIGABRT)
 {
     struct message_out *message = add(7);
     messages_out_refuse(&m, message, VOID_CANCELLED, OUTCOME_CANCELLED);
     messages_out_refuse(&m, message, VOID_CANCELLED, OUTCOME_CANCELLED);
 }
-END_TEST
 
-START_TEST(messages_out_announce__is_news_once)
+TEST(messages_out_announce__is_news_once, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     ck_assert(messages_out_announce(&m, start, 10));
@@ -199,9 +190,8 @@ START_TEST(messages_out_announce__is_news_once)
     ck_assert_uint_eq(messages_out_posted(&m, start), REQUEST_WITHDRAWN);
     messages_out_check(&m);
 }
-END_TEST
 
-START_TEST(messages_out_announce__reaches_as_far_as_the_table)
+TEST(messages_out_announce__reaches_as_far_as_the_table, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     ck_assert(messages_out_announce(&m, start + AHEAD - 1, 10));
@@ -210,9 +200,8 @@ START_TEST(messages_out_announce__reaches_as_far_as_the_table)
     ck_assert_uint_eq(messages_out_posted(&m, start + AHEAD), POSTED_UNKNOWN);
     messages_out_check(&m);
 }
-END_TEST
 
-START_TEST(messages_out_announce__requested_is_without_gaps)
+TEST(messages_out_announce__requested_is_without_gaps)
 {
     messages_out_announce(&m, 2, 10);
     ck_assert_uint_eq(m.requested, 0);
@@ -222,9 +211,8 @@ START_TEST(messages_out_announce__requested_is_without_gaps)
     ck_assert_uint_eq(m.requested, 3);
     messages_out_check(&m);
 }
-END_TEST
 
-START_TEST(messages_out_announce__is_forgotten_with_its_message)
+TEST(messages_out_announce__is_forgotten_with_its_message)
 {
     messages_out_announce(&m, 0, 10);
     add(7);
@@ -234,9 +222,8 @@ START_TEST(messages_out_announce__is_forgotten_with_its_message)
     ck_assert(messages_out_announce(&m, AHEAD, 20));
     messages_out_check(&m);
 }
-END_TEST
 
-START_TEST(messages_out_forget__all_announcements)
+TEST(messages_out_forget__all_announcements)
 {
     add(7);
     add(7);
@@ -248,9 +235,8 @@ START_TEST(messages_out_forget__all_announcements)
         ck_assert_uint_eq(messages_out_posted(&m, i), POSTED_UNKNOWN);
     messages_out_check(&m);
 }
-END_TEST
 
-START_TEST(messages_out_end_all__one_event_each)
+TEST(messages_out_end_all__one_event_each)
 {
     add(7);
     messages_out_refuse(&m, add(7), VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
@@ -264,9 +250,8 @@ START_TEST(messages_out_end_all__one_event_each)
     expect_event(2, OUTCOME_SILENT, 0);
     ck_assert(messages_out_is_idle(&m));
 }
-END_TEST
 
-START_TEST(messages_out_check__fires)
+TEST(messages_out_check__fires, .rows = 4, .signal = SIGABRT)
 {
     add(7);
     if (_i == 0)
@@ -278,37 +263,4 @@ START_TEST(messages_out_check__fires)
     if (_i == 3)
         m.requested = AHEAD + 1; /* I4 */
     messages_out_check(&m);
-}
-END_TEST
-
-static void add_tests_of_ends(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, messages_out_end__gives_the_place_back_with_the_event, 0,
-                        COUNTER_STARTS);
-    tcase_add_test(tcase, messages_out_end__out_of_order);
-    tcase_add_test(tcase, messages_out_pin__holds_the_event_back);
-    tcase_add_test_raise_signal(tcase, messages_out_unpin__more_than_pinned, SIGABRT);
-    tcase_add_test(tcase, messages_out_refuse__tells_at_once_and_keeps_the_number);
-    tcase_add_test(tcase, messages_out_refuse__keeps_its_outcome);
-    tcase_add_test(tcase, messages_out_refuse__while_pinned);
-    tcase_add_test_raise_signal(tcase, messages_out_refuse__twice, SIGABRT);
-    tcase_add_test(tcase, messages_out_end_all__one_event_each);
-}
-
-int main(void)
-{
-    TCase *tcase = tcase_create("messages_out");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_loop_test(tcase, messages_out_init__is_empty, 0, COUNTER_STARTS);
-    tcase_add_loop_test_raise_signal(tcase, messages_out_init__needs_a_power_of_two, SIGABRT, 0, 2);
-    tcase_add_loop_test(tcase, messages_out_add__numbers_in_order_until_full, 0, COUNTER_STARTS);
-    add_tests_of_ends(tcase);
-    tcase_add_loop_test(tcase, messages_out_announce__is_news_once, 0, COUNTER_STARTS);
-    tcase_add_loop_test(tcase, messages_out_announce__reaches_as_far_as_the_table, 0,
-                        COUNTER_STARTS);
-    tcase_add_test(tcase, messages_out_announce__requested_is_without_gaps);
-    tcase_add_test(tcase, messages_out_announce__is_forgotten_with_its_message);
-    tcase_add_test(tcase, messages_out_forget__all_announcements);
-    tcase_add_loop_test_raise_signal(tcase, messages_out_check__fires, SIGABRT, 0, 4);
-    return suite_run("messages_out", tcase);
 }

@@ -36,24 +36,24 @@ static void expect_next(uint64_t from, uint64_t first, uint64_t last)
     ck_assert_uint_eq(found.last, last);
 }
 
-START_TEST(missing_pool_init__all_free)
+FIXTURE(setup, NULL)
+
+TEST(missing_pool_init__all_free)
 {
     missing_pool_init(&pool, memory, CAPACITY);
     missing_pool_check(&pool);
     ck_assert_uint_eq(pool.used, 0);
 }
-END_TEST
 
-START_TEST(missing_open__misses_all)
+TEST(missing_open__misses_all)
 {
     missing_check(&pool, &chain);
     ck_assert_uint_eq(chain.bytes, SIZE);
     ck_assert_uint_eq(pool.used, 1);
     expect_next(0, 0, SIZE);
 }
-END_TEST
 
-START_TEST(missing_open__size_0_needs_no_node)
+TEST(missing_open__size_0_needs_no_node)
 {
     struct missing empty;
     missing_pool_init(&pool, memory, 0);
@@ -62,9 +62,8 @@ START_TEST(missing_open__size_0_needs_no_node)
     ck_assert_uint_eq(empty.bytes, 0);
     ck_assert_uint_eq(missing_next(&pool, &empty, 0).last, 0);
 }
-END_TEST
 
-START_TEST(missing_open__exhausted)
+TEST(missing_open__exhausted)
 {
     struct missing other[CAPACITY];
     for (int i = 0; i < CAPACITY - 1; i++)
@@ -76,9 +75,8 @@ START_TEST(missing_open__exhausted)
     missing_close(&pool, &other[0]);
     ck_assert(missing_open(&pool, &other[CAPACITY - 1], 10));
 }
-END_TEST
 
-START_TEST(missing_close__gives_all_back)
+TEST(missing_close__gives_all_back)
 {
     ck_assert(take(10, 20) && take(30, 40));
     missing_close(&pool, &chain);
@@ -89,9 +87,8 @@ START_TEST(missing_close__gives_all_back)
     missing_close(&pool, &chain);
     ck_assert_uint_eq(pool.used, 0);
 }
-END_TEST
 
-START_TEST(missing_next__walks)
+TEST(missing_next__walks)
 {
     ck_assert(take(100, 200) && take(300, 400));
     expect_next(0, 0, 100);
@@ -103,9 +100,8 @@ START_TEST(missing_next__walks)
     expect_next(SIZE, 0, 0);
     expect_next(UINT64_MAX, 0, 0);
 }
-END_TEST
 
-START_TEST(missing_covers__table)
+TEST(missing_covers__table)
 {
     static const struct {
         uint64_t first, last;
@@ -119,9 +115,8 @@ START_TEST(missing_covers__table)
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         ck_assert_int_eq(covers(row[i].first, row[i].last), row[i].is_covered);
 }
-END_TEST
 
-START_TEST(missing_remove__in_order)
+TEST(missing_remove__in_order)
 {
     for (uint64_t at = 0; at < SIZE; at += 100) {
         ck_assert_uint_eq(chain.bytes, SIZE - at);
@@ -131,10 +126,9 @@ START_TEST(missing_remove__in_order)
     ck_assert_uint_eq(pool.used, 0);
     ck_assert_int_eq(chain.first, MISSING_NONE);
 }
-END_TEST
 
 /* A gap stays behind and what follows goes on at its end: the hint stands before the tail. */
-START_TEST(missing_remove__in_order_behind_a_gap)
+TEST(missing_remove__in_order_behind_a_gap)
 {
     ck_assert(take(0, 100) && take(200, 300));
     int32_t gap = chain.first;
@@ -149,42 +143,37 @@ START_TEST(missing_remove__in_order_behind_a_gap)
     ck_assert(take(100, 200));
     ck_assert_uint_eq(pool.used, 0);
 }
-END_TEST
 
-START_TEST(missing_remove__backwards)
+TEST(missing_remove__backwards)
 {
     for (uint64_t at = SIZE; at > 0; at -= 100)
         ck_assert(take(at - 100, at));
     ck_assert_uint_eq(pool.used, 0);
 }
-END_TEST
 
-START_TEST(missing_remove__whole)
+TEST(missing_remove__whole)
 {
     ck_assert(take(0, SIZE));
     ck_assert_uint_eq(chain.bytes, 0);
     ck_assert_uint_eq(pool.used, 0);
     ck_assert(take(0, SIZE));
 }
-END_TEST
 
-START_TEST(missing_remove__empty_changes_nothing)
+TEST(missing_remove__empty_changes_nothing)
 {
     ck_assert(take(0, 0) && take(500, 500) && take(SIZE, SIZE));
     ck_assert_uint_eq(pool.used, 1);
     ck_assert_uint_eq(chain.bytes, SIZE);
 }
-END_TEST
 
-START_TEST(missing_remove__again_changes_nothing)
+TEST(missing_remove__again_changes_nothing)
 {
     ck_assert(take(100, 200) && take(100, 200) && take(120, 130));
     ck_assert_uint_eq(chain.bytes, SIZE - 100);
     ck_assert_uint_eq(pool.used, 2);
 }
-END_TEST
 
-START_TEST(missing_remove__over_many)
+TEST(missing_remove__over_many)
 {
     ck_assert(take(100, 200) && take(300, 400) && take(500, 600));
     ck_assert(take(50, 700));
@@ -193,9 +182,8 @@ START_TEST(missing_remove__over_many)
     ck_assert_uint_eq(chain.bytes, 350);
     ck_assert_uint_eq(pool.used, 2);
 }
-END_TEST
 
-START_TEST(missing_remove__refused_when_exhausted)
+TEST(missing_remove__refused_when_exhausted)
 {
     ck_assert(take(100, 200) && take(300, 400) && take(500, 600));
     ck_assert_uint_eq(pool.used, CAPACITY);
@@ -208,9 +196,8 @@ START_TEST(missing_remove__refused_when_exhausted)
     ck_assert(take(0, 100));   /* gives one back */
     ck_assert(take(750, 800));
 }
-END_TEST
 
-START_TEST(missing_remove__beyond_4_gib)
+TEST(missing_remove__beyond_4_gib)
 {
     const uint64_t far = UINT64_C(1) << 36;
     missing_close(&pool, &chain);
@@ -220,16 +207,14 @@ START_TEST(missing_remove__beyond_4_gib)
     expect_next((UINT64_C(1) << 32) - 3, (UINT64_C(1) << 32) + 3, far);
     ck_assert_uint_eq(chain.bytes, far - 6);
 }
-END_TEST
 
-START_TEST(missing_remove__reversed)
+TEST(missing_remove__reversed, .signal = SIGABRT)
 {
     (void)take(7, 6);
 }
-END_TEST
 
 /* Each breaks one invariant; missing_check ends the process. */
-START_TEST(missing_check__fires)
+TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
 {
     ck_assert(take(100, 200));
     struct missing_node *node = &memory[chain.first];
@@ -249,40 +234,12 @@ START_TEST(missing_check__fires)
     }
     missing_check(&pool, &chain);
 }
-END_TEST
 
-START_TEST(missing_pool_check__fires)
+TEST(missing_pool_check__fires, .rows = 2, .signal = SIGABRT)
 {
     if (_i == 0)
         pool.used++;
     else
         memory[pool.free].next = pool.free;
     missing_pool_check(&pool);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("missing");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, missing_pool_init__all_free);
-    tcase_add_test(tcase, missing_open__misses_all);
-    tcase_add_test(tcase, missing_open__size_0_needs_no_node);
-    tcase_add_test(tcase, missing_open__exhausted);
-    tcase_add_test(tcase, missing_close__gives_all_back);
-    tcase_add_test(tcase, missing_next__walks);
-    tcase_add_test(tcase, missing_covers__table);
-    tcase_add_test(tcase, missing_remove__in_order);
-    tcase_add_test(tcase, missing_remove__in_order_behind_a_gap);
-    tcase_add_test(tcase, missing_remove__backwards);
-    tcase_add_test(tcase, missing_remove__whole);
-    tcase_add_test(tcase, missing_remove__empty_changes_nothing);
-    tcase_add_test(tcase, missing_remove__again_changes_nothing);
-    tcase_add_test(tcase, missing_remove__over_many);
-    tcase_add_test(tcase, missing_remove__refused_when_exhausted);
-    tcase_add_test(tcase, missing_remove__beyond_4_gib);
-    tcase_add_test_raise_signal(tcase, missing_remove__reversed, SIGABRT);
-    tcase_add_loop_test_raise_signal(tcase, missing_check__fires, SIGABRT, 0, 4);
-    tcase_add_loop_test_raise_signal(tcase, missing_pool_check__fires, SIGABRT, 0, 2);
-    return suite_run("missing", tcase);
 }

@@ -23,25 +23,23 @@ static duration rest_after(uint32_t receives)
     return nap;
 }
 
-START_TEST(moderation_rest__naps_while_more_is_on_its_way)
+TEST(moderation_rest__naps_while_more_is_on_its_way)
 {
     begin();
     ck_assert_int_eq(rest_after(1), MODERATION_LEAST);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(rest_after(MODERATION_FEW), MODERATION_LEAST);
 }
-END_TEST
 
-START_TEST(moderation_rest__polls_if_nothing_is_foretold)
+TEST(moderation_rest__polls_if_nothing_is_foretold)
 {
     begin();
     moderation_on_arrivals(&moderation, 1, UNIT);
     ck_assert_int_eq(moderation_rest(&moderation, 0), 0);
     ck_assert_int_eq(rest_after(1), MODERATION_LEAST);
 }
-END_TEST
 
-START_TEST(moderation_rest__is_longer_after_one_that_was_too_short)
+TEST(moderation_rest__is_longer_after_one_that_was_too_short)
 {
     begin();
     rest_after(1);
@@ -49,9 +47,8 @@ START_TEST(moderation_rest__is_longer_after_one_that_was_too_short)
     ck_assert_int_eq(rest_after(MODERATION_FEW), 2 * MODERATION_LEAST);
     ck_assert_int_eq(rest_after(0), 4 * MODERATION_LEAST);
 }
-END_TEST
 
-START_TEST(moderation_rest__is_shorter_after_one_that_was_too_long)
+TEST(moderation_rest__is_shorter_after_one_that_was_too_long)
 {
     begin();
     rest_after(1);
@@ -60,10 +57,9 @@ START_TEST(moderation_rest__is_shorter_after_one_that_was_too_long)
     ck_assert_int_eq(rest_after(MODERATION_MANY + 1), MODERATION_LEAST);
     ck_assert_int_eq(rest_after(MODERATION_MANY + 1), MODERATION_LEAST);
 }
-END_TEST
 
 /* A receive may bring many: that is a gain, not too many. */
-START_TEST(moderation_rest__is_as_long_after_one_receive_of_many)
+TEST(moderation_rest__is_as_long_after_one_receive_of_many)
 {
     begin();
     rest_after(1);
@@ -72,9 +68,8 @@ START_TEST(moderation_rest__is_as_long_after_one_receive_of_many)
     moderation_on_arrivals(&moderation, 1, UNIT);
     ck_assert_int_eq(moderation_rest(&moderation, MUCH), 2 * MODERATION_LEAST);
 }
-END_TEST
 
-START_TEST(moderation_rest__polls_on_a_slow_path_and_tries_again)
+TEST(moderation_rest__polls_on_a_slow_path_and_tries_again)
 {
     duration nap = 1;
     int naps = 0, polls = 0;
@@ -88,9 +83,8 @@ START_TEST(moderation_rest__polls_on_a_slow_path_and_tries_again)
     ck_assert_int_eq(polls, MODERATION_POLLS);
     ck_assert_int_eq(nap, MODERATION_LEAST);
 }
-END_TEST
 
-START_TEST(moderation_rest__polls_when_two_naps_would_outlast_the_message)
+TEST(moderation_rest__polls_when_two_naps_would_outlast_the_message)
 {
     begin();
     rest_after(1);
@@ -100,10 +94,9 @@ START_TEST(moderation_rest__polls_when_two_naps_would_outlast_the_message)
     moderation_on_arrivals(&moderation, 1, UNIT);
     ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT + 1), MODERATION_LEAST);
 }
-END_TEST
 
 /* Else nobody would notice that the path has become a slower one. */
-START_TEST(moderation_rest__what_a_nap_brought_is_believed_less_and_less)
+TEST(moderation_rest__what_a_nap_brought_is_believed_less_and_less)
 {
     int polls = 0;
 
@@ -116,30 +109,12 @@ START_TEST(moderation_rest__what_a_nap_brought_is_believed_less_and_less)
     ck_assert_int_gt(polls, 4);
     ck_assert_int_lt(polls, 32);
 }
-END_TEST
 
 /* Each breaks the invariant; moderation_check ends the process. */
-START_TEST(moderation_check__fires)
+TEST(moderation_check__fires, .rows = 2, .signal = SIGABRT)
 {
     static const struct moderation wrong[] = {{.nap = MODERATION_LEAST - 1},
                                               {.nap = MODERATION_MOST + 1}};
 
     moderation_check(&wrong[_i]);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("moderation");
-
-    tcase_add_test(tcase, moderation_rest__naps_while_more_is_on_its_way);
-    tcase_add_test(tcase, moderation_rest__polls_if_nothing_is_foretold);
-    tcase_add_test(tcase, moderation_rest__is_longer_after_one_that_was_too_short);
-    tcase_add_test(tcase, moderation_rest__is_shorter_after_one_that_was_too_long);
-    tcase_add_test(tcase, moderation_rest__is_as_long_after_one_receive_of_many);
-    tcase_add_test(tcase, moderation_rest__polls_on_a_slow_path_and_tries_again);
-    tcase_add_test(tcase, moderation_rest__polls_when_two_naps_would_outlast_the_message);
-    tcase_add_test(tcase, moderation_rest__what_a_nap_brought_is_believed_less_and_less);
-    tcase_add_loop_test_raise_signal(tcase, moderation_check__fires, SIGABRT, 0, 2);
-    return suite_run("moderation", tcase);
 }

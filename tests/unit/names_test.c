@@ -35,7 +35,7 @@ static void expect_byte(int from, int to, char byte)
     ck_assert_int_eq(got, byte);
 }
 
-START_TEST(udp_connect_fd__both_ends)
+TEST(udp_connect_fd__both_ends, .rows = 2)
 {
     int a, b;
     char port[8];
@@ -49,9 +49,8 @@ START_TEST(udp_connect_fd__both_ends)
     close(a);
     close(b);
 }
-END_TEST
 
-START_TEST(udp_bind__taken)
+TEST(udp_bind__taken)
 {
     int first, second;
     char port[8];
@@ -61,9 +60,8 @@ START_TEST(udp_bind__taken)
     ck_assert_int_eq(second, -1);
     close(first);
 }
-END_TEST
 
-START_TEST(udp_open__not_an_address)
+TEST(udp_open__not_an_address)
 {
     int fd;
     int code = udp_open(NULL, NULL, "127.0.0.1", "no-such-service", &fd);
@@ -72,14 +70,4 @@ START_TEST(udp_open__not_an_address)
     ck_assert_int_eq(fd, -1);
     ck_assert_uint_gt(strlen(udp_open_text(code)), 0);
     ck_assert_int_lt(udp_connect_fd(-1, "127.0.0.1", "1"), 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("names");
-    tcase_add_loop_test(tcase, udp_connect_fd__both_ends, 0, 2);
-    tcase_add_test(tcase, udp_bind__taken);
-    tcase_add_test(tcase, udp_open__not_an_address);
-    return suite_run("names", tcase);
 }

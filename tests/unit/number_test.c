@@ -5,7 +5,7 @@
 
 #define HALF (INT64_C(1) << 31)
 
-START_TEST(number_expand__table)
+TEST(number_expand__table)
 {
     static const struct {
         uint64_t near;
@@ -28,10 +28,9 @@ START_TEST(number_expand__table)
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         ck_assert_uint_eq(number_expand(row[i].wire, row[i].near), row[i].expected);
 }
-END_TEST
 
 /* Whatever differs by less than 2^31 survives the wire. */
-START_TEST(number_expand__near_is_exact)
+TEST(number_expand__near_is_exact, .rows = COUNTER_STARTS)
 {
     static const int64_t distance[] = {-HALF, 1 - HALF, -65536, -3, -1, 0, 1, 3, 65536, HALF - 1};
     for (uint64_t near = counter_start(_i); near < counter_start(_i) + 6; near++) {
@@ -42,13 +41,4 @@ START_TEST(number_expand__near_is_exact)
             ck_assert_uint_eq(number_expand((uint32_t)number, near), number);
         }
     }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("number");
-    tcase_add_test(tcase, number_expand__table);
-    tcase_add_loop_test(tcase, number_expand__near_is_exact, 0, COUNTER_STARTS);
-    return suite_run("number", tcase);
 }

@@ -31,24 +31,22 @@ static void expect_singles(void)
     expect(64, LANDING_OPENINGS, 1);
 }
 
-START_TEST(choose__without_gro_each_comes_by_itself)
+TEST(choose__without_gro_each_comes_by_itself)
 {
     openings_init(&openings, false);
     expect(0, LANDING_OPENINGS, 1);
     expect(65000, LANDING_OPENINGS, 1);
 }
-END_TEST
 
-START_TEST(choose__by_size)
+TEST(choose__by_size)
 {
     openings_init(&openings, true);
     expect(0, 1, LANDING_UNITS);
     expect(LANDING_DATAGRAM / 2, 1, LANDING_UNITS);
     expect(LANDING_DATAGRAM / 2 + 1, OPENINGS_LARGE, LANDING_UNITS);
 }
-END_TEST
 
-START_TEST(learn__many_alone)
+TEST(learn__many_alone)
 {
     openings_init(&openings, true);
     for (int i = 0; i < OPENINGS_ALONE; i++) {
@@ -60,9 +58,8 @@ START_TEST(learn__many_alone)
     expect_singles();
     expect(LANDING_DATAGRAM - 100, OPENINGS_LARGE, LANDING_UNITS);
 }
-END_TEST
 
-START_TEST(learn__nothing_changes_nothing)
+TEST(learn__nothing_changes_nothing)
 {
     openings_init(&openings, true);
     receive(LANDING_OPENINGS, 0);
@@ -70,10 +67,9 @@ START_TEST(learn__nothing_changes_nothing)
         receive(0, 0);
     expect_bursts();
 }
-END_TEST
 
 /* One joined burst among many alone, wherever in the call, and all begins anew. */
-START_TEST(learn__joined_ones_begin_anew)
+TEST(learn__joined_ones_begin_anew)
 {
     for (uint32_t at = 0; at < LANDING_OPENINGS; at++) {
         openings_init(&openings, true);
@@ -86,26 +82,11 @@ START_TEST(learn__joined_ones_begin_anew)
         ck_assert_uint_eq(openings.alone, LANDING_OPENINGS - 1 - at);
     }
 }
-END_TEST
 
-START_TEST(learn__never_wraps)
+TEST(learn__never_wraps)
 {
     openings_init(&openings, true);
     for (int i = 0; i < 1000 * OPENINGS_ALONE; i++)
         receive(LANDING_OPENINGS, 0);
     ck_assert_uint_eq(openings.alone, OPENINGS_ALONE);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("openings");
-
-    tcase_add_test(tcase, choose__without_gro_each_comes_by_itself);
-    tcase_add_test(tcase, choose__by_size);
-    tcase_add_test(tcase, learn__many_alone);
-    tcase_add_test(tcase, learn__nothing_changes_nothing);
-    tcase_add_test(tcase, learn__joined_ones_begin_anew);
-    tcase_add_test(tcase, learn__never_wraps);
-    return suite_run("openings", tcase);
 }

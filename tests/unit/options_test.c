@@ -8,7 +8,7 @@ static int complete(struct zcrp_options *o, const struct zcrp_options *given)
     return options_complete(o, given, sizeof(*given));
 }
 
-START_TEST(options_complete__defaults)
+TEST(options_complete__defaults)
 {
     struct zcrp_options o;
 
@@ -28,9 +28,8 @@ START_TEST(options_complete__defaults)
     ck_assert_uint_eq(o.aal5.vci_control, 32);
     ck_assert_uint_eq(o.aal5.mtu, 9180);
 }
-END_TEST
 
-START_TEST(options_complete__given)
+TEST(options_complete__given)
 {
     const struct zcrp_options given = {
         .unit_bytes = 64,
@@ -62,10 +61,9 @@ START_TEST(options_complete__given)
     ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
     ck_assert_uint_eq(o.flags, 3);
 }
-END_TEST
 
 /* A program that was built with an older header has a smaller struct, with a newer one a larger. */
-START_TEST(options_complete__sizes)
+TEST(options_complete__sizes)
 {
     struct {
         struct zcrp_options known;
@@ -83,9 +81,8 @@ START_TEST(options_complete__sizes)
     ck_assert_uint_eq(o.messages, 7);
     ck_assert_int_eq(o.progress_ns, 30000000000);
 }
-END_TEST
 
-START_TEST(options_complete__wrong)
+TEST(options_complete__wrong)
 {
     static const struct zcrp_options wrong[] = {
         {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1}, {.silence_ns = -1},
@@ -96,16 +93,4 @@ START_TEST(options_complete__wrong)
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         ck_assert_int_eq(complete(&o, &wrong[i]), ZCRP_ERROR_ARGUMENT);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("options");
-
-    tcase_add_test(tcase, options_complete__defaults);
-    tcase_add_test(tcase, options_complete__given);
-    tcase_add_test(tcase, options_complete__sizes);
-    tcase_add_test(tcase, options_complete__wrong);
-    return suite_run("options", tcase);
 }

@@ -12,7 +12,9 @@ static void setup(void)
     pacing_init(&p, 0);
 }
 
-START_TEST(pacing_init__does_not_wait)
+FIXTURE(setup, NULL)
+
+TEST(pacing_init__does_not_wait)
 {
     for (int i = 0; i < 100; i++) {
         ck_assert(pacing_allows(&p, 0));
@@ -20,9 +22,8 @@ START_TEST(pacing_init__does_not_wait)
     }
     ck_assert_int_eq(pacing_deadline(&p), NEVER);
 }
-END_TEST
 
-START_TEST(pacing_set__burst_by_rate)
+TEST(pacing_set__burst_by_rate)
 {
     static const struct {
         uint64_t rate, burst;
@@ -46,9 +47,8 @@ START_TEST(pacing_set__burst_by_rate)
         ck_assert_int_eq(p.rate != 0, row[i].is_paced);
     }
 }
-END_TEST
 
-START_TEST(pacing_allows__waits_for_the_rate)
+TEST(pacing_allows__waits_for_the_rate)
 {
     pacing_set(&p, 1000000, UNIT, 0); /* a byte a microsecond */
     pacing_on_sent(&p, 0, 5000);
@@ -60,10 +60,9 @@ START_TEST(pacing_allows__waits_for_the_rate)
     ck_assert(!p.waits);
     ck_assert(pacing_allows(&p, 5 * MILLISECOND));
 }
-END_TEST
 
 /* Who is awake does not sleep for a moment. */
-START_TEST(pacing_allows__a_little_ahead)
+TEST(pacing_allows__a_little_ahead)
 {
     pacing_set(&p, 1000000, UNIT, 0);
     pacing_on_sent(&p, 0, 100);
@@ -71,7 +70,6 @@ START_TEST(pacing_allows__a_little_ahead)
     pacing_on_sent(&p, 0, 1);
     ck_assert(!pacing_allows(&p, 0));
 }
-END_TEST
 
 static uint64_t leaves_at(instant now)
 {
@@ -84,7 +82,7 @@ static uint64_t leaves_at(instant now)
 }
 
 /* Who overslept makes up for it, once: so does the timer that wakes it. */
-START_TEST(pacing_allows__makes_up_for_sleep)
+TEST(pacing_allows__makes_up_for_sleep, .rows = 2)
 {
     pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
     pacing_on_sent(&p, 0, 1000);
@@ -95,10 +93,9 @@ START_TEST(pacing_allows__makes_up_for_sleep)
     ck_assert_uint_eq(leaves_at(52 * MILLISECOND), 1000);
     ck_assert_uint_eq(leaves_at(53 * MILLISECOND), 1000);
 }
-END_TEST
 
 /* Too long is a pause, and who did not wait had nothing to send. */
-START_TEST(pacing_allows__pause_is_not_made_up)
+TEST(pacing_allows__pause_is_not_made_up)
 {
     pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
     ck_assert_uint_eq(leaves_at(0), 500);
@@ -108,9 +105,8 @@ START_TEST(pacing_allows__pause_is_not_made_up)
     pacing_on_sent(&p, 0, 1000);
     ck_assert_uint_eq(leaves_at(51 * MILLISECOND), 1500);
 }
-END_TEST
 
-START_TEST(pacing_set__free_does_not_wait_any_more)
+TEST(pacing_set__free_does_not_wait_any_more)
 {
     pacing_set(&p, 1000, UNIT, 0);
     pacing_on_sent(&p, 0, 1000);
@@ -119,10 +115,9 @@ START_TEST(pacing_set__free_does_not_wait_any_more)
     ck_assert_int_eq(pacing_deadline(&p), NEVER);
     ck_assert(pacing_allows(&p, 0));
 }
-END_TEST
 
 /* I1, for a sender that wakes at random times and always has more, over all intervals. */
-START_TEST(pacing_on_sent__bound)
+TEST(pacing_on_sent__bound, .rows = 8)
 {
     enum { BURSTS = 400 };
     static instant at[BURSTS];
@@ -146,20 +141,4 @@ START_TEST(pacing_on_sent__bound)
             uint64_t most = (uint64_t)time * rate / (uint64_t)SECOND + p.burst;
             ck_assert_uint_le(sum[j + 1] - sum[i], most);
         }
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, pacing_init__does_not_wait);
-    tcase_add_test(tcase, pacing_set__burst_by_rate);
-    tcase_add_test(tcase, pacing_allows__waits_for_the_rate);
-    tcase_add_test(tcase, pacing_allows__a_little_ahead);
-    tcase_add_loop_test(tcase, pacing_allows__makes_up_for_sleep, 0, 2);
-    tcase_add_test(tcase, pacing_allows__pause_is_not_made_up);
-    tcase_add_test(tcase, pacing_set__free_does_not_wait_any_more);
-    tcase_add_loop_test(tcase, pacing_on_sent__bound, 0, 8);
-    return suite_run("pacing", tcase);
 }

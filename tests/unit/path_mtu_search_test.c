@@ -3,15 +3,16 @@
 
 /* ---- the climb */
 
-START_TEST(search__what_it_was_comes_first)
+FIXTURE(setup, NULL)
+
+TEST(search__what_it_was_comes_first)
 {
     fall(MOST);
     ck_assert_uint_eq(probe(MOST), MOST);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(search__and_only_once)
+TEST(search__and_only_once)
 {
     fall(1472);
     ck_assert_uint_eq(probe(1472), MOST);
@@ -22,10 +23,9 @@ START_TEST(search__and_only_once)
         ck_assert_uint_eq(probe(1472), 4320);
     ck_assert_uint_lt(probe(1472), 4320);
 }
-END_TEST
 
 /* Whatever the path carries, the search gets close, with few probes. */
-START_TEST(search__any_path)
+TEST(search__any_path, .rows = 80)
 {
     uint32_t path = PATH_MTU_BASE_BYTES + (uint32_t)_i * 97;
     fall(path);
@@ -35,9 +35,8 @@ START_TEST(search__any_path)
     ck_assert_int_le(probes, 30);
     expect(PATH_MTU_COMPLETE, p.bytes);
 }
-END_TEST
 
-START_TEST(search__while_nothing_passes_no_size_is_given_up)
+TEST(search__while_nothing_passes_no_size_is_given_up)
 {
     fall(1472);
     for (int i = 0; i < 10; i++) {
@@ -49,9 +48,8 @@ START_TEST(search__while_nothing_passes_no_size_is_given_up)
     path_mtu_on_arrived(&p, PATH_MTU_LEAST);
     ck_assert(path_mtu_wants_more(&p, now));
 }
-END_TEST
 
-START_TEST(search__one_probe_at_a_time)
+TEST(search__one_probe_at_a_time)
 {
     uint32_t number;
     fall(1472);
@@ -61,9 +59,8 @@ START_TEST(search__one_probe_at_a_time)
     path_mtu_forget_probe(&p);
     ck_assert(path_mtu_wants_more(&p, now));
 }
-END_TEST
 
-START_TEST(search__a_hole_in_its_midst)
+TEST(search__a_hole_in_its_midst)
 {
     fall(4320);
     probe(4320);
@@ -74,11 +71,10 @@ START_TEST(search__a_hole_in_its_midst)
     probe_all(1248);
     expect(PATH_MTU_COMPLETE, 1248);
 }
-END_TEST
 
 /* ---- answers */
 
-START_TEST(on_answer__late)
+TEST(on_answer__late)
 {
     uint32_t number;
     fall(MOST);
@@ -87,10 +83,9 @@ START_TEST(on_answer__late)
     path_mtu_on_answer(&p, now, number, MOST);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
 /* All answers were late, as from a busy peer, and the search was over before the first came. */
-START_TEST(on_answer__later_than_the_search)
+TEST(on_answer__later_than_the_search)
 {
     fall(1248);
     uint32_t first = p.first;
@@ -103,9 +98,8 @@ START_TEST(on_answer__later_than_the_search)
     probe_all(1472);
     expect(PATH_MTU_COMPLETE, 1472);
 }
-END_TEST
 
-START_TEST(on_answer__of_another_search)
+TEST(on_answer__of_another_search)
 {
     fall(1472);
     uint32_t first = p.first;
@@ -113,9 +107,8 @@ START_TEST(on_answer__of_another_search)
     path_mtu_on_answer(&p, now, p.number, 4320);
     expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
 }
-END_TEST
 
-START_TEST(on_answer__larger_than_any)
+TEST(on_answer__larger_than_any)
 {
     uint32_t number;
     fall(1472);
@@ -124,32 +117,12 @@ START_TEST(on_answer__larger_than_any)
     path_mtu_on_answer(&p, now, number, UINT32_MAX);
     expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
 }
-END_TEST
 
-START_TEST(on_answer__of_nothing)
+TEST(on_answer__of_nothing)
 {
     uint32_t number;
     time_out(2);
     path_mtu_probe(&p, now, mark, &number);
     path_mtu_on_answer(&p, now, number, 0);
     expect(PATH_MTU_SEARCH, PATH_MTU_LEAST);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, search__what_it_was_comes_first);
-    tcase_add_test(tcase, search__and_only_once);
-    tcase_add_loop_test(tcase, search__any_path, 0, 80);
-    tcase_add_test(tcase, search__while_nothing_passes_no_size_is_given_up);
-    tcase_add_test(tcase, search__one_probe_at_a_time);
-    tcase_add_test(tcase, search__a_hole_in_its_midst);
-    tcase_add_test(tcase, on_answer__late);
-    tcase_add_test(tcase, on_answer__later_than_the_search);
-    tcase_add_test(tcase, on_answer__of_another_search);
-    tcase_add_test(tcase, on_answer__larger_than_any);
-    tcase_add_test(tcase, on_answer__of_nothing);
-    return suite_run("path_mtu_search", tcase);
 }

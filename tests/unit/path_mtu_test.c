@@ -3,27 +3,27 @@
 
 /* ---- while all is well */
 
-START_TEST(init__believes_and_probes_nothing)
+FIXTURE(setup, NULL)
+
+TEST(init__believes_and_probes_nothing)
 {
     expect(PATH_MTU_COMPLETE, MOST);
     ck_assert(!path_mtu_wants_more(&p, now + 2 * PATH_MTU_RAISE));
     ck_assert(!path_mtu_wants_less(&p));
     ck_assert_int_eq(path_mtu_deadline(&p), NEVER);
 }
-END_TEST
 
-START_TEST(small_path__is_left_alone)
+TEST(small_path__is_left_alone)
 {
     path_mtu_init(&p, PATH_MTU_BASE_BYTES, PATH_MTU_BASE_BYTES, now);
     time_out(10);
     path_mtu_on_lost(&p, now, now, PATH_MTU_BASE_BYTES);
     expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
 }
-END_TEST
 
 /* ---- is it a hole? */
 
-START_TEST(on_timeout__the_second_asks)
+TEST(on_timeout__the_second_asks)
 {
     time_out(1);
     ck_assert(!path_mtu_wants_less(&p));
@@ -31,51 +31,45 @@ START_TEST(on_timeout__the_second_asks)
     ck_assert(path_mtu_wants_less(&p));
     expect(PATH_MTU_BASE, MOST);
 }
-END_TEST
 
-START_TEST(on_timeout__of_small_ones_says_nothing)
+TEST(on_timeout__of_small_ones_says_nothing)
 {
     for (int i = 0; i < 10; i++)
         path_mtu_on_timeout(&p, now += SECOND, PATH_MTU_BASE_BYTES);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(on_lost__many_at_once_are_one_round)
+TEST(on_lost__many_at_once_are_one_round)
 {
     for (int i = 0; i < 10; i++)
         path_mtu_on_lost(&p, now, now - SECOND, MOST);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(on_lost__their_repeats_are_another)
+TEST(on_lost__their_repeats_are_another)
 {
     path_mtu_on_lost(&p, now, now - SECOND, MOST);
     path_mtu_on_lost(&p, now + SECOND, now, MOST);
     expect(PATH_MTU_BASE, MOST);
 }
-END_TEST
 
-START_TEST(on_arrived__a_large_one_ends_the_rounds)
+TEST(on_arrived__a_large_one_ends_the_rounds)
 {
     time_out(1);
     path_mtu_on_arrived(&p, MOST);
     time_out(1);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(on_arrived__a_small_one_does_not)
+TEST(on_arrived__a_small_one_does_not)
 {
     time_out(1);
     path_mtu_on_arrived(&p, MOST - 1);
     time_out(1);
     expect(PATH_MTU_BASE, MOST);
 }
-END_TEST
 
-START_TEST(on_arrived__a_large_one_ends_the_doubt)
+TEST(on_arrived__a_large_one_ends_the_doubt)
 {
     uint32_t number;
     time_out(2);
@@ -85,9 +79,8 @@ START_TEST(on_arrived__a_large_one_ends_the_doubt)
     path_mtu_on_answer(&p, now, number, PATH_MTU_BASE_BYTES);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(doubt__one_probe_a_round)
+TEST(doubt__one_probe_a_round)
 {
     uint32_t number;
     time_out(2);
@@ -101,18 +94,16 @@ START_TEST(doubt__one_probe_a_round)
     time_out(1);
     ck_assert(path_mtu_wants_less(&p));
 }
-END_TEST
 
-START_TEST(doubt__no_path_changes_nothing)
+TEST(doubt__no_path_changes_nothing)
 {
     time_out(100);
     expect(PATH_MTU_ERROR, MOST);
     path_mtu_on_arrived(&p, MOST);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(doubt__below_the_base)
+TEST(doubt__below_the_base)
 {
     time_out(5);
     expect(PATH_MTU_ERROR, MOST);
@@ -122,12 +113,11 @@ START_TEST(doubt__below_the_base)
     ck_assert_uint_gt(p.bytes, 700);
     ck_assert_uint_le(p.bytes, 800);
 }
-END_TEST
 
 /* ---- hints */
 
 /* A router, or somebody who pretends to be one, says that large datagrams do not pass. */
-START_TEST(on_hint__alone_changes_nothing)
+TEST(on_hint__alone_changes_nothing)
 {
     path_mtu_on_hint(&p, now);
     ck_assert(path_mtu_wants_less(&p));
@@ -138,9 +128,8 @@ START_TEST(on_hint__alone_changes_nothing)
     path_mtu_on_arrived(&p, MOST);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(on_hint__and_large_ones_are_lost)
+TEST(on_hint__and_large_ones_are_lost)
 {
     path_mtu_on_hint(&p, now);
     probe(1472);
@@ -149,19 +138,17 @@ START_TEST(on_hint__and_large_ones_are_lost)
     probe_all(1472);
     expect(PATH_MTU_COMPLETE, 1472);
 }
-END_TEST
 
-START_TEST(on_hint__and_nothing_comes_back)
+TEST(on_hint__and_nothing_comes_back)
 {
     path_mtu_on_hint(&p, now);
     probe(1472);
     time_out(1);
     expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
 }
-END_TEST
 
 /* The loss comes first. */
-START_TEST(on_hint__probe_answered_late)
+TEST(on_hint__probe_answered_late)
 {
     path_mtu_on_hint(&p, now);
     path_mtu_on_lost(&p, now, now - MILLISECOND, MOST);
@@ -169,9 +156,8 @@ START_TEST(on_hint__probe_answered_late)
     probe(1472);
     expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
 }
-END_TEST
 
-START_TEST(on_hint__once_a_second)
+TEST(on_hint__once_a_second)
 {
     path_mtu_on_hint(&p, now);
     path_mtu_on_arrived(&p, MOST);
@@ -180,19 +166,17 @@ START_TEST(on_hint__once_a_second)
     path_mtu_on_hint(&p, now + PATH_MTU_HINTS);
     expect(PATH_MTU_BASE, MOST);
 }
-END_TEST
 
-START_TEST(on_hint__of_small_ones)
+TEST(on_hint__of_small_ones)
 {
     path_mtu_init(&p, PATH_MTU_BASE_BYTES, PATH_MTU_BASE_BYTES, now);
     path_mtu_on_hint(&p, now);
     expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
 }
-END_TEST
 
 /* ---- refused by this machine, and raised again */
 
-START_TEST(on_refused__falls_and_looks_for_more)
+TEST(on_refused__falls_and_looks_for_more)
 {
     path_mtu_on_refused(&p, now, MOST, 64);
     expect(PATH_MTU_COMPLETE, 8928); /* what lies between is not worth a probe */
@@ -206,19 +190,17 @@ START_TEST(on_refused__falls_and_looks_for_more)
     ck_assert(!path_mtu_wants_more(&p, now + PATH_MTU_RAISE - 2 * MILLISECOND));
     ck_assert(path_mtu_wants_more(&p, now + PATH_MTU_RAISE));
 }
-END_TEST
 
-START_TEST(on_refused__down_to_the_least)
+TEST(on_refused__down_to_the_least)
 {
     for (uint32_t refused = MOST; refused > 64; refused = p.bytes)
         path_mtu_on_refused(&p, now, refused, 64);
     ck_assert_uint_eq(p.bytes, 64);
     path_mtu_check(&p);
 }
-END_TEST
 
 /* What is larger than what is sent only says that it need not be tried. */
-START_TEST(on_refused__the_probe)
+TEST(on_refused__the_probe)
 {
     uint32_t number;
     fall(1472);
@@ -228,18 +210,16 @@ START_TEST(on_refused__the_probe)
     probe_all(1472);
     expect(PATH_MTU_COMPLETE, 1472);
 }
-END_TEST
 
-START_TEST(on_refused__in_doubt)
+TEST(on_refused__in_doubt)
 {
     time_out(2);
     path_mtu_on_refused(&p, now, MOST, 64);
     expect(PATH_MTU_COMPLETE, 8928);
 }
-END_TEST
 
 /* The system had been told that the path was narrow, maybe by a liar. */
-START_TEST(init__below_the_interface)
+TEST(init__below_the_interface)
 {
     path_mtu_init(&p, PATH_MTU_BASE_BYTES, MOST, now);
     expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
@@ -247,9 +227,8 @@ START_TEST(init__below_the_interface)
     ck_assert_uint_eq(probe(MOST), MOST);
     expect(PATH_MTU_COMPLETE, MOST);
 }
-END_TEST
 
-START_TEST(raise__finds_more_ten_minutes_later)
+TEST(raise__finds_more_ten_minutes_later)
 {
     fall(1248);
     probe_all(1248);
@@ -260,36 +239,4 @@ START_TEST(raise__finds_more_ten_minutes_later)
     now += PATH_MTU_RAISE;
     ck_assert_int_eq(probe_all(MOST), 1);
     expect(PATH_MTU_COMPLETE, MOST);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, init__believes_and_probes_nothing);
-    tcase_add_test(tcase, small_path__is_left_alone);
-    tcase_add_test(tcase, on_timeout__the_second_asks);
-    tcase_add_test(tcase, on_timeout__of_small_ones_says_nothing);
-    tcase_add_test(tcase, on_lost__many_at_once_are_one_round);
-    tcase_add_test(tcase, on_lost__their_repeats_are_another);
-    tcase_add_test(tcase, on_arrived__a_large_one_ends_the_rounds);
-    tcase_add_test(tcase, on_arrived__a_small_one_does_not);
-    tcase_add_test(tcase, on_arrived__a_large_one_ends_the_doubt);
-    tcase_add_test(tcase, doubt__one_probe_a_round);
-    tcase_add_test(tcase, doubt__no_path_changes_nothing);
-    tcase_add_test(tcase, doubt__below_the_base);
-    tcase_add_test(tcase, on_hint__alone_changes_nothing);
-    tcase_add_test(tcase, on_hint__and_large_ones_are_lost);
-    tcase_add_test(tcase, on_hint__and_nothing_comes_back);
-    tcase_add_test(tcase, on_hint__probe_answered_late);
-    tcase_add_test(tcase, on_hint__once_a_second);
-    tcase_add_test(tcase, on_hint__of_small_ones);
-    tcase_add_test(tcase, on_refused__falls_and_looks_for_more);
-    tcase_add_test(tcase, on_refused__down_to_the_least);
-    tcase_add_test(tcase, init__below_the_interface);
-    tcase_add_test(tcase, on_refused__the_probe);
-    tcase_add_test(tcase, on_refused__in_doubt);
-    tcase_add_test(tcase, raise__finds_more_ten_minutes_later);
-    return suite_run("path_mtu", tcase);
 }

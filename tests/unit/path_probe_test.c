@@ -22,7 +22,7 @@ enum { PADDING = sizeof probe_bytes - TRAILER_BYTES };
 
 /* Probe */
 
-START_TEST(path_probe_encode__each_field_in_its_place)
+TEST(path_probe_encode__each_field_in_its_place)
 {
     const struct path_probe probe = {
         .pairing = pairing, .number = 0x01020304, .bytes = sizeof probe_bytes};
@@ -31,9 +31,8 @@ START_TEST(path_probe_encode__each_field_in_its_place)
     path_probe_encode(out, &probe);
     ck_assert_mem_eq(out, probe_bytes + PADDING, sizeof out);
 }
-END_TEST
 
-START_TEST(path_probe_decode__each_field_from_its_place)
+TEST(path_probe_decode__each_field_from_its_place)
 {
     struct path_probe probe;
     int verdict = (int)path_probe_decode(probe_bytes + PADDING, sizeof probe_bytes, &probe);
@@ -43,7 +42,6 @@ START_TEST(path_probe_decode__each_field_from_its_place)
     ck_assert_uint_eq(probe.number, 0x01020304);
     ck_assert_uint_eq(probe.bytes, sizeof probe_bytes);
 }
-END_TEST
 
 /* Offsets are of the trailer. */
 static const struct change probe_changes[] = {
@@ -63,7 +61,7 @@ static const struct change probe_changes[] = {
     /* 13 another version */ {31, 0x16, VERSION},
 };
 
-START_TEST(path_probe_decode__rules)
+TEST(path_probe_decode__rules, .rows = ROWS(probe_changes))
 {
     uint8_t in[TRAILER_BYTES];
     struct path_probe probe;
@@ -71,19 +69,17 @@ START_TEST(path_probe_decode__rules)
     int verdict = (int)path_probe_decode(in, sizeof probe_bytes, &probe);
     ck_assert_msg(verdict == probe_changes[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
-START_TEST(path_probe_decode__too_short_is_not_touched)
+TEST(path_probe_decode__too_short_is_not_touched)
 {
     struct path_probe probe;
     for (size_t bytes = 0; bytes < TRAILER_BYTES; bytes++)
         ck_assert_int_eq((int)path_probe_decode(NULL, bytes, &probe), SHORT);
 }
-END_TEST
 
 static const uint32_t sizes[] = {32, 33, 288, 1216, 65535, 65567};
 
-START_TEST(path_probe__of_any_size)
+TEST(path_probe__of_any_size, .rows = ROWS(sizes))
 {
     struct path_probe probe = {.pairing = pairing, .bytes = sizes[_i]};
     uint8_t trailer[TRAILER_BYTES];
@@ -93,11 +89,10 @@ START_TEST(path_probe__of_any_size)
     ck_assert_int_eq((int)path_probe_decode(trailer, sizes[_i] - 1, &probe), SHORT);
     ck_assert_int_eq((int)path_probe_decode(trailer, sizes[_i] + 1, &probe), MALFORMED);
 }
-END_TEST
 
 /* Answer */
 
-START_TEST(path_answer_encode__each_field_in_its_place)
+TEST(path_answer_encode__each_field_in_its_place)
 {
     const struct path_probe probe = {.pairing = pairing, .number = 0x01020304, .bytes = 0x05060708};
     uint8_t out[TRAILER_BYTES];
@@ -105,9 +100,8 @@ START_TEST(path_answer_encode__each_field_in_its_place)
     path_answer_encode(out, &probe);
     ck_assert_mem_eq(out, answer_bytes, sizeof out);
 }
-END_TEST
 
-START_TEST(path_answer_decode__each_field_from_its_place)
+TEST(path_answer_decode__each_field_from_its_place)
 {
     struct path_probe probe;
     ck_assert_int_eq((int)path_answer_decode(answer_bytes, sizeof answer_bytes, &probe), OK);
@@ -116,7 +110,6 @@ START_TEST(path_answer_decode__each_field_from_its_place)
     ck_assert_uint_eq(probe.number, 0x01020304);
     ck_assert_uint_eq(probe.bytes, 0x05060708);
 }
-END_TEST
 
 static const struct change answer_changes[] = {
     /* 0 as it is        */ {31, 0x27, OK},
@@ -130,7 +123,7 @@ static const struct change answer_changes[] = {
     /* 8 another version */ {31, 0x37, VERSION},
 };
 
-START_TEST(path_answer_decode__rules)
+TEST(path_answer_decode__rules, .rows = ROWS(answer_changes))
 {
     uint8_t in[TRAILER_BYTES];
     struct path_probe probe;
@@ -138,9 +131,8 @@ START_TEST(path_answer_decode__rules)
     int verdict = (int)path_answer_decode(in, sizeof in, &probe);
     ck_assert_msg(verdict == answer_changes[_i].verdict, "row %d: %d", _i, verdict);
 }
-END_TEST
 
-START_TEST(path_answer_decode__exact_size)
+TEST(path_answer_decode__exact_size)
 {
     uint8_t in[TRAILER_BYTES + 8] = {0};
     memcpy(in + 8, answer_bytes, sizeof answer_bytes);
@@ -151,11 +143,10 @@ START_TEST(path_answer_decode__exact_size)
         ck_assert_msg(verdict == expected, "size %zu: %d", size, verdict);
     }
 }
-END_TEST
 
 /* Both */
 
-START_TEST(path_probe__neither_session_nor_tag_is_0)
+TEST(path_probe__neither_session_nor_tag_is_0, .rows = 2)
 {
     struct path_probe probe = {.pairing = {.session = (uint32_t)_i, .tag = 1 - (uint32_t)_i},
                                .bytes = TRAILER_BYTES};
@@ -164,21 +155,4 @@ START_TEST(path_probe__neither_session_nor_tag_is_0)
     ck_assert_int_eq((int)path_probe_decode(bytes, sizeof bytes, &probe), MALFORMED);
     path_answer_encode(bytes, &probe);
     ck_assert_int_eq((int)path_answer_decode(bytes, sizeof bytes, &probe), MALFORMED);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tc = tcase_create("path probe");
-    tcase_add_test(tc, path_probe_encode__each_field_in_its_place);
-    tcase_add_test(tc, path_probe_decode__each_field_from_its_place);
-    tcase_add_loop_test(tc, path_probe_decode__rules, 0, ROWS(probe_changes));
-    tcase_add_test(tc, path_probe_decode__too_short_is_not_touched);
-    tcase_add_loop_test(tc, path_probe__of_any_size, 0, ROWS(sizes));
-    tcase_add_test(tc, path_answer_encode__each_field_in_its_place);
-    tcase_add_test(tc, path_answer_decode__each_field_from_its_place);
-    tcase_add_loop_test(tc, path_answer_decode__rules, 0, ROWS(answer_changes));
-    tcase_add_test(tc, path_answer_decode__exact_size);
-    tcase_add_loop_test(tc, path_probe__neither_session_nor_tag_is_0, 0, 2);
-    return suite_run("path_probe", tc);
 }

@@ -2,7 +2,7 @@
 
 #include "../support/suite.h"
 
-START_TEST(pcapng_section__bytes)
+TEST(pcapng_section__bytes)
 {
     static const uint8_t expected[PCAPNG_SECTION] = {
         0x0a, 0x0d, 0x0d, 0x0a, 28,   0,    0,    0,    0x4d, 0x3c, 0x2b, 0x1a, 1, 0,
@@ -12,9 +12,8 @@ START_TEST(pcapng_section__bytes)
     pcapng_section(out);
     ck_assert_mem_eq(out, expected, sizeof(out));
 }
-END_TEST
 
-START_TEST(pcapng_interface__bytes)
+TEST(pcapng_interface__bytes)
 {
     static const uint8_t expected[PCAPNG_INTERFACE] = {1, 0, 0, 0, 32, 0, 0,  0, 101, 0, 0,
                                                        0, 0, 0, 0, 0,  9, 0,  1, 0,   9, 0,
@@ -24,9 +23,8 @@ START_TEST(pcapng_interface__bytes)
     pcapng_interface(out, PCAPNG_RAW_IP);
     ck_assert_mem_eq(out, expected, sizeof(out));
 }
-END_TEST
 
-START_TEST(pcapng_head__bytes)
+TEST(pcapng_head__bytes)
 {
     static const struct pcapng_packet packet = {
         .interface = 3, .time_ns = 0x0102030405060708, .bytes = 5};
@@ -37,10 +35,9 @@ START_TEST(pcapng_head__bytes)
     pcapng_head(out, &packet);
     ck_assert_mem_eq(out, expected, sizeof(out));
 }
-END_TEST
 
 /* A block's length is a multiple of four, the same in its head and at its end. */
-START_TEST(pcapng_tail__each_padding)
+TEST(pcapng_tail__each_padding, .rows = 300)
 {
     struct pcapng_packet packet = {.bytes = (uint32_t)_i, .is_outward = _i % 2};
     uint8_t head[PCAPNG_HEAD], out[PCAPNG_TAIL_MOST];
@@ -57,16 +54,4 @@ START_TEST(pcapng_tail__each_padding)
     ck_assert_uint_eq(end[4], packet.is_outward ? 2 : 1);
     for (uint8_t *p = out; p < end; p++)
         ck_assert_uint_eq(*p, 0);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("pcapng");
-
-    tcase_add_test(tcase, pcapng_section__bytes);
-    tcase_add_test(tcase, pcapng_interface__bytes);
-    tcase_add_test(tcase, pcapng_head__bytes);
-    tcase_add_loop_test(tcase, pcapng_tail__each_padding, 0, 300);
-    return suite_run("pcapng", tcase);
 }

@@ -27,45 +27,43 @@ static enum persistence_verdict judge(uint64_t known, uint64_t first, uint64_t g
     return persistence_conclude(&p, &search, first);
 }
 
-START_TEST(persistence__must_be_longer_than_that)
+FIXTURE(setup, NULL)
+
+TEST(persistence__must_be_longer_than_that)
 {
     ck_assert_int_eq(judge(0, 0, 10, 12), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(0, 0, 10, 13), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(0, 0, 10, 14), PERSISTENCE_FOUND);
     ck_assert_int_eq(search.end, 130);
 }
-END_TEST
 
 /* Only what was not known before counts. */
-START_TEST(persistence__once_for_each_time)
+TEST(persistence__once_for_each_time)
 {
     ck_assert_int_eq(judge(9, 0, 10, 15), PERSISTENCE_FOUND);
     ck_assert_int_eq(judge(15, 0, 10, 15), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(11, 0, 10, 15), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(10, 0, 10, 15), PERSISTENCE_FOUND);
 }
-END_TEST
 
 /* Without a round trip there are no marks. */
-START_TEST(persistence__not_before_the_first_mark)
+TEST(persistence__not_before_the_first_mark)
 {
     ck_assert_int_eq(judge(0, 0, 0, 13), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(0, 0, 0, 14), PERSISTENCE_FOUND);
     persistence_init(&p);
     ck_assert_int_eq(judge(0, 0, 0, 14), PERSISTENCE_NO_NEWS);
 }
-END_TEST
 
-START_TEST(persistence__what_may_still_arrive_does_not_count)
+TEST(persistence__what_may_still_arrive_does_not_count)
 {
     search = (struct persistence_search){.newest = 15, .overdue = 125, .least = 25};
     persistence_on_gap(&p, &search, (struct interval){10, 15});
     ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_NO_NEWS);
 }
-END_TEST
 
 /* A number between two marks may have been sent a step later than the first. */
-START_TEST(persistence__no_longer_than_it_was)
+TEST(persistence__no_longer_than_it_was)
 {
     persistence_init(&p);
     persistence_on_sent(&p, 10, 100, STEP);
@@ -75,34 +73,30 @@ START_TEST(persistence__no_longer_than_it_was)
     ck_assert_int_eq(judge(0, 0, 11, 13), PERSISTENCE_NO_NEWS); /* 130 - 105 */
     ck_assert_int_eq(judge(0, 0, 10, 13), PERSISTENCE_FOUND);
 }
-END_TEST
 
-START_TEST(persistence__not_when_the_rest_is_too_short)
+TEST(persistence__not_when_the_rest_is_too_short)
 {
     ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
     ck_assert_int_eq(judge(15, 0, 10, 14), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(15, 0, 11, 13), PERSISTENCE_NOT);
     ck_assert_int_eq(judge(15, 0, 11, 13), PERSISTENCE_NO_NEWS);
 }
-END_TEST
 
-START_TEST(persistence__not_when_all_arrived)
+TEST(persistence__not_when_all_arrived)
 {
     ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
     ck_assert_int_eq(judge(15, 0, 0, 0), PERSISTENCE_NOT);
 }
-END_TEST
 
 /* Who does not say, because the receiver reports only so much, does not say that it arrived. */
-START_TEST(persistence__of_which_nothing_is_said)
+TEST(persistence__of_which_nothing_is_said)
 {
     ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
     ck_assert_int_eq(judge(15, 11, 0, 0), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(15, 10, 0, 0), PERSISTENCE_NOT);
 }
-END_TEST
 
-START_TEST(persistence__keeps_the_last_marks)
+TEST(persistence__keeps_the_last_marks)
 {
     for (uint64_t seq = 16; seq < 16 + PERSISTENCE_MARKS; seq++)
         persistence_on_sent(&p, seq, 100 + 10 * (instant)(seq - 10), STEP);
@@ -113,31 +107,12 @@ START_TEST(persistence__keeps_the_last_marks)
     ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_FOUND);
     ck_assert_int_eq(search.end, 190);
 }
-END_TEST
 
-START_TEST(persistence_check__fires)
+TEST(persistence_check__fires, .rows = 2, .signal = SIGABRT)
 {
     if (_i == 0)
         p.mark[2].seq = p.mark[1].seq;
     else
         p.mark[2].at = p.mark[1].at - 1;
     persistence_check(&p);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, persistence__must_be_longer_than_that);
-    tcase_add_test(tcase, persistence__once_for_each_time);
-    tcase_add_test(tcase, persistence__not_before_the_first_mark);
-    tcase_add_test(tcase, persistence__what_may_still_arrive_does_not_count);
-    tcase_add_test(tcase, persistence__no_longer_than_it_was);
-    tcase_add_test(tcase, persistence__not_when_the_rest_is_too_short);
-    tcase_add_test(tcase, persistence__not_when_all_arrived);
-    tcase_add_test(tcase, persistence__of_which_nothing_is_said);
-    tcase_add_test(tcase, persistence__keeps_the_last_marks);
-    tcase_add_loop_test_raise_signal(tcase, persistence_check__fires, SIGABRT, 0, 2);
-    return suite_run("persistence", tcase);
 }

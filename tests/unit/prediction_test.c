@@ -63,15 +63,16 @@ static void learn_next(uint64_t message, uint32_t offset, uint16_t length)
     begin();
 }
 
-START_TEST(prediction_walk__with_nothing_posted)
+FIXTURE(setup, NULL)
+
+TEST(prediction_walk__with_nothing_posted)
 {
     expect_end();
     post(100); /* the walk has not gone past it */
     expect(0, 0, 100, UNIT);
 }
-END_TEST
 
-START_TEST(prediction_walk__messages_as_they_were_posted)
+TEST(prediction_walk__messages_as_they_were_posted)
 {
     post(100);
     post(0);
@@ -81,9 +82,8 @@ START_TEST(prediction_walk__messages_as_they_were_posted)
     expect(2, 0, 64, UNIT);
     expect_end();
 }
-END_TEST
 
-START_TEST(prediction_walk__only_what_is_missing)
+TEST(prediction_walk__only_what_is_missing)
 {
     struct message_in *message = post(320);
     arrive(message, 64, 128);
@@ -92,9 +92,8 @@ START_TEST(prediction_walk__only_what_is_missing)
     expect(0, 128, 64, UNIT);
     expect_end();
 }
-END_TEST
 
-START_TEST(prediction_walk__past_what_is_over_or_withdrawn)
+TEST(prediction_walk__past_what_is_over_or_withdrawn)
 {
     struct message_in *over = post(100);
     struct message_in *withdrawn = post(100);
@@ -103,9 +102,8 @@ START_TEST(prediction_walk__past_what_is_over_or_withdrawn)
     messages_in_end(&messages, over, OUTCOME_OK);
     expect(2, 0, 100, UNIT);
 }
-END_TEST
 
-START_TEST(prediction_walk__past_what_is_no_longer_there)
+TEST(prediction_walk__past_what_is_no_longer_there)
 {
     struct event event;
     struct message_in *over = post(320);
@@ -116,9 +114,8 @@ START_TEST(prediction_walk__past_what_is_no_longer_there)
     begin();
     expect(1, 0, 100, UNIT);
 }
-END_TEST
 
-START_TEST(prediction_advance__by_a_part)
+TEST(prediction_advance__by_a_part)
 {
     struct stretch s;
     post(200);
@@ -126,9 +123,8 @@ START_TEST(prediction_advance__by_a_part)
     prediction_advance(&walk, &s, UNIT);
     expect(0, 64, 136, UNIT);
 }
-END_TEST
 
-START_TEST(prediction_learn__the_next_unit_exactly)
+TEST(prediction_learn__the_next_unit_exactly)
 {
     post(320);
     learn_next(0, 128, 32);
@@ -136,18 +132,16 @@ START_TEST(prediction_learn__the_next_unit_exactly)
     expect(0, 160, 160, UNIT);
     expect_end();
 }
-END_TEST
 
-START_TEST(prediction_learn__a_short_last_unit)
+TEST(prediction_learn__a_short_last_unit)
 {
     post(320);
     post(100);
     learn_next(0, 64, 10);
     expect(0, 64, 10, 10);
 }
-END_TEST
 
-START_TEST(prediction_learn__an_empty_next_unit)
+TEST(prediction_learn__an_empty_next_unit)
 {
     post(100);
     post(320);
@@ -155,17 +149,15 @@ START_TEST(prediction_learn__an_empty_next_unit)
     expect(1, 0, 0, 0);
     expect_end();
 }
-END_TEST
 
-START_TEST(prediction_learn__a_next_that_is_not_posted)
+TEST(prediction_learn__a_next_that_is_not_posted)
 {
     post(320);
     learn_next(1, 0, 10);
     expect_end();
 }
-END_TEST
 
-START_TEST(prediction_learn__without_next_the_message_goes_on)
+TEST(prediction_learn__without_next_the_message_goes_on)
 {
     struct unit_trailer t = {.length = 96};
     post(320);
@@ -173,9 +165,8 @@ START_TEST(prediction_learn__without_next_the_message_goes_on)
     begin();
     expect(0, 160, 160, 96);
 }
-END_TEST
 
-START_TEST(prediction_learn__without_next_behind_the_last)
+TEST(prediction_learn__without_next_behind_the_last)
 {
     struct unit_trailer t = {.length = 10, .flags = FLAG_IS_LAST};
     post(320);
@@ -184,9 +175,8 @@ START_TEST(prediction_learn__without_next_behind_the_last)
     begin();
     expect(1, 0, 100, UNIT); /* a short last unit says nothing of the full ones */
 }
-END_TEST
 
-START_TEST(prediction_learn__recent_is_the_larger)
+TEST(prediction_learn__recent_is_the_larger)
 {
     ck_assert_uint_eq(p.recent, 0);
     learn_next(0, 64, 10);
@@ -194,9 +184,8 @@ START_TEST(prediction_learn__recent_is_the_larger)
     learn_next(0, 64, 96);
     ck_assert_uint_eq(p.recent, 96);
 }
-END_TEST
 
-START_TEST(prediction_learn_length__small_messages_in_large_buffers)
+TEST(prediction_learn_length__small_messages_in_large_buffers)
 {
     for (int i = 0; i < 3; i++)
         post(320);
@@ -207,9 +196,8 @@ START_TEST(prediction_learn_length__small_messages_in_large_buffers)
     begin();
     expect(0, 0, 320, UNIT);
 }
-END_TEST
 
-START_TEST(prediction_learn_length__a_run_of_them)
+TEST(prediction_learn_length__a_run_of_them)
 {
     for (int i = 0; i < 3; i++)
         post(320);
@@ -220,9 +208,8 @@ START_TEST(prediction_learn_length__a_run_of_them)
     expect(2, 0, 10, UNIT);
     expect_end();
 }
-END_TEST
 
-START_TEST(prediction_learn_length__not_in_a_message_whose_own_is_known)
+TEST(prediction_learn_length__not_in_a_message_whose_own_is_known)
 {
     struct message_in *message = post(320);
     message->is_length_known = true;
@@ -230,28 +217,4 @@ START_TEST(prediction_learn_length__not_in_a_message_whose_own_is_known)
     prediction_learn_length(&p, 10, 320);
     begin();
     expect(0, 0, 200, UNIT);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, prediction_walk__with_nothing_posted);
-    tcase_add_test(tcase, prediction_walk__messages_as_they_were_posted);
-    tcase_add_test(tcase, prediction_walk__only_what_is_missing);
-    tcase_add_test(tcase, prediction_walk__past_what_is_over_or_withdrawn);
-    tcase_add_test(tcase, prediction_walk__past_what_is_no_longer_there);
-    tcase_add_test(tcase, prediction_advance__by_a_part);
-    tcase_add_test(tcase, prediction_learn__the_next_unit_exactly);
-    tcase_add_test(tcase, prediction_learn__a_short_last_unit);
-    tcase_add_test(tcase, prediction_learn__an_empty_next_unit);
-    tcase_add_test(tcase, prediction_learn__a_next_that_is_not_posted);
-    tcase_add_test(tcase, prediction_learn__without_next_the_message_goes_on);
-    tcase_add_test(tcase, prediction_learn__without_next_behind_the_last);
-    tcase_add_test(tcase, prediction_learn__recent_is_the_larger);
-    tcase_add_test(tcase, prediction_learn_length__small_messages_in_large_buffers);
-    tcase_add_test(tcase, prediction_learn_length__a_run_of_them);
-    tcase_add_test(tcase, prediction_learn_length__not_in_a_message_whose_own_is_known);
-    return suite_run("prediction", tcase);
 }

@@ -30,26 +30,26 @@ static void fill_holes(void)
         receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, i, i, 2 * RIG_DATA));
 }
 
-START_TEST(unit__without_room_for_a_hole_is_not_taken)
+FIXTURE(setup, teardown)
+
+TEST(unit__without_room_for_a_hole_is_not_taken)
 {
     fill_holes();
     ck_assert_uint_eq(receiver_counters(rig.r)->units, HOLES);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, 1);
 }
-END_TEST
 
 /* Its bytes were asked to be moved before it was refused; that is taken back. */
-START_TEST(unit__without_room_for_a_hole_moves_nothing)
+TEST(unit__without_room_for_a_hole_moves_nothing)
 {
     fill_holes();
     for (int i = 0; i < RIG_DATA; i++)
         ck_assert_uint_eq(rig.buffer[HOLES][2 * RIG_DATA + i], 0);
     ck_assert_uint_eq(receiver_counters(rig.r)->bytes_moved, HOLES * RIG_DATA);
 }
-END_TEST
 
 /* The other units of its message, in order, need no hole. */
-START_TEST(unit__without_room_for_a_hole_comes_again)
+TEST(unit__without_room_for_a_hole_comes_again)
 {
     fill_holes();
     for (uint32_t i = 0; i < 3; i++)
@@ -57,7 +57,6 @@ START_TEST(unit__without_room_for_a_hole_comes_again)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, HOLES + 4, HOLES, 3 * RIG_DATA, RIG_DATA));
     receiver_rig_expect_message(&rig, HOLES, 4 * RIG_DATA);
 }
-END_TEST
 
 /* Units [first, last), counted over all messages but the first, arrive in one burst. What is
  * planned for is the first message, so that each of them has to be moved to its place. */
@@ -80,7 +79,7 @@ static void expect_messages(uint32_t first, uint32_t last)
     receiver_rig_expect_no_event(&rig);
 }
 
-START_TEST(unit__without_room_for_a_move_is_not_taken)
+TEST(unit__without_room_for_a_move_is_not_taken)
 {
     land_many(0, 0, MANY);
     ck_assert_uint_eq(receiver_counters(rig.r)->units, LANDING_MOVES);
@@ -88,26 +87,12 @@ START_TEST(unit__without_room_for_a_move_is_not_taken)
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, MANY - LANDING_MOVES);
     expect_messages(1, 1 + LANDING_MOVES / UNITS);
 }
-END_TEST
 
-START_TEST(unit__without_room_for_a_move_comes_again)
+TEST(unit__without_room_for_a_move_comes_again)
 {
     land_many(0, 0, MANY);
     expect_messages(1, 1 + LANDING_MOVES / UNITS);
     land_many(MANY, LANDING_MOVES, MANY);
     ck_assert_uint_eq(receiver_counters(rig.r)->units, MANY);
     expect_messages(1 + LANDING_MOVES / UNITS, 1 + MANY / UNITS);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, unit__without_room_for_a_hole_is_not_taken);
-    tcase_add_test(tcase, unit__without_room_for_a_hole_moves_nothing);
-    tcase_add_test(tcase, unit__without_room_for_a_hole_comes_again);
-    tcase_add_test(tcase, unit__without_room_for_a_move_is_not_taken);
-    tcase_add_test(tcase, unit__without_room_for_a_move_comes_again);
-    return suite_run("receiver_hostile", tcase);
 }

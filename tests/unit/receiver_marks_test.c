@@ -32,8 +32,10 @@ static void land(uint32_t first, uint32_t last, uint8_t ecn)
 
 enum { NONE = 0, CAPABLE = 2, CONGESTED = LANDING_ECN_CONGESTED };
 
+FIXTURE(setup, teardown)
+
 /* Each datagram of the burst counts, also those that follow on each other in place. */
-START_TEST(marks__add_up)
+TEST(marks__add_up)
 {
     land(0, 1, NONE);
     receiver_rig_expect(&rig, "+ 0 1");
@@ -43,10 +45,9 @@ START_TEST(marks__add_up)
     receiver_rig_expect(&rig, "+ 0 4, 3 marked, ecn");
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, 3);
 }
-END_TEST
 
 /* What does not belong to the pairing says nothing of the path. */
-START_TEST(marks__of_strangers)
+TEST(marks__of_strangers)
 {
     struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
     struct hello hello = {.pairing = {.tag = 9}, .nonce = 9};
@@ -62,9 +63,8 @@ START_TEST(marks__of_strangers)
     receiver_rig_expect(&rig, "+ 0 1");
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, 0);
 }
-END_TEST
 
-START_TEST(marks__modulo)
+TEST(marks__modulo)
 {
     uint32_t marks = 0;
     for (; marks < UINT16_MAX; marks++) { /* the same unit again and again */
@@ -80,20 +80,18 @@ START_TEST(marks__modulo)
     land(1, 2, CONGESTED);
     receiver_rig_expect(&rig, "+ 0 65535, 1 marked, ecn");
 }
-END_TEST
 
 /* What lands nowhere is no longer what the channel said of an earlier plan. */
-START_TEST(marks__are_counted_once)
+TEST(marks__are_counted_once)
 {
     land(0, 1, CONGESTED);
     receiver_rig_expect(&rig, "+ 0 1, 1 marked, ecn");
     receiver_rig_land(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, 1);
 }
-END_TEST
 
 /* Once ECN's field has arrived, that is said to the end of the session. */
-START_TEST(ecn__is_said_once_seen)
+TEST(ecn__is_said_once_seen)
 {
     land(0, 1, NONE);
     receiver_rig_expect(&rig, "+ 0 1");
@@ -102,9 +100,8 @@ START_TEST(ecn__is_said_once_seen)
     land(2, 3, NONE);
     receiver_rig_expect(&rig, "+ 0 3, ecn");
 }
-END_TEST
 
-START_TEST(marks__of_a_session)
+TEST(marks__of_a_session)
 {
     land(0, 1, CONGESTED);
     receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
@@ -115,18 +112,4 @@ START_TEST(marks__of_a_session)
     receiver_rig_land_unit(&rig, t);
     receiver_rig_expect(&rig, "+ 0 1");
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, 1);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, marks__add_up);
-    tcase_add_test(tcase, marks__of_strangers);
-    tcase_add_test(tcase, marks__modulo);
-    tcase_add_test(tcase, marks__are_counted_once);
-    tcase_add_test(tcase, marks__of_a_session);
-    tcase_add_test(tcase, ecn__is_said_once_seen);
-    return suite_run("receiver_marks", tcase);
 }

@@ -40,7 +40,9 @@ static void expect_answer(uint32_t number, uint32_t bytes)
     ck_assert_uint_eq(answer.pairing.tag, rig.pairing.tag);
 }
 
-START_TEST(path_probe__is_answered_once)
+FIXTURE(setup, teardown)
+
+TEST(path_probe__is_answered_once)
 {
     put_probe(7, 200, rig.pairing);
     receiver_rig_land(&rig);
@@ -48,9 +50,8 @@ START_TEST(path_probe__is_answered_once)
     receiver_rig_expect_silence(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->path_answers, 1);
 }
-END_TEST
 
-START_TEST(path_probe__of_several_the_newest_is_answered)
+TEST(path_probe__of_several_the_newest_is_answered)
 {
     put_probe(7, 200, rig.pairing);
     put_probe(8, 200, rig.pairing);
@@ -58,10 +59,9 @@ START_TEST(path_probe__of_several_the_newest_is_answered)
     expect_answer(8, 200 + TRAILER_BYTES);
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
 /* Its padding lands in the message, and units behind it beside their places. */
-START_TEST(path_probe__does_not_show_in_the_message)
+TEST(path_probe__does_not_show_in_the_message)
 {
     put_probe(1, 2 * RIG_DATA, rig.pairing);
     receiver_rig_land(&rig);
@@ -71,9 +71,8 @@ START_TEST(path_probe__does_not_show_in_the_message)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 3 * RIG_DATA, RIG_DATA));
     receiver_rig_expect_message(&rig, 0, 4 * RIG_DATA);
 }
-END_TEST
 
-START_TEST(path_probe__of_another_pairing)
+TEST(path_probe__of_another_pairing)
 {
     struct pairing other = rig.pairing;
     other.tag ^= 1;
@@ -82,9 +81,8 @@ START_TEST(path_probe__of_another_pairing)
     receiver_rig_expect_silence(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
-END_TEST
 
-START_TEST(path_probe__broken)
+TEST(path_probe__broken)
 {
     uint8_t datagram[TRAILER_BYTES] = {[TRAILER_BYTES - 1] = 0x26};
     receiver_rig_put(&rig, datagram, sizeof datagram);
@@ -92,27 +90,12 @@ START_TEST(path_probe__broken)
     receiver_rig_expect_silence(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_malformed, 1);
 }
-END_TEST
 
-START_TEST(path_probe__an_answer_does_not_outlive_the_session)
+TEST(path_probe__an_answer_does_not_outlive_the_session)
 {
     put_probe(7, 200, rig.pairing);
     receiver_rig_land(&rig);
     receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
     receiver_rig_expect_end(&rig, OUTCOME_SILENT);
     receiver_rig_expect_silence(&rig);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, path_probe__is_answered_once);
-    tcase_add_test(tcase, path_probe__of_several_the_newest_is_answered);
-    tcase_add_test(tcase, path_probe__does_not_show_in_the_message);
-    tcase_add_test(tcase, path_probe__of_another_pairing);
-    tcase_add_test(tcase, path_probe__broken);
-    tcase_add_test(tcase, path_probe__an_answer_does_not_outlive_the_session);
-    return suite_run("receiver_path", tcase);
 }

@@ -55,7 +55,9 @@ static void lose(void)
     ck_assert_uint_eq(receiver_counters(rig.r)->moved, moved + 1);
 }
 
-START_TEST(expected__is_what_the_message_misses)
+FIXTURE(setup, teardown)
+
+TEST(expected__is_what_the_message_misses)
 {
     ck_assert_uint_eq(receiver_expected(rig.r), 0);
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
@@ -63,9 +65,8 @@ START_TEST(expected__is_what_the_message_misses)
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
     ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - 2 * RIG_DATA);
 }
-END_TEST
 
-START_TEST(expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold)
+TEST(expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold)
 {
     struct unit_trailer asks = receiver_rig_unit(&rig, 0, 0, 0);
     asks.flags |= FLAG_ANSWER;
@@ -76,30 +77,26 @@ START_TEST(expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 2 * RIG_DATA, RIG_DATA));
     ck_assert_uint_eq(receiver_expected(rig.r), 0);
 }
-END_TEST
 
-START_TEST(plan__all_openings_at_first)
+TEST(plan__all_openings_at_first)
 {
     ck_assert_uint_eq(planned(), PLENTY);
 }
-END_TEST
 
-START_TEST(plan__all_openings_while_all_lands_in_place)
+TEST(plan__all_openings_while_all_lands_in_place)
 {
     arrive(3);
     ck_assert_uint_eq(planned(), PLENTY);
 }
-END_TEST
 
-START_TEST(plan__one_opening_behind_a_loss)
+TEST(plan__one_opening_behind_a_loss)
 {
     arrive(3);
     lose();
     ck_assert_uint_eq(planned(), 1);
 }
-END_TEST
 
-START_TEST(plan__openings_come_back_one_by_one)
+TEST(plan__openings_come_back_one_by_one)
 {
     arrive(1);
     lose();
@@ -111,18 +108,4 @@ START_TEST(plan__openings_come_back_one_by_one)
     ck_assert_uint_eq(planned(), 4);
     arrive(2 * STEADY);
     ck_assert_uint_eq(planned(), PLENTY);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, expected__is_what_the_message_misses);
-    tcase_add_test(tcase, expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold);
-    tcase_add_test(tcase, plan__all_openings_at_first);
-    tcase_add_test(tcase, plan__all_openings_while_all_lands_in_place);
-    tcase_add_test(tcase, plan__one_opening_behind_a_loss);
-    tcase_add_test(tcase, plan__openings_come_back_one_by_one);
-    return suite_run("receiver_plan", tcase);
 }

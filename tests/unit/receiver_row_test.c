@@ -50,7 +50,9 @@ static void lose_the_middle(void)
     receiver_rig_expect_no_event(&rig);
 }
 
-START_TEST(row__lands_in_place)
+FIXTURE(setup, teardown)
+
+TEST(row__lands_in_place)
 {
     start(RIG_BUFFER);
     put_units(0, 0, 5);
@@ -60,9 +62,8 @@ START_TEST(row__lands_in_place)
     ck_assert_uint_eq(receiver_counters(rig.r)->units, 6);
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 6);
 }
-END_TEST
 
-START_TEST(row__fills_a_gap_exactly)
+TEST(row__fills_a_gap_exactly)
 {
     lose_the_middle();
     put_units(6, 1, 5);
@@ -71,9 +72,8 @@ START_TEST(row__fills_a_gap_exactly)
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 6 - 1); /* the end came too early */
     ck_assert_uint_eq(receiver_counters(rig.r)->moved, 1);
 }
-END_TEST
 
-START_TEST(row__fills_a_gap_but_for_one)
+TEST(row__fills_a_gap_but_for_one)
 {
     lose_the_middle();
     put_units(6, 1, 4);
@@ -82,9 +82,8 @@ START_TEST(row__fills_a_gap_but_for_one)
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 9, 0, 4 * RIG_DATA));
     receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
 }
-END_TEST
 
-START_TEST(row__fills_the_buffer_before_the_end_is_known)
+TEST(row__fills_the_buffer_before_the_end_is_known)
 {
     start(4 * RIG_DATA); /* the end is an empty unit, which a peer may send */
     put_units(0, 0, 4);
@@ -93,9 +92,8 @@ START_TEST(row__fills_the_buffer_before_the_end_is_known)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 4, 0, 4 * RIG_DATA, 0));
     receiver_rig_expect_message(&rig, 0, 4 * RIG_DATA);
 }
-END_TEST
 
-START_TEST(row__goes_on_into_what_is_there_already)
+TEST(row__goes_on_into_what_is_there_already)
 {
     start(RIG_BUFFER);
     put_units(0, 0, 1);
@@ -109,9 +107,8 @@ START_TEST(row__goes_on_into_what_is_there_already)
     receiver_rig_land(&rig);
     receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
 }
-END_TEST
 
-START_TEST(row__of_units_out_of_order)
+TEST(row__of_units_out_of_order)
 {
     static const uint32_t order[] = {3, 1, 0, 4, 2};
     start(RIG_BUFFER);
@@ -122,9 +119,8 @@ START_TEST(row__of_units_out_of_order)
     receiver_rig_expect(&rig, "+ 0 6");
     receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
 }
-END_TEST
 
-START_TEST(row__breaks_off_at_a_stranger)
+TEST(row__breaks_off_at_a_stranger)
 {
     start(RIG_BUFFER);
     put_units(0, 0, 2);
@@ -137,9 +133,8 @@ START_TEST(row__breaks_off_at_a_stranger)
     receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
-END_TEST
 
-START_TEST(row__into_the_next_message)
+TEST(row__into_the_next_message)
 {
     receiver_rig_start(&rig, 2, 40);
     for (uint32_t i = 0; i < 2; i++) {
@@ -151,9 +146,8 @@ START_TEST(row__into_the_next_message)
     receiver_rig_expect_message(&rig, 1, 40);
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 2);
 }
-END_TEST
 
-START_TEST(plan__offers_only_what_is_missing)
+TEST(plan__offers_only_what_is_missing)
 {
     lose_the_middle();
     receiver_rig_plan(&rig);
@@ -167,9 +161,8 @@ START_TEST(plan__offers_only_what_is_missing)
     ck_assert_uint_eq(rig.landing.units, 4);
     receiver_rig_landed(&rig);
 }
-END_TEST
 
-START_TEST(plan__offers_nothing_of_what_is_withdrawn)
+TEST(plan__offers_nothing_of_what_is_withdrawn)
 {
     start(RIG_BUFFER);
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
@@ -177,22 +170,4 @@ START_TEST(plan__offers_nothing_of_what_is_withdrawn)
     ck_assert_uint_eq(rig.landing.units, 0);
     receiver_rig_landed(&rig);
     receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, row__lands_in_place);
-    tcase_add_test(tcase, row__fills_a_gap_exactly);
-    tcase_add_test(tcase, row__fills_a_gap_but_for_one);
-    tcase_add_test(tcase, row__fills_the_buffer_before_the_end_is_known);
-    tcase_add_test(tcase, row__goes_on_into_what_is_there_already);
-    tcase_add_test(tcase, row__of_units_out_of_order);
-    tcase_add_test(tcase, row__breaks_off_at_a_stranger);
-    tcase_add_test(tcase, row__into_the_next_message);
-    tcase_add_test(tcase, plan__offers_only_what_is_missing);
-    tcase_add_test(tcase, plan__offers_nothing_of_what_is_withdrawn);
-    return suite_run("receiver_row", tcase);
 }

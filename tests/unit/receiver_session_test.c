@@ -22,16 +22,17 @@ static void start(void)
 
 /* ---- cookies ---- */
 
-START_TEST(unbound__says_nothing_unasked)
+FIXTURE(setup, teardown)
+
+TEST(unbound__says_nothing_unasked)
 {
     receiver_rig_post(&rig, 128);
     receiver_rig_expect_silence(&rig);
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
 }
-END_TEST
 
 /* However often it is asked nothing is kept, and as much goes out as came in. */
-START_TEST(cookie__for_each_that_asks)
+TEST(cookie__for_each_that_asks)
 {
     struct hello hello = {.pairing = {.tag = 3}};
     receiver_rig_post(&rig, 128);
@@ -51,18 +52,16 @@ START_TEST(cookie__for_each_that_asks)
     ck_assert_uint_eq(receiver_counters(rig.r)->bursts, 0);
     ck_assert_uint_eq(receiver_counters(rig.r)->hellos, 0);
 }
-END_TEST
 
-START_TEST(cookie__brought_back_binds)
+TEST(cookie__brought_back_binds)
 {
     receiver_rig_post(&rig, 128);
     receiver_rig_bind(&rig, "request 0*1=128");
     ck_assert_uint_ne(rig.pairing.session, 0);
 }
-END_TEST
 
 /* With a bit of it changed, for another tag, nonce, session, or too late, it is no cookie. */
-START_TEST(cookie__that_is_not_good)
+TEST(cookie__that_is_not_good)
 {
     receiver_rig_post(&rig, 128);
     for (uint32_t wrong = 0; wrong < 5; wrong++) {
@@ -78,9 +77,8 @@ START_TEST(cookie__that_is_not_good)
         ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, wrong + 1);
     }
 }
-END_TEST
 
-START_TEST(cookie__is_good_in_the_next_slot)
+TEST(cookie__is_good_in_the_next_slot)
 {
     receiver_rig_post(&rig, 128);
     receiver_rig_ask(&rig, RIG_TAG);
@@ -88,10 +86,9 @@ START_TEST(cookie__is_good_in_the_next_slot)
     receiver_rig_ask_again(&rig);
     receiver_rig_expect(&rig, "request 0*1=128");
 }
-END_TEST
 
 /* The request that answers carries the nonce, and so do its repeats until the sender is heard. */
-START_TEST(bind__says_whom_it_answers)
+TEST(bind__says_whom_it_answers)
 {
     struct request request;
     struct burst burst;
@@ -106,21 +103,19 @@ START_TEST(bind__says_whom_it_answers)
         ck_assert(receiver_take(rig.r, rig.now + MILLISECOND, &burst)); /* its acknowledgement */
     }
 }
-END_TEST
 
 /* The request was lost: the same question is answered again. */
-START_TEST(bind__asked_again)
+TEST(bind__asked_again)
 {
     start();
     receiver_rig_ask_again(&rig); /* in no session, as it was */
     receiver_rig_expect(&rig, "request 0*2=128");
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
 /* ---- a sender that has restarted ---- */
 
-START_TEST(restart__of_the_sender_fails_what_is_posted)
+TEST(restart__of_the_sender_fails_what_is_posted)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
@@ -135,10 +130,9 @@ START_TEST(restart__of_the_sender_fails_what_is_posted)
     ck_assert_uint_ne(rig.pairing.session, session);
     ck_assert_uint_eq(rig.pairing.tag, RIG_TAG + 1);
 }
-END_TEST
 
 /* Nothing had come: what is posted stays, in a session of its own. */
-START_TEST(restart__before_anything_came)
+TEST(restart__before_anything_came)
 {
     start();
     uint32_t session = rig.pairing.session;
@@ -146,11 +140,10 @@ START_TEST(restart__before_anything_came)
     ck_assert_uint_ne(rig.pairing.session, session);
     receiver_rig_expect_no_event(&rig);
 }
-END_TEST
 
 /* The first sender asks again within its session, and dies before that arrives: when it does, the
  * session is gone, and its successor's stays. */
-START_TEST(restart__not_by_the_dead_in_their_session)
+TEST(restart__not_by_the_dead_in_their_session)
 {
     start();
     receiver_rig_ask(&rig, RIG_TAG + 2);
@@ -164,10 +157,9 @@ START_TEST(restart__not_by_the_dead_in_their_session)
     receiver_rig_expect_no_event(&rig);
     ck_assert_uint_eq(rig.cookie.pairing.session, session);
 }
-END_TEST
 
 /* A question that is older than the session: its cookie was good, but not for this one. */
-START_TEST(restart__not_by_an_old_question)
+TEST(restart__not_by_an_old_question)
 {
     receiver_rig_ask(&rig, RIG_TAG + 1);
     struct cookie_answer old = rig.cookie;
@@ -180,12 +172,11 @@ START_TEST(restart__not_by_an_old_question)
     receiver_rig_expect_no_event(&rig);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, 0);
 }
-END_TEST
 
 /* ---- strangers ---- */
 
 /* Whatever has not both numbers of the pairing changes nothing but a counter. */
-START_TEST(strangers__change_nothing)
+TEST(strangers__change_nothing)
 {
     start();
     instant deadline = receiver_deadline(rig.r);
@@ -208,10 +199,9 @@ START_TEST(strangers__change_nothing)
     ck_assert_uint_eq(receiver_counters(rig.r)->units, 0);
     ck_assert_uint_ge(receiver_counters(rig.r)->drop_session, 3 * 62);
 }
-END_TEST
 
 /* A hello of another version is answered with ten bytes, by who has no sender. */
-START_TEST(version__is_told)
+TEST(version__is_told)
 {
     uint8_t datagram[24] = {[14] = 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x15};
     struct pairing echoed;
@@ -230,11 +220,10 @@ START_TEST(version__is_told)
     receiver_rig_land(&rig);
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
 /* ---- silence ---- */
 
-START_TEST(silence__only_of_who_was_there)
+TEST(silence__only_of_who_was_there)
 {
     receiver_rig_post(&rig, 128);
     rig.now += 1000 * SECOND;
@@ -252,11 +241,10 @@ START_TEST(silence__only_of_who_was_there)
     ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
     ck_assert_int_eq(rig.now, heard + 10 * SECOND);
 }
-END_TEST
 
 /* ---- close ---- */
 
-START_TEST(close__tells_until_it_is_confirmed)
+TEST(close__tells_until_it_is_confirmed)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
@@ -271,9 +259,8 @@ START_TEST(close__tells_until_it_is_confirmed)
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(receiver_is_confirmed(rig.r));
 }
-END_TEST
 
-START_TEST(close__the_sender_is_another_one)
+TEST(close__the_sender_is_another_one)
 {
     start();
     receiver_close(rig.r, rig.now);
@@ -283,9 +270,8 @@ START_TEST(close__the_sender_is_another_one)
     receiver_rig_ask_again(&rig);
     ck_assert(receiver_is_closed(rig.r));
 }
-END_TEST
 
-START_TEST(close__of_the_sender_is_confirmed)
+TEST(close__of_the_sender_is_confirmed)
 {
     start();
     struct pairing pairing = rig.pairing;
@@ -297,10 +283,9 @@ START_TEST(close__of_the_sender_is_confirmed)
     receiver_rig_hello(&rig, (struct hello){.pairing = pairing, .is_closing = true});
     receiver_rig_expect(&rig, "close +");
 }
-END_TEST
 
 /* The sender falls silent meanwhile: nothing is said to nobody. */
-START_TEST(close__over_by_silence)
+TEST(close__over_by_silence)
 {
     start();
     receiver_close(rig.r, rig.now);
@@ -312,40 +297,12 @@ START_TEST(close__over_by_silence)
     receiver_rig_expect_silence(&rig);
     receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
 }
-END_TEST
 
-START_TEST(close__unbound_is_over_at_once)
+TEST(close__unbound_is_over_at_once)
 {
     receiver_rig_post(&rig, 128);
     receiver_close(rig.r, rig.now);
     receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
     ck_assert(receiver_is_closed(rig.r));
     receiver_rig_expect_silence(&rig);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, unbound__says_nothing_unasked);
-    tcase_add_test(tcase, cookie__for_each_that_asks);
-    tcase_add_test(tcase, cookie__brought_back_binds);
-    tcase_add_test(tcase, cookie__that_is_not_good);
-    tcase_add_test(tcase, cookie__is_good_in_the_next_slot);
-    tcase_add_test(tcase, bind__says_whom_it_answers);
-    tcase_add_test(tcase, bind__asked_again);
-    tcase_add_test(tcase, restart__of_the_sender_fails_what_is_posted);
-    tcase_add_test(tcase, restart__before_anything_came);
-    tcase_add_test(tcase, restart__not_by_the_dead_in_their_session);
-    tcase_add_test(tcase, restart__not_by_an_old_question);
-    tcase_add_test(tcase, strangers__change_nothing);
-    tcase_add_test(tcase, version__is_told);
-    tcase_add_test(tcase, silence__only_of_who_was_there);
-    tcase_add_test(tcase, close__tells_until_it_is_confirmed);
-    tcase_add_test(tcase, close__the_sender_is_another_one);
-    tcase_add_test(tcase, close__of_the_sender_is_confirmed);
-    tcase_add_test(tcase, close__over_by_silence);
-    tcase_add_test(tcase, close__unbound_is_over_at_once);
-    return suite_run("receiver_session", tcase);
 }

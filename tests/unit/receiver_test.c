@@ -24,16 +24,17 @@ static void start(void)
 
 /* ---- units: the table of docs/protocol.md, "Messages on the receiver" ---- */
 
-START_TEST(unit__not_posted_yet_is_not_acknowledged)
+FIXTURE(setup, teardown)
+
+TEST(unit__not_posted_yet_is_not_acknowledged)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 2, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
-START_TEST(unit__of_what_is_over_is_acknowledged)
+TEST(unit__of_what_is_over_is_acknowledged)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
@@ -43,9 +44,8 @@ START_TEST(unit__of_what_is_over_is_acknowledged)
     receiver_rig_expect(&rig, "+ 0 1 3 4");
     receiver_rig_expect_no_event(&rig);
 }
-END_TEST
 
-START_TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
+TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
 {
     start();
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
@@ -54,18 +54,16 @@ START_TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
     receiver_rig_expect(&rig, "request 0*1=withdrawn 1*1=128");
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
-START_TEST(unit__beyond_the_buffer_is_not_acknowledged)
+TEST(unit__beyond_the_buffer_is_not_acknowledged)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 128));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 1);
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
-START_TEST(unit__beyond_the_known_end_is_not_acknowledged)
+TEST(unit__beyond_the_known_end_is_not_acknowledged)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 64, 10));
@@ -75,9 +73,8 @@ START_TEST(unit__beyond_the_known_end_is_not_acknowledged)
     rig.now += MILLISECOND;
     receiver_rig_expect(&rig, "+ 0 1");
 }
-END_TEST
 
-START_TEST(unit__that_is_there_is_acknowledged_at_once)
+TEST(unit__that_is_there_is_acknowledged_at_once)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
@@ -86,9 +83,8 @@ START_TEST(unit__that_is_there_is_acknowledged_at_once)
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
     receiver_rig_expect(&rig, "+ 0 1");
 }
-END_TEST
 
-START_TEST(unit__void_ends_the_message)
+TEST(unit__void_ends_the_message)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_TOO_LARGE));
@@ -98,9 +94,8 @@ START_TEST(unit__void_ends_the_message)
     rig.now += MILLISECOND;
     receiver_rig_expect(&rig, "+ 0 2");
 }
-END_TEST
 
-START_TEST(unit__void_ends_what_is_withdrawn)
+TEST(unit__void_ends_what_is_withdrawn)
 {
     start();
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
@@ -109,9 +104,8 @@ START_TEST(unit__void_ends_what_is_withdrawn)
     receiver_rig_expect_no_event(&rig);
     receiver_rig_expect(&rig, "request 1*1=128");
 }
-END_TEST
 
-START_TEST(unit__of_another_session_tag_or_version_is_dropped)
+TEST(unit__of_another_session_tag_or_version_is_dropped)
 {
     start();
     const struct receiver_counters *c = receiver_counters(rig.r);
@@ -133,11 +127,10 @@ START_TEST(unit__of_another_session_tag_or_version_is_dropped)
     ck_assert_uint_eq(c->units, 0);
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
 /* ---- acknowledgements ---- */
 
-START_TEST(ack__after_a_millisecond)
+TEST(ack__after_a_millisecond)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
@@ -146,9 +139,8 @@ START_TEST(ack__after_a_millisecond)
     receiver_rig_expect(&rig, "+ 0 1");
     receiver_rig_expect_silence(&rig);
 }
-END_TEST
 
-START_TEST(ack__at_once_when_asked_for)
+TEST(ack__at_once_when_asked_for)
 {
     start();
     struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
@@ -156,9 +148,8 @@ START_TEST(ack__at_once_when_asked_for)
     receiver_rig_land_unit(&rig, t);
     receiver_rig_expect(&rig, "+ 0 1");
 }
-END_TEST
 
-START_TEST(ack__at_once_and_negative_when_the_first_are_missing)
+TEST(ack__at_once_and_negative_when_the_first_are_missing)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 64, 10));
@@ -168,10 +159,9 @@ START_TEST(ack__at_once_and_negative_when_the_first_are_missing)
     rig.now += MILLISECOND;
     receiver_rig_expect(&rig, "- 0 2 4");
 }
-END_TEST
 
 /* One number may have been left out: that is no disorder. */
-START_TEST(ack__not_at_once_for_a_lone_number)
+TEST(ack__not_at_once_for_a_lone_number)
 {
     start();
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, 0));
@@ -181,7 +171,6 @@ START_TEST(ack__not_at_once_for_a_lone_number)
     rig.now += MILLISECOND;
     receiver_rig_expect(&rig, "- 0 1 2 3 4");
 }
-END_TEST
 
 /* A unit of message 0 that asks for an answer, which is this. */
 static void answer(uint32_t seq, const char *expected)
@@ -193,7 +182,7 @@ static void answer(uint32_t seq, const char *expected)
 }
 
 /* Each hole is told three times, with the end of what lies below it; then it is forgotten. */
-START_TEST(ack__tells_each_hole_three_times)
+TEST(ack__tells_each_hole_three_times)
 {
     start();
     answer(0, "+ 0 1");
@@ -205,10 +194,9 @@ START_TEST(ack__tells_each_hole_three_times)
     answer(8, "+ 5 9");
     answer(9, "+ 5 10");
 }
-END_TEST
 
 /* What comes late is told three times, too, with what lies around it. */
-START_TEST(ack__tells_what_came_late_three_times)
+TEST(ack__tells_what_came_late_three_times)
 {
     start();
     answer(0, "+ 0 1");
@@ -220,11 +208,10 @@ START_TEST(ack__tells_what_came_late_three_times)
     answer(10, "+ 0 1 2 3 4 11");
     answer(11, "+ 4 12");
 }
-END_TEST
 
 /* Copies are answered at once, as long as that costs little beside what arrives; who asks is
  * always. */
-START_TEST(ack__thins_out_when_nobody_asks)
+TEST(ack__thins_out_when_nobody_asks)
 {
     uint32_t at_once = 0;
     struct unit_trailer t;
@@ -244,7 +231,6 @@ START_TEST(ack__thins_out_when_nobody_asks)
     receiver_rig_land_unit(&rig, t);
     receiver_rig_expect(&rig, "+ 0 1");
 }
-END_TEST
 
 /* ---- requests ---- */
 
@@ -260,7 +246,7 @@ static void announce(uint32_t count)
     }
 }
 
-START_TEST(request__few_at_once_and_one_more_after_a_millisecond)
+TEST(request__few_at_once_and_one_more_after_a_millisecond)
 {
     announce(16);
     receiver_rig_post(&rig, 128);
@@ -268,9 +254,8 @@ START_TEST(request__few_at_once_and_one_more_after_a_millisecond)
     receiver_rig_wait(&rig, MILLISECOND);
     receiver_rig_expect(&rig, "request 16*1=128");
 }
-END_TEST
 
-START_TEST(request__many_at_once)
+TEST(request__many_at_once)
 {
     announce(16);
     for (int i = 0; i < 31; i++)
@@ -279,9 +264,8 @@ START_TEST(request__many_at_once)
     receiver_rig_post(&rig, 256);
     receiver_rig_expect(&rig, "request 16*31=128 47*1=256");
 }
-END_TEST
 
-START_TEST(request__restated_until_known)
+TEST(request__restated_until_known)
 {
     start();
     for (int i = 0; i < 4; i++) {
@@ -294,17 +278,15 @@ START_TEST(request__restated_until_known)
     receiver_rig_wait(&rig, SECOND); /* now it only asks for a sign of life */
     receiver_rig_expect(&rig, "request 0*2=128");
 }
-END_TEST
 
-START_TEST(request__goes_on_where_the_sender_stopped)
+TEST(request__goes_on_where_the_sender_stopped)
 {
     start();
     receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 1});
     receiver_rig_expect(&rig, "request 1*1=128");
 }
-END_TEST
 
-START_TEST(request__silence_fails_all)
+TEST(request__silence_fails_all)
 {
     start();
     rig.now += 10 * SECOND;
@@ -314,11 +296,10 @@ START_TEST(request__silence_fails_all)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
-END_TEST
 
 /* ---- cancel ---- */
 
-START_TEST(cancel__gives_its_event_after_the_plan)
+TEST(cancel__gives_its_event_after_the_plan)
 {
     start();
     receiver_rig_plan(&rig);
@@ -327,34 +308,4 @@ START_TEST(cancel__gives_its_event_after_the_plan)
     receiver_rig_expect_no_event(&rig);
     receiver_rig_landed(&rig);
     receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, unit__not_posted_yet_is_not_acknowledged);
-    tcase_add_test(tcase, unit__of_what_is_over_is_acknowledged);
-    tcase_add_test(tcase, unit__of_what_is_withdrawn_is_not_acknowledged);
-    tcase_add_test(tcase, unit__beyond_the_buffer_is_not_acknowledged);
-    tcase_add_test(tcase, unit__beyond_the_known_end_is_not_acknowledged);
-    tcase_add_test(tcase, unit__that_is_there_is_acknowledged_at_once);
-    tcase_add_test(tcase, unit__void_ends_the_message);
-    tcase_add_test(tcase, unit__void_ends_what_is_withdrawn);
-    tcase_add_test(tcase, unit__of_another_session_tag_or_version_is_dropped);
-    tcase_add_test(tcase, ack__after_a_millisecond);
-    tcase_add_test(tcase, ack__at_once_when_asked_for);
-    tcase_add_test(tcase, ack__at_once_and_negative_when_the_first_are_missing);
-    tcase_add_test(tcase, ack__not_at_once_for_a_lone_number);
-    tcase_add_test(tcase, ack__tells_each_hole_three_times);
-    tcase_add_test(tcase, ack__tells_what_came_late_three_times);
-    tcase_add_test(tcase, ack__thins_out_when_nobody_asks);
-    tcase_add_test(tcase, request__few_at_once_and_one_more_after_a_millisecond);
-    tcase_add_test(tcase, request__many_at_once);
-    tcase_add_test(tcase, request__restated_until_known);
-    tcase_add_test(tcase, request__goes_on_where_the_sender_stopped);
-    tcase_add_test(tcase, request__silence_fails_all);
-    tcase_add_test(tcase, cancel__gives_its_event_after_the_plan);
-    return suite_run("receiver", tcase);
 }

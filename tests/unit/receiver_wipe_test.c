@@ -35,8 +35,10 @@ static uint32_t expect_clean(uint64_t n, uint64_t length)
     return zeros;
 }
 
+FIXTURE(setup, teardown)
+
 /* As it is foreseen, a short message touches nothing behind its end. */
-START_TEST(wipe__nothing_where_all_came_as_planned)
+TEST(wipe__nothing_where_all_came_as_planned)
 {
     struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
     t.next_length = 10;
@@ -44,19 +46,17 @@ START_TEST(wipe__nothing_where_all_came_as_planned)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, RIG_DATA, 10));
     ck_assert_uint_eq(expect_clean(0, RIG_DATA + 10), 0);
 }
-END_TEST
 
 /* A full unit was expected: the short one's trailer came down behind its data. */
-START_TEST(wipe__a_trailer)
+TEST(wipe__a_trailer)
 {
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, RIG_DATA, 10));
     ck_assert_uint_eq(expect_clean(0, RIG_DATA + 10), TRAILER_BYTES);
 }
-END_TEST
 
 /* Junk of any size, before the first unit. */
-START_TEST(wipe__what_a_stranger_sent)
+TEST(wipe__what_a_stranger_sent)
 {
     uint8_t junk[6 * RIG_DATA];
     memset(junk, 0xEE, sizeof junk);
@@ -65,10 +65,9 @@ START_TEST(wipe__what_a_stranger_sent)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
     ck_assert_uint_ge(expect_clean(0, 10), RIG_DATA);
 }
-END_TEST
 
 /* A unit of message 1 landed where the one of message 0 was expected, and is moved away. */
-START_TEST(wipe__what_was_moved_away)
+TEST(wipe__what_was_moved_away)
 {
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 1, 0));
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 10));
@@ -76,10 +75,9 @@ START_TEST(wipe__what_was_moved_away)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 1, RIG_DATA, 0));
     (void)expect_clean(1, RIG_DATA);
 }
-END_TEST
 
 /* Of what the channel dropped nothing is known but where it was pointed. */
-START_TEST(wipe__what_was_dropped_by_the_channel)
+TEST(wipe__what_was_dropped_by_the_channel)
 {
     receiver_rig_plan(&rig);
     memset(rig.buffer[0], 0xEE, 3 * RIG_DATA);
@@ -88,10 +86,9 @@ START_TEST(wipe__what_was_dropped_by_the_channel)
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
     ck_assert_uint_ge(expect_clean(0, 10), 3 * RIG_DATA - 10);
 }
-END_TEST
 
 /* A message that is over is wiped of what lands in the same burst behind its last unit. */
-START_TEST(wipe__behind_the_last_unit_of_a_burst)
+TEST(wipe__behind_the_last_unit_of_a_burst)
 {
     uint8_t junk[RIG_DATA + TRAILER_BYTES];
     struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, RIG_DATA);
@@ -101,18 +98,4 @@ START_TEST(wipe__behind_the_last_unit_of_a_burst)
         receiver_rig_put(&rig, junk, sizeof junk);
     receiver_rig_land(&rig);
     ck_assert_uint_ge(expect_clean(0, RIG_DATA), RIG_DATA);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, wipe__nothing_where_all_came_as_planned);
-    tcase_add_test(tcase, wipe__a_trailer);
-    tcase_add_test(tcase, wipe__what_a_stranger_sent);
-    tcase_add_test(tcase, wipe__what_was_moved_away);
-    tcase_add_test(tcase, wipe__what_was_dropped_by_the_channel);
-    tcase_add_test(tcase, wipe__behind_the_last_unit_of_a_burst);
-    return suite_run("receiver_wipe", tcase);
 }

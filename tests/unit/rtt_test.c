@@ -11,15 +11,16 @@ static void setup(void)
     rtt_init(&rtt, 100 * MS);
 }
 
-START_TEST(rtt_init__assumes)
+FIXTURE(setup, NULL)
+
+TEST(rtt_init__assumes)
 {
     ck_assert(!rtt.has_sample);
     ck_assert_int_eq(rtt_probe_timeout(&rtt, 0, 0), 300 * MS);
     ck_assert_int_eq(rtt_loss_delay(&rtt), 100 * MS * 9 / 8);
 }
-END_TEST
 
-START_TEST(rtt_sample__first_replaces_what_was_assumed)
+TEST(rtt_sample__first_replaces_what_was_assumed)
 {
     rtt_sample(&rtt, 8 * MS, 5 * MS);
     ck_assert(rtt.has_sample);
@@ -28,10 +29,9 @@ START_TEST(rtt_sample__first_replaces_what_was_assumed)
     ck_assert_int_eq(rtt.variation, 4 * MS);
     ck_assert_int_eq(rtt.lowest, 8 * MS);
 }
-END_TEST
 
 /* RFC 6298, 2.3: variation by the old smoothed, then smoothed. */
-START_TEST(rtt_sample__second_is_smoothed)
+TEST(rtt_sample__second_is_smoothed)
 {
     rtt_sample(&rtt, 8 * MS, 0);
     rtt_sample(&rtt, 16 * MS, 0);
@@ -40,9 +40,8 @@ START_TEST(rtt_sample__second_is_smoothed)
     ck_assert_int_eq(rtt.variation, 5 * MS);
     ck_assert_int_eq(rtt.lowest, 8 * MS);
 }
-END_TEST
 
-START_TEST(rtt_sample__shorter_one)
+TEST(rtt_sample__shorter_one)
 {
     rtt_sample(&rtt, 16 * MS, 0);
     rtt_sample(&rtt, 8 * MS, 0);
@@ -50,9 +49,8 @@ START_TEST(rtt_sample__shorter_one)
     ck_assert_int_eq(rtt.variation, 8 * MS);
     ck_assert_int_eq(rtt.lowest, 8 * MS);
 }
-END_TEST
 
-START_TEST(rtt_sample__held_is_subtracted)
+TEST(rtt_sample__held_is_subtracted)
 {
     rtt_sample(&rtt, 8 * MS, 0);
     rtt_sample(&rtt, 24 * MS, 16 * MS); /* down to the lowest, just */
@@ -60,9 +58,8 @@ START_TEST(rtt_sample__held_is_subtracted)
     ck_assert_int_eq(rtt.smoothed, 8 * MS);
     ck_assert_int_eq(rtt.variation, 3 * MS);
 }
-END_TEST
 
-START_TEST(rtt_sample__held_is_not_believed_below_the_lowest)
+TEST(rtt_sample__held_is_not_believed_below_the_lowest)
 {
     rtt_sample(&rtt, 8 * MS, 0);
     rtt_sample(&rtt, 16 * MS, 8 * MS + 1);
@@ -70,9 +67,8 @@ START_TEST(rtt_sample__held_is_not_believed_below_the_lowest)
     rtt_sample(&rtt, 17 * MS, INT64_MAX);
     ck_assert_int_eq(rtt.smoothed, 10 * MS);
 }
-END_TEST
 
-START_TEST(rtt_sample__not_positive_is_ignored)
+TEST(rtt_sample__not_positive_is_ignored)
 {
     rtt_sample(&rtt, 0, 0);
     rtt_sample(&rtt, -1, 0);
@@ -82,9 +78,8 @@ START_TEST(rtt_sample__not_positive_is_ignored)
     ck_assert_int_eq(rtt.latest, 8 * MS);
     ck_assert_int_eq(rtt.lowest, 8 * MS);
 }
-END_TEST
 
-START_TEST(rtt_sample__converges)
+TEST(rtt_sample__converges)
 {
     rtt_sample(&rtt, 500 * MS, 0);
     for (int i = 0; i < 200; i++)
@@ -92,16 +87,14 @@ START_TEST(rtt_sample__converges)
     ck_assert_int_le(rtt.smoothed - 20 * MS, MICROSECOND);
     ck_assert_int_le(rtt.variation, MICROSECOND);
 }
-END_TEST
 
-START_TEST(rtt_probe_timeout__least_margin)
+TEST(rtt_probe_timeout__least_margin)
 {
     rtt_sample(&rtt, 80 * MICROSECOND, 0);
     ck_assert_int_eq(rtt_probe_timeout(&rtt, 0, 0), 1080 * MICROSECOND);
 }
-END_TEST
 
-START_TEST(rtt_probe_timeout__table)
+TEST(rtt_probe_timeout__table)
 {
     static const struct {
         duration held_most;
@@ -117,9 +110,8 @@ START_TEST(rtt_probe_timeout__table)
         ck_assert_int_eq(rtt_probe_timeout(&rtt, row[i].held_most, row[i].backoff),
                          row[i].expected);
 }
-END_TEST
 
-START_TEST(rtt_loss_delay__of_the_larger)
+TEST(rtt_loss_delay__of_the_larger)
 {
     rtt_sample(&rtt, 8 * MS, 0);
     ck_assert_int_eq(rtt_loss_delay(&rtt), 9 * MS);
@@ -128,30 +120,9 @@ START_TEST(rtt_loss_delay__of_the_larger)
     rtt_sample(&rtt, 1 * MS, 0);
     ck_assert_int_eq(rtt_loss_delay(&rtt), 9 * MS);
 }
-END_TEST
 
-START_TEST(rtt_loss_delay__at_least_1_ms)
+TEST(rtt_loss_delay__at_least_1_ms)
 {
     rtt_sample(&rtt, 80 * MICROSECOND, 0);
     ck_assert_int_eq(rtt_loss_delay(&rtt), MS);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("rtt");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, rtt_init__assumes);
-    tcase_add_test(tcase, rtt_sample__first_replaces_what_was_assumed);
-    tcase_add_test(tcase, rtt_sample__second_is_smoothed);
-    tcase_add_test(tcase, rtt_sample__shorter_one);
-    tcase_add_test(tcase, rtt_sample__held_is_subtracted);
-    tcase_add_test(tcase, rtt_sample__held_is_not_believed_below_the_lowest);
-    tcase_add_test(tcase, rtt_sample__not_positive_is_ignored);
-    tcase_add_test(tcase, rtt_sample__converges);
-    tcase_add_test(tcase, rtt_probe_timeout__least_margin);
-    tcase_add_test(tcase, rtt_probe_timeout__table);
-    tcase_add_test(tcase, rtt_loss_delay__of_the_larger);
-    tcase_add_test(tcase, rtt_loss_delay__at_least_1_ms);
-    return suite_run("rtt", tcase);
 }

@@ -3,7 +3,7 @@
 #include "../support/secret.h"
 #include "../support/suite.h"
 
-START_TEST(draw__is_a_function_of_key_and_count)
+TEST(draw__is_a_function_of_key_and_count)
 {
     struct secret a = secret_of_seed(1), b = secret_of_seed(1), c = secret_of_seed(2);
     for (int i = 0; i < 100; i++) {
@@ -13,7 +13,6 @@ START_TEST(draw__is_a_function_of_key_and_count)
     }
     ck_assert_uint_eq(a.drawn, 100);
 }
-END_TEST
 
 static uint64_t mostly_zero(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *in, size_t size)
 {
@@ -21,15 +20,14 @@ static uint64_t mostly_zero(const uint8_t key[SECRET_KEY_BYTES], const uint8_t *
     return in[size - 1] == 5 ? 7 : 0;
 }
 
-START_TEST(draw__names_and_nonces_are_never_zero)
+TEST(draw__names_and_nonces_are_never_zero)
 {
     struct secret a = {.hash = mostly_zero}, b = {.hash = mostly_zero};
     ck_assert_uint_eq(secret_draw_name(&a), 7);
     ck_assert_uint_eq(secret_draw_nonce(&b), 7);
 }
-END_TEST
 
-START_TEST(draw_between__reaches_both_ends)
+TEST(draw_between__reaches_both_ends)
 {
     struct secret s = secret_of_seed(3);
     bool has_come[4] = {false};
@@ -43,14 +41,4 @@ START_TEST(draw_between__reaches_both_ends)
         ck_assert(has_come[i]);
     ck_assert_uint_eq(secret_draw_between(&s, 9, 9), 9);
     (void)secret_draw_between(&s, 0, UINT64_MAX);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_test(tcase, draw__is_a_function_of_key_and_count);
-    tcase_add_test(tcase, draw__names_and_nonces_are_never_zero);
-    tcase_add_test(tcase, draw_between__reaches_both_ends);
-    return suite_run("secret", tcase);
 }

@@ -15,8 +15,10 @@ static void teardown(void)
     sender_rig_fini(&rig);
 }
 
+FIXTURE(setup, teardown)
+
 /* A negative interval over almost half of all numbers would be walked for seconds. */
-START_TEST(ack__over_billions_of_numbers_is_rejected)
+TEST(ack__over_billions_of_numbers_is_rejected)
 {
     sender_rig_submit(&rig, RIG_DATA);
     sender_rig_pair(&rig, 1, RIG_DATA);
@@ -27,7 +29,6 @@ START_TEST(ack__over_billions_of_numbers_is_rejected)
     sender_rig_ack(&rig, "0 1");
     sender_rig_expect_event(&rig, OUTCOME_OK, RIG_DATA);
 }
-END_TEST
 
 /* Time passes, and the peer says this again and again; the message ends when the limit has passed.
  */
@@ -61,27 +62,25 @@ static void say_nonsense(void)
 }
 
 /* A receiver that took a flipped number for one that came says so for ever. */
-START_TEST(stalled__by_what_was_never_sent)
+TEST(stalled__by_what_was_never_sent)
 {
     start_two();
     expect_end(OUTCOME_STALLED, rig.now, say_nonsense);
 }
-END_TEST
 
 static void say_little(void)
 {
     sender_rig_ack(&rig, "");
 }
 
-START_TEST(stalled__by_who_acknowledges_nothing)
+TEST(stalled__by_who_acknowledges_nothing)
 {
     start_two();
     expect_end(OUTCOME_STALLED, rig.now, say_little);
 }
-END_TEST
 
 /* Once may have been an accident of that datagram's. The limit counts from the last progress. */
-START_TEST(stalled__since_the_last_progress)
+TEST(stalled__since_the_last_progress)
 {
     start_two();
     sender_rig_ack(&rig, "0 1 1000000 1000001");
@@ -89,24 +88,22 @@ START_TEST(stalled__since_the_last_progress)
     sender_rig_ack(&rig, "0 1");
     expect_end(OUTCOME_STALLED, rig.now, say_little);
 }
-END_TEST
 
 static void say_nothing(void)
 {
 }
 
 /* A peer that is not heard of is silent, however little it has acknowledged. */
-START_TEST(stalled__is_not_silent)
+TEST(stalled__is_not_silent)
 {
     start_two();
     rig.now += 2 * SECOND;
     sender_rig_ack(&rig, "");
     expect_end(OUTCOME_SILENT, rig.now, say_nothing);
 }
-END_TEST
 
 /* Who has posted nothing owes nothing. */
-START_TEST(stalled__not_without_a_buffer)
+TEST(stalled__not_without_a_buffer)
 {
     sender_rig_submit(&rig, RIG_DATA);
     sender_rig_pair(&rig, 0, 0);
@@ -117,7 +114,6 @@ START_TEST(stalled__not_without_a_buffer)
         sender_rig_expect_no_event(&rig);
     }
 }
-END_TEST
 
 /* ---- the peer acknowledges what it cannot know of ---- */
 
@@ -142,7 +138,7 @@ static uint32_t send_until_left_out(void)
     return next;
 }
 
-START_TEST(left_out__number_acknowledged_ends_the_session)
+TEST(left_out__number_acknowledged_ends_the_session)
 {
     char bounds[32];
     sender_rig_pair(&rig, 0, 0);
@@ -154,9 +150,8 @@ START_TEST(left_out__number_acknowledged_ends_the_session)
     sender_rig_expect_event(&rig, OUTCOME_PROTOCOL, 0);
     ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0);
 }
-END_TEST
 
-START_TEST(left_out__number_is_no_loss)
+TEST(left_out__number_is_no_loss)
 {
     char bounds[32];
     sender_rig_pair(&rig, 0, 0);
@@ -167,10 +162,9 @@ START_TEST(left_out__number_is_no_loss)
     sender_rig_expect_event(&rig, OUTCOME_OK, RIG_DATA);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
 }
-END_TEST
 
 /* What it says beyond the table is passed over; what is within it can be sent. */
-START_TEST(request__for_all_numbers_reaches_as_far_as_the_table)
+TEST(request__for_all_numbers_reaches_as_far_as_the_table)
 {
     sender_rig_pair(&rig, UINT32_MAX, RIG_DATA);
     (void)sender_rig_hello(&rig);
@@ -178,31 +172,12 @@ START_TEST(request__for_all_numbers_reaches_as_far_as_the_table)
         sender_rig_submit(&rig, RIG_DATA);
     sender_rig_expect(&rig, "0:0+64L 1:0+64L 2:0+64L 3:0+64L");
 }
-END_TEST
 
 /* Without a message nothing is to be sent, however often it is asked, and no time is waited for. */
-START_TEST(take__of_an_empty_queue_is_nothing)
+TEST(take__of_an_empty_queue_is_nothing)
 {
     sender_rig_pair(&rig, 0, 0);
     for (int i = 0; i < 3; i++)
         sender_rig_expect_nothing(&rig);
     ck_assert_int_eq(sender_deadline(rig.s), NEVER);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, ack__over_billions_of_numbers_is_rejected);
-    tcase_add_test(tcase, stalled__by_what_was_never_sent);
-    tcase_add_test(tcase, stalled__by_who_acknowledges_nothing);
-    tcase_add_test(tcase, stalled__since_the_last_progress);
-    tcase_add_test(tcase, stalled__is_not_silent);
-    tcase_add_test(tcase, stalled__not_without_a_buffer);
-    tcase_add_test(tcase, left_out__number_acknowledged_ends_the_session);
-    tcase_add_test(tcase, left_out__number_is_no_loss);
-    tcase_add_test(tcase, request__for_all_numbers_reaches_as_far_as_the_table);
-    tcase_add_test(tcase, take__of_an_empty_queue_is_nothing);
-    return suite_run("sender_hostile", tcase);
 }

@@ -49,7 +49,9 @@ static void expect_settled(uint32_t units)
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
 }
 
-START_TEST(late__however_many)
+FIXTURE(setup, teardown)
+
+TEST(late__however_many)
 {
     send(UNITS);
     sender_rig_ack(&rig, "99 100");
@@ -59,27 +61,24 @@ START_TEST(late__however_many)
     ck_assert_uint_eq(sender_counters(rig.s)->spurious, UNITS - 3);
     expect_settled(UNITS);
 }
-END_TEST
 
 /* The last that is heard of a receiver: what it has was delivered. */
-START_TEST(late__in_a_close)
+TEST(late__in_a_close)
 {
     send(UNITS);
     sender_rig_ack(&rig, "99 100");
     sender_rig_say_ack(&rig, "0 100", true);
     sender_rig_expect_event(&rig, OUTCOME_OK, UNITS * RIG_DATA);
 }
-END_TEST
 
-START_TEST(late__by_two_transmissions)
+TEST(late__by_two_transmissions)
 {
     send_thrice();
     sender_rig_ack(&rig, "0 4");
     expect_settled(4);
 }
-END_TEST
 
-START_TEST(late__the_first_repeat_of_two)
+TEST(late__the_first_repeat_of_two)
 {
     send_thrice();
     sender_rig_ack(&rig, "1 5");
@@ -87,10 +86,9 @@ START_TEST(late__the_first_repeat_of_two)
     sender_rig_ack(&rig, "0 6"); /* there is nothing left to be settled */
     sender_rig_expect_no_event(&rig);
 }
-END_TEST
 
 /* A part is in transit, the other waits. */
-START_TEST(late__settles_each_part)
+TEST(late__settles_each_part)
 {
     send(4);
     sender_rig_ack(&rig, "1 4");
@@ -102,10 +100,9 @@ START_TEST(late__settles_each_part)
     sender_rig_ack(&rig, "0 4");
     expect_settled(4);
 }
-END_TEST
 
 /* The arrival of a part says nothing of the other. */
-START_TEST(late__of_a_part)
+TEST(late__of_a_part)
 {
     send(4);
     sender_rig_ack(&rig, "1 4");
@@ -119,9 +116,8 @@ START_TEST(late__of_a_part)
     sender_rig_ack(&rig, "5 6");
     expect_settled(4);
 }
-END_TEST
 
-START_TEST(late__settles_a_repeat_that_never_left)
+TEST(late__settles_a_repeat_that_never_left)
 {
     send(4);
     sender_rig_ack(&rig, "3 4");
@@ -130,10 +126,9 @@ START_TEST(late__settles_a_repeat_that_never_left)
     sender_rig_ack(&rig, "0 4");
     expect_settled(4);
 }
-END_TEST
 
 /* Data that arrived say nothing of the void that is to be told now. */
-START_TEST(late__of_what_was_taken_back)
+TEST(late__of_what_was_taken_back)
 {
     send(4);
     sender_rig_ack(&rig, "3 4");
@@ -143,20 +138,4 @@ START_TEST(late__of_what_was_taken_back)
     sender_rig_expect(&rig, "0:2+0LVA");
     sender_rig_ack(&rig, "0 5");
     sender_rig_expect_nothing(&rig);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, late__however_many);
-    tcase_add_test(tcase, late__in_a_close);
-    tcase_add_test(tcase, late__by_two_transmissions);
-    tcase_add_test(tcase, late__the_first_repeat_of_two);
-    tcase_add_test(tcase, late__settles_each_part);
-    tcase_add_test(tcase, late__of_a_part);
-    tcase_add_test(tcase, late__settles_a_repeat_that_never_left);
-    tcase_add_test(tcase, late__of_what_was_taken_back);
-    return suite_run("sender_late", tcase);
 }

@@ -22,7 +22,9 @@ static void teardown(void)
     sender_rig_fini(&rig);
 }
 
-START_TEST(loss__by_three_that_came_later)
+FIXTURE(setup, teardown)
+
+TEST(loss__by_three_that_came_later)
 {
     sender_rig_ack(&rig, "4 5");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 2);
@@ -30,9 +32,8 @@ START_TEST(loss__by_three_that_came_later)
     sender_rig_ack(&rig, "2 10");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
 }
-END_TEST
 
-START_TEST(loss__by_time)
+TEST(loss__by_time)
 {
     instant sent = rig.now - 10 * MILLISECOND;
     sender_rig_ack(&rig, "0 6 7 8");
@@ -42,9 +43,8 @@ START_TEST(loss__by_time)
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
     sender_rig_expect(&rig, "0:384+64A");
 }
-END_TEST
 
-START_TEST(loss__before_the_newest_of_an_older_acknowledgement)
+TEST(loss__before_the_newest_of_an_older_acknowledgement)
 {
     sender_rig_ack(&rig, "0 1 6 7");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3); /* 1, 2 and 3 */
@@ -52,9 +52,8 @@ START_TEST(loss__before_the_newest_of_an_older_acknowledgement)
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3);
     sender_rig_expect(&rig, "0:64+64A 0:128+64A 0:192+64A");
 }
-END_TEST
 
-START_TEST(late__settles_the_repeat_that_waits)
+TEST(late__settles_the_repeat_that_waits)
 {
     sender_rig_ack(&rig, "3 4");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
@@ -64,9 +63,8 @@ START_TEST(late__settles_the_repeat_that_waits)
     sender_rig_ack(&rig, "0 8");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
 }
-END_TEST
 
-START_TEST(late__settles_the_repeat_in_transit)
+TEST(late__settles_the_repeat_in_transit)
 {
     sender_rig_ack(&rig, "3 4");
     sender_rig_expect(&rig, "0:0+64A");
@@ -74,9 +72,8 @@ START_TEST(late__settles_the_repeat_in_transit)
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
 }
-END_TEST
 
-START_TEST(late__widens_the_tolerance)
+TEST(late__widens_the_tolerance)
 {
     sender_rig_ack(&rig, "3 4");
     sender_rig_ack(&rig, "0 1 4 5"); /* overtaken by four */
@@ -87,7 +84,6 @@ START_TEST(late__widens_the_tolerance)
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 2);
     sender_rig_expect(&rig, "0:64+64A");
 }
-END_TEST
 
 /* Sends a message of so many units; returns the first one's number. */
 static uint32_t send(uint32_t units)
@@ -138,7 +134,7 @@ static bool is_quick(void)
     return sender_counters(rig.s)->lost > lost;
 }
 
-START_TEST(late__is_forgotten_after_sixteen_recoveries)
+TEST(late__is_forgotten_after_sixteen_recoveries)
 {
     sender_rig_ack(&rig, "3 4");
     sender_rig_ack(&rig, "0 8"); /* overtaken by eight */
@@ -151,9 +147,8 @@ START_TEST(late__is_forgotten_after_sixteen_recoveries)
         lose_by_time();
     ck_assert(is_quick());
 }
-END_TEST
 
-START_TEST(refused__cuts_what_is_repeated)
+TEST(refused__cuts_what_is_repeated)
 {
     sender_rig_ack(&rig, "1 8");
     sender_rig_refuse(&rig);
@@ -163,11 +158,10 @@ START_TEST(refused__cuts_what_is_repeated)
     sender_rig_ack(&rig, "8 10");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
 }
-END_TEST
 
 /* ---- hostile acknowledgements ---- */
 
-START_TEST(ack__of_what_was_never_sent_is_rejected_whole)
+TEST(ack__of_what_was_never_sent_is_rejected_whole)
 {
     static const char *const bounds[] = {"0 9",          "0 2 8 9",
                                          "7 9",          "2147483648 4294967295",
@@ -180,9 +174,8 @@ START_TEST(ack__of_what_was_never_sent_is_rejected_whole)
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 8 * RIG_UNIT);
 }
-END_TEST
 
-START_TEST(ack__of_what_was_sent_before_the_first_is_rejected)
+TEST(ack__of_what_was_sent_before_the_first_is_rejected)
 {
     struct sender_config config = sender_rig_config();
     config.first_seq = 100;
@@ -197,9 +190,8 @@ START_TEST(ack__of_what_was_sent_before_the_first_is_rejected)
     sender_rig_ack(&rig, "100 101");
     sender_rig_expect_event(&rig, OUTCOME_OK, 10);
 }
-END_TEST
 
-START_TEST(ack__of_every_other_number)
+TEST(ack__of_every_other_number)
 {
     sender_rig_ack(&rig, "0 1 2 3 4 5 6 7 8"); /* 1, 3, 5 and 7 arrived */
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3);
@@ -207,9 +199,8 @@ START_TEST(ack__of_every_other_number)
     sender_rig_ack(&rig, "6 11");
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
 }
-END_TEST
 
-START_TEST(ack__said_again_changes_nothing)
+TEST(ack__said_again_changes_nothing)
 {
     for (int i = 0; i < 3; i++)
         sender_rig_ack(&rig, "0 8");
@@ -217,9 +208,8 @@ START_TEST(ack__said_again_changes_nothing)
     sender_rig_expect_no_event(&rig);
     ck_assert_uint_eq(sender_counters(rig.s)->acks, 3);
 }
-END_TEST
 
-START_TEST(receive__counts_what_it_drops_by_name)
+TEST(receive__counts_what_it_drops_by_name)
 {
     uint8_t datagram[TRAILER_BYTES] = {0};
     const struct sender_counters *c = sender_counters(rig.s);
@@ -239,11 +229,10 @@ START_TEST(receive__counts_what_it_drops_by_name)
     sender_rig_ack(&rig, "0 1");
     ck_assert_uint_eq(c->drop_session, 1);
 }
-END_TEST
 
 /* ---- timers ---- */
 
-START_TEST(probe__repeats_the_two_oldest_whatever_the_window)
+TEST(probe__repeats_the_two_oldest_whatever_the_window)
 {
     rig.capacity = 1;
     sender_rig_ack(&rig, "");
@@ -257,9 +246,8 @@ START_TEST(probe__repeats_the_two_oldest_whatever_the_window)
     sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
     ck_assert_uint_eq(sender_counters(rig.s)->spurious, 0); /* they were never thought lost */
 }
-END_TEST
 
-START_TEST(silence__fails_all)
+TEST(silence__fails_all)
 {
     instant heard = rig.now - 10 * MILLISECOND;
     while (sender_counters(rig.s)->probes < 100) {
@@ -276,27 +264,4 @@ START_TEST(silence__fails_all)
         return;
     }
     ck_abort_msg("no silence");
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, loss__by_three_that_came_later);
-    tcase_add_test(tcase, loss__by_time);
-    tcase_add_test(tcase, loss__before_the_newest_of_an_older_acknowledgement);
-    tcase_add_test(tcase, late__settles_the_repeat_that_waits);
-    tcase_add_test(tcase, late__settles_the_repeat_in_transit);
-    tcase_add_test(tcase, late__widens_the_tolerance);
-    tcase_add_test(tcase, late__is_forgotten_after_sixteen_recoveries);
-    tcase_add_test(tcase, refused__cuts_what_is_repeated);
-    tcase_add_test(tcase, ack__of_what_was_never_sent_is_rejected_whole);
-    tcase_add_test(tcase, ack__of_what_was_sent_before_the_first_is_rejected);
-    tcase_add_test(tcase, ack__of_every_other_number);
-    tcase_add_test(tcase, ack__said_again_changes_nothing);
-    tcase_add_test(tcase, receive__counts_what_it_drops_by_name);
-    tcase_add_test(tcase, probe__repeats_the_two_oldest_whatever_the_window);
-    tcase_add_test(tcase, silence__fails_all);
-    return suite_run("sender_loss", tcase);
 }

@@ -44,24 +44,24 @@ static void expect(uint64_t marks, uint64_t window)
     ck_assert_uint_eq(sender_gauges(rig.s).window, window);
 }
 
-START_TEST(marks__none)
+FIXTURE(setup, teardown)
+
+TEST(marks__none)
 {
     say(0, "0 4");
     expect(0, 2 * HALF);
 }
-END_TEST
 
-START_TEST(marks__are_no_loss_but_slow_it_down)
+TEST(marks__are_no_loss_but_slow_it_down)
 {
     say(3, "0 4");
     expect(3, HALF);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
     ck_assert_uint_eq(sender_counters(rig.s)->repeated, 0);
 }
-END_TEST
 
 /* What was sent before the first reduction tells nothing new; it is counted all the same. */
-START_TEST(marks__once_a_round_trip)
+TEST(marks__once_a_round_trip)
 {
     say(1, "0 4");
     say(5, "0 8");
@@ -72,9 +72,8 @@ START_TEST(marks__once_a_round_trip)
     say(6, "0 11");
     expect(6, HALF / 2);
 }
-END_TEST
 
-START_TEST(marks__the_same_count_is_no_news)
+TEST(marks__the_same_count_is_no_news)
 {
     say(1, "0 4");
     rig.now += MILLISECOND;
@@ -82,10 +81,9 @@ START_TEST(marks__the_same_count_is_no_news)
     ck_assert_uint_eq(sender_counters(rig.s)->marks, 1);
     ck_assert_uint_ge(sender_gauges(rig.s).window, HALF);
 }
-END_TEST
 
 /* An acknowledgement without a new newest unit says nothing of the time; the next one will. */
-START_TEST(marks__wait_for_a_newer_unit)
+TEST(marks__wait_for_a_newer_unit)
 {
     say(0, "2 4");
     say(2, "0 4");
@@ -93,30 +91,27 @@ START_TEST(marks__wait_for_a_newer_unit)
     say(2, "0 8");
     expect(2, HALF);
 }
-END_TEST
 
 /* An acknowledgement that was overtaken has a lower count, and this one a newest unit that the one
  * before had forgotten. */
-START_TEST(marks__a_lower_count_is_late)
+TEST(marks__a_lower_count_is_late)
 {
     say(2, "2 3");
     expect(2, HALF);
     say(1, "0 2");
     expect(2, HALF);
 }
-END_TEST
 
-START_TEST(marks__across_zero)
+TEST(marks__across_zero)
 {
     say(32767, "0 2");
     say(65534, "0 4");
     say(4, "0 8");
     ck_assert_uint_eq(sender_counters(rig.s)->marks, 65540);
 }
-END_TEST
 
 /* A new session counts from zero. */
-START_TEST(marks__of_a_session)
+TEST(marks__of_a_session)
 {
     say(9, "0 4");
     sender_fail(rig.s, rig.now, OUTCOME_SILENT);
@@ -127,10 +122,9 @@ START_TEST(marks__of_a_session)
     say(9, "0 1");
     ck_assert_uint_eq(sender_counters(rig.s)->marks, 18);
 }
-END_TEST
 
 /* The path erases the field, if ten units have arrived without it. */
-START_TEST(ecn__left_if_it_does_not_arrive)
+TEST(ecn__left_if_it_does_not_arrive, .rows = 2)
 {
     rig.has_ecn = _i != 0;
     say(0, "0 8");
@@ -141,9 +135,8 @@ START_TEST(ecn__left_if_it_does_not_arrive)
     say(0, "0 12");
     ck_assert_int_eq(sender_wants_ecn(rig.s), rig.has_ecn);
 }
-END_TEST
 
-START_TEST(ecn__left_if_nothing_comes_back)
+TEST(ecn__left_if_nothing_comes_back)
 {
     for (int i = 0; i < 3; i++) {
         ck_assert(sender_wants_ecn(rig.s));
@@ -152,22 +145,4 @@ START_TEST(ecn__left_if_nothing_comes_back)
             sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
     }
     ck_assert(!sender_wants_ecn(rig.s));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, marks__none);
-    tcase_add_test(tcase, marks__are_no_loss_but_slow_it_down);
-    tcase_add_test(tcase, marks__once_a_round_trip);
-    tcase_add_test(tcase, marks__the_same_count_is_no_news);
-    tcase_add_test(tcase, marks__wait_for_a_newer_unit);
-    tcase_add_test(tcase, marks__a_lower_count_is_late);
-    tcase_add_test(tcase, marks__across_zero);
-    tcase_add_test(tcase, marks__of_a_session);
-    tcase_add_loop_test(tcase, ecn__left_if_it_does_not_arrive, 0, 2);
-    tcase_add_test(tcase, ecn__left_if_nothing_comes_back);
-    return suite_run("sender_marks", tcase);
 }

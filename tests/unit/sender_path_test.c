@@ -79,7 +79,9 @@ static uint64_t unit_bytes(void)
     return sender_gauges(rig.s).unit;
 }
 
-START_TEST(path__nothing_is_probed_while_all_is_well)
+FIXTURE(setup, teardown)
+
+TEST(path__nothing_is_probed_while_all_is_well)
 {
     sender_rig_ack(&rig, "0 2");
     sender_rig_submit(&rig, SIZE);
@@ -87,18 +89,16 @@ START_TEST(path__nothing_is_probed_while_all_is_well)
     ck_assert_uint_eq(sender_counters(rig.s)->path_probes, 0);
     ck_assert_uint_eq(unit_bytes(), LARGE);
 }
-END_TEST
 
-START_TEST(path__a_hole_is_found_with_the_second_timeout)
+TEST(path__a_hole_is_found_with_the_second_timeout)
 {
     fall();
     ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
     ck_assert_uint_eq(sender_counters(rig.s)->path_falls, 1);
     ck_assert_uint_eq(sender_counters(rig.s)->probes, 2);
 }
-END_TEST
 
-START_TEST(path__and_then_what_it_was_is_tried_first)
+TEST(path__and_then_what_it_was_is_tried_first)
 {
     fall();
     struct path_probe probe = expect_probe(LARGE);
@@ -108,10 +108,9 @@ START_TEST(path__and_then_what_it_was_is_tried_first)
     ck_assert_uint_eq(unit_bytes(), LARGE);
     ck_assert_uint_eq(sender_counters(rig.s)->path_answers, 2);
 }
-END_TEST
 
 /* What ICMP says, or somebody who sends such, brings a probe about and nothing else. */
-START_TEST(path__hints_change_no_size)
+TEST(path__hints_change_no_size)
 {
     for (int i = 0; i < 1000; i++) {
         rig.now += MILLISECOND;
@@ -126,9 +125,8 @@ START_TEST(path__hints_change_no_size)
     sender_rig_ack(&rig, "0 2");
     ck_assert_uint_eq(unit_bytes(), LARGE);
 }
-END_TEST
 
-START_TEST(path__a_lost_probe_is_no_lost_data)
+TEST(path__a_lost_probe_is_no_lost_data)
 {
     fall();
     uint64_t window = sender_gauges(rig.s).window;
@@ -138,9 +136,8 @@ START_TEST(path__a_lost_probe_is_no_lost_data)
     ck_assert_uint_eq(sender_gauges(rig.s).window, window);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
 }
-END_TEST
 
-START_TEST(path__a_probe_that_did_not_leave_goes_again)
+TEST(path__a_probe_that_did_not_leave_goes_again)
 {
     fall();
     struct path_probe first = expect_probe(LARGE);
@@ -149,9 +146,8 @@ START_TEST(path__a_probe_that_did_not_leave_goes_again)
     ck_assert_uint_ne(first.number, second.number);
     sent(1);
 }
-END_TEST
 
-START_TEST(path__a_refused_probe_costs_nothing)
+TEST(path__a_refused_probe_costs_nothing)
 {
     fall();
     expect_probe(LARGE);
@@ -161,10 +157,9 @@ START_TEST(path__a_refused_probe_costs_nothing)
     answer(expect_probe(1248));
     ck_assert_uint_eq(unit_bytes(), 1248);
 }
-END_TEST
 
 /* Nobody looks for larger units who could not fill them. */
-START_TEST(path__small_messages_need_no_probe)
+TEST(path__small_messages_need_no_probe)
 {
     fall();
     sender_rig_ack(&rig, "0 2");
@@ -173,10 +168,9 @@ START_TEST(path__small_messages_need_no_probe)
     sender_rig_submit(&rig, SIZE);
     expect_probe(LARGE);
 }
-END_TEST
 
 /* The unit that was repeated in parts arrived after all: they need not. */
-START_TEST(path__parts_of_what_came_late)
+TEST(path__parts_of_what_came_late)
 {
     fall();
     expect_probe(LARGE);
@@ -185,9 +179,8 @@ START_TEST(path__parts_of_what_came_late)
     sender_rig_ack(&rig, "0 2");
     sender_rig_expect_event(&rig, OUTCOME_OK, SIZE);
 }
-END_TEST
 
-START_TEST(path__the_parts_alone_are_enough)
+TEST(path__the_parts_alone_are_enough)
 {
     fall();
     expect_probe(LARGE);
@@ -197,7 +190,6 @@ START_TEST(path__the_parts_alone_are_enough)
     sender_rig_ack(&rig, "6 10");
     sender_rig_expect_event(&rig, OUTCOME_OK, SIZE);
 }
-END_TEST
 
 /* Sends all there is to send; returns how many of it were probes of the path. */
 static uint32_t send_all(void)
@@ -211,7 +203,7 @@ static uint32_t send_all(void)
 }
 
 /* A path that is gone is not asked again and again if it carries more. */
-START_TEST(path__one_probe_while_nothing_comes)
+TEST(path__one_probe_while_nothing_comes)
 {
     fall();
     for (uint32_t i = 0; i < 7; i++)
@@ -224,9 +216,8 @@ START_TEST(path__one_probe_while_nothing_comes)
     sender_rig_ack(&rig, "1 10");
     ck_assert_uint_eq(send_all(), 1);
 }
-END_TEST
 
-START_TEST(path__answer_of_another_pairing)
+TEST(path__answer_of_another_pairing)
 {
     fall();
     struct path_probe probe = expect_probe(LARGE);
@@ -236,17 +227,15 @@ START_TEST(path__answer_of_another_pairing)
     ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
     ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 1);
 }
-END_TEST
 
-START_TEST(path__broken_answer)
+TEST(path__broken_answer)
 {
     uint8_t datagram[TRAILER_BYTES] = {[TRAILER_BYTES - 1] = 0x27};
     sender_rig_receive(&rig, datagram, sizeof datagram);
     ck_assert_uint_eq(sender_counters(rig.s)->drop_malformed, 1);
 }
-END_TEST
 
-START_TEST(path__the_session_ends_with_a_probe_out)
+TEST(path__the_session_ends_with_a_probe_out)
 {
     fall();
     struct path_probe probe = expect_probe(LARGE);
@@ -255,26 +244,4 @@ START_TEST(path__the_session_ends_with_a_probe_out)
     sender_check(rig.s);
     answer(probe);
     ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, path__nothing_is_probed_while_all_is_well);
-    tcase_add_test(tcase, path__a_hole_is_found_with_the_second_timeout);
-    tcase_add_test(tcase, path__and_then_what_it_was_is_tried_first);
-    tcase_add_test(tcase, path__hints_change_no_size);
-    tcase_add_test(tcase, path__a_lost_probe_is_no_lost_data);
-    tcase_add_test(tcase, path__a_probe_that_did_not_leave_goes_again);
-    tcase_add_test(tcase, path__a_refused_probe_costs_nothing);
-    tcase_add_test(tcase, path__small_messages_need_no_probe);
-    tcase_add_test(tcase, path__parts_of_what_came_late);
-    tcase_add_test(tcase, path__the_parts_alone_are_enough);
-    tcase_add_test(tcase, path__one_probe_while_nothing_comes);
-    tcase_add_test(tcase, path__answer_of_another_pairing);
-    tcase_add_test(tcase, path__broken_answer);
-    tcase_add_test(tcase, path__the_session_ends_with_a_probe_out);
-    return suite_run("sender_path", tcase);
 }

@@ -47,52 +47,49 @@ static void expect(uint64_t persistent, uint64_t window_units)
     ck_assert_uint_eq(sender_gauges(rig.s).window, window_units * RIG_UNIT);
 }
 
-START_TEST(persistent__all_of_a_long_time_is_lost)
+FIXTURE(NULL, teardown)
+
+TEST(persistent__all_of_a_long_time_is_lost)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_rig_ack(&rig, "0 12 14");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 4);
     expect(1, 2);
 }
-END_TEST
 
-START_TEST(persistent__not_without_a_round_trip)
+TEST(persistent__not_without_a_round_trip)
 {
     fall_silent(CONGESTION_RENO, 0);
     sender_rig_ack(&rig, "0 12 14");
     expect(0, 5);
 }
-END_TEST
 
 /* Only the way back was silent. */
-START_TEST(persistent__not_when_all_arrived)
+TEST(persistent__not_when_all_arrived)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_rig_ack(&rig, "0 14");
     expect(0, 10);
     sender_rig_expect_event(&rig, OUTCOME_OK, 6 * RIG_DATA);
 }
-END_TEST
 
 /* Each bound cuts the time into two that are not long enough. */
-START_TEST(persistent__not_when_one_between_arrived)
+TEST(persistent__not_when_one_between_arrived)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_rig_ack(&rig, "0 8 9 10 11 12 14");
     expect(0, 5);
 }
-END_TEST
 
-START_TEST(persistent__undone_with_the_loss_when_all_was_late)
+TEST(persistent__undone_with_the_loss_when_all_was_late)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_rig_ack(&rig, "0 12 14");
     sender_rig_ack(&rig, "0 14");
     expect(1, 10);
 }
-END_TEST
 
-START_TEST(persistent__undone_but_not_the_loss)
+TEST(persistent__undone_but_not_the_loss)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_rig_ack(&rig, "0 12 14");
@@ -101,9 +98,8 @@ START_TEST(persistent__undone_but_not_the_loss)
     sender_rig_ack(&rig, "0 8 10 12 14");
     expect(1, 5);
 }
-END_TEST
 
-START_TEST(persistent__of_bbr_is_undone)
+TEST(persistent__of_bbr_is_undone)
 {
     fall_silent(CONGESTION_BBR, 10 * MILLISECOND);
     sender_rig_ack(&rig, "0 12 14");
@@ -111,9 +107,8 @@ START_TEST(persistent__of_bbr_is_undone)
     sender_rig_ack(&rig, "0 14");
     ck_assert_uint_ge(sender_gauges(rig.s).window, 10 * RIG_UNIT);
 }
-END_TEST
 
-START_TEST(persistent__forgotten_with_the_session)
+TEST(persistent__forgotten_with_the_session)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_fail(rig.s, rig.now, OUTCOME_SILENT);
@@ -124,20 +119,4 @@ START_TEST(persistent__forgotten_with_the_session)
     rig.now += 10 * MILLISECOND;
     sender_rig_ack(&rig, "0 1");
     expect(0, 10);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, NULL, teardown);
-    tcase_add_test(tcase, persistent__all_of_a_long_time_is_lost);
-    tcase_add_test(tcase, persistent__not_without_a_round_trip);
-    tcase_add_test(tcase, persistent__not_when_all_arrived);
-    tcase_add_test(tcase, persistent__not_when_one_between_arrived);
-    tcase_add_test(tcase, persistent__undone_with_the_loss_when_all_was_late);
-    tcase_add_test(tcase, persistent__undone_but_not_the_loss);
-    tcase_add_test(tcase, persistent__of_bbr_is_undone);
-    tcase_add_test(tcase, persistent__forgotten_with_the_session);
-    return suite_run("sender_persistence", tcase);
 }

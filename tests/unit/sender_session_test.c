@@ -18,7 +18,9 @@ static void teardown(void)
 
 /* ---- pairing ---- */
 
-START_TEST(pairing__nothing_is_sent_without)
+FIXTURE(setup, teardown)
+
+TEST(pairing__nothing_is_sent_without)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -28,19 +30,17 @@ START_TEST(pairing__nothing_is_sent_without)
     ck_assert_uint_eq(hello.cookie, 0);
     sender_rig_expect_nothing(&rig);
 }
-END_TEST
 
-START_TEST(pairing__brings_the_cookie_back)
+TEST(pairing__brings_the_cookie_back)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
     sender_rig_expect(&rig, "0:0+10LA");
     ck_assert_uint_eq(sender_rig_trailer(&rig, 0).pairing.session, RIG_SESSION);
 }
-END_TEST
 
 /* The session that a cookie names is what its hello says. */
-START_TEST(pairing__in_the_session_of_the_cookie)
+TEST(pairing__in_the_session_of_the_cookie)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -49,10 +49,9 @@ START_TEST(pairing__in_the_session_of_the_cookie)
     ck_assert_uint_eq(hello.pairing.session, 99);
     ck_assert_uint_eq(hello.cookie, 5);
 }
-END_TEST
 
 /* The answer to the only hello is a first round trip. */
-START_TEST(pairing__measures_the_round_trip)
+TEST(pairing__measures_the_round_trip)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -61,10 +60,9 @@ START_TEST(pairing__measures_the_round_trip)
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, 3 * MILLISECOND);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 3 * MILLISECOND);
 }
-END_TEST
 
 /* Of two nobody knows which was answered: that is no measurement, but a long path is believed. */
-START_TEST(pairing__assumes_a_round_trip)
+TEST(pairing__assumes_a_round_trip, .rows = 4)
 {
     static const duration row[][2] = {{50, 100}, {600, 600}, {1000, 1000}, {1001, 100}};
     sender_rig_submit(&rig, 10);
@@ -77,10 +75,9 @@ START_TEST(pairing__assumes_a_round_trip)
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, row[_i][1] * MILLISECOND);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 0);
 }
-END_TEST
 
 /* What answers another question, or none, changes nothing but a counter. */
-START_TEST(pairing__by_nothing_but_its_own_answer)
+TEST(pairing__by_nothing_but_its_own_answer)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -99,10 +96,9 @@ START_TEST(pairing__by_nothing_but_its_own_answer)
     sender_rig_cookie(&rig, &hello, 0);
     ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
 }
-END_TEST
 
 /* A request without a nonce is one of a pairing, and makes none. */
-START_TEST(pairing__not_by_the_tag_alone)
+TEST(pairing__not_by_the_tag_alone)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -112,11 +108,10 @@ START_TEST(pairing__not_by_the_tag_alone)
     ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 2);
     sender_rig_expect_nothing(&rig);
 }
-END_TEST
 
 /* A hello with a cookie may be lost, or its answer. The receiver that gave the cookie may be gone,
  * too: then another one gives another. */
-START_TEST(pairing__an_unanswered_cookie_is_shown_again)
+TEST(pairing__an_unanswered_cookie_is_shown_again)
 {
     sender_rig_submit(&rig, 10);
     struct hello first = sender_rig_hello(&rig);
@@ -129,10 +124,9 @@ START_TEST(pairing__an_unanswered_cookie_is_shown_again)
     ck_assert_uint_eq(again.pairing.tag, first.pairing.tag);
     ck_assert_uint_eq(again.nonce, first.nonce);
 }
-END_TEST
 
 /* Two receivers that do not know each other's cookies cannot make it talk without end. */
-START_TEST(pairing__answers_few_cookies_at_once)
+TEST(pairing__answers_few_cookies_at_once)
 {
     uint32_t hellos = 0;
     sender_rig_submit(&rig, 10);
@@ -148,7 +142,6 @@ START_TEST(pairing__answers_few_cookies_at_once)
     sender_rig_cookie(&rig, &hello, 0);
     ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
 }
-END_TEST
 
 /* ---- a receiver that has restarted ---- */
 
@@ -168,7 +161,7 @@ static struct hello ask_for_another(void)
     return hello;
 }
 
-START_TEST(another_receiver__fails_what_was_begun)
+TEST(another_receiver__fails_what_was_begun)
 {
     struct hello hello = ask_for_another();
     sender_rig_cookie(&rig, &hello, 0);
@@ -183,10 +176,9 @@ START_TEST(another_receiver__fails_what_was_begun)
     sender_rig_expect(&rig, "0:0+5LA");
     ck_assert_uint_eq(sender_rig_trailer(&rig, 0).seq, 0);
 }
-END_TEST
 
 /* The same receiver says so, and the session goes on. */
-START_TEST(another_receiver__is_not_there)
+TEST(another_receiver__is_not_there)
 {
     struct hello hello = ask_for_another();
     rig.now += MILLISECOND;
@@ -196,10 +188,9 @@ START_TEST(another_receiver__is_not_there)
     sender_rig_ack(&rig, "0 1");
     sender_rig_expect_event(&rig, OUTCOME_OK, 10);
 }
-END_TEST
 
 /* A sender that waits for a buffer asks, too, when its hellos bring nothing. */
-START_TEST(another_receiver__while_nothing_is_in_transit)
+TEST(another_receiver__while_nothing_is_in_transit)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 0, 0);
@@ -210,9 +201,8 @@ START_TEST(another_receiver__while_nothing_is_in_transit)
     sender_rig_wait(&rig);
     ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0);
 }
-END_TEST
 
-START_TEST(another_receiver__what_was_not_begun_goes_on)
+TEST(another_receiver__what_was_not_begun_goes_on)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 0, 0);
@@ -225,7 +215,6 @@ START_TEST(another_receiver__what_was_not_begun_goes_on)
     sender_rig_expect_no_event(&rig);
     sender_rig_expect(&rig, "0:0+10LA");
 }
-END_TEST
 
 /* ---- nobody to pair with ---- */
 
@@ -243,23 +232,21 @@ static void fail_to_connect(enum outcome outcome)
     sender_rig_expect_event(&rig, outcome, 0);
 }
 
-START_TEST(connect__nothing_comes)
+TEST(connect__nothing_comes)
 {
     sender_rig_submit(&rig, 10);
     fail_to_connect(OUTCOME_UNREACHABLE);
     sender_rig_submit(&rig, 10); /* has as long again */
     fail_to_connect(OUTCOME_UNREACHABLE);
 }
-END_TEST
 
-START_TEST(connect__refused_by_the_system)
+TEST(connect__refused_by_the_system)
 {
     sender_rig_submit(&rig, 10);
     sender_on_refused(rig.s);
     sender_rig_expect_no_event(&rig); /* the receiver may be about to start */
     fail_to_connect(OUTCOME_REFUSED);
 }
-END_TEST
 
 static void say_version(struct pairing echoed, uint8_t version)
 {
@@ -269,7 +256,7 @@ static void say_version(struct pairing echoed, uint8_t version)
     sender_rig_receive(&rig, datagram, sizeof datagram);
 }
 
-START_TEST(connect__another_version)
+TEST(connect__another_version)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -277,9 +264,8 @@ START_TEST(connect__another_version)
     sender_on_refused(rig.s);
     fail_to_connect(OUTCOME_VERSION);
 }
-END_TEST
 
-START_TEST(connect__version_said_by_a_stranger)
+TEST(connect__version_said_by_a_stranger)
 {
     sender_rig_submit(&rig, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -287,10 +273,9 @@ START_TEST(connect__version_said_by_a_stranger)
     say_version(hello.pairing, 3);
     fail_to_connect(OUTCOME_UNREACHABLE);
 }
-END_TEST
 
 /* Once there was a peer, its silence is silence; what the system says changes nothing. */
-START_TEST(connect__ends_with_the_first_pairing)
+TEST(connect__ends_with_the_first_pairing)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 0, 0);
@@ -305,21 +290,19 @@ START_TEST(connect__ends_with_the_first_pairing)
     ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
     ck_assert_int_eq(rig.now, heard + 10 * SECOND);
 }
-END_TEST
 
 /* ---- close ---- */
 
-START_TEST(close__unpaired_is_over_at_once)
+TEST(close__unpaired_is_over_at_once)
 {
     sender_rig_hello(&rig);
     sender_close(rig.s, rig.now);
     ck_assert(sender_is_closed(rig.s));
     ck_assert(sender_is_confirmed(rig.s));
 }
-END_TEST
 
 /* A receiver may have bound it. */
-START_TEST(close__with_a_cookie_shown_asks_a_while)
+TEST(close__with_a_cookie_shown_asks_a_while)
 {
     uint32_t hellos = 0;
     struct hello hello = sender_rig_hello(&rig);
@@ -335,9 +318,8 @@ START_TEST(close__with_a_cookie_shown_asks_a_while)
     ck_assert_uint_eq(hellos, 3);
     ck_assert(sender_is_confirmed(rig.s));
 }
-END_TEST
 
-START_TEST(close__confirmed)
+TEST(close__confirmed)
 {
     uint64_t number;
     sender_rig_submit(&rig, 10);
@@ -356,10 +338,9 @@ START_TEST(close__confirmed)
     ck_assert(sender_is_confirmed(rig.s));
     ck_assert_int_eq(sender_deadline(rig.s), NEVER);
 }
-END_TEST
 
 /* What was cancelled and has no buffer need not be told of; what has one is. */
-START_TEST(close__does_not_wait_for_what_was_cancelled)
+TEST(close__does_not_wait_for_what_was_cancelled)
 {
     uint64_t posted = sender_rig_submit(&rig, 10), unposted = sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
@@ -374,9 +355,8 @@ START_TEST(close__does_not_wait_for_what_was_cancelled)
     sender_rig_wait(&rig);
     ck_assert(sender_rig_hello(&rig).is_closing);
 }
-END_TEST
 
-START_TEST(close__cancelled_while_it_waits)
+TEST(close__cancelled_while_it_waits)
 {
     uint64_t unposted = sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 0, 0);
@@ -388,10 +368,9 @@ START_TEST(close__cancelled_while_it_waits)
     sender_rig_wait(&rig);
     ck_assert(sender_rig_hello(&rig).is_closing);
 }
-END_TEST
 
 /* A message has no buffer, and the user waits no longer: the peer is told once. */
-START_TEST(close__given_up)
+TEST(close__given_up)
 {
     struct event event;
     sender_rig_submit(&rig, 10);
@@ -405,9 +384,8 @@ START_TEST(close__given_up)
     ck_assert_int_eq(event.outcome, OUTCOME_CLOSED);
     sender_rig_expect_nothing(&rig);
 }
-END_TEST
 
-START_TEST(close__by_the_peer)
+TEST(close__by_the_peer)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
@@ -418,37 +396,4 @@ START_TEST(close__by_the_peer)
     ck_assert(hello.is_closing);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
     ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0); /* and asks for the next receiver */
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, pairing__nothing_is_sent_without);
-    tcase_add_test(tcase, pairing__brings_the_cookie_back);
-    tcase_add_test(tcase, pairing__in_the_session_of_the_cookie);
-    tcase_add_test(tcase, pairing__measures_the_round_trip);
-    tcase_add_loop_test(tcase, pairing__assumes_a_round_trip, 0, 4);
-    tcase_add_test(tcase, pairing__by_nothing_but_its_own_answer);
-    tcase_add_test(tcase, pairing__not_by_the_tag_alone);
-    tcase_add_test(tcase, pairing__an_unanswered_cookie_is_shown_again);
-    tcase_add_test(tcase, pairing__answers_few_cookies_at_once);
-    tcase_add_test(tcase, another_receiver__fails_what_was_begun);
-    tcase_add_test(tcase, another_receiver__is_not_there);
-    tcase_add_test(tcase, another_receiver__while_nothing_is_in_transit);
-    tcase_add_test(tcase, another_receiver__what_was_not_begun_goes_on);
-    tcase_add_test(tcase, connect__nothing_comes);
-    tcase_add_test(tcase, connect__refused_by_the_system);
-    tcase_add_test(tcase, connect__another_version);
-    tcase_add_test(tcase, connect__version_said_by_a_stranger);
-    tcase_add_test(tcase, connect__ends_with_the_first_pairing);
-    tcase_add_test(tcase, close__unpaired_is_over_at_once);
-    tcase_add_test(tcase, close__with_a_cookie_shown_asks_a_while);
-    tcase_add_test(tcase, close__confirmed);
-    tcase_add_test(tcase, close__does_not_wait_for_what_was_cancelled);
-    tcase_add_test(tcase, close__cancelled_while_it_waits);
-    tcase_add_test(tcase, close__given_up);
-    tcase_add_test(tcase, close__by_the_peer);
-    return suite_run("sender_session", tcase);
 }

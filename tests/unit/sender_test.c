@@ -19,7 +19,9 @@ static void teardown(void)
 
 /* ---- requests ---- */
 
-START_TEST(request__too_large_is_refused_and_the_others_sent)
+FIXTURE(setup, teardown)
+
+TEST(request__too_large_is_refused_and_the_others_sent)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_submit(&rig, 30);
@@ -33,9 +35,8 @@ START_TEST(request__too_large_is_refused_and_the_others_sent)
     sender_rig_expect_event(&rig, OUTCOME_OK, 20);
     sender_rig_expect_no_event(&rig);
 }
-END_TEST
 
-START_TEST(request__withdrawn)
+TEST(request__withdrawn)
 {
     sender_rig_submit(&rig, 3 * RIG_DATA);
     sender_rig_pair(&rig, 1, 1000);
@@ -43,9 +44,8 @@ START_TEST(request__withdrawn)
     sender_rig_expect_event(&rig, OUTCOME_PEER_CANCELLED, 0);
     sender_rig_expect(&rig, "0:2+0LVA");
 }
-END_TEST
 
-START_TEST(request__without_a_message_is_answered_by_a_hello)
+TEST(request__without_a_message_is_answered_by_a_hello)
 {
     sender_rig_pair(&rig, 3, 10);
     struct hello hello = sender_rig_hello(&rig);
@@ -54,11 +54,10 @@ START_TEST(request__without_a_message_is_answered_by_a_hello)
     sender_rig_request(&rig, 0, 3, 10);
     sender_rig_expect_nothing(&rig); /* once a millisecond */
 }
-END_TEST
 
 /* ---- cancel ---- */
 
-START_TEST(cancel__before_it_is_cut)
+TEST(cancel__before_it_is_cut)
 {
     uint64_t number = sender_rig_submit(&rig, 100);
     ck_assert(sender_cancel(rig.s, rig.now, number));
@@ -67,9 +66,8 @@ START_TEST(cancel__before_it_is_cut)
     sender_rig_pair(&rig, 1, 100);
     sender_rig_expect(&rig, "0:2+0LVA");
 }
-END_TEST
 
-START_TEST(cancel__after_it_was_cut)
+TEST(cancel__after_it_was_cut)
 {
     uint64_t number = sender_rig_submit(&rig, 6 * RIG_DATA);
     sender_rig_pair(&rig, 1, 1000);
@@ -81,9 +79,8 @@ START_TEST(cancel__after_it_was_cut)
     sender_rig_expect_no_event(&rig);
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
 }
-END_TEST
 
-START_TEST(cancel__gives_no_event_while_a_burst_reads_it)
+TEST(cancel__gives_no_event_while_a_burst_reads_it)
 {
     uint64_t number = sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
@@ -93,11 +90,10 @@ START_TEST(cancel__gives_no_event_while_a_burst_reads_it)
     sender_sent(rig.s, rig.now, &rig.burst, 1);
     sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
 }
-END_TEST
 
 /* ---- events ---- */
 
-START_TEST(event__only_when_acknowledged_and_sent)
+TEST(event__only_when_acknowledged_and_sent)
 {
     sender_rig_submit(&rig, 10);
     sender_rig_pair(&rig, 1, 10);
@@ -107,9 +103,8 @@ START_TEST(event__only_when_acknowledged_and_sent)
     sender_sent(rig.s, rig.now, &rig.burst, 1);
     sender_rig_expect_event(&rig, OUTCOME_OK, 10);
 }
-END_TEST
 
-START_TEST(event__of_an_empty_message)
+TEST(event__of_an_empty_message)
 {
     sender_rig_submit(&rig, 0);
     sender_rig_pair(&rig, 1, 0);
@@ -117,11 +112,10 @@ START_TEST(event__of_an_empty_message)
     sender_rig_ack(&rig, "0 1");
     sender_rig_expect_event(&rig, OUTCOME_OK, 0);
 }
-END_TEST
 
 /* ---- bursts ---- */
 
-START_TEST(take__one_size_and_the_last_shorter)
+TEST(take__one_size_and_the_last_shorter)
 {
     sender_rig_submit(&rig, RIG_DATA + 10);
     sender_rig_submit(&rig, RIG_DATA + 10);
@@ -135,9 +129,8 @@ START_TEST(take__one_size_and_the_last_shorter)
     ck_assert_uint_eq(t.next_length, RIG_DATA);
     sender_rig_expect(&rig, "1:0+64 1:64+10LA");
 }
-END_TEST
 
-START_TEST(take__asks_for_an_answer_a_quarter_of_the_window_on)
+TEST(take__asks_for_an_answer_a_quarter_of_the_window_on)
 {
     sender_rig_submit(&rig, 9 * RIG_DATA);
     rig.capacity = 32 * RIG_UNIT; /* a quarter: 8 units */
@@ -146,9 +139,8 @@ START_TEST(take__asks_for_an_answer_a_quarter_of_the_window_on)
     sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64A");
     sender_rig_expect(&rig, "0:512+64LA");
 }
-END_TEST
 
-START_TEST(take__asks_for_an_answer_a_quarter_of_the_table_on)
+TEST(take__asks_for_an_answer_a_quarter_of_the_table_on)
 {
     for (int i = 0; i < 10; i++)
         sender_rig_submit(&rig, 5);
@@ -157,9 +149,8 @@ START_TEST(take__asks_for_an_answer_a_quarter_of_the_table_on)
     sender_rig_expect(&rig, "4:0+5L 5:0+5L 6:0+5L 7:0+5LA");
     sender_rig_expect(&rig, "8:0+5L 9:0+5LA");
 }
-END_TEST
 
-START_TEST(take__keeps_to_the_window)
+TEST(take__keeps_to_the_window)
 {
     sender_rig_submit(&rig, 5 * RIG_DATA);
     rig.capacity = 2 * RIG_UNIT + 1;
@@ -172,10 +163,9 @@ START_TEST(take__keeps_to_the_window)
     sender_rig_ack(&rig, "0 2");
     sender_rig_expect(&rig, "0:128+64A");
 }
-END_TEST
 
 /* No small bursts into a window that is nearly full; so the last before it asks for an answer. */
-START_TEST(take__waits_for_a_quarter_of_the_window)
+TEST(take__waits_for_a_quarter_of_the_window)
 {
     sender_rig_submit(&rig, 1);
     rig.capacity = 13 * RIG_UNIT;
@@ -194,10 +184,9 @@ START_TEST(take__waits_for_a_quarter_of_the_window)
     sender_rig_expect(&rig, "1:768+64 1:832+64 1:896+64 1:960+64A");
     sender_rig_expect_nothing(&rig);
 }
-END_TEST
 
 /* It is the receiver that has no more room, so nothing is learned of the path. */
-START_TEST(take__waits_for_the_receiver_and_the_window_stays)
+TEST(take__waits_for_the_receiver_and_the_window_stays)
 {
     struct sender_config config = sender_rig_config();
     config.congestion = CONGESTION_RENO;
@@ -216,10 +205,9 @@ START_TEST(take__waits_for_the_receiver_and_the_window_stays)
     sender_rig_ack(&rig, "0 5");
     ck_assert_uint_eq(sender_gauges(rig.s).window, 10 * RIG_UNIT); /* as at first */
 }
-END_TEST
 
 /* As long as the path is not known, a round trip may be long. */
-START_TEST(take__fills_the_first_window)
+TEST(take__fills_the_first_window)
 {
     for (int i = 0; i < 3; i++)
         sender_rig_submit(&rig, 4 * RIG_DATA);
@@ -231,9 +219,8 @@ START_TEST(take__fills_the_first_window)
     sender_rig_expect(&rig, "2:0+64 2:64+64 2:128+64 2:192+64LA");
     sender_rig_expect(&rig, "3:0+10LA");
 }
-END_TEST
 
-START_TEST(sent__what_was_not_goes_first)
+TEST(sent__what_was_not_goes_first)
 {
     sender_rig_submit(&rig, 5 * RIG_DATA);
     sender_rig_pair(&rig, 1, 1000);
@@ -244,28 +231,4 @@ START_TEST(sent__what_was_not_goes_first)
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
     sender_rig_ack(&rig, "0 2 4 7");
     sender_rig_expect_event(&rig, OUTCOME_OK, 5 * RIG_DATA);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, request__too_large_is_refused_and_the_others_sent);
-    tcase_add_test(tcase, request__withdrawn);
-    tcase_add_test(tcase, request__without_a_message_is_answered_by_a_hello);
-    tcase_add_test(tcase, cancel__before_it_is_cut);
-    tcase_add_test(tcase, cancel__after_it_was_cut);
-    tcase_add_test(tcase, cancel__gives_no_event_while_a_burst_reads_it);
-    tcase_add_test(tcase, event__only_when_acknowledged_and_sent);
-    tcase_add_test(tcase, event__of_an_empty_message);
-    tcase_add_test(tcase, take__one_size_and_the_last_shorter);
-    tcase_add_test(tcase, take__asks_for_an_answer_a_quarter_of_the_window_on);
-    tcase_add_test(tcase, take__asks_for_an_answer_a_quarter_of_the_table_on);
-    tcase_add_test(tcase, take__keeps_to_the_window);
-    tcase_add_test(tcase, take__waits_for_a_quarter_of_the_window);
-    tcase_add_test(tcase, take__waits_for_the_receiver_and_the_window_stays);
-    tcase_add_test(tcase, take__fills_the_first_window);
-    tcase_add_test(tcase, sent__what_was_not_goes_first);
-    return suite_run("sender", tcase);
 }

@@ -29,22 +29,20 @@ static void begin_asleep(void)
     ck_assert_int_eq(spin_limit(&spin), 0);
 }
 
-START_TEST(spin_init__spins)
+TEST(spin_init__spins)
 {
     begin();
     ck_assert_int_eq(spin_limit(&spin), MOST);
 }
-END_TEST
 
-START_TEST(spin_learn__short_waits_go_on_spinning)
+TEST(spin_learn__short_waits_go_on_spinning)
 {
     begin();
     learn(1000, MOST - 1);
     ck_assert_int_eq(spin_limit(&spin), MOST);
 }
-END_TEST
 
-START_TEST(spin_learn__long_waits_end_it_when_the_credit_is_used_up)
+TEST(spin_learn__long_waits_end_it_when_the_credit_is_used_up)
 {
     begin();
     learn((SPIN_CREDIT - 1) / SPIN_LONG_COST, MOST);
@@ -52,10 +50,9 @@ START_TEST(spin_learn__long_waits_end_it_when_the_credit_is_used_up)
     learn(1, MOST);
     ck_assert_int_eq(spin_limit(&spin), 0);
 }
-END_TEST
 
 /* In rounds of some short waits and a long one. */
-START_TEST(spin_learn__one_long_wait_in_so_many)
+TEST(spin_learn__one_long_wait_in_so_many, .rows = 5)
 {
     static const struct {
         int short_waits;
@@ -69,18 +66,16 @@ START_TEST(spin_learn__one_long_wait_in_so_many)
     }
     ck_assert_int_eq(spin_limit(&spin), rows[_i].spins ? MOST : 0);
 }
-END_TEST
 
-START_TEST(spin_learn__asleep_it_stays_while_waits_are_long)
+TEST(spin_learn__asleep_it_stays_while_waits_are_long)
 {
     begin_asleep();
     learn(1000, SPIN_ASLEEP * MOST);
     ck_assert_int_eq(spin_limit(&spin), 0);
 }
-END_TEST
 
 /* A message is waited for, and comes in some pieces: the paced stream. */
-START_TEST(spin_learn__asleep_it_stays_while_one_in_six_is_long)
+TEST(spin_learn__asleep_it_stays_while_one_in_six_is_long)
 {
     begin_asleep();
     for (int message = 0; message < 1000; message++) {
@@ -89,9 +84,8 @@ START_TEST(spin_learn__asleep_it_stays_while_one_in_six_is_long)
         ck_assert_int_eq(spin_limit(&spin), 0);
     }
 }
-END_TEST
 
-START_TEST(spin_learn__tries_again_after_so_many_short_waits)
+TEST(spin_learn__tries_again_after_so_many_short_waits)
 {
     begin_asleep();
     learn(SPIN_CREDIT - 1, SPIN_ASLEEP * MOST - 1);
@@ -99,10 +93,9 @@ START_TEST(spin_learn__tries_again_after_so_many_short_waits)
     learn(1, SPIN_ASLEEP * MOST - 1);
     ck_assert_int_eq(spin_limit(&spin), MOST);
 }
-END_TEST
 
 /* Waits that are a little too long for the spin, awake or asleep: most of them sleep. */
-START_TEST(spin_learn__tries_are_rare_where_they_fail)
+TEST(spin_learn__tries_are_rare_where_they_fail)
 {
     int spun = 0;
 
@@ -114,17 +107,15 @@ START_TEST(spin_learn__tries_are_rare_where_they_fail)
     ck_assert_int_gt(spun, 0);
     ck_assert_int_lt(spun, 1000 / 5);
 }
-END_TEST
 
-START_TEST(spin_learn__no_spin_at_all)
+TEST(spin_learn__no_spin_at_all)
 {
     spin_init(&spin, 1);
     learn(1000, 5);
     ck_assert_int_le(spin_limit(&spin), 1);
 }
-END_TEST
 
-START_TEST(spin_learn__the_longest_wait_and_spin)
+TEST(spin_learn__the_longest_wait_and_spin)
 {
     spin_init(&spin, INT64_MAX);
     learn(100, INT64_MAX - 1);
@@ -133,10 +124,9 @@ START_TEST(spin_learn__the_longest_wait_and_spin)
     learn(100, INT64_MAX);
     ck_assert_int_eq(spin_limit(&spin), 0);
 }
-END_TEST
 
 /* Each breaks an invariant; spin_check ends the process. */
-START_TEST(spin_check__fires)
+TEST(spin_check__fires, .rows = 4, .signal = SIGABRT)
 {
     static const struct spin wrong[] = {
         {.most = MOST, .credit = -1},
@@ -146,23 +136,4 @@ START_TEST(spin_check__fires)
     };
 
     spin_check(&wrong[_i]);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("spin");
-
-    tcase_add_test(tcase, spin_init__spins);
-    tcase_add_test(tcase, spin_learn__short_waits_go_on_spinning);
-    tcase_add_test(tcase, spin_learn__long_waits_end_it_when_the_credit_is_used_up);
-    tcase_add_loop_test(tcase, spin_learn__one_long_wait_in_so_many, 0, 5);
-    tcase_add_test(tcase, spin_learn__asleep_it_stays_while_waits_are_long);
-    tcase_add_test(tcase, spin_learn__asleep_it_stays_while_one_in_six_is_long);
-    tcase_add_test(tcase, spin_learn__tries_again_after_so_many_short_waits);
-    tcase_add_test(tcase, spin_learn__tries_are_rare_where_they_fail);
-    tcase_add_test(tcase, spin_learn__no_spin_at_all);
-    tcase_add_test(tcase, spin_learn__the_longest_wait_and_spin);
-    tcase_add_loop_test_raise_signal(tcase, spin_check__fires, SIGABRT, 0, 4);
-    return suite_run("spin", tcase);
 }

@@ -68,7 +68,7 @@ static void expect_burst(const struct shown *shown)
 }
 
 /* Every family, with offloads and without: what lands in place lies in two pieces. */
-START_TEST(tap__burst)
+TEST(tap__burst, .rows = 2 * FAMILIES)
 {
     bool use_offloads = _i / FAMILIES;
 
@@ -83,10 +83,9 @@ START_TEST(tap__burst)
     expect_landed();
     close_pair();
 }
-END_TEST
 
 /* A plan that is wrong everywhere: slots of other sizes, also empty ones. */
-START_TEST(tap_receive__pieces_in_order)
+TEST(tap_receive__pieces_in_order)
 {
     struct landing *l;
     int filled;
@@ -107,9 +106,8 @@ START_TEST(tap_receive__pieces_in_order)
     ck_assert_uint_gt(in.pieces[0], 2);
     close_pair();
 }
-END_TEST
 
-START_TEST(tap_receive_control__one_piece)
+TEST(tap_receive_control__one_piece)
 {
     uint8_t buffer[CONTROL_BYTES];
     uint32_t sent;
@@ -128,10 +126,9 @@ START_TEST(tap_receive_control__one_piece)
     ck_assert_uint_eq(in.datagrams, 1); /* nothing came: nothing is shown */
     close_pair();
 }
-END_TEST
 
 /* A socket with room for a part of the burst: that is shown, and then nothing. */
-START_TEST(tap_send__what_was_taken)
+TEST(tap_send__what_was_taken)
 {
     int room = 20000;
     uint32_t taken, sent;
@@ -147,9 +144,8 @@ START_TEST(tap_send__what_was_taken)
     ck_assert_uint_eq(out.datagrams, taken);
     close_pair();
 }
-END_TEST
 
-START_TEST(channel_init__tap)
+TEST(channel_init__tap)
 {
     struct channel_options options = {.tap = {.see = see, .context = &out}};
     struct channel c;
@@ -161,17 +157,4 @@ START_TEST(channel_init__tap)
     ck_assert(pair->sender.tap.see == NULL);
     channel_fini(&c);
     close_pair();
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("tap");
-
-    tcase_add_loop_test(tcase, tap__burst, 0, 2 * FAMILIES);
-    tcase_add_test(tcase, tap_receive__pieces_in_order);
-    tcase_add_test(tcase, tap_receive_control__one_piece);
-    tcase_add_test(tcase, tap_send__what_was_taken);
-    tcase_add_test(tcase, channel_init__tap);
-    return suite_run("tap", tcase);
 }

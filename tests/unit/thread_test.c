@@ -21,7 +21,7 @@ static void look(void *context)
     p->runs++;
 }
 
-START_TEST(thread_start__name_and_signals)
+TEST(thread_start__name_and_signals)
 {
     struct portrait p = {.runs = 0};
     struct thread t;
@@ -38,9 +38,8 @@ START_TEST(thread_start__name_and_signals)
     ck_assert_int_eq(sigismember(&p.blocked, SIGUSR2), 1);
     ck_assert_int_eq(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
 }
-END_TEST
 
-START_TEST(thread_start__longest_name)
+TEST(thread_start__longest_name)
 {
     struct portrait p = {.runs = 0};
     struct thread t;
@@ -49,21 +48,10 @@ START_TEST(thread_start__longest_name)
     thread_join(&t);
     ck_assert_uint_eq(strlen(p.name), THREAD_NAME_MAX);
 }
-END_TEST
 
-START_TEST(thread_start__name_too_long)
+TEST(thread_start__name_too_long, .signal = SIGABRT)
 {
     struct thread t;
 
     (void)!thread_start(&t, "1234567890123456", look, NULL);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("thread");
-    tcase_add_test(tcase, thread_start__name_and_signals);
-    tcase_add_test(tcase, thread_start__longest_name);
-    tcase_add_test_raise_signal(tcase, thread_start__name_too_long, SIGABRT);
-    return suite_run("thread", tcase);
 }

@@ -31,7 +31,9 @@ static void expect(uint64_t units, duration time)
     ck_assert_int_eq(t.time, time);
 }
 
-START_TEST(tolerance_on_spurious__widens)
+FIXTURE(setup, NULL)
+
+TEST(tolerance_on_spurious__widens)
 {
     expect(3, 0);
     tolerance_on_spurious(&t, 7, -1);
@@ -41,9 +43,8 @@ START_TEST(tolerance_on_spurious__widens)
     tolerance_on_spurious(&t, 9, 10);
     expect(9, 20);
 }
-END_TEST
 
-START_TEST(tolerance_on_lost__sixteen_recoveries_bring_it_back)
+TEST(tolerance_on_lost__sixteen_recoveries_bring_it_back)
 {
     tolerance_on_spurious(&t, 9, 20);
     recover(TOLERANCE_RECOVERIES - 1);
@@ -51,9 +52,8 @@ START_TEST(tolerance_on_lost__sixteen_recoveries_bring_it_back)
     recover(1);
     expect(TOLERANCE_UNITS, 0);
 }
-END_TEST
 
-START_TEST(tolerance_on_lost__a_sign_between_begins_the_count_anew)
+TEST(tolerance_on_lost__a_sign_between_begins_the_count_anew)
 {
     tolerance_on_spurious(&t, 9, 20);
     for (int i = 0; i < 3; i++) {
@@ -65,9 +65,8 @@ START_TEST(tolerance_on_lost__a_sign_between_begins_the_count_anew)
     recover(1);
     expect(TOLERANCE_UNITS, 0);
 }
-END_TEST
 
-START_TEST(tolerance_on_overtaken__is_a_sign_if_it_is_far)
+TEST(tolerance_on_overtaken__is_a_sign_if_it_is_far)
 {
     tolerance_on_spurious(&t, 9, 20);
     recover(TOLERANCE_RECOVERIES - 1);
@@ -78,50 +77,30 @@ START_TEST(tolerance_on_overtaken__is_a_sign_if_it_is_far)
     recover(1);
     expect(TOLERANCE_UNITS, 0);
 }
-END_TEST
 
 /* The caller's clock may start anywhere; the first loss begins a recovery. */
-START_TEST(tolerance_on_lost__before_the_epoch)
+TEST(tolerance_on_lost__before_the_epoch)
 {
     now = -1000;
     tolerance_on_spurious(&t, 9, 20);
     recover(TOLERANCE_RECOVERIES);
     expect(TOLERANCE_UNITS, 0);
 }
-END_TEST
 
-START_TEST(tolerance_check__units)
+TEST(tolerance_check__units, .signal = SIGABRT)
 {
     t.units = TOLERANCE_UNITS - 1;
     tolerance_check(&t);
 }
-END_TEST
 
-START_TEST(tolerance_check__time)
+TEST(tolerance_check__time, .signal = SIGABRT)
 {
     t.time = -1;
     tolerance_check(&t);
 }
-END_TEST
 
-START_TEST(tolerance_check__recoveries)
+TEST(tolerance_check__recoveries, .signal = SIGABRT)
 {
     t.recoveries = TOLERANCE_RECOVERIES;
     tolerance_check(&t);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, tolerance_on_spurious__widens);
-    tcase_add_test(tcase, tolerance_on_lost__sixteen_recoveries_bring_it_back);
-    tcase_add_test(tcase, tolerance_on_lost__a_sign_between_begins_the_count_anew);
-    tcase_add_test(tcase, tolerance_on_overtaken__is_a_sign_if_it_is_far);
-    tcase_add_test(tcase, tolerance_on_lost__before_the_epoch);
-    tcase_add_test_raise_signal(tcase, tolerance_check__units, SIGABRT);
-    tcase_add_test_raise_signal(tcase, tolerance_check__time, SIGABRT);
-    tcase_add_test_raise_signal(tcase, tolerance_check__recoveries, SIGABRT);
-    return suite_run("tolerance", tcase);
 }

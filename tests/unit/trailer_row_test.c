@@ -24,7 +24,7 @@ static struct unit_trailer follower(struct unit_trailer t)
     return t;
 }
 
-START_TEST(trailer_row_take__what_encoding_makes)
+TEST(trailer_row_take__what_encoding_makes)
 {
     struct unit_trailer t = first();
     struct trailer_row row;
@@ -38,9 +38,8 @@ START_TEST(trailer_row_take__what_encoding_makes)
         ck_assert(!trailer_row_take(&row, bytes)); /* once */
     }
 }
-END_TEST
 
-START_TEST(trailer_row_take__no_bit_may_differ)
+TEST(trailer_row_take__no_bit_may_differ)
 {
     struct unit_trailer t = first();
     struct trailer_row row;
@@ -56,9 +55,8 @@ START_TEST(trailer_row_take__no_bit_may_differ)
     unit_trailer_encode(bytes, &t);
     ck_assert(trailer_row_take(&row, bytes));
 }
-END_TEST
 
-START_TEST(trailer_row_put__what_encoding_makes)
+TEST(trailer_row_put__what_encoding_makes)
 {
     struct unit_trailer t = first();
     struct trailer_row row;
@@ -71,10 +69,9 @@ START_TEST(trailer_row_put__what_encoding_makes)
         ck_assert_mem_eq(bytes, right, TRAILER_BYTES);
     }
 }
-END_TEST
 
 /* Where a number of a word ends, the one before it must not notice. */
-START_TEST(trailer_row_take__unit_numbers_wrap)
+TEST(trailer_row_take__unit_numbers_wrap)
 {
     struct unit_trailer t = first();
     struct trailer_row row;
@@ -89,9 +86,8 @@ START_TEST(trailer_row_take__unit_numbers_wrap)
         ck_assert(trailer_row_take(&row, bytes));
     }
 }
-END_TEST
 
-START_TEST(trailer_row_behind__asks_for_an_answer)
+TEST(trailer_row_behind__asks_for_an_answer)
 {
     struct unit_trailer t = first();
     struct trailer_row row;
@@ -106,9 +102,8 @@ START_TEST(trailer_row_behind__asks_for_an_answer)
     unit_trailer_encode(bytes, &t);
     ck_assert(trailer_row_take(&row, bytes));
 }
-END_TEST
 
-START_TEST(trailer_row_behind__something_else_follows)
+TEST(trailer_row_behind__something_else_follows, .rows = 6)
 {
     struct unit_trailer t = first();
     struct trailer_row row;
@@ -126,17 +121,4 @@ START_TEST(trailer_row_behind__something_else_follows)
     else
         t.flags = 0;
     ck_assert(!trailer_row_behind(&row, &t));
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_test(tcase, trailer_row_take__what_encoding_makes);
-    tcase_add_test(tcase, trailer_row_take__no_bit_may_differ);
-    tcase_add_test(tcase, trailer_row_put__what_encoding_makes);
-    tcase_add_test(tcase, trailer_row_take__unit_numbers_wrap);
-    tcase_add_test(tcase, trailer_row_behind__asks_for_an_answer);
-    tcase_add_loop_test(tcase, trailer_row_behind__something_else_follows, 0, 6);
-    return suite_run("trailer_row", tcase);
 }

@@ -25,26 +25,26 @@ static void lose(uint32_t data, uint32_t units)
     unit_size_check(&u);
 }
 
-START_TEST(lost__more_than_arrive_halves)
+FIXTURE(setup, NULL)
+
+TEST(lost__more_than_arrive_halves)
 {
     lose(MOST, UNIT_SIZE_EXCESS - 1);
     ck_assert_uint_eq(u.data, MOST);
     lose(MOST, 1);
     ck_assert_uint_eq(u.data, 4544);
 }
-END_TEST
 
 /* What is lost whole would be as a smaller unit, too. */
-START_TEST(lost__whole_says_nothing)
+TEST(lost__whole_says_nothing)
 {
     unit_size_init(&u, MOST, false);
     lose(MOST, 1000);
     unit_size_on_silence(&u, MOST);
     ck_assert_uint_eq(u.data, MOST);
 }
-END_TEST
 
-START_TEST(lost__as_many_as_arrive_is_borne)
+TEST(lost__as_many_as_arrive_is_borne)
 {
     for (int i = 0; i < 1000; i++) {
         lose(MOST, 1);
@@ -52,17 +52,15 @@ START_TEST(lost__as_many_as_arrive_is_borne)
     }
     ck_assert_uint_eq(u.data, MOST);
 }
-END_TEST
 
-START_TEST(lost__not_below_the_least)
+TEST(lost__not_below_the_least)
 {
     for (int i = 0; i < 10; i++)
         lose(u.data, UNIT_SIZE_EXCESS);
     ck_assert_uint_eq(u.data, 1120);
 }
-END_TEST
 
-START_TEST(lost__of_another_size_says_nothing)
+TEST(lost__of_another_size_says_nothing)
 {
     lose(MOST, UNIT_SIZE_EXCESS);
     lose(2272, 100);
@@ -70,17 +68,15 @@ START_TEST(lost__of_another_size_says_nothing)
     lose(2273, UNIT_SIZE_EXCESS);
     ck_assert_uint_eq(u.data, 2272);
 }
-END_TEST
 
-START_TEST(silence__weighs_more)
+TEST(silence__weighs_more)
 {
     for (int i = 0; i < UNIT_SIZE_EXCESS / UNIT_SIZE_SILENT; i++)
         unit_size_on_silence(&u, MOST);
     ck_assert_uint_eq(u.data, 4544);
 }
-END_TEST
 
-START_TEST(arrived__long_enough_doubles)
+TEST(arrived__long_enough_doubles)
 {
     lose(MOST, UNIT_SIZE_EXCESS);
     unit_size_on_arrived(&u, 4544, 2 * UNIT_SIZE_PATIENCE - 1);
@@ -88,9 +84,8 @@ START_TEST(arrived__long_enough_doubles)
     unit_size_on_arrived(&u, 4544, 1);
     ck_assert_uint_eq(u.data, MOST);
 }
-END_TEST
 
-START_TEST(arrived__one_in_sixteen_lost_never_doubles)
+TEST(arrived__one_in_sixteen_lost_never_doubles)
 {
     lose(MOST, UNIT_SIZE_EXCESS);
     for (int i = 0; i < 10000; i++) {
@@ -99,9 +94,8 @@ START_TEST(arrived__one_in_sixteen_lost_never_doubles)
     }
     ck_assert_uint_eq(u.data, 4544);
 }
-END_TEST
 
-START_TEST(arrived__waits_longer_after_each_mistake)
+TEST(arrived__waits_longer_after_each_mistake)
 {
     for (uint32_t wait = 2 * UNIT_SIZE_PATIENCE; wait <= UNIT_SIZE_PATIENCE_MOST; wait *= 2) {
         uint32_t units = 0;
@@ -113,9 +107,8 @@ START_TEST(arrived__waits_longer_after_each_mistake)
     lose(MOST, UNIT_SIZE_EXCESS);
     ck_assert_uint_eq(u.patience, UNIT_SIZE_PATIENCE_MOST);
 }
-END_TEST
 
-START_TEST(arrived__at_the_most_forgets_the_mistakes)
+TEST(arrived__at_the_most_forgets_the_mistakes)
 {
     for (int i = 0; i < 5; i++) {
         lose(MOST, UNIT_SIZE_EXCESS);
@@ -125,17 +118,15 @@ START_TEST(arrived__at_the_most_forgets_the_mistakes)
     unit_size_on_arrived(&u, MOST, u.patience);
     ck_assert_uint_eq(u.patience, UNIT_SIZE_PATIENCE);
 }
-END_TEST
 
-START_TEST(limit__keeps_the_share)
+TEST(limit__keeps_the_share)
 {
     lose(MOST, UNIT_SIZE_EXCESS);
     unit_size_limit(&u, 8000);
     ck_assert_uint_eq(u.data, 4000);
 }
-END_TEST
 
-START_TEST(limit__not_below_the_least)
+TEST(limit__not_below_the_least)
 {
     lose(MOST, UNIT_SIZE_EXCESS);
     unit_size_limit(&u, 1440);
@@ -144,10 +135,9 @@ START_TEST(limit__not_below_the_least)
     ck_assert_uint_eq(u.data, 64);
     unit_size_check(&u);
 }
-END_TEST
 
 /* Where a unit has a chance for each of its cells, it ends where most of them arrive. */
-START_TEST(random__of_cells_ends_where_most_arrive)
+TEST(random__of_cells_ends_where_most_arrive)
 {
     uint64_t seed = 9180;
     uint32_t arrived = 0, sent = 0;
@@ -164,32 +154,9 @@ START_TEST(random__of_cells_ends_where_most_arrive)
     }
     ck_assert_uint_gt(arrived, sent / 2);
 }
-END_TEST
 
-START_TEST(check__fires)
+TEST(check__fires, .signal = SIGABRT)
 {
     u.data = MOST + GRAIN;
     unit_size_check(&u);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("unit_size");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, lost__more_than_arrive_halves);
-    tcase_add_test(tcase, lost__whole_says_nothing);
-    tcase_add_test(tcase, lost__as_many_as_arrive_is_borne);
-    tcase_add_test(tcase, lost__not_below_the_least);
-    tcase_add_test(tcase, lost__of_another_size_says_nothing);
-    tcase_add_test(tcase, silence__weighs_more);
-    tcase_add_test(tcase, arrived__long_enough_doubles);
-    tcase_add_test(tcase, arrived__one_in_sixteen_lost_never_doubles);
-    tcase_add_test(tcase, arrived__waits_longer_after_each_mistake);
-    tcase_add_test(tcase, arrived__at_the_most_forgets_the_mistakes);
-    tcase_add_test(tcase, limit__keeps_the_share);
-    tcase_add_test(tcase, limit__not_below_the_least);
-    tcase_add_test(tcase, random__of_cells_ends_where_most_arrive);
-    tcase_add_test_raise_signal(tcase, check__fires, SIGABRT);
-    return suite_run("unit_size", tcase);
 }

@@ -39,20 +39,20 @@ static void arrive(uint64_t first, uint64_t last, uint64_t expected)
     units_given_up_check(&g);
 }
 
-START_TEST(units_given_up_init__needs_a_power_of_two)
+FIXTURE(setup, NULL)
+
+TEST(units_given_up_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
     units_given_up_init(&g, memory, _i == 0 ? 0 : 3);
 }
-END_TEST
 
-START_TEST(units_given_up_put__has_not_arrived)
+TEST(units_given_up_put__has_not_arrived)
 {
     put(7, UNIT_NEVER_SENT);
     ck_assert(!units_given_up_has_brought(&g, 7, &whole));
 }
-END_TEST
 
-START_TEST(units_given_up_put__in_any_order)
+TEST(units_given_up_put__in_any_order)
 {
     put(7, UNIT_NEVER_SENT);
     put(3, UNIT_NEVER_SENT);
@@ -61,9 +61,8 @@ START_TEST(units_given_up_put__in_any_order)
     arrive(0, 4, 3);
     arrive(0, 100, 7);
 }
-END_TEST
 
-START_TEST(units_given_up_put__forgets_the_oldest)
+TEST(units_given_up_put__forgets_the_oldest)
 {
     for (uint64_t seq = 0; seq < CAPACITY; seq++)
         put(seq, UNIT_NEVER_SENT);
@@ -74,9 +73,8 @@ START_TEST(units_given_up_put__forgets_the_oldest)
     arrive(0, 2, 1);
     ck_assert(!units_given_up_has_brought(&g, 0, &whole));
 }
-END_TEST
 
-START_TEST(units_given_up_arrive__ends_are_half_open)
+TEST(units_given_up_arrive__ends_are_half_open)
 {
     put(5, UNIT_NEVER_SENT);
     arrive(0, 5, UNIT_NEVER_SENT);
@@ -85,9 +83,8 @@ START_TEST(units_given_up_arrive__ends_are_half_open)
     arrive(5, 6, UNIT_NEVER_SENT); /* once each */
     ck_assert_uint_eq(g.arrived, 1);
 }
-END_TEST
 
-START_TEST(units_given_up_has_brought__by_any_that_it_repeats)
+TEST(units_given_up_has_brought__by_any_that_it_repeats, .rows = 3)
 {
     static const uint64_t number[] = {2, 5, 9};
     put(2, UNIT_NEVER_SENT);
@@ -99,7 +96,6 @@ START_TEST(units_given_up_has_brought__by_any_that_it_repeats)
     ck_assert(!units_given_up_has_brought(&g, 4, &whole));
     ck_assert(!units_given_up_has_brought(&g, UNIT_NEVER_SENT, &whole));
 }
-END_TEST
 
 static const struct {
     struct unit_part part;
@@ -115,15 +111,14 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
-START_TEST(units_given_up_has_brought__parts_of_it)
+TEST(units_given_up_has_brought__parts_of_it, .rows = PARTS)
 {
     put(5, UNIT_NEVER_SENT);
     arrive(5, 6, 5);
     ck_assert_int_eq(units_given_up_has_brought(&g, 5, &parts[_i].part), parts[_i].is_brought);
 }
-END_TEST
 
-START_TEST(units_given_up_remove_arrived__keeps_the_others)
+TEST(units_given_up_remove_arrived__keeps_the_others)
 {
     for (uint64_t seq = 0; seq < CAPACITY; seq++)
         put(seq, UNIT_NEVER_SENT);
@@ -136,9 +131,8 @@ START_TEST(units_given_up_remove_arrived__keeps_the_others)
     arrive(0, 2, 0);
     arrive(2, 4, 2);
 }
-END_TEST
 
-START_TEST(units_given_up_clear__forgets_all)
+TEST(units_given_up_clear__forgets_all)
 {
     put(5, UNIT_NEVER_SENT);
     arrive(5, 6, 5);
@@ -147,10 +141,9 @@ START_TEST(units_given_up_clear__forgets_all)
     arrive(0, 100, UNIT_NEVER_SENT);
     ck_assert(!units_given_up_has_brought(&g, 5, &whole));
 }
-END_TEST
 
 /* Each breaks one invariant. */
-START_TEST(units_given_up_check__fires)
+TEST(units_given_up_check__fires, .rows = 4, .signal = SIGABRT)
 {
     put(5, UNIT_NEVER_SENT);
     put(7, 5);
@@ -169,23 +162,4 @@ START_TEST(units_given_up_check__fires)
         break;
     }
     units_given_up_check(&g);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_loop_test_raise_signal(tcase, units_given_up_init__needs_a_power_of_two, SIGABRT, 0,
-                                     2);
-    tcase_add_test(tcase, units_given_up_put__has_not_arrived);
-    tcase_add_test(tcase, units_given_up_put__in_any_order);
-    tcase_add_test(tcase, units_given_up_put__forgets_the_oldest);
-    tcase_add_test(tcase, units_given_up_arrive__ends_are_half_open);
-    tcase_add_loop_test(tcase, units_given_up_has_brought__by_any_that_it_repeats, 0, 3);
-    tcase_add_loop_test(tcase, units_given_up_has_brought__parts_of_it, 0, PARTS);
-    tcase_add_test(tcase, units_given_up_remove_arrived__keeps_the_others);
-    tcase_add_test(tcase, units_given_up_clear__forgets_all);
-    tcase_add_loop_test_raise_signal(tcase, units_given_up_check__fires, SIGABRT, 0, 4);
-    return suite_run("units_given_up", tcase);
 }

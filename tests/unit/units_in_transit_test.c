@@ -63,7 +63,9 @@ static uint64_t steps(uint64_t first)
     return count;
 }
 
-START_TEST(units_in_transit_init__is_empty)
+FIXTURE(setup, NULL)
+
+TEST(units_in_transit_init__is_empty)
 {
     units_in_transit_check(&t);
     ck_assert(units_in_transit_room(&t) > 0);
@@ -71,23 +73,20 @@ START_TEST(units_in_transit_init__is_empty)
     ck_assert_uint_eq(t.bytes, 0);
     ck_assert_uint_eq(find(0, 9), 9);
 }
-END_TEST
 
-START_TEST(units_in_transit_init__needs_a_power_of_two)
+TEST(units_in_transit_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
     setup_at(0, _i == 0 ? 0 : 24);
 }
-END_TEST
 
-START_TEST(units_in_transit_put__counts)
+TEST(units_in_transit_put__counts)
 {
     put(3);
     ck_assert_uint_eq(t.units, 3);
     ck_assert_uint_eq(t.bytes, 3 * (LENGTH + TRAILER_BYTES));
 }
-END_TEST
 
-START_TEST(units_in_transit_put__keeps_the_unit)
+TEST(units_in_transit_put__keeps_the_unit)
 {
     struct transit_unit unit = {.message = 5,
                                 .offset = UINT64_C(1) << 33,
@@ -105,9 +104,8 @@ START_TEST(units_in_transit_put__keeps_the_unit)
     ck_assert_uint_eq(found->behind, 7);
     ck_assert(found->is_last && !found->is_void);
 }
-END_TEST
 
-START_TEST(units_in_transit_put__a_row)
+TEST(units_in_transit_put__a_row, .rows = COUNTER_STARTS)
 {
     struct transit_unit unit = {.message = 5, .offset = 320, .length = 96};
     setup_at(counter_start(_i), 4);
@@ -123,9 +121,8 @@ START_TEST(units_in_transit_put__a_row)
         ck_assert_uint_eq(found->offset, 320 + i * 96);
     }
 }
-END_TEST
 
-START_TEST(units_in_transit_put__room)
+TEST(units_in_transit_put__room, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i), 8);
     put(8);
@@ -137,16 +134,14 @@ START_TEST(units_in_transit_put__room)
     put(8);
     ck_assert_uint_eq(find(0, 99), 8);
 }
-END_TEST
 
-START_TEST(units_in_transit_put__without_room)
+TEST(units_in_transit_put__without_room, .signal = SIGABRT)
 {
     setup_at(0, 8);
     put(9);
 }
-END_TEST
 
-START_TEST(units_in_transit_find__table)
+TEST(units_in_transit_find__table)
 {
     static const struct {
         uint64_t first, last, expected;
@@ -164,11 +159,10 @@ START_TEST(units_in_transit_find__table)
         units_in_transit_check(&t);
     }
 }
-END_TEST
 
 /* Acknowledgements name the same interval again and again: from the first time on, the steps are
  * halved by each walk. */
-START_TEST(units_in_transit_find__walks_what_is_gone_once)
+TEST(units_in_transit_find__walks_what_is_gone_once)
 {
     put(CAPACITY);
     take(1, CAPACITY - 1);
@@ -181,10 +175,9 @@ START_TEST(units_in_transit_find__walks_what_is_gone_once)
     ck_assert_uint_eq(steps(1), 1);
     ck_assert_uint_le(total, 2 * CAPACITY + 1000);
 }
-END_TEST
 
 /* The same while the interval grows, as it does behind one lost unit. */
-START_TEST(units_in_transit_find__walks_a_growing_run)
+TEST(units_in_transit_find__walks_a_growing_run)
 {
     put(CAPACITY);
     uint64_t total = 0;
@@ -195,9 +188,8 @@ START_TEST(units_in_transit_find__walks_a_growing_run)
     }
     ck_assert_uint_le(total, 4 * CAPACITY);
 }
-END_TEST
 
-START_TEST(units_in_transit_remove__in_order_from_each_start)
+TEST(units_in_transit_remove__in_order_from_each_start, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i), 4);
     for (uint64_t i = 0; i < 20; i++) {
@@ -209,9 +201,8 @@ START_TEST(units_in_transit_remove__in_order_from_each_start)
     ck_assert_uint_eq(t.units, 0);
     ck_assert_uint_eq(t.bytes, 0);
 }
-END_TEST
 
-START_TEST(units_in_transit_remove__backwards)
+TEST(units_in_transit_remove__backwards, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i), 8);
     put(8);
@@ -219,9 +210,8 @@ START_TEST(units_in_transit_remove__backwards)
         take(i, i + 1);
     ck_assert_uint_eq(t.base, start + 8);
 }
-END_TEST
 
-START_TEST(units_in_transit_remove__not_in_transit)
+TEST(units_in_transit_remove__not_in_transit, .rows = 4, .signal = SIGABRT)
 {
     static const uint64_t wrong[] = {0, 2, 4, UINT64_MAX}; /* below base, gone, not sent yet */
     put(4);
@@ -229,10 +219,9 @@ START_TEST(units_in_transit_remove__not_in_transit)
     take(2, 3);
     units_in_transit_remove(&t, wrong[_i]);
 }
-END_TEST
 
 /* Each breaks one invariant; units_in_transit_check ends the process. */
-START_TEST(units_in_transit_check__fires)
+TEST(units_in_transit_check__fires, .rows = 6, .signal = SIGABRT)
 {
     setup_at(0, 8);
     put(8);
@@ -259,7 +248,6 @@ START_TEST(units_in_transit_check__fires)
     }
     units_in_transit_check(&t);
 }
-END_TEST
 
 /* Units 0 to 5 in transit, of which number 3 differs from the others, or is gone. */
 static const struct {
@@ -284,7 +272,7 @@ static void setup_break(int i)
         units_in_transit_remove(&t, 3);
 }
 
-START_TEST(units_in_transit_remove_row__ends_at_a_difference)
+TEST(units_in_transit_remove_row__ends_at_a_difference, .rows = BREAKS)
 {
     struct transit_row row;
     uint64_t seq = 0;
@@ -299,9 +287,8 @@ START_TEST(units_in_transit_remove_row__ends_at_a_difference)
     ck_assert(!row.is_void);
     ck_assert_uint_eq(t.base, breaks[_i].is_gone ? 4 : 3);
 }
-END_TEST
 
-START_TEST(units_in_transit_remove_row__ends_with_the_range)
+TEST(units_in_transit_remove_row__ends_with_the_range)
 {
     struct transit_row row;
     uint64_t seq = 1;
@@ -319,35 +306,4 @@ START_TEST(units_in_transit_remove_row__ends_with_the_range)
     ck_assert_uint_eq(seq, 6);
     ck_assert_uint_eq(row.units, 2);
     ck_assert_uint_eq(t.units, 1);
-}
-END_TEST
-
-static void add_tests_of_rows(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, units_in_transit_put__a_row, 0, COUNTER_STARTS);
-    tcase_add_loop_test(tcase, units_in_transit_remove_row__ends_at_a_difference, 0, BREAKS);
-    tcase_add_test(tcase, units_in_transit_remove_row__ends_with_the_range);
-}
-
-int main(void)
-{
-    TCase *tcase = tcase_create("units_in_transit");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, units_in_transit_init__is_empty);
-    tcase_add_loop_test_raise_signal(tcase, units_in_transit_init__needs_a_power_of_two, SIGABRT, 0,
-                                     2);
-    tcase_add_test(tcase, units_in_transit_put__counts);
-    tcase_add_test(tcase, units_in_transit_put__keeps_the_unit);
-    tcase_add_loop_test(tcase, units_in_transit_put__room, 0, COUNTER_STARTS);
-    tcase_add_test_raise_signal(tcase, units_in_transit_put__without_room, SIGABRT);
-    tcase_add_test(tcase, units_in_transit_find__table);
-    tcase_add_test(tcase, units_in_transit_find__walks_what_is_gone_once);
-    tcase_add_test(tcase, units_in_transit_find__walks_a_growing_run);
-    tcase_add_loop_test(tcase, units_in_transit_remove__in_order_from_each_start, 0,
-                        COUNTER_STARTS);
-    tcase_add_loop_test(tcase, units_in_transit_remove__backwards, 0, COUNTER_STARTS);
-    tcase_add_loop_test_raise_signal(tcase, units_in_transit_remove__not_in_transit, SIGABRT, 0, 4);
-    tcase_add_loop_test_raise_signal(tcase, units_in_transit_check__fires, SIGABRT, 0, 6);
-    add_tests_of_rows(tcase);
-    return suite_run("units_in_transit", tcase);
 }

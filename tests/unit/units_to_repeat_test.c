@@ -5,7 +5,9 @@
 
 #include <signal.h>
 
-START_TEST(units_to_send_row__of_a_repeat_is_one)
+FIXTURE(setup, NULL)
+
+TEST(units_to_send_row__of_a_repeat_is_one)
 {
     struct fragment head;
     add(1000);
@@ -14,9 +16,8 @@ START_TEST(units_to_send_row__of_a_repeat_is_one)
     ck_assert(units_to_send_head(&u, MAX, &head));
     ck_assert_uint_eq(units_to_send_row(&head), 1);
 }
-END_TEST
 
-START_TEST(units_to_send_repeat__goes_first_in_its_order)
+TEST(units_to_send_repeat__goes_first_in_its_order)
 {
     struct message_out *message = add(200);
     expect_unit(0, 0, 64, false);
@@ -29,9 +30,8 @@ START_TEST(units_to_send_repeat__goes_first_in_its_order)
     expect_unit(0, 128, 64, false);
     ck_assert_uint_eq(message->units_out, 3);
 }
-END_TEST
 
-START_TEST(units_to_send_repeat__is_cut_when_units_have_shrunk)
+TEST(units_to_send_repeat__is_cut_when_units_have_shrunk)
 {
     struct fragment head;
     struct message_out *message = add(100);
@@ -44,9 +44,8 @@ START_TEST(units_to_send_repeat__is_cut_when_units_have_shrunk)
     ck_assert_uint_eq(message->units_out, 2);
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_rejoin__what_was_cut)
+TEST(units_to_send_rejoin__what_was_cut)
 {
     struct fragment head;
     struct message_out *message = add(100);
@@ -65,9 +64,8 @@ START_TEST(units_to_send_rejoin__what_was_cut)
     ck_assert_uint_eq(head.length, 100);
     ck_assert(head.is_last);
 }
-END_TEST
 
-START_TEST(units_to_send_rejoin__only_what_goes_on)
+TEST(units_to_send_rejoin__only_what_goes_on)
 {
     add(1000);
     struct fragment part = {.message = 0, .offset = 64, .length = 64};
@@ -81,9 +79,8 @@ START_TEST(units_to_send_rejoin__only_what_goes_on)
     ck_assert(!units_to_send_rejoin(&u, &part)); /* another message's */
     ck_assert_uint_eq(u.count, 1);
 }
-END_TEST
 
-START_TEST(units_to_send_repeat__of_what_is_over_is_dropped)
+TEST(units_to_send_repeat__of_what_is_over_is_dropped)
 {
     struct message_out *first = add(64);
     struct message_out *second = add(64);
@@ -99,17 +96,15 @@ START_TEST(units_to_send_repeat__of_what_is_over_is_dropped)
     ck_assert_uint_eq(third->units_out, 1);
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_repeat__without_room)
+TEST(units_to_send_repeat__without_room, .signal = SIGABRT)
 {
     add(64);
     for (int i = 0; i <= REPEATS; i++)
         repeat(0, 0, 64, true);
 }
-END_TEST
 
-START_TEST(units_to_send_pop__the_oldest)
+TEST(units_to_send_pop__the_oldest)
 {
     add(1000);
     repeat(0, 0, 64, false); /* so that the queue wraps */
@@ -126,26 +121,8 @@ START_TEST(units_to_send_pop__the_oldest)
         expect_unit(0, 64 * i, 64, false);
     ck_assert_uint_eq(u.count, 0);
 }
-END_TEST
 
-START_TEST(units_to_send_pop__of_none)
+TEST(units_to_send_pop__of_none, .signal = SIGABRT)
 {
     units_to_send_pop(&u);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, units_to_send_row__of_a_repeat_is_one);
-    tcase_add_test(tcase, units_to_send_repeat__goes_first_in_its_order);
-    tcase_add_test(tcase, units_to_send_repeat__is_cut_when_units_have_shrunk);
-    tcase_add_test(tcase, units_to_send_rejoin__what_was_cut);
-    tcase_add_test(tcase, units_to_send_rejoin__only_what_goes_on);
-    tcase_add_test(tcase, units_to_send_repeat__of_what_is_over_is_dropped);
-    tcase_add_test_raise_signal(tcase, units_to_send_repeat__without_room, SIGABRT);
-    tcase_add_test(tcase, units_to_send_pop__the_oldest);
-    tcase_add_test_raise_signal(tcase, units_to_send_pop__of_none, SIGABRT);
-    return suite_run("units_to_repeat", tcase);
 }

@@ -6,20 +6,20 @@
 
 #include <signal.h>
 
-START_TEST(units_to_send_init__is_empty)
+FIXTURE(setup, NULL)
+
+TEST(units_to_send_init__is_empty, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_init__needs_a_power_of_two)
+TEST(units_to_send_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
     units_to_send_init(&u, &messages, memory, _i == 0 ? 0 : 3, 0);
 }
-END_TEST
 
-START_TEST(units_to_send_head__cuts_messages_in_order)
+TEST(units_to_send_head__cuts_messages_in_order, .rows = COUNTER_STARTS)
 {
     setup_at(counter_start(_i));
     struct message_out *first = add(100);
@@ -37,17 +37,15 @@ START_TEST(units_to_send_head__cuts_messages_in_order)
     ck_assert_uint_eq(whole->units_out, 1);
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_head__takes_nothing)
+TEST(units_to_send_head__takes_nothing)
 {
     add(100);
     expect_head(0, 0, 64, false);
     expect_head(0, 0, 64, false);
 }
-END_TEST
 
-START_TEST(units_to_send_head__waits_for_the_buffer)
+TEST(units_to_send_head__waits_for_the_buffer)
 {
     static const uint8_t buffer[1];
     messages_out_add(&messages, NULL, buffer, 10);
@@ -59,9 +57,8 @@ START_TEST(units_to_send_head__waits_for_the_buffer)
     expect_unit(1, 0, 20, true);
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_head__size_may_change_in_between)
+TEST(units_to_send_head__size_may_change_in_between)
 {
     struct fragment head;
     add(200);
@@ -71,9 +68,8 @@ START_TEST(units_to_send_head__size_may_change_in_between)
     units_to_send_take(&u, &head, 1);
     expect_unit(0, 160, 40, true);
 }
-END_TEST
 
-START_TEST(units_to_send_head__void_is_one_empty_unit)
+TEST(units_to_send_head__void_is_one_empty_unit)
 {
     struct fragment head;
     struct message_out *message = add(200);
@@ -88,9 +84,8 @@ START_TEST(units_to_send_head__void_is_one_empty_unit)
     ck_assert_uint_eq(message->units_out, 1);
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_head__passes_over_what_has_ended)
+TEST(units_to_send_head__passes_over_what_has_ended)
 {
     struct message_out *first = add(200);
     add(10);
@@ -98,7 +93,6 @@ START_TEST(units_to_send_head__passes_over_what_has_ended)
     expect_unit(1, 0, 10, true);
     expect_nothing();
 }
-END_TEST
 
 /* How many units the head of a message of so many bytes makes a row with. */
 static const struct {
@@ -108,16 +102,15 @@ static const struct {
             {128, 1}, {129, 2}, {192, 2}, {MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX / MAX - 1}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-START_TEST(units_to_send_row__leaves_the_last)
+TEST(units_to_send_row__leaves_the_last, .rows = ROWS)
 {
     struct fragment head;
     add(rows[_i].size);
     ck_assert(units_to_send_head(&u, MAX, &head));
     ck_assert_uint_eq(units_to_send_row(&head), rows[_i].row);
 }
-END_TEST
 
-START_TEST(units_to_send_take__a_row)
+TEST(units_to_send_take__a_row)
 {
     struct fragment head;
     struct message_out *message = add(300);
@@ -132,9 +125,8 @@ START_TEST(units_to_send_take__a_row)
     ck_assert(message->is_cut);
     expect_nothing();
 }
-END_TEST
 
-START_TEST(units_to_send_reset__passes_over_all)
+TEST(units_to_send_reset__passes_over_all)
 {
     add(100);
     expect_unit(0, 0, 64, false);
@@ -144,24 +136,4 @@ START_TEST(units_to_send_reset__passes_over_all)
     expect_nothing();
     add(10);
     expect_unit(2, 0, 10, true);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("core");
-    tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_loop_test(tcase, units_to_send_init__is_empty, 0, COUNTER_STARTS);
-    tcase_add_loop_test_raise_signal(tcase, units_to_send_init__needs_a_power_of_two, SIGABRT, 0,
-                                     2);
-    tcase_add_loop_test(tcase, units_to_send_head__cuts_messages_in_order, 0, COUNTER_STARTS);
-    tcase_add_test(tcase, units_to_send_head__takes_nothing);
-    tcase_add_test(tcase, units_to_send_head__waits_for_the_buffer);
-    tcase_add_test(tcase, units_to_send_head__size_may_change_in_between);
-    tcase_add_test(tcase, units_to_send_head__void_is_one_empty_unit);
-    tcase_add_test(tcase, units_to_send_head__passes_over_what_has_ended);
-    tcase_add_loop_test(tcase, units_to_send_row__leaves_the_last, 0, ROWS);
-    tcase_add_test(tcase, units_to_send_take__a_row);
-    tcase_add_test(tcase, units_to_send_reset__passes_over_all);
-    return suite_run("units_to_send", tcase);
 }

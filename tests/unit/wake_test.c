@@ -23,7 +23,9 @@ static int is_ready(void)
     return ready_wait(&set, 1, 0);
 }
 
-START_TEST(wake_signal__until_cleared)
+FIXTURE(setup, teardown)
+
+TEST(wake_signal__until_cleared)
 {
     ck_assert_int_eq(is_ready(), 0);
     wake_signal(&wake);
@@ -36,23 +38,12 @@ START_TEST(wake_signal__until_cleared)
     wake_signal(&wake);
     ck_assert_int_eq(is_ready(), 1);
 }
-END_TEST
 
-START_TEST(ready_wait__deadline)
+TEST(ready_wait__deadline)
 {
     struct pollfd set = {.fd = wake_fd(&wake), .events = POLLIN};
     instant deadline = clock_now() + MILLISECOND;
 
     ck_assert_int_eq(ready_wait(&set, 1, deadline), 0);
     ck_assert_int_ge(clock_now(), deadline);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("wake");
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, wake_signal__until_cleared);
-    tcase_add_test(tcase, ready_wait__deadline);
-    return suite_run("wake", tcase);
 }
