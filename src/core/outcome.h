@@ -21,6 +21,13 @@ enum outcome {
     OUTCOME_CLOSED,         /* this side closed before it was through */
 };
 
+/* A sender that stays: is its peer there? */
+enum link {
+    LINK_ASKING, /* it is looked for */
+    LINK_UP,     /* it is there */
+    LINK_ENDED,  /* it was there, or never found, and is not looked for any more */
+};
+
 /* One message's end. Each message that entered a core leaves it as exactly one event. */
 struct event {
     void *user;      /* what submit or post was given */

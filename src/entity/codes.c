@@ -39,6 +39,19 @@ int code_of_outcome(enum outcome outcome, bool is_broken)
     return is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_ERROR_CLOSED;
 }
 
+int code_of_link(enum link link, enum outcome ended)
+{
+    switch (link) {
+    case LINK_ASKING:
+        return ZCRP_ERROR_BUSY;
+    case LINK_UP:
+        return ZCRP_OK;
+    case LINK_ENDED:
+        break;
+    }
+    return code_of_outcome(ended, false);
+}
+
 bool code_ends_session(enum outcome outcome)
 {
     switch (outcome) {

@@ -11,6 +11,9 @@
  * itself failed because of the channel if that is broken, else because of the close. */
 int code_of_outcome(enum outcome outcome, bool is_broken);
 
+/* How a connection stands whose sender is linked so, and ended so. */
+int code_of_link(enum link link, enum outcome ended);
+
 /* Does this outcome end the whole session, so that the backlog fails with it? */
 bool code_ends_session(enum outcome outcome);
 

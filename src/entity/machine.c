@@ -82,6 +82,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
     struct sender_config config = {
         .unit_bytes = unit,
         .unit_most = options->unit_bytes != 0 ? unit : units->path_most,
+        .stays = m->stays,
         .is_cut = units->aal5 != NULL,
         .burst_units = BURST_UNITS,
         .burst_bytes = unit > GSO_BYTES ? unit : GSO_BYTES,
@@ -185,6 +186,16 @@ void machine_expire(struct machine *m, instant now)
         sender_expire(m->sender, now);
     else
         receiver_expire(m->receiver, now);
+}
+
+enum link machine_link(const struct machine *m)
+{
+    return m->stays && m->role == MACHINE_SENDER ? sender_link(m->sender) : LINK_ASKING;
+}
+
+enum outcome machine_end(const struct machine *m)
+{
+    return sender_ended(m->sender);
 }
 
 uint64_t machine_expected(const struct machine *m)

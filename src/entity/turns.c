@@ -4,11 +4,19 @@ enum { TURN_RECEIVES = 64 };
 
 /* ---- sending ---- */
 
+/* The system's hints come with whatever call is next: also with those of a connection's receiver. */
+static uint64_t count_hints(const struct zcrp_entity *e, enum channel_counter which)
+{
+    uint64_t count = channels_count(&e->channels, which);
+
+    return e->reader != e ? count + channels_count(&e->reader->channels, which) : count;
+}
+
 /* Tells the machine of what the system has hinted at since the last time. */
 static void pass_hints(struct zcrp_entity *e)
 {
-    uint64_t hints = channels_count(&e->channels, CHANNEL_TOO_BIGS);
-    uint64_t refusals = channels_count(&e->channels, CHANNEL_REFUSALS);
+    uint64_t hints = count_hints(e, CHANNEL_TOO_BIGS);
+    uint64_t refusals = count_hints(e, CHANNEL_REFUSALS);
 
     if (e->machine.role == MACHINE_SENDER && hints > e->hints)
         sender_on_path_hint(e->machine.sender, clock_now());
@@ -45,7 +53,7 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
     case CHANNEL_TOO_BIG:
         if (!shrink_units(e, burst->segment))
             sent = burst->datagrams;
-        e->hints = channel_count(e->channels.out, CHANNEL_TOO_BIGS); /* this was none */
+        e->hints = count_hints(e, CHANNEL_TOO_BIGS); /* this was none */
         break;
     case CHANNEL_REFUSED:
         sent = burst->datagrams;
@@ -147,9 +155,25 @@ static void land_arrivals(struct zcrp_entity *e, struct landing *landing)
     moderation_on_arrivals(&e->moderation, arrivals.openings, arrivals.bytes);
 }
 
-/* The plan is out for no longer than the call takes. */
-static bool receiving_once(struct zcrp_entity *e, struct landing *landing)
+/* What arrived for the connection's sender, without the receiver's mutex. */
+static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
 {
+    const uint8_t *datagram;
+    size_t at = 0, size;
+
+    entity_enter(sender);
+    while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
+        sender_receive(sender->machine.sender, clock_now(), datagram, size);
+    pass_hints(sender);
+    sending_drain(sender, SENDING_BURSTS);
+    entity_leave(sender);
+}
+
+/* The plan is out for no longer than the call takes. */
+static bool receiving_once(struct zcrp_entity *e, struct workspace *w)
+{
+    struct landing *landing = &w->landing;
+
     entity_enter(e);
     bool is_ours = claim_arrivals(e);
     if (is_ours)
@@ -157,6 +181,8 @@ static bool receiving_once(struct zcrp_entity *e, struct landing *landing)
     entity_leave(e);
     if (!is_ours)
         return false;
+    landing->mail = e->twin != NULL ? &w->mail : NULL;
+    w->mail.bytes = 0;
     int received = channel_receive(e->channels.in, landing);
     entity_enter(e);
     if (received <= 0)
@@ -169,7 +195,16 @@ static bool receiving_once(struct zcrp_entity *e, struct landing *landing)
     e->is_arriving = false;
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
+    if (w->mail.bytes > 0)
+        deliver_mail(e->twin, &w->mail);
     return received > 0;
+}
+
+void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
+{
+    entity_enter(e);
+    receiver_hear(e->machine.receiver, clock_now(), hello, size);
+    entity_leave(e);
 }
 
 /* ---- arriving at a sender ---- */
@@ -199,7 +234,7 @@ static bool update_once(struct zcrp_entity *e, uint8_t *memory)
 bool arriving_turn(struct zcrp_entity *e, struct workspace *w)
 {
     return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory)
-                                             : receiving_once(e, &w->landing);
+                                             : receiving_once(e, w);
 }
 
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline)
@@ -293,12 +328,14 @@ static const struct engine_duties duties = {
 int turns_begin(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
+    bool reads = e->reader == e;
     int error = engine_join(&e->member, is_sender ? ENGINE_SENDERS : ENGINE_RECEIVERS, &duties, e,
-                            e->channels.in->fd, e->channels.out->fd);
+                            reads ? e->channels.in->fd : -1, e->channels.out->fd);
 
     if (error)
         return error;
-    engine_arm(&e->member);
+    if (reads)
+        engine_arm(&e->member);
     entity_enter(e); /* what is due from the beginning */
     entity_leave(e);
     return 0;

@@ -30,6 +30,9 @@ bool arriving_turn(struct zcrp_entity *e, struct workspace *w);
  * not end it, and it is no longer than the nap. As channel_wait. */
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
 
+/* A receiver hears a hello that arrived before it was there. */
+void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
+
 /* Does what is due by the time. */
 void timeout_turn(struct zcrp_entity *e);
 

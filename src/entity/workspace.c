@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
-enum { WORKSPACES_LEAST = 2 }; /* a thread that receives for senders, and one for receivers */
+enum {
+    WORKSPACES_LEAST = 2, /* a thread that receives for senders, and one for receivers */
+    MAIL_BYTES = 1 << 16,
+};
 
 static struct mutex mutex = {PTHREAD_MUTEX_INITIALIZER};
 static struct workspace *unused, *made; /* under the mutex */
@@ -16,13 +19,15 @@ static struct workspace *create(void)
 
     if (w == NULL)
         return NULL;
-    w->memory = malloc(landing_memory(LANDING_OPENINGS));
+    w->mail = (struct landing_mail){.room = MAIL_BYTES};
+    w->memory = malloc(landing_memory(LANDING_OPENINGS) + MAIL_BYTES);
     if (w->memory == NULL || wake_init(&w->wake) != 0) {
         free(w->memory);
         free(w);
         return NULL;
     }
     landing_init(&w->landing, w->memory, LANDING_OPENINGS);
+    w->mail.memory = w->memory + landing_memory(LANDING_OPENINGS);
     return w;
 }
 

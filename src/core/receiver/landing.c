@@ -246,6 +246,34 @@ uint32_t landing_list(const struct landing *l, const struct segment *segment,
     return count;
 }
 
+bool landing_post(struct landing *l, const struct segment *segment)
+{
+    struct landing_mail *mail = l->mail;
+    struct iovec piece[LANDING_IOV];
+
+    if (mail == NULL || segment->bytes > UINT16_MAX ||
+        mail->room - mail->bytes < 2 + segment->bytes)
+        return false;
+    mail->memory[mail->bytes++] = (uint8_t)(segment->bytes >> 8);
+    mail->memory[mail->bytes++] = (uint8_t)segment->bytes;
+    uint32_t count = landing_list(l, segment, piece);
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(mail->memory + mail->bytes, piece[i].iov_base, piece[i].iov_len);
+        mail->bytes += piece[i].iov_len;
+    }
+    return true;
+}
+
+size_t landing_mail_next(const struct landing_mail *mail, size_t *at, const uint8_t **datagram)
+{
+    if (*at == mail->bytes)
+        return 0;
+    size_t size = (size_t)(mail->memory[*at] << 8 | mail->memory[*at + 1]);
+    *datagram = mail->memory + *at + 2;
+    *at += 2 + size;
+    return size;
+}
+
 void landing_take_back(struct landing *l, uint32_t moves)
 {
     CHECK(moves <= l->moves);

@@ -62,6 +62,13 @@ struct landing_move {
     enum landing_move_state state;
 };
 
+/* Datagrams that are for somebody else, copied one behind the other: two bytes of length, then so
+ * many of the datagram. */
+struct landing_mail {
+    uint8_t *memory;
+    size_t room, bytes;
+};
+
 struct landing {
     /* For the channel. It receives into first[d + 1] - first[d] pieces from iov[first[d]] on, and
      * fills `received`, and bytes and segment of the openings it filled, from 0 up. bytes[d] is
@@ -77,6 +84,9 @@ struct landing {
     uint32_t segment[LANDING_OPENINGS];
     uint8_t ecn[LANDING_OPENINGS];
     bool is_spoilt;
+
+    /* Where control datagrams for the sender of a connection go. NULL: there is none. */
+    struct landing_mail *mail;
 
     /* Its own. */
     uint32_t units;   /* pairs offered so far */
@@ -141,6 +151,14 @@ bool landing_next(const struct landing *l, struct landing_walk *walk, struct seg
 /* Lists the pieces of memory that the segment landed in, none of them empty. Returns how many. */
 uint32_t landing_list(const struct landing *l, const struct segment *segment,
                       struct iovec pieces[LANDING_IOV]);
+
+/* Copies the segment, of at most UINT16_MAX bytes, to the mail, if there is one with room for it.
+ * False if not: then it is as good as lost. */
+bool landing_post(struct landing *l, const struct segment *segment);
+
+/* Takes the next datagram out of the mail, which stays good until something is posted; 0 bytes:
+ * there is none. `at` is 0 at first. */
+size_t landing_mail_next(const struct landing_mail *mail, size_t *at, const uint8_t **datagram);
 
 /* Asks that bytes [from, from + length) of the segment's data, all but its last 32 bytes (CHECKed),
  * get to `to`. What lies there already costs nothing. Returns the bytes that will be moved, or

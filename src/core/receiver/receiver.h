@@ -94,6 +94,9 @@ struct receiver_arrivals {
     uint64_t bytes;    /* of the datagrams in these */
 };
 
+/* A hello that arrived before the receiver was there; anything else is dropped. */
+void receiver_hear(struct receiver *r, instant now, const uint8_t *hello, size_t size);
+
 /* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
  * has to be. */
 struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing);

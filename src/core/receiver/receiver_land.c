@@ -151,8 +151,8 @@ static enum verdict on_path_probe(struct receiver *r, instant now, const struct 
 
 /* A hello, a probe, or what has to be dropped: as a unit it is `verdict`. True if it belongs to the
  * pairing. */
-static bool on_other(struct receiver *r, instant now, const struct segment *segment,
-                     enum verdict verdict)
+static bool on_other(struct receiver *r, instant now, struct landing *landing,
+                     const struct segment *segment, enum verdict verdict)
 {
     enum datagram_type type = datagram_type(segment->tail[TRAILER_BYTES - 1]);
     bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE;
@@ -164,6 +164,8 @@ static bool on_other(struct receiver *r, instant now, const struct segment *segm
     else if (segment->bytes >= VERSION_ANSWER_BYTES &&
              datagram_is_foreign_hello(segment->tail[TRAILER_BYTES - 1]))
         receiver_on_foreign_hello(r, datagram_tail_decode(segment->tail + TAIL_AT).pairing);
+    else if (type != DATAGRAM_UNIT && landing_post(landing, segment))
+        return false;
     if (!is_other || verdict != VERDICT_OK)
         count_drop(r, verdict);
     return is_ours;
@@ -230,7 +232,7 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
     enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
     if (verdict != VERDICT_OK || !receiver_accepts(r, unit.pairing)) {
         note_scribbles(r, landing, segment);
-        return on_other(r, now, segment, verdict);
+        return on_other(r, now, landing, segment, verdict);
     }
     struct arrival a = arrival_of(r, segment, &unit);
     note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
@@ -239,6 +241,13 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
     if (!a.is_in_place || !segment->is_as_planned)
         note_scribbles(r, landing, segment);
     return true;
+}
+
+void receiver_hear(struct receiver *r, instant now, const uint8_t *hello, size_t size)
+{
+    struct hello heard;
+    if (size == TRAILER_BYTES && hello_decode(hello, size, &heard) == VERDICT_OK)
+        receiver_on_hello(r, now, &heard);
 }
 
 struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing)

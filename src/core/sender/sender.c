@@ -31,6 +31,13 @@ size_t sender_bytes(const struct sender_config *config)
     return counting.used;
 }
 
+/* From now on the peer is needed. */
+static void on_outstanding(struct sender *s, instant now)
+{
+    sender_session_on_outstanding(&s->session);
+    sender_timer_on_outstanding(&s->timer, now, &s->config, sender_session_is_paired(&s->session));
+}
+
 struct sender *sender_init(void *memory, const struct sender_config *config, instant now)
 {
     uint32_t most = (uint32_t)greater(config->unit_most, config->unit_bytes);
@@ -43,6 +50,8 @@ struct sender *sender_init(void *memory, const struct sender_config *config, ins
     flow_init(&s->flow, config->congestion, sender_path_unit(&s->path), config->window_bytes,
               secret_draw(&s->secret), now);
     sender_leave(s, now);
+    if (config->stays)
+        on_outstanding(s, now);
     return s;
 }
 
@@ -61,11 +70,12 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
         return false;
     }
     *number = message->number;
-    if (was_idle) {
-        sender_session_on_outstanding(&s->session);
-        sender_timer_on_outstanding(&s->timer, now, &s->config,
-                                    sender_session_is_paired(&s->session));
+    if (s->ended != OUTCOME_OK) {
+        messages_out_end_all(&s->messages, s->ended);
+        return true;
     }
+    if (was_idle && !s->config.stays)
+        on_outstanding(s, now);
     units_to_send_match(&s->recovery.to_send, *number);
     return true;
 }
@@ -234,6 +244,18 @@ instant sender_progress_at(const struct sender *s)
 bool sender_wants_ecn(const struct sender *s)
 {
     return s->path.ecn.state != ECN_PATH_FAILED;
+}
+
+enum link sender_link(const struct sender *s)
+{
+    if (s->ended != OUTCOME_OK || s->phase != SENDER_OPEN)
+        return LINK_ENDED;
+    return sender_session_is_paired(&s->session) ? LINK_UP : LINK_ASKING;
+}
+
+enum outcome sender_ended(const struct sender *s)
+{
+    return s->ended == OUTCOME_OK ? OUTCOME_CLOSED : s->ended;
 }
 
 bool sender_is_closed(const struct sender *s)

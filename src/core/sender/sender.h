@@ -29,6 +29,7 @@ struct sender;
 struct sender_config {
     uint32_t unit_bytes;    /* largest datagram at first, trailer included; at least 64, */
     uint32_t unit_most;     /* and ever: at least that; 0: as much */
+    bool stays;             /* it wants its peer also when there is nothing to send, and ends with it */
     bool is_cut;            /* on the way, into pieces that can be lost each by itself: as cells */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
     uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
@@ -130,6 +131,10 @@ void sender_close(struct sender *s, instant now);
 /* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
  * the peer is told, once. */
 void sender_give_up(struct sender *s);
+
+/* How a sender that stays is linked to its peer; and with what outcome that ended. */
+enum link sender_link(const struct sender *s);
+enum outcome sender_ended(const struct sender *s);
 
 /* The peer has confirmed the close, or there is none, or it does not answer. */
 bool sender_is_closed(const struct sender *s);

@@ -279,6 +279,10 @@ static bool enters(struct sender *s, instant now, const struct request *request)
 {
     if (!sender_session_is_answer(&s->session, request->pairing.tag, request->nonce))
         return false;
+    if (s->config.stays && s->session.was_paired) {
+        sender_fail(s, now, OUTCOME_RESTARTED); /* its peer is gone, and this is another one */
+        return false;
+    }
     replace(s, now, request->pairing);
     return true;
 }

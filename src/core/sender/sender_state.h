@@ -41,7 +41,8 @@ struct sender {
     uint64_t bytes_unasked; /* sent since an acknowledgement was asked for, */
     uint64_t units_unasked; /* and units */
     enum sender_phase phase;
-    bool has_ignored; /* a request named messages too far ahead to be kept */
+    enum outcome ended; /* with which a sender that stays has lost its peer; OK: it has not */
+    bool has_ignored;   /* a request named messages too far ahead to be kept */
 };
 
 static inline bool sender_is_over(const struct sender *s)

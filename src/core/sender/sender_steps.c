@@ -19,13 +19,15 @@ void sender_leave(struct sender *s, instant now)
     s->flow.credit = 0;
     path_mtu_forget_probe(&s->path.mtu);
     sender_timer_on_leave(&s->timer, now);
-    if (s->phase == SENDER_OPEN)
+    if (s->phase == SENDER_OPEN && s->ended == OUTCOME_OK)
         sender_ask(s);
 }
 
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
 {
     messages_out_end_all(&s->messages, outcome);
+    if (s->config.stays && s->ended == OUTCOME_OK)
+        s->ended = outcome;
     sender_leave(s, now);
 }
 

@@ -8,6 +8,7 @@ static const duration HELD_MOST = 5 * MILLISECOND;
 
 static const duration FIRST_HELLO = 20 * MILLISECOND;
 static const duration SLOWEST_HELLO = SECOND;
+static const duration SLOWEST_KEEPALIVE = 5 * SECOND;
 static const duration SLOWEST_QUESTION = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 
@@ -19,19 +20,21 @@ enum {
 
 /* ---- when ---- */
 
-static bool is_outstanding(const struct sender *s)
+/* Is there anything that the peer is needed for? A sender that stays needs it until it has lost it. */
+static bool needs_peer(const struct sender *s)
 {
-    return s->messages.open > 0;
+    bool stays = s->config.stays && s->phase == SENDER_OPEN && s->ended == OUTCOME_OK;
+    return s->messages.open > 0 || stays;
 }
 
 static instant connect_at(const struct sender *s)
 {
-    return is_outstanding(s) && !s->session.was_paired ? s->timer.connect : NEVER;
+    return needs_peer(s) && !s->session.was_paired ? s->timer.connect : NEVER;
 }
 
 static instant silence_at(const struct sender *s)
 {
-    bool is_awaited = is_outstanding(s) && s->session.was_paired;
+    bool is_awaited = needs_peer(s) && s->session.was_paired;
     return is_awaited ? s->timer.heard + s->config.silence : NEVER;
 }
 
@@ -47,7 +50,8 @@ static instant progress_at(const struct sender *s)
 static duration slowest_sign(const struct sender_config *config)
 {
     duration quarter = config->silence / 4;
-    return quarter < SLOWEST_HELLO ? quarter : SLOWEST_HELLO;
+    duration most = config->stays ? SLOWEST_KEEPALIVE : SLOWEST_HELLO;
+    return quarter < most ? quarter : most;
 }
 
 duration sender_timer_round_trip(const struct sender *s)
@@ -75,7 +79,7 @@ static instant probe_at(const struct sender *s)
 /* With units in transit their acknowledgements are sign enough. A close is said at once. */
 static instant hello_at(const struct sender *s)
 {
-    bool is_wanted = s->phase == SENDER_CLOSING || is_outstanding(s);
+    bool is_wanted = s->phase == SENDER_CLOSING || needs_peer(s);
     if (!is_wanted || s->session.due != HELLO_NONE || s->recovery.in_transit.units > 0)
         return NEVER;
     return sender_has_finished(s) && s->timer.hellos == 0 ? s->timer.heard : s->timer.hello;

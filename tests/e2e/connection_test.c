@@ -1,0 +1,353 @@
+/* Connections: a listener with many peers on one port, both directions over one socket, and what
+ * ends them. */
+#include "../support/ends.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MESSAGE = 100000, MANY = 50 };
+
+static const struct zcrp_options impatient = {.silence_ns = ENDS_SECOND,
+                                              .linger_ns = ENDS_SECOND / 2,
+                                              .connect_ns = ENDS_SECOND / 2};
+
+/* A listener and the port that it was given. */
+struct house {
+    struct zcrp_listener *listener;
+    char port[8];
+};
+
+static struct house listen_on(const char *host, const struct zcrp_options *options)
+{
+    struct house h;
+
+    ck_assert_int_eq(zcrp_listen(&h.listener, host, "0", options), ZCRP_OK);
+    snprintf(h.port, sizeof h.port, "%d", zcrp_listener_port(h.listener));
+    return h;
+}
+
+/* The two ends of one. */
+struct both {
+    struct zcrp_connection *there, *here;
+};
+
+static struct both connect_to(const struct house *h, const char *host,
+                              const struct zcrp_options *options)
+{
+    struct both b;
+
+    ck_assert_int_eq(zcrp_connect(&b.there, host, h->port, options, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(h->listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
+    return b;
+}
+
+static void hang_up(struct both *b)
+{
+    (void)zcrp_connection_close(b->there);
+    (void)zcrp_connection_close(b->here);
+}
+
+static void pass(struct zcrp_connection *from, struct zcrp_connection *to, nlong size,
+                 uint64_t seed)
+{
+    struct zcrp_msg *in = ends_empty(size), *out = ends_filled(size, seed);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, size), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, size), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, size, seed));
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+static bool status_becomes(struct zcrp_connection *c, int code)
+{
+    for (int i = 0; i < 5000 && zcrp_connection_status(c) != code; i++)
+        usleep(1000);
+    return zcrp_connection_status(c) == code;
+}
+
+TEST(connection__both_ways, .rows = 2)
+{
+    const char *host = _i == 0 ? "127.0.0.1" : "::1";
+    struct house h = listen_on(host, NULL);
+    struct both b = connect_to(&h, host, NULL);
+    char text[64];
+
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        pass(b.there, b.here, MESSAGE, seed);
+        pass(b.here, b.there, 3000000, seed);
+    }
+    ck_assert_int_eq(zcrp_connection_status(b.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_peer(b.there, text, sizeof text), ZCRP_OK);
+    ck_assert_ptr_nonnull(strstr(text, h.port));
+    ck_assert_int_eq(zcrp_connection_peer(b.there, text, 5), ZCRP_ERROR_SIZE);
+    ck_assert_int_eq(zcrp_close(zcrp_connection_sender(b.here)), ZCRP_ERROR_ARGUMENT);
+    hang_up(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* Both directions at full speed at once, and a waiter for each. */
+static void *send_many(void *context)
+{
+    struct both *b = context;
+
+    for (uint64_t seed = 100; seed < 150; seed++)
+        pass(b->there, b->here, MESSAGE, seed);
+    return NULL;
+}
+
+TEST(connection__both_ways_at_once)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, send_many, &b), 0);
+    for (uint64_t seed = 0; seed < 50; seed++)
+        pass(b.here, b.there, MESSAGE, seed);
+    pthread_join(thread, NULL);
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* Connect returns once the peer is known. */
+static void *accept_one(void *context)
+{
+    const struct house *h = context;
+    struct zcrp_connection *c;
+
+    usleep(50000);
+    ck_assert_int_eq(zcrp_accept(h->listener, &c, 5 * ENDS_SECOND), ZCRP_OK);
+    return c;
+}
+
+TEST(connect__waits_for_the_peer)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct zcrp_connection *c;
+    pthread_t thread;
+    void *here;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, accept_one, &h), 0);
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", h.port, NULL, -1), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_status(c), ZCRP_OK);
+    pthread_join(thread, &here);
+    hang_up(&(struct both){c, here});
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(connect__says_why_not)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct zcrp_connection *c;
+
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", h.port, NULL, 50 * ENDS_MILLISECOND),
+                     ZCRP_ERROR_TIMEOUT); /* it listens, but accepts nobody */
+    ck_assert_ptr_null(c);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", h.port, &impatient, -1), ZCRP_ERROR_REFUSED);
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "0", NULL, -1), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_connect(&c, "", "7000", NULL, -1), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_connect(NULL, "127.0.0.1", "7000", NULL, -1), ZCRP_ERROR_ARGUMENT);
+}
+
+TEST(listen__one_of_an_address)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct zcrp_listener *other;
+
+    ck_assert_int_eq(zcrp_listen(&other, "127.0.0.1", h.port, NULL), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_listen(&other, "127.0.0.1", "70000", NULL), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+TEST(accept__time_and_interrupts)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct zcrp_connection *c;
+    struct pollfd set = {.fd = zcrp_listener_descriptor(h.listener), .events = POLLIN};
+
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, 20 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_listener_interrupt(h.listener), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, -1), ZCRP_ERROR_INTERRUPTED);
+    ck_assert_int_eq(poll(&set, 1, 0), 0);
+    struct zcrp_connection *there;
+    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(poll(&set, 1, 5000), 1);
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_OK);
+    ck_assert_int_eq(poll(&set, 1, 0), 0);
+    hang_up(&(struct both){there, c});
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(listener__many_peers)
+{
+    static struct both b[MANY];
+    struct house h = listen_on(NULL, NULL);
+
+    for (int i = 0; i < MANY; i++)
+        b[i] = connect_to(&h, "127.0.0.1", NULL);
+    for (int i = 0; i < MANY; i++) {
+        pass(b[i].there, b[i].here, MESSAGE, (uint64_t)i);
+        pass(b[i].here, b[i].there, MESSAGE, (uint64_t)i + 1000);
+    }
+    for (int i = 0; i < MANY; i++)
+        hang_up(&b[i]);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* All call at the same moment; nobody is lost between bind and connect of a child. */
+TEST(listener__many_at_once)
+{
+    static struct zcrp_connection *there[MANY], *here[MANY];
+    struct house h = listen_on("127.0.0.1", NULL);
+
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(zcrp_connect(&there[i], "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(zcrp_accept(h.listener, &here[i], 5 * ENDS_SECOND), ZCRP_OK);
+    for (int i = 0; i < MANY; i++)
+        ck_assert(status_becomes(there[i], ZCRP_OK));
+    for (int i = 0; i < MANY; i++)
+        hang_up(&(struct both){there[i], here[i]});
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(listener__limits)
+{
+    const struct zcrp_options two = {.connections = 2};
+    struct house h = listen_on("127.0.0.1", &two);
+    struct both a = connect_to(&h, "127.0.0.1", NULL), b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_connection *third, *c;
+
+    ck_assert_int_eq(zcrp_connect(&third, "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, 100 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    hang_up(&a); /* makes room */
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, 5 * ENDS_SECOND), ZCRP_OK);
+    hang_up(&(struct both){third, c});
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(accept__no_descriptor_left)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct zcrp_connection *there, *c;
+    static int fds[2000];
+    int count = 0;
+
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
+    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
+    while (count < 2000 && (fds[count] = dup(0)) >= 0)
+        count++;
+    int code = zcrp_accept(h.listener, &c, 5 * ENDS_SECOND);
+    for (int i = 0; i < count; i++)
+        close(fds[i]);
+    if (code != ZCRP_OK) { /* it may have called before the last one was gone */
+        ck_assert_int_eq(code, ZCRP_ERROR_SYSTEM);
+        ck_assert_int_eq(zcrp_accept(h.listener, &c, 5 * ENDS_SECOND), ZCRP_OK);
+    }
+    hang_up(&(struct both){there, c});
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(connection__peer_closes)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct pollfd set = {.fd = zcrp_descriptor(zcrp_connection_receiver(b.there)),
+                         .events = POLLIN};
+    struct zcrp_msg *in = ends_empty(MESSAGE);
+
+    ck_assert(status_becomes(b.there, ZCRP_OK));
+    ck_assert(status_becomes(b.here, ZCRP_OK));
+    (void)zcrp_collect(zcrp_connection_receiver(b.there));
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    ck_assert_int_eq(poll(&set, 1, 5000), 1);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
+    zcrp_free_msg(in);
+    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* A peer that dies without a word, while nothing is under way. */
+TEST(connection__peer_dies)
+{
+    struct house h = listen_on("127.0.0.1", &impatient);
+    struct zcrp_connection *here;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct zcrp_connection *there;
+        _exit(zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause() : 1);
+    }
+    ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert(status_becomes(here, ZCRP_OK));
+    usleep(1500000); /* longer than the silence limit: it is kept alive */
+    ck_assert_int_eq(zcrp_connection_status(here), ZCRP_OK);
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert(status_becomes(here, ZCRP_ERROR_SILENT));
+    struct zcrp_msg *out = ends_filled(MESSAGE, 1);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(here), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_SILENT);
+    zcrp_free_msg(out);
+    (void)zcrp_connection_close(here);
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(connection__interrupted)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_msg *in = ends_empty(MESSAGE);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_interrupt(b.here), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, -1), ZCRP_ERROR_INTERRUPTED);
+    ck_assert_int_eq(zcrp_cancel(in), ZCRP_OK);
+    zcrp_free_msg(in);
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(connection__in_a_child)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_connection *c;
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        bool good = zcrp_connection_status(b.there) == ZCRP_ERROR_FORKED &&
+                    zcrp_accept(h.listener, &c, 0) == ZCRP_ERROR_FORKED &&
+                    zcrp_connection_close(b.there) == ZCRP_OK &&
+                    zcrp_connection_close(b.here) == ZCRP_OK &&
+                    zcrp_listener_close(h.listener) == ZCRP_OK;
+        struct house own = listen_on("127.0.0.1", NULL);
+        struct both two = connect_to(&own, "127.0.0.1", NULL);
+        pass(two.there, two.here, MESSAGE, 5);
+        hang_up(&two);
+        _exit(good && zcrp_listener_close(own.listener) == ZCRP_OK ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    pass(b.there, b.here, MESSAGE, 6);
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+}
