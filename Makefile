@@ -61,9 +61,6 @@ CC := $(if $(filter clang asan ubsan tsan fuzz,$(VARIANT)),clang,gcc)
 else ifneq ($(filter clang fuzz,$(VARIANT)),)
 override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
 endif
-ifeq ($(origin CXX),default)
-CXX := $(if $(findstring clang,$(CC)),clang++,g++)
-endif
 
 OUT := build/$(VARIANT)
 OBJ := $(OUT)/obj
@@ -89,7 +86,7 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
 HEADERS := $(wildcard include/*.h src/*/*.h src/*/*/*.h tests/*/*.h tools/*/*.h)
-CODE := $(HEADERS) $(wildcard src/*/*.c src/*/*/*.c tests/*/*.c tools/*/*.c tools/*/*.cpp)
+CODE := $(HEADERS) $(wildcard src/*/*.c src/*/*/*.c tests/*/*.c tools/*/*.c)
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
@@ -164,7 +161,7 @@ demo: all
 format:
 	@clang-format -i $(CODE)
 tidy:
-	clang-tidy --quiet $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
+	clang-tidy --quiet $(filter-out %.h tests/% $(LEFT_OUT),$(CODE)) -- -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools
 layers: $(LIBRARY)
 	@tools/layers $(filter $(OBJ)/src/core/%,$^)
 symbols: $(SHARED) $(STATIC)

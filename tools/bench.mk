@@ -1,9 +1,11 @@
 # zcrp-bench and what is measured with it. Included by the Makefile.
 
-# zcrp-bench counts allocations, its own and the library's.
-counted := malloc calloc realloc aligned_alloc posix_memalign free
-wrapped := $(counted:%=-Wl,--wrap=%)
-$(PRODUCTS)/zcrp-bench: LDLIBS += $(wrapped)
+# The guard counts allocations by a library that it preloads.
+ALLOCATIONS := $(PRODUCTS)/guard/allocations.so
+$(ALLOCATIONS): $(OBJ)/tools/guard/allocations.o
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -shared -o $@ $^
+all: $(if $(filter plain clang,$(VARIANT)),$(ALLOCATIONS))
 
 # `make bench` measures and rewrites docs/performance.md; `make bench BENCH=...` only measures what
 # the arguments of zcrp-bench say.
@@ -14,24 +16,20 @@ else
 	@tools/performance/bench-tables
 endif
 
-bench-guard: $(PROGRAMS)
+bench-guard: $(PROGRAMS) $(ALLOCATIONS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
 
 # The guard is a test, of the plain variant: sanitizers allocate and instruct on their own account.
 tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard=tools/bench-guard \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
-# zcrp-bench doctor says what the library's own CRC costs, which is hidden in the library.
-CRC := $(OBJ)/src/core/wire/crc32.o $(OBJ)/src/channel/crc.o
-$(PRODUCTS)/zcrp-bench: $(CRC)
-
 # The same program without any peer (tools/peers.mk), for a test of what it says then.
 BARE := $(PRODUCTS)/bare/zcrp-bench
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
 bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c))
-$(BARE): $(bare_objects) $(CRC) $(COMMON) $(STATIC)
+$(BARE): $(bare_objects) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
-	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(wrapped)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES)
 # What it is made of, for its unit tests.
 $(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
 	$(call say,ar)rm -f $@ && ar rcs $@ $^

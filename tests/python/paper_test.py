@@ -259,8 +259,9 @@ class Commands(unittest.TestCase):
 
     def test_load_is_beside_its_own_end(self):
         figure = machines.Figure(29, "Ultra 1", "20", (0, 2))
-        self.assertNotIn("--load", self.command(figure, 0))
-        self.assertIn("--load 2", " ".join(self.command(figure, 1)))
+        with unittest.mock.patch.object(run, "find", str):
+            self.assertEqual(run.competitor(figure, 0), "")
+            self.assertEqual(run.competitor(figure, 1), "zcrp-load --processes 2")
 
     def test_one_processor_is_one_core(self):
         figure = machines.Figure(29, "Ultra 1", "20")

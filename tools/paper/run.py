@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -23,7 +24,10 @@ LIMIT_S = 900  # of a run of zcrp-bench, whatever moves
 NO_LINK = 125  # status of zcrp-link: it would not get better
 TRIED = "1K,64K"  # bytes of the messages that decide which TCP is the best
 
-ENTER = 'test -z "$0" || echo 0 >"$0/cgroup.procs" || exit; exec "$@"'
+# In a shell: group, a command that competes (or nothing), and what to run beside it. The link ends
+# all of it.
+ENTER = 'test -z "$0" || echo 0 >"$0/cgroup.procs" || exit\n' \
+    'test -z "$1" || eval "$1 >/dev/null &"\nshift\nexec "$@"'
 
 
 def find(name):
@@ -43,19 +47,31 @@ def link_command(channel):
             "--mtu", str(mtu), "--port", str(PORT), "--wait", "20s", "--linger", "5s"]
 
 
-def enter(group):
-    """What a command starts with that runs in a group."""
-    return ["sh", "-c", ENTER, group]
+def core_of(figure, end):
+    """The core that an end runs on, or None."""
+    return MACHINES[figure[1 + end]].core(end, sorted(os.sched_getaffinity(0)))
+
+
+def competitor(figure, end):
+    """A command line that counts beside an end, where it runs; "" if nothing does."""
+    if not figure.load[end]:
+        return ""
+    core = core_of(figure, end)
+    pin = [] if core is None else ["--pin", str(core)]
+    return shlex.join([find("zcrp-load"), *pin, "--processes", str(figure.load[end])])
+
+
+def enter(group, beside):
+    """What a command starts with that runs in a group, beside a competitor."""
+    return ["sh", "-c", ENTER, group, beside]
 
 
 def end_command(figure, end, options):
     """What one end runs: 0 sends, 1 receives."""
     command = [find("zcrp-bench"), "--quiet", "--timeout", str(TIMEOUT_S)]
-    core = MACHINES[figure[1 + end]].core(end, sorted(os.sched_getaffinity(0)))
+    core = core_of(figure, end)
     if core is not None:
         command += ["--pin", str(core)]
-    if figure.load[end]:
-        command += ["--load", str(figure.load[end])]
     return command + options
 
 
@@ -100,8 +116,8 @@ def measure(groups, figure, channel, options):
         ends = [stack.enter_context(groups.group(name, MACHINES[figure[1 + end]].quota_us))
                 for end, name in enumerate(("sender", "receiver"))]
         path = stack.enter_context(tempfile.NamedTemporaryFile("r", suffix=".json")).name
-        linked([*link, "--", *enter(ends[0]), *sender, "--json", path,
-                "--", *enter(ends[1]), *receiver], as_shown)
+        linked([*link, "--", *enter(ends[0], competitor(figure, 0)), *sender, "--json", path,
+                "--", *enter(ends[1], competitor(figure, 1)), *receiver], as_shown)
         return read_runs(path, as_shown)
 
 

@@ -1,17 +1,18 @@
-/* What this process takes from the heap: the linker sends every call of the allocator in the
- * program and in the library through here (--wrap, see tools/bench.mk). What the C library
- * allocates for itself is not seen. */
+/* What this process takes from the heap, if somebody counts: a preloaded library that has the two
+ * functions zcrp_allocations_... (tools/guard/allocations.c). */
 #ifndef BENCH_ALLOCATIONS_H
 #define BENCH_ALLOCATIONS_H
 
 #include <stdint.h>
 
+#define ALLOCATIONS_UNKNOWN UINT64_MAX
+
 struct allocations {
-    uint64_t calls;      /* allocations since allocations_begin */
-    uint64_t peak_bytes; /* most that was in use at once since then, in use before included */
+    uint64_t calls;      /* since allocations_begin; ALLOCATIONS_UNKNOWN: nobody counts */
+    uint64_t peak_bytes; /* most in use at once since then; what was in use before is included */
 };
 
-/* Starts to count from 0. Any thread; the counts of all threads are one. */
+/* Starts to count from 0. The counts of all threads are one. */
 void allocations_begin(void);
 
 struct allocations allocations_read(void);

@@ -5,22 +5,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
+#include "capture_file.h"
 #include "common/complain.h"
-#include "common/erf.h"
-#include "common/pcapng.h"
 #include "flow.h"
-
-/* In the order of the file. */
-enum interface { OVER_UDP, OVER_AAL5 };
 
 enum { FLOWS_MOST = 16, BUFFER_BYTES = 1 << 20 };
 
 static struct {
     FILE *file; /* NULL: nothing is captured */
     const char *path;
-    pthread_mutex_t mutex; /* flows, and whole blocks in the file */
+    pthread_mutex_t mutex;  /* flows, and whole packets in the file */
+    enum capture_link link; /* of all packets in the file; 0: there are none yet */
     struct flow flows[FLOWS_MOST];
     size_t flow_count;
 } capture = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -32,8 +28,6 @@ static int failed(void)
 
 int capture_open(const char *path)
 {
-    uint8_t start[PCAPNG_SECTION + 2 * PCAPNG_INTERFACE];
-
     if (path == NULL)
         return 0;
     capture.path = path;
@@ -41,10 +35,21 @@ int capture_open(const char *path)
     if (capture.file == NULL)
         return failed();
     setvbuf(capture.file, NULL, _IOFBF, BUFFER_BYTES);
-    pcapng_section(start);
-    pcapng_interface(start + PCAPNG_SECTION, PCAPNG_RAW_IP);
-    pcapng_interface(start + PCAPNG_SECTION + PCAPNG_INTERFACE, PCAPNG_ERF);
-    fwrite(start, sizeof start, 1, capture.file);
+    return 0;
+}
+
+/* The first channel decides what packets begin with. */
+static int start(enum capture_link link)
+{
+    uint8_t head[CAPTURE_FILE_HEAD];
+
+    if (capture.link == link)
+        return 0;
+    if (capture.link != 0)
+        return complain("'%s' cannot hold both UDP and AAL5", capture.path);
+    capture.link = link;
+    capture_file_head(head, link);
+    fwrite(head, sizeof head, 1, capture.file);
     return 0;
 }
 
@@ -54,10 +59,13 @@ int capture_close(void)
 
     if (capture.file == NULL)
         return 0;
+    if (capture.link == 0)
+        (void)start(CAPTURE_IP); /* an empty capture is one, too */
     is_whole = !ferror(capture.file);
     if (fclose(capture.file) != 0)
         is_whole = false;
     capture.file = NULL;
+    capture.link = 0;
     capture.flow_count = 0;
     return is_whole ? 0 : failed();
 }
@@ -84,37 +92,30 @@ static void write_pieces(const struct zcrp_crossing *crossing, size_t bytes)
 
 /* Writes the heads and the first `bytes` bytes of what crossed. What cannot be written shows at the
  * end. */
-static void write_packet(enum interface interface, const struct zcrp_crossing *crossing,
-                         const uint8_t *heads, size_t heads_bytes, uint32_t bytes)
+static void write_packet(const struct zcrp_crossing *crossing, const uint8_t *heads,
+                         size_t heads_bytes, uint32_t bytes)
 {
-    uint8_t head[PCAPNG_HEAD], tail[PCAPNG_TAIL_MOST];
-    struct pcapng_packet packet = {
-        .interface = (uint32_t)interface,
-        .time_ns = crossing->time_ns,
-        .bytes = (uint32_t)heads_bytes + bytes,
-        .is_outward = crossing->is_outward,
-    };
+    uint8_t head[CAPTURE_PACKET_HEAD];
 
-    pcapng_head(head, &packet);
+    capture_packet_head(head, crossing->time_ns, (uint32_t)heads_bytes + bytes);
     fwrite(head, sizeof head, 1, capture.file);
     fwrite(heads, heads_bytes, 1, capture.file);
     write_pieces(crossing, bytes);
-    fwrite(tail, pcapng_tail(tail, &packet), 1, capture.file);
 }
 
 static void write_pdu(const struct zcrp_crossing *crossing)
 {
-    uint8_t head[ERF_AAL5_HEAD];
-    struct erf_pdu pdu = {
+    uint8_t head[CAPTURE_PDU_HEAD];
+    struct capture_pdu pdu = {
         .time_ns = crossing->time_ns,
         .is_outward = crossing->is_outward,
         .vpi = crossing->vpi,
         .vci = crossing->vci,
-        .bytes = crossing->bytes < ERF_AAL5_MOST ? crossing->bytes : ERF_AAL5_MOST,
+        .bytes = crossing->bytes < CAPTURE_PDU_MOST ? crossing->bytes : CAPTURE_PDU_MOST,
     };
 
-    erf_aal5_head(head, &pdu);
-    write_packet(OVER_AAL5, crossing, head, sizeof head, pdu.bytes);
+    capture_pdu_head(head, &pdu);
+    write_packet(crossing, head, sizeof head, pdu.bytes);
 }
 
 static void write_datagram(const struct flow *flow, const struct zcrp_crossing *crossing)
@@ -123,7 +124,7 @@ static void write_datagram(const struct flow *flow, const struct zcrp_crossing *
     size_t bytes = flow_head(flow, heads, crossing->is_outward, crossing->pieces,
                              crossing->piece_count, crossing->bytes);
 
-    write_packet(OVER_UDP, crossing, heads, bytes, crossing->bytes);
+    write_packet(crossing, heads, bytes, crossing->bytes);
 }
 
 static void see(void *context, const struct zcrp_crossing *crossing)
@@ -140,25 +141,19 @@ static void see(void *context, const struct zcrp_crossing *crossing)
     pthread_mutex_unlock(&capture.mutex);
 }
 
-/* A raw socket carries PDUs, which need no heads. */
-static bool is_raw(int descriptor)
-{
-    socklen_t size = sizeof(int);
-    int type = 0;
-
-    return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_RAW;
-}
-
 int capture_channel(int descriptor, struct zcrp_options *options)
 {
+    bool is_aal5 = options->channel == ZCRP_CHANNEL_AAL5;
     struct flow flow;
     struct flow *place;
 
     if (capture.file == NULL)
         return 0;
     options->tap = see;
-    if (is_raw(descriptor))
-        return 0;
+    if (start(is_aal5 ? CAPTURE_PDU : CAPTURE_IP) < 0)
+        return -1;
+    if (is_aal5)
+        return 0; /* PDUs need no heads */
     if (flow_init(&flow, descriptor) < 0)
         return complain("cannot capture: %s", strerror(errno));
     pthread_mutex_lock(&capture.mutex);

@@ -6,7 +6,7 @@
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
- *      measure ...                     ready, or digests: then those, then ready
+ *      measure ...                     ready
  *      more COUNT LOOK, any number     (see course.h)
  *                                      pulse ..., any number (see pulse.h)
  *                                      result ..., and the counts

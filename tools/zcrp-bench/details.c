@@ -43,29 +43,17 @@ static void write_stats(const struct run *run)
     one("acknowledgements_per_burst", run_acknowledgements_per_burst(run), "receiver's");
 }
 
-static void write_allocations(const struct run *run)
-{
-    const struct allocations *sender = &run->sender_allocations;
-    const struct allocations *receiver = &run->receiver_allocations;
-
-    both("allocations", sender->calls, receiver->calls, "between first and last message");
-    both("peak_bytes", sender->peak_bytes, receiver->peak_bytes, "most that was allocated at once");
-}
-
 void details_write(const struct options *options, const struct run *run, size_t repeat)
 {
     bool has_stats = options->wants_stats && run->receiver_counts.is_known;
     char size[QUANTITY_ROOM];
 
-    if (!report_has_output(options) || (!has_stats && !options->wants_allocations))
+    if (!report_has_output(options) || !has_stats)
         return;
     progress_clear();
     quantity_bytes(size, run->size);
     printf("%s, messages of %s, measurement %zu\n", run->transport, size, repeat + 1);
     printf("  %-*s  %*s  %*s\n", NAME_WIDTH, "", FIGURE_WIDTH, "sender", FIGURE_WIDTH, "receiver");
-    if (has_stats)
-        write_stats(run);
-    if (options->wants_allocations)
-        write_allocations(run);
+    write_stats(run);
     printf("\n");
 }

@@ -18,9 +18,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "crc_cost.h"
 #include "peers.h"
-#include "plot.h"
 
 enum {
     WANTED_BUFFER = 4 << 20, /* what the library asks for */
@@ -233,23 +231,11 @@ static void check_raw_sockets(void)
 
 static void check_gnuplot(void)
 {
-    bool is_there = plot_has_gnuplot();
+    bool is_there = system("command -v gnuplot >/dev/null 2>&1") == 0;
 
-    say(is_there, "--plot: gnuplot %s", is_there ? "is there" : "is not there");
+    say(is_there, "zcrp-plot: gnuplot %s", is_there ? "is there" : "is not there");
     if (!is_there)
         advise("apt-get install gnuplot-nox");
-}
-
-/* ISA-L's costs about a twentieth of tables. */
-static void check_crc(void)
-{
-    const double dear_ms = 100;
-    double best = crc_cost_best();
-
-    say(best < dear_ms, "AAL5's CRC costs %.0f ms of processor time a GB (by tables: %.0f)", best,
-        crc_cost_tables());
-    if (best >= dear_ms)
-        advise("apt-get install libisal-dev   # and build the library again");
 }
 
 static void check_peers(void)
@@ -280,7 +266,6 @@ int doctor_run(void)
     check_tcp();
     check_netns();
     check_raw_sockets();
-    check_crc();
     check_gnuplot();
     check_peers();
     return fflush(stdout) == 0 ? 0

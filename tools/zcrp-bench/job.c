@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "digest.h"
 #include "pattern.h"
 
 bool job_is_sane(const struct job *job)
@@ -76,10 +75,6 @@ static void verify(struct job *job, uint64_t n, const uint8_t *bytes)
     case JOB_FILE:
         at = difference(bytes, job->input->bytes + n * job->size, length);
         break;
-    case JOB_DIGESTS:
-        if (digest(bytes, length) != job->digests[n])
-            note_difference(job, n, JOB_NO_OFFSET);
-        break;
     }
     if (at != PATTERN_SAME)
         note_difference(job, n, at);
@@ -111,17 +106,19 @@ int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes)
     return course_after(&job->course, job, n);
 }
 
+enum verdict job_verdict(const struct job *job)
+{
+    if (job->content == JOB_ANY)
+        return VERDICT_NONE;
+    return job->is_different ? VERDICT_DIFFERENT : VERDICT_SAME;
+}
+
 void job_complain(const struct job *job, const char *transport)
 {
     unsigned long long n = job->message;
     unsigned long long first = n * job->size;
 
-    if (job->offset == JOB_NO_OFFSET)
-        complain("%s: message %llu arrived wrong, somewhere in bytes %llu to %llu", transport, n,
-                 first, (unsigned long long)(first + job_length(job, job->message) - 1));
-    else
-        complain("%s: message %llu arrived wrong, first at byte %llu of %llu (%llu of all)",
-                 transport, n, (unsigned long long)job->offset,
-                 (unsigned long long)job_length(job, job->message),
-                 (unsigned long long)(first + job->offset));
+    complain("%s: message %llu arrived wrong, first at byte %llu of %llu (%llu of all)", transport,
+             n, (unsigned long long)job->offset, (unsigned long long)job_length(job, job->message),
+             (unsigned long long)(first + job->offset));
 }

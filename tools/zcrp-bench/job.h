@@ -17,8 +17,10 @@ enum job_content {
     JOB_ANY,     /* whatever lies in memory; nothing is verified */
     JOB_PATTERN, /* see pattern.h */
     JOB_FILE,    /* the bytes of `input`; at the receiving end its own copy */
-    JOB_DIGESTS, /* receiving end: the bytes of a file it does not have */
 };
+
+/* Of verification; the worse the larger. */
+enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_DIFFERENT, VERDICTS };
 
 struct job {
     uint64_t size;            /* bytes of each message, > 0 */
@@ -32,16 +34,13 @@ struct job {
     enum job_content content;
     uint64_t seed; /* of the pattern */
     const struct input *input;
-    const uint64_t *digests; /* by message */
 
     /* Receiving end. */
     int output;        /* descriptor of the file that takes what arrives, or -1 */
     bool is_different; /* something arrived that was not sent */
     uint64_t message;  /* the first such message, */
-    uint64_t offset;   /* and the first such byte of it; JOB_NO_OFFSET if only a digest tells */
+    uint64_t offset;   /* and the first such byte of it */
 };
-
-#define JOB_NO_OFFSET UINT64_MAX
 
 /* Whether the figures agree with each other; a job that came over the network may be nonsense. */
 bool job_is_sane(const struct job *job);
@@ -59,6 +58,9 @@ uint8_t *job_outgoing(struct job *job, uint64_t n);
  * difference is noted, not an error. 0, or -1 with a complaint when the output cannot be written.
  */
 int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes);
+
+/* Receiving end: what verification came to so far. */
+enum verdict job_verdict(const struct job *job);
 
 /* Complains of the difference that was noted. */
 void job_complain(const struct job *job, const char *transport);

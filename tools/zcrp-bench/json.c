@@ -43,10 +43,12 @@ static void write_counts(FILE *out, const struct counts *counts)
 static void end_of_run(FILE *out, const char *key, double cpu_s, double cpu_s_per_gb,
                        const struct allocations *allocations, const struct counts *counts)
 {
+    bool are_counted = allocations->calls != ALLOCATIONS_UNKNOWN;
+
     fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, cpu_s);
     number(out, "cpu_s_per_gb", true, cpu_s_per_gb);
-    count(out, "allocations", true, allocations->calls);
-    count(out, "peak_bytes", true, allocations->peak_bytes);
+    count(out, "allocations", are_counted, allocations->calls);
+    count(out, "peak_bytes", are_counted, allocations->peak_bytes);
     write_counts(out, counts);
     fputc('}', out);
 }
@@ -69,6 +71,7 @@ static const char *verdict_text(enum verdict verdict)
     case VERDICT_DIFFERENT:
         return "false";
     case VERDICT_NONE:
+    case VERDICTS:
         break;
     }
     return "null";

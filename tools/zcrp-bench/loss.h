@@ -1,9 +1,7 @@
-/* Loss by the receiving socket: the kernel throws packets away before they enter it, so that a loss
- * costs nothing but itself. A burst that the kernel keeps together as one packet, cut or gathered
- * with an offload, is lost as one.
- *
- * Without a seed which ones is the kernel's chance, and no rights are needed. With one the n-th
- * packet that comes to a socket is always lost, or never; that takes CAP_BPF. */
+/* Loss at the receiving socket. The kernel drops packets before they enter the socket, so a loss
+ * costs nothing but itself. It picks them at random, and no rights are needed. A burst that the
+ * kernel keeps as one packet (cut or gathered by an offload) is lost as one. For losses that can be
+ * repeated from a seed, use zcrp-link. */
 #ifndef BENCH_LOSS_H
 #define BENCH_LOSS_H
 
@@ -11,8 +9,8 @@
 
 enum { LOSS_WHOLE = 1000000 };
 
-/* From now on `fd`, a socket, loses so many of LOSS_WHOLE packets that come; seed 0: by chance. 0,
- * or -1 with a complaint. */
-int loss_begin(int fd, uint64_t parts, uint64_t seed);
+/* From now on the socket `fd` loses `parts` of LOSS_WHOLE packets that arrive. 0, or -1 with a
+ * complaint. */
+int loss_begin(int fd, uint64_t parts);
 
 #endif

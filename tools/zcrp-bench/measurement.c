@@ -1,29 +1,12 @@
 #include "measurement.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/complain.h"
-#include "digest.h"
 #include "progress.h"
 #include "pulse.h"
 #include "watch.h"
-
-static int say_digests(struct sending_end *end, const struct job *job)
-{
-    uint64_t *digests = calloc(job->count, sizeof *digests);
-    int status;
-
-    if (digests == NULL)
-        return complain("no memory for digests: %s", strerror(ENOMEM));
-    for (uint64_t n = 0; n < job->count; n++)
-        digests[n] = digest(job_bytes(job, n), job_length(job, n));
-    status = control_say_numbers(&end->control, digests, job->count);
-    free(digests);
-    return status;
-}
 
 /* Tells the other end what comes, until it is ready to receive. */
 static int announce(struct sending_end *end, size_t transport, const struct job *job)
@@ -34,15 +17,9 @@ static int announce(struct sending_end *end, size_t transport, const struct job 
                     "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                     " %d %" PRIu64 " %" PRIu64,
                     transport, job->size, job->count, job->total, job->memory.slots, job->depth,
-                    (int)job->content, job->seed, job->course.look) < 0 ||
-        control_hear(control) < 0)
+                    (int)job->content, job->seed, job->course.look) < 0)
         return -1;
-    if (control_arguments(control, "digests") != NULL &&
-        (say_digests(end, job) < 0 || control_hear(control) < 0))
-        return -1;
-    if (control_arguments(control, "ready") == NULL)
-        return complain("the receiving end says nonsense: '%.80s'", control->line);
-    return 0;
+    return control_expect(control, "ready") != NULL ? 0 : -1;
 }
 
 static int hear_counts(struct control *control, struct counts *counts)
@@ -65,7 +42,7 @@ static int hear_result(struct sending_end *end, struct run *run, struct job *job
     run->receiver_cpu_s = (double)figures[1] / 1e9;
     run->receiver_allocations = (struct allocations){figures[2], figures[3]};
     run->receiver_counts.is_known = figures[4] != 0;
-    job->is_different = figures[5] != 0;
+    run->verdict = figures[5] < VERDICTS ? (enum verdict)figures[5] : VERDICT_NONE;
     job->message = figures[6];
     job->offset = figures[7];
     return hear_counts(&end->control, &run->receiver_counts);
@@ -82,17 +59,15 @@ static int send_job(struct sending_end *end, struct transport *transport, struct
     return -1;
 }
 
-static enum verdict verdict_of(struct sending_end *end, const struct job *job,
-                               const struct transport *transport)
+/* Content that differs is complained of, but does not end the run. */
+static void check_verdict(struct sending_end *end, const struct run *run, const struct job *job,
+                          const struct transport *transport)
 {
-    if (job->content == JOB_ANY)
-        return VERDICT_NONE;
-    if (!job->is_different)
-        return VERDICT_SAME;
+    if (run->verdict != VERDICT_DIFFERENT)
+        return;
     progress_clear();
     job_complain(job, transport->kind->name);
     end->is_different = true;
-    return VERDICT_DIFFERENT;
 }
 
 static void begin_run(struct run *run, const struct contender *contender, const struct job *job)
@@ -137,7 +112,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
     if (send_job(end, transport, job) < 0 || hear_result(end, run, job) < 0)
         return -1;
     end_run(run, transport, job, start, &before);
-    run->verdict = verdict_of(end, job, transport);
+    check_verdict(end, run, job, transport);
     return 0;
 }
 

@@ -131,11 +131,6 @@ static bool has_zcrp(const struct options *options)
     return has;
 }
 
-static bool loses(const struct options *options)
-{
-    return options->settings.loss != 0 || options->settings.cell_loss != 0;
-}
-
 /* Options that contradict each other. */
 static int check(const struct options *options)
 {
@@ -153,14 +148,12 @@ static int check(const struct options *options)
         return complain("--input sends the file, no more and no less: no --count, no --bytes");
     if (options->duration_ns != 0 && check_duration(options) < 0)
         return -1;
-    if (options->json != NULL && options->csv != NULL && strcmp(options->json, options->csv) == 0)
-        return complain("--json and --csv cannot share '%s'", options->csv);
     if (options->capture != NULL && !listens && !has_zcrp(options))
         return complain("--capture is of ZCRP: there is none in --transport");
     if (options->parallel > 1 && options->settings.channel == AAL5_RAW)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
-    if (options->settings.seed != 0 && !loses(options))
-        return complain("--seed is of --loss or --cell-loss, and there is neither");
+    if (options->settings.seed != 0 && options->settings.cell_loss == 0)
+        return complain("--seed is for --cell-loss, which is not given");
     if (options->trace != NULL && !has_zcrp(options))
         return complain("--trace is of ZCRP: there is none in --transport");
     if (options->is_ping && check_ping(options) < 0)

@@ -38,7 +38,6 @@ struct options {
 
     bool is_netns;     /* alone: each end in a network namespace of its own */
     uint64_t mtu;      /* of the link between them; 0: the usual */
-    uint64_t load;     /* processes that compete with each end */
     int cores[2];      /* of the sending and the receiving end, or PIN_NONE */
     size_t core_count; /* given */
 
@@ -51,11 +50,8 @@ struct options {
     const char *trace; /* file of the life of ZCRP's transfers; NULL: none */
 
     const char *json; /* file, "-" is standard output, NULL: none */
-    const char *csv;
-    const char *plot;
     bool is_quiet;
     bool wants_stats;
-    bool wants_allocations;
     bool wants_help;
     bool wants_version;
     const char *first_of_sender; /* the first option given that is the sending end's alone */

@@ -29,38 +29,10 @@ static int set_window(struct options *options, const char *value)
     return options_quantity("window", value, &options->settings.window_bytes, INT64_MAX);
 }
 
-static int set_no_gso(struct options *options, const char *value)
-{
-    (void)value;
-    options->settings.flags |= ZCRP_NO_SEGMENT;
-    return 0;
-}
-
-static int set_no_gro(struct options *options, const char *value)
-{
-    (void)value;
-    options->settings.flags |= ZCRP_NO_GRO;
-    return 0;
-}
-
-static int set_no_ecn(struct options *options, const char *value)
-{
-    (void)value;
-    options->settings.flags |= ZCRP_NO_ECN;
-    return 0;
-}
-
 static int set_no_spin(struct options *options, const char *value)
 {
     (void)value;
-    options->settings.flags |= SETTINGS_NO_SPIN;
-    return 0;
-}
-
-static int set_no_offload(struct options *options, const char *value)
-{
-    (void)value;
-    options->settings.flags |= ZCRP_NO_SEGMENT | ZCRP_NO_GRO;
+    options->settings.is_spinless = true;
     return 0;
 }
 
@@ -129,11 +101,7 @@ static int set_seed(struct options *options, const char *value)
 static const struct options_row rows[] = {
     {"unit", required_argument, true, set_unit},
     {"window", required_argument, true, set_window},
-    {"no-gso", no_argument, true, set_no_gso},
-    {"no-gro", no_argument, true, set_no_gro},
-    {"no-ecn", no_argument, true, set_no_ecn},
     {"no-spin", no_argument, true, set_no_spin},
-    {"no-offload", no_argument, true, set_no_offload},
     {"buffers", required_argument, true, set_buffers},
     {"channel", required_argument, true, options_set_channel},
     {"vpi", required_argument, true, set_vpi},

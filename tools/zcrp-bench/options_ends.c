@@ -9,7 +9,6 @@
 enum {
     MIN_MTU = 576,
     MAX_MTU = 65535,
-    MAX_LOAD = 1024,
     MAX_SECONDS = 86400,
 };
 
@@ -60,18 +59,12 @@ static int set_mtu(struct options *options, const char *value)
     return 0;
 }
 
-static int set_load(struct options *options, const char *value)
-{
-    return options_quantity("load", value, &options->load, MAX_LOAD);
-}
-
 static const struct options_row rows[] = {
     {"listen", required_argument, false, set_listen},
     {"connect", required_argument, false, set_connect},
     {"timeout", required_argument, false, set_timeout},
     {"netns", no_argument, true, set_netns},
     {"mtu", required_argument, true, set_mtu},
-    {"load", required_argument, false, set_load},
     {"pin", required_argument, false, options_set_pin},
 };
 

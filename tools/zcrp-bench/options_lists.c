@@ -65,8 +65,7 @@ static int read_choice(const char *name, struct choice *choice)
     choice->kind = strlen(name) < sizeof choice->name ? transport_find(kind) : NULL;
     choice->variant = has_variant ? &choice->name[length + 1] : MANNER_BEST;
     if (choice->kind == NULL)
-        return complain(
-            "--transport: '%s' is none of zcrp, tcp, udp-limit, srt, udt, enet, sctp, quic", name);
+        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit, srt, quic", name);
     if (has_variant && (choice->kind != &transport_tcp || *choice->variant == '\0' ||
                         strlen(choice->variant) >= MANNER_NAME))
         return complain("--transport: '%s': only tcp has others, as in tcp:cubic", name);

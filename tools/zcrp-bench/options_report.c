@@ -32,29 +32,10 @@ static int set_json(struct options *options, const char *value)
     return 0;
 }
 
-static int set_csv(struct options *options, const char *value)
-{
-    options->csv = value;
-    return 0;
-}
-
-static int set_plot(struct options *options, const char *value)
-{
-    options->plot = value;
-    return 0;
-}
-
 static int set_stats(struct options *options, const char *value)
 {
     (void)value;
     options->wants_stats = true;
-    return 0;
-}
-
-static int set_allocations(struct options *options, const char *value)
-{
-    (void)value;
-    options->wants_allocations = true;
     return 0;
 }
 
@@ -84,10 +65,7 @@ static const struct options_row rows[] = {
     {"trace", required_argument, true, set_trace},
     {"interval", required_argument, true, set_interval},
     {"json", optional_argument, true, set_json},
-    {"csv", required_argument, true, set_csv},
-    {"plot", required_argument, true, set_plot},
     {"stats", no_argument, true, set_stats},
-    {"allocations", no_argument, true, set_allocations},
     {"quiet", no_argument, false, set_quiet},
     {"help", no_argument, false, set_help},
     {"version", no_argument, false, set_version},

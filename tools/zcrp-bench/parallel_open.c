@@ -19,10 +19,11 @@ static int agree_on_settings(struct sending_end *end)
                     "settings %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                     " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
                     " %" PRIu64 " %" PRIu64 " %" PRIu64,
-                    settings->unit_bytes, settings->window_bytes, settings->depth, settings->flags,
-                    settings->limit_ns, settings->buffer_bytes, settings->loss,
-                    settings->congestion, settings->channel, settings->vpi, settings->vci,
-                    settings->mtu, settings->cell_loss, settings->interval_ns, settings->seed) < 0)
+                    settings->unit_bytes, settings->window_bytes, settings->depth,
+                    settings->is_spinless, settings->limit_ns, settings->buffer_bytes,
+                    settings->loss, settings->congestion, settings->channel, settings->vpi,
+                    settings->vci, settings->mtu, settings->cell_loss, settings->interval_ns,
+                    settings->seed) < 0)
         return -1;
     return control_expect(&end->control, "settled") != NULL ? 0 : -1;
 }

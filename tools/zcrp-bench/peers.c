@@ -6,16 +6,10 @@
 
 /* Weak: NULL where the file that defines it was left out of the build. */
 extern const struct transport_kind transport_srt __attribute__((weak));
-extern const struct transport_kind transport_udt __attribute__((weak));
-extern const struct transport_kind transport_enet __attribute__((weak));
-extern const struct transport_kind transport_sctp __attribute__((weak));
 extern const struct transport_kind transport_quic __attribute__((weak));
 
 const struct peer peers[PEERS] = {
     {"srt", "libsrt-openssl-dev", "SRT in file mode", &transport_srt},
-    {"udt", "libudt-dev", "UDT", &transport_udt},
-    {"enet", "libenet-dev", "ENet, reliable packets", &transport_enet},
-    {"sctp", "libusrsctp-dev", "SCTP over UDP, by usrsctp", &transport_sctp},
     {"quic", "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev",
      "QUIC, by ngtcp2 0.x; encrypts", &transport_quic},
 };

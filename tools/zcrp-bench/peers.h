@@ -7,7 +7,7 @@
 
 #include "transport.h"
 
-enum { PEERS = 5 };
+enum { PEERS = 2 };
 
 struct peer {
     const char *name;

@@ -10,7 +10,6 @@
 #include "aal5.h"
 #include "common/complain.h"
 #include "connection.h"
-#include "load.h"
 #include "peers.h"
 #include "serving.h"
 
@@ -22,7 +21,7 @@ struct companion {
     int status; /* once the thread has ended */
 };
 
-/* "settings UNIT WINDOW DEPTH FLAGS LIMIT BUFFER LOSS CONGESTION CHANNEL VPI VCI MTU CELLS
+/* "settings UNIT WINDOW DEPTH SPINLESS LIMIT BUFFER LOSS CONGESTION CHANNEL VPI VCI MTU CELLS
  * INTERVAL SEED" */
 static int obey_settings(struct receiving_end *end, const char *arguments)
 {
@@ -36,7 +35,7 @@ static int obey_settings(struct receiving_end *end, const char *arguments)
         .unit_bytes = figures[0],
         .window_bytes = figures[1],
         .depth = figures[2],
-        .flags = figures[3],
+        .is_spinless = figures[3],
         .limit_ns = figures[4],
         .buffer_bytes = figures[5],
         .loss = figures[6],
@@ -163,15 +162,10 @@ static int open_files(struct receiving_end *end)
 
 static int converse(struct receiving_end *end)
 {
-    struct load load;
-    int status = load_begin(&load, end->is_companion ? 0 : end->options->load);
-
-    if (status == 0)
-        status = open_files(end);
+    int status = open_files(end);
 
     while (status == 0)
         status = obey(end);
-    load_end(&load);
     if (status < 0 && !control_is_broken(&end->control))
         control_say(&end->control, "failed %s", complain_last());
     return status < 0 || end->is_different ? -1 : 0;

@@ -5,9 +5,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "csv.h"
 #include "json.h"
-#include "plot.h"
 #include "table.h"
 
 static bool is_standard_output(const char *path)
@@ -45,22 +43,13 @@ static int finish_file(FILE **file, const char *path)
 
 bool report_has_output(const struct options *options)
 {
-    return !options->is_quiet && !is_standard_output(options->json) &&
-           !is_standard_output(options->csv);
+    return !options->is_quiet && !is_standard_output(options->json);
 }
 
 int report_open(struct report *report, const struct options *options)
 {
     *report = (struct report){.options = options};
-    if (options->plot != NULL && plot_check(options->plot) < 0)
-        return -1;
-    if (open_file(&report->json, options->json) < 0)
-        return -1;
-    if (open_file(&report->csv, options->csv) < 0) {
-        report_close(report);
-        return -1;
-    }
-    return 0;
+    return open_file(&report->json, options->json);
 }
 
 /* What verification came to, over all measurements. */
@@ -94,17 +83,11 @@ int report_write(struct report *report, const struct results *results)
 
     if (report->json != NULL)
         json_write(report->json, results);
-    if (report->csv != NULL)
-        csv_write(report->csv, results);
     if (report_has_output(options)) {
         table_write(stdout, results);
         write_conditions(options, results);
     }
-    if (options->plot != NULL && plot_write(options->plot, results) < 0)
-        status = -1;
     if (finish_file(&report->json, options->json) < 0)
-        status = -1;
-    if (finish_file(&report->csv, options->csv) < 0)
         status = -1;
     if (fflush(stdout) != 0)
         status = complain("cannot write to standard output: %s", strerror(errno));
@@ -114,5 +97,4 @@ int report_write(struct report *report, const struct results *results)
 void report_close(struct report *report)
 {
     close_file(&report->json);
-    close_file(&report->csv);
 }

@@ -1,4 +1,4 @@
-/* Where results go: the table to standard output, JSON and CSV where the options say. */
+/* Where results go: the table to standard output, JSON where the options say. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
@@ -10,10 +10,9 @@
 struct report {
     const struct options *options;
     FILE *json; /* NULL: not wanted */
-    FILE *csv;
 };
 
-/* Whether standard output is for people: neither quiet, nor taken by JSON or CSV. */
+/* Whether standard output is for people: neither quiet, nor taken by JSON. */
 bool report_has_output(const struct options *options);
 
 /* Opens the files, so that one that cannot be written is known before anything is measured. 0, or

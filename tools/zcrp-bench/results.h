@@ -9,9 +9,6 @@
 #include "allocations.h"
 #include "transport.h"
 
-/* Of verification; the worse the larger. */
-enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_DIFFERENT };
-
 /* Of ping. */
 struct round_trips {
     uint64_t count;

@@ -9,7 +9,6 @@
 #include "common/quantity.h"
 #include "common/statistics.h"
 #include "details.h"
-#include "load.h"
 #include "parallel.h"
 #include "progress.h"
 #include "report.h"
@@ -118,25 +117,13 @@ static int measure_all(struct sending_end *end, const struct results *results)
     return parallel_say_bye(end);
 }
 
-static int measure_all_beside_load(struct sending_end *end, const struct results *results)
-{
-    struct load load;
-    int status;
-
-    if (load_begin(&load, end->options->load) < 0)
-        return -1;
-    status = measure_all(end, results);
-    load_end(&load);
-    return status;
-}
-
 static int converse(struct sending_end *ends, const struct address *address,
                     const struct results *results)
 {
     int status = parallel_open(ends, address);
 
     if (status == 0)
-        status = measure_all_beside_load(ends, results);
+        status = measure_all(ends, results);
     progress_clear();
     parallel_close(ends);
     return status;

@@ -1,9 +1,6 @@
 #include "serving.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "allocations.h"
 #include "common/complain.h"
@@ -15,20 +12,14 @@ int serving_malformed(const struct receiving_end *end)
     return complain("the sending end says nonsense: '%.80s'", end->control.line);
 }
 
-/* What to verify a file's bytes against: this end's copy, or digests that the sending end has. */
+/* What to verify a file's bytes against: this end's copy. Without one nothing is verified. */
 static int find_file(struct receiving_end *end, struct job *job)
 {
-    job->input = &end->input;
     if (end->input.bytes == NULL) {
-        end->digests = calloc(job->count, sizeof *end->digests);
-        if (end->digests == NULL)
-            return complain("no memory for digests: %s", strerror(ENOMEM));
-        job->content = JOB_DIGESTS;
-        job->digests = end->digests;
-        if (control_say(&end->control, "digests") < 0)
-            return -1;
-        return control_hear_numbers(&end->control, end->digests, job->count);
+        job->content = JOB_ANY;
+        return 0;
     }
+    job->input = &end->input;
     if (end->input.size != job->total)
         return complain("the file has %llu bytes here, and %llu at the sending end",
                         (unsigned long long)end->input.size, (unsigned long long)job->total);
@@ -82,7 +73,7 @@ static void end_record(struct record *record, struct transport *transport)
     record->counts = counts_since(&after, &record->counts);
 }
 
-/* "result WALL CPU ALLOCATIONS PEAK COUNTED DIFFERENT MESSAGE OFFSET", and the counts */
+/* "result WALL CPU ALLOCATIONS PEAK COUNTED VERDICT MESSAGE OFFSET", and the counts */
 static int report(struct receiving_end *end, const struct job *job, const struct record *record)
 {
     const struct allocations *allocations = &record->allocations;
@@ -91,7 +82,7 @@ static int report(struct receiving_end *end, const struct job *job, const struct
                     "result %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64
                     " %" PRIu64,
                     record->watch.wall_ns, record->watch.cpu_ns, allocations->calls,
-                    allocations->peak_bytes, record->counts.is_known, job->is_different,
+                    allocations->peak_bytes, record->counts.is_known, (int)job_verdict(job),
                     job->message, job->offset) < 0)
         return -1;
     return control_say_numbers(&end->control, record->counts.value, COUNTS);
@@ -130,16 +121,12 @@ int serving_measure(struct receiving_end *end, const char *arguments)
 {
     uint64_t figures[9];
     struct job job;
-    int status;
 
     if (control_figures(arguments, figures, 9) < 0 || figures[0] >= end->transport_count)
         return serving_malformed(end);
-    status = make_job(end, &figures[1], &job);
-    if (status == 0)
-        status = measure(end, &end->transports[figures[0]], &job);
-    free(end->digests);
-    end->digests = NULL;
-    return status;
+    if (make_job(end, &figures[1], &job) < 0)
+        return -1;
+    return measure(end, &end->transports[figures[0]], &job);
 }
 
 /* "answered CPU ALLOCATIONS PEAK COUNTED", and the counts */

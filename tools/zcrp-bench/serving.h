@@ -19,7 +19,6 @@ struct receiving_end {
     struct memory memory;
     struct input input; /* its own copy of the file, if it was given one */
     int output;
-    uint64_t *digests; /* of the job under way, or NULL */
     bool is_different; /* something arrived that was not sent */
     bool is_companion; /* another one has asked for it, with "flow" */
     struct companion *companions[OPTIONS_MAX_PARALLEL - 1]; /* that this one has asked for */

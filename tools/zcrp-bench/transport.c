@@ -39,19 +39,14 @@ static int hear_port(struct control *control, const char *verb)
     return port > 0 && port < 65536 ? (int)port : complain("the other end names no port");
 }
 
-/* The channel is there: from now on it is as bad as the settings want it. The ends do not lose the
- * same. */
-static int spoil(const struct transport *transport, bool is_sending)
+/* The channel is open. From now on it loses what the settings ask for. */
+static int spoil(const struct transport *transport)
 {
-    uint64_t seed = transport->settings->seed;
-
-    if (seed != 0 && !is_sending)
-        seed = ~seed;
     if (transport->settings->loss == 0)
         return 0;
     if (transport->fd < 0)
         return complain("--loss: %s has no socket of its own", transport->kind->name);
-    return loss_begin(transport->fd, transport->settings->loss, seed);
+    return loss_begin(transport->fd, transport->settings->loss);
 }
 
 int transport_open(struct transport *transport)
@@ -70,7 +65,7 @@ int transport_open(struct transport *transport)
         return -1;
     if (transport->kind->meet != NULL && transport->kind->meet(transport) < 0)
         return -1;
-    return control_expect(control, "open") != NULL ? spoil(transport, true) : -1;
+    return control_expect(control, "open") != NULL ? spoil(transport) : -1;
 }
 
 int transport_answer(struct transport *transport, int listener)
@@ -85,7 +80,7 @@ int transport_answer(struct transport *transport, int listener)
     port = hear_port(control, "connected");
     if (port < 0 || transport->kind->accept(transport, listener, port) < 0)
         return -1;
-    return spoil(transport, false) < 0 ? -1 : control_say(control, "open");
+    return spoil(transport) < 0 ? -1 : control_say(control, "open");
 }
 
 void transport_close(struct transport *transport)

@@ -22,15 +22,12 @@
 #include "look.h"
 #include "manner.h"
 
-/* Beside the library's flags: its waiters do not spin. */
-enum { SETTINGS_NO_SPIN = 1 << 16 };
-
 /* What both ends have to agree on; the sending end's command line decides. */
 struct settings {
     uint64_t unit_bytes;   /* 0: the library's default */
     uint64_t window_bytes; /* 0: the library's default */
     uint64_t depth;        /* most messages under way at once */
-    uint64_t flags;        /* enum zcrp_option_flags, and SETTINGS_NO_SPIN */
+    uint64_t is_spinless;  /* 1: who waits for a message of ZCRP sleeps at once */
     uint64_t limit_ns;     /* so long without progress is a failure */
     uint64_t buffer_bytes; /* of UDP sockets; 0: the library's default */
     uint64_t loss;         /* of LOSS_WHOLE packets, at both ends; 0: none but the path's */
@@ -39,7 +36,7 @@ struct settings {
     uint64_t vpi, vci;     /* of the first circuit; vci 0: the library's default */
     uint64_t mtu;          /* of the circuit; 0: the library's default */
     uint64_t cell_loss;    /* in a million */
-    uint64_t seed;         /* of both losses, of this flow; 0: none given */
+    uint64_t seed;         /* of cell_loss, of this flow; 0: none given */
     uint64_t interval_ns;  /* between two pulses (pulse.h); 0: none */
 };
 

@@ -11,7 +11,6 @@
 #include "common/complain.h"
 #include "limit.h"
 #include "udp.h"
-#include "zcrp.h"
 
 enum { DEFAULT_BUFFER = 4 << 20, UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
 
@@ -52,11 +51,20 @@ static void grow_receive_buffer(int fd, uint64_t bytes)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 }
 
+/* The variables that the library heeds, and this channel as well. */
+static bool is_forbidden(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
+}
+
 static int start(struct transport *transport)
 {
     const struct settings *settings = transport->settings;
     struct limit_state *state = calloc(1, sizeof *state);
     struct timeval pause = {.tv_usec = LIMIT_PAUSE_NS / 1000};
+    bool may_offload = !is_forbidden("ZCRP_NO_OFFLOAD");
     int discover = IP_PMTUDISC_DO;
     int one = 1;
     int fd = transport->fd;
@@ -70,9 +78,9 @@ static int start(struct transport *transport)
     state->counts.is_known = true;
     state->unit_data = (uint64_t)(datagram_bytes(transport) - LIMIT_TRAILER) / GRAIN * GRAIN;
     state->window = (uint64_t)option(fd, SOL_SOCKET, SO_RCVBUF);
-    state->has_gso =
-        !(settings->flags & ZCRP_NO_SEGMENT) && option(fd, IPPROTO_UDP, UDP_SEGMENT) >= 0;
-    state->has_gro = !(settings->flags & ZCRP_NO_GRO) &&
+    state->has_gso = may_offload && !is_forbidden("ZCRP_NO_SEGMENT") &&
+                     option(fd, IPPROTO_UDP, UDP_SEGMENT) >= 0;
+    state->has_gro = may_offload && !is_forbidden("ZCRP_NO_GRO") &&
                      setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof one) == 0;
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Eight bytes as a number, low byte first, whatever the machine; so that content and digests are
- * the same at both ends. */
+/* Eight bytes as a number, low byte first, whatever the machine; so that content is the same
+ * at both ends. */
 #ifndef BENCH_WORDS_H
 #define BENCH_WORDS_H
 

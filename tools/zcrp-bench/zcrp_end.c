@@ -51,9 +51,8 @@ int zcrp_end_open(struct transport *transport, bool is_sender)
         .linger_ns = linger_ns,
         .send_buffer = (uint32_t)settings->buffer_bytes,
         .receive_buffer = (uint32_t)settings->buffer_bytes,
-        .spin_ns = settings->flags & SETTINGS_NO_SPIN ? 1 : 0,
+        .spin_ns = settings->is_spinless ? 1 : 0,
         .congestion = (int)settings->congestion,
-        .flags = (uint32_t)settings->flags & ~(uint32_t)SETTINGS_NO_SPIN,
     };
     struct zcrp_state *state = state_create(settings->depth);
     int code;
