@@ -85,8 +85,8 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
-HEADERS := $(wildcard include/*.h src/*/*.h src/*/*/*.h tests/*/*.h tools/*/*.h)
-CODE := $(HEADERS) $(wildcard src/*/*.c src/*/*/*.c tests/*/*.c tools/*/*.c)
+HEADERS := $(wildcard include/*.h src/*/*.h src/*/*/*.h tests/*/*.h tools/*/*.h tools/*/*/*.h)
+CODE := $(HEADERS) $(wildcard src/*/*.c src/*/*/*.c tests/*/*.c tools/*/*.c tools/*/*/*.c)
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
@@ -136,9 +136,9 @@ $(SHARED): $(LIBRARY) src/zcrp.map
 	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) -o $@.$(VERSION) $(LIBRARY) $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
-# A program is a folder of tools/ with a main.c.
+# A program is a folder of tools/ with a main.c, and the folders in it.
 define program
-$(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c) $(COMMON) $(STATIC)
+$(PRODUCTS)/$(1): $(call objects,tools/$(1)/*.c tools/$(1)/*/*.c) $(COMMON) $(STATIC)
 	$$(call say,ld)$$(LINK) -o $$@ $$^ -lm $$(LIBRARIES) $$(LDLIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(notdir $(p)))))

@@ -26,7 +26,7 @@ tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard=tools/bench-guard \
 # The same program without any peer (tools/peers.mk), for a test of what it says then.
 BARE := $(PRODUCTS)/bare/zcrp-bench
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
-bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c))
+bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c tools/zcrp-bench/*/*.c))
 $(BARE): $(bare_objects) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES)

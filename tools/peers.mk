@@ -13,10 +13,8 @@ has_packages = $(shell pkg-config --exists '$(packages_$(1))' 2>/dev/null && ech
 PEERS := $(if $(filter tsan fuzz,$(VARIANT)),,$(foreach p,$(ALL_PEERS),$(call has_packages,$(p))))
 
 # What belongs to peers that are not there.
-LEFT_OUT := $(foreach p,$(filter-out $(PEERS),$(ALL_PEERS)),$(wildcard \
-	tools/zcrp-bench/transport_$(p).c tools/zcrp-bench/$(p)_*.c))
-
-peer_sources = $(wildcard tools/zcrp-bench/transport_$(1).c tools/zcrp-bench/$(1)_*.c)
+peer_sources = $(wildcard tools/zcrp-bench/transports/$(1).c tools/zcrp-bench/transports/$(1)_*.c)
+LEFT_OUT := $(foreach p,$(filter-out $(PEERS),$(ALL_PEERS)),$(call peer_sources,$(p)))
 define peer
 $(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(1))): COMPILE += \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags '$(packages_$(1))'))

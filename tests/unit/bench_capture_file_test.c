@@ -1,4 +1,4 @@
-#include "zcrp-bench/capture_file.h"
+#include "zcrp-bench/recording/capture_file.h"
 
 #include "../support/suite.h"
 

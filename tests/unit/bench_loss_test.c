@@ -4,7 +4,7 @@
 
 #include "../support/suite.h"
 #include "common/complain.h"
-#include "zcrp-bench/loss.h"
+#include "zcrp-bench/transports/transport.h"
 
 enum { PACKETS = 1000, HALF = LOSS_WHOLE / 2 };
 
@@ -16,7 +16,7 @@ static int arrive(uint64_t parts)
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert_int_eq(loss_begin(ends[1], parts), 0);
+    ck_assert_int_eq(transport_lose(ends[1], parts), 0);
     for (int i = 0; i < PACKETS; i++) {
         ck_assert_int_eq(send(ends[0], &byte, 1, 0), 1);
         count += recv(ends[1], &byte, 1, MSG_DONTWAIT) == 1;
@@ -40,7 +40,7 @@ END_TEST
 START_TEST(loss_begin__what_is_no_socket)
 {
     complain_silently();
-    ck_assert_int_eq(loss_begin(-1, HALF), -1);
+    ck_assert_int_eq(transport_lose(-1, HALF), -1);
 }
 END_TEST
 

@@ -5,16 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alone.h"
-#include "capture.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "connection.h"
-#include "doctor.h"
-#include "help.h"
-#include "options.h"
-#include "receiving_end.h"
-#include "sending_end.h"
+#include "zcrp-bench/command/doctor.h"
+#include "zcrp-bench/command/help.h"
+#include "zcrp-bench/command/options.h"
+#include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/ends/ends.h"
+#include "zcrp-bench/recording/capture.h"
 #include "zcrp.h"
 
 enum { EXIT_USAGE = 2 };

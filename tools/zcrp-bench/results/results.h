@@ -1,0 +1,103 @@
+/* All measurements of a run, and what they come to. */
+#ifndef BENCH_RESULTS_H
+#define BENCH_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zcrp-bench/job/counts.h"
+#include "zcrp-bench/transports/transport.h"
+
+/* Of ping. */
+struct round_trips {
+    uint64_t count;
+    double least_us;
+    double median_us;
+    double p99_us; /* 99 of 100 were no longer */
+};
+
+/* One measurement. */
+struct run {
+    const char *transport;
+    char channel[TRANSPORT_CHANNEL_ROOM];
+    uint64_t size;
+    uint64_t count;
+    uint64_t bytes;
+    uint64_t depth; /* messages under way at once, at most, of each flow */
+    double seconds; /* at the receiving end: from before the first receive to after the last wait */
+    double sender_cpu_s;
+    double receiver_cpu_s;
+    enum verdict verdict;
+    struct counts sender_counts;
+    struct counts receiver_counts;
+    struct allocations sender_allocations;
+    struct allocations receiver_allocations;
+    struct round_trips trips; /* count 0: no ping */
+    uint64_t flows;           /* at once, that all this is the sum of */
+    double fairness;          /* Jain's index of their rates, 1 / flows .. 1 */
+};
+
+double run_gbit_per_s(const struct run *run);
+double run_messages_per_s(const struct run *run);
+double run_sender_cpu_s_per_gb(const struct run *run);
+double run_receiver_cpu_s_per_gb(const struct run *run);
+
+/* Share of the units that landed where they belong, 0 .. 1. */
+double run_in_place(const struct run *run);
+
+/* System calls on the channel for each GB, of both ends. */
+double run_system_calls_per_gb(const struct run *run);
+
+/* Acknowledgements for each burst that arrived. */
+double run_acknowledgements_per_burst(const struct run *run);
+
+/* Measurements in the order they were made: for each size, `repeats` times each transport in turn.
+ */
+struct results {
+    size_t sizes;
+    size_t repeats;
+    size_t transports;
+    uint64_t seed; /* of what was lost on purpose; 0: none was given */
+    struct run *runs;
+    double *values; /* room for one figure of each repeat */
+};
+
+/* Medians over the repeats of one size and transport. */
+struct summary {
+    const char *transport;
+    const char *channel;
+    uint64_t size;
+    double gbit_per_s;
+    double messages_per_s;
+    double sender_cpu_s_per_gb;
+    double receiver_cpu_s_per_gb;
+    double cpu_s_per_gb; /* both ends */
+    double in_place;     /* share of the units */
+    double repeated;     /* units */
+    double lost;         /* units, for good: only udp-limit loses any */
+    uint64_t flows;
+    double fairness;
+    bool has_counts; /* the three above are known */
+    bool has_ratio;
+    double ratio_to_tcp; /* median of the ratios of each measurement to TCP's of the same turn: of
+                            speed; of ping, of how many medians of ZCRP's fit into TCP's */
+    struct round_trips trips; /* medians */
+};
+
+/* 0, or -1 with a complaint. */
+int results_init(struct results *results, size_t sizes, size_t repeats, size_t transports);
+
+void results_fini(struct results *results);
+
+struct run *results_run(const struct results *results, size_t size, size_t repeat,
+                        size_t transport);
+
+/* Whether round trips were measured. */
+bool results_are_round_trips(const struct results *results);
+
+size_t results_count(const struct results *results);
+
+struct summary results_summary(const struct results *results, size_t size, size_t transport);
+
+#endif
