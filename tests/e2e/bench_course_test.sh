@@ -9,7 +9,7 @@ set -u
 complains 2 "--duration: '0' is not a number of seconds" --duration 0
 complains 2 "--duration: '1x'" --duration 1x
 complains 2 "--duration: '99999999'" --duration 99999999
-complains 2 "--rate: '-1' is not a number of bits a second" --rate -1
+complains 2 "--rate: '-1' is not a rate, as 64k, 155M or 2.5G" --rate -1
 complains 2 "--rate: '1..5M'" --rate 1..5M
 complains 2 "--rate: '0.0'" --rate 0.0
 complains 2 "--duration says how much is sent" --duration 1 --count 1

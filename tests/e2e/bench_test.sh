@@ -50,6 +50,21 @@ complains 2 "'127.0.0.1:65536' is not HOST:PORT" --listen 127.0.0.1:65536
 complains 2 "doctor: what is 'extra'?" doctor extra
 complains 2 "--vpi: '255' is not a number from 0 to 254" --vpi 255
 check "a path of 0" "$bench" --vpi 0 --help
+complains 2 "--vci: '31' is not a number from 32 to 4124" --vci 31
+complains 2 "--aal5-mtu: '1199' is not a number from 1200" --aal5-mtu 1199
+complains 2 "--cell-loss: '1000001' is not a number from 0 to 1000000" --cell-loss 1000001
+complains 2 "--channel: 'atm' is not udp, aal5 or aal5-udp" --channel atm
+complains 2 "--count: 'x' is not a number from 1 on" --count x
+complains 2 "--bytes: '-1' is not a number from 1 on" --bytes -1
+complains 2 "--repeat: '10001' is not a number from 1 to 10000" --repeat 10001
+complains 2 "--memory: 'some' is not a number of bytes, as 4M, or all" --memory some
+complains 2 "--depth: '0' is not a number from 1" --depth 0
+complains 2 "--window: '0' is not a number from 1 on" --window 0
+complains 2 "--buffers: '3G' is not a number from 1 to 2147483647" --buffers 3G
+complains 2 "--mtu: '575' is not a number from 576" --netns --mtu 575
+complains 2 "--timeout: '0' is not a number of seconds" --timeout 0
+complains 2 "--tcp-cc: '' is not the name" --tcp-cc ''
+check "short options" "$bench" -t zcrp -s 1K -n 9 -r 1 -v -q
 
 # talks LINE : what listens at $port says nothing but this.
 talks() {

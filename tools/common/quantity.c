@@ -39,25 +39,6 @@ int quantity_parse(const char *text, uint64_t *value)
     return 0;
 }
 
-int quantity_decimal(const char *text, double *value)
-{
-    size_t digits = strspn(text, "0123456789.");
-    char *end;
-    double number;
-    int shift;
-
-    if (digits == 0)
-        return -1;
-    number = strtod(text, &end);
-    shift = end == text + digits ? shift_of(end) : -1;
-    for (; shift > 0; shift -= 10)
-        number *= 1000;
-    if (shift < 0 || !(number > 0))
-        return -1;
-    *value = number;
-    return 0;
-}
-
 void quantity_bytes(char out[QUANTITY_ROOM], uint64_t bytes)
 {
     size_t power = 0;

@@ -10,10 +10,6 @@ enum { QUANTITY_ROOM = 32 };
  * `text` is anything else or does not fit; it complains about neither. */
 int quantity_parse(const char *text, uint64_t *value);
 
-/* Reads a decimal number above 0, with an optional suffix k (or K), M or G: powers of 1000, as in
- * "155M", "2.5G", "0.2". 0, or -1 as above. */
-int quantity_decimal(const char *text, double *value);
-
 /* Writes bytes as quantity_parse reads them: "64", "1K", "1000", "64M". */
 void quantity_bytes(char out[QUANTITY_ROOM], uint64_t bytes);
 

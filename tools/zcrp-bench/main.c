@@ -8,7 +8,6 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "zcrp-bench/command/doctor.h"
-#include "zcrp-bench/command/help.h"
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
@@ -67,7 +66,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options.wants_help) {
-        fputs(help_text, stdout);
+        options_help();
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {

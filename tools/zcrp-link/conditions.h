@@ -17,7 +17,7 @@ struct conditions {
     double loss;                /* share of the packets, 0 to 1 */
     double burst;               /* mean length of a row of losses; 0: each on its own */
     double reorder;             /* share that is held back */
-    unsigned reorder_by;        /* until so many have come after it, 1 to HELD_MOST */
+    uint64_t reorder_by;        /* until so many have come after it, 1 to HELD_MOST */
     double duplicate;           /* share that comes twice */
     double corrupt;             /* share in which a bit is flipped */
 };

@@ -21,7 +21,7 @@ int path_init(struct path *path, const struct conditions *conditions, struct pac
     *path = (struct path){.conditions = *conditions, .packets = packets};
     bottleneck_init(&path->bottleneck, conditions->rate, queue_limit(conditions, packets->room));
     loss_init(&path->loss, conditions->loss, conditions->burst, random_next(&seed));
-    held_init(&path->held, conditions->reorder_by);
+    held_init(&path->held, (unsigned)conditions->reorder_by);
     path->random_corrupt = random_next(&seed);
     path->random_duplicate = random_next(&seed);
     path->random_reorder = random_next(&seed);

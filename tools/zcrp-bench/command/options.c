@@ -1,16 +1,19 @@
 #include "zcrp-bench/command/options.h"
 
-#include <getopt.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/arguments.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "zcrp-bench/command/options_lists.h"
-#include "zcrp-bench/command/options_rows.h"
+#include "zcrp-bench/command/values.h"
 #include "zcrp-bench/transports/channel.h"
 
-enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10 };
+enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
+
+/* A mark of rows: the connecting end decides this, so it means nothing to --listen. */
+enum { OF_CONNECTING = 1 };
 
 static const char default_transports[] = "zcrp,tcp";
 static const char default_sizes[] = "64,1K,16K,64K,1M,64M";
@@ -27,56 +30,149 @@ static const struct options defaults = {
     .settings = {.depth = 1024, .limit_ns = SECONDS_OF_PATIENCE * UINT64_C(1000000000)},
 };
 
-static void describe_to_getopt(const struct options_row *const rows[], size_t count,
-                               struct option described[OPTIONS_ROWS_MOST + 1])
+/* In the order of enum zcrp_congestion; 0 is the default there, and has no name here. */
+static const char *const congestion_names[] = {"", "none", "reno", "cubic", "bbr", NULL};
+
+#define AT(field) offsetof(struct options, field)
+#define SETTING(field) offsetof(struct options, settings.field)
+#define DECIDES .marks = OF_CONNECTING
+
+static const struct argument_row rows[] = {
+    ARGUMENT_HEADING("What is measured. BYTES and N may end in K, M or G, for powers of 1024:"),
+    ARGUMENT("transport", 't', OTHER, 0, 0, 0, "LIST",
+             "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
+             "udp-limit (the bare channel), srt, quic, peers (the last two) (zcrp,tcp)",
+             .read = values_transport, DECIDES),
+    ARGUMENT("size", 's', OTHER, 0, 0, 0, "LIST",
+             "bytes of a message; 64..64M*4 is 64, 256, and so on to 64M (64,1K,16K,64K,1M,64M; "
+             "with --input 1M, with --ping 64)",
+             .read = values_size, DECIDES),
+    ARGUMENT("count", 'n', NUMBER, AT(count), 1, INT64_MAX, "N", "messages in a measurement",
+             DECIDES),
+    ARGUMENT("bytes", 'b', NUMBER, AT(bytes), 1, INT64_MAX, "BYTES",
+             "bytes in a measurement, instead (1G, but at most 400000 messages)", DECIDES),
+    ARGUMENT("duration", 'd', SECONDS, AT(duration_ns), 1, DAY_MS, "SECONDS",
+             "time of a measurement, instead", DECIDES),
+    ARGUMENT("rate", 0, RATE, AT(bits_per_s), 1, 0, "BITS",
+             "send at most BITS of messages a second: 64k, 155M, 2.5G (no limit)", DECIDES),
+    ARGUMENT("parallel", 'P', NUMBER, AT(parallel), 1, OPTIONS_MAX_PARALLEL, "N",
+             "use N flows at once, each with channels of its own (1)", DECIDES),
+    ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
+             "measurements of each size and transport (5)", DECIDES),
+    ARGUMENT(
+        "memory", 'm', OTHER, 0, 0, 0, "BYTES|all",
+        "memory that messages cycle through, at least two messages; all: every message has its "
+        "own (64M)",
+        .read = values_memory, DECIDES),
+    ARGUMENT("depth", 0, NUMBER, SETTING(depth), 1, 1 << 20, "N",
+             "most messages under way at once (1024)", DECIDES),
+    ARGUMENT_TRUE("ping", 'p', AT(is_ping),
+                  "measure round trips: one message there, one back, nothing else under way",
+                  DECIDES),
+
+    ARGUMENT_HEADING("What is sent:"),
+    ARGUMENT_TRUE("verify", 'v', AT(is_verified), "send pseudo-random bytes and verify each",
+                  DECIDES),
+    ARGUMENT("input", 'f', TEXT, AT(input), 0, 0, "FILE",
+             "send FILE; an end that has FILE, too, verifies each byte"),
+    ARGUMENT("output", 'o', TEXT, AT(output), 0, 0, "FILE",
+             "write what arrives to FILE, at the receiving end (with --input)"),
+
+    ARGUMENT_HEADING("Where. Without --listen and --connect both ends run here, over loopback:"),
+    ARGUMENT("listen", 'l', OTHER, 0, 0, 0, "HOST:PORT", "be the listening end",
+             .read = values_listen),
+    ARGUMENT("connect", 'c', OTHER, 0, 0, 0, "HOST:PORT",
+             "be the connecting end, which decides and reports", .read = values_connect),
+    ARGUMENT("timeout", 0, SECONDS, SETTING(limit_ns), 1, DAY_MS, "SECONDS",
+             "fail after SECONDS without progress (10)"),
+    ARGUMENT_TRUE("netns", 0, AT(is_netns),
+                  "run over a virtual ethernet link between two network namespaces (root)",
+                  DECIDES),
+    ARGUMENT("mtu", 0, NUMBER, AT(mtu), 576, 65535, "BYTES",
+             "the MTU of the link that --netns lays (1500)", DECIDES),
+    ARGUMENT("loss", 0, OTHER, 0, 0, 0, "PERCENT%",
+             "lose packets at random at both ends' sockets, as in 1% (0%)", .read = values_loss,
+             DECIDES),
+    ARGUMENT(
+        "pin", 0, OTHER, 0, 0, 0, "A,B",
+        "cores of the sending and the receiving end; with --listen or --connect this end's core "
+        "(any)",
+        .read = values_pin),
+
+    ARGUMENT_HEADING("How messages are sent:"),
+    ARGUMENT("unit", 'u', NUMBER, SETTING(unit_bytes), 64, 65507, "BYTES",
+             "ZCRP's largest datagram, trailer included (what the path carries)", DECIDES),
+    ARGUMENT("window", 'w', NUMBER, SETTING(window_bytes), 1, INT64_MAX, "BYTES",
+             "most that ZCRP sends unacknowledged (32M)", DECIDES),
+    ARGUMENT("buffers", 0, NUMBER, SETTING(buffer_bytes), 1, INT32_MAX, "BYTES",
+             "socket buffers to ask for, except TCP's (4M)", DECIDES),
+    ARGUMENT_TRUE(
+        "no-spin", 0, AT(is_spinless),
+        "a thread that waits for a message of ZCRP sleeps at once; it does not spin first",
+        DECIDES),
+    ARGUMENT("channel", 0, NAME, SETTING(channel), 0, 0, "NAME",
+             "ZCRP's channel: udp, aal5 (a raw socket: CAP_NET_RAW), aal5-udp (udp)",
+             .names = channel_names, DECIDES),
+    ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
+             DECIDES),
+    ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
+             "VCI of AAL5's first circuit (32; on a raw socket a different one for each run)",
+             DECIDES),
+    ARGUMENT("aal5-mtu", 0, NUMBER, SETTING(mtu), 1200, 65535, "BYTES",
+             "largest unit on a circuit of AAL5 (9180)", DECIDES),
+    ARGUMENT("cell-loss", 0, NUMBER, SETTING(cell_loss), 0, 1000000, "N",
+             "lose N of a million cells of AAL5, in both directions (0)", DECIDES),
+    ARGUMENT("seed", 0, NUMBER, SETTING(seed), 1, UINT32_MAX, "N",
+             "seed of --cell-loss: the same cells are lost again", DECIDES),
+    ARGUMENT("congestion", 0, NAME, SETTING(congestion), 0, 0, "NAME",
+             "ZCRP's congestion control: bbr, cubic, reno, none (bbr)", .names = congestion_names,
+             .wanted = "none, reno, cubic or bbr", DECIDES),
+    ARGUMENT("tcp-cc", 0, OTHER, 0, 0, 0, "NAME",
+             "congestion control of plain tcp; default: the machine's (the best)",
+             .read = values_tcp_cc, DECIDES),
+
+    ARGUMENT_HEADING("What comes out:"),
+    ARGUMENT("interval", 'i', SECONDS, SETTING(interval_ns), 1, DAY_MS, "SECONDS",
+             "print a line every SECONDS during a measurement", DECIDES),
+    ARGUMENT_TRUE("stats", 'S', AT(wants_stats), "print both ends' counters after each measurement",
+                  DECIDES),
+    ARGUMENT(
+        "json", 'j', OTHER, 0, 0, 0, "FILE",
+        "write all results to FILE as JSON; without FILE to standard output, instead of the table",
+        .read = values_json, .is_optional = true, DECIDES),
+    ARGUMENT(
+        "capture", 0, TEXT, AT(capture), 0, 0, "FILE",
+        "write what crosses ZCRP's channels at this end (of two ends here: the sending one) to "
+        "FILE, for tshark and Wireshark"),
+    ARGUMENT("trace", 0, TEXT, AT(trace), 0, 0, "FILE",
+             "write the life of ZCRP's transfers to FILE as JSON lines, for zcrp-plot", DECIDES),
+    ARGUMENT_TRUE("quiet", 'q', AT(is_quiet), "print no table and no progress"),
+    ARGUMENT_TRUE("help", 'h', AT(wants_help), "print this help"),
+    ARGUMENT_TRUE("version", 'V', AT(wants_version), "print the version"),
+};
+
+static void note_row(void *place, const struct argument_row *row)
 {
-    for (size_t i = 0; i < count; i++)
-        described[i] = (struct option){.name = rows[i]->name, .has_arg = rows[i]->has_argument};
-    described[count] = (struct option){0};
-}
+    struct options *options = place;
 
-/* The value of an option whose argument may follow it with or without '='. */
-static const char *optional_value(int argc, char **argv)
-{
-    const char *next = optind < argc ? argv[optind] : NULL;
-
-    if (optarg != NULL || next == NULL || (next[0] == '-' && next[1] != '\0'))
-        return optarg;
-    optind++;
-    return next;
-}
-
-/* Takes one option that getopt_long found; `result` is what it returned. */
-static int take(struct options *options, int result, const struct options_row *row, int argc,
-                char **argv)
-{
-    const char *value = optarg;
-
-    if (result == ':')
-        return complain("%s needs a value", argv[optind - 1]);
-    if (result != 0)
-        return complain("unknown option '%s'", argv[optind - 1]);
-    if (row->has_argument == optional_argument)
-        value = optional_value(argc, argv);
-    if (row->is_of_sender && options->first_of_sender == NULL)
+    if (row->marks == OF_CONNECTING && options->first_of_sender == NULL)
         options->first_of_sender = row->name;
-    return row->set(options, value);
 }
 
-static int read_command_line(struct options *options, int argc, char **argv)
-{
-    const struct options_row *rows[OPTIONS_ROWS_MOST];
-    struct option described[OPTIONS_ROWS_MOST + 1];
-    int which = 0;
-    int result;
+static const struct argument_table table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .usage = "\n--listen HOST:PORT\n--connect HOST:PORT\ndoctor",
+    .about =
+        "zcrp-bench measures how fast messages move over ZCRP and over TCP, and what that costs "
+        "in processor time. `zcrp-bench doctor` says what on this machine limits ZCRP.\v"
+        "Exit status: 0 done; 1 something failed or arrived wrong; 2 the command line is wrong.",
+    .seen = note_row,
+};
 
-    describe_to_getopt(rows, options_rows(rows), described);
-    opterr = 0;
-    while ((result = getopt_long(argc, argv, "+:", described, &which)) != -1) {
-        if (take(options, result, rows[which], argc, argv) < 0)
-            return -1;
-    }
-    return optind == argc ? 0 : complain("what is '%s'?", argv[optind]);
+void options_help(void)
+{
+    arguments_help(&table);
 }
 
 /* Options of the ends that do not fit how many ends there are here. */
@@ -186,7 +282,7 @@ static void choose_circuit(struct settings *settings)
 static int set_defaults(struct options *options)
 {
     choose_circuit(&options->settings);
-    if (options->transport_count == 0 && options_set_transport(options, default_transports) < 0)
+    if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
         return -1;
     if (check_loss(options) < 0)
         return -1;
@@ -194,16 +290,18 @@ static int set_defaults(struct options *options)
         if (strcmp(options->transports[i].name, "tcp") == 0)
             options->transports[i].variant = options->tcp_cc;
     }
-    return options->size_count > 0 ? 0 : options_set_size(options, sizes_by_default(options));
+    return options->size_count > 0 ? 0 : values_size(options, sizes_by_default(options));
 }
 
 int options_parse(struct options *options, int argc, char **argv)
 {
     *options = defaults;
-    if (read_command_line(options, argc, argv) < 0)
+    if (arguments_read_all(&table, options, argc, argv) < 0)
         return -1;
     if (options->wants_help || options->wants_version)
         return 0;
+    options->settings.is_spinless = options->is_spinless;
+    options->is_verified = options->is_verified || options->input != NULL;
     return check(options) < 0 ? -1 : set_defaults(options);
 }
 

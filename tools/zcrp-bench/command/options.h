@@ -28,13 +28,14 @@ struct options {
     uint64_t count;        /* messages of a measurement; 0: see options_count */
     uint64_t bytes;        /* bytes of a measurement; 0: see options_count */
     int64_t duration_ns;   /* of a measurement, instead of either; 0: none */
-    double bits_per_s;     /* that the sending end keeps to; 0: as fast as it goes */
+    uint64_t bits_per_s;   /* that the sending end keeps to; 0: as fast as it goes */
     uint64_t parallel;     /* flows at once, each measurement in all of them */
     uint64_t repeat;       /* measurements of each size and transport */
     uint64_t memory_bytes; /* that messages cycle through; OPTIONS_MEMORY_ALL: no cycling */
     struct settings settings;
     const char *tcp_cc; /* what plain "tcp" stands for, MANNER_BEST by default */
     bool is_ping;
+    bool is_spinless; /* see settings */
 
     bool is_netns;     /* alone: each end in a network namespace of its own */
     uint64_t mtu;      /* of the link between them; 0: the usual */
@@ -63,6 +64,9 @@ struct options {
 
 /* Reads the command line. Strings stay argv's. 0, or -1 with a complaint about the usage. */
 int options_parse(struct options *options, int argc, char **argv);
+
+/* Prints the help. */
+void options_help(void);
 
 /* Messages in one measurement of this size: as --count or --bytes say, or enough for a fraction of
  * a second on a fast path. */

@@ -259,7 +259,7 @@ int measurement_job(struct sending_end *end, struct contender *contender, uint64
     }
     if (fit_memory(end, job) < 0)
         return -1;
-    set_course(end, contender, job, end->options->bits_per_s, end->options->duration_ns);
+    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
     return 0;
 }
 

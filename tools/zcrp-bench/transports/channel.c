@@ -80,7 +80,7 @@ int udp_connect(struct transport *transport, int port)
 
 enum { NO_PORT = 1, USUAL_VCI = 32 };
 
-const char *const channel_names[CHANNEL_CARRIERS] = {
+const char *const channel_names[CHANNEL_CARRIERS + 1] = {
     [CHANNEL_UDP] = "udp",
     [CHANNEL_AAL5] = "aal5",
     [CHANNEL_AAL5_UDP] = "aal5-udp",

@@ -17,8 +17,8 @@ int udp_failed(const struct transport *transport, const char *what, int code);
 
 enum channel_carrier { CHANNEL_UDP, CHANNEL_AAL5, CHANNEL_AAL5_UDP, CHANNEL_CARRIERS };
 
-/* "udp", "aal5", "aal5-udp", in the order of the above. */
-extern const char *const channel_names[CHANNEL_CARRIERS];
+/* "udp", "aal5", "aal5-udp", in the order of the above, then NULL. */
+extern const char *const channel_names[CHANNEL_CARRIERS + 1];
 
 /* As the functions of the same names in struct transport_kind, on the channel that the settings ask
  * for. A raw socket has no port; 1 stands for it. */

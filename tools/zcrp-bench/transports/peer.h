@@ -20,7 +20,6 @@ struct stream {
 
 enum {
     STREAM_PAUSE_MS = 100,
-    STREAM_BUFFER = 8 << 20, /* of the peer, at each end: ZCRP's window */
     STREAM_SOCKET = 4 << 20, /* of the UDP socket: as ZCRP's */
 };
 
@@ -47,9 +46,5 @@ int peer_address_here(const struct control *control, int port, struct peer_addre
 int peer_address_there(const struct control *control, int port, struct peer_address *address);
 
 int peer_address_port(const struct peer_address *address);
-
-/* A free UDP port at this end, or -1 with a complaint. It may be taken by another process before it
- * is used. */
-int peer_address_free_port(const struct control *control);
 
 #endif

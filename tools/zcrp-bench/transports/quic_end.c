@@ -10,12 +10,12 @@
 
 enum { CID = 8 };
 
-int quic_end_failed(const char *doing, ssize_t code)
+static int quic_end_failed(const char *doing, ssize_t code)
 {
     return complain("quic: cannot %s: %s", doing, ngtcp2_strerror((int)code));
 }
 
-ngtcp2_tstamp quic_end_now(void)
+static ngtcp2_tstamp quic_end_now(void)
 {
     return (ngtcp2_tstamp)watch_now_ns();
 }
@@ -112,7 +112,7 @@ static void set_up(ngtcp2_settings *settings, ngtcp2_transport_params *params)
     params->max_idle_timeout = 0; /* never */
 }
 
-ngtcp2_path quic_end_path(struct quic_end *end)
+static ngtcp2_path quic_end_path(struct quic_end *end)
 {
     return (ngtcp2_path){
         .local = {&end->here.any, end->here.length},
@@ -147,7 +147,8 @@ int quic_end_connect(struct quic_end *end)
     return code != 0 ? quic_end_failed("connect", code) : start_tls(end, false);
 }
 
-int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t size)
+/* The server's connection, made by the client's first packet. Any other packet is ignored. */
+static int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t size)
 {
     ngtcp2_path path = quic_end_path(end);
     ngtcp2_transport_params params;

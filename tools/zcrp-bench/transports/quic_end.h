@@ -66,14 +66,6 @@ bool quic_end_is_connected(const struct quic_end *end);
 /* Server: takes bytes that have arrived, and lets as many more come. How many. */
 size_t quic_end_take(struct quic_end *end, void *bytes, size_t size);
 
-/* For quic_work.c: the connection's path; the server's connection, by the client's first packet
- * (what is no such packet is ignored); the library's time; a complaint about what it returned, -1.
- */
-ngtcp2_path quic_end_path(struct quic_end *end);
-int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t size);
-ngtcp2_tstamp quic_end_now(void);
-int quic_end_failed(const char *doing, ssize_t code);
-
 /* All but the socket and the memory of `end`. */
 void quic_end_fini(struct quic_end *end);
 

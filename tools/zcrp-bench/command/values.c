@@ -1,4 +1,4 @@
-#include "zcrp-bench/command/options_lists.h"
+#include "zcrp-bench/command/values.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -7,31 +7,9 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "zcrp-bench/transports/channel.h"
-#include "zcrp-bench/transports/transport.h"
+#include "zcrp-bench/command/options.h"
 
-#define LEAST_SECONDS 0.001
-#define MOST_SECONDS 86400
-
-int options_quantity(const char *name, const char *text, uint64_t *value, uint64_t most)
-{
-    if (quantity_parse(text, value) == 0 && *value <= most)
-        return 0;
-    if (most < INT32_MAX)
-        return complain("--%s: '%s' is not a number from 1 to %llu", name, text,
-                        (unsigned long long)most);
-    return complain("--%s: '%s' is not a number from 1 on, as in 64, 16K, 1M", name, text);
-}
-
-int options_seconds(const char *name, const char *text, int64_t *ns)
-{
-    double seconds;
-
-    if (quantity_decimal(text, &seconds) < 0 || seconds < LEAST_SECONDS || seconds > MOST_SECONDS)
-        return complain("--%s: '%s' is not a number of seconds, as in 0.5, 10", name, text);
-    *ns = (int64_t)(seconds * 1e9);
-    return 0;
-}
+enum { MAX_LOSS = 90 }; /* percent */
 
 /* Calls `add` for each entry of a comma-separated list. */
 static int read_list(struct options *options, const char *text,
@@ -140,24 +118,28 @@ static int add_sizes(struct options *options, const char *text)
 
     if (dots != NULL)
         return add_sweep(options, text, dots);
-    if (options_quantity("size", text, &size, INT64_MAX) < 0)
-        return -1;
+    if (quantity_parse(text, &size) < 0 || size > INT64_MAX)
+        return complain("--size: '%s' is not a number of bytes, as 64, 16K or 1M", text);
     return add_size(options, size);
 }
 
-int options_set_transport(struct options *options, const char *value)
+int values_transport(void *place, const char *text)
 {
+    struct options *options = place;
+
     options->transport_count = 0;
-    if (read_list(options, value, add_transport) < 0)
+    if (read_list(options, text, add_transport) < 0)
         return -1;
     return options->transport_count > 0 ? 0
-                                        : complain("--transport: nothing is left of '%s'", value);
+                                        : complain("--transport: nothing is left of '%s'", text);
 }
 
-int options_set_size(struct options *options, const char *value)
+int values_size(void *place, const char *text)
 {
+    struct options *options = place;
+
     options->size_count = 0;
-    return read_list(options, value, add_sizes);
+    return read_list(options, text, add_sizes);
 }
 
 static int add_core(struct options *options, const char *text)
@@ -173,35 +155,71 @@ static int add_core(struct options *options, const char *text)
     return 0;
 }
 
-int options_set_pin(struct options *options, const char *value)
+int values_pin(void *place, const char *text)
 {
+    struct options *options = place;
+
     options->core_count = 0;
-    return read_list(options, value, add_core);
+    return read_list(options, text, add_core);
 }
 
-int options_set_channel(struct options *options, const char *value)
+int values_memory(void *place, const char *text)
 {
-    for (size_t i = 0; i < CHANNEL_CARRIERS; i++) {
-        options->settings.channel = i;
-        if (strcmp(value, channel_names[i]) == 0)
-            return 0;
-    }
-    return complain("--channel: '%s' is not udp, aal5 or aal5-udp", value);
+    struct options *options = place;
+
+    options->memory_bytes = OPTIONS_MEMORY_ALL;
+    if (strcmp(text, "all") == 0 ||
+        (quantity_parse(text, &options->memory_bytes) == 0 && options->memory_bytes <= INT64_MAX))
+        return 0;
+    return complain("--memory: '%s' is not a number of bytes, as 4M, or all", text);
 }
 
-int options_set_congestion(struct options *options, const char *value)
+int values_loss(void *place, const char *text)
 {
-    static const char *const names[] = {
-        [ZCRP_CONGESTION_NONE] = "none",
-        [ZCRP_CONGESTION_RENO] = "reno",
-        [ZCRP_CONGESTION_CUBIC] = "cubic",
-        [ZCRP_CONGESTION_BBR] = "bbr",
-    };
+    struct options *options = place;
+    char *end;
+    double percent = strtod(text, &end);
 
-    for (size_t i = ZCRP_CONGESTION_NONE; i < sizeof(names) / sizeof(names[0]); i++) {
-        options->settings.congestion = i;
-        if (strcmp(value, names[i]) == 0)
-            return 0;
-    }
-    return complain("--congestion: '%s' is not none, reno, cubic or bbr", value);
+    if (end == text || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= (double)MAX_LOSS))
+        return complain("--loss: '%s' is not from 0%% to %d%%", text, MAX_LOSS);
+    options->settings.loss = (uint64_t)(percent / 100 * (double)LOSS_WHOLE);
+    return 0;
+}
+
+int values_tcp_cc(void *place, const char *text)
+{
+    struct options *options = place;
+
+    if (*text == '\0' || strlen(text) >= MANNER_NAME || strpbrk(text, " \n") != NULL)
+        return complain("--tcp-cc: '%s' is not the name of a congestion control", text);
+    options->tcp_cc = text;
+    return 0;
+}
+
+static int set_end(struct options *options, const char *text, enum options_mode mode)
+{
+    if (options->mode != OPTIONS_ALONE)
+        return complain("--listen and --connect are one end each: give one of them, once");
+    options->mode = mode;
+    if (address_parse(text, &options->address) < 0)
+        return complain("'%s' is not HOST:PORT", text);
+    return 0;
+}
+
+int values_listen(void *place, const char *text)
+{
+    return set_end(place, text, OPTIONS_LISTEN);
+}
+
+int values_connect(void *place, const char *text)
+{
+    return set_end(place, text, OPTIONS_CONNECT);
+}
+
+int values_json(void *place, const char *text)
+{
+    struct options *options = place;
+
+    options->json = text != NULL ? text : "-";
+    return 0;
 }
