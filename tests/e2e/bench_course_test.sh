@@ -16,8 +16,7 @@ complains 2 "--duration says how much is sent" --duration 1 --count 1
 complains 2 "--duration says how much is sent" --duration 1 --bytes 1
 complains 2 "--duration says how much is sent" --duration 1 --input "$place"
 complains 2 "no --duration" --duration 1 --memory all
-complains 2 "--ping has no --duration or --rate" --ping --duration 1
-complains 2 "--ping has no --duration or --rate" --ping --rate 1M
+complains 2 "--ping with --duration needs --rate" --ping --duration 1
 
 # ---- a time, not a count: each end knows how many there were, and they are the ones that were sent
 

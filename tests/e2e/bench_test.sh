@@ -37,7 +37,6 @@ core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 complains 1 "cannot run on core 1000: there is none" --pin "1000,$core"
 complains 1 "cannot run on core 1000: there is none" --pin "$core,1000"
 complains 2 "what is 'extra'?" extra
-complains 2 "'nowhere' is not HOST:PORT" --listen nowhere
 complains 2 "one end each" --listen :1 --connect :1
 complains 2 "--size is for the connecting end" --listen :0 --size 1
 complains 2 "--output is for the listening end" --connect localhost:1 --output "$place/x"

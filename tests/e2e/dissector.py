@@ -327,7 +327,7 @@ def test_capture(path):
 
 def test_capture_of_receiver(path):
     """One end each, IPv6: what the other end sent is what this end captured."""
-    with subprocess.Popen([BENCH, "--listen", "[::1]:0", "--capture", path],
+    with subprocess.Popen([BENCH, "--listen", "[::1]:0", "--once", "--capture", path],
                           stderr=subprocess.PIPE, text=True) as listener:
         port = re.search(r"port (\d+)", listener.stderr.readline())[1]
         count = units_sent(["--connect", f"[::1]:{port}", "--size", "20000", "--count", "9"])

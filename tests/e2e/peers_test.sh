@@ -77,7 +77,7 @@ complaint "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,pe
     --count 9 --repeat 1
 
 if ! grep -q 'srt (.*): not built in' "$place/doctor"; then
-    "$bare" --listen 127.0.0.1:0 2>"$place/listener" &
+    "$bare" --listen 127.0.0.1:0 --once 2>"$place/listener" &
     listener=$!
     eventually grep -q port "$place/listener"
     port=$(sed -n 's/.*port \([0-9]*\)$/\1/p' "$place/listener")

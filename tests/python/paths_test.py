@@ -97,8 +97,8 @@ class Commands(unittest.TestCase):
         senders, listeners = command[-5], command[-1]
         self.assertIn(":7000 --transport zcrp ", senders)
         self.assertIn(":7001 --transport tcp:bbr+whole ", senders)
-        self.assertEqual(listeners, "zcrp-bench --listen 198.18.0.2:7000 & "
-                         "zcrp-bench --listen 198.18.0.2:7001 & wait")
+        self.assertEqual(listeners, "zcrp-bench --listen 198.18.0.2:7000 --once & "
+                         "zcrp-bench --listen 198.18.0.2:7001 --once & wait")
 
     def test_street_writes_an_output_for_each_flow(self):
         command = Street("two", 20e6, ["zcrp"] * 2, seconds=7).command("b/zcrp-bench", "p/out")

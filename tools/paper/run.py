@@ -110,7 +110,7 @@ def measure(groups, figure, channel, options):
     """The runs that zcrp-bench reports of these transports and sizes between these machines."""
     link = link_command(channel)
     sender = end_command(figure, 0, ["--connect", f"198.18.0.2:{PORT}", "--channel", channel, *options])
-    receiver = end_command(figure, 1, ["--listen", f":{PORT}"])
+    receiver = end_command(figure, 1, ["--listen", f":{PORT}", "--once"])
     as_shown = shown(link, sender, receiver)
     with contextlib.ExitStack() as stack:
         ends = [stack.enter_context(groups.group(name, MACHINES[figure[1 + end]].quota_us))

@@ -34,7 +34,7 @@ class Path:
     def command(self):
         there = f"{THERE}:{PORT}"
         return (f"zcrp-link {self.link} --wait 9s --port {PORT} -- zcrp-bench --connect {there} "
-                f"{self.sender('zcrp', self.counts['zcrp'])} -- zcrp-bench --listen {there}")
+                f"{self.sender('zcrp', self.counts['zcrp'])} -- zcrp-bench --listen {there} --once")
 
 
 class Street:
@@ -58,7 +58,7 @@ class Street:
         """One for a shell. The last port that is listened at is the one that is waited for."""
         senders = [f"{program} {sender}" + (f" --json {outputs}.{i}" if outputs else "")
                    for i, sender in enumerate(self.senders())]
-        listeners = [f"{program} --listen {THERE}:{PORT + i}" for i in range(len(self.flows))]
+        listeners = [f"{program} --listen {THERE}:{PORT + i} --once" for i in range(len(self.flows))]
         last = PORT + len(self.flows) - 1
         link = program.replace("zcrp-bench", "zcrp-link")
         return (f"{link} {self.link} --wait 9s --port {last} -- sh -c '{' & '.join(senders)} & wait' "

@@ -16,6 +16,21 @@
 
 enum { EXIT_USAGE = 2 };
 
+enum { LISTENER_BROKEN = -2 };
+
+/* Serves the next run. 0, -1 if it failed, or LISTENER_BROKEN if there can be no other. */
+static int serve_one(const struct options *options, int listener)
+{
+    int fd = connection_accept(listener, -1);
+    int status;
+
+    if (fd < 0)
+        return LISTENER_BROKEN;
+    status = receiving_end_serve(options, listener, fd);
+    return capture_flush() < 0 ? -1 : status;
+}
+
+/* Serves one run after the other, until the process is ended; with --once only one. */
 static int listen_and_serve(const struct options *options)
 {
     int listener = connection_listen(&options->address);
@@ -26,9 +41,11 @@ static int listen_and_serve(const struct options *options)
         return -1;
     if (!options->is_quiet)
         fprintf(stderr, "zcrp-bench: listening, port %s\n", here.port);
-    status = receiving_end_serve(options, listener, -1);
+    do
+        status = serve_one(options, listener);
+    while (!options->is_once && status != LISTENER_BROKEN);
     close(listener);
-    return capture_close() < 0 ? -1 : status;
+    return capture_close() < 0 || status != 0 ? -1 : 0;
 }
 
 static int run(const struct options *options)

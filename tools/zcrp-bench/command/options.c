@@ -55,10 +55,15 @@ static const struct argument_row rows[] = {
              "time of a measurement, instead", DECIDES),
     ARGUMENT("rate", 0, RATE, AT(bits_per_s), 1, 0, "BITS",
              "send at most BITS of messages a second: 64k, 155M, 2.5G (no limit)", DECIDES),
+    ARGUMENT_TRUE("reverse", 'R', AT(is_reverse),
+                  "the listening end sends; with both ends here the ends swap", DECIDES),
     ARGUMENT("parallel", 'P', NUMBER, AT(parallel), 1, OPTIONS_MAX_PARALLEL, "N",
              "use N flows at once, each with channels of its own (1)", DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
+    ARGUMENT("warmup", 0, NUMBER, AT(warmup), 0, 10000, "N",
+             "measurements of each size and transport that come first and are not counted (0)",
+             DECIDES),
     ARGUMENT(
         "memory", 'm', OTHER, 0, 0, 0, "BYTES|all",
         "memory that messages cycle through, at least two messages; all: every message has its "
@@ -66,9 +71,11 @@ static const struct argument_row rows[] = {
         .read = values_memory, DECIDES),
     ARGUMENT("depth", 0, NUMBER, SETTING(depth), 1, 1 << 20, "N",
              "most messages under way at once (1024)", DECIDES),
-    ARGUMENT_TRUE("ping", 'p', AT(is_ping),
-                  "measure round trips: one message there, one back, nothing else under way",
-                  DECIDES),
+    ARGUMENT_TRUE(
+        "ping", 'p', AT(is_ping),
+        "measure round trips: one message there, one back, nothing else under way; with --rate, "
+        "messages leave on schedule, and each round trip counts from when it was due",
+        DECIDES),
 
     ARGUMENT_HEADING("What is sent:"),
     ARGUMENT_TRUE("verify", 'v', AT(is_verified), "send pseudo-random bytes and verify each",
@@ -79,10 +86,14 @@ static const struct argument_row rows[] = {
              "write what arrives to FILE, at the receiving end (with --input)"),
 
     ARGUMENT_HEADING("Where. Without --listen and --connect both ends run here, over loopback:"),
-    ARGUMENT("listen", 'l', OTHER, 0, 0, 0, "HOST:PORT", "be the listening end",
-             .read = values_listen),
+    ARGUMENT("listen", 'l', OTHER, 0, 0, 0, "HOST:PORT",
+             "be the listening end, which serves one run after the other until it is ended (any "
+             "address, port 7000)",
+             .read = values_listen, .is_optional = true),
+    ARGUMENT_TRUE("once", '1', AT(is_once), "as the listening end, serve one run and end"),
     ARGUMENT("connect", 'c', OTHER, 0, 0, 0, "HOST:PORT",
-             "be the connecting end, which decides and reports", .read = values_connect),
+             "be the connecting end, which decides and reports (port 7000)",
+             .read = values_connect),
     ARGUMENT("timeout", 0, SECONDS, SETTING(limit_ns), 1, DAY_MS, "SECONDS",
              "fail after SECONDS without progress (10)"),
     ARGUMENT_TRUE("netns", 0, AT(is_netns),
@@ -136,6 +147,8 @@ static const struct argument_row rows[] = {
              "print a line every SECONDS during a measurement", DECIDES),
     ARGUMENT_TRUE("stats", 'S', AT(wants_stats), "print both ends' counters after each measurement",
                   DECIDES),
+    ARGUMENT_TRUE("histogram", 'H', AT(wants_histogram),
+                  "with --ping, print how often round trips took how long", DECIDES),
     ARGUMENT(
         "json", 'j', OTHER, 0, 0, 0, "FILE",
         "write all results to FILE as JSON; without FILE to standard output, instead of the table",
@@ -162,7 +175,7 @@ static void note_row(void *place, const struct argument_row *row)
 static const struct argument_table table = {
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
-    .usage = "\n--listen HOST:PORT\n--connect HOST:PORT\ndoctor",
+    .usage = "\n--listen [HOST:PORT]\n--connect HOST:PORT\ndoctor",
     .about =
         "zcrp-bench measures how fast messages move over ZCRP and over TCP, and what that costs "
         "in processor time. `zcrp-bench doctor` says what on this machine limits ZCRP.\v"
@@ -198,11 +211,26 @@ static int check_ping(const struct options *options)
         return complain("--ping has no --interval");
     if (options->parallel > 1)
         return complain("--ping has no --parallel");
-    if (options->duration_ns != 0 || options->bits_per_s > 0)
-        return complain("--ping has no --duration or --rate");
+    if (options->is_reverse)
+        return complain("--ping goes both ways: no --reverse");
+    if (options->duration_ns != 0 && options->bits_per_s == 0)
+        return complain("--ping with --duration needs --rate");
     for (size_t i = 0; i < options->transport_count; i++) {
-        if (options->transports[i].kind->ping == NULL)
+        if (options->transports[i].kind->pong == NULL)
             return complain("--ping: %s only goes one way", options->transports[i].name);
+    }
+    return 0;
+}
+
+static int check_reverse(const struct options *options)
+{
+    if (options->input != NULL || options->output != NULL)
+        return complain("--reverse has no --input and no --output");
+    if (options->settings.interval_ns != 0 || options->trace != NULL)
+        return complain("--interval and --trace are seen by the sending end: no --reverse");
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (options->transports[i].kind->is_one_way)
+            return complain("--reverse: %s only goes one way", options->transports[i].name);
     }
     return 0;
 }
@@ -230,6 +258,8 @@ static int check(const struct options *options)
 {
     bool listens = options->mode == OPTIONS_LISTEN;
 
+    if (options->is_once && !listens)
+        return complain("--once is for the listening end");
     if (listens && options->first_of_sender != NULL)
         return complain("--%s is for the connecting end to say", options->first_of_sender);
     if (options->mode == OPTIONS_CONNECT && options->output != NULL)
@@ -250,7 +280,11 @@ static int check(const struct options *options)
         return complain("--seed is for --cell-loss, which is not given");
     if (options->trace != NULL && !has_zcrp(options))
         return complain("--trace is of ZCRP: there is none in --transport");
+    if (options->wants_histogram && !options->is_ping)
+        return complain("--histogram is of round trips: it needs --ping");
     if (options->is_ping && check_ping(options) < 0)
+        return -1;
+    if (options->is_reverse && check_reverse(options) < 0)
         return -1;
     return check_ends(options);
 }
@@ -296,6 +330,7 @@ static int set_defaults(struct options *options)
 int options_parse(struct options *options, int argc, char **argv)
 {
     *options = defaults;
+    options->command = argv;
     if (arguments_read_all(&table, options, argc, argv) < 0)
         return -1;
     if (options->wants_help || options->wants_version)

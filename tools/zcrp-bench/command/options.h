@@ -35,6 +35,11 @@ struct options {
     struct settings settings;
     const char *tcp_cc; /* what plain "tcp" stands for, MANNER_BEST by default */
     bool is_ping;
+    bool is_reverse; /* the listening end sends */
+    bool is_once;    /* the listening end serves one run and ends */
+    bool wants_histogram;
+    uint64_t warmup;  /* measurements that come first and are not counted */
+    char **command;   /* argv */
     bool is_spinless; /* see settings */
 
     bool is_netns;     /* alone: each end in a network namespace of its own */

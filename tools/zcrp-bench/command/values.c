@@ -208,7 +208,7 @@ static int set_end(struct options *options, const char *text, enum options_mode 
 
 int values_listen(void *place, const char *text)
 {
-    return set_end(place, text, OPTIONS_LISTEN);
+    return set_end(place, text != NULL ? text : "", OPTIONS_LISTEN);
 }
 
 int values_connect(void *place, const char *text)

@@ -10,7 +10,7 @@ int values_memory(void *place, const char *text);    /* 64M, all */
 int values_pin(void *place, const char *text);       /* 0,1 */
 int values_loss(void *place, const char *text);      /* 1% */
 int values_tcp_cc(void *place, const char *text);    /* cubic */
-int values_listen(void *place, const char *text);    /* HOST:PORT */
+int values_listen(void *place, const char *text);    /* HOST:PORT; NULL is any address */
 int values_connect(void *place, const char *text);
 int values_json(void *place, const char *text); /* a file; NULL is standard output */
 

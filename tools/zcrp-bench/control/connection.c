@@ -38,7 +38,7 @@ static int listen_at(const struct addrinfo *info)
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 4) == 0)
+    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 64) == 0)
         return fd;
     close(fd);
     return -1;
@@ -147,25 +147,39 @@ static bool may_be_port(const char *text)
     return *text != '\0' && (!is_number || strtoul(text, NULL, 10) <= MOST_PORT);
 }
 
-int address_parse(const char *text, struct address *address)
+/* Where the port begins: behind the last colon that is not part of an address in brackets. ""
+ * stands for the usual one. */
+static const char *port_in(const char *text, size_t *host_length)
 {
     const char *colon = strrchr(text, ':');
-    size_t length;
+    const char *bracket = strrchr(text, ']');
 
-    if (colon == NULL || !may_be_port(colon + 1))
+    if (colon == NULL || (bracket != NULL && colon < bracket)) {
+        *host_length = strlen(text);
+        return ADDRESS_PORT;
+    }
+    *host_length = (size_t)(colon - text);
+    return colon + 1;
+}
+
+int address_parse(const char *text, struct address *address)
+{
+    size_t length;
+    const char *port = port_in(text, &length);
+
+    if (!may_be_port(port))
         return -1;
-    length = (size_t)(colon - text);
     if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
         text++;
         length -= 2;
     } else if (memchr(text, ':', length) != NULL) {
         return -1;
     }
-    if (length >= sizeof address->host || strlen(colon + 1) >= sizeof address->port)
+    if (length >= sizeof address->host || strlen(port) >= sizeof address->port)
         return -1;
     memcpy(address->host, text, length);
     address->host[length] = '\0';
-    memcpy(address->port, colon + 1, strlen(colon + 1) + 1);
+    memcpy(address->port, port, strlen(port) + 1);
     return 0;
 }
 
@@ -195,4 +209,24 @@ int address_peer(int fd, struct address *address)
     if (getpeername(fd, (struct sockaddr *)&name, &length) < 0)
         return complain("a socket has no peer: %s", strerror(errno));
     return in_numbers((struct sockaddr *)&name, length, address);
+}
+
+static bool is_from(int fd, const struct address *peer)
+{
+    struct address there;
+
+    return address_peer(fd, &there) == 0 && strcmp(there.host, peer->host) == 0 &&
+           strcmp(there.port, peer->port) == 0;
+}
+
+int connection_accept_from(int listener, const struct address *peer, int64_t limit_ns)
+{
+    static const char busy[] = "failed it is busy with another run\n";
+    int fd;
+
+    while ((fd = connection_accept(listener, limit_ns)) >= 0 && !is_from(fd, peer)) {
+        (void)!send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(fd);
+    }
+    return fd;
 }

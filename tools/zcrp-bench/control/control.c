@@ -17,7 +17,7 @@
 
 enum { NUMBERS_AT_ONCE = 512 };
 
-static const char greeting[] = "zcrp-bench 4";
+static const char greeting[] = "zcrp-bench 5";
 static const char failure[] = "failed";
 
 /* A host that vanished is noticed although it says nothing. */

@@ -1,8 +1,8 @@
 /* The control connection between the two ends: lines of text, "verb arguments", one answer to each
- * question. The sending end asks, the receiving end answers.
+ * question. The connecting end asks, the listening end answers.
  *
- *      sending end                     receiving end
- *      zcrp-bench 4                    zcrp-bench 4
+ *      connecting end                  listening end
+ *      zcrp-bench 5                    zcrp-bench 5
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
@@ -10,9 +10,12 @@
  *      more COUNT LOOK, any number     (see course.h)
  *                                      pulse ..., any number (see pulse.h)
  *                                      result ..., and the counts
+ *      measure ..., over a way back    ready
+ *      go                              more COUNT LOOK, any number
+ *                                      result ..., and the counts
  *      ping ...                        ready
- *                                      answered ..., and the counts
- *      flow                            (accepts another such connection: parallel.h)
+ *                                      result ..., and the counts
+ *      flow PORT                       (accepts such a connection from there: flows.h)
  *      bye
  *
  * An end that fails says "failed REASON" instead of what it should have said, and hangs up. */

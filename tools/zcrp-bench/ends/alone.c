@@ -98,13 +98,14 @@ enum { STEP_NS = 10000000, STEPS_AFTER_FAILURE = 20, STEPS_TO_CLOSE = 1000 };
 /* The child: ends with its parent, and leaves complaints to it. */
 static _Noreturn void receive(const struct options *options, int listener, pid_t parent)
 {
+    int fd;
+
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* gone already */
         exit(EXIT_FAILURE);
     complain_silently();
-    exit(receiving_end_serve(options, listener, (int64_t)options->settings.limit_ns) < 0
-             ? EXIT_FAILURE
-             : EXIT_SUCCESS);
+    fd = connection_accept(listener, (int64_t)options->settings.limit_ns);
+    exit(fd < 0 || receiving_end_serve(options, listener, fd) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 /* Waits for the child to end, for `steps` at most; then kills it. Whether it ended by itself, and

@@ -16,8 +16,8 @@ int alone_run(const struct options *options);
  * failed or arrived wrong; in the latter case the report is written all the same. */
 int sending_end_run(const struct options *options, const struct address *address);
 
-/* Serves one connecting end at `listener`, to its goodbye; waits for it for limit_ns at most
- * (negative: for ever). 0, or -1 with a complaint, which the connecting end is told too. */
-int receiving_end_serve(const struct options *options, int listener, int64_t limit_ns);
+/* Serves one connecting end, from its control connection `fd`, which `listener` has accepted, to
+ * its goodbye. Closes `fd`. 0, or -1 with a complaint, which the connecting end is told, too. */
+int receiving_end_serve(const struct options *options, int listener, int fd);
 
 #endif

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,34 +59,53 @@ static void *run_companion(void *argument)
     return NULL;
 }
 
-/* "flow": another connection comes, and is served beside this one. */
-static int begin_companion(struct receiving_end *end)
+/* The connecting end's socket at `port`, which comes to the listener. */
+static int accept_from_peer(struct receiving_end *end, uint64_t port)
 {
-    struct companion *companion;
+    struct address peer;
+
+    if (address_peer(end->control.fd, &peer) < 0)
+        return -1;
+    snprintf(peer.port, sizeof peer.port, "%" PRIu64, port);
+    return connection_accept_from(end->listener, &peer, (int64_t)end->settings.limit_ns);
+}
+
+static int start_companion(struct receiving_end *end, struct companion *companion)
+{
     int error;
 
-    if (end->is_companion || end->companion_count == OPTIONS_MAX_PARALLEL - 1)
-        return serving_malformed(end);
-    companion = calloc(1, sizeof *companion);
-    if (companion == NULL)
-        return complain("no memory for a flow: %s", strerror(ENOMEM));
-    companion->fd = connection_accept(end->listener, (int64_t)end->settings.limit_ns);
     companion->end = (struct receiving_end){
         .options = end->options,
         .listener = end->listener,
         .output = -1,
         .is_companion = true,
     };
-    error =
-        companion->fd < 0 ? 0 : pthread_create(&companion->thread, NULL, run_companion, companion);
-    if (companion->fd >= 0 && error == 0) {
-        end->companions[end->companion_count++] = companion;
+    error = pthread_create(&companion->thread, NULL, run_companion, companion);
+    if (error != 0)
+        return complain("cannot start a thread: %s", strerror(error));
+    end->companions[end->companion_count++] = companion;
+    return 0;
+}
+
+/* "flow PORT": another connection has come from there, and is served beside this one. */
+static int begin_companion(struct receiving_end *end, const char *arguments)
+{
+    struct companion *companion;
+    uint64_t port;
+
+    if (end->is_companion || end->companion_count == OPTIONS_MAX_PARALLEL - 1 ||
+        control_figures(arguments, &port, 1) < 0)
+        return serving_malformed(end);
+    companion = calloc(1, sizeof *companion);
+    if (companion == NULL)
+        return complain("no memory for a flow: %s", strerror(ENOMEM));
+    companion->fd = accept_from_peer(end, port);
+    if (companion->fd >= 0 && start_companion(end, companion) == 0)
         return 0;
-    }
     if (companion->fd >= 0)
         close(companion->fd);
     free(companion);
-    return error == 0 ? -1 : complain("cannot start a thread: %s", strerror(error));
+    return -1;
 }
 
 /* They end with their own goodbyes, or when the sending end hangs up. */
@@ -116,8 +137,8 @@ static int obey(struct receiving_end *end)
         return obey_open(end, arguments, false);
     if ((arguments = control_arguments(&end->control, "back")) != NULL)
         return obey_open(end, arguments, true);
-    if (control_arguments(&end->control, "flow") != NULL)
-        return begin_companion(end);
+    if ((arguments = control_arguments(&end->control, "flow")) != NULL)
+        return begin_companion(end, arguments);
     if ((arguments = control_arguments(&end->control, "ping")) != NULL)
         return serving_ping(end, arguments);
     return control_arguments(&end->control, "bye") != NULL ? 1 : serving_malformed(end);
@@ -172,10 +193,9 @@ static int serve(struct receiving_end *end, int fd)
     return status;
 }
 
-int receiving_end_serve(const struct options *options, int listener, int64_t limit_ns)
+int receiving_end_serve(const struct options *options, int listener, int fd)
 {
     struct receiving_end end = {.options = options, .listener = listener, .output = -1};
-    int fd = connection_accept(listener, limit_ns);
 
-    return fd < 0 ? -1 : serve(&end, fd);
+    return serve(&end, fd);
 }

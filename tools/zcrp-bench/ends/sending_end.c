@@ -100,11 +100,25 @@ static int take_turn(struct sending_end *end, const struct results *results, siz
     return 0;
 }
 
+/* What --warmup asks for: nothing of it is kept. */
+static int warm_up(struct sending_end *end, uint64_t size)
+{
+    for (uint64_t n = 0; n < end->options->warmup * end->options->transport_count; n++) {
+        struct run run = {0};
+
+        if (flows_measure(end, n % end->options->transport_count, size, &run) < 0)
+            return -1;
+        run_fini(&run);
+    }
+    return 0;
+}
+
 static int measure_all(struct sending_end *end, const struct results *results)
 {
     end->start_ns = watch_now_ns();
     for (size_t size = 0; size < results->sizes; size++) {
-        if (choose_lanes(end, end->options->sizes[size]) < 0)
+        if (choose_lanes(end, end->options->sizes[size]) < 0 ||
+            warm_up(end, end->options->sizes[size]) < 0)
             return -1;
         for (size_t repeat = 0; repeat < results->repeats; repeat++) {
             if (take_turn(end, results, size, repeat) < 0)
@@ -155,6 +169,7 @@ static int run_with_input(struct sending_end *ends, const struct address *addres
     if (status < 0)
         return -1;
     results.seed = options->settings.seed;
+    results.options = options;
     progress_init(options->is_quiet);
     status = run_and_report(ends, address, &results);
     results_fini(&results);

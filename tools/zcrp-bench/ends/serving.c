@@ -1,11 +1,10 @@
 #include "zcrp-bench/ends/serving.h"
 
-#include <inttypes.h>
-
 #include "common/complain.h"
 #include "zcrp-bench/job/counts.h"
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/measuring/pulse.h"
+#include "zcrp-bench/measuring/record.h"
 
 int serving_malformed(const struct receiving_end *end)
 {
@@ -49,45 +48,6 @@ static int make_job(struct receiving_end *end, const uint64_t figures[8], struct
     return job->content == JOB_FILE ? find_file(end, job) : 0;
 }
 
-/* What this end has to show for a job. */
-struct record {
-    struct watch watch; /* the start's, then what passed since */
-    struct counts counts;
-    struct allocations allocations;
-};
-
-static void begin_record(struct record *record, struct transport *transport)
-{
-    transport->kind->count(transport, &record->counts);
-    allocations_begin();
-    record->watch = watch_read();
-}
-
-static void end_record(struct record *record, struct transport *transport)
-{
-    struct counts after;
-
-    record->watch = watch_since(record->watch);
-    record->allocations = allocations_read();
-    transport->kind->count(transport, &after);
-    record->counts = counts_since(&after, &record->counts);
-}
-
-/* "result WALL CPU ALLOCATIONS PEAK COUNTED VERDICT MESSAGE OFFSET", and the counts */
-static int report(struct receiving_end *end, const struct job *job, const struct record *record)
-{
-    const struct allocations *allocations = &record->allocations;
-
-    if (control_say(&end->control,
-                    "result %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64
-                    " %" PRIu64,
-                    record->watch.wall_ns, record->watch.cpu_ns, allocations->calls,
-                    allocations->peak_bytes, record->counts.is_known, (int)job_verdict(job),
-                    job->message, job->offset) < 0)
-        return -1;
-    return control_say_numbers(&end->control, record->counts.value, COUNTS);
-}
-
 static int receive(struct transport *transport, struct job *job)
 {
     struct pulse pulse;
@@ -100,45 +60,61 @@ static int receive(struct transport *transport, struct job *job)
     return status;
 }
 
-static int measure(struct receiving_end *end, struct transport *transport, struct job *job)
+/* This end receives. */
+static int measure_there(struct receiving_end *end, struct transport *transport, struct job *job)
 {
     struct record record;
 
-    if (transport->kind->prepare(transport, job) < 0)
-        return -1;
-    begin_record(&record, transport);
+    record_begin(&record, transport);
     if (control_say(&end->control, "ready") < 0 || receive(transport, job) < 0)
         return -1;
-    end_record(&record, transport);
+    record_end(&record, transport);
     if (job->is_different) {
         end->is_different = true;
         job_complain(job, transport->kind->name);
     }
-    return report(end, job, &record);
+    return record_say(&end->control, &record, job);
+}
+
+/* This end sends, when the other end says so. */
+static int measure_back(struct receiving_end *end, struct transport *transport, struct job *job)
+{
+    struct record record;
+
+    if (control_say(&end->control, "ready") < 0 || control_expect(&end->control, "go") == NULL)
+        return -1;
+    record_begin(&record, transport);
+    course_begin(&job->course);
+    if (transport->kind->send(transport, job) < 0)
+        return -1;
+    record_end(&record, transport);
+    return record_say(&end->control, &record, job);
+}
+
+/* A job that this end sends has a course of its own. */
+static int turn_job(struct receiving_end *end, const uint64_t figures[11], struct job *job)
+{
+    if (job->content == JOB_FILE || figures[10] > INT64_MAX)
+        return serving_malformed(end);
+    job->course = course_make(&end->control, job->size, (double)figures[9], (int64_t)figures[10]);
+    return 0;
 }
 
 int serving_measure(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[9];
+    struct transport *transport;
+    uint64_t figures[11];
     struct job job;
 
-    if (control_figures(arguments, figures, 9) < 0 || figures[0] >= end->transport_count)
+    if (control_figures(arguments, figures, 11) < 0 || figures[0] >= end->transport_count)
         return serving_malformed(end);
-    if (make_job(end, &figures[1], &job) < 0)
+    transport = &end->transports[figures[0]];
+    if (make_job(end, &figures[1], &job) < 0 ||
+        (transport->is_back && turn_job(end, figures, &job) < 0) ||
+        transport->kind->prepare(transport, &job) < 0)
         return -1;
-    return measure(end, &end->transports[figures[0]], &job);
-}
-
-/* "answered CPU ALLOCATIONS PEAK COUNTED", and the counts */
-static int report_answered(struct receiving_end *end, const struct record *record)
-{
-    const struct allocations *allocations = &record->allocations;
-
-    if (control_say(&end->control, "answered %" PRId64 " %" PRIu64 " %" PRIu64 " %d",
-                    record->watch.cpu_ns, allocations->calls, allocations->peak_bytes,
-                    record->counts.is_known) < 0)
-        return -1;
-    return control_say_numbers(&end->control, record->counts.value, COUNTS);
+    return transport->is_back ? measure_back(end, transport, &job)
+                              : measure_there(end, transport, &job);
 }
 
 static int pong(struct receiving_end *end, size_t number, const struct job *job)
@@ -150,11 +126,11 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     if (there->kind->prepare(there, job) < 0 ||
         (back != NULL && back->kind->prepare(back, job) < 0))
         return -1;
-    begin_record(&record, there);
+    record_begin(&record, there);
     if (there->kind->pong(there, back, job) < 0)
         return -1;
-    end_record(&record, there);
-    return report_answered(end, &record);
+    record_end(&record, there);
+    return record_say(&end->control, &record, job);
 }
 
 /* Whether channel `number`, and the one back, can be used for round trips. */

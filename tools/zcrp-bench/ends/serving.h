@@ -27,7 +27,7 @@ struct receiving_end {
 
 /* Each does what the arguments of a line ask for, and answers. 0, or -1 with a complaint. */
 
-/* "measure TRANSPORT SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK" */
+/* "measure TRANSPORT SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK RATE DURATION" */
 int serving_measure(struct receiving_end *end, const char *arguments);
 
 /* "ping TRANSPORT SIZE COUNT DEPTH" */

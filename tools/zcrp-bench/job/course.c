@@ -1,15 +1,11 @@
 #include "zcrp-bench/job/course.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <time.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/job/job.h"
 #include "zcrp-bench/job/watch.h"
-
-enum { NS_A_SECOND = 1000000000 };
 
 /* The messages that the receiving end is told of beforehand take about this long, at most a part of
  * the whole: more than a round trip, for a buffer has to be known to the sending end before it can
@@ -34,22 +30,11 @@ void course_begin(struct course *course)
     course->start_ns = watch_now_ns();
 }
 
-static void sleep_until(int64_t ns)
-{
-    struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
-
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-        ;
-}
-
 /* A message is due when its last byte would have been made at the rate. What was slept too long is
  * made up for: the schedule counts from the beginning. */
 static void await(const struct course *course, uint64_t n)
 {
-    int64_t due_ns = course->start_ns + (int64_t)((double)(n + 1) * course->interval_ns);
-
-    if (due_ns > watch_now_ns())
-        sleep_until(due_ns);
+    watch_sleep_until(course->start_ns + (int64_t)((double)(n + 1) * course->interval_ns));
 }
 
 static void set(struct course *course, struct job *job, uint64_t count, uint64_t look)

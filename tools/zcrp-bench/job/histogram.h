@@ -16,7 +16,8 @@ enum {
 
 struct histogram {
     uint64_t count;
-    uint64_t least; /* exact; meaningless while there is none */
+    uint64_t least; /* exact, as `most`; meaningless while there is none */
+    uint64_t most;
     uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
@@ -28,5 +29,11 @@ void histogram_add(struct histogram *histogram, uint64_t ns);
 /* The middle of the bucket below or in which a share (0 .. 1) of all durations lies. There has to
  * be one. */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);
+
+/* Calls `show` for each part of the durations that occurred, shortest first: those from `from` on
+ * and below `to` are `count`. Eight parts make a power of two, which is enough to print. */
+void histogram_each(const struct histogram *histogram,
+                    void (*show)(void *context, uint64_t from, uint64_t to, uint64_t count),
+                    void *context);
 
 #endif

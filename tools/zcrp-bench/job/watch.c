@@ -1,10 +1,13 @@
 #include "zcrp-bench/job/watch.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "common/complain.h"
+
+enum { NS_A_SECOND = 1000000000 };
 
 static int64_t ns_of_timeval(struct timeval t)
 {
@@ -17,6 +20,16 @@ int64_t watch_now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void watch_sleep_until(int64_t ns)
+{
+    struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
+
+    if (ns <= watch_now_ns())
+        return;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
 }
 
 struct watch watch_read(void)
@@ -39,8 +52,6 @@ struct watch watch_since(struct watch start)
         .cpu_ns = now.cpu_ns - start.cpu_ns,
     };
 }
-
-enum { NS_A_SECOND = 1000000000 };
 
 /* False once it is over. */
 static bool wait_until(struct ticker *ticker, int64_t ns)

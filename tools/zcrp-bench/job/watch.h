@@ -17,6 +17,9 @@ struct watch watch_read(void);
 /* The monotonic clock alone: cheap. */
 int64_t watch_now_ns(void);
 
+/* Sleeps until the monotonic clock says ns; not at all if it does already. */
+void watch_sleep_until(int64_t ns);
+
 /* What passed since `start`. */
 struct watch watch_since(struct watch start);
 

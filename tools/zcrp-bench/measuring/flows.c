@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
@@ -173,17 +174,17 @@ enum { SEED_SHIFT = 40 };
 static int open_contenders(struct sending_end *end)
 {
     const struct options *options = end->options;
+    int (*open)(struct contender *, const struct choice *, struct control *,
+                const struct settings *, size_t *) = contender_open;
     size_t number = 0;
 
+    if (options->is_ping)
+        open = contender_open_for_ping;
+    if (options->is_reverse)
+        open = contender_open_back;
     for (size_t i = 0; i < options->transport_count; i++) {
-        struct contender *contender = &end->contenders[i];
-        const struct choice *choice = &options->transports[i];
-        int status =
-            options->is_ping
-                ? contender_open_for_ping(contender, choice, &end->control, &end->settings, &number)
-                : contender_open(contender, choice, &end->control, &end->settings, &number);
-
-        if (status < 0)
+        if (open(&end->contenders[i], &options->transports[i], &end->control, &end->settings,
+                 &number) < 0)
             return -1;
     }
     return 0;
@@ -234,12 +235,29 @@ struct sending_end *flows_create(const struct options *options)
     return ends;
 }
 
-static int open_flow(struct sending_end *end, const struct address *address)
+/* Each flow beside the first is announced there, with the port that its connection comes from. */
+static int announce_flow(struct sending_end *first, int fd)
 {
+    struct address here;
+
+    if (address_local(fd, &here) < 0)
+        return -1;
+    return control_say(&first->control, "flow %s", here.port);
+}
+
+static int open_flow(struct sending_end *ends, size_t which, const struct address *address)
+{
+    struct sending_end *end = &ends[which];
     int64_t limit_ns = (int64_t)end->options->settings.limit_ns;
     int fd = connection_open(address, "", limit_ns);
 
-    if (fd < 0 || control_init(&end->control, fd, limit_ns) < 0)
+    if (fd < 0)
+        return -1;
+    if (which > 0 && announce_flow(&ends[0], fd) < 0) {
+        close(fd);
+        return -1;
+    }
+    if (control_init(&end->control, fd, limit_ns) < 0)
         return -1;
     if (settings_say(&end->control, &end->settings) < 0 || open_contenders(end) < 0)
         return -1;
@@ -250,9 +268,7 @@ int flows_open(struct sending_end *ends, const struct address *address)
 {
     for (size_t i = 0; i < ends->options->parallel; i++) {
         ends[i].input = ends->input;
-        if (i > 0 && control_say(&ends->control, "flow") < 0)
-            return -1;
-        if (open_flow(&ends[i], address) < 0)
+        if (open_flow(ends, i, address) < 0)
             return -1;
     }
     return 0;

@@ -1,59 +1,37 @@
 #include "zcrp-bench/measuring/measurement.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/measuring/ping.h"
 #include "zcrp-bench/measuring/pulse.h"
+#include "zcrp-bench/measuring/record.h"
 #include "zcrp-bench/results/report.h"
 
-/* Tells the other end what comes, until it is ready to receive. */
+/* Tells the other end what comes, until it is ready. */
 static int announce(struct sending_end *end, size_t transport, const struct job *job)
 {
     struct control *control = &end->control;
+    const struct course *course = &job->course;
 
     if (control_say(control,
                     "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %d %" PRIu64 " %" PRIu64,
+                    " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64,
                     transport, job->size, job->count, job->total, job->memory.slots, job->depth,
-                    (int)job->content, job->seed, job->course.look) < 0)
+                    (int)job->content, job->seed, course->look,
+                    course->interval_ns > 0 ? end->options->bits_per_s : 0,
+                    course->duration_ns) < 0)
         return -1;
     return control_expect(control, "ready") != NULL ? 0 : -1;
 }
 
-static int hear_counts(struct control *control, struct counts *counts)
+/* A job has failed: the other end's reason, if it gave one, is heard, too. */
+static int job_failed(struct sending_end *end)
 {
-    return control_hear_numbers(control, counts->value, COUNTS);
-}
-
-/* Hears what the other end measured, into *run and *job. */
-static int hear_result(struct sending_end *end, struct run *run, struct job *job)
-{
-    const char *arguments;
-    uint64_t figures[8];
-
-    if (pulse_hear_past(&end->control) < 0)
-        return -1;
-    arguments = control_arguments(&end->control, "result");
-    if (arguments == NULL || control_figures(arguments, figures, 8) < 0)
-        return complain("the receiving end says nonsense: '%.80s'", end->control.line);
-    run->seconds = (double)figures[0] / 1e9;
-    run->receiver_cpu_s = (double)figures[1] / 1e9;
-    run->receiver_allocations = (struct allocations){figures[2], figures[3]};
-    run->receiver_counts.is_known = figures[4] != 0;
-    run->verdict = figures[5] < VERDICTS ? (enum verdict)figures[5] : VERDICT_NONE;
-    job->message = figures[6];
-    job->offset = figures[7];
-    return hear_counts(&end->control, &run->receiver_counts);
-}
-
-/* Sends; on failure the other end's reason, if it gave one, is heard too. */
-static int send_job(struct sending_end *end, struct transport *transport, struct job *job)
-{
-    course_begin(&job->course);
-    if (transport->kind->send(transport, job) == 0)
-        return 0;
     if (control_is_broken(&end->control))
         control_hear(&end->control);
     return -1;
@@ -79,41 +57,89 @@ static void begin_run(struct run *run, const struct contender *contender, const 
     memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
 }
 
-/* What the job was, that started with `start` and `before`, and what this end has to show for it.
- */
-static void end_run(struct run *run, struct transport *transport, const struct job *job,
-                    struct watch start, const struct counts *before)
+static void note_sender(struct run *run, const struct record *record)
 {
-    struct counts after;
+    run->sender_cpu_s = (double)record->watch.cpu_ns / 1e9;
+    run->sender_allocations = record->allocations;
+    run->sender_counts = record->counts;
+}
 
+static void note_receiver(struct run *run, const struct record *record)
+{
+    run->receiver_cpu_s = (double)record->watch.cpu_ns / 1e9;
+    run->receiver_allocations = record->allocations;
+    run->receiver_counts = record->counts;
+}
+
+static void note_job(struct run *run, const struct job *job, double seconds)
+{
     run->count = job->count;
     run->bytes = job->total;
     run->depth = job->depth;
-    run->sender_cpu_s = (double)watch_since(start).cpu_ns / 1e9;
-    run->sender_allocations = allocations_read();
-    transport->kind->count(transport, &after);
-    run->sender_counts = counts_since(&after, before);
+    run->seconds = seconds;
+}
+
+/* This end sends. */
+static int run_there(struct sending_end *end, struct transport *transport, struct job *job,
+                     struct run *run)
+{
+    struct record own;
+    struct record other;
+
+    record_begin(&own, transport);
+    course_begin(&job->course);
+    if (transport->kind->send(transport, job) < 0)
+        return job_failed(end);
+    if (pulse_hear_past(&end->control) < 0 ||
+        record_read(&end->control, &other, job, &run->verdict) < 0)
+        return -1;
+    record_end(&own, transport);
+    note_job(run, job, (double)other.watch.wall_ns / 1e9);
+    note_sender(run, &own);
+    note_receiver(run, &other);
+    return 0;
+}
+
+/* --reverse: the other end sends, once it is told that the watch runs. */
+static int run_back(struct sending_end *end, struct transport *transport, struct job *job,
+                    struct run *run)
+{
+    enum verdict unknown;
+    struct record own;
+    struct record other;
+    struct job others = *job;
+
+    record_begin(&own, transport);
+    if (control_say(&end->control, "go") < 0)
+        return -1;
+    if (transport->kind->receive(transport, job) < 0)
+        return job_failed(end);
+    record_end(&own, transport);
+    if (control_hear(&end->control) < 0 ||
+        record_read(&end->control, &other, &others, &unknown) < 0)
+        return -1;
+    note_job(run, job, (double)own.watch.wall_ns / 1e9);
+    note_sender(run, &other);
+    note_receiver(run, &own);
+    run->verdict = job_verdict(job);
+    return 0;
 }
 
 int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
                     struct run *run)
 {
     struct transport *transport = contender_transport(contender);
-    struct counts before;
-    struct watch start;
+    int status;
 
     begin_run(run, contender, job);
     if (transport->kind->prepare(transport, job) < 0 ||
         announce(end, contender_number(contender), job) < 0)
         return -1;
-    transport->kind->count(transport, &before);
-    allocations_begin();
-    start = watch_read();
-    if (send_job(end, transport, job) < 0 || hear_result(end, run, job) < 0)
-        return -1;
-    end_run(run, transport, job, start, &before);
-    check_verdict(end, run, job, transport);
-    return 0;
+    status = transport->is_back ? run_back(end, transport, job, run)
+                                : run_there(end, transport, job, run);
+    if (status == 0)
+        check_verdict(end, run, job, transport);
+    return status;
 }
 
 static struct round_trips trips_of(const struct histogram *histogram)
@@ -122,7 +148,10 @@ static struct round_trips trips_of(const struct histogram *histogram)
         .count = histogram->count,
         .least_us = (double)histogram->least / 1e3,
         .median_us = (double)histogram_quantile(histogram, 0.5) / 1e3,
+        .p90_us = (double)histogram_quantile(histogram, 0.9) / 1e3,
         .p99_us = (double)histogram_quantile(histogram, 0.99) / 1e3,
+        .p999_us = (double)histogram_quantile(histogram, 0.999) / 1e3,
+        .most_us = (double)histogram->most / 1e3,
     };
 }
 
@@ -133,18 +162,6 @@ static int announce_ping(struct sending_end *end, const struct contender *conten
                     contender->first_number, job->size, job->count, job->depth) < 0)
         return -1;
     return control_expect(&end->control, "ready") != NULL ? 0 : -1;
-}
-
-static int hear_answered(struct sending_end *end, struct run *run)
-{
-    uint64_t figures[4];
-
-    if (control_expect_figures(&end->control, "answered", figures, 4) < 0)
-        return -1;
-    run->receiver_cpu_s = (double)figures[0] / 1e9;
-    run->receiver_allocations = (struct allocations){figures[1], figures[2]};
-    run->receiver_counts.is_known = figures[3] != 0;
-    return hear_counts(&end->control, &run->receiver_counts);
 }
 
 /* Both ways, at this end. */
@@ -158,27 +175,41 @@ static int prepare_ping(struct contender *contender, const struct job *job)
     return back->kind == NULL ? 0 : back->kind->prepare(back, job);
 }
 
+static int run_ping(struct sending_end *end, struct contender *contender, struct job *job,
+                    struct run *run)
+{
+    struct transport *there = contender_transport(contender);
+    struct record own;
+    struct record other;
+
+    record_begin(&own, there);
+    if (ping_run(there, &contender->back, job, run->histogram) < 0)
+        return job_failed(end);
+    record_end(&own, there);
+    if (control_hear(&end->control) < 0 ||
+        record_read(&end->control, &other, job, &run->verdict) < 0)
+        return -1;
+    note_job(run, job, (double)own.watch.wall_ns / 1e9);
+    note_sender(run, &own);
+    note_receiver(run, &other);
+    run->trips = trips_of(run->histogram);
+    return 0;
+}
+
 int measurement_ping(struct sending_end *end, struct contender *contender, struct job *job,
                      struct run *run)
 {
-    struct transport *there = contender_transport(contender);
-    struct histogram trips;
-    struct counts before;
-    struct watch start;
-
     begin_run(run, contender, job);
-    histogram_init(&trips);
     if (prepare_ping(contender, job) < 0 || announce_ping(end, contender, job) < 0)
         return -1;
-    there->kind->count(there, &before);
-    allocations_begin();
-    start = watch_read();
-    if (there->kind->ping(there, &contender->back, job, &trips) < 0)
-        return -1;
-    run->seconds = (double)watch_since(start).wall_ns / 1e9;
-    end_run(run, there, job, start, &before);
-    run->trips = trips_of(&trips);
-    return hear_answered(end, run);
+    run->histogram = malloc(sizeof *run->histogram);
+    if (run->histogram == NULL)
+        return complain("no memory for a histogram: %s", strerror(ENOMEM));
+    histogram_init(run->histogram);
+    if (run_ping(end, contender, job, run) == 0)
+        return 0;
+    run_fini(run);
+    return -1;
 }
 
 enum {
@@ -280,11 +311,36 @@ int measurement_trial(struct sending_end *end, struct contender *contender, uint
     return 0;
 }
 
+/* Messages of a run of round trips. By a schedule, as many as are due in the time. */
+static uint64_t ping_count(const struct options *options, uint64_t size)
+{
+    double seconds = (double)options->duration_ns / 1e9;
+    double due = (double)options->bits_per_s / 8 / (double)size * seconds;
+
+    if (options->count != 0)
+        return options->count;
+    if (options->duration_ns == 0)
+        return PING_COUNT;
+    return due > 1 ? (uint64_t)due : 1;
+}
+
+/* Round trips under way at once. One after the other, a few slots are enough. */
+static uint64_t ping_depth(const struct options *options, uint64_t size)
+{
+    uint64_t most = options->settings.depth;
+    uint64_t room = options->memory_bytes / 2 / size;
+
+    if (options->bits_per_s == 0)
+        return most < PING_DEPTH ? most : PING_DEPTH;
+    if (room < 1)
+        return 1;
+    return most < room ? most : room;
+}
+
 int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job)
 {
-    uint64_t count = end->options->count != 0 ? end->options->count : PING_COUNT;
-    uint64_t most = end->options->settings.depth;
-    uint64_t depth = most < PING_DEPTH ? most : PING_DEPTH;
+    uint64_t count = ping_count(end->options, size);
+    uint64_t depth = ping_depth(end->options, size);
 
     if (memory_refit(&end->memory, 2 * depth, size) < 0)
         return -1;
@@ -294,7 +350,7 @@ int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job
         .total = count * size,
         .depth = depth,
         .memory = end->memory,
-        .course = course_make(&end->control, size, 0, 0),
+        .course = course_make(&end->control, size, (double)end->options->bits_per_s, 0),
         .output = -1,
     };
     return job_is_sane(job) ? 0 : complain("more bytes than there are");

@@ -52,6 +52,11 @@ static int start(enum capture_link link)
     return 0;
 }
 
+int capture_flush(void)
+{
+    return capture.file == NULL || fflush(capture.file) == 0 ? 0 : failed();
+}
+
 int capture_close(void)
 {
     bool is_whole;

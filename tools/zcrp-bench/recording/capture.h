@@ -9,6 +9,9 @@
  * complaint. */
 int capture_open(const char *path);
 
+/* Writes to the file what has crossed so far. 0, or -1 with a complaint. */
+int capture_flush(void);
+
 /* Ends it. 0, or -1 with a complaint when not all could be written. */
 int capture_close(void);
 

@@ -78,20 +78,13 @@ static double fairness(const struct run *run)
     return run->fairness;
 }
 
-static double least_us(const struct run *run)
-{
-    return run->trips.least_us;
-}
-
-static double median_us(const struct run *run)
-{
-    return run->trips.median_us;
-}
-
-static double p99_us(const struct run *run)
-{
-    return run->trips.p99_us;
-}
+#define ROUND_TRIP_FIGURE(field, key)                                                              \
+    static double field(const struct run *run)                                                     \
+    {                                                                                              \
+        return run->trips.field;                                                                   \
+    }
+ROUND_TRIPS(ROUND_TRIP_FIGURE)
+#undef ROUND_TRIP_FIGURE
 
 /* What ratios are made of. */
 static double cost(const struct run *run)
@@ -110,8 +103,16 @@ int results_init(struct results *results, size_t sizes, size_t repeats, size_t t
     return complain("no memory for results: %s", strerror(ENOMEM));
 }
 
+void run_fini(struct run *run)
+{
+    free(run->histogram);
+    run->histogram = NULL;
+}
+
 void results_fini(struct results *results)
 {
+    for (size_t i = 0; results->runs != NULL && i < results_count(results); i++)
+        run_fini(&results->runs[i]);
     free(results->runs);
     free(results->values);
     *results = (struct results){0};
@@ -168,6 +169,17 @@ static double median_ratio(const struct results *results, size_t size, size_t tr
     return statistics_median(results->values, results->repeats);
 }
 
+/* The least and the most of the repeats. median_of leaves the values sorted. */
+static void set_spread(const struct results *results, size_t size, size_t transport,
+                       struct summary *summary)
+{
+    bool are_trips = results_are_round_trips(results);
+
+    (void)median_of(results, size, transport, are_trips ? median_us : run_gbit_per_s);
+    summary->least = results->values[0];
+    summary->most = results->values[results->repeats - 1];
+}
+
 struct summary results_summary(const struct results *results, size_t size, size_t transport)
 {
     const struct run *first = results_run(results, size, 0, transport);
@@ -190,12 +202,12 @@ struct summary results_summary(const struct results *results, size_t size, size_
     summary.repeated = median_of(results, size, transport, repeated);
     summary.lost = median_of(results, size, transport, lost);
     summary.fairness = median_of(results, size, transport, fairness);
-    summary.trips = (struct round_trips){
-        .count = first->trips.count,
-        .least_us = median_of(results, size, transport, least_us),
-        .median_us = median_of(results, size, transport, median_us),
-        .p99_us = median_of(results, size, transport, p99_us),
+    summary.trips = (struct round_trips){.count = first->trips.count,
+#define ROUND_TRIP_MEDIAN(field, key) .field = median_of(results, size, transport, field),
+                                         ROUND_TRIPS(ROUND_TRIP_MEDIAN)
+#undef ROUND_TRIP_MEDIAN
     };
+    set_spread(results, size, transport, &summary);
     if (summary.has_ratio)
         summary.ratio_to_tcp = median_ratio(results, size, transport, tcp);
     return summary;

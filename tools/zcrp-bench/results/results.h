@@ -9,12 +9,21 @@
 #include "zcrp-bench/job/counts.h"
 #include "zcrp-bench/transports/transport.h"
 
-/* Of ping. */
+/* Of ping: percentiles, by the share of the round trips that took no longer. X(field, key in JSON)
+ */
+#define ROUND_TRIPS(X)                                                                             \
+    X(least_us, "min")                                                                             \
+    X(median_us, "median")                                                                         \
+    X(p90_us, "p90")                                                                               \
+    X(p99_us, "p99")                                                                               \
+    X(p999_us, "p99_9")                                                                            \
+    X(most_us, "max")
+
 struct round_trips {
-    uint64_t count;
-    double least_us;
-    double median_us;
-    double p99_us; /* 99 of 100 were no longer */
+    uint64_t count; /* 0: no ping */
+#define ROUND_TRIP_FIELD(field, key) double field;
+    ROUND_TRIPS(ROUND_TRIP_FIELD)
+#undef ROUND_TRIP_FIELD
 };
 
 /* One measurement. */
@@ -33,9 +42,10 @@ struct run {
     struct counts receiver_counts;
     struct allocations sender_allocations;
     struct allocations receiver_allocations;
-    struct round_trips trips; /* count 0: no ping */
-    uint64_t flows;           /* at once, that all this is the sum of */
-    double fairness;          /* Jain's index of their rates, 1 / flows .. 1 */
+    struct round_trips trips;
+    struct histogram *histogram; /* of the trips; NULL: no ping */
+    uint64_t flows;              /* at once, that all this is the sum of */
+    double fairness;             /* Jain's index of their rates, 1 / flows .. 1 */
 };
 
 double run_gbit_per_s(const struct run *run);
@@ -58,7 +68,8 @@ struct results {
     size_t sizes;
     size_t repeats;
     size_t transports;
-    uint64_t seed; /* of what was lost on purpose; 0: none was given */
+    uint64_t seed;                 /* of what was lost on purpose; 0: none was given */
+    const struct options *options; /* what was measured, for the report */
     struct run *runs;
     double *values; /* room for one figure of each repeat */
 };
@@ -69,6 +80,7 @@ struct summary {
     const char *channel;
     uint64_t size;
     double gbit_per_s;
+    double least, most; /* of the repeats: Gbit/s, or the median round trip in us */
     double messages_per_s;
     double sender_cpu_s_per_gb;
     double receiver_cpu_s_per_gb;
@@ -89,6 +101,9 @@ struct summary {
 int results_init(struct results *results, size_t sizes, size_t repeats, size_t transports);
 
 void results_fini(struct results *results);
+
+/* Gives back what a run points to. Fine for a run of zeros. */
+void run_fini(struct run *run);
 
 struct run *results_run(const struct results *results, size_t size, size_t repeat,
                         size_t transport);

@@ -4,21 +4,22 @@
 #include "common/quantity.h"
 #include "zcrp-bench/results/report.h"
 
-enum { COLUMNS = 11, CELL = 40, GAP = 2 };
+enum { COLUMNS = 12, CELL = 40, GAP = 2 };
 
 struct line {
     char cells[COLUMNS][CELL];
 };
 
 static const struct line trip_headings[2] = {
-    {{"", "", "", "least", "median", "99 %", "ratio"}},
-    {{"transport", "channel", "size", "us", "us", "us", "to TCP"}},
+    {{"", "", "", "round trip, us:", "", "", "", "", "", "median,", "ratio"}},
+    {{"transport", "channel", "size", "least", "median", "90 %", "99 %", "99.9 %", "most",
+      "least..most", "to TCP"}},
 };
 
 static const struct line rate_headings[2] = {
-    {{"", "", "", "", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio", "Jain's"}},
-    {{"transport", "channel", "size", "Gbit/s", "messages/s", "sender", "receiver", "place",
-      "repeated", "to TCP", "index"}},
+    {{"", "", "", "", "Gbit/s,", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio", "Jain's"}},
+    {{"transport", "channel", "size", "Gbit/s", "least..most", "messages/s", "sender", "receiver",
+      "place", "repeated", "to TCP", "index"}},
 };
 
 static void figure(char cell[CELL], bool is_known, double value)
@@ -57,32 +58,46 @@ static void names(struct line *line, const struct summary *summary)
     quantity_bytes(line->cells[2], summary->size);
 }
 
+/* How far the repeats lie apart. */
+static void spread(char cell[CELL], const struct summary *summary)
+{
+    char least[QUANTITY_ROOM];
+    char most[QUANTITY_ROOM];
+
+    quantity_figure(least, summary->least);
+    quantity_figure(most, summary->most);
+    snprintf(cell, CELL, "%.16s..%.16s", least, most);
+}
+
 static struct line rate_line(const struct summary *summary)
 {
     struct line line = {0};
 
     names(&line, summary);
     figure(line.cells[3], true, summary->gbit_per_s);
-    figure(line.cells[4], true, summary->messages_per_s);
-    figure(line.cells[5], true, summary->sender_cpu_s_per_gb);
-    figure(line.cells[6], true, summary->receiver_cpu_s_per_gb);
-    percent(line.cells[7], summary->has_counts, summary->in_place);
-    units(line.cells[8], summary);
-    figure(line.cells[9], summary->has_ratio, summary->ratio_to_tcp);
+    spread(line.cells[4], summary);
+    figure(line.cells[5], true, summary->messages_per_s);
+    figure(line.cells[6], true, summary->sender_cpu_s_per_gb);
+    figure(line.cells[7], true, summary->receiver_cpu_s_per_gb);
+    percent(line.cells[8], summary->has_counts, summary->in_place);
+    units(line.cells[9], summary);
+    figure(line.cells[10], summary->has_ratio, summary->ratio_to_tcp);
     if (summary->flows > 1)
-        snprintf(line.cells[10], CELL, "%.3f", summary->fairness);
+        snprintf(line.cells[11], CELL, "%.3f", summary->fairness);
     return line;
 }
 
 static struct line trip_line(const struct summary *summary)
 {
     struct line line = {0};
+    size_t column = 3;
 
     names(&line, summary);
-    figure(line.cells[3], true, summary->trips.least_us);
-    figure(line.cells[4], true, summary->trips.median_us);
-    figure(line.cells[5], true, summary->trips.p99_us);
-    figure(line.cells[6], summary->has_ratio, summary->ratio_to_tcp);
+#define TRIP_CELL(field, key) figure(line.cells[column++], true, summary->trips.field);
+    ROUND_TRIPS(TRIP_CELL)
+#undef TRIP_CELL
+    spread(line.cells[column++], summary);
+    figure(line.cells[column], summary->has_ratio, summary->ratio_to_tcp);
     return line;
 }
 
@@ -166,6 +181,7 @@ static void one(const char *name, double value, const char *text)
 /* Counts of zero at both ends are passed over. */
 static void write_stats(const struct run *run)
 {
+    printf("  %-*s  %*s  %*s\n", NAME_WIDTH, "", FIGURE_WIDTH, "sender", FIGURE_WIDTH, "receiver");
     for (unsigned i = 0; i < COUNTS; i++) {
         uint64_t sender = run->sender_counts.value[i];
         uint64_t receiver = run->receiver_counts.value[i];
@@ -177,17 +193,52 @@ static void write_stats(const struct run *run)
     one("acknowledgements_per_burst", run_acknowledgements_per_burst(run), "receiver's");
 }
 
+enum { BAR = 40 }; /* characters of the most frequent */
+
+static void note_most(void *context, uint64_t from, uint64_t to, uint64_t count)
+{
+    uint64_t *most = context;
+
+    (void)from;
+    (void)to;
+    *most = count > *most ? count : *most;
+}
+
+static void write_bar(void *context, uint64_t from, uint64_t to, uint64_t count)
+{
+    const uint64_t *most = context;
+    int length = (int)((count * BAR + *most - 1) / *most);
+
+    printf("  %10.1f %10.1f %10llu  ", (double)from / 1e3, (double)to / 1e3,
+           (unsigned long long)count);
+    for (int i = 0; i < length; i++)
+        putchar('#');
+    putchar('\n');
+}
+
+static void write_histogram(const struct run *run)
+{
+    uint64_t most = 0;
+
+    histogram_each(run->histogram, note_most, &most);
+    printf("  %10s %10s %10s\n", "from us", "to us", "trips");
+    histogram_each(run->histogram, write_bar, &most);
+}
+
 void details_write(const struct options *options, const struct run *run, size_t repeat)
 {
     bool has_stats = options->wants_stats && run->receiver_counts.is_known;
+    bool has_histogram = options->wants_histogram && run->histogram != NULL;
     char size[QUANTITY_ROOM];
 
-    if (!report_has_output(options) || !has_stats)
+    if (!report_has_output(options) || (!has_stats && !has_histogram))
         return;
     progress_clear();
     quantity_bytes(size, run->size);
     printf("%s, messages of %s, measurement %zu\n", run->transport, size, repeat + 1);
-    printf("  %-*s  %*s  %*s\n", NAME_WIDTH, "", FIGURE_WIDTH, "sender", FIGURE_WIDTH, "receiver");
-    write_stats(run);
+    if (has_stats)
+        write_stats(run);
+    if (has_histogram)
+        write_histogram(run);
     printf("\n");
 }

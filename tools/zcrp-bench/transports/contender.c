@@ -124,6 +124,27 @@ int contender_open(struct contender *contender, const struct choice *choice,
     return 0;
 }
 
+/* A channel that the listening end sends over. */
+static int open_back(struct transport *back, const struct choice *choice, struct control *control,
+                     const struct settings *settings)
+{
+    *back = (struct transport){
+        .kind = choice->kind,
+        .settings = settings,
+        .control = control,
+        .is_back = true,
+    };
+    return transport_open(back);
+}
+
+int contender_open_back(struct contender *contender, const struct choice *choice,
+                        struct control *control, const struct settings *settings, size_t *number)
+{
+    *contender = (struct contender){.name = choice->name, .first_number = *number, .lane_count = 1};
+    ++*number;
+    return open_back(&contender->lanes[0], choice, control, settings);
+}
+
 int contender_open_for_ping(struct contender *contender, const struct choice *choice,
                             struct control *control, const struct settings *settings,
                             size_t *number)
@@ -139,14 +160,8 @@ int contender_open_for_ping(struct contender *contender, const struct choice *ch
     ++*number;
     if (!choice->kind->is_simplex)
         return 0;
-    contender->back = (struct transport){
-        .kind = choice->kind,
-        .settings = settings,
-        .control = control,
-        .is_back = true,
-    };
     ++*number;
-    return transport_open(&contender->back);
+    return open_back(&contender->back, choice, control, settings);
 }
 
 void contender_close(struct contender *contender)

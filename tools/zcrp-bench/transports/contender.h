@@ -41,6 +41,10 @@ struct contender {
 int contender_open(struct contender *contender, const struct choice *choice,
                    struct control *control, const struct settings *settings, size_t *number);
 
+/* The same for messages that the listening end sends: TCP is the machine's, with whole writes. */
+int contender_open_back(struct contender *contender, const struct choice *choice,
+                        struct control *control, const struct settings *settings, size_t *number);
+
 /* The same for round trips: one manner, and a channel back where one is needed. */
 int contender_open_for_ping(struct contender *contender, const struct choice *choice,
                             struct control *control, const struct settings *settings,

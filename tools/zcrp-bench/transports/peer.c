@@ -66,19 +66,18 @@ int stream_receive(struct transport *transport, struct job *job)
     return 0;
 }
 
-int stream_ping(struct transport *transport, struct transport *back, const struct job *job,
-                struct histogram *trips)
+int stream_ask(struct transport *there, const struct job *job, uint64_t n)
+{
+    return put(there, memory_slot(&job->memory, n), job_length(job, n));
+}
+
+int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns)
 {
     (void)back;
-    for (uint64_t n = 0; n < job->count; n++) {
-        uint8_t *slot = memory_slot(&job->memory, n);
-        int64_t start = watch_now_ns();
-
-        if (put(transport, slot, job_length(job, n)) < 0 ||
-            take(transport, slot, job_length(job, n)) < 0)
-            return -1;
-        histogram_add(trips, (uint64_t)(watch_now_ns() - start));
-    }
+    if (take(there, memory_slot(&job->memory, n), job_length(job, n)) < 0)
+        return -1;
+    *at_ns = watch_now_ns();
     return 0;
 }
 

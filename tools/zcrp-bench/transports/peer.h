@@ -26,8 +26,9 @@ enum {
 /* As in struct transport_kind, for kinds with a `stream`. */
 int stream_send(struct transport *transport, struct job *job);
 int stream_receive(struct transport *transport, struct job *job);
-int stream_ping(struct transport *transport, struct transport *back, const struct job *job,
-                struct histogram *trips);
+int stream_ask(struct transport *there, const struct job *job, uint64_t n);
+int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns);
 int stream_pong(struct transport *transport, struct transport *back, const struct job *job);
 
 /* Addresses for channels of peers: the control connection's two ends, at other ports. */

@@ -143,6 +143,7 @@ static void close_end(struct transport *transport)
 const struct transport_kind transport_quic = {
     .name = "quic",
     .stream = &stream,
+    .is_one_way = true,
     .offer = offer,
     .accept = accept_one,
     .connect = connect_to,

@@ -42,8 +42,12 @@ static int tcp_offer(struct transport *transport, int listener)
 
 static int tcp_accept(struct transport *transport, int listener, int port)
 {
-    (void)port;
-    transport->fd = connection_accept(listener, (int64_t)transport->settings->limit_ns);
+    struct address peer;
+
+    if (address_peer(transport->control->fd, &peer) < 0)
+        return -1;
+    snprintf(peer.port, sizeof peer.port, "%d", port);
+    transport->fd = connection_accept_from(listener, &peer, (int64_t)transport->settings->limit_ns);
     if (transport->fd < 0)
         return -1;
     tune(transport);
@@ -197,18 +201,18 @@ static int receive_message(int fd, const struct job *job, uint64_t n)
     return 0;
 }
 
-static int tcp_ping(struct transport *there, struct transport *back, const struct job *job,
-                    struct histogram *trips)
+static int tcp_ask(struct transport *there, const struct job *job, uint64_t n)
+{
+    return send_message(there->fd, job, n, job_bytes(job, n), UINT64_MAX);
+}
+
+static int tcp_hear(struct transport *there, struct transport *back, const struct job *job,
+                    uint64_t n, int64_t *at_ns)
 {
     (void)back;
-    for (uint64_t n = 0; n < job->count; n++) {
-        int64_t start = watch_now_ns();
-
-        if (send_message(there->fd, job, n, job_bytes(job, n), UINT64_MAX) < 0 ||
-            receive_message(there->fd, job, n) < 0)
-            return -1;
-        histogram_add(trips, (uint64_t)(watch_now_ns() - start));
-    }
+    if (receive_message(there->fd, job, n) < 0)
+        return -1;
+    *at_ns = watch_now_ns();
     return 0;
 }
 
@@ -255,7 +259,8 @@ const struct transport_kind transport_tcp = {
     .prepare = transport_prepare_nothing,
     .send = tcp_send,
     .receive = tcp_receive,
-    .ping = tcp_ping,
+    .ask = tcp_ask,
+    .hear = tcp_hear,
     .pong = tcp_pong,
     .count = transport_count_nothing,
     .close = tcp_close,

@@ -5,7 +5,7 @@
  *      transport_open / transport_answer   connecting / listening end: the channel, for a whole run
  *      prepare                             before the watch starts, for each job
  *      send / receive                      the job; return when the last message has ended
- *      ping / pong                         instead of these: messages there and back
+ *      ask, hear / pong                    instead of these: messages there and back
  *      transport_close
  *
  * A function that can fail returns 0, or -1 with a complaint. After a failure only transport_close
@@ -76,11 +76,16 @@ struct transport_kind {
     /* Sending end, from any thread. NULL: nothing can be seen before the end of a job. */
     struct look (*look)(struct transport *transport);
 
-    /* `ping` sends each message of the job there, waits until it is back, and adds the time that
-     * this took; `pong` is the other end's part. `back` is NULL unless the kind is simplex. NULL:
-     * the kind has no round trips. */
-    int (*ping)(struct transport *there, struct transport *back, const struct job *job,
-                struct histogram *trips);
+    /* Round trips (measuring/ping.h); NULL: the kind has none. `ask` sends message n there; `hear`
+     * waits until it is back, says when that was, and makes room for a later one. One thread may
+     * ask while another one hears. `expect`, where it is there, comes first. `pong` is the other
+     * end's part: it says that it is ready, and sends each message back. `back` is NULL unless the
+     * kind is simplex.
+     */
+    int (*expect)(struct transport *back, const struct job *job);
+    int (*ask)(struct transport *there, const struct job *job, uint64_t n);
+    int (*hear)(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns);
     int (*pong)(struct transport *there, struct transport *back, const struct job *job);
 };
 

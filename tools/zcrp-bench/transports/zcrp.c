@@ -261,23 +261,25 @@ static int post_ahead(struct transport *transport, const struct job *job, uint64
     return 0;
 }
 
-static int end_ping(struct transport *there, struct transport *back, const struct job *job,
-                    struct histogram *trips)
+static int end_expect(struct transport *back, const struct job *job)
 {
-    if (post_ahead(back, job, 1) < 0)
-        return -1;
-    for (uint64_t n = 0; n < job->count; n++) {
-        int64_t start = watch_now_ns();
+    return post_ahead(back, job, 1);
+}
 
-        if (end_submit(there, job, n, memory_slot(&job->memory, 2 * n)) < 0 ||
-            end_wait(back, job, n) < 0)
-            return -1;
-        histogram_add(trips, (uint64_t)(watch_now_ns() - start));
-        if (end_wait(there, job, n) < 0 ||
-            post(back, job, n + job->depth, 2 * (n + job->depth) + 1) < 0)
-            return -1;
-    }
-    return 0;
+static int end_ask(struct transport *there, const struct job *job, uint64_t n)
+{
+    return end_submit(there, job, n, memory_slot(&job->memory, 2 * n));
+}
+
+static int end_hear(struct transport *there, struct transport *back, const struct job *job,
+                    uint64_t n, int64_t *at_ns)
+{
+    if (end_wait(back, job, n) < 0)
+        return -1;
+    *at_ns = watch_now_ns();
+    if (end_wait(there, job, n) < 0)
+        return -1;
+    return post(back, job, n + job->depth, 2 * (n + job->depth) + 1);
 }
 
 /* Answers with the question itself; all that can wait is done behind the answer. */
@@ -305,7 +307,9 @@ const struct transport_kind transport_zcrp = {
     .prepare = end_prepare,
     .send = end_send_job,
     .receive = end_receive_job,
-    .ping = end_ping,
+    .expect = end_expect,
+    .ask = end_ask,
+    .hear = end_hear,
     .pong = end_pong,
     .count = end_count,
     .close = end_close,
