@@ -13,7 +13,7 @@ bench: all
 ifdef BENCH
 	@build/zcrp-bench $(BENCH)
 else
-	@tools/performance/bench-tables
+	@tools/lab/bench-tables
 endif
 
 bench-guard: $(PROGRAMS) $(ALLOCATIONS)
@@ -37,21 +37,38 @@ run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/performance.md.
 bench-peers: all
-	@tools/performance/bench-tables --peers
+	@tools/lab/bench-tables --peers
 
 # The paper's figures again, between emulated machines, as a page: build/paper/index.html. Needs the
 # rights of root. QUICK=1: a first look.
 paper: all
-	@ZCRP_BUILD=$(PRODUCTS) ZCRP_VERSION=$(VERSION) python3 -B tools/paper/paper.py \
+	@ZCRP_BUILD=$(PRODUCTS) ZCRP_VERSION=$(VERSION) python3 -B tools/lab/paper.py \
 		$(if $(QUICK),--scale quick) --output $(PRODUCTS)/paper
 
 # The load experiment, too; rewrites docs/evaluation.md.
 evaluation: paper
 	@$(PRODUCTS)/zcrp-cpuload --path loopback,veth --json $(PRODUCTS)/paper/load.json
-	@python3 -B tools/paper/document.py $(PRODUCTS)/paper docs/evaluation.md
+	@python3 -B tools/lab/document.py $(PRODUCTS)/paper docs/evaluation.md
 
 # Over links with a rate, a delay and mishaps; takes the rights of root. Nine minutes.
 bench-paths: all
-	@tools/performance/path-tables
+	@tools/lab/path-tables
 
+# Experiments of the laboratory: programs of one file, which are not installed.
+EXPERIMENTS := $(patsubst tools/lab/%.c,$(PRODUCTS)/lab/%,$(wildcard tools/lab/*.c))
+$(EXPERIMENTS): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
+lab: $(EXPERIMENTS)
+all: $(EXPERIMENTS)
+
+# How long a message takes to wake the thread that waits for it: alone, and after another thread.
+latch-latency: $(PRODUCTS)/lab/latch_latency
+	@$< && $< two
+
+# What UDP over loopback carries: unit by unit, in bursts, and in units as large as it takes.
+udp-bound: $(PRODUCTS)/lab/udp_bound
+	@$< 1472 1 0 4096 && $< 1472 44 1 4096 && $< 65000 1 1 4096
+
+.PHONY: lab latch-latency udp-bound
 .PHONY: bench-peers bench-paths bench bench-guard paper evaluation

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "performance")
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "lab")
 sys.path.insert(0, TOOLS)
 
 import paths

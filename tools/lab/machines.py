@@ -1,4 +1,5 @@
-"""The paper's machines, as shares of this one's processor, and who sends to whom in its figures."""
+"""The paper's machines, as shares of this one's processor; who sends to whom in its figures; and how
+much is measured: everything, a quick look, or next to nothing for a test."""
 
 import collections
 
@@ -44,3 +45,26 @@ LOADED = [Figure(number, "Ultra 1", "Ultra 1", load)
           for number, load in zip(range(27, 31), ((1, 0), (0, 1), (1, 1), (2, 2)))]
 WITHOUT_LOAD = 25  # the figure that those are compared with
 FIGURES = PAIRS + LOADED
+
+
+K, M = 1 << 10, 1 << 20
+
+
+class Scale(collections.namedtuple("Scale", "sizes count bytes repeat figures")):
+    """Sizes of messages in bytes; messages and bytes of a measurement, whichever is less; how often
+    each is repeated; figures."""
+
+    def batches(self):
+        """The sizes that go in one run of zcrp-bench, with the option that says how much."""
+        small = [size for size in self.sizes if size * self.count < self.bytes]
+        large = [size for size in self.sizes if size not in small]
+        batches = [(small, ["--count", str(self.count)]), (large, ["--bytes", str(self.bytes)])]
+        return [batch for batch in batches if batch[0]]
+
+
+SCALES = {
+    "full": Scale([64, 256, K, 4 * K, 16 * K, 32 * K, 50000, 64 * K, 128 * K, 256 * K, M, 4 * M],
+                  8192, 8 * M, 5, FIGURES),
+    "quick": Scale([64, K, 16 * K, 50000, 256 * K, M], 2048, 2 * M, 2, FIGURES),
+    "least": Scale([K, 64 * K], M, 128 * K, 1, [f for f in FIGURES if f.number in (18, 25, 29)]),
+}
