@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "complain.h"
-#include "dimension.h"
 #include "quantity.h"
 
 enum { FIRST_KEY = 256, VALUE_ROOM = 64, WANTED_ROOM = 96 };

@@ -7,11 +7,10 @@
 
 #include "common/arguments.h"
 #include "common/complain.h"
-#include "common/dimension.h"
 #include "common/pin.h"
 #include "common/quantity.h"
-#include "held.h"
 #include "loss.h"
+#include "packets.h"
 
 static const struct conditions no_harm = {
     .queue_unit = QUEUE_TIME,
@@ -88,7 +87,8 @@ static const struct argument_row rows[] = {
         .wanted = "a length from 1 on"),
     WAY("reorder", 0, SHARE, reorder, 0, 0, "SHARE",
         "hold packets back until others have overtaken them (0)"),
-    WAY("reorder-by", 0, NUMBER, reorder_by, 1, HELD_MOST, "N", "how many packets overtake one that is held back, 1 to 63 (3)"),
+    WAY("reorder-by", 0, NUMBER, reorder_by, 1, HELD_MOST, "N",
+        "how many packets overtake one that is held back, 1 to 63 (3)"),
     WAY("duplicate", 0, SHARE, duplicate, 0, 0, "SHARE", "deliver packets twice (0)"),
     WAY("corrupt", 0, SHARE, corrupt, 0, 0, "SHARE", "flip one bit in packets (0)"),
     ARGUMENT("mtu", 'm', NUMBER, AT(mtu), 576, 65535, "BYTES", "the largest IP packet (1500)"),

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conditions.h"
 #include "ends.h"
+#include "path.h"
 
 struct options {
     struct conditions conditions[ENDS]; /* by the end that sends */

@@ -10,9 +10,7 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "ends.h"
-#include "ready.h"
 #include "relay.h"
-#include "summary.h"
 
 #define LOOK_EVERY (10 * MILLISECOND)
 #define GRACE (2 * SECOND)

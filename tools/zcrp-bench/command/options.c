@@ -8,7 +8,7 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "zcrp-bench/command/values.h"
-#include "zcrp-bench/transports/channel.h"
+#include "zcrp-bench/transports/carrier.h"
 
 enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
 
@@ -123,7 +123,7 @@ static const struct argument_row rows[] = {
         DECIDES),
     ARGUMENT("channel", 0, NAME, SETTING(channel), 0, 0, "NAME",
              "ZCRP's channel: udp, aal5 (a raw socket: CAP_NET_RAW), aal5-udp (udp)",
-             .names = channel_names, DECIDES),
+             .names = carrier_names, DECIDES),
     ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
              DECIDES),
     ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
@@ -274,7 +274,7 @@ static int check(const struct options *options)
         return -1;
     if (options->capture != NULL && !listens && !has_zcrp(options))
         return complain("--capture is of ZCRP: there is none in --transport");
-    if (options->parallel > 1 && options->settings.channel == CHANNEL_AAL5)
+    if (options->parallel > 1 && options->settings.channel == CARRIER_AAL5)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
     if (options->settings.seed != 0 && options->settings.cell_loss == 0)
         return complain("--seed is for --cell-loss, which is not given");
@@ -309,7 +309,7 @@ static int check_loss(const struct options *options)
  * ones: four from VCI 32 on. */
 static void choose_circuit(struct settings *settings)
 {
-    if (settings->channel == CHANNEL_AAL5 && settings->vci == 0)
+    if (settings->channel == CARRIER_AAL5 && settings->vci == 0)
         settings->vci = 32 + 4 * ((uint64_t)getpid() % 255);
 }
 
@@ -338,6 +338,11 @@ int options_parse(struct options *options, int argc, char **argv)
     options->settings.is_spinless = options->is_spinless;
     options->is_verified = options->is_verified || options->input != NULL;
     return check(options) < 0 ? -1 : set_defaults(options);
+}
+
+bool options_have_output(const struct options *options)
+{
+    return !options->is_quiet && (options->json == NULL || strcmp(options->json, "-") != 0);
 }
 
 uint64_t options_count(const struct options *options, uint64_t size)

@@ -73,6 +73,9 @@ int options_parse(struct options *options, int argc, char **argv);
 /* Prints the help. */
 void options_help(void);
 
+/* Whether standard output is for people: neither quiet, nor taken by JSON. */
+bool options_have_output(const struct options *options);
+
 /* Messages in one measurement of this size: as --count or --bytes say, or enough for a fraction of
  * a second on a fast path. */
 uint64_t options_count(const struct options *options, uint64_t size);

@@ -11,7 +11,7 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/ends/serving.h"
-#include "zcrp-bench/transports/channel.h"
+#include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/transport.h"
 
 /* A flow beside the first, in a thread of its own. */

@@ -4,7 +4,6 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "common/statistics.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/measuring/flows.h"

@@ -149,7 +149,7 @@ int interval_begin(struct interval *interval, struct sending_end *ends, size_t c
                    uint64_t size)
 {
     const struct options *options = ends->options;
-    bool is_wanted = options->settings.interval_ns > 0 && report_has_output(options);
+    bool is_wanted = options->settings.interval_ns > 0 && options_have_output(options);
     struct state state;
 
     *interval = (struct interval){.ends = ends, .count = count, .which = which, .size = size};

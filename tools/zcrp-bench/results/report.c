@@ -1,9 +1,7 @@
 #include "zcrp-bench/results/report.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/complain.h"
 #include "common/quantity.h"
@@ -39,11 +37,6 @@ static int finish_file(FILE **file, const char *path)
         is_written = fflush(*file) == 0 && !ferror(*file);
     close_file(file);
     return is_written ? 0 : complain("cannot write '%s': %s", path, strerror(errno));
-}
-
-bool report_has_output(const struct options *options)
-{
-    return !options->is_quiet && !is_standard_output(options->json);
 }
 
 int report_open(struct report *report, const struct options *options)
@@ -83,7 +76,7 @@ int report_write(struct report *report, const struct results *results)
 
     if (report->json != NULL)
         json_write(report->json, results);
-    if (report_has_output(options)) {
+    if (options_have_output(options)) {
         table_write(stdout, results);
         write_conditions(options, results);
     }
@@ -97,30 +90,4 @@ int report_write(struct report *report, const struct results *results)
 void report_close(struct report *report)
 {
     close_file(&report->json);
-}
-
-static bool is_seen;
-
-void progress_init(bool is_quiet)
-{
-    is_seen = !is_quiet && isatty(STDERR_FILENO);
-}
-
-void progress_show(const char *format, ...)
-{
-    va_list arguments;
-
-    if (!is_seen)
-        return;
-    fputs("\r\033[K", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fflush(stderr);
-}
-
-void progress_clear(void)
-{
-    if (is_seen)
-        fputs("\r\033[K", stderr);
 }

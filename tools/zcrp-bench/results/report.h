@@ -13,9 +13,6 @@ struct report {
     FILE *json; /* NULL: not wanted */
 };
 
-/* Whether standard output is for people: neither quiet, nor taken by JSON. */
-bool report_has_output(const struct options *options);
-
 /* Opens the files, so that one that cannot be written is known before anything is measured. 0, or
  * -1 with a complaint; then nothing is open. */
 int report_open(struct report *report, const struct options *options);

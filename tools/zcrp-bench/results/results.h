@@ -115,4 +115,7 @@ size_t results_count(const struct results *results);
 
 struct summary results_summary(const struct results *results, size_t size, size_t transport);
 
+/* The median of `count` > 0 values; of an even number the mean of the middle two. Sorts them. */
+double statistics_median(double *values, size_t count);
+
 #endif

@@ -231,7 +231,7 @@ void details_write(const struct options *options, const struct run *run, size_t 
     bool has_histogram = options->wants_histogram && run->histogram != NULL;
     char size[QUANTITY_ROOM];
 
-    if (!report_has_output(options) || (!has_stats && !has_histogram))
+    if (!options_have_output(options) || (!has_stats && !has_histogram))
         return;
     progress_clear();
     quantity_bytes(size, run->size);

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/transports/channel.h"
+#include "zcrp-bench/transports/carrier.h"
 
 /* udp-limit's channel: sockets and settings as ZCRP has them. */
 enum { DEFAULT_BUFFER = 4 << 20, UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };

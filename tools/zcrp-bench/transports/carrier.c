@@ -1,4 +1,4 @@
-#include "zcrp-bench/transports/channel.h"
+#include "zcrp-bench/transports/carrier.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -80,18 +80,18 @@ int udp_connect(struct transport *transport, int port)
 
 enum { NO_PORT = 1, USUAL_VCI = 32 };
 
-const char *const channel_names[CHANNEL_CARRIERS + 1] = {
-    [CHANNEL_UDP] = "udp",
-    [CHANNEL_AAL5] = "aal5",
-    [CHANNEL_AAL5_UDP] = "aal5-udp",
+const char *const carrier_names[CARRIERS + 1] = {
+    [CARRIER_UDP] = "udp",
+    [CARRIER_AAL5] = "aal5",
+    [CARRIER_AAL5_UDP] = "aal5-udp",
 };
 
 static bool is_raw(const struct transport *transport)
 {
-    return transport->settings->channel == CHANNEL_AAL5;
+    return transport->settings->channel == CARRIER_AAL5;
 }
 
-int channel_offer(struct transport *transport)
+int carrier_offer(struct transport *transport)
 {
     struct address here;
 
@@ -115,7 +115,7 @@ static int replace_by_peer(struct transport *transport)
 }
 
 /* The address of the control connection's peer is known only now. */
-int channel_accept(struct transport *transport, int port)
+int carrier_accept(struct transport *transport, int port)
 {
     union {
         struct sockaddr any;
@@ -138,21 +138,21 @@ int channel_accept(struct transport *transport, int port)
     return 0;
 }
 
-int channel_connect(struct transport *transport, int port)
+int carrier_connect(struct transport *transport, int port)
 {
     int own = is_raw(transport) ? replace_by_peer(transport) : udp_connect(transport, port);
 
     snprintf(transport->channel, sizeof transport->channel, "%s",
-             channel_names[transport->settings->channel]);
+             carrier_names[transport->settings->channel]);
     return own;
 }
 
-void channel_options(const struct transport *transport, struct zcrp_options *options)
+void carrier_options(const struct transport *transport, struct zcrp_options *options)
 {
     const struct settings *settings = transport->settings;
     uint32_t vci = settings->vci != 0 ? (uint32_t)settings->vci : USUAL_VCI;
 
-    if (settings->channel == CHANNEL_UDP)
+    if (settings->channel == CARRIER_UDP)
         return;
     vci += transport->is_back ? 2 : 0;
     options->channel = ZCRP_CHANNEL_AAL5;

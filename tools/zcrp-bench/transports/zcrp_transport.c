@@ -6,7 +6,7 @@
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/recording/capture.h"
 #include "zcrp-bench/recording/trace.h"
-#include "zcrp-bench/transports/channel.h"
+#include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
 
@@ -57,7 +57,7 @@ static int end_open(struct transport *transport, bool is_sender)
     struct zcrp_state *state = state_create(settings->depth);
     int code;
 
-    channel_options(transport, &options);
+    carrier_options(transport, &options);
     transport->state = state;
     if (state == NULL)
         return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
@@ -193,18 +193,18 @@ static struct look end_look(struct transport *transport)
 static int end_offer(struct transport *transport, int listener)
 {
     (void)listener;
-    return channel_offer(transport);
+    return carrier_offer(transport);
 }
 
 static int end_accept(struct transport *transport, int listener, int port)
 {
     (void)listener;
-    return channel_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
+    return carrier_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
 }
 
 static int end_connect(struct transport *transport, int port)
 {
-    int own = channel_connect(transport, port);
+    int own = carrier_connect(transport, port);
 
     return own < 0 || end_open(transport, !transport->is_back) < 0 ? -1 : own;
 }
