@@ -47,7 +47,7 @@ static void move(const struct segment *s, uint32_t from, uint32_t length, uint32
 static void check_settled(const char *word)
 {
     landing_check(&landing);
-    landing_settle(&landing);
+    landing_move_all(&landing);
     ck_assert_mem_eq(user, word, WORD);
     ck_assert_uint_eq(landing.moves, 0);
     landing_check(&landing);
@@ -166,7 +166,7 @@ START_TEST(settle__between_openings)
         ck_assert(landing_next(&landing, &walk, &s));
         ck_assert_uint_eq(landing_move(&landing, &s, 0, LARGE, slots[1 - d]), LARGE);
     }
-    landing_settle(&landing);
+    landing_move_all(&landing);
     for (uint32_t i = 0; i < LARGE; i++) {
         ck_assert_uint_eq(slots[0][i], 'b');
         ck_assert_uint_eq(slots[1][i], 'a');
@@ -189,5 +189,5 @@ int main(void)
     tcase_add_test(tcase, settle__of_cycles_within_each_other_reversed);
     tcase_add_test(tcase, settle__leaves_what_is_in_place);
     tcase_add_test(tcase, settle__between_openings);
-    return suite_run("landing_settle", tcase);
+    return suite_run("landing_move_all", tcase);
 }

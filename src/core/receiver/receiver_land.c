@@ -2,7 +2,6 @@
 #include "core/check.h"
 #include "core/number.h"
 #include "core/wire/datagram.h"
-#include "receiver_hello.h"
 #include "receiver_steps.h"
 
 /* ---- a row of units ---- */
@@ -332,7 +331,7 @@ static enum verdict on_hello(struct receiver *r, instant now, const struct segme
                              bool *is_ours)
 {
     struct hello hello;
-    enum verdict verdict = datagram_judge_size(segment->bytes, TRAILER_BYTES);
+    enum verdict verdict = datagram_size_verdict(segment->bytes, TRAILER_BYTES);
     if (verdict == VERDICT_OK)
         verdict = hello_decode(segment->tail, TRAILER_BYTES, &hello);
     if (verdict != VERDICT_OK)
@@ -473,7 +472,7 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
     row_close(r, now, landing, &row);
     if (landing->is_spoilt)
         note_spoilt(r);
-    landing_settle(landing);
+    landing_move_all(landing);
     r->is_planned = false;
     r->counters.bursts += h.arrivals.openings;
     return h.arrivals;

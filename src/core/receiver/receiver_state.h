@@ -1,14 +1,14 @@
 /* The receiver's state: its parts, and what is read from several of them together. Each part has
  * its own struct, invariants and check; none knows the receiver, but for the timer, which reads it.
  *
- *     receiver.c   receiver_plan.c   receiver_land.c   receiver_take.c     messages, plans, what
- *          \              |           |         \            /             landed, what goes back
- *           \             |           |   receiver_hello.h  /              hellos
- *            \            |           |       |            /
- *                     receiver_steps.h                                     what parts do together
- *                             |
- *                     receiver_timer.h  (reads all, decides what is due)
- *                             |
+ *     receiver.c   receiver_plan.c   receiver_land.c   receiver_take.c    messages, plans, what
+ *          \            |                 |              /              landed, what goes back
+ *           \-----------+--------+--------+-------------/
+ *                                |
+ *                        receiver_steps.h             what several parts do together; hellos
+ *                                |
+ *                        receiver_timer.h             reads all, decides what is due
+ *                                |
  *     messages_in.h   receiver_session.h   receiver_ack.h   prediction.h */
 #ifndef ZCRP_CORE_RECEIVER_STATE_H
 #define ZCRP_CORE_RECEIVER_STATE_H

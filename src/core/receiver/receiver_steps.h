@@ -20,4 +20,10 @@ uint64_t receiver_unknown(const struct receiver *r);
 /* The close under way is over: the peer confirmed it, or nobody is there to be told. */
 void receiver_end_close(struct receiver *r);
 
+/* A hello arrived: it may begin a session or end one, and is answered. */
+void receiver_on_hello(struct receiver *r, instant now, const struct hello *hello);
+
+/* A hello of another version arrived, of which only the numbers at its end are known. */
+void receiver_on_foreign_hello(struct receiver *r, struct pairing echoed);
+
 #endif
