@@ -58,7 +58,7 @@ static void step_put(struct units_given_up *g, uint64_t *random)
         return;
     uint64_t was = any_number(random);
     struct unit_given_up unit = {
-        .seq = seq, .was = was < seq ? was : UNIT_NEVER_SENT, .part = any_part(random)};
+        .seq = seq, .predecessor = was < seq ? was : UNIT_NEVER_SENT, .part = any_part(random)};
     units_given_up_put(g, &unit);
     if (m.known == g->capacity)
         model_forget_lowest();
@@ -86,7 +86,7 @@ static void step_arrive(struct units_given_up *g, uint64_t *random)
 
 static bool model_has_brought(uint64_t was, const struct unit_part *part)
 {
-    for (uint32_t i = model_find(was); i < m.count; i = model_find(m.unit[i].was)) {
+    for (uint32_t i = model_find(was); i < m.count; i = model_find(m.unit[i].predecessor)) {
         const struct unit_part *all = &m.unit[i].part;
         if (m.unit[i].has_arrived && all->message == part->message &&
             all->is_void == part->is_void && part->offset >= all->offset &&

@@ -26,17 +26,6 @@ static int arrive(uint64_t parts)
     return count;
 }
 
-/* A seed takes a right. */
-static bool may_use_seeds(void)
-{
-    int program = loss_seeded_open(0, 1);
-
-    if (program < 0)
-        return errno != EPERM;
-    close(program);
-    return true;
-}
-
 TEST(loss_begin__by_chance)
 {
     int half = arrive(HALF);

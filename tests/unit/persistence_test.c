@@ -7,7 +7,7 @@
 enum { STEP = 5 };
 
 static struct persistence p;
-static struct persistence_look look;
+static struct persistence_search search;
 
 /* Numbers 10 to 15 are sent ten apart, from 100 on. */
 static void setup(void)
@@ -21,10 +21,10 @@ static void setup(void)
 /* An acknowledgement of [first, 16) at 1000, in which [gap, end) is not. */
 static enum persistence_verdict judge(uint64_t known, uint64_t first, uint64_t gap, uint64_t end)
 {
-    look = (struct persistence_look){.known = known, .newest = 15, .overdue = 900, .least = 25};
+    search = (struct persistence_search){.known = known, .newest = 15, .overdue = 900, .least = 25};
     if (gap < end)
-        persistence_on_gap(&p, &look, (struct interval){gap, end});
-    return persistence_conclude(&p, &look, first);
+        persistence_on_gap(&p, &search, (struct interval){gap, end});
+    return persistence_conclude(&p, &search, first);
 }
 
 FIXTURE(setup, NULL)
@@ -34,7 +34,7 @@ TEST(persistence__must_be_longer_than_that)
     ck_assert_int_eq(judge(0, 0, 10, 12), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(0, 0, 10, 13), PERSISTENCE_NO_NEWS);
     ck_assert_int_eq(judge(0, 0, 10, 14), PERSISTENCE_FOUND);
-    ck_assert_int_eq(look.end, 130);
+    ck_assert_int_eq(search.end, 130);
 }
 
 /* Only what was not known before counts. */
@@ -57,9 +57,9 @@ TEST(persistence__not_before_the_first_mark)
 
 TEST(persistence__what_may_still_arrive_does_not_count)
 {
-    look = (struct persistence_look){.newest = 15, .overdue = 125, .least = 25};
-    persistence_on_gap(&p, &look, (struct interval){10, 15});
-    ck_assert_int_eq(persistence_conclude(&p, &look, 0), PERSISTENCE_NO_NEWS);
+    search = (struct persistence_search){.newest = 15, .overdue = 125, .least = 25};
+    persistence_on_gap(&p, &search, (struct interval){10, 15});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_NO_NEWS);
 }
 
 /* A number between two marks may have been sent a step later than the first. */
@@ -102,10 +102,10 @@ TEST(persistence__keeps_the_last_marks)
         persistence_on_sent(&p, seq, 100 + 10 * (instant)(seq - 10), STEP);
     persistence_check(&p);
     ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_NO_NEWS);
-    look = (struct persistence_look){.newest = 79, .overdue = 1000, .least = 25};
-    persistence_on_gap(&p, &look, (struct interval){0, 20});
-    ck_assert_int_eq(persistence_conclude(&p, &look, 0), PERSISTENCE_FOUND);
-    ck_assert_int_eq(look.end, 190);
+    search = (struct persistence_search){.newest = 79, .overdue = 1000, .least = 25};
+    persistence_on_gap(&p, &search, (struct interval){0, 20});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_FOUND);
+    ck_assert_int_eq(search.end, 190);
 }
 
 TEST(persistence_check__fires, .rows = 2, .signal = SIGABRT)

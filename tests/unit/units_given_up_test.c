@@ -19,7 +19,8 @@ static const struct unit_part whole = {.message = 1, .offset = 64, .length = 64}
 /* Message 1's bytes from 64 to 128, which went before as `was`. */
 static void put(uint64_t seq, uint64_t was)
 {
-    struct unit_given_up unit = {.seq = seq, .was = was, .part = whole, .has_arrived = true};
+    struct unit_given_up unit = {
+        .seq = seq, .predecessor = was, .part = whole, .has_arrived = true};
     units_given_up_put(&g, &unit);
     units_given_up_check(&g);
 }
@@ -155,7 +156,7 @@ TEST(units_given_up_check__fires, .rows = 4, .signal = SIGABRT)
         memory[1].seq = 5;
         break;
     case 2:
-        memory[1].was = 7;
+        memory[1].predecessor = 7;
         break;
     default:
         g.arrived = 1;

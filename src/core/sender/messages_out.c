@@ -44,6 +44,14 @@ struct message_out *messages_out_find(struct messages_out *m, uint64_t number)
     return message->state == MESSAGE_OUT_FREE ? NULL : message;
 }
 
+struct message_out *messages_out_find_for(struct messages_out *m, uint64_t number, bool is_void)
+{
+    struct message_out *message = messages_out_find(m, number);
+    bool is_same =
+        message != NULL && message->state == (is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE);
+    return is_same ? message : NULL;
+}
+
 struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
                                      uint64_t size)
 {
@@ -130,6 +138,16 @@ void messages_out_end(struct messages_out *m, struct message_out *message, enum 
     message->state = MESSAGE_OUT_ENDED;
     make_ready(m, message);
     release(m, message);
+}
+
+void messages_out_on_arrived(struct messages_out *m, uint64_t number, bool is_void, uint32_t units)
+{
+    struct message_out *message = messages_out_find_for(m, number, is_void);
+    if (message == NULL)
+        return;
+    message->units_out -= units;
+    if (message->is_cut && message->units_out == 0)
+        messages_out_end(m, message, OUTCOME_OK);
 }
 
 void messages_out_refuse(struct messages_out *m, struct message_out *message, uint8_t reason,

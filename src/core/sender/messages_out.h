@@ -8,8 +8,8 @@
  *     FREE --add--> LIVE --end-----> ENDED --event taken, no pin--> FREE
  *                     \--refuse--> VOID --end--> ENDED
  *
- * A message's event becomes ready when its outcome is settled *and* nothing of it is pinned; a
- * VOID message is settled, but keeps its number until the receiver knows.
+ * A message's event becomes ready when its outcome is decided *and* nothing of it is pinned. The
+ * outcome of a VOID message is decided, but it keeps its number until the receiver knows.
  *
  * I1  next - base <= capacity.
  * I2  base is not FREE, or base == next.
@@ -39,10 +39,11 @@ struct message_out {
     const uint8_t *buffer;
     uint64_t size;
     uint64_t cut;       /* bytes cut into units so far */
-    uint32_t units_out; /* of the present state's units: in transit, or to be repeated */
+    uint32_t units_out; /* how many units are in transit or to be repeated: of data while LIVE, of
+                           the notice while VOID */
     uint32_t pins;      /* units of bursts under way, which read the buffer */
     enum message_out_state state;
-    enum outcome outcome; /* settled unless LIVE */
+    enum outcome outcome; /* decided unless LIVE */
     bool is_cut;          /* every unit was taken once (0 bytes are one unit, and so is VOID) */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
@@ -76,6 +77,10 @@ void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number);
 
+/* The message that a unit of it counts in: VOID if the unit says so, else LIVE. NULL if that is
+ * over, or was taken back meanwhile. O(1). */
+struct message_out *messages_out_find_for(struct messages_out *m, uint64_t number, bool is_void);
+
 /* Adds a LIVE message under number `next`; NULL when the table is full. */
 struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
                                      uint64_t size);
@@ -86,6 +91,9 @@ bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t siz
 
 /* The announced size for `number`, or POSTED_UNKNOWN. */
 uint64_t messages_out_posted(const struct messages_out *m, uint64_t number);
+
+/* `units` of the message have arrived at the receiver. With the last one it is over. */
+void messages_out_on_arrived(struct messages_out *m, uint64_t number, bool is_void, uint32_t units);
 
 /* The message, LIVE or VOID, is over; a VOID one keeps the outcome it has. */
 void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome);

@@ -62,32 +62,32 @@ static struct interval common(struct interval a, struct interval b)
                              .last = a.last < b.last ? a.last : b.last};
 }
 
-void persistence_on_gap(const struct persistence *p, struct persistence_look *look,
+void persistence_on_gap(const struct persistence *p, struct persistence_search *search,
                         struct interval gap)
 {
     struct interval part = common(gap, p->found);
     if (!is_empty(part)) {
-        duration still = length(p, part, look->overdue);
-        look->still = still > look->still ? still : look->still;
+        duration missing = length(p, part, search->overdue);
+        search->missing = missing > search->missing ? missing : search->missing;
     }
-    struct interval fresh = common(gap, (struct interval){look->known + 1, look->newest});
-    if (is_empty(fresh) || length(p, fresh, look->overdue) <= look->least)
+    struct interval fresh = common(gap, (struct interval){search->known + 1, search->newest});
+    if (is_empty(fresh) || length(p, fresh, search->overdue) <= search->least)
         return;
     duration slack;
-    look->found = fresh;
-    look->end = sent_at(p, fresh.last - 1, &slack);
+    search->found = fresh;
+    search->end = sent_at(p, fresh.last - 1, &slack);
 }
 
-enum persistence_verdict persistence_conclude(struct persistence *p,
-                                              const struct persistence_look *look, uint64_t first)
+enum persistence_verdict
+persistence_conclude(struct persistence *p, const struct persistence_search *search, uint64_t first)
 {
-    if (!is_empty(look->found)) {
-        p->found = look->found;
-        p->least = look->least;
+    if (!is_empty(search->found)) {
+        p->found = search->found;
+        p->least = search->least;
         return PERSISTENCE_FOUND;
     }
-    bool is_told = first <= p->found.first && look->newest >= p->found.last;
-    if (is_empty(p->found) || !is_told || look->still > p->least)
+    bool is_told = first <= p->found.first && search->newest >= p->found.last;
+    if (is_empty(p->found) || !is_told || search->missing > p->least)
         return PERSISTENCE_NO_NEWS;
     p->found = (struct interval){0, 0};
     return PERSISTENCE_NOT;

@@ -33,15 +33,15 @@ struct persistence {
     duration least;        /* that it lasted longer than */
 };
 
-/* One acknowledgement is looked at. */
-struct persistence_look {
+/* What one acknowledgement says of it, collected gap by gap. */
+struct persistence_search {
     uint64_t known;        /* the highest number that had arrived before */
     uint64_t newest;       /* and has now */
     instant overdue;       /* what was sent later may still arrive */
     duration least;        /* persistent is what lasted longer */
     struct interval found; /* such, and new; or empty */
     instant end;           /* when the last of it was sent, at the earliest */
-    duration still;        /* the longest part of the one before that has not arrived */
+    duration missing;      /* the longest part of the one before that has not arrived */
 };
 
 enum persistence_verdict {
@@ -57,12 +57,13 @@ void persistence_init(struct persistence *p);
 void persistence_on_sent(struct persistence *p, uint64_t seq, instant now, duration step);
 
 /* Nothing with these numbers has arrived, says the acknowledgement. O(1) for most. */
-void persistence_on_gap(const struct persistence *p, struct persistence_look *look,
+void persistence_on_gap(const struct persistence *p, struct persistence_search *search,
                         struct interval gap);
 
 /* All its gaps were told; `first` is the lowest number that it says something of. */
 enum persistence_verdict persistence_conclude(struct persistence *p,
-                                              const struct persistence_look *look, uint64_t first);
+                                              const struct persistence_search *search,
+                                              uint64_t first);
 
 /* CHECKs I1. */
 void persistence_check(const struct persistence *p);

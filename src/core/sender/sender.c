@@ -2,33 +2,25 @@
 
 #include "core/adt/arena.h"
 #include "core/check.h"
-#include "sender_state.h"
-
-static const duration INITIAL_RTT = 100 * MILLISECOND;
-
-enum { WATCHED_LEAST = 64 }; /* transmissions that were given up */
+#include "core/number.h"
+#include "sender_steps.h"
 
 /* Carves the sender's arrays; with a NULL arena only counts. */
 static struct sender *carve(struct arena *arena, const struct sender_config *config)
 {
     uint32_t messages = arena_round_up(config->messages);
-    uint32_t transit = arena_round_up(config->transit_units);
-    uint32_t repeats = arena_round_up(transit + messages);
-    uint32_t watched = transit > WATCHED_LEAST ? transit : WATCHED_LEAST;
     struct sender *s = arena_take(arena, 1, sizeof *s);
     void *ring = arena_take(arena, messages, sizeof(struct message_out));
     void *posted = arena_take(arena, messages * MESSAGES_OUT_AHEAD, sizeof(uint64_t));
     void *ready = arena_take(arena, messages, sizeof(uint64_t));
-    void *units = arena_take(arena, transit, sizeof(struct transit_unit));
-    void *fragments = arena_take(arena, repeats, sizeof(struct fragment));
-    void *given_up = arena_take(arena, watched, sizeof(struct unit_given_up));
+    struct recovery_arrays arrays =
+        recovery_take_arrays(arena, arena_round_up(config->transit_units), messages);
     if (s == NULL)
         return NULL;
-    *s = (struct sender){.config = *config};
+    *s = (struct sender){.config = *config, .secret = config->secret};
     messages_out_init(&s->messages, ring, posted, ready, messages, config->first_message);
-    units_to_send_init(&s->to_send, &s->messages, fragments, repeats, config->first_message);
-    units_in_transit_init(&s->in_transit, units, transit, config->first_seq);
-    units_given_up_init(&s->given_up, given_up, watched);
+    recovery_init(&s->recovery, &arrays, &s->messages, config->first_message, config->first_seq,
+                  &s->secret);
     return s;
 }
 
@@ -41,57 +33,20 @@ size_t sender_bytes(const struct sender_config *config)
 
 struct sender *sender_init(void *memory, const struct sender_config *config, instant now)
 {
-    uint32_t most = config->unit_most > config->unit_bytes ? config->unit_most : config->unit_bytes;
+    uint32_t most = (uint32_t)greater(config->unit_most, config->unit_bytes);
     CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
     CHECK(config->burst_units >= 1);
     CHECK(config->burst_units <= BURST_UNITS);
     struct arena arena = {.memory = memory};
     struct sender *s = carve(&arena, config);
-    unit_size_init(&s->unit_size, sender_unit_data(config->unit_bytes), config->is_cut);
-    s->secret = config->secret;
-    left_out_init(&s->left_out, &s->secret);
-    s->capacity = config->window_bytes;
-    tolerance_init(&s->tolerance);
-    path_mtu_init(&s->path, config->unit_bytes, most, now);
-    ecn_path_init(&s->ecn);
-    rtt_init(&s->rtt, INITIAL_RTT);
-    congestion_init(&s->congestion, config->congestion, s->unit_size.most + TRAILER_BYTES,
-                    config->window_bytes, secret_draw(&s->secret));
-    delivery_init(&s->delivery, now);
-    pacing_init(&s->pacing, now);
+    sender_path_init(&s->path, config->unit_bytes, most, config->is_cut, now);
+    flow_init(&s->flow, config->congestion, sender_path_unit(&s->path), config->window_bytes,
+              secret_draw(&s->secret), now);
     sender_leave(s, now);
     return s;
 }
 
-void sender_refuse(struct sender *s, struct message_out *message, uint8_t reason,
-                   enum outcome outcome)
-{
-    messages_out_refuse(&s->messages, message, reason, outcome);
-    if (message->number >= s->to_send.cursor)
-        return; /* the cursor gets there and finds it void */
-    struct fragment tell = {.message = message->number,
-                            .is_last = true,
-                            .is_void = true,
-                            .is_repeat = true,
-                            .was = UNIT_NEVER_SENT};
-    message->is_cut = true;
-    message->units_out = 1;
-    units_to_send_repeat(&s->to_send, &tell);
-}
-
-void sender_match(struct sender *s, uint64_t number)
-{
-    struct message_out *message = messages_out_find(&s->messages, number);
-    if (message == NULL || message->state != MESSAGE_OUT_LIVE)
-        return;
-    uint64_t posted = messages_out_posted(&s->messages, number);
-    if (posted == POSTED_UNKNOWN)
-        return;
-    if (posted == REQUEST_WITHDRAWN)
-        sender_refuse(s, message, VOID_CANCELLED, OUTCOME_PEER_CANCELLED);
-    else if (message->size > posted)
-        sender_refuse(s, message, VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
-}
+/* ---- the life of a message ---- */
 
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
                    uint64_t *number)
@@ -106,53 +61,40 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
         return false;
     }
     *number = message->number;
-    if (was_idle)
-        sender_timer_on_outstanding(s, now);
-    sender_match(s, *number);
+    if (was_idle) {
+        sender_session_on_outstanding(&s->session);
+        sender_timer_on_outstanding(&s->timer, now, &s->config,
+                                    sender_session_is_paired(&s->session));
+    }
+    units_to_send_match(&s->recovery.to_send, *number);
+    return true;
+}
+
+/* The LIVE message will not be sent. False if it is over, or refused already. */
+static bool refuse(struct sender *s, uint64_t number, uint8_t reason, enum outcome outcome)
+{
+    struct message_out *message = messages_out_find_for(&s->messages, number, false);
+    if (message == NULL)
+        return false;
+    units_to_send_refuse(&s->recovery.to_send, message, reason, outcome);
+    sender_finish(s);
     return true;
 }
 
 bool sender_cancel(struct sender *s, instant now, uint64_t number)
 {
     (void)now;
-    struct message_out *message = messages_out_find(&s->messages, number);
-    if (message == NULL || message->state != MESSAGE_OUT_LIVE)
-        return false;
-    sender_refuse(s, message, VOID_CANCELLED, OUTCOME_CANCELLED);
-    sender_finish(s);
-    return true;
+    return refuse(s, number, VOID_CANCELLED, OUTCOME_CANCELLED);
 }
 
 bool sender_fault(struct sender *s, uint64_t number)
 {
-    struct message_out *message = messages_out_find(&s->messages, number);
-    if (message == NULL || message->state != MESSAGE_OUT_LIVE)
-        return false;
-    sender_refuse(s, message, VOID_FAULT, OUTCOME_FAULT);
-    sender_finish(s);
-    return true;
+    return refuse(s, number, VOID_FAULT, OUTCOME_FAULT);
 }
 
 bool sender_event(struct sender *s, struct event *event)
 {
     return messages_out_take_event(&s->messages, event);
-}
-
-void sender_fail(struct sender *s, instant now, enum outcome outcome)
-{
-    messages_out_end_all(&s->messages, outcome);
-    sender_leave(s, now);
-}
-
-void sender_close(struct sender *s, instant now)
-{
-    if (s->phase != SENDER_OPEN)
-        return;
-    s->phase = SENDER_CLOSING;
-    s->timers.hellos = 0;
-    s->timers.hello = now;
-    sender_finish(s);
-    sender_expire(s, now);
 }
 
 struct iovec sender_buffer(struct sender *s, uint64_t number)
@@ -163,37 +105,140 @@ struct iovec sender_buffer(struct sender *s, uint64_t number)
     return (struct iovec){.iov_base = (void *)message->buffer, .iov_len = message->size};
 }
 
+/* ---- the end ---- */
+
+void sender_close(struct sender *s, instant now)
+{
+    if (s->phase != SENDER_OPEN)
+        return;
+    s->phase = SENDER_CLOSING;
+    sender_timer_on_close(&s->timer, now);
+    sender_finish(s);
+    sender_expire(s, now);
+}
+
 void sender_give_up(struct sender *s)
 {
     CHECK(s->phase != SENDER_OPEN);
     messages_out_end_all(&s->messages, OUTCOME_CLOSED);
-    s->hello_due = s->phase == SENDER_CLOSING && sender_is_paired(s);
+    if (s->phase == SENDER_CLOSING && sender_session_is_paired(&s->session))
+        sender_session_set_due(&s->session, HELLO_TELLS);
+    else
+        sender_session_clear_due(&s->session);
 }
 
-void sender_finish(struct sender *s)
+/* ---- time ---- */
+
+/* A limit has passed: what is outstanding fails. A close need not wait for anybody any more. */
+static void fail_by_time(struct sender *s, instant now, enum outcome outcome)
 {
-    if (s->phase == SENDER_CLOSING && s->messages.live == 0)
-        messages_out_end_unannounced(&s->messages);
+    sender_fail(s, now, outcome);
+    if (s->phase == SENDER_CLOSING)
+        s->phase = SENDER_CLOSED;
 }
+
+/* Nothing came back in time. */
+static void probe(struct sender *s, instant now)
+{
+    s->counters.probes++;
+    ecn_path_on_timeout(&s->path.ecn);
+    uint32_t units = path_mtu_is_in_doubt(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
+    uint32_t data = sender_repeat_oldest(s, units);
+    sender_follow_path(s, sender_path_on_timeout(&s->path, now, data));
+    if (sender_timer_on_probe(&s->timer, now))
+        sender_ask(s);
+}
+
+static void do_due(struct sender *s, instant now, enum sender_due due)
+{
+    switch (due) {
+    case DUE_UNPAIRED:
+        fail_by_time(s, now, s->session.unpaired);
+        break;
+    case DUE_SILENT:
+        fail_by_time(s, now, OUTCOME_SILENT);
+        break;
+    case DUE_STALLED:
+        fail_by_time(s, now, OUTCOME_STALLED);
+        break;
+    case DUE_PACE:
+        pacing_expire(&s->flow.pacing, now);
+        break;
+    case DUE_LOSS:
+        sender_lose(s, now);
+        break;
+    case DUE_PROBE:
+        probe(s, now);
+        break;
+    case DUE_PATH:
+        path_mtu_expire(&s->path.mtu, now, s->recovery.newest);
+        break;
+    case DUE_HELLO:
+        sender_session_set_due(&s->session, HELLO_TELLS);
+        break;
+    case DUE_QUESTION:
+        sender_ask(s);
+        break;
+    case DUE_END:
+        s->phase = SENDER_CONFIRMED;
+        break;
+    case DUE_END_UNCONFIRMED:
+        s->phase = SENDER_CLOSED;
+        break;
+    case DUE_NOTHING:
+        break;
+    }
+}
+
+void sender_expire(struct sender *s, instant now)
+{
+    enum sender_due due;
+    while ((due = sender_timer_due(s, now)) != DUE_NOTHING)
+        do_due(s, now, due);
+}
+
+/* ---- the path, as the system sees it ---- */
+
+bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes)
+{
+    enum path_change change;
+    if (!sender_path_on_refused(&s->path, now, bytes, &change))
+        return false;
+    sender_follow_path(s, change);
+    return true;
+}
+
+void sender_on_path_hint(struct sender *s, instant now)
+{
+    if (sender_session_is_paired(&s->session))
+        path_mtu_on_hint(&s->path.mtu, now);
+}
+
+void sender_on_refused(struct sender *s)
+{
+    sender_session_on_refused(&s->session);
+}
+
+/* ---- what there is to be known ---- */
 
 instant sender_progress_at(const struct sender *s)
 {
-    return s->timers.progress;
+    return s->timer.progress;
 }
 
 bool sender_wants_ecn(const struct sender *s)
 {
-    return s->ecn.state != ECN_PATH_FAILED;
+    return s->path.ecn.state != ECN_PATH_FAILED;
 }
 
 bool sender_is_closed(const struct sender *s)
 {
-    return s->phase == SENDER_CLOSED;
+    return sender_is_over(s);
 }
 
 bool sender_is_confirmed(const struct sender *s)
 {
-    return s->is_confirmed;
+    return s->phase == SENDER_CONFIRMED;
 }
 
 const struct sender_counters *sender_counters(const struct sender *s)
@@ -203,60 +248,22 @@ const struct sender_counters *sender_counters(const struct sender *s)
 
 struct sender_gauges sender_gauges(const struct sender *s)
 {
-    return (struct sender_gauges){.window = sender_window(s),
-                                  .in_transit = s->in_transit.bytes,
-                                  .capacity = s->capacity,
-                                  .rate = s->congestion.rate,
-                                  .unit = s->unit_size.data + TRAILER_BYTES,
-                                  .path = s->path.bytes,
-                                  .rtt_smoothed = s->rtt.smoothed,
-                                  .rtt_lowest = s->rtt.lowest};
-}
-
-/* Units of each message, counted where they are, against what the message says (I1). */
-static void check_units_out(const struct sender *s)
-{
-    uint64_t counted = 0;
-    uint64_t said = 0;
-    for (uint64_t seq = s->in_transit.base; seq < s->in_transit.next; seq++) {
-        const struct transit_unit *unit = units_in_transit_at(&s->in_transit, seq);
-        const struct message_out *m =
-            unit->is_in_transit
-                ? messages_out_find((struct messages_out *)&s->messages, unit->message)
-                : NULL;
-        if (m != NULL && m->state == (unit->is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE))
-            counted++;
-    }
-    for (uint32_t i = 0; i < s->to_send.count; i++) {
-        const struct fragment *f =
-            &s->to_send.repeat[(s->to_send.first + i) & (s->to_send.capacity - 1)];
-        const struct message_out *m =
-            messages_out_find((struct messages_out *)&s->messages, f->message);
-        if (m != NULL && m->state == (f->is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE))
-            counted++;
-    }
-    for (uint64_t n = s->messages.base; n < s->messages.next; n++) {
-        const struct message_out *m = messages_out_find((struct messages_out *)&s->messages, n);
-        if (m != NULL && (m->state == MESSAGE_OUT_LIVE || m->state == MESSAGE_OUT_VOID))
-            said += m->units_out;
-    }
-    CHECK(counted == said);
+    return (struct sender_gauges){.window = flow_window(&s->flow),
+                                  .in_transit = s->recovery.in_transit.bytes,
+                                  .capacity = s->flow.capacity,
+                                  .rate = s->flow.congestion.rate,
+                                  .unit = s->path.size.data + TRAILER_BYTES,
+                                  .path = s->path.mtu.bytes,
+                                  .rtt_smoothed = s->flow.rtt.smoothed,
+                                  .rtt_lowest = s->flow.rtt.lowest};
 }
 
 void sender_check(const struct sender *s)
 {
-    check_units_out(s);
-    CHECK(s->to_send.count <= s->to_send.capacity);
     messages_out_check(&s->messages);
-    units_in_transit_check(&s->in_transit);
-    units_given_up_check(&s->given_up);
-    tolerance_check(&s->tolerance);
-    persistence_check(&s->persistence);
-    congestion_check(&s->congestion);
-    path_mtu_check(&s->path);
-    CHECK(s->unit_size.most == sender_unit_data(s->path.bytes));
-    CHECK(s->congestion.unit == s->unit_size.most + TRAILER_BYTES);
-    delivery_check(&s->delivery);
-    unit_size_check(&s->unit_size);
-    left_out_check(&s->left_out);
+    recovery_check(&s->recovery);
+    sender_session_check(&s->session);
+    flow_check(&s->flow);
+    sender_path_check(&s->path);
+    CHECK(s->flow.congestion.unit == sender_path_unit(&s->path));
 }

@@ -1,110 +1,96 @@
-/* What the path carries (path_mtu.h), and the size of units by it. */
+#include "sender_path.h"
+
 #include "core/check.h"
-#include "core/wire/control.h"
-#include "sender_state.h"
+#include "core/number.h"
 
 enum { UNIT_LEAST = TRAILER_BYTES + GRAIN };
 
 /* Read only by the kernel; not const, because then it would lie in the library's file. */
 static uint8_t padding[UINT16_MAX];
 
-uint32_t sender_unit_data(uint32_t unit_bytes)
+/* Bytes of data in the largest unit that a datagram of `bytes` holds. */
+static uint32_t unit_data(uint32_t bytes)
 {
-    uint32_t data = (unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN;
-    return data < UNIT_DATA_MAX ? data : UNIT_DATA_MAX;
+    uint32_t data = (bytes - TRAILER_BYTES) / GRAIN * GRAIN;
+    return (uint32_t)lesser(data, UNIT_DATA_MAX);
 }
 
-/* Units are no larger than the path is known to carry, and congestion control counts in these. */
-static void follow(struct sender *s)
+void sender_path_init(struct sender_path *p, uint32_t bytes, uint32_t most, bool is_cut,
+                      instant now)
 {
-    uint32_t most = sender_unit_data(s->path.bytes);
-    if (most == s->unit_size.most)
-        return;
-    unit_size_limit(&s->unit_size, most);
-    congestion_set_unit(&s->congestion, most + TRAILER_BYTES);
+    unit_size_init(&p->size, unit_data(bytes), is_cut);
+    path_mtu_init(&p->mtu, bytes, most, now);
+    ecn_path_init(&p->ecn);
 }
 
-/* The same when it has fallen below `before` without a word. */
-static bool follow_fall(struct sender *s, uint32_t before)
+/* Units follow what the path carries, which was `before`. */
+static enum path_change follow(struct sender_path *p, uint32_t before)
 {
-    bool has_fallen = s->path.bytes < before;
-    s->counters.path_falls += has_fallen;
-    follow(s);
-    return has_fallen;
+    uint32_t most = unit_data(p->mtu.bytes);
+    bool has_fallen = p->mtu.bytes < before;
+    if (most != p->size.most)
+        unit_size_limit(&p->size, most);
+    else if (!has_fallen)
+        return PATH_STAYS;
+    return has_fallen ? PATH_FALLS : PATH_CHANGES;
 }
 
-bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes)
+enum path_change sender_path_on_lost(struct sender_path *p, instant now, instant sent,
+                                     uint32_t data)
+{
+    uint32_t before = p->mtu.bytes;
+    path_mtu_on_lost(&p->mtu, now, sent, data + TRAILER_BYTES);
+    enum path_change change = follow(p, before);
+    unit_size_on_lost(&p->size, data);
+    return change;
+}
+
+enum path_change sender_path_on_timeout(struct sender_path *p, instant now, uint32_t data)
+{
+    uint32_t before = p->mtu.bytes;
+    path_mtu_on_timeout(&p->mtu, now, data + TRAILER_BYTES);
+    return follow(p, before);
+}
+
+enum path_change sender_path_on_answer(struct sender_path *p, instant now,
+                                       const struct path_probe *answer)
+{
+    uint32_t before = p->mtu.bytes;
+    path_mtu_on_answer(&p->mtu, now, answer->number, answer->bytes);
+    return follow(p, before);
+}
+
+bool sender_path_on_refused(struct sender_path *p, instant now, uint32_t bytes,
+                            enum path_change *change)
 {
     uint32_t least = bytes > PATH_MTU_BASE_BYTES ? PATH_MTU_BASE_BYTES : UNIT_LEAST;
     if (bytes <= UNIT_LEAST)
         return false;
-    path_mtu_on_refused(&s->path, now, bytes, least);
-    follow(s);
+    path_mtu_on_refused(&p->mtu, now, bytes, least);
+    *change = follow(p, 0); /* a word was said: that is no silent fall */
     return true;
 }
 
-void sender_on_path_hint(struct sender *s, instant now)
+void sender_path_write_probe(struct sender_path *p, struct pairing pairing, instant due,
+                             uint64_t newest, struct burst *burst)
 {
-    if (sender_is_paired(s))
-        path_mtu_on_hint(&s->path, now);
-}
-
-void sender_path_on_lost(struct sender *s, instant now, instant sent, uint32_t bytes)
-{
-    uint32_t before = s->path.bytes;
-    path_mtu_on_lost(&s->path, now, sent, bytes);
-    (void)follow_fall(s, before);
-}
-
-void sender_path_on_timeout(struct sender *s, instant now, uint32_t bytes)
-{
-    uint32_t before = s->path.bytes;
-    path_mtu_on_timeout(&s->path, now, bytes);
-    (void)follow_fall(s, before);
-}
-
-/* A fall is followed by units that pass: the oldest, now that the size is known. */
-void sender_path_on_answer(struct sender *s, instant now, const struct path_probe *answer)
-{
-    uint32_t before = s->path.bytes;
-    s->counters.path_answers++;
-    sender_timer_on_heard(s, now);
-    path_mtu_on_answer(&s->path, now, answer->number, answer->bytes);
-    if (follow_fall(s, before))
-        (void)sender_timer_repeat_oldest(s, PROBE_UNITS);
-}
-
-void sender_path_expire(struct sender *s, instant now)
-{
-    path_mtu_expire(&s->path, now, s->newest);
-}
-
-/* Only who could fill a larger unit, and does not lose those there are, looks for one. */
-static bool has_use(struct sender *s)
-{
-    struct fragment head;
-    uint32_t data = s->unit_size.data;
-    return sender_is_paired(s) && data == s->unit_size.most &&
-           units_to_send_head(&s->to_send, data, &head) && head.length == data;
-}
-
-bool sender_path_probe(struct sender *s, instant now, struct burst *burst)
-{
-    struct path_probe probe = {.pairing = s->session.pairing};
-    if (path_mtu_wants_less(&s->path) ? !sender_is_paired(s) : !has_use(s))
-        return false;
-    instant due = now + sender_timer_round_trip(s);
-    probe.bytes = path_mtu_probe(&s->path, due, s->newest, &probe.number);
+    struct path_probe probe = {.pairing = pairing};
+    probe.bytes = path_mtu_probe(&p->mtu, due, newest, &probe.number);
     path_probe_encode(burst->control, &probe);
     burst_set_control(burst, TRAILER_BYTES);
     burst->iov[0] = (struct iovec){.iov_base = padding, .iov_len = probe.bytes - TRAILER_BYTES};
     burst->segment = burst->bytes = probe.bytes;
-    s->counters.path_probes++;
-    return true;
 }
 
-void sender_path_on_sent(struct sender *s, const struct burst *burst, uint32_t sent)
+void sender_path_on_control_sent(struct sender_path *p, const struct burst *burst, uint32_t sent)
 {
     if (burst->iov[0].iov_len > 0 && sent == 0)
-        path_mtu_forget_probe(&s->path);
+        path_mtu_forget_probe(&p->mtu);
+}
+
+void sender_path_check(const struct sender_path *p)
+{
+    CHECK(p->size.most == unit_data(p->mtu.bytes));
+    path_mtu_check(&p->mtu);
+    unit_size_check(&p->size);
 }

@@ -1,6 +1,6 @@
 /* What comes back: block acknowledgements and requests to send (the paper's update thread). */
 #include "core/number.h"
-#include "sender_state.h"
+#include "sender_steps.h"
 
 /* The 64-bit interval i of an acknowledgement, counted down from the newest number. */
 static struct interval wide_interval(const struct block_ack *ack, uint64_t newest, uint32_t i)
@@ -10,124 +10,137 @@ static struct interval wide_interval(const struct block_ack *ack, uint64_t newes
                              .last = end - (uint32_t)(ack->newest + 1 - ack_bound(ack, i + 1))};
 }
 
-void sender_settle(struct sender *s, uint64_t number, bool is_void, uint32_t units)
+/* ---- what has arrived ---- */
+
+/* A row of units has arrived, the last of them numbered `last` - 1. */
+static void note_arrived(struct sender *s, const struct transit_row *row, uint64_t last,
+                         struct flow_ack *sum)
 {
-    struct message_out *message = messages_out_find(&s->messages, number);
-    if (message == NULL || message->state == MESSAGE_OUT_ENDED)
-        return;
-    if (is_void != (message->state == MESSAGE_OUT_VOID))
-        return; /* data of a message that was taken back meanwhile */
-    message->units_out -= units;
-    if (message->is_cut && message->units_out == 0)
-        messages_out_end(&s->messages, message, OUTCOME_OK);
+    uint64_t bytes = row->units * (uint64_t)(row->length + TRAILER_BYTES);
+    sender_path_on_arrived(&s->path, row->length, row->units);
+    s->counters.bytes += row->units * (uint64_t)row->length;
+    sum->bytes += bytes;
+    sum->recent += row->sent >= s->flow.congestion.recovery ? bytes : 0;
+    if (last > sum->newest) {
+        sum->newest = last - 1;
+        sum->sent = row->sent;
+    }
+    sum->oldest = lesser(sum->oldest, last - row->units);
 }
 
-void sender_acknowledge(struct sender *s, uint64_t first, uint64_t last, struct settled *settled)
+static void acknowledge(struct sender *s, struct interval arrived, struct flow_ack *sum)
 {
-    uint64_t seq = first;
     struct transit_row row;
-    while (units_in_transit_remove_row(&s->in_transit, &seq, last, &row)) {
-        unit_size_on_arrived(&s->unit_size, row.length, row.units);
-        uint64_t bytes = row.units * (uint64_t)(row.length + TRAILER_BYTES);
-        settled->bytes += bytes;
-        settled->recent += row.sent >= s->congestion.recovery ? bytes : 0;
-        if (seq > settled->newest) {
-            settled->newest = seq - 1;
-            settled->sent = row.sent;
-        }
-        if (seq - row.units < settled->oldest)
-            settled->oldest = seq - row.units;
-        s->counters.bytes += row.units * (uint64_t)row.length;
-        path_mtu_on_arrived(&s->path, row.length + TRAILER_BYTES);
-        sender_settle(s, row.message, row.is_void, row.units);
+    while (recovery_acknowledge(&s->recovery, &arrived, &row))
+        note_arrived(s, &row, arrived.first, sum);
+}
+
+/* What was given up and arrives after all: the path carried it, and it was no sign of congestion
+ * unless it was only sent again to be answered. */
+static void note_late(struct sender *s, instant now, uint64_t newest, struct interval arrived)
+{
+    const struct unit_given_up *late;
+    while ((late = recovery_late(&s->recovery, &s->flow.rtt, now, newest, &arrived)) != NULL) {
+        sender_path_on_arrived(&s->path, late->part.length, 1);
+        if (late->is_probed)
+            continue;
+        s->counters.spurious++;
+        congestion_on_spurious(&s->flow.congestion, late->sent);
     }
+}
+
+/* What repeats a late unit need not be waited for, nor be sent. */
+static void cancel_repeats(struct sender *s, struct flow_ack *sum)
+{
+    struct transit_row row;
+    uint64_t seq = 0;
+    if (!recovery_has_late(&s->recovery))
+        return;
+    while (recovery_cancel_in_transit(&s->recovery, &seq, &row))
+        note_arrived(s, &row, seq, sum);
+    s->counters.bytes += recovery_cancel_waiting(&s->recovery);
 }
 
 /* The receiver counts more marks of congestion than before. Which units had them it does not say:
  * the newest is taken for one of them, sent at `sent` (RFC 9002, 7.1). A count that is lower comes
  * late. */
-static void note_marks(struct sender *s, instant now, const struct block_ack *ack, instant sent)
+static void note_marks(struct sender *s, instant now, uint16_t marks, instant sent)
 {
-    uint16_t more = (uint16_t)(ack->marks - s->session.marks);
-    if (more == 0 || more > UINT16_MAX / 2)
+    uint16_t more = sender_session_add_marks(&s->session, marks);
+    if (more == 0)
         return;
-    s->session.marks = ack->marks;
     s->counters.marks += more;
-    congestion_on_marked(&s->congestion, now, sent);
+    congestion_on_marked(&s->flow.congestion, now, sent);
 }
 
-/* What the acknowledgement tells of the path by its newest unit: the round trip, less the time that
- * the receiver says it held the answer, and congestion. 0, and nothing, if that unit was
+/* What the acknowledgement tells of the path by its newest unit: congestion, and the round trip,
+ * less the time that the receiver says it held the answer. 0, and nothing, if that unit was
  * acknowledged before. */
 static duration sample_path(struct sender *s, instant now, const struct block_ack *ack,
                             uint64_t newest)
 {
-    uint64_t seq = newest;
-    const struct transit_unit *unit = units_in_transit_find(&s->in_transit, &seq, newest + 1);
-    if (unit == NULL)
+    instant sent;
+    if (!recovery_find_sent(&s->recovery, newest, &sent))
         return 0;
-    note_marks(s, now, ack, unit->sent);
-    return rtt_sample(&s->rtt, now - unit->sent, (duration)ack->delay_us * MICROSECOND);
+    note_marks(s, now, ack->marks, sent);
+    return rtt_sample(&s->flow.rtt, now - sent, (duration)ack->delay_us * MICROSECOND);
 }
 
-/* One fact for congestion control, however many units it is about. */
-static void tell_acknowledged(struct sender *s, instant now, const struct settled *settled,
-                              duration round_trip)
+static void tell_persistence(struct sender *s, instant now, const struct persistence_search *search,
+                             uint64_t first)
 {
-    struct congestion_ack fact = {
-        .now = now,
-        .sent = settled->sent,
-        .bytes = settled->bytes,
-        .recent = settled->recent,
-        .in_transit = s->in_transit.bytes,
-        .round_trip = round_trip,
-        .smoothed = s->rtt.has_sample ? s->rtt.smoothed : 0,
-        .lowest = s->rtt.lowest,
-        .was_limited = s->is_limited,
-    };
-    fact.sample =
-        delivery_on_acknowledged(&s->delivery, now, settled->bytes, settled->newest, s->rtt.lowest);
-    fact.delivered = s->delivery.delivered;
-    congestion_on_acknowledged(&s->congestion, &fact);
-    pacing_set(&s->pacing, s->congestion.rate, s->congestion.unit, s->rtt.lowest);
+    switch (recovery_end_gaps(&s->recovery, search, first)) {
+    case PERSISTENCE_FOUND:
+        s->counters.persistent++;
+        congestion_on_persistent(&s->flow.congestion, now, search->end);
+        break;
+    case PERSISTENCE_NOT:
+        congestion_on_not_persistent(&s->flow.congestion);
+        break;
+    case PERSISTENCE_NO_NEWS:
+        break;
+    }
 }
 
+/* Congestion control is told once, however many units it is about: first what arrived, then what
+ * was lost, then what was lost for long. */
 static void on_intervals(struct sender *s, instant now, const struct block_ack *ack,
                          uint64_t newest)
 {
-    struct settled settled = {.oldest = UINT64_MAX};
-    uint32_t units = s->in_transit.units;
-    duration round_trip = sample_path(s, now, ack, newest);
-    struct persistence_look look = sender_look_for_persistence(s, now, newest);
+    struct recovery *r = &s->recovery;
+    struct flow_ack sum = {.oldest = UINT64_MAX};
+    uint32_t units = r->in_transit.units;
+    sum.round_trip = sample_path(s, now, ack, newest);
+    struct persistence_search search =
+        recovery_begin_ack(r, &s->flow.rtt, now, newest, sender_timer_round_trip(s));
     bool is_positive = ack->first_is_positive;
     for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
         struct interval interval = wide_interval(ack, newest, i);
         if (!is_positive) {
-            persistence_on_gap(&s->persistence, &look, interval);
+            recovery_on_gap(r, &search, interval);
             continue;
         }
-        sender_notice_late(s, now, newest, interval);
-        sender_acknowledge(s, interval.first, interval.last, &settled);
+        note_late(s, now, newest, interval);
+        acknowledge(s, interval, &sum);
     }
-    sender_settle_late(s, &settled);
-    ecn_path_on_arrived(&s->ecn, units - s->in_transit.units, ack->has_ecn);
-    if (settled.bytes > 0) {
-        sender_timer_on_progress(s, now);
-        tell_acknowledged(s, now, &settled, round_trip);
-        if (settled.oldest < s->newest)
-            tolerance_on_overtaken(&s->tolerance, s->newest - settled.oldest);
+    cancel_repeats(s, &sum);
+    ecn_path_on_arrived(&s->path.ecn, units - r->in_transit.units, ack->has_ecn);
+    if (sum.bytes > 0) {
+        sender_timer_on_progress(&s->timer, now);
+        flow_on_acknowledged(&s->flow, now, &sum, r->in_transit.bytes);
     }
-    if (newest > s->newest)
-        s->newest = newest;
-    sender_detect_losses(s, now, s->newest);
-    sender_judge_persistence(s, now, &look, wide_interval(ack, newest, 0).first);
+    recovery_end_ack(r, newest, sum.oldest);
+    sender_lose(s, now);
+    tell_persistence(s, now, &search, wide_interval(ack, newest, 0).first);
 }
+
+/* ---- acknowledgements ---- */
 
 /* Reads the intervals against what was sent in this session; false if they claim more. */
 static bool are_numbers_ours(const struct sender *s, const struct block_ack *ack, uint64_t newest)
 {
     uint64_t start = s->session.seq_base + s->config.first_seq;
-    if (newest >= s->in_transit.next || newest < start)
+    if (newest >= s->recovery.in_transit.next || newest < start)
         return false;
     uint32_t span = ack->newest + 1 - ack_bound(ack, 0);
     return span <= newest + 1 - start;
@@ -140,7 +153,7 @@ static bool is_invented(const struct sender *s, const struct block_ack *ack, uin
     bool is_positive = ack->first_is_positive;
     for (uint32_t i = 0; i < ack->length; i++, is_positive = !is_positive) {
         struct interval interval = wide_interval(ack, newest, i);
-        if (is_positive && left_out_has(&s->left_out, interval.first, interval.last))
+        if (is_positive && recovery_has_left_out(&s->recovery, interval))
             return true;
     }
     return false;
@@ -150,32 +163,26 @@ static bool is_invented(const struct sender *s, const struct block_ack *ack, uin
 static void on_peer_closed(struct sender *s, instant now)
 {
     bool is_confirmation = s->session.has_closed;
-    messages_out_end_all(&s->messages, OUTCOME_PEER_CLOSED);
-    sender_leave(s, now);
-    s->session.is_confirming = !is_confirmation;
-    s->hello_due = !is_confirmation;
-    if (!is_confirmation)
-        return;
-    s->phase = SENDER_CLOSED;
-    s->is_confirmed = true;
+    sender_fail(s, now, OUTCOME_PEER_CLOSED);
+    if (is_confirmation)
+        s->phase = SENDER_CONFIRMED;
+    else
+        sender_session_set_due(&s->session, HELLO_CONFIRMS);
 }
 
 /* A request that units do not answer is answered by a hello, so that the receiver stops repeating
- * it; at most once a millisecond, so that a flood of requests is not answered by another. An empty
- * one is an answer itself. */
+ * it. An empty request is an answer itself. */
 static void answer_request(struct sender *s, instant now)
 {
-    if (now - s->timers.answered < MILLISECOND)
-        return;
-    s->timers.answered = now;
-    s->hello_due = true;
+    if (sender_timer_allows_answer(&s->timer, now))
+        sender_session_set_due(&s->session, HELLO_TELLS);
 }
 
 /* Messages that were announced too early are asked for once there is nothing else to send. */
 static void ask_again(struct sender *s, instant now)
 {
     struct fragment head;
-    if (!s->has_ignored || units_to_send_head(&s->to_send, s->unit_size.data, &head))
+    if (!s->has_ignored || sender_head(s, &head))
         return;
     s->has_ignored = false;
     answer_request(s, now);
@@ -183,8 +190,8 @@ static void ask_again(struct sender *s, instant now)
 
 static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
 {
-    uint64_t newest =
-        s->session.seq_base + number_expand(ack->newest, s->in_transit.next - s->session.seq_base);
+    uint64_t newest = s->session.seq_base +
+                      number_expand(ack->newest, s->recovery.in_transit.next - s->session.seq_base);
     if (ack->length > 0 && !are_numbers_ours(s, ack, newest)) {
         s->counters.drop_number++;
         return;
@@ -195,8 +202,8 @@ static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
         return;
     }
     s->counters.acks++;
-    s->capacity = ack->capacity;
-    sender_timer_on_heard(s, now);
+    s->flow.capacity = ack->capacity;
+    sender_hear(s, now);
     if (ack->length > 0)
         on_intervals(s, now, ack, newest);
     ask_again(s, now);
@@ -217,7 +224,7 @@ static void on_run(struct sender *s, const struct request_run *run, uint64_t *bu
     uint64_t n = first > from ? first : from;
     for (; n < last && n<end && * budget> 0; n++, --*budget)
         if (messages_out_announce(&s->messages, n, run->size))
-            sender_match(s, n);
+            units_to_send_match(&s->recovery.to_send, n);
     s->has_ignored |= n < last;
 }
 
@@ -225,16 +232,58 @@ static void on_request(struct sender *s, instant now, const struct request *requ
 {
     struct fragment head;
     s->counters.requests++;
-    s->capacity = request->capacity;
-    sender_timer_on_heard(s, now);
+    s->flow.capacity = request->capacity;
+    sender_hear(s, now);
     uint64_t budget = s->messages.capacity * MESSAGES_OUT_AHEAD;
     for (uint32_t i = 0; i < request->length; i++) {
         struct request_run run = request_run(request, i);
         on_run(s, &run, &budget);
     }
-    if (request->length > 0 && !units_to_send_head(&s->to_send, s->unit_size.data, &head))
+    if (request->length > 0 && !sender_head(s, &head))
         answer_request(s, now);
 }
+
+/* ---- a session begins ---- */
+
+/* The session begins; numbers count from the message at the cursor on. */
+static void enter(struct sender *s, instant now, struct pairing pairing)
+{
+    struct recovery *r = &s->recovery;
+    sender_session_enter(&s->session, pairing, r->to_send.cursor - s->config.first_message,
+                         r->in_transit.next - s->config.first_seq);
+    recovery_begin(r);
+    sender_hear(s, now);
+    if (sender_has_finished(s))
+        sender_session_set_due(&s->session, HELLO_TELLS); /* only to say good-bye */
+}
+
+/* A new session takes the place of the present one, if any. What that one had begun is lost with
+ * it; messages of which it saw nothing go on in the new one. */
+static void replace(struct sender *s, instant now, struct pairing pairing)
+{
+    uint64_t cursor = s->recovery.to_send.cursor;
+    bool has_sent = s->session.has_sent;
+    if (has_sent)
+        messages_out_end_all(&s->messages, OUTCOME_RESTARTED);
+    sender_leave(s, now);
+    if (!has_sent) {
+        s->recovery.to_send.cursor = cursor;
+        messages_out_forget(&s->messages, cursor);
+    }
+    enter(s, now, pairing);
+}
+
+/* A request arrived that is not of the present pairing. True if it answers the question; then its
+ * session is entered. */
+static bool enters(struct sender *s, instant now, const struct request *request)
+{
+    if (!sender_session_is_answer(&s->session, request->pairing.tag, request->nonce))
+        return false;
+    replace(s, now, request->pairing);
+    return true;
+}
+
+/* ---- a datagram ---- */
 
 static void count_drop(struct sender *s, enum verdict verdict)
 {
@@ -260,14 +309,19 @@ static void count_drop(struct sender *s, enum verdict verdict)
 /* Each takes a datagram if it is for this sender; if not, its verdict says what it is, and
  * `*is_ours` stays false. */
 
+/* A fall is followed by units that pass: the oldest, now that the size is known. */
 static enum verdict on_path_answer(struct sender *s, instant now, const uint8_t *datagram,
                                    size_t size, bool *is_ours)
 {
     struct path_probe answer;
     enum verdict verdict = path_answer_decode(datagram, size, &answer);
-    *is_ours = verdict == VERDICT_OK && sender_has_pairing(s, answer.pairing);
-    if (*is_ours)
-        sender_path_on_answer(s, now, &answer);
+    *is_ours = verdict == VERDICT_OK && sender_session_has(&s->session, answer.pairing);
+    if (!*is_ours)
+        return verdict;
+    s->counters.path_answers++;
+    sender_hear(s, now);
+    if (sender_follow_path(s, sender_path_on_answer(&s->path, now, &answer)))
+        (void)sender_repeat_oldest(s, PROBE_UNITS);
     return verdict;
 }
 
@@ -275,8 +329,15 @@ static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *data
                               bool *is_ours)
 {
     struct cookie_answer answer;
+    const struct session_question *q = &s->session.question;
     enum verdict verdict = cookie_answer_decode(datagram, size, &answer);
-    *is_ours = verdict == VERDICT_OK && sender_on_cookie(s, now, &answer);
+    *is_ours = verdict == VERDICT_OK &&
+               sender_session_is_answer(&s->session, answer.pairing.tag, answer.nonce);
+    if (!*is_ours)
+        return verdict;
+    flow_on_hello_answered(&s->flow, now - q->asked_at, q->hellos);
+    if (sender_session_on_cookie(&s->session, &answer, sender_has_finished(s)))
+        sender_hear(s, now);
     return verdict;
 }
 
@@ -286,7 +347,7 @@ static enum verdict on_any_request(struct sender *s, instant now, const uint8_t 
     struct request request;
     enum verdict verdict = request_decode(datagram, size, &request);
     *is_ours = verdict == VERDICT_OK &&
-               (sender_has_pairing(s, request.pairing) || sender_enters(s, now, &request));
+               (sender_session_has(&s->session, request.pairing) || enters(s, now, &request));
     if (*is_ours)
         on_request(s, now, &request);
     return verdict;
@@ -297,11 +358,11 @@ static enum verdict on_any_ack(struct sender *s, instant now, const uint8_t *dat
 {
     struct block_ack ack;
     enum verdict verdict = block_ack_decode(datagram, size, &ack);
-    *is_ours = verdict == VERDICT_OK && sender_has_pairing(s, ack.pairing);
+    *is_ours = verdict == VERDICT_OK && sender_session_has(&s->session, ack.pairing);
     if (*is_ours)
         on_ack(s, now, &ack);
     else if (verdict == VERDICT_OK)
-        sender_confirm_again(s, &ack);
+        sender_session_confirm_again(&s->session, &ack);
     return verdict;
 }
 
@@ -311,7 +372,7 @@ static void on_other_version(struct sender *s, const uint8_t *datagram, size_t s
     struct pairing echoed;
     uint8_t version;
     if (version_answer_decode(datagram, size, &echoed, &version) && version != PROTOCOL_VERSION)
-        sender_on_version_answer(s, echoed);
+        sender_session_on_version_answer(&s->session, echoed);
 }
 
 void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size)

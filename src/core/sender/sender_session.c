@@ -1,204 +1,147 @@
-/* Pairing. The sender asks for a receiver with a fresh tag and a nonce; the receiver gives it a
- * cookie, and, once that is brought back, a session. Only what carries the nonce answers a
- * question, so neither a stranger nor a datagram of a dead peer can start a session or end one.
- *
- *     sender                                      receiver
- *       hello (tag t, nonce n)          --------->
- *       <---------  cookie (tag t, nonce n, cookie c)
- *       hello (tag t, nonce n, cookie c) -------->   binds t
- *       <---------  request (session s, tag t, nonce n)
- *       units (s, t) ...                                                                        */
-#include "sender_state.h"
+#include "sender_session.h"
 
-enum { AT_ONCE_MOST = 4 }; /* cookies that are answered at once, for each hello of the timer's */
+#include "core/check.h"
 
-void sender_leave(struct sender *s, instant now)
+/* ---- what is due ---- */
+
+void sender_session_set_due(struct sender_session *s, enum session_hello kind)
 {
-    struct sender_session *session = &s->session;
-    uint64_t seq = s->in_transit.base;
-    while (units_in_transit_find(&s->in_transit, &seq, s->in_transit.next) != NULL)
-        units_in_transit_remove(&s->in_transit, seq);
-    units_to_send_reset(&s->to_send);
-    messages_out_forget(&s->messages, s->to_send.cursor);
-    units_given_up_clear(&s->given_up);
-    persistence_init(&s->persistence);
-    *session = (struct sender_session){.left = session->pairing};
-    s->probe_credit = 0;
-    path_mtu_forget_probe(&s->path);
-    s->hello_due = false;
-    sender_timer_on_leave(s, now);
-    if (s->phase == SENDER_OPEN)
-        sender_ask(s);
+    if (kind != HELLO_TELLS)
+        s->due = (s->due & ~(uint32_t)HELLO_TELLS) | kind;
+    else if (s->due == HELLO_NONE)
+        s->due = HELLO_TELLS;
+}
+
+static void note_question(struct session_question *q, instant now)
+{
+    if (q->hellos++ == 0)
+        q->asked_at = now;
+}
+
+enum session_hello sender_session_take_hello(struct sender_session *s, instant now,
+                                             uint64_t requested, bool is_closing,
+                                             struct hello *hello)
+{
+    struct session_question *q = &s->question;
+    CHECK(s->due != HELLO_NONE);
+    if ((s->due & HELLO_CONFIRMS) != 0) {
+        *hello = (struct hello){.pairing = s->left, .is_closing = true};
+        s->due &= ~(uint32_t)HELLO_CONFIRMS;
+        return HELLO_CONFIRMS;
+    }
+    if ((s->due & HELLO_ASKS) != 0) {
+        *hello = (struct hello){.pairing = {.session = q->session, .tag = q->tag},
+                                .nonce = q->nonce,
+                                .cookie = q->cookie};
+        s->due &= ~(uint32_t)HELLO_ASKS;
+        s->has_shown_cookie |= q->cookie != 0;
+        note_question(q, now);
+        return HELLO_ASKS;
+    }
+    *hello = (struct hello){.pairing = s->pairing,
+                            .requested = sender_session_message(s, requested),
+                            .is_closing = is_closing};
+    s->due = HELLO_NONE;
+    s->has_closed |= is_closing;
+    return HELLO_TELLS;
 }
 
 /* ---- asking ---- */
 
-void sender_ask(struct sender *s)
+void sender_session_ask(struct sender_session *s, struct secret *secret)
 {
-    struct sender_question *q = &s->session.question;
+    struct session_question *q = &s->question;
     if (q->tag == 0) {
-        q->tag = secret_draw_name(&s->secret);
-        q->nonce = secret_draw_nonce(&s->secret);
+        q->tag = secret_draw_name(secret);
+        q->nonce = secret_draw_nonce(secret);
     }
     q->at_once = 0;
-    q->is_due = true;
-    s->hello_due = true;
+    sender_session_set_due(s, HELLO_ASKS);
 }
 
-void sender_stop_asking(struct sender *s)
+void sender_session_stop_asking(struct sender_session *s)
 {
-    s->hello_due = s->hello_due && (s->session.is_confirming || !s->session.question.is_due);
-    s->session.question = (struct sender_question){.tag = 0};
+    s->due &= ~(uint32_t)HELLO_ASKS;
+    s->question = (struct session_question){.tag = 0};
 }
 
-static bool is_answer(const struct sender *s, uint32_t tag, uint64_t nonce)
+bool sender_session_is_answer(const struct sender_session *s, uint32_t tag, uint64_t nonce)
 {
-    const struct sender_question *q = &s->session.question;
+    const struct session_question *q = &s->question;
     return q->tag != 0 && tag == q->tag && nonce == q->nonce;
 }
 
-/* The answer to the only hello that asked is a first round trip. Of several nobody knows which was
- * answered; then it is assumed to be the first, unless that was very long ago. */
-static void sample_round_trip(struct sender *s, instant now)
+bool sender_session_on_cookie(struct sender_session *s, const struct cookie_answer *answer,
+                              bool is_over)
 {
-    const struct sender_question *q = &s->session.question;
-    duration taken = now - q->asked_at;
-    if (s->rtt.has_sample)
-        return;
-    if (q->hellos == 1)
-        rtt_sample(&s->rtt, taken, 0);
-    else if (taken > s->rtt.smoothed && taken <= SECOND)
-        rtt_init(&s->rtt, taken);
-}
-
-bool sender_on_cookie(struct sender *s, instant now, const struct cookie_answer *answer)
-{
-    struct sender_question *q = &s->session.question;
-    if (!is_answer(s, answer->pairing.tag, answer->nonce))
-        return false;
-    sample_round_trip(s, now);
-    if (sender_is_paired(s) && answer->pairing.session == s->session.pairing.session) {
-        sender_timer_on_heard(s, now); /* the receiver is still there, and in this session */
+    struct session_question *q = &s->question;
+    if (sender_session_is_paired(s) && answer->pairing.session == s->pairing.session)
         return true;
-    }
     q->cookie = answer->cookie;
     q->session = answer->pairing.session;
-    if (q->at_once == AT_ONCE_MOST || sender_has_finished(s))
-        return true;
+    if (q->at_once == SESSION_AT_ONCE || is_over)
+        return false;
     q->at_once++;
-    q->is_due = true;
-    s->hello_due = true;
-    return true;
+    sender_session_set_due(s, HELLO_ASKS);
+    return false;
 }
 
-void sender_on_version_answer(struct sender *s, struct pairing echoed)
+void sender_session_on_version_answer(struct sender_session *s, struct pairing echoed)
 {
-    const struct sender_question *q = &s->session.question;
-    if (!sender_is_paired(s) && q->tag != 0 && echoed.tag == q->tag && echoed.session == q->session)
+    const struct session_question *q = &s->question;
+    if (!sender_session_is_paired(s) && q->tag != 0 && echoed.tag == q->tag &&
+        echoed.session == q->session)
         s->unpaired = OUTCOME_VERSION;
 }
 
-void sender_on_refused(struct sender *s)
+void sender_session_on_refused(struct sender_session *s)
 {
-    if (!sender_is_paired(s) && s->unpaired == OUTCOME_UNREACHABLE)
+    if (!sender_session_is_paired(s) && s->unpaired == OUTCOME_UNREACHABLE)
         s->unpaired = OUTCOME_REFUSED;
 }
 
-/* ---- entering a session ---- */
+/* ---- one session after the other ---- */
 
-/* The session begins; numbers count from the message at the cursor on. */
-static void enter(struct sender *s, instant now, struct pairing pairing)
+void sender_session_enter(struct sender_session *s, struct pairing pairing, uint64_t message_base,
+                          uint64_t seq_base)
 {
-    sender_stop_asking(s);
-    s->session.pairing = pairing;
-    s->session.message_base = s->to_send.cursor - s->config.first_message;
-    s->session.seq_base = s->in_transit.next - s->config.first_seq;
-    s->newest = s->in_transit.next;
+    sender_session_stop_asking(s);
+    s->pairing = pairing;
+    s->message_base = message_base;
+    s->seq_base = seq_base;
     s->was_paired = true;
-    s->hello_due = sender_has_finished(s); /* only to say good-bye */
-    sender_timer_on_heard(s, now);
 }
 
-/* A new session takes the place of the present one, if any. What that one had begun is lost with
- * it; messages of which it saw nothing go on in the new one. */
-static void replace(struct sender *s, instant now, struct pairing pairing)
+void sender_session_leave(struct sender_session *s)
 {
-    uint64_t cursor = s->to_send.cursor;
-    bool has_sent = s->session.has_sent;
-    if (has_sent)
-        messages_out_end_all(&s->messages, OUTCOME_RESTARTED);
-    sender_leave(s, now);
-    if (!has_sent) {
-        s->to_send.cursor = cursor;
-        messages_out_forget(&s->messages, cursor);
-    }
-    enter(s, now, pairing);
+    *s = (struct sender_session){
+        .left = s->pairing, .was_paired = s->was_paired, .unpaired = s->unpaired};
 }
 
-bool sender_enters(struct sender *s, instant now, const struct request *request)
+void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack)
 {
-    if (!is_answer(s, request->pairing.tag, request->nonce))
-        return false;
-    replace(s, now, request->pairing);
-    return true;
-}
-
-/* ---- after the end of one ---- */
-
-/* The close of the session that was left is confirmed again: the confirmation was lost. */
-void sender_confirm_again(struct sender *s, const struct block_ack *ack)
-{
-    struct sender_session *session = &s->session;
-    bool is_close = ack->is_closing && ack->pairing.session == session->left.session &&
-                    ack->pairing.tag == session->left.tag;
-    if (!is_close || session->confirmations == CONFIRMATIONS_MOST)
+    bool is_close = ack->is_closing && ack->pairing.session == s->left.session &&
+                    ack->pairing.tag == s->left.tag;
+    if (!is_close || s->confirmations == SESSION_CONFIRMATIONS)
         return;
-    session->confirmations++;
-    session->is_confirming = true;
-    s->hello_due = true;
+    s->confirmations++;
+    sender_session_set_due(s, HELLO_CONFIRMS);
 }
 
-/* ---- hellos ---- */
-
-/* What there is to say, most urgent first. */
-static struct hello next_hello(const struct sender *s)
+uint16_t sender_session_add_marks(struct sender_session *s, uint16_t marks)
 {
-    const struct sender_session *session = &s->session;
-    const struct sender_question *q = &session->question;
-    if (session->is_confirming)
-        return (struct hello){.pairing = session->left, .is_closing = true};
-    if (q->is_due)
-        return (struct hello){.pairing = {.session = q->session, .tag = q->tag},
-                              .nonce = q->nonce,
-                              .cookie = q->cookie};
-    return (struct hello){.pairing = session->pairing,
-                          .requested = sender_wire_message(s, s->messages.requested),
-                          .is_closing = s->phase != SENDER_OPEN && s->messages.open == 0};
+    uint16_t more = (uint16_t)(marks - s->marks);
+    if (more > UINT16_MAX / 2)
+        return 0;
+    s->marks = marks;
+    return more;
 }
 
-static void note_question(struct sender *s, instant now)
+void sender_session_check(const struct sender_session *s)
 {
-    struct sender_question *q = &s->session.question;
-    if (q->hellos++ == 0)
-        q->asked_at = now;
-    s->session.has_shown_cookie |= q->cookie != 0;
-    q->is_due = false;
-}
-
-void sender_say_hello(struct sender *s, instant now, struct burst *burst)
-{
-    struct hello hello = next_hello(s);
-    size_t size = hello_encode(burst->control, sizeof burst->control, &hello);
-    burst_set_control(burst, size);
-    s->counters.hellos++;
-    s->hello_due = s->session.is_confirming && s->session.question.is_due;
-    if (hello.nonce != 0)
-        note_question(s, now);
-    s->session.has_closed |= hello.is_closing && !s->session.is_confirming;
-    sender_timer_on_hello(s, now);
-    if (s->session.is_confirming && sender_has_finished(s)) {
-        s->phase = SENDER_CLOSED; /* the last word to a peer that has closed too */
-        s->is_confirmed = true;
-    }
-    s->session.is_confirming = false;
+    CHECK((s->pairing.session != 0) == (s->pairing.tag != 0));
+    CHECK((s->due & HELLO_TELLS) == 0 || s->due == HELLO_TELLS);
+    CHECK((s->due & HELLO_ASKS) == 0 || s->question.tag != 0);
+    CHECK((s->due & HELLO_CONFIRMS) == 0 || s->left.session != 0);
+    CHECK(s->confirmations <= SESSION_CONFIRMATIONS);
 }

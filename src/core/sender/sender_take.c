@@ -1,8 +1,7 @@
 /* Bursts: cut, numbered, pinned and put in transit in one go. */
-#include "core/check.h"
 #include "core/number.h"
 #include "core/wire/datagram.h"
-#include "sender_state.h"
+#include "sender_steps.h"
 
 #include <string.h>
 
@@ -10,7 +9,6 @@ enum {
     ANSWERS = 4,        /* acknowledgements asked for in a window, */
     ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well; */
     ANSWER_BURSTS = 4,  /* and at first once in so many bursts, so that trains are */
-    MARKS_OF_A_TIMEOUT = 4,
 };
 
 /* Units of the burst in a row, see units_to_send_row. */
@@ -20,24 +18,69 @@ struct row {
     uint32_t count;
 };
 
+/* ---- what may go ---- */
+
+/* Bytes of a burst at most; it may always be one unit. */
+static uint64_t burst_bytes(const struct sender *s)
+{
+    return lesser(s->config.burst_bytes, s->flow.pacing.burst);
+}
+
+/* How many more datagrams of `bytes` the window lets into transit. One always may be alone there,
+ * and a probe's go in spite of it. */
+static uint64_t window_room(const struct sender *s, uint64_t window, uint64_t bytes)
+{
+    uint64_t in_transit = s->recovery.in_transit.bytes;
+    if (in_transit + bytes <= window)
+        return (window - in_transit) / bytes;
+    return in_transit == 0 || s->flow.credit > 0 ? 1 : 0;
+}
+
+/* How many more datagrams of `bytes` the burst has room for: all have one size, but the last may be
+ * smaller (burst.h, I2), and then nothing follows. The first always fits. */
+static uint64_t burst_room(const struct sender *s, const struct burst *b, uint32_t bytes)
+{
+    uint64_t most = burst_bytes(s);
+    if (b->datagrams == 0)
+        return lesser(s->config.burst_units, greater(most / bytes, 1));
+    if (b->datagrams == s->config.burst_units || bytes > b->segment || b->bytes + bytes > most ||
+        b->bytes != b->datagrams * b->segment)
+        return 0;
+    return bytes < b->segment
+               ? 1
+               : lesser(s->config.burst_units - b->datagrams, (most - b->bytes) / bytes);
+}
+
+/* How many units of the row of `f` may go with this burst now; 0: it has to wait. */
+static uint32_t may_send(const struct sender *s, const struct burst *b, const struct fragment *f)
+{
+    uint32_t bytes = f->length + TRAILER_BYTES;
+    uint64_t units = recovery_room(&s->recovery, f);
+    if (units > 0)
+        units = lesser(units, window_room(s, flow_window(&s->flow), bytes));
+    if (units > 0)
+        units = lesser(units, burst_room(s, b, bytes));
+    return units == 0 ? 0 : (uint32_t)lesser(units, units_to_send_row(f));
+}
+
+/* May a burst begin with this unit? One that is worth its call does (flow_has_room). */
+static bool may_begin(const struct sender *s, const struct fragment *f)
+{
+    uint64_t window = flow_window(&s->flow);
+    return recovery_room(&s->recovery, f) > 0 &&
+           window_room(s, window, f->length + TRAILER_BYTES) > 0 &&
+           flow_has_room(&s->flow, window, s->recovery.in_transit.bytes, burst_bytes(s));
+}
+
+/* ---- cutting ---- */
+
 /* The row leaves the units to send, and is in transit from now on. */
 static void enter_transit(struct sender *s, instant now, struct row *row)
 {
-    const struct fragment *f = &row->head;
-    units_to_send_take(&s->to_send, f, row->count);
     s->counters.units += row->count;
-    s->counters.repeated += f->is_repeat;
-    s->probe_credit -= (uint32_t)lesser(s->probe_credit, row->count);
-    left_out_on_sent(&s->left_out, row->count);
-    struct transit_unit unit = {.message = f->message,
-                                .offset = f->offset,
-                                .sent = now,
-                                .length = f->length,
-                                .is_last = f->is_last,
-                                .is_void = f->is_void};
-    if (f->is_repeat && f->was != UNIT_NEVER_SENT)
-        unit.behind = (uint32_t)(s->in_transit.next - f->was);
-    row->seq = units_in_transit_put(&s->in_transit, &unit, row->count);
+    s->counters.repeated += row->head.is_repeat;
+    s->flow.credit -= (uint32_t)lesser(s->flow.credit, row->count);
+    row->seq = recovery_put(&s->recovery, now, &row->head, row->count);
 }
 
 /* The channel is going to read the message. */
@@ -50,7 +93,8 @@ static void pin(struct burst *b, const struct row *row)
     messages_out_pin(row->head.source, row->count);
 }
 
-static void add_pieces(struct sender *s, struct burst *b, const struct row *row)
+/* Each unit of the row gets its two pieces in the burst (burst.h). */
+static void add_units(struct sender *s, struct burst *b, const struct row *row)
 {
     const struct fragment *f = &row->head;
     uint32_t bytes = row->count * (f->length + TRAILER_BYTES);
@@ -64,24 +108,23 @@ static void add_pieces(struct sender *s, struct burst *b, const struct row *row)
     if (!f->is_void)
         pin(b, row);
     b->bytes += bytes;
-    s->since_answer += bytes;
-    s->units_since_answer += row->count;
+    s->bytes_unasked += bytes;
+    s->units_unasked += row->count;
 }
 
 /* An acknowledgement is asked for when nothing follows, or when what was sent since the last fills
  * a part of the window, or a quarter of a table that only acknowledgements empty. */
 static bool should_answer(struct sender *s, bool has_next)
 {
-    uint64_t table = s->messages.capacity < s->in_transit.capacity ? s->messages.capacity
-                                                                   : s->in_transit.capacity;
-    uint64_t parts = s->pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
-    uint64_t share = sender_window(s) / parts;
-    if (congestion_is_starting(&s->congestion))
-        share = lesser(share, ANSWER_BURSTS * s->pacing.burst);
-    if (has_next && s->since_answer < share && s->units_since_answer < table / ANSWERS)
+    uint64_t table = lesser(s->messages.capacity, s->recovery.in_transit.capacity);
+    uint64_t parts = s->flow.pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
+    uint64_t share = flow_window(&s->flow) / parts;
+    if (congestion_is_starting(&s->flow.congestion))
+        share = lesser(share, ANSWER_BURSTS * s->flow.pacing.burst);
+    if (has_next && s->bytes_unasked < share && s->units_unasked < table / ANSWERS)
         return false;
-    s->since_answer = 0;
-    s->units_since_answer = 0;
+    s->bytes_unasked = 0;
+    s->units_unasked = 0;
     return true;
 }
 
@@ -103,9 +146,9 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
 {
     const struct fragment *f = &row->head;
     uint8_t flags = (uint8_t)((f->is_last ? FLAG_IS_LAST : 0) | (f->is_void ? FLAG_VOID : 0));
-    struct unit_trailer t = {.message = sender_wire_message(s, f->message),
+    struct unit_trailer t = {.message = sender_session_message(&s->session, f->message),
                              .unit = f->is_void ? f->source->reason : (uint32_t)(f->offset / GRAIN),
-                             .seq = sender_wire_seq(s, row->seq),
+                             .seq = sender_session_seq(&s->session, row->seq),
                              .length = (uint16_t)f->length,
                              .pairing = s->session.pairing,
                              .flags = flags};
@@ -127,26 +170,25 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
     unit_trailer_encode(b->trailer[b->datagrams - 1], &last);
 }
 
-/* Why is what follows held back? Only the congestion window grows on being too small; when it is
- * the application, or the receiver, the path may carry more than is seen of it. */
+/* Tells the flow what holds back the unit that follows, `next`, or that there is none (NULL);
+ * `is_open`: it could leave at once. */
 static void note_limits(struct sender *s, const struct fragment *next, bool is_open)
 {
-    uint64_t window = s->congestion.window;
-    bool is_full = next != NULL && (s->in_transit.bytes + next->length + TRAILER_BYTES > window ||
-                                    !sender_has_room(s, window));
-    s->is_limited = is_full;
-    if (!is_full && !is_open)
-        delivery_on_limited(&s->delivery, s->in_transit.bytes);
+    uint64_t window = s->flow.congestion.window;
+    uint64_t in_transit = s->recovery.in_transit.bytes;
+    bool is_full = next != NULL && (in_transit + next->length + TRAILER_BYTES > window ||
+                                    !flow_has_room(&s->flow, window, in_transit, burst_bytes(s)));
+    flow_on_limit(&s->flow, is_full, is_open, in_transit);
 }
 
 /* May the burst leave that begins with this unit? A probe does not wait for its pace. */
 static bool may_leave(struct sender *s, instant now, const struct fragment *f)
 {
-    if (!sender_may_begin(s, f))
+    if (!may_begin(s, f))
         return false;
-    if (s->probe_credit > 0 || pacing_allows(&s->pacing, now))
+    if (s->flow.credit > 0 || pacing_allows(&s->flow.pacing, now))
         return true;
-    s->is_limited = true;
+    s->flow.is_limited = true;
     return false;
 }
 
@@ -155,100 +197,135 @@ static void note_burst(struct sender *s, instant now, const struct burst *b)
 {
     s->session.has_sent = true;
     s->counters.bursts++;
-    if (s->rtt.has_sample)
-        persistence_on_sent(&s->persistence, b->first_seq, now,
-                            sender_timer_round_trip(s) / MARKS_OF_A_TIMEOUT);
-    delivery_on_sent(&s->delivery, now, b->first_seq, s->in_transit.bytes, s->in_transit.units);
-    pacing_on_sent(&s->pacing, now, b->bytes);
-    sender_timer_on_sent(s, now);
+    if (s->flow.rtt.has_sample)
+        recovery_on_burst(&s->recovery, now, b->first_seq, sender_timer_round_trip(s));
+    flow_on_sent(&s->flow, now, b->first_seq, b->bytes, s->recovery.in_transit.bytes,
+                 s->recovery.in_transit.units);
+    sender_timer_on_sent(&s->timer, now);
 }
 
-/* Between two bursts a number is left out now and then. A window is worth so many units at least.
- */
+/* Between two bursts a number is left out now and then. */
 static void leave_out(struct sender *s)
 {
-    if (!left_out_is_due(&s->left_out) || units_in_transit_room(&s->in_transit) < 2)
+    if (!left_out_is_due(&s->recovery.left_out))
         return;
-    uint64_t window = sender_window(s) / (s->unit_size.data + TRAILER_BYTES);
-    left_out_add(&s->left_out, units_in_transit_leave_out(&s->in_transit), &s->secret, window);
-    s->counters.left_out++;
+    uint64_t window = flow_window(&s->flow) / (s->path.size.data + TRAILER_BYTES);
+    s->counters.left_out += recovery_leave_out(&s->recovery, &s->secret, window);
+}
+
+/* The burst begins with this unit. */
+static void begin_burst(struct sender *s, instant now, struct burst *b, const struct fragment *f)
+{
+    b->segment = f->length + TRAILER_BYTES;
+    leave_out(s);
+    b->first_seq = s->recovery.in_transit.next;
+    if (s->recovery.in_transit.units > 0)
+        return;
+    delivery_on_begin(&s->flow.delivery, now);
+    if (s->recovery.to_send.count == 0)
+        sender_timer_on_begin(&s->timer, now);
+}
+
+/* Adds the row to the burst. Returns how many units may follow in it, with `*next` as the first. */
+static uint32_t take_row(struct sender *s, instant now, struct burst *b, struct row *row,
+                         struct fragment *next)
+{
+    enter_transit(s, now, row);
+    add_units(s, b, row);
+    const struct fragment *behind = sender_head(s, next) ? next : NULL;
+    uint32_t more = behind != NULL ? may_send(s, b, next) : 0;
+    bool is_open = more == 0 && behind != NULL && may_begin(s, next);
+    bool is_answer = more == 0 && should_answer(s, is_open);
+    is_answer |= row->head.is_repeat; /* where one was lost the next that asks may be, too */
+    write_trailers(s, b, row, behind, is_answer);
+    if (more == 0)
+        note_limits(s, behind, is_open);
+    return more;
 }
 
 static bool take_units(struct sender *s, instant now, struct burst *b)
 {
     struct row row;
     struct fragment next;
-    if (!units_to_send_head(&s->to_send, s->unit_size.data, &row.head) ||
-        !may_leave(s, now, &row.head))
+    if (!sender_head(s, &row.head) || !may_leave(s, now, &row.head))
         return false;
-    b->segment = row.head.length + TRAILER_BYTES;
-    leave_out(s);
-    b->first_seq = s->in_transit.next;
-    if (s->in_transit.units == 0)
-        delivery_on_begin(&s->delivery, now);
-    if (s->in_transit.units == 0 && s->to_send.count == 0)
-        sender_timer_on_begin(s, now);
-    for (bool goes_on = true; goes_on; row.head = next) {
-        row.count = sender_row_length(s, b, &row.head);
-        enter_transit(s, now, &row);
-        add_pieces(s, b, &row);
-        bool has_next = units_to_send_head(&s->to_send, s->unit_size.data, &next);
-        goes_on = has_next && sender_may_send(s, &next) && sender_burst_fits(s, b, &next);
-        bool is_open = has_next && sender_may_begin(s, &next);
-        bool is_answer = !goes_on && should_answer(s, is_open);
-        is_answer |= row.head.is_repeat; /* where one was lost the next that asks may be, too */
-        write_trailers(s, b, &row, has_next ? &next : NULL, is_answer);
-        if (!goes_on)
-            note_limits(s, has_next ? &next : NULL, is_open);
-    }
+    begin_burst(s, now, b, &row.head);
+    row.count = may_send(s, b, &row.head);
+    while ((row.count = take_row(s, now, b, &row, &next)) > 0)
+        row.head = next;
     note_burst(s, now, b);
+    return true;
+}
+
+/* ---- hellos and probes ---- */
+
+static void take_hello(struct sender *s, instant now, struct burst *burst)
+{
+    bool is_closing = s->phase != SENDER_OPEN && s->messages.open == 0;
+    struct hello hello;
+    enum session_hello kind =
+        sender_session_take_hello(&s->session, now, s->messages.requested, is_closing, &hello);
+    burst_set_control(burst, hello_encode(burst->control, sizeof burst->control, &hello));
+    s->counters.hellos++;
+    sender_timer_on_hello(&s->timer, now, s);
+    if (kind == HELLO_CONFIRMS && sender_has_finished(s))
+        s->phase = SENDER_CONFIRMED; /* the last word to a peer that has closed too */
+}
+
+/* A larger unit is of use only if it could be filled, and if those there are do not get lost. */
+static bool has_use(struct sender *s)
+{
+    struct fragment head;
+    uint32_t data = s->path.size.data;
+    return data == s->path.size.most && sender_head(s, &head) && head.length == data;
+}
+
+/* Writes the probe of the path that is wanted; false if it would be of no use. */
+static bool take_probe(struct sender *s, instant now, struct burst *burst)
+{
+    if (!sender_session_is_paired(&s->session) ||
+        (!path_mtu_wants_less(&s->path.mtu) && !has_use(s)))
+        return false;
+    sender_path_write_probe(&s->path, s->session.pairing, now + sender_timer_round_trip(s),
+                            s->recovery.newest, burst);
+    s->counters.path_probes++;
     return true;
 }
 
 bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
-    burst->is_control = s->hello_due;
-    if (s->hello_due) {
-        sender_say_hello(s, now, burst);
+    burst->is_control = s->session.due != HELLO_NONE;
+    if (burst->is_control) {
+        take_hello(s, now, burst);
         return true;
     }
-    if (path_mtu_wants_more(&s->path, now) && sender_path_probe(s, now, burst))
+    if (path_mtu_wants_more(&s->path.mtu, now) && take_probe(s, now, burst))
         return true;
-    if (sender_is_paired(s) && take_units(s, now, burst))
+    if (sender_session_is_paired(&s->session) && take_units(s, now, burst))
         return true;
-    return path_mtu_wants_less(&s->path) && sender_path_probe(s, now, burst);
+    return path_mtu_wants_less(&s->path.mtu) && take_probe(s, now, burst);
 }
 
 bool sender_has_burst(struct sender *s)
 {
     struct fragment f;
-    if (s->hello_due)
+    if (s->session.due != HELLO_NONE)
         return true;
-    if (!sender_is_paired(s) || !units_to_send_head(&s->to_send, s->unit_size.data, &f))
+    if (!sender_session_is_paired(&s->session) || !sender_head(s, &f))
         return false;
-    return sender_may_begin(s, &f) && (!s->pacing.waits || s->probe_credit > 0);
+    return may_begin(s, &f) && (!s->flow.pacing.waits || s->flow.credit > 0);
 }
 
 /* Units that never left are no loss: they go first in the next burst. */
-static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
-{
-    for (uint32_t i = sent; i < burst->datagrams; i++) {
-        uint64_t seq = burst->first_seq + i;
-        uint64_t at = seq;
-        if (units_in_transit_find(&s->in_transit, &at, seq + 1) != NULL)
-            sender_requeue(s, seq);
-    }
-}
-
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)
 {
     (void)now;
     if (burst->is_control) {
-        sender_path_on_sent(s, burst, sent);
+        sender_path_on_control_sent(&s->path, burst, sent);
         return;
     }
-    put_back(s, burst, sent);
+    recovery_put_back(&s->recovery, burst->first_seq + sent, burst->first_seq + burst->datagrams);
     for (uint32_t i = 0; i < burst->pins; i++) {
         const struct burst_pin *p = &burst->pin[i];
         messages_out_unpin(&s->messages, messages_out_find(&s->messages, p->message), p->units);

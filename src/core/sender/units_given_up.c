@@ -71,16 +71,16 @@ static bool is_within(const struct unit_part *part, const struct unit_part *all)
            all->offset <= part->offset && part->offset + part->length <= all->offset + all->length;
 }
 
-bool units_given_up_has_brought(const struct units_given_up *g, uint64_t was,
+bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
                                 const struct unit_part *part)
 {
-    for (uint32_t i = search(g, was); i < g->count; i = search(g, was)) {
+    for (uint32_t i = search(g, seq); i < g->count; i = search(g, seq)) {
         const struct unit_given_up *unit = at(g, i);
-        if (unit->seq != was)
+        if (unit->seq != seq)
             break;
         if (unit->has_arrived && is_within(part, &unit->part))
             return true;
-        was = unit->was;
+        seq = unit->predecessor;
     }
     return false;
 }
@@ -108,7 +108,7 @@ void units_given_up_check(const struct units_given_up *g)
     for (uint32_t i = 0; i < g->count; i++) {
         const struct unit_given_up *unit = at(g, i);
         CHECK(i == 0 || at(g, i - 1)->seq < unit->seq);
-        CHECK(unit->was < unit->seq || unit->was == UNIT_NEVER_SENT);
+        CHECK(unit->predecessor < unit->seq || unit->predecessor == UNIT_NEVER_SENT);
         arrived += unit->has_arrived;
     }
     CHECK(arrived == g->arrived);

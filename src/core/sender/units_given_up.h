@@ -1,12 +1,12 @@
 /* Units given up: transmissions that were taken for lost, or repeated to get an answer, and that
- * may have arrived all the same. If the acknowledgement of one comes yet, what repeats it need not.
- * Each knows the transmission that it repeated itself, so that the arrival of any of them is found
- * from the latest:
+ * may have arrived all the same. If the acknowledgement of one still comes, its repeat need not be
+ * sent. Each names its predecessor, the transmission that it repeated itself, so the arrival of any
+ * of them is found from the latest:
  *
- *       12 (given up)  <--was--  31 (given up)  <--was--  57 (in transit, or to be sent)
+ *       12 (given up)  <-----  31 (given up)  <-----  57 (in transit, or to be sent)
  *
- * Parts, that were cut when units got smaller, all lead to the same one. A ring in the order of
- * sequence numbers; the oldest are forgotten when there are more.
+ * When units get smaller one is cut into parts, which all lead to the same predecessor. A ring in
+ * the order of sequence numbers; when it is full the oldest is forgotten.
  *
  * I1  count <= capacity.
  * I2  sequence numbers ascend, and each is above the one that it repeats.
@@ -32,7 +32,7 @@ struct unit_part {
 
 struct unit_given_up {
     uint64_t seq;
-    uint64_t was; /* the transmission that this one repeated, or UNIT_NEVER_SENT */
+    uint64_t predecessor; /* the transmission that this one repeated, or UNIT_NEVER_SENT */
     struct unit_part part;
     instant sent;
     bool is_probed; /* repeated to get an answer, not because it was thought lost */
@@ -59,9 +59,9 @@ void units_given_up_put(struct units_given_up *g, const struct unit_given_up *un
 const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint64_t *seq,
                                                   uint64_t last);
 
-/* Has the transmission `was` brought this part, or one before that it repeated? O(log count) for
- * each of them. */
-bool units_given_up_has_brought(const struct units_given_up *g, uint64_t was,
+/* Has the transmission `seq` brought this part, or one of its predecessors? O(log count) for each
+ * of them. */
+bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
                                 const struct unit_part *part);
 
 /* Forgets those that have arrived. O(count). */

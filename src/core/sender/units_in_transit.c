@@ -27,11 +27,6 @@ static bool is_gone(const struct units_in_transit *t, uint64_t seq)
     return seq < t->next && !entry(t, seq)->is_in_transit;
 }
 
-uint64_t units_in_transit_room(const struct units_in_transit *t)
-{
-    return t->capacity - (t->next - t->base);
-}
-
 static uint64_t bytes_of(const struct transit_unit *unit)
 {
     return (uint64_t)unit->length + TRAILER_BYTES;

@@ -56,7 +56,10 @@ void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memo
                            uint32_t capacity, uint64_t first);
 
 /* How many more units find room, if the ring grows as far as it may. */
-uint64_t units_in_transit_room(const struct units_in_transit *t);
+static inline uint64_t units_in_transit_room(const struct units_in_transit *t)
+{
+    return t->capacity - (t->next - t->base);
+}
 
 /* Adds `count` units in a row, from `unit` on, each where the one before ends in the message, under
  * the next sequence numbers; the first of them is returned. skip and is_in_transit are set here.
@@ -79,7 +82,8 @@ struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t 
 void units_in_transit_remove(struct units_in_transit *t, uint64_t seq);
 
 /* Takes the first row in [*seq, last) out, as long as it is there, and moves *seq behind it: an
- * acknowledgement settles a row at a time. False when there is none, and *seq is then `last`. */
+ * acknowledgement is worked off a row at a time. False when there is none, and *seq is then `last`.
+ */
 bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
                                  struct transit_row *row);
 

@@ -1,7 +1,8 @@
 #include "units_to_send.h"
 
 #include "core/check.h"
-#include "core/wire/datagram.h"
+#include "core/wire/control.h"
+#include "units_given_up.h"
 
 void units_to_send_init(struct units_to_send *u, struct messages_out *messages,
                         struct fragment *memory, uint32_t capacity, uint64_t first)
@@ -45,20 +46,14 @@ struct fragment units_to_send_pop(struct units_to_send *u)
     return oldest;
 }
 
-/* The message of a repeat, as long as it is still what it was when the unit was queued; else NULL.
- */
-static struct message_out *wanted_by(struct units_to_send *u, const struct fragment *fragment)
-{
-    struct message_out *message = messages_out_find(u->messages, fragment->message);
-    bool is_same = message != NULL &&
-                   message->state == (fragment->is_void ? MESSAGE_OUT_VOID : MESSAGE_OUT_LIVE);
-    return is_same ? message : NULL;
-}
-
 static bool repeat_head(struct units_to_send *u, uint32_t max, struct fragment *head)
 {
     struct message_out *source = NULL;
-    while (u->count > 0 && (source = wanted_by(u, oldest_repeat(u))) == NULL) {
+    while (u->count > 0) {
+        const struct fragment *oldest = oldest_repeat(u);
+        source = messages_out_find_for(u->messages, oldest->message, oldest->is_void);
+        if (source != NULL)
+            break;
         u->first++;
         u->count--;
     }
@@ -135,6 +130,36 @@ void units_to_send_take(struct units_to_send *u, const struct fragment *head, ui
     message->cut += (uint64_t)head->length * count;
     message->is_cut = head->is_last;
     message->units_out += count;
+}
+
+void units_to_send_refuse(struct units_to_send *u, struct message_out *message, uint8_t reason,
+                          enum outcome outcome)
+{
+    messages_out_refuse(u->messages, message, reason, outcome);
+    if (message->number >= u->cursor)
+        return; /* the cursor gets there and finds it void */
+    struct fragment tell = {.message = message->number,
+                            .is_last = true,
+                            .is_void = true,
+                            .is_repeat = true,
+                            .predecessor = UNIT_NEVER_SENT};
+    message->is_cut = true;
+    message->units_out = 1;
+    units_to_send_repeat(u, &tell);
+}
+
+void units_to_send_match(struct units_to_send *u, uint64_t number)
+{
+    struct message_out *message = messages_out_find_for(u->messages, number, false);
+    if (message == NULL)
+        return;
+    uint64_t posted = messages_out_posted(u->messages, number);
+    if (posted == POSTED_UNKNOWN)
+        return;
+    if (posted == REQUEST_WITHDRAWN)
+        units_to_send_refuse(u, message, VOID_CANCELLED, OUTCOME_PEER_CANCELLED);
+    else if (message->size > posted)
+        units_to_send_refuse(u, message, VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
 }
 
 void units_to_send_reset(struct units_to_send *u)

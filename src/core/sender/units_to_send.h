@@ -20,7 +20,7 @@ struct fragment {
     bool is_last;
     bool is_void;
     bool is_repeat;
-    uint64_t was; /* of a repeat: the transmission that was given up, or UNIT_NEVER_SENT */
+    uint64_t predecessor; /* of a repeat: the transmission given up, or UNIT_NEVER_SENT */
 };
 
 struct units_to_send {
@@ -42,8 +42,8 @@ void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragme
  * that does not go on where the part ends. */
 bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment);
 
-/* Takes the oldest repeat out of the queue again; there is one (CHECKed). The caller settles it
- * with its message, or queues it anew. */
+/* Takes the oldest repeat out of the queue again; there is one (CHECKed). The caller counts it as
+ * arrived in its message, or queues it anew. */
 struct fragment units_to_send_pop(struct units_to_send *u);
 
 /* What would be taken next with at most `max` bytes of data in a unit (a multiple of GRAIN);
@@ -63,6 +63,21 @@ uint32_t units_to_send_row(const struct fragment *head);
 /* Takes the head, as units_to_send_head just returned it, and so many of its row, 1 to
  * units_to_send_row(head), and counts them as out in their message. */
 void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count);
+
+/* The LIVE message turns VOID with this outcome, and the receiver will be told: by the cursor when
+ * it gets there, or by a repeat if it has passed. */
+void units_to_send_refuse(struct units_to_send *u, struct message_out *message, uint8_t reason,
+                          enum outcome outcome);
+
+/* Compares a LIVE message with its buffer at the receiver, which may just have become known:
+ * refuses it if the buffer was taken back, or is too small. */
+void units_to_send_match(struct units_to_send *u, uint64_t number);
+
+/* Repeat i of `count`, the oldest first. */
+static inline const struct fragment *units_to_send_at(const struct units_to_send *u, uint32_t i)
+{
+    return &u->repeat[(u->first + i) & (u->capacity - 1)];
+}
 
 /* Forgets all repeats, and passes over every message there is. */
 void units_to_send_reset(struct units_to_send *u);

@@ -1,0 +1,96 @@
+#include "flow.h"
+
+static const duration INITIAL_RTT = 100 * MILLISECOND;
+
+enum { WINDOW_PARTS = 4 }; /* one is free before a burst leaves that is not whole */
+
+void flow_init(struct flow *f, enum congestion_kind kind, uint64_t unit, uint64_t window,
+               uint64_t seed, instant now)
+{
+    f->capacity = window;
+    f->credit = 0;
+    f->is_limited = false;
+    rtt_init(&f->rtt, INITIAL_RTT);
+    congestion_init(&f->congestion, kind, unit, window, seed);
+    delivery_init(&f->delivery, now);
+    pacing_init(&f->pacing, now);
+}
+
+/* On a short path, where bursts are not paced, a window that is nearly full waits until a whole
+ * burst, or a part of the window, is free. Otherwise small bursts are acknowledged one by one, and
+ * small ones follow for ever: the silly window (RFC 9293, 3.8.6.2.1). */
+bool flow_has_room(const struct flow *f, uint64_t window, uint64_t in_transit, uint64_t burst)
+{
+    uint64_t unused = window - lesser(in_transit, window);
+    bool is_short = f->rtt.has_sample && f->pacing.rate == 0;
+    return in_transit == 0 || f->credit > 0 || !is_short ||
+           unused >= lesser(burst, window / WINDOW_PARTS);
+}
+
+/* Only the congestion window grows on being too small. When the application or the receiver holds
+ * back, the path may carry more than is seen of it. */
+void flow_on_limit(struct flow *f, bool is_full, bool is_open, uint64_t in_transit)
+{
+    f->is_limited = is_full;
+    if (!is_full && !is_open)
+        delivery_on_limited(&f->delivery, in_transit);
+}
+
+void flow_on_sent(struct flow *f, instant now, uint64_t first_seq, uint64_t bytes,
+                  uint64_t in_transit, uint32_t units)
+{
+    delivery_on_sent(&f->delivery, now, first_seq, in_transit, units);
+    pacing_on_sent(&f->pacing, now, bytes);
+}
+
+void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ack,
+                          uint64_t in_transit)
+{
+    struct congestion_ack fact = {
+        .now = now,
+        .sent = ack->sent,
+        .bytes = ack->bytes,
+        .recent = ack->recent,
+        .in_transit = in_transit,
+        .round_trip = ack->round_trip,
+        .smoothed = f->rtt.has_sample ? f->rtt.smoothed : 0,
+        .lowest = f->rtt.lowest,
+        .was_limited = f->is_limited,
+    };
+    fact.sample =
+        delivery_on_acknowledged(&f->delivery, now, ack->bytes, ack->newest, f->rtt.lowest);
+    fact.delivered = f->delivery.delivered;
+    congestion_on_acknowledged(&f->congestion, &fact);
+    pacing_set(&f->pacing, f->congestion.rate, f->congestion.unit, f->rtt.lowest);
+}
+
+void flow_on_lost(struct flow *f, instant now, uint64_t seq, instant sent, uint64_t bytes)
+{
+    struct congestion_loss fact = {.now = now, .sent = sent, .bytes = bytes};
+    fact.sample = delivery_on_lost(&f->delivery, bytes, seq);
+    congestion_on_lost(&f->congestion, &fact);
+}
+
+/* Of several hellos nobody knows which was answered. It is taken to be the first, unless that was
+ * very long ago. */
+void flow_on_hello_answered(struct flow *f, duration taken, uint32_t hellos)
+{
+    if (f->rtt.has_sample)
+        return;
+    if (hellos == 1)
+        rtt_sample(&f->rtt, taken, 0);
+    else if (taken > f->rtt.smoothed && taken <= SECOND)
+        rtt_init(&f->rtt, taken);
+}
+
+void flow_set_unit(struct flow *f, uint64_t bytes)
+{
+    if (bytes != f->congestion.unit)
+        congestion_set_unit(&f->congestion, bytes);
+}
+
+void flow_check(const struct flow *f)
+{
+    congestion_check(&f->congestion);
+    delivery_check(&f->delivery);
+}

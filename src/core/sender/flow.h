@@ -1,0 +1,92 @@
+/* How much may be in transit, and how fast it leaves: congestion control, the delivery rate, pacing
+ * and the round trip, which have to agree, and the capacity that the receiver announces.
+ *
+ *     acknowledged, lost, marked ---> [ congestion ] ---> window, rate
+ *     acknowledged, sent, lost -----> [ delivery ] ------> rate of the path
+ *     sent, rate -------------------> [ pacing ] --------> when the next burst may leave
+ *
+ * It knows bytes and times, and neither units nor messages.
+ *
+ * I1  the invariants of congestion.h and delivery.h. */
+#ifndef ZCRP_CORE_FLOW_H
+#define ZCRP_CORE_FLOW_H
+
+#include "core/congestion/congestion.h"
+#include "core/congestion/pacing.h"
+#include "core/congestion/rtt.h"
+#include "core/number.h"
+
+struct flow {
+    struct rtt rtt;
+    struct congestion congestion;
+    struct delivery delivery;
+    struct pacing pacing;
+    uint64_t capacity; /* bytes that the receiver's socket holds, as it says */
+    uint32_t credit;   /* units that may leave in spite of window and pace */
+    bool is_limited;   /* the congestion window or its pace held the last burst back */
+};
+
+/* What one acknowledgement says has arrived. Bytes are those of whole datagrams. */
+struct flow_ack {
+    uint64_t bytes;
+    uint64_t recent;     /* of those, sent since the last reduction of the window */
+    uint64_t newest;     /* the highest sequence number of those, */
+    uint64_t oldest;     /* and the lowest; both meaningless while bytes is 0 */
+    instant sent;        /* when `newest` was sent */
+    duration round_trip; /* measured with this acknowledgement; 0: none was */
+};
+
+/* A flow of units with `unit` bytes, and a window of `window` bytes at most; `seed` makes what
+ * congestion control does at random times. The receiver's capacity is `window` until it says
+ * otherwise. Cannot fail. */
+void flow_init(struct flow *f, enum congestion_kind kind, uint64_t unit, uint64_t window,
+               uint64_t seed, instant now);
+
+/* Bytes that the path and the receiver hold. The receiver's socket holds `capacity`. A longer path,
+ * on which units arrive at their pace and not all at once, itself holds twice the rate seen so far
+ * times the round trip. */
+static inline uint64_t flow_room(const struct flow *f)
+{
+    if (f->pacing.rate == 0 || f->rtt.lowest < PACING_BURST_TIME)
+        return f->capacity;
+    uint64_t rate = greater(f->delivery.fastest, congestion_path(&f->congestion));
+    return f->capacity + 2 * (rate / 1000 * (uint64_t)(f->rtt.lowest / MICROSECOND) / 1000);
+}
+
+/* Bytes that may be in transit now. */
+static inline uint64_t flow_window(const struct flow *f)
+{
+    return lesser(f->congestion.window, flow_room(f));
+}
+
+/* Does this window, with `in_transit` bytes of it in use, have room for a burst of up to `burst`
+ * bytes that is worth its system call? */
+bool flow_has_room(const struct flow *f, uint64_t window, uint64_t in_transit, uint64_t burst);
+
+/* The congestion window, and not the application or the receiver, holds back what follows; or it is
+ * neither (`is_open`: something could leave at once). */
+void flow_on_limit(struct flow *f, bool is_full, bool is_open, uint64_t in_transit);
+
+/* A burst of `bytes` left, its units numbered from `first_seq` on; `in_transit` bytes in
+ * `units` are in transit with it. */
+void flow_on_sent(struct flow *f, instant now, uint64_t first_seq, uint64_t bytes,
+                  uint64_t in_transit, uint32_t units);
+
+/* Units arrived; `in_transit` bytes still are. */
+void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ack,
+                          uint64_t in_transit);
+
+/* The unit with this number, of `bytes` sent at `sent`, was given up. */
+void flow_on_lost(struct flow *f, instant now, uint64_t seq, instant sent, uint64_t bytes);
+
+/* The first answer to a hello arrived, `taken` after the first of `hellos` that asked. Only the
+ * answer to a single hello is a round trip. */
+void flow_on_hello_answered(struct flow *f, duration taken, uint32_t hellos);
+
+/* A full unit has `bytes` from now on. Nothing changes if it had before. */
+void flow_set_unit(struct flow *f, uint64_t bytes);
+
+/* CHECKs I1. */
+void flow_check(const struct flow *f);
+
+#endif

@@ -1,0 +1,313 @@
+#include "recovery.h"
+
+#include "core/check.h"
+
+enum {
+    WATCHED_LEAST = 64,      /* transmissions given up that are remembered */
+    PERSISTENT_TIMEOUTS = 3, /* RFC 9002, 7.6.1 */
+    MARKS_OF_A_TIMEOUT = 4,
+};
+
+struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages)
+{
+    struct recovery_arrays arrays = {.units = units,
+                                     .repeats = arena_round_up(units + messages),
+                                     .watched = (uint32_t)greater(units, WATCHED_LEAST)};
+    arrays.in_transit = arena_take(arena, units, sizeof(struct transit_unit));
+    arrays.to_send = arena_take(arena, arrays.repeats, sizeof(struct fragment));
+    arrays.given_up = arena_take(arena, arrays.watched, sizeof(struct unit_given_up));
+    return arrays;
+}
+
+void recovery_init(struct recovery *r, const struct recovery_arrays *arrays,
+                   struct messages_out *messages, uint64_t first_message, uint64_t first_seq,
+                   struct secret *secret)
+{
+    units_to_send_init(&r->to_send, messages, arrays->to_send, arrays->repeats, first_message);
+    units_in_transit_init(&r->in_transit, arrays->in_transit, arrays->units, first_seq);
+    units_given_up_init(&r->given_up, arrays->given_up, arrays->watched);
+    tolerance_init(&r->tolerance);
+    persistence_init(&r->persistence);
+    left_out_init(&r->left_out, secret);
+    r->newest = 0;
+    r->loss_at = NEVER;
+}
+
+void recovery_forget(struct recovery *r)
+{
+    uint64_t seq = r->in_transit.base;
+    while (units_in_transit_find(&r->in_transit, &seq, r->in_transit.next) != NULL)
+        units_in_transit_remove(&r->in_transit, seq);
+    units_to_send_reset(&r->to_send);
+    units_given_up_clear(&r->given_up);
+    persistence_init(&r->persistence);
+    r->loss_at = NEVER;
+}
+
+void recovery_begin(struct recovery *r)
+{
+    r->newest = r->in_transit.next;
+}
+
+/* ---- sending ---- */
+
+uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count)
+{
+    units_to_send_take(&r->to_send, head, count);
+    left_out_on_sent(&r->left_out, count);
+    struct transit_unit unit = {.message = head->message,
+                                .offset = head->offset,
+                                .sent = now,
+                                .length = head->length,
+                                .is_last = head->is_last,
+                                .is_void = head->is_void};
+    if (head->is_repeat && head->predecessor != UNIT_NEVER_SENT)
+        unit.behind = (uint32_t)(r->in_transit.next - head->predecessor);
+    return units_in_transit_put(&r->in_transit, &unit, count);
+}
+
+void recovery_on_burst(struct recovery *r, instant now, uint64_t first_seq, duration timeout)
+{
+    persistence_on_sent(&r->persistence, first_seq, now, timeout / MARKS_OF_A_TIMEOUT);
+}
+
+bool recovery_leave_out(struct recovery *r, struct secret *secret, uint64_t window)
+{
+    if (!left_out_is_due(&r->left_out) || units_in_transit_room(&r->in_transit) < 2)
+        return false;
+    left_out_add(&r->left_out, units_in_transit_leave_out(&r->in_transit), secret, window);
+    return true;
+}
+
+static struct transit_unit unit_at(struct recovery *r, uint64_t seq)
+{
+    return *units_in_transit_at(&r->in_transit, seq);
+}
+
+static uint64_t predecessor_of(const struct transit_unit *unit, uint64_t seq)
+{
+    return unit->behind != 0 ? seq - unit->behind : UNIT_NEVER_SENT;
+}
+
+static struct unit_part part_of(const struct transit_unit *unit)
+{
+    return (struct unit_part){.message = unit->message,
+                              .offset = unit->offset,
+                              .length = unit->length,
+                              .is_void = unit->is_void};
+}
+
+/* Moves a unit from transit to the units to send; there it repeats `predecessor`. A unit of a
+ * message that is over, or was taken back meanwhile, is only taken out. */
+static void requeue(struct recovery *r, uint64_t seq, const struct transit_unit *unit,
+                    uint64_t predecessor)
+{
+    units_in_transit_remove(&r->in_transit, seq);
+    if (messages_out_find_for(r->to_send.messages, unit->message, unit->is_void) == NULL)
+        return;
+    struct fragment again = {.message = unit->message,
+                             .offset = unit->offset,
+                             .length = unit->length,
+                             .is_last = unit->is_last,
+                             .is_void = unit->is_void,
+                             .is_repeat = true,
+                             .predecessor = predecessor};
+    bool is_full = r->to_send.count + r->in_transit.units >= r->in_transit.capacity;
+    if (!is_full || !units_to_send_rejoin(&r->to_send, &again))
+        units_to_send_repeat(&r->to_send, &again);
+}
+
+void recovery_put_back(struct recovery *r, uint64_t first, uint64_t last)
+{
+    uint64_t seq = first;
+    const struct transit_unit *found;
+    for (; (found = units_in_transit_find(&r->in_transit, &seq, last)) != NULL; seq++) {
+        struct transit_unit unit = *found;
+        requeue(r, seq, &unit, predecessor_of(&unit, seq));
+    }
+}
+
+/* The unit goes again, and its acknowledgement is watched for. */
+static void give_up(struct recovery *r, uint64_t seq, const struct transit_unit *unit,
+                    bool is_probed)
+{
+    struct unit_given_up given_up = {.seq = seq,
+                                     .predecessor = predecessor_of(unit, seq),
+                                     .part = part_of(unit),
+                                     .sent = unit->sent,
+                                     .is_probed = is_probed};
+    units_given_up_put(&r->given_up, &given_up);
+    requeue(r, seq, unit, seq);
+}
+
+bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data)
+{
+    if (units_in_transit_find(&r->in_transit, seq, r->in_transit.next) == NULL)
+        return false;
+    struct transit_unit unit = unit_at(r, *seq);
+    give_up(r, (*seq)++, &unit, true);
+    *data = unit.length;
+    return true;
+}
+
+/* ---- acknowledgements ---- */
+
+bool recovery_find_sent(struct recovery *r, uint64_t seq, instant *sent)
+{
+    uint64_t at = seq;
+    const struct transit_unit *unit = units_in_transit_find(&r->in_transit, &at, seq + 1);
+    if (unit == NULL)
+        return false;
+    *sent = unit->sent;
+    return true;
+}
+
+struct persistence_search recovery_begin_ack(const struct recovery *r, const struct rtt *rtt,
+                                             instant now, uint64_t newest, duration timeout)
+{
+    return (struct persistence_search){.known = r->newest,
+                                       .newest = newest,
+                                       .overdue = now - rtt_loss_delay(rtt),
+                                       .least = PERSISTENT_TIMEOUTS * timeout};
+}
+
+/* Such a transmission was not lost but overtaken: the tolerance widens to what would have let it
+ * pass, within bounds. */
+static void widen(struct recovery *r, const struct rtt *rtt, instant now, uint64_t newest,
+                  const struct unit_given_up *late)
+{
+    uint64_t units = lesser(newest - late->seq + 1, r->in_transit.capacity / 2);
+    duration time = now - late->sent - rtt_loss_delay(rtt);
+    duration most = 2 * rtt->smoothed;
+    tolerance_on_spurious(&r->tolerance, units, time < most ? time : most);
+}
+
+const struct unit_given_up *recovery_late(struct recovery *r, const struct rtt *rtt, instant now,
+                                          uint64_t newest, struct interval *arrived)
+{
+    const struct unit_given_up *late =
+        units_given_up_arrive(&r->given_up, &arrived->first, arrived->last);
+    if (late != NULL && !late->is_probed)
+        widen(r, rtt, now, newest, late);
+    return late;
+}
+
+bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct transit_row *row)
+{
+    if (!units_in_transit_remove_row(&r->in_transit, &arrived->first, arrived->last, row))
+        return false;
+    messages_out_on_arrived(r->to_send.messages, row->message, row->is_void, row->units);
+    return true;
+}
+
+bool recovery_cancel_in_transit(struct recovery *r, uint64_t *seq, struct transit_row *row)
+{
+    const struct transit_unit *unit;
+    for (; (unit = units_in_transit_find(&r->in_transit, seq, r->in_transit.next)) != NULL;
+         ++*seq) {
+        struct unit_part part = part_of(unit);
+        if (unit->behind == 0 ||
+            !units_given_up_has_brought(&r->given_up, *seq - unit->behind, &part))
+            continue;
+        struct interval one = {.first = *seq, .last = *seq + 1};
+        *seq = one.last;
+        return recovery_acknowledge(r, &one, row);
+    }
+    return false;
+}
+
+uint64_t recovery_cancel_waiting(struct recovery *r)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = r->to_send.count; i > 0; i--) {
+        struct fragment f = units_to_send_pop(&r->to_send);
+        struct unit_part part = {
+            .message = f.message, .offset = f.offset, .length = f.length, .is_void = f.is_void};
+        if (!units_given_up_has_brought(&r->given_up, f.predecessor, &part)) {
+            units_to_send_repeat(&r->to_send, &f);
+            continue;
+        }
+        bytes += f.length;
+        messages_out_on_arrived(r->to_send.messages, f.message, f.is_void, 1);
+    }
+    units_given_up_remove_arrived(&r->given_up);
+    return bytes;
+}
+
+void recovery_end_ack(struct recovery *r, uint64_t newest, uint64_t oldest)
+{
+    if (oldest < r->newest)
+        tolerance_on_overtaken(&r->tolerance, r->newest - oldest);
+    r->newest = greater(r->newest, newest);
+}
+
+/* ---- losses ---- */
+
+struct recovery_pass recovery_begin_pass(struct recovery *r, const struct rtt *rtt)
+{
+    r->loss_at = NEVER;
+    return (struct recovery_pass){.seq = r->in_transit.base,
+                                  .delay = rtt_loss_delay(rtt) + r->tolerance.time};
+}
+
+bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
+                   struct lost_unit *lost)
+{
+    const struct transit_unit *found;
+    for (; (found = units_in_transit_find(&r->in_transit, &pass->seq, r->newest)) != NULL;
+         pass->seq++) {
+        bool is_overtaken = r->newest - pass->seq >= r->tolerance.units;
+        if (!is_overtaken && found->sent + pass->delay > now) {
+            r->loss_at = instant_earlier(r->loss_at, found->sent + pass->delay);
+            continue;
+        }
+        struct transit_unit unit = *found;
+        *lost = (struct lost_unit){.seq = pass->seq, .sent = unit.sent, .data = unit.length};
+        tolerance_on_lost(&r->tolerance, now, unit.sent);
+        give_up(r, pass->seq++, &unit, false);
+        return true;
+    }
+    return false;
+}
+
+/* ---- invariants ---- */
+
+/* Is the unit counted in its message's units_out? */
+static bool is_out(const struct recovery *r, uint64_t message, bool is_void)
+{
+    return messages_out_find_for(r->to_send.messages, message, is_void) != NULL;
+}
+
+/* Units of each message, counted where they are, against what the message says (I1). */
+static void check_units_out(const struct recovery *r)
+{
+    struct messages_out *messages = r->to_send.messages;
+    uint64_t counted = 0;
+    uint64_t expected = 0;
+    for (uint64_t seq = r->in_transit.base; seq < r->in_transit.next; seq++) {
+        const struct transit_unit *unit = units_in_transit_at(&r->in_transit, seq);
+        counted += unit->is_in_transit && is_out(r, unit->message, unit->is_void);
+    }
+    for (uint32_t i = 0; i < r->to_send.count; i++) {
+        const struct fragment *f = units_to_send_at(&r->to_send, i);
+        counted += is_out(r, f->message, f->is_void);
+    }
+    for (uint64_t n = messages->base; n < messages->next; n++) {
+        const struct message_out *m = messages_out_find(messages, n);
+        if (m != NULL && m->state != MESSAGE_OUT_ENDED)
+            expected += m->units_out;
+    }
+    CHECK(counted == expected);
+}
+
+void recovery_check(const struct recovery *r)
+{
+    check_units_out(r);
+    CHECK(r->to_send.count <= r->to_send.capacity);
+    units_in_transit_check(&r->in_transit);
+    units_given_up_check(&r->given_up);
+    tolerance_check(&r->tolerance);
+    persistence_check(&r->persistence);
+    left_out_check(&r->left_out);
+    CHECK(r->newest <= r->in_transit.next);
+}

@@ -1,0 +1,195 @@
+/* Recovery: what becomes of every unit between the message it is cut from and its acknowledgement
+ * (RFC 9002, 6). It owns the units to send, those in transit and those given up, and what decides
+ * between them.
+ *
+ *                    put                        acknowledge
+ *     units to send -----> units in transit ------------------> arrived
+ *            ^              |           |
+ *            |   put_back   |           | lose, repeat          late
+ *            |<-------------/           v                 -------------> arrived after all:
+ *            |<-------------------- units given up                       the repeat is cancelled
+ *
+ * The caller owns the messages, and lends them; a message whose last unit arrives ends here. What
+ * happens to a unit is handed back as a value, one row or unit a call, so that the caller can tell
+ * congestion control and the path of it in its order.
+ *
+ * An acknowledgement is worked off in these steps: begin_ack; for each interval on_gap, or late and
+ * acknowledge; cancel; end_ack; lose; end_gaps.
+ *
+ * I1  a message's unit is cut, in transit or to be repeated exactly once at any time.
+ * I2  units to repeat + units in transit <= capacity of the ring in transit, or one more when units
+ *     were made smaller. (Not CHECKed: messages that were refused are beside.)
+ * I3  the invariants of the parts.
+ * I4  every number acknowledged is below the next one to be sent. */
+#ifndef ZCRP_CORE_RECOVERY_H
+#define ZCRP_CORE_RECOVERY_H
+
+#include "core/adt/arena.h"
+#include "core/congestion/rtt.h"
+#include "core/number.h"
+#include "left_out.h"
+#include "messages_out.h"
+#include "persistence.h"
+#include "tolerance.h"
+#include "units_given_up.h"
+#include "units_in_transit.h"
+#include "units_to_send.h"
+
+struct recovery {
+    struct units_to_send to_send;
+    struct units_in_transit in_transit;
+    struct units_given_up given_up;
+    struct tolerance tolerance;
+    struct persistence persistence;
+    struct left_out left_out;
+    uint64_t newest; /* highest sequence number that was acknowledged */
+    instant loss_at; /* when the next unit in transit is late enough to be lost; NEVER: none */
+};
+
+/* The arrays of a recovery, in the caller's memory. */
+struct recovery_arrays {
+    struct transit_unit *in_transit;
+    struct fragment *to_send;
+    struct unit_given_up *given_up;
+    uint32_t units;   /* that may be in transit, a power of two, */
+    uint32_t repeats; /* to be repeated, */
+    uint32_t watched; /* and given up */
+};
+
+/* Takes them from the arena for `units` in transit of `messages`. */
+struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages);
+
+/* Nothing to send, in transit or given up. `messages` is borrowed; numbers begin with these. Left
+ * out numbers are drawn from `secret`. Cannot fail. */
+void recovery_init(struct recovery *r, const struct recovery_arrays *arrays,
+                   struct messages_out *messages, uint64_t first_message, uint64_t first_seq,
+                   struct secret *secret);
+
+/* Forgets every unit, because the session is over. */
+void recovery_forget(struct recovery *r);
+
+/* A session begins: nothing sent before will be acknowledged in it. */
+void recovery_begin(struct recovery *r);
+
+/* ---- sending ---- */
+
+/* The unit to be sent next, with at most `max` bytes of data; false if there is none
+ * (units_to_send.h). */
+static inline bool recovery_head(struct recovery *r, uint32_t max, struct fragment *head)
+{
+    return units_to_send_head(&r->to_send, max, head);
+}
+
+/* How many units like the head have a place in transit, and one to come back to should they be
+ * lost. A repeat leaves its own. A part of one, that was cut when units were larger, does not; but
+ * if it is alone in transit it can be joined again. */
+static inline uint64_t recovery_room(const struct recovery *r, const struct fragment *head)
+{
+    uint64_t used = (uint64_t)r->to_send.count + r->in_transit.units;
+    uint64_t room = used < r->in_transit.capacity ? r->in_transit.capacity - used : 0;
+    bool is_back =
+        head->is_repeat && (r->in_transit.units == 0 || !units_to_send_is_part(&r->to_send, head));
+    return lesser(is_back ? 1 : room, units_in_transit_room(&r->in_transit));
+}
+
+/* Moves the first `count` units of the head's row into transit. Returns the first one's sequence
+ * number; the others follow. */
+uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count);
+
+/* A burst with numbers from `first_seq` on has left; `timeout` is the probe timeout. */
+void recovery_on_burst(struct recovery *r, instant now, uint64_t first_seq, duration timeout);
+
+/* Moves units of a burst that never left, [first, last), back to the units to send. */
+void recovery_put_back(struct recovery *r, uint64_t first, uint64_t last);
+
+/* Leaves the next sequence number out, if that is due; the next is then due within `window`
+ * units, about. False if it is not due. */
+bool recovery_leave_out(struct recovery *r, struct secret *secret, uint64_t window);
+
+/* Moves the first unit in transit from *seq on to the units to send, so that it is answered, and
+ * *seq behind it. Returns its bytes of data in `data`; false if there is none. */
+bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data);
+
+/* ---- acknowledgements ---- */
+
+/* Is an acknowledgement of [first, newest] possible? True if numbers that were never used, or left
+ * out, are not claimed; the caller asks for each positive interval. */
+static inline bool recovery_has_left_out(const struct recovery *r, struct interval claimed)
+{
+    return left_out_has(&r->left_out, claimed.first, claimed.last);
+}
+
+/* When the unit with this number was sent, if it is still in transit; else false. */
+bool recovery_find_sent(struct recovery *r, uint64_t seq, instant *sent);
+
+/* An acknowledgement of numbers up to `newest` is looked at; what it says of persistent congestion
+ * is collected in the value. `timeout` is the probe timeout. */
+struct persistence_search recovery_begin_ack(const struct recovery *r, const struct rtt *rtt,
+                                             instant now, uint64_t newest, duration timeout);
+
+/* Nothing of [gap) arrived. */
+static inline void recovery_on_gap(const struct recovery *r, struct persistence_search *search,
+                                   struct interval gap)
+{
+    persistence_on_gap(&r->persistence, search, gap);
+}
+
+/* The first unit of [*arrived) that was given up, and arrives late; *arrived begins behind it
+ * afterwards. NULL if there is none. If it had been taken for lost the tolerance widens. The
+ * pointer is good until the next put. */
+const struct unit_given_up *recovery_late(struct recovery *r, const struct rtt *rtt, instant now,
+                                          uint64_t newest, struct interval *arrived);
+
+/* Takes the first row in transit in [*arrived) out: it has arrived; *arrived begins behind it
+ * afterwards. False if there is none. O(1) for each unit. */
+bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct transit_row *row);
+
+/* What repeats a late unit need not. Is there any? If so the caller cancels first those in transit,
+ * one a call, from *seq on (false: no more); then those that wait, of which the bytes of data are
+ * returned. */
+static inline bool recovery_has_late(const struct recovery *r)
+{
+    return r->given_up.arrived > 0;
+}
+bool recovery_cancel_in_transit(struct recovery *r, uint64_t *seq, struct transit_row *row);
+uint64_t recovery_cancel_waiting(struct recovery *r);
+
+/* All intervals were worked off: `newest` is the highest number, `oldest` the lowest that was still
+ * waited for; UINT64_MAX if none was. */
+void recovery_end_ack(struct recovery *r, uint64_t newest, uint64_t oldest);
+
+/* What all gaps together say; `first` is the lowest number that the acknowledgement says something
+ * of. To be asked after losses are known. */
+static inline enum persistence_verdict
+recovery_end_gaps(struct recovery *r, const struct persistence_search *search, uint64_t first)
+{
+    return persistence_conclude(&r->persistence, search, first);
+}
+
+/* ---- losses ---- */
+
+/* A pass over the units in transit that are older than one that was acknowledged. */
+struct recovery_pass {
+    uint64_t seq;   /* the next to be looked at */
+    duration delay; /* after which a unit counts as lost */
+};
+
+/* One unit that was given up. */
+struct lost_unit {
+    uint64_t seq;
+    instant sent;
+    uint32_t data; /* bytes */
+};
+
+/* Begins a pass. */
+struct recovery_pass recovery_begin_pass(struct recovery *r, const struct rtt *rtt);
+
+/* Gives up the next unit that is late by the tolerance: it is to be sent again. False if there is
+ * none; loss_at then says when the next one will be. */
+bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
+                   struct lost_unit *lost);
+
+/* CHECKs I1, I3 and I4. O(everything). */
+void recovery_check(const struct recovery *r);
+
+#endif

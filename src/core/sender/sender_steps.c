@@ -1,0 +1,69 @@
+#include "sender_steps.h"
+
+void sender_ask(struct sender *s)
+{
+    sender_session_ask(&s->session, &s->secret);
+}
+
+void sender_hear(struct sender *s, instant now)
+{
+    sender_session_stop_asking(&s->session);
+    sender_timer_on_heard(&s->timer, now, &s->config, sender_has_finished(s));
+}
+
+void sender_leave(struct sender *s, instant now)
+{
+    recovery_forget(&s->recovery);
+    messages_out_forget(&s->messages, s->recovery.to_send.cursor);
+    sender_session_leave(&s->session);
+    s->flow.credit = 0;
+    path_mtu_forget_probe(&s->path.mtu);
+    sender_timer_on_leave(&s->timer, now);
+    if (s->phase == SENDER_OPEN)
+        sender_ask(s);
+}
+
+void sender_fail(struct sender *s, instant now, enum outcome outcome)
+{
+    messages_out_end_all(&s->messages, outcome);
+    sender_leave(s, now);
+}
+
+void sender_finish(struct sender *s)
+{
+    if (s->phase == SENDER_CLOSING && s->messages.live == 0)
+        messages_out_end_unannounced(&s->messages);
+}
+
+bool sender_follow_path(struct sender *s, enum path_change change)
+{
+    if (change == PATH_STAYS)
+        return false;
+    flow_set_unit(&s->flow, sender_path_unit(&s->path));
+    s->counters.path_falls += change == PATH_FALLS;
+    return change == PATH_FALLS;
+}
+
+void sender_lose(struct sender *s, instant now)
+{
+    struct recovery_pass pass = recovery_begin_pass(&s->recovery, &s->flow.rtt);
+    struct lost_unit lost;
+    while (recovery_lose(&s->recovery, now, &pass, &lost)) {
+        s->counters.lost++;
+        sender_follow_path(s, sender_path_on_lost(&s->path, now, lost.sent, lost.data));
+        flow_on_lost(&s->flow, now, lost.seq, lost.sent, lost.data + TRAILER_BYTES);
+    }
+}
+
+uint32_t sender_repeat_oldest(struct sender *s, uint32_t units)
+{
+    uint64_t seq = 0;
+    uint32_t largest = 0;
+    uint32_t data;
+    for (uint32_t i = 0; i < units && recovery_repeat(&s->recovery, &seq, &data); i++) {
+        unit_size_on_silence(&s->path.size, data);
+        largest = data > largest ? data : largest;
+    }
+    s->flow.credit = units;
+    return largest;
+}

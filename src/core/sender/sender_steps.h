@@ -1,0 +1,33 @@
+/* Steps of the sender in which several parts move together. They only call down.
+ * sender_fail (sender.h) is one of them. */
+#ifndef ZCRP_CORE_SENDER_STEPS_H
+#define ZCRP_CORE_SENDER_STEPS_H
+
+#include "sender_state.h"
+
+enum { PROBE_UNITS = 2 }; /* RFC 9002, 6.2.4; with a probe of the path one of them */
+
+/* Asks for a receiver with the next hello. */
+void sender_ask(struct sender *s);
+
+/* Something of the pairing arrived: the receiver is there, and no other need be asked for. */
+void sender_hear(struct sender *s, instant now);
+
+/* Leaves the session: everything in transit is forgotten, an open sender asks for another. */
+void sender_leave(struct sender *s, instant now);
+
+/* A closing sender whose last LIVE message is over does not wait for buffers to tell the receiver
+ * of those that will not come. To be called when either may have become true. */
+void sender_finish(struct sender *s);
+
+/* Gives up what is late, and tells the path and congestion control. */
+void sender_lose(struct sender *s, instant now);
+
+/* The oldest `units` in transit go again, whatever the window says; so an acknowledgement comes
+ * back, and tells what became of the others. Returns the largest one's bytes of data. */
+uint32_t sender_repeat_oldest(struct sender *s, uint32_t units);
+
+/* The path has changed so: congestion control counts in the new units. True if it fell. */
+bool sender_follow_path(struct sender *s, enum path_change change);
+
+#endif

@@ -1,0 +1,95 @@
+/* All policy of time on the sender. It is told facts, and says when something will be due and what
+ * is due. It reads the rest of the sender, changes nothing but itself, and does none of what is
+ * due: that is the caller's.
+ *
+ *     connect  no receiver was found in time: what is outstanding fails
+ *     silence  the peer was not heard of for too long: likewise
+ *     progress the peer is heard of, but has acknowledged nothing for too long: likewise
+ *     pace     the next burst may leave
+ *     loss     a unit is late enough to count as lost
+ *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
+ *     path     a larger datagram was sent to see if it arrives, and no answer came (path_mtu.h)
+ *     hello    nothing is in transit, and something has to be heard from the peer
+ *
+ * When the next of these will be due is sender_deadline (sender.h). */
+#ifndef ZCRP_CORE_SENDER_TIMER_H
+#define ZCRP_CORE_SENDER_TIMER_H
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sender;
+struct sender_config;
+
+struct sender_timer {
+    instant heard;    /* of the peer, or when there was first something to be heard for */
+    instant connect;  /* when a sender that is not paired fails; NEVER: it need not be */
+    instant progress; /* when something in transit was acknowledged, or there was nothing */
+    instant sent;     /* last burst */
+    instant hello;    /* when the next hello may be due */
+    instant answered; /* when a hello last answered something */
+    uint32_t probes;  /* probe timeouts in a row */
+    uint32_t hellos;  /* hellos in a row without progress */
+};
+
+/* What is due, in the order in which it is to be done. Once it is done it is due no more. */
+enum sender_due {
+    DUE_UNPAIRED,        /* fail: no receiver was found, */
+    DUE_SILENT,          /* the peer is silent, */
+    DUE_STALLED,         /* or acknowledges nothing */
+    DUE_PACE,            /* the next burst need not wait any more */
+    DUE_LOSS,            /* give up what is late */
+    DUE_PROBE,           /* send the oldest units again */
+    DUE_PATH,            /* the probe of the path was not answered */
+    DUE_HELLO,           /* say hello, */
+    DUE_QUESTION,        /* or ask for a receiver, */
+    DUE_END_UNCONFIRMED, /* or end the close: the peer does not answer, */
+    DUE_END,             /* or there is none that would have to be told */
+    DUE_NOTHING,
+};
+
+/* What is due first; DUE_NOTHING if nothing is by now. O(1). */
+enum sender_due sender_timer_due(const struct sender *s, instant now);
+
+/* In what time what is sent now should be answered. */
+duration sender_timer_round_trip(const struct sender *s);
+
+/* May something be answered by a hello now? At most once a millisecond, so that a flood is not
+ * answered by another. It counts as answered then. */
+bool sender_timer_allows_answer(struct sender_timer *t, instant now);
+
+/* ---- facts ---- */
+
+/* The session was left, or there is none yet. */
+void sender_timer_on_leave(struct sender_timer *t, instant now);
+
+/* There is a message where there was none; the sender `is_paired` already or not. */
+void sender_timer_on_outstanding(struct sender_timer *t, instant now,
+                                 const struct sender_config *config, bool is_paired);
+
+/* A close begins. */
+void sender_timer_on_close(struct sender_timer *t, instant now);
+
+/* Something of the pairing arrived; `has_finished`: there is only the close to be confirmed. */
+void sender_timer_on_heard(struct sender_timer *t, instant now, const struct sender_config *config,
+                           bool has_finished);
+
+/* Something in transit was acknowledged. */
+void sender_timer_on_progress(struct sender_timer *t, instant now);
+
+/* What leaves now leaves alone, and nothing waits to be repeated. */
+void sender_timer_on_begin(struct sender_timer *t, instant now);
+
+/* A burst left. */
+void sender_timer_on_sent(struct sender_timer *t, instant now);
+
+/* A probe timeout: the oldest units go again. True if nothing came back for so long that the
+ * receiver may be another one by now. */
+bool sender_timer_on_probe(struct sender_timer *t, instant now);
+
+/* A hello of `s` left. */
+void sender_timer_on_hello(struct sender_timer *t, instant now, const struct sender *s);
+
+#endif
