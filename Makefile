@@ -25,6 +25,7 @@
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
+#: make latch-latency udp-bound     experiments: waking a waiter; what bare UDP carries
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
@@ -68,9 +69,6 @@ ifeq ($(origin CC),default)
 CC := $(if $(filter clang asan ubsan tsan fuzz,$(VARIANT)),clang,gcc)
 else ifneq ($(filter clang fuzz,$(VARIANT)),)
 override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
-endif
-ifeq ($(origin CXX),default)
-CXX := $(if $(findstring clang,$(CC)),clang++,g++)
 endif
 
 OUT := build/$(VARIANT)

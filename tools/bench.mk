@@ -1,9 +1,11 @@
 # zcrp-bench and what is measured with it. Included by the Makefile.
 
-# zcrp-bench counts allocations, its own and the library's.
-counted := malloc calloc realloc aligned_alloc posix_memalign free
-wrapped := $(counted:%=-Wl,--wrap=%)
-$(PRODUCTS)/zcrp-bench: LDLIBS += $(wrapped)
+# The guard counts allocations by a library that it preloads.
+ALLOCATIONS := $(PRODUCTS)/guard/allocations.so
+$(ALLOCATIONS): $(OBJ)/tools/guard/allocations.o
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -shared -o $@ $^
+all: $(if $(filter plain clang,$(VARIANT)),$(ALLOCATIONS))
 
 # `make bench` measures and rewrites docs/performance.md; `make bench BENCH=...` only measures what
 # the arguments of zcrp-bench say.
@@ -11,27 +13,23 @@ bench: all
 ifdef BENCH
 	@build/zcrp-bench $(BENCH)
 else
-	@tools/performance/bench-tables
+	@tools/lab/bench-tables
 endif
 
-bench-guard: $(PROGRAMS)
+bench-guard: $(PROGRAMS) $(ALLOCATIONS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
 
 # The guard is a test, of the plain variant: sanitizers allocate and instruct on their own account.
 tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard=tools/bench-guard \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
-# zcrp-bench doctor says what the library's own CRC costs, which is hidden in the library.
-CRC := $(OBJ)/src/core/wire/crc32.o $(OBJ)/src/channel/crc.o
-$(PRODUCTS)/zcrp-bench: $(CRC)
-
 # The same program without any peer (tools/peers.mk), for a test of what it says then.
 BARE := $(PRODUCTS)/bare/zcrp-bench
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
-bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c))
-$(BARE): $(bare_objects) $(CRC) $(COMMON) $(STATIC)
+bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c tools/zcrp-bench/*/*.c))
+$(BARE): $(bare_objects) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
-	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(wrapped)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES)
 # What it is made of, for its unit tests.
 $(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
@@ -39,21 +37,38 @@ run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/performance.md.
 bench-peers: all
-	@tools/performance/bench-tables --peers
+	@tools/lab/bench-tables --peers
 
 # The paper's figures again, between emulated machines, as a page: build/paper/index.html. Needs the
 # rights of root. QUICK=1: a first look.
 paper: all
-	@ZCRP_BUILD=$(PRODUCTS) ZCRP_VERSION=$(VERSION) python3 -B tools/paper/paper.py \
+	@ZCRP_BUILD=$(PRODUCTS) ZCRP_VERSION=$(VERSION) python3 -B tools/lab/paper.py \
 		$(if $(QUICK),--scale quick) --output $(PRODUCTS)/paper
 
 # The load experiment, too; rewrites docs/evaluation.md.
 evaluation: paper
 	@$(PRODUCTS)/zcrp-cpuload --path loopback,veth --json $(PRODUCTS)/paper/load.json
-	@python3 -B tools/paper/document.py $(PRODUCTS)/paper docs/evaluation.md
+	@python3 -B tools/lab/document.py $(PRODUCTS)/paper docs/evaluation.md
 
 # Over links with a rate, a delay and mishaps; takes the rights of root. Nine minutes.
 bench-paths: all
-	@tools/performance/path-tables
+	@tools/lab/path-tables
 
+# Experiments of the laboratory: programs of one file, which are not installed.
+EXPERIMENTS := $(patsubst tools/lab/%.c,$(PRODUCTS)/lab/%,$(wildcard tools/lab/*.c))
+$(EXPERIMENTS): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
+lab: $(EXPERIMENTS)
+all: $(EXPERIMENTS)
+
+# How long a message takes to wake the thread that waits for it: alone, and after another thread.
+latch-latency: $(PRODUCTS)/lab/latch_latency
+	@$< && $< two
+
+# What UDP over loopback carries: unit by unit, in bursts, and in units as large as it takes.
+udp-bound: $(PRODUCTS)/lab/udp_bound
+	@$< 1472 1 0 4096 && $< 1472 44 1 4096 && $< 65000 1 1 4096
+
+.PHONY: lab latch-latency udp-bound
 .PHONY: bench-peers bench-paths bench bench-guard paper evaluation

@@ -10,15 +10,14 @@ set -u
 complains 2 "--duration: '0' is not a number of seconds" --duration 0
 complains 2 "--duration: '1x'" --duration 1x
 complains 2 "--duration: '99999999'" --duration 99999999
-complains 2 "--rate: '-1' is not a number of bits a second" --rate -1
+complains 2 "--rate: '-1' is not a rate, as 64k, 155M or 2.5G" --rate -1
 complains 2 "--rate: '1..5M'" --rate 1..5M
 complains 2 "--rate: '0.0'" --rate 0.0
 complains 2 "--duration says how much is sent" --duration 1 --count 1
 complains 2 "--duration says how much is sent" --duration 1 --bytes 1
 complains 2 "--duration says how much is sent" --duration 1 --input "$place"
 complains 2 "no --duration" --duration 1 --memory all
-complains 2 "--ping has no --duration or --rate" --ping --duration 1
-complains 2 "--ping has no --duration or --rate" --ping --rate 1M
+complains 2 "--ping with --duration needs --rate" --ping --duration 1
 
 # ---- a time, not a count: each end knows how many there were, and they are the ones that were sent
 

@@ -98,7 +98,7 @@ PYTHON
 # crosses NAME HOST BASE PATH MESSAGES : messages to HOST, as many as these options say; units are of
 # more than BASE bytes in the end, and the path is known to carry no more than PATH.
 crosses() {
-    at "$receiver" setpriv --pdeathsig KILL "$bench" --listen :7000 2>"$place/listener" &
+    at "$receiver" setpriv --pdeathsig KILL "$bench" --listen :7000 --once 2>"$place/listener" &
     listener=$!
     eventually grep -q 'port 7000$' "$place/listener"
     check "$1" at "$sender" "$bench" --connect "$2:7000" --transport zcrp --size 1M $5 \

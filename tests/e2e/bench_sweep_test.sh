@@ -1,5 +1,5 @@
 #!/bin/sh
-# zcrp-bench over sizes: sweeps, pictures, and what it shows on a terminal meanwhile.
+# zcrp-bench over sizes: sweeps, their pictures, and what it shows on a terminal meanwhile.
 set -u
 
 . "$(dirname "$0")/../support/bench.sh"
@@ -9,33 +9,34 @@ complains 2 "--size: '64..1M*1' is no sweep" --size '64..1M*1'
 complains 2 "--size: '64..1M*x' is no sweep" --size '64..1M*x'
 complains 2 "--size: '1K..64' is no sweep" --size 1K..64
 complains 2 "more than 64 sizes" --size 1..1G,1..1G,1..1G
-check "without gnuplot" sh -c "PATH=/nowhere; ! '$bench' --plot '$place/x.svg' 2>'$place/said'"
-check "says so" grep "needs gnuplot" "$place/said"
 
 # sizes TEXT SIZE... : this --size means these sizes.
 sizes() {
     text=$1
     shift
     check "sweep $text" "$bench" --transport zcrp --size "$text" --count 3 --memory 1M --repeat 1 \
-        --csv "$place/csv"
-    check "sizes of $text" test "$(sed 1d "$place/csv" | cut -d, -f3 | tr '\n' ' ')" = "$* "
+        --json "$place/json"
+    check "sizes of $text" test "$(sed -n 's/^    {"transport.*"size": \([0-9]*\), "count".*/\1/p' \
+        "$place/json" | tr '\n' ' ')" = "$* "
 }
 
 sizes '64..1000' 64 128 256 512
 sizes '64..64' 64
 sizes '7,100..2500*5,1K' 7 100 500 2500 1024
 
-if command -v gnuplot >/dev/null; then
-    check "plot" "$bench" --transport zcrp,tcp:default,udp-limit --size '1K..64K*4' --count 20 \
-        --memory 1M --repeat 2 --plot "$place/it's.svg"
+plot=$build/zcrp-plot
+if [ -x "$plot" ] && command -v gnuplot >/dev/null; then
+    check "a sweep" "$bench" --transport zcrp,tcp:default,udp-limit --size '1K..64K*4' --count 20 \
+        --memory 1M --repeat 2 --json "$place/json"
+    check "its picture" "$plot" "$place/json"
     for text in '<svg' '>zcrp<' '>tcp:default<' '>throughput, Gbit/s<' '>message size' '>16K<'; do
-        check "the picture has $text" grep -F -e "$text" "$place/it's.svg"
+        check "the picture has $text" grep -F -e "$text" "$place/json.svg"
     done
-    check "plot of round trips" "$bench" --ping --size 64,1K --count 20 --repeat 1 \
-        --plot "$place/trips.svg"
-    check "a time" grep -F '>round trip, us<' "$place/trips.svg"
-    complains 1 "cannot write '$place/none/x.svg'" --size 1K --count 1 --repeat 1 \
-        --transport zcrp --plot "$place/none/x.svg"
+    check "round trips" "$bench" --ping --size 64,1K --count 20 --repeat 1 --json "$place/json"
+    check "their picture" "$plot" "$place/json" --output "$place/it's.svg"
+    check "a time" grep -F '>round trip, us<' "$place/it's.svg"
+    echo '{"runs": 3}' >"$place/json"
+    complaint "no results" 1 "not the results of zcrp-bench" "$plot" "$place/json"
 fi
 
 # Progress is for terminals.

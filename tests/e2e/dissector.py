@@ -293,10 +293,11 @@ def test_erf(path):
 BENCH = os.path.join(os.environ.get("ZCRP_BUILD", "build"), "zcrp-bench")
 
 
-def units_sent(arguments):
+def units_sent(arguments, environment=None):
     """Runs zcrp-bench; the units that its measurement sent, of the small ones before it none."""
     run = subprocess.run([BENCH, "--transport", "zcrp", "--repeat", "1", "--stats", *arguments],
-                         capture_output=True, text=True, check=False)
+                         capture_output=True, text=True, check=False,
+                         env=os.environ | (environment or {}))
     check(f"zcrp-bench {' '.join(arguments)}: {run.stderr}", run.returncode == 0)
     found = re.search(r"^  units +(\d+)", run.stdout, re.M)
     return int(found[1]) if found else -1
@@ -317,15 +318,16 @@ def check_run(path, what, count):
 
 def test_capture(path):
     sizes = ["--size", "100000", "--count", "50"]
-    for options in ([], ["--no-offload", "--unit", "1472"], ["--ping", "--size", "100"]):
+    for options, environment in (([], {}), (["--unit", "1472"], {"ZCRP_NO_OFFLOAD": "1"}),
+                                 (["--ping", "--size", "100"], {})):
         count = units_sent((sizes if "--ping" not in options else ["--count", "20"]) + options +
-                           ["--capture", path])
+                           ["--capture", path], environment)
         check_run(path, f"a run with {options}", count)
 
 
 def test_capture_of_receiver(path):
     """One end each, IPv6: what the other end sent is what this end captured."""
-    with subprocess.Popen([BENCH, "--listen", "[::1]:0", "--capture", path],
+    with subprocess.Popen([BENCH, "--listen", "[::1]:0", "--once", "--capture", path],
                           stderr=subprocess.PIPE, text=True) as listener:
         port = re.search(r"port (\d+)", listener.stderr.readline())[1]
         count = units_sent(["--connect", f"[::1]:{port}", "--size", "20000", "--count", "9"])

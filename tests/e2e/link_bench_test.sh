@@ -21,7 +21,7 @@ carries() {
     check "messages over $conditions" "$build/zcrp-link" --rate 100M --delay 1ms "$@" --port 7000 --wait 20s \
         --json "$place/link" -- \
         "$build/zcrp-bench" --connect 198.18.0.2:7000 --size 256K --count 16 --repeat 1 --verify \
-        --transport zcrp,tcp:default --json "$place/bench" -- "$build/zcrp-bench" --listen 0.0.0.0:7000
+        --transport zcrp,tcp:default --json "$place/bench" -- "$build/zcrp-bench" --listen 0.0.0.0:7000 --once
     check "both transports over $conditions" test "$(grep -c '"verified": true' "$place/bench")" -eq 2
     check "$what of $conditions" counts "$what" "$place/link"
 }

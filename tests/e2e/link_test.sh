@@ -75,7 +75,7 @@ said "loss: '101%' is not a share, as 1% or 0.01"
 ends 2 --rate fast -- true -- true
 said "rate: 'fast' is not a rate, as 64k, 155M or 2.5G"
 ends 0 --help
-printed '^  --rate RATE'
+printed '^  -r, --rate=RATE'
 ends 0 --version
 printed '^zcrp-link [0-9]'
 ends 125 --pin 1000 -- true -- true

@@ -17,7 +17,7 @@ needs_link
 
 # paper ARGUMENT... : exec, so that a signal reaches it.
 paper() {
-    exec python3 -B tools/paper/paper.py "$@"
+    exec python3 -B tools/lab/paper.py "$@"
 }
 
 # groups_of PID : control groups that it has made.
@@ -25,7 +25,7 @@ groups_of() {
     find /sys/fs/cgroup -maxdepth 2 -type d -name "zcrp-paper.$1.*" 2>/dev/null
 }
 
-check "a page" sh -c 'exec python3 -B tools/paper/paper.py --scale least --output "$0"' "$place/page"
+check "a page" sh -c 'exec python3 -B tools/lab/paper.py --scale least --output "$0"' "$place/page"
 cp "$place/out" "$place/findings"
 check "findings are said" grep -F "ZCRP's throughput is almost unchanged" "$place/findings"
 for number in 18 25 29; do
@@ -78,7 +78,8 @@ with open(given["--json"], "w") as file:
         for transport in given["--transport"].split(",")
         for _ in range(int(given["--repeat"]))]}, file)
 PYTHON
-chmod +x "$place/stand/zcrp-link" "$place/stand/zcrp-bench"
+printf '#!/bin/sh\n' >"$place/stand/zcrp-load"
+chmod +x "$place/stand/zcrp-link" "$place/stand/zcrp-bench" "$place/stand/zcrp-load"
 
 # fails SCALE STATUS NUMBER... : these runs of zcrp-bench fail; the page is $place/page, with this
 # status.
@@ -88,7 +89,7 @@ fails() {
     shift 2
     rm -rf "$place/page" "$place/runs"
     echo "$@" >"$place/failing"
-    ZCRP_BUILD="$place/stand" python3 -B tools/paper/paper.py --scale "$scale" --output "$place/page" \
+    ZCRP_BUILD="$place/stand" python3 -B tools/lab/paper.py --scale "$scale" --output "$place/page" \
         >"$place/findings" 2>"$place/said"
     got=$?
     check "status when $* fail" test "$got" -eq "$wanted"
@@ -106,7 +107,7 @@ check "which" grep -E "^paper: zcrp-link .* -- zcrp-bench .* --transport zcrp,.*
     "$place/said"
 check "figure 15 has dashes" grep -F -- "<td>-<sup>1</sup></td>" "$place/page/index.html"
 check "the page says why" grep -F "run 6 went wrong" "$place/page/index.html"
-python3 -B tools/paper/document.py "$place/page" docs/evaluation.md "$place/evaluation.md"
+python3 -B tools/lab/document.py "$place/page" docs/evaluation.md "$place/evaluation.md"
 check "so does the document" grep -F "zcrp-bench: run 6 went wrong" "$place/evaluation.md"
 fails least 1 1 2
 check "one of seven is more than a tenth" grep -F "1 of 7 runs" "$place/said"

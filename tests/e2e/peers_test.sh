@@ -54,7 +54,7 @@ death_is_noticed() {
 }
 
 "$bench" doctor >"$place/doctor"
-for peer in srt udt enet sctp quic; do
+for peer in srt quic; do
     if grep -q "$peer (.*): not built in" "$place/doctor"; then
         echo "$peer: skipped: not built in"
         continue
@@ -68,7 +68,7 @@ check "all side by side" "$bench" --transport zcrp,peers --size 64K --count 20 -
 
 # ---- none there
 
-for peer in srt udt enet sctp quic; do
+for peer in srt quic; do
     complaint "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
     check "the doctor says that $peer is missing" \
         sh -c "'$bare' doctor | grep -A 1 '$peer (.*): not built in' | grep 'apt-get install [a-z0-9 -]* #'"
@@ -76,13 +76,13 @@ done
 complaint "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,peers --size 64 \
     --count 9 --repeat 1
 
-if ! grep -q 'enet (.*): not built in' "$place/doctor"; then
-    "$bare" --listen 127.0.0.1:0 2>"$place/listener" &
+if ! grep -q 'srt (.*): not built in' "$place/doctor"; then
+    "$bare" --listen 127.0.0.1:0 --once 2>"$place/listener" &
     listener=$!
     eventually grep -q port "$place/listener"
     port=$(sed -n 's/.*port \([0-9]*\)$/\1/p' "$place/listener")
-    complaint "a peer that only one end has" 1 "the other end failed: enet: not built in" \
-        "$bench" --connect "127.0.0.1:$port" --transport enet
+    complaint "a peer that only one end has" 1 "the other end failed: srt: not built in" \
+        "$bench" --connect "127.0.0.1:$port" --transport srt
     wait "$listener"
 fi
 

@@ -137,7 +137,7 @@ static void rest_in_the_next_call(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_STAGED), PIECE);
     assert_true(landing_next(&landing, &walk, &segment));
     assert_int_equal(landing_move(&landing, &segment, 0, PAYLOAD - TRAILER_BYTES, slot), PIECE);
-    landing_settle(&landing);
+    landing_move_all(&landing);
     assert_memory_equal(slot, pdu, PAYLOAD - TRAILER_BYTES);
 }
 

@@ -3,7 +3,6 @@
 
 #include "../support/mock.h"
 #include "common/complain.h"
-#include "zcrp-link/tun.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* wrap: open socket ioctl write close */
-#include "zcrp-link/tun.h"
+#include "zcrp-link/ends.h"
 
 #include "../support/mock.h"
 #include "common/complain.h"

@@ -108,7 +108,7 @@ static void land(void)
         fresh |= 1U << u;
         rig->guess = u + 1;
     }
-    landing_settle(&rig->landing);
+    landing_move_all(&rig->landing);
     for (uint32_t u = 0; u < UNITS; u++)
         if (fresh >> u & 1)
             ck_assert_mem_eq(rig->to[u], rig->from[u], rig->length[u]);

@@ -84,7 +84,7 @@ static uint32_t repair(const struct burst_shape *shape, const uint32_t *order, u
     }
     ck_assert(!landing_next(&landing, &walk, &s));
     landing_check(&landing);
-    landing_settle(&landing);
+    landing_move_all(&landing);
     ck_assert_mem_eq(user, expected, sizeof user);
     return moved;
 }

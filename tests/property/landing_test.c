@@ -246,7 +246,7 @@ static void play_round(void)
     walk();
     if (one_in(10))
         landing_check(&landing);
-    landing_settle(&landing);
+    landing_move_all(&landing);
     ck_assert_mem_eq(user, expected, USER_BYTES);
     ck_assert_uint_eq(landing.moves, 0);
 }

@@ -1,4 +1,4 @@
-"""Control groups of tools/paper, in a directory that is none."""
+"""Control groups of tools/lab, in a directory that is none."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "paper"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "lab"))
 
 import groups
 

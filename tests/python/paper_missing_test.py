@@ -1,4 +1,4 @@
-"""Units of tools/paper: what becomes of runs that failed, on the page and in the document."""
+"""Units of tools/lab: what becomes of runs that failed, on the page and in the document."""
 
 import re
 import unittest

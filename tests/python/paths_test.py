@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "performance")
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "lab")
 sys.path.insert(0, TOOLS)
 
 import paths
@@ -97,8 +97,8 @@ class Commands(unittest.TestCase):
         senders, listeners = command[-5], command[-1]
         self.assertIn(":7000 --transport zcrp ", senders)
         self.assertIn(":7001 --transport tcp:bbr+whole ", senders)
-        self.assertEqual(listeners, "zcrp-bench --listen 198.18.0.2:7000 & "
-                         "zcrp-bench --listen 198.18.0.2:7001 & wait")
+        self.assertEqual(listeners, "zcrp-bench --listen 198.18.0.2:7000 --once & "
+                         "zcrp-bench --listen 198.18.0.2:7001 --once & wait")
 
     def test_street_writes_an_output_for_each_flow(self):
         command = Street("two", 20e6, ["zcrp"] * 2, seconds=7).command("b/zcrp-bench", "p/out")

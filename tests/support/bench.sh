@@ -15,7 +15,7 @@ shows() {
 
 # listen ARGUMENT... : starts a receiving end, process $listener, at $port.
 listen() {
-    "$bench" --listen 127.0.0.1:0 "$@" 2>"$place/listener" &
+    "$bench" --listen 127.0.0.1:0 --once "$@" 2>"$place/listener" &
     listener=$!
     port=
     tries=0

@@ -57,7 +57,7 @@ static const struct {
 TEST(datagram_judge_type__table, .rows = ROWS(types))
 {
     enum verdict verdict =
-        datagram_judge_type(types[_i].last_byte, types[_i].lowest, types[_i].highest);
+        datagram_type_verdict(types[_i].last_byte, types[_i].lowest, types[_i].highest);
     ck_assert_msg(verdict == types[_i].verdict, "row %d: %d", _i, (int)verdict);
 }
 
@@ -66,26 +66,26 @@ TEST(datagram_judge__table, .rows = ROWS(types))
 {
     uint8_t trailer[TRAILER_BYTES] = {[TRAILER_BYTES - 1] = types[_i].last_byte};
     enum verdict verdict =
-        datagram_judge(trailer, TRAILER_BYTES, types[_i].lowest, types[_i].highest);
+        datagram_verdict(trailer, TRAILER_BYTES, types[_i].lowest, types[_i].highest);
     ck_assert_msg(verdict == types[_i].verdict, "row %d: %d", _i, (int)verdict);
-    verdict = datagram_judge(NULL, TRAILER_BYTES - 1, types[_i].lowest, types[_i].highest);
+    verdict = datagram_verdict(NULL, TRAILER_BYTES - 1, types[_i].lowest, types[_i].highest);
     ck_assert_msg(verdict == VERDICT_SHORT, "row %d: %d", _i, (int)verdict);
 }
 
 TEST(datagram_judge_bare__around_the_size)
 {
     const uint8_t in[TRAILER_BYTES + 1] = {[TRAILER_BYTES - 1] = 0x28, [TRAILER_BYTES] = 0x28};
-    ck_assert_int_eq((int)datagram_judge_bare(in, 31, DATAGRAM_COOKIE), (int)VERDICT_SHORT);
-    ck_assert_int_eq((int)datagram_judge_bare(in, 32, DATAGRAM_COOKIE), (int)VERDICT_OK);
-    ck_assert_int_eq((int)datagram_judge_bare(in, 33, DATAGRAM_COOKIE), (int)VERDICT_MALFORMED);
-    ck_assert_int_eq((int)datagram_judge_bare(in, 33, DATAGRAM_HELLO), (int)VERDICT_TYPE);
+    ck_assert_int_eq((int)datagram_bare_verdict(in, 31, DATAGRAM_COOKIE), (int)VERDICT_SHORT);
+    ck_assert_int_eq((int)datagram_bare_verdict(in, 32, DATAGRAM_COOKIE), (int)VERDICT_OK);
+    ck_assert_int_eq((int)datagram_bare_verdict(in, 33, DATAGRAM_COOKIE), (int)VERDICT_MALFORMED);
+    ck_assert_int_eq((int)datagram_bare_verdict(in, 33, DATAGRAM_HELLO), (int)VERDICT_TYPE);
 }
 
 TEST(datagram_judge_size__around_the_claim)
 {
-    ck_assert_int_eq((int)datagram_judge_size(31, 32), (int)VERDICT_SHORT);
-    ck_assert_int_eq((int)datagram_judge_size(32, 32), (int)VERDICT_OK);
-    ck_assert_int_eq((int)datagram_judge_size(33, 32), (int)VERDICT_MALFORMED);
+    ck_assert_int_eq((int)datagram_size_verdict(31, 32), (int)VERDICT_SHORT);
+    ck_assert_int_eq((int)datagram_size_verdict(32, 32), (int)VERDICT_OK);
+    ck_assert_int_eq((int)datagram_size_verdict(33, 32), (int)VERDICT_MALFORMED);
 }
 
 TEST(datagram_trailer__around_its_size)

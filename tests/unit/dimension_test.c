@@ -1,4 +1,4 @@
-#include "common/dimension.h"
+#include "common/quantity.h"
 
 #include "../support/suite.h"
 

@@ -222,7 +222,7 @@ TEST(move__costs_only_what_lies_elsewhere)
     struct segment s = land(150 + TRAILER_BYTES);
     ck_assert_uint_eq(landing_move(&landing, &s, 0, 150, user), 50);
     ck_assert_uint_eq(landing.moves, 2);
-    landing_settle(&landing);
+    landing_move_all(&landing);
     ck_assert_mem_eq(user, arrived, 150);
 }
 
@@ -231,7 +231,7 @@ TEST(move__of_a_part)
     struct segment s = land(150 + TRAILER_BYTES);
     ck_assert_uint_eq(landing_move(&landing, &s, 90, 45, user + 800), 45);
     ck_assert_uint_eq(landing.moves, 3);
-    landing_settle(&landing);
+    landing_move_all(&landing);
     ck_assert_mem_eq(user + 800, arrived + 90, 45);
     ck_assert_uint_eq(user[799], 0);
     ck_assert_uint_eq(user[845], 0);

@@ -1,4 +1,4 @@
-#include "zcrp-link/bottleneck.h"
+#include "zcrp-link/path.h"
 
 #include "../support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "zcrp-link/held.h"
+#include "zcrp-link/packets.h"
 
 #include "../support/suite.h"
 

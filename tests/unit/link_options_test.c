@@ -4,7 +4,6 @@
 #include "common/complain.h"
 #include "common/pin.h"
 
-#include <getopt.h>
 #include <string.h>
 
 enum { WORDS_MOST = 32, TEXT_MOST = 256 };
@@ -21,7 +20,6 @@ static int parse(const char *line)
     for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
         words[count++] = word;
     words[count] = NULL;
-    optind = 0;
     complain_silently();
     return options_parse(&options, count, words);
 }

@@ -1,4 +1,4 @@
-#include "zcrp-link/ready.h"
+#include "zcrp-link/run.h"
 
 #include "../support/suite.h"
 

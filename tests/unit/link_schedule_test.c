@@ -1,4 +1,4 @@
-#include "zcrp-link/schedule.h"
+#include "zcrp-link/packets.h"
 
 #include "../support/random.h"
 #include "../support/suite.h"

@@ -19,7 +19,8 @@ static const struct unit_part whole = {.message = 1, .offset = 64, .length = 64}
 /* Message 1's bytes from 64 to 128, which went before as `was`. */
 static void put(uint64_t seq, uint64_t was)
 {
-    struct unit_given_up unit = {.seq = seq, .predecessor = was, .part = whole, .has_arrived = true};
+    struct unit_given_up unit = {
+        .seq = seq, .predecessor = was, .part = whole, .has_arrived = true};
     units_given_up_put(&g, &unit);
     units_given_up_check(&g);
 }

@@ -215,8 +215,8 @@ static enum verdict version_turn(const struct vector *v, char *text, uint8_t *ou
     struct pairing echoed;
     uint8_t version;
     if (!version_answer_decode(v->bytes, v->size, &echoed, &version)) {
-        enum verdict verdict = datagram_judge(datagram_trailer(v->bytes, v->size), v->size,
-                                              DATAGRAM_VERSION_ANSWER, DATAGRAM_VERSION_ANSWER);
+        enum verdict verdict = datagram_verdict(datagram_trailer(v->bytes, v->size), v->size,
+                                                DATAGRAM_VERSION_ANSWER, DATAGRAM_VERSION_ANSWER);
         return verdict == VERDICT_OK ? VERDICT_MALFORMED : verdict;
     }
     append(text, "version=%u", version);

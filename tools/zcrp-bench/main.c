@@ -5,20 +5,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alone.h"
-#include "capture.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "connection.h"
-#include "doctor.h"
-#include "help.h"
-#include "options.h"
-#include "receiving_end.h"
-#include "sending_end.h"
+#include "zcrp-bench/command/doctor.h"
+#include "zcrp-bench/command/options.h"
+#include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/ends/ends.h"
+#include "zcrp-bench/recording/capture.h"
 #include "zcrp.h"
 
 enum { EXIT_USAGE = 2 };
 
+enum { LISTENER_BROKEN = -2 };
+
+/* Serves the next run. 0, -1 if it failed, or LISTENER_BROKEN if there can be no other. */
+static int serve_one(const struct options *options, int listener)
+{
+    int fd = connection_accept(listener, -1);
+    int status;
+
+    if (fd < 0)
+        return LISTENER_BROKEN;
+    status = receiving_end_serve(options, listener, fd);
+    return capture_flush() < 0 ? -1 : status;
+}
+
+/* Serves one run after the other, until the process is ended; with --once only one. */
 static int listen_and_serve(const struct options *options)
 {
     int listener = connection_listen(&options->address);
@@ -29,9 +41,11 @@ static int listen_and_serve(const struct options *options)
         return -1;
     if (!options->is_quiet)
         fprintf(stderr, "zcrp-bench: listening, port %s\n", here.port);
-    status = receiving_end_serve(options, listener, -1);
+    do
+        status = serve_one(options, listener);
+    while (!options->is_once && status != LISTENER_BROKEN);
     close(listener);
-    return capture_close() < 0 ? -1 : status;
+    return capture_close() < 0 || status != 0 ? -1 : 0;
 }
 
 static int run(const struct options *options)
@@ -69,7 +83,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options.wants_help) {
-        fputs(help_text, stdout);
+        options_help();
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {

@@ -10,7 +10,7 @@ SAID_HERE = {"--transport", "--size", "--pin", "--repeat", "--json", "--netns", 
              "--rate"}
 
 
-PROCESSES_MOST = 1024  # that zcrp-bench has
+PROCESSES_MOST = 1024  # of zcrp-load
 
 
 def pair_of_cores(text):

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "tun.h"
 
 static const char *const name[ENDS] = {"zcrp0", "zcrp1"};
 static const char *const address[ENDS] = {"198.18.0.1", "198.18.0.2"};

@@ -22,4 +22,20 @@ const char *ends_address(int end);
 int ends_open(struct ends *ends, uint64_t mtu);
 void ends_close(struct ends *ends);
 
+/* A network interface whose wire is a descriptor: what the kernel sends through it is read, packet
+ * by packet, and what is written comes in. */
+
+#define TUN_DEVICE "/dev/net/tun"
+
+struct tun_settings {
+    const char *name;
+    const char *address; /* IPv4; the two ends of the link share a network of four addresses */
+    uint64_t mtu;
+};
+
+/* Makes the interface in the network namespace of this process, and brings it and loopback up. It
+ * is gone when the descriptor is closed. The descriptor does not block and is closed by exec. -1
+ * with a complaint. */
+int tun_open(const struct tun_settings *settings);
+
 #endif

@@ -1,7 +1,5 @@
 #include "loss.h"
 
-#include "dice.h"
-
 bool loss_is_possible(double share, double burst)
 {
     if (burst == 0)

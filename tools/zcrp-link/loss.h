@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/adt/random.h"
+
 struct loss {
     double enter; /* chance that a packet after one that passed is lost */
     double leave; /* chance that a packet after one that was lost passes */
@@ -27,5 +29,19 @@ bool loss_is_possible(double share, double burst);
 
 /* Is the next packet lost? */
 bool loss_next(struct loss *loss);
+
+/* Chance, from a seeded stream. */
+
+/* A number in [0, 1). */
+static inline double dice_number(uint64_t *random)
+{
+    return (double)(random_next(random) >> 11) * 0x1p-53;
+}
+
+/* True in a share of the cases. One number is drawn whatever the share. */
+static inline bool dice(uint64_t *random, double share)
+{
+    return dice_number(random) < share;
+}
 
 #endif

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "help.h"
 #include "options.h"
 #include "run.h"
 #include "zcrp.h"
@@ -19,7 +18,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options.wants_help) {
-        fputs(help_text, stdout);
+        options_help();
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {

@@ -1,14 +1,16 @@
 #include "options.h"
 
-#include <getopt.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/arguments.h"
 #include "common/complain.h"
 #include "common/pin.h"
+#include "common/quantity.h"
 #include "loss.h"
-#include "options_rows.h"
+#include "packets.h"
 
 static const struct conditions no_harm = {
     .queue_unit = QUEUE_TIME,
@@ -16,6 +18,113 @@ static const struct conditions no_harm = {
 };
 
 enum { REORDER_BY = 3 }; /* packets, if nothing is said */
+
+/* "64K" bytes, "100p" packets, "10ms". */
+static int read_queue(void *place, const char *text)
+{
+    struct conditions *c = place;
+    char *end;
+    uint64_t bytes;
+    int64_t ns;
+
+    c->queue = (double)strtoul(text, &end, 10);
+    c->queue_unit = QUEUE_PACKETS;
+    if (end != text && strcmp(end, "p") == 0)
+        return 0;
+    c->queue_unit = QUEUE_BYTES;
+    if (quantity_parse(text, &bytes) == 0) {
+        c->queue = (double)bytes;
+        return 0;
+    }
+    c->queue_unit = QUEUE_TIME;
+    if (dimension_time(text, &ns) < 0)
+        return -1;
+    c->queue = (double)ns;
+    return 0;
+}
+
+static int read_burst(void *place, const char *text)
+{
+    double *burst = place;
+    char *end;
+
+    *burst = strtod(text, &end);
+    return end != text && *end == '\0' && (*burst == 0 || (*burst >= 1 && *burst <= 1e6)) ? 0 : -1;
+}
+
+/* Any number of 64 bits: K, M and G would not fit all of them. */
+static int read_seed(void *place, const char *text)
+{
+    char *end;
+
+    *(uint64_t *)place = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' ? 0 : -1;
+}
+
+#define AT(field) offsetof(struct options, field)
+
+/* Of both directions; `way` is a field of struct conditions. */
+#define WAY(word, letter, what, way, low, high, shown, text, ...)                                  \
+    ARGUMENT(word, letter, what, AT(conditions[END_A]) + offsetof(struct conditions, way), low,    \
+             high, shown, text, .again = sizeof(struct conditions), __VA_ARGS__)
+
+static const struct argument_row rows[] = {
+    ARGUMENT_HEADING("The link. A value V holds for both directions, V/W for A to B and B to A:"),
+    WAY("rate", 'r', RATE, rate, 0, 0, "RATE",
+        "bits a second, counting whole IP packets: 64k, 155M, 2.5G (no limit)"),
+    ARGUMENT(
+        "queue", 'q', OTHER, AT(conditions[END_A]), 0, 0, "AMOUNT",
+        "room in the queue before the rate limit, in bytes (64K), packets of a full MTU (100p) or "
+        "time (10ms); packets that do not fit are dropped (50ms)",
+        .again = sizeof(struct conditions), .read = read_queue,
+        .wanted = "an amount, as 64K, 100p or 10ms"),
+    WAY("delay", 'd', TIME, delay, 0, 0, "TIME", "delay every packet: 50us, 1.5ms, 1s (0)"),
+    WAY("jitter", 'J', TIME, jitter, 0, 0, "TIME",
+        "add a random delay of up to TIME, which may reorder packets (0)"),
+    WAY("loss", 'l', SHARE, loss, 0, 0, "SHARE", "lose packets: 1% or 0.01 (0)"),
+    WAY("burst", 0, OTHER, burst, 0, 0, "N",
+        "lose packets in rows of N on average (0: each loss is independent)", .read = read_burst,
+        .wanted = "a length from 1 on"),
+    WAY("reorder", 0, SHARE, reorder, 0, 0, "SHARE",
+        "hold packets back until others have overtaken them (0)"),
+    WAY("reorder-by", 0, NUMBER, reorder_by, 1, HELD_MOST, "N",
+        "how many packets overtake one that is held back, 1 to 63 (3)"),
+    WAY("duplicate", 0, SHARE, duplicate, 0, 0, "SHARE", "deliver packets twice (0)"),
+    WAY("corrupt", 0, SHARE, corrupt, 0, 0, "SHARE", "flip one bit in packets (0)"),
+    ARGUMENT("mtu", 'm', NUMBER, AT(mtu), 576, 65535, "BYTES", "the largest IP packet (1500)"),
+    ARGUMENT("seed", 's', OTHER, AT(seed), 0, 0, "N",
+             "seed of all random choices, to repeat a run (a fresh one)", .read = read_seed,
+             .wanted = "a number from 0 on"),
+
+    ARGUMENT_HEADING("The commands:"),
+    ARGUMENT("wait", 'w', TIME, AT(wait), 0, 0, "TIME",
+             "start A after TIME at the latest, even if B does not listen (1s)"),
+    ARGUMENT("port", 'p', NUMBER, AT(port), 1, 65535, "N",
+             "B listens once TCP or UDP port N is open (any port)"),
+    ARGUMENT("linger", 0, TIME, AT(linger), 0, 0, "TIME", "let B run on for TIME after A (1s)"),
+
+    ARGUMENT_HEADING("The relay and its report:"),
+    ARGUMENT("pin", 0, NUMBER, AT(core), 0, 1023, "CORE", "run the relay on this core (any)"),
+    ARGUMENT_TRUE("spin", 0, AT(is_spinning),
+                  "never sleep: the timing is more exact, and takes a whole core"),
+    ARGUMENT("json", 'j', TEXT, AT(json), 0, 0, "FILE", "write the counts to FILE as JSON"),
+    ARGUMENT_TRUE("quiet", 0, AT(is_quiet), "print no summary"),
+    ARGUMENT_TRUE("help", 'h', AT(wants_help), "print this help"),
+    ARGUMENT_TRUE("version", 'V', AT(wants_version), "print the version"),
+};
+
+static const struct argument_table table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .usage = "-- COMMAND_A -- COMMAND_B",
+    .about =
+        "zcrp-link runs two commands at the two ends of an emulated link.\n\n"
+        "  A 198.18.0.1 ===== rate, delay, loss ===== 198.18.0.2 B\n\n"
+        "B starts first, and A once B listens. Each finds its own address in $ZCRP_HERE and the "
+        "other's in $ZCRP_THERE. When A ends, B is asked to end. The link vanishes on exit.\v"
+        "Exit status: A's, or if that is 0, B's if it ended by itself; 128 + signal if a signal "
+        "ended the run; 125 the link could not be set up; 2 the command line is wrong.",
+};
 
 static void set_defaults(struct options *options)
 {
@@ -32,52 +141,22 @@ static void set_defaults(struct options *options)
     };
 }
 
-static void describe_to_getopt(struct option described[OPTIONS_ROWS + 1])
-{
-    for (int i = 0; i < OPTIONS_ROWS; i++) {
-        described[i] = (struct option){
-            .name = options_rows[i].name,
-            .has_arg = options_rows[i].has_argument,
-        };
-    }
-    described[OPTIONS_ROWS] = (struct option){0};
-}
-
-static int read_options(struct options *options, int argc, char **argv)
-{
-    struct option described[OPTIONS_ROWS + 1];
-    int which = 0;
-    int result;
-
-    describe_to_getopt(described);
-    opterr = 0;
-    while ((result = getopt_long(argc, argv, "+:", described, &which)) != -1) {
-        if (result == ':')
-            return complain("%s needs a value", argv[optind - 1]);
-        if (result != 0)
-            return complain("unknown option '%s'", argv[optind - 1]);
-        if (options_rows[which].set(options, optarg) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Finds the two commands behind the options: COMMAND_A -- COMMAND_B. */
-static int read_commands(struct options *options, int argc, char **argv)
+static int read_commands(struct options *options, int first, int argc, char **argv)
 {
-    int cut = optind;
+    int cut = first;
 
     while (cut < argc && strcmp(argv[cut], "--") != 0)
         cut++;
-    if (strcmp(argv[optind - 1], "--") != 0 || cut == optind || cut + 1 >= argc)
-        return complain("two commands are needed: [OPTION]... -- COMMAND_A -- COMMAND_B");
+    if (strcmp(argv[first - 1], "--") != 0 || cut == first || cut + 1 >= argc)
+        return complain("two commands are needed: [OPTION...] -- COMMAND_A -- COMMAND_B");
     argv[cut] = NULL;
-    options->command[END_A] = &argv[optind];
+    options->command[END_A] = &argv[first];
     options->command[END_B] = &argv[cut + 1];
     return 0;
 }
 
-/* An option that only says how something is done is of no use where nothing is. */
+/* An option that says how something is done is of no use where that is not done. */
 static int check_use(const struct options *options)
 {
     const struct conditions *a = &options->conditions[END_A];
@@ -90,19 +169,13 @@ static int check_use(const struct options *options)
     return 0;
 }
 
-static void fill_in(struct options *options)
-{
-    for (int end = 0; end < ENDS; end++)
-        if (options->conditions[end].reorder_by == 0)
-            options->conditions[end].reorder_by = REORDER_BY;
-}
-
 static int check(const struct options *options)
 {
     if (check_use(options) < 0)
         return -1;
     for (int end = 0; end < ENDS; end++) {
         const struct conditions *c = &options->conditions[end];
+
         if (!loss_is_possible(c->loss, c->burst))
             return complain("rows of %g lost packets cannot make a loss of %g %%", c->burst,
                             100 * c->loss);
@@ -110,15 +183,30 @@ static int check(const struct options *options)
     return 0;
 }
 
+static void fill_in(struct options *options)
+{
+    for (int end = 0; end < ENDS; end++) {
+        if (options->conditions[end].reorder_by == 0)
+            options->conditions[end].reorder_by = REORDER_BY;
+    }
+}
+
 int options_parse(struct options *options, int argc, char **argv)
 {
+    int first = argc;
+
     set_defaults(options);
-    if (read_options(options, argc, argv) < 0)
+    if (arguments_read(&table, options, argc, argv, &first) < 0)
         return -1;
     if (options->wants_help || options->wants_version)
         return 0;
     if (check(options) < 0)
         return -1;
     fill_in(options);
-    return read_commands(options, argc, argv);
+    return read_commands(options, first, argc, argv);
+}
+
+void options_help(void)
+{
+    arguments_help(&table);
 }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conditions.h"
 #include "ends.h"
+#include "path.h"
 
 struct options {
     struct conditions conditions[ENDS]; /* by the end that sends */
@@ -14,10 +14,10 @@ struct options {
     uint64_t seed; /* a fresh one if none is given */
 
     duration wait;   /* for B to listen, at most */
-    unsigned port;   /* where; 0: anywhere */
+    uint64_t port;   /* where; 0: anywhere */
     duration linger; /* B may go on so long after A */
 
-    int core; /* of the relay, or PIN_NONE */
+    int64_t core; /* of the relay, or PIN_NONE */
     bool is_spinning;
     bool is_quiet;
     const char *json; /* file; NULL: none */
@@ -26,7 +26,11 @@ struct options {
     char **command[ENDS]; /* in argv, which is cut at their ends */
 };
 
-/* Reads the command line. Strings stay argv's. 0, or -1 with a complaint about the usage. */
+/* Reads the command line. Strings stay argv's, which is cut into the two
+ * commands. 0, or -1 with a complaint about the usage. */
 int options_parse(struct options *options, int argc, char **argv);
+
+/* Prints the help. */
+void options_help(void);
 
 #endif

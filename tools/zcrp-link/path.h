@@ -1,3 +1,51 @@
+/* What one direction of the link does to packets. All of it may be combined. */
+#ifndef LINK_PATH_H
+#define LINK_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/instant.h"
+#include "loss.h"
+#include "packets.h"
+
+enum queue_unit { QUEUE_TIME, QUEUE_BYTES, QUEUE_PACKETS };
+
+struct conditions {
+    uint64_t rate;              /* bits a second, of whole IP packets; 0: no limit */
+    enum queue_unit queue_unit; /* how much may wait for the rate: */
+    double queue;               /* ns, bytes, or packets of a full MTU */
+    duration delay;             /* of every packet */
+    duration jitter;            /* added to it, uniformly in [0, jitter]; order is not kept */
+    double loss;                /* share of the packets, 0 to 1 */
+    double burst;               /* mean length of a row of losses; 0: each on its own */
+    double reorder;             /* share that is held back */
+    uint64_t reorder_by;        /* until so many have come after it, 1 to HELD_MOST */
+    double duplicate;           /* share that comes twice */
+    double corrupt;             /* share in which a bit is flipped */
+};
+
+/* A transmitter with a rate and a queue before it, in virtual time: who enters is told at once when
+ * he will have left. So a caller that comes late loses nothing: what it brings in a row leaves at
+ * the rate, and what is due is due.
+ *
+ *      enter -> [ waits, at most so long | is being sent ] -> leaves
+ */
+
+struct bottleneck {
+    uint64_t rate;   /* bits a second; 0: everything leaves at once */
+    duration limit;  /* from entering to having left, at most */
+    instant free_at; /* all that has entered has left */
+    uint64_t carry;  /* what free_at leaves out, in 1 / rate ns */
+};
+
+void bottleneck_init(struct bottleneck *b, uint64_t rate, duration limit);
+
+/* A packet of `bytes` < 2^17 comes. False if the queue has no room for it; a packet that finds the
+ * transmitter idle always has. Else *leaves is when its last bit is out; never before that of
+ * the packet before it. `now` does not go back. */
+bool bottleneck_enter(struct bottleneck *b, instant now, uint32_t bytes, instant *leaves);
+
 /* One direction of the link, in virtual time: what happens to packets, and when they come out.
  *
  *                       full?             lost? flipped? doubled? held back?
@@ -7,17 +55,6 @@
  *
  * So what is lost has taken its time of the rate, as on a wire. What happens to the n-th packet
  * that is not dropped by the queue depends on the seed alone, for each kind of mishap by itself. */
-#ifndef LINK_PATH_H
-#define LINK_PATH_H
-
-#include <stdint.h>
-
-#include "bottleneck.h"
-#include "conditions.h"
-#include "held.h"
-#include "loss.h"
-#include "packets.h"
-#include "schedule.h"
 
 struct path_counts {
     uint64_t entered, entered_bytes;

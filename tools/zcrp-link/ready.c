@@ -1,4 +1,4 @@
-#include "ready.h"
+#include "run.h"
 
 #include <stddef.h>
 

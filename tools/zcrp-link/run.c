@@ -10,9 +10,7 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "ends.h"
-#include "ready.h"
 #include "relay.h"
-#include "summary.h"
 
 #define LOOK_EVERY (10 * MILLISECOND)
 #define GRACE (2 * SECOND)
@@ -85,7 +83,7 @@ static bool wait_for_b(struct run *run)
     instant until = relay_now() + run->options->wait;
 
     while (run->interrupted == 0 && !c->is_over[END_B] && relay_now() < until &&
-           !ready_listens(run->options->port))
+           !ready_listens((unsigned)run->options->port))
         carry(run, instant_earlier(until, relay_now() + LOOK_EVERY));
     if (run->interrupted != 0)
         return false;
@@ -147,7 +145,7 @@ static int run_commands(struct run *run)
     int status = -1;
 
     if (commands_start(&run->commands, options->command, &run->ends) == 0 &&
-        pin_to(options->core) == 0) {
+        pin_to((int)options->core) == 0) {
         signal(SIGPIPE, SIG_IGN);
         if (!options->is_spinning) /* it would leave nothing to others */
             relay_hurry();

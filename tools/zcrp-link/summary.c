@@ -1,4 +1,4 @@
-#include "summary.h"
+#include "run.h"
 
 #include <errno.h>
 #include <inttypes.h>

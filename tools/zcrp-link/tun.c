@@ -1,4 +1,4 @@
-#include "tun.h"
+#include "ends.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options.wants_help) {
-        fputs(options_help, stdout);
+        options_help();
         return EXIT_SUCCESS;
     }
     if (options.wants_version) {

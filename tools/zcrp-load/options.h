@@ -21,6 +21,7 @@ struct options {
 /* Reads the command line. 0, or -1 with a complaint about the usage. */
 int options_parse(struct options *options, int argc, char **argv);
 
-extern const char options_help[];
+/* Prints the help. */
+void options_help(void);
 
 #endif

@@ -1,40 +1,55 @@
-"""zcrp-plot: draws the life of a transfer, as zcrp-bench --trace wrote it. See docs/zcrp-plot.1."""
+"""zcrp-plot: draws what zcrp-bench wrote: results (--json) or the life of a transfer (--trace). See
+docs/zcrp-plot.1."""
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
 
-from drawing import script
-from reading import Failure, read
+import drawing
+import sweep
+from reading import Failure, is_trace, read, read_results
 
 
 def command_line(arguments):
     parser = argparse.ArgumentParser(
         prog="zcrp-plot", allow_abbrev=False,
-        description="Draws what zcrp-bench --trace wrote: a picture (SVG, by gnuplot).",
+        description="Draws what zcrp-bench wrote with --json or --trace: a picture (SVG, by gnuplot).",
         epilog="Status: 0 done; 1 something failed; 2 the command line is wrong.")
     add = parser.add_argument
-    add("trace", metavar="TRACE", help="the file; - is standard input")
-    add("--output", metavar="FILE", help="the picture (TRACE with .svg behind; of - standard output)")
-    add("--measurement", type=int, default=1, metavar="N", help="which one of the trace (1)")
-    add("--from", type=float, dest="first", default=0, metavar="SECONDS", help="from then on (0)")
+    add("file", metavar="FILE", help="results or a trace; - is standard input")
+    add("--output", metavar="PICTURE", help="where to write it (FILE.svg; for - standard output)")
+    add("--measurement", type=int, default=1, metavar="N", help="which one of a trace to draw (1)")
+    add("--from", type=float, dest="first", default=0, metavar="SECONDS",
+        help="where a trace is drawn from (0)")
     add("--to", type=float, dest="last", default=float("inf"), metavar="SECONDS",
-        help="until then (the end)")
+        help="where a trace is drawn to (its end)")
     add("--version", action="version", version="zcrp-plot @VERSION@")
     options = parser.parse_args(arguments)
     if not 0 <= options.first < options.last:
         parser.error("--from is not before --to")
     if options.output is None:
-        options.output = "-" if options.trace == "-" else options.trace + ".svg"
+        options.output = "-" if options.file == "-" else options.file + ".svg"
     return options
 
 
-def read_trace(path, wanted):
-    if path == "-":
-        return read(sys.stdin, wanted)
-    with open(path, encoding="ascii", errors="replace") as file:
-        return read(file, wanted)
+def script_of(lines, options):
+    """What gnuplot is to do about a file."""
+    first = next(lines, "")
+    lines = itertools.chain([first], lines)
+    if not is_trace(first):
+        return sweep.script(read_results(lines))
+    measurement = read(lines, options.measurement)
+    measurement.cut(options.first, options.last)
+    return drawing.script(measurement)
+
+
+def read_file(options):
+    if options.file == "-":
+        return script_of(iter(sys.stdin), options)
+    with open(options.file, encoding="utf-8", errors="replace") as file:
+        return script_of(iter(file), options)
 
 
 def draw(text, path):
@@ -55,9 +70,7 @@ def draw(text, path):
 def main(arguments):
     options = command_line(arguments)
     try:
-        measurement = read_trace(options.trace, options.measurement)
-        measurement.cut(options.first, options.last)
-        draw(script(measurement), options.output)
+        draw(read_file(options), options.output)
     except OSError as error:
         place = f"cannot open '{error.filename}': " if error.filename else ""
         print(f"zcrp-plot: {place}{error.strerror}", file=sys.stderr)

@@ -1,4 +1,5 @@
-"""Traces: JSON lines, of which one with "measurement" begins each measurement."""
+"""Reads what zcrp-bench wrote. A trace is JSON lines, of which one with "measurement" begins each
+measurement; results are one JSON object."""
 
 import json
 
@@ -70,3 +71,18 @@ def read(lines, wanted):
     if not found.flows:
         raise Failure(f"nothing happened in measurement {wanted}")
     return found
+
+
+def is_trace(line):
+    """Whether a file that begins with this line is a trace."""
+    try:
+        return "t" in json.loads(line) or "measurement" in json.loads(line)
+    except (ValueError, TypeError):
+        return not line.startswith("{")  # and reading it says what is wrong
+
+
+def read_results(lines):
+    try:
+        return json.loads("".join(lines))
+    except ValueError as error:
+        raise Failure(f"these are not the results of zcrp-bench: {error}") from error

@@ -31,7 +31,7 @@ static void begin_round(struct hystart *h, uint64_t delivered)
 }
 
 /* Slow, or fast again? */
-static void judge(struct hystart *h)
+static void set_pace(struct hystart *h)
 {
     if (h->is_slow && h->lowest < h->baseline) {
         h->is_slow = false;
@@ -51,7 +51,7 @@ enum hystart_verdict hystart_on_round_trip(struct hystart *h, duration round_tri
     if (round_trip < h->lowest)
         h->lowest = round_trip;
     if (++h->samples >= SAMPLES_LEAST)
-        judge(h);
+        set_pace(h);
     if (h->is_slow && h->slow_rounds >= SLOW_ROUNDS)
         return HYSTART_STOP;
     return h->is_slow ? HYSTART_SLOW : HYSTART_GROW;

@@ -280,7 +280,7 @@ void landing_take_back(struct landing *l, uint32_t moves)
     l->moves = moves;
 }
 
-/* ---- landing settle ---- */
+/* ---- the moves ---- */
 
 /* The order of moves: nothing is written where the source of another move still waits.
  *
@@ -341,11 +341,11 @@ static bool is_at_risk(const struct landing_move *m)
 }
 
 /* A move whose source lies in the target of `m`, or NULL. Once it is not at risk it never is again,
- * so m->look only ascends, and all calls together look at no more than two times the moves. */
+ * so m->obstacle only ascends, and all calls together look at no more than two times the moves. */
 static struct landing_move *next_in_the_way(struct landing *l, struct landing_move *m)
 {
-    for (; m->look < l->moves; m->look++) {
-        struct landing_move *other = &l->move[m->look];
+    for (; m->obstacle < l->moves; m->obstacle++) {
+        struct landing_move *other = &l->move[m->obstacle];
         if (address(other->from) >= address(m->to) + m->length)
             return NULL;
         if (other != m && is_at_risk(other))
@@ -374,12 +374,12 @@ static void carry_out(struct landing_move *m)
 static struct landing_move *wait_with(struct landing *l, struct landing_move *m)
 {
     m->state = MOVE_WAITS;
-    m->look = find_source(l, address(m->to));
+    m->obstacle = find_source(l, address(m->to));
     return m;
 }
 
 /* Does one move and, before it, all that it waits for. */
-static void settle_one(struct landing *l, struct landing_move *m)
+static void move_one(struct landing *l, struct landing_move *m)
 {
     struct landing_move *waiting[LANDING_MOVES]; /* each for the one above it */
     uint32_t depth = 0;
@@ -399,14 +399,14 @@ static void settle_one(struct landing *l, struct landing_move *m)
     l->bounced = 0; /* what was stashed was waiting, and is done */
 }
 
-void landing_settle(struct landing *l)
+void landing_move_all(struct landing *l)
 {
     sort_by_source(l->move, l->moves);
     for (uint32_t i = 1; i < l->moves; i++)
         CHECK(address(l->move[i - 1].from) + l->move[i - 1].length <= address(l->move[i].from));
     for (uint32_t i = 0; i < l->moves; i++) {
         if (l->move[i].state != MOVE_DONE)
-            settle_one(l, &l->move[i]);
+            move_one(l, &l->move[i]);
     }
     l->moves = 0;
 }

@@ -11,7 +11,7 @@
  * What arrives fills the pieces in order, as if they were one linear space. A segment is found in
  * it by its size alone and its trailer from the segment's end, so a plan with wrong sizes still
  * parses. If all came as planned, each segment's data is exactly one slot and nothing is moved.
- * Otherwise the caller asks for moves, and `landing_settle` does them all at once: sources and
+ * Otherwise the caller asks for moves, and `landing_move_all` does them all at once: sources and
  * targets may overlap in any way, cycles included.
  *
  * I1  no two pieces of a landing overlap.
@@ -22,7 +22,7 @@
  * I5  sources of moves do not overlap each other: no byte is asked for twice.
  *
  * Order of calls: begin, then per opening {offer..., seal}; the channel receives; then segments
- * are walked with next, moves asked for, and settle ends it. */
+ * are walked with next, moves asked for, and move_all ends it. */
 #ifndef ZCRP_CORE_LANDING_H
 #define ZCRP_CORE_LANDING_H
 
@@ -45,7 +45,7 @@ enum landing_ecn {
     LANDING_ECN_CONGESTED = 3, /* congestion experienced; 1 and 2: capable, and it has not */
 };
 
-/* How far a move has come; used while settling. */
+/* How far a move has come; used while moving. */
 enum landing_move_state {
     MOVE_ASKED,
     MOVE_WAITS, /* for those whose source lies in its target */
@@ -58,7 +58,7 @@ struct landing_move {
     const uint8_t *from;  /* where it landed */
     const uint8_t *stash; /* its copy in bounce, or NULL; then `from` may be overwritten */
     uint32_t length;      /* bytes, not 0 */
-    uint32_t look;        /* index of the next move that may be in its way */
+    uint32_t obstacle;    /* index of the next move that may be in its way */
     enum landing_move_state state;
 };
 
@@ -93,7 +93,7 @@ struct landing {
     uint32_t pieces;  /* of iov in use, those of the opening that is being planned included */
     uint32_t spilled; /* bytes of that opening's spill that were given to slots of NULL */
     uint32_t max_openings;
-    uint32_t bounced; /* bytes of bounce in use, within settle */
+    uint32_t bounced; /* bytes of bounce in use, within move_all */
     uint8_t *spill;   /* caller's memory: max_openings x LANDING_SPILL */
     uint8_t *bounce;  /* caller's memory: max_openings x LANDING_DATAGRAM, for cycles */
     uint8_t trailer[LANDING_UNITS][TRAILER_BYTES];
@@ -109,7 +109,7 @@ struct landing_walk {
     uint32_t within; /* and the byte within that piece */
 };
 
-/* One datagram as it landed. Valid until settle. */
+/* One datagram as it landed. Valid until move_all. */
 struct segment {
     uint32_t bytes;              /* the whole datagram; not 0 */
     uint8_t tail[TRAILER_BYTES]; /* its last 32 bytes; of a shorter one all, behind zeros */
@@ -173,7 +173,7 @@ void landing_take_back(struct landing *l, uint32_t moves);
 /* Does all moves asked for; there are none afterwards. Each byte is copied once, and once more for
  * each cycle it has to break: not at all if the moves run one way, as after a single loss. Finding
  * the order takes about O(moves log moves), whatever the network did. */
-void landing_settle(struct landing *l);
+void landing_move_all(struct landing *l);
 
 /* CHECKs I1 to I5, between any two calls. O(pieces^2 + moves^2). */
 void landing_check(const struct landing *l);

@@ -61,8 +61,8 @@ static void release(struct messages_in *m, struct message_in *message)
     advance(m);
 }
 
-/* Settles the outcome of a POSTED message and hands the event on. */
-static void settle(struct messages_in *m, struct message_in *message, enum outcome outcome)
+/* Decides the outcome of a POSTED message, and queues its event. */
+static void decide(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
     message->outcome = outcome;
     message->is_ready = true;
@@ -73,7 +73,7 @@ static void settle(struct messages_in *m, struct message_in *message, enum outco
 void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
     if (message->state == MESSAGE_IN_POSTED)
-        settle(m, message, outcome);
+        decide(m, message, outcome);
     if (message->state == MESSAGE_IN_WITHDRAWN)
         m->withdrawn--;
     message->state = MESSAGE_IN_ENDED;
@@ -83,7 +83,7 @@ void messages_in_end(struct messages_in *m, struct message_in *message, enum out
 void messages_in_withdraw(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
     CHECK(message->state == MESSAGE_IN_POSTED);
-    settle(m, message, outcome);
+    decide(m, message, outcome);
     message->state = MESSAGE_IN_WITHDRAWN;
     m->withdrawn++;
 }

@@ -2,7 +2,7 @@
 
 #include "core/adt/arena.h"
 #include "core/check.h"
-#include "receiver_state.h"
+#include "receiver_steps.h"
 
 static struct receiver *carve(struct arena *arena, const struct receiver_config *config)
 {
@@ -17,7 +17,7 @@ static struct receiver *carve(struct arena *arena, const struct receiver_config 
         return NULL;
     *r = (struct receiver){.config = *config};
     messages_in_init(&r->messages, ring, ready, messages, node, nodes, config->first_message);
-    intervals_init(&r->ack.arrived, interval, config->intervals);
+    receiver_ack_init(&r->ack, interval, config->intervals, config->first_seq);
     return r;
 }
 
@@ -35,7 +35,7 @@ struct receiver *receiver_init(void *memory, const struct receiver_config *confi
     struct receiver *r = carve(&arena, config);
     r->secret = config->secret;
     r->steady = UINT32_MAX; /* nothing has gone wrong yet */
-    receiver_unbind(r, now);
+    receiver_leave(r, now);
     return r;
 }
 
@@ -53,8 +53,9 @@ bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer,
     }
     *number = message->number;
     if (was_idle)
-        receiver_timer_on_outstanding(r, now);
-    receiver_timer_on_posted(r, now);
+        receiver_timer_on_outstanding(&r->timer, now);
+    if (receiver_timer_on_posted(&r->timer, now, r))
+        receiver_announce(r, r->session.requested);
     return true;
 }
 
@@ -97,40 +98,62 @@ bool receiver_event(struct receiver *r, struct event *event)
     return !r->is_planned && messages_in_take_event(&r->messages, event);
 }
 
-void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
-{
-    messages_in_end_all(&r->messages, outcome);
-    receiver_unbind(r, now);
-    r->closing_due = false;
-    if (r->phase == RECEIVER_CLOSING) /* there is nobody to tell any more */
-        r->phase = RECEIVER_CLOSED;
-}
+/* ---- the end ---- */
 
 void receiver_close(struct receiver *r, instant now)
 {
     if (r->phase != RECEIVER_OPEN)
         return;
     messages_in_end_all(&r->messages, OUTCOME_CLOSED);
-    r->request_due = false;
     r->phase = RECEIVER_CLOSING;
-    r->closing_due = true;
-    r->timers.closing = now;
-    if (r->session.pairing.session != 0)
-        return;
-    r->phase = RECEIVER_CLOSED; /* there is nobody to tell */
-    r->closing_due = false;
-    r->is_confirmed = true;
+    receiver_clear_due(r, REPLY_REQUESTS);
+    receiver_set_due(r, REPLY_CLOSES);
+    receiver_timer_on_close(&r->timer, now);
+    if (!receiver_session_is_bound(&r->session))
+        receiver_end_close(r); /* there is nobody to tell */
 }
 
 bool receiver_is_closed(const struct receiver *r)
 {
-    return r->phase == RECEIVER_CLOSED;
+    return receiver_is_over(r);
 }
 
 bool receiver_is_confirmed(const struct receiver *r)
 {
-    return r->is_confirmed;
+    return r->phase == RECEIVER_CONFIRMED;
 }
+
+/* ---- time ---- */
+
+static void do_due(struct receiver *r, instant now, enum receiver_due due)
+{
+    switch (due) {
+    case RECEIVER_DUE_SILENT:
+        receiver_fail(r, now, OUTCOME_SILENT);
+        break;
+    case RECEIVER_DUE_REQUEST:
+        receiver_announce(r, r->session.requested < r->messages.next ? r->session.requested
+                                                                     : receiver_unknown(r));
+        break;
+    case RECEIVER_DUE_CLOSING:
+        receiver_set_due(r, REPLY_CLOSES);
+        break;
+    case RECEIVER_DUE_END:
+        r->phase = RECEIVER_CLOSED;
+        break;
+    case RECEIVER_DUE_NOTHING:
+        break;
+    }
+}
+
+void receiver_expire(struct receiver *r, instant now)
+{
+    enum receiver_due due;
+    while ((due = receiver_timer_due(r, now)) != RECEIVER_DUE_NOTHING)
+        do_due(r, now, due);
+}
+
+/* ---- what there is to be known ---- */
 
 uint32_t receiver_recent_bytes(const struct receiver *r)
 {
@@ -154,8 +177,9 @@ const struct receiver_counters *receiver_counters(const struct receiver *r)
 void receiver_check(const struct receiver *r)
 {
     messages_in_check(&r->messages);
-    intervals_check(&r->ack.arrived);
-    CHECK((r->session.pairing.session != 0) == (r->session.pairing.tag != 0));
+    receiver_ack_check(&r->ack);
+    receiver_session_check(&r->session);
     CHECK(r->session.requested <= r->messages.next);
     CHECK(r->session.known <= r->messages.next);
+    CHECK((r->replies.cookies != 0) == receiver_is_due(r, REPLY_COOKIE));
 }

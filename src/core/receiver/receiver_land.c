@@ -2,52 +2,262 @@
 #include "core/check.h"
 #include "core/number.h"
 #include "core/wire/datagram.h"
-#include "receiver_state.h"
+#include "receiver_steps.h"
 
-/* ---- units in a row ---- */
+/* ---- a row of units ---- */
 
-/* Units that came one after the other, each just where it belongs and with nothing to say but its
- * data. Only the first, which opens the row, is looked at from all sides; the others are counted,
- * and entered together before anything else happens. */
-struct row {
-    struct arrival first;        /* its message is NULL when no row is open */
-    struct unit_trailer trailer; /* of the first, */
-    struct trailer_row next;     /* and of the unit that continues the row */
-    const uint8_t *place;        /* where that one belongs */
-    uint32_t bytes;              /* of each datagram */
-    uint32_t units;              /* behind the first */
-    uint32_t marks;              /* of these, units that met congestion */
-    uint32_t most;               /* of them: so that something behind them is still missing */
+/* Units that landed one after the other; one unit is a row of one. More of them are only a row if
+ * each lies just where it belongs, all of it was missing, and it has nothing to say but its data.
+ */
+struct arrival {
+    const struct segment *segment;      /* of a row of one; NULL: each is known to be in place */
+    const struct unit_trailer *trailer; /* of the last of them */
+    struct message_in *message;         /* NULL when that is over */
+    uint64_t number;                    /* of the message */
+    uint64_t seq;                       /* of the last */
+    struct interval range;              /* of all, in the message */
+    uint32_t units;
+    bool is_in_place; /* something of it was missing, and lies where it belongs */
 };
 
-/* After `a` was settled as it should be more of its kind may follow. */
-static void row_open(const struct receiver *r, struct row *row, const struct arrival *a)
+/* Asks for the move of this part of the row, and returns its bytes. */
+static uint32_t bring(struct landing *landing, const struct arrival *a, struct interval part)
 {
-    uint64_t end = a->range.last;
-    if (a->message == NULL || a->seq != r->ack.newest ||
+    if (a->segment == NULL)
+        return 0;
+    return landing_move(landing, a->segment, (uint32_t)(part.first - a->range.first),
+                        (uint32_t)(part.last - part.first), a->message->buffer + part.first);
+}
+
+/* Asks the landing to bring what is missing of the row, from the missing range `part` on, to its
+ * place, and counts it as there. False if a table is full: then it counts as never received. */
+static bool place(struct receiver *r, struct landing *landing, struct arrival *a,
+                  struct interval part)
+{
+    struct missing *missing = &a->message->missing;
+    uint64_t moved = 0;
+    while (part.first < part.last && part.first < a->range.last) {
+        bool is_end = part.last >= a->range.last;
+        uint32_t moves = landing->moves;
+        if (is_end)
+            part.last = a->range.last;
+        uint32_t bytes = bring(landing, a, part);
+        if (bytes == UINT32_MAX)
+            return false;
+        if (!missing_remove(&r->messages.missing, missing, part)) {
+            landing_take_back(landing, moves);
+            return false;
+        }
+        moved += bytes;
+        if (is_end)
+            break;
+        part = missing_next(&r->messages.missing, missing, part.last);
+    }
+    a->is_in_place = moved == 0;
+    r->steady = moved == 0 ? r->steady + a->units : 0;
+    r->counters.in_place += moved == 0 ? a->units : 0;
+    r->counters.moved += moved != 0;
+    r->counters.bytes_moved += moved;
+    return true;
+}
+
+/* The last unit says how long the message is: what the buffer has beyond will not come. */
+static void note_length(struct receiver *r, const struct arrival *a)
+{
+    struct message_in *message = a->message;
+    struct interval beyond = {.first = a->range.last, .last = message->size};
+    message->is_length_known = true;
+    message->length = a->range.last;
+    if (beyond.first < beyond.last)
+        missing_remove(&r->messages.missing, &message->missing, beyond);
+    prediction_learn_length(&r->prediction, message->length, message->size);
+}
+
+static void on_void(struct receiver *r, const struct arrival *a)
+{
+    enum outcome outcome = a->trailer->unit == VOID_TOO_LARGE ? OUTCOME_TOO_LARGE
+                           : a->trailer->unit == VOID_FAULT   ? OUTCOME_FAULT
+                                                              : OUTCOME_PEER_CANCELLED;
+    if (a->message != NULL)
+        messages_in_end(&r->messages, a->message, outcome);
+}
+
+/* True if the unit can be for this message, as far as is known of its length. */
+static bool fits(const struct arrival *a)
+{
+    const struct message_in *message = a->message;
+    bool is_last = (a->trailer->flags & FLAG_IS_LAST) != 0;
+    uint64_t end = message->is_length_known ? message->length : message->size;
+    if (a->range.last > end)
+        return false;
+    return !is_last || !message->is_length_known || a->range.last == message->length;
+}
+
+/* Data for a message that is posted; true if it is to be acknowledged. */
+static bool on_data(struct receiver *r, struct landing *landing, struct arrival *a)
+{
+    struct message_in *message = a->message;
+    bool is_last = (a->trailer->flags & FLAG_IS_LAST) != 0;
+    if (!fits(a)) {
+        r->counters.drop_beyond++;
+        return false;
+    }
+    bool is_news = is_last && !message->is_length_known;
+    struct interval part = missing_next(&r->messages.missing, &message->missing, a->range.first);
+    if (!is_news && (part.first >= part.last || part.first >= a->range.last)) {
+        r->counters.drop_duplicate++;
+        return true;
+    }
+    uint64_t missing = message->missing.bytes;
+    if (!place(r, landing, a, part)) {
+        r->counters.drop_no_room++;
+        return false;
+    }
+    r->counters.units += a->units;
+    r->counters.bytes += missing - message->missing.bytes;
+    if (is_news)
+        note_length(r, a);
+    if (message->is_length_known && message->missing.bytes == 0)
+        messages_in_end(&r->messages, message, OUTCOME_OK);
+    return true;
+}
+
+/* A unit for a receiver that has closed is not acknowledged: what was failed cannot be told from
+ * what was had. But the sender is there and has not heard of the close, so it is said again. */
+static bool on_late_unit(struct receiver *r)
+{
+    r->counters.drop_unposted++;
+    if (r->phase == RECEIVER_CLOSING)
+        receiver_set_due(r, REPLY_CLOSES);
+    receiver_timer_on_late_unit(&r->timer);
+    return false;
+}
+
+/* Finds the message of the row, and enters it there; true if it is to be acknowledged. */
+static bool accept(struct receiver *r, struct landing *landing, struct arrival *a)
+{
+    if (r->phase != RECEIVER_OPEN)
+        return on_late_unit(r);
+    if (a->number >= r->messages.next) {
+        r->counters.drop_unposted++;
+        return false;
+    }
+    a->message = messages_in_find(&r->messages, a->number);
+    if ((a->trailer->flags & FLAG_VOID) != 0) {
+        on_void(r, a);
+        return true;
+    }
+    if (a->message == NULL || a->message->state == MESSAGE_IN_ENDED) {
+        r->counters.drop_duplicate++;
+        return true;
+    }
+    if (a->message->state == MESSAGE_IN_WITHDRAWN) {
+        r->counters.drop_unposted++;
+        return false;
+    }
+    return on_data(r, landing, a);
+}
+
+/* The newest of all that arrived says what comes next. */
+static void learn(struct receiver *r, const struct arrival *a)
+{
+    const struct unit_trailer *t = a->trailer;
+    uint64_t next = a->number + (uint64_t)(int64_t)t->next_step;
+    prediction_learn(&r->prediction, t, a->number, a->range.last - t->length, next);
+}
+
+static void acknowledge(struct receiver *r, instant now, const struct arrival *a)
+{
+    uint64_t forgotten = r->ack.arrived.forgotten;
+    struct ack_order order = receiver_ack_add(&r->ack, now, a->seq + 1 - a->units, a->units);
+    uint32_t intervals = r->ack.arrived.count;
+    r->counters.forgotten += r->ack.arrived.forgotten - forgotten;
+    if (order.is_newest)
+        learn(r, a);
+    receiver_timer_on_arrived(&r->timer, now, a->units,
+                              a->range.last - a->range.first + a->units * (uint64_t)TRAILER_BYTES,
+                              intervals);
+    if ((a->trailer->flags & FLAG_ANSWER) != 0)
+        receiver_timer_on_asked(&r->timer, now);
+    else if (!order.is_in_order)
+        receiver_timer_on_disorder(&r->timer, now, intervals);
+    if (a->number >= r->session.known && a->number < r->messages.next)
+        r->session.known = a->number + 1;
+}
+
+/* A row of the session landed: it is entered in its message, brought to its place, and
+ * acknowledged. False if it counts as never received. */
+static bool enter(struct receiver *r, instant now, struct landing *landing, struct arrival *a)
+{
+    r->session.has_units = true;
+    receiver_hear(r, now);
+    if (!accept(r, landing, a))
+        return false;
+    acknowledge(r, now, a);
+    return true;
+}
+
+/* ---- collecting a row ---- */
+
+/* The row that is being collected. Its first unit is read in full; the others are compared with
+ * what is foreseen, and counted. All are entered together before anything else happens. */
+struct row {
+    struct arrival a;            /* what was collected; its message is NULL when no row is open */
+    struct unit_trailer trailer; /* of the first unit; in the end of the last */
+    struct trailer_row next;     /* of the unit that continues the row */
+    const uint8_t *place;        /* where that one belongs */
+    uint32_t bytes;              /* of each datagram */
+    uint32_t marks;              /* units that met congestion */
+    uint32_t most;               /* units: behind them something is still missing */
+};
+
+/* The message that a row can begin in with this unit: one that is posted, and misses it whole and
+ * more behind it. NULL if there is none. */
+static struct message_in *message_of_row(struct receiver *r, const struct arrival *a,
+                                         uint32_t *most)
+{
+    struct message_in *message = messages_in_find(&r->messages, a->number);
+    if (message == NULL || message->state != MESSAGE_IN_POSTED ||
+        a->segment->data != message->buffer + a->range.first)
+        return NULL;
+    struct interval rest = missing_next(&r->messages.missing, &message->missing, a->range.first);
+    if (rest.first != a->range.first || rest.last <= a->range.last)
+        return NULL;
+    *most =
+        1 + (uint32_t)lesser((rest.last - a->range.last - 1) / a->trailer->length, LANDING_UNITS);
+    return message;
+}
+
+/* Opens a row with this unit, if it is one that others may follow: the newest, at its place, and
+ * without anything to say but its data. Entering it later will not fail for want of room. */
+static bool row_open(struct receiver *r, struct row *row, const struct arrival *a)
+{
+    const struct messages_in *messages = &r->messages;
+    bool is_newest = r->ack.arrived.count == 0 || a->seq > r->ack.newest;
+    if (!a->segment->is_as_planned || !is_newest || r->phase != RECEIVER_OPEN ||
+        messages->missing.used == messages->missing.capacity ||
         !trailer_row_behind(&row->next, a->trailer))
-        return;
-    struct interval rest = missing_next(&r->messages.missing, &a->message->missing, end);
-    uint64_t most =
-        rest.first == end && rest.last > end ? (rest.last - end - 1) / a->trailer->length : 0;
-    row->first = *a;
+        return false;
+    row->a = *a;
+    row->a.message = message_of_row(r, a, &row->most);
+    if (row->a.message == NULL)
+        return false;
     row->trailer = *a->trailer;
-    row->place = a->message->buffer + end;
+    row->place = row->a.message->buffer + a->range.last;
     row->bytes = a->segment->bytes;
-    row->units = 0;
-    row->marks = 0;
-    row->most = most < LANDING_UNITS ? (uint32_t)most : LANDING_UNITS;
+    row->marks = a->segment->ecn == LANDING_ECN_CONGESTED;
+    return true;
 }
 
 /* Takes the unit into the row, if that is what it continues. The last of its message does not, nor
  * does one that asks for an answer, or fills what is missing to its end. */
 static bool row_take(struct row *row, const struct segment *segment)
 {
-    if (row->first.message == NULL || row->units == row->most || segment->bytes != row->bytes ||
+    if (row->a.message == NULL || row->a.units == row->most || segment->bytes != row->bytes ||
         !segment->is_as_planned || segment->data != row->place ||
         !trailer_row_take(&row->next, segment->tail))
         return false;
-    row->units++;
+    row->a.units++;
     row->marks += segment->ecn == LANDING_ECN_CONGESTED;
     row->place += row->bytes - TRAILER_BYTES;
     return true;
@@ -60,24 +270,24 @@ static void note_marks(struct receiver *r, uint32_t marks)
 }
 
 /* Enters the row, if one is open, and closes it. */
-static void row_close(struct receiver *r, instant now, struct row *row)
+static void row_close(struct receiver *r, instant now, struct landing *landing, struct row *row)
 {
-    struct arrival last = row->first;
-    uint64_t begin = last.range.last;
-    row->first.message = NULL;
-    if (last.message == NULL || row->units == 0)
+    struct arrival *a = &row->a;
+    if (a->message == NULL)
         return;
-    uint32_t grains = row->units * (row->trailer.length / GRAIN);
+    uint32_t behind = a->units - 1;
+    uint32_t grains = behind * (row->trailer.length / GRAIN);
     row->trailer.unit += grains;
     row->trailer.next_unit += grains;
-    row->trailer.seq += row->units;
-    last.trailer = &row->trailer;
-    last.seq += row->units;
-    last.range.last += (uint64_t)row->units * row->trailer.length;
-    last.range.first = last.range.last - row->trailer.length;
+    row->trailer.seq += behind;
+    a->trailer = &row->trailer;
+    a->segment = NULL;
+    a->seq += behind;
+    a->range.last += (uint64_t)behind * row->trailer.length;
     note_marks(r, row->marks);
-    receiver_on_row(r, now, &last, row->units,
-                    (struct interval){.first = begin, .last = last.range.last});
+    bool is_entered = enter(r, now, landing, a);
+    CHECK(is_entered);
+    a->message = NULL;
 }
 
 /* ---- a datagram ---- */
@@ -85,14 +295,14 @@ static void row_close(struct receiver *r, instant now, struct row *row)
 static struct arrival arrival_of(const struct receiver *r, const struct segment *segment,
                                  const struct unit_trailer *t)
 {
-    uint64_t near = r->ack.arrived.count == 0 ? r->config.first_seq : r->ack.newest;
     uint64_t offset = (uint64_t)t->unit * GRAIN;
     uint64_t near_message = r->messages.next - r->session.message_base;
     return (struct arrival){.segment = segment,
                             .trailer = t,
                             .number =
                                 r->session.message_base + number_expand(t->message, near_message),
-                            .seq = number_expand(t->seq, near),
+                            .seq = receiver_ack_expand(&r->ack, t->seq),
+                            .units = 1,
                             .range = {.first = offset, .last = offset + t->length}};
 }
 
@@ -121,12 +331,12 @@ static enum verdict on_hello(struct receiver *r, instant now, const struct segme
                              bool *is_ours)
 {
     struct hello hello;
-    enum verdict verdict = datagram_judge_size(segment->bytes, TRAILER_BYTES);
+    enum verdict verdict = datagram_size_verdict(segment->bytes, TRAILER_BYTES);
     if (verdict == VERDICT_OK)
         verdict = hello_decode(segment->tail, TRAILER_BYTES, &hello);
     if (verdict != VERDICT_OK)
         return verdict;
-    *is_ours = hello.nonce == 0 && receiver_accepts(r, hello.pairing);
+    *is_ours = hello.nonce == 0 && receiver_session_accepts(&r->session, hello.pairing);
     receiver_on_hello(r, now, &hello);
     return verdict;
 }
@@ -139,10 +349,11 @@ static enum verdict on_path_probe(struct receiver *r, instant now, const struct 
     enum verdict verdict = path_probe_decode(segment->tail, segment->bytes, &probe);
     if (verdict != VERDICT_OK)
         return verdict;
-    *is_ours = receiver_accepts(r, probe.pairing);
+    *is_ours = receiver_session_accepts(&r->session, probe.pairing);
     if (*is_ours) {
-        r->probed = probe;
-        receiver_on_partner(r, now);
+        r->replies.probed = probe;
+        receiver_set_due(r, REPLY_PROBE);
+        receiver_hear(r, now);
     } else {
         r->counters.drop_session++;
     }
@@ -230,14 +441,15 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
 {
     struct unit_trailer unit;
     enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
-    if (verdict != VERDICT_OK || !receiver_accepts(r, unit.pairing)) {
+    if (verdict != VERDICT_OK || !receiver_session_accepts(&r->session, unit.pairing)) {
         note_scribbles(r, landing, segment);
         return on_other(r, now, landing, segment, verdict);
     }
     struct arrival a = arrival_of(r, segment, &unit);
+    if (row_open(r, row, &a))
+        return true;
     note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
-    if (receiver_on_unit(r, now, landing, &a))
-        row_open(r, row, &a);
+    enter(r, now, landing, &a);
     if (!a.is_in_place || !segment->is_as_planned)
         note_scribbles(r, landing, segment);
     return true;
@@ -254,22 +466,22 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
 {
     struct harvest h = {.opening = 0};
     struct landing_walk walk = {.opening = 0};
-    struct row row = {.first = {.message = NULL}};
+    struct row row = {.a = {.message = NULL}};
     struct segment segment;
     CHECK(r->is_planned);
     while (landing_next(landing, &walk, &segment)) {
         bool is_ours = row_take(&row, &segment);
         if (!is_ours) {
-            row_close(r, now, &row);
+            row_close(r, now, landing, &row);
             is_ours = on_datagram(r, now, landing, &segment, &row);
         }
         if (is_ours)
             count_arrival(r, &h, &segment);
     }
-    row_close(r, now, &row);
+    row_close(r, now, landing, &row);
     if (landing->is_spoilt)
         note_spoilt(r);
-    landing_settle(landing);
+    landing_move_all(landing);
     r->is_planned = false;
     r->counters.bursts += h.arrivals.openings;
     return h.arrivals;

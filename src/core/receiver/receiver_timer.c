@@ -1,10 +1,6 @@
-/* All policy of time on the receiver. The other files report facts; this one decides when something
- * is due, and does it.
- *
- *     silence  the peer was not heard of for too long: what is posted fails
- *     ack      units arrived and nobody has said so yet
- *     request  the sender may not know what is posted, or may not be there
- *     closing  the close has not been confirmed */
+#include "receiver_timer.h"
+
+#include "receiver.h"
 #include "receiver_state.h"
 
 static const duration ACK_DELAY = MILLISECOND;
@@ -12,6 +8,8 @@ static const duration ACK_DELAY_THIN = 25 * MILLISECOND; /* RFC 9000, 18.2 */
 static const duration FIRST_REQUEST = 20 * MILLISECOND;
 static const duration SLOWEST_REQUEST = SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
+static const duration ANSWER_INTERVAL = MILLISECOND;
+static const duration REQUEST_DELAY = MILLISECOND; /* until a single message is announced */
 
 enum {
     ACK_PARTS = 128,    /* acknowledgements nobody asked for cost such a part of what arrives */
@@ -19,10 +17,11 @@ enum {
     ACK_OVERHEAD = 28,  /* bytes of IPv4 and UDP */
     ACK_UNITS = 1024,   /* acknowledged at once when so many arrived that nobody asked for */
     REQUEST_FEW = 16,   /* announced at once while the sender knows of fewer, */
-    REQUEST_MANY = 32,  /* or when so many are to be announced; */
+    REQUEST_MANY = 32,  /* or when so many are to be announced */
     LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
 };
-static const duration REQUEST_DELAY = MILLISECOND; /* else after this */
+
+/* ---- when ---- */
 
 static bool is_outstanding(const struct receiver *r)
 {
@@ -31,143 +30,156 @@ static bool is_outstanding(const struct receiver *r)
 
 static instant silence_at(const struct receiver *r)
 {
-    return is_outstanding(r) && r->was_bound ? r->timers.heard + r->config.silence : NEVER;
+    bool is_awaited = is_outstanding(r) && r->session.was_bound;
+    return is_awaited ? r->timer.heard + r->config.silence : NEVER;
 }
 
 static instant request_at(const struct receiver *r)
 {
-    bool is_wanted = r->phase == RECEIVER_OPEN && r->session.pairing.session != 0 &&
-                     is_outstanding(r) && !r->request_due;
-    return is_wanted ? r->timers.request : NEVER;
+    bool is_wanted = r->phase == RECEIVER_OPEN && receiver_session_is_bound(&r->session) &&
+                     is_outstanding(r) && !receiver_is_due(r, REPLY_REQUESTS);
+    return is_wanted ? r->timer.request : NEVER;
 }
 
 static instant closing_at(const struct receiver *r)
 {
-    return r->phase == RECEIVER_CLOSING && !r->closing_due ? r->timers.closing : NEVER;
+    bool is_wanted = r->phase == RECEIVER_CLOSING && !receiver_is_due(r, REPLY_CLOSES);
+    return is_wanted ? r->timer.closing : NEVER;
 }
 
 instant receiver_deadline(const struct receiver *r)
 {
-    if (r->phase == RECEIVER_CLOSED)
+    if (receiver_is_over(r))
         return NEVER;
-    instant first = instant_earlier(silence_at(r), r->ack.at);
+    instant first = instant_earlier(silence_at(r), r->timer.ack);
     return instant_earlier(first, instant_earlier(request_at(r), closing_at(r)));
 }
 
-static void expire_closing(struct receiver *r)
+enum receiver_due receiver_timer_due(const struct receiver *r, instant now)
 {
-    if (r->timers.closings >= LAST_CLOSINGS)
-        r->phase = RECEIVER_CLOSED;
-    else
-        r->closing_due = true;
+    if (receiver_is_over(r))
+        return RECEIVER_DUE_NOTHING;
+    if (silence_at(r) <= now)
+        return RECEIVER_DUE_SILENT;
+    if (request_at(r) <= now)
+        return RECEIVER_DUE_REQUEST;
+    if (closing_at(r) > now)
+        return RECEIVER_DUE_NOTHING;
+    return r->timer.closings >= LAST_CLOSINGS ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
 }
 
-void receiver_expire(struct receiver *r, instant now)
+bool receiver_timer_allows_answer(const struct receiver_timer *t, instant now)
 {
-    if (r->phase == RECEIVER_CLOSED)
-        return;
-    if (silence_at(r) <= now) {
-        receiver_fail(r, now, OUTCOME_SILENT);
-        return;
-    }
-    if (request_at(r) <= now)
-        receiver_announce(r, r->session.requested < r->messages.next ? r->session.requested
-                                                                     : receiver_unknown(r));
-    if (closing_at(r) <= now)
-        expire_closing(r);
+    return now - t->answered >= ANSWER_INTERVAL;
+}
+
+/* ---- facts ---- */
+
+void receiver_timer_on_leave(struct receiver_timer *t, instant now)
+{
+    *t = (struct receiver_timer){.heard = now,
+                                 .ack = NEVER,
+                                 .request = now,
+                                 .closing = now,
+                                 .answered = now - SECOND,
+                                 .credit = ACK_CREDIT,
+                                 .closings = t->closings};
+}
+
+void receiver_timer_on_outstanding(struct receiver_timer *t, instant now)
+{
+    t->heard = now;
+}
+
+bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r)
+{
+    uint64_t requested = r->session.requested;
+    uint64_t unannounced = r->messages.next - requested;
+    bool knows_few = requested <= r->messages.base || requested - r->messages.base < REQUEST_FEW;
+    if (knows_few || unannounced >= REQUEST_MANY)
+        return true;
+    if (unannounced == 1)
+        t->request = instant_earlier(t->request, now + REQUEST_DELAY);
+    return false;
 }
 
 /* While the sender may not know everything the request is repeated soon, then ever more slowly;
  * later it only asks whether the sender is still there. */
-static duration request_interval(const struct receiver *r)
+static duration request_interval(const struct receiver *r, uint32_t requests)
 {
     duration alive = r->config.silence / 4;
     duration slowest = alive < SLOWEST_REQUEST ? alive : SLOWEST_REQUEST;
-    duration interval = FIRST_REQUEST << (r->timers.requests < 8 ? r->timers.requests : 8);
-    bool is_known = r->session.known >= r->messages.next && r->messages.withdrawn == 0;
-    return is_known || interval > slowest ? slowest : interval;
+    duration interval = FIRST_REQUEST << lesser(requests, 8);
+    return receiver_is_known(r) || interval > slowest ? slowest : interval;
 }
 
-void receiver_timer_on_heard(struct receiver *r, instant now)
+void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r)
 {
-    r->timers.heard = now;
-    r->timers.requests = 0;
+    t->heard = now;
+    t->requests = 0;
     if (r->session.requested == r->messages.next)
-        r->timers.request = now + request_interval(r);
+        t->request = now + request_interval(r, 0);
 }
 
-void receiver_timer_on_outstanding(struct receiver *r, instant now)
+/* Is there credit for an acknowledgement of the size that it would have? */
+static bool has_credit(const struct receiver_timer *t, uint32_t intervals)
 {
-    r->timers.heard = now;
+    uint64_t bytes = ACK_OVERHEAD + TRAILER_BYTES + 2 * ACK_BOUND_BYTES * (uint64_t)intervals;
+    return t->credit >= lesser(bytes, CONTROL_BYTES);
 }
 
-void receiver_timer_on_posted(struct receiver *r, instant now)
+void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t units,
+                               uint64_t bytes, uint32_t intervals)
 {
-    uint64_t unsaid = r->messages.next - r->session.requested;
-    bool knows_few = r->session.requested <= r->messages.base ||
-                     r->session.requested - r->messages.base < REQUEST_FEW;
-    if (knows_few || unsaid >= REQUEST_MANY)
-        receiver_announce(r, r->session.requested);
-    else if (unsaid == 1)
-        r->timers.request = instant_earlier(r->timers.request, now + REQUEST_DELAY);
+    t->unsaid += units;
+    t->credit = lesser(t->credit + bytes / ACK_PARTS, ACK_CREDIT);
+    if (t->unsaid >= ACK_UNITS)
+        receiver_timer_on_disorder(t, now, intervals);
+    duration delay = has_credit(t, intervals) ? ACK_DELAY : ACK_DELAY_THIN;
+    t->ack = instant_earlier(t->ack, now + delay);
 }
 
-/* Is there credit for an acknowledgement of the size that it would have? The way back may be far
- * slower than the way here, and has to carry what was asked for. */
-static bool has_credit(const struct receiver *r)
+void receiver_timer_on_asked(struct receiver_timer *t, instant now)
 {
-    uint64_t bytes =
-        ACK_OVERHEAD + TRAILER_BYTES + 2 * ACK_BOUND_BYTES * (uint64_t)r->ack.arrived.count;
-    return r->ack.credit >= (bytes < CONTROL_BYTES ? bytes : CONTROL_BYTES);
+    t->ack = now;
 }
 
-void receiver_timer_on_arrived(struct receiver *r, instant now, uint32_t units, uint64_t bytes)
+void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t intervals)
 {
-    r->ack.unsaid += units;
-    r->ack.credit += bytes / ACK_PARTS;
-    if (r->ack.credit > ACK_CREDIT)
-        r->ack.credit = ACK_CREDIT;
-    if (r->ack.unsaid >= ACK_UNITS)
-        receiver_timer_on_disorder(r, now);
-    duration delay = has_credit(r) ? ACK_DELAY : ACK_DELAY_THIN;
-    r->ack.at = instant_earlier(r->ack.at, now + delay);
+    if (has_credit(t, intervals))
+        t->ack = now;
 }
 
-void receiver_timer_on_asked(struct receiver *r, instant now)
+void receiver_timer_on_answer(struct receiver_timer *t, instant now)
 {
-    r->ack.at = now;
+    t->answered = now;
 }
 
-void receiver_timer_on_disorder(struct receiver *r, instant now)
+void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes)
 {
-    if (has_credit(r))
-        r->ack.at = now;
+    t->credit -= lesser(bytes + ACK_OVERHEAD, t->credit);
+    t->ack = NEVER;
+    t->unsaid = 0;
 }
 
-void receiver_timer_on_ack(struct receiver *r, uint64_t bytes)
+void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r)
 {
-    bytes += ACK_OVERHEAD;
-    r->ack.credit -= bytes < r->ack.credit ? bytes : r->ack.credit;
+    t->request = now + request_interval(r, t->requests);
+    t->requests++;
 }
 
-void receiver_timer_on_request(struct receiver *r, instant now)
+void receiver_timer_on_closing(struct receiver_timer *t, instant now)
 {
-    r->timers.request = now + request_interval(r);
-    r->timers.requests++;
+    t->closing = now + (FIRST_CLOSING << t->closings);
+    t->closings++;
 }
 
-void receiver_timer_on_closing(struct receiver *r, instant now)
+void receiver_timer_on_close(struct receiver_timer *t, instant now)
 {
-    r->timers.closing = now + (FIRST_CLOSING << r->timers.closings);
-    r->timers.closings++;
+    t->closing = now;
 }
 
-void receiver_timer_on_unbind(struct receiver *r, instant now)
+void receiver_timer_on_late_unit(struct receiver_timer *t)
 {
-    r->ack.credit = ACK_CREDIT;
-    r->timers = (struct receiver_timers){.heard = now,
-                                         .request = now,
-                                         .closing = now,
-                                         .answered = now - SECOND,
-                                         .closings = r->timers.closings};
+    t->closings = 0;
 }

@@ -207,11 +207,6 @@ void sender_expire(struct sender *s, instant now)
         do_due(s, now, due);
 }
 
-instant sender_deadline(const struct sender *s)
-{
-    return sender_timer_deadline(s);
-}
-
 /* ---- the path, as the system sees it ---- */
 
 bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes)

@@ -10,9 +10,8 @@
  * may arrive while the channel still reads the user's memory. A message's event leaves only when
  * all is acknowledged and nothing is pinned. So every burst taken must be given to `sent`.
  *
- * I1  a message's unit is cut, in transit or to be repeated exactly once at any time.
- * I2  units to repeat + units in transit <= capacity of the ring, or one more when units were made
- *     smaller.
+ * I1  the invariants of the parts (sender_state.h shows them).
+ * I2  congestion control counts in units of the size that the path has.
  * I3  at most min(congestion window, receiver's capacity, own limit) bytes are in transit, or one
  *     unit, plus two units a probe timeout. */
 #ifndef ZCRP_CORE_SENDER_H
@@ -75,7 +74,7 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
                    uint64_t *number);
 
 /* Takes a message back; its event follows (at once, unless it is pinned). False if it is over, or
- * its end is settled already. */
+ * its end is decided already. */
 bool sender_cancel(struct sender *s, instant now, uint64_t number);
 
 /* Fills the next burst; false if there is nothing to send now. */

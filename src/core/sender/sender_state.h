@@ -47,7 +47,7 @@ struct sender {
 
 static inline bool sender_is_over(const struct sender *s)
 {
-    return s->phase == SENDER_CLOSED || s->phase == SENDER_CONFIRMED;
+    return s->phase >= SENDER_CLOSED;
 }
 
 /* Closing, and nothing is left to be sent. */

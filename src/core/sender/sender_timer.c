@@ -85,7 +85,7 @@ static instant hello_at(const struct sender *s)
     return sender_has_finished(s) && s->timer.hellos == 0 ? s->timer.heard : s->timer.hello;
 }
 
-instant sender_timer_deadline(const struct sender *s)
+instant sender_deadline(const struct sender *s)
 {
     if (sender_is_over(s))
         return NEVER;

@@ -9,7 +9,9 @@
  *     loss     a unit is late enough to count as lost
  *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
  *     path     a larger datagram was sent to see if it arrives, and no answer came (path_mtu.h)
- *     hello    nothing is in transit, and something has to be heard from the peer */
+ *     hello    nothing is in transit, and something has to be heard from the peer
+ *
+ * When the next of these will be due is sender_deadline (sender.h). */
 #ifndef ZCRP_CORE_SENDER_TIMER_H
 #define ZCRP_CORE_SENDER_TIMER_H
 
@@ -50,9 +52,6 @@ enum sender_due {
 
 /* What is due first; DUE_NOTHING if nothing is by now. O(1). */
 enum sender_due sender_timer_due(const struct sender *s, instant now);
-
-/* When that will be something else; NEVER if nothing will be due. O(1). */
-instant sender_timer_deadline(const struct sender *s);
 
 /* In what time what is sent now should be answered. */
 duration sender_timer_round_trip(const struct sender *s);

@@ -82,7 +82,8 @@ struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t 
 void units_in_transit_remove(struct units_in_transit *t, uint64_t seq);
 
 /* Takes the first row in [*seq, last) out, as long as it is there, and moves *seq behind it: an
- * acknowledgement settles a row at a time. False when there is none, and *seq is then `last`. */
+ * acknowledgement is worked off a row at a time. False when there is none, and *seq is then `last`.
+ */
 bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
                                  struct transit_row *row);
 

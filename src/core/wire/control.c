@@ -129,12 +129,12 @@ enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *
 {
     const uint8_t *trailer = datagram_trailer(in, size);
     enum verdict verdict =
-        datagram_judge(trailer, size, DATAGRAM_ACK_POSITIVE, DATAGRAM_ACK_NEGATIVE);
+        datagram_verdict(trailer, size, DATAGRAM_ACK_POSITIVE, DATAGRAM_ACK_NEGATIVE);
     if (verdict != VERDICT_OK)
         return verdict;
     struct datagram_tail tail = datagram_tail_decode(trailer + TAIL_AT);
     ack_read(in, trailer, &tail, ack);
-    verdict = datagram_judge_size(size, bounds_bytes(ack->length) + TRAILER_BYTES);
+    verdict = datagram_size_verdict(size, bounds_bytes(ack->length) + TRAILER_BYTES);
     if (verdict != VERDICT_OK)
         return verdict;
     bool is_legal =
@@ -186,7 +186,7 @@ static bool are_runs_legal(const struct request *request)
 enum verdict request_decode(const uint8_t *in, size_t size, struct request *request)
 {
     const uint8_t *trailer = datagram_trailer(in, size);
-    enum verdict verdict = datagram_judge(trailer, size, DATAGRAM_REQUEST, DATAGRAM_REQUEST);
+    enum verdict verdict = datagram_verdict(trailer, size, DATAGRAM_REQUEST, DATAGRAM_REQUEST);
     if (verdict != VERDICT_OK)
         return verdict;
     struct datagram_tail tail = datagram_tail_decode(trailer + TAIL_AT);
@@ -198,7 +198,7 @@ enum verdict request_decode(const uint8_t *in, size_t size, struct request *requ
         .runs = in,
     };
     verdict =
-        datagram_judge_size(size, (size_t)request->length * REQUEST_RUN_BYTES + TRAILER_BYTES);
+        datagram_size_verdict(size, (size_t)request->length * REQUEST_RUN_BYTES + TRAILER_BYTES);
     if (verdict != VERDICT_OK)
         return verdict;
     bool is_legal = tail.flags == 0 && pairing_is_complete(tail.pairing) &&
@@ -231,7 +231,7 @@ static bool is_hello_legal(const struct hello *hello, uint8_t flags)
 
 enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello)
 {
-    enum verdict verdict = datagram_judge_bare(in, size, DATAGRAM_HELLO);
+    enum verdict verdict = datagram_bare_verdict(in, size, DATAGRAM_HELLO);
     if (verdict != VERDICT_OK)
         return verdict;
     struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);
@@ -260,7 +260,7 @@ size_t cookie_answer_encode(uint8_t *out, size_t size, const struct cookie_answe
 
 enum verdict cookie_answer_decode(const uint8_t *in, size_t size, struct cookie_answer *answer)
 {
-    enum verdict verdict = datagram_judge_bare(in, size, DATAGRAM_COOKIE);
+    enum verdict verdict = datagram_bare_verdict(in, size, DATAGRAM_COOKIE);
     if (verdict != VERDICT_OK)
         return verdict;
     struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);
@@ -320,10 +320,10 @@ enum verdict path_probe_decode(const uint8_t in[TRAILER_BYTES], size_t datagram_
                                struct path_probe *probe)
 {
     enum verdict verdict =
-        datagram_judge(in, datagram_bytes, DATAGRAM_PATH_PROBE, DATAGRAM_PATH_PROBE);
+        datagram_verdict(in, datagram_bytes, DATAGRAM_PATH_PROBE, DATAGRAM_PATH_PROBE);
     if (verdict == VERDICT_OK)
-        verdict = datagram_judge_size(datagram_bytes,
-                                      (size_t)wire_get_u16(in + PROBE_AT_LENGTH) + TRAILER_BYTES);
+        verdict = datagram_size_verdict(datagram_bytes,
+                                        (size_t)wire_get_u16(in + PROBE_AT_LENGTH) + TRAILER_BYTES);
     if (verdict != VERDICT_OK)
         return verdict;
     struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);
@@ -348,7 +348,7 @@ void path_answer_encode(uint8_t out[TRAILER_BYTES], const struct path_probe *pro
 
 enum verdict path_answer_decode(const uint8_t *in, size_t size, struct path_probe *probe)
 {
-    enum verdict verdict = datagram_judge_bare(in, size, DATAGRAM_PATH_ANSWER);
+    enum verdict verdict = datagram_bare_verdict(in, size, DATAGRAM_PATH_ANSWER);
     if (verdict != VERDICT_OK)
         return verdict;
     struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);

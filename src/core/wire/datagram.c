@@ -40,8 +40,8 @@ bool datagram_is_foreign_hello(uint8_t last_byte)
     return (last_byte & 15) == DATAGRAM_HELLO && last_byte >> 4 != PROTOCOL_VERSION;
 }
 
-enum verdict datagram_judge_type(uint8_t last_byte, enum datagram_type lowest,
-                                 enum datagram_type highest)
+enum verdict datagram_type_verdict(uint8_t last_byte, enum datagram_type lowest,
+                                   enum datagram_type highest)
 {
     int type = last_byte & 15;
     if (last_byte >> 4 != PROTOCOL_VERSION)
@@ -49,25 +49,25 @@ enum verdict datagram_judge_type(uint8_t last_byte, enum datagram_type lowest,
     return (int)lowest <= type && type <= (int)highest ? VERDICT_OK : VERDICT_TYPE;
 }
 
-enum verdict datagram_judge(const uint8_t trailer[TRAILER_BYTES], size_t datagram_bytes,
-                            enum datagram_type lowest, enum datagram_type highest)
+enum verdict datagram_verdict(const uint8_t trailer[TRAILER_BYTES], size_t datagram_bytes,
+                              enum datagram_type lowest, enum datagram_type highest)
 {
     if (datagram_bytes < TRAILER_BYTES)
         return VERDICT_SHORT;
-    return datagram_judge_type(trailer[TRAILER_BYTES - 1], lowest, highest);
+    return datagram_type_verdict(trailer[TRAILER_BYTES - 1], lowest, highest);
 }
 
-enum verdict datagram_judge_size(size_t datagram_bytes, size_t claimed_bytes)
+enum verdict datagram_size_verdict(size_t datagram_bytes, size_t claimed_bytes)
 {
     if (datagram_bytes < claimed_bytes)
         return VERDICT_SHORT;
     return datagram_bytes == claimed_bytes ? VERDICT_OK : VERDICT_MALFORMED;
 }
 
-enum verdict datagram_judge_bare(const uint8_t *in, size_t size, enum datagram_type type)
+enum verdict datagram_bare_verdict(const uint8_t *in, size_t size, enum datagram_type type)
 {
-    enum verdict verdict = datagram_judge(datagram_trailer(in, size), size, type, type);
-    return verdict == VERDICT_OK ? datagram_judge_size(size, TRAILER_BYTES) : verdict;
+    enum verdict verdict = datagram_verdict(datagram_trailer(in, size), size, type, type);
+    return verdict == VERDICT_OK ? datagram_size_verdict(size, TRAILER_BYTES) : verdict;
 }
 
 void datagram_tail_encode(uint8_t out[TAIL_BYTES], struct pairing pairing, int flags,
@@ -163,11 +163,11 @@ static void trailer_read(const uint8_t in[TRAILER_BYTES], struct unit_trailer *t
 enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagram_bytes,
                                  struct unit_trailer *t)
 {
-    enum verdict verdict = datagram_judge(in, datagram_bytes, DATAGRAM_UNIT, DATAGRAM_UNIT);
+    enum verdict verdict = datagram_verdict(in, datagram_bytes, DATAGRAM_UNIT, DATAGRAM_UNIT);
     if (verdict != VERDICT_OK)
         return verdict;
     trailer_read(in, t);
-    verdict = datagram_judge_size(datagram_bytes, (size_t)t->length + TRAILER_BYTES);
+    verdict = datagram_size_verdict(datagram_bytes, (size_t)t->length + TRAILER_BYTES);
     if (verdict != VERDICT_OK)
         return verdict;
     return is_trailer_legal(t) ? VERDICT_OK : VERDICT_MALFORMED;

@@ -116,21 +116,21 @@ static inline const uint8_t *datagram_trailer(const uint8_t *in, size_t size)
     return size < TRAILER_BYTES ? NULL : in + (size - TRAILER_BYTES);
 }
 
-/* The judgements that every decode starts with, in their order: first of a datagram that should be
+/* The verdicts that every decode starts with, in their order: first of a datagram that should be
  * of the types `lowest` to `highest`, by its trailer (OK, SHORT, VERSION or TYPE; the trailer is
  * not touched when `datagram_bytes` is below 32), then of its size (OK, SHORT or MALFORMED: too
  * long). */
-enum verdict datagram_judge(const uint8_t trailer[TRAILER_BYTES], size_t datagram_bytes,
-                            enum datagram_type lowest, enum datagram_type highest);
-enum verdict datagram_judge_size(size_t datagram_bytes, size_t claimed_bytes);
+enum verdict datagram_verdict(const uint8_t trailer[TRAILER_BYTES], size_t datagram_bytes,
+                              enum datagram_type lowest, enum datagram_type highest);
+enum verdict datagram_size_verdict(size_t datagram_bytes, size_t claimed_bytes);
 
 /* Parts of these: on the last byte alone (OK, VERSION or TYPE), and both on a whole datagram that
  * should be a bare trailer of this type. */
-enum verdict datagram_judge_type(uint8_t last_byte, enum datagram_type lowest,
-                                 enum datagram_type highest);
-enum verdict datagram_judge_bare(const uint8_t *in, size_t size, enum datagram_type type);
+enum verdict datagram_type_verdict(uint8_t last_byte, enum datagram_type lowest,
+                                   enum datagram_type highest);
+enum verdict datagram_bare_verdict(const uint8_t *in, size_t size, enum datagram_type type);
 
-/* Writes and reads the last ten bytes, and judges nothing. Cannot fail. */
+/* Writes and reads the last ten bytes, and checks nothing. Cannot fail. */
 void datagram_tail_encode(uint8_t out[TAIL_BYTES], struct pairing pairing, int flags,
                           enum datagram_type type);
 struct datagram_tail datagram_tail_decode(const uint8_t in[TAIL_BYTES]);
@@ -154,7 +154,7 @@ enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagra
 
 /* Trailers of units in a row, told by comparing. Where units of one size follow on each other in a
  * message, their trailers differ by the same step each time: so the next one is known beforehand,
- * byte for byte, and need not be decoded and judged.
+ * byte for byte, and need not be decoded and checked.
  *
  * The 32 bytes are four words, high byte first. Words 0 and 1 change from unit to unit, by what is
  * written below them; words 2 and 3 stay.

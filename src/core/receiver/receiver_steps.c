@@ -1,0 +1,171 @@
+#include "receiver_steps.h"
+
+void receiver_hear(struct receiver *r, instant now)
+{
+    r->session.nonce = 0;
+    receiver_timer_on_heard(&r->timer, now, r);
+}
+
+void receiver_leave(struct receiver *r, instant now)
+{
+    uint64_t next = r->messages.next;
+    receiver_session_leave(&r->session, next, r->config.first_message);
+    receiver_ack_forget(&r->ack);
+    receiver_clear_due(r, REPLY_PROBE);
+    receiver_clear_due(r, REPLY_REQUESTS);
+    r->replies.next_request = next;
+    prediction_init(&r->prediction, (r->config.unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN, next);
+    receiver_timer_on_leave(&r->timer, now);
+}
+
+void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
+{
+    messages_in_end_all(&r->messages, outcome);
+    receiver_leave(r, now);
+    receiver_clear_due(r, REPLY_CLOSES);
+    if (r->phase == RECEIVER_CLOSING) /* there is nobody to tell any more */
+        r->phase = RECEIVER_CLOSED;
+}
+
+void receiver_announce(struct receiver *r, uint64_t number)
+{
+    struct receiver_replies *replies = &r->replies;
+    if (!receiver_session_is_bound(&r->session))
+        return; /* nobody is there to hear it */
+    if (!receiver_is_due(r, REPLY_REQUESTS) || number < replies->next_request)
+        replies->next_request = number;
+    receiver_set_due(r, REPLY_REQUESTS);
+}
+
+uint64_t receiver_unknown(const struct receiver *r)
+{
+    bool is_all = r->messages.withdrawn > 0 || r->session.known >= r->messages.next;
+    return is_all ? r->messages.base : r->session.known;
+}
+
+void receiver_end_close(struct receiver *r)
+{
+    r->phase = RECEIVER_CONFIRMED;
+    receiver_clear_due(r, REPLY_CLOSES);
+}
+
+/* ---- hellos ---- */
+
+/* Every hello of the pairing is answered by a request: a new one if the sender can use it, else an
+ * empty one, which the sender does not answer. */
+static void answer(struct receiver *r, instant now, bool is_news)
+{
+    if (r->phase != RECEIVER_OPEN || (!is_news && !receiver_timer_allows_answer(&r->timer, now)))
+        return;
+    receiver_timer_on_answer(&r->timer, now);
+    receiver_announce(r, is_news ? receiver_unknown(r) : r->messages.next);
+}
+
+/* ---- questions ---- */
+
+/* Gives a cookie, if there is room for one more answer before the next take. */
+static void give_cookie(struct receiver *r, instant now, const struct hello *hello)
+{
+    struct receiver_replies *replies = &r->replies;
+    struct cookie_owner owner = {
+        .peer = r->config.peer,
+        .nonce = hello->nonce,
+        .pairing = {.session = r->session.pairing.session, .tag = hello->pairing.tag}};
+    if (replies->cookies == RECEIVER_COOKIES)
+        return;
+    replies->cookie[replies->cookies++] =
+        (struct cookie_answer){.pairing = owner.pairing,
+                               .nonce = hello->nonce,
+                               .cookie = cookie_make(&r->config.jar, &owner, now)};
+    receiver_set_due(r, REPLY_COOKIE);
+}
+
+static bool has_good_cookie(struct receiver *r, instant now, const struct hello *hello)
+{
+    const struct cookie_owner owner = {
+        .peer = r->config.peer, .nonce = hello->nonce, .pairing = hello->pairing};
+    if (hello->nonce == 0 || hello->cookie == 0)
+        return false;
+    bool is_good = cookie_is_good(&r->config.jar, &owner, now, hello->cookie);
+    r->counters.drop_cookie += !is_good;
+    return is_good;
+}
+
+/* A sender has proved where it is: a new one, or the present one as a restarted one. */
+static void on_newcomer(struct receiver *r, instant now, const struct hello *hello)
+{
+    bool is_bound = receiver_session_is_bound(&r->session);
+    if (r->phase != RECEIVER_OPEN) {
+        if (is_bound)
+            receiver_end_close(r); /* the sender that had to be told is gone */
+        return;
+    }
+    if (is_bound && r->session.has_units)
+        receiver_fail(r, now, OUTCOME_RESTARTED);
+    receiver_session_bind(&r->session, secret_draw_name(&r->secret), hello,
+                          r->config.first_message);
+    receiver_timer_on_heard(&r->timer, now, r);
+    answer(r, now, true);
+}
+
+/* ---- hellos within a pairing ---- */
+
+/* The sender has finished, or gone: nothing that is left will come. */
+static void on_sender_closed(struct receiver *r, instant now)
+{
+    struct pairing pairing = r->session.pairing;
+    bool is_open = r->phase == RECEIVER_OPEN;
+    receiver_fail(r, now, OUTCOME_PEER_CLOSED);
+    r->session.left = pairing;
+    receiver_clear_due(r, REPLY_CONFIRMS);
+    if (is_open)
+        receiver_set_due(r, REPLY_CONFIRMS);
+    else
+        receiver_end_close(r); /* this confirms our own */
+}
+
+static void on_partner(struct receiver *r, instant now, const struct hello *hello)
+{
+    r->counters.hellos++;
+    receiver_hear(r, now);
+    if (hello->is_closing) {
+        on_sender_closed(r, now);
+        return;
+    }
+    bool is_news = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
+    answer(r, now, is_news && r->session.known < r->messages.next);
+}
+
+void receiver_on_hello(struct receiver *r, instant now, const struct hello *hello)
+{
+    switch (receiver_session_use(&r->session, hello, has_good_cookie(r, now, hello))) {
+    case HELLO_OF_PARTNER:
+        on_partner(r, now, hello);
+        break;
+    case HELLO_OF_LEFT:
+        receiver_set_due(r, REPLY_CONFIRMS);
+        break;
+    case HELLO_OF_STRANGER:
+        r->counters.drop_session++;
+        break;
+    case QUESTION_AGAIN:
+        answer(r, now, r->session.nonce != 0);
+        break;
+    case QUESTION_OF_OTHER:
+        on_newcomer(r, now, hello);
+        break;
+    case QUESTION_UNPROVEN:
+        give_cookie(r, now, hello);
+        break;
+    }
+}
+
+void receiver_on_foreign_hello(struct receiver *r, struct pairing echoed)
+{
+    bool is_answered =
+        echoed.tag != 0 && !receiver_session_is_bound(&r->session) && r->phase == RECEIVER_OPEN;
+    r->replies.foreign = echoed;
+    receiver_clear_due(r, REPLY_VERSION);
+    if (is_answered)
+        receiver_set_due(r, REPLY_VERSION);
+}

@@ -1,0 +1,84 @@
+/* All policy of time on the receiver. It is told facts, and says when something will be due and
+ * what is due. It reads the rest of the receiver, changes nothing but itself, and does none of what
+ * is due: that is the caller's.
+ *
+ *     silence  the peer was not heard of for too long: what is posted fails
+ *     ack      units arrived and nobody has said so yet
+ *     request  the sender may not know what is posted, or may not be there
+ *     closing  the close has not been confirmed
+ *
+ * The next of these, or of the acknowledgement's, is receiver_deadline (receiver.h).
+ *
+ * An acknowledgement that nobody asked for is paid for by what arrived: the way back may be far
+ * slower than the way here, and has to carry what was asked for. */
+#ifndef ZCRP_CORE_RECEIVER_TIMER_H
+#define ZCRP_CORE_RECEIVER_TIMER_H
+
+#include "core/instant.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct receiver;
+
+struct receiver_timer {
+    instant heard;     /* of the peer, or when there was first something to be heard for */
+    instant ack;       /* when an acknowledgement has to go out at the latest; NEVER: no news */
+    instant request;   /* when the request is repeated unless something is heard */
+    instant closing;   /* when the close is said again */
+    instant answered;  /* when a hello was last answered */
+    uint64_t credit;   /* bytes that acknowledgements may take unasked */
+    uint32_t unsaid;   /* units that arrived since the last acknowledgement */
+    uint32_t requests; /* repeated in a row */
+    uint32_t closings; /* said in a row */
+};
+
+/* What is due, in the order in which it is to be done. Once it is done it is due no more. */
+enum receiver_due {
+    RECEIVER_DUE_SILENT,  /* fail: the peer is silent */
+    RECEIVER_DUE_REQUEST, /* announce what is posted */
+    RECEIVER_DUE_CLOSING, /* say the close again, */
+    RECEIVER_DUE_END,     /* or give it up: nobody confirms it */
+    RECEIVER_DUE_NOTHING,
+};
+
+/* What is due first; NOTHING if nothing is by now. When to acknowledge is in `ack`. O(1). */
+enum receiver_due receiver_timer_due(const struct receiver *r, instant now);
+
+/* May a hello that brings no news be answered now? At most once a millisecond. */
+bool receiver_timer_allows_answer(const struct receiver_timer *t, instant now);
+
+/* ---- facts ---- */
+
+/* The session was left, or there is none yet. */
+void receiver_timer_on_leave(struct receiver_timer *t, instant now);
+
+/* There is a message where there was none. */
+void receiver_timer_on_outstanding(struct receiver_timer *t, instant now);
+
+/* A message was posted. True if it is to be announced at once: the sender knows of few, or there is
+ * much to be announced together. */
+bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
+
+/* Something of the pairing arrived. */
+void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r);
+
+/* `units` arrived, of `bytes` with their trailers; there are so many intervals to be told. */
+void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t units,
+                               uint64_t bytes, uint32_t intervals);
+
+/* The sender asks for an acknowledgement; or what arrived was out of order. */
+void receiver_timer_on_asked(struct receiver_timer *t, instant now);
+void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t intervals);
+
+/* A hello was answered, an acknowledgement of `bytes` left, a request did, or the close. */
+void receiver_timer_on_answer(struct receiver_timer *t, instant now);
+void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes);
+void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r);
+void receiver_timer_on_closing(struct receiver_timer *t, instant now);
+
+/* A close begins; or a unit came, which shows that the sender has not heard of it. */
+void receiver_timer_on_close(struct receiver_timer *t, instant now);
+void receiver_timer_on_late_unit(struct receiver_timer *t);
+
+#endif

@@ -1,0 +1,27 @@
+#!/bin/sh
+# The experiments of the laboratory run, and say what they should.
+set -u
+
+. "$(dirname "$0")/../support/script.sh"
+
+lab=$build/lab
+needs "$lab/latch_latency" "$lab/udp_bound"
+
+# told PATTERN : the last output that was checked has such a line.
+told() {
+    cp "$place/out" "$place/told"
+    check "it says $1" grep -E "$1" "$place/told"
+}
+
+for way in "" two; do
+    check "waking a waiter $way" "$lab/latch_latency" $way
+    told 'us: 10 % [0-9]+, median [0-9]+, 90 % [0-9]+, most [0-9]+$'
+done
+complaint "no such way" 2 "usage: latch_latency" "$lab/latch_latency" three
+
+check "bare UDP" "$lab/udp_bound" 1472 44 1 4096
+told '^in +[0-9.]+ Gb/s, +[0-9]+ bytes a call, [0-9.]+ CPU s/GB$'
+complaint "too many units" 2 "'1000' is not a number from 1 to 128" "$lab/udp_bound" 1472 1000 1 4096
+complaint "too few words" 2 "usage: udp_bound" "$lab/udp_bound" 1472
+
+conclude

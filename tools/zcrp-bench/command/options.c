@@ -1,0 +1,369 @@
+#include "zcrp-bench/command/options.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/arguments.h"
+#include "common/complain.h"
+#include "common/pin.h"
+#include "zcrp-bench/command/values.h"
+#include "zcrp-bench/transports/carrier.h"
+
+enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
+
+/* A mark of rows: the connecting end decides this, so it means nothing to --listen. */
+enum { OF_CONNECTING = 1 };
+
+static const char default_transports[] = "zcrp,tcp";
+static const char default_sizes[] = "64,1K,16K,64K,1M,64M";
+static const char default_input_size[] = "1M";
+static const char default_ping_size[] = "64";
+static const uint64_t many_bytes = 1u << 30;
+
+static const struct options defaults = {
+    .repeat = 5,
+    .parallel = 1,
+    .memory_bytes = 64u << 20,
+    .tcp_cc = MANNER_BEST,
+    .cores = {PIN_NONE, PIN_NONE},
+    .settings = {.depth = 1024, .limit_ns = SECONDS_OF_PATIENCE * UINT64_C(1000000000)},
+};
+
+/* In the order of enum zcrp_congestion; 0 is the default there, and has no name here. */
+static const char *const congestion_names[] = {"", "none", "reno", "cubic", "bbr", NULL};
+
+#define AT(field) offsetof(struct options, field)
+#define SETTING(field) offsetof(struct options, settings.field)
+#define DECIDES .marks = OF_CONNECTING
+
+static const struct argument_row rows[] = {
+    ARGUMENT_HEADING("What is measured. BYTES and N may end in K, M or G, for powers of 1024:"),
+    ARGUMENT("transport", 't', OTHER, 0, 0, 0, "LIST",
+             "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
+             "udp-limit (the bare channel), srt, quic, peers (the last two) (zcrp,tcp)",
+             .read = values_transport, DECIDES),
+    ARGUMENT("size", 's', OTHER, 0, 0, 0, "LIST",
+             "bytes of a message; 64..64M*4 is 64, 256, and so on to 64M (64,1K,16K,64K,1M,64M; "
+             "with --input 1M, with --ping 64)",
+             .read = values_size, DECIDES),
+    ARGUMENT("count", 'n', NUMBER, AT(count), 1, INT64_MAX, "N", "messages in a measurement",
+             DECIDES),
+    ARGUMENT("bytes", 'b', NUMBER, AT(bytes), 1, INT64_MAX, "BYTES",
+             "bytes in a measurement, instead (1G, but at most 400000 messages)", DECIDES),
+    ARGUMENT("duration", 'd', SECONDS, AT(duration_ns), 1, DAY_MS, "SECONDS",
+             "time of a measurement, instead", DECIDES),
+    ARGUMENT("rate", 0, RATE, AT(bits_per_s), 1, 0, "BITS",
+             "send at most BITS of messages a second: 64k, 155M, 2.5G (no limit)", DECIDES),
+    ARGUMENT_TRUE("reverse", 'R', AT(is_reverse),
+                  "the listening end sends; with both ends here the ends swap", DECIDES),
+    ARGUMENT("parallel", 'P', NUMBER, AT(parallel), 1, OPTIONS_MAX_PARALLEL, "N",
+             "use N flows at once, each with channels of its own (1)", DECIDES),
+    ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
+             "measurements of each size and transport (5)", DECIDES),
+    ARGUMENT("warmup", 0, NUMBER, AT(warmup), 0, 10000, "N",
+             "measurements of each size and transport that come first and are not counted (0)",
+             DECIDES),
+    ARGUMENT(
+        "memory", 'm', OTHER, 0, 0, 0, "BYTES|all",
+        "memory that messages cycle through, at least two messages; all: every message has its "
+        "own (64M)",
+        .read = values_memory, DECIDES),
+    ARGUMENT("depth", 0, NUMBER, SETTING(depth), 1, 1 << 20, "N",
+             "most messages under way at once (1024)", DECIDES),
+    ARGUMENT_TRUE(
+        "ping", 'p', AT(is_ping),
+        "measure round trips: one message there, one back, nothing else under way; with --rate, "
+        "messages leave on schedule, and each round trip counts from when it was due",
+        DECIDES),
+
+    ARGUMENT_HEADING("What is sent:"),
+    ARGUMENT_TRUE("verify", 'v', AT(is_verified), "send pseudo-random bytes and verify each",
+                  DECIDES),
+    ARGUMENT("input", 'f', TEXT, AT(input), 0, 0, "FILE",
+             "send FILE; an end that has FILE, too, verifies each byte"),
+    ARGUMENT("output", 'o', TEXT, AT(output), 0, 0, "FILE",
+             "write what arrives to FILE, at the receiving end (with --input)"),
+
+    ARGUMENT_HEADING("Where. Without --listen and --connect both ends run here, over loopback:"),
+    ARGUMENT("listen", 'l', OTHER, 0, 0, 0, "HOST:PORT",
+             "be the listening end, which serves one run after the other until it is ended (any "
+             "address, port 7000)",
+             .read = values_listen, .is_optional = true),
+    ARGUMENT_TRUE("once", '1', AT(is_once), "as the listening end, serve one run and end"),
+    ARGUMENT("connect", 'c', OTHER, 0, 0, 0, "HOST:PORT",
+             "be the connecting end, which decides and reports (port 7000)",
+             .read = values_connect),
+    ARGUMENT("timeout", 0, SECONDS, SETTING(limit_ns), 1, DAY_MS, "SECONDS",
+             "fail after SECONDS without progress (10)"),
+    ARGUMENT_TRUE("netns", 0, AT(is_netns),
+                  "run over a virtual ethernet link between two network namespaces (root)",
+                  DECIDES),
+    ARGUMENT("mtu", 0, NUMBER, AT(mtu), 576, 65535, "BYTES",
+             "the MTU of the link that --netns lays (1500)", DECIDES),
+    ARGUMENT("loss", 0, OTHER, 0, 0, 0, "PERCENT%",
+             "lose packets at random at both ends' sockets, as in 1% (0%)", .read = values_loss,
+             DECIDES),
+    ARGUMENT(
+        "pin", 0, OTHER, 0, 0, 0, "A,B",
+        "cores of the sending and the receiving end; with --listen or --connect this end's core "
+        "(any)",
+        .read = values_pin),
+
+    ARGUMENT_HEADING("How messages are sent:"),
+    ARGUMENT("unit", 'u', NUMBER, SETTING(unit_bytes), 64, 65507, "BYTES",
+             "ZCRP's largest datagram, trailer included (what the path carries)", DECIDES),
+    ARGUMENT("window", 'w', NUMBER, SETTING(window_bytes), 1, INT64_MAX, "BYTES",
+             "most that ZCRP sends unacknowledged (32M)", DECIDES),
+    ARGUMENT("buffers", 0, NUMBER, SETTING(buffer_bytes), 1, INT32_MAX, "BYTES",
+             "socket buffers to ask for, except TCP's (4M)", DECIDES),
+    ARGUMENT_TRUE(
+        "no-spin", 0, AT(is_spinless),
+        "a thread that waits for a message of ZCRP sleeps at once; it does not spin first",
+        DECIDES),
+    ARGUMENT("channel", 0, NAME, SETTING(channel), 0, 0, "NAME",
+             "ZCRP's channel: udp, aal5 (a raw socket: CAP_NET_RAW), aal5-udp (udp)",
+             .names = carrier_names, DECIDES),
+    ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
+             DECIDES),
+    ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
+             "VCI of AAL5's first circuit (32; on a raw socket a different one for each run)",
+             DECIDES),
+    ARGUMENT("aal5-mtu", 0, NUMBER, SETTING(mtu), 1200, 65535, "BYTES",
+             "largest unit on a circuit of AAL5 (9180)", DECIDES),
+    ARGUMENT("cell-loss", 0, NUMBER, SETTING(cell_loss), 0, 1000000, "N",
+             "lose N of a million cells of AAL5, in both directions (0)", DECIDES),
+    ARGUMENT("seed", 0, NUMBER, SETTING(seed), 1, UINT32_MAX, "N",
+             "seed of --cell-loss: the same cells are lost again", DECIDES),
+    ARGUMENT("congestion", 0, NAME, SETTING(congestion), 0, 0, "NAME",
+             "ZCRP's congestion control: bbr, cubic, reno, none (bbr)", .names = congestion_names,
+             .wanted = "none, reno, cubic or bbr", DECIDES),
+    ARGUMENT("tcp-cc", 0, OTHER, 0, 0, 0, "NAME",
+             "congestion control of plain tcp; default: the machine's (the best)",
+             .read = values_tcp_cc, DECIDES),
+
+    ARGUMENT_HEADING("What comes out:"),
+    ARGUMENT("interval", 'i', SECONDS, SETTING(interval_ns), 1, DAY_MS, "SECONDS",
+             "print a line every SECONDS during a measurement", DECIDES),
+    ARGUMENT_TRUE("stats", 'S', AT(wants_stats), "print both ends' counters after each measurement",
+                  DECIDES),
+    ARGUMENT_TRUE("histogram", 'H', AT(wants_histogram),
+                  "with --ping, print how often round trips took how long", DECIDES),
+    ARGUMENT(
+        "json", 'j', OTHER, 0, 0, 0, "FILE",
+        "write all results to FILE as JSON; without FILE to standard output, instead of the table",
+        .read = values_json, .is_optional = true, DECIDES),
+    ARGUMENT(
+        "capture", 0, TEXT, AT(capture), 0, 0, "FILE",
+        "write what crosses ZCRP's channels at this end (of two ends here: the sending one) to "
+        "FILE, for tshark and Wireshark"),
+    ARGUMENT("trace", 0, TEXT, AT(trace), 0, 0, "FILE",
+             "write the life of ZCRP's transfers to FILE as JSON lines, for zcrp-plot", DECIDES),
+    ARGUMENT_TRUE("quiet", 'q', AT(is_quiet), "print no table and no progress"),
+    ARGUMENT_TRUE("help", 'h', AT(wants_help), "print this help"),
+    ARGUMENT_TRUE("version", 'V', AT(wants_version), "print the version"),
+};
+
+static void note_row(void *place, const struct argument_row *row)
+{
+    struct options *options = place;
+
+    if (row->marks == OF_CONNECTING && options->first_of_sender == NULL)
+        options->first_of_sender = row->name;
+}
+
+static const struct argument_table table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .usage = "\n--listen [HOST:PORT]\n--connect HOST:PORT\ndoctor",
+    .about =
+        "zcrp-bench measures how fast messages move over ZCRP and over TCP, and what that costs "
+        "in processor time. `zcrp-bench doctor` says what on this machine limits ZCRP.\v"
+        "Exit status: 0 done; 1 something failed or arrived wrong; 2 the command line is wrong.",
+    .seen = note_row,
+};
+
+void options_help(void)
+{
+    arguments_help(&table);
+}
+
+/* Options of the ends that do not fit how many ends there are here. */
+static int check_ends(const struct options *options)
+{
+    bool is_alone = options->mode == OPTIONS_ALONE;
+
+    if (options->is_netns && !is_alone)
+        return complain("--netns is for both ends on this machine");
+    if (options->mtu != 0 && !options->is_netns)
+        return complain("--mtu needs --netns");
+    if (options->core_count > 0 && options->core_count != (is_alone ? 2 : 1))
+        return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
+                                 : "--pin needs one core: this end's");
+    return 0;
+}
+
+static int check_ping(const struct options *options)
+{
+    if (options->input != NULL || options->is_verified || options->bytes != 0)
+        return complain("--ping has no --input, --verify or --bytes");
+    if (options->settings.interval_ns != 0)
+        return complain("--ping has no --interval");
+    if (options->parallel > 1)
+        return complain("--ping has no --parallel");
+    if (options->is_reverse)
+        return complain("--ping goes both ways: no --reverse");
+    if (options->duration_ns != 0 && options->bits_per_s == 0)
+        return complain("--ping with --duration needs --rate");
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (options->transports[i].kind->pong == NULL)
+            return complain("--ping: %s only goes one way", options->transports[i].name);
+    }
+    return 0;
+}
+
+static int check_reverse(const struct options *options)
+{
+    if (options->input != NULL || options->output != NULL)
+        return complain("--reverse has no --input and no --output");
+    if (options->settings.interval_ns != 0 || options->trace != NULL)
+        return complain("--interval and --trace are seen by the sending end: no --reverse");
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (options->transports[i].kind->is_one_way)
+            return complain("--reverse: %s only goes one way", options->transports[i].name);
+    }
+    return 0;
+}
+
+static int check_duration(const struct options *options)
+{
+    if (options->count != 0 || options->bytes != 0 || options->input != NULL)
+        return complain("--duration says how much is sent: no --count, --bytes or --input");
+    if (options->memory_bytes == OPTIONS_MEMORY_ALL)
+        return complain("--memory all needs to know how much is sent: no --duration");
+    return 0;
+}
+
+static bool has_zcrp(const struct options *options)
+{
+    bool has = options->transport_count == 0; /* by default */
+
+    for (size_t i = 0; i < options->transport_count; i++)
+        has = has || options->transports[i].kind == &transport_zcrp;
+    return has;
+}
+
+/* Options that contradict each other. */
+static int check(const struct options *options)
+{
+    bool listens = options->mode == OPTIONS_LISTEN;
+
+    if (options->is_once && !listens)
+        return complain("--once is for the listening end");
+    if (listens && options->first_of_sender != NULL)
+        return complain("--%s is for the connecting end to say", options->first_of_sender);
+    if (options->mode == OPTIONS_CONNECT && options->output != NULL)
+        return complain("--output is for the listening end to say");
+    if (options->output != NULL && options->input == NULL && !listens)
+        return complain("--output needs --input");
+    if (options->count != 0 && options->bytes != 0)
+        return complain("--count and --bytes contradict each other");
+    if (options->input != NULL && (options->count != 0 || options->bytes != 0))
+        return complain("--input sends the file, no more and no less: no --count, no --bytes");
+    if (options->duration_ns != 0 && check_duration(options) < 0)
+        return -1;
+    if (options->capture != NULL && !listens && !has_zcrp(options))
+        return complain("--capture is of ZCRP: there is none in --transport");
+    if (options->parallel > 1 && options->settings.channel == CARRIER_AAL5)
+        return complain("--channel aal5 has circuits for one flow: no --parallel");
+    if (options->settings.seed != 0 && options->settings.cell_loss == 0)
+        return complain("--seed is for --cell-loss, which is not given");
+    if (options->trace != NULL && !has_zcrp(options))
+        return complain("--trace is of ZCRP: there is none in --transport");
+    if (options->wants_histogram && !options->is_ping)
+        return complain("--histogram is of round trips: it needs --ping");
+    if (options->is_ping && check_ping(options) < 0)
+        return -1;
+    if (options->is_reverse && check_reverse(options) < 0)
+        return -1;
+    return check_ends(options);
+}
+
+static const char *sizes_by_default(const struct options *options)
+{
+    if (options->is_ping)
+        return default_ping_size;
+    return options->input != NULL ? default_input_size : default_sizes;
+}
+
+static int check_loss(const struct options *options)
+{
+    for (size_t i = 0; i < options->transport_count && options->settings.loss > 0; i++) {
+        if (options->transports[i].kind == &transport_limit)
+            return complain("--loss: udp-limit does not repeat what is lost");
+    }
+    return 0;
+}
+
+/* Raw sockets hear every run between two machines that uses their circuits, so runs take different
+ * ones: four from VCI 32 on. */
+static void choose_circuit(struct settings *settings)
+{
+    if (settings->channel == CARRIER_AAL5 && settings->vci == 0)
+        settings->vci = 32 + 4 * ((uint64_t)getpid() % 255);
+}
+
+static int set_defaults(struct options *options)
+{
+    choose_circuit(&options->settings);
+    if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
+        return -1;
+    if (check_loss(options) < 0)
+        return -1;
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (strcmp(options->transports[i].name, "tcp") == 0)
+            options->transports[i].variant = options->tcp_cc;
+    }
+    return options->size_count > 0 ? 0 : values_size(options, sizes_by_default(options));
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+    *options = defaults;
+    options->command = argv;
+    if (arguments_read_all(&table, options, argc, argv) < 0)
+        return -1;
+    if (options->wants_help || options->wants_version)
+        return 0;
+    options->settings.is_spinless = options->is_spinless;
+    options->is_verified = options->is_verified || options->input != NULL;
+    return check(options) < 0 ? -1 : set_defaults(options);
+}
+
+bool options_have_output(const struct options *options)
+{
+    return !options->is_quiet && (options->json == NULL || strcmp(options->json, "-") != 0);
+}
+
+uint64_t options_count(const struct options *options, uint64_t size)
+{
+    uint64_t bytes = options->bytes != 0 ? options->bytes : many_bytes;
+    uint64_t count = bytes / size;
+
+    if (options->count != 0)
+        return options->count;
+    if (options->bytes == 0 && count > MANY_MESSAGES)
+        return MANY_MESSAGES;
+    return count > 0 ? count : 1;
+}
+
+uint64_t options_slots(const struct options *options, uint64_t size, uint64_t count)
+{
+    uint64_t slots = options->memory_bytes / size;
+
+    if (slots < 2)
+        slots = 2;
+    if (options->duration_ns != 0)
+        return slots;
+    return options->memory_bytes == OPTIONS_MEMORY_ALL || slots > count ? count : slots;
+}

@@ -1,0 +1,88 @@
+/* What the command line says. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/transports/contender.h"
+
+enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16, OPTIONS_MAX_PARALLEL = 64 };
+
+enum options_mode {
+    OPTIONS_ALONE,   /* both ends, as two processes */
+    OPTIONS_LISTEN,  /* the receiving end */
+    OPTIONS_CONNECT, /* the sending end, which decides everything and reports */
+};
+
+struct options {
+    enum options_mode mode;
+    struct address address; /* to listen at or to connect to */
+
+    struct choice transports[OPTIONS_MAX_TRANSPORTS];
+    size_t transport_count;
+    uint64_t sizes[OPTIONS_MAX_SIZES];
+    size_t size_count;
+    uint64_t count;        /* messages of a measurement; 0: see options_count */
+    uint64_t bytes;        /* bytes of a measurement; 0: see options_count */
+    int64_t duration_ns;   /* of a measurement, instead of either; 0: none */
+    uint64_t bits_per_s;   /* that the sending end keeps to; 0: as fast as it goes */
+    uint64_t parallel;     /* flows at once, each measurement in all of them */
+    uint64_t repeat;       /* measurements of each size and transport */
+    uint64_t memory_bytes; /* that messages cycle through; OPTIONS_MEMORY_ALL: no cycling */
+    struct settings settings;
+    const char *tcp_cc; /* what plain "tcp" stands for, MANNER_BEST by default */
+    bool is_ping;
+    bool is_reverse; /* the listening end sends */
+    bool is_once;    /* the listening end serves one run and ends */
+    bool wants_histogram;
+    uint64_t warmup;  /* measurements that come first and are not counted */
+    char **command;   /* argv */
+    bool is_spinless; /* see settings */
+
+    bool is_netns;     /* alone: each end in a network namespace of its own */
+    uint64_t mtu;      /* of the link between them; 0: the usual */
+    int cores[2];      /* of the sending and the receiving end, or PIN_NONE */
+    size_t core_count; /* given */
+
+    bool is_verified;
+    const char *input;  /* file to send; NULL: none */
+    const char *output; /* file to write what arrives to; NULL: none */
+
+    const char *capture; /* file of what crosses ZCRP's channels at this end; NULL: none */
+
+    const char *trace; /* file of the life of ZCRP's transfers; NULL: none */
+
+    const char *json; /* file, "-" is standard output, NULL: none */
+    bool is_quiet;
+    bool wants_stats;
+    bool wants_help;
+    bool wants_version;
+    const char *first_of_sender; /* the first option given that is the sending end's alone */
+};
+
+#define OPTIONS_MEMORY_ALL UINT64_MAX
+
+#define OPTIONS_USUAL_MTU 1500
+
+/* Reads the command line. Strings stay argv's. 0, or -1 with a complaint about the usage. */
+int options_parse(struct options *options, int argc, char **argv);
+
+/* Prints the help. */
+void options_help(void);
+
+/* Whether standard output is for people: neither quiet, nor taken by JSON. */
+bool options_have_output(const struct options *options);
+
+/* Messages in one measurement of this size: as --count or --bytes say, or enough for a fraction of
+ * a second on a fast path. */
+uint64_t options_count(const struct options *options, uint64_t size);
+
+/* Slots of memory for `count` messages of this size: what --memory holds, but never fewer than two,
+ * so that one message can be under way while another is looked at, or more than messages unless
+ * those are sent for a time. */
+uint64_t options_slots(const struct options *options, uint64_t size, uint64_t count);
+
+#endif

@@ -1,0 +1,241 @@
+#include "zcrp-bench/control/control.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/control/words.h"
+
+enum { NUMBERS_AT_ONCE = 512 };
+
+static const char greeting[] = "zcrp-bench 5";
+static const char failure[] = "failed";
+
+/* A host that vanished is noticed although it says nothing. */
+static void keep_alive(int fd)
+{
+    int one = 1;
+    int seconds = 5;
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+static int hear_greeting(struct control *control)
+{
+    if (control_hear(control) < 0)
+        return -1;
+    if (strcmp(control->line, greeting) == 0)
+        return 0;
+    if (control_arguments(control, "zcrp-bench") == NULL)
+        return complain("the other end is no zcrp-bench: it says '%.60s'", control->line);
+    return complain("the other end is another version of zcrp-bench: it speaks '%.60s', not '%s'",
+                    control->line, greeting);
+}
+
+int control_init(struct control *control, int fd, int64_t limit_ns)
+{
+    *control = (struct control){.fd = fd};
+    keep_alive(fd);
+    connection_limit(fd, limit_ns);
+    if (control_say(control, "%s", greeting) < 0 || hear_greeting(control) < 0) {
+        control_fini(control);
+        return -1;
+    }
+    connection_limit(fd, 0);
+    return 0;
+}
+
+void control_fini(struct control *control)
+{
+    close(control->fd);
+    control->fd = -1;
+}
+
+static int hear_bytes(struct control *control, void *bytes, size_t size)
+{
+    char *at = bytes;
+
+    while (size > 0) {
+        ssize_t got = recv(control->fd, at, size, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return complain("the other end says nothing: %s", strerror(errno));
+        if (got == 0)
+            return complain("the other end hung up");
+        at += got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+int control_hear(struct control *control)
+{
+    const char *reason;
+
+    /* One byte a time: nothing of what follows the line is taken. */
+    for (size_t i = 0; i < sizeof control->line; i++) {
+        if (hear_bytes(control, &control->line[i], 1) < 0)
+            return -1;
+        if (control->line[i] != '\n')
+            continue;
+        control->line[i] = '\0';
+        reason = control_arguments(control, failure);
+        return reason == NULL ? 0 : complain("the other end failed: %s", reason);
+    }
+    return complain("the other end is no zcrp-bench");
+}
+
+/* Nothing can be said any more; the other end may have left its reason. */
+static int explain_silence(struct control *control, int error)
+{
+    bool has_hung_up = error == EPIPE || error == ECONNRESET;
+
+    if (has_hung_up && control_hear(control) < 0)
+        return -1;
+    return complain("the other end is gone: %s", strerror(error));
+}
+
+static int say_bytes(struct control *control, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+
+    while (size > 0) {
+        ssize_t sent = send(control->fd, at, size, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return explain_silence(control, errno);
+        at += sent;
+        size -= (size_t)sent;
+    }
+    return 0;
+}
+
+int control_say(struct control *control, const char *format, ...)
+{
+    char line[CONTROL_LINE];
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(line, sizeof line - 1, format, arguments);
+    va_end(arguments);
+    if (length < 0 || length >= (int)sizeof line - 1)
+        length = (int)sizeof line - 2;
+    line[length] = '\n';
+    return say_bytes(control, line, (size_t)length + 1);
+}
+
+const char *control_arguments(const struct control *control, const char *verb)
+{
+    size_t length = strlen(verb);
+
+    if (strncmp(control->line, verb, length) != 0)
+        return NULL;
+    if (control->line[length] == '\0')
+        return &control->line[length];
+    return control->line[length] == ' ' ? &control->line[length + 1] : NULL;
+}
+
+int control_figures(const char *arguments, uint64_t *figures, size_t count)
+{
+    char *end;
+
+    for (size_t i = 0; i < count; i++) {
+        figures[i] = strtoull(arguments, &end, 10);
+        if (end == arguments)
+            return -1;
+        arguments = end;
+    }
+    return *arguments == '\0' ? 0 : -1;
+}
+
+const char *control_expect(struct control *control, const char *verb)
+{
+    const char *arguments;
+
+    if (control_hear(control) < 0)
+        return NULL;
+    arguments = control_arguments(control, verb);
+    if (arguments == NULL)
+        complain("the other end says '%.60s' instead of '%s'", control->line, verb);
+    return arguments;
+}
+
+int control_expect_figures(struct control *control, const char *verb, uint64_t *figures,
+                           size_t count)
+{
+    const char *arguments = control_expect(control, verb);
+
+    if (arguments == NULL)
+        return -1;
+    if (control_figures(arguments, figures, count) < 0)
+        return complain("the other end says nonsense: '%.80s'", control->line);
+    return 0;
+}
+
+int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count)
+{
+    uint8_t bytes[NUMBERS_AT_ONCE * WORD_BYTES];
+
+    while (count > 0) {
+        size_t few = count < NUMBERS_AT_ONCE ? count : NUMBERS_AT_ONCE;
+
+        for (size_t i = 0; i < few; i++)
+            word_store(&bytes[i * WORD_BYTES], numbers[i]);
+        if (say_bytes(control, bytes, few * WORD_BYTES) < 0)
+            return -1;
+        numbers += few;
+        count -= few;
+    }
+    return 0;
+}
+
+int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count)
+{
+    uint8_t bytes[NUMBERS_AT_ONCE * WORD_BYTES] = {0};
+
+    while (count > 0) {
+        size_t few = count < NUMBERS_AT_ONCE ? count : NUMBERS_AT_ONCE;
+
+        if (hear_bytes(control, bytes, few * WORD_BYTES) < 0)
+            return -1;
+        for (size_t i = 0; i < few; i++)
+            numbers[i] = word_load(&bytes[i * WORD_BYTES]);
+        numbers += few;
+        count -= few;
+    }
+    return 0;
+}
+
+bool control_is_broken(const struct control *control)
+{
+    char first;
+    ssize_t got = recv(control->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    if (got < 0)
+        return errno != EAGAIN && errno != EINTR;
+    return got == 0 || first == failure[0];
+}
+
+bool control_has_news(const struct control *control)
+{
+    struct pollfd waiting = {.fd = control->fd, .events = POLLIN};
+
+    return poll(&waiting, 1, 0) > 0;
+}

@@ -1,0 +1,74 @@
+/* The control connection between the two ends: lines of text, "verb arguments", one answer to each
+ * question. The connecting end asks, the listening end answers.
+ *
+ *      connecting end                  listening end
+ *      zcrp-bench 5                    zcrp-bench 5
+ *      settings ...                    settled
+ *      open | back TRANSPORT           opened PORT
+ *      connected PORT                  open
+ *      measure ...                     ready
+ *      more COUNT LOOK, any number     (see course.h)
+ *                                      pulse ..., any number (see pulse.h)
+ *                                      result ..., and the counts
+ *      measure ..., over a way back    ready
+ *      go                              more COUNT LOOK, any number
+ *                                      result ..., and the counts
+ *      ping ...                        ready
+ *                                      result ..., and the counts
+ *      flow PORT                       (accepts such a connection from there: flows.h)
+ *      bye
+ *
+ * An end that fails says "failed REASON" instead of what it should have said, and hangs up. */
+#ifndef BENCH_CONTROL_H
+#define BENCH_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONTROL_LINE = 512 };
+
+struct control {
+    int fd;
+    char line[CONTROL_LINE]; /* the last line that came, without its newline */
+};
+
+/* Takes over a connection, and greets: each end says who it is and hears the other within limit_ns.
+ * 0, or -1 with a complaint; then the connection is closed. */
+int control_init(struct control *control, int fd, int64_t limit_ns);
+
+void control_fini(struct control *control);
+
+/* Says a line; the newline is added. 0, or -1 with a complaint. */
+int control_say(struct control *control, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Waits for the next line, and leaves it in control->line. 0, or -1 with a complaint when the other
+ * end is gone or says that it failed. */
+int control_hear(struct control *control);
+
+/* The arguments of the last line, if it starts with `verb`; else NULL. */
+const char *control_arguments(const struct control *control, const char *verb);
+
+/* Reads exactly `count` numbers, separated by blanks. 0, or -1 without a complaint. */
+int control_figures(const char *arguments, uint64_t *figures, size_t count);
+
+/* control_hear, and the arguments of `verb`, the only line that is expected; NULL with a complaint
+ * if anything else comes. */
+const char *control_expect(struct control *control, const char *verb);
+
+/* control_expect, and exactly `count` numbers as its arguments. 0, or -1 with a complaint. */
+int control_expect_figures(struct control *control, const char *verb, uint64_t *figures,
+                           size_t count);
+
+/* Numbers in bulk, between two lines. 0, or -1 with a complaint. */
+int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count);
+int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count);
+
+/* Whether the other end has said something, or hung up, that was not heard yet. */
+bool control_has_news(const struct control *control);
+
+/* Whether the other end hung up or failed, as far as can be seen without waiting. */
+bool control_is_broken(const struct control *control);
+
+#endif

@@ -1,0 +1,190 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/complain.h"
+#include "common/quantity.h"
+#include "zcrp-bench/ends/ends.h"
+#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/measuring/flows.h"
+#include "zcrp-bench/recording/capture.h"
+#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/results/report.h"
+
+enum { TRIALS = 3 };
+
+/* Tries a manner with messages of this size. */
+static int try_lane(struct sending_end *end, struct contender *contender, uint64_t size,
+                    double *s_a_byte)
+{
+    struct run trial;
+    struct job job;
+
+    if (measurement_trial(end, contender, size, &job) < 0 ||
+        measurement_run(end, contender, &job, &trial) < 0)
+        return -1;
+    *s_a_byte = trial.seconds / (double)trial.bytes;
+    return 0;
+}
+
+/* Tries each useful manner several times, in turns, and stays with the one of the least median. */
+static int choose_lane(struct sending_end *end, struct contender *contender, uint64_t size)
+{
+    double s_a_byte[MANNERS_MAX][TRIALS];
+    double least = INFINITY;
+    size_t best = 0;
+
+    for (size_t i = 0; contender->lane_count > 1 && i < TRIALS * contender->lane_count; i++) {
+        size_t lane = contender->lane = i % contender->lane_count;
+
+        if (contender_has_use(contender, lane, size) &&
+            try_lane(end, contender, size, &s_a_byte[lane][i / contender->lane_count]) < 0)
+            return -1;
+    }
+    for (size_t lane = 0; contender->lane_count > 1 && lane < contender->lane_count; lane++) {
+        double median = INFINITY;
+
+        if (contender_has_use(contender, lane, size))
+            median = statistics_median(s_a_byte[lane], TRIALS);
+        if (median < least) {
+            least = median;
+            best = lane;
+        }
+    }
+    contender->lane = best;
+    return 0;
+}
+
+static int choose_lanes(struct sending_end *end, uint64_t size)
+{
+    if (end->options->is_ping)
+        return 0;
+    for (size_t i = 0; i < end->options->transport_count; i++) {
+        if (choose_lane(end, &end->contenders[i], size) < 0)
+            return -1;
+    }
+    flows_follow(end);
+    return 0;
+}
+
+/* How far things are, and how long it takes if it goes on like this. */
+static void show_progress(const struct sending_end *end, const struct results *results,
+                          const struct run *last)
+{
+    size_t all = results_count(results);
+    size_t done = (size_t)(last - results->runs) + 1;
+    double elapsed_s = (double)(watch_now_ns() - end->start_ns) / 1e9;
+    char size[QUANTITY_ROOM];
+    char rate[QUANTITY_ROOM];
+
+    quantity_bytes(size, last->size);
+    quantity_figure(rate, run_gbit_per_s(last));
+    progress_show("%zu of %zu, about %.0f s left: %s, messages of %s: %s Gbit/s", done, all,
+                  ceil(elapsed_s * (double)(all - done) / (double)done), last->transport, size,
+                  rate);
+}
+
+/* One turn: each transport once, with messages of the same size. */
+static int take_turn(struct sending_end *end, const struct results *results, size_t size,
+                     size_t repeat)
+{
+    for (size_t i = 0; i < results->transports; i++) {
+        struct run *run = results_run(results, size, repeat, i);
+
+        if (flows_measure(end, i, end->options->sizes[size], run) < 0)
+            return -1;
+        details_write(end->options, run, repeat);
+        show_progress(end, results, run);
+    }
+    return 0;
+}
+
+/* What --warmup asks for: nothing of it is kept. */
+static int warm_up(struct sending_end *end, uint64_t size)
+{
+    for (uint64_t n = 0; n < end->options->warmup * end->options->transport_count; n++) {
+        struct run run = {0};
+
+        if (flows_measure(end, n % end->options->transport_count, size, &run) < 0)
+            return -1;
+        run_fini(&run);
+    }
+    return 0;
+}
+
+static int measure_all(struct sending_end *end, const struct results *results)
+{
+    end->start_ns = watch_now_ns();
+    for (size_t size = 0; size < results->sizes; size++) {
+        if (choose_lanes(end, end->options->sizes[size]) < 0 ||
+            warm_up(end, end->options->sizes[size]) < 0)
+            return -1;
+        for (size_t repeat = 0; repeat < results->repeats; repeat++) {
+            if (take_turn(end, results, size, repeat) < 0)
+                return -1;
+        }
+    }
+    return flows_say_bye(end);
+}
+
+static int converse(struct sending_end *ends, const struct address *address,
+                    const struct results *results)
+{
+    int status = flows_open(ends, address);
+
+    if (status == 0)
+        status = measure_all(ends, results);
+    progress_clear();
+    flows_close(ends);
+    return status;
+}
+
+static int run_and_report(struct sending_end *end, const struct address *address,
+                          struct results *results)
+{
+    struct report report;
+    int status;
+
+    if (report_open(&report, end->options) < 0)
+        return -1;
+    status = capture_open(end->options->capture) < 0 ? -1 : trace_open(end->options->trace);
+    if (status == 0)
+        status = converse(end, address, results);
+    if (capture_close() < 0 || trace_close() < 0)
+        status = -1;
+    if (status == 0)
+        status = report_write(&report, results);
+    report_close(&report);
+    return status < 0 || end->is_different ? -1 : 0;
+}
+
+static int run_with_input(struct sending_end *ends, const struct address *address)
+{
+    const struct options *options = ends->options;
+    struct results results;
+    int status =
+        results_init(&results, options->size_count, options->repeat, options->transport_count);
+
+    if (status < 0)
+        return -1;
+    results.seed = options->settings.seed;
+    results.options = options;
+    progress_init(options->is_quiet);
+    status = run_and_report(ends, address, &results);
+    results_fini(&results);
+    return status;
+}
+
+int sending_end_run(const struct options *options, const struct address *address)
+{
+    struct sending_end *ends = flows_create(options);
+    int status = -1;
+
+    if (ends == NULL)
+        return -1;
+    if (options->input == NULL || input_open(&ends->input, options->input) == 0)
+        status = run_with_input(ends, address);
+    input_close(&ends->input);
+    free(ends);
+    return status;
+}

@@ -1,0 +1,357 @@
+#include "zcrp-bench/measuring/measurement.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/measuring/ping.h"
+#include "zcrp-bench/measuring/pulse.h"
+#include "zcrp-bench/measuring/record.h"
+#include "zcrp-bench/results/report.h"
+
+/* Tells the other end what comes, until it is ready. */
+static int announce(struct sending_end *end, size_t transport, const struct job *job)
+{
+    struct control *control = &end->control;
+    const struct course *course = &job->course;
+
+    if (control_say(control,
+                    "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                    " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64,
+                    transport, job->size, job->count, job->total, job->memory.slots, job->depth,
+                    (int)job->content, job->seed, course->look,
+                    course->interval_ns > 0 ? end->options->bits_per_s : 0,
+                    course->duration_ns) < 0)
+        return -1;
+    return control_expect(control, "ready") != NULL ? 0 : -1;
+}
+
+/* A job has failed: the other end's reason, if it gave one, is heard, too. */
+static int job_failed(struct sending_end *end)
+{
+    if (control_is_broken(&end->control))
+        control_hear(&end->control);
+    return -1;
+}
+
+/* Content that differs is complained of, but does not end the run. */
+static void check_verdict(struct sending_end *end, const struct run *run, const struct job *job,
+                          const struct transport *transport)
+{
+    if (run->verdict != VERDICT_DIFFERENT)
+        return;
+    progress_clear();
+    job_complain(job, transport->kind->name);
+    end->is_different = true;
+}
+
+static void begin_run(struct run *run, const struct contender *contender, const struct job *job)
+{
+    *run = (struct run){
+        .transport = contender->name,
+        .size = job->size,
+    };
+    memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
+}
+
+static void note_sender(struct run *run, const struct record *record)
+{
+    run->sender_cpu_s = (double)record->watch.cpu_ns / 1e9;
+    run->sender_allocations = record->allocations;
+    run->sender_counts = record->counts;
+}
+
+static void note_receiver(struct run *run, const struct record *record)
+{
+    run->receiver_cpu_s = (double)record->watch.cpu_ns / 1e9;
+    run->receiver_allocations = record->allocations;
+    run->receiver_counts = record->counts;
+}
+
+static void note_job(struct run *run, const struct job *job, double seconds)
+{
+    run->count = job->count;
+    run->bytes = job->total;
+    run->depth = job->depth;
+    run->seconds = seconds;
+}
+
+/* This end sends. */
+static int run_there(struct sending_end *end, struct transport *transport, struct job *job,
+                     struct run *run)
+{
+    struct record own;
+    struct record other;
+
+    record_begin(&own, transport);
+    course_begin(&job->course);
+    if (transport->kind->send(transport, job) < 0)
+        return job_failed(end);
+    if (pulse_hear_past(&end->control) < 0 ||
+        record_read(&end->control, &other, job, &run->verdict) < 0)
+        return -1;
+    record_end(&own, transport);
+    note_job(run, job, (double)other.watch.wall_ns / 1e9);
+    note_sender(run, &own);
+    note_receiver(run, &other);
+    return 0;
+}
+
+/* --reverse: the other end sends, once it is told that the watch runs. */
+static int run_back(struct sending_end *end, struct transport *transport, struct job *job,
+                    struct run *run)
+{
+    enum verdict unknown;
+    struct record own;
+    struct record other;
+    struct job others = *job;
+
+    record_begin(&own, transport);
+    if (control_say(&end->control, "go") < 0)
+        return -1;
+    if (transport->kind->receive(transport, job) < 0)
+        return job_failed(end);
+    record_end(&own, transport);
+    if (control_hear(&end->control) < 0 ||
+        record_read(&end->control, &other, &others, &unknown) < 0)
+        return -1;
+    note_job(run, job, (double)own.watch.wall_ns / 1e9);
+    note_sender(run, &other);
+    note_receiver(run, &own);
+    run->verdict = job_verdict(job);
+    return 0;
+}
+
+int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
+                    struct run *run)
+{
+    struct transport *transport = contender_transport(contender);
+    int status;
+
+    begin_run(run, contender, job);
+    if (transport->kind->prepare(transport, job) < 0 ||
+        announce(end, contender_number(contender), job) < 0)
+        return -1;
+    status = transport->is_back ? run_back(end, transport, job, run)
+                                : run_there(end, transport, job, run);
+    if (status == 0)
+        check_verdict(end, run, job, transport);
+    return status;
+}
+
+static struct round_trips trips_of(const struct histogram *histogram)
+{
+    return (struct round_trips){
+        .count = histogram->count,
+        .least_us = (double)histogram->least / 1e3,
+        .median_us = (double)histogram_quantile(histogram, 0.5) / 1e3,
+        .p90_us = (double)histogram_quantile(histogram, 0.9) / 1e3,
+        .p99_us = (double)histogram_quantile(histogram, 0.99) / 1e3,
+        .p999_us = (double)histogram_quantile(histogram, 0.999) / 1e3,
+        .most_us = (double)histogram->most / 1e3,
+    };
+}
+
+static int announce_ping(struct sending_end *end, const struct contender *contender,
+                         const struct job *job)
+{
+    if (control_say(&end->control, "ping %zu %" PRIu64 " %" PRIu64 " %" PRIu64,
+                    contender->first_number, job->size, job->count, job->depth) < 0)
+        return -1;
+    return control_expect(&end->control, "ready") != NULL ? 0 : -1;
+}
+
+/* Both ways, at this end. */
+static int prepare_ping(struct contender *contender, const struct job *job)
+{
+    struct transport *there = contender_transport(contender);
+    struct transport *back = &contender->back;
+
+    if (there->kind->prepare(there, job) < 0)
+        return -1;
+    return back->kind == NULL ? 0 : back->kind->prepare(back, job);
+}
+
+static int run_ping(struct sending_end *end, struct contender *contender, struct job *job,
+                    struct run *run)
+{
+    struct transport *there = contender_transport(contender);
+    struct record own;
+    struct record other;
+
+    record_begin(&own, there);
+    if (ping_run(there, &contender->back, job, run->histogram) < 0)
+        return job_failed(end);
+    record_end(&own, there);
+    if (control_hear(&end->control) < 0 ||
+        record_read(&end->control, &other, job, &run->verdict) < 0)
+        return -1;
+    note_job(run, job, (double)own.watch.wall_ns / 1e9);
+    note_sender(run, &own);
+    note_receiver(run, &other);
+    run->trips = trips_of(run->histogram);
+    return 0;
+}
+
+int measurement_ping(struct sending_end *end, struct contender *contender, struct job *job,
+                     struct run *run)
+{
+    begin_run(run, contender, job);
+    if (prepare_ping(contender, job) < 0 || announce_ping(end, contender, job) < 0)
+        return -1;
+    run->histogram = malloc(sizeof *run->histogram);
+    if (run->histogram == NULL)
+        return complain("no memory for a histogram: %s", strerror(ENOMEM));
+    histogram_init(run->histogram);
+    if (run_ping(end, contender, job, run) == 0)
+        return 0;
+    run_fini(run);
+    return -1;
+}
+
+enum {
+    WARM_UP_SIZE = 16384,
+    WARM_UP_COUNT = 64,
+    TRIAL_PART = 4,     /* of a measurement */
+    UNDER_WAY_PART = 4, /* of a measurement's time */
+    PING_DEPTH = 16,
+    PING_COUNT = 10000,
+};
+
+static int fit_memory(struct sending_end *end, struct job *job)
+{
+    uint64_t slots = options_slots(end->options, job->size, job->count);
+    uint64_t depth = end->options->settings.depth;
+
+    if (memory_refit(&end->memory, slots, job->size) < 0)
+        return -1;
+    job->memory = end->memory;
+    job->passed = &end->passed;
+    job->depth = slots < depth ? slots : depth;
+    job->course = course_make(&end->control, job->size, 0, 0);
+    return job_is_sane(job) ? 0 : complain("more bytes than there are");
+}
+
+/* What is under way over this channel at the end of the time takes no more than a part of it. */
+static void limit_depth(struct job *job, const struct transport *transport, int64_t duration_ns)
+{
+    double most = transport->bytes_per_s * (double)(duration_ns / UNDER_WAY_PART) / 1e9;
+
+    if (most < 2 * (double)job->size)
+        most = 2 * (double)job->size;
+    if (most < (double)job->depth * (double)job->size)
+        job->depth = (uint64_t)(most / (double)job->size);
+}
+
+/* Makes a job of the right memory one that is paced, and that lasts for a time. */
+static void set_course(struct sending_end *end, struct contender *contender, struct job *job,
+                       double bits_per_s, int64_t duration_ns)
+{
+    job->course = course_make(&end->control, job->size, bits_per_s, duration_ns);
+    if (duration_ns == 0)
+        return;
+    job->count = COURSE_FIRST_COUNT;
+    job->total = job->count * job->size;
+    limit_depth(job, contender_transport(contender), duration_ns);
+}
+
+int measurement_warm_up(struct sending_end *end, struct job *job)
+{
+    *job = (struct job){
+        .size = WARM_UP_SIZE,
+        .count = WARM_UP_COUNT,
+        .total = WARM_UP_SIZE * WARM_UP_COUNT,
+        .output = -1,
+    };
+    return fit_memory(end, job);
+}
+
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job)
+{
+    uint64_t count = options_count(end->options, size);
+
+    *job = (struct job){
+        .size = size,
+        .count = count,
+        .total = size * count,
+        .content = end->options->is_verified ? JOB_PATTERN : JOB_ANY,
+        .seed = ++end->seed,
+        .output = -1,
+    };
+    if (end->input.bytes != NULL) {
+        job->content = JOB_FILE;
+        job->input = &end->input;
+        job->total = end->input.size;
+        job->count = (job->total - 1) / size + 1;
+    }
+    if (fit_memory(end, job) < 0)
+        return -1;
+    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
+    return 0;
+}
+
+int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
+                      struct job *job)
+{
+    uint64_t count = options_count(end->options, size) / TRIAL_PART;
+
+    *job = (struct job){
+        .size = size,
+        .count = count > 0 ? count : 1,
+        .total = count > 0 ? count * size : size,
+        .output = -1,
+    };
+    if (fit_memory(end, job) < 0)
+        return -1;
+    set_course(end, contender, job, 0, end->options->duration_ns / TRIAL_PART);
+    return 0;
+}
+
+/* Messages of a run of round trips. By a schedule, as many as are due in the time. */
+static uint64_t ping_count(const struct options *options, uint64_t size)
+{
+    double seconds = (double)options->duration_ns / 1e9;
+    double due = (double)options->bits_per_s / 8 / (double)size * seconds;
+
+    if (options->count != 0)
+        return options->count;
+    if (options->duration_ns == 0)
+        return PING_COUNT;
+    return due > 1 ? (uint64_t)due : 1;
+}
+
+/* Round trips under way at once. One after the other, a few slots are enough. */
+static uint64_t ping_depth(const struct options *options, uint64_t size)
+{
+    uint64_t most = options->settings.depth;
+    uint64_t room = options->memory_bytes / 2 / size;
+
+    if (options->bits_per_s == 0)
+        return most < PING_DEPTH ? most : PING_DEPTH;
+    if (room < 1)
+        return 1;
+    return most < room ? most : room;
+}
+
+int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job)
+{
+    uint64_t count = ping_count(end->options, size);
+    uint64_t depth = ping_depth(end->options, size);
+
+    if (memory_refit(&end->memory, 2 * depth, size) < 0)
+        return -1;
+    *job = (struct job){
+        .size = size,
+        .count = count,
+        .total = count * size,
+        .depth = depth,
+        .memory = end->memory,
+        .course = course_make(&end->control, size, (double)end->options->bits_per_s, 0),
+        .output = -1,
+    };
+    return job_is_sane(job) ? 0 : complain("more bytes than there are");
+}

@@ -1,0 +1,50 @@
+/* One measurement, as the sending end conducts it. */
+#ifndef BENCH_MEASUREMENT_H
+#define BENCH_MEASUREMENT_H
+
+#include <stdatomic.h>
+
+#include "zcrp-bench/command/options.h"
+#include "zcrp-bench/results/results.h"
+
+/* The sending end and all that is open while it runs. */
+struct sending_end {
+    const struct options *options;
+    struct settings settings; /* the options', with a seed of its own */
+    struct control control;
+    struct contender contenders[OPTIONS_MAX_TRANSPORTS];
+    struct memory memory;
+    struct input input;
+    uint64_t seed;           /* of the last pattern */
+    _Atomic uint64_t passed; /* bytes of messages that were handed to a channel */
+    int64_t start_ns;        /* of the first measurement */
+    bool is_different;
+};
+
+/* Each returns 0, or -1 with a complaint. A job is good until the next one is made. */
+
+/* A job too small to be worth a figure. */
+int measurement_warm_up(struct sending_end *end, struct job *job);
+
+/* The job that the options ask for, with messages of this size over the contender's chosen channel.
+ */
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job);
+
+/* The same, but small and not verified: to find out what is fastest. */
+int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
+                      struct job *job);
+
+/* Round trips of messages of this size. */
+int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job);
+
+/* Does the job over the contender's chosen channel, into *run. What arrived wrong is complained of,
+ * but is no failure: see end->is_different. */
+int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
+                    struct run *run);
+
+/* The same for a job of round trips. */
+int measurement_ping(struct sending_end *end, struct contender *contender, struct job *job,
+                     struct run *run);
+
+#endif

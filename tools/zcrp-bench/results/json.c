@@ -1,0 +1,248 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "zcrp-bench/command/options.h"
+#include "zcrp.h"
+
+enum { PROCESSOR_ROOM = 200 };
+
+#include "zcrp-bench/results/report.h"
+
+/* JSON knows no infinity. */
+static void number(FILE *out, const char *key, bool is_known, double value)
+{
+    if (is_known && isfinite(value))
+        fprintf(out, ", \"%s\": %.9g", key, value);
+    else
+        fprintf(out, ", \"%s\": null", key);
+}
+
+static void count(FILE *out, const char *key, bool is_known, uint64_t value)
+{
+    if (is_known)
+        fprintf(out, ", \"%s\": %" PRIu64, key, value);
+    else
+        fprintf(out, ", \"%s\": null", key);
+}
+
+/* Names are the program's and the kernel's own words: nothing in them needs an escape. */
+static void begin(FILE *out, const char *transport, const char *channel, uint64_t size)
+{
+    fprintf(out, "    {\"transport\": \"%s\", \"channel\": \"%s\"", transport, channel);
+    count(out, "size", true, size);
+}
+
+static void write_counts(FILE *out, const struct counts *counts)
+{
+    if (!counts->is_known) {
+        fputs(", \"stats\": null", out);
+        return;
+    }
+    fputs(", \"stats\": {", out);
+    for (unsigned i = 0; i < COUNTS; i++)
+        fprintf(out, "%s\"%s\": %" PRIu64, i > 0 ? ", " : "", counts_name((enum count)i),
+                counts->value[i]);
+    fputc('}', out);
+}
+
+static void end_of_run(FILE *out, const char *key, double cpu_s, double cpu_s_per_gb,
+                       const struct allocations *allocations, const struct counts *counts)
+{
+    bool are_counted = allocations->calls != ALLOCATIONS_UNKNOWN;
+
+    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, cpu_s);
+    number(out, "cpu_s_per_gb", true, cpu_s_per_gb);
+    count(out, "allocations", are_counted, allocations->calls);
+    count(out, "peak_bytes", are_counted, allocations->peak_bytes);
+    write_counts(out, counts);
+    fputc('}', out);
+}
+
+struct parts {
+    FILE *out;
+    bool is_later; /* not the first */
+};
+
+/* [from, to, count]; times in microseconds. */
+static void write_part(void *context, uint64_t from, uint64_t to, uint64_t times)
+{
+    struct parts *parts = context;
+
+    fprintf(parts->out, "%s[%.9g, %.9g, %" PRIu64 "]", parts->is_later ? ", " : "",
+            (double)from / 1e3, (double)to / 1e3, times);
+    parts->is_later = true;
+}
+
+static void write_trips(FILE *out, const struct round_trips *trips,
+                        const struct histogram *histogram)
+{
+    struct parts parts = {.out = out};
+
+    if (trips->count == 0) {
+        fputs(", \"round_trip_us\": null", out);
+        return;
+    }
+    fprintf(out, ", \"round_trip_us\": {\"count\": %" PRIu64, trips->count);
+#define WRITE_TRIP(field, key) number(out, key, true, trips->field);
+    ROUND_TRIPS(WRITE_TRIP)
+#undef WRITE_TRIP
+    if (histogram != NULL) {
+        fputs(", \"histogram\": [", out);
+        histogram_each(histogram, write_part, &parts);
+        fputc(']', out);
+    }
+    fputc('}', out);
+}
+
+static const char *verdict_text(enum verdict verdict)
+{
+    switch (verdict) {
+    case VERDICT_SAME:
+        return "true";
+    case VERDICT_DIFFERENT:
+        return "false";
+    case VERDICT_NONE:
+    case VERDICTS:
+        break;
+    }
+    return "null";
+}
+
+static void write_run(FILE *out, const struct run *run)
+{
+    const struct counts *in = &run->receiver_counts;
+    bool is_known = in->is_known;
+
+    begin(out, run->transport, run->channel, run->size);
+    count(out, "count", true, run->count);
+    count(out, "bytes", true, run->bytes);
+    count(out, "depth", true, run->depth);
+    number(out, "seconds", true, run->seconds);
+    number(out, "gbit_per_s", true, run_gbit_per_s(run));
+    number(out, "msg_per_s", true, run_messages_per_s(run));
+    fprintf(out, ", \"verified\": %s", verdict_text(run->verdict));
+    count(out, "flows", true, run->flows);
+    number(out, "fairness", true, run->fairness);
+    end_of_run(out, "sender", run->sender_cpu_s, run_sender_cpu_s_per_gb(run),
+               &run->sender_allocations, &run->sender_counts);
+    end_of_run(out, "receiver", run->receiver_cpu_s, run_receiver_cpu_s_per_gb(run),
+               &run->receiver_allocations, in);
+    count(out, "units", is_known, in->value[COUNT_units]);
+    count(out, "repeated_units", is_known, run->sender_counts.value[COUNT_units_repeated]);
+    count(out, "in_place_units", is_known, in->value[COUNT_units_in_place]);
+    count(out, "moved_bytes", is_known, in->value[COUNT_bytes_moved]);
+    count(out, "lost_units", is_known, in->value[COUNT_units_lost]);
+    number(out, "system_calls_per_gb", is_known, run_system_calls_per_gb(run));
+    number(out, "acknowledgements_per_burst", is_known, run_acknowledgements_per_burst(run));
+    write_trips(out, &run->trips, run->histogram);
+    fputc('}', out);
+}
+
+static void write_summary(FILE *out, const struct summary *summary)
+{
+    begin(out, summary->transport, summary->channel, summary->size);
+    number(out, "gbit_per_s", true, summary->gbit_per_s);
+    number(out, "least", true, summary->least);
+    number(out, "most", true, summary->most);
+    number(out, "msg_per_s", true, summary->messages_per_s);
+    number(out, "cpu_s_per_gb", true, summary->cpu_s_per_gb);
+    number(out, "sender_cpu_s_per_gb", true, summary->sender_cpu_s_per_gb);
+    number(out, "receiver_cpu_s_per_gb", true, summary->receiver_cpu_s_per_gb);
+    number(out, "in_place", summary->has_counts, summary->in_place);
+    number(out, "ratio_to_tcp", summary->has_ratio, summary->ratio_to_tcp);
+    write_trips(out, &summary->trips, NULL);
+    fputc('}', out);
+}
+
+/* Escapes what JSON does not take as it is. */
+static void write_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if ((unsigned char)*text < ' ')
+            fprintf(out, "\\u%04x", (unsigned)*text);
+        else
+            fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+/* The processor's name, "" if the kernel does not tell. */
+static void read_processor(char name[PROCESSOR_ROOM])
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[PROCESSOR_ROOM];
+
+    name[0] = '\0';
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "model name : %199[^\n]", name) == 1)
+            break;
+    }
+    if (file != NULL)
+        fclose(file);
+}
+
+/* Where and when this was measured, with what, and how it was called. */
+static void write_circumstances(FILE *out, char *const *command)
+{
+    int version = zcrp_version();
+    char processor[PROCESSOR_ROOM];
+    struct utsname system;
+    time_t now = time(NULL);
+    struct tm utc;
+    char date[32] = "";
+
+    read_processor(processor);
+    if (gmtime_r(&now, &utc) != NULL)
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    fprintf(out, "  \"version\": \"%d.%d.%d\",\n", version / 10000, version / 100 % 100,
+            version % 100);
+    fputs("  \"kernel\": ", out);
+    write_string(out, uname(&system) == 0 ? system.release : "");
+    fputs(",\n  \"processor\": ", out);
+    write_string(out, processor);
+    fprintf(out, ",\n  \"cores\": %ld,\n  \"date\": \"%s\",\n  \"command\": [",
+            sysconf(_SC_NPROCESSORS_ONLN), date);
+    for (size_t i = 0; command[i] != NULL; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        write_string(out, command[i]);
+    }
+    fputs("],\n", out);
+}
+
+static void write_seed(FILE *out, uint64_t seed)
+{
+    if (seed != 0)
+        fprintf(out, "  \"seed\": %" PRIu64 ",\n", seed);
+    else
+        fputs("  \"seed\": null,\n", out);
+}
+
+void json_write(FILE *out, const struct results *results)
+{
+    size_t summaries = results->sizes * results->transports;
+
+    fputs("{\n", out);
+    write_circumstances(out, results->options->command);
+    write_seed(out, results->seed);
+    fputs("  \"runs\": [\n", out);
+    for (size_t i = 0; i < results_count(results); i++) {
+        write_run(out, &results->runs[i]);
+        fputs(i + 1 < results_count(results) ? ",\n" : "\n", out);
+    }
+    fputs("  ],\n  \"summary\": [\n", out);
+    for (size_t i = 0; i < summaries; i++) {
+        struct summary summary =
+            results_summary(results, i / results->transports, i % results->transports);
+
+        write_summary(out, &summary);
+        fputs(i + 1 < summaries ? ",\n" : "\n", out);
+    }
+    fputs("  ]\n}\n", out);
+}

@@ -1,0 +1,47 @@
+/* Where results go: the table to standard output, JSON where the options say. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "zcrp-bench/command/options.h"
+#include "zcrp-bench/results/results.h"
+
+struct report {
+    const struct options *options;
+    FILE *json; /* NULL: not wanted */
+};
+
+/* Opens the files, so that one that cannot be written is known before anything is measured. 0, or
+ * -1 with a complaint; then nothing is open. */
+int report_open(struct report *report, const struct options *options);
+
+/* Writes all there is and closes. 0, or -1 with a complaint if a file is not complete. */
+int report_write(struct report *report, const struct results *results);
+
+/* Closes without writing. Fine after report_write. */
+void report_close(struct report *report);
+
+/* Writes the results for programs: one JSON object with every measurement and the medians. Its
+ * fields are described in docs/zcrp-bench.1. Errors stay in the stream. */
+void json_write(FILE *out, const struct results *results);
+
+/* Writes the results for people: a table with one line for each size and transport, under a
+ * heading. Errors stay in the stream. */
+void table_write(FILE *out, const struct results *results);
+
+/* Writes what --stats tells after a measurement, number `repeat` from 0. Writes nothing where
+ * standard output is quiet or carries JSON. */
+void details_write(const struct options *options, const struct run *run, size_t repeat);
+
+/* One line that says how far the run is, on standard error, if that is a terminal. */
+void progress_init(bool is_quiet);
+
+/* Replaces the line. */
+void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Takes the line away. */
+void progress_clear(void);
+
+#endif

@@ -1,0 +1,244 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/quantity.h"
+#include "zcrp-bench/results/report.h"
+
+enum { COLUMNS = 12, CELL = 40, GAP = 2 };
+
+struct line {
+    char cells[COLUMNS][CELL];
+};
+
+static const struct line trip_headings[2] = {
+    {{"", "", "", "round trip, us:", "", "", "", "", "", "median,", "ratio"}},
+    {{"transport", "channel", "size", "least", "median", "90 %", "99 %", "99.9 %", "most",
+      "least..most", "to TCP"}},
+};
+
+static const struct line rate_headings[2] = {
+    {{"", "", "", "", "Gbit/s,", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio", "Jain's"}},
+    {{"transport", "channel", "size", "Gbit/s", "least..most", "messages/s", "sender", "receiver",
+      "place", "repeated", "to TCP", "index"}},
+};
+
+static void figure(char cell[CELL], bool is_known, double value)
+{
+    if (is_known)
+        quantity_figure(cell, value);
+    else
+        snprintf(cell, CELL, "-");
+}
+
+static void percent(char cell[CELL], bool is_known, double share)
+{
+    /* Cut, not rounded: 100 % is said of all units only. */
+    double tenths = (double)(long)(share * 1000);
+
+    if (is_known)
+        snprintf(cell, CELL, share < 1 ? "%.1f %%" : "%.0f %%", tenths / 10);
+    else
+        snprintf(cell, CELL, "-");
+}
+
+static void units(char cell[CELL], const struct summary *summary)
+{
+    if (!summary->has_counts)
+        snprintf(cell, CELL, "-");
+    else if (summary->lost > 0)
+        snprintf(cell, CELL, "%.0f lost", summary->lost);
+    else
+        snprintf(cell, CELL, "%.0f", summary->repeated);
+}
+
+static void names(struct line *line, const struct summary *summary)
+{
+    snprintf(line->cells[0], CELL, "%s", summary->transport);
+    snprintf(line->cells[1], CELL, "%s", summary->channel);
+    quantity_bytes(line->cells[2], summary->size);
+}
+
+/* How far the repeats lie apart. */
+static void spread(char cell[CELL], const struct summary *summary)
+{
+    char least[QUANTITY_ROOM];
+    char most[QUANTITY_ROOM];
+
+    quantity_figure(least, summary->least);
+    quantity_figure(most, summary->most);
+    snprintf(cell, CELL, "%.16s..%.16s", least, most);
+}
+
+static struct line rate_line(const struct summary *summary)
+{
+    struct line line = {0};
+
+    names(&line, summary);
+    figure(line.cells[3], true, summary->gbit_per_s);
+    spread(line.cells[4], summary);
+    figure(line.cells[5], true, summary->messages_per_s);
+    figure(line.cells[6], true, summary->sender_cpu_s_per_gb);
+    figure(line.cells[7], true, summary->receiver_cpu_s_per_gb);
+    percent(line.cells[8], summary->has_counts, summary->in_place);
+    units(line.cells[9], summary);
+    figure(line.cells[10], summary->has_ratio, summary->ratio_to_tcp);
+    if (summary->flows > 1)
+        snprintf(line.cells[11], CELL, "%.3f", summary->fairness);
+    return line;
+}
+
+static struct line trip_line(const struct summary *summary)
+{
+    struct line line = {0};
+    size_t column = 3;
+
+    names(&line, summary);
+#define TRIP_CELL(field, key) figure(line.cells[column++], true, summary->trips.field);
+    ROUND_TRIPS(TRIP_CELL)
+#undef TRIP_CELL
+    spread(line.cells[column++], summary);
+    figure(line.cells[column], summary->has_ratio, summary->ratio_to_tcp);
+    return line;
+}
+
+static void widen(int widths[COLUMNS], const struct line *line)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        int width = (int)strlen(line->cells[i]);
+
+        if (width > widths[i])
+            widths[i] = width;
+    }
+}
+
+/* Names to the left, numbers to the right. */
+static void write_line(FILE *out, const int widths[COLUMNS], const struct line *line)
+{
+    for (int i = 0; i < COLUMNS && widths[i] > 0; i++) {
+        int width = i < 2 ? -widths[i] : widths[i];
+
+        fprintf(out, "%*s%*s", i > 0 ? GAP : 0, "", width, line->cells[i]);
+    }
+    fputc('\n', out);
+}
+
+static struct line line_at(const struct results *results, size_t i)
+{
+    struct summary summary =
+        results_summary(results, i / results->transports, i % results->transports);
+
+    return summary.trips.count > 0 ? trip_line(&summary) : rate_line(&summary);
+}
+
+void table_write(FILE *out, const struct results *results)
+{
+    bool are_trips = results_are_round_trips(results);
+    size_t lines = results->sizes * results->transports;
+    int widths[COLUMNS] = {0};
+    struct line headings[2];
+    struct line line;
+
+    memcpy(headings, are_trips ? trip_headings : rate_headings, sizeof headings);
+    for (size_t i = 0; i < 2 && results->runs[0].flows < 2 && !are_trips; i++)
+        headings[i].cells[COLUMNS - 1][0] = '\0';
+    for (size_t i = 0; i < 2; i++)
+        widen(widths, &headings[i]);
+    for (size_t i = 0; i < lines; i++) {
+        line = line_at(results, i);
+        widen(widths, &line);
+    }
+    for (size_t i = 0; i < 2; i++)
+        write_line(out, widths, &headings[i]);
+    for (size_t i = 0; i < lines; i++) {
+        line = line_at(results, i);
+        write_line(out, widths, &line);
+    }
+}
+
+enum { NAME_WIDTH = 26, FIGURE_WIDTH = 12 };
+
+static void write_figure(double value)
+{
+    char text[QUANTITY_ROOM];
+
+    quantity_figure(text, value);
+    printf("  %*s", FIGURE_WIDTH, text);
+}
+
+static void both(const char *name, uint64_t sender, uint64_t receiver, const char *text)
+{
+    printf("  %-*s  %*llu  %*llu  %s\n", NAME_WIDTH, name, FIGURE_WIDTH, (unsigned long long)sender,
+           FIGURE_WIDTH, (unsigned long long)receiver, text);
+}
+
+static void one(const char *name, double value, const char *text)
+{
+    printf("  %-*s", NAME_WIDTH, name);
+    write_figure(value);
+    printf("  %*s  %s\n", FIGURE_WIDTH, "", text);
+}
+
+/* Counts of zero at both ends are passed over. */
+static void write_stats(const struct run *run)
+{
+    printf("  %-*s  %*s  %*s\n", NAME_WIDTH, "", FIGURE_WIDTH, "sender", FIGURE_WIDTH, "receiver");
+    for (unsigned i = 0; i < COUNTS; i++) {
+        uint64_t sender = run->sender_counts.value[i];
+        uint64_t receiver = run->receiver_counts.value[i];
+
+        if (sender != 0 || receiver != 0)
+            both(counts_name((enum count)i), sender, receiver, counts_text((enum count)i));
+    }
+    one("system_calls_per_gb", run_system_calls_per_gb(run), "both ends, on the channel");
+    one("acknowledgements_per_burst", run_acknowledgements_per_burst(run), "receiver's");
+}
+
+enum { BAR = 40 }; /* characters of the most frequent */
+
+static void note_most(void *context, uint64_t from, uint64_t to, uint64_t count)
+{
+    uint64_t *most = context;
+
+    (void)from;
+    (void)to;
+    *most = count > *most ? count : *most;
+}
+
+static void write_bar(void *context, uint64_t from, uint64_t to, uint64_t count)
+{
+    const uint64_t *most = context;
+    int length = (int)((count * BAR + *most - 1) / *most);
+
+    printf("  %10.1f %10.1f %10llu  ", (double)from / 1e3, (double)to / 1e3,
+           (unsigned long long)count);
+    for (int i = 0; i < length; i++)
+        putchar('#');
+    putchar('\n');
+}
+
+static void write_histogram(const struct run *run)
+{
+    uint64_t most = 0;
+
+    histogram_each(run->histogram, note_most, &most);
+    printf("  %10s %10s %10s\n", "from us", "to us", "trips");
+    histogram_each(run->histogram, write_bar, &most);
+}
+
+void details_write(const struct options *options, const struct run *run, size_t repeat)
+{
+    bool has_stats = options->wants_stats && run->receiver_counts.is_known;
+    bool has_histogram = options->wants_histogram && run->histogram != NULL;
+    char size[QUANTITY_ROOM];
+
+    if (!options_have_output(options) || (!has_stats && !has_histogram))
+        return;
+    progress_clear();
+    quantity_bytes(size, run->size);
+    printf("%s, messages of %s, measurement %zu\n", run->transport, size, repeat + 1);
+    if (has_stats)
+        write_stats(run);
+    if (has_histogram)
+        write_histogram(run);
+    printf("\n");
+}

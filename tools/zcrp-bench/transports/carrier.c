@@ -1,0 +1,166 @@
+#include "zcrp-bench/transports/carrier.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/control/connection.h"
+#include "zcrp.h"
+
+int udp_failed(const struct transport *transport, const char *what, int code)
+{
+    bool is_system = code == ZCRP_ERROR_SYSTEM;
+
+    return complain("%s: cannot %s: %s%s%s", transport->kind->name, what, zcrp_strerror(code),
+                    is_system ? ": " : "", is_system ? strerror(errno) : "");
+}
+
+/* The control connection's interface and, for the sake of firewalls, its port number; if that is
+ * taken, any free one. */
+int udp_offer(struct transport *transport)
+{
+    struct address here;
+    int port;
+
+    if (address_local(transport->control->fd, &here) < 0)
+        return -1;
+    transport->fd = zcrp_udp_listen(here.host, here.port);
+    if (transport->fd < 0)
+        transport->fd = zcrp_udp_listen(here.host, "0");
+    if (transport->fd < 0)
+        return udp_failed(transport, "listen", transport->fd);
+    port = zcrp_udp_port(transport->fd);
+    return port >= 0 ? port : udp_failed(transport, "listen", port);
+}
+
+/* The control connection's peer, at another port. */
+static int find_peer(const struct transport *transport, int port, struct address *peer)
+{
+    if (address_peer(transport->control->fd, peer) < 0)
+        return -1;
+    snprintf(peer->port, sizeof peer->port, "%d", port);
+    return 0;
+}
+
+int udp_accept(struct transport *transport, int port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
+                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    const char *name = transport->kind->name;
+    struct addrinfo *found;
+    struct address peer;
+    int error;
+
+    if (find_peer(transport, port, &peer) < 0)
+        return -1;
+    error = getaddrinfo(peer.host, peer.port, &hints, &found);
+    if (error != 0)
+        return complain("%s: cannot resolve the peer: %s", name, gai_strerror(error));
+    error = connect(transport->fd, found->ai_addr, found->ai_addrlen) < 0 ? errno : 0;
+    freeaddrinfo(found);
+    return error == 0 ? 0 : complain("%s: cannot connect to the peer: %s", name, strerror(error));
+}
+
+int udp_connect(struct transport *transport, int port)
+{
+    struct address peer;
+
+    if (find_peer(transport, port, &peer) < 0)
+        return -1;
+    snprintf(transport->channel, sizeof transport->channel, "udp");
+    transport->fd = zcrp_udp_connect(peer.host, peer.port);
+    if (transport->fd < 0)
+        return udp_failed(transport, "connect", transport->fd);
+    return zcrp_udp_port(transport->fd);
+}
+
+enum { NO_PORT = 1, USUAL_VCI = 32 };
+
+const char *const carrier_names[CARRIERS + 1] = {
+    [CARRIER_UDP] = "udp",
+    [CARRIER_AAL5] = "aal5",
+    [CARRIER_AAL5_UDP] = "aal5-udp",
+};
+
+static bool is_raw(const struct transport *transport)
+{
+    return transport->settings->channel == CARRIER_AAL5;
+}
+
+int carrier_offer(struct transport *transport)
+{
+    struct address here;
+
+    if (!is_raw(transport))
+        return udp_offer(transport);
+    if (address_local(transport->control->fd, &here) < 0)
+        return -1;
+    transport->fd = zcrp_aal5_listen(here.host);
+    return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "listen", transport->fd);
+}
+
+/* The same peer, without a port. */
+static int replace_by_peer(struct transport *transport)
+{
+    struct address peer;
+
+    if (address_peer(transport->control->fd, &peer) < 0)
+        return -1;
+    transport->fd = zcrp_aal5_connect(peer.host);
+    return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "connect", transport->fd);
+}
+
+/* The address of the control connection's peer is known only now. */
+int carrier_accept(struct transport *transport, int port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ip4;
+        struct sockaddr_in6 ip6;
+        struct sockaddr_storage room;
+    } peer;
+    socklen_t size = sizeof peer;
+
+    if (!is_raw(transport))
+        return udp_accept(transport, port);
+    if (getpeername(transport->control->fd, &peer.any, &size) < 0)
+        return complain("%s: where is the peer?", transport->kind->name);
+    if (peer.any.sa_family == AF_INET6)
+        peer.ip6.sin6_port = 0;
+    else
+        peer.ip4.sin_port = 0;
+    if (connect(transport->fd, &peer.any, size) < 0)
+        return complain("%s: cannot connect to the peer", transport->kind->name);
+    return 0;
+}
+
+int carrier_connect(struct transport *transport, int port)
+{
+    int own = is_raw(transport) ? replace_by_peer(transport) : udp_connect(transport, port);
+
+    snprintf(transport->channel, sizeof transport->channel, "%s",
+             carrier_names[transport->settings->channel]);
+    return own;
+}
+
+void carrier_options(const struct transport *transport, struct zcrp_options *options)
+{
+    const struct settings *settings = transport->settings;
+    uint32_t vci = settings->vci != 0 ? (uint32_t)settings->vci : USUAL_VCI;
+
+    if (settings->channel == CARRIER_UDP)
+        return;
+    vci += transport->is_back ? 2 : 0;
+    options->channel = ZCRP_CHANNEL_AAL5;
+    options->aal5 = (struct zcrp_aal5){
+        .vpi = (uint32_t)settings->vpi,
+        .vci = vci,
+        .vci_control = vci + 1,
+        .mtu = (uint32_t)settings->mtu,
+        .faults = {.loss = (uint32_t)settings->cell_loss, .seed = settings->seed + vci},
+    };
+}

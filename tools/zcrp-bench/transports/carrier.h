@@ -1,0 +1,33 @@
+/* The channels below ZCRP, as --channel names them: UDP, AAL5 over a raw socket, or AAL5 over UDP;
+ * and the UDP sockets of udp-limit. Sockets are opened through the library. */
+#ifndef BENCH_CARRIER_H
+#define BENCH_CARRIER_H
+
+#include "zcrp-bench/transports/transport.h"
+#include "zcrp.h"
+
+/* As the functions of the same names in struct transport_kind: transport->fd is the socket. Each
+ * returns a port, udp_accept 0; or -1 with a complaint. */
+int udp_offer(struct transport *transport);
+int udp_accept(struct transport *transport, int port);
+int udp_connect(struct transport *transport, int port);
+
+/* Complains that the transport cannot do `what`, because of a code of the library. -1. */
+int udp_failed(const struct transport *transport, const char *what, int code);
+
+enum carrier { CARRIER_UDP, CARRIER_AAL5, CARRIER_AAL5_UDP, CARRIERS };
+
+/* "udp", "aal5", "aal5-udp", in the order of the above, then NULL. */
+extern const char *const carrier_names[CARRIERS + 1];
+
+/* As the functions of the same names in struct transport_kind, on the channel that the settings ask
+ * for. A raw socket has no port; 1 stands for it. */
+int carrier_offer(struct transport *transport);
+int carrier_accept(struct transport *transport, int port);
+int carrier_connect(struct transport *transport, int port);
+
+/* Fills in what the settings say of the channel. Units and control have a circuit each, and the way
+ * back two more, so that both ends may share an address. */
+void carrier_options(const struct transport *transport, struct zcrp_options *options);
+
+#endif

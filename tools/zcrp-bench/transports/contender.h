@@ -1,0 +1,69 @@
+/* A contender: one entry of --transport, with a channel for each manner in which it may be used.
+ * For each size of messages, the fastest manner is found before anything is measured. Only TCP has
+ * manners, of congestion control and of writes; which is best depends on the machine and on the
+ * message.
+ *
+ *      tcp            the best of all that this process may use: found by trying
+ *      tcp:NAME       that congestion control, and the best writes
+ *      tcp:NAME+128K  that congestion control and these writes: nothing is tried
+ *      tcp:NAME+whole
+ *      tcp:default    the machine's own, one write a message: a program that chooses nothing */
+#ifndef BENCH_CONTENDER_H
+#define BENCH_CONTENDER_H
+
+#include "zcrp-bench/transports/transport.h"
+
+enum { CONTENDER_NAME = 64, MANNERS_MAX = 8 };
+
+#define MANNER_DEFAULT "default"
+#define MANNER_BEST ""
+#define MANNER_FEW "+128K"
+#define MANNER_WHOLE "+whole"
+
+/* What the command line names: "zcrp", "tcp", "tcp:cubic". */
+struct choice {
+    char name[CONTENDER_NAME];
+    const struct transport_kind *kind;
+    const char *variant; /* of manner_list; MANNER_BEST without a colon */
+};
+
+struct contender {
+    const char *name;
+    struct transport lanes[MANNERS_MAX];
+    size_t lane_count;
+    size_t first_number;   /* of lane 0, among all channels of the run in the order of opening */
+    size_t lane;           /* the chosen one */
+    struct transport back; /* for ping, where the kind needs it: all zero else */
+};
+
+/* Opens all channels. `number` counts channels, and is moved on. 0, or -1 with a complaint; then
+ * contender_close is left. */
+int contender_open(struct contender *contender, const struct choice *choice,
+                   struct control *control, const struct settings *settings, size_t *number);
+
+/* The same for messages that the listening end sends: TCP is the machine's, with whole writes. */
+int contender_open_back(struct contender *contender, const struct choice *choice,
+                        struct control *control, const struct settings *settings, size_t *number);
+
+/* The same for round trips: one manner, and a channel back where one is needed. */
+int contender_open_for_ping(struct contender *contender, const struct choice *choice,
+                            struct control *control, const struct settings *settings,
+                            size_t *number);
+
+void contender_close(struct contender *contender);
+
+/* Whether a lane is worth trying with messages of `size`: one whose writes are smaller than that.
+ */
+bool contender_has_use(const struct contender *contender, size_t lane, uint64_t size);
+
+static inline struct transport *contender_transport(struct contender *contender)
+{
+    return &contender->lanes[contender->lane];
+}
+
+static inline size_t contender_number(const struct contender *contender)
+{
+    return contender->first_number + contender->lane;
+}
+
+#endif

@@ -1,0 +1,279 @@
+/* The receiving end of udp-limit (limit.h). */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/control/words.h"
+#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/transports/limit.h"
+
+enum { PIECES = 2 * LIMIT_UNITS + LIMIT_OPENINGS, UNIT_OVERHEAD = 1024, GATHERED_OVERHEAD = 32 };
+
+struct receiving {
+    struct transport *transport;
+    struct limit_state *state;
+    struct job *job;
+    uint64_t next;      /* unit expected */
+    uint64_t all;       /* units of the job */
+    uint64_t window;    /* units that may be under way */
+    uint64_t allowed;   /* units that were given credit */
+    uint64_t complete;  /* messages handed over */
+    int64_t arrival_ns; /* of the last unit */
+
+    /* The plan: opening d has the pieces first[d] .. first[d + 1] - 1, the last is spill. */
+    struct iovec pieces[PIECES];
+    uint32_t first[LIMIT_OPENINGS + 1];
+    uint32_t openings;
+    uint32_t trailers; /* in use */
+};
+
+/* What one opening received. */
+struct arrival {
+    struct iovec *pieces;
+    uint64_t bytes;
+    uint64_t segment; /* of each datagram but the last */
+};
+
+/* An opening for at most `units` units from *index on, as much as one call can bring: pairs, then
+ * spill. Moves *index and *unit on. */
+static void plan_opening(struct receiving *r, uint64_t *index, struct limit_unit *unit,
+                         uint64_t units)
+{
+    uint32_t piece = r->first[r->openings];
+    uint64_t end = *index + units < r->all ? *index + units : r->all;
+    uint64_t bytes = 0;
+
+    while (*index < end && r->trailers < LIMIT_UNITS) {
+        uint8_t *slot = memory_slot(&r->job->memory, unit->message) + unit->offset;
+
+        bytes += unit->length + LIMIT_TRAILER;
+        if (bytes > LIMIT_DATAGRAM || unit->message >= r->complete + r->job->depth)
+            break;
+        r->pieces[piece++] = (struct iovec){slot, unit->length};
+        r->pieces[piece++] = (struct iovec){r->state->trailer[r->trailers++], LIMIT_TRAILER};
+        *unit = limit_unit_after(r->state, r->job, unit);
+        ++*index;
+    }
+    r->pieces[piece++] = (struct iovec){r->state->spill[r->openings], LIMIT_DATAGRAM};
+    r->first[++r->openings] = piece;
+}
+
+static void plan(struct receiving *r)
+{
+    struct limit_unit unit = limit_unit_at(r->state, r->job, r->next);
+    uint64_t index = r->next;
+    bool has_gro = r->state->has_gro;
+    uint32_t openings = has_gro ? 1 : LIMIT_OPENINGS;
+
+    r->openings = 0;
+    r->trailers = 0;
+    r->first[0] = 0;
+    while (r->openings < openings && (index < r->all || r->openings == 0))
+        plan_opening(r, &index, &unit, has_gro ? LIMIT_UNITS : 1);
+}
+
+/* The job and the unit that a trailer names; false if it is of another job. */
+static bool read_trailer(const struct receiving *r, const uint8_t *trailer, uint64_t *index)
+{
+    *index = word_load(&trailer[WORD_BYTES]);
+    return word_load(&trailer[0]) == r->state->job && *index < r->all;
+}
+
+/* Takes all segments of an arrival if each lies where it was planned; else takes none. */
+static bool take_in_place(struct receiving *r, const struct arrival *arrival)
+{
+    uint64_t left = arrival->bytes;
+    uint64_t units = 0;
+
+    for (const struct iovec *piece = arrival->pieces; left > 0; piece += 2, units++) {
+        uint64_t segment = left < arrival->segment ? left : arrival->segment;
+        uint64_t index;
+
+        if (piece[0].iov_len == LIMIT_DATAGRAM || piece[0].iov_len + LIMIT_TRAILER != segment ||
+            !read_trailer(r, piece[1].iov_base, &index) || index != r->next + units)
+            return false;
+        left -= segment;
+    }
+    r->next += units;
+    r->state->counts.value[COUNT_units] += units;
+    r->state->counts.value[COUNT_units_in_place] += units;
+    return true;
+}
+
+/* Copies a trailer that lies anywhere in the pieces, `at` bytes from their start. */
+static void gather_trailer(const struct iovec *piece, uint64_t at, uint8_t trailer[LIMIT_TRAILER])
+{
+    uint64_t done = 0;
+
+    while (at >= piece->iov_len)
+        at -= (piece++)->iov_len;
+    while (done < LIMIT_TRAILER) {
+        uint64_t here = piece->iov_len - at;
+        uint64_t few = here < LIMIT_TRAILER - done ? here : LIMIT_TRAILER - done;
+
+        memcpy(&trailer[done], (uint8_t *)piece->iov_base + at, few);
+        done += few;
+        at = 0;
+        piece++;
+    }
+}
+
+/* Reads the trailers wherever they came down: what is missing between them is lost. The data stays
+ * where it is. */
+static void take_displaced(struct receiving *r, const struct arrival *arrival)
+{
+    uint64_t *count = r->state->counts.value;
+    uint64_t end;
+
+    for (uint64_t at = 0; at < arrival->bytes; at = end) {
+        uint8_t trailer[LIMIT_TRAILER];
+        uint64_t index;
+
+        end = at + arrival->segment < arrival->bytes ? at + arrival->segment : arrival->bytes;
+        if (end - at < LIMIT_TRAILER)
+            continue;
+        gather_trailer(arrival->pieces, end - LIMIT_TRAILER, trailer);
+        if (!read_trailer(r, trailer, &index) || index < r->next)
+            continue;
+        count[COUNT_units]++;
+        count[COUNT_units_lost] += index - r->next;
+        r->next = index + 1;
+    }
+}
+
+/* Hands over the messages that all units are there of, or lost. */
+static int hand_over(struct receiving *r)
+{
+    uint64_t units = limit_units_a_message(r->state, r->job);
+    uint64_t end = r->next == r->all ? r->job->count : r->next / units;
+
+    for (; r->complete < end; r->complete++) {
+        if (job_incoming(r->job, r->complete, memory_slot(&r->job->memory, r->complete)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int take(struct receiving *r, struct msghdr *message, uint64_t bytes)
+{
+    struct arrival arrival = {message->msg_iov, bytes, bytes};
+    int segment;
+
+    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
+        if (note->cmsg_level != IPPROTO_UDP || note->cmsg_type != UDP_GRO)
+            continue;
+        memcpy(&segment, CMSG_DATA(note), sizeof segment);
+        arrival.segment = (uint64_t)segment;
+    }
+    if (bytes == 0)
+        return 0;
+    r->state->counts.value[COUNT_bursts]++;
+    if (!take_in_place(r, &arrival))
+        take_displaced(r, &arrival);
+    return hand_over(r);
+}
+
+/* Datagrams of one call; how many, or -1. */
+static int receive_some(struct receiving *r)
+{
+    union {
+        struct cmsghdr head; /* aligns */
+        uint8_t room[64];
+    } notes[LIMIT_OPENINGS];
+    struct mmsghdr messages[LIMIT_OPENINGS];
+    int got;
+
+    for (uint32_t d = 0; d < r->openings; d++) {
+        messages[d].msg_hdr = (struct msghdr){
+            .msg_iov = &r->pieces[r->first[d]],
+            .msg_iovlen = r->first[d + 1] - r->first[d],
+            .msg_control = &notes[d],
+            .msg_controllen = sizeof notes[d],
+        };
+    }
+    if (r->openings > 1)
+        got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
+    else
+        got = (int)recvmsg(r->transport->fd, &messages[0].msg_hdr, 0);
+    if (got >= 0 && r->openings == 1) {
+        messages[0].msg_len = (unsigned)got;
+        got = 1;
+    }
+    r->state->counts.value[COUNT_system_calls]++;
+    for (int d = 0; d < got; d++) {
+        if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
+            return -2;
+    }
+    return got;
+}
+
+/* Credit for a window beyond what is here, as soon as that is worth a datagram. */
+static void give_credit(struct receiving *r)
+{
+    uint8_t credit[2 * WORD_BYTES];
+
+    if (r->next + r->window < r->allowed + r->window / 4 && r->allowed > 0)
+        return;
+    r->allowed = r->next + r->window;
+    word_store(&credit[0], r->state->job);
+    word_store(&credit[WORD_BYTES], r->allowed);
+    send(r->transport->fd, credit, sizeof credit, MSG_NOSIGNAL | MSG_DONTWAIT);
+    r->state->counts.value[COUNT_system_calls]++;
+}
+
+/* Nothing came for a while: with the sending end done, the rest is lost. */
+static int wait_on(struct receiving *r)
+{
+    bool has_begun = r->arrival_ns != 0;
+    int64_t silence_ns = watch_now_ns() - r->arrival_ns;
+
+    if (!has_begun || silence_ns < 4 * (int64_t)LIMIT_PAUSE_NS)
+        return transport_despair(r->transport, has_begun ? r->arrival_ns : watch_now_ns());
+    r->state->counts.value[COUNT_units_lost] += r->all - r->next;
+    r->next = r->all;
+    return hand_over(r);
+}
+
+/* What a unit takes of the socket's buffer: a gathered burst hardly more than its bytes, a datagram
+ * of its own also what the kernel keeps with it. */
+static uint64_t window_units(const struct limit_state *state, const struct job *job)
+{
+    uint64_t data = job->size < state->unit_data ? job->size : state->unit_data;
+    uint64_t bytes = data + LIMIT_TRAILER;
+    bool is_gathered = state->has_gro && state->has_gso;
+    uint64_t each = bytes + (is_gathered ? bytes / 4 + GATHERED_OVERHEAD : UNIT_OVERHEAD);
+
+    return state->window / each > 0 ? state->window / each : 1;
+}
+
+int limit_receive(struct transport *transport, struct job *job)
+{
+    struct limit_state *state = transport->state;
+    struct receiving r = {
+        .transport = transport,
+        .state = state,
+        .job = job,
+        .all = limit_units(state, job),
+        .window = window_units(state, job),
+    };
+
+    while (r.next < r.all) {
+        int got;
+
+        give_credit(&r);
+        plan(&r);
+        got = receive_some(&r);
+        if (got > 0)
+            r.arrival_ns = watch_now_ns();
+        if (got == -2)
+            return -1;
+        if (got < 0 && errno != EINTR && errno != EAGAIN && errno != ECONNREFUSED)
+            return limit_broken("receive");
+        if (got < 0 && wait_on(&r) < 0)
+            return -1;
+        r.all = limit_units(state, job);
+    }
+    return 0;
+}

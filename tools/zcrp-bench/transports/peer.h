@@ -1,0 +1,51 @@
+/* Messages over a peer that carries a stream of bytes in order: one behind the other, from and to
+ * their places in memory, as over TCP. The receiving end knows where each ends. */
+#ifndef BENCH_PEER_H
+#define BENCH_PEER_H
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "zcrp-bench/control/control.h"
+#include "zcrp-bench/transports/transport.h"
+
+/* The peer's own. Each moves some of `size` bytes and returns how many; 0 if nothing moved for
+ * STREAM_PAUSE_MS, -1 with a complaint if nothing will move any more. */
+struct stream {
+    ssize_t (*write)(struct transport *transport, const void *bytes, size_t size);
+    ssize_t (*read)(struct transport *transport, void *bytes, size_t size);
+};
+
+enum {
+    STREAM_PAUSE_MS = 100,
+    STREAM_SOCKET = 4 << 20, /* of the UDP socket: as ZCRP's */
+};
+
+/* As in struct transport_kind, for kinds with a `stream`. */
+int stream_send(struct transport *transport, struct job *job);
+int stream_receive(struct transport *transport, struct job *job);
+int stream_ask(struct transport *there, const struct job *job, uint64_t n);
+int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns);
+int stream_pong(struct transport *transport, struct transport *back, const struct job *job);
+
+/* Addresses for channels of peers: the control connection's two ends, at other ports. */
+
+struct peer_address {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+    socklen_t length;
+};
+
+/* This end and the other end, at `port`; 0 is any free one. 0, or -1 with a complaint. */
+int peer_address_here(const struct control *control, int port, struct peer_address *address);
+int peer_address_there(const struct control *control, int port, struct peer_address *address);
+
+int peer_address_port(const struct peer_address *address);
+
+#endif

@@ -1,0 +1,167 @@
+/* SRT as its own tools use it for files: file mode (no time stamps, nothing dropped, its congestion
+ * control for files), a stream of bytes, so that a message may be larger than the buffers. */
+#include <limits.h>
+#include <srt/srt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/transports/peer.h"
+
+enum { NS_A_MILLISECOND = 1000000 };
+
+struct srt_end {
+    SRTSOCKET listener;
+    SRTSOCKET socket;
+};
+
+static int failed(const char *doing)
+{
+    return complain("srt: cannot %s: %s", doing, srt_getlasterror_str());
+}
+
+static int set(SRTSOCKET socket, SRT_SOCKOPT option, int value)
+{
+    return srt_setsockflag(socket, option, &value, sizeof value);
+}
+
+/* Larger than ZCRP's window already by default: what SRT buffers itself. */
+static SRTSOCKET create(const struct transport *transport)
+{
+    SRTSOCKET socket = srt_create_socket();
+    const struct linger none = {0};
+    int buffer = (int)transport->settings->buffer_bytes;
+
+    if (buffer == 0)
+        buffer = STREAM_SOCKET;
+    if (socket == SRT_INVALID_SOCK || set(socket, SRTO_TRANSTYPE, SRTT_FILE) < 0 ||
+        set(socket, SRTO_UDP_SNDBUF, buffer) < 0 || set(socket, SRTO_UDP_RCVBUF, buffer) < 0 ||
+        set(socket, SRTO_SNDTIMEO, STREAM_PAUSE_MS) < 0 ||
+        set(socket, SRTO_RCVTIMEO, STREAM_PAUSE_MS) < 0 ||
+        srt_setsockflag(socket, SRTO_LINGER, &none, sizeof none) < 0)
+        failed("make a socket");
+    return socket;
+}
+
+/* Both ends' beginning: *socket is new, and at `here`. */
+static int start(struct transport *transport, SRTSOCKET **socket, bool is_listener)
+{
+    struct srt_end *end = calloc(1, sizeof *end);
+    struct peer_address here;
+
+    if (end == NULL)
+        return complain("srt: no memory");
+    transport->state = end;
+    end->listener = end->socket = SRT_INVALID_SOCK;
+    *socket = is_listener ? &end->listener : &end->socket;
+    if (srt_startup() < 0)
+        return failed("start");
+    srt_setloglevel(0);
+    **socket = create(transport);
+    if (**socket == SRT_INVALID_SOCK || peer_address_here(transport->control, 0, &here) < 0)
+        return -1;
+    return srt_bind(**socket, &here.any, (int)here.length) < 0 ? failed("bind") : 0;
+}
+
+static int port_of(SRTSOCKET socket)
+{
+    struct peer_address address;
+    int length = sizeof address.v6;
+
+    return srt_getsockname(socket, &address.any, &length) < 0 ? failed("find its port")
+                                                              : peer_address_port(&address);
+}
+
+static int offer(struct transport *transport, int listener)
+{
+    SRTSOCKET *socket;
+
+    (void)listener;
+    if (start(transport, &socket, true) < 0)
+        return -1;
+    return srt_listen(*socket, 1) < 0 ? failed("listen") : port_of(*socket);
+}
+
+/* The connection has been made already: the other end says so. */
+static int accept_one(struct transport *transport, int listener, int port)
+{
+    struct srt_end *end = transport->state;
+
+    (void)listener;
+    (void)port;
+    end->socket = srt_accept(end->listener, NULL, NULL);
+    return end->socket == SRT_INVALID_SOCK ? failed("accept a connection") : 0;
+}
+
+static int connect_to(struct transport *transport, int port)
+{
+    struct peer_address there;
+    SRTSOCKET *socket;
+
+    if (start(transport, &socket, false) < 0 ||
+        peer_address_there(transport->control, port, &there) < 0)
+        return -1;
+    snprintf(transport->channel, sizeof transport->channel, "srt/file");
+    set(*socket, SRTO_CONNTIMEO, (int)(transport->settings->limit_ns / NS_A_MILLISECOND));
+    if (srt_connect(*socket, &there.any, (int)there.length) < 0)
+        return failed("connect");
+    return port_of(*socket);
+}
+
+/* What became of a call that moved nothing. */
+static ssize_t nothing_moved(const char *doing)
+{
+    int reason = srt_getlasterror(NULL);
+
+    return reason == SRT_ETIMEOUT || reason == SRT_EASYNCSND || reason == SRT_EASYNCRCV
+               ? 0
+               : failed(doing);
+}
+
+static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
+{
+    const struct srt_end *end = transport->state;
+    int sent = srt_send(end->socket, bytes, size < INT_MAX ? (int)size : INT_MAX);
+
+    return sent > 0 ? sent : nothing_moved("send");
+}
+
+static ssize_t read_some(struct transport *transport, void *bytes, size_t size)
+{
+    const struct srt_end *end = transport->state;
+    int got = srt_recv(end->socket, bytes, size < INT_MAX ? (int)size : INT_MAX);
+
+    return got > 0 ? got : nothing_moved("receive");
+}
+
+static const struct stream stream = {write_some, read_some};
+
+static void close_end(struct transport *transport)
+{
+    struct srt_end *end = transport->state;
+
+    if (end == NULL)
+        return;
+    if (end->socket != SRT_INVALID_SOCK)
+        srt_close(end->socket);
+    if (end->listener != SRT_INVALID_SOCK)
+        srt_close(end->listener);
+    srt_cleanup();
+    free(end);
+}
+
+const struct transport_kind transport_srt = {
+    .name = "srt",
+    .offer = offer,
+    .accept = accept_one,
+    .connect = connect_to,
+    .prepare = transport_prepare_nothing,
+    .stream = &stream,
+    .send = stream_send,
+    .receive = stream_receive,
+    .ask = stream_ask,
+    .hear = stream_hear,
+    .pong = stream_pong,
+    .count = transport_count_nothing,
+    .close = close_end,
+};

@@ -1,0 +1,158 @@
+#include "zcrp-bench/transports/transport.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/job/watch.h"
+
+static const struct transport_kind *const kinds[] = {
+    &transport_zcrp,
+    &transport_tcp,
+    &transport_limit,
+};
+
+const struct transport_kind *transport_find(const char *name)
+{
+    const struct peer *peer;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    }
+    peer = peers_find(name);
+    return peer != NULL ? peer->kind : NULL;
+}
+
+/* Hears "<verb> PORT"; the port, or -1. */
+static int hear_port(struct control *control, const char *verb)
+{
+    const char *arguments = control_expect(control, verb);
+    long port;
+
+    if (arguments == NULL)
+        return -1;
+    port = strtol(arguments, NULL, 10);
+    return port > 0 && port < 65536 ? (int)port : complain("the other end names no port");
+}
+
+/* The channel is open. From now on it loses what the settings ask for. */
+static int spoil(const struct transport *transport)
+{
+    if (transport->settings->loss == 0)
+        return 0;
+    if (transport->fd < 0)
+        return complain("--loss: %s has no socket of its own", transport->kind->name);
+    return transport_lose(transport->fd, transport->settings->loss);
+}
+
+int transport_open(struct transport *transport)
+{
+    struct control *control = transport->control;
+    int port;
+
+    transport->fd = -1;
+    if (control_say(control, "%s %s", transport->is_back ? "back" : "open", transport->kind->name) <
+        0)
+        return -1;
+    port = hear_port(control, "opened");
+    if (port >= 0)
+        port = transport->kind->connect(transport, port);
+    if (port < 0 || control_say(control, "connected %d", port) < 0)
+        return -1;
+    if (transport->kind->meet != NULL && transport->kind->meet(transport) < 0)
+        return -1;
+    return control_expect(control, "open") != NULL ? spoil(transport) : -1;
+}
+
+int transport_answer(struct transport *transport, int listener)
+{
+    struct control *control = transport->control;
+    int port;
+
+    transport->fd = -1;
+    port = transport->kind->offer(transport, listener);
+    if (port < 0 || control_say(control, "opened %d", port) < 0)
+        return -1;
+    port = hear_port(control, "connected");
+    if (port < 0 || transport->kind->accept(transport, listener, port) < 0)
+        return -1;
+    return spoil(transport) < 0 ? -1 : control_say(control, "open");
+}
+
+void transport_close(struct transport *transport)
+{
+    if (transport->kind == NULL)
+        return;
+    transport->kind->close(transport);
+    if (transport->fd >= 0)
+        close(transport->fd);
+    *transport = (struct transport){0};
+}
+
+int transport_despair(struct transport *transport, int64_t since_ns)
+{
+    if (control_is_broken(transport->control) && control_hear(transport->control) < 0)
+        return -1;
+    if (watch_now_ns() - since_ns > (int64_t)transport->settings->limit_ns)
+        return complain("%s: nothing moves", transport->kind->name);
+    return 0;
+}
+
+int transport_prepare_nothing(struct transport *transport, const struct job *job)
+{
+    (void)transport;
+    (void)job;
+    return 0;
+}
+
+void transport_count_nothing(struct transport *transport, struct counts *counts)
+{
+    (void)transport;
+    *counts = (struct counts){0};
+}
+
+/* Weak: NULL where the file that defines it was left out of the build. */
+extern const struct transport_kind transport_srt __attribute__((weak));
+extern const struct transport_kind transport_quic __attribute__((weak));
+
+const struct peer peers[PEERS] = {
+    {"srt", "libsrt-openssl-dev", "SRT in file mode", &transport_srt},
+    {"quic", "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev",
+     "QUIC, by ngtcp2 0.x; encrypts", &transport_quic},
+};
+
+const struct peer *peers_find(const char *name)
+{
+    for (size_t i = 0; i < PEERS; i++) {
+        if (strcmp(peers[i].name, name) == 0)
+            return &peers[i];
+    }
+    return NULL;
+}
+
+int peers_complain(const struct peer *peer)
+{
+    return complain("%s: not built in; install %s and build again", peer->name, peer->packages);
+}
+
+int transport_lose(int fd, uint64_t parts)
+{
+    /* A random number of 32 bits at or above this is kept. */
+    const uint32_t threshold = (uint32_t)(parts * UINT32_MAX / LOSS_WHOLE);
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_RANDOM)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, threshold, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX), /* all of it is kept */
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
+
+    if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0)
+        return 0;
+    return complain("--loss: the kernel will not lose for a socket: %s", strerror(errno));
+}

@@ -1,0 +1,142 @@
+/* What carries messages: ZCRP; TCP to compare with; the bare UDP channel as the yardstick; and the
+ * peers, other message protocols, each where its library was installed at build time. One interface
+ * for both ends of each:
+ *
+ *      transport_open / transport_answer   connecting / listening end: the channel, for a whole run
+ *      prepare                             before the watch starts, for each job
+ *      send / receive                      the job; return when the last message has ended
+ *      ask, hear / pong                    instead of these: messages there and back
+ *      transport_close
+ *
+ * A function that can fail returns 0, or -1 with a complaint. After a failure only transport_close
+ * is allowed. */
+#ifndef BENCH_TRANSPORT_H
+#define BENCH_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zcrp-bench/control/control.h"
+#include "zcrp-bench/control/settings.h"
+#include "zcrp-bench/job/counts.h"
+#include "zcrp-bench/job/histogram.h"
+#include "zcrp-bench/job/job.h"
+
+/* How a transport is used. Only TCP has a choice; contender.h makes it. */
+enum { MANNER_NAME = 16 };
+
+struct manner {
+    char congestion[MANNER_NAME]; /* TCP's congestion control; "": the machine's */
+    uint64_t write_bytes;         /* most in one write; 0: the whole message */
+};
+
+enum { TRANSPORT_CHANNEL_ROOM = 40 };
+
+struct transport {
+    const struct transport_kind *kind;
+    const struct settings *settings;
+    struct control *control;
+    struct manner manner; /* connecting end */
+    bool is_back;         /* carries messages from the listening to the connecting end */
+    double bytes_per_s;   /* connecting end: this flow's share when warming up; 0: not known */
+    char channel[TRANSPORT_CHANNEL_ROOM]; /* "udp", "tcp/cubic"; known at the connecting end */
+    int fd;                               /* the channel's socket, or -1 */
+    void *state;                          /* the kind's own */
+};
+
+/* A channel in the midst of a job, at the end that sends. */
+struct look {
+    bool is_known;
+    uint64_t bytes;    /* of messages, acknowledged since the channel was opened */
+    uint64_t repeated; /* units of ZCRP, segments of TCP, since then */
+    uint64_t window_bytes;
+    uint64_t rtt_ns; /* smoothed */
+};
+
+/* A kind of transport. Without a word, a function is called at both ends. */
+struct transport_kind {
+    const char *name;
+    const struct stream *stream; /* of kinds that use peer.h */
+    bool is_simplex;             /* needs a second channel for the way back */
+    bool is_one_way;             /* messages only go from the connecting to the listening end */
+    int (*offer)(struct transport *transport, int listener); /* a port to connect to */
+    int (*accept)(struct transport *transport, int listener, int port);
+    int (*connect)(struct transport *transport, int port);
+
+    /* Connecting end, for a channel that both ends make together: works on it from `connect` until
+     * the other end's `accept` has returned. NULL elsewhere. */
+    int (*meet)(struct transport *transport);
+    int (*prepare)(struct transport *transport, const struct job *job);
+    int (*send)(struct transport *transport, struct job *job);
+    int (*receive)(struct transport *transport, struct job *job);
+    void (*count)(struct transport *transport, struct counts *counts);
+    void (*close)(struct transport *transport);
+
+    /* Sending end, from any thread. NULL: nothing can be seen before the end of a job. */
+    struct look (*look)(struct transport *transport);
+
+    /* Round trips (measuring/ping.h); NULL: the kind has none. `ask` sends message n there; `hear`
+     * waits until it is back, says when that was, and makes room for a later one. One thread may
+     * ask while another one hears. `expect`, where it is there, comes first. `pong` is the other
+     * end's part: it says that it is ready, and sends each message back. `back` is NULL unless the
+     * kind is simplex.
+     */
+    int (*expect)(struct transport *back, const struct job *job);
+    int (*ask)(struct transport *there, const struct job *job, uint64_t n);
+    int (*hear)(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns);
+    int (*pong)(struct transport *there, struct transport *back, const struct job *job);
+};
+
+extern const struct transport_kind transport_tcp;
+extern const struct transport_kind transport_zcrp;
+extern const struct transport_kind transport_limit;
+
+/* A peer, whether built in or not. */
+enum { PEERS = 2 };
+
+struct peer {
+    const char *name;
+    const char *packages;              /* Debian's that it is built with */
+    const char *what;                  /* the protocol, and whether it encrypts */
+    const struct transport_kind *kind; /* NULL: not built in */
+};
+
+extern const struct peer peers[PEERS];
+
+/* The peer called `name`, or NULL. */
+const struct peer *peers_find(const char *name);
+
+/* Says that a peer is not built in, and how to get it. -1. */
+int peers_complain(const struct peer *peer);
+
+/* The kind called `name`, or NULL. */
+const struct transport_kind *transport_find(const char *name);
+
+/* Connecting end: asks the other end for a channel and connects to it. Kind, settings, control,
+ * manner and is_back have been filled in, here and below; all else is zero. */
+int transport_open(struct transport *transport);
+
+/* Listening end: answers that. `listener` is the socket that the control connection came from. */
+int transport_answer(struct transport *transport, int listener);
+
+/* Also right after a failure, and for a transport of zeros. */
+void transport_close(struct transport *transport);
+
+/* For kinds: nothing has moved since `since_ns`. 0 while there is hope; -1, with the other end's
+ * complaint or one of its own, if that end hung up or this has lasted for too long. */
+int transport_despair(struct transport *transport, int64_t since_ns);
+
+/* For kinds that have nothing to prepare, or count nothing. */
+int transport_prepare_nothing(struct transport *transport, const struct job *job);
+void transport_count_nothing(struct transport *transport, struct counts *counts);
+
+/* Loss at the receiving socket: from now on the kernel drops `parts` of LOSS_WHOLE packets before
+ * they enter `fd`, at random. So a loss costs nothing but itself, and no rights are needed. A burst
+ * that the kernel keeps as one packet is lost as one. For losses from a seed, use zcrp-link. */
+enum { LOSS_WHOLE = 1000000 };
+
+int transport_lose(int fd, uint64_t parts);
+
+#endif

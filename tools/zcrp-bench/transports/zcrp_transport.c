@@ -1,0 +1,317 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/recording/capture.h"
+#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/transports/carrier.h"
+#include "zcrp-bench/transports/transport.h"
+#include "zcrp.h"
+
+static const int64_t slice_ns =
+    200000000; /* between two looks at whether the peer is still there */
+static const int64_t linger_ns = 2000000000;
+
+struct zcrp_state {
+    struct zcrp_entity *entity;
+    struct zcrp_msg **messages;
+    uint64_t count; /* messages that exist */
+};
+
+static int message_failed(const char *what, uint64_t n, int code)
+{
+    return complain("zcrp: cannot %s message %llu: %s", what, (unsigned long long)n,
+                    zcrp_strerror(code));
+}
+
+static struct zcrp_state *state_create(uint64_t depth)
+{
+    struct zcrp_state *state = calloc(1, sizeof *state);
+
+    if (state == NULL)
+        return NULL;
+    state->messages = calloc(depth, sizeof(struct zcrp_msg *));
+    if (state->messages != NULL)
+        return state;
+    free(state);
+    return NULL;
+}
+
+static int end_open(struct transport *transport, bool is_sender)
+{
+    const struct settings *settings = transport->settings;
+    const int descriptors[2] = {transport->fd, transport->fd};
+    struct zcrp_options options = {
+        .unit_bytes = (uint32_t)settings->unit_bytes,
+        .messages = (uint32_t)settings->depth,
+        .window_bytes = settings->window_bytes,
+        .silence_ns = (int64_t)settings->limit_ns,
+        .linger_ns = linger_ns,
+        .send_buffer = (uint32_t)settings->buffer_bytes,
+        .receive_buffer = (uint32_t)settings->buffer_bytes,
+        .spin_ns = settings->is_spinless ? 1 : 0,
+        .congestion = (int)settings->congestion,
+    };
+    struct zcrp_state *state = state_create(settings->depth);
+    int code;
+
+    carrier_options(transport, &options);
+    transport->state = state;
+    if (state == NULL)
+        return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
+    if (capture_channel(transport->fd, &options) < 0)
+        return -1;
+    if (is_sender && trace_channel(&options) < 0)
+        return -1;
+    code = is_sender ? zcrp_open_sender(&state->entity, descriptors, &options)
+                     : zcrp_open_receiver(&state->entity, descriptors, &options);
+    return code == ZCRP_OK ? 0 : udp_failed(transport, "start", code);
+}
+
+static void end_close(struct transport *transport)
+{
+    struct zcrp_state *state = transport->state;
+
+    if (state == NULL)
+        return;
+    zcrp_close(state->entity);
+    for (uint64_t i = 0; i < state->count; i++)
+        zcrp_free_msg(state->messages[i]);
+    free(state->messages);
+    free(state);
+}
+
+/* The message that carries the job's n-th. */
+static struct zcrp_msg **message_of(struct zcrp_state *state, const struct job *job, uint64_t n)
+{
+    assert(job->depth > 0);
+    return &state->messages[n % job->depth];
+}
+
+/* Points message n at its memory. */
+static int aim(struct zcrp_state *state, const struct job *job, uint64_t n, void *buffer)
+{
+    struct zcrp_msg **message = message_of(state, job, n);
+    uint64_t size = job_length(job, n);
+    int code;
+
+    if (*message == NULL) {
+        *message = zcrp_wrap_msg(buffer, size);
+        return *message != NULL ? 0 : message_failed("make", n, ZCRP_ERROR_MEMORY);
+    }
+    if ((*message)->buffer == buffer && (*message)->message_size == size)
+        return 0;
+    code = zcrp_rewrap_msg(*message, buffer, size);
+    return code == ZCRP_OK ? 0 : message_failed("make", n, code);
+}
+
+static int end_prepare(struct transport *transport, const struct job *job)
+{
+    struct zcrp_state *state = transport->state;
+
+    for (uint64_t n = 0; n < job->depth; n++) {
+        if (aim(state, job, n, memory_slot(&job->memory, n)) < 0)
+            return -1;
+        if (n >= state->count)
+            state->count = n + 1;
+    }
+    return 0;
+}
+
+static int end_submit(struct transport *transport, const struct job *job, uint64_t n, void *buffer)
+{
+    struct zcrp_state *state = transport->state;
+    int code;
+
+    if (aim(state, job, n, buffer) < 0)
+        return -1;
+    code = zcrp_submit(state->entity, *message_of(state, job, n), job_length(job, n));
+    return code == ZCRP_OK ? 0 : message_failed("submit", n, code);
+}
+
+/* Waits until the message has ended, and says how: *code is ZCRP_ERROR_TIMEOUT if it has not for so
+ * long that nothing will come any more. -1, with a complaint, when the other end is gone. */
+static int wait_patiently(struct transport *transport, struct zcrp_msg *message, int *code)
+{
+    int64_t limit_ns = (int64_t)transport->settings->limit_ns;
+
+    for (int64_t waited = 0; waited < limit_ns; waited += slice_ns) {
+        *code = zcrp_wait_for(message, slice_ns);
+        if (*code != ZCRP_ERROR_TIMEOUT)
+            return 0;
+        if (control_is_broken(transport->control) && control_hear(transport->control) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int end_wait(struct transport *transport, const struct job *job, uint64_t n)
+{
+    struct zcrp_msg *message = *message_of(transport->state, job, n);
+    int code = ZCRP_ERROR_TIMEOUT;
+
+    assert(message != NULL);
+    if (wait_patiently(transport, message, &code) < 0)
+        return -1;
+    if (code != ZCRP_OK)
+        return message_failed("finish", n, code);
+    if (message->length != job_length(job, n))
+        return complain("zcrp: message %llu has %llu bytes instead of %llu", (unsigned long long)n,
+                        (unsigned long long)message->length,
+                        (unsigned long long)job_length(job, n));
+    return 0;
+}
+
+static void end_count(struct transport *transport, struct counts *counts)
+{
+    struct zcrp_state *state = transport->state;
+    struct zcrp_stats stats = {0};
+
+    zcrp_stats(state->entity, &stats);
+    *counts = counts_of_stats(&stats);
+}
+
+static struct look end_look(struct transport *transport)
+{
+    struct zcrp_state *state = transport->state;
+    struct zcrp_stats stats = {0};
+
+    zcrp_stats(state->entity, &stats);
+    return (struct look){
+        .is_known = true,
+        .bytes = stats.bytes_arrived,
+        .repeated = stats.units_repeated,
+        .window_bytes = stats.window_bytes,
+        .rtt_ns = stats.rtt_smoothed_ns,
+    };
+}
+
+/* ZCRP as a message transport. Simplex: a channel each way for round trips. */
+
+static int end_offer(struct transport *transport, int listener)
+{
+    (void)listener;
+    return carrier_offer(transport);
+}
+
+static int end_accept(struct transport *transport, int listener, int port)
+{
+    (void)listener;
+    return carrier_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
+}
+
+static int end_connect(struct transport *transport, int port)
+{
+    int own = carrier_connect(transport, port);
+
+    return own < 0 || end_open(transport, !transport->is_back) < 0 ? -1 : own;
+}
+
+static int end_send_job(struct transport *transport, struct job *job)
+{
+    uint64_t waited = 0;
+
+    for (uint64_t n = 0; n < job->count; n++) {
+        if (n >= job->depth && end_wait(transport, job, waited++) < 0)
+            return -1;
+        if (end_submit(transport, job, n, job_outgoing(job, n)) < 0)
+            return -1;
+    }
+    while (waited < job->count) {
+        if (end_wait(transport, job, waited++) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Posts ahead, up to `depth` messages before the one that is waited for. */
+static int end_receive_job(struct transport *transport, struct job *job)
+{
+    uint64_t posted = 0;
+
+    for (uint64_t n = 0; n < job->count; n++) {
+        for (; posted < job->count && posted - n < job->depth; posted++) {
+            if (end_submit(transport, job, posted, memory_slot(&job->memory, posted)) < 0)
+                return -1;
+        }
+        if (end_wait(transport, job, n) < 0 ||
+            job_incoming(job, n, memory_slot(&job->memory, n)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int post(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
+{
+    if (n >= job->count)
+        return 0;
+    return end_submit(transport, job, n, memory_slot(&job->memory, slot));
+}
+
+/* Posts the first `depth` messages: buffers are there before anything arrives. Message n's question
+ * has slot 2n, its answer slot 2n + 1. */
+static int post_ahead(struct transport *transport, const struct job *job, uint64_t side)
+{
+    for (uint64_t n = 0; n < job->depth; n++) {
+        if (post(transport, job, n, 2 * n + side) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int end_expect(struct transport *back, const struct job *job)
+{
+    return post_ahead(back, job, 1);
+}
+
+static int end_ask(struct transport *there, const struct job *job, uint64_t n)
+{
+    return end_submit(there, job, n, memory_slot(&job->memory, 2 * n));
+}
+
+static int end_hear(struct transport *there, struct transport *back, const struct job *job,
+                    uint64_t n, int64_t *at_ns)
+{
+    if (end_wait(back, job, n) < 0)
+        return -1;
+    *at_ns = watch_now_ns();
+    if (end_wait(there, job, n) < 0)
+        return -1;
+    return post(back, job, n + job->depth, 2 * (n + job->depth) + 1);
+}
+
+/* Answers with the question itself; all that can wait is done behind the answer. */
+static int end_pong(struct transport *there, struct transport *back, const struct job *job)
+{
+    if (post_ahead(there, job, 0) < 0 || control_say(there->control, "ready") < 0)
+        return -1;
+    for (uint64_t n = 0; n < job->count; n++) {
+        if (end_wait(there, job, n) < 0 ||
+            end_submit(back, job, n, memory_slot(&job->memory, 2 * n)) < 0)
+            return -1;
+        if (n > 0 && (end_wait(back, job, n - 1) < 0 ||
+                      post(there, job, n - 1 + job->depth, 2 * (n - 1 + job->depth)) < 0))
+            return -1;
+    }
+    return end_wait(back, job, job->count - 1);
+}
+
+const struct transport_kind transport_zcrp = {
+    .name = "zcrp",
+    .is_simplex = true,
+    .offer = end_offer,
+    .accept = end_accept,
+    .connect = end_connect,
+    .prepare = end_prepare,
+    .send = end_send_job,
+    .receive = end_receive_job,
+    .expect = end_expect,
+    .ask = end_ask,
+    .hear = end_hear,
+    .pong = end_pong,
+    .count = end_count,
+    .close = end_close,
+    .look = end_look,
+};
