@@ -127,7 +127,7 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
 bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_options *options,
                   const struct channel *units)
 {
-    *m = (struct machine){.role = role};
+    *m = (struct machine){.role = role, .stays = m->stays};
     return role == MACHINE_SENDER ? init_sender(m, options, units)
                                   : init_receiver(m, options, units);
 }

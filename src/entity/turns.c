@@ -203,7 +203,7 @@ static bool receiving_once(struct zcrp_entity *e, struct workspace *w)
 void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
 {
     entity_enter(e);
-    receiver_hear(e->machine.receiver, clock_now(), hello, size);
+    receiver_welcome(e->machine.receiver, clock_now(), hello, size);
     entity_leave(e);
 }
 

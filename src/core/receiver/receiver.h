@@ -95,7 +95,7 @@ struct receiver_arrivals {
 };
 
 /* A hello that arrived before the receiver was there; anything else is dropped. */
-void receiver_hear(struct receiver *r, instant now, const uint8_t *hello, size_t size);
+void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size);
 
 /* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
  * has to be. */

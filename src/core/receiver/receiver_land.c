@@ -455,7 +455,7 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
     return true;
 }
 
-void receiver_hear(struct receiver *r, instant now, const uint8_t *hello, size_t size)
+void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size)
 {
     struct hello heard;
     if (size == TRAILER_BYTES && hello_decode(hello, size, &heard) == VERDICT_OK)
