@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 enum { MESSAGE = 100000 };
 
 static int64_t now_ns(void)
