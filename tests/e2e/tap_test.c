@@ -1,6 +1,8 @@
 /* What the user's taps are shown: all that crossed, and nothing else. */
 #include "../support/ends.h"
 
+LOAD(asleep)
+
 enum { SIZE = 300000 };
 
 /* Of one end. Its counts are touched by the entity's threads, one at a time for each direction. */
