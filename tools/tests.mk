@@ -121,7 +121,7 @@ tsan:
 fuzz:
 	+@$(call again,fuzz) SUITES=fuzz
 valgrind:
-	+@CK_FORK=no $(again) SUITES='unit mock' LAUNCH='valgrind -q --error-exitcode=9 --leak-check=full'
+	+@$(again) SUITES='unit mock' LAUNCH='valgrind -q --error-exitcode=9 --leak-check=full'
 
 # Every value that a sweep can have, a million strangers, a minute of listening for an echo.
 attack-all:

@@ -64,6 +64,5 @@ static inline struct raw_end attack_stranger(uint32_t number)
 }
 
 NEEDS(stage_is_permitted)
-LOAD(asleep)
 
 #endif

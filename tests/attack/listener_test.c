@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* A crowd is a load, and its listener has to answer in time. */
+LOAD(alone)
+
 enum { KINDS = 12, MOST = 1200, BUFFERS = 40, MESSAGE = 100000 };
 
 static uint64_t random_next(uint64_t *state)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+LOAD(asleep)
+
 /* ---- row 1 ---- */
 
 enum { SECRET = 0x5A, SEED = 1, UNITS_MOST = 4096 };

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+LOAD(asleep)
+
 enum { VALUES = 65536, SHIFTS = 3, BYTES = 16384, WINDOW = 65536 };
 
 static const unsigned shift[SHIFTS] = {0, 8, 16}; /* of low, middle and high bits */

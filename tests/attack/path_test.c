@@ -1,6 +1,8 @@
 /* What an attacker says of the path: that it is congested, or narrow, or gone. Rows 7 and 8. */
 #include "attack.h"
 
+LOAD(asleep)
+
 enum { MESSAGE = 262144, UNIT = 1472 };
 
 static double megabytes_a_second(const struct victim_flow *flow)

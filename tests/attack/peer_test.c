@@ -1,6 +1,8 @@
 /* A peer that another has taken the place of, or that is no honest one: rows 12, 13 and 14. */
 #include "attack.h"
 
+LOAD(asleep)
+
 enum { MESSAGE = 100000 };
 #define LARGE ((uint64_t)32 << 20)
 

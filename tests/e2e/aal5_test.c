@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 static bool has_right(void)
 {
     int fd = zcrp_aal5_listen("127.0.0.1");

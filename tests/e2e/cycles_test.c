@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 
+LOAD(asleep)
+
 enum {
     FIRST = 20,    /* cycles that do not count: what grows once */
     SLACK = 4096,  /* pages of address space, less than a pair of entities takes */

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+LOAD(asleep)
+
 /* ---- what submit refuses ---- */
 
 TEST(submit__errors, .rows = 2)

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+LOAD(asleep)
+
 enum { COPIES = 20000, AT_ONCE = 100, SIZE = 300000, UNIT = 1472, TYPES = 16, MANY = 32 };
 enum { NEEDED = SIZE / (UNIT - TRAILER_BYTES) + 1 }; /* units of a message */
 

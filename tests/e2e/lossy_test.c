@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 #define MILLISECONDS(n) ((int64_t)(n)*1000000)
 
 static const struct zcrp_options options = {.unit_bytes = 1472, .linger_ns = 2 * ENDS_SECOND};

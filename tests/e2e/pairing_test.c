@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <time.h>
 
+/* A round trip is measured. */
+LOAD(alone)
+
 enum { PAIRS = 5, BYTES = 64 };
 
 #define ROUND_TRIP (40 * ENDS_MILLISECOND)

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 /* ---- two processes ---- */
 
 enum { ROUNDS = 20 };

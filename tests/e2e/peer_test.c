@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 #define MILLISECONDS(n) ((int64_t)(n)*1000000)
 
 static const struct zcrp_options impatient = {.silence_ns = MILLISECONDS(300),

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
+LOAD(asleep)
+
 enum { USERS = 2, SLOTS = 12, LARGEST = 10000000 };
 
 static const nlong sizes[] = {0, 1, 2, 31, 32, 33, 1439, 1440, 1441, 65535, 65536, LARGEST};

@@ -1,6 +1,8 @@
 /* What the users' traces are shown: statistics that only grow, up to those at the end. */
 #include "../support/ends.h"
 
+LOAD(asleep)
+
 enum { SIZE = 3000000 };
 
 /* Of one end; touched within its entity's lock only. */

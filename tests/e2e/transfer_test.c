@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 enum { MESSAGES = 1000, GUARD = 64 };
 
 /* Every way a burst can be cut: around a unit of Ethernet, around one of loopback. */

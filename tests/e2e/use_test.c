@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 enum { MESSAGE = 100000 };
 
 /* The thread sanitizer ends children that start threads unless it is told not to. */

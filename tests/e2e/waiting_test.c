@@ -3,6 +3,8 @@
 
 #include <poll.h>
 
+LOAD(asleep)
+
 /* ---- time limits ---- */
 
 TEST(wait_for__timeout, .rows = 2)

@@ -103,6 +103,5 @@ static inline bool ends_are_permitted(void)
 }
 
 NEEDS(ends_are_permitted)
-LOAD(asleep)
 
 #endif

@@ -53,6 +53,8 @@ static void open_ends(const struct aal5_faults *faults)
     struct channel_options options = {
         .aal5 = {.is_wanted = true, .out = {7, 99}, .in = {7, 99}, .mtu = 9180, .faults = *faults}};
 
+    memset(&in, 0, sizeof(in));
+    memset(&out, 0, sizeof(out));
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, fd), 0);
     options.tap = (struct channel_tap){.see = see, .context = &out};
     ck_assert_int_eq(channel_init(&sender, fd[0], &options), 0);
