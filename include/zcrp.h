@@ -563,10 +563,10 @@ ZCRP_PUBLIC int zcrp_listener_interrupt(struct zcrp_listener *listener);
 /* Stops listening. Callers in the backlog are turned away; connections go on. NULL is fine. */
 ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
 
-/* Connects to a listener, and waits until the peer is known, at most `timeout_ns` (negative: as long
- * as options.connect_ns says; 0: not at all, zcrp_connection_status tells later). 0 and *connection;
- * else *connection is NULL and the code says why not: ZCRP_ERROR_REFUSED, _UNREACHABLE, _VERSION,
- * _TIMEOUT, _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
+/* Connects to a listener, and waits until the peer is known, at most `timeout_ns` (negative: as
+ * long as options.connect_ns says; 0: not at all, zcrp_connection_status tells later). 0 and
+ * *connection; else *connection is NULL and the code says why not: ZCRP_ERROR_REFUSED,
+ * _UNREACHABLE, _VERSION, _TIMEOUT, _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
  *
  *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
  *                      const struct zcrp_options *options, int64_t timeout_ns); */

@@ -37,9 +37,8 @@ __attribute__((warn_unused_result)) int channels_open(struct channels *c, bool i
 
 /* The same for the sender or the receiver of a connection, over its socket, which stays the
  * connection's and is known to nobody else. */
-__attribute__((warn_unused_result)) int channels_open_half(struct channels *c, bool is_sender,
-                                                           int fd,
-                                                           const struct zcrp_options *options);
+__attribute__((warn_unused_result)) int
+channels_open_half(struct channels *c, bool is_sender, int fd, const struct zcrp_options *options);
 
 /* Gives the sockets back as they were; nobody uses the channels any more. */
 void channels_close(struct channels *c);

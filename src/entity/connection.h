@@ -12,16 +12,16 @@
 #include "entity.h"
 
 struct zcrp_connection {
-    uint32_t generation;           /* (c) of the process that made it */
-    int fd;                        /* (c) its own */
-    struct zcrp_entity *sender;    /* (c) */
-    struct zcrp_entity *receiver;  /* (c) */
-    union address peer;            /* (c) */
+    uint32_t generation;            /* (c) of the process that made it */
+    int fd;                         /* (c) its own */
+    struct zcrp_entity *sender;     /* (c) */
+    struct zcrp_entity *receiver;   /* (c) */
+    union address peer;             /* (c) */
     struct zcrp_listener *listener; /* (c) that admitted it; NULL */
 };
 
-/* Makes a connection over a connected socket, which is its own from now on, also on failure. `hello`
- * is what the peer has said already (NULL: nothing). ZCRP_OK or a code. */
+/* Makes a connection over a connected socket, which is its own from now on, also on failure.
+ * `hello` is what the peer has said already (NULL: nothing). ZCRP_OK or a code. */
 __attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection, int fd,
                                                         const struct zcrp_options *complete,
                                                         const struct caller *hello);

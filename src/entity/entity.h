@@ -41,11 +41,12 @@ enum entity_life {
 };
 
 struct zcrp_entity {
-    struct zcrp_options options;  /* (c) complete */
-    uint32_t generation;          /* (c) of the process that opened it (platform/system.h) */
-    struct channels channels;     /* (c) */
-    struct zcrp_entity *reader;   /* (c) receives for this one: itself, or the connection's receiver */
-    struct zcrp_entity *twin;     /* (c) the sender that it receives for; NULL: none */
+    struct zcrp_options options; /* (c) complete */
+    uint32_t generation;         /* (c) of the process that opened it (platform/system.h) */
+    struct channels channels;    /* (c) */
+    struct zcrp_entity
+        *reader;              /* (c) receives for this one: itself, or the connection's receiver */
+    struct zcrp_entity *twin; /* (c) the sender that it receives for; NULL: none */
     struct collection collection; /* has a mutex of its own */
     struct engine_member member;  /* whose threads do the turns */
     struct helm helm;             /* where a user's thread does them while it waits */

@@ -29,8 +29,9 @@ static int init_memory(struct zcrp_entity *e)
     const struct channel *units = channels_of_units(&e->channels);
 
     openings_init(&e->openings, e->channels.in->has_gro);
-    if (!workspace_reserve())
-        return ZCRP_ERROR_MEMORY;
+    int error = workspace_reserve();
+    if (error)
+        return code_of_channel(error);
     if (machine_init(&e->machine, e->machine.role, &e->options, units))
         return ZCRP_OK;
     workspace_release();

@@ -37,14 +37,14 @@ struct zcrp_listener {
     struct wake wake;         /* readable while there is something to accept, once is_on */
 
     struct mutex mutex;
-    bool is_on;        /* (m) the wake is in use */
-    bool is_closed;    /* (m) */
-    int trouble;       /* (m) an error number that the next accept tells; 0: none */
-    uint64_t *peers;   /* (m) numbers of their addresses, in any order */
-    uint32_t count;    /* (m) of peers: in the backlog and of connections */
-    struct guest *backlog; /* (m) a ring */
+    bool is_on;              /* (m) the wake is in use */
+    bool is_closed;          /* (m) */
+    int trouble;             /* (m) an error number that the next accept tells; 0: none */
+    uint64_t *peers;         /* (m) numbers of their addresses, in any order */
+    uint32_t count;          /* (m) of peers: in the backlog and of connections */
+    struct guest *backlog;   /* (m) a ring */
     uint32_t first, waiting; /* (m) of the backlog */
-    uint64_t dropped;  /* (m) callers that found no room */
+    uint64_t dropped;        /* (m) callers that found no room */
 };
 
 /* ---- hearing ---- */
@@ -89,8 +89,8 @@ static void tell(struct zcrp_listener *l)
 }
 
 /* Admits one caller; adds those that its socket heard meanwhile. By the engine's thread alone. */
-static void admit(struct zcrp_listener *l, const struct caller *caller,
-                  struct caller *more, uint32_t *count)
+static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
+                  uint32_t *count)
 {
     struct strays strays;
     int fd;

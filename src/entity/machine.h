@@ -13,9 +13,9 @@
 enum machine_role { MACHINE_SENDER, MACHINE_RECEIVER };
 
 struct machine {
-    enum machine_role role;    /* (c) */
-    bool stays;                /* (c) a sender that wants its peer also when there is nothing to send */
-    struct sender *sender;     /* NULL: a receiver */
+    enum machine_role role; /* (c) */
+    bool stays;            /* (c) a sender that wants its peer also when there is nothing to send */
+    struct sender *sender; /* NULL: a receiver */
     struct receiver *receiver; /* NULL: a sender */
     void *memory;              /* (c) of either */
     uint32_t faults;           /* in a row without a culprit; see machine_on_burst_fault */

@@ -4,7 +4,8 @@ enum { TURN_RECEIVES = 64 };
 
 /* ---- sending ---- */
 
-/* The system's hints come with whatever call is next: also with those of a connection's receiver. */
+/* The system's hints come with whatever call is next: also with those of a connection's receiver.
+ */
 static uint64_t count_hints(const struct zcrp_entity *e, enum channel_counter which)
 {
     uint64_t count = channels_count(&e->channels, which);
@@ -233,8 +234,7 @@ static bool update_once(struct zcrp_entity *e, uint8_t *memory)
 
 bool arriving_turn(struct zcrp_entity *e, struct workspace *w)
 {
-    return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory)
-                                             : receiving_once(e, w);
+    return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory) : receiving_once(e, w);
 }
 
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline)

@@ -24,7 +24,8 @@ static bool has_ended(const struct message_wait *w)
     return latch_is_open(w->latch) || interrupt_is_due(&w->entity->interrupt, w->begun);
 }
 
-/* Does what is due by the time: of the entity whose datagrams the waiter receives, and of its twin. */
+/* Does what is due by the time: of the entity whose datagrams the waiter receives, and of its twin.
+ */
 static void keep_time_of(struct zcrp_entity *e, instant now)
 {
     entity_enter(e);

@@ -2,6 +2,7 @@
 
 #include "platform/thread.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 enum {
@@ -13,22 +14,26 @@ static struct mutex mutex = {PTHREAD_MUTEX_INITIALIZER};
 static struct workspace *unused, *made; /* under the mutex */
 static uint32_t count, users;           /* of those made, of entities; under the mutex */
 
-static struct workspace *create(void)
+static int create(struct workspace **created)
 {
     struct workspace *w = malloc(sizeof(*w));
+    int error = -ENOMEM;
 
     if (w == NULL)
-        return NULL;
+        return error;
     w->mail = (struct landing_mail){.room = MAIL_BYTES};
     w->memory = malloc(landing_memory(LANDING_OPENINGS) + MAIL_BYTES);
-    if (w->memory == NULL || wake_init(&w->wake) != 0) {
+    if (w->memory != NULL)
+        error = wake_init(&w->wake);
+    if (error) {
         free(w->memory);
         free(w);
-        return NULL;
+        return error;
     }
     landing_init(&w->landing, w->memory, LANDING_OPENINGS);
     w->mail.memory = w->memory + landing_memory(LANDING_OPENINGS);
-    return w;
+    *created = w;
+    return 0;
 }
 
 /* A new one is known, and used or not. */
@@ -74,17 +79,18 @@ static uint32_t add_user(void)
     return so_far;
 }
 
-bool workspace_reserve(void)
+int workspace_reserve(void)
 {
     for (uint32_t so_far = add_user(); so_far < WORKSPACES_LEAST; so_far++) {
-        struct workspace *w = create();
-        if (w == NULL) {
+        struct workspace *w;
+        int error = create(&w);
+        if (error) {
             workspace_release();
-            return false;
+            return error;
         }
         add(w, true);
     }
-    return true;
+    return 0;
 }
 
 void workspace_release(void)
@@ -105,9 +111,9 @@ struct workspace *workspace_take(void)
     mutex_unlock(&mutex);
     if (w != NULL)
         return w;
-    w = create();
-    if (w != NULL)
-        add(w, false);
+    if (create(&w) != 0)
+        return NULL;
+    add(w, false);
     return w;
 }
 

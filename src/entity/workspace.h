@@ -35,9 +35,9 @@ struct workspace {
 };
 
 /* An entity will need some: sees to it that there is one for each of the library's threads that
- * receive. False if there is no memory or descriptor. Most of the memory is never touched while the
- * network behaves, so the system never gives it. */
-__attribute__((warn_unused_result)) bool workspace_reserve(void);
+ * receive. 0, or the system's negative error number (-ENOMEM, -EMFILE). Most of the memory is never
+ * touched while the network behaves, so the system never gives it. */
+__attribute__((warn_unused_result)) int workspace_reserve(void);
 
 /* That entity needs none any more. The last one frees them all; each has been given back. */
 void workspace_release(void);

@@ -16,9 +16,8 @@
 
 enum { MESSAGE = 100000, MANY = 50 };
 
-static const struct zcrp_options impatient = {.silence_ns = ENDS_SECOND,
-                                              .linger_ns = ENDS_SECOND / 2,
-                                              .connect_ns = ENDS_SECOND / 2};
+static const struct zcrp_options impatient = {
+    .silence_ns = ENDS_SECOND, .linger_ns = ENDS_SECOND / 2, .connect_ns = ENDS_SECOND / 2};
 
 /* A listener and the port that it was given. */
 struct house {

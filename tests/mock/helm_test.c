@@ -1,172 +1,202 @@
-/* How the arriving thread parks while somebody is at the helm: how long each time, and until when.
- */
-/* wrap: clock_now condition_wait */
+/* The helm's books: who may take it, whom a waiter that leaves hands over to, and when the socket
+ * is armed again. */
+/* wrap: clock_now */
 #include "../support/mock.h"
 #include "entity/helm.h"
 #include "platform/system.h"
 
-enum { LOOKS_MOST = 16, WITHOUT_LIMIT = -1 };
-
 static struct helm helm;
-static struct mutex mutex;
+static struct wake wake;
 static instant now;
-static duration looks[LOOKS_MOST]; /* what each look was away from the one before */
-static int count;
-static void (*meanwhile)(int look); /* what happens while the thread is parked */
 
 instant __wrap_clock_now(void);
-bool __wrap_condition_wait(struct condition *c, struct mutex *m, instant deadline);
 
 instant __wrap_clock_now(void)
 {
     return now;
 }
 
-bool __wrap_condition_wait(struct condition *c, struct mutex *m, instant deadline)
+static int begin(void **state)
 {
-    bool is_limited = deadline != NEVER;
-
-    assert_ptr_equal(c, &helm.parked);
-    assert_ptr_equal(m, &mutex);
-    assert_true(count < LOOKS_MOST);
-    assert_int_equal(helm.parking, is_limited ? PARKING_LOOKS : PARKING_LONG);
-    looks[count] = is_limited ? deadline - now : WITHOUT_LIMIT;
-    now = is_limited ? deadline : now + SECOND;
-    meanwhile(count++);
-    return true;
-}
-
-static void leave(void)
-{
-    helm_leave(&helm);
-    helm.left -= SECOND;
-}
-
-static void nap(void)
-{
-    helm_sleep(&helm, NEVER);
-}
-
-/* Parks while the helm is taken; `script` has to let it end. */
-static void park(void (*script)(int look))
-{
-    helm = (struct helm){.state = HELM_FREE};
-    assert_true(helm_take(&helm));
+    (void)state;
     now = SECOND;
-    count = 0;
-    meanwhile = script;
-    helm_park(&helm, &mutex);
-    assert_int_equal(helm.parking, PARKING_NONE);
+    helm_init(&helm, 0);
+    return 0;
 }
 
-static void leave_at_the_sixth(int look)
+/* A sleeper whose message is in flight. */
+static void fall_asleep(struct sleeper *s, struct latch *latch)
 {
-    if (look == 5)
-        leave();
+    latch_reset(latch);
+    *s = (struct sleeper){.latch = latch};
+    helm_add_sleeper(&helm, s);
 }
 
-static void helm_park__looks_more_and_more_rarely(void **state)
-{
-    static const int expected_us[] = {250, 500, 1000, 2000, 4000, 4000};
-
-    (void)state;
-    park(leave_at_the_sixth);
-    assert_int_equal(count, 6);
-    for (int i = 0; i < count; i++)
-        assert_int_equal(looks[i], expected_us[i] * MICROSECOND);
-}
-
-static void leave_and_be_attended(int look)
-{
-    if (look == 0) {
-        helm_leave(&helm);
-        helm.left = now - 1;
-    }
-}
-
-static void helm_park__stays_a_moment_after_the_helm_was_left(void **state)
+static void helm_take__by_one(void **state)
 {
     (void)state;
-    park(leave_and_be_attended);
-    assert_int_equal(count, 2);
+    assert_true(helm_take(&helm, &wake));
+    assert_false(helm_take(&helm, &wake));
+    helm_sleep(&helm, NEVER);
+    assert_int_equal(helm_state(&helm), HELM_ASLEEP);
+    assert_false(helm_take(&helm, &wake));
+    helm_wake_up(&helm);
+    helm_leave(&helm);
+    assert_true(helm_take(&helm, &wake));
+    helm_leave(&helm);
+    helm_close(&helm);
+    assert_false(helm_take(&helm, &wake));
 }
 
-static void sleep_until_called(int look)
-{
-    if (look == 0)
-        nap();
-    if (look == 4)
-        leave(); /* and call: the first look without a limit is over */
-}
-
-static void helm_park__without_limit_while_the_helm_sleeps_on(void **state)
-{
-    (void)state;
-    park(sleep_until_called);
-    assert_int_equal(count, 5);
-    assert_int_equal(looks[3], 2000 * MICROSECOND);
-    assert_int_equal(looks[4], WITHOUT_LIMIT);
-}
-
-static void nap_again_and_again(int look)
-{
-    nap();
-    if (look == 7)
-        leave();
-}
-
-/* Nobody has to call, which would cost every message of a paced stream two switches. */
-static void helm_park__with_limit_while_naps_are_short(void **state)
+static void helm_sleep_until__only_earlier(void **state)
 {
     (void)state;
-    park(nap_again_and_again);
-    assert_int_equal(count, 8);
-    for (int i = 0; i < count; i++)
-        assert_int_not_equal(looks[i], WITHOUT_LIMIT);
+    assert_true(helm_take(&helm, &wake));
+    helm_sleep(&helm, 100);
+    helm_sleep_until(&helm, 200);
+    assert_int_equal(atomic_load(&helm.due), 100);
+    helm_sleep_until(&helm, 50);
+    assert_int_equal(atomic_load(&helm.due), 50);
 }
 
-static void wake_up_after_the_nap_was_seen(int look)
-{
-    if (look == 0)
-        nap();
-    if (look == 3)
-        helm.state = HELM_AWAKE;
-    if (look == 5)
-        leave();
-}
-
-static void helm_park__with_limit_once_the_helm_is_awake(void **state)
+static void helm_lets_be__while_somebody_is_there(void **state)
 {
     (void)state;
-    park(wake_up_after_the_nap_was_seen);
-    assert_int_equal(count, 6);
-    for (int i = 0; i < count; i++)
-        assert_int_not_equal(looks[i], WITHOUT_LIMIT);
+    assert_false(helm_lets_be(&helm));
+    assert_false(helm.is_let_be);
+    assert_true(helm_take(&helm, &wake));
+    assert_true(helm_lets_be(&helm));
+    assert_true(helm.is_let_be);
 }
 
-static void stop(int look)
-{
-    (void)look;
-    helm.is_closed = true;
-}
-
-static void helm_park__ends_with_the_entity(void **state)
+/* The socket is armed a tick after the last waiter has left; until then the helm is attended. */
+static void helm_arms__a_tick_later(void **state)
 {
     (void)state;
-    park(stop);
-    assert_int_equal(count, 1);
+    assert_true(helm_take(&helm, &wake));
+    assert_true(helm_lets_be(&helm));
+    helm_leave(&helm);
+    assert_null(helm_hand_over(&helm));
+    assert_int_equal(helm.arm_at, now + HELM_TICK);
+    assert_true(helm_is_attended(&helm));
+    assert_false(helm_arms(&helm, now));
+    now += HELM_TICK;
+    assert_false(helm_is_attended(&helm));
+    assert_true(helm_arms(&helm, now));
+    assert_false(helm.is_let_be);
+    assert_false(helm_arms(&helm, now)); /* once */
+}
+
+/* A waiter that came back in time has it done when it leaves again. */
+static void helm_arms__not_while_it_is_taken(void **state)
+{
+    (void)state;
+    assert_true(helm_take(&helm, &wake));
+    assert_true(helm_lets_be(&helm));
+    helm_leave(&helm);
+    assert_null(helm_hand_over(&helm));
+    assert_true(helm_take(&helm, &wake));
+    now += HELM_TICK;
+    assert_false(helm_arms(&helm, now));
+    assert_true(helm.is_let_be);
+    helm_leave(&helm);
+    assert_null(helm_hand_over(&helm));
+    assert_int_equal(helm.arm_at, now + HELM_TICK);
+}
+
+static void helm_arms__not_what_is_armed(void **state)
+{
+    (void)state;
+    assert_true(helm_take(&helm, &wake));
+    helm_leave(&helm);
+    assert_null(helm_hand_over(&helm));
+    assert_int_equal(helm.arm_at, NEVER);
+    assert_false(helm_is_attended(&helm));
+    assert_false(helm_arms(&helm, now + SECOND));
+}
+
+static void helm_hand_over__calls_who_slept_longest(void **state)
+{
+    struct sleeper first, second;
+    struct latch latch[2];
+
+    (void)state;
+    assert_true(helm_take(&helm, &wake));
+    fall_asleep(&first, &latch[0]);
+    fall_asleep(&second, &latch[1]);
+    assert_null(helm_hand_over(&helm)); /* it is not free */
+    helm_leave(&helm);
+    assert_null(
+        helm_hand_over(&helm)); /* nobody sleeps in the kernel yet: there is nothing to wake */
+    assert_true(first.is_called);
+    assert_false(second.is_called);
+    assert_int_equal(atomic_load(&latch[0].state), LATCH_CALLED);
+    assert_null(helm_hand_over(&helm)); /* one call is enough */
+    assert_false(second.is_called);
+}
+
+/* Its message has ended meanwhile, so it goes; the next one is called. */
+static void helm_hand_over__is_passed_on(void **state)
+{
+    struct sleeper first, second;
+    struct latch latch[2];
+
+    (void)state;
+    fall_asleep(&first, &latch[0]);
+    fall_asleep(&second, &latch[1]);
+    atomic_store(&latch[1].state, LATCH_SLEEPERS);
+    latch_open(&latch[0]);
+    assert_null(helm_hand_over(&helm));
+    assert_true(first.is_called);
+    helm_remove_sleeper(&helm, &first);
+    assert_ptr_equal(helm_hand_over(&helm), &latch[1]);
+    assert_true(second.is_called);
+    helm_remove_sleeper(&helm, &second);
+    assert_null(helm.sleepers);
+}
+
+/* Somebody else was quicker: a call that came to nothing is made again. */
+static void helm_hand_over__again_after_the_helm_was_taken(void **state)
+{
+    struct sleeper sleeper;
+    struct latch latch;
+
+    (void)state;
+    fall_asleep(&sleeper, &latch);
+    assert_null(helm_hand_over(&helm));
+    assert_true(helm_take(&helm, &wake));
+    assert_false(sleeper.is_called);
+    atomic_store(&latch.state, LATCH_SLEEPERS);
+    helm_leave(&helm);
+    assert_ptr_equal(helm_hand_over(&helm), &latch);
+}
+
+static void helm_hand_over__calls_nobody_when_closed(void **state)
+{
+    struct sleeper sleeper;
+    struct latch latch;
+
+    (void)state;
+    fall_asleep(&sleeper, &latch);
+    helm_close(&helm);
+    assert_null(helm_hand_over(&helm));
+    assert_false(sleeper.is_called);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(helm_park__looks_more_and_more_rarely),
-        cmocka_unit_test(helm_park__stays_a_moment_after_the_helm_was_left),
-        cmocka_unit_test(helm_park__without_limit_while_the_helm_sleeps_on),
-        cmocka_unit_test(helm_park__with_limit_while_naps_are_short),
-        cmocka_unit_test(helm_park__with_limit_once_the_helm_is_awake),
-        cmocka_unit_test(helm_park__ends_with_the_entity),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(helm_take__by_one, begin),
+        cmocka_unit_test_setup(helm_sleep_until__only_earlier, begin),
+        cmocka_unit_test_setup(helm_lets_be__while_somebody_is_there, begin),
+        cmocka_unit_test_setup(helm_arms__a_tick_later, begin),
+        cmocka_unit_test_setup(helm_arms__not_while_it_is_taken, begin),
+        cmocka_unit_test_setup(helm_arms__not_what_is_armed, begin),
+        cmocka_unit_test_setup(helm_hand_over__calls_who_slept_longest, begin),
+        cmocka_unit_test_setup(helm_hand_over__is_passed_on, begin),
+        cmocka_unit_test_setup(helm_hand_over__again_after_the_helm_was_taken, begin),
+        cmocka_unit_test_setup(helm_hand_over__calls_nobody_when_closed, begin),
     };
 
-    return cmocka_run_group_tests_name("helm", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* deadlines against a table in which the earliest is looked for. */
-#include "../support/property.h"
 #include "../support/random.h"
+#include "../support/suite.h"
 #include "engine/deadlines.h"
 
 enum { ITEMS = 64, OPERATIONS = 100000 };
@@ -16,9 +16,9 @@ static instant earliest(void)
     return at;
 }
 
-START_TEST(deadlines__random)
+TEST(deadlines__random, .is_random = true)
 {
-    uint64_t random = property_seed(_i);
+    uint64_t random = suite_seed(_i);
     struct deadlines d = {.heap = NULL};
     memset(items, 0, sizeof items);
     ck_assert(deadlines_reserve(&d, ITEMS));
@@ -42,11 +42,4 @@ START_TEST(deadlines__random)
         deadlines_check(&d);
     }
     deadlines_fini(&d);
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    return property_run("deadlines", deadlines__random, argv[0]);
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,7 +108,15 @@ static int threads_of_library(void)
     return threads;
 }
 
-START_TEST(engine_arm__one_turn_for_what_arrives)
+/* A thread names itself, and one that was joined may be listed for a moment more. */
+static bool threads_become(int count)
+{
+    for (int i = 0; i < 1000 && threads_of_library() != count; i++)
+        usleep(1000);
+    return threads_of_library() == count;
+}
+
+TEST(engine_arm__one_turn_for_what_arrives)
 {
     struct rig rig;
     join(&rig, ENGINE_RECEIVERS);
@@ -120,9 +129,8 @@ START_TEST(engine_arm__one_turn_for_what_arrives)
     ck_assert(becomes(&rig.arrivals, 2)); /* the turn asked to be armed again */
     leave(&rig);
 }
-END_TEST
 
-START_TEST(engine_arm__not_while_somebody_else_looks_after_it)
+TEST(engine_arm__not_while_somebody_else_looks_after_it)
 {
     struct rig rig;
     join(&rig, ENGINE_RECEIVERS);
@@ -138,9 +146,8 @@ START_TEST(engine_arm__not_while_somebody_else_looks_after_it)
     ck_assert(becomes(&rig.arrivals, 2));
     leave(&rig);
 }
-END_TEST
 
-START_TEST(engine_arm__naps)
+TEST(engine_arm__naps)
 {
     struct rig rig;
     join(&rig, ENGINE_RECEIVERS);
@@ -154,9 +161,8 @@ START_TEST(engine_arm__naps)
     ck_assert_int_ge(clock_now() - begun, 30 * MILLISECOND);
     leave(&rig);
 }
-END_TEST
 
-START_TEST(engine_arm__writable_beside_readable)
+TEST(engine_arm__writable_beside_readable)
 {
     struct rig rig;
     join(&rig, ENGINE_SENDERS);
@@ -168,9 +174,8 @@ START_TEST(engine_arm__writable_beside_readable)
     ck_assert(becomes(&rig.arrivals, 1)); /* it is armed still */
     leave(&rig);
 }
-END_TEST
 
-START_TEST(engine_due__the_earliest_counts)
+TEST(engine_due__the_earliest_counts)
 {
     struct rig rig;
     join(&rig, ENGINE_RECEIVERS);
@@ -185,9 +190,8 @@ START_TEST(engine_due__the_earliest_counts)
     ck_assert_int_eq(atomic_load(&rig.expiries), 1);
     leave(&rig);
 }
-END_TEST
 
-START_TEST(engine_ready__sends)
+TEST(engine_ready__sends)
 {
     struct rig rig[3];
     for (int i = 0; i < 3; i++)
@@ -204,9 +208,8 @@ START_TEST(engine_ready__sends)
     for (int i = 0; i < 3; i++)
         leave(&rig[i]);
 }
-END_TEST
 
-START_TEST(engine_leave__waits_for_turns)
+TEST(engine_leave__waits_for_turns)
 {
     struct rig rig;
     for (int i = 0; i < 50; i++) {
@@ -219,38 +222,36 @@ START_TEST(engine_leave__waits_for_turns)
         leave(&rig);
     }
 }
-END_TEST
 
-START_TEST(engine_join__threads_of_the_paper_however_many_members)
+TEST(engine_join__threads_of_the_paper_however_many_members)
 {
     static struct rig rig[100];
     for (int i = 0; i < 100; i++)
         join(&rig[i], i % 2 ? ENGINE_RECEIVERS : ENGINE_SENDERS);
-    ck_assert_int_eq(threads_of_library(), 5);
+    ck_assert(threads_become(5));
     for (int i = 0; i < 100; i++)
         leave(&rig[i]);
-    ck_assert_int_eq(threads_of_library(), 0);
+    ck_assert(threads_become(0));
 }
-END_TEST
 
-START_TEST(engine_join__k_engines)
+TEST(engine_join__k_engines)
 {
     struct rig rig[3];
     setenv("ZCRP_ENGINES", "2", 1);
     for (int i = 0; i < 3; i++)
         join(&rig[i], ENGINE_RECEIVERS);
-    ck_assert_int_eq(threads_of_library(), 4);
+    ck_assert(threads_become(4));
     for (int i = 0; i < 3; i++)
         leave(&rig[i]);
-    ck_assert_int_eq(threads_of_library(), 0);
+    ck_assert(threads_become(0));
     unsetenv("ZCRP_ENGINES");
 }
-END_TEST
 
-START_TEST(engine_join__no_descriptor_left)
+TEST(engine_join__no_descriptor_left)
 {
     struct rig rig;
     int fds[1024], count = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, rig.pair), 0);
     while (count < 1024 && (fds[count] = dup(0)) >= 0)
         count++;
@@ -259,9 +260,8 @@ START_TEST(engine_join__no_descriptor_left)
         close(fds[i]);
     engine_leave(&rig.member);
 }
-END_TEST
 
-START_TEST(engine_after_fork__a_child_has_its_own)
+TEST(engine_after_fork__a_child_has_its_own)
 {
     struct rig rig;
     int status;
@@ -283,22 +283,4 @@ START_TEST(engine_after_fork__a_child_has_its_own)
     send_one(&rig);
     ck_assert(becomes(&rig.arrivals, 1));
     leave(&rig);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *tcase = tcase_create("engine");
-    tcase_add_test(tcase, engine_arm__one_turn_for_what_arrives);
-    tcase_add_test(tcase, engine_arm__not_while_somebody_else_looks_after_it);
-    tcase_add_test(tcase, engine_arm__naps);
-    tcase_add_test(tcase, engine_arm__writable_beside_readable);
-    tcase_add_test(tcase, engine_due__the_earliest_counts);
-    tcase_add_test(tcase, engine_ready__sends);
-    tcase_add_test(tcase, engine_leave__waits_for_turns);
-    tcase_add_test(tcase, engine_join__threads_of_the_paper_however_many_members);
-    tcase_add_test(tcase, engine_join__k_engines);
-    tcase_add_test(tcase, engine_join__no_descriptor_left);
-    tcase_add_test(tcase, engine_after_fork__a_child_has_its_own);
-    return suite_run("engine", tcase);
 }

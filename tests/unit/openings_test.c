@@ -1,5 +1,5 @@
 #include "../support/suite.h"
-#include "entity/arrivals.h"
+#include "entity/workspace.h"
 
 static struct openings openings;
 static struct landing landing;

@@ -26,10 +26,10 @@
 struct sender;
 
 struct sender_config {
-    uint32_t unit_bytes;    /* largest datagram at first, trailer included; at least 64, */
-    uint32_t unit_most;     /* and ever: at least that; 0: as much */
-    bool stays;             /* it wants its peer also when there is nothing to send, and ends with it */
-    bool is_cut;            /* on the way, into pieces that can be lost each by itself: as cells */
+    uint32_t unit_bytes; /* largest datagram at first, trailer included; at least 64, */
+    uint32_t unit_most;  /* and ever: at least that; 0: as much */
+    bool stays;  /* it wants its peer also when there is nothing to send, and ends with it */
+    bool is_cut; /* on the way, into pieces that can be lost each by itself: as cells */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
     uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
     uint32_t messages;      /* in the table; rounded up to a power of two */

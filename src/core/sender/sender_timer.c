@@ -20,7 +20,8 @@ enum {
 
 /* ---- when ---- */
 
-/* Is there anything that the peer is needed for? A sender that stays needs it until it has lost it. */
+/* Is there anything that the peer is needed for? A sender that stays needs it until it has lost it.
+ */
 static bool needs_peer(const struct sender *s)
 {
     bool stays = s->config.stays && s->phase == SENDER_OPEN && s->ended == OUTCOME_OK;
