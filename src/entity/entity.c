@@ -146,7 +146,7 @@ static bool has_link_changed(struct zcrp_entity *e)
  * thread that is sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
-    instant due = instant_earlier(e->unblock_at, e->helm.arm_at);
+    instant due = instant_earlier(e->unblock_at, e->helm.look_at);
 
     if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due) {
         instant later = clock_now() + MILLISECOND;
@@ -171,7 +171,7 @@ static struct calls find_calls(struct zcrp_entity *e)
     instant deadline = entity_deadline(e);
     bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
     bool keeps_time = is_open && helm_state(&e->reader->helm) != HELM_FREE;
-    instant due = keeps_time ? e->unblock_at : next_due(e, deadline);
+    instant due = next_due(e, keeps_time ? NEVER : deadline);
     struct calls calls = {
         .sending = is_sending,
         .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,

@@ -4,7 +4,7 @@
 
 void helm_init(struct helm *helm, duration spin)
 {
-    *helm = (struct helm){.arm_at = NEVER};
+    *helm = (struct helm){.look_at = NEVER, .left = -HELM_TICK};
     spin_init(&helm->spin, spin);
 }
 
@@ -14,6 +14,14 @@ static void helm_move(struct helm *helm, enum helm_state state)
     atomic_store(&helm->state, (int)state);
 }
 
+/* The mean of the last few; a long one counts as HELM_TICK. */
+static void note_absence(struct helm *helm, duration absence)
+{
+    if (absence > HELM_TICK)
+        absence = HELM_TICK;
+    helm->absence += (absence - helm->absence) / 4;
+}
+
 bool helm_take(struct helm *helm, struct wake *wake)
 {
     bool is_ours = helm_state(helm) == HELM_FREE && !helm->is_closed;
@@ -21,6 +29,7 @@ bool helm_take(struct helm *helm, struct wake *wake)
     if (is_ours) {
         atomic_store(&helm->wake, wake);
         helm_move(helm, HELM_AWAKE);
+        note_absence(helm, clock_now() - helm->left);
         for (struct sleeper *s = helm->sleepers; s != NULL; s = s->next)
             s->is_called = false; /* whoever was called comes too late, and is called again */
     }
@@ -48,6 +57,7 @@ void helm_wake_up(struct helm *helm)
 void helm_leave(struct helm *helm)
 {
     helm_move(helm, HELM_FREE);
+    helm->left = clock_now();
 }
 
 void helm_call(struct helm *helm)
@@ -72,7 +82,7 @@ bool helm_is_attended(const struct helm *helm)
     case HELM_FREE:
         break;
     }
-    return helm->is_let_be && clock_now() < helm->arm_at;
+    return helm->is_let_be && clock_now() < helm->left + HELM_TICK;
 }
 
 void helm_add_sleeper(struct helm *helm, struct sleeper *sleeper)
@@ -104,21 +114,31 @@ static struct sleeper *next_to_call(const struct helm *helm)
     return next;
 }
 
-struct latch *helm_hand_over(struct helm *helm)
+/* From now on it is armed. */
+static void stop_looking(struct helm *helm)
 {
+    helm->is_let_be = false;
+    helm->look_at = NEVER;
+}
+
+struct handover helm_hand_over(struct helm *helm)
+{
+    struct handover over = {.called = NULL};
+
     if (helm_state(helm) != HELM_FREE)
-        return NULL;
+        return over;
     if (helm->sleepers != NULL && !helm->is_closed) {
         struct sleeper *s = next_to_call(helm);
         if (s == NULL)
-            return NULL; /* one was called already */
+            return over; /* one was called already */
         s->is_called = true;
-        helm->arm_at = NEVER;
-        return latch_call(s->latch) ? s->latch : NULL;
+        over.called = latch_call(s->latch) ? s->latch : NULL;
+        return over;
     }
-    if (helm->is_let_be && helm->arm_at == NEVER)
-        helm->arm_at = clock_now() + HELM_TICK;
-    return NULL;
+    over.must_arm = helm->is_let_be && helm->absence >= HELM_AT_ONCE;
+    if (over.must_arm)
+        stop_looking(helm);
+    return over;
 }
 
 bool helm_lets_be(struct helm *helm)
@@ -127,20 +147,24 @@ bool helm_lets_be(struct helm *helm)
 
     if (is_looked_after) {
         helm->is_let_be = true;
-        helm->arm_at = NEVER;
+        helm->look = HELM_TICK;
+        helm->look_at = clock_now() + helm->look;
     }
     return is_looked_after;
 }
 
-/* A waiter that is there meanwhile has it done when it leaves. */
 bool helm_arms(struct helm *helm, instant now)
 {
-    if (!helm->is_let_be || now < helm->arm_at)
+    if (now < helm->look_at)
         return false;
+    if (helm_state(helm) == HELM_FREE && now >= helm->left + HELM_TICK) {
+        stop_looking(helm);
+        return true;
+    }
     bool is_free = helm_state(helm) == HELM_FREE;
-    helm->arm_at = NEVER;
-    helm->is_let_be = !is_free;
-    return is_free;
+    helm->look = 2 * helm->look < HELM_LOOK_MOST ? 2 * helm->look : HELM_LOOK_MOST;
+    helm->look_at = is_free ? helm->left + HELM_TICK : now + helm->look;
+    return false;
 }
 
 void helm_close(struct helm *helm)

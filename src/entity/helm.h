@@ -7,11 +7,14 @@
  * A socket that is armed wakes the engine's thread once after it was borrowed; that thread finds
  * the helm taken and lets the socket be. A waiter that leaves hands over:
  *
- *     another waiter sleeps    it is called, and takes the helm
- *     nobody waits             the socket is armed again, HELM_TICK later
+ *     another waiter sleeps                   it is called, and takes the helm
+ *     waiters usually come back at once       nothing: the socket is looked at a tick later
+ *     they usually come back later            the socket is armed, and the library receives
+ * meanwhile
  *
- * Until then the helm counts as attended: a program that waits again and again finds the socket as
- * it left it, and one that goes away to compute is soon replaced.
+ * So a program that waits again and again finds the socket as it left it and wakes no thread, and
+ * one that computes between its waits loses no time. The looks at a socket that is let be become
+ * rarer, up to HELM_LOOK_MOST, as long as there is always a waiter.
  *
  * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
  * functions need the entity's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
@@ -26,7 +29,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define HELM_TICK (250 * MICROSECOND)
+#define HELM_TICK (250 * MICROSECOND)    /* a waiter that has left is expected back for so long */
+#define HELM_LOOK_MOST (4 * MILLISECOND) /* between two looks at a socket that is let be */
+#define HELM_AT_ONCE (100 * MICROSECOND) /* waiters that come back within that come back at once   \
+                                          */
 
 enum helm_state {
     HELM_FREE,   /* no waiter is at it */
@@ -47,9 +53,12 @@ struct helm {
     _Atomic(struct wake *) wake; /* (a) gets the waiter out of its sleep; its thread's */
     bool is_closed;              /* (m) nobody takes it any more */
     bool is_let_be;              /* (m) the socket is not armed, for the sake of waiters */
-    instant arm_at;              /* (m) when it is to be armed; NEVER: a waiter will see to it */
-    struct spin spin;            /* of the waiter that is at it */
-    struct sleeper *sleepers;    /* (m) */
+    instant look_at;             /* (m) when that is looked at again; NEVER while it is armed */
+    duration look;               /* (m) how long that is after the look before */
+    instant left;                /* (m) when a waiter left */
+    duration absence; /* (m) between a waiter's leaving and the next one's coming, usually */
+    struct spin spin; /* of the waiter that is at it */
+    struct sleeper *sleepers; /* (m) */
 };
 
 /* With the longest spin of a waiter. */
@@ -85,14 +94,20 @@ bool helm_is_attended(const struct helm *helm);
 void helm_add_sleeper(struct helm *helm, struct sleeper *sleeper);
 void helm_remove_sleeper(struct helm *helm, struct sleeper *sleeper);
 
-/* The helm may just have become free: calls a sleeper, or has the socket armed soon. Returns the
- * latch at whose address somebody sleeps, to be woken by latch_wake without the mutex; or NULL. */
-struct latch *helm_hand_over(struct helm *helm);
+/* What is left to do without the mutex. */
+struct handover {
+    struct latch *called; /* for latch_wake: somebody sleeps at its address; NULL: nobody */
+    bool must_arm;        /* the socket */
+};
+
+/* The helm may just have become free: calls a sleeper, or has the socket armed. */
+struct handover helm_hand_over(struct helm *helm);
 
 /* Something arrived, and the socket is not armed any more. True if a waiter will receive it. */
 bool helm_lets_be(struct helm *helm);
 
-/* Is it time to arm the socket again? Then the caller does. */
+/* Looks at a socket that is let be, if it is time to. True if nobody comes any more: then the
+ * caller arms it. */
 bool helm_arms(struct helm *helm, instant now);
 
 /* Nobody takes the helm any more. */

@@ -136,11 +136,13 @@ static int end_of(const struct message_wait *w)
  * engine's business then. */
 static void hand_over(struct zcrp_entity *reader)
 {
-    struct latch *called = helm_hand_over(&reader->helm);
+    struct handover over = helm_hand_over(&reader->helm);
 
     entity_leave(reader);
-    if (called != NULL)
-        latch_wake(called);
+    if (over.called != NULL)
+        latch_wake(over.called);
+    if (over.must_arm)
+        engine_arm(&reader->member);
     if (reader->twin != NULL) {
         entity_enter(reader->twin);
         entity_leave(reader->twin);

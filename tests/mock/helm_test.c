@@ -69,15 +69,26 @@ static void helm_lets_be__while_somebody_is_there(void **state)
     assert_true(helm.is_let_be);
 }
 
-/* The socket is armed a tick after the last waiter has left; until then the helm is attended. */
+/* Somebody waits, leaves, and comes back so much later, again and again. */
+static void come_and_go(duration absence, int times)
+{
+    for (int i = 0; i < times; i++) {
+        assert_true(helm_take(&helm, &wake));
+        helm_leave(&helm);
+        now += absence;
+    }
+    assert_true(helm_take(&helm, &wake));
+}
+
+/* Waiters come back at once: the socket is let be until none came for a tick. */
 static void helm_arms__a_tick_later(void **state)
 {
     (void)state;
-    assert_true(helm_take(&helm, &wake));
+    come_and_go(HELM_AT_ONCE / 2, 20);
     assert_true(helm_lets_be(&helm));
+    assert_int_equal(helm.look_at, now + HELM_TICK);
     helm_leave(&helm);
-    assert_null(helm_hand_over(&helm));
-    assert_int_equal(helm.arm_at, now + HELM_TICK);
+    assert_false(helm_hand_over(&helm).must_arm);
     assert_true(helm_is_attended(&helm));
     assert_false(helm_arms(&helm, now));
     now += HELM_TICK;
@@ -87,21 +98,49 @@ static void helm_arms__a_tick_later(void **state)
     assert_false(helm_arms(&helm, now)); /* once */
 }
 
-/* A waiter that came back in time has it done when it leaves again. */
-static void helm_arms__not_while_it_is_taken(void **state)
+/* They compute before they come back: the library receives meanwhile. */
+static void helm_hand_over__arms_for_those_who_compute(void **state)
 {
     (void)state;
-    assert_true(helm_take(&helm, &wake));
+    come_and_go(2 * HELM_AT_ONCE, 20);
     assert_true(helm_lets_be(&helm));
     helm_leave(&helm);
-    assert_null(helm_hand_over(&helm));
-    assert_true(helm_take(&helm, &wake));
-    now += HELM_TICK;
-    assert_false(helm_arms(&helm, now));
-    assert_true(helm.is_let_be);
+    assert_true(helm_hand_over(&helm).must_arm);
+    assert_false(helm.is_let_be);
+    assert_int_equal(helm.look_at, NEVER);
+    assert_false(helm_hand_over(&helm).must_arm);
+    assert_false(helm_is_attended(&helm));
+}
+
+/* While there is always a waiter looks become rare. */
+static void helm_arms__not_while_it_is_taken(void **state)
+{
+    static const int expected_us[] = {500, 1000, 2000, 4000, 4000};
+
+    (void)state;
+    come_and_go(0, 20);
+    assert_true(helm_lets_be(&helm));
+    for (int i = 0; i < 5; i++) {
+        now = helm.look_at;
+        assert_false(helm_arms(&helm, now));
+        assert_int_equal(helm.look_at - now, expected_us[i] * MICROSECOND);
+    }
     helm_leave(&helm);
-    assert_null(helm_hand_over(&helm));
-    assert_int_equal(helm.arm_at, now + HELM_TICK);
+    now = helm.look_at;
+    assert_true(helm_arms(&helm, now));
+}
+
+/* It was left just before the look: a tick is waited for all the same. */
+static void helm_arms__not_who_has_just_left(void **state)
+{
+    (void)state;
+    come_and_go(0, 20);
+    assert_true(helm_lets_be(&helm));
+    now = helm.look_at - 1;
+    helm_leave(&helm);
+    assert_false(helm_arms(&helm, ++now));
+    assert_int_equal(helm.look_at, helm.left + HELM_TICK);
+    assert_true(helm_arms(&helm, helm.look_at));
 }
 
 static void helm_arms__not_what_is_armed(void **state)
@@ -109,8 +148,7 @@ static void helm_arms__not_what_is_armed(void **state)
     (void)state;
     assert_true(helm_take(&helm, &wake));
     helm_leave(&helm);
-    assert_null(helm_hand_over(&helm));
-    assert_int_equal(helm.arm_at, NEVER);
+    assert_false(helm_hand_over(&helm).must_arm);
     assert_false(helm_is_attended(&helm));
     assert_false(helm_arms(&helm, now + SECOND));
 }
@@ -124,14 +162,13 @@ static void helm_hand_over__calls_who_slept_longest(void **state)
     assert_true(helm_take(&helm, &wake));
     fall_asleep(&first, &latch[0]);
     fall_asleep(&second, &latch[1]);
-    assert_null(helm_hand_over(&helm)); /* it is not free */
+    assert_null(helm_hand_over(&helm).called); /* it is not free */
     helm_leave(&helm);
-    assert_null(
-        helm_hand_over(&helm)); /* nobody sleeps in the kernel yet: there is nothing to wake */
+    assert_null(helm_hand_over(&helm).called); /* nobody sleeps in the kernel yet */
     assert_true(first.is_called);
     assert_false(second.is_called);
     assert_int_equal(atomic_load(&latch[0].state), LATCH_CALLED);
-    assert_null(helm_hand_over(&helm)); /* one call is enough */
+    assert_null(helm_hand_over(&helm).called); /* one call is enough */
     assert_false(second.is_called);
 }
 
@@ -146,10 +183,10 @@ static void helm_hand_over__is_passed_on(void **state)
     fall_asleep(&second, &latch[1]);
     atomic_store(&latch[1].state, LATCH_SLEEPERS);
     latch_open(&latch[0]);
-    assert_null(helm_hand_over(&helm));
+    assert_null(helm_hand_over(&helm).called);
     assert_true(first.is_called);
     helm_remove_sleeper(&helm, &first);
-    assert_ptr_equal(helm_hand_over(&helm), &latch[1]);
+    assert_ptr_equal(helm_hand_over(&helm).called, &latch[1]);
     assert_true(second.is_called);
     helm_remove_sleeper(&helm, &second);
     assert_null(helm.sleepers);
@@ -163,12 +200,12 @@ static void helm_hand_over__again_after_the_helm_was_taken(void **state)
 
     (void)state;
     fall_asleep(&sleeper, &latch);
-    assert_null(helm_hand_over(&helm));
+    assert_null(helm_hand_over(&helm).called);
     assert_true(helm_take(&helm, &wake));
     assert_false(sleeper.is_called);
     atomic_store(&latch.state, LATCH_SLEEPERS);
     helm_leave(&helm);
-    assert_ptr_equal(helm_hand_over(&helm), &latch);
+    assert_ptr_equal(helm_hand_over(&helm).called, &latch);
 }
 
 static void helm_hand_over__calls_nobody_when_closed(void **state)
@@ -179,7 +216,7 @@ static void helm_hand_over__calls_nobody_when_closed(void **state)
     (void)state;
     fall_asleep(&sleeper, &latch);
     helm_close(&helm);
-    assert_null(helm_hand_over(&helm));
+    assert_null(helm_hand_over(&helm).called);
     assert_false(sleeper.is_called);
 }
 
@@ -191,7 +228,9 @@ int main(void)
         cmocka_unit_test_setup(helm_lets_be__while_somebody_is_there, begin),
         cmocka_unit_test_setup(helm_arms__a_tick_later, begin),
         cmocka_unit_test_setup(helm_arms__not_while_it_is_taken, begin),
+        cmocka_unit_test_setup(helm_arms__not_who_has_just_left, begin),
         cmocka_unit_test_setup(helm_arms__not_what_is_armed, begin),
+        cmocka_unit_test_setup(helm_hand_over__arms_for_those_who_compute, begin),
         cmocka_unit_test_setup(helm_hand_over__calls_who_slept_longest, begin),
         cmocka_unit_test_setup(helm_hand_over__is_passed_on, begin),
         cmocka_unit_test_setup(helm_hand_over__again_after_the_helm_was_taken, begin),
