@@ -22,7 +22,7 @@ enum outcome {
 };
 
 /* A sender that stays: is its peer there? */
-enum link {
+enum peer_link {
     LINK_ASKING, /* it is looked for */
     LINK_UP,     /* it is there */
     LINK_ENDED,  /* it was there, or never found, and is not looked for any more */

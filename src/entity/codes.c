@@ -39,7 +39,7 @@ int code_of_outcome(enum outcome outcome, bool is_broken)
     return is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_ERROR_CLOSED;
 }
 
-int code_of_link(enum link link, enum outcome ended)
+int code_of_link(enum peer_link link, enum outcome ended)
 {
     switch (link) {
     case LINK_ASKING:

@@ -12,7 +12,7 @@
 int code_of_outcome(enum outcome outcome, bool is_broken);
 
 /* How a connection stands whose sender is linked so, and ended so. */
-int code_of_link(enum link link, enum outcome ended);
+int code_of_link(enum peer_link link, enum outcome ended);
 
 /* Does this outcome end the whole session, so that the backlog fails with it? */
 bool code_ends_session(enum outcome outcome);

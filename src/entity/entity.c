@@ -135,7 +135,7 @@ static bool is_sending_due(struct zcrp_entity *e)
 /* The peer has been found, or lost, since this was asked last. */
 static bool has_link_changed(struct zcrp_entity *e)
 {
-    enum link now = e->is_broken ? LINK_ENDED : machine_link(&e->machine);
+    enum peer_link now = e->is_broken ? LINK_ENDED : machine_link(&e->machine);
     bool has_changed = now != e->link;
 
     e->link = now;

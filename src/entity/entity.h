@@ -70,7 +70,7 @@ struct zcrp_entity {
     bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
     instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
-    enum link link;               /* (m) to the peer, as was told */
+    enum peer_link link;          /* (m) to the peer, as was told */
     _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
     struct condition progress;    /* something changed since the life is no longer OPEN */
 

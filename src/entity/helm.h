@@ -31,8 +31,9 @@
 
 #define HELM_TICK (250 * MICROSECOND)    /* a waiter that has left is expected back for so long */
 #define HELM_LOOK_MOST (4 * MILLISECOND) /* between two looks at a socket that is let be */
-#define HELM_AT_ONCE (100 * MICROSECOND) /* waiters that come back within that come back at once   \
-                                          */
+#define HELM_AT_ONCE                                                                               \
+    (100 * MICROSECOND) /* waiters that come back within that come back at once                    \
+                         */
 
 enum helm_state {
     HELM_FREE,   /* no waiter is at it */

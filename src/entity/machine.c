@@ -188,7 +188,7 @@ void machine_expire(struct machine *m, instant now)
         receiver_expire(m->receiver, now);
 }
 
-enum link machine_link(const struct machine *m)
+enum peer_link machine_link(const struct machine *m)
 {
     return m->stays && m->role == MACHINE_SENDER ? sender_link(m->sender) : LINK_ASKING;
 }

@@ -42,7 +42,7 @@ instant machine_deadline(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);
 
 /* Of a sender that stays: whether its peer is there, and how that ended. Of others LINK_ASKING. */
-enum link machine_link(const struct machine *m);
+enum peer_link machine_link(const struct machine *m);
 enum outcome machine_end(const struct machine *m);
 
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */

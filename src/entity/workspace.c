@@ -3,7 +3,7 @@
 #include "platform/thread.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
 enum {
     WORKSPACES_LEAST = 2, /* a thread that receives for senders, and one for receivers */
@@ -14,24 +14,29 @@ static struct mutex mutex = {PTHREAD_MUTEX_INITIALIZER};
 static struct workspace *unused, *made; /* under the mutex */
 static uint32_t count, users;           /* of those made, of entities; under the mutex */
 
+static size_t bytes_of_one(void)
+{
+    return sizeof(struct workspace) + landing_memory(LANDING_OPENINGS) + MAIL_BYTES;
+}
+
+/* Pages of its own: what is not touched costs nothing, and all of it goes back. */
 static int create(struct workspace **created)
 {
-    struct workspace *w = malloc(sizeof(*w));
-    int error = -ENOMEM;
+    void *memory = mmap(NULL, bytes_of_one(), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    if (w == NULL)
-        return error;
-    w->mail = (struct landing_mail){.room = MAIL_BYTES};
-    w->memory = malloc(landing_memory(LANDING_OPENINGS) + MAIL_BYTES);
-    if (w->memory != NULL)
-        error = wake_init(&w->wake);
+    if (memory == MAP_FAILED)
+        return -errno;
+    struct workspace *w = memory;
+    int error = wake_init(&w->wake);
     if (error) {
-        free(w->memory);
-        free(w);
+        (void)munmap(memory, bytes_of_one());
         return error;
     }
+    w->memory = (uint8_t *)(w + 1);
     landing_init(&w->landing, w->memory, LANDING_OPENINGS);
-    w->mail.memory = w->memory + landing_memory(LANDING_OPENINGS);
+    w->mail = (struct landing_mail){
+        .memory = w->memory + landing_memory(LANDING_OPENINGS), .room = MAIL_BYTES};
     *created = w;
     return 0;
 }
@@ -53,8 +58,7 @@ static void add(struct workspace *w, bool is_unused)
 static void destroy(struct workspace *w)
 {
     wake_fini(&w->wake);
-    free(w->memory);
-    free(w);
+    (void)munmap(w, bytes_of_one());
 }
 
 /* Under the mutex; or in a child, where nobody else is. */

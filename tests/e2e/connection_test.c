@@ -286,14 +286,20 @@ TEST(connection__peer_closes)
 /* A peer that dies without a word, while nothing is under way. */
 TEST(connection__peer_dies)
 {
-    struct house h = listen_on("127.0.0.1", &impatient);
     struct zcrp_connection *here;
-    pid_t child = fork();
+    struct house h;
+    int tell[2];
 
+    ck_assert_int_eq(pipe(tell), 0);
+    pid_t child = fork();
     if (child == 0) {
         struct zcrp_connection *there;
-        _exit(zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause() : 1);
+        bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
+        _exit(is_told && zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause()
+                                                                                        : 1);
     }
+    h = listen_on("127.0.0.1", &impatient);
+    ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);
     ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
     ck_assert(status_becomes(here, ZCRP_OK));
     usleep(1500000); /* longer than the silence limit: it is kept alive */

@@ -12,21 +12,20 @@ void missing_pool_init(struct missing_pool *pool, struct missing_node *memory, u
 {
     CHECK(capacity <= INT32_MAX);
     *pool = (struct missing_pool){.node = memory, .free = MISSING_NONE, .capacity = capacity};
-    for (int32_t i = (int32_t)capacity - 1; i >= 0; i--) {
-        memory[i] = (struct missing_node){.next = pool->free};
-        pool->free = i;
-    }
 }
 
 /* Takes a node out of the free list; MISSING_NONE, counted, when there is none. */
 static int32_t take_node(struct missing_pool *pool, struct interval range, int32_t next)
 {
     int32_t taken = pool->free;
-    if (taken == MISSING_NONE) {
+    if (taken != MISSING_NONE) {
+        pool->free = pool->node[taken].next;
+    } else if (pool->fresh < pool->capacity) {
+        taken = (int32_t)pool->fresh++;
+    } else {
         pool->refused++;
         return MISSING_NONE;
     }
-    pool->free = pool->node[taken].next;
     pool->used++;
     pool->node[taken] = (struct missing_node){.range = range, .next = next};
     return taken;
@@ -209,10 +208,11 @@ void missing_check(const struct missing_pool *pool, const struct missing *chain)
 void missing_pool_check(const struct missing_pool *pool)
 {
     uint32_t unused = 0;
-    CHECK(pool->used <= pool->capacity);
+    CHECK(pool->used <= pool->fresh);
+    CHECK(pool->fresh <= pool->capacity);
     for (int32_t at = pool->free; at != MISSING_NONE; at = pool->node[at].next) {
         unused++;
-        CHECK(unused <= pool->capacity);
+        CHECK(unused <= pool->fresh);
     }
-    CHECK(unused == pool->capacity - pool->used);
+    CHECK(unused == pool->fresh - pool->used);
 }

@@ -8,7 +8,7 @@
  * may be over all messages, and a unit that would need one more is refused (its sender repeats it).
  *
  * I1  ranges of a chain ascend, do not touch, and are not empty.
- * I2  every node of the pool is in exactly one chain or in the free list. */
+ * I2  every node of the pool that was ever used is in exactly one chain or in the free list. */
 #ifndef ZCRP_CORE_MISSING_H
 #define ZCRP_CORE_MISSING_H
 
@@ -23,7 +23,8 @@ struct missing_node {
 
 struct missing_pool {
     struct missing_node *node;
-    int32_t free; /* head of the free list */
+    int32_t free;   /* head of the free list */
+    uint32_t fresh; /* nodes from here on were never used, and are free as well */
     uint32_t capacity;
     uint32_t used;
     uint64_t refused; /* times the pool was exhausted */
@@ -64,7 +65,7 @@ bool missing_remove(struct missing_pool *pool, struct missing *chain, struct int
 /* CHECKs I1 for the chain, the sum, and that the hint is in the chain. O(links). */
 void missing_check(const struct missing_pool *pool, const struct missing *chain);
 
-/* CHECKs that what is not used is in the free list: the pool's half of I2. O(capacity). */
+/* CHECKs that what was used and is free is in the free list: the pool's half of I2. O(capacity). */
 void missing_pool_check(const struct missing_pool *pool);
 
 #endif

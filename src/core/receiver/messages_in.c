@@ -17,8 +17,6 @@ void messages_in_init(struct messages_in *m, struct message_in *ring, uint64_t *
     *m = (struct messages_in){
         .ring = ring, .ready = ready, .capacity = capacity, .base = first, .next = first};
     missing_pool_init(&m->missing, node, nodes);
-    for (uint32_t i = 0; i < capacity; i++)
-        ring[i] = (struct message_in){.state = MESSAGE_IN_FREE};
 }
 
 struct message_in *messages_in_find(struct messages_in *m, uint64_t number)

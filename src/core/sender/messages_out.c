@@ -20,6 +20,20 @@ static uint64_t *posted_slot(const struct messages_out *m, uint64_t number)
     return &m->posted[number & (posted_capacity(m) - 1)];
 }
 
+static uint64_t posted_at(const struct messages_out *m, uint64_t number)
+{
+    return number < m->announced ? *posted_slot(m, number) : POSTED_UNKNOWN;
+}
+
+/* All numbers up to this one have a place in the ring; those that are passed are not known. */
+static void reach(struct messages_out *m, uint64_t number)
+{
+    if (m->announced < m->base)
+        m->announced = m->base;
+    while (m->announced <= number)
+        *posted_slot(m, m->announced++) = POSTED_UNKNOWN;
+}
+
 void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_t *posted,
                        uint64_t *ready, uint32_t capacity, uint64_t first)
 {
@@ -30,10 +44,8 @@ void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_
                                .capacity = capacity,
                                .base = first,
                                .next = first,
-                               .requested = first};
-    for (uint32_t i = 0; i < capacity; i++)
-        ring[i] = (struct message_out){.state = MESSAGE_OUT_FREE};
-    messages_out_forget(m, first);
+                               .requested = first,
+                               .announced = first};
 }
 
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number)
@@ -71,10 +83,8 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
 /* Lets go of whatever is over at the lower end. */
 static void advance(struct messages_out *m)
 {
-    while (m->base < m->next && slot(m, m->base)->state == MESSAGE_OUT_FREE) {
-        *posted_slot(m, m->base) = POSTED_UNKNOWN;
+    while (m->base < m->next && slot(m, m->base)->state == MESSAGE_OUT_FREE)
         m->base++;
-    }
     if (m->requested < m->base)
         m->requested = m->base;
 }
@@ -83,7 +93,7 @@ static void advance(struct messages_out *m)
 static void extend_requested(struct messages_out *m)
 {
     while (m->requested - m->base < posted_capacity(m) &&
-           *posted_slot(m, m->requested) != POSTED_UNKNOWN)
+           posted_at(m, m->requested) != POSTED_UNKNOWN)
         m->requested++;
 }
 
@@ -93,6 +103,7 @@ bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t siz
         return false;
     if (size == POSTED_UNKNOWN)
         size--; /* no buffer is that large anyway */
+    reach(m, number);
     uint64_t *posted = posted_slot(m, number);
     if (*posted == size || *posted == REQUEST_WITHDRAWN)
         return false;
@@ -107,7 +118,7 @@ uint64_t messages_out_posted(const struct messages_out *m, uint64_t number)
 {
     if (number - m->base >= posted_capacity(m))
         return POSTED_UNKNOWN;
-    return *posted_slot(m, number);
+    return posted_at(m, number);
 }
 
 static void release(struct messages_out *m, struct message_out *message)
@@ -183,9 +194,8 @@ void messages_out_end_unannounced(struct messages_out *m)
 
 void messages_out_forget(struct messages_out *m, uint64_t first)
 {
-    for (uint64_t i = 0; i < posted_capacity(m); i++)
-        m->posted[i] = POSTED_UNKNOWN;
     m->requested = first;
+    m->announced = m->base;
 }
 
 void messages_out_pin(struct message_out *message, uint32_t units)
@@ -227,6 +237,7 @@ void messages_out_check(const struct messages_out *m)
     CHECK(m->ready_last - m->ready_first <= m->next - m->base);
     CHECK(m->base <= m->requested);
     CHECK(m->requested - m->base <= posted_capacity(m));
+    CHECK(m->announced <= m->base || m->announced - m->base <= posted_capacity(m));
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_out *message = slot(m, number);
         if (message->state == MESSAGE_OUT_FREE)

@@ -52,6 +52,7 @@ struct message_out {
 
 struct messages_out {
     struct message_out *ring; /* `capacity` of them */
+    uint64_t announced;       /* numbers from here on have no place in `posted` yet: not known */
     uint64_t *posted;         /* announced buffer sizes, a ring MESSAGES_OUT_AHEAD times as long */
     uint64_t *ready;          /* numbers with an event to take, a FIFO ring */
     uint64_t capacity;        /* a power of two */

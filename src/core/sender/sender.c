@@ -241,7 +241,7 @@ bool sender_wants_ecn(const struct sender *s)
     return s->path.ecn.state != ECN_PATH_FAILED;
 }
 
-enum link sender_link(const struct sender *s)
+enum peer_link sender_link(const struct sender *s)
 {
     if (s->ended != OUTCOME_OK || s->phase != SENDER_OPEN)
         return LINK_ENDED;

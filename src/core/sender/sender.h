@@ -132,7 +132,7 @@ void sender_close(struct sender *s, instant now);
 void sender_give_up(struct sender *s);
 
 /* How a sender that stays is linked to its peer; and with what outcome that ended. */
-enum link sender_link(const struct sender *s);
+enum peer_link sender_link(const struct sender *s);
 enum outcome sender_ended(const struct sender *s);
 
 /* The peer has confirmed the close, or there is none, or it does not answer. */
