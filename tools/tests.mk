@@ -152,7 +152,6 @@ check:
 TOTAL := $(CURDIR)/build/total
 or_failure = || echo 0 1 0 >>$(TOTAL)
 stage = $(call again,$(1)) TALLY=$(TOTAL) $(2) $(or_failure)
-stress_of = 'stress/$(1)=env ZCRP_STRESS_SECONDS=60 CK_TIMEOUT_MULTIPLIER=5 build/$(1)/tests/e2e stress'
 check-all:
 	@mkdir -p build && : >$(TOTAL)
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
@@ -163,8 +162,8 @@ check-all:
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)
-	@tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) $(call stress_of,asan) $(call stress_of,tsan) \
-		'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
+	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
+		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm'
 	@tools/run-tests --total $(TOTAL)
 

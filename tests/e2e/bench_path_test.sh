@@ -6,7 +6,7 @@
 #     sender ---- MTU 9000 ---- router ---- MTU 1400 ---- receiver
 #
 # The namespaces have no names: they go with the processes that hold them, and those with this script.
-# load: asleep
+# load: alone
 set -u
 
 . "$(dirname "$0")/../support/bench.sh"
