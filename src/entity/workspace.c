@@ -35,8 +35,8 @@ static int create(struct workspace **created)
     }
     w->memory = (uint8_t *)(w + 1);
     landing_init(&w->landing, w->memory, LANDING_OPENINGS);
-    w->mail = (struct landing_mail){
-        .memory = w->memory + landing_memory(LANDING_OPENINGS), .room = MAIL_BYTES};
+    w->mail = (struct landing_mail){.memory = w->memory + landing_memory(LANDING_OPENINGS),
+                                    .room = MAIL_BYTES};
     *created = w;
     return 0;
 }

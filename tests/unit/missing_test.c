@@ -229,7 +229,7 @@ TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
         chain.bytes++;
         break;
     default:
-        chain.hint = pool.free;
+        chain.hint = CAPACITY - 1; /* in no chain */
         break;
     }
     missing_check(&pool, &chain);
@@ -237,9 +237,11 @@ TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
 
 TEST(missing_pool_check__fires, .rows = 2, .signal = SIGABRT)
 {
-    if (_i == 0)
+    if (_i == 0) {
         pool.used++;
-    else
+    } else {
+        missing_close(&pool, &chain);
         memory[pool.free].next = pool.free;
+    }
     missing_pool_check(&pool);
 }
