@@ -159,8 +159,8 @@ $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
 		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
 
 include tools/bench.mk
-include tools/tests.mk
 include tools/examples.mk
+include tools/tests.mk
 include tools/install.mk
 
 # ---- the rest

@@ -2,7 +2,6 @@
 
 EXAMPLES := $(patsubst %.c,$(PRODUCTS)/%,$(wildcard examples/*.c))
 CODE += $(wildcard examples/*.c)
-scripts += $(EXAMPLES) $(SHARED)
 
 $(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
 	@mkdir -p $(@D)

@@ -78,7 +78,7 @@ SUITE_NAMES := model scripts attack aal5 e2e sim property unit mock golden corpu
 aal5 := $(e2e)
 aal5-rest := $(e2e)
 sim-little := $(sim)
-scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS)
+scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(EXPERIMENTS)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 
 # Tests that are commands. Those of bench.mk need all that scripts need.

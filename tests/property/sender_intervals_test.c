@@ -3,7 +3,7 @@
  * rejected as a whole, and then nothing has changed. */
 #include "../support/counter_starts.h"
 #include "../support/suite.h"
-#include "../unit/sender_rig.h"
+#include "../unit/sender/sender_rig.h"
 
 enum { UNITS = 6, TOLERANCE = 3, BOUNDS_MOST = 4 };
 

@@ -2,7 +2,7 @@
  * not on what they span. */
 #include "../support/steps.h"
 #include "../support/suite.h"
-#include "../unit/sender_rig.h"
+#include "../unit/sender/sender_rig.h"
 
 enum { UNITS = 40, RUNS_MOST = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
 

@@ -1,0 +1,247 @@
+#include "core/adt/missing.h"
+
+#include "../../support/suite.h"
+
+#include <signal.h>
+
+enum { CAPACITY = 4, SIZE = 1000 };
+
+static struct missing_node memory[CAPACITY];
+static struct missing_pool pool;
+static struct missing chain;
+
+static void setup(void)
+{
+    missing_pool_init(&pool, memory, CAPACITY);
+    ck_assert(missing_open(&pool, &chain, SIZE));
+}
+
+static bool take(uint64_t first, uint64_t last)
+{
+    bool is_taken = missing_remove(&pool, &chain, (struct interval){first, last});
+    missing_check(&pool, &chain);
+    missing_pool_check(&pool);
+    return is_taken;
+}
+
+static bool covers(uint64_t first, uint64_t last)
+{
+    return missing_covers(&pool, &chain, (struct interval){first, last});
+}
+
+static void expect_next(uint64_t from, uint64_t first, uint64_t last)
+{
+    struct interval found = missing_next(&pool, &chain, from);
+    ck_assert_uint_eq(found.first, first);
+    ck_assert_uint_eq(found.last, last);
+}
+
+FIXTURE(setup, NULL)
+
+TEST(missing_pool_init__all_free)
+{
+    missing_pool_init(&pool, memory, CAPACITY);
+    missing_pool_check(&pool);
+    ck_assert_uint_eq(pool.used, 0);
+}
+
+TEST(missing_open__misses_all)
+{
+    missing_check(&pool, &chain);
+    ck_assert_uint_eq(chain.bytes, SIZE);
+    ck_assert_uint_eq(pool.used, 1);
+    expect_next(0, 0, SIZE);
+}
+
+TEST(missing_open__size_0_needs_no_node)
+{
+    struct missing empty;
+    missing_pool_init(&pool, memory, 0);
+    ck_assert(missing_open(&pool, &empty, 0));
+    missing_check(&pool, &empty);
+    ck_assert_uint_eq(empty.bytes, 0);
+    ck_assert_uint_eq(missing_next(&pool, &empty, 0).last, 0);
+}
+
+TEST(missing_open__exhausted)
+{
+    struct missing other[CAPACITY];
+    for (int i = 0; i < CAPACITY - 1; i++)
+        ck_assert(missing_open(&pool, &other[i], 10));
+    ck_assert(!missing_open(&pool, &other[CAPACITY - 1], 10));
+    ck_assert_uint_eq(pool.refused, 1);
+    ck_assert_uint_eq(other[CAPACITY - 1].bytes, 0);
+    missing_check(&pool, &other[CAPACITY - 1]);
+    missing_close(&pool, &other[0]);
+    ck_assert(missing_open(&pool, &other[CAPACITY - 1], 10));
+}
+
+TEST(missing_close__gives_all_back)
+{
+    ck_assert(take(10, 20) && take(30, 40));
+    missing_close(&pool, &chain);
+    missing_check(&pool, &chain);
+    missing_pool_check(&pool);
+    ck_assert_uint_eq(pool.used, 0);
+    ck_assert_uint_eq(chain.bytes, 0);
+    missing_close(&pool, &chain);
+    ck_assert_uint_eq(pool.used, 0);
+}
+
+TEST(missing_next__walks)
+{
+    ck_assert(take(100, 200) && take(300, 400));
+    expect_next(0, 0, 100);
+    expect_next(99, 99, 100);
+    expect_next(100, 200, 300);
+    expect_next(250, 250, 300);
+    expect_next(300, 400, SIZE);
+    expect_next(SIZE - 1, SIZE - 1, SIZE);
+    expect_next(SIZE, 0, 0);
+    expect_next(UINT64_MAX, 0, 0);
+}
+
+TEST(missing_covers__table)
+{
+    static const struct {
+        uint64_t first, last;
+        bool is_covered;
+    } row[] = {
+        {0, 0, true},      {0, 100, true},         {0, 101, false},         {99, 100, true},
+        {100, 101, false}, {150, 150, true},       {150, 250, false},       {199, 201, false},
+        {200, SIZE, true}, {200, SIZE + 1, false}, {SIZE, SIZE + 1, false}, {0, SIZE, false},
+    };
+    ck_assert(take(100, 200));
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        ck_assert_int_eq(covers(row[i].first, row[i].last), row[i].is_covered);
+}
+
+TEST(missing_remove__in_order)
+{
+    for (uint64_t at = 0; at < SIZE; at += 100) {
+        ck_assert_uint_eq(chain.bytes, SIZE - at);
+        ck_assert(take(at, at + 100));
+    }
+    ck_assert_uint_eq(chain.bytes, 0);
+    ck_assert_uint_eq(pool.used, 0);
+    ck_assert_int_eq(chain.first, MISSING_NONE);
+}
+
+/* A gap stays behind and what follows goes on at its end: the hint stands before the tail. */
+TEST(missing_remove__in_order_behind_a_gap)
+{
+    ck_assert(take(0, 100) && take(200, 300));
+    int32_t gap = chain.first;
+    ck_assert_int_eq(chain.hint, gap);
+    for (uint64_t at = 300; at < SIZE - 100; at += 100) {
+        ck_assert(take(at, at + 100));
+        ck_assert_int_eq(chain.hint, gap);
+    }
+    expect_next(0, 100, 200);
+    ck_assert(take(SIZE - 100, SIZE));
+    ck_assert_uint_eq(chain.bytes, 100);
+    ck_assert(take(100, 200));
+    ck_assert_uint_eq(pool.used, 0);
+}
+
+TEST(missing_remove__backwards)
+{
+    for (uint64_t at = SIZE; at > 0; at -= 100)
+        ck_assert(take(at - 100, at));
+    ck_assert_uint_eq(pool.used, 0);
+}
+
+TEST(missing_remove__whole)
+{
+    ck_assert(take(0, SIZE));
+    ck_assert_uint_eq(chain.bytes, 0);
+    ck_assert_uint_eq(pool.used, 0);
+    ck_assert(take(0, SIZE));
+}
+
+TEST(missing_remove__empty_changes_nothing)
+{
+    ck_assert(take(0, 0) && take(500, 500) && take(SIZE, SIZE));
+    ck_assert_uint_eq(pool.used, 1);
+    ck_assert_uint_eq(chain.bytes, SIZE);
+}
+
+TEST(missing_remove__again_changes_nothing)
+{
+    ck_assert(take(100, 200) && take(100, 200) && take(120, 130));
+    ck_assert_uint_eq(chain.bytes, SIZE - 100);
+    ck_assert_uint_eq(pool.used, 2);
+}
+
+TEST(missing_remove__over_many)
+{
+    ck_assert(take(100, 200) && take(300, 400) && take(500, 600));
+    ck_assert(take(50, 700));
+    expect_next(0, 0, 50);
+    expect_next(50, 700, SIZE);
+    ck_assert_uint_eq(chain.bytes, 350);
+    ck_assert_uint_eq(pool.used, 2);
+}
+
+TEST(missing_remove__refused_when_exhausted)
+{
+    ck_assert(take(100, 200) && take(300, 400) && take(500, 600));
+    ck_assert_uint_eq(pool.used, CAPACITY);
+    ck_assert(!take(700, 800));
+    ck_assert(!take(10, 20));
+    ck_assert_uint_eq(pool.refused, 2);
+    ck_assert_uint_eq(chain.bytes, SIZE - 300);
+    ck_assert(covers(700, 800));
+    ck_assert(take(600, 700)); /* needs no node */
+    ck_assert(take(0, 100));   /* gives one back */
+    ck_assert(take(750, 800));
+}
+
+TEST(missing_remove__beyond_4_gib)
+{
+    const uint64_t far = UINT64_C(1) << 36;
+    missing_close(&pool, &chain);
+    ck_assert(missing_open(&pool, &chain, far));
+    ck_assert(take((UINT64_C(1) << 32) - 3, (UINT64_C(1) << 32) + 3));
+    expect_next((UINT64_C(1) << 32) - 4, (UINT64_C(1) << 32) - 4, (UINT64_C(1) << 32) - 3);
+    expect_next((UINT64_C(1) << 32) - 3, (UINT64_C(1) << 32) + 3, far);
+    ck_assert_uint_eq(chain.bytes, far - 6);
+}
+
+TEST(missing_remove__reversed, .signal = SIGABRT)
+{
+    (void)take(7, 6);
+}
+
+/* Each breaks one invariant; missing_check ends the process. */
+TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
+{
+    ck_assert(take(100, 200));
+    struct missing_node *node = &memory[chain.first];
+    switch (_i) {
+    case 0:
+        node->range.last = node->range.first;
+        break;
+    case 1:
+        node->range.last = memory[node->next].range.first;
+        break;
+    case 2:
+        chain.bytes++;
+        break;
+    default:
+        chain.hint = CAPACITY - 1; /* in no chain */
+        break;
+    }
+    missing_check(&pool, &chain);
+}
+
+TEST(missing_pool_check__fires, .rows = 2, .signal = SIGABRT)
+{
+    if (_i == 0) {
+        pool.used++;
+    } else {
+        missing_close(&pool, &chain);
+        memory[pool.free].next = pool.free;
+    }
+    missing_pool_check(&pool);
+}

@@ -1,0 +1,107 @@
+#include "../../support/suite.h"
+#include "entity/message.h"
+
+#include <signal.h>
+
+TEST(zcrp_alloc_msg__sizes)
+{
+    static const nlong sizes[] = {0, 1, 63, 64, 4096, (2 << 20) - 1, 2 << 20, 5000000};
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct zcrp_msg *m = zcrp_alloc_msg(sizes[i]);
+        uintptr_t alignment = sizes[i] >= 2 << 20 ? 2 << 20 : 64;
+        ck_assert_ptr_nonnull(m);
+        ck_assert_ptr_nonnull(m->buffer);
+        ck_assert_uint_eq((uintptr_t)m->buffer % alignment, 0);
+        ck_assert_uint_eq(m->message_size, sizes[i]);
+        ck_assert_uint_ge(m->buffer_size, sizes[i]);
+        if (sizes[i] > 0)
+            m->buffer[0] = m->buffer[sizes[i] - 1] = 1;
+        ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_IDLE);
+        zcrp_free_msg(m);
+    }
+}
+
+TEST(zcrp_wrap_msg__cases)
+{
+    nbyte bytes[10];
+    struct zcrp_msg *m = zcrp_wrap_msg(bytes, 10);
+    struct zcrp_msg *nothing = zcrp_wrap_msg(NULL, 0);
+
+    ck_assert_ptr_eq(m->buffer, bytes);
+    ck_assert_uint_eq(m->message_size, 10);
+    ck_assert_uint_eq(m->buffer_size, 10);
+    ck_assert_ptr_nonnull(nothing);
+    ck_assert_ptr_null(zcrp_wrap_msg(NULL, 1));
+    zcrp_free_msg(m);
+    zcrp_free_msg(nothing);
+}
+
+TEST(zcrp_rewrap_msg__cases)
+{
+    nbyte bytes[10];
+    struct zcrp_msg *m = zcrp_wrap_msg(bytes, 10);
+    struct zcrp_msg *own = zcrp_alloc_msg(10);
+
+    ck_assert_int_eq(zcrp_rewrap_msg(NULL, bytes, 1), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_rewrap_msg(own, bytes, 1), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_rewrap_msg(m, NULL, 1), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_rewrap_msg(m, bytes + 5, 5), ZCRP_OK);
+    ck_assert_ptr_eq(m->buffer, bytes + 5);
+    ck_assert_uint_eq(m->message_size, 5);
+    message_begin(message_of(m), NULL, 5);
+    ck_assert_int_eq(zcrp_rewrap_msg(m, bytes, 10), ZCRP_ERROR_BUSY);
+    message_end(message_of(m), ZCRP_OK, 5);
+    zcrp_free_msg(m);
+    zcrp_free_msg(own);
+}
+
+TEST(message_code__life)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(10);
+
+    for (int i = 0; i < 2; i++) {
+        message_begin(message_of(m), NULL, 10);
+        ck_assert(message_is_in_flight(message_of(m)));
+        ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_BUSY);
+        ck_assert_uint_eq(zcrp_probe(m), 0);
+        zcrp_free_msg(m); /* refused */
+        message_end(message_of(m), i == 0 ? ZCRP_OK : ZCRP_ERROR_SILENT, 7);
+        ck_assert_int_eq(zcrp_error(m), i == 0 ? ZCRP_OK : ZCRP_ERROR_SILENT);
+        ck_assert_uint_eq(zcrp_probe(m), 1);
+        ck_assert_uint_eq(zcrp_wait(m), i == 0);
+        ck_assert_uint_eq(m->length, 7);
+    }
+    zcrp_free_msg(m);
+}
+
+TEST(message_move__onwards)
+{
+    struct message m = {.life = MESSAGE_IDLE};
+
+    message_move(&m, MESSAGE_QUEUED);
+    message_move(&m, MESSAGE_IN_MACHINE);
+    message_move(&m, MESSAGE_ENDED);
+    ck_assert_int_eq(m.life, MESSAGE_ENDED);
+    message_begin(&m, NULL, 1);
+    ck_assert_int_eq(m.life, MESSAGE_IDLE);
+    message_move(&m, MESSAGE_IN_MACHINE);
+    ck_assert_int_eq(m.life, MESSAGE_IN_MACHINE);
+}
+
+TEST(message_move__never_back, .signal = SIGABRT)
+{
+    struct message m = {.life = MESSAGE_ENDED};
+
+    message_move(&m, MESSAGE_QUEUED);
+}
+
+TEST(zcrp_strerror__all)
+{
+    for (int code = 0; code >= -ZCRP_ERROR_COUNT; code--)
+        for (int other = code - 1; other >= -ZCRP_ERROR_COUNT; other--)
+            ck_assert_str_ne(zcrp_strerror(code), zcrp_strerror(other));
+    ck_assert_str_eq(zcrp_strerror(ZCRP_ERROR_TIMEOUT), "the time limit passed");
+    ck_assert_str_eq(zcrp_strerror(1), zcrp_strerror(-ZCRP_ERROR_COUNT - 1));
+    ck_assert_str_eq(zcrp_strerror(INT32_MIN), zcrp_strerror(1));
+}

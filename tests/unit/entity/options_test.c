@@ -1,0 +1,96 @@
+#include "../../support/suite.h"
+#include "entity/options.h"
+
+#include <string.h>
+
+static int complete(struct zcrp_options *o, const struct zcrp_options *given)
+{
+    return options_complete(o, given, sizeof(*given));
+}
+
+TEST(options_complete__defaults)
+{
+    struct zcrp_options o;
+
+    ck_assert_int_eq(complete(&o, NULL), ZCRP_OK);
+    ck_assert_uint_eq(o.unit_bytes, 0);
+    ck_assert_uint_eq(o.messages, 1024);
+    ck_assert_uint_eq(o.window_bytes, 32 << 20);
+    ck_assert_int_eq(o.silence_ns, 30000000000);
+    ck_assert_int_eq(o.linger_ns, 5000000000);
+    ck_assert_int_eq(o.connect_ns, 5000000000);
+    ck_assert_int_eq(o.progress_ns, 30000000000);
+    ck_assert_uint_eq(o.send_buffer, 4 << 20);
+    ck_assert_uint_eq(o.receive_buffer, 4 << 20);
+    ck_assert_int_eq(o.spin_ns, 50000);
+    ck_assert_int_eq(o.channel, ZCRP_CHANNEL_AUTO);
+    ck_assert_uint_eq(o.aal5.vci, 32);
+    ck_assert_uint_eq(o.aal5.vci_control, 32);
+    ck_assert_uint_eq(o.aal5.mtu, 9180);
+}
+
+TEST(options_complete__given)
+{
+    const struct zcrp_options given = {
+        .unit_bytes = 64,
+        .messages = 1 << 20,
+        .window_bytes = 1,
+        .silence_ns = 2,
+        .linger_ns = 3,
+        .send_buffer = 4,
+        .receive_buffer = 5,
+        .spin_ns = 6,
+        .connect_ns = 7,
+        .progress_ns = 8,
+        .congestion = ZCRP_CONGESTION_NONE,
+        .flags = ZCRP_NO_GRO | ZCRP_NO_SEGMENT,
+    };
+    struct zcrp_options o;
+
+    ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
+    ck_assert_uint_eq(o.unit_bytes, 64);
+    ck_assert_uint_eq(o.messages, 1 << 20);
+    ck_assert_uint_eq(o.window_bytes, 1);
+    ck_assert_int_eq(o.silence_ns, 2);
+    ck_assert_int_eq(o.linger_ns, 3);
+    ck_assert_uint_eq(o.send_buffer, 4);
+    ck_assert_uint_eq(o.receive_buffer, 5);
+    ck_assert_int_eq(o.spin_ns, 6);
+    ck_assert_int_eq(o.connect_ns, 7);
+    ck_assert_int_eq(o.progress_ns, 8);
+    ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
+    ck_assert_uint_eq(o.flags, 3);
+}
+
+/* A program that was built with an older header has a smaller struct, with a newer one a larger. */
+TEST(options_complete__sizes)
+{
+    struct {
+        struct zcrp_options known;
+        int64_t more;
+    } newer = {.known = {.messages = 7, .progress_ns = 8}};
+    struct zcrp_options o;
+
+    ck_assert_int_eq(options_complete(&o, &newer.known, sizeof(newer)), ZCRP_OK);
+    ck_assert_uint_eq(o.messages, 7);
+    ck_assert_int_eq(o.progress_ns, 8);
+    newer.more = 1;
+    ck_assert_int_eq(options_complete(&o, &newer.known, sizeof(newer)), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(options_complete(&o, &newer.known, offsetof(struct zcrp_options, connect_ns)),
+                     ZCRP_OK);
+    ck_assert_uint_eq(o.messages, 7);
+    ck_assert_int_eq(o.progress_ns, 30000000000);
+}
+
+TEST(options_complete__wrong)
+{
+    static const struct zcrp_options wrong[] = {
+        {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1}, {.silence_ns = -1},
+        {.linger_ns = -1},  {.spin_ns = -1},       {.congestion = 5},           {.congestion = -1},
+        {.flags = 8},       {.connect_ns = -1},    {.progress_ns = -1},
+    };
+    struct zcrp_options o;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_assert_int_eq(complete(&o, &wrong[i]), ZCRP_ERROR_ARGUMENT);
+}

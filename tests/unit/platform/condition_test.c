@@ -1,0 +1,97 @@
+#include "platform/thread.h"
+
+#include "platform/system.h"
+
+#include "../../support/suite.h"
+
+enum { ROUNDS = 1000 };
+
+/* A ball that two threads throw to each other: whoever's turn it is counts. */
+struct game {
+    struct mutex mutex;
+    struct condition changed;
+    int ball; /* (m) even: the test's turn, odd: the other thread's */
+};
+
+static struct game game;
+
+static void setup(void)
+{
+    mutex_init(&game.mutex);
+    condition_init(&game.changed);
+    game.ball = 0;
+}
+
+static void teardown(void)
+{
+    condition_fini(&game.changed);
+    mutex_fini(&game.mutex);
+}
+
+static void play(int side)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        mutex_lock(&game.mutex);
+        while (game.ball % 2 != side)
+            condition_wait(&game.changed, &game.mutex, NEVER);
+        game.ball++;
+        condition_signal(&game.changed);
+        mutex_unlock(&game.mutex);
+    }
+}
+
+static void play_other_side(void *context)
+{
+    (void)context;
+    play(1);
+}
+
+FIXTURE(setup, teardown)
+
+TEST(condition_wait__hand_to_hand)
+{
+    struct thread other;
+
+    ck_assert_int_eq(thread_start(&other, "zcrp-test", play_other_side, NULL), 0);
+    play(0);
+    thread_join(&other);
+    ck_assert_int_eq(game.ball, 2 * ROUNDS);
+}
+
+static void wait_for_ball(void *context)
+{
+    (void)context;
+    mutex_lock(&game.mutex);
+    while (game.ball == 0)
+        condition_wait(&game.changed, &game.mutex, clock_now() + 60 * SECOND);
+    game.ball++;
+    mutex_unlock(&game.mutex);
+}
+
+TEST(condition_broadcast__wakes_all)
+{
+    struct thread waiter[3];
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(thread_start(&waiter[i], "zcrp-test", wait_for_ball, NULL), 0);
+    mutex_lock(&game.mutex);
+    game.ball = 1;
+    condition_broadcast(&game.changed);
+    mutex_unlock(&game.mutex);
+    for (int i = 0; i < 3; i++)
+        thread_join(&waiter[i]);
+    ck_assert_int_eq(game.ball, 4);
+}
+
+TEST(condition_wait__deadline)
+{
+    instant deadline = clock_now() + MILLISECOND;
+
+    mutex_lock(&game.mutex);
+    while (condition_wait(&game.changed, &game.mutex, deadline))
+        ;
+    ck_assert_int_ge(clock_now(), deadline);
+    ck_assert(!condition_wait(&game.changed, &game.mutex, 0));
+    ck_assert(!condition_wait(&game.changed, &game.mutex, INT64_MIN));
+    mutex_unlock(&game.mutex);
+}

@@ -1,0 +1,111 @@
+/* How much is planned, and known to come: as many openings as what landed lately is worth. */
+#include "receiver_rig.h"
+
+#include "../../support/suite.h"
+
+enum { PLENTY = 4, STEADY = 32 };
+
+static struct receiver_rig rig;
+static uint32_t seq;
+static uint8_t *memory;
+
+static void setup(void)
+{
+    receiver_rig_init(&rig);
+    memory = malloc(landing_memory(PLENTY));
+    landing_init(&rig.landing, memory, PLENTY);
+    seq = 0;
+    receiver_rig_start(&rig, RIG_MESSAGES / 2, RIG_BUFFER);
+}
+
+static void teardown(void)
+{
+    receiver_rig_fini(&rig);
+    free(memory);
+}
+
+/* The openings that the receiver thinks worth planning. */
+static uint32_t planned(void)
+{
+    receiver_plan(rig.r, &rig.landing, PLENTY, 1);
+    uint32_t openings = rig.landing.openings;
+    receiver_rig_landed(&rig);
+    return openings;
+}
+
+/* The next `count` units arrive, each just where it is expected. */
+static void arrive(uint32_t count)
+{
+    enum { UNITS = RIG_BUFFER / RIG_DATA - 1 }; /* the last unit of each message never comes */
+    for (uint32_t i = 0; i < count; i++, seq++) {
+        struct unit_trailer t =
+            receiver_rig_unit(&rig, seq, seq / UNITS, seq % UNITS * (uint32_t)RIG_DATA);
+        t.next_step = (int16_t)((seq + 1) / UNITS - seq / UNITS);
+        t.next_unit = (seq + 1) % UNITS * RIG_DATA / GRAIN;
+        receiver_rig_land_unit(&rig, t);
+    }
+}
+
+/* One unit is lost: the next lands in its place. */
+static void lose(void)
+{
+    uint64_t moved = receiver_counters(rig.r)->moved;
+    seq++;
+    arrive(1);
+    ck_assert_uint_eq(receiver_counters(rig.r)->moved, moved + 1);
+}
+
+FIXTURE(setup, teardown)
+
+TEST(expected__is_what_the_message_misses)
+{
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - RIG_DATA);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
+    ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - 2 * RIG_DATA);
+}
+
+TEST(expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold)
+{
+    struct unit_trailer asks = receiver_rig_unit(&rig, 0, 0, 0);
+    asks.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, asks);
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
+    ck_assert_uint_ne(receiver_expected(rig.r), 0);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 2 * RIG_DATA, RIG_DATA));
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+}
+
+TEST(plan__all_openings_at_first)
+{
+    ck_assert_uint_eq(planned(), PLENTY);
+}
+
+TEST(plan__all_openings_while_all_lands_in_place)
+{
+    arrive(3);
+    ck_assert_uint_eq(planned(), PLENTY);
+}
+
+TEST(plan__one_opening_behind_a_loss)
+{
+    arrive(3);
+    lose();
+    ck_assert_uint_eq(planned(), 1);
+}
+
+TEST(plan__openings_come_back_one_by_one)
+{
+    arrive(1);
+    lose();
+    arrive(STEADY - 1);
+    ck_assert_uint_eq(planned(), 1);
+    arrive(1);
+    ck_assert_uint_eq(planned(), 2);
+    arrive(2 * STEADY);
+    ck_assert_uint_eq(planned(), 4);
+    arrive(2 * STEADY);
+    ck_assert_uint_eq(planned(), PLENTY);
+}

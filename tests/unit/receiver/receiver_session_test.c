@@ -1,0 +1,308 @@
+/* How the receiver finds its sender, is left by it, and leaves it. */
+#include "receiver_rig.h"
+
+#include "../../support/suite.h"
+
+static struct receiver_rig rig;
+
+static void setup(void)
+{
+    receiver_rig_init(&rig);
+}
+
+static void teardown(void)
+{
+    receiver_rig_fini(&rig);
+}
+
+static void start(void)
+{
+    receiver_rig_start(&rig, 2, 128);
+}
+
+/* ---- cookies ---- */
+
+FIXTURE(setup, teardown)
+
+TEST(unbound__says_nothing_unasked)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
+}
+
+/* However often it is asked nothing is kept, and as much goes out as came in. */
+TEST(cookie__for_each_that_asks)
+{
+    struct hello hello = {.pairing = {.tag = 3}};
+    receiver_rig_post(&rig, 128);
+    for (uint32_t burst = 0; burst < 100; burst++) {
+        uint8_t datagram[TRAILER_BYTES];
+        for (uint32_t i = 0; i < 8; i++) {
+            hello.nonce++;
+            (void)hello_encode(datagram, sizeof datagram, &hello);
+            receiver_rig_put(&rig, datagram, sizeof datagram);
+        }
+        receiver_rig_land(&rig);
+        for (uint32_t i = 0; i < 8; i++)
+            receiver_rig_expect(&rig, "cookie");
+        receiver_rig_expect_silence(&rig);
+    }
+    ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
+    ck_assert_uint_eq(receiver_counters(rig.r)->bursts, 0);
+    ck_assert_uint_eq(receiver_counters(rig.r)->hellos, 0);
+}
+
+TEST(cookie__brought_back_binds)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_bind(&rig, "request 0*1=128");
+    ck_assert_uint_ne(rig.pairing.session, 0);
+}
+
+/* With a bit of it changed, for another tag, nonce, session, or too late, it is no cookie. */
+TEST(cookie__that_is_not_good)
+{
+    receiver_rig_post(&rig, 128);
+    for (uint32_t wrong = 0; wrong < 5; wrong++) {
+        receiver_rig_ask(&rig, RIG_TAG);
+        rig.cookie.cookie ^= wrong == 0;
+        rig.cookie.nonce ^= wrong == 1;
+        rig.cookie.pairing.tag ^= wrong == 2;
+        rig.cookie.pairing.session ^= wrong == 3;
+        rig.now += wrong == 4 ? 2 * COOKIE_SLOT : 0;
+        receiver_rig_ask_again(&rig);
+        receiver_rig_expect(&rig, "cookie");
+        receiver_rig_expect_silence(&rig);
+        ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, wrong + 1);
+    }
+}
+
+TEST(cookie__is_good_in_the_next_slot)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_rig_ask(&rig, RIG_TAG);
+    rig.now += COOKIE_SLOT;
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "request 0*1=128");
+}
+
+/* The request that answers carries the nonce, and so do its repeats until the sender is heard. */
+TEST(bind__says_whom_it_answers)
+{
+    struct request request;
+    struct burst burst;
+    start();
+    for (int i = 0; i < 2; i++) {
+        rig.now = receiver_deadline(rig.r);
+        receiver_expire(rig.r, rig.now);
+        ck_assert(receiver_take(rig.r, rig.now, &burst));
+        ck_assert_int_eq(request_decode(burst.control, burst.bytes, &request), VERDICT_OK);
+        ck_assert_uint_eq(request.nonce, i == 0 ? rig.nonce : 0);
+        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+        ck_assert(receiver_take(rig.r, rig.now + MILLISECOND, &burst)); /* its acknowledgement */
+    }
+}
+
+/* The request was lost: the same question is answered again. */
+TEST(bind__asked_again)
+{
+    start();
+    receiver_rig_ask_again(&rig); /* in no session, as it was */
+    receiver_rig_expect(&rig, "request 0*2=128");
+    receiver_rig_expect_silence(&rig);
+}
+
+/* ---- a sender that has restarted ---- */
+
+TEST(restart__of_the_sender_fails_what_is_posted)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    uint32_t session = rig.pairing.session;
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    ck_assert_uint_eq(rig.cookie.pairing.session, session);
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
+    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
+    receiver_rig_expect(&rig, "request");
+    ck_assert_uint_ne(rig.pairing.session, session);
+    ck_assert_uint_eq(rig.pairing.tag, RIG_TAG + 1);
+}
+
+/* Nothing had come: what is posted stays, in a session of its own. */
+TEST(restart__before_anything_came)
+{
+    start();
+    uint32_t session = rig.pairing.session;
+    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
+    ck_assert_uint_ne(rig.pairing.session, session);
+    receiver_rig_expect_no_event(&rig);
+}
+
+/* The first sender asks again within its session, and dies before that arrives: when it does, the
+ * session is gone, and its successor's stays. */
+TEST(restart__not_by_the_dead_in_their_session)
+{
+    start();
+    receiver_rig_ask(&rig, RIG_TAG + 2);
+    struct cookie_answer old = rig.cookie;
+    ck_assert_uint_eq(old.pairing.session, rig.pairing.session);
+    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
+    uint32_t session = rig.pairing.session;
+    rig.cookie = old;
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "cookie");
+    receiver_rig_expect_no_event(&rig);
+    ck_assert_uint_eq(rig.cookie.pairing.session, session);
+}
+
+/* A question that is older than the session: its cookie was good, but not for this one. */
+TEST(restart__not_by_an_old_question)
+{
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    struct cookie_answer old = rig.cookie;
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    rig.cookie = old;
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "cookie");
+    ck_assert_uint_eq(rig.cookie.pairing.session, rig.pairing.session);
+    receiver_rig_expect_no_event(&rig);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, 0);
+}
+
+/* ---- strangers ---- */
+
+/* Whatever has not both numbers of the pairing changes nothing but a counter. */
+TEST(strangers__change_nothing)
+{
+    start();
+    instant deadline = receiver_deadline(rig.r);
+    rig.now += MILLISECOND;
+    for (uint32_t bit = 0; bit < 64; bit++) {
+        struct pairing other = rig.pairing;
+        struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+        other.session ^= bit < 32 ? 1U << bit : 0;
+        other.tag ^= bit < 32 ? 0 : 1U << (bit - 32);
+        if (other.session == 0 || other.tag == 0)
+            continue;
+        t.pairing = other;
+        receiver_rig_land_unit(&rig, t);
+        receiver_rig_hello(&rig, (struct hello){.pairing = other, .is_closing = true});
+        receiver_rig_hello(&rig, (struct hello){.pairing = other, .requested = 2});
+    }
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_no_event(&rig);
+    ck_assert_int_eq(receiver_deadline(rig.r), deadline);
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, 0);
+    ck_assert_uint_ge(receiver_counters(rig.r)->drop_session, 3 * 62);
+}
+
+/* A hello of another version is answered with ten bytes, by who has no sender. */
+TEST(version__is_told)
+{
+    uint8_t datagram[24] = {[14] = 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x15};
+    struct pairing echoed;
+    struct burst burst;
+    uint8_t version;
+    receiver_rig_put(&rig, datagram, sizeof datagram);
+    receiver_rig_land(&rig);
+    ck_assert(receiver_take(rig.r, rig.now, &burst));
+    ck_assert(version_answer_decode(burst.control, burst.bytes, &echoed, &version));
+    ck_assert_uint_eq(version, PROTOCOL_VERSION);
+    ck_assert_uint_eq(echoed.session, 0x01020304);
+    ck_assert_uint_eq(echoed.tag, 0x05060708);
+    receiver_rig_expect_silence(&rig);
+    start();
+    receiver_rig_put(&rig, datagram, sizeof datagram);
+    receiver_rig_land(&rig);
+    receiver_rig_expect_silence(&rig);
+}
+
+/* ---- silence ---- */
+
+TEST(silence__only_of_who_was_there)
+{
+    receiver_rig_post(&rig, 128);
+    rig.now += 1000 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_bind(&rig, "request 0*1=128");
+    instant heard = rig.now;
+    struct event event;
+    while (!receiver_event(rig.r, &event)) {
+        struct burst burst;
+        rig.now = receiver_deadline(rig.r);
+        receiver_expire(rig.r, rig.now);
+        (void)receiver_take(rig.r, rig.now, &burst);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+    ck_assert_int_eq(rig.now, heard + 10 * SECOND);
+}
+
+/* ---- close ---- */
+
+TEST(close__tells_until_it_is_confirmed)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+    receiver_rig_expect(&rig, "close + 0 1");
+    receiver_rig_wait(&rig, 20 * MILLISECOND);
+    receiver_rig_expect(&rig, "close + 0 1");
+    ck_assert(!receiver_is_closed(rig.r));
+    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .is_closing = true});
+    ck_assert(receiver_is_closed(rig.r));
+    ck_assert(receiver_is_confirmed(rig.r));
+}
+
+TEST(close__the_sender_is_another_one)
+{
+    start();
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect(&rig, "close +");
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    ck_assert(!receiver_is_closed(rig.r));
+    receiver_rig_ask_again(&rig);
+    ck_assert(receiver_is_closed(rig.r));
+}
+
+TEST(close__of_the_sender_is_confirmed)
+{
+    start();
+    struct pairing pairing = rig.pairing;
+    receiver_rig_hello(&rig, (struct hello){.pairing = pairing, .is_closing = true});
+    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
+    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
+    receiver_rig_expect(&rig, "close +");
+    ck_assert_uint_eq(rig.acked.session, pairing.session);
+    receiver_rig_hello(&rig, (struct hello){.pairing = pairing, .is_closing = true});
+    receiver_rig_expect(&rig, "close +");
+}
+
+/* The sender falls silent meanwhile: nothing is said to nobody. */
+TEST(close__over_by_silence)
+{
+    start();
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect(&rig, "close +");
+    rig.now += 60 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    ck_assert(receiver_is_closed(rig.r));
+    ck_assert(!receiver_is_confirmed(rig.r));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+}
+
+TEST(close__unbound_is_over_at_once)
+{
+    receiver_rig_post(&rig, 128);
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+    ck_assert(receiver_is_closed(rig.r));
+    receiver_rig_expect_silence(&rig);
+}

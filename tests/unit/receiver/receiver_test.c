@@ -1,0 +1,311 @@
+/* The life of a message on the receiver: whom a unit is for, acknowledgements, requests, cancel.
+ * What a burst does to the user's memory is in receiver_row_test.c, restart and close in
+ * receiver_session_test.c. */
+#include "receiver_rig.h"
+
+#include "../../support/suite.h"
+
+static struct receiver_rig rig;
+
+static void setup(void)
+{
+    receiver_rig_init(&rig);
+}
+
+static void teardown(void)
+{
+    receiver_rig_fini(&rig);
+}
+
+static void start(void)
+{
+    receiver_rig_start(&rig, 2, 128);
+}
+
+/* ---- units: the table of docs/protocol.md, "Messages on the receiver" ---- */
+
+FIXTURE(setup, teardown)
+
+TEST(unit__not_posted_yet_is_not_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 2, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    receiver_rig_expect_silence(&rig);
+}
+
+TEST(unit__of_what_is_over_is_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    receiver_rig_expect_message(&rig, 0, 10);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
+    receiver_rig_expect(&rig, "+ 0 1 3 4");
+    receiver_rig_expect_no_event(&rig);
+}
+
+TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
+{
+    start();
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    receiver_rig_expect(&rig, "request 0*1=withdrawn 1*1=128");
+    receiver_rig_expect_silence(&rig);
+}
+
+TEST(unit__beyond_the_buffer_is_not_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 128));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 1);
+    receiver_rig_expect_silence(&rig);
+}
+
+TEST(unit__beyond_the_known_end_is_not_acknowledged)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 64, 10));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, 64, 20));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 20)); /* another end */
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 2);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+
+TEST(unit__that_is_there_is_acknowledged_at_once)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+
+TEST(unit__void_ends_the_message)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_TOO_LARGE));
+    receiver_rig_expect_end(&rig, OUTCOME_TOO_LARGE);
+    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 1, 1, VOID_CANCELLED));
+    receiver_rig_expect_end(&rig, OUTCOME_PEER_CANCELLED);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "+ 0 2");
+}
+
+TEST(unit__void_ends_what_is_withdrawn)
+{
+    start();
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_CANCELLED));
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect(&rig, "request 1*1=128");
+}
+
+TEST(unit__of_another_session_tag_or_version_is_dropped)
+{
+    start();
+    const struct receiver_counters *c = receiver_counters(rig.r);
+    struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, 10);
+    t.pairing.session++;
+    receiver_rig_land_unit(&rig, t);
+    ck_assert_uint_eq(c->drop_session, 1);
+    t.pairing = (struct pairing){.session = rig.pairing.session, .tag = RIG_TAG + 1};
+    receiver_rig_land_unit(&rig, t);
+    ck_assert_uint_eq(c->drop_session, 2);
+    t.pairing = rig.pairing;
+    receiver_rig_put_unit(&rig, &t);
+    rig.wire[rig.bytes - 1] = 0x11;
+    receiver_rig_land(&rig);
+    ck_assert_uint_eq(c->drop_version, 1);
+    receiver_rig_put(&rig, (const uint8_t[]){0x21}, 1);
+    receiver_rig_land(&rig);
+    ck_assert_uint_eq(c->drop_short, 1);
+    ck_assert_uint_eq(c->units, 0);
+    receiver_rig_expect_silence(&rig);
+}
+
+/* ---- acknowledgements ---- */
+
+TEST(ack__after_a_millisecond)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_wait(&rig, MILLISECOND);
+    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_expect_silence(&rig);
+}
+
+TEST(ack__at_once_when_asked_for)
+{
+    start();
+    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+
+TEST(ack__at_once_and_negative_when_the_first_are_missing)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 64, 10));
+    receiver_rig_expect(&rig, "- 0 2 3");
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 3, 0, 0));
+    receiver_rig_expect_message(&rig, 0, 74);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "- 0 2 4");
+}
+
+/* One number may have been left out: that is no disorder. */
+TEST(ack__not_at_once_for_a_lone_number)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, 0));
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 64, 10));
+    receiver_rig_expect_silence(&rig);
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "- 0 1 2 3 4");
+}
+
+/* A unit of message 0 that asks for an answer, which is this. */
+static void answer(uint32_t seq, const char *expected)
+{
+    struct unit_trailer t = receiver_rig_unit(&rig, seq, 0, 0);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_expect(&rig, expected);
+}
+
+/* Each hole is told three times, with the end of what lies below it; then it is forgotten. */
+TEST(ack__tells_each_hole_three_times)
+{
+    start();
+    answer(0, "+ 0 1");
+    answer(2, "+ 0 1 2 3");
+    answer(3, "+ 0 1 2 4");
+    answer(5, "+ 0 1 2 4 5 6");
+    answer(6, "+ 2 4 5 7");
+    answer(7, "+ 2 4 5 8");
+    answer(8, "+ 5 9");
+    answer(9, "+ 5 10");
+}
+
+/* What comes late is told three times, too, with what lies around it. */
+TEST(ack__tells_what_came_late_three_times)
+{
+    start();
+    answer(0, "+ 0 1");
+    answer(4, "+ 0 1 4 5");
+    for (uint32_t seq = 5; seq < 9; seq++)
+        answer(seq, seq == 5 ? "+ 0 1 4 6" : seq == 6 ? "+ 0 1 4 7" : seq == 7 ? "+ 4 8" : "+ 4 9");
+    answer(2, "+ 0 1 2 3 4 9");
+    answer(9, "+ 0 1 2 3 4 10");
+    answer(10, "+ 0 1 2 3 4 11");
+    answer(11, "+ 4 12");
+}
+
+/* Copies are answered at once, as long as that costs little beside what arrives; who asks is
+ * always. */
+TEST(ack__thins_out_when_nobody_asks)
+{
+    uint32_t at_once = 0;
+    struct unit_trailer t;
+    struct burst burst;
+    start();
+    t = receiver_rig_unit(&rig, 0, 0, 0);
+    for (; at_once < 1000; at_once++) {
+        receiver_rig_land_unit(&rig, t);
+        if (!receiver_take(rig.r, rig.now, &burst) && at_once > 0)
+            break;
+    }
+    ck_assert_uint_gt(at_once, 100);
+    ck_assert_uint_lt(at_once, 1000);
+    rig.now += 19 * MILLISECOND;
+    receiver_rig_expect_silence(&rig);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_expect(&rig, "+ 0 1");
+}
+
+/* ---- requests ---- */
+
+/* Posts `count` messages, and each is announced at once. */
+static void announce(uint32_t count)
+{
+    char expected[32];
+    receiver_rig_bind(&rig, "request");
+    for (uint32_t i = 0; i < count; i++) {
+        receiver_rig_post(&rig, 128);
+        snprintf(expected, sizeof expected, "request %u*1=128", i);
+        receiver_rig_expect(&rig, expected);
+    }
+}
+
+TEST(request__few_at_once_and_one_more_after_a_millisecond)
+{
+    announce(16);
+    receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_wait(&rig, MILLISECOND);
+    receiver_rig_expect(&rig, "request 16*1=128");
+}
+
+TEST(request__many_at_once)
+{
+    announce(16);
+    for (int i = 0; i < 31; i++)
+        receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_post(&rig, 256);
+    receiver_rig_expect(&rig, "request 16*31=128 47*1=256");
+}
+
+TEST(request__restated_until_known)
+{
+    start();
+    for (int i = 0; i < 4; i++) {
+        receiver_rig_wait(&rig, 20 * MILLISECOND << i);
+        receiver_rig_expect(&rig, "request 0*2=128");
+    }
+    struct hello knows = {.pairing = rig.pairing, .requested = 2};
+    receiver_rig_hello(&rig, knows);
+    receiver_rig_expect(&rig, "request");
+    receiver_rig_wait(&rig, SECOND); /* now it only asks for a sign of life */
+    receiver_rig_expect(&rig, "request 0*2=128");
+}
+
+TEST(request__goes_on_where_the_sender_stopped)
+{
+    start();
+    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect(&rig, "request 1*1=128");
+}
+
+TEST(request__silence_fails_all)
+{
+    start();
+    rig.now += 10 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_end(&rig, OUTCOME_SILENT);
+    receiver_rig_expect_end(&rig, OUTCOME_SILENT);
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
+}
+
+/* ---- cancel ---- */
+
+TEST(cancel__gives_its_event_after_the_plan)
+{
+    start();
+    receiver_rig_plan(&rig);
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    ck_assert(!receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_landed(&rig);
+    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+}

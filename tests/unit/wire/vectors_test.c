@@ -1,0 +1,278 @@
+/* The C codec against docs/vectors/datagrams.txt, whose head describes the format: the bytes must
+ * decode to the fields, or earn the verdict, and the decoded fields must encode to the bytes. */
+#include "../../support/suite.h"
+#include "core/wire/control.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_CHARS = 4096, DATAGRAM_BYTES = 70000 };
+
+/* One line, taken apart. The words of the fields are joined by single blanks again. */
+struct vector {
+    char name[80];
+    char type[16];
+    char fields[LINE_CHARS];
+    char hex[LINE_CHARS];
+    uint8_t bytes[DATAGRAM_BYTES];
+    size_t size;
+};
+
+static const char *vectors_path(void)
+{
+    const char *path = getenv("ZCRP_VECTORS");
+    return path ? path : "docs/vectors/datagrams.txt";
+}
+
+/* Appends to the text of LINE_CHARS. */
+__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    int added = vsnprintf(text + used, LINE_CHARS - used, format, arguments);
+    va_end(arguments);
+    ck_assert_int_ge(added, 0);
+    ck_assert_uint_lt(used + (size_t)added, LINE_CHARS);
+}
+
+/* `5a*32` or `0a0b`; the bytes go behind those that are there. */
+static void bytes_of_piece(struct vector *v, const char *piece)
+{
+    size_t digits = strspn(piece, "0123456789abcdef");
+    long times = piece[digits] == '*' ? strtol(piece + digits + 1, NULL, 10) : 1;
+    ck_assert_msg(digits > 0 && digits % 2 == 0 && times > 0, "%s: hex %s", v->name, piece);
+    ck_assert_uint_le(v->size + digits / 2 * (size_t)times, DATAGRAM_BYTES);
+    for (long t = 0; t < times; t++) {
+        for (size_t d = 0; d < digits; d += 2) {
+            const char pair[] = {piece[d], piece[d + 1], 0};
+            v->bytes[v->size++] = (uint8_t)strtoul(pair, NULL, 16);
+        }
+    }
+}
+
+static void bytes_of_hex(struct vector *v)
+{
+    char *rest = NULL;
+    if (strcmp(v->hex, "-") == 0)
+        return;
+    for (char *piece = strtok_r(v->hex, "+", &rest); piece; piece = strtok_r(NULL, "+", &rest))
+        bytes_of_piece(v, piece);
+}
+
+/* Word by word: name, type, fields, and the last one is hex. */
+static struct vector *vector_of_line(const char *line)
+{
+    static struct vector v;
+    char copy[LINE_CHARS];
+    char *rest = NULL;
+    memset(&v, 0, sizeof v);
+    append(memset(copy, 0, sizeof copy), "%s", line);
+    snprintf(v.name, sizeof v.name, "%s", strtok_r(copy, " \n", &rest));
+    snprintf(v.type, sizeof v.type, "%s", strtok_r(NULL, " \n", &rest));
+    const char *word = strtok_r(NULL, " \n", &rest);
+    for (const char *next = NULL; word; word = next) {
+        next = strtok_r(NULL, " \n", &rest);
+        if (next)
+            append(v.fields, "%s%s", v.fields[0] ? " " : "", word);
+        else
+            append(v.hex, "%s", word);
+    }
+    bytes_of_hex(&v);
+    return &v;
+}
+
+static const char *verdict_name(enum verdict verdict)
+{
+    static const char *const names[] = {"accepted", "short", "version", "type", "malformed"};
+    return names[verdict];
+}
+
+static void append_pairing(char *text, const struct pairing *pairing, int flags)
+{
+    append(text, " session=0x%08" PRIx32 " tag=0x%08" PRIx32 " flags=0x%02x", pairing->session,
+           pairing->tag, (unsigned)flags);
+}
+
+/* The codecs. Each decodes `v` and, if it is accepted, writes the fields to `text` and the encoded
+ * datagram to `out`, whose size is returned through `*size`. */
+
+static enum verdict unit_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct unit_trailer t;
+    enum verdict verdict = unit_trailer_decode(datagram_trailer(v->bytes, v->size), v->size, &t);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "message=%" PRIu32 " unit=%" PRIu32 " seq=%" PRIu32, t.message, t.unit, t.seq);
+    append(text, " next_unit=%" PRIu32 " length=%u", t.next_unit, t.length);
+    append(text, " next_length=%u next_step=%d", t.next_length, t.next_step);
+    append_pairing(text, &t.pairing, t.flags);
+    memcpy(out, v->bytes, t.length);
+    unit_trailer_encode(out + t.length, &t);
+    *size = t.length + (size_t)TRAILER_BYTES;
+    return VERDICT_OK;
+}
+
+static enum verdict ack_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct block_ack ack;
+    enum verdict verdict = block_ack_decode(v->bytes, v->size, &ack);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "newest=%" PRIu32 " delay=%" PRIu32 " capacity=%" PRIu32 " length=%u marks=%u",
+           ack.newest, ack.delay_us, ack.capacity, ack.length, ack.marks);
+    append_pairing(text, &ack.pairing,
+                   (uint8_t)((ack.is_closing ? FLAG_CLOSING : 0) | (ack.has_ecn ? FLAG_ECN : 0)));
+    append(text, " bounds=");
+    for (uint32_t i = 0; ack.length > 0 && i <= ack.length; i++)
+        append(text, "%s%" PRIu32, i > 0 ? "," : "", ack_bound(&ack, i));
+    *size = block_ack_encode(out, DATAGRAM_BYTES, &ack);
+    return VERDICT_OK;
+}
+
+static enum verdict request_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct request request;
+    enum verdict verdict = request_decode(v->bytes, v->size, &request);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "nonce=0x%016" PRIx64 " capacity=%" PRIu32 " length=%u", request.nonce,
+           request.capacity, request.length);
+    append_pairing(text, &request.pairing, 0);
+    append(text, " runs=");
+    for (uint32_t i = 0; i < request.length; i++) {
+        struct request_run run = request_run(&request, i);
+        append(text, "%s%" PRIu32 ":%" PRIu32, i > 0 ? "," : "", run.first, run.count);
+        if (run.size == REQUEST_WITHDRAWN)
+            append(text, ":withdrawn");
+        else
+            append(text, ":%" PRIu64, run.size);
+    }
+    *size = request_encode(out, DATAGRAM_BYTES, &request);
+    return VERDICT_OK;
+}
+
+static enum verdict hello_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct hello hello;
+    enum verdict verdict = hello_decode(v->bytes, v->size, &hello);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64 " requested=%" PRIu32, hello.nonce,
+           hello.cookie, hello.requested);
+    append_pairing(text, &hello.pairing, hello.is_closing ? FLAG_CLOSING : 0);
+    *size = hello_encode(out, DATAGRAM_BYTES, &hello);
+    return VERDICT_OK;
+}
+
+static enum verdict cookie_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct cookie_answer answer;
+    enum verdict verdict = cookie_answer_decode(v->bytes, v->size, &answer);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64, answer.nonce, answer.cookie);
+    append_pairing(text, &answer.pairing, 0);
+    *size = cookie_answer_encode(out, DATAGRAM_BYTES, &answer);
+    return VERDICT_OK;
+}
+
+static enum verdict probe_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct path_probe probe;
+    enum verdict verdict = path_probe_decode(datagram_trailer(v->bytes, v->size), v->size, &probe);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    uint32_t padding = probe.bytes - TRAILER_BYTES;
+    append(text, "number=%" PRIu32 " length=%" PRIu32, probe.number, padding);
+    append_pairing(text, &probe.pairing, 0);
+    memcpy(out, v->bytes, padding);
+    path_probe_encode(out + padding, &probe);
+    *size = probe.bytes;
+    return VERDICT_OK;
+}
+
+static enum verdict answer_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct path_probe probe;
+    enum verdict verdict = path_answer_decode(v->bytes, v->size, &probe);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "number=%" PRIu32 " size=%" PRIu32, probe.number, probe.bytes);
+    append_pairing(text, &probe.pairing, 0);
+    path_answer_encode(out, &probe);
+    *size = TRAILER_BYTES;
+    return VERDICT_OK;
+}
+
+/* What is no version answer is judged like any other datagram. Only this version's is ever encoded:
+ * another's differs in the last byte alone. */
+static enum verdict version_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct pairing echoed;
+    uint8_t version;
+    if (!version_answer_decode(v->bytes, v->size, &echoed, &version)) {
+        enum verdict verdict = datagram_verdict(datagram_trailer(v->bytes, v->size), v->size,
+                                                DATAGRAM_VERSION_ANSWER, DATAGRAM_VERSION_ANSWER);
+        return verdict == VERDICT_OK ? VERDICT_MALFORMED : verdict;
+    }
+    append(text, "version=%u", version);
+    append_pairing(text, &echoed, 0);
+    version_answer_encode(out, echoed);
+    ck_assert_uint_eq(out[TAIL_BYTES - 1], 0x2f);
+    out[TAIL_BYTES - 1] = (uint8_t)(version << 4 | 15);
+    *size = VERSION_ANSWER_BYTES;
+    return VERDICT_OK;
+}
+
+static const struct {
+    const char *type;
+    enum verdict (*turn)(const struct vector *v, char *text, uint8_t *out, size_t *size);
+} codecs[] = {
+    {"unit", unit_turn},     {"ack", ack_turn},         {"request", request_turn},
+    {"hello", hello_turn},   {"cookie", cookie_turn},   {"probe", probe_turn},
+    {"answer", answer_turn}, {"version", version_turn},
+};
+
+static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    int i = 0;
+    while (i < ROWS(codecs) && strcmp(v->type, codecs[i].type) != 0)
+        i++;
+    ck_assert_msg(i < ROWS(codecs), "%s: type %s", v->name, v->type);
+    return codecs[i].turn(v, text, out, size);
+}
+
+static void turn_line(char *line)
+{
+    static uint8_t out[DATAGRAM_BYTES];
+    char text[LINE_CHARS] = "";
+    size_t size = 0;
+    const struct vector *v = vector_of_line(line);
+    enum verdict verdict = codec_turn(v, text, out, &size);
+    if (verdict != VERDICT_OK)
+        append(text, "reject=%s", verdict_name(verdict));
+    ck_assert_msg(strcmp(text, v->fields) == 0, "%s:\n  is %s\n  not %s", v->name, text, v->fields);
+    if (verdict != VERDICT_OK)
+        return;
+    ck_assert_msg(size == v->size && memcmp(out, v->bytes, size) == 0, "%s: other bytes", v->name);
+}
+
+TEST(vectors__each_line)
+{
+    FILE *file = fopen(vectors_path(), "r");
+    ck_assert_msg(file != NULL, "no %s; ZCRP_VECTORS names another file", vectors_path());
+    char line[LINE_CHARS];
+    int count = 0;
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        turn_line(line);
+        count++;
+    }
+    fclose(file);
+    ck_assert_int_gt(count, 0);
+}
