@@ -77,6 +77,7 @@ SUITE_NAMES := model scripts attack aal5 e2e sim property unit mock golden corpu
 # What a suite needs beside its own program.
 aal5 := $(e2e)
 aal5-rest := $(e2e)
+scripts-rest = $(scripts)
 sim-little := $(sim)
 scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(EXPERIMENTS)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
@@ -155,7 +156,7 @@ stage = $(call again,$(1)) TALLY=$(TOTAL) $(2) $(or_failure)
 check-all:
 	@mkdir -p build && : >$(TOTAL)
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
-	+@$(call stage,plain,SUITES='sim aal5-rest' SEEDS=200)
+	+@$(call stage,plain,SUITES='sim aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
 	+@$(call stage,asan,SUITES='golden sim attack aal5 aal5-rest scripts' SEEDS=100)
 	+@$(call stage,tsan,SUITES='unit mock aal5 aal5-rest scripts')

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # load: alone
+# stage: check-all
 """zcrp-link against arithmetic: real packets see the rate, the delay and the mishaps that were set.
 
     link_calibration_test.py             all of it; the program is in $ZCRP_BUILD
