@@ -66,9 +66,13 @@ all: $(EXPERIMENTS)
 latch-latency: $(PRODUCTS)/lab/latch_latency
 	@$< && $< two
 
+# What many connections cost: time, threads, memory, descriptors.
+connections: $(PRODUCTS)/lab/connections
+	@$<
+
 # What UDP over loopback carries: unit by unit, in bursts, and in units as large as it takes.
 udp-bound: $(PRODUCTS)/lab/udp_bound
 	@$< 1472 1 0 4096 && $< 1472 44 1 4096 && $< 65000 1 1 4096
 
 .PHONY: lab latch-latency udp-bound
-.PHONY: bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: connections bench-peers bench-paths bench bench-guard paper evaluation

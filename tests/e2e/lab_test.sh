@@ -19,6 +19,10 @@ for way in "" two; do
 done
 complaint "no such way" 2 "usage: latch_latency" "$lab/latch_latency" three
 
+check "connections" "$lab/connections" 20 65536
+told '^20 connections: .* 5 threads; each [0-9.]+ KiB, 1\.[0-9]+ descriptors$'
+complaint "too many connections" 2 "usage: connections" "$lab/connections" 20000
+
 check "bare UDP" "$lab/udp_bound" 1472 44 1 4096
 told '^in +[0-9.]+ Gb/s, +[0-9]+ bytes a call, [0-9.]+ CPU s/GB$'
 complaint "too many units" 2 "'1000' is not a number from 1 to 128" "$lab/udp_bound" 1472 1000 1 4096
