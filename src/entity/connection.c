@@ -3,7 +3,6 @@
 #include "channel/names.h"
 #include "codes.h"
 #include "life.h"
-#include "listener.h"
 #include "options.h"
 #include "platform/sleep.h"
 #include "turns.h"
@@ -203,8 +202,10 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     entity_destroy(c->sender);
     entity_destroy(c->receiver);
     (void)close(c->fd);
-    if (c->listener != NULL)
-        listener_forget(c->listener, &c->peer);
+    if (c->peers != NULL) {
+        peers_remove(c->peers, &c->peer);
+        peers_release(c->peers);
+    }
     free(c);
     return sent != ZCRP_OK ? sent : received;
 }

@@ -10,14 +10,15 @@
 
 #include "channel/listen.h"
 #include "entity.h"
+#include "peers.h"
 
 struct zcrp_connection {
-    uint32_t generation;            /* (c) of the process that made it */
-    int fd;                         /* (c) its own */
-    struct zcrp_entity *sender;     /* (c) */
-    struct zcrp_entity *receiver;   /* (c) */
-    union address peer;             /* (c) */
-    struct zcrp_listener *listener; /* (c) that admitted it; NULL */
+    uint32_t generation;          /* (c) of the process that made it */
+    int fd;                       /* (c) its own */
+    struct zcrp_entity *sender;   /* (c) */
+    struct zcrp_entity *receiver; /* (c) */
+    union address peer;           /* (c) */
+    struct peers *peers;          /* (c) of the listener that admitted it; NULL */
 };
 
 /* Makes a connection over a connected socket, which is its own from now on, also on failure.

@@ -1,5 +1,7 @@
-#include "listener.h"
-
+/* A listener: a socket that any number of peers call, and those that have been admitted and not
+ * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the backlog.
+ *
+ *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections */
 #include "channel/keyed_hash.h"
 #include "channel/listen.h"
 #include "channel/names.h"
@@ -31,6 +33,7 @@ struct zcrp_listener {
     struct zcrp_options options; /* (c) complete; of each connection */
     int fd;                      /* (c) */
     struct cookie_jar jar;       /* (c) */
+    struct peers *peers;         /* (c) held */
     struct engine_member member;
     struct interrupt interrupt;
     _Atomic uint32_t changes; /* (a) a futex: something to accept, or trouble */
@@ -38,10 +41,7 @@ struct zcrp_listener {
 
     struct mutex mutex;
     bool is_on;              /* (m) the wake is in use */
-    bool is_closed;          /* (m) */
     int trouble;             /* (m) an error number that the next accept tells; 0: none */
-    uint64_t *peers;         /* (m) numbers of their addresses, in any order */
-    uint32_t count;          /* (m) of peers: in the backlog and of connections */
     struct guest *backlog;   /* (m) a ring */
     uint32_t first, waiting; /* (m) of the backlog */
     uint64_t dropped;        /* (m) callers that found no room */
@@ -49,35 +49,15 @@ struct zcrp_listener {
 
 /* ---- hearing ---- */
 
-static bool is_known(const struct zcrp_listener *l, uint64_t peer)
+/* Is there room for this caller, and is it a new one? It is one of the peers then. */
+static bool reserve(struct zcrp_listener *l, const union address *peer)
 {
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->peers[i] == peer)
-            return true;
-    return false;
-}
-
-/* Under the mutex. Is there room for this caller? It has a place among the peers then. */
-static bool reserve(struct zcrp_listener *l, uint64_t peer)
-{
-    if (is_known(l, peer))
-        return false;
-    if (l->waiting == l->options.backlog || l->count == l->options.connections) {
-        l->dropped++;
-        return false;
-    }
-    l->peers[l->count++] = peer;
-    return true;
-}
-
-static void forget_peer(struct zcrp_listener *l, uint64_t peer)
-{
-    for (uint32_t i = 0; i < l->count; i++) {
-        if (l->peers[i] == peer) {
-            l->peers[i] = l->peers[--l->count];
-            return;
-        }
-    }
+    mutex_lock(&l->mutex);
+    bool is_full = l->waiting == l->options.backlog;
+    enum peers_verdict verdict = is_full ? PEERS_FULL : peers_add(l->peers, peer);
+    l->dropped += verdict == PEERS_FULL;
+    mutex_unlock(&l->mutex);
+    return verdict == PEERS_ADDED;
 }
 
 /* Under the mutex. */
@@ -95,15 +75,12 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct c
     struct strays strays;
     int fd;
 
-    mutex_lock(&l->mutex);
-    bool has_room = reserve(l, address_number(&caller->from));
-    mutex_unlock(&l->mutex);
-    if (!has_room)
+    if (!reserve(l, &caller->from))
         return;
     int error = listen_admit(l->fd, &l->jar, caller, &fd, &strays);
     mutex_lock(&l->mutex);
     if (error) {
-        forget_peer(l, address_number(&caller->from));
+        peers_remove(l->peers, &caller->from);
         l->trouble = error;
     } else {
         uint32_t at = (l->first + l->waiting++) % l->options.backlog;
@@ -145,7 +122,7 @@ static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, 
 
 static int init(struct zcrp_listener *l)
 {
-    l->peers = calloc(l->options.connections, sizeof(*l->peers));
+    l->peers = peers_create(l->options.connections);
     l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
     if (l->peers == NULL || l->backlog == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -164,7 +141,8 @@ static void destroy(struct zcrp_listener *l)
     if (l->is_on)
         wake_fini(&l->wake);
     mutex_fini(&l->mutex);
-    free(l->peers);
+    if (l->peers != NULL)
+        peers_release(l->peers);
     free(l->backlog);
     free(l);
 }
@@ -267,20 +245,10 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
         return code;
     code = connection_make(connection, guest.fd, &listener->options, &guest.caller);
     if (code == ZCRP_OK)
-        (*connection)->listener = listener;
+        (*connection)->peers = peers_hold(listener->peers);
     else
-        listener_forget(listener, &guest.caller.from);
+        peers_remove(listener->peers, &guest.caller.from);
     return code;
-}
-
-void listener_forget(struct zcrp_listener *l, const union address *peer)
-{
-    mutex_lock(&l->mutex);
-    forget_peer(l, address_number(peer));
-    bool is_last = l->is_closed && l->count == 0;
-    mutex_unlock(&l->mutex);
-    if (is_last)
-        destroy(l);
 }
 
 /* ---- what is asked of one ---- */
@@ -327,23 +295,18 @@ int zcrp_listener_close(struct zcrp_listener *listener)
 
     if (l == NULL)
         return ZCRP_OK;
-    bool is_ours = l->generation == forked_generation();
-    if (is_ours)
+    if (l->generation == forked_generation())
         engine_leave(&l->member);
     else
-        mutex_init(&l->mutex);
+        l->peers = NULL; /* its lock may be held by a thread that this process does not have */
     (void)close(l->fd);
     for (; l->waiting > 0; l->waiting--) {
         struct guest *guest = &l->backlog[l->first];
         (void)close(guest->fd);
-        forget_peer(l, address_number(&guest->caller.from));
+        if (l->peers != NULL)
+            peers_remove(l->peers, &guest->caller.from);
         l->first = (l->first + 1) % l->options.backlog;
     }
-    mutex_lock(&l->mutex);
-    l->is_closed = true;
-    bool is_last = l->count == 0;
-    mutex_unlock(&l->mutex);
-    if (is_last || !is_ours)
-        destroy(l);
+    destroy(l);
     return ZCRP_OK;
 }
