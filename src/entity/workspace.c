@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 enum {
-    WORKSPACES_LEAST = 2, /* a thread that receives for senders, and one for receivers */
+    WORKSPACES_LEAST = 4, /* of the two threads that receive, and of a waiter beside each */
     MAIL_BYTES = 1 << 16,
 };
 

@@ -35,8 +35,9 @@ struct workspace {
 };
 
 /* An entity will need some: sees to it that there is one for each of the library's threads that
- * receive. 0, or the system's negative error number (-ENOMEM, -EMFILE). Most of the memory is never
- * touched while the network behaves, so the system never gives it. */
+ * receive, and for a waiting thread beside each; so a program that waits in one thread takes
+ * nothing later. 0, or the system's negative error number (-ENOMEM, -EMFILE). Most of the memory is
+ * never touched while the network behaves, so the system never gives it. */
 __attribute__((warn_unused_result)) int workspace_reserve(void);
 
 /* That entity needs none any more. The last one frees them all; each has been given back. */
