@@ -62,12 +62,23 @@ pair poll "10000 messages, the sum of their numbers is 49995000" \
     "10000 messages, the sum of their numbers is 49995000"
 pair overlap "200 frames sent" "200 frames received, their sum is 20866662400"
 
+# ---- connections: one server, one client after the other
+
+receives "$build/examples/echo" serve 127.0.0.1 0
+for text in "how far is it?" "" "$(head -c 20000 /dev/zero | tr '\0' x)"; do
+    check "echo ask" "$build/examples/echo" ask 127.0.0.1 "$port" "$text"
+    check "echo answers with ${#text} bytes" test "$(cat "$place/out")" = "$text"
+done
+kill "$running"
+wait "$running" 2>/dev/null
+running=
+
 # ---- mistakes
 
-for name in sender receiver poll overlap; do
+for name in sender receiver poll overlap echo; do
     complaint "$name without arguments" 2 "usage: $name" "$build/examples/$name"
 done
-for command in sender receiver "poll send" "poll receive" "overlap send" "overlap receive"; do
+for command in sender receiver "poll send" "poll receive" "overlap send" "overlap receive" "echo serve"; do
     complaint "$command" 1 "the host or port cannot be resolved or bound" \
         "$build/examples/"$command 127.0.0.1 70000
 done
