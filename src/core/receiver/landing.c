@@ -37,7 +37,7 @@ static void add_piece(struct landing *l, uint8_t *base, uint32_t length)
     l->iov[l->pieces++] = (struct iovec){.iov_base = base, .iov_len = length};
 }
 
-/* What is left of the spill of the opening that is being planned. */
+/* The rest of the spill of the opening that is being planned. */
 static uint8_t *spill_rest(const struct landing *l)
 {
     return l->spill + (size_t)l->openings * LANDING_SPILL + l->spilled;
@@ -287,7 +287,8 @@ void landing_take_back(struct landing *l, uint32_t moves)
  *     source   ....[ a ]..[ b ]....[ c ]....      a waits for b: b lies where a goes
  *     target   ...........[ a ]....[ b ].[ c ]    b waits for c: c goes first, then b, then a
  *
- * Whom a move waits for is found by address in the moves sorted by source, and done before it. If
+ * The move that another waits for is found by address among the moves sorted by source, and is done
+ * before it. If
  * that one waits in turn for the first, there is a cycle: its source goes to bounce and is not in
  * the way any more. A move's target can lie on many sources, so one stash may not be enough to go
  * on, but no source is stashed twice and all of them together are at most what was received: bounce

@@ -1,6 +1,6 @@
-/* What the receiver expects next. The newest trailer names the next unit exactly; what follows that
- * one is guessed: on through the message in full units, then the next message. A guess may be
- * wrong at any time: it only decides what has to be moved. */
+/* The units that the receiver expects next. The newest trailer names the next unit exactly; what
+ * follows that one is guessed: on through the message in full units, then the next message. A guess
+ * may be wrong at any time: it only decides what has to be moved. */
 #ifndef ZCRP_CORE_PREDICTION_H
 #define ZCRP_CORE_PREDICTION_H
 

@@ -88,7 +88,7 @@ uint32_t receiver_recent_bytes(const struct receiver *r);
  * may be more than comes. */
 uint64_t receiver_expected(struct receiver *r);
 
-/* What a landing brought that belongs to the pairing. */
+/* Datagrams of the pairing in a landing. */
 struct receiver_arrivals {
     uint32_t openings; /* that had something */
     uint64_t bytes;    /* of the datagrams in these */

@@ -28,7 +28,7 @@ uint64_t receiver_ack_expand(const struct receiver_ack *a, uint32_t wire)
     return number_expand(wire, a->arrived.count == 0 ? a->first_seq : a->newest);
 }
 
-/* What lies around the late number is told again. */
+/* The intervals around the late number are told again. */
 static void tell_again(struct receiver_ack *a, uint64_t seq)
 {
     uint32_t at = intervals_find(&a->arrived, seq);

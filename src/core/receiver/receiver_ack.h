@@ -1,5 +1,5 @@
-/* What the receiver has to acknowledge: the sequence numbers of the session that arrived, and which
- * of them have been told often enough.
+/* The acknowledgements that the receiver owes: the sequence numbers of the session that arrived,
+ * and which of them have been told often enough.
  *
  *     arrived   [0,40)   [41,97)   [99,130)      newest 129
  *     told      all below 41, 97 and 120 by the last three acknowledgements
@@ -49,7 +49,7 @@ void receiver_ack_forget(struct receiver_ack *a);
 uint64_t receiver_ack_expand(const struct receiver_ack *a, uint32_t wire);
 
 /* The numbers [first, first + units) arrived; more than one only if they are above all before.
- * What lies around a late one is told again. */
+ * The intervals around a late one are told again. */
 struct ack_order receiver_ack_add(struct receiver_ack *a, instant now, uint64_t first,
                                   uint32_t units);
 

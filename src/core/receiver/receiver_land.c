@@ -341,7 +341,7 @@ static enum verdict on_hello(struct receiver *r, instant now, const struct segme
     return verdict;
 }
 
-/* What a probe's padding says is nothing, wherever it landed. */
+/* The padding of a probe means nothing, wherever it landed. */
 static enum verdict on_path_probe(struct receiver *r, instant now, const struct segment *segment,
                                   bool *is_ours)
 {
@@ -418,7 +418,7 @@ static void note_spoilt(struct receiver *r)
 
 /* ---- a landing ---- */
 
-/* What a landing brought, as far as it was read. */
+/* The arrivals of a landing, as far as it was read. */
 struct harvest {
     struct receiver_arrivals arrivals;
     uint32_t opening; /* behind the last that counts */

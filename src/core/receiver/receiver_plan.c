@@ -5,7 +5,7 @@
 
 enum { STEADY_UNITS = 32 }; /* that land in place for another opening */
 
-/* What may still be offered in an opening. A burst holds units of one size, of which only the last
+/* The room that is left in an opening. A burst holds units of one size, of which only the last
  * may be shorter, and no more bytes than a datagram could: then the next one begins. */
 struct room {
     uint32_t pairs;

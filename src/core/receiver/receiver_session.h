@@ -24,7 +24,7 @@ struct receiver_session {
     bool was_bound;         /* once, in any session */
 };
 
-/* What a hello is to this session. */
+/* The part that a hello plays for this session. */
 enum hello_use {
     HELLO_OF_PARTNER,  /* of the present session */
     HELLO_OF_LEFT,     /* it closes the session before: the confirmation was lost */
@@ -53,7 +53,8 @@ static inline uint32_t receiver_session_message(const struct receiver_session *s
     return (uint32_t)(number - s->message_base);
 }
 
-/* What is this hello? `has_good_cookie` is asked of questions only. */
+/* Tells which part this hello plays. `has_good_cookie` matters for questions only: its cookie was
+ * made here, for the session that it names. */
 enum hello_use receiver_session_use(const struct receiver_session *s, const struct hello *hello,
                                     bool has_good_cookie);
 

@@ -32,7 +32,7 @@ enum receiver_phase {
     RECEIVER_CONFIRMED, /* or it did, or there was none to be told */
 };
 
-/* What is to be said with the next takes, the most urgent first; a set of them. */
+/* Replies that may be due with the next takes, the most urgent first; a set of them. */
 enum receiver_reply {
     REPLY_NONE = 0,
     REPLY_CONFIRMS = 1,     /* the close of the session before */
@@ -90,7 +90,7 @@ static inline void receiver_clear_due(struct receiver *r, enum receiver_reply re
     r->replies.due &= ~(uint32_t)reply;
 }
 
-/* Does the sender know of every message, as far as it has said? */
+/* Has the sender said that it knows of every message? */
 static inline bool receiver_is_known(const struct receiver *r)
 {
     return r->session.known >= r->messages.next && r->messages.withdrawn == 0;

@@ -1,4 +1,4 @@
-/* What goes back: block acknowledgements and requests to send, one datagram a take. */
+/* Datagrams that go back: acknowledgements, requests to send and answers, one a take. */
 #include "receiver_state.h"
 
 enum { REQUEST_RUNS = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
@@ -33,7 +33,8 @@ static void take_confirmation(struct receiver *r, struct burst *burst)
 
 /* ---- requests ---- */
 
-/* What the sender is told of a message: its buffer's size, withdrawn, or (false) nothing. */
+/* Writes what the sender is told of a message: its buffer's size, or that it is withdrawn. False:
+ * it is told nothing. */
 static bool announced_size(struct receiver *r, uint64_t number, uint64_t *size)
 {
     const struct message_in *message = messages_in_find(&r->messages, number);

@@ -33,7 +33,8 @@ struct receiver_timer {
     uint32_t closings; /* said in a row */
 };
 
-/* What is due, in the order in which it is to be done. Once it is done it is due no more. */
+/* Things that can be due, in the order in which they are to be done. Once done they are due no
+ * more. */
 enum receiver_due {
     RECEIVER_DUE_SILENT,  /* fail: the peer is silent */
     RECEIVER_DUE_REQUEST, /* announce what is posted */
@@ -42,7 +43,8 @@ enum receiver_due {
     RECEIVER_DUE_NOTHING,
 };
 
-/* What is due first; NOTHING if nothing is by now. When to acknowledge is in `ack`. O(1). */
+/* The first thing that is due by now; NOTHING if none is. An acknowledgement is due at `ack`. O(1).
+ */
 enum receiver_due receiver_timer_due(const struct receiver *r, instant now);
 
 /* May a hello that brings no news be answered now? At most once a millisecond. */

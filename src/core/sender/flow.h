@@ -26,7 +26,7 @@ struct flow {
     bool is_limited;   /* the congestion window or its pace held the last burst back */
 };
 
-/* What one acknowledgement says has arrived. Bytes are those of whole datagrams. */
+/* The arrivals that one acknowledgement tells of. Bytes are those of whole datagrams. */
 struct flow_ack {
     uint64_t bytes;
     uint64_t recent;     /* of those, sent since the last reduction of the window */

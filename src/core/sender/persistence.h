@@ -33,7 +33,7 @@ struct persistence {
     duration least;        /* that it lasted longer than */
 };
 
-/* What one acknowledgement says of it, collected gap by gap. */
+/* The news of one acknowledgement, collected gap by gap. */
 struct persistence_search {
     uint64_t known;        /* the highest number that had arrived before */
     uint64_t newest;       /* and has now */

@@ -17,10 +17,10 @@
  * acknowledge; cancel; end_ack; lose; end_gaps.
  *
  * I1  a message's unit is cut, in transit or to be repeated exactly once at any time.
- * I2  units to repeat + units in transit <= capacity of the ring in transit, or one more when units
- *     were made smaller. (Not CHECKed: messages that were refused are beside.)
+ * I2  repeats of data + units in transit <= capacity of the ring in transit, or one more when units
+ *     were made smaller; notices of refused messages are beside. (CHECKed: the queue's own size.)
  * I3  the invariants of the parts.
- * I4  every number acknowledged is below the next one to be sent. */
+ * I4  newest <= the next number to be sent. */
 #ifndef ZCRP_CORE_RECOVERY_H
 #define ZCRP_CORE_RECOVERY_H
 
@@ -112,8 +112,7 @@ bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data);
 
 /* ---- acknowledgements ---- */
 
-/* Is an acknowledgement of [first, newest] possible? True if numbers that were never used, or left
- * out, are not claimed; the caller asks for each positive interval. */
+/* Does the acknowledgement claim a number that was left out, and so was never sent? */
 static inline bool recovery_has_left_out(const struct recovery *r, struct interval claimed)
 {
     return left_out_has(&r->left_out, claimed.first, claimed.last);
@@ -122,8 +121,8 @@ static inline bool recovery_has_left_out(const struct recovery *r, struct interv
 /* When the unit with this number was sent, if it is still in transit; else false. */
 bool recovery_find_sent(struct recovery *r, uint64_t seq, instant *sent);
 
-/* An acknowledgement of numbers up to `newest` is looked at; what it says of persistent congestion
- * is collected in the value. `timeout` is the probe timeout. */
+/* Begins to work off an acknowledgement of numbers up to `newest`. Returns what collects its news
+ * of persistent congestion. `timeout` is the probe timeout. */
 struct persistence_search recovery_begin_ack(const struct recovery *r, const struct rtt *rtt,
                                              instant now, uint64_t newest, duration timeout);
 
@@ -144,22 +143,26 @@ const struct unit_given_up *recovery_late(struct recovery *r, const struct rtt *
  * afterwards. False if there is none. O(1) for each unit. */
 bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct transit_row *row);
 
-/* What repeats a late unit need not. Is there any? If so the caller cancels first those in transit,
- * one a call, from *seq on (false: no more); then those that wait, of which the bytes of data are
- * returned. */
+/* Did units arrive late whose repeats can be cancelled? */
 static inline bool recovery_has_late(const struct recovery *r)
 {
     return r->given_up.arrived > 0;
 }
+
+/* Cancels the first repeat in transit from *seq on whose original has arrived: it counts as arrived
+ * in its message; *seq moves behind it. False if there is none. */
 bool recovery_cancel_in_transit(struct recovery *r, uint64_t *seq, struct transit_row *row);
+
+/* Cancels all repeats that still wait and whose original has arrived. Returns their bytes of data,
+ * and forgets which units arrived late. */
 uint64_t recovery_cancel_waiting(struct recovery *r);
 
 /* All intervals were worked off: `newest` is the highest number, `oldest` the lowest that was still
  * waited for; UINT64_MAX if none was. */
 void recovery_end_ack(struct recovery *r, uint64_t newest, uint64_t oldest);
 
-/* What all gaps together say; `first` is the lowest number that the acknowledgement says something
- * of. To be asked after losses are known. */
+/* Decides on persistent congestion, once losses are known: `first` is the lowest number that the
+ * acknowledgement covers. */
 static inline enum persistence_verdict
 recovery_end_gaps(struct recovery *r, const struct persistence_search *search, uint64_t first)
 {

@@ -146,7 +146,7 @@ void sender_fail(struct sender *s, instant now, enum outcome outcome);
 
 const struct sender_counters *sender_counters(const struct sender *s);
 
-/* What can be measured now: all in bytes or ns. */
+/* Present values: all in bytes or ns. */
 struct sender_gauges {
     uint64_t window, in_transit, capacity, unit, path;
     uint64_t rate; /* bytes a second; 0: not paced */

@@ -1,4 +1,4 @@
-/* What the sender knows of the path: how large a datagram may be (path_mtu.h), how large units are
+/* The path, as the sender knows it: how large a datagram may be (path_mtu.h), how large units are
  * by what becomes of them (unit_size.h), and whether ECN gets through (ecn_path.h). Facts go in;
  * the size of units comes out. Each verb that may change that size says how it has changed, because
  * congestion control counts in units.

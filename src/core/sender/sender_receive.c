@@ -1,4 +1,5 @@
-/* What comes back: block acknowledgements and requests to send (the paper's update thread). */
+/* Datagrams that come back: block acknowledgements, requests to send, cookies, answers to probes
+ * (the paper's update thread). */
 #include "core/number.h"
 #include "sender_steps.h"
 
@@ -10,7 +11,7 @@ static struct interval wide_interval(const struct block_ack *ack, uint64_t newes
                              .last = end - (uint32_t)(ack->newest + 1 - ack_bound(ack, i + 1))};
 }
 
-/* ---- what has arrived ---- */
+/* ---- units that arrived ---- */
 
 /* A row of units has arrived, the last of them numbered `last` - 1. */
 static void note_arrived(struct sender *s, const struct transit_row *row, uint64_t last,
@@ -35,8 +36,8 @@ static void acknowledge(struct sender *s, struct interval arrived, struct flow_a
         note_arrived(s, &row, arrived.first, sum);
 }
 
-/* What was given up and arrives after all: the path carried it, and it was no sign of congestion
- * unless it was only sent again to be answered. */
+/* Units in this interval that were given up arrived after all: the path carried them. One that was
+ * thought lost was no sign of congestion; one that was only repeated to be answered never was. */
 static void note_late(struct sender *s, instant now, uint64_t newest, struct interval arrived)
 {
     const struct unit_given_up *late;
@@ -49,7 +50,7 @@ static void note_late(struct sender *s, instant now, uint64_t newest, struct int
     }
 }
 
-/* What repeats a late unit need not be waited for, nor be sent. */
+/* The repeats of late units need neither be waited for nor be sent. */
 static void cancel_repeats(struct sender *s, struct flow_ack *sum)
 {
     struct transit_row row;
@@ -73,9 +74,9 @@ static void note_marks(struct sender *s, instant now, uint16_t marks, instant se
     congestion_on_marked(&s->flow.congestion, now, sent);
 }
 
-/* What the acknowledgement tells of the path by its newest unit: congestion, and the round trip,
- * less the time that the receiver says it held the answer. 0, and nothing, if that unit was
- * acknowledged before. */
+/* Learns of congestion and the round trip from the newest unit of the acknowledgement. Returns the
+ * round trip without the time that the receiver says it held the answer; 0, and nothing is learnt,
+ * if that unit was acknowledged before. */
 static duration sample_path(struct sender *s, instant now, const struct block_ack *ack,
                             uint64_t newest)
 {

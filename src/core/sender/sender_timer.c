@@ -2,8 +2,8 @@
 
 #include "sender_state.h"
 
-/* What the receiver may hold an acknowledgement back that was asked for at once: its thread has to
- * be scheduled. */
+/* The receiver may hold back an acknowledgement that was asked for so long: its thread has to be
+ * scheduled. */
 static const duration HELD_MOST = 5 * MILLISECOND;
 
 static const duration FIRST_HELLO = 20 * MILLISECOND;

@@ -34,7 +34,8 @@ struct sender_timer {
     uint32_t hellos;  /* hellos in a row without progress */
 };
 
-/* What is due, in the order in which it is to be done. Once it is done it is due no more. */
+/* Things that can be due, in the order in which they are to be done. Once done they are due no
+ * more. */
 enum sender_due {
     DUE_UNPAIRED,        /* fail: no receiver was found, */
     DUE_SILENT,          /* the peer is silent, */
@@ -50,7 +51,7 @@ enum sender_due {
     DUE_NOTHING,
 };
 
-/* What is due first; DUE_NOTHING if nothing is by now. O(1). */
+/* The first thing that is due by now; DUE_NOTHING if none is. O(1). */
 enum sender_due sender_timer_due(const struct sender *s, instant now);
 
 /* In what time what is sent now should be answered. */
@@ -79,7 +80,7 @@ void sender_timer_on_heard(struct sender_timer *t, instant now, const struct sen
 /* Something in transit was acknowledged. */
 void sender_timer_on_progress(struct sender_timer *t, instant now);
 
-/* What leaves now leaves alone, and nothing waits to be repeated. */
+/* A burst leaves while nothing else is in transit or waits to be repeated. */
 void sender_timer_on_begin(struct sender_timer *t, instant now);
 
 /* A burst left. */

@@ -28,7 +28,8 @@ void tolerance_on_spurious(struct tolerance *t, uint64_t units, duration time)
         t->time = time;
 }
 
-/* What would have been given up without having been widened shows that it is still needed. */
+/* A unit that the initial tolerance would have given up shows that the wider one is still needed.
+ */
 void tolerance_on_overtaken(struct tolerance *t, uint64_t units)
 {
     if (units >= TOLERANCE_UNITS)

@@ -1,7 +1,8 @@
-/* How far a unit may be overtaken before it counts as lost: by so many transmissions, or for so
- * long (RFC 9002, 6.1). What was given up and arrives after all widens it to what would have been
- * enough. Order may come back, and then it would only make losses late: so after so many recoveries
- * in a row without a sign of another order it is what it was at first (RFC 8985, 6.2, step 4).
+/* How far a unit may be overtaken before it counts as lost: a number of transmissions, or a length
+ * of time (RFC 9002, 6.1). A unit that was given up and arrives after all widens the tolerance to
+ * what would have been enough. When the path keeps order again a wide tolerance only delays losses:
+ * so it returns to its first value after TOLERANCE_RECOVERIES recoveries in a row without a sign of
+ * reordering (RFC 8985, 6.2, step 4).
  *
  *     few --- given up too early ---> as wide as it was late
  *         <-- TOLERANCE_RECOVERIES, none of them spurious ---

@@ -11,7 +11,7 @@
 
 #include "messages_out.h"
 
-/* What one unit will carry. */
+/* The bytes that one unit will carry. */
 struct fragment {
     uint64_t message;           /* message number */
     struct message_out *source; /* that message; only in a head, until it is taken */
@@ -46,8 +46,8 @@ bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragme
  * arrived in its message, or queues it anew. */
 struct fragment units_to_send_pop(struct units_to_send *u);
 
-/* What would be taken next with at most `max` bytes of data in a unit (a multiple of GRAIN);
- * false if there is nothing. Repeats of messages that have ended are dropped on the way; a repeat
+/* Writes the unit that would be taken next, with at most `max` bytes of data (a multiple of GRAIN);
+ * false if there is none. Repeats of messages that have ended are dropped on the way; a repeat
  * longer than `max` is cut. Messages go in the order of their numbers, each once its buffer at
  * the receiver is known. */
 bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *head);
