@@ -5,7 +5,7 @@
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a real file from one process to another, verified; then ZCRP beside TCP
 #: make test       every test, once
-#: make check      the same, and the most important tests under sanitizers; five minutes
+#: make check      the same, and the most important tests under sanitizers; below five minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
 #: make unit mock property golden corpus sim attack e2e aal5 scripts python checks model   one suite
