@@ -68,8 +68,12 @@ static void note_length(struct receiver *r, const struct arrival *a)
     struct interval beyond = {.first = a->range.last, .last = message->size};
     message->is_length_known = true;
     message->length = a->range.last;
+    uint64_t missing = message->missing.bytes;
     if (beyond.first < beyond.last)
         missing_remove(&r->messages.missing, &message->missing, beyond);
+    if (missing - message->missing.bytes < beyond.last - beyond.first)
+        message->scribbled =
+            message->size; /* a peer that contradicts itself: some came from there */
     prediction_learn_length(&r->prediction, message->length, message->size);
 }
 

@@ -55,6 +55,17 @@ TEST(wipe__a_trailer)
     ck_assert_uint_eq(expect_clean(0, RIG_DATA + 10), TRAILER_BYTES);
 }
 
+/* A peer that contradicts itself: a unit came, and then the message is said to end before it. */
+TEST(wipe__what_came_behind_the_end)
+{
+    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    t.next_unit = 4 * RIG_DATA / GRAIN;
+    receiver_rig_land_unit(&rig, t);
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, 4 * RIG_DATA));
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, RIG_DATA, 10));
+    ck_assert_uint_ge(expect_clean(0, RIG_DATA + 10), RIG_DATA);
+}
+
 /* Junk of any size, before the first unit. */
 TEST(wipe__what_a_stranger_sent)
 {
