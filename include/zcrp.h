@@ -313,7 +313,8 @@ struct zcrp_options {
     int64_t progress_ns;
 
     /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog.
-     * Beyond them callers are dropped and counted; they call again. Default 1024 and 128. */
+     * Beyond them callers are dropped and counted (zcrp_listener_stats); they call again. Default
+     * 1024 and 128. */
     uint32_t connections;
     uint32_t backlog;
 };
@@ -532,7 +533,7 @@ struct zcrp_connection;
 
 /* Listens on the address (NULL: any of this machine's) and port ("0": any free one). `options` may
  * be NULL; they are those of each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS, _ARGUMENT
- * (also for AAL5 on raw sockets), _MEMORY, _SYSTEM, and *listener is NULL.
+ * (also for AAL5, whose circuits have one peer each), _MEMORY, _SYSTEM, and *listener is NULL.
  *
  *     int zcrp_listen(struct zcrp_listener **listener, const char *host, const char *port,
  *                     const struct zcrp_options *options); */
@@ -555,6 +556,22 @@ ZCRP_PUBLIC int zcrp_listener_port(const struct zcrp_listener *listener);
 /* A descriptor to poll: readable while zcrp_accept would not wait. The listener's; do not read or
  * close it. Or ZCRP_ERROR_ARGUMENT, _FORKED, _SYSTEM. */
 ZCRP_PUBLIC int zcrp_listener_descriptor(struct zcrp_listener *listener);
+
+/* What a listener has counted. */
+struct zcrp_listener_stats {
+    uint64_t admitted;    /* callers that came into the backlog */
+    uint64_t dropped;     /* times that a caller found no room: options.connections, .backlog */
+    uint64_t connections; /* now: in the backlog, or accepted and not closed yet */
+};
+
+/* Fills *stats; a macro like zcrp_stats. 0, or ZCRP_ERROR_ARGUMENT, _FORKED.
+ *
+ *     int zcrp_listener_stats(struct zcrp_listener *listener, struct zcrp_listener_stats *stats);
+ */
+#define zcrp_listener_stats(listener, stats)                                                       \
+    zcrp_listener_stats_sized(listener, stats, sizeof(struct zcrp_listener_stats))
+ZCRP_PUBLIC int zcrp_listener_stats_sized(struct zcrp_listener *listener,
+                                          struct zcrp_listener_stats *stats, size_t stats_size);
 
 /* Ends the waits in zcrp_accept, or the next one, with ZCRP_ERROR_INTERRUPTED. A signal handler may
  * call it. */

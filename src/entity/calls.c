@@ -93,13 +93,16 @@ void zcrp_free_msg(struct zcrp_msg *message)
 
 /* ---- submitting ---- */
 
-/* Under the mutex. Messages keep their order, so none passes the backlog. */
+/* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
+ * receiver whose peer is gone ends at once. */
 static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
 {
     collection_withdraw(m);
     message_begin(m, e, size);
     if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, clock_now(), m))
         backlog_add(&e->backlog, m);
+    if (e->lost != OUTCOME_OK)
+        machine_fail(&e->machine, clock_now(), e->lost);
 }
 
 /* If nothing is under way, the caller's thread sends itself, and wakes no other. Else messages

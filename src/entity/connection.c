@@ -31,17 +31,13 @@ static int make_halves(struct zcrp_connection *c, const struct zcrp_options *com
     return ZCRP_OK;
 }
 
-/* The sender first: the receiver finds it there when it receives. */
-static int begin_halves(struct zcrp_connection *c)
+/* Each finds the other in the engine when it starts. */
+static void start_halves(struct zcrp_connection *c, const struct caller *hello)
 {
-    int code = entity_begin(c->sender);
-
-    if (code != ZCRP_OK)
-        return code;
-    code = entity_begin(c->receiver);
-    if (code != ZCRP_OK)
-        entity_quit(c->sender);
-    return code;
+    if (hello != NULL)
+        turns_hear(c->receiver, hello->hello, hello->hello_bytes);
+    turns_start(c->receiver);
+    turns_start(c->sender);
 }
 
 int connection_make(struct zcrp_connection **connection, int fd,
@@ -57,11 +53,12 @@ int connection_make(struct zcrp_connection **connection, int fd,
     code = make_halves(c, complete);
     if (code != ZCRP_OK)
         goto err1;
-    if (hello != NULL)
-        turns_hear(c->receiver, hello->hello, hello->hello_bytes);
-    code = begin_halves(c);
+    code = entity_join(c->sender);
+    if (code == ZCRP_OK)
+        code = entity_join(c->receiver);
     if (code != ZCRP_OK)
         goto err2;
+    start_halves(c, hello);
     *connection = c;
     return ZCRP_OK;
 
@@ -103,9 +100,9 @@ static int await_peer(struct zcrp_connection *c, instant deadline)
             interrupt_tell(&s->interrupt);
             return ZCRP_ERROR_INTERRUPTED;
         }
-        if (!futex_wait_either(&s->changes, seen, &s->interrupt.raised, begun, deadline) &&
-            clock_now() >= deadline)
-            return status_of(c) == ZCRP_OK ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
+        if (clock_now() >= deadline)
+            return ZCRP_ERROR_TIMEOUT;
+        (void)futex_wait_either(&s->changes, seen, &s->interrupt.raised, begun, deadline);
     }
 }
 
@@ -123,6 +120,10 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     int fd = zcrp_udp_connect(host, port);
     if (fd < 0)
         return fd;
+    if (options_want_aal5(&complete, fd)) {
+        (void)close(fd);
+        return ZCRP_ERROR_ARGUMENT;
+    }
     struct zcrp_connection *c;
     code = connection_make(&c, fd, &complete, NULL);
     if (code != ZCRP_OK)

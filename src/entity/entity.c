@@ -19,8 +19,10 @@ struct ending {
 /* What a locked section has to wake. */
 struct calls {
     bool sending, room, progress, link;
-    instant due;  /* for the engine; NEVER: nothing new */
-    instant wake; /* for the waiter at the helm: to be awake by then */
+    bool is_broken;    /* with `link`: the channel is */
+    enum outcome lost; /* with `link`: why a connection's peer is gone; OK: it is not */
+    instant due;       /* for the engine; NEVER: nothing new */
+    instant wake;      /* for the waiter at the helm: to be awake by then */
 };
 
 void entity_enter(struct zcrp_entity *e)
@@ -172,11 +174,14 @@ static struct calls find_calls(struct zcrp_entity *e)
     bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
     bool keeps_time = is_open && helm_state(&e->reader->helm) != HELM_FREE;
     instant due = next_due(e, keeps_time ? NEVER : deadline);
+    bool has_link_news = has_link_changed(e);
     struct calls calls = {
         .sending = is_sending,
         .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,
         .progress = !is_open,
-        .link = has_link_changed(e),
+        .link = has_link_news,
+        .is_broken = e->is_broken,
+        .lost = e->link == LINK_ENDED ? machine_end(&e->machine) : OUTCOME_OK,
         .due = due < e->due ? due : NEVER,
         .wake = deadline,
     };
@@ -187,17 +192,38 @@ static struct calls find_calls(struct zcrp_entity *e)
     return calls;
 }
 
-/* The peer was found or lost, or has made an offer: of its connection both halves know. */
 static void tell_change(struct zcrp_entity *e)
 {
     atomic_fetch_add(&e->changes, 1);
     futex_wake_all(&e->changes);
     collection_ring(&e->collection);
-    if (e->reader != e) {
-        atomic_fetch_add(&e->reader->changes, 1);
-        futex_wake_all(&e->reader->changes);
-        collection_ring(&e->reader->collection);
+}
+
+/* The peer of a connection is gone: so ends whatever its receiver is asked for from now on. */
+static void lose_peer(struct zcrp_entity *receiver, enum outcome why, bool is_broken)
+{
+    entity_enter(receiver);
+    if (is_broken)
+        entity_break(receiver);
+    else if (receiver->lost == OUTCOME_OK) {
+        receiver->lost = why;
+        machine_fail(&receiver->machine, clock_now(), why);
     }
+    entity_leave(receiver);
+}
+
+/* The peer was found or lost: of that the connection's receiver learns from its sender. A close of
+ * this side's own is none of its business. */
+static void tell_link(struct zcrp_entity *e, struct calls calls)
+{
+    struct zcrp_entity *receiver = e->reader;
+
+    tell_change(e);
+    if (receiver == e)
+        return;
+    if (calls.is_broken || (calls.lost != OUTCOME_OK && calls.lost != OUTCOME_CLOSED))
+        lose_peer(receiver, calls.lost, calls.is_broken);
+    tell_change(receiver);
 }
 
 static void make_calls(struct zcrp_entity *e, struct calls calls)
@@ -211,7 +237,7 @@ static void make_calls(struct zcrp_entity *e, struct calls calls)
     if (calls.progress)
         condition_broadcast(&e->progress);
     if (calls.link)
-        tell_change(e);
+        tell_link(e, calls);
 }
 
 /* ---- statistics ---- */

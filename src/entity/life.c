@@ -104,9 +104,9 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     return code;
 }
 
-int entity_begin(struct zcrp_entity *e)
+int entity_join(struct zcrp_entity *e)
 {
-    int error = turns_begin(e);
+    int error = turns_join(e);
 
     return error ? code_of_channel(error) : ZCRP_OK;
 }
@@ -130,12 +130,14 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     code = entity_make(&e, role, &origin, &complete);
     if (code != ZCRP_OK)
         return code;
-    code = entity_begin(e);
-    if (code == ZCRP_OK)
-        *entity = e;
-    else
+    code = entity_join(e);
+    if (code != ZCRP_OK) {
         entity_destroy(e);
-    return code;
+        return code;
+    }
+    turns_start(e);
+    *entity = e;
+    return ZCRP_OK;
 }
 
 int zcrp_open_sender_sized(struct zcrp_entity **entity, const int descriptors[2],

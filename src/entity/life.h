@@ -17,8 +17,8 @@ __attribute__((warn_unused_result)) int entity_make(struct zcrp_entity **entity,
                                                     const struct origin *origin,
                                                     const struct zcrp_options *complete);
 
-/* The engine drives it from now on. ZCRP_OK or a code. */
-__attribute__((warn_unused_result)) int entity_begin(struct zcrp_entity *e);
+/* It joins the engine; turns_start has it driven. ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int entity_join(struct zcrp_entity *e);
 
 /* Closes: waits for what was sent, tells the peer, fails what is left. ZCRP_OK, or
  * ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
@@ -27,7 +27,7 @@ int entity_linger(struct zcrp_entity *e);
 /* No turn of it runs any more, and nobody waits within. Its messages are over. */
 void entity_quit(struct zcrp_entity *e);
 
-/* Frees an entity after entity_quit, or one that never began. */
+/* Frees an entity after entity_quit, or one that never started. */
 void entity_destroy(struct zcrp_entity *e);
 
 /* In a child: frees this process's copy of an entity of its parent's. */

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -44,7 +45,8 @@ struct zcrp_listener {
     int trouble;             /* (m) an error number that the next accept tells; 0: none */
     struct guest *backlog;   /* (m) a ring */
     uint32_t first, waiting; /* (m) of the backlog */
-    uint64_t dropped;        /* (m) callers that found no room */
+    uint64_t admitted;       /* (m) callers that came into the backlog, */
+    uint64_t dropped;        /* (m) and times that one found no room */
 };
 
 /* ---- hearing ---- */
@@ -84,6 +86,7 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct c
         l->trouble = error;
     } else {
         uint32_t at = (l->first + l->waiting++) % l->options.backlog;
+        l->admitted++;
         l->backlog[at] = (struct guest){.caller = *caller, .fd = fd};
     }
     tell(l);
@@ -158,11 +161,12 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     int code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    if (complete.channel == ZCRP_CHANNEL_AAL5)
-        return ZCRP_ERROR_ARGUMENT;
     int fd = zcrp_udp_listen(host, port);
     if (fd < 0)
         return fd;
+    code = ZCRP_ERROR_ARGUMENT;
+    if (options_want_aal5(&complete, fd))
+        goto err0;
     process_watch_forks();
     struct zcrp_listener *l = calloc(1, sizeof(*l));
     code = ZCRP_ERROR_MEMORY;
@@ -277,6 +281,25 @@ int zcrp_listener_descriptor(struct zcrp_listener *listener)
     int fd = l->is_on ? wake_fd(&l->wake) : -1;
     mutex_unlock(&l->mutex);
     return error ? code_of_channel(error) : fd;
+}
+
+int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listener_stats *stats,
+                              size_t stats_size)
+{
+    struct zcrp_listener_stats known;
+
+    if (listener == NULL || stats == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (listener->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    mutex_lock(&listener->mutex);
+    known = (struct zcrp_listener_stats){.admitted = listener->admitted,
+                                         .dropped = listener->dropped,
+                                         .connections = peers_count(listener->peers)};
+    mutex_unlock(&listener->mutex);
+    memset(stats, 0, stats_size);
+    memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
+    return ZCRP_OK;
 }
 
 int zcrp_listener_interrupt(struct zcrp_listener *listener)

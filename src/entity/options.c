@@ -91,7 +91,7 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
 
 /* ---- of a channel ---- */
 
-static bool wants_aal5(const struct zcrp_options *o, int fd)
+bool options_want_aal5(const struct zcrp_options *o, int fd)
 {
     return o->channel == ZCRP_CHANNEL_AAL5 ||
            (o->channel == ZCRP_CHANNEL_AUTO && aal5_socket_has_port(fd));
@@ -118,7 +118,7 @@ static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_s
     struct aal5_circuit control = {.vpi = a->vpi, .vci = a->vci_control};
 
     return (struct channel_aal5){
-        .is_wanted = wants_aal5(options, fd),
+        .is_wanted = options_want_aal5(options, fd),
         .out = is_sender ? units : control,
         .in = is_sender ? control : units,
         .mtu = a->mtu,

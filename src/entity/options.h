@@ -15,4 +15,7 @@ options_complete(struct zcrp_options *complete, const struct zcrp_options *given
  * descriptor. Over AAL5 units and control have a circuit each, which may be the same. No tap. */
 struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd);
 
+/* Is AAL5 spoken over this socket? */
+bool options_want_aal5(const struct zcrp_options *o, int fd);
+
 #endif

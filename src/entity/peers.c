@@ -68,6 +68,14 @@ enum peers_verdict peers_add(struct peers *p, const union address *peer)
     return verdict;
 }
 
+uint32_t peers_count(struct peers *p)
+{
+    mutex_lock(&p->mutex);
+    uint32_t count = p->count;
+    mutex_unlock(&p->mutex);
+    return count;
+}
+
 void peers_remove(struct peers *p, const union address *peer)
 {
     mutex_lock(&p->mutex);

@@ -20,6 +20,9 @@ struct peers *peers_create(uint32_t most);
 struct peers *peers_hold(struct peers *p);
 void peers_release(struct peers *p);
 
+/* How many there are. */
+uint32_t peers_count(struct peers *p);
+
 /* O(peers). */
 enum peers_verdict peers_add(struct peers *p, const union address *peer);
 void peers_remove(struct peers *p, const union address *peer);

@@ -205,6 +205,7 @@ void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
 {
     entity_enter(e);
     receiver_welcome(e->machine.receiver, clock_now(), hello, size);
+    sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
 
@@ -325,20 +326,20 @@ static const struct engine_duties duties = {
     .expire = on_due,
 };
 
-int turns_begin(struct zcrp_entity *e)
+int turns_join(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
-    bool reads = e->reader == e;
-    int error = engine_join(&e->member, is_sender ? ENGINE_SENDERS : ENGINE_RECEIVERS, &duties, e,
-                            reads ? e->channels.in->fd : -1, e->channels.out->fd);
 
-    if (error)
-        return error;
-    if (reads)
+    return engine_join(&e->member, is_sender ? ENGINE_SENDERS : ENGINE_RECEIVERS, &duties, e,
+                       e->reader == e ? e->channels.in->fd : -1, e->channels.out->fd);
+}
+
+void turns_start(struct zcrp_entity *e)
+{
+    if (e->reader == e)
         engine_arm(&e->member);
     entity_enter(e); /* what is due from the beginning */
     entity_leave(e);
-    return 0;
 }
 
 void turns_end(struct zcrp_entity *e)

@@ -30,14 +30,18 @@ bool arriving_turn(struct zcrp_entity *e, struct workspace *w);
  * not end it, and it is no longer than the nap. As channel_wait. */
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
 
-/* A receiver hears a hello that arrived before it was there. */
+/* A receiver that has joined hears a hello that arrived before it was there, and answers. */
 void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 
 /* Does what is due by the time. */
 void timeout_turn(struct zcrp_entity *e);
 
-/* The engine's threads drive the entity from now on. 0, or the system's negative error number. */
-__attribute__((warn_unused_result)) int turns_begin(struct zcrp_entity *e);
+/* The entity joins the engine, which does no turn of it yet. 0, or the system's negative error
+ * number. */
+__attribute__((warn_unused_result)) int turns_join(struct zcrp_entity *e);
+
+/* The engine's threads drive the entity from now on. */
+void turns_start(struct zcrp_entity *e);
 
 /* No turn runs any more but those of users that wait. */
 void turns_end(struct zcrp_entity *e);

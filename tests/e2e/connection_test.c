@@ -230,9 +230,16 @@ TEST(listener__limits)
     struct house h = listen_on("127.0.0.1", &two);
     struct both a = connect_to(&h, "127.0.0.1", NULL), b = connect_to(&h, "127.0.0.1", NULL);
     struct zcrp_connection *third, *c;
+    struct zcrp_listener_stats stats;
 
     ck_assert_int_eq(zcrp_connect(&third, "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 100 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_listener_stats(h.listener, &stats), ZCRP_OK);
+    ck_assert_uint_eq(stats.admitted, 2);
+    ck_assert_uint_eq(stats.connections, 2);
+    ck_assert_uint_ge(stats.dropped, 1);
+    ck_assert_int_eq(zcrp_listener_stats(NULL, &stats), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_listener_stats(h.listener, NULL), ZCRP_ERROR_ARGUMENT);
     hang_up(&a); /* makes room */
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 5 * ENDS_SECOND), ZCRP_OK);
     hang_up(&(struct both){third, c});
@@ -281,6 +288,40 @@ TEST(connection__peer_closes)
     zcrp_free_msg(in);
     ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
     (void)zcrp_listener_close(h.listener);
+}
+
+/* It closed before the buffer was posted, or between two of them: nobody waits for what cannot
+ * come. */
+TEST(connection__peer_has_closed)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
+
+    pass(b.here, b.there, MESSAGE, 1);
+    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* AAL5 has circuits, and a listener knows none. */
+TEST(connection__no_aal5)
+{
+    const struct zcrp_options aal5 = {.channel = ZCRP_CHANNEL_AAL5};
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", "0", &aal5), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.9", "6635", NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "7000", &aal5, 0), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "6635", NULL, 0), ZCRP_ERROR_ARGUMENT);
 }
 
 /* A peer that dies without a word, while nothing is under way. */

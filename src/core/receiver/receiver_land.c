@@ -72,8 +72,7 @@ static void note_length(struct receiver *r, const struct arrival *a)
     if (beyond.first < beyond.last)
         missing_remove(&r->messages.missing, &message->missing, beyond);
     if (missing - message->missing.bytes < beyond.last - beyond.first)
-        message->scribbled =
-            message->size; /* a peer that contradicts itself: some came from there */
+        message->scribbled = message->size; /* the peer contradicts itself: some came from there */
     prediction_learn_length(&r->prediction, message->length, message->size);
 }
 
@@ -379,7 +378,8 @@ static bool on_other(struct receiver *r, instant now, struct landing *landing,
     else if (segment->bytes >= VERSION_ANSWER_BYTES &&
              datagram_is_foreign_hello(segment->tail[TRAILER_BYTES - 1]))
         receiver_on_foreign_hello(r, datagram_tail_decode(segment->tail + TAIL_AT).pairing);
-    else if (type != DATAGRAM_UNIT && landing_post(landing, segment))
+    else if (type != DATAGRAM_UNIT && segment->bytes <= CONTROL_BYTES &&
+             landing_post(landing, segment))
         return false;
     if (!is_other || verdict != VERDICT_OK)
         count_drop(r, verdict);

@@ -61,7 +61,10 @@ TEST(wipe__what_came_behind_the_end)
     struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
     t.next_unit = 4 * RIG_DATA / GRAIN;
     receiver_rig_land_unit(&rig, t);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, 4 * RIG_DATA));
+    t = receiver_rig_unit(&rig, 1, 0, 4 * RIG_DATA);
+    t.next_unit = RIG_DATA / GRAIN;
+    t.next_length = 10;
+    receiver_rig_land_unit(&rig, t);
     receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, RIG_DATA, 10));
     ck_assert_uint_ge(expect_clean(0, RIG_DATA + 10), RIG_DATA);
 }
