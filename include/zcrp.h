@@ -80,8 +80,9 @@ struct zcrp_msg {
     nlong message_size; /* bytes that may be sent from or received into `buffer` */
     nlong buffer_size;  /* bytes at `buffer`; at least message_size */
     nlong length;       /* bytes that arrived or were sent; valid once the message has ended well.
-                           On receive, each byte of the buffer behind them is what it was before,
-                           or 0 if something landed there that was not accepted. */
+                           Once a receive ended with ZCRP_ERROR_TOO_LARGE: bytes that the message
+                           has, as the peer says. Else 0. On receive, each byte of the buffer behind them
+                           is what it was before,       or 0 if something landed there that was not accepted. */
 };
 
 /* ---- The paper's API ------------------------------------------------------------------------ */
@@ -382,6 +383,22 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
  * had arrived already. Never waits for the peer, only for a system call under way: 100 ms at most.
  * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
+
+/* The size in bytes of the next message for which no buffer is posted yet, as the sender says: for
+ * a receiver that does not know how large messages are. Waits for it at most `timeout_ns`
+ * (negative: for ever; 0 only asks). From the first call on, the sender says with every such
+ * message how large it is, and zcrp_descriptor is readable when that has come. The size is the
+ * peer's word: check it before you allocate so much.
+ *
+ *     zcrp_expect(r, &size, -1);
+ *     m = zcrp_alloc_msg(size);
+ *     zcrp_submit(r, m, size);
+ *
+ * 0 and *size; or ZCRP_ERROR_TIMEOUT; _INTERRUPTED (zcrp_interrupt ends it); on a connection the
+ * code with which that has ended: _PEER_CLOSED, _SILENT, _RESTARTED, ...; _CHANNEL; _ARGUMENT: no
+ * receiver; _FORKED. Any thread. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_expect(struct zcrp_entity *receiver, nlong *size,
+                                          int64_t timeout_ns);
 
 /* Ends the waits for messages of this entity. All that are under way return ZCRP_ERROR_INTERRUPTED,
  * unless their message has ended meanwhile. If none is under way, the next one that would wait

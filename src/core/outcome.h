@@ -31,7 +31,8 @@ enum peer_link {
 /* One message's end. Each message that entered a core leaves it as exactly one event. */
 struct event {
     void *user;      /* what submit or post was given */
-    uint64_t length; /* bytes that were delivered; 0 unless outcome is OK */
+    uint64_t length; /* OK: bytes that were delivered. A receiver's TOO_LARGE: bytes that the
+                        message has, as its sender says. Else 0 */
     enum outcome outcome;
 };
 

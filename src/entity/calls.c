@@ -1,5 +1,7 @@
 /* What users call on messages and entities, but for waiting (wait.c) and open and close (life.c):
- * making messages, submitting, taking back, collecting; statistics. */
+ * making messages, submitting, taking back, collecting, expecting; statistics. */
+#include "changes.h"
+#include "codes.h"
 #include "core/wire/datagram.h"
 #include "turns.h"
 
@@ -138,6 +140,60 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     send_at_once(entity);
     entity_leave(entity);
     return code;
+}
+
+/* ---- expecting ---- */
+
+/* Under the mutex. BUSY while nothing is known of a message that has no buffer. */
+static int next_size(struct zcrp_entity *e, nlong *size)
+{
+    if (e->is_broken)
+        return ZCRP_ERROR_CHANNEL;
+    if (e->life != ENTITY_OPEN)
+        return ZCRP_ERROR_CLOSED;
+    if (e->lost != OUTCOME_OK)
+        return code_of_outcome(e->lost, false);
+    bool is_known = backlog_is_empty(&e->backlog) && machine_offer(&e->machine, size);
+    return is_known ? ZCRP_OK : ZCRP_ERROR_BUSY;
+}
+
+struct expectation {
+    struct zcrp_entity *entity;
+    nlong *size;
+};
+
+static int look_for_offer(void *context)
+{
+    struct expectation *x = context;
+
+    entity_enter(x->entity);
+    int code = next_size(x->entity, x->size);
+    entity_leave(x->entity);
+    return code;
+}
+
+static void ask_for_offer(struct zcrp_entity *e)
+{
+    nlong size;
+
+    entity_enter(e);
+    if (next_size(e, &size) == ZCRP_ERROR_BUSY)
+        machine_ask_offers(&e->machine, clock_now());
+    sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+int zcrp_expect(struct zcrp_entity *receiver, nlong *size, int64_t timeout_ns)
+{
+    struct expectation x = {.entity = receiver, .size = size};
+
+    if (receiver == NULL || size == NULL || receiver->machine.role != MACHINE_RECEIVER)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(receiver))
+        return ZCRP_ERROR_FORKED;
+    ask_for_offer(receiver);
+    return changes_await(&receiver->changes, &receiver->interrupt, look_for_offer, &x,
+                         clock_deadline(timeout_ns));
 }
 
 /* ---- taking back ---- */

@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include "changes.h"
 #include "channel/names.h"
 #include "codes.h"
 #include "life.h"
@@ -85,25 +86,9 @@ static int status_of(struct zcrp_connection *c)
     return code;
 }
 
-/* Waits for the peer: the code that says how that ended. */
-static int await_peer(struct zcrp_connection *c, instant deadline)
+static int look_for_peer(void *connection)
 {
-    struct zcrp_entity *s = c->sender;
-    uint32_t begun = interrupt_begin(&s->interrupt);
-
-    for (;;) {
-        uint32_t seen = atomic_load(&s->changes);
-        int code = status_of(c);
-        if (code != ZCRP_ERROR_BUSY)
-            return code;
-        if (interrupt_is_due(&s->interrupt, begun)) {
-            interrupt_tell(&s->interrupt);
-            return ZCRP_ERROR_INTERRUPTED;
-        }
-        if (clock_now() >= deadline)
-            return ZCRP_ERROR_TIMEOUT;
-        (void)futex_wait_either(&s->changes, seen, &s->interrupt.raised, begun, deadline);
-    }
+    return status_of(connection);
 }
 
 int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, const char *port,
@@ -129,7 +114,8 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     if (code != ZCRP_OK)
         return code;
     if (timeout_ns != 0)
-        code = await_peer(c, clock_deadline(timeout_ns));
+        code = changes_await(&c->sender->changes, &c->sender->interrupt, look_for_peer, c,
+                             clock_deadline(timeout_ns));
     if (code == ZCRP_OK)
         *connection = c;
     else

@@ -1,5 +1,6 @@
 #include "entity.h"
 
+#include "changes.h"
 #include "codes.h"
 #include "core/check.h"
 #include "platform/sleep.h"
@@ -18,7 +19,7 @@ struct ending {
 
 /* What a locked section has to wake. */
 struct calls {
-    bool sending, room, progress, link;
+    bool sending, room, progress, link, offer;
     bool is_broken;    /* with `link`: the channel is */
     enum outcome lost; /* with `link`: why a connection's peer is gone; OK: it is not */
     instant due;       /* for the engine; NEVER: nothing new */
@@ -84,7 +85,7 @@ static uint32_t take_endings(struct zcrp_entity *e, struct ending ending[ENDINGS
             e->messages++;
         else
             e->failures++;
-        e->bytes += ending[count].length;
+        e->bytes += ending[count].code == ZCRP_OK ? ending[count].length : 0;
         count++;
     }
     return count;
@@ -144,6 +145,16 @@ static bool has_link_changed(struct zcrp_entity *e)
     return has_changed;
 }
 
+/* The peer has said how large the next message is, since this was asked last. */
+static bool has_offer_come(struct zcrp_entity *e)
+{
+    uint64_t now = machine_offers(&e->machine);
+    bool has_come = now != e->offers;
+
+    e->offers = now;
+    return has_come;
+}
+
 /* When the timeout thread has something to do. A receiver's deadlines are for control datagrams. A
  * thread that is sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
@@ -180,6 +191,7 @@ static struct calls find_calls(struct zcrp_entity *e)
         .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,
         .progress = !is_open,
         .link = has_link_news,
+        .offer = has_offer_come(e),
         .is_broken = e->is_broken,
         .lost = e->link == LINK_ENDED ? machine_end(&e->machine) : OUTCOME_OK,
         .due = due < e->due ? due : NEVER,
@@ -194,8 +206,7 @@ static struct calls find_calls(struct zcrp_entity *e)
 
 static void tell_change(struct zcrp_entity *e)
 {
-    atomic_fetch_add(&e->changes, 1);
-    futex_wake_all(&e->changes);
+    changes_tell(&e->changes);
     collection_ring(&e->collection);
 }
 
@@ -238,6 +249,8 @@ static void make_calls(struct zcrp_entity *e, struct calls calls)
         condition_broadcast(&e->progress);
     if (calls.link)
         tell_link(e, calls);
+    if (calls.offer)
+        tell_change(e);
 }
 
 /* ---- statistics ---- */

@@ -72,6 +72,7 @@ struct zcrp_entity {
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
     enum peer_link link;          /* (m) to the peer, as was told */
     enum outcome lost;            /* (m) why a connection's receiver has no peer; OK: it has one */
+    uint64_t offers;              /* (m) that came, as was told */
     _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
     struct condition progress;    /* something changed since the life is no longer OPEN */
 

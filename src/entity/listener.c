@@ -2,6 +2,7 @@
  * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the backlog.
  *
  *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections */
+#include "changes.h"
 #include "channel/keyed_hash.h"
 #include "channel/listen.h"
 #include "channel/names.h"
@@ -62,14 +63,6 @@ static bool reserve(struct zcrp_listener *l, const union address *peer)
     return verdict == PEERS_ADDED;
 }
 
-/* Under the mutex. */
-static void tell(struct zcrp_listener *l)
-{
-    atomic_fetch_add(&l->changes, 1);
-    if (l->is_on)
-        wake_signal(&l->wake);
-}
-
 /* Admits one caller; adds those that its socket heard meanwhile. By the engine's thread alone. */
 static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
                   uint32_t *count)
@@ -89,9 +82,10 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct c
         l->admitted++;
         l->backlog[at] = (struct guest){.caller = *caller, .fd = fd};
     }
-    tell(l);
+    if (l->is_on)
+        wake_signal(&l->wake);
     mutex_unlock(&l->mutex);
-    futex_wake_all(&l->changes);
+    changes_tell(&l->changes);
     for (uint32_t i = 0; !error && i < strays.count && *count < CALLERS_AT_ONCE; i++)
         more[(*count)++] = strays.caller[i];
 }
@@ -192,14 +186,22 @@ err0:
 
 /* ---- accepting ---- */
 
+/* Who waits in zcrp_accept, and whom it gets. */
+struct host {
+    struct zcrp_listener *listener;
+    struct guest guest;
+};
+
 /* Takes a guest, or tells the trouble: BUSY if there is neither. */
-static int take(struct zcrp_listener *l, struct guest *guest)
+static int take(void *context)
 {
+    struct host *host = context;
+    struct zcrp_listener *l = host->listener;
     int code = ZCRP_ERROR_BUSY;
 
     mutex_lock(&l->mutex);
     if (l->waiting > 0) {
-        *guest = l->backlog[l->first];
+        host->guest = l->backlog[l->first];
         l->first = (l->first + 1) % l->options.backlog;
         l->waiting--;
         code = ZCRP_OK;
@@ -213,29 +215,10 @@ static int take(struct zcrp_listener *l, struct guest *guest)
     return code;
 }
 
-static int await_guest(struct zcrp_listener *l, struct guest *guest, instant deadline)
-{
-    uint32_t begun = interrupt_begin(&l->interrupt);
-
-    for (;;) {
-        uint32_t seen = atomic_load(&l->changes);
-        int code = take(l, guest);
-        if (code != ZCRP_ERROR_BUSY)
-            return code;
-        if (interrupt_is_due(&l->interrupt, begun)) {
-            interrupt_tell(&l->interrupt);
-            return ZCRP_ERROR_INTERRUPTED;
-        }
-        if (clock_now() >= deadline)
-            return ZCRP_ERROR_TIMEOUT;
-        (void)futex_wait_either(&l->changes, seen, &l->interrupt.raised, begun, deadline);
-    }
-}
-
 int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connection,
                 int64_t timeout_ns)
 {
-    struct guest guest;
+    struct host host = {.listener = listener};
 
     if (connection == NULL)
         return ZCRP_ERROR_ARGUMENT;
@@ -244,14 +227,16 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
         return ZCRP_ERROR_ARGUMENT;
     if (listener->generation != forked_generation())
         return ZCRP_ERROR_FORKED;
-    int code = await_guest(listener, &guest, clock_deadline(timeout_ns));
+    int code = changes_await(&listener->changes, &listener->interrupt, take, &host,
+                             clock_deadline(timeout_ns));
     if (code != ZCRP_OK)
         return code;
-    code = connection_make(connection, guest.fd, &listener->options, &guest.caller);
+    const struct guest *guest = &host.guest;
+    code = connection_make(connection, guest->fd, &listener->options, &guest->caller);
     if (code == ZCRP_OK)
         (*connection)->peers = peers_hold(listener->peers);
     else
-        peers_remove(listener->peers, &guest.caller.from);
+        peers_remove(listener->peers, &guest->caller.from);
     return code;
 }
 

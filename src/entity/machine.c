@@ -203,6 +203,21 @@ uint64_t machine_expected(const struct machine *m)
     return m->receiver ? receiver_expected(m->receiver) : 0;
 }
 
+void machine_ask_offers(struct machine *m, instant now)
+{
+    receiver_ask_offers(m->receiver, now);
+}
+
+bool machine_offer(const struct machine *m, uint64_t *size)
+{
+    return receiver_offer(m->receiver, size);
+}
+
+uint64_t machine_offers(const struct machine *m)
+{
+    return m->receiver != NULL ? receiver_counters(m->receiver)->offers : 0;
+}
+
 instant machine_deadline(const struct machine *m)
 {
     return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);

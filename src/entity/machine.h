@@ -48,6 +48,12 @@ enum outcome machine_end(const struct machine *m);
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
 
+/* Of a receiver: asks how large the next message is; whether that is known, and how often it became
+ * known. A sender has none. */
+void machine_ask_offers(struct machine *m, instant now);
+bool machine_offer(const struct machine *m, uint64_t *size);
+uint64_t machine_offers(const struct machine *m);
+
 /* When a sender's peer last acknowledged something; of a receiver NEVER. */
 instant machine_progress_at(const struct machine *m);
 

@@ -311,6 +311,103 @@ TEST(connection__peer_has_closed)
     (void)zcrp_listener_close(h.listener);
 }
 
+/* ---- offers ---- */
+
+static const nlong sizes[] = {MESSAGE, 0, 1, 3000000, 17};
+
+static void *submit_all(void *context)
+{
+    struct zcrp_entity *sender = zcrp_connection_sender(context);
+    struct zcrp_msg *out[ROWS(sizes)];
+
+    for (int i = 0; i < ROWS(sizes); i++) {
+        out[i] = ends_filled(sizes[i], (uint64_t)i);
+        ck_assert_int_eq(zcrp_submit(sender, out[i], sizes[i]), ZCRP_OK);
+    }
+    for (int i = 0; i < ROWS(sizes); i++) {
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        zcrp_free_msg(out[i]);
+    }
+    return NULL;
+}
+
+static bool is_readable(int fd, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return poll(&p, 1, timeout_ms) == 1;
+}
+
+/* Messages of sizes that the receiver does not know, one after the other; the wish comes before the
+ * first message, or after. */
+TEST(expect__sizes_unknown, .rows = 2)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_entity *receiver = zcrp_connection_receiver(b.here);
+    int fd = zcrp_descriptor(receiver);
+    pthread_t thread;
+    nlong size;
+
+    if (_i == 0)
+        ck_assert_int_eq(zcrp_expect(receiver, &size, 0), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(pthread_create(&thread, NULL, submit_all, b.there), 0);
+    if (_i == 0)
+        ck_assert(is_readable(fd, 5000));
+    for (int i = 0; i < ROWS(sizes); i++) {
+        ck_assert_int_eq(zcrp_expect(receiver, &size, 5 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(zcrp_expect(receiver, &size, 0), ZCRP_OK); /* as often as one likes */
+        ck_assert_uint_eq(size, sizes[i]);
+        struct zcrp_msg *in = ends_empty(size);
+        ck_assert_int_eq(zcrp_submit(receiver, in, size), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+        ck_assert_uint_eq(in->length, size);
+        ck_assert(pattern_holds(in->buffer, size, (uint64_t)i));
+        zcrp_free_msg(in);
+    }
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(zcrp_expect(receiver, &size, ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
+TEST(expect__ends)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_entity *receiver = zcrp_connection_receiver(b.here);
+    nlong size;
+
+    pass(b.here, b.there, MESSAGE, 1);
+    ck_assert_int_eq(zcrp_expect(NULL, &size, 0), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_expect(receiver, NULL, 0), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_expect(zcrp_connection_sender(b.here), &size, 0), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_interrupt(receiver), ZCRP_OK);
+    ck_assert_int_eq(zcrp_expect(receiver, &size, -1), ZCRP_ERROR_INTERRUPTED);
+    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_expect(receiver, &size, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* The buffer is too small: what was needed is known afterwards. */
+TEST(expect__too_large)
+{
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct zcrp_msg *in = ends_empty(10), *out = ends_filled(MESSAGE, 1);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, 10), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_ERROR_TOO_LARGE);
+    ck_assert_uint_eq(in->length, MESSAGE);
+    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_ERROR_TOO_LARGE);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* AAL5 has circuits, and a listener knows none. */
 TEST(connection__no_aal5)
 {

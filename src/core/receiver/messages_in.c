@@ -108,10 +108,11 @@ bool messages_in_take_event(struct messages_in *m, struct event *event)
     if (m->ready_first == m->ready_last)
         return false;
     struct message_in *message = slot(m, m->ready[m->ready_first++ & (m->capacity - 1)]);
-    bool is_ok = message->outcome == OUTCOME_OK;
+    bool has_length = message->outcome == OUTCOME_OK || message->outcome == OUTCOME_TOO_LARGE;
     wipe(message);
-    *event = (struct event){
-        .user = message->user, .length = is_ok ? message->length : 0, .outcome = message->outcome};
+    *event = (struct event){.user = message->user,
+                            .length = has_length ? message->length : 0,
+                            .outcome = message->outcome};
     message->is_told = true;
     release(m, message);
     return true;

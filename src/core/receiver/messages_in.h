@@ -30,7 +30,7 @@ struct message_in {
     void *user;
     uint8_t *buffer;
     uint64_t size;      /* of the buffer, as posted */
-    uint64_t length;    /* of the message; meaningful once is_length_known */
+    uint64_t length;    /* of the message; meaningful once is_length_known, or it is TOO_LARGE */
     uint64_t offered;   /* the channel was pointed at bytes below, */
     uint64_t scribbled; /* and below this something landed that was not accepted there */
     struct missing missing;

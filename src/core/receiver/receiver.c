@@ -98,6 +98,24 @@ bool receiver_event(struct receiver *r, struct event *event)
     return !r->is_planned && messages_in_take_event(&r->messages, event);
 }
 
+/* ---- offers ---- */
+
+void receiver_ask_offers(struct receiver *r, instant now)
+{
+    r->offers.are_wanted = true;
+    r->offers.asked = 0;
+    if (!receiver_awaits_offer(r) || r->phase != RECEIVER_OPEN)
+        return;
+    receiver_timer_on_ask(&r->timer, now);
+    receiver_announce(r, receiver_unknown(r));
+}
+
+bool receiver_offer(const struct receiver *r, uint64_t *size)
+{
+    *size = r->offers.size;
+    return r->offers.is_known && r->offers.number == r->messages.next;
+}
+
 /* ---- the end ---- */
 
 void receiver_close(struct receiver *r, instant now)

@@ -46,7 +46,7 @@ struct receiver_counters {
     uint64_t bytes_moved;
     uint64_t bursts; /* receives with something of the pairing in it */
     uint64_t marks;  /* datagrams of the pairing that met congestion */
-    uint64_t acks, requests, hellos, path_answers;
+    uint64_t acks, requests, hellos, path_answers, offers;
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_unposted,
         drop_beyond, drop_duplicate, drop_no_room, drop_cookie;
     uint64_t table_full; /* posts refused */
@@ -87,6 +87,13 @@ uint32_t receiver_recent_bytes(const struct receiver *r);
  * that is said from here on; 0 if it foretells none. If the message is shorter than its buffer it
  * may be more than comes. */
 uint64_t receiver_expected(struct receiver *r);
+
+/* The user wants to know how large messages are before it posts buffers: the sender is asked, now
+ * and with every request. */
+void receiver_ask_offers(struct receiver *r, instant now);
+
+/* How large the message is that is posted next, as the sender says; false if that is not known. */
+bool receiver_offer(const struct receiver *r, uint64_t *size);
 
 /* Datagrams of the pairing in a landing. */
 struct receiver_arrivals {

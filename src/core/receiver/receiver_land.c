@@ -81,8 +81,11 @@ static void on_void(struct receiver *r, const struct arrival *a)
     enum outcome outcome = a->trailer->unit == VOID_TOO_LARGE ? OUTCOME_TOO_LARGE
                            : a->trailer->unit == VOID_FAULT   ? OUTCOME_FAULT
                                                               : OUTCOME_PEER_CANCELLED;
-    if (a->message != NULL)
-        messages_in_end(&r->messages, a->message, outcome);
+    if (a->message == NULL)
+        return;
+    if (outcome == OUTCOME_TOO_LARGE && a->message->state == MESSAGE_IN_POSTED)
+        a->message->length = unit_trailer_size(a->trailer);
+    messages_in_end(&r->messages, a->message, outcome);
 }
 
 /* True if the unit can be for this message, as far as is known of its length. */
@@ -363,18 +366,54 @@ static enum verdict on_path_probe(struct receiver *r, instant now, const struct 
     return verdict;
 }
 
-/* A hello, a probe, or what has to be dropped: as a unit it is `verdict`. True if it belongs to the
- * pairing. */
+/* Only one for the message that is posted next says anything new, and only once. */
+static void note_offer(struct receiver *r, const struct offer *offer)
+{
+    uint64_t near = r->messages.next - r->session.message_base;
+    uint64_t number = r->session.message_base + number_expand(offer->message, near);
+    uint64_t size;
+    if (number != r->messages.next || receiver_offer(r, &size))
+        return;
+    r->offers.is_known = true;
+    r->offers.number = number;
+    r->offers.size = offer->size;
+    r->offers.asked = 0;
+    r->counters.offers++;
+}
+
+static enum verdict on_offer(struct receiver *r, instant now, const struct segment *segment,
+                             bool *is_ours)
+{
+    struct offer offer;
+    enum verdict verdict = datagram_size_verdict(segment->bytes, TRAILER_BYTES);
+    if (verdict == VERDICT_OK)
+        verdict = offer_decode(segment->tail, TRAILER_BYTES, &offer);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    *is_ours = receiver_session_accepts(&r->session, offer.pairing);
+    if (*is_ours) {
+        receiver_hear(r, now);
+        note_offer(r, &offer);
+    } else {
+        r->counters.drop_session++;
+    }
+    return verdict;
+}
+
+/* A hello, a probe, an offer, or what has to be dropped: as a unit it is `verdict`. True if it
+ * belongs to the pairing. */
 static bool on_other(struct receiver *r, instant now, struct landing *landing,
                      const struct segment *segment, enum verdict verdict)
 {
     enum datagram_type type = datagram_type(segment->tail[TRAILER_BYTES - 1]);
-    bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE;
+    bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE || type == DATAGRAM_OFFER;
     bool is_ours = false;
     if (type == DATAGRAM_HELLO)
         verdict = on_hello(r, now, segment, &is_ours);
     else if (type == DATAGRAM_PATH_PROBE)
         verdict = on_path_probe(r, now, segment, &is_ours);
+    else if (type == DATAGRAM_OFFER)
+        verdict = on_offer(r, now, segment, &is_ours);
     else if (segment->bytes >= VERSION_ANSWER_BYTES &&
              datagram_is_foreign_hello(segment->tail[TRAILER_BYTES - 1]))
         receiver_on_foreign_hello(r, datagram_tail_decode(segment->tail + TAIL_AT).pairing);
@@ -439,7 +478,8 @@ static void count_arrival(struct receiver *r, struct harvest *h, const struct se
     r->ack.has_ecn |= segment->ecn != LANDING_ECN_NONE;
 }
 
-/* A unit of the pairing; or a hello, a probe, or nothing. True if it belongs to the pairing. */
+/* A unit of the pairing; or a hello, a probe, an offer, or nothing. True if it belongs to the
+ * pairing. */
 static bool on_datagram(struct receiver *r, instant now, struct landing *landing,
                         const struct segment *segment, struct row *row)
 {

@@ -23,6 +23,7 @@
 
 enum {
     RECEIVER_COOKIES = 64, /* given between two takes */
+    RECEIVER_ASKS = 8,     /* requests for one offer: later a hello brings the next */
 };
 
 enum receiver_phase {
@@ -54,6 +55,15 @@ struct receiver_replies {
     uint64_t next_request;                         /* the next request starts at this message */
 };
 
+/* What is known of the message that is posted next, before it has a buffer. */
+struct receiver_offers {
+    bool are_wanted;
+    bool is_known;   /* an offer came, */
+    uint64_t number; /* for this message, */
+    uint64_t size;   /* which has so many bytes */
+    uint32_t asked;  /* requests that have asked in vain */
+};
+
 struct receiver {
     struct receiver_config config; /* (c) */
     struct messages_in messages;
@@ -62,6 +72,7 @@ struct receiver {
     struct receiver_timer timer;
     struct prediction prediction;
     struct receiver_replies replies;
+    struct receiver_offers offers;
     struct receiver_counters counters;
     struct secret secret;
     enum receiver_phase phase;
@@ -88,6 +99,14 @@ static inline void receiver_set_due(struct receiver *r, enum receiver_reply repl
 static inline void receiver_clear_due(struct receiver *r, enum receiver_reply reply)
 {
     r->replies.due &= ~(uint32_t)reply;
+}
+
+/* Is the next request to ask for an offer, and to be repeated until there is one? */
+static inline bool receiver_awaits_offer(const struct receiver *r)
+{
+    const struct receiver_offers *o = &r->offers;
+    bool is_known = o->is_known && o->number == r->messages.next;
+    return o->are_wanted && !is_known && o->asked < RECEIVER_ASKS;
 }
 
 /* Has the sender said that it knows of every message? */

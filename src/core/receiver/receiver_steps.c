@@ -14,6 +14,7 @@ void receiver_leave(struct receiver *r, instant now)
     receiver_clear_due(r, REPLY_PROBE);
     receiver_clear_due(r, REPLY_REQUESTS);
     r->replies.next_request = next;
+    r->offers = (struct receiver_offers){.are_wanted = r->offers.are_wanted};
     prediction_init(&r->prediction, (r->config.unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN, next);
     receiver_timer_on_leave(&r->timer, now);
 }

@@ -66,6 +66,7 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
     struct request request = {.pairing = r->session.pairing,
                               .nonce = r->session.nonce,
                               .capacity = r->config.capacity,
+                              .wants_offer = r->offers.are_wanted,
                               .runs = burst->control};
     struct request_run run;
     uint64_t number = r->replies.next_request;
@@ -77,6 +78,7 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
     if (number >= r->messages.next)
         receiver_clear_due(r, REPLY_REQUESTS);
     r->counters.requests++;
+    r->offers.asked += receiver_awaits_offer(r);
     receiver_timer_on_request(&r->timer, now, r);
 }
 

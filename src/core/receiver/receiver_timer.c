@@ -37,7 +37,8 @@ static instant silence_at(const struct receiver *r)
 static instant request_at(const struct receiver *r)
 {
     bool is_wanted = r->phase == RECEIVER_OPEN && receiver_session_is_bound(&r->session) &&
-                     is_outstanding(r) && !receiver_is_due(r, REPLY_REQUESTS);
+                     (is_outstanding(r) || receiver_awaits_offer(r)) &&
+                     !receiver_is_due(r, REPLY_REQUESTS);
     return is_wanted ? r->timer.request : NEVER;
 }
 
@@ -110,7 +111,14 @@ static duration request_interval(const struct receiver *r, uint32_t requests)
     duration alive = r->config.silence / 4;
     duration slowest = alive < SLOWEST_REQUEST ? alive : SLOWEST_REQUEST;
     duration interval = FIRST_REQUEST << lesser(requests, 8);
-    return receiver_is_known(r) || interval > slowest ? slowest : interval;
+    bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r);
+    return is_known || interval > slowest ? slowest : interval;
+}
+
+void receiver_timer_on_ask(struct receiver_timer *t, instant now)
+{
+    t->requests = 0;
+    t->request = now;
 }
 
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r)

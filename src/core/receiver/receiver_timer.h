@@ -62,6 +62,9 @@ void receiver_timer_on_outstanding(struct receiver_timer *t, instant now);
  * much to be announced together. */
 bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
 
+/* A request is due at once, and repeated soon. */
+void receiver_timer_on_ask(struct receiver_timer *t, instant now);
+
 /* Something of the pairing arrived. */
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r);
 

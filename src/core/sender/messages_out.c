@@ -114,6 +114,11 @@ bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t siz
     return true;
 }
 
+struct message_out *messages_out_unannounced(struct messages_out *m)
+{
+    return m->requested < m->next ? messages_out_find(m, m->requested) : NULL;
+}
+
 uint64_t messages_out_posted(const struct messages_out *m, uint64_t number)
 {
     if (number - m->base >= posted_capacity(m))

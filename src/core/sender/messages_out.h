@@ -90,6 +90,9 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
  * numbers that are over, or too far ahead, are none. */
 bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size);
 
+/* The first message whose buffer is not known, or NULL. O(1). */
+struct message_out *messages_out_unannounced(struct messages_out *m);
+
 /* The announced size for `number`, or POSTED_UNKNOWN. */
 uint64_t messages_out_posted(const struct messages_out *m, uint64_t number);
 

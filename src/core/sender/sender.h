@@ -54,7 +54,7 @@ struct sender_counters {
     uint64_t probes;     /* probe timeouts */
     uint64_t persistent; /* times that congestion was, RFC 9002, 7.6 */
     uint64_t bursts;
-    uint64_t acks, requests, hellos;
+    uint64_t acks, requests, hellos, offers;
     uint64_t path_probes, path_answers; /* of larger units, sent and answered */
     uint64_t path_falls;                /* the path took large units no more, without a word */
     uint64_t left_out;                  /* sequence numbers */

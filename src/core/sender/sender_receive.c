@@ -240,6 +240,9 @@ static void on_request(struct sender *s, instant now, const struct request *requ
         struct request_run run = request_run(request, i);
         on_run(s, &run, &budget);
     }
+    s->session.wants_offers |= request->wants_offer;
+    if (request->wants_offer)
+        s->session.offered = 0;
     if (request->length > 0 && !sender_head(s, &head))
         answer_request(s, now);
 }

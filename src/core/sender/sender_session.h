@@ -59,9 +59,11 @@ struct sender_session {
     struct session_question question;
     uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
     uint64_t seq_base;      /* the same of sequence numbers */
+    uint64_t offered;       /* messages below were offered, since the receiver asked last */
     uint32_t confirmations; /* of the close of `left`, repeated */
     uint32_t due;           /* set of enum session_hello */
     uint16_t marks;         /* of congestion in this session, as the receiver counts them */
+    bool wants_offers;      /* this receiver asks how large messages are that have no buffer */
     bool has_sent;          /* a unit was sent in this session */
     bool has_closed;        /* the peer was told of the close in this session */
     bool has_shown_cookie;  /* a receiver may have bound the tag */

@@ -165,7 +165,9 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
     last.unit += behind * (f->length / GRAIN);
     last.seq += behind;
     last.flags |= is_answer ? FLAG_ANSWER : 0;
-    if (next != NULL)
+    if (f->is_void && f->source->reason == VOID_TOO_LARGE)
+        unit_trailer_set_size(&last, f->source->size);
+    else if (next != NULL)
         name_next(&last, f->message, next);
     unit_trailer_encode(b->trailer[b->datagrams - 1], &last);
 }
@@ -272,6 +274,25 @@ static void take_hello(struct sender *s, instant now, struct burst *burst)
         s->phase = SENDER_CONFIRMED; /* the last word to a peer that has closed too */
 }
 
+/* The message that is to be offered now; NULL if there is none. */
+static const struct message_out *message_to_offer(struct sender *s)
+{
+    if (!s->session.wants_offers || s->messages.requested < s->session.offered)
+        return NULL;
+    const struct message_out *message = messages_out_unannounced(&s->messages);
+    return message != NULL && message->state != MESSAGE_OUT_ENDED ? message : NULL;
+}
+
+static void take_offer(struct sender *s, const struct message_out *message, struct burst *burst)
+{
+    const struct offer offer = {.pairing = s->session.pairing,
+                                .message = sender_session_message(&s->session, message->number),
+                                .size = message->size};
+    burst_set_control(burst, offer_encode(burst->control, sizeof burst->control, &offer));
+    s->session.offered = message->number + 1;
+    s->counters.offers++;
+}
+
 /* A larger unit is of use only if it could be filled, and if those there are do not get lost. */
 static bool has_use(struct sender *s)
 {
@@ -295,9 +316,14 @@ static bool take_probe(struct sender *s, instant now, struct burst *burst)
 bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
-    burst->is_control = s->session.due != HELLO_NONE;
-    if (burst->is_control) {
+    burst->is_control = false;
+    if (s->session.due != HELLO_NONE) {
         take_hello(s, now, burst);
+        return true;
+    }
+    const struct message_out *message = message_to_offer(s);
+    if (message != NULL) {
+        take_offer(s, message, burst);
         return true;
     }
     if (path_mtu_wants_more(&s->path.mtu, now) && take_probe(s, now, burst))
@@ -310,7 +336,7 @@ bool sender_take(struct sender *s, instant now, struct burst *burst)
 bool sender_has_burst(struct sender *s)
 {
     struct fragment f;
-    if (s->session.due != HELLO_NONE)
+    if (s->session.due != HELLO_NONE || message_to_offer(s) != NULL)
         return true;
     if (!sender_session_is_paired(&s->session) || !sender_head(s, &f))
         return false;

@@ -35,6 +35,12 @@ enum {
     COOKIE_AT_RESERVED = 16,
 };
 
+enum {
+    OFFER_AT_SIZE = 0,
+    OFFER_AT_MESSAGE = 8,
+    OFFER_AT_RESERVED = 12,
+};
+
 /* The fields of a run. */
 enum {
     RUN_AT_FIRST = 0,
@@ -170,7 +176,8 @@ size_t request_encode(uint8_t *out, size_t size, const struct request *request)
     wire_put_u64(trailer + REQUEST_AT_NONCE, request->nonce);
     wire_put_u32(trailer + REQUEST_AT_CAPACITY, request->capacity);
     wire_put_u16(trailer + REQUEST_AT_LENGTH, request->length);
-    datagram_tail_encode(trailer + TAIL_AT, request->pairing, 0, DATAGRAM_REQUEST);
+    datagram_tail_encode(trailer + TAIL_AT, request->pairing,
+                         request->wants_offer ? FLAG_ANSWER : 0, DATAGRAM_REQUEST);
     return body_bytes + TRAILER_BYTES;
 }
 
@@ -195,13 +202,14 @@ enum verdict request_decode(const uint8_t *in, size_t size, struct request *requ
         .nonce = wire_get_u64(trailer + REQUEST_AT_NONCE),
         .capacity = wire_get_u32(trailer + REQUEST_AT_CAPACITY),
         .length = wire_get_u16(trailer + REQUEST_AT_LENGTH),
+        .wants_offer = tail.flags != 0,
         .runs = in,
     };
     verdict =
         datagram_size_verdict(size, (size_t)request->length * REQUEST_RUN_BYTES + TRAILER_BYTES);
     if (verdict != VERDICT_OK)
         return verdict;
-    bool is_legal = tail.flags == 0 && pairing_is_complete(tail.pairing) &&
+    bool is_legal = (tail.flags & ~FLAG_ANSWER) == 0 && pairing_is_complete(tail.pairing) &&
                     datagram_is_clear(trailer, REQUEST_AT_RESERVED, TAIL_AT) &&
                     are_runs_legal(request);
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
@@ -271,6 +279,34 @@ enum verdict cookie_answer_decode(const uint8_t *in, size_t size, struct cookie_
     };
     bool is_legal = tail.flags == 0 && tail.pairing.tag != 0 && answer->nonce != 0 &&
                     answer->cookie != 0 && datagram_is_clear(in, COOKIE_AT_RESERVED, TAIL_AT);
+    return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
+}
+
+/* Offer */
+
+size_t offer_encode(uint8_t *out, size_t size, const struct offer *offer)
+{
+    uint8_t *trailer = trailer_behind(out, size, NULL, 0);
+    wire_put_u64(trailer + OFFER_AT_SIZE, offer->size);
+    wire_put_u32(trailer + OFFER_AT_MESSAGE, offer->message);
+    datagram_tail_encode(trailer + TAIL_AT, offer->pairing, 0, DATAGRAM_OFFER);
+    return TRAILER_BYTES;
+}
+
+enum verdict offer_decode(const uint8_t *in, size_t size, struct offer *offer)
+{
+    enum verdict verdict = datagram_bare_verdict(in, size, DATAGRAM_OFFER);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);
+    *offer = (struct offer){
+        .pairing = tail.pairing,
+        .message = wire_get_u32(in + OFFER_AT_MESSAGE),
+        .size = wire_get_u64(in + OFFER_AT_SIZE),
+    };
+    bool is_legal = tail.flags == 0 && pairing_is_complete(tail.pairing) &&
+                    offer->size <= MESSAGE_BYTES_MAX &&
+                    datagram_is_clear(in, OFFER_AT_RESERVED, TAIL_AT);
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
 }
 

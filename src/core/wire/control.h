@@ -1,5 +1,6 @@
-/* Block acknowledgement, request to send, hello, cookie, version answer: the datagrams without
- * data. Each is a body of fixed-size entries, then a trailer; see docs/protocol.md for the offsets.
+/* Block acknowledgement, request to send, hello, cookie, offer, version answer: the datagrams
+ * without data. Each is a body of fixed-size entries, then a trailer; see docs/protocol.md for the
+ * offsets.
  *
  * The body is never copied out: after decode it is walked in place, so that the number of entries
  * is bounded by the datagram alone and costs nothing to keep. */
@@ -38,6 +39,7 @@ struct request {
     uint64_t nonce; /* of the hello that this answers with a pairing; else 0 */
     uint32_t capacity;
     uint16_t length;
+    bool wants_offer;    /* of the first message that has no buffer */
     const uint8_t *runs; /* in the datagram: length x 16 bytes */
 };
 
@@ -58,6 +60,13 @@ struct hello {
     bool is_closing;
 };
 
+/* How large the first message is for which the sender knows no buffer. */
+struct offer {
+    struct pairing pairing;
+    uint32_t message; /* number */
+    uint64_t size;    /* bytes, at most MESSAGE_BYTES_MAX */
+};
+
 /* What a hello that asks is answered before anything else. */
 struct cookie_answer {
     struct pairing pairing; /* the receiver's session, 0 if it has none, and the hello's tag */
@@ -74,6 +83,7 @@ size_t block_ack_encode(uint8_t *out, size_t size, const struct block_ack *ack);
 size_t request_encode(uint8_t *out, size_t size, const struct request *request);
 size_t hello_encode(uint8_t *out, size_t size, const struct hello *hello);
 size_t cookie_answer_encode(uint8_t *out, size_t size, const struct cookie_answer *answer);
+size_t offer_encode(uint8_t *out, size_t size, const struct offer *offer);
 
 void request_run_encode(uint8_t out[REQUEST_RUN_BYTES], const struct request_run *run);
 void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound);
@@ -82,12 +92,13 @@ void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound);
  * flags; reserved fields 0; tag not 0, nor the session but in a hello that asks and in a cookie;
  * bounds strictly ascending (as 32-bit differences) with a total span below 2^31, the last interval
  * positive and ending at newest + 1; runs with count > 0; a hello as above; a cookie with both
- * numbers. Otherwise the result means nothing. Whatever is accepted encodes to the same bytes.
- * Work: O(entries). `in` is not touched when `size` is below 32. */
+ * numbers; an offer of a legal size. Otherwise the result means nothing. Whatever is accepted
+ * encodes to the same bytes. Work: O(entries). `in` is not touched when `size` is below 32. */
 enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *ack);
 enum verdict request_decode(const uint8_t *in, size_t size, struct request *request);
 enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello);
 enum verdict cookie_answer_decode(const uint8_t *in, size_t size, struct cookie_answer *answer);
+enum verdict offer_decode(const uint8_t *in, size_t size, struct offer *offer);
 
 /* Bound i of a decoded acknowledgement, 0 <= i <= length; run i of a request, 0 <= i < length. */
 uint32_t ack_bound(const struct block_ack *ack, uint32_t i);

@@ -121,6 +121,9 @@ static bool is_void_legal(const struct unit_trailer *t)
 
 static bool is_next_legal(const struct unit_trailer *t)
 {
+    if (has_flag(t, FLAG_VOID) && t->unit == VOID_TOO_LARGE)
+        return !has_flag(t, FLAG_HAS_NEXT) && t->next_step == 0 && unit_trailer_size(t) > 0 &&
+               unit_trailer_size(t) <= MESSAGE_BYTES_MAX;
     if (has_flag(t, FLAG_HAS_NEXT))
         return t->next_length <= UNIT_DATA_MAX;
     return t->next_unit == 0 && t->next_length == 0 && t->next_step == 0;

@@ -39,7 +39,7 @@ enum datagram_type {
     DATAGRAM_PATH_ANSWER = 7,  /* receiver to sender: it does */
     DATAGRAM_COOKIE = 8,       /* receiver to sender: proves an address when it is brought back */
     DATAGRAM_HANDSHAKE = 9,    /* reserved for keys */
-    DATAGRAM_OFFER = 10,       /* reserved for sizes of messages without a buffer */
+    DATAGRAM_OFFER = 10,       /* sender to receiver: how large a message without a buffer is */
     DATAGRAM_VERSION_ANSWER = 15, /* receiver to sender: its version; the same in any version */
 };
 
@@ -47,7 +47,7 @@ enum datagram_flag {
     FLAG_HAS_NEXT = 1, /* unit: next step, next unit number, next length are set */
     FLAG_IS_LAST = 2,  /* unit: the last of its message */
     FLAG_VOID = 4,     /* unit: the message will not come; the unit number says why */
-    FLAG_ANSWER = 8,   /* unit: acknowledge at once */
+    FLAG_ANSWER = 8,   /* unit: acknowledge at once; request: say how large the next message is */
     FLAG_CLOSING = 16, /* acknowledgement, hello: the last this side says */
     FLAG_ECN = 32,     /* acknowledgement: units arrive with ECN's field set */
 };
@@ -83,13 +83,27 @@ struct unit_trailer {
     uint32_t message;     /* message number */
     uint32_t unit;        /* unit number: the place of the first byte, in grains */
     uint32_t seq;         /* sequence number: names this transmission */
-    uint32_t next_unit;   /* what the sender sends next; the three are 0 without FLAG_HAS_NEXT */
+    uint32_t next_unit;   /* what the sender sends next; the three are 0 without FLAG_HAS_NEXT,
+                             but for VOID_TOO_LARGE (unit_trailer_set_size) */
     uint16_t length;      /* bytes of data before the trailer; a multiple of GRAIN unless last */
     uint16_t next_length; /* bytes of data in the next unit */
     int16_t next_step;    /* from this message's number to the next unit's */
     struct pairing pairing;
     uint8_t flags; /* enum datagram_flag, those of units */
 };
+
+/* How large the message is that is too large, which its VOID unit says in the place of what comes
+ * next. */
+static inline uint64_t unit_trailer_size(const struct unit_trailer *t)
+{
+    return (uint64_t)t->next_length << 32 | t->next_unit;
+}
+
+static inline void unit_trailer_set_size(struct unit_trailer *t, uint64_t size)
+{
+    t->next_length = (uint16_t)(size >> 32);
+    t->next_unit = (uint32_t)size;
+}
 
 /* What decoding found. Everything but OK is counted by name and dropped. */
 enum verdict {
@@ -144,7 +158,8 @@ void unit_trailer_encode(uint8_t out[TRAILER_BYTES], const struct unit_trailer *
 /* Reads the last 32 bytes of a datagram of `datagram_bytes`. On OK `*t` is complete and
  * consistent: length + 32 == datagram_bytes; flags are known ones; length is a multiple of GRAIN
  * and not 0 unless IS_LAST; VOID has length 0, IS_LAST, and a known reason; the next fields are 0
- * without HAS_NEXT; neither length exceeds UNIT_DATA_MAX; session and tag are not 0. Otherwise
+ * without HAS_NEXT, but for VOID_TOO_LARGE, which has a size there and no HAS_NEXT; neither length
+ * exceeds UNIT_DATA_MAX; session and tag are not 0. Otherwise
  * `*t` means nothing. Whatever is accepted encodes to the same bytes. `in` is not touched when
  * datagram_bytes is below 32. */
 enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagram_bytes,
