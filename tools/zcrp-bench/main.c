@@ -11,6 +11,7 @@
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
+#include "zcrp-bench/peers/peers.h"
 #include "zcrp-bench/recording/capture.h"
 #include "zcrp.h"
 
@@ -50,6 +51,8 @@ static int listen_and_serve(const struct options *options)
 
 static int run(const struct options *options)
 {
+    if (options->peers > 0)
+        return peers_run(options);
     if (options->mode != OPTIONS_ALONE && pin_to(options->cores[0]) < 0)
         return -1;
     switch (options->mode) {

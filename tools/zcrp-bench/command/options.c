@@ -59,6 +59,10 @@ static const struct argument_row rows[] = {
                   "the listening end sends; with both ends here the ends swap", DECIDES),
     ARGUMENT("parallel", 'P', NUMBER, AT(parallel), 1, OPTIONS_MAX_PARALLEL, "N",
              "use N flows at once, each with channels of its own (1)", DECIDES),
+    ARGUMENT("peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
+             "measure N connections between two processes here, all busy at once, each process with "
+             "one thread and epoll; zcrp and tcp",
+             DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
     ARGUMENT("warmup", 0, NUMBER, AT(warmup), 0, 10000, "N",
@@ -235,6 +239,31 @@ static int check_reverse(const struct options *options)
     return 0;
 }
 
+/* What --peers knows beside --transport, --size, --duration, --depth, --memory, --repeat, --pin and
+ * the ways to report. */
+static int check_peers(const struct options *options)
+{
+    if (options->mode != OPTIONS_ALONE || options->is_netns)
+        return complain("--peers has both processes here, over loopback: no --listen, --connect or "
+                        "--netns");
+    if (options->count != 0 || options->bytes != 0 || options->bits_per_s != 0)
+        return complain("--peers lasts for a time, as fast as it goes: --duration, no --count, "
+                        "--bytes or --rate");
+    if (options->parallel > 1 || options->is_ping || options->is_reverse || options->warmup > 0)
+        return complain("--peers has no --parallel, --ping, --reverse or --warmup");
+    if (options->input != NULL || options->is_verified || options->capture != NULL ||
+        options->trace != NULL || options->wants_stats)
+        return complain("--peers has no --input, --verify, --capture, --trace or --stats");
+    if (options->memory_bytes == OPTIONS_MEMORY_ALL)
+        return complain("--memory all needs to know how much is sent: no --peers");
+    for (size_t i = 0; i < options->transport_count; i++) {
+        const struct transport_kind *kind = options->transports[i].kind;
+        if (kind != &transport_zcrp && kind != &transport_tcp)
+            return complain("--peers: zcrp and tcp only, not %s", options->transports[i].name);
+    }
+    return 0;
+}
+
 static int check_duration(const struct options *options)
 {
     if (options->count != 0 || options->bytes != 0 || options->input != NULL)
@@ -285,6 +314,8 @@ static int check(const struct options *options)
     if (options->is_ping && check_ping(options) < 0)
         return -1;
     if (options->is_reverse && check_reverse(options) < 0)
+        return -1;
+    if (options->peers > 0 && check_peers(options) < 0)
         return -1;
     return check_ends(options);
 }

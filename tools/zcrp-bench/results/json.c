@@ -98,6 +98,16 @@ static void write_trips(FILE *out, const struct round_trips *trips,
     fputc('}', out);
 }
 
+/* Only of --peers: there a process has a thread or more. */
+static void write_peers(FILE *out, const struct peers_figures *figures)
+{
+    if (figures->sender_kib == 0 && figures->receiver_kib == 0)
+        return;
+#define WRITE_PEERS(field) number(out, #field, true, figures->field);
+    PEERS_FIGURES(WRITE_PEERS)
+#undef WRITE_PEERS
+}
+
 static const char *verdict_text(enum verdict verdict)
 {
     switch (verdict) {
@@ -139,6 +149,7 @@ static void write_run(FILE *out, const struct run *run)
     number(out, "system_calls_per_gb", is_known, run_system_calls_per_gb(run));
     number(out, "acknowledgements_per_burst", is_known, run_acknowledgements_per_burst(run));
     write_trips(out, &run->trips, run->histogram);
+    write_peers(out, &run->peers);
     fputc('}', out);
 }
 
@@ -154,7 +165,9 @@ static void write_summary(FILE *out, const struct summary *summary)
     number(out, "receiver_cpu_s_per_gb", true, summary->receiver_cpu_s_per_gb);
     number(out, "in_place", summary->has_counts, summary->in_place);
     number(out, "ratio_to_tcp", summary->has_ratio, summary->ratio_to_tcp);
+    number(out, "fairness", true, summary->fairness);
     write_trips(out, &summary->trips, NULL);
+    write_peers(out, &summary->peers);
     fputc('}', out);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/command/options.h"
 
 static int compare(const void *left, const void *right)
 {
@@ -100,6 +101,14 @@ static double fairness(const struct run *run)
     }
 ROUND_TRIPS(ROUND_TRIP_FIGURE)
 #undef ROUND_TRIP_FIGURE
+
+#define PEERS_FIGURE(field)                                                                        \
+    static double field(const struct run *run)                                                     \
+    {                                                                                              \
+        return run->peers.field;                                                                   \
+    }
+PEERS_FIGURES(PEERS_FIGURE)
+#undef PEERS_FIGURE
 
 /* What ratios are made of. */
 static double cost(const struct run *run)
@@ -205,6 +214,7 @@ struct summary results_summary(const struct results *results, size_t size, size_
         .size = first->size,
         .flows = first->flows,
         .has_counts = first->receiver_counts.is_known,
+        .has_peers = results->options != NULL && results->options->peers > 0,
         .has_ratio = tcp < results->transports,
     };
 
@@ -217,6 +227,11 @@ struct summary results_summary(const struct results *results, size_t size, size_
     summary.repeated = median_of(results, size, transport, repeated);
     summary.lost = median_of(results, size, transport, lost);
     summary.fairness = median_of(results, size, transport, fairness);
+    summary.peers = (struct peers_figures){
+#define PEERS_MEDIAN(field) .field = median_of(results, size, transport, field),
+        PEERS_FIGURES(PEERS_MEDIAN)
+#undef PEERS_MEDIAN
+    };
     summary.trips = (struct round_trips){.count = first->trips.count,
 #define ROUND_TRIP_MEDIAN(field, key) .field = median_of(results, size, transport, field),
                                          ROUND_TRIPS(ROUND_TRIP_MEDIAN)

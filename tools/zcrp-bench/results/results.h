@@ -26,6 +26,19 @@ struct round_trips {
 #undef ROUND_TRIP_FIELD
 };
 
+/* What --peers finds out about the two processes beside the rest; all 0 without it. */
+#define PEERS_FIGURES(X)                                                                           \
+    X(sender_threads)                                                                              \
+    X(receiver_threads)                                                                            \
+    X(sender_kib)                                                                                  \
+    X(receiver_kib)
+
+struct peers_figures {
+#define PEERS_FIGURE_FIELD(field) double field;
+    PEERS_FIGURES(PEERS_FIGURE_FIELD) /* threads beside the program's; KiB resident for each peer */
+#undef PEERS_FIGURE_FIELD
+};
+
 /* One measurement. */
 struct run {
     const char *transport;
@@ -46,6 +59,7 @@ struct run {
     struct histogram *histogram; /* of the trips; NULL: no ping */
     uint64_t flows;              /* at once, that all this is the sum of */
     double fairness;             /* Jain's index of their rates, 1 / flows .. 1 */
+    struct peers_figures peers;
 };
 
 double run_gbit_per_s(const struct run *run);
@@ -90,7 +104,9 @@ struct summary {
     double lost;         /* units, for good: only udp-limit loses any */
     uint64_t flows;
     double fairness;
-    bool has_counts; /* the three above are known */
+    struct peers_figures peers; /* medians */
+    bool has_counts; /* in_place, repeated and lost are known */
+    bool has_peers;
     bool has_ratio;
     double ratio_to_tcp; /* median of the ratios of each measurement to TCP's of the same turn: of
                             speed; of ping, of how many medians of ZCRP's fit into TCP's */

@@ -22,6 +22,13 @@ static const struct line rate_headings[2] = {
       "place", "repeated", "to TCP", "index"}},
 };
 
+static const struct line peers_headings[2] = {
+    {{"", "", "", "", "Gbit/s,", "", "CPU s/GB", "CPU s/GB", "library's", "KiB", "ratio",
+      "Jain's"}},
+    {{"transport", "channel", "size", "Gbit/s", "least..most", "messages/s", "sender", "receiver",
+      "threads", "a peer", "to TCP", "index"}},
+};
+
 static void figure(char cell[CELL], bool is_known, double value)
 {
     if (is_known)
@@ -79,10 +86,17 @@ static struct line rate_line(const struct summary *summary)
     figure(line.cells[5], true, summary->messages_per_s);
     figure(line.cells[6], true, summary->sender_cpu_s_per_gb);
     figure(line.cells[7], true, summary->receiver_cpu_s_per_gb);
-    percent(line.cells[8], summary->has_counts, summary->in_place);
-    units(line.cells[9], summary);
+    if (summary->has_peers) {
+        snprintf(line.cells[8], CELL, "%.0f, %.0f", summary->peers.sender_threads,
+                 summary->peers.receiver_threads);
+        snprintf(line.cells[9], CELL, "%.0f, %.0f", summary->peers.sender_kib,
+                 summary->peers.receiver_kib);
+    } else {
+        percent(line.cells[8], summary->has_counts, summary->in_place);
+        units(line.cells[9], summary);
+    }
     figure(line.cells[10], summary->has_ratio, summary->ratio_to_tcp);
-    if (summary->flows > 1)
+    if (summary->flows > 1 || summary->has_peers)
         snprintf(line.cells[11], CELL, "%.3f", summary->fairness);
     return line;
 }
@@ -138,8 +152,10 @@ void table_write(FILE *out, const struct results *results)
     struct line headings[2];
     struct line line;
 
-    memcpy(headings, are_trips ? trip_headings : rate_headings, sizeof headings);
-    for (size_t i = 0; i < 2 && results->runs[0].flows < 2 && !are_trips; i++)
+    bool are_peers = results->options->peers > 0;
+    memcpy(headings, are_trips ? trip_headings : are_peers ? peers_headings : rate_headings,
+           sizeof headings);
+    for (size_t i = 0; i < 2 && results->runs[0].flows < 2 && !are_trips && !are_peers; i++)
         headings[i].cells[COLUMNS - 1][0] = '\0';
     for (size_t i = 0; i < 2; i++)
         widen(widths, &headings[i]);

@@ -1,0 +1,316 @@
+#include "zcrp-bench/peers/peers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "common/pin.h"
+#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/results/report.h"
+
+enum { WARM_UP_PART = 4, USUAL_SECONDS = 2 };
+
+static const int64_t second_ns = 1000000000;
+
+/* ---- a process ---- */
+
+static double resident_kib(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (file != NULL && fscanf(file, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    if (file != NULL)
+        fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static int count_threads(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    int count = 0;
+
+    while (directory != NULL && readdir(directory) != NULL)
+        count++;
+    if (directory != NULL)
+        closedir(directory);
+    return count > 2 ? count - 2 : 0; /* without . and .. */
+}
+
+/* The messages' memory is touched, so that it is not counted as the peers'. */
+static int crowd_init(struct crowd *crowd, struct stage *stage)
+{
+    uint64_t bytes = stage->peers * stage->depth * stage->size;
+
+    *crowd = (struct crowd){.stage = stage,
+                            .epoll = epoll_create1(EPOLL_CLOEXEC),
+                            .memory = malloc(bytes),
+                            .received = calloc(stage->peers, sizeof *crowd->received)};
+    if (crowd->epoll < 0 || crowd->memory == NULL || crowd->received == NULL)
+        return complain("no memory or no descriptor for %llu peers: %s",
+                        (unsigned long long)stage->peers, strerror(errno));
+    memset(crowd->memory, 1, bytes);
+    return 0;
+}
+
+/* What a process has while it is measured. */
+struct gauge {
+    struct watch begun;
+    double kib;
+};
+
+static void gauge_end(const struct gauge *gauge, const struct stage *stage, struct peers_side *side)
+{
+    struct watch watch = watch_since(gauge->begun);
+
+    side->cpu_s = (double)watch.cpu_ns / 1e9;
+    side->kib = (resident_kib() - gauge->kib) / (double)stage->peers;
+    side->threads = count_threads() - 1;
+}
+
+static void note_bytes(const struct crowd *crowd, bool is_begin)
+{
+    struct stage *stage = crowd->stage;
+
+    for (uint64_t i = 0; i < stage->peers; i++)
+        stage->bytes[i] = crowd->received[i] - (is_begin ? 0 : stage->bytes[i]);
+}
+
+/* The receiving process says when it is measured: some time after the first message. */
+static int receive(const struct crowd_kind *kind, struct crowd *crowd)
+{
+    struct stage *stage = crowd->stage;
+    struct gauge gauge = {.kib = resident_kib()};
+    int port = kind->listen(crowd);
+
+    if (port < 0)
+        return -1;
+    stage->port = port;
+    if (kind->accept(crowd) < 0 || kind->begin(crowd, false) < 0)
+        return -1;
+    stage->phase = PEERS_OPEN;
+    int64_t begin_ns = watch_now_ns() + stage->duration_ns / WARM_UP_PART;
+    while (stage->phase != PEERS_OVER) {
+        int64_t now_ns = watch_now_ns();
+        if (stage->phase == PEERS_OPEN && now_ns >= begin_ns) {
+            gauge.begun = watch_read();
+            note_bytes(crowd, true);
+            stage->phase = PEERS_MEASURING;
+        } else if (stage->phase == PEERS_MEASURING && now_ns >= begin_ns + stage->duration_ns) {
+            note_bytes(crowd, false);
+            stage->seconds = (double)(now_ns - gauge.begun.wall_ns) / 1e9;
+            gauge_end(&gauge, stage, &stage->receiver);
+            stage->phase = PEERS_OVER;
+        }
+        if (kind->turn(crowd, false) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int send_until_over(const struct crowd_kind *kind, struct crowd *crowd)
+{
+    struct stage *stage = crowd->stage;
+    struct gauge gauge = {.kib = resident_kib()};
+    enum peers_phase seen = PEERS_OPENING;
+
+    while (stage->port == 0)
+        usleep(1000);
+    if (kind->connect(crowd, stage->port) < 0)
+        return -1;
+    while (stage->phase == PEERS_OPENING)
+        usleep(1000);
+    if (kind->begin(crowd, true) < 0)
+        return -1;
+    while (stage->phase != PEERS_OVER) {
+        if (seen != PEERS_MEASURING && stage->phase == PEERS_MEASURING) {
+            gauge.begun = watch_read();
+            seen = PEERS_MEASURING;
+        }
+        if (kind->turn(crowd, true) < 0)
+            return -1;
+    }
+    gauge_end(&gauge, stage, &stage->sender);
+    return 0;
+}
+
+/* The process ends with all its connections, and with its parent. */
+static pid_t start(const struct crowd_kind *kind, struct stage *stage, bool is_sender, int core)
+{
+    pid_t parent = getpid();
+    pid_t child = fork();
+    struct crowd crowd;
+
+    if (child != 0)
+        return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || pin_to(core) < 0 || crowd_init(&crowd, stage) < 0)
+        _exit(EXIT_FAILURE);
+    int status = is_sender ? send_until_over(kind, &crowd) : receive(kind, &crowd);
+    _exit(status < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* ---- a measurement ---- */
+
+static double jain(const uint64_t *bytes, uint64_t count)
+{
+    double sum = 0, squares = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        sum += (double)bytes[i];
+        squares += (double)bytes[i] * (double)bytes[i];
+    }
+    return squares > 0 ? sum * sum / ((double)count * squares) : 0;
+}
+
+static void note_run(const struct stage *stage, const struct crowd_kind *kind, struct run *run)
+{
+    *run = (struct run){.transport = kind->name,
+                        .size = stage->size,
+                        .depth = stage->depth,
+                        .seconds = stage->seconds,
+                        .sender_cpu_s = stage->sender.cpu_s,
+                        .receiver_cpu_s = stage->receiver.cpu_s,
+                        .sender_allocations.calls = ALLOCATIONS_UNKNOWN,
+                        .receiver_allocations.calls = ALLOCATIONS_UNKNOWN,
+                        .flows = stage->peers,
+                        .fairness = jain(stage->bytes, stage->peers),
+                        .peers = {.sender_threads = stage->sender.threads,
+                                  .receiver_threads = stage->receiver.threads,
+                                  .sender_kib = stage->sender.kib,
+                                  .receiver_kib = stage->receiver.kib}};
+    snprintf(run->channel, sizeof run->channel, "%s", kind->channel);
+    for (uint64_t i = 0; i < stage->peers; i++)
+        run->bytes += stage->bytes[i];
+    run->count = run->bytes / stage->size;
+}
+
+/* Waits for both; if one fails, the other one is ended. */
+static int await_both(pid_t children[2])
+{
+    int status, result = 0;
+
+    for (int i = 0; i < 2; i++) {
+        pid_t ended = wait(&status);
+        bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+        if (!is_good && result == 0) {
+            result = complain("--peers: the %s process failed",
+                              ended == children[0] ? "receiving" : "sending");
+            kill(children[ended == children[0] ? 1 : 0], SIGKILL);
+        }
+    }
+    return result;
+}
+
+static int measure(const struct options *options, const struct crowd_kind *kind,
+                   struct stage *stage, struct run *run)
+{
+    pid_t children[2];
+
+    children[0] = start(kind, stage, false, options->cores[1]);
+    children[1] = children[0] < 0 ? -1 : start(kind, stage, true, options->cores[0]);
+    if (children[1] < 0) {
+        int error = errno;
+        if (children[0] > 0)
+            kill(children[0], SIGKILL);
+        (void)wait(NULL);
+        return complain("cannot start a process: %s", strerror(error));
+    }
+    if (await_both(children) < 0)
+        return -1;
+    note_run(stage, kind, run);
+    return 0;
+}
+
+static const struct crowd_kind *kind_of(const struct choice *choice)
+{
+    return choice->kind == &transport_zcrp ? &crowd_zcrp : &crowd_tcp;
+}
+
+static int measure_one(const struct options *options, const struct choice *choice, uint64_t size,
+                       struct run *run)
+{
+    size_t bytes = sizeof(struct stage) + options->peers * sizeof(uint64_t);
+    uint64_t slots = options->memory_bytes / (options->peers * size);
+    uint64_t depth = options->settings.depth;
+    struct stage *stage =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (stage == MAP_FAILED)
+        return complain("no memory for %llu peers: %s", (unsigned long long)options->peers,
+                        strerror(errno));
+    slots = slots < 2 ? 2 : slots;
+    stage->peers = options->peers;
+    stage->size = size;
+    stage->depth = depth < slots ? depth : slots;
+    stage->duration_ns = options->duration_ns != 0 ? options->duration_ns
+                                                   : USUAL_SECONDS * second_ns;
+    int status = measure(options, kind_of(choice), stage, run);
+    munmap(stage, bytes);
+    return status;
+}
+
+static int measure_all(const struct options *options, const struct results *results)
+{
+    size_t done = 0;
+
+    for (size_t size = 0; size < results->sizes; size++) {
+        for (size_t repeat = 0; repeat < results->repeats; repeat++) {
+            for (size_t i = 0; i < results->transports; i++) {
+                progress_show("%zu of %zu", done++, results_count(results));
+                if (measure_one(options, &options->transports[i], options->sizes[size],
+                                results_run(results, size, repeat, i)) < 0)
+                    return -1;
+            }
+        }
+    }
+    progress_clear();
+    return 0;
+}
+
+/* Each connection has a descriptor or two. */
+static int raise_limit(uint64_t count)
+{
+    uint64_t wanted = 3 * count + 100;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+        limit.rlim_cur = wanted;
+        limit.rlim_max = limit.rlim_max < wanted ? wanted : limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+            return complain("--peers %llu needs %llu descriptors: `ulimit -n` allows fewer",
+                            (unsigned long long)count, (unsigned long long)wanted);
+    }
+    return 0;
+}
+
+int peers_run(const struct options *options)
+{
+    struct results results;
+    struct report report;
+    int status = -1;
+
+    if (raise_limit(options->peers) < 0 ||
+        results_init(&results, options->size_count, options->repeat, options->transport_count) < 0)
+        return -1;
+    results.options = options;
+    progress_init(options->is_quiet);
+    if (report_open(&report, options) == 0) {
+        status = measure_all(options, &results);
+        if (status == 0)
+            status = report_write(&report, &results);
+        report_close(&report);
+    }
+    results_fini(&results);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* --peers: many connections between two processes of this machine, all busy at once. Each process
+ * serves all of its connections in one thread, over epoll, as a program with many peers does.
+ *
+ *     sending process                              receiving process
+ *       connect N             -- loopback -->        accept N
+ *       messages in a circle, `depth` a peer         counts bytes, a peer each
+ *
+ * Every measurement has two processes of its own. What they share is in struct stage. */
+#ifndef BENCH_PEERS_H
+#define BENCH_PEERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "zcrp-bench/command/options.h"
+
+enum { PEERS_LOOK_MS = 5 }; /* how often a process that waits looks at the stage */
+
+/* What a measurement finds out about a process. */
+struct peers_side {
+    double cpu_s;     /* while it is measured */
+    double kib;       /* resident memory for each peer, without the messages' */
+    int threads;  /* beside the program's one */
+};
+
+enum peers_phase {
+    PEERS_OPENING,
+    PEERS_OPEN, /* all are accepted: messages move */
+    PEERS_MEASURING,
+    PEERS_OVER,
+};
+
+/* In memory that both processes have. The receiving process moves the phase. */
+struct stage {
+    uint64_t peers, size, depth;
+    int64_t duration_ns;
+    _Atomic int phase; /* enum peers_phase */
+    _Atomic int port;  /* where the receiving process listens; 0: not yet */
+    double seconds;    /* that were measured */
+    struct peers_side sender, receiver;
+    uint64_t bytes[]; /* of each peer's messages, in that time */
+};
+
+/* One process's connections. */
+struct crowd {
+    struct stage *stage;
+    int epoll;
+    uint8_t *memory;    /* of messages: `depth` slots of `size` bytes for each peer */
+    uint64_t *received; /* bytes of each peer so far */
+    void *state;        /* the kind's */
+};
+
+/* How messages move. All return 0, or -1 with a complaint. */
+struct crowd_kind {
+    const char *name, *channel;
+    int (*listen)(struct crowd *crowd); /* the port, instead of 0 */
+    int (*accept)(struct crowd *crowd); /* all peers */
+    int (*connect)(struct crowd *crowd, int port);
+    int (*begin)(struct crowd *crowd, bool is_sender); /* messages move from now on */
+    int (*turn)(struct crowd *crowd, bool is_sender);  /* what can be done; waits for it a little */
+};
+
+extern const struct crowd_kind crowd_zcrp, crowd_tcp;
+
+/* The slot of a peer's message. */
+static inline uint8_t *crowd_slot(const struct crowd *crowd, uint64_t peer, uint64_t slot)
+{
+    return crowd->memory + (peer * crowd->stage->depth + slot) * crowd->stage->size;
+}
+
+/* Measures each size and transport in turns, and reports. 0, or -1 with a complaint. */
+int peers_run(const struct options *options);
+
+#endif

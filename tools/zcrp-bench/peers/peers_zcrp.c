@@ -1,0 +1,141 @@
+/* Connections of ZCRP: each half's descriptor says when messages have ended. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/peers/peers.h"
+#include "zcrp.h"
+
+enum { EVENTS = 256, PORT_ROOM = 8 };
+
+static const int64_t patience_ns = 10000000000;
+
+struct houses {
+    struct zcrp_listener *listener;
+    struct zcrp_entity **entity; /* of each peer: the half that is used */
+    struct zcrp_connection **connection;
+};
+
+static int failed(const char *what, int code)
+{
+    return complain("--peers: %s: %s", what, zcrp_strerror(code));
+}
+
+static struct houses *make_houses(struct crowd *crowd)
+{
+    struct houses *houses = calloc(1, sizeof *houses);
+
+    if (houses == NULL)
+        return NULL;
+    houses->entity = calloc(crowd->stage->peers, sizeof(struct zcrp_entity *));
+    houses->connection = calloc(crowd->stage->peers, sizeof(struct zcrp_connection *));
+    crowd->state = houses;
+    return houses->entity != NULL && houses->connection != NULL ? houses : NULL;
+}
+
+static int listen_here(struct crowd *crowd)
+{
+    const struct zcrp_options options = {.connections = (uint32_t)crowd->stage->peers};
+    struct houses *houses = make_houses(crowd);
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY
+                              : zcrp_listen(&houses->listener, "127.0.0.1", "0", &options);
+
+    return code == ZCRP_OK ? zcrp_listener_port(houses->listener) : failed("listen", code);
+}
+
+static int accept_all(struct crowd *crowd)
+{
+    struct houses *houses = crowd->state;
+
+    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
+        int code = zcrp_accept(houses->listener, &houses->connection[i], patience_ns);
+        if (code != ZCRP_OK)
+            return failed("accept", code);
+    }
+    return 0;
+}
+
+static int connect_all(struct crowd *crowd, int port)
+{
+    struct houses *houses = make_houses(crowd);
+    char text[PORT_ROOM];
+
+    if (houses == NULL)
+        return failed("connect", ZCRP_ERROR_MEMORY);
+    snprintf(text, sizeof text, "%d", port);
+    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
+        int code = zcrp_connect(&houses->connection[i], "127.0.0.1", text, NULL, patience_ns);
+        if (code != ZCRP_OK)
+            return failed("connect", code);
+    }
+    return 0;
+}
+
+static int begin_peer(struct crowd *crowd, uint64_t peer)
+{
+    struct houses *houses = crowd->state;
+    struct zcrp_entity *entity = houses->entity[peer];
+    int fd = zcrp_descriptor(entity);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = peer};
+    nlong size = crowd->stage->size;
+
+    if (fd < 0 || epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+        return failed("a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
+    for (uint64_t i = 0; i < crowd->stage->depth; i++) {
+        struct zcrp_msg *message = zcrp_wrap_msg(crowd_slot(crowd, peer, i), size);
+        int code = message == NULL ? ZCRP_ERROR_MEMORY : zcrp_submit(entity, message, size);
+        if (code != ZCRP_OK)
+            return failed("submit", code);
+    }
+    return 0;
+}
+
+static int begin(struct crowd *crowd, bool is_sender)
+{
+    struct houses *houses = crowd->state;
+
+    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
+        struct zcrp_connection *c = houses->connection[i];
+        houses->entity[i] = is_sender ? zcrp_connection_sender(c) : zcrp_connection_receiver(c);
+        if (begin_peer(crowd, i) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What has ended is submitted again. */
+static int serve(struct crowd *crowd, uint64_t peer)
+{
+    struct houses *houses = crowd->state;
+    struct zcrp_entity *entity = houses->entity[peer];
+    struct zcrp_msg *message;
+
+    while ((message = zcrp_collect(entity)) != NULL) {
+        int code = zcrp_error(message);
+        crowd->received[peer] += message->length;
+        if (code == ZCRP_OK)
+            code = zcrp_submit(entity, message, crowd->stage->size);
+        if (code != ZCRP_OK && crowd->stage->phase != PEERS_OVER)
+            return failed("a message", code);
+        if (code != ZCRP_OK)
+            return 0;
+    }
+    return 0;
+}
+
+static int turn(struct crowd *crowd, bool is_sender)
+{
+    struct epoll_event event[EVENTS];
+    int count = epoll_wait(crowd->epoll, event, EVENTS, PEERS_LOOK_MS);
+
+    (void)is_sender;
+    for (int i = 0; i < count; i++) {
+        if (serve(crowd, event[i].data.u64) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+const struct crowd_kind crowd_zcrp = {
+    "zcrp", "connections", listen_here, accept_all, connect_all, begin, turn};
