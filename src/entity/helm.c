@@ -138,6 +138,8 @@ struct handover helm_hand_over(struct helm *helm)
     over.must_arm = helm->is_let_be && helm->absence >= HELM_AT_ONCE;
     if (over.must_arm)
         stop_looking(helm);
+    else if (helm->is_let_be && helm->look_at == NEVER)
+        helm->look_at = clock_now() + helm->look;
     return over;
 }
 
@@ -148,7 +150,6 @@ bool helm_lets_be(struct helm *helm)
     if (is_looked_after) {
         helm->is_let_be = true;
         helm->look = HELM_TICK;
-        helm->look_at = clock_now() + helm->look;
     }
     return is_looked_after;
 }
@@ -157,13 +158,16 @@ bool helm_arms(struct helm *helm, instant now)
 {
     if (now < helm->look_at)
         return false;
-    if (helm_state(helm) == HELM_FREE && now >= helm->left + HELM_TICK) {
+    if (helm_state(helm) == HELM_FREE && now < helm->left + HELM_TICK) {
+        helm->look_at = helm->left + HELM_TICK;
+        return false;
+    }
+    helm->look_at = NEVER;
+    if (helm_state(helm) == HELM_FREE) {
         stop_looking(helm);
         return true;
     }
-    bool is_free = helm_state(helm) == HELM_FREE;
     helm->look = 2 * helm->look < HELM_LOOK_MOST ? 2 * helm->look : HELM_LOOK_MOST;
-    helm->look_at = is_free ? helm->left + HELM_TICK : now + helm->look;
     return false;
 }
 

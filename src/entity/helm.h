@@ -8,13 +8,13 @@
  * the helm taken and lets the socket be. A waiter that leaves hands over:
  *
  *     another waiter sleeps                   it is called, and takes the helm
- *     waiters usually come back at once       nothing: the socket is looked at a tick later
+ *     waiters usually come back at once       nothing: the socket is looked at some ticks later
  *     they usually come back later            the socket is armed, and the library receives
  * meanwhile
  *
  * So a program that waits again and again finds the socket as it left it and wakes no thread, and
- * one that computes between its waits loses no time. The looks at a socket that is let be become
- * rarer, up to HELM_LOOK_MOST, as long as there is always a waiter.
+ * one that computes between its waits loses no time. A look that finds a waiter at the helm is the
+ * last until one leaves again. Looks become later, up to HELM_LOOK_MOST, as long as they find one.
  *
  * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
  * functions need the entity's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
@@ -30,7 +30,7 @@
 #include <stdbool.h>
 
 #define HELM_TICK (250 * MICROSECOND)    /* a waiter that has left is expected back for so long */
-#define HELM_LOOK_MOST (4 * MILLISECOND) /* between two looks at a socket that is let be */
+#define HELM_LOOK_MOST (4 * MILLISECOND) /* from leaving to a look at a socket that is let be */
 #define HELM_AT_ONCE                                                                               \
     (100 * MICROSECOND) /* waiters that come back within that come back at once                    \
                          */
@@ -54,8 +54,8 @@ struct helm {
     _Atomic(struct wake *) wake; /* (a) gets the waiter out of its sleep; its thread's */
     bool is_closed;              /* (m) nobody takes it any more */
     bool is_let_be;              /* (m) the socket is not armed, for the sake of waiters */
-    instant look_at;             /* (m) when that is looked at again; NEVER while it is armed */
-    duration look;               /* (m) how long that is after the look before */
+    instant look_at;             /* (m) when that is looked at; NEVER: armed, or a waiter is there */
+    duration look;               /* (m) how long that is after a waiter has left */
     instant left;                /* (m) when a waiter left */
     duration absence; /* (m) between a waiter's leaving and the next one's coming, usually */
     struct spin spin; /* of the waiter that is at it */

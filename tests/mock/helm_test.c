@@ -86,9 +86,10 @@ static void helm_arms__a_tick_later(void **state)
     (void)state;
     come_and_go(HELM_AT_ONCE / 2, 20);
     assert_true(helm_lets_be(&helm));
-    assert_int_equal(helm.look_at, now + HELM_TICK);
+    assert_int_equal(helm.look_at, NEVER); /* while it is taken */
     helm_leave(&helm);
     assert_false(helm_hand_over(&helm).must_arm);
+    assert_int_equal(helm.look_at, now + HELM_TICK);
     assert_true(helm_is_attended(&helm));
     assert_false(helm_arms(&helm, now));
     now += HELM_TICK;
@@ -112,20 +113,26 @@ static void helm_hand_over__arms_for_those_who_compute(void **state)
     assert_false(helm_is_attended(&helm));
 }
 
-/* While there is always a waiter looks become rare. */
+/* A look that finds a waiter is the last until one leaves, and looks become later. */
 static void helm_arms__not_while_it_is_taken(void **state)
 {
-    static const int expected_us[] = {500, 1000, 2000, 4000, 4000};
+    static const int expected_us[] = {250, 500, 1000, 2000, 4000, 4000};
 
     (void)state;
     come_and_go(0, 20);
     assert_true(helm_lets_be(&helm));
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
+        helm_leave(&helm);
+        assert_false(helm_hand_over(&helm).must_arm);
+        assert_int_equal(helm.look_at - now, expected_us[i] * MICROSECOND);
+        assert_true(helm_take(&helm, &wake));
         now = helm.look_at;
         assert_false(helm_arms(&helm, now));
-        assert_int_equal(helm.look_at - now, expected_us[i] * MICROSECOND);
+        assert_int_equal(helm.look_at, NEVER);
     }
+    helm.absence = 0;
     helm_leave(&helm);
+    assert_false(helm_hand_over(&helm).must_arm);
     now = helm.look_at;
     assert_true(helm_arms(&helm, now));
 }
@@ -136,7 +143,10 @@ static void helm_arms__not_who_has_just_left(void **state)
     (void)state;
     come_and_go(0, 20);
     assert_true(helm_lets_be(&helm));
+    helm_leave(&helm);
+    assert_false(helm_hand_over(&helm).must_arm);
     now = helm.look_at - 1;
+    assert_true(helm_take(&helm, &wake));
     helm_leave(&helm);
     assert_false(helm_arms(&helm, ++now));
     assert_int_equal(helm.look_at, helm.left + HELM_TICK);

@@ -82,18 +82,32 @@ static int hear_bytes(struct control *control, void *bytes, size_t size)
     return 0;
 }
 
+/* How many bytes that have come are of the line: what follows it is not to be taken. At least 1: a
+ * read waits, or tells what is wrong. */
+static size_t look_ahead(const struct control *control, size_t room)
+{
+    char bytes[CONTROL_LINE];
+    ssize_t got = recv(control->fd, bytes, room, MSG_PEEK);
+    const char *end = got > 0 ? memchr(bytes, '\n', (size_t)got) : NULL;
+
+    if (end != NULL)
+        return (size_t)(end - bytes) + 1;
+    return got > 0 ? (size_t)got : 1;
+}
+
 int control_hear(struct control *control)
 {
-    const char *reason;
+    size_t length = 0;
 
-    /* One byte a time: nothing of what follows the line is taken. */
-    for (size_t i = 0; i < sizeof control->line; i++) {
-        if (hear_bytes(control, &control->line[i], 1) < 0)
+    while (length < sizeof control->line) {
+        size_t more = look_ahead(control, sizeof control->line - length);
+        if (hear_bytes(control, control->line + length, more) < 0)
             return -1;
-        if (control->line[i] != '\n')
+        length += more;
+        if (control->line[length - 1] != '\n')
             continue;
-        control->line[i] = '\0';
-        reason = control_arguments(control, failure);
+        control->line[length - 1] = '\0';
+        const char *reason = control_arguments(control, failure);
         return reason == NULL ? 0 : complain("the other end failed: %s", reason);
     }
     return complain("the other end is no zcrp-bench");
