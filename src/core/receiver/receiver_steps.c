@@ -52,8 +52,8 @@ void receiver_end_close(struct receiver *r)
 
 /* ---- hellos ---- */
 
-/* Every hello of the pairing is answered by a request: a new one if the sender can use it, else an
- * empty one, which the sender does not answer. */
+/* A hello of the pairing is answered by a request: a new one if the sender can use it, else an
+ * empty one, which the sender does not answer. So is not one that is an answer itself. */
 static void answer(struct receiver *r, instant now, bool is_news)
 {
     if (r->phase != RECEIVER_OPEN || (!is_news && !receiver_timer_allows_answer(&r->timer, now)))
@@ -134,7 +134,9 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
         return;
     }
     bool is_news = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
-    answer(r, now, is_news && r->session.known < r->messages.next);
+    bool is_known = r->session.known >= r->messages.next;
+    if (!is_news || !is_known) /* else it answers a request */
+        answer(r, now, is_news);
 }
 
 void receiver_on_hello(struct receiver *r, instant now, const struct hello *hello)

@@ -176,7 +176,7 @@ static void on_peer_closed(struct sender *s, instant now)
 static void answer_request(struct sender *s, instant now)
 {
     if (sender_timer_allows_answer(&s->timer, now))
-        sender_session_set_due(&s->session, HELLO_TELLS);
+        sender_session_set_due(&s->session, HELLO_ANSWERS);
 }
 
 /* Messages that were announced too early are asked for once there is nothing else to send. */

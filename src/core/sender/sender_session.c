@@ -6,10 +6,11 @@
 
 void sender_session_set_due(struct sender_session *s, enum session_hello kind)
 {
-    if (kind != HELLO_TELLS)
-        s->due = (s->due & ~(uint32_t)HELLO_TELLS) | kind;
-    else if (s->due == HELLO_NONE)
-        s->due = HELLO_TELLS;
+    bool is_plain = kind == HELLO_TELLS || kind == HELLO_ANSWERS;
+    if (!is_plain)
+        s->due = (s->due & ~(uint32_t)(HELLO_TELLS | HELLO_ANSWERS)) | kind;
+    else if (s->due == HELLO_NONE || s->due == HELLO_ANSWERS)
+        s->due = kind;
 }
 
 static void note_question(struct session_question *q, instant now)
@@ -41,9 +42,10 @@ enum session_hello sender_session_take_hello(struct sender_session *s, instant n
     *hello = (struct hello){.pairing = s->pairing,
                             .requested = sender_session_message(s, requested),
                             .is_closing = is_closing};
+    enum session_hello kind = s->due == HELLO_ANSWERS ? HELLO_ANSWERS : HELLO_TELLS;
     s->due = HELLO_NONE;
     s->has_closed |= is_closing;
-    return HELLO_TELLS;
+    return kind;
 }
 
 /* ---- asking ---- */
@@ -141,6 +143,7 @@ void sender_session_check(const struct sender_session *s)
 {
     CHECK((s->pairing.session != 0) == (s->pairing.tag != 0));
     CHECK((s->due & HELLO_TELLS) == 0 || s->due == HELLO_TELLS);
+    CHECK((s->due & HELLO_ANSWERS) == 0 || s->due == HELLO_ANSWERS);
     CHECK((s->due & HELLO_ASKS) == 0 || s->question.tag != 0);
     CHECK((s->due & HELLO_CONFIRMS) == 0 || s->left.session != 0);
     CHECK(s->confirmations <= SESSION_CONFIRMATIONS);

@@ -16,7 +16,7 @@
  * It keeps no time but when a question was asked: when to ask is the timer's (sender_timer.h).
  *
  * I1  the pairing has a session if and only if it has a tag.
- * I2  a plain hello is due only if no other is.
+ * I2  at most one plain hello is due, and only if no other is.
  * I3  a question is due only while there is one.
  * I4  the close of the session before is due to be confirmed only if there was one, and it is
  *     confirmed again at most SESSION_CONFIRMATIONS times. */
@@ -40,6 +40,7 @@ enum session_hello {
     HELLO_CONFIRMS = 1, /* the close of the session before */
     HELLO_ASKS = 2,     /* for a receiver */
     HELLO_TELLS = 4,    /* plain: that this side is there, what it knows, and that it closes */
+    HELLO_ANSWERS = 8,  /* a request: the same, and nothing has to come back */
 };
 
 /* The question whether a receiver is there. What answers it carries its tag and its nonce. */
@@ -134,7 +135,7 @@ void sender_session_confirm_again(struct sender_session *s, const struct block_a
 /* How many marks of congestion `marks` has more than before; 0 if it is older. */
 uint16_t sender_session_add_marks(struct sender_session *s, uint16_t marks);
 
-/* A hello of this kind is due. */
+/* A hello of this kind is due. A plain one that wants no answer gives way to one that does. */
 void sender_session_set_due(struct sender_session *s, enum session_hello kind);
 
 /* No hello is due. */
