@@ -40,8 +40,8 @@ struct engine {
     bool is_stopping;           /* (e) */
     struct condition is_left;   /* a turn ended while its member leaves */
     struct deadlines deadlines; /* (e) of `expire` */
-    struct condition is_due;    /* the earliest has become earlier */
-    instant timeout_at;         /* (e) the timeout thread sleeps until then; INT64_MIN: awake */
+    struct alarm alarm;         /* (e) that the timeout thread waits for */
+    instant timeout_at;         /* (e) when that is set to ring; INT64_MIN: the thread is awake */
     struct deadlines naps;      /* (e) of `arrive`; set by the arriving thread */
     struct engine_member *first_ready, *last_ready; /* (e) */
     struct condition has_ready;
@@ -78,21 +78,32 @@ static uint64_t name_of(const struct engine *engine, const struct engine_member 
            (uint64_t)which;
 }
 
-/* Tells epoll what the descriptor is armed for, with what is added. Within the mutex. */
-static void arm(struct engine_member *m, int which, uint32_t events)
+/* Tells epoll what the descriptor is armed for from now on. One that is armed for nothing tells of
+ * an error once at most. Within the mutex. */
+static void set_armed(struct engine_member *m, int which, uint32_t events)
 {
     struct engine *engine = m->engine;
     struct engine_watch *w = &m->watch[which];
-    struct epoll_event event = {.events = w->events | events | EPOLLONESHOT,
+    struct epoll_event event = {.events = events != 0 ? events : EPOLLONESHOT,
                                 .data.u64 = name_of(engine, m, which)};
 
-    if (m->is_leaving || w->fd < 0 || (w->is_known && (w->events | events) == w->events))
+    if (m->is_leaving || w->fd < 0 || events == w->events)
         return;
     int call = w->is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     if (epoll_ctl(engine->epoll, call, w->fd, &event) == 0) {
         w->is_known = true;
-        w->events |= events;
+        w->events = events;
     }
+}
+
+static void arm(struct engine_member *m, int which, uint32_t events)
+{
+    set_armed(m, which, m->watch[which].events | events);
+}
+
+static void disarm(struct engine_member *m, int which, uint32_t events)
+{
+    set_armed(m, which, m->watch[which].events & ~events);
 }
 
 static int watch_to_send(const struct engine_member *m)
@@ -119,9 +130,12 @@ void engine_arm_writable(struct engine_member *m)
 /* Does what `arrive` wants next. Within the mutex. */
 static void follow(struct engine_member *m, instant next)
 {
-    if (next == ENGINE_ARM)
+    if (next == ENGINE_ARM) {
         arm(m, WATCH_IN, EPOLLIN);
-    else if (next != ENGINE_LEAVE_BE && !m->is_leaving)
+        return;
+    }
+    disarm(m, WATCH_IN, EPOLLIN);
+    if (next != ENGINE_LEAVE_BE && !m->is_leaving)
         deadlines_set(&m->engine->naps, &m->nap, next);
 }
 
@@ -145,10 +159,8 @@ static void on_event(struct engine *engine, const struct epoll_event *event)
         return;
     uint32_t armed = m->watch[which].events;
     uint32_t fired = event->events & (EPOLLERR | EPOLLHUP) ? armed : event->events & armed;
-    m->watch[which].events = 0;
-    if (armed & ~fired)
-        arm(m, which, armed & ~fired);
     if (fired & EPOLLOUT) {
+        disarm(m, which, EPOLLOUT);
         mutex_unlock(&engine->mutex);
         m->duties->writable(m->client);
         mutex_lock(&engine->mutex);
@@ -287,6 +299,14 @@ static void run_sending(void *context)
 
 /* ---- the timeout thread ---- */
 
+/* A call is much cheaper than to wake the thread, so that it sleeps for another time. Within the
+ * mutex. */
+static void set_alarm(struct engine *engine, instant at)
+{
+    engine->timeout_at = at;
+    alarm_set(&engine->alarm, at);
+}
+
 void engine_due(struct engine_member *m, instant at)
 {
     struct engine *engine = m->engine;
@@ -296,12 +316,9 @@ void engine_due(struct engine_member *m, instant at)
     mutex_lock(&engine->mutex);
     if (!m->is_leaving && (m->deadline.place == 0 || at < m->deadline.at))
         deadlines_set(&engine->deadlines, &m->deadline, at);
-    bool must_wake = at < engine->timeout_at;
-    if (must_wake)
-        engine->timeout_at = INT64_MIN;
+    if (at < engine->timeout_at)
+        set_alarm(engine, at);
     mutex_unlock(&engine->mutex);
-    if (must_wake)
-        condition_signal(&engine->is_due);
 }
 
 static void run_timeout(void *context)
@@ -312,8 +329,10 @@ static void run_timeout(void *context)
     while (!engine->is_stopping) {
         struct deadline *first = deadlines_first(&engine->deadlines);
         if (first == NULL || first->at > clock_now()) {
-            engine->timeout_at = first != NULL ? first->at : NEVER;
-            (void)condition_wait(&engine->is_due, &engine->mutex, engine->timeout_at);
+            set_alarm(engine, first != NULL ? first->at : NEVER);
+            mutex_unlock(&engine->mutex);
+            alarm_wait(&engine->alarm);
+            mutex_lock(&engine->mutex);
             engine->timeout_at = INT64_MIN;
             continue;
         }
@@ -348,10 +367,10 @@ static void stop_threads(struct engine *engine)
 {
     mutex_lock(&engine->mutex);
     engine->is_stopping = true;
+    set_alarm(engine, 0);
     mutex_unlock(&engine->mutex);
     wake_signal(&engine->stop);
     condition_signal(&engine->has_ready);
-    condition_signal(&engine->is_due);
     for (int i = 0; i < engine->thread_count; i++)
         thread_join(&engine->threads[i]);
     engine->thread_count = 0;
@@ -379,6 +398,9 @@ static int open_epoll(struct engine *engine)
 
     if (error)
         return error;
+    error = alarm_init(&engine->alarm);
+    if (error)
+        goto err1;
     engine->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (engine->epoll >= 0 &&
         epoll_ctl(engine->epoll, EPOLL_CTL_ADD, wake_fd(&engine->stop), &stop) == 0)
@@ -386,6 +408,8 @@ static int open_epoll(struct engine *engine)
     error = -errno;
     if (engine->epoll >= 0)
         (void)close(engine->epoll);
+    alarm_fini(&engine->alarm);
+err1:
     wake_fini(&engine->stop);
     return error;
 }
@@ -393,13 +417,13 @@ static int open_epoll(struct engine *engine)
 static void close_epoll(struct engine *engine)
 {
     (void)close(engine->epoll);
+    alarm_fini(&engine->alarm);
     wake_fini(&engine->stop);
 }
 
 static void free_memory(struct engine *engine)
 {
     condition_fini(&engine->has_ready);
-    condition_fini(&engine->is_due);
     condition_fini(&engine->is_left);
     mutex_fini(&engine->mutex);
     deadlines_fini(&engine->deadlines);
@@ -418,7 +442,6 @@ static int create(struct engine **made, enum engine_role role)
     engine->timeout_at = INT64_MIN;
     mutex_init(&engine->mutex);
     condition_init(&engine->is_left);
-    condition_init(&engine->is_due);
     condition_init(&engine->has_ready);
     int error = open_epoll(engine);
     if (!error) {

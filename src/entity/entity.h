@@ -77,6 +77,8 @@ struct zcrp_entity {
     struct condition progress;    /* something changed since the life is no longer OPEN */
 
     bool is_arriving;             /* (m) a thread receives */
+    int receives;                 /* of a sender's arriving turn, at most, */
+    instant turned;               /* which ended then; only such a turn looks at these */
     struct moderation moderation; /* (m) of the thread that waits for arrivals */
     struct openings openings;     /* (m) receiver only */
 };

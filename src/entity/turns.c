@@ -2,6 +2,9 @@
 
 enum { TURN_RECEIVES = 64 };
 
+/* Control that comes this soon after a turn belongs to the same crowd. */
+#define CROWD (20 * MICROSECOND)
+
 /* ---- sending ---- */
 
 /* The system's hints come with whatever call is next: also with those of a connection's receiver.
@@ -171,7 +174,7 @@ static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *
 }
 
 /* The plan is out for no longer than the call takes. */
-static bool receiving_once(struct zcrp_entity *e, struct workspace *w)
+static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w)
 {
     struct landing *landing = &w->landing;
 
@@ -181,9 +184,10 @@ static bool receiving_once(struct zcrp_entity *e, struct workspace *w)
         make_plan(e, landing);
     entity_leave(e);
     if (!is_ours)
-        return false;
+        return ARRIVAL_NONE;
     landing->mail = e->twin != NULL ? &w->mail : NULL;
     w->mail.bytes = 0;
+    int most = (int)landing->openings;
     int received = channel_receive(e->channels.in, landing);
     entity_enter(e);
     if (received <= 0)
@@ -198,7 +202,10 @@ static bool receiving_once(struct zcrp_entity *e, struct workspace *w)
     entity_leave(e);
     if (w->mail.bytes > 0)
         deliver_mail(e->twin, &w->mail);
-    return received > 0;
+    if (received <= 0)
+        return ARRIVAL_NONE;
+    bool is_drained = most > 1 && received < most && e->channels.in->aal5 == NULL;
+    return is_drained ? ARRIVAL_SOME : ARRIVAL_FULL;
 }
 
 void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
@@ -211,13 +218,13 @@ void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
 
 /* ---- arriving at a sender ---- */
 
-static bool update_once(struct zcrp_entity *e, uint8_t *memory)
+static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory)
 {
     entity_enter(e);
     bool is_ours = claim_arrivals(e);
     entity_leave(e);
     if (!is_ours)
-        return false;
+        return ARRIVAL_NONE;
     int size = channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
     entity_enter(e);
     if (size > 0)
@@ -228,12 +235,14 @@ static bool update_once(struct zcrp_entity *e, uint8_t *memory)
     e->is_arriving = false;
     bool has_sent = sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    return size > 0 || has_sent;
+    if (size > 0)
+        return ARRIVAL_FULL;
+    return has_sent ? ARRIVAL_SOME : ARRIVAL_NONE;
 }
 
 /* ---- arriving at either ---- */
 
-bool arriving_turn(struct zcrp_entity *e, struct workspace *w)
+enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w)
 {
     return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory) : receiving_once(e, w);
 }
@@ -245,15 +254,28 @@ int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, insta
     return channel_nap(e->channels.in, wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
 }
 
+/* How often one turn receives at most. Control that comes now and then is received without a call
+ * to find out that there is no more: if there is, the next turn begins at once. */
+static int receives_of_turn(struct zcrp_entity *e)
+{
+    if (clock_now() - e->turned < CROWD)
+        e->receives = 2 * e->receives < TURN_RECEIVES ? 2 * e->receives : TURN_RECEIVES;
+    else
+        e->receives = 1;
+    return e->receives;
+}
+
 /* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
  */
 static bool receive_all(struct zcrp_entity *e, struct workspace *w)
 {
-    int i = 0;
+    int most = e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e);
+    enum arrival found = ARRIVAL_FULL;
 
-    while (i < TURN_RECEIVES && arriving_turn(e, w))
-        i++;
-    return i == TURN_RECEIVES;
+    for (int i = 0; i < most && found == ARRIVAL_FULL; i++)
+        found = arriving_turn(e, w);
+    e->turned = clock_now();
+    return found == ARRIVAL_FULL;
 }
 
 /* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */

@@ -22,9 +22,15 @@ enum {
  * if anything was sent. */
 bool sending_drain(struct zcrp_entity *e, int bursts);
 
-/* Receives once into the workspace, and sends what the machine then has to send. True if anything
- * came, or went. */
-bool arriving_turn(struct zcrp_entity *e, struct workspace *w);
+/* What a turn found. */
+enum arrival {
+    ARRIVAL_NONE,
+    ARRIVAL_SOME, /* something came, or went, and there is no more */
+    ARRIVAL_FULL, /* there may be more */
+};
+
+/* Receives once into the workspace, and sends what the machine then has to send. */
+enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w);
 
 /* Sleeps until a datagram arrives, `wake` is signalled, or the deadline. With a nap, arrivals do
  * not end it, and it is no longer than the nap. As channel_wait. */

@@ -103,7 +103,7 @@ static void steer(struct zcrp_entity *reader, const struct message_wait *w)
 {
     instant idle = NEVER;
     for (uint32_t turns = 1; !has_ended(w); turns++) {
-        bool has_come = arriving_turn(reader, w->workspace);
+        bool has_come = arriving_turn(reader, w->workspace) != ARRIVAL_NONE;
         instant now = clock_now();
         if (has_come && idle != NEVER)
             spin_learn(&reader->helm.spin, now - idle);

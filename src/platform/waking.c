@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 void latch_reset(struct latch *latch)
@@ -178,6 +179,35 @@ void wake_clear(struct wake *w)
 }
 
 static _Atomic bool is_known;
+
+int alarm_init(struct alarm *a)
+{
+    a->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    return a->fd < 0 ? -errno : 0;
+}
+
+void alarm_fini(struct alarm *a)
+{
+    (void)close(a->fd);
+    a->fd = -1;
+}
+
+/* To the kernel a time of 0 means never. */
+void alarm_set(struct alarm *a, instant at)
+{
+    struct itimerspec when = {.it_value = clock_timespec(at > 0 ? at : 1)};
+
+    if (at == NEVER)
+        when.it_value = (struct timespec){.tv_sec = 0};
+    (void)timerfd_settime(a->fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void alarm_wait(struct alarm *a)
+{
+    uint64_t rings;
+
+    (void)!read(a->fd, &rings, sizeof(rings));
+}
 
 void interrupt_raise(struct interrupt *i)
 {

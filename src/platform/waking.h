@@ -1,8 +1,9 @@
-/* Waking a waiter, in four ways:
+/* Waking a waiter, in five ways:
  *
  *     latch       one message has ended: its waiter wakes
  *     bell        some message of this process has ended: everybody who waits for several wakes
  *     wake        an eventfd: gets a thread out of its wait for descriptors
+ *     alarm       at an instant that other threads can move, without waking the waiter for it
  *     interrupt   ends the waits of an entity early, also from a signal handler
  *
  * Nothing here takes a lock or allocates. */
@@ -110,6 +111,25 @@ void wake_signal(struct wake *w);
 /* Takes all signals back. Clear first, then look what there is to do: a signal in between wakes
  * again. */
 void wake_clear(struct wake *w);
+
+/* ---- the alarm ----
+ *
+ * Rings once for each time that it is set. */
+struct alarm {
+    int fd; /* (c) a timerfd */
+};
+
+/* 0, or the system's negative error number (-EMFILE, -ENFILE). */
+__attribute__((warn_unused_result)) int alarm_init(struct alarm *a);
+
+/* Nobody waits for it or sets it any more. */
+void alarm_fini(struct alarm *a);
+
+/* Rings then, and not when it was to ring before (NEVER: not at all). A system call; any thread. */
+void alarm_set(struct alarm *a, instant at);
+
+/* Sleeps until it rings; also early, for no reason. One thread. */
+void alarm_wait(struct alarm *a);
 
 /* ---- the interrupt ----
  *
