@@ -14,7 +14,7 @@ static const char NAME[] = "receiver";
 
 enum { TURNS_MOST = 10000, KEPT = 16 };
 
-enum { LARGEST = 1 << 20 }; /* buffer that a user makes because a peer says so */
+enum { LARGEST = 1 << 20 };                 /* buffer that a user makes because a peer says so */
 static const duration EXPECTS_FOR = SECOND; /* then the user posts what it would have posted */
 
 static void create(struct host_receiver *h)
@@ -30,9 +30,11 @@ static void create(struct host_receiver *h)
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
                         const struct host_sender *peer)
 {
-    *h = (struct host_receiver){
-        .scene = scene, .back = back, .peer = peer, .config = scene->setup->receiver,
-        .expected = NO_MESSAGE};
+    *h = (struct host_receiver){.scene = scene,
+                                .back = back,
+                                .peer = peer,
+                                .config = scene->setup->receiver,
+                                .expected = NO_MESSAGE};
     uint32_t openings = scene->setup->reading == READING_RUNS ? 1 : 8;
     user_init(&h->user, scene, &scene->setup->posts, NAME);
     h->landing_memory = malloc(landing_memory(openings));
@@ -114,8 +116,8 @@ static void make_buffer(struct host_receiver *h, struct entry *entry)
     uint64_t size;
     if (entry->shadow.block != NULL)
         return; /* the table was full before */
-    entry->was_offered = h->expected == entry->index && receiver_offer(h->core, &size) &&
-                         size <= LARGEST;
+    entry->was_offered =
+        h->expected == entry->index && receiver_offer(h->core, &size) && size <= LARGEST;
     entry->size = entry->was_offered ? size : setup_buffer_size(h->scene->setup, entry->index);
     if (entry->was_offered)
         expect_offer(h, entry, size);

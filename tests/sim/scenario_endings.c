@@ -54,8 +54,7 @@ static bool were_offered(struct world *w, uint32_t parameter)
     for (uint32_t i = 0; i < user->begun; i++) {
         asked += setup_expects(&w->setup, i);
         offered += user->entry[i].was_offered;
-        scene_expect(&w->scene,
-                     !user->entry[i].was_offered || user->entry[i].outcome == OUTCOME_OK,
+        scene_expect(&w->scene, !user->entry[i].was_offered || user->entry[i].outcome == OUTCOME_OK,
                      "message %" PRIu32 " was offered, and ended with %s", i,
                      scene_outcome(user->entry[i].outcome));
     }

@@ -86,8 +86,7 @@ static void judge_pair(struct scene *scene, const struct entry *sent, const stru
     scene_expect(scene, !received->was_offered || received->size == sent->size,
                  "message %" PRIu32 " was offered with %" PRIu64 " bytes of %" PRIu64, sent->index,
                  received->size, sent->size);
-    scene_expect(scene,
-                 received->outcome != OUTCOME_TOO_LARGE || received->length == sent->size,
+    scene_expect(scene, received->outcome != OUTCOME_TOO_LARGE || received->length == sent->size,
                  "message %" PRIu32 " is too large with %" PRIu64 " bytes of %" PRIu64, sent->index,
                  received->length, sent->size);
 }

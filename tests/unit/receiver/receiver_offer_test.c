@@ -246,8 +246,7 @@ TEST(offer__of_another_pairing, .rows = 2)
 TEST(offer__while_unbound)
 {
     ask();
-    receiver_rig_put_offer(&rig,
-                           (struct offer){.pairing = {.session = 1, .tag = 1}, .size = 100});
+    receiver_rig_put_offer(&rig, (struct offer){.pairing = {.session = 1, .tag = 1}, .size = 100});
     receiver_rig_land(&rig);
     expect_unknown();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
