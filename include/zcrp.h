@@ -79,10 +79,11 @@ struct zcrp_msg {
     nbyte *buffer;      /* the message's bytes */
     nlong message_size; /* bytes that may be sent from or received into `buffer` */
     nlong buffer_size;  /* bytes at `buffer`; at least message_size */
-    nlong length;       /* bytes that arrived or were sent; valid once the message has ended well.
-                           Once a receive ended with ZCRP_ERROR_TOO_LARGE: bytes that the message
-                           has, as the peer says. Else 0. On receive, each byte of the buffer behind them
-                           is what it was before,       or 0 if something landed there that was not accepted. */
+    nlong length;       /* bytes that arrived or were sent, once the message has ended well. Bytes
+                           that the message has, as the peer says, once a receive has ended with
+                           ZCRP_ERROR_TOO_LARGE. 0 after other failures. On a receive that ended
+                           well, each byte of the buffer behind them is what it was before, or 0 if
+                           something landed there that was not accepted. */
 };
 
 /* ---- The paper's API ------------------------------------------------------------------------ */

@@ -18,6 +18,8 @@ UNIT_DATA_MAX = 65504
 HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
 WITHDRAWN = 2**64 - 1
 VOID_REASONS = (1, 2, 3)
+TOO_LARGE = 1
+MESSAGE_BYTES_MAX = 2**37
 
 # The fields of the document's tables in their order, each with its type; reserved ones with their
 # number of bytes.
@@ -28,6 +30,7 @@ TRAILERS = {
     "request": "nonce:u64 capacity:u32 length:u16 reserved:8",
     "hello": "nonce:u64 cookie:u64 requested:u32 reserved:2",
     "cookie": "nonce:u64 cookie:u64 reserved:6",
+    "offer": "size:u64 message:u32 reserved:10",
     "probe": "number:u32 reserved:4 reserved:4 length:u16 reserved:8",
     "answer": "number:u32 size:u32 reserved:4 reserved:2 reserved:8",
 }
@@ -35,8 +38,9 @@ RUN = "first:u32 count:u32 size:u64"
 WIDTHS = {"u8": 1, "u16": 2, "i16": 2, "u32": 4, "u64": 8}
 
 TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,),
-         "cookie": (8,), "version": (15,)}
-FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "hello": CLOSING}
+         "cookie": (8,), "offer": (10,), "version": (15,)}
+FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "request": ANSWER,
+         "hello": CLOSING}
 WITHOUT_SESSION = ("hello", "cookie")
 WITH_DATA = ("unit", "probe")
 
@@ -111,8 +115,12 @@ def check_unit(_, t):
     has_next, is_last, is_void = (bool(t["flags"] & f) for f in (HAS_NEXT, IS_LAST, VOID))
     require(t["length"] <= UNIT_DATA_MAX)
     require(is_last or (t["length"] > 0 and t["length"] % GRAIN == 0))
-    require(has_next or t["next_unit"] == t["next_length"] == t["next_step"] == 0)
-    require(t["next_length"] <= UNIT_DATA_MAX)
+    if is_void and t["unit"] == TOO_LARGE:
+        size = t["next_length"] * 2**32 + t["next_unit"]
+        require(not has_next and t["next_step"] == 0 and 1 <= size <= MESSAGE_BYTES_MAX)
+    else:
+        require(has_next or t["next_unit"] == t["next_length"] == t["next_step"] == 0)
+        require(t["next_length"] <= UNIT_DATA_MAX)
     require(not is_void or (is_last and t["length"] == 0 and t["unit"] in VOID_REASONS))
 
 
@@ -143,8 +151,12 @@ def check_cookie(_, t):
     require(t["nonce"] != 0 and t["cookie"] != 0)
 
 
+def check_offer(_, t):
+    require(t["size"] <= MESSAGE_BYTES_MAX)
+
+
 CHECKS = {"unit": check_unit, "ack": check_ack, "request": check_request, "hello": check_hello,
-          "cookie": check_cookie}
+          "cookie": check_cookie, "offer": check_offer}
 
 
 def decode_version_answer(datagram):

@@ -210,31 +210,32 @@ static void tell_change(struct zcrp_entity *e)
     collection_ring(&e->collection);
 }
 
-/* The peer of a connection is gone: so ends whatever its receiver is asked for from now on. */
-static void lose_peer(struct zcrp_entity *receiver, enum outcome why, bool is_broken)
+/* The peer of a connection is gone: so ends whatever its receiver is asked for from now on. Or the
+ * socket is of no use any more, to neither half. */
+static void lose_peer(struct zcrp_entity *half, enum outcome why, bool is_broken)
 {
-    entity_enter(receiver);
+    entity_enter(half);
     if (is_broken)
-        entity_break(receiver);
-    else if (receiver->lost == OUTCOME_OK) {
-        receiver->lost = why;
-        machine_fail(&receiver->machine, clock_now(), why);
+        entity_break(half);
+    else if (half->lost == OUTCOME_OK) {
+        half->lost = why;
+        machine_fail(&half->machine, clock_now(), why);
     }
-    entity_leave(receiver);
+    entity_leave(half);
 }
 
 /* The peer was found or lost: of that the connection's receiver learns from its sender. A close of
- * this side's own is none of its business. */
+ * this side's own is none of its business. Either half tells the other that the socket failed. */
 static void tell_link(struct zcrp_entity *e, struct calls calls)
 {
-    struct zcrp_entity *receiver = e->reader;
+    struct zcrp_entity *twin = e->reader != e ? e->reader : e->twin;
 
     tell_change(e);
-    if (receiver == e)
+    if (twin == NULL)
         return;
     if (calls.is_broken || (calls.lost != OUTCOME_OK && calls.lost != OUTCOME_CLOSED))
-        lose_peer(receiver, calls.lost, calls.is_broken);
-    tell_change(receiver);
+        lose_peer(twin, calls.lost, calls.is_broken);
+    tell_change(twin);
 }
 
 static void make_calls(struct zcrp_entity *e, struct calls calls)

@@ -41,7 +41,9 @@ void machine_expire(struct machine *m, instant now);
 instant machine_deadline(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);
 
-/* Of a sender that stays: whether its peer is there, and how that ended. Of others LINK_ASKING. */
+/* Of a sender that stays: whether its peer is there, and how that ended. Of other senders
+ * LINK_ASKING and CLOSED; of a receiver LINK_ASKING and OK, because its connection's sender knows.
+ */
 enum peer_link machine_link(const struct machine *m);
 enum outcome machine_end(const struct machine *m);
 

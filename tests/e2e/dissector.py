@@ -12,8 +12,8 @@ import capture
 from capture import fields
 
 TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7},
-         "cookie": {8}, "version": {15}}
-SHOWN_AS = {"number": "probe", "size": "probe.size"}
+         "cookie": {8}, "offer": {10}, "version": {15}}
+SHOWN_AS = {"number": "probe"}
 failures = []
 
 
@@ -55,9 +55,13 @@ def asking(cookie=0, session=0):
     return struct.pack(">QQIH", NONCE, cookie, 0, 0) + tail(5, session=session)
 
 
-def request(runs, nonce=0):
+def offer(message, size):
+    return struct.pack(">QIHQ", size, message, 0, 0) + tail(10)
+
+
+def request(runs, nonce=0, flags=0):
     body = b"".join(struct.pack(">IIQ", *run) for run in runs)
-    return body + struct.pack(">QIHQ", nonce, 65536, len(runs), 0) + tail(4)
+    return body + struct.pack(">QIHQ", nonce, 65536, len(runs), 0) + tail(4, flags)
 
 
 def ack(bounds, marks=0):
@@ -128,11 +132,15 @@ def check_vector(name, asked, said, shown):
         return
     equal(f"{name}: verdict", shown["verdict"], [])
     check(f"{name}: type {kind}", kind in TYPES[asked])
+    if asked == "unit" and int(said["flags"], 0) & 4 and said["unit"] == "1":
+        size = int(said["next_length"]) * 2**32 + int(said["next_unit"])
+        equal(f"{name}: size", numbers(shown["size"]), [size])
     for key, value in said.items():
         if key in ("bounds", "runs"):
             check_list(name, key, value, shown)
         else:
-            found = numbers(shown[SHOWN_AS.get(key, key)])
+            shown_as = "probe.size" if (asked, key) == ("answer", "size") else SHOWN_AS.get(key, key)
+            found = numbers(shown[shown_as])
             equal(f"{name}: {key}", found, [int(value, 0)])
 
 
@@ -141,7 +149,7 @@ def test_vectors(path):
     names = ["type", "version", "verdict", "message", "unit", "seq", "next_unit", "length",
              "next_length", "next_step", "session", "tag", "flags", "newest", "delay", "capacity", "marks",
              "nonce", "cookie", "requested", "bound", "intervals", "run.first", "run.count", "run.size",
-             "probe", "probe.size"]
+             "probe", "probe.size", "size"]
     all_vectors = list(vectors())
     capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])
     rows = fields(path, ["zcrp." + name for name in names], "-o",
@@ -171,11 +179,19 @@ LINES = [
     (unit(4, 0, 102, 64, 9, (7, 64, -2)), "Unit 4/0 (next 2/7) seq 102, 64 bytes, answer"),
     (unit(0, 0, 103, 64, 1, (7, 64, -1)), "Unit 0/0 (next 4294967295/7) seq 103, 64 bytes"),
     (unit(5, 3, 104, 0, 6), "Unit 5/3 seq 104, 0 bytes, last, void"),
+    (unit(6, 1, 105, 0, 14, (5, 1, 0)), "Unit 6/1 seq 105, 0 bytes, last, void, answer, "
+     "too large: 4294967301"),
+    (unit(7, 1, 106, 0, 6), "Unit 7/1 seq 106, 0 bytes, last, void, too large: 0 [malformed: "
+     "no message that is too large has that size]"),
     (ack([]), "Acknowledgement of nothing yet"),
     (ack([0, 46, 47, 90], 2), "Acknowledgement [0, 46) +, [46, 47) -, [47, 90) +, 2 marked so far"),
     (ack([4, 5, 6]), "Acknowledgement [4, 5) -, [5, 6) +"),
     (request([(0, 8, 2**20), (9, 2, 2**64 - 1)]), "Request [0, 8) of 1048576, [9, 11) withdrawn"),
     (request([], NONCE), "Request of nothing new, for nonce 0123456789abcdef"),
+    (request([(0, 1, 5)], flags=8), "Request [0, 1) of 5, wants offers"),
+    (offer(7, 2**37), "Offer: message 7 has 137438953472 bytes"),
+    (offer(7, 2**37 + 1), "Offer: message 7 has 137438953473 bytes [malformed: no message is as "
+     "large]"),
     (asking(), "Hello asks, nonce 0123456789abcdef, tag beefcafe, no cookie"),
     (asking(COOKIE, 0xC0FFEE42), "Hello asks, nonce 0123456789abcdef, tag beefcafe, "
      "cookie fedcba9876543210, session c0ffee42"),
@@ -186,7 +202,7 @@ LINES = [
     (probe_answer(1216), "Answer to probe 7 of 1216 bytes"),
     (tail(15, version=3), "Version answer: version 3, to session c0ffee42, tag beefcafe"),
     (bytes(22) + tail(9), "32 bytes [type: type 9, handshake bytes, reserved]"),
-    (bytes(22) + tail(10), "32 bytes [type: type 10, offer, reserved]"),
+    (offer(0, 0), "Offer: message 0 has 0 bytes"),
     (bytes(22) + tail(11), "32 bytes [type: type 11]"),
     (bytes(22) + tail(15), "32 bytes [malformed: a version answer has ten bytes]"),
     (bytes(22) + tail(5, version=3), "32 bytes [version: a hello of version 3]"),

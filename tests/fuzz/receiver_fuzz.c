@@ -3,6 +3,7 @@
  * after each step, and that
  *
  *     each message gives one event, and what is called delivered is all there, and of one message;
+ *     requests ask for offers once the user does, and what is known by one does not change;
  *     behind the end of a message its buffer is what it was, or 0;
  *     a buffer is not written before it is posted or after its event: it is its own, and freed;
  *     a datagram lands whatever its size, and the plan's memory is the receiver's to plan with;
@@ -26,6 +27,26 @@ static void post(struct run *r)
                        receiver_post(r->receiver, r->now, m, m->buffer, m->size, &m->number));
 }
 
+static void ask_offers(struct run *r)
+{
+    receiver_ask_offers(r->receiver, r->now);
+    r->asks = true;
+}
+
+/* How large the next message is becomes known, and stays as it is until that is posted. */
+static void check_offer(struct run *r)
+{
+    uint64_t offers = receiver_counters(r->receiver)->offers;
+    uint64_t size;
+    if (!receiver_offer(r->receiver, &size))
+        return;
+    CHECK(offers > 0);
+    CHECK(size <= MESSAGE_BYTES_MAX);
+    CHECK(offers != r->offers || size == r->offered);
+    r->offers = offers;
+    r->offered = size;
+}
+
 static void cancel(struct run *r)
 {
     const struct message *m = messages_some(&r->messages, &r->script);
@@ -42,6 +63,18 @@ static bool is_clear(const uint8_t *bytes, uint64_t count)
     return true;
 }
 
+/* What is delivered fits; what was too large says how large, whatever that is; else nothing. */
+static void check_length(const struct event *event, const struct message *m)
+{
+    if (event->outcome == OUTCOME_TOO_LARGE) {
+        CHECK(event->length > 0);
+        CHECK(event->length <= MESSAGE_BYTES_MAX);
+        return;
+    }
+    CHECK(event->length <= (event->outcome == OUTCOME_OK ? m->size : 0));
+    CHECK(is_whole(m->buffer, event->length));
+}
+
 static void take_events(struct run *r)
 {
     struct event event;
@@ -49,8 +82,7 @@ static void take_events(struct run *r)
         struct message *m = event.user;
         CHECK(!r->is_planned);
         CHECK(m->buffer != NULL);
-        CHECK(event.length <= (event.outcome == OUTCOME_OK ? m->size : 0));
-        CHECK(is_whole(m->buffer, event.length));
+        check_length(&event, m);
         CHECK(event.outcome != OUTCOME_OK ||
               is_clear(m->buffer + event.length, m->size - event.length));
         messages_end(&r->messages, m);
@@ -109,6 +141,7 @@ static void read_control(struct run *r)
         CHECK(path_answer_decode(burst->control, burst->bytes, &probe) == VERDICT_OK);
     } else if (type == DATAGRAM_REQUEST) {
         CHECK(request_decode(burst->control, burst->bytes, &request) == VERDICT_OK);
+        CHECK(request.wants_offer == r->asks);
         r->pairing = request.pairing;
         for (uint32_t i = 0; i < request.length; i++)
             r->message = request_run(&request, i).first;
@@ -207,6 +240,14 @@ static void do_rarely(struct run *r)
     case 6:
         send_path_probe(r);
         break;
+    case 7:
+    case 8:
+    case 9:
+        send_offer(r);
+        break;
+    case 10:
+        ask_offers(r);
+        break;
     default:
         send_anything(r);
         break;
@@ -239,6 +280,7 @@ static void step(struct run *r)
     else
         do_rarely(r);
     receiver_check(r->receiver);
+    check_offer(r);
 }
 
 /* Nobody answers any more. */

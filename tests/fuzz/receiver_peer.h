@@ -28,6 +28,8 @@ struct run {
     struct cookie_answer cookie; /* the last that it was given */
     uint32_t message;            /* a wire number near those in use */
     uint32_t seq;                /* the same */
+    bool asks;                   /* the user has asked for offers */
+    uint64_t offers, offered;    /* that came, and how large the message was then */
     struct landing landing;
     uint8_t *landing_memory;
     bool is_planned;
@@ -89,6 +91,20 @@ static inline uint16_t choose_length(struct run *r, uint8_t flags)
     return lengths[script_below(&r->script, sizeof lengths / sizeof lengths[0])];
 }
 
+/* What the peer says of a message that the receiver has no buffer for, or too small a one. */
+static inline uint64_t choose_size(uint32_t choice)
+{
+    static const uint64_t sizes[] = {1, 5001, UINT64_C(1) << 32, MESSAGE_BYTES_MAX};
+    return sizes[choice % (sizeof sizes / sizeof sizes[0])];
+}
+
+static inline struct unit_trailer choose_too_large(struct unit_trailer t, uint32_t choice)
+{
+    t.flags &= (uint8_t)~FLAG_HAS_NEXT;
+    unit_trailer_set_size(&t, choose_size(choice));
+    return t;
+}
+
 static inline struct unit_trailer choose_unit(struct run *r)
 {
     uint32_t shape = script_u8(&r->script);
@@ -105,6 +121,8 @@ static inline struct unit_trailer choose_unit(struct run *r)
     t.unit = place < 250 ? place / 2 : (uint32_t)script_number(&r->script, 4);
     if ((flags & FLAG_VOID) != 0)
         t.unit = VOID_TOO_LARGE + place % 3;
+    if ((flags & FLAG_VOID) != 0 && t.unit == VOID_TOO_LARGE)
+        return choose_too_large(t, place);
     if (!has_next)
         return t;
     t.next_step = (int16_t)(script_near(&r->script, t.message) - t.message);
@@ -190,6 +208,16 @@ static inline void send_hello(struct run *r)
         bring_cookie(r);
     else if (pairing_is_complete(hello.pairing))
         say_hello(r, &hello);
+}
+
+static inline void send_offer(struct run *r)
+{
+    struct offer offer = {.pairing = choose_pairing(r),
+                          .message = script_near(&r->script, r->message),
+                          .size = choose_size(script_u8(&r->script))};
+    uint8_t *bytes = pairing_is_complete(offer.pairing) ? room(r, TRAILER_BYTES) : NULL;
+    if (bytes != NULL)
+        (void)offer_encode(bytes, TRAILER_BYTES, &offer);
 }
 
 /* Its padding lands where units would, and is none of their content. */

@@ -2,6 +2,7 @@
  * pairing and says anything. Invariants are checked after each step, and that
  *
  *     each burst is of units that decode, whose data is memory of messages that are not over yet;
+ *     an offer is one of the user's messages, and somebody asked for it;
  *     each message gives one event, and until then its memory is not freed, nor is it read after;
  *     what is due is done in a few turns, but to send;
  *     from wherever the script has led, a close comes to its end. */
@@ -41,6 +42,7 @@ static void read_unit(struct run *r, const struct burst *burst, uint32_t i)
     CHECK(burst->iov[2 * i + 1].iov_base == burst->trailer[i]);
     CHECK(unit_trailer_decode(burst->trailer[i], size, &t) == VERDICT_OK);
     CHECK((t.flags & FLAG_VOID) != 0 || is_data_of_message(r, data, &t));
+    CHECK(unit_trailer_size(&t) <= 5000 || (t.flags & FLAG_HAS_NEXT) != 0);
     CHECK(i + 1 == burst->datagrams ? size <= burst->segment : size == burst->segment);
     r->message = t.message;
     r->seq = t.seq + 1;
@@ -65,12 +67,26 @@ static void read_hello(struct run *r, const struct burst *burst)
         r->pairing = hello.pairing;
 }
 
+static void read_offer(struct run *r, const struct burst *burst)
+{
+    struct offer offer;
+    uint32_t i = 0;
+    CHECK(offer_decode(burst->control, burst->bytes, &offer) == VERDICT_OK);
+    CHECK(r->wants_offers);
+    while (i < r->messages.begun && r->messages.message[i].size != offer.size)
+        i++;
+    CHECK(i < r->messages.begun);
+    r->message = offer.message;
+}
+
 static void read_burst(struct run *r, const struct burst *burst)
 {
     CHECK(burst->datagrams >= 1);
     CHECK(burst->datagrams <= BURST_UNITS);
     if (burst->is_control && burst->iov[0].iov_len > 0)
         read_probe(r, burst);
+    else if (burst->is_control && datagram_type(burst->control[burst->bytes - 1]) == DATAGRAM_OFFER)
+        read_offer(r, burst);
     else if (burst->is_control)
         read_hello(r, burst);
     for (uint32_t i = 0; i < burst->datagrams; i++) {

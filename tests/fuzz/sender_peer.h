@@ -21,6 +21,7 @@ struct run {
     uint32_t seq;            /* the same */
     struct path_probe probe; /* the last that was sent */
     struct hello question;   /* the last that was asked */
+    bool wants_offers;       /* a request was one that asks for them */
     struct burst burst[BURSTS];
     bool is_out[BURSTS];
     struct messages messages;
@@ -88,7 +89,9 @@ static inline void hear_request(struct run *r)
     struct request request = {.pairing = choose_pairing(r),
                               .capacity = (uint32_t)script_number(&r->script, 2) << (runs * 4),
                               .length = (uint16_t)runs,
+                              .wants_offer = answers % 4 == 1,
                               .runs = datagram};
+    r->wants_offers |= request.wants_offer;
     if (answers >= 192 && r->question.nonce != 0) {
         request.nonce = r->question.nonce;
         request.pairing = (struct pairing){.session = 1 + answers, .tag = r->question.pairing.tag};

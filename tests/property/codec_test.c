@@ -136,16 +136,38 @@ static int16_t random_step(void)
     return one_in(2) ? edges[below(5)] : (int16_t)(INT16_MIN + (int)below(1 << 16));
 }
 
+/* Of a message: often at an edge. */
+static uint64_t random_size(void)
+{
+    static const uint64_t edges[] = {1, UINT32_MAX, UINT64_C(1) << 32, MESSAGE_BYTES_MAX};
+    return one_in(2) ? edges[below(4)] : 1 + below(MESSAGE_BYTES_MAX);
+}
+
+static struct unit_trailer random_too_large(void)
+{
+    struct unit_trailer t = {
+        .message = number(),
+        .unit = VOID_TOO_LARGE,
+        .seq = number(),
+        .pairing = random_pairing(),
+        .flags = (uint8_t)(FLAG_VOID | FLAG_IS_LAST | (one_in(2) ? FLAG_ANSWER : 0)),
+    };
+    unit_trailer_set_size(&t, random_size());
+    return t;
+}
+
 static struct unit_trailer random_unit(void)
 {
     bool is_void = one_in(8);
     bool is_last = is_void || one_in(2);
     bool has_next = one_in(2);
+    if (one_in(16))
+        return random_too_large();
     int flags = (is_void ? FLAG_VOID : 0) | (is_last ? FLAG_IS_LAST : 0) |
                 (has_next ? FLAG_HAS_NEXT : 0) | (one_in(2) ? FLAG_ANSWER : 0);
     return (struct unit_trailer){
         .message = number(),
-        .unit = is_void ? (uint32_t)(1 + below(3)) : number(),
+        .unit = is_void ? (uint32_t)(VOID_CANCELLED + below(2)) : number(),
         .seq = number(),
         .next_unit = has_next ? number() : 0,
         .length = is_void ? 0 : random_length(is_last),
@@ -250,7 +272,7 @@ static bool is_same_request(const struct request *a, const struct request *b,
             return false;
     }
     return is_same_pairing(&a->pairing, &b->pairing) && a->nonce == b->nonce &&
-           a->capacity == b->capacity && a->length == b->length;
+           a->capacity == b->capacity && a->length == b->length && a->wants_offer == b->wants_offer;
 }
 
 static void request_round(uint8_t *bytes)
@@ -266,6 +288,7 @@ static void request_round(uint8_t *bytes)
         .nonce = long_number(),
         .capacity = number(),
         .length = (uint16_t)length,
+        .wants_offer = one_in(2),
         .runs = bytes,
     };
     struct request decoded;
@@ -275,7 +298,7 @@ static void request_round(uint8_t *bytes)
     check_with_mutants(bytes, size);
 }
 
-/* Hellos and cookies */
+/* Hellos, cookies and offers */
 
 static struct hello random_hello(void)
 {
@@ -313,6 +336,21 @@ static void cookie_round(uint8_t *bytes)
     ck_assert_int_eq((int)cookie_answer_decode(bytes, size, &decoded), (int)VERDICT_OK);
     ck_assert(is_same_pairing(&decoded.pairing, &answer.pairing));
     ck_assert(decoded.nonce == answer.nonce && decoded.cookie == answer.cookie);
+    check_with_mutants(bytes, size);
+}
+
+static void offer_round(uint8_t *bytes)
+{
+    struct offer offer = {
+        .pairing = random_pairing(),
+        .message = number(),
+        .size = one_in(8) ? 0 : random_size(),
+    };
+    struct offer decoded;
+    size_t size = offer_encode(bytes, DATAGRAM_MOST, &offer);
+    ck_assert_int_eq((int)offer_decode(bytes, size, &decoded), (int)VERDICT_OK);
+    ck_assert(is_same_pairing(&decoded.pairing, &offer.pairing));
+    ck_assert(decoded.message == offer.message && decoded.size == offer.size);
     check_with_mutants(bytes, size);
 }
 
@@ -382,6 +420,7 @@ TEST(codec__round_trips, .is_random = true)
         request_round(bytes);
         hello_round(bytes);
         cookie_round(bytes);
+        offer_round(bytes);
         path_round(bytes);
         version_round(bytes);
         noise_round(bytes);

@@ -14,6 +14,9 @@ static const char NAME[] = "receiver";
 
 enum { TURNS_MOST = 10000, KEPT = 16 };
 
+enum { LARGEST = 1 << 20 };                 /* buffer that a user makes because a peer says so */
+static const duration EXPECTS_FOR = SECOND; /* then the user posts what it would have posted */
+
 static void create(struct host_receiver *h)
 {
     h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
@@ -27,8 +30,11 @@ static void create(struct host_receiver *h)
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
                         const struct host_sender *peer)
 {
-    *h = (struct host_receiver){
-        .scene = scene, .back = back, .peer = peer, .config = scene->setup->receiver};
+    *h = (struct host_receiver){.scene = scene,
+                                .back = back,
+                                .peer = peer,
+                                .config = scene->setup->receiver,
+                                .expected = NO_MESSAGE};
     uint32_t openings = scene->setup->reading == READING_RUNS ? 1 : 8;
     user_init(&h->user, scene, &scene->setup->posts, NAME);
     h->landing_memory = malloc(landing_memory(openings));
@@ -85,18 +91,67 @@ void host_receiver_deliver(void *host, const struct datagram *datagram)
 
 /* ---- the user */
 
+/* What the sender sent as the next message of the session; NO_MESSAGE if that is not known. */
+static uint32_t sent_as(const struct host_receiver *h, const struct entry *entry)
+{
+    uint32_t number = h->config.first_message + (entry->index - h->session_first);
+    return host_sender_index(h->peer, h->session, number);
+}
+
+/* What the sender offers is what it has. */
+static void expect_offer(struct host_receiver *h, const struct entry *entry, uint64_t size)
+{
+    const struct user *sender = &h->peer->user;
+    uint32_t sent = sent_as(h, entry);
+    scene_tell(h->scene, NAME, "= message %" PRIu32 " has %" PRIu64 " bytes", entry->index, size);
+    if (h->scene->setup->is_corrupt || h->said != h->session || sent >= sender->begun)
+        return;
+    scene_expect(h->scene, size == sender->entry[sent].size,
+                 "message %" PRIu32 " is offered with %" PRIu64 " bytes of %" PRIu64, entry->index,
+                 size, sender->entry[sent].size);
+}
+
 static void make_buffer(struct host_receiver *h, struct entry *entry)
 {
+    uint64_t size;
     if (entry->shadow.block != NULL)
         return; /* the table was full before */
-    entry->size = setup_buffer_size(h->scene->setup, entry->index);
+    entry->was_offered =
+        h->expected == entry->index && receiver_offer(h->core, &size) && size <= LARGEST;
+    entry->size = entry->was_offered ? size : setup_buffer_size(h->scene->setup, entry->index);
+    if (entry->was_offered)
+        expect_offer(h, entry, size);
     shadow_init(&entry->shadow, entry->size, true);
+}
+
+/* The user asks before it posts this buffer, and waits for the answer, though not for ever. True if
+ * it has just begun to. */
+static bool expects(struct host_receiver *h, const struct entry *entry)
+{
+    if (h->expected == entry->index || entry->shadow.block != NULL ||
+        !setup_expects(h->scene->setup, entry->index))
+        return false;
+    scene_tell(h->scene, NAME, "? message %" PRIu32 ": how large", entry->index);
+    receiver_ask_offers(h->core, h->scene->now);
+    h->expected = entry->index;
+    h->user.next_at = h->scene->now + EXPECTS_FOR;
+    return true;
+}
+
+static bool is_answered(const struct host_receiver *h)
+{
+    uint64_t size;
+    return h->expected == h->user.begun && receiver_offer(h->core, &size);
 }
 
 static void post(struct host_receiver *h)
 {
     struct entry *entry;
+    if (is_answered(h))
+        h->user.next_at = instant_earlier(h->user.next_at, h->scene->now);
     while ((entry = user_wants(&h->user)) != NULL) {
+        if (expects(h, entry) && !is_answered(h))
+            return;
         make_buffer(h, entry);
         if (!receiver_post(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
                            &entry->number)) {
@@ -130,6 +185,7 @@ static void restart(struct host_receiver *h)
     h->is_plan_out = false;
     h->session = h->said = 0;
     h->session_first = h->user.begun;
+    h->expected = NO_MESSAGE;
     h->dead = *receiver_counters(h->core);
     free(h->memory);
     h->lives++;
@@ -153,8 +209,7 @@ static void act(struct host_receiver *h)
 /* What arrived is what was sent under that number of that session. */
 static void expect_content(struct host_receiver *h, const struct entry *entry)
 {
-    uint32_t number = h->config.first_message + (entry->index - h->session_first);
-    uint32_t sent = host_sender_index(h->peer, h->session, number);
+    uint32_t sent = sent_as(h, entry);
     const struct user *sender = &h->peer->user;
     if (h->scene->setup->is_corrupt || (sent == NO_MESSAGE && entry->length == 0))
         return;

@@ -37,6 +37,7 @@ struct host_receiver {
     uint32_t session;       /* the same, once the ends of the one before are told */
     uint32_t session_first; /* the message that is the session's first */
     uint32_t fini_next;
+    uint32_t expected; /* the message that the sender was last asked about; NO_MESSAGE: none yet */
     uint64_t steps;
     uint32_t lives;
     struct receiver_counters dead; /* counters of the process before */

@@ -31,6 +31,37 @@ static struct setup too_large(uint64_t seed, uint32_t parameter)
     return setup;
 }
 
+/* ---- a receiver that asks how large messages are: one in so many, by the parameter */
+
+static struct setup expected(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = lively(seed);
+    setup.expect_one_in = parameter;
+    setup.smaller_one_in = setup.larger_one_in = 3;
+    setup.out.duplicate_permille = setup.back.duplicate_permille = 30;
+    if (seed % 2 == 0)
+        setup.submits.start = (instant)(seed % 100) * MILLISECOND;
+    return setup;
+}
+
+/* Most were answered in time, and none of those was too large. */
+static bool were_offered(struct world *w, uint32_t parameter)
+{
+    const struct user *user = &w->receiver.user;
+    uint32_t asked = 0;
+    uint32_t offered = 0;
+    (void)parameter;
+    for (uint32_t i = 0; i < user->begun; i++) {
+        asked += setup_expects(&w->setup, i);
+        offered += user->entry[i].was_offered;
+        scene_expect(&w->scene, !user->entry[i].was_offered || user->entry[i].outcome == OUTCOME_OK,
+                     "message %" PRIu32 " was offered, and ended with %s", i,
+                     scene_outcome(user->entry[i].outcome));
+    }
+    return scene_expect(&w->scene, offered * 2 >= asked,
+                        "only %" PRIu32 " of %" PRIu32 " were offered", offered, asked);
+}
+
 enum { BY_SENDER = 1, BY_RECEIVER = 2 };
 
 static struct setup cancels(uint64_t seed, uint32_t parameter)
@@ -65,6 +96,7 @@ static struct setup restarts(uint64_t seed, uint32_t parameter)
     setup.sizes = SIZES_LARGE;
     setup.submits.messages = setup.posts.messages = 400;
     setup.larger_one_in = 2;
+    setup.expect_one_in = seed % 2 == 0 ? 5 : 0;
     setup.out.replay_permille = setup.back.replay_permille = 100;
     if ((parameter & BY_SENDER) != 0)
         setup.submits.restart_at = (instant)(20 + random_next(&random) % 100) * MILLISECOND;
@@ -281,6 +313,8 @@ static bool is_exact(struct world *w, uint32_t parameter)
 
 const struct scenario scenarios_of_endings[] = {
     {"buffers too small and too large", too_large, NULL, 0, 100, 0, 0},
+    {"sizes asked for", expected, were_offered, 1, 100, 0, 0},
+    {"sizes asked for now and then", expected, were_offered, 4, 100, 0, 0},
     {"cancels by the sender", cancels, NULL, BY_SENDER, 100, 0, 0},
     {"cancels by the receiver", cancels, NULL, BY_RECEIVER, 100, 0, 0},
     {"cancels by both", cancels, NULL, BY_SENDER | BY_RECEIVER, 100, 0, 0},

@@ -87,6 +87,7 @@ static struct setup everything(uint64_t seed, uint32_t parameter)
     setup.check_every = 1 + (uint32_t)chance_below(&random, 7);
     setup.sender.first_message = setup.receiver.first_message = parameter;
     setup.sender.first_seq = setup.receiver.first_seq = parameter;
+    setup.expect_one_in = chance_one_in(&random, 3) ? 2 : 0;
     setup_patience(&setup, 60 * SECOND);
     setup.limit = 1000 * SECOND;
     return setup;

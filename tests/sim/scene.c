@@ -59,6 +59,8 @@ static void say_unit(char *at, const char *end, const uint8_t *bytes, uint32_t s
                  (t.flags & FLAG_VOID) != 0 ? "void" : "unit", t.message, t.unit, t.seq, t.length,
                  (t.flags & FLAG_IS_LAST) != 0 ? ", last" : "",
                  (t.flags & FLAG_ANSWER) != 0 ? ", answer" : "");
+    if ((t.flags & FLAG_VOID) != 0 && t.unit == VOID_TOO_LARGE)
+        snprintf(at, (size_t)(end - at), ", too large: %" PRIu64, unit_trailer_size(&t));
     if ((t.flags & FLAG_HAS_NEXT) != 0)
         snprintf(at, (size_t)(end - at), ", next %" PRIu32 "/%" PRIu32 " of %u",
                  (uint32_t)((int64_t)t.message + t.next_step), t.next_unit, t.next_length);
@@ -100,6 +102,7 @@ static void say_request(char *at, const char *end, const uint8_t *bytes, uint32_
         else
             at += snprintf(at, (size_t)(end - at), " of %" PRIu64, run.size);
     }
+    snprintf(at, (size_t)(end - at), "%s", request.wants_offer ? ", wants offers" : "");
 }
 
 static void say_hello(char *at, const char *end, const uint8_t *bytes, uint32_t size)
@@ -126,6 +129,17 @@ static void say_cookie(char *at, const char *end, const uint8_t *bytes, uint32_t
     }
     at = say_pairing(at, end, answer.pairing);
     snprintf(at, (size_t)(end - at), "cookie");
+}
+
+static void say_offer(char *at, const char *end, const uint8_t *bytes, uint32_t size)
+{
+    struct offer offer;
+    if (offer_decode(bytes, size, &offer) != VERDICT_OK) {
+        snprintf(at, (size_t)(end - at), "broken offer");
+        return;
+    }
+    at = say_pairing(at, end, offer.pairing);
+    snprintf(at, (size_t)(end - at), "offer %" PRIu32 " of %" PRIu64, offer.message, offer.size);
 }
 
 static void say_path(char *at, const char *end, const uint8_t *bytes, uint32_t size)
@@ -165,6 +179,9 @@ void scene_tell_datagram(struct scene *scene, const char *who, const uint8_t *by
         break;
     case DATAGRAM_COOKIE:
         say_cookie(line, line + LINE, bytes, size);
+        break;
+    case DATAGRAM_OFFER:
+        say_offer(line, line + LINE, bytes, size);
         break;
     case DATAGRAM_PATH_PROBE:
     case DATAGRAM_PATH_ANSWER:

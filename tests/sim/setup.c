@@ -94,3 +94,9 @@ uint64_t setup_buffer_size(const struct setup *setup, uint64_t index)
         return size + 1 + chance_below(&random, 5000);
     return size;
 }
+
+bool setup_expects(const struct setup *setup, uint64_t index)
+{
+    uint64_t random = chance_of(setup->seed + 5, index);
+    return chance_one_in(&random, setup->expect_one_in);
+}

@@ -58,6 +58,7 @@ struct setup {
     uint64_t size;
     uint32_t larger_one_in;  /* posted buffers are larger than the message */
     uint32_t smaller_one_in; /* or too small for it */
+    uint32_t expect_one_in;  /* or the sender is asked first how large it is; 0: never */
     enum reading reading;
     uint32_t flights;         /* bursts that may be in the sending kernel at once, 1 or 2 */
     duration flight;          /* how long a burst is there at most */
@@ -84,5 +85,8 @@ void setup_patience(struct setup *setup, duration patience);
 /* Bytes of message `index`, and of the buffer that is posted for it. */
 uint64_t setup_message_size(const struct setup *setup, uint64_t index);
 uint64_t setup_buffer_size(const struct setup *setup, uint64_t index);
+
+/* Does the receiver's user ask how large message `index` is, before it posts a buffer for it? */
+bool setup_expects(const struct setup *setup, uint64_t index);
 
 #endif

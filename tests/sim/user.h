@@ -17,6 +17,7 @@ struct entry {
     bool is_over;
     bool is_abandoned; /* its process is gone; there will be no event */
     bool was_cancelled;
+    bool was_offered; /* its buffer is as large as the peer said that the message is */
     enum outcome outcome;
     struct shadow shadow; /* the buffer */
 };

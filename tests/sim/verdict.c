@@ -83,6 +83,12 @@ static void judge_pair(struct scene *scene, const struct entry *sent, const stru
                  is_too_large ||
                      (sent->outcome != OUTCOME_TOO_LARGE && received->outcome != OUTCOME_TOO_LARGE),
                  "message %" PRIu32 " would have fitted", sent->index);
+    scene_expect(scene, !received->was_offered || received->size == sent->size,
+                 "message %" PRIu32 " was offered with %" PRIu64 " bytes of %" PRIu64, sent->index,
+                 received->size, sent->size);
+    scene_expect(scene, received->outcome != OUTCOME_TOO_LARGE || received->length == sent->size,
+                 "message %" PRIu32 " is too large with %" PRIu64 " bytes of %" PRIu64, sent->index,
+                 received->length, sent->size);
 }
 
 /* True if the n-th message went into the n-th buffer all along. */

@@ -77,6 +77,13 @@ static inline size_t round_trip_of_cookie(const uint8_t *in, size_t size, uint8_
     return is_taken ? cookie_answer_encode(out, ROUND_TRIP_MOST, &answer) : 0;
 }
 
+static inline size_t round_trip_of_offer(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct offer offer;
+    bool is_taken = offer_decode(in, size, &offer) == VERDICT_OK;
+    return is_taken ? offer_encode(out, ROUND_TRIP_MOST, &offer) : 0;
+}
+
 static inline size_t round_trip_of_probe(const uint8_t *in, size_t size, uint8_t *out)
 {
     struct path_probe probe;
@@ -110,8 +117,9 @@ static inline size_t round_trip_of_version(const uint8_t *in, size_t size, uint8
 static inline int round_trip_accepted(const uint8_t *in, size_t size)
 {
     static size_t (*const turns[])(const uint8_t *in, size_t size, uint8_t *out) = {
-        round_trip_of_unit,   round_trip_of_ack,   round_trip_of_request, round_trip_of_hello,
-        round_trip_of_cookie, round_trip_of_probe, round_trip_of_answer,  round_trip_of_version,
+        round_trip_of_unit,  round_trip_of_ack,    round_trip_of_request,
+        round_trip_of_hello, round_trip_of_cookie, round_trip_of_offer,
+        round_trip_of_probe, round_trip_of_answer, round_trip_of_version,
     };
     static uint8_t out[ROUND_TRIP_MOST];
     int accepted = 0;

@@ -15,16 +15,17 @@ local VERSION, TRAILER, TAIL = 2, 32, 10
 local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE, PROBE_ANSWER, COOKIE = 1, 2, 3, 4, 5, 6, 7, 8
 local HANDSHAKE, OFFER, VERSION_ANSWER = 9, 10, 15
 local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
+local TOO_LARGE, MESSAGE_MAX = 1, UInt64(0, 32) -- a void unit's reason; 2^37 bytes
 local INFO_ENTRIES = 8 -- intervals and runs in the info column
 
 local kinds = {"Unit", "Block acknowledgement, first interval positive",
     "Block acknowledgement, first interval negative", "Request to send", "Hello", "Path probe",
-    "Path answer", "Cookie", [HANDSHAKE] = "Handshake bytes, reserved", [OFFER] = "Offer, reserved",
+    "Path answer", "Cookie", [HANDSHAKE] = "Handshake bytes, reserved", [OFFER] = "Offer",
     [VERSION_ANSWER] = "Version answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
     [ANSWER] = "answer", [CLOSING] = "closing", [ECN] = "ecn"}
-local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, 0, CLOSING, 0, 0,
-    0}
+local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, ANSWER, CLOSING,
+    0, 0, 0, [OFFER] = 0}
 local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender",
     "the sender cannot read its memory"}
 
@@ -43,6 +44,7 @@ local layouts = {
     [PROBE_ANSWER] = {{0, 4, "probe"}, {4, 4, "probe_size"}, {8, 4, "reserved"}, {12, 2, "reserved"},
         {14, 8, "reserved"}},
     [COOKIE] = {{0, 8, "nonce"}, {8, 8, "cookie"}, {16, 6, "reserved"}},
+    [OFFER] = {{0, 8, "size"}, {8, 4, "message"}, {12, 10, "reserved"}},
 }
 
 -- ---- fields
@@ -53,6 +55,7 @@ local f = {
     unit = ProtoField.uint32("zcrp.unit", "Unit number", base.DEC, nil, nil, "in grains of 32 bytes"),
     offset = ProtoField.uint64("zcrp.offset", "Offset in message", base.DEC),
     reason = ProtoField.uint32("zcrp.void_reason", "Reason", base.DEC, void_reasons),
+    size = ProtoField.uint64("zcrp.size", "Bytes of the message", base.DEC),
     seq = ProtoField.uint32("zcrp.seq", "Sequence number"),
     next_step = ProtoField.int16("zcrp.next_step", "Next message step"),
     next_message = ProtoField.uint32("zcrp.next_message", "Next message number"),
@@ -217,19 +220,36 @@ local function read_tail(d, tvb)
     d.flags = tvb(at + 8, 1):uint()
 end
 
+-- A message that is too large has its size where other units name the next one.
+local function size_of_void(d)
+    if has(d.flags, VOID) and d.unit == TOO_LARGE then
+        return UInt64(d.next_unit, d.next_length)
+    end
+end
+
+local function next_breaks(d)
+    local has_numbers = d.next_unit ~= 0 or d.next_length ~= 0 or d.next_step ~= 0
+    local size = size_of_void(d)
+    if size and (has(d.flags, HAS_NEXT) or d.next_step ~= 0) then
+        return "a message that is too large names its size, and nothing next"
+    elseif size and (size == UInt64(0) or size > MESSAGE_MAX) then
+        return "no message that is too large has that size"
+    elseif not size and not has(d.flags, HAS_NEXT) and has_numbers then
+        return "next fields without the flag"
+    end
+end
+
 -- Each names the first broken rule, or nothing.
 local function unit_breaks(d)
     local is_last, is_void = has(d.flags, IS_LAST), has(d.flags, VOID)
-    local has_numbers = d.next_unit ~= 0 or d.next_length ~= 0 or d.next_step ~= 0
     if d.length > UNIT_DATA_MAX or d.next_length > UNIT_DATA_MAX then
         return "no unit is as long"
     elseif not is_last and (d.length == 0 or d.length % GRAIN ~= 0) then
         return "only the last unit may have any length"
-    elseif not has(d.flags, HAS_NEXT) and has_numbers then
-        return "next fields without the flag"
     elseif is_void and not (is_last and d.length == 0 and void_reasons[d.unit]) then
         return "a void unit is the last, empty, and has a reason"
     end
+    return next_breaks(d)
 end
 
 local function ack_breaks(d, tvb)
@@ -276,8 +296,15 @@ local function cookie_breaks(d)
     end
 end
 
+local function offer_breaks(d)
+    if d.size > MESSAGE_MAX then
+        return "no message is as large"
+    end
+end
+
 local breaks = {[UNIT] = unit_breaks, [ACK] = ack_breaks, [ACK_NEGATIVE] = ack_breaks,
-    [REQUEST] = request_breaks, [HELLO] = hello_breaks, [COOKIE] = cookie_breaks}
+    [REQUEST] = request_breaks, [HELLO] = hello_breaks, [COOKIE] = cookie_breaks,
+    [OFFER] = offer_breaks}
 
 -- What is wrong with a datagram of the right size, or nothing.
 local function broken_rule(d, tvb)
@@ -453,15 +480,18 @@ local function show_unit(d, tvb, pinfo, tree, place)
     else
         tree:add(f.offset, tvb(at + 4, 4), UInt64(d.unit) * GRAIN):set_generated()
     end
-    local forecast = ""
-    if has(d.flags, HAS_NEXT) then
+    local forecast, size = "", size_of_void(d)
+    if size then
+        tree:add(f.size, tvb(at + 12, 8), size):set_generated()
+        size = ", too large: " .. tostring(size)
+    elseif has(d.flags, HAS_NEXT) then
         next_message = (d.message + d.next_step) % WORD
         tree:add(f.next_message, tvb(at + 20, 2), next_message):set_generated()
         forecast = string.format(" (next %.0f/%d)", next_message, d.next_unit)
     end
     local tail = d.verdict and "" or show_note(note_of(d, pinfo, place), tree)
-    return string.format("Unit %d/%d%s seq %d, %d bytes%s%s", d.message, d.unit, forecast, d.seq,
-        d.length, names_of(d.flags), tail)
+    return string.format("Unit %d/%d%s seq %d, %d bytes%s%s%s", d.message, d.unit, forecast, d.seq,
+        d.length, names_of(d.flags), size or "", tail)
 end
 
 local function show_intervals(d, tvb, tree)
@@ -517,7 +547,8 @@ local function show_request(d, tvb, pinfo, tree)
     show_trailer(d, tvb, tree):append_text(" runs")
     return "Request " .. (#texts > 0 and listed(texts) or
         d.length == 0 and "of nothing new" or string.format("of %d runs", d.length)) ..
-        (d.nonce ~= NONE and ", for nonce " .. d.nonce:tohex() or "")
+        (d.nonce ~= NONE and ", for nonce " .. d.nonce:tohex() or "") ..
+        (has(d.flags, ANSWER) and ", wants offers" or "")
 end
 
 local function show_hello(d, tvb, pinfo, tree)
@@ -535,6 +566,11 @@ local function show_cookie(d, tvb, pinfo, tree)
     show_trailer(d, tvb, tree)
     return string.format("Cookie %s for nonce %s, session %08x, tag %08x", d.cookie:tohex(),
         d.nonce:tohex(), d.session, d.tag)
+end
+
+local function show_offer(d, tvb, pinfo, tree)
+    show_trailer(d, tvb, tree)
+    return string.format("Offer: message %d has %s bytes", d.message, tostring(d.size))
 end
 
 local function show_path(d, tvb, pinfo, tree)
@@ -556,7 +592,7 @@ end
 
 local shows = {[UNIT] = show_unit, [ACK] = show_ack, [ACK_NEGATIVE] = show_ack,
     [REQUEST] = show_request, [HELLO] = show_hello, [PROBE] = show_path, [PROBE_ANSWER] = show_path,
-    [COOKIE] = show_cookie, [VERSION_ANSWER] = show_version_answer}
+    [COOKIE] = show_cookie, [OFFER] = show_offer, [VERSION_ANSWER] = show_version_answer}
 
 -- A datagram of another version, or of no type: its last byte, and its tail if it has one.
 local function show_unknown(d, tvb, tree)

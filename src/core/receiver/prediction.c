@@ -9,11 +9,13 @@ void prediction_learn(struct prediction *p, const struct unit_trailer *t, uint64
                       uint64_t offset, uint64_t next)
 {
     bool is_last = (t->flags & FLAG_IS_LAST) != 0;
+    bool has_next = (t->flags & FLAG_HAS_NEXT) != 0;
+    uint16_t next_length = has_next ? t->next_length : 0;
     if (!is_last || t->length > p->unit)
         p->unit = t->length;
-    p->recent = t->length > t->next_length ? t->length : t->next_length;
+    p->recent = t->length > next_length ? t->length : next_length;
     p->is_asked = (t->flags & FLAG_ANSWER) != 0;
-    if ((t->flags & FLAG_HAS_NEXT) != 0) {
+    if (has_next) {
         p->message = next;
         p->offset = (uint64_t)t->next_unit * GRAIN;
         p->length = t->next_length;

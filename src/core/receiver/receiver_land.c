@@ -392,8 +392,8 @@ static enum verdict on_offer(struct receiver *r, instant now, const struct segme
         return verdict;
     *is_ours = receiver_session_accepts(&r->session, offer.pairing);
     if (*is_ours) {
+        note_offer(r, &offer); /* first: the next request is due by what is known */
         receiver_hear(r, now);
-        note_offer(r, &offer);
     } else {
         r->counters.drop_session++;
     }

@@ -6,6 +6,12 @@ void receiver_hear(struct receiver *r, instant now)
     receiver_timer_on_heard(&r->timer, now, r);
 }
 
+/* What another sender said of its messages is nothing to the next one. */
+static void forget_offers(struct receiver *r)
+{
+    r->offers = (struct receiver_offers){.are_wanted = r->offers.are_wanted};
+}
+
 void receiver_leave(struct receiver *r, instant now)
 {
     uint64_t next = r->messages.next;
@@ -14,7 +20,7 @@ void receiver_leave(struct receiver *r, instant now)
     receiver_clear_due(r, REPLY_PROBE);
     receiver_clear_due(r, REPLY_REQUESTS);
     r->replies.next_request = next;
-    r->offers = (struct receiver_offers){.are_wanted = r->offers.are_wanted};
+    forget_offers(r);
     prediction_init(&r->prediction, (r->config.unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN, next);
     receiver_timer_on_leave(&r->timer, now);
 }
@@ -103,6 +109,7 @@ static void on_newcomer(struct receiver *r, instant now, const struct hello *hel
     }
     if (is_bound && r->session.has_units)
         receiver_fail(r, now, OUTCOME_RESTARTED);
+    forget_offers(r);
     receiver_session_bind(&r->session, secret_draw_name(&r->secret), hello,
                           r->config.first_message);
     receiver_timer_on_heard(&r->timer, now, r);

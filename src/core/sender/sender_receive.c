@@ -265,7 +265,8 @@ static void enter(struct sender *s, instant now, struct pairing pairing)
  * it; messages of which it saw nothing go on in the new one. */
 static void replace(struct sender *s, instant now, struct pairing pairing)
 {
-    uint64_t cursor = s->recovery.to_send.cursor;
+    /* What was cancelled before it had a buffer may be over, and the cursor not have got there. */
+    uint64_t cursor = greater(s->recovery.to_send.cursor, s->messages.base);
     bool has_sent = s->session.has_sent;
     if (has_sent)
         messages_out_end_all(&s->messages, OUTCOME_RESTARTED);

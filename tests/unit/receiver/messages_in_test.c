@@ -137,6 +137,16 @@ TEST(messages_in_end__out_of_order)
     ck_assert_ptr_nonnull(find(1));
 }
 
+/* A length goes with an end that says something of it. */
+TEST(messages_in_end__length, .rows = 3)
+{
+    static const enum outcome outcomes[] = {OUTCOME_OK, OUTCOME_TOO_LARGE, OUTCOME_PEER_CANCELLED};
+    add(64);
+    find(0)->length = 17;
+    end(0, outcomes[_i]);
+    expect_event(0, outcomes[_i], _i < 2 ? 17 : 0);
+}
+
 TEST(messages_in_withdraw__tells_at_once_and_keeps_the_number)
 {
     struct message_in *message = add(100);

@@ -185,6 +185,19 @@ TEST(prediction_learn__recent_is_the_larger)
     ck_assert_uint_eq(p.recent, 96);
 }
 
+/* The size of a message that is too large lies where others name what is next. */
+TEST(prediction_learn__too_large_names_nothing)
+{
+    struct unit_trailer t = {.unit = VOID_TOO_LARGE, .flags = FLAG_IS_LAST | FLAG_VOID};
+    post(100);
+    post(100);
+    unit_trailer_set_size(&t, MESSAGE_BYTES_MAX);
+    prediction_learn(&p, &t, 0, 0, 0);
+    ck_assert_uint_eq(p.recent, 0);
+    begin();
+    expect(1, 0, 100, UNIT);
+}
+
 TEST(prediction_learn_length__small_messages_in_large_buffers)
 {
     for (int i = 0; i < 3; i++)

@@ -1,6 +1,7 @@
 /* A receiver whose channel and peer are the test. Datagrams are put together, then land as one
  * burst; what it says is compared as text: an acknowledgement is the sign of its first interval and
- * its bounds, and what it counts as marked, if any; a request its runs, first*count=size. */
+ * its bounds, and what it counts as marked, if any; a request its runs, first*count=size, and
+ * whether it wants offers. */
 #ifndef ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 #define ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 
@@ -94,11 +95,22 @@ static inline void receiver_rig_expect_message(struct receiver_rig *rig, uint64_
         ck_assert_msg(rig->buffer[n][i] == receiver_rig_byte(n, i), "byte %" PRIu64, i);
 }
 
+/* A message ended in another way, and nothing is said of its length. */
 static inline void receiver_rig_expect_end(struct receiver_rig *rig, enum outcome outcome)
 {
     struct event event;
     ck_assert(receiver_event(rig->r, &event));
     ck_assert_int_eq(event.outcome, outcome);
+    ck_assert_uint_eq(event.length, 0);
+}
+
+/* A message ended that was too large for its buffer: it has so many bytes. */
+static inline void receiver_rig_expect_too_large(struct receiver_rig *rig, uint64_t size)
+{
+    struct event event;
+    ck_assert(receiver_event(rig->r, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_TOO_LARGE);
+    ck_assert_uint_eq(event.length, size);
 }
 
 static inline void receiver_rig_expect_no_event(struct receiver_rig *rig)
@@ -163,6 +175,16 @@ static inline struct unit_trailer receiver_rig_void(const struct receiver_rig *r
     return t;
 }
 
+/* The message has so many bytes, which is too many. */
+static inline struct unit_trailer receiver_rig_too_large(const struct receiver_rig *rig,
+                                                         uint32_t seq, uint32_t message,
+                                                         uint64_t size)
+{
+    struct unit_trailer t = receiver_rig_void(rig, seq, message, VOID_TOO_LARGE);
+    unit_trailer_set_size(&t, size);
+    return t;
+}
+
 static inline void receiver_rig_plan(struct receiver_rig *rig)
 {
     receiver_plan(rig->r, &rig->landing, 1, 16);
@@ -198,6 +220,21 @@ static inline void receiver_rig_hello(struct receiver_rig *rig, struct hello hel
     receiver_rig_land(rig);
 }
 
+static inline void receiver_rig_put_offer(struct receiver_rig *rig, struct offer offer)
+{
+    uint8_t datagram[TRAILER_BYTES];
+    receiver_rig_put(rig, datagram, (uint32_t)offer_encode(datagram, sizeof datagram, &offer));
+}
+
+/* The sender says that this message has so many bytes. */
+static inline void receiver_rig_land_offer(struct receiver_rig *rig, uint32_t message,
+                                           uint64_t size)
+{
+    receiver_rig_put_offer(
+        rig, (struct offer){.pairing = rig->pairing, .message = message, .size = size});
+    receiver_rig_land(rig);
+}
+
 /* ---- what it says ---- */
 
 static inline void receiver_rig_print_ack(struct receiver_rig *rig, const struct block_ack *ack)
@@ -225,6 +262,8 @@ static inline void receiver_rig_print_request(struct receiver_rig *rig,
                   ? (size_t)snprintf(rig->text + at, sizeof rig->text - at, "withdrawn")
                   : (size_t)snprintf(rig->text + at, sizeof rig->text - at, "%" PRIu64, run.size);
     }
+    if (request->wants_offer)
+        snprintf(rig->text + at, sizeof rig->text - at, ", offers");
 }
 
 /* The next datagram is this; its pairing is the session's from now on. */

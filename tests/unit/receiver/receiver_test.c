@@ -87,12 +87,58 @@ TEST(unit__that_is_there_is_acknowledged_at_once)
 TEST(unit__void_ends_the_message)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_TOO_LARGE));
-    receiver_rig_expect_end(&rig, OUTCOME_TOO_LARGE);
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 0, 0, 1000000));
+    receiver_rig_expect_too_large(&rig, 1000000);
     receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 1, 1, VOID_CANCELLED));
     receiver_rig_expect_end(&rig, OUTCOME_PEER_CANCELLED);
     rig.now += MILLISECOND;
     receiver_rig_expect(&rig, "+ 0 2");
+}
+
+/* The largest there is; and one that contradicts itself, which is the peer's affair. */
+TEST(unit__too_large_says_any_size)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 0, 0, MESSAGE_BYTES_MAX));
+    receiver_rig_expect_too_large(&rig, MESSAGE_BYTES_MAX);
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 1, 1, 1));
+    receiver_rig_expect_too_large(&rig, 1);
+}
+
+/* Its event is still to be taken when units come that say something else of its length. */
+TEST(unit__too_large_does_not_change_what_is_over)
+{
+    start();
+    receiver_rig_plan(&rig);
+    struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, RIG_DATA);
+    receiver_rig_put_unit(&rig, &t);
+    receiver_rig_landed(&rig);
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 1, 0, 1000000));
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 2, 1, 2000000));
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 3, 1, 3000000));
+    receiver_rig_expect_message(&rig, 0, RIG_DATA);
+    receiver_rig_expect_too_large(&rig, 2000000);
+    receiver_rig_expect_no_event(&rig);
+}
+
+/* What the user took back ends as the user said, whatever comes for it. */
+TEST(unit__too_large_for_what_is_withdrawn)
+{
+    start();
+    receiver_rig_plan(&rig);
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    receiver_rig_landed(&rig);
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 0, 0, 1000000));
+    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+}
+
+/* Its length was known, and a part of it is there: nothing of that is told. */
+TEST(unit__too_large_after_a_part)
+{
+    start();
+    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, RIG_DATA, 10));
+    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 1, 0, 1000000));
+    receiver_rig_expect_too_large(&rig, 1000000);
 }
 
 TEST(unit__void_ends_what_is_withdrawn)

@@ -27,6 +27,7 @@ struct sender_rig {
     uint32_t capacity; /* the peer's, as it will say, */
     uint16_t marks;    /* and its count of marks, */
     bool has_ecn;      /* and whether ECN's field arrives */
+    bool wants_offer;  /* and whether requests ask for offers */
     struct burst burst;
     char text[1024];
 };
@@ -135,6 +136,7 @@ static inline void sender_rig_request(struct sender_rig *rig, uint32_t first, ui
                               .nonce = rig->nonce,
                               .capacity = rig->capacity,
                               .length = count > 0,
+                              .wants_offer = rig->wants_offer,
                               .runs = datagram};
     request_run_encode(datagram, &run);
     sender_rig_receive(rig, datagram, request_encode(datagram, sizeof datagram, &request));
@@ -150,6 +152,21 @@ static inline struct hello sender_rig_hello(struct sender_rig *rig)
     sender_sent(rig->s, rig->now, &rig->burst, 1);
     ck_assert_int_eq(hello_decode(rig->burst.control, rig->burst.bytes, &hello), VERDICT_OK);
     return hello;
+}
+
+/* It offers this message, which has so many bytes. */
+static inline void sender_rig_expect_offer(struct sender_rig *rig, uint32_t message, uint64_t size)
+{
+    struct offer offer;
+    ck_assert(sender_has_burst(rig->s));
+    ck_assert(sender_take(rig->s, rig->now, &rig->burst));
+    ck_assert(rig->burst.is_control);
+    sender_sent(rig->s, rig->now, &rig->burst, 1);
+    ck_assert_int_eq(offer_decode(rig->burst.control, rig->burst.bytes, &offer), VERDICT_OK);
+    ck_assert_uint_eq(offer.message, message);
+    ck_assert_uint_eq(offer.size, size);
+    ck_assert_uint_eq(offer.pairing.session, rig->pairing.session);
+    ck_assert_uint_eq(offer.pairing.tag, rig->pairing.tag);
 }
 
 static inline int sender_rig_print_unit(char *out, size_t size, const struct unit_trailer *t)

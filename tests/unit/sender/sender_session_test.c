@@ -369,6 +369,31 @@ TEST(close__cancelled_while_it_waits)
     ck_assert(sender_rig_hello(&rig).is_closing);
 }
 
+/* What was cancelled is gone without a unit, and then another receiver answers the question. */
+TEST(close__in_another_session)
+{
+    uint64_t unposted = sender_rig_submit(&rig, 10);
+    sender_rig_pair(&rig, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        sender_rig_wait(&rig);
+        sender_rig_hello(&rig);
+    }
+    sender_rig_wait(&rig);
+    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_cookie(&rig, &hello, 0);
+    sender_rig_hello(&rig);
+    ck_assert(sender_cancel(rig.s, rig.now, unposted));
+    sender_close(rig.s, rig.now);
+    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
+    rig.nonce = hello.nonce;
+    sender_rig_request(&rig, 0, 0, 0);
+    hello = sender_rig_hello(&rig);
+    ck_assert(hello.is_closing);
+    ck_assert_uint_eq(hello.pairing.session, RIG_SESSION + 1);
+    ck_assert_uint_eq(hello.requested, 0);
+}
+
 /* A message has no buffer, and the user waits no longer: the peer is told once. */
 TEST(close__given_up)
 {

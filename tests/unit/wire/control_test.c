@@ -85,9 +85,12 @@ static const struct change request_changes[] = {
     /* 10 last                */ {37, 0x01, MALFORMED},
     /* 11 closing             */ {46, FLAG_CLOSING, MALFORMED},
     /* 12 another flag        */ {46, FLAG_HAS_NEXT, MALFORMED},
-    /* 13 an ack              */ {47, 0x22, TYPE},
-    /* 14 a hello             */ {47, 0x25, TYPE},
-    /* 15 another version     */ {47, 0x14, VERSION},
+    /* 13 wants an offer      */ {46, FLAG_ANSWER, OK},
+    /* 14 that, and closing   */ {46, FLAG_ANSWER | FLAG_CLOSING, MALFORMED},
+    /* 15 an ack              */ {47, 0x22, TYPE},
+    /* 16 a hello             */ {47, 0x25, TYPE},
+    /* 17 an offer            */ {47, 0x2a, TYPE},
+    /* 18 another version     */ {47, 0x14, VERSION},
 };
 
 TEST(request_decode__rules, .rows = ROWS(request_changes))
@@ -111,6 +114,18 @@ static const struct {
     /* 4 session */ {38, 4, MALFORMED},
     /* 5 tag     */ {42, 4, MALFORMED},
 };
+
+/* The flag is the only one there is. */
+TEST(request_decode__wants_an_offer, .rows = 2)
+{
+    uint8_t in[TRAILER_BYTES];
+    struct request request = {.pairing = pairing, .wants_offer = _i == 1};
+    ck_assert_uint_eq(request_encode(in, sizeof in, &request), sizeof in);
+    ck_assert_uint_eq(in[TRAILER_BYTES - 2], _i == 1 ? FLAG_ANSWER : 0);
+    request.wants_offer = _i == 0;
+    ck_assert_int_eq((int)request_decode(in, sizeof in, &request), OK);
+    ck_assert(request.wants_offer == (_i == 1));
+}
 
 TEST(request_decode__zeros, .rows = ROWS(request_zeros))
 {

@@ -222,23 +222,36 @@ static const struct {
     /* 15 no next, but its step back */ {0, 0, 32, 0, 0, -1, 1, 1, 0, MALFORMED},
     /* 16 no next, but its unit      */ {0, 0, 32, 1, 0, 0, 1, 1, 0, MALFORMED},
     /* 17 no next, but its length    */ {0, 0, 32, 0, 1, 0, 1, 1, 0, MALFORMED},
-    /* 18 void, too large            */ {NONE | LAST, 1, 0, 0, 0, 0, 1, 1, 0, OK},
-    /* 19 void, cancelled            */ {NONE | LAST, 2, 0, 0, 0, 0, 1, 1, 0, OK},
-    /* 20 void, unreadable           */ {NONE | LAST, 3, 0, 0, 0, 0, 1, 1, 0, OK},
-    /* 21 void, no reason            */ {NONE | LAST, 0, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 22 void, unknown reason       */ {NONE | LAST, 4, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 23 void, unknown reason       */ {NONE | LAST, ~0u, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 24 void, not last             */ {NONE, 1, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 25 void, with data            */ {NONE | LAST, 1, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 26 void, with a next          */ {NONE | LAST | NEXT, 1, 0, 8, 9, 10, 1, 1, 0, OK},
-    /* 27 asks for an answer         */ {ANSWER, 0, 32, 0, 0, 0, 1, 1, 0, OK},
-    /* 28 closing                    */ {FLAG_CLOSING, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 29 of acknowledgements        */ {FLAG_ECN, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 30 reserved for keys          */ {64, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 31 reserved for keys          */ {128, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
-    /* 32 no session                 */ {0, 0, 32, 0, 0, 0, 0, 1, 0, MALFORMED},
-    /* 33 no tag                     */ {0, 0, 32, 0, 0, 0, 1, 0, 0, MALFORMED},
-    /* 34 a tag of one high bit      */ {0, 0, 32, 0, 0, 0, 1, 1u << 31, 0, OK},
+    /* 18 void, cancelled            */ {NONE | LAST, 2, 0, 0, 0, 0, 1, 1, 0, OK},
+    /* 19 void, unreadable           */ {NONE | LAST, 3, 0, 0, 0, 0, 1, 1, 0, OK},
+    /* 20 void, no reason            */ {NONE | LAST, 0, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 21 void, unknown reason       */ {NONE | LAST, 4, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 22 void, unknown reason       */ {NONE | LAST, ~0u, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 23 void, not last             */ {NONE, 2, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 24 void, with data            */ {NONE | LAST, 2, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 25 void, with a next          */ {NONE | LAST | NEXT, 2, 0, 8, 9, 10, 1, 1, 0, OK},
+    /* 26 cancelled, with a size     */ {NONE | LAST, 2, 0, 1, 0, 0, 1, 1, 0, MALFORMED},
+    /* 27 unreadable, with a size    */ {NONE | LAST, 3, 0, 0, 1, 0, 1, 1, 0, MALFORMED},
+    /* 28 too large, by one byte     */ {NONE | LAST, 1, 0, 1, 0, 0, 1, 1, 0, OK},
+    /* 29 too large, by 4 GiB        */ {NONE | LAST, 1, 0, 0, 1, 0, 1, 1, 0, OK},
+    /* 30 too large, asks            */ {NONE | LAST | ANSWER, 1, 0, 1, 0, 0, 1, 1, 0, OK},
+    /* 31 too large, the largest     */ {NONE | LAST, 1, 0, 0, 32, 0, 1, 1, 0, OK},
+    /* 32 too large, one byte more   */ {NONE | LAST, 1, 0, 1, 32, 0, 1, 1, 0, MALFORMED},
+    /* 33 too large, 4 GiB more      */ {NONE | LAST, 1, 0, 0, 33, 0, 1, 1, 0, MALFORMED},
+    /* 34 too large, without a size  */ {NONE | LAST, 1, 0, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 35 too large, with a step     */ {NONE | LAST, 1, 0, 1, 0, 1, 1, 1, 0, MALFORMED},
+    /* 36 too large, with a next     */ {NONE | LAST | NEXT, 1, 0, 8, 9, 0, 1, 1, 0, MALFORMED},
+    /* 37 too large, not last        */ {NONE, 1, 0, 1, 0, 0, 1, 1, 0, MALFORMED},
+    /* 38 too large, with data       */ {NONE | LAST, 1, 32, 1, 0, 0, 1, 1, 0, MALFORMED},
+    /* 39 a size, but not void       */ {LAST, 1, 32, 1, 0, 0, 1, 1, 0, MALFORMED},
+    /* 40 asks for an answer         */ {ANSWER, 0, 32, 0, 0, 0, 1, 1, 0, OK},
+    /* 41 closing                    */ {FLAG_CLOSING, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 42 of acknowledgements        */ {FLAG_ECN, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 43 reserved for keys          */ {64, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 44 reserved for keys          */ {128, 0, 32, 0, 0, 0, 1, 1, 0, MALFORMED},
+    /* 45 no session                 */ {0, 0, 32, 0, 0, 0, 0, 1, 0, MALFORMED},
+    /* 46 no tag                     */ {0, 0, 32, 0, 0, 0, 1, 0, 0, MALFORMED},
+    /* 47 a tag of one high bit      */ {0, 0, 32, 0, 0, 0, 1, 1u << 31, 0, OK},
 };
 
 static struct unit_trailer trailer_of_rule(int i)
@@ -262,4 +275,19 @@ TEST(unit_trailer_decode__rules, .rows = ROWS(rules))
     size_t size = (size_t)((int)t.length + TRAILER_BYTES + rules[_i].surplus);
     int verdict = (int)unit_trailer_decode(bytes, size, &t);
     ck_assert_msg(verdict == rules[_i].verdict, "row %d: %d", _i, verdict);
+}
+
+static const uint64_t sizes[] = {1, UINT32_MAX, UINT64_C(1) << 32, MESSAGE_BYTES_MAX - 1,
+                                 MESSAGE_BYTES_MAX};
+
+/* The size of a message that is too large lies where others name what is next. */
+TEST(unit_trailer_size__there_and_back, .rows = ROWS(sizes))
+{
+    struct unit_trailer t = {
+        .unit = VOID_TOO_LARGE, .pairing = {.session = 1, .tag = 1}, .flags = NONE | LAST};
+    uint8_t bytes[TRAILER_BYTES];
+    unit_trailer_set_size(&t, sizes[_i]);
+    unit_trailer_encode(bytes, &t);
+    ck_assert_int_eq((int)unit_trailer_decode(bytes, sizeof bytes, &t), OK);
+    ck_assert_uint_eq(unit_trailer_size(&t), sizes[_i]);
 }

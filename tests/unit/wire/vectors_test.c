@@ -141,7 +141,7 @@ static enum verdict request_turn(const struct vector *v, char *text, uint8_t *ou
         return verdict;
     append(text, "nonce=0x%016" PRIx64 " capacity=%" PRIu32 " length=%u", request.nonce,
            request.capacity, request.length);
-    append_pairing(text, &request.pairing, 0);
+    append_pairing(text, &request.pairing, request.wants_offer ? FLAG_ANSWER : 0);
     append(text, " runs=");
     for (uint32_t i = 0; i < request.length; i++) {
         struct request_run run = request_run(&request, i);
@@ -177,6 +177,18 @@ static enum verdict cookie_turn(const struct vector *v, char *text, uint8_t *out
     append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64, answer.nonce, answer.cookie);
     append_pairing(text, &answer.pairing, 0);
     *size = cookie_answer_encode(out, DATAGRAM_BYTES, &answer);
+    return VERDICT_OK;
+}
+
+static enum verdict offer_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
+{
+    struct offer offer;
+    enum verdict verdict = offer_decode(v->bytes, v->size, &offer);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "size=%" PRIu64 " message=%" PRIu32, offer.size, offer.message);
+    append_pairing(text, &offer.pairing, 0);
+    *size = offer_encode(out, DATAGRAM_BYTES, &offer);
     return VERDICT_OK;
 }
 
@@ -232,9 +244,9 @@ static const struct {
     const char *type;
     enum verdict (*turn)(const struct vector *v, char *text, uint8_t *out, size_t *size);
 } codecs[] = {
-    {"unit", unit_turn},     {"ack", ack_turn},         {"request", request_turn},
-    {"hello", hello_turn},   {"cookie", cookie_turn},   {"probe", probe_turn},
-    {"answer", answer_turn}, {"version", version_turn},
+    {"unit", unit_turn},   {"ack", ack_turn},       {"request", request_turn},
+    {"hello", hello_turn}, {"cookie", cookie_turn}, {"offer", offer_turn},
+    {"probe", probe_turn}, {"answer", answer_turn}, {"version", version_turn},
 };
 
 static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out, size_t *size)
