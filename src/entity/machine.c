@@ -168,6 +168,11 @@ bool machine_cancel(struct machine *m, instant now, uint64_t number)
                      : receiver_cancel(m->receiver, now, number);
 }
 
+bool machine_has_burst(const struct machine *m)
+{
+    return m->sender ? sender_has_burst(m->sender) : receiver_has_reply(m->receiver);
+}
+
 bool machine_take(struct machine *m, instant now, struct burst *burst)
 {
     return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);

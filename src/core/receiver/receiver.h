@@ -108,6 +108,9 @@ void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, siz
  * has to be. */
 struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing);
 
+/* Is there something to be said that does not wait for its time? O(1). */
+bool receiver_has_reply(const struct receiver *r);
+
 /* The next control datagram to send, as a burst of one; false if there is none. */
 bool receiver_take(struct receiver *r, instant now, struct burst *burst);
 

@@ -114,6 +114,11 @@ static uint32_t next_reply(const struct receiver *r, instant now)
     return due & (~due + 1);
 }
 
+bool receiver_has_reply(const struct receiver *r)
+{
+    return r->replies.due != REPLY_NONE;
+}
+
 bool receiver_take(struct receiver *r, instant now, struct burst *burst)
 {
     switch ((enum receiver_reply)next_reply(r, now)) {

@@ -17,7 +17,8 @@ enum {
     ACK_OVERHEAD = 28,  /* bytes of IPv4 and UDP */
     ACK_UNITS = 1024,   /* acknowledged at once when so many arrived that nobody asked for */
     REQUEST_FEW = 16,   /* announced at once while the sender knows of fewer, */
-    REQUEST_MANY = 32,  /* or when so many are to be announced */
+    REQUEST_MANY = 32,  /* or when so many are to be announced, */
+    REQUEST_PART = 4,   /* and such a part of those that it knows */
     LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
 };
 
@@ -96,8 +97,8 @@ bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struc
 {
     uint64_t requested = r->session.requested;
     uint64_t unannounced = r->messages.next - requested;
-    bool knows_few = requested <= r->messages.base || requested - r->messages.base < REQUEST_FEW;
-    if (knows_few || unannounced >= REQUEST_MANY)
+    uint64_t known = requested > r->messages.base ? requested - r->messages.base : 0;
+    if (known < REQUEST_FEW || unannounced >= greater(REQUEST_MANY, known / REQUEST_PART))
         return true;
     if (unannounced == 1)
         t->request = instant_earlier(t->request, now + REQUEST_DELAY);

@@ -19,7 +19,7 @@
 enum {
     RIG_DATA = 64, /* bytes of data in a full unit */
     RIG_BUFFER = 1024,
-    RIG_MESSAGES = 64,
+    RIG_MESSAGES = 256,
     RIG_TAG = 7,
     RIG_PEER = 11,
 };

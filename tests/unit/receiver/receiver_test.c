@@ -311,6 +311,17 @@ TEST(request__many_at_once)
     receiver_rig_expect(&rig, "request 16*31=128 47*1=256");
 }
 
+/* While the sender knows of many, more are announced together: a quarter of those. */
+TEST(request__more_at_once_if_many_are_known)
+{
+    announce(160);
+    for (int i = 0; i < 39; i++)
+        receiver_rig_post(&rig, 128);
+    receiver_rig_expect_silence(&rig);
+    receiver_rig_post(&rig, 128);
+    receiver_rig_expect(&rig, "request 160*40=128");
+}
+
 TEST(request__restated_until_known)
 {
     start();
