@@ -58,8 +58,6 @@ struct options {
     const char *json; /* file, "-" is standard output, NULL: none */
     bool is_quiet;
     bool wants_stats;
-    bool wants_help;
-    bool wants_version;
     const char *first_of_sender; /* the first option given that is the sending end's alone */
 };
 
@@ -67,11 +65,9 @@ struct options {
 
 #define OPTIONS_USUAL_MTU 1500
 
-/* Reads the command line. Strings stay argv's. 0, or -1 with a complaint about the usage. */
+/* Reads the command line. Strings stay argv's. 0; 1 if the help or the version was asked for, and
+ * has been printed; or -1 with a complaint about the usage. */
 int options_parse(struct options *options, int argc, char **argv);
-
-/* Prints the help. */
-void options_help(void);
 
 /* Whether standard output is for people: neither quiet, nor taken by JSON. */
 bool options_have_output(const struct options *options);
