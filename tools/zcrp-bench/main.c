@@ -8,7 +8,6 @@
 #include "common/arguments.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "zcrp-bench/command/doctor.h"
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"

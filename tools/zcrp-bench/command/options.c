@@ -7,7 +7,6 @@
 #include "common/arguments.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "zcrp-bench/command/values.h"
 #include "zcrp-bench/transports/carrier.h"
 
 enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };

@@ -1,6 +1,6 @@
 #include "zcrp-bench/job/pattern.h"
 
-#include "zcrp-bench/control/words.h"
+#include "zcrp-bench/control/control.h"
 
 static const uint64_t golden = 0x9e3779b97f4a7c15u;
 

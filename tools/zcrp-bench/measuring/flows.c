@@ -174,17 +174,19 @@ enum { SEED_SHIFT = 40 };
 static int open_contenders(struct sending_end *end)
 {
     const struct options *options = end->options;
-    int (*open)(struct contender *, const struct choice *, struct control *,
-                const struct settings *, size_t *) = contender_open;
+    enum contender_use use = options->is_reverse ? CONTENDER_BACK : CONTENDER_THERE;
     size_t number = 0;
 
     if (options->is_ping)
-        open = contender_open_for_ping;
-    if (options->is_reverse)
-        open = contender_open_back;
+        use = CONTENDER_PING;
     for (size_t i = 0; i < options->transport_count; i++) {
-        if (open(&end->contenders[i], &options->transports[i], &end->control, &end->settings,
-                 &number) < 0)
+        const struct transport plain = {
+            .kind = options->transports[i].kind,
+            .settings = &end->settings,
+            .control = &end->control,
+        };
+
+        if (contender_open(&end->contenders[i], &options->transports[i], use, &plain, &number) < 0)
             return -1;
     }
     return 0;

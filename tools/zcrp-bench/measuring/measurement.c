@@ -7,8 +7,6 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/measuring/ping.h"
-#include "zcrp-bench/measuring/pulse.h"
 #include "zcrp-bench/measuring/record.h"
 #include "zcrp-bench/results/report.h"
 
@@ -132,7 +130,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
     int status;
 
     begin_run(run, contender, job);
-    if (transport->kind->prepare(transport, job) < 0 ||
+    if (transport_prepare(transport, job) < 0 ||
         announce(end, contender_number(contender), job) < 0)
         return -1;
     status = transport->is_back ? run_back(end, transport, job, run)
@@ -170,9 +168,9 @@ static int prepare_ping(struct contender *contender, const struct job *job)
     struct transport *there = contender_transport(contender);
     struct transport *back = &contender->back;
 
-    if (there->kind->prepare(there, job) < 0)
+    if (transport_prepare(there, job) < 0)
         return -1;
-    return back->kind == NULL ? 0 : back->kind->prepare(back, job);
+    return back->kind == NULL ? 0 : transport_prepare(back, job);
 }
 
 static int run_ping(struct sending_end *end, struct contender *contender, struct job *job,

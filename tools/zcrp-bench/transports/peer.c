@@ -96,30 +96,28 @@ int stream_pong(struct transport *transport, struct transport *back, const struc
     return 0;
 }
 
-static void set_port(struct peer_address *address, int port)
+/* What getsockname or getpeername has said, at another port. */
+static int set_port(int asked, int port, struct peer_address *address)
 {
+    if (asked < 0)
+        return complain("a socket has no address: %s", strerror(errno));
     if (address->any.sa_family == AF_INET6)
         address->v6.sin6_port = htons((uint16_t)port);
     else
         address->v4.sin_port = htons((uint16_t)port);
+    return 0;
 }
 
 int peer_address_here(const struct control *control, int port, struct peer_address *address)
 {
     address->length = sizeof address->v6;
-    if (getsockname(control->fd, &address->any, &address->length) < 0)
-        return complain("a socket has no address: %s", strerror(errno));
-    set_port(address, port);
-    return 0;
+    return set_port(getsockname(control->fd, &address->any, &address->length), port, address);
 }
 
 int peer_address_there(const struct control *control, int port, struct peer_address *address)
 {
     address->length = sizeof address->v6;
-    if (getpeername(control->fd, &address->any, &address->length) < 0)
-        return complain("a socket has no peer: %s", strerror(errno));
-    set_port(address, port);
-    return 0;
+    return set_port(getpeername(control->fd, &address->any, &address->length), port, address);
 }
 
 int peer_address_port(const struct peer_address *address)
