@@ -9,7 +9,6 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "common/quantity.h"
-#include "loss.h"
 #include "packets.h"
 
 static const struct conditions no_harm = {

@@ -1,4 +1,4 @@
-#include "zcrp-link/loss.h"
+#include "zcrp-link/path.h"
 
 #include "../../support/suite.h"
 

@@ -18,12 +18,18 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static struct allocations most(struct allocations a, struct allocations b)
+static uint64_t more(uint64_t a, uint64_t b)
 {
-    return (struct allocations){
-        .calls = a.calls > b.calls ? a.calls : b.calls,
-        .peak_bytes = a.peak_bytes > b.peak_bytes ? a.peak_bytes : b.peak_bytes,
-    };
+    return a > b ? a : b;
+}
+
+/* The work of a process is all flows'. */
+static void add_end(struct run_end *sum, const struct run_end *end)
+{
+    sum->cpu_s = larger(sum->cpu_s, end->cpu_s);
+    counts_add(&sum->counts, &end->counts);
+    sum->allocations.calls = more(sum->allocations.calls, end->allocations.calls);
+    sum->allocations.peak_bytes = more(sum->allocations.peak_bytes, end->allocations.peak_bytes);
 }
 
 static void add(struct run *sum, const struct run *run)
@@ -31,14 +37,10 @@ static void add(struct run *sum, const struct run *run)
     sum->count += run->count;
     sum->bytes += run->bytes;
     sum->seconds = larger(sum->seconds, run->seconds);
-    sum->sender_cpu_s = larger(sum->sender_cpu_s, run->sender_cpu_s);
-    sum->receiver_cpu_s = larger(sum->receiver_cpu_s, run->receiver_cpu_s);
     if (run->verdict > sum->verdict)
         sum->verdict = run->verdict;
-    counts_add(&sum->sender_counts, &run->sender_counts);
-    counts_add(&sum->receiver_counts, &run->receiver_counts);
-    sum->sender_allocations = most(sum->sender_allocations, run->sender_allocations);
-    sum->receiver_allocations = most(sum->receiver_allocations, run->receiver_allocations);
+    add_end(&sum->sender, &run->sender);
+    add_end(&sum->receiver, &run->receiver);
 }
 
 /* Jain's index: 1 if all are alike, 1 / count if one has everything. */

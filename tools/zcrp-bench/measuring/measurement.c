@@ -55,18 +55,13 @@ static void begin_run(struct run *run, const struct contender *contender, const 
     memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
 }
 
-static void note_sender(struct run *run, const struct record *record)
+static struct run_end end_of(const struct record *record)
 {
-    run->sender_cpu_s = (double)record->watch.cpu_ns / 1e9;
-    run->sender_allocations = record->allocations;
-    run->sender_counts = record->counts;
-}
-
-static void note_receiver(struct run *run, const struct record *record)
-{
-    run->receiver_cpu_s = (double)record->watch.cpu_ns / 1e9;
-    run->receiver_allocations = record->allocations;
-    run->receiver_counts = record->counts;
+    return (struct run_end){
+        .cpu_s = (double)record->watch.cpu_ns / 1e9,
+        .counts = record->counts,
+        .allocations = record->allocations,
+    };
 }
 
 static void note_job(struct run *run, const struct job *job, double seconds)
@@ -93,8 +88,8 @@ static int run_there(struct sending_end *end, struct transport *transport, struc
         return -1;
     record_end(&own, transport);
     note_job(run, job, (double)other.watch.wall_ns / 1e9);
-    note_sender(run, &own);
-    note_receiver(run, &other);
+    run->sender = end_of(&own);
+    run->receiver = end_of(&other);
     return 0;
 }
 
@@ -117,8 +112,8 @@ static int run_back(struct sending_end *end, struct transport *transport, struct
         record_read(&end->control, &other, &others, &unknown) < 0)
         return -1;
     note_job(run, job, (double)own.watch.wall_ns / 1e9);
-    note_sender(run, &other);
-    note_receiver(run, &own);
+    run->sender = end_of(&other);
+    run->receiver = end_of(&own);
     run->verdict = job_verdict(job);
     return 0;
 }
@@ -188,8 +183,8 @@ static int run_ping(struct sending_end *end, struct contender *contender, struct
         record_read(&end->control, &other, job, &run->verdict) < 0)
         return -1;
     note_job(run, job, (double)own.watch.wall_ns / 1e9);
-    note_sender(run, &own);
-    note_receiver(run, &other);
+    run->sender = end_of(&own);
+    run->receiver = end_of(&other);
     run->trips = trips_of(run->histogram);
     return 0;
 }

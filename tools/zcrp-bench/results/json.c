@@ -49,16 +49,16 @@ static void write_counts(FILE *out, const struct counts *counts)
     fputc('}', out);
 }
 
-static void end_of_run(FILE *out, const char *key, double cpu_s, double cpu_s_per_gb,
-                       const struct allocations *allocations, const struct counts *counts)
+static void write_end(FILE *out, const char *key, const struct run_end *end, double cpu_s_per_gb)
 {
+    const struct allocations *allocations = &end->allocations;
     bool are_counted = allocations->calls != ALLOCATIONS_UNKNOWN;
 
-    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, cpu_s);
+    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, end->cpu_s);
     number(out, "cpu_s_per_gb", true, cpu_s_per_gb);
     count(out, "allocations", are_counted, allocations->calls);
     count(out, "peak_bytes", are_counted, allocations->peak_bytes);
-    write_counts(out, counts);
+    write_counts(out, &end->counts);
     fputc('}', out);
 }
 
@@ -114,7 +114,7 @@ static const char *verdict_text(enum verdict verdict)
 
 static void write_run(FILE *out, const struct run *run)
 {
-    const struct counts *in = &run->receiver_counts;
+    const struct counts *in = &run->receiver.counts;
     bool is_known = in->is_known;
 
     begin(out, run->transport, run->channel, run->size);
@@ -127,12 +127,10 @@ static void write_run(FILE *out, const struct run *run)
     fprintf(out, ", \"verified\": %s", verdict_text(run->verdict));
     count(out, "flows", true, run->flows);
     number(out, "fairness", true, run->fairness);
-    end_of_run(out, "sender", run->sender_cpu_s, run_sender_cpu_s_per_gb(run),
-               &run->sender_allocations, &run->sender_counts);
-    end_of_run(out, "receiver", run->receiver_cpu_s, run_receiver_cpu_s_per_gb(run),
-               &run->receiver_allocations, in);
+    write_end(out, "sender", &run->sender, run_sender_cpu_s_per_gb(run));
+    write_end(out, "receiver", &run->receiver, run_receiver_cpu_s_per_gb(run));
     count(out, "units", is_known, in->value[COUNT_units]);
-    count(out, "repeated_units", is_known, run->sender_counts.value[COUNT_units_repeated]);
+    count(out, "repeated_units", is_known, run->sender.counts.value[COUNT_units_repeated]);
     count(out, "in_place_units", is_known, in->value[COUNT_units_in_place]);
     count(out, "moved_bytes", is_known, in->value[COUNT_bytes_moved]);
     count(out, "lost_units", is_known, in->value[COUNT_units_lost]);

@@ -26,6 +26,13 @@ struct round_trips {
 #undef ROUND_TRIP_FIELD
 };
 
+/* What one end did. */
+struct run_end {
+    double cpu_s;
+    struct counts counts;
+    struct allocations allocations;
+};
+
 /* One measurement. */
 struct run {
     const char *transport;
@@ -35,13 +42,8 @@ struct run {
     uint64_t bytes;
     uint64_t depth; /* messages under way at once, at most, of each flow */
     double seconds; /* at the receiving end: from before the first receive to after the last wait */
-    double sender_cpu_s;
-    double receiver_cpu_s;
+    struct run_end sender, receiver;
     enum verdict verdict;
-    struct counts sender_counts;
-    struct counts receiver_counts;
-    struct allocations sender_allocations;
-    struct allocations receiver_allocations;
     struct round_trips trips;
     struct histogram *histogram; /* of the trips; NULL: no ping */
     uint64_t flows;              /* at once, that all this is the sum of */

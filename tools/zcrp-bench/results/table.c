@@ -183,8 +183,8 @@ static void write_stats(const struct run *run)
 {
     printf("  %-*s  %*s  %*s\n", NAME_WIDTH, "", FIGURE_WIDTH, "sender", FIGURE_WIDTH, "receiver");
     for (unsigned i = 0; i < COUNTS; i++) {
-        uint64_t sender = run->sender_counts.value[i];
-        uint64_t receiver = run->receiver_counts.value[i];
+        uint64_t sender = run->sender.counts.value[i];
+        uint64_t receiver = run->receiver.counts.value[i];
 
         if (sender != 0 || receiver != 0)
             both(counts_name((enum count)i), sender, receiver, counts_text((enum count)i));
@@ -227,7 +227,7 @@ static void write_histogram(const struct run *run)
 
 void details_write(const struct options *options, const struct run *run, size_t repeat)
 {
-    bool has_stats = options->wants_stats && run->receiver_counts.is_known;
+    bool has_stats = options->wants_stats && run->receiver.counts.is_known;
     bool has_histogram = options->wants_histogram && run->histogram != NULL;
     char size[QUANTITY_ROOM];
 
