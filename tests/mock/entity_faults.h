@@ -197,9 +197,8 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
                : __real_recvmmsg(fd, message, count, flags, limit);
 }
 
-static int heal(void **state)
+static void heal(void)
 {
-    (void)state;
     set_fault(&memory, 0, 0, ENOMEM);
     set_fault(&threads, 0, 0, EAGAIN);
     set_fault(&descriptors, 0, 0, EMFILE);
@@ -207,7 +206,6 @@ static int heal(void **state)
     set_fault(&receives, 0, 0, 0);
     chances.one_in = 0;
     carried = 0;
-    return 0;
 }
 
 #endif

@@ -182,15 +182,13 @@ int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *size)
     return 0;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     fake = udp4;
     unsetenv("ZCRP_NO_SEGMENT");
     unsetenv("ZCRP_NO_GRO");
     unsetenv("ZCRP_NO_OFFLOAD");
     unsetenv("ZCRP_NO_ECN");
-    return 0;
 }
 
 static inline uint32_t gso_segments(void)

@@ -4,9 +4,10 @@
 
 static const struct channel_options everything = {.use_gso = true, .use_gro = true};
 
-static void socket_open__mistakes(void **state)
+FIXTURE(setup, NULL)
+
+TEST(socket_open__mistakes)
 {
-    (void)state;
     fake.type_error = EBADF;
     assert_int_equal(socket_open(&c, FD, &everything), -EBADF);
     fake.type_error = ENOTSOCK;
@@ -27,9 +28,8 @@ static void socket_open__mistakes(void **state)
     assert_int_equal(fake.gro, -1);
 }
 
-static void socket_open__udp4(void **state)
+TEST(socket_open__udp4)
 {
-    (void)state;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     assert_int_equal(c.fd, FD);
     assert_int_equal(c.kind, CHANNEL_UDP4);
@@ -46,7 +46,7 @@ static void socket_open__udp4(void **state)
         assert_int_equal(channel_count(&c, (enum channel_counter)i), 0);
 }
 
-static void socket_open__path_bytes(void **state)
+TEST(socket_open__path_bytes)
 {
     static const struct {
         int domain;
@@ -62,7 +62,7 @@ static void socket_open__path_bytes(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fake.domain = row[i].domain;
         fake.peer6 = row[i].peer6;
         fake.mtu = row[i].mtu;
@@ -71,9 +71,8 @@ static void socket_open__path_bytes(void **state)
     }
 }
 
-static void socket_open__unix(void **state)
+TEST(socket_open__unix)
 {
-    (void)state;
     fake.domain = AF_UNIX;
     fake.protocol = 0;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
@@ -88,34 +87,19 @@ static void socket_open__unix(void **state)
     assert_int_equal(c.path_bytes, 4608 - 32);
 }
 
-static void socket_restore__gives_back(void **state)
+TEST(socket_restore__gives_back)
 {
-    (void)state;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     socket_restore(&c);
     assert_int_equal(fake.gro, 0);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
 }
 
-static void socket_restore__touches_no_more_than_open(void **state)
+TEST(socket_restore__touches_no_more_than_open)
 {
-    (void)state;
     fake.domain = AF_UNIX;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     socket_restore(&c);
     assert_int_equal(fake.gro, -1);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(socket_open__mistakes, setup),
-        cmocka_unit_test_setup(socket_open__udp4, setup),
-        cmocka_unit_test_setup(socket_open__path_bytes, setup),
-        cmocka_unit_test_setup(socket_open__unix, setup),
-        cmocka_unit_test_setup(socket_restore__gives_back, setup),
-        cmocka_unit_test_setup(socket_restore__touches_no_more_than_open, setup),
-    };
-    return cmocka_run_group_tests_name("socket_open", test, NULL, NULL);
 }

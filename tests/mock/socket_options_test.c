@@ -2,7 +2,9 @@
 /* What a user asks of a socket: its buffers, the offloads, lending, ECN. */
 #include "socket_open_rig.h"
 
-static void socket_open__buffer(void **state)
+FIXTURE(setup, NULL)
+
+TEST(socket_open__buffer)
 {
     static const struct {
         bool may_force;
@@ -17,7 +19,7 @@ static void socket_open__buffer(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fake.may_force = row[i].may_force;
         assert_int_equal(
             socket_open(&c, FD, &(struct channel_options){.receive_bytes = row[i].wanted}), 0);
@@ -26,15 +28,14 @@ static void socket_open__buffer(void **state)
     }
 }
 
-static void socket_open__send_buffer(void **state)
+TEST(socket_open__send_buffer)
 {
-    (void)state;
     assert_int_equal(socket_open(&c, FD, &(struct channel_options){.send_bytes = 500000}), 0);
     assert_int_equal(fake.send_buffer, 1000000);
     assert_int_equal(c.receive_buffer, 212992);
 }
 
-static void socket_open__offloads(void **state)
+TEST(socket_open__offloads)
 {
     static const struct {
         bool knows_gso, knows_gro;
@@ -54,7 +55,7 @@ static void socket_open__offloads(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fake.knows_gso = row[i].knows_gso;
         fake.knows_gro = row[i].knows_gro;
         setenv(row[i].variable, row[i].value, 1);
@@ -66,7 +67,7 @@ static void socket_open__offloads(void **state)
 }
 
 /* Each kind by its own option, beside the DSCP that the user set, and only on request. */
-static void socket_open__ecn(void **state)
+TEST(socket_open__ecn)
 {
     static const struct {
         int domain;
@@ -88,7 +89,7 @@ static void socket_open__ecn(void **state)
         const struct channel_options wanted = {.sends_ecn = row[i].sends,
                                                .reads_ecn = row[i].reads};
 
-        (void)setup(state);
+        setup();
         setenv(row[i].variable, "1", 1);
         fake.domain = row[i].domain;
         fake.peer6 = row[i].peer6;
@@ -103,15 +104,4 @@ static void socket_open__ecn(void **state)
         assert_int_equal(fake.tos, 0xb9);
         assert_int_equal(fake.class, 0xb9);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(socket_open__buffer, setup),
-        cmocka_unit_test_setup(socket_open__send_buffer, setup),
-        cmocka_unit_test_setup(socket_open__offloads, setup),
-        cmocka_unit_test_setup(socket_open__ecn, setup),
-    };
-    return cmocka_run_group_tests_name("socket_options", test, NULL, NULL);
 }

@@ -33,20 +33,22 @@ static void expect_error(int i, int result)
         assert_int_equal(channel_count(&c, errors[i].counter), errors[i].times);
 }
 
-static void receive__errors(void **state)
+FIXTURE(setup, NULL)
+
+TEST(receive__errors)
 {
     for (int i = 0; i < ERRORS; i++) {
-        (void)setup(state);
+        setup();
         will_return_count(__wrap_recvmsg, -errors[i].error, errors[i].times);
         expect_error(i, socket_receive(&c, &l));
         assert_int_equal(l.received, 0);
     }
 }
 
-static void receive__errors_of_several(void **state)
+TEST(receive__errors_of_several)
 {
     for (int i = 0; i < ERRORS; i++) {
-        (void)setup(state);
+        setup();
         plan(8);
         will_return_count(__wrap_recvmmsg, -errors[i].error, errors[i].times);
         expect_error(i, socket_receive(&c, &l));
@@ -54,18 +56,16 @@ static void receive__errors_of_several(void **state)
     }
 }
 
-static void receive__interrupted(void **state)
+TEST(receive__interrupted)
 {
-    (void)state;
     will_return_count(__wrap_recvmsg, -EINTR, 3);
     will_return(__wrap_recvmsg, 0);
     assert_int_equal(socket_receive(&c, &l), 1);
 }
 
 /* The error stood in front of a datagram that waits. */
-static void receive__late_refusal(void **state)
+TEST(receive__late_refusal)
 {
-    (void)state;
     plan(2);
     arrival[0] = (struct arrival){.bytes = 77};
     will_return(__wrap_recvmmsg, -ECONNREFUSED);
@@ -74,23 +74,11 @@ static void receive__late_refusal(void **state)
     expect_opening(0, 77, 0);
 }
 
-static void receive_control__errors(void **state)
+TEST(receive_control__errors)
 {
     for (int i = 0; i < ERRORS; i++) {
-        (void)setup(state);
+        setup();
         will_return_count(__wrap_recvmsg, -errors[i].error, errors[i].times);
         expect_error(i, socket_receive_control(&c, buffer, sizeof(buffer)));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(receive__errors, setup),
-        cmocka_unit_test_setup(receive__errors_of_several, setup),
-        cmocka_unit_test_setup(receive__interrupted, setup),
-        cmocka_unit_test_setup(receive__late_refusal, setup),
-        cmocka_unit_test_setup(receive_control__errors, setup),
-    };
-    return cmocka_run_group_tests_name("socket_receive_error", test, NULL, NULL);
 }

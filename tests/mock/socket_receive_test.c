@@ -4,18 +4,18 @@
 
 /* ---- landing */
 
-static void receive__no_opening(void **state)
+FIXTURE(setup, NULL)
+
+TEST(receive__no_opening)
 {
-    (void)state;
     l.openings = 0;
     assert_int_equal(socket_receive(&c, &l), 0);
     assert_int_equal(l.received, 0);
     assert_int_equal(calls, 0);
 }
 
-static void receive__one_datagram(void **state)
+TEST(receive__one_datagram)
 {
-    (void)state;
     arrival[0] = (struct arrival){.bytes = 1000};
     will_return(__wrap_recvmsg, 0);
     assert_int_equal(socket_receive(&c, &l), 1);
@@ -24,9 +24,8 @@ static void receive__one_datagram(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_CALLS_IN), 1);
 }
 
-static void receive__joined(void **state)
+TEST(receive__joined)
 {
-    (void)state;
     arrival[0] = (struct arrival){.bytes = 44 * 1472, .segment = 1472, .drops = 3};
     will_return(__wrap_recvmsg, 0);
     assert_int_equal(socket_receive(&c, &l), 1);
@@ -36,7 +35,7 @@ static void receive__joined(void **state)
 
 /* The byte of IPv4 or the word of IPv6 counts for each datagram that was joined; every note of the
  * kernel's finds room at once. */
-static void receive__marked(void **state)
+TEST(receive__marked)
 {
     static const struct {
         int segment, tos, class, ecn;
@@ -45,7 +44,6 @@ static void receive__marked(void **state)
         {0, 0, 1, 1}, {1472, 3, 0, 3}, {1472, 0, 3, 3}, {1472, 2, 0, 2}, {0, 0xb8, 0xb8, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         arrival[0] = (struct arrival){.bytes = 1000,
                                       .segment = row[i].segment,
@@ -61,9 +59,8 @@ static void receive__marked(void **state)
 }
 
 /* Until the socket was empty once, what comes from elsewhere was there before it was connected. */
-static void receive__leftovers(void **state)
+TEST(receive__leftovers)
 {
-    (void)state;
     c.has_leftovers = true;
     c.peer.room.ss_family = AF_INET;
     from_port = 7;
@@ -87,17 +84,15 @@ static void receive__leftovers(void **state)
     assert_false(c.has_leftovers);
 }
 
-static void receive__empty_datagram(void **state)
+TEST(receive__empty_datagram)
 {
-    (void)state;
     will_return(__wrap_recvmsg, 0);
     assert_int_equal(socket_receive(&c, &l), 1);
     expect_opening(0, 0, 0);
 }
 
-static void receive__truncated(void **state)
+TEST(receive__truncated)
 {
-    (void)state;
     arrival[0] = (struct arrival){.bytes = 500, .segment = 100, .flags = MSG_TRUNC};
     will_return(__wrap_recvmsg, 0);
     assert_int_equal(socket_receive(&c, &l), 1);
@@ -106,7 +101,7 @@ static void receive__truncated(void **state)
 }
 
 /* The user's own notes may leave no room for the kernel's. */
-static void receive__notes_truncated(void **state)
+TEST(receive__notes_truncated)
 {
     static const struct {
         bool has_gro;
@@ -115,7 +110,7 @@ static void receive__notes_truncated(void **state)
     } row[] = {{true, 0, 0}, {true, 250, 500}, {false, 0, 500}};
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         c.has_gro = row[i].has_gro;
         arrival[0] = (struct arrival){.bytes = 500, .segment = row[i].segment, .flags = MSG_CTRUNC};
         will_return(__wrap_recvmsg, 0);
@@ -124,9 +119,8 @@ static void receive__notes_truncated(void **state)
     }
 }
 
-static void receive__several(void **state)
+TEST(receive__several)
 {
-    (void)state;
     plan(LANDING_OPENINGS);
     arrival[0] = (struct arrival){.bytes = 100};
     arrival[1] = (struct arrival){.bytes = 3000, .segment = 1472, .drops = 7};
@@ -143,9 +137,8 @@ static void receive__several(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_CALLS_IN), 1);
 }
 
-static void receive__drops_wrap_around(void **state)
+TEST(receive__drops_wrap_around)
 {
-    (void)state;
     c.drops_seen = UINT32_MAX - 1;
     arrival[0] = (struct arrival){.bytes = 1, .drops = 3};
     will_return(__wrap_recvmsg, 0);
@@ -155,9 +148,8 @@ static void receive__drops_wrap_around(void **state)
 
 /* ---- control */
 
-static void receive_control__one(void **state)
+TEST(receive_control__one)
 {
-    (void)state;
     arrival[2] = (struct arrival){.bytes = 60, .drops = 2};
     will_return(__wrap_recvmsg, -EINTR);
     will_return(__wrap_recvmsg, -ECONNREFUSED);
@@ -167,30 +159,10 @@ static void receive_control__one(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_CALLS_IN), 1);
 }
 
-static void receive_control__truncated(void **state)
+TEST(receive_control__truncated)
 {
-    (void)state;
     arrival[0] = (struct arrival){.bytes = sizeof(buffer), .flags = MSG_TRUNC};
     will_return(__wrap_recvmsg, 0);
     assert_int_equal(socket_receive_control(&c, buffer, sizeof(buffer)), 0);
     assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(receive__no_opening, setup),
-        cmocka_unit_test_setup(receive__one_datagram, setup),
-        cmocka_unit_test_setup(receive__joined, setup),
-        cmocka_unit_test_setup(receive__marked, setup),
-        cmocka_unit_test_setup(receive__leftovers, setup),
-        cmocka_unit_test_setup(receive__empty_datagram, setup),
-        cmocka_unit_test_setup(receive__truncated, setup),
-        cmocka_unit_test_setup(receive__notes_truncated, setup),
-        cmocka_unit_test_setup(receive__several, setup),
-        cmocka_unit_test_setup(receive__drops_wrap_around, setup),
-        cmocka_unit_test_setup(receive_control__one, setup),
-        cmocka_unit_test_setup(receive_control__truncated, setup),
-    };
-    return cmocka_run_group_tests_name("socket_receive", test, NULL, NULL);
 }

@@ -52,24 +52,13 @@ static void start_with(int error)
     assert_false(sigismember(&mask, SIGALRM));
 }
 
-static void thread_start__mask_is_given_back(void **state)
+TEST(thread_start__mask_is_given_back)
 {
-    (void)state;
     start_with(0);
 }
 
-static void thread_start__no_more_threads(void **state)
+TEST(thread_start__no_more_threads)
 {
-    (void)state;
     start_with(EAGAIN);
     start_with(ENOMEM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(thread_start__mask_is_given_back),
-        cmocka_unit_test(thread_start__no_more_threads),
-    };
-    return cmocka_run_group_tests_name("thread", test, NULL, NULL);
 }

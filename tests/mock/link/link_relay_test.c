@@ -138,9 +138,10 @@ static void begin(int count, duration apart, const struct conditions *of_a)
     assert_int_equal(relay_init(&relay, wires, conditions, MTU, 1), 0);
 }
 
-static void relay_run__delivers_when_due(void **state)
+FIXTURE(complain_silently, NULL)
+
+TEST(relay_run__delivers_when_due)
 {
-    (void)state;
     begin(10, 0, &(struct conditions){.rate = 8000000, .queue = 1e9, .delay = 5 * MILLISECOND});
     assert_int_equal(relay_run(&relay, OTHER, SECOND), RELAY_TIME);
     assert_int_equal(fake.went, 10);
@@ -151,9 +152,8 @@ static void relay_run__delivers_when_due(void **state)
     relay_fini(&relay);
 }
 
-static void relay_run__ends_when_there_is_something_else(void **state)
+TEST(relay_run__ends_when_there_is_something_else)
 {
-    (void)state;
     begin(1, 0, &(struct conditions){.delay = 5 * MILLISECOND});
     fake.other_at = 3 * MILLISECOND;
     assert_int_equal(relay_run(&relay, OTHER, NEVER), RELAY_SIGNAL);
@@ -163,9 +163,8 @@ static void relay_run__ends_when_there_is_something_else(void **state)
 }
 
 /* With many packets it naps, and none is more than a nap late. */
-static void relay_run__several_at_a_time(void **state)
+TEST(relay_run__several_at_a_time)
 {
-    (void)state;
     begin(PACKETS_MOST, 12 * MICROSECOND, &(struct conditions){0});
     relay_run(&relay, OTHER, SECOND);
     assert_int_equal(fake.went, PACKETS_MOST);
@@ -176,9 +175,8 @@ static void relay_run__several_at_a_time(void **state)
     relay_fini(&relay);
 }
 
-static void relay_run__each_at_its_time(void **state)
+TEST(relay_run__each_at_its_time)
 {
-    (void)state;
     begin(PACKETS_MOST, 77 * MICROSECOND, &(struct conditions){0});
     relay_run(&relay, OTHER, SECOND);
     assert_int_equal(fake.naps, 0);
@@ -187,10 +185,9 @@ static void relay_run__each_at_its_time(void **state)
     relay_fini(&relay);
 }
 
-static void relay_run__counts_what_is_refused(void **state)
+TEST(relay_run__counts_what_is_refused)
 {
     static const int errors[] = {EINVAL, EIO, ENOBUFS, EAGAIN};
-    (void)state;
     for (int i = 0; i < 4; i++) {
         begin(3, 0, &(struct conditions){0});
         fake.write_error = errors[i];
@@ -200,9 +197,8 @@ static void relay_run__counts_what_is_refused(void **state)
     }
 }
 
-static void relay_run__interrupted(void **state)
+TEST(relay_run__interrupted)
 {
-    (void)state;
     begin(3, 0, &(struct conditions){0});
     fake.poll_errors = 2;
     relay_run(&relay, OTHER, SECOND);
@@ -211,9 +207,8 @@ static void relay_run__interrupted(void **state)
 }
 
 /* What has no place waits in the kernel until a packet has left. */
-static void relay_run__without_memory(void **state)
+TEST(relay_run__without_memory)
 {
-    (void)state;
     begin(3, 0, &(struct conditions){.delay = MILLISECOND});
     relay.packets.most = 1;
     relay_run(&relay, OTHER, SECOND);
@@ -222,9 +217,8 @@ static void relay_run__without_memory(void **state)
     relay_fini(&relay);
 }
 
-static void relay_init__without_memory(void **state)
+TEST(relay_init__without_memory)
 {
-    (void)state;
     for (int n = 0; n < ENDS; n++) {
         fake.mallocs_left = n;
         assert_int_equal(relay_init(&relay, wires, conditions, MTU, 1), -1);
@@ -233,28 +227,10 @@ static void relay_init__without_memory(void **state)
 }
 
 /* Without the right to hurry it goes on. */
-static void relay_hurry__refused(void **state)
+TEST(relay_hurry__refused)
 {
-    (void)state;
     fake.scheduler_error = EPERM;
     relay_hurry();
     fake.scheduler_error = 0;
     relay_hurry();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relay_run__delivers_when_due),
-        cmocka_unit_test(relay_run__ends_when_there_is_something_else),
-        cmocka_unit_test(relay_run__several_at_a_time),
-        cmocka_unit_test(relay_run__each_at_its_time),
-        cmocka_unit_test(relay_run__counts_what_is_refused),
-        cmocka_unit_test(relay_run__interrupted),
-        cmocka_unit_test(relay_run__without_memory),
-        cmocka_unit_test(relay_init__without_memory),
-        cmocka_unit_test(relay_hurry__refused),
-    };
-    complain_silently();
-    return cmocka_run_group_tests_name("link_relay", tests, NULL, NULL);
 }
