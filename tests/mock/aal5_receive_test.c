@@ -10,9 +10,6 @@
 
 enum { PAYLOAD = 3000, CELLS = 63, PIECE = 30 * AAL5_CELL };
 
-int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
-                    struct timespec *limit);
-
 /* Packets that are there: heads and cells. */
 static struct {
     uint8_t bytes[AAL5_HEAD + 2 * CELLS * AAL5_CELL];

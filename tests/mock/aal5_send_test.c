@@ -11,9 +11,6 @@
 
 enum { DATA = 4000, UNITS = 3, PATH = 1472, PACKETS = 3 /* of a unit */ };
 
-int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-
 static int path_mtu;
 static struct aal5_head sent[64]; /* heads of the packets that were taken */
 static unsigned sent_count;

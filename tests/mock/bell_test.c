@@ -7,9 +7,6 @@
 static int sleeps, wakes;
 static bool rings_in_sleep;
 
-bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
-void __wrap_futex_wake_all(const _Atomic uint32_t *word);
-
 bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
 {
     assert_int_equal(*word, value);

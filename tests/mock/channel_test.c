@@ -14,11 +14,6 @@ static nfds_t asked_count;
 static instant asked_deadline;
 static short fd_ready, wake_ready; /* revents to answer with */
 
-int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline);
-instant __wrap_clock_now(void);
-int __wrap_socket_open(struct channel *channel, int fd, const struct channel_options *options);
-void __wrap_socket_restore(struct channel *channel);
-
 int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline)
 {
     asked_count = count;

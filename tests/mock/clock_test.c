@@ -3,8 +3,6 @@
 
 #include "../support/mock.h"
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
-
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
     assert_int_equal(clock, CLOCK_MONOTONIC);

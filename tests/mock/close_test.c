@@ -16,7 +16,6 @@ static pthread_t closing; /* of this thread */
 static _Atomic bool is_closing;
 
 int __real_sched_yield(void);
-int __wrap_sched_yield(void);
 
 /* Who closes gives way: another one leaves. A sanitizer gives way too, in any thread and under
  * locks of its own: nothing is asserted here. */

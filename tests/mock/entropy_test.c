@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
-
 ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
 {
     assert_int_equal(flags, 0); /* waits until there are some, and never gives others */

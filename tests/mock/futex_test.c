@@ -16,8 +16,6 @@ static struct {
     struct timespec copy;
 } last;
 
-long __wrap_syscall(long number, ...);
-
 long __wrap_syscall(long number, ...)
 {
     va_list rest;

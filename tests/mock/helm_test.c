@@ -9,8 +9,6 @@ static struct helm helm;
 static struct wake wake;
 static instant now;
 
-instant __wrap_clock_now(void);
-
 instant __wrap_clock_now(void)
 {
     return now;

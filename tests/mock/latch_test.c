@@ -14,10 +14,6 @@ static int sleeps, wakes;
 static bool opens_in_sleep, is_freed_in_wake;
 static instant now, asked_deadline;
 
-bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
-void __wrap_futex_wake_all(const _Atomic uint32_t *word);
-instant __wrap_clock_now(void);
-
 bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
 {
     assert_ptr_equal(word, &latch->state);

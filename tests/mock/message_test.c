@@ -4,7 +4,6 @@
 #include "entity/message.h"
 
 bool __real_latch_is_open(const struct latch *latch);
-bool __wrap_latch_is_open(const struct latch *latch);
 
 static struct message *ending; /* it ends behind the first look at its latch; NULL: none does */
 

@@ -16,17 +16,6 @@ static struct addrinfo names[2]; /* an IPv6 address, then an IPv4 one */
 static int lists, open_sockets;
 static int last_family, last_flags;
 
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **list);
-void __wrap_freeaddrinfo(struct addrinfo *list);
-int __wrap_socket(int family, int type, int protocol);
-int __wrap_bind(int fd, const struct sockaddr *a, socklen_t size);
-int __wrap_connect(int fd, const struct sockaddr *a, socklen_t size);
-int __wrap_close(int fd);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
-int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline);
-
 /* Queued: the result, 0 for both names, 1 for the second alone; and errno for EAI_SYSTEM. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                        struct addrinfo **list)

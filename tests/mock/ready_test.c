@@ -10,10 +10,6 @@ static instant now;
 static duration asked[4]; /* what each call was given; NEVER for no limit */
 static int calls;
 
-int __wrap_ppoll(struct pollfd *set, nfds_t count, const struct timespec *left,
-                 const sigset_t *mask);
-instant __wrap_clock_now(void);
-
 /* Each call takes a second. */
 int __wrap_ppoll(struct pollfd *set, nfds_t count, const struct timespec *left,
                  const sigset_t *mask)

@@ -48,10 +48,6 @@ static const struct fake udp4 = {
 static struct fake fake;
 static struct channel c;
 
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *size);
-
 static int fail_with(int error)
 {
     errno = error;

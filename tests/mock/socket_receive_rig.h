@@ -30,9 +30,6 @@ static struct arrival arrival[LANDING_OPENINGS];
 static uint8_t buffer[CONTROL_BYTES];
 static int calls;
 
-ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
-int __wrap_recvmmsg(int fd, struct mmsghdr *m, unsigned count, int flags, struct timespec *limit);
-
 static void write_notes(struct msghdr *m, const struct arrival *a)
 {
     struct cmsghdr *note = CMSG_FIRSTHDR(m);

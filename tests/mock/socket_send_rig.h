@@ -22,10 +22,6 @@ static void note_call(uint32_t from, uint32_t count, uint32_t segment)
     call[calls++] = (struct call){from, count, segment};
 }
 
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
-int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned count, int flags);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-
 static uint32_t first_datagram(const struct msghdr *m)
 {
     return (uint32_t)(m->msg_iov - b.iov) / 2;

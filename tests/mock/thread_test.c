@@ -8,10 +8,6 @@
 static sigset_t mask; /* the caller's */
 
 int __wrap_pthread_create(pthread_t *handle, const pthread_attr_t *attributes,
-                          void *(*begin)(void *), void *argument);
-int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
-
-int __wrap_pthread_create(pthread_t *handle, const pthread_attr_t *attributes,
                           void *(*begin)(void *), void *argument)
 {
     assert_non_null(handle);

@@ -8,11 +8,6 @@
 
 enum { FD = 17 };
 
-int __wrap_eventfd(unsigned start, int flags);
-ssize_t __wrap_read(int fd, void *buffer, size_t size);
-ssize_t __wrap_write(int fd, const void *buffer, size_t size);
-int __wrap_close(int fd);
-
 int __wrap_eventfd(unsigned start, int flags)
 {
     assert_int_equal(start, 0);

@@ -34,16 +34,6 @@ static int answer(int result)
     return -1;
 }
 
-int __wrap_pipe2(int fd[2], int flags);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_unshare(int flags);
-pid_t __wrap_fork(void);
-int __wrap_setns(int fd, int kind);
-int __wrap_close(int fd);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-pid_t __wrap_waitpid(pid_t pid, int *status, int options);
-int __wrap_kill(pid_t pid, int signal);
-
 const char *ends_address(int end)
 {
     return end == END_A ? "A" : "B";

@@ -30,10 +30,6 @@ static int open_one(void)
     return fd;
 }
 
-int __wrap_unshare(int flags);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_close(int fd);
-
 int __wrap_unshare(int flags)
 {
     assert_int_equal(flags, CLONE_NEWNET);

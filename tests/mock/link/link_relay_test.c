@@ -26,15 +26,6 @@ static struct relay relay;
 static struct conditions conditions[ENDS];
 static const int wires[ENDS] = {WIRE_A, WIRE_B};
 
-ssize_t __wrap_read(int fd, void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *timeout,
-                 const sigset_t *mask);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_nanosleep(const struct timespec *length, struct timespec *rest);
-int __wrap_prctl(int what, ...);
-int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
-void *__wrap_malloc(size_t size);
 void *__real_malloc(size_t size);
 
 static bool has_come(void)

@@ -45,12 +45,6 @@ static int open_as(int fd)
     return result;
 }
 
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_socket(int domain, int type, int protocol);
-int __wrap_ioctl(int fd, unsigned long what, ...);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-int __wrap_close(int fd);
-
 int __wrap_open(const char *path, int flags, ...)
 {
     if (strcmp(path, TUN_DEVICE) != 0 && !fake.has_ipv6) {
