@@ -123,10 +123,11 @@ static int run_parts(struct part *parts, size_t count)
     return status;
 }
 
-static int measure_all(struct sending_end *ends, size_t which, uint64_t size, struct part *parts,
-                       struct run *runs)
+int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
 {
     size_t count = ends->options->parallel;
+    struct part parts[OPTIONS_MAX_PARALLEL];
+    struct run runs[OPTIONS_MAX_PARALLEL] = {0};
     struct interval interval;
     int status;
 
@@ -141,24 +142,8 @@ static int measure_all(struct sending_end *ends, size_t which, uint64_t size, st
     interval_end(&interval);
     for (size_t i = 0; i < count; i++)
         ends->is_different = ends->is_different || ends[i].is_different;
-    return status;
-}
-
-int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
-{
-    size_t count = ends->options->parallel;
-    struct part *parts = calloc(count, sizeof *parts);
-    struct run *runs = calloc(count, sizeof *runs);
-    int status = -1;
-
-    if (parts == NULL || runs == NULL)
-        complain("no memory for flows: %s", strerror(ENOMEM));
-    else
-        status = measure_all(ends, which, size, parts, runs);
     if (status == 0)
         *run = flows_sum(runs, count);
-    free(parts);
-    free(runs);
     return status;
 }
 

@@ -251,56 +251,45 @@ static void set_course(struct sending_end *end, struct contender *contender, str
     limit_depth(job, contender_transport(contender), duration_ns);
 }
 
-int measurement_warm_up(struct sending_end *end, struct job *job)
+/* A job of `count` messages of `size` bytes, at least one, as fast as it goes. */
+static int make_job(struct sending_end *end, uint64_t size, uint64_t count, struct job *job)
 {
-    *job = (struct job){
-        .size = WARM_UP_SIZE,
-        .count = WARM_UP_COUNT,
-        .total = WARM_UP_SIZE * WARM_UP_COUNT,
-        .output = -1,
-    };
+    if (count == 0)
+        count = 1;
+    *job = (struct job){.size = size, .count = count, .total = size * count, .output = -1};
     return fit_memory(end, job);
 }
 
-int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
-                    struct job *job)
+int measurement_warm_up(struct sending_end *end, struct job *job)
 {
-    uint64_t count = options_count(end->options, size);
-
-    *job = (struct job){
-        .size = size,
-        .count = count,
-        .total = size * count,
-        .content = end->options->is_verified ? JOB_PATTERN : JOB_ANY,
-        .seed = ++end->seed,
-        .output = -1,
-    };
-    if (end->input.bytes != NULL) {
-        job->content = JOB_FILE;
-        job->input = &end->input;
-        job->total = end->input.size;
-        job->count = (job->total - 1) / size + 1;
-    }
-    if (fit_memory(end, job) < 0)
-        return -1;
-    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
-    return 0;
+    return make_job(end, WARM_UP_SIZE, WARM_UP_COUNT, job);
 }
 
 int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
                       struct job *job)
 {
-    uint64_t count = options_count(end->options, size) / TRIAL_PART;
-
-    *job = (struct job){
-        .size = size,
-        .count = count > 0 ? count : 1,
-        .total = count > 0 ? count * size : size,
-        .output = -1,
-    };
-    if (fit_memory(end, job) < 0)
+    if (make_job(end, size, options_count(end->options, size) / TRIAL_PART, job) < 0)
         return -1;
     set_course(end, contender, job, 0, end->options->duration_ns / TRIAL_PART);
+    return 0;
+}
+
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job)
+{
+    uint64_t bytes = end->input.size;
+    uint64_t count = bytes > 0 ? (bytes - 1) / size + 1 : options_count(end->options, size);
+
+    if (make_job(end, size, count, job) < 0)
+        return -1;
+    job->content = end->options->is_verified ? JOB_PATTERN : JOB_ANY;
+    job->seed = ++end->seed;
+    if (bytes > 0) {
+        job->content = JOB_FILE;
+        job->input = &end->input;
+        job->total = bytes;
+    }
+    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
     return 0;
 }
 

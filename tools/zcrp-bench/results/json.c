@@ -5,12 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "zcrp-bench/command/options.h"
+#include "zcrp-bench/results/report.h"
 #include "zcrp.h"
 
 enum { PROCESSOR_ROOM = 200 };
-
-#include "zcrp-bench/results/report.h"
 
 /* JSON knows no infinity. */
 static void number(FILE *out, const char *key, bool is_known, double value)
@@ -62,26 +60,22 @@ static void write_end(FILE *out, const char *key, const struct run_end *end, dou
     fputc('}', out);
 }
 
-struct parts {
-    FILE *out;
-    bool is_later; /* not the first */
-};
-
-/* [from, to, count]; times in microseconds. */
-static void write_part(void *context, uint64_t from, uint64_t to, uint64_t times)
+/* [from, to, count] of each part; times in microseconds. */
+static void write_histogram(FILE *out, const struct histogram *histogram)
 {
-    struct parts *parts = context;
+    struct histogram_part part = {0};
+    const char *between = "";
 
-    fprintf(parts->out, "%s[%.9g, %.9g, %" PRIu64 "]", parts->is_later ? ", " : "",
-            (double)from / 1e3, (double)to / 1e3, times);
-    parts->is_later = true;
+    fputs(", \"histogram\": [", out);
+    for (; histogram_next(histogram, &part); between = ", ")
+        fprintf(out, "%s[%.9g, %.9g, %" PRIu64 "]", between, (double)part.from / 1e3,
+                (double)part.to / 1e3, part.count);
+    fputc(']', out);
 }
 
 static void write_trips(FILE *out, const struct round_trips *trips,
                         const struct histogram *histogram)
 {
-    struct parts parts = {.out = out};
-
     if (trips->count == 0) {
         fputs(", \"round_trip_us\": null", out);
         return;
@@ -90,11 +84,8 @@ static void write_trips(FILE *out, const struct round_trips *trips,
 #define WRITE_TRIP(field, key) number(out, key, true, trips->field);
     ROUND_TRIPS(WRITE_TRIP)
 #undef WRITE_TRIP
-    if (histogram != NULL) {
-        fputs(", \"histogram\": [", out);
-        histogram_each(histogram, write_part, &parts);
-        fputc(']', out);
-    }
+    if (histogram != NULL)
+        write_histogram(out, histogram);
     fputc('}', out);
 }
 

@@ -13,9 +13,10 @@
 
 /* The peer's own. Each moves some of `size` bytes and returns how many; 0 if nothing moved for
  * STREAM_PAUSE_MS, -1 with a complaint if nothing will move any more. */
+typedef ssize_t stream_call(struct transport *transport, void *bytes, size_t size);
+
 struct stream {
-    ssize_t (*write)(struct transport *transport, const void *bytes, size_t size);
-    ssize_t (*read)(struct transport *transport, void *bytes, size_t size);
+    stream_call *write, *read;
 };
 
 enum {

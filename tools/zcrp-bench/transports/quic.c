@@ -75,7 +75,7 @@ static int meet(struct transport *transport)
     return 0;
 }
 
-static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
+static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
 {
     struct quic_end *end = transport->state;
     size_t taken = quic_ring_add(&end->ring, bytes, size);

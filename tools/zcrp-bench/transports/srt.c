@@ -116,7 +116,7 @@ static ssize_t nothing_moved(const char *doing)
                : failed(doing);
 }
 
-static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
+static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
 {
     const struct srt_end *end = transport->state;
     int sent = srt_send(end->socket, bytes, size < INT_MAX ? (int)size : INT_MAX);
