@@ -4,8 +4,8 @@ import json
 import os
 import sys
 
-from findings import judge
-from summary import label, missing_runs, missing_text, summarize
+from findings import rows
+from summary import missing_runs, missing_text, summarize
 from tables import line, replace
 
 
@@ -23,15 +23,11 @@ def footnotes(missing):
 def findings(results):
     """The paper's findings, a line for each protocol."""
     tcp = results["conditions"]["tcp"]
-    rows = []
-    for finding in judge({figure["number"]: summarize(figure) for figure in results["figures"]}):
-        claim = finding.claim
-        for judgement in finding.judgements:
-            rows.append([claim, label(judgement.series, tcp), f"**{judgement.verdict}**",
-                         judgement.reason or "-"])
-            claim = ""
+    figures = {figure["number"]: summarize(figure) for figure in results["figures"]}
+    lines = [[claim, name, f"**{verdict}**", reason] for claim, name, verdict, reason in
+             rows(figures, tcp)]
     said = ((missing_text(one, tcp), one) for one in missing_runs(results))
-    return table(["the paper's finding", "", "here", ""], rows) + footnotes(said)
+    return table(["the paper's finding", "", "here", ""], lines) + footnotes(said)
 
 
 def conditions(results):

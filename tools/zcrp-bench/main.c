@@ -11,7 +11,7 @@
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
-#include "zcrp-bench/recording/capture.h"
+#include "zcrp-bench/recording/recording.h"
 
 enum { EXIT_USAGE = 2 };
 

@@ -10,7 +10,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/measuring/interval.h"
-#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/recording/recording.h"
 
 /* The measurements of all flows as one. */
 static double larger(double a, double b)

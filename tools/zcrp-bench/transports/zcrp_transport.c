@@ -4,8 +4,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/recording/capture.h"
-#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
