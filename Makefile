@@ -25,7 +25,7 @@
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
-#: make latch-latency udp-bound connections    experiments: waking a waiter; bare UDP; many peers
+#: make latch-latency connections    experiments: waking a waiter; many peers
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
@@ -94,7 +94,7 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
-CODE := $(wildcard include/*.h $(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
+CODE := $(wildcard include/*.h examples/*.c $(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
 
 to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
 
@@ -158,8 +158,14 @@ $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
 		sed -i 's/@VERSION@/$(VERSION)/' $(OUT)/modules/$*/*.py && \
 		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
 
+# An example is one file, which a user can compile alone.
+EXAMPLES := $(patsubst %.c,$(PRODUCTS)/%,$(wildcard examples/*.c))
+$(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
+	@mkdir -p $(@D)
+	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
+all examples: $(EXAMPLES)
+
 include tools/bench.mk
-include tools/examples.mk
 include tools/tests.mk
 include tools/install.mk
 
@@ -180,5 +186,5 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: FORCE all help built run check check-all test cov demo format tidy layers symbols install \
+.PHONY: FORCE all help examples built run check check-all test cov demo format tidy layers symbols install \
 	uninstall clean fuzz model-all stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)

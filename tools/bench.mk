@@ -70,9 +70,4 @@ latch-latency: $(PRODUCTS)/lab/latch_latency
 connections: $(PRODUCTS)/lab/connections
 	@$<
 
-# What UDP over loopback carries: unit by unit, in bursts, and in units as large as it takes.
-udp-bound: $(PRODUCTS)/lab/udp_bound
-	@$< 1472 1 0 4096 && $< 1472 44 1 4096 && $< 65000 1 1 4096
-
-.PHONY: lab latch-latency udp-bound
-.PHONY: connections bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: lab latch-latency connections bench-peers bench-paths bench bench-guard paper evaluation

@@ -113,7 +113,8 @@ static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
 static void send_at_once(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
-    if (is_sender ? sender_gauges(e->machine.sender).in_transit == 0 : machine_has_burst(&e->machine))
+    if (is_sender ? sender_gauges(e->machine.sender).in_transit == 0
+                  : machine_has_burst(&e->machine))
         sending_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
 }
 

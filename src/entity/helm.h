@@ -54,9 +54,9 @@ struct helm {
     _Atomic(struct wake *) wake; /* (a) gets the waiter out of its sleep; its thread's */
     bool is_closed;              /* (m) nobody takes it any more */
     bool is_let_be;              /* (m) the socket is not armed, for the sake of waiters */
-    instant look_at;             /* (m) when that is looked at; NEVER: armed, or a waiter is there */
-    duration look;               /* (m) how long that is after a waiter has left */
-    instant left;                /* (m) when a waiter left */
+    instant look_at;  /* (m) when that is looked at; NEVER: armed, or a waiter is there */
+    duration look;    /* (m) how long that is after a waiter has left */
+    instant left;     /* (m) when a waiter left */
     duration absence; /* (m) between a waiter's leaving and the next one's coming, usually */
     struct spin spin; /* of the waiter that is at it */
     struct sleeper *sleepers; /* (m) */

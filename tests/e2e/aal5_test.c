@@ -20,20 +20,6 @@ static bool has_right(void)
     return fd >= 0;
 }
 
-/* One message from a sender to a receiver that are open. */
-static void move_one(struct zcrp_entity *sender, struct zcrp_entity *receiver, nlong size)
-{
-    struct zcrp_msg *in = ends_empty(size), *out = ends_filled(size, size);
-
-    ck_assert_int_eq(zcrp_submit(receiver, in, size), 0);
-    ck_assert_int_eq(zcrp_submit(sender, out, size), 0);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, size, size));
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
-}
-
 static const struct zcrp_options by_option = {.channel = ZCRP_CHANNEL_AAL5};
 
 /* Any socket can be declared; IPv6 and AF_UNIX, too. */
@@ -43,7 +29,7 @@ TEST(aal5__by_option, .rows = 6)
     struct ends e = ends_open(kinds[_i % 3], _i >= 3, &by_option);
     struct zcrp_stats stats;
 
-    move_one(e.sender, e.receiver, 3000001);
+    ends_move(&e, 3000001, 1);
     ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_uint_ge(stats.units, 3000001 / 9180);
     ck_assert_uint_eq(stats.drop_damaged + stats.drop_circuit, 0);
@@ -56,21 +42,19 @@ TEST(aal5__other_circuit)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_options there = by_option, here = by_option;
-    struct zcrp_entity *sender, *receiver;
     struct zcrp_stats stats = {0};
 
     there.aal5.vpi = 1;
     there.linger_ns = here.linger_ns = 1;
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &here), 0);
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &there), 0);
+    struct ends e = ends_open_at(&sockets, &there, &here);
     for (int i = 0; i < (loopback_is_raw() ? 200 : 5000) && stats.drop_circuit == 0; i++) {
         usleep(1000);
-        ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
+        ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     }
     ck_assert_int_eq(stats.drop_circuit > 0, !loopback_is_raw());
     ck_assert_uint_eq(stats.units, 0);
-    (void)zcrp_close(sender);
-    (void)zcrp_close(receiver);
+    (void)zcrp_close(e.sender);
+    (void)zcrp_close(e.receiver);
     loopback_close(&sockets);
 }
 
@@ -112,23 +96,20 @@ TEST(aal5__faults, .rows = 6)
     struct zcrp_options o = {.channel = ZCRP_CHANNEL_AAL5,
                              .linger_ns = ENDS_SECOND,
                              .aal5 = {.mtu = 1500, .faults = faults[_i]}};
-    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    struct zcrp_entity *sender, *receiver;
     struct zcrp_stats stats;
 
     o.aal5.faults.seed = 1998;
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &o), 0);
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &o), 0);
-    move_one(sender, receiver, 300000);
-    ck_assert_int_eq(zcrp_stats(sender, &stats), 0);
+    struct ends e = ends_open(LOOPBACK_UDP4, false, &o);
+    ends_move(&e, 300000, 1);
+    ck_assert_int_eq(zcrp_stats(e.sender, &stats), 0);
     ck_assert_uint_gt(stats.units_repeated, 0);
     ck_assert_int_eq(stats.cells_lost > 0, faults[_i].swapped == 0);
     ck_assert_int_eq(stats.units_marked > 0, faults[_i].congested > 0);
-    ck_assert_int_eq(zcrp_stats(receiver, &stats), 0);
+    ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_int_eq(stats.units_marked > 0, faults[_i].congested > 0);
-    (void)zcrp_close(sender);
-    (void)zcrp_close(receiver);
-    loopback_close(&sockets);
+    (void)zcrp_close(e.sender);
+    (void)zcrp_close(e.receiver);
+    loopback_close(&e.sockets);
 }
 
 /* A network that loses nothing but says that it is congested: the sender hears of it, and slows
@@ -142,7 +123,7 @@ TEST(aal5__congestion)
     struct ends e = ends_open(LOOPBACK_UDP4, false, &o);
     struct zcrp_stats sent, received;
 
-    move_one(e.sender, e.receiver, 1000000);
+    ends_move(&e, 1000000, 1);
     ck_assert_int_eq(zcrp_stats(e.sender, &sent), 0);
     ck_assert_int_eq(zcrp_stats(e.receiver, &received), 0);
     ck_assert_uint_ge(received.units_marked, received.units);
@@ -157,29 +138,21 @@ TEST(aal5__congestion)
 TEST(aal5__one_address, .rows = 2, .needs = has_right)
 {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
-    struct zcrp_entity *sender[2], *receiver[2];
-    int fd[4];
+    struct ends e[2];
 
     for (unsigned i = 0; i < 2; i++) {
         uint32_t vci = 32 + ((uint32_t)getpid() * 4 + i * 2) % 4000;
         struct zcrp_options o = {.aal5 = {.vci = vci, .vci_control = vci + 1}};
-        fd[2 * i] = zcrp_aal5_connect(hosts[_i]);
-        fd[2 * i + 1] = zcrp_aal5_connect(hosts[_i]);
-        ck_assert_int_ge(fd[2 * i], 0);
-        ck_assert_int_ge(fd[2 * i + 1], 0);
-        const int out[2] = {fd[2 * i], fd[2 * i]}, in[2] = {fd[2 * i + 1], fd[2 * i + 1]};
-        ck_assert_int_eq(zcrp_open_receiver(&receiver[i], in, &o), 0);
-        ck_assert_int_eq(zcrp_open_sender(&sender[i], out, &o), 0);
+        int out = zcrp_aal5_connect(hosts[_i]), in = zcrp_aal5_connect(hosts[_i]);
+        ck_assert_int_ge(out, 0);
+        ck_assert_int_ge(in, 0);
+        e[i] = ends_open_at(&(struct loopback){{out, out}, {in, in}}, &o, &o);
     }
     for (unsigned round = 0; round < 10; round++)
         for (unsigned i = 0; i < 2; i++)
-            move_one(sender[i], receiver[i], 100000);
-    for (unsigned i = 0; i < 2; i++) {
-        ck_assert_int_eq(zcrp_close(sender[i]), 0);
-        ck_assert_int_eq(zcrp_close(receiver[i]), 0);
-    }
-    for (unsigned i = 0; i < 4; i++)
-        close(fd[i]);
+            ends_move(&e[i], 100000, round);
+    for (unsigned i = 0; i < 2; i++)
+        ends_close(&e[i]);
 }
 
 /* Without the right the reason is told, by name. Who has it gives it up in a process of its own. */

@@ -28,16 +28,14 @@ static int count_entries(const char *folder)
 
 static void cycle(const struct loopback *sockets, uint64_t i)
 {
-    struct zcrp_entity *sender, *receiver;
+    struct ends e = ends_open_at(sockets, NULL, NULL);
     struct zcrp_msg *in = ends_empty(3000), *out = ends_filled(3000, i);
 
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets->receiver, NULL), 0);
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets->sender, NULL), 0);
-    ck_assert_int_eq(zcrp_submit(sender, out, 3000), 0);
-    ck_assert_int_eq(zcrp_submit(receiver, in, 3000), 0);
+    ck_assert_int_eq(zcrp_submit(e.sender, out, 3000), 0);
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, 3000), 0);
     ck_assert_int_eq(ends_wait(in), 0);
-    ck_assert_int_eq(zcrp_close(i % 2 == 0 ? sender : receiver), 0);
-    ck_assert_int_eq(zcrp_close(i % 2 == 0 ? receiver : sender), 0);
+    ck_assert_int_eq(zcrp_close(i % 2 == 0 ? e.sender : e.receiver), 0);
+    ck_assert_int_eq(zcrp_close(i % 2 == 0 ? e.receiver : e.sender), 0);
     ck_assert(pattern_holds(in->buffer, 3000, i));
     zcrp_free_msg(in);
     zcrp_free_msg(out);
@@ -83,15 +81,13 @@ static void hang_up(struct caller *c)
 static void interrupted_cycle(const struct loopback *sockets, uint64_t i)
 {
     const struct zcrp_options options = {.linger_ns = ENDS_SECOND / 10};
-    struct zcrp_entity *sender, *receiver;
+    struct ends e = ends_open_at(sockets, &options, &options);
+    struct caller sends = call(e.sender, true), receives = call(e.receiver, false);
 
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets->receiver, &options), 0);
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets->sender, &options), 0);
-    struct caller sends = call(sender, true), receives = call(receiver, false);
     pthread_create(&sends.thread, NULL, wait_for_all, &sends);
     pthread_create(&receives.thread, NULL, wait_for_all, &receives);
-    (void)zcrp_close(i % 2 == 0 ? sender : receiver);
-    (void)zcrp_close(i % 2 == 0 ? receiver : sender);
+    (void)zcrp_close(i % 2 == 0 ? e.sender : e.receiver);
+    (void)zcrp_close(i % 2 == 0 ? e.receiver : e.sender);
     hang_up(&sends);
     hang_up(&receives);
 }

@@ -82,8 +82,7 @@ TEST(cancel__under_way, .rows = 2)
     struct zcrp_msg *mine = _i == 0 ? out : in;
     struct zcrp_msg *other = _i == 0 ? in : out;
 
-    ck_assert_int_eq(zcrp_submit(e.receiver, in, size), 0);
-    ck_assert_int_eq(zcrp_submit(e.sender, out, size), 0);
+    ends_submit(&e, in, out, size);
     (void)zcrp_wait_for(in, ENDS_MILLISECOND);
     int code = zcrp_cancel(mine);
     memset(mine->buffer, 0x77, size);
@@ -152,10 +151,7 @@ TEST(close__lingers)
     ck_assert_int_eq(zcrp_close(e.sender), 0);
     for (unsigned i = 0; i < COUNT; i++) {
         ck_assert_int_eq(zcrp_error(out[i]), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert(pattern_holds(in[i]->buffer, 50000, i));
-        zcrp_free_msg(in[i]);
-        zcrp_free_msg(out[i]);
+        ends_finish(in[i], out[i], 50000, i);
     }
     ck_assert_int_eq(zcrp_close(e.receiver), 0);
     loopback_close(&e.sockets);
@@ -166,19 +162,13 @@ TEST(close__tells_the_peer, .rows = 2)
 {
     bool by_sender = _i == 0;
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
-    struct zcrp_msg *in = ends_empty(10), *out = ends_filled(10, 0);
     struct zcrp_msg *left = ends_filled(10, 0);
 
-    ck_assert_int_eq(zcrp_submit(e.receiver, in, 10), 0);
-    ck_assert_int_eq(zcrp_submit(e.sender, out, 10), 0);
-    ck_assert_int_eq(ends_wait(out), 0);
-    ck_assert_int_eq(ends_wait(in), 0);
+    ends_move(&e, 10, 0);
     ck_assert_int_eq(zcrp_submit(by_sender ? e.receiver : e.sender, left, 10), 0);
     ck_assert_int_eq(zcrp_close(by_sender ? e.sender : e.receiver), 0);
     ck_assert_int_eq(ends_wait(left), ZCRP_ERROR_PEER_CLOSED);
     ck_assert_int_eq(zcrp_close(by_sender ? e.receiver : e.sender), 0);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
     zcrp_free_msg(left);
     loopback_close(&e.sockets);
 }

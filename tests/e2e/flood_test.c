@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 
 LOAD(asleep)
 
@@ -75,15 +74,16 @@ static struct crossed crossed_by_now(struct shown *shown)
 
 static void flood_open(struct flood *f)
 {
-    struct zcrp_options options = {.unit_bytes = UNIT, .tap = see};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    const struct zcrp_options of_sender = {
+        .unit_bytes = UNIT, .tap = see, .tap_context = &f->sender};
+    const struct zcrp_options of_receiver = {
+        .unit_bytes = UNIT, .tap = see, .tap_context = &f->receiver};
 
-    *f = (struct flood){.ends.sockets = loopback_open(LOOPBACK_UDP4, false)};
+    *f = (struct flood){0};
     pthread_mutex_init(&f->sender.mutex, NULL);
     pthread_mutex_init(&f->receiver.mutex, NULL);
-    options.tap_context = &f->receiver;
-    ck_assert_int_eq(zcrp_open_receiver(&f->ends.receiver, f->ends.sockets.receiver, &options), 0);
-    options.tap_context = &f->sender;
-    ck_assert_int_eq(zcrp_open_sender(&f->ends.sender, f->ends.sockets.sender, &options), 0);
+    f->ends = ends_open_at(&sockets, &of_sender, &of_receiver);
 }
 
 static struct zcrp_msg *post(const struct flood *f)
@@ -100,11 +100,7 @@ static void carry(const struct flood *f, struct zcrp_msg *in, uint64_t seed)
     struct zcrp_msg *out = ends_filled(SIZE, seed);
 
     ck_assert_int_eq(zcrp_submit(f->ends.sender, out, SIZE), 0);
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, SIZE, seed));
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
+    ends_finish(in, out, SIZE, seed);
 }
 
 static void sleep_briefly(void)
@@ -120,26 +116,18 @@ static bool has_queued(int fd)
     return bytes > 0;
 }
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Sends it from one socket, and lets the other be read whenever a few wait there, so that all of
  * them arrive. Returns how many milliseconds it took, rounded up. */
 static uint64_t pour(const uint8_t *datagram, uint32_t bytes, int from, int to)
 {
-    uint64_t start = now_ms();
+    int64_t start = ends_now_ns();
 
     for (unsigned i = 1; i <= COPIES; i++) {
         ck_assert_int_eq(send(from, datagram, bytes, 0), bytes);
         while (i % AT_ONCE == 0 && has_queued(to))
             sleep_briefly();
     }
-    return now_ms() - start + 1;
+    return (uint64_t)((ends_now_ns() - start) / ENDS_MILLISECOND) + 1;
 }
 
 /* Whom the flood is for, and what it may answer. */
@@ -216,13 +204,8 @@ TEST(flood__under_way)
     }
     (void)pour(from.last[DATAGRAM_ACK_POSITIVE], from.last_bytes[DATAGRAM_ACK_POSITIVE],
                f.ends.sockets.receiver[0], f.ends.sockets.sender[0]);
-    for (unsigned i = 0; i < MANY; i++) {
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
-        ck_assert(pattern_holds(in[i]->buffer, SIZE, i));
-        zcrp_free_msg(in[i]);
-        zcrp_free_msg(out[i]);
-    }
+    for (unsigned i = 0; i < MANY; i++)
+        ends_finish(in[i], out[i], SIZE, i);
     ck_assert_int_eq(zcrp_stats(f.ends.sender, &stats), 0);
     ck_assert_uint_le(stats.units_repeated, stats.units_lost + 2 * stats.probes);
     ck_assert_uint_le(stats.units, 2 * (MANY + 1) * NEEDED);

@@ -5,7 +5,7 @@ set -u
 . "$(dirname "$0")/../support/script.sh"
 
 lab=$build/lab
-needs "$lab/latch_latency" "$lab/udp_bound"
+needs "$lab/latch_latency" "$lab/connections"
 
 # told PATTERN : the last output that was checked has such a line.
 told() {
@@ -22,10 +22,5 @@ complaint "no such way" 2 "usage: latch_latency" "$lab/latch_latency" three
 check "connections" "$lab/connections" 20 65536
 told '^20 connections: .* 5 threads; each [0-9.]+ KiB, 1\.[0-9]+ descriptors$'
 complaint "too many connections" 2 "usage: connections" "$lab/connections" 20000
-
-check "bare UDP" "$lab/udp_bound" 1472 44 1 4096
-told '^in +[0-9.]+ Gb/s, +[0-9]+ bytes a call, [0-9.]+ CPU s/GB$'
-complaint "too many units" 2 "'1000' is not a number from 1 to 128" "$lab/udp_bound" 1472 1000 1 4096
-complaint "too few words" 2 "usage: udp_bound" "$lab/udp_bound" 1472
 
 conclude

@@ -37,9 +37,7 @@ static void wire_open(struct wire *w, const struct relay_faults *faults,
                       const struct zcrp_options *o)
 {
     relay_open(&w->relay, faults, 1998);
-    w->ends.sockets = w->relay.ends;
-    ck_assert_int_eq(zcrp_open_receiver(&w->ends.receiver, w->ends.sockets.receiver, o), 0);
-    ck_assert_int_eq(zcrp_open_sender(&w->ends.sender, w->ends.sockets.sender, o), 0);
+    w->ends = ends_open_at(&w->relay.ends, o, o);
     relay_run(&w->relay);
 }
 
@@ -62,17 +60,10 @@ TEST(lossy__messages, .rows = NETWORKS)
         nlong size = i % 7 == 0 ? i : i * 997 % 40000;
         in[i] = ends_empty(40000);
         out[i] = ends_filled(size, i);
-        ck_assert_int_eq(zcrp_submit(w.ends.receiver, in[i], 40000), 0);
-        ck_assert_int_eq(zcrp_submit(w.ends.sender, out[i], size), 0);
+        ends_submit(&w.ends, in[i], out[i], size);
     }
-    for (unsigned i = 0; i < MESSAGES; i++) {
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
-        ck_assert_uint_eq(in[i]->length, out[i]->length);
-        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, i));
-        zcrp_free_msg(in[i]);
-        zcrp_free_msg(out[i]);
-    }
+    for (unsigned i = 0; i < MESSAGES; i++)
+        ends_finish(in[i], out[i], out[i]->message_size, i);
     wire_close(&w);
 }
 
@@ -91,16 +82,12 @@ TEST(lossy__large, .rows = NETWORKS)
         bytes += size;
         in[i] = ends_empty(size);
         out[i] = ends_filled(size, i);
-        ck_assert_int_eq(zcrp_submit(w.ends.receiver, in[i], size), 0);
-        ck_assert_int_eq(zcrp_submit(w.ends.sender, out[i], size), 0);
+        ends_submit(&w.ends, in[i], out[i], size);
     }
     for (unsigned i = 0; i < 10; i++) {
         ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
         memset(out[i]->buffer, 0xDD, out[i]->length);
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, i));
-        zcrp_free_msg(in[i]);
-        zcrp_free_msg(out[i]);
+        ends_finish(in[i], out[i], out[i]->message_size, i);
     }
     ck_assert_int_eq(zcrp_stats(w.ends.sender, &stats), 0);
     ck_assert_int_eq(zcrp_stats(w.ends.receiver, &received), 0);
@@ -120,32 +107,19 @@ TEST(lossy__interrupted)
 
     wire_open(&w, &none, &options);
     atomic_store(&w.relay.is_cut, true);
-    ck_assert_int_eq(zcrp_submit(w.ends.receiver, in, size), 0);
-    ck_assert_int_eq(zcrp_submit(w.ends.sender, out, size), 0);
+    ends_submit(&w.ends, in, out, size);
     ck_assert_int_eq(zcrp_wait_for(in, MILLISECONDS(300)), ZCRP_ERROR_TIMEOUT);
     atomic_store(&w.relay.is_cut, false);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, size, 5));
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
+    ends_finish(in, out, size, 5);
     wire_close(&w);
 }
 
 /* Sends one message through and returns the sender's statistics after it. */
 static struct zcrp_stats send_one(const struct wire *w, nlong size, uint64_t seed)
 {
-    struct zcrp_msg *out = ends_filled(size, seed);
-    struct zcrp_msg *in = ends_empty(size);
     struct zcrp_stats stats;
 
-    ck_assert_int_eq(zcrp_submit(w->ends.receiver, in, size), 0);
-    ck_assert_int_eq(zcrp_submit(w->ends.sender, out, size), 0);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, size, seed));
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
+    ends_move(&w->ends, size, seed);
     ck_assert_int_eq(zcrp_stats(w->ends.sender, &stats), 0);
     return stats;
 }

@@ -3,12 +3,7 @@
 
 #include "core/adt/random.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 LOAD(asleep)
 
@@ -30,10 +25,7 @@ TEST(peer__never_comes, .rows = 4)
     struct zcrp_entity *e;
     struct zcrp_msg *m = ends_filled(10, 0);
 
-    if (is_sender)
-        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &impatient), 0);
-    else
-        ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &impatient), 0);
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &impatient), 0);
     ck_assert_int_eq(zcrp_submit(e, m, 10), 0);
     ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(200)), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(2000)),
@@ -45,46 +37,6 @@ TEST(peer__never_comes, .rows = 4)
 }
 
 /* ---- another process that dies in the middle ---- */
-
-/* Receives or sends without end, until it is killed. */
-static _Noreturn void work_for_ever(const struct loopback *sockets, bool is_sender)
-{
-    struct zcrp_entity *e = NULL;
-    struct zcrp_msg *m = zcrp_alloc_msg(100000);
-    int code = is_sender ? zcrp_open_sender(&e, sockets->sender, &impatient)
-                         : zcrp_open_receiver(&e, sockets->receiver, &impatient);
-
-    while (code == 0) {
-        memset(m->buffer, 0x55, 100000);
-        code = zcrp_submit(e, m, 100000);
-        if (code == 0)
-            code = zcrp_wait_for(m, -1);
-    }
-    pause();
-    _exit(1);
-}
-
-/* The child's work begins when `gate` can be read (-1: at once). All children are made before this
- * process has threads, as thread sanitizers want it. */
-static pid_t start_child(const struct loopback *sockets, bool is_sender, int gate)
-{
-    pid_t child = fork();
-    char go;
-
-    ck_assert_int_ge(child, 0);
-    if (child > 0)
-        return child;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (gate >= 0 && read(gate, &go, 1) != 1)
-        _exit(1);
-    work_for_ever(sockets, is_sender);
-}
-
-static void kill_child(pid_t child)
-{
-    ck_assert_int_eq(kill(child, SIGKILL), 0);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
-}
 
 /* One message with the child; its code. */
 static int exchange(struct zcrp_entity *e, struct zcrp_msg *m)
@@ -98,17 +50,14 @@ TEST(peer__dies, .rows = 2)
 {
     bool is_sender = _i == 0;
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    pid_t child = start_child(&sockets, !is_sender, -1);
+    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &impatient);
     struct zcrp_msg *m = ends_filled(100000, 0);
     struct zcrp_entity *e;
 
-    if (is_sender)
-        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &impatient), 0);
-    else
-        ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &impatient), 0);
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &impatient), 0);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(exchange(e, m), ZCRP_OK);
-    kill_child(child);
+    ends_kill_peer(child);
     /* What was announced before the child died may still look alive for a while. */
     int code = ZCRP_OK;
     for (int i = 0; i < 10 && code == ZCRP_OK; i++)
@@ -126,19 +75,16 @@ TEST(peer__restarts, .rows = 2)
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     int gate[2];
     ck_assert_int_eq(pipe(gate), 0);
-    pid_t child = start_child(&sockets, !is_sender, -1);
-    pid_t second = start_child(&sockets, !is_sender, gate[0]);
+    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &impatient);
+    pid_t second = ends_start_peer(&sockets, !is_sender, gate[0], &impatient);
     struct zcrp_msg *m = ends_filled(100000, 0);
     struct zcrp_entity *e;
     int good = 0;
 
-    if (is_sender)
-        ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &patient), 0);
-    else
-        ck_assert_int_eq(zcrp_open_receiver(&e, sockets.receiver, &patient), 0);
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &patient), 0);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(exchange(e, m), ZCRP_OK);
-    kill_child(child);
+    ends_kill_peer(child);
     ck_assert_int_eq(write(gate[1], "g", 1), 1);
     for (int i = 0; i < 20 && good < 5; i++) {
         int code = exchange(e, m);
@@ -148,7 +94,7 @@ TEST(peer__restarts, .rows = 2)
             ck_assert(pattern_is_even(m->buffer, 100000, 0x55));
     }
     ck_assert_int_eq(good, 5);
-    kill_child(second);
+    ends_kill_peer(second);
     close(gate[0]);
     close(gate[1]);
     zcrp_free_msg(m);
@@ -186,11 +132,7 @@ TEST(peer__garbage)
         throw_garbage(e.sockets.sender[0], &random);
         ck_assert_int_eq(zcrp_submit(e.sender, out, 5000), 0);
         throw_garbage(e.sockets.receiver[0], &random);
-        ck_assert_int_eq(ends_wait(in), 0);
-        ck_assert_int_eq(ends_wait(out), 0);
-        ck_assert(pattern_holds(in->buffer, 5000, i));
-        zcrp_free_msg(in);
-        zcrp_free_msg(out);
+        ends_finish(in, out, 5000, i);
     }
     ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_uint_gt(stats.drop_version + stats.drop_type + stats.drop_malformed +
@@ -214,13 +156,9 @@ TEST(peer__enormous, .needs = loopback_is_udp)
         ck_assert_int_eq(send(e.sockets.sender[0], bytes, (size_t)i, 0), i);
     ck_assert_int_eq(send(e.sockets.sender[0], bytes, BYTES, 0), BYTES);
     ck_assert_int_eq(zcrp_submit(e.sender, out, 300000), 0);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, in->length, 3));
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ends_finish(in, out, 300000, 3);
     ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_uint_eq(stats.drop_truncated, 3);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
     ends_close(&e);
 }
 
@@ -331,13 +269,9 @@ TEST(udp__accept, .rows = 2)
     ck_assert_int_eq(zcrp_udp_accept(listening, 5 * ENDS_SECOND), 0);
     ck_assert_int_eq(zcrp_open_receiver(&receiver, listens, NULL), 0);
     ck_assert_int_eq(zcrp_submit(receiver, in, 1000), 0);
-    ck_assert_int_eq(ends_wait(in), 0);
-    ck_assert_int_eq(ends_wait(out), 0);
-    ck_assert(pattern_holds(in->buffer, 1000, 1));
+    ends_finish(in, out, 1000, 1);
     ck_assert_int_eq(zcrp_close(sender), 0);
     ck_assert_int_eq(zcrp_close(receiver), 0);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
     close(calling);
     close(listening);
 }

@@ -41,15 +41,8 @@ TEST(transfer__sizes, .rows = WAYS)
     for (unsigned i = 0; i < SIZES; i++) {
         struct zcrp_msg *out = ends_filled(sizes[i], i);
         struct zcrp_msg *in = ends_empty(sizes[i] + 10);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in, in->message_size), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out, sizes[i]), 0);
-        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-        ck_assert_uint_eq(in->length, sizes[i]);
-        ck_assert_uint_eq(out->length, sizes[i]);
-        ck_assert(pattern_holds(in->buffer, sizes[i], i));
-        zcrp_free_msg(out);
-        zcrp_free_msg(in);
+        ends_submit(&e, in, out, sizes[i]);
+        ends_finish(in, out, sizes[i], i);
     }
     ends_close(&e);
 }
@@ -66,17 +59,10 @@ TEST(transfer__many, .rows = 2)
         nlong size = sizes[i * 7 % SIZES] / (i % 3 + 1);
         out[i] = ends_filled(size, i);
         in[i] = ends_empty(size);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], size), 0);
+        ends_submit(&e, in[i], out[i], size);
     }
-    for (unsigned i = 0; i < MESSAGES; i++) {
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
-        ck_assert_uint_eq(in[i]->length, out[i]->length);
-        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, i));
-        zcrp_free_msg(in[i]);
-        zcrp_free_msg(out[i]);
-    }
+    for (unsigned i = 0; i < MESSAGES; i++)
+        ends_finish(in[i], out[i], out[i]->message_size, i);
     ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_uint_eq(stats.messages, MESSAGES);
     ck_assert_uint_eq(stats.messages_failed, 0);
@@ -99,17 +85,10 @@ TEST(transfer__slices)
     for (int i = 0; i < SLICES; i++) {
         in[i] = zcrp_wrap_msg(to + GUARD + i * 37 % SLICES * STEP, SLICE);
         out[i] = zcrp_wrap_msg(from, SLICE);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], SLICE), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], (nlong)(SLICE - i)), 0);
+        ends_submit(&e, in[i], out[i], (nlong)(SLICE - i));
     }
-    for (int i = 0; i < SLICES; i++) {
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert_uint_eq(in[i]->length, (nlong)(SLICE - i));
-        ck_assert(pattern_holds(in[i]->buffer, in[i]->length, 7));
-        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
-        zcrp_free_msg(in[i]);
-        zcrp_free_msg(out[i]);
-    }
+    for (int i = 0; i < SLICES; i++)
+        ends_finish(in[i], out[i], (nlong)(SLICE - i), 7);
     for (int i = 0; i <= SLICES; i++)
         ck_assert(pattern_is_even(to + i * STEP, GUARD, 0xA5));
     ends_close(&e);
@@ -127,14 +106,10 @@ TEST(transfer__untouched_afterwards)
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         struct zcrp_msg *in = zcrp_wrap_msg(memory, size);
         struct zcrp_msg *out = ends_filled(size - i, i);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in, size), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out, size - i), 0);
+        ends_submit(&e, in, out, size - i);
         ck_assert_int_eq(ends_wait(in), ZCRP_OK);
         ck_assert_int_eq(mprotect(memory, size, PROT_READ), 0);
-        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-        ck_assert(pattern_holds(in->buffer, in->length, i));
-        zcrp_free_msg(in);
-        zcrp_free_msg(out);
+        ends_finish(in, out, size - i, i);
         munmap(memory, size);
     }
     ends_close(&e);
@@ -176,8 +151,7 @@ TEST(transfer__again)
     for (int i = 0; i < 100; i++) {
         ck_assert_int_eq(zcrp_rewrap_msg(out, from + 6 * i, 6), 0);
         ck_assert_int_eq(zcrp_rewrap_msg(in, to + 6 * i, 6), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out, 6), 0);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in, 6), 0);
+        ends_submit(&e, in, out, 6);
         ck_assert_int_eq(ends_wait(out), 0);
         ck_assert_int_eq(ends_wait(in), 0);
     }
@@ -205,8 +179,7 @@ TEST(transfer__anywhere)
         nlong size = around[i % 6] + i / 6 - 1;
         out[i] = zcrp_wrap_msg(from + i * STEP + 1 + i * 977 % 4096, size);
         in[i] = zcrp_wrap_msg(to + i * STEP + GUARD + i * 1013 % 4096, size);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], size), 0);
+        ends_submit(&e, in[i], out[i], size);
     }
     for (nlong i = 0; i < COUNT; i++) {
         ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
@@ -265,8 +238,7 @@ TEST(transfer__mapped_file, .rows = 2)
     void *memory = mmap(NULL, size, PROT_READ, kinds[_i], fileno(file), 0);
     ck_assert_ptr_ne(memory, MAP_FAILED);
     struct zcrp_msg *out = zcrp_wrap_msg(memory, size);
-    ck_assert_int_eq(zcrp_submit(e.receiver, in, size), 0);
-    ck_assert_int_eq(zcrp_submit(e.sender, out, size), 0);
+    ends_submit(&e, in, out, size);
     ck_assert_int_eq(ends_wait(out), ZCRP_OK);
     munmap(memory, size);
     fclose(file);

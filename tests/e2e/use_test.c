@@ -6,19 +6,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 LOAD(asleep)
 
-enum { MESSAGE = 100000 };
+enum { MESSAGE = ENDS_PEER_BYTES };
 
 /* The thread sanitizer ends children that start threads unless it is told not to. */
 const char *__tsan_default_options(void);
@@ -27,57 +21,7 @@ const char *__tsan_default_options(void)
     return "die_after_fork=0";
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * ENDS_SECOND + t.tv_nsec;
-}
-
-/* One message through both entities, unharmed. */
-static void expect_passage(struct zcrp_entity *sender, struct zcrp_entity *receiver, uint64_t seed)
-{
-    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, seed);
-
-    ck_assert_int_eq(zcrp_submit(receiver, in, MESSAGE), 0);
-    ck_assert_int_eq(zcrp_submit(sender, out, MESSAGE), 0);
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, MESSAGE, seed));
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
-}
-
 /* ---- cancel and close, whatever the peer does ---- */
-
-/* Sends or receives until it is killed. */
-static _Noreturn void work_for_ever(const struct loopback *sockets, bool is_sender)
-{
-    struct zcrp_entity *e = NULL;
-    struct zcrp_msg *m = zcrp_alloc_msg(MESSAGE);
-    int code = is_sender ? zcrp_open_sender(&e, sockets->sender, NULL)
-                         : zcrp_open_receiver(&e, sockets->receiver, NULL);
-
-    while (code == 0) {
-        memset(m->buffer, 0x55, MESSAGE);
-        code = zcrp_submit(e, m, MESSAGE);
-        if (code == 0)
-            code = zcrp_wait_for(m, -1);
-    }
-    _exit(1);
-}
-
-static pid_t start_peer(const struct loopback *sockets, bool is_sender)
-{
-    pid_t child = fork();
-
-    ck_assert_int_ge(child, 0);
-    if (child > 0)
-        return child;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    work_for_ever(sockets, is_sender);
-}
 
 /* The peer is stopped amid a stream. Each message is the caller's again at once. The promise is 100
  * ms; the test bears a busy machine. */
@@ -86,16 +30,14 @@ TEST(cancel__beside_a_stopped_peer, .rows = 2)
     enum { TRIES = 5 };
     bool is_sender = _i == 0;
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    pid_t peer = start_peer(&sockets, !is_sender);
+    pid_t peer = ends_start_peer(&sockets, !is_sender, -1, NULL);
     struct zcrp_msg *first = ends_filled(MESSAGE, 0), *m[TRIES];
     const struct zcrp_options options = {.linger_ns = 100 * ENDS_MILLISECOND};
     struct zcrp_entity *e;
     int64_t slowest = 0;
 
     memset(first->buffer, 0x55, MESSAGE);
-    ck_assert_int_eq(is_sender ? zcrp_open_sender(&e, sockets.sender, &options)
-                               : zcrp_open_receiver(&e, sockets.receiver, &options),
-                     0);
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &options), 0);
     ck_assert_int_eq(zcrp_submit(e, first, MESSAGE), 0);
     ck_assert_int_eq(ends_wait(first), ZCRP_OK);
     ck_assert_int_eq(kill(peer, SIGSTOP), 0);
@@ -106,9 +48,9 @@ TEST(cancel__beside_a_stopped_peer, .rows = 2)
     }
     for (int i = 0; i < TRIES; i++) {
         ck_assert_int_ne(zcrp_wait_for(m[i], 10 * ENDS_MILLISECOND), ZCRP_OK);
-        int64_t begun = now_ns();
+        int64_t begun = ends_now_ns();
         (void)zcrp_cancel(m[i]);
-        int64_t taken = now_ns() - begun;
+        int64_t taken = ends_now_ns() - begun;
         slowest = taken > slowest ? taken : slowest;
         ck_assert_int_eq(zcrp_error(m[i]), ZCRP_ERROR_CANCELLED);
         zcrp_free_msg(m[i]);
@@ -116,8 +58,7 @@ TEST(cancel__beside_a_stopped_peer, .rows = 2)
     printf("cancel beside a stopped %s: %.3f ms\n", is_sender ? "receiver" : "sender",
            (double)slowest / 1e6);
     ck_assert_int_lt(slowest, ENDS_SECOND);
-    kill(peer, SIGKILL);
-    ck_assert_int_eq(waitpid(peer, NULL, 0), peer);
+    ends_kill_peer(peer);
     (void)zcrp_close(e);
     zcrp_free_msg(first);
     loopback_close(&sockets);
@@ -132,13 +73,13 @@ TEST(close__beside_a_live_peer, .rows = 2)
     struct ends e = ends_open(LOOPBACK_UDP4, false, &(struct zcrp_options){.linger_ns = linger});
     struct zcrp_msg *m = ends_filled(10, 0);
 
-    expect_passage(e.sender, e.receiver, 1);
+    ends_move(&e, MESSAGE, 1);
     ck_assert_int_eq(zcrp_submit(e.sender, m, 10), 0);
     if (is_cancelled)
         ck_assert_int_eq(zcrp_cancel(m), 0);
-    int64_t begun = now_ns();
+    int64_t begun = ends_now_ns();
     ck_assert_int_eq(zcrp_close(e.sender), is_cancelled ? ZCRP_OK : ZCRP_ERROR_TIMEOUT);
-    int64_t taken = now_ns() - begun;
+    int64_t taken = ends_now_ns() - begun;
     printf("close with a message %s: %.1f ms\n", is_cancelled ? "cancelled" : "without a buffer",
            (double)taken / 1e6);
     ck_assert_int_eq(zcrp_error(m), is_cancelled ? ZCRP_ERROR_CANCELLED : ZCRP_ERROR_CLOSED);
@@ -193,10 +134,10 @@ TEST(connect__says_why_not, .rows = 3, .needs = loopback_is_udp)
     if (_i == 2)
         ck_assert_int_eq(pthread_create(&other, NULL, speak_another_version, &there), 0);
     int fd = zcrp_udp_connect("127.0.0.1", port);
-    int64_t begun = now_ns();
+    int64_t begun = ends_now_ns();
     ck_assert_int_eq(send_to(fd, m, 300 * ENDS_MILLISECOND, &e), 0);
     ck_assert_int_eq(ends_wait(m), codes[_i]);
-    int64_t taken = now_ns() - begun;
+    int64_t taken = ends_now_ns() - begun;
     printf("%s: after %.1f ms of 300\n", zcrp_strerror(codes[_i]), (double)taken / 1e6);
     ck_assert_int_ge(taken, 300 * ENDS_MILLISECOND);
     ck_assert_int_lt(taken, 5 * ENDS_SECOND);
@@ -231,14 +172,11 @@ TEST(connect__before_the_receiver, .needs = loopback_is_udp)
     ck_assert_int_eq(zcrp_udp_accept(listening, 5 * ENDS_SECOND), 0);
     ck_assert_int_eq(zcrp_open_receiver(&receiver, ((int[]){listening, listening}), NULL), 0);
     ck_assert_int_eq(zcrp_submit(receiver, in, 10), 0);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ends_finish(in, out, 10, 0);
     ck_assert_int_eq(zcrp_close(sender), ZCRP_OK);
     ck_assert_int_eq(zcrp_close(receiver), ZCRP_OK);
     close(fd);
     close(listening);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
 }
 
 TEST(udp__impossible_names, .needs = loopback_is_udp)
@@ -285,7 +223,7 @@ static _Noreturn void live_as_child(struct ends *parents, struct zcrp_msg *flyin
     zcrp_free_msg(flying);
     zcrp_free_msg(m);
     struct ends own = ends_open(LOOPBACK_UDP4, false, NULL);
-    expect_passage(own.sender, own.receiver, 3);
+    ends_move(&own, MESSAGE, 3);
     ends_close(&own);
     _exit(0);
 }
@@ -296,7 +234,7 @@ TEST(fork__leaves_the_child_usable)
     struct zcrp_msg *flying = ends_filled(MESSAGE, 5), *in = ends_empty(MESSAGE);
     int status;
 
-    expect_passage(e.sender, e.receiver, 1);
+    ends_move(&e, MESSAGE, 1);
     ck_assert_int_eq(zcrp_submit(e.sender, flying, MESSAGE), 0);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
@@ -305,11 +243,7 @@ TEST(fork__leaves_the_child_usable)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(zcrp_submit(e.receiver, in, MESSAGE), 0);
-    ck_assert_int_eq(ends_wait(flying), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, MESSAGE, 5));
-    zcrp_free_msg(in);
-    zcrp_free_msg(flying);
+    ends_finish(in, flying, MESSAGE, 5);
     ends_close(&e);
 }
 
@@ -320,10 +254,10 @@ TEST(descriptors__closed_by_the_caller, .rows = 2)
 {
     struct ends e = ends_open(_i == 0 ? LOOPBACK_UDP4 : LOOPBACK_UNIX, _i == 0, NULL);
 
-    expect_passage(e.sender, e.receiver, 1);
+    ends_move(&e, MESSAGE, 1);
     loopback_close(&e.sockets);
     int other = open("/dev/null", O_RDONLY); /* has one of the numbers now */
-    expect_passage(e.sender, e.receiver, 2);
+    ends_move(&e, MESSAGE, 2);
     ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
     ck_assert_int_eq(zcrp_close(e.receiver), ZCRP_OK);
     close(other);
@@ -340,10 +274,10 @@ TEST(descriptors__busy)
     ck_assert_ptr_null(second);
     ck_assert_int_eq(zcrp_open_sender(&second, ((int[]){alias, alias}), NULL), ZCRP_ERROR_BUSY);
     ck_assert_int_eq(zcrp_open_receiver(&second, e.sockets.receiver, NULL), ZCRP_ERROR_BUSY);
-    expect_passage(e.sender, e.receiver, 1);
+    ends_move(&e, MESSAGE, 1);
     ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
     ck_assert_int_eq(zcrp_open_sender(&e.sender, ((int[]){alias, alias}), NULL), 0);
-    expect_passage(e.sender, e.receiver, 2);
+    ends_move(&e, MESSAGE, 2);
     ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
     ck_assert_int_eq(zcrp_close(e.receiver), ZCRP_OK);
     close(alias);
@@ -381,8 +315,7 @@ TEST(memory__one_bad_buffer, .rows = 2, .needs = loopback_is_udp)
     for (unsigned i = 0; i < 3; i++) {
         in[i] = i == 1 && !is_sender ? bad : ends_empty(size);
         out[i] = i == 1 && is_sender ? bad : ends_filled(size, i);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], size), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], size), 0);
+        ends_submit(&e, in[i], out[i], size);
     }
     for (unsigned i = 0; i < 3; i++) {
         int code = i == 1 ? ZCRP_ERROR_FAULT : ZCRP_OK;
@@ -392,7 +325,7 @@ TEST(memory__one_bad_buffer, .rows = 2, .needs = loopback_is_udp)
         if (i != 1)
             ck_assert(pattern_holds(in[i]->buffer, size, i));
     }
-    expect_passage(e.sender, e.receiver, 9);
+    ends_move(&e, MESSAGE, 9);
     nbyte *at = bad->buffer;
     for (unsigned i = 0; i < 3; i++) {
         zcrp_free_msg(in[i]);
@@ -430,10 +363,7 @@ TEST(interrupt__from_a_signal_handler, .rows = 4)
     ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_BUSY);
     ck_assert_int_eq(zcrp_wait_for(m, 10 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(_i % 2 ? zcrp_submit(e.sender, out, 10) : zcrp_submit(e.receiver, in, 10), 0);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
+    ends_finish(in, out, 10, 0);
     ends_close(&e);
 }
 

@@ -132,8 +132,7 @@ TEST(collect__all)
     for (unsigned i = 0; i < COUNT; i++) {
         in[i] = ends_empty(2000);
         out[i] = ends_filled(2000, i);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], 2000), 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], 2000), 0);
+        ends_submit(&e, in[i], out[i], 2000);
     }
     while (collected < COUNT) {
         ck_assert(is_readable(fd, 10000));

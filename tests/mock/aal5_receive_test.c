@@ -10,9 +10,6 @@
 
 enum { PAYLOAD = 3000, CELLS = 63, PIECE = 30 * AAL5_CELL };
 
-int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
-                    struct timespec *limit);
-
 /* Packets that are there: heads and cells. */
 static struct {
     uint8_t bytes[AAL5_HEAD + 2 * CELLS * AAL5_CELL];
@@ -56,9 +53,8 @@ static struct channel c;
 static struct landing landing;
 static uint8_t pdu[CELLS * AAL5_CELL], slot[PAYLOAD];
 
-static int open_channel(void **state)
+static void open_channel(void)
 {
-    (void)state;
     c = (struct channel){.fd = 9, .kind = CHANNEL_UDP4, .path_bytes = PIECE + AAL5_HEAD};
     queued = taken = 0;
     assert_int_equal(aal5_open(&c, &(struct channel_aal5){.mtu = 0}), 0);
@@ -68,16 +64,15 @@ static int open_channel(void **state)
     aal5_tail_encode(pdu + PAYLOAD, PAYLOAD, crc32_add(0, pdu, PAYLOAD), (struct aal5_user){0},
                      crc32_add);
     memset(slot, 0, sizeof(slot));
-    return 0;
 }
 
-static int close_channel(void **state)
+static void close_channel(void)
 {
-    (void)state;
     free(landing.spill);
     aal5_close(&c);
-    return 0;
 }
+
+FIXTURE(open_channel, close_channel)
 
 /* Queues cells [from, last) of the PDU as a packet. */
 static void arrive(uint16_t number, uint32_t from, uint32_t last)
@@ -109,9 +104,8 @@ static void expect_in_place(void)
     assert_int_equal(landing.iov[0].iov_len, PAYLOAD - TRAILER_BYTES);
 }
 
-static void pieces_in_place(void **state)
+TEST(pieces_in_place)
 {
-    (void)state;
     arrive(1, 0, 30);
     arrive(2, 30, 60);
     arrive(3, 60, CELLS);
@@ -122,12 +116,11 @@ static void pieces_in_place(void **state)
 }
 
 /* What came first is set aside; the rest still lands in place. */
-static void rest_in_the_next_call(void **state)
+TEST(rest_in_the_next_call)
 {
     struct landing_walk walk = {0};
     struct segment segment;
 
-    (void)state;
     arrive(1, 0, 30);
     arrive(2, 30, 60);
     arrive(3, 60, CELLS);
@@ -151,9 +144,8 @@ static void meet_congestion(unsigned packet)
 }
 
 /* A mark on any piece is one of the PDU, whichever call brought it, and of no other. */
-static void marked(void **state)
+TEST(marked)
 {
-    (void)state;
     arrive(1, 0, CELLS);
     arrive(2, 0, 30);
     arrive(3, 30, 60);
@@ -171,9 +163,8 @@ static void marked(void **state)
     assert_int_equal(landing.ecn[0], LANDING_ECN_NONE);
 }
 
-static void damaged(void **state)
+TEST(damaged)
 {
-    (void)state;
     arrive(1, 0, 30);
     arrive(2, 30, 60);
     arrive(3, 60, CELLS);
@@ -183,9 +174,8 @@ static void damaged(void **state)
 }
 
 /* A length of 0, whatever the CRC: nothing is wrong on the way, the sender wants it no more. */
-static void given_up_by_its_sender(void **state)
+TEST(given_up_by_its_sender)
 {
-    (void)state;
     memset(pdu + sizeof(pdu) - AAL5_TRAILER + 2, 0, 2);
     arrive(1, 0, 30);
     arrive(2, 30, 60);
@@ -195,9 +185,8 @@ static void given_up_by_its_sender(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_DAMAGES), 0);
 }
 
-static void missing_piece(void **state)
+TEST(missing_piece)
 {
-    (void)state;
     arrive(1, 0, 30);
     arrive(3, 0, 30);
     arrive(4, 30, 60);
@@ -207,9 +196,8 @@ static void missing_piece(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_INCOMPLETE), 1);
 }
 
-static void strangers(void **state)
+TEST(strangers)
 {
-    (void)state;
     arrive(1, 0, 30);
     queue[0].bytes[2] |= 0x10; /* another label */
     arrive(2, 0, 30);
@@ -221,9 +209,8 @@ static void strangers(void **state)
 }
 
 /* A piece larger than those before does not fit where it is pointed; the next one does. */
-static void larger_pieces(void **state)
+TEST(larger_pieces)
 {
-    (void)state;
     arrive(1, 0, 40);
     assert_int_equal(receive(32, 1), 0);
     assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
@@ -232,9 +219,8 @@ static void larger_pieces(void **state)
     expect_in_place();
 }
 
-static void errors(void **state)
+TEST(errors)
 {
-    (void)state;
     assert_int_equal(receive(-EAGAIN, 0), 0);
     will_return(__wrap_recvmmsg, -EINTR);
     assert_int_equal(receive(-EAGAIN, 0), 0);
@@ -242,11 +228,10 @@ static void errors(void **state)
     assert_int_equal(channel_fault(&c), EBADF);
 }
 
-static void control(void **state)
+TEST(control)
 {
     static uint8_t buffer[PAYLOAD];
 
-    (void)state;
     arrive(1, 0, 30);
     arrive(2, 30, CELLS);
     arrive(3, 0, CELLS);
@@ -256,21 +241,4 @@ static void control(void **state)
     assert_memory_equal(buffer, pdu, PAYLOAD);
     assert_int_equal(aal5_receive_control(&c, buffer, PAYLOAD - 1), 0);
     assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pieces_in_place, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(rest_in_the_next_call, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(marked, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(damaged, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(given_up_by_its_sender, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(missing_piece, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(strangers, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(larger_pieces, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(errors, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(control, open_channel, close_channel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

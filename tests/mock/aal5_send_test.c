@@ -11,9 +11,6 @@
 
 enum { DATA = 4000, UNITS = 3, PATH = 1472, PACKETS = 3 /* of a unit */ };
 
-int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-
 static int path_mtu;
 static struct aal5_head sent[64]; /* heads of the packets that were taken */
 static unsigned sent_count;
@@ -44,9 +41,8 @@ static struct channel c;
 static struct burst burst;
 static uint8_t data[DATA];
 
-static int open_channel(void **state)
+static void open_channel(void)
 {
-    (void)state;
     c = (struct channel){.fd = 9, .kind = CHANNEL_UDP4, .path_bytes = PATH};
     path_mtu = PATH + 28;
     sent_count = 0;
@@ -57,15 +53,14 @@ static int open_channel(void **state)
         burst.iov[2 * i] = (struct iovec){data, DATA};
         burst.iov[2 * i + 1] = (struct iovec){burst.trailer[i], TRAILER_BYTES};
     }
-    return 0;
 }
 
-static int close_channel(void **state)
+static void close_channel(void)
 {
-    (void)state;
     aal5_close(&c);
-    return 0;
 }
+
+FIXTURE(open_channel, close_channel)
 
 static void expect(enum channel_verdict verdict, uint32_t units)
 {
@@ -75,9 +70,8 @@ static void expect(enum channel_verdict verdict, uint32_t units)
     assert_int_equal(done, units);
 }
 
-static void one_call_a_burst(void **state)
+TEST(one_call_a_burst)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, 100);
     expect(CHANNEL_OK, UNITS);
     assert_int_equal(sent_count, UNITS * PACKETS);
@@ -88,9 +82,8 @@ static void one_call_a_burst(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_CALLS_OUT), 1);
 }
 
-static void interrupted_and_in_parts(void **state)
+TEST(interrupted_and_in_parts)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, -EINTR);
     will_return(__wrap_sendmmsg, 4);
     will_return(__wrap_sendmmsg, 100);
@@ -100,9 +93,8 @@ static void interrupted_and_in_parts(void **state)
 }
 
 /* A unit that is out in part ends with a missing number; one that is not out with none. */
-static void blocked_in_the_middle(void **state)
+TEST(blocked_in_the_middle)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, 4);
     will_return(__wrap_sendmmsg, -EAGAIN);
     expect(CHANNEL_BLOCKED, 1);
@@ -118,11 +110,10 @@ static void blocked_in_the_middle(void **state)
 }
 
 /* Smaller packets instead of smaller units. */
-static void path_is_smaller(void **state)
+TEST(path_is_smaller)
 {
     uint32_t before = c.aal5->packet_bytes;
 
-    (void)state;
     path_mtu = 1300;
     will_return_count(__wrap_sendmmsg, -EMSGSIZE, FAULT_LATE_MOST + 1);
     will_return(__wrap_sendmmsg, 100);
@@ -134,9 +125,8 @@ static void path_is_smaller(void **state)
 }
 
 /* Nor does the kernel know why: half, but never less than any path takes. */
-static void path_is_too_small(void **state)
+TEST(path_is_too_small)
 {
-    (void)state;
     will_return_count(__wrap_sendmmsg, -EMSGSIZE, FAULT_LATE_MOST + 2);
     path_mtu = 1500;
     expect(CHANNEL_REFUSED, 0);
@@ -144,9 +134,8 @@ static void path_is_too_small(void **state)
     assert_int_equal(channel_count(&c, CHANNEL_TOO_BIGS), FAULT_LATE_MOST + 2);
 }
 
-static void refused_late_and_again(void **state)
+TEST(refused_late_and_again)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, -ECONNREFUSED);
     will_return(__wrap_sendmmsg, 100);
     expect(CHANNEL_OK, UNITS);
@@ -154,9 +143,8 @@ static void refused_late_and_again(void **state)
     expect(CHANNEL_REFUSED, 0);
 }
 
-static void others(void **state)
+TEST(others)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, -ENOBUFS);
     expect(CHANNEL_CROWDED, 0);
     will_return(__wrap_sendmmsg, 0);
@@ -164,18 +152,4 @@ static void others(void **state)
     will_return(__wrap_sendmmsg, -EBADF);
     expect(CHANNEL_BROKEN, 0);
     assert_int_equal(channel_fault(&c), EBADF);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_call_a_burst, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(interrupted_and_in_parts, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(blocked_in_the_middle, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(path_is_smaller, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(path_is_too_small, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(refused_late_and_again, open_channel, close_channel),
-        cmocka_unit_test_setup_teardown(others, open_channel, close_channel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

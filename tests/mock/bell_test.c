@@ -7,9 +7,6 @@
 static int sleeps, wakes;
 static bool rings_in_sleep;
 
-bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline);
-void __wrap_futex_wake_all(const _Atomic uint32_t *word);
-
 bool __wrap_futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
 {
     assert_int_equal(*word, value);
@@ -26,17 +23,16 @@ void __wrap_futex_wake_all(const _Atomic uint32_t *word)
     wakes++;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     sleeps = wakes = 0;
     rings_in_sleep = false;
-    return 0;
 }
 
-static void bell_ring__nobody_listens(void **state)
+FIXTURE(setup, NULL)
+
+TEST(bell_ring__nobody_listens)
 {
-    (void)state;
     bell_ring();
     uint32_t heard = bell_listen();
     bell_leave();
@@ -46,9 +42,8 @@ static void bell_ring__nobody_listens(void **state)
     assert_int_equal(wakes, 0);
 }
 
-static void bell_wait__rung_meanwhile(void **state)
+TEST(bell_wait__rung_meanwhile)
 {
-    (void)state;
     uint32_t heard = bell_listen();
     bell_ring();
     assert_true(bell_wait(&heard, SECOND));
@@ -59,9 +54,8 @@ static void bell_wait__rung_meanwhile(void **state)
     bell_leave();
 }
 
-static void bell_wait__sleeps_until_rung(void **state)
+TEST(bell_wait__sleeps_until_rung)
 {
-    (void)state;
     uint32_t heard = bell_listen();
     rings_in_sleep = true;
     will_return(__wrap_futex_wait, true);
@@ -70,24 +64,12 @@ static void bell_wait__sleeps_until_rung(void **state)
     bell_leave();
 }
 
-static void bell_wait__sleeps_again(void **state)
+TEST(bell_wait__sleeps_again)
 {
-    (void)state;
     uint32_t heard = bell_listen();
     will_return_count(__wrap_futex_wait, true, 2);
     will_return(__wrap_futex_wait, false);
     assert_false(bell_wait(&heard, SECOND));
     assert_int_equal(sleeps, 3);
     bell_leave();
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(bell_ring__nobody_listens, setup),
-        cmocka_unit_test_setup(bell_wait__rung_meanwhile, setup),
-        cmocka_unit_test_setup(bell_wait__sleeps_until_rung, setup),
-        cmocka_unit_test_setup(bell_wait__sleeps_again, setup),
-    };
-    return cmocka_run_group_tests_name("bell", test, NULL, NULL);
 }

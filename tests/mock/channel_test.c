@@ -14,11 +14,6 @@ static nfds_t asked_count;
 static instant asked_deadline;
 static short fd_ready, wake_ready; /* revents to answer with */
 
-int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline);
-instant __wrap_clock_now(void);
-int __wrap_socket_open(struct channel *channel, int fd, const struct channel_options *options);
-void __wrap_socket_restore(struct channel *channel);
-
 int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline)
 {
     asked_count = count;
@@ -47,17 +42,16 @@ void __wrap_socket_restore(struct channel *channel)
     function_called();
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     c = (struct channel){.fd = FD};
     fd_ready = wake_ready = 0;
-    return 0;
 }
 
-static void channel_init__passes_the_code_on(void **state)
+FIXTURE(setup, NULL)
+
+TEST(channel_init__passes_the_code_on)
 {
-    (void)state;
     will_return(__wrap_socket_open, -ENOTCONN);
     assert_int_equal(channel_init(&c, FD, &(struct channel_options){0}), -ENOTCONN);
     will_return(__wrap_socket_open, 0);
@@ -66,7 +60,7 @@ static void channel_init__passes_the_code_on(void **state)
     channel_fini(&c);
 }
 
-static void channel_wait__results(void **state)
+TEST(channel_wait__results)
 {
     static const struct {
         short fd, wake;
@@ -84,7 +78,7 @@ static void channel_wait__results(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fd_ready = row[i].fd;
         wake_ready = row[i].wake;
         will_return(__wrap_ready_wait, row[i].ready);
@@ -98,7 +92,7 @@ static void channel_wait__results(void **state)
     }
 }
 
-static void channel_nap__is_ended_by_nothing_that_arrives(void **state)
+TEST(channel_nap__is_ended_by_nothing_that_arrives)
 {
     static const struct {
         short wake;
@@ -106,7 +100,7 @@ static void channel_nap__is_ended_by_nothing_that_arrives(void **state)
     } row[] = {{POLLIN, 1, CHANNEL_WOKEN}, {0, 0, 0}, {0, -ENOMEM, CHANNEL_BROKEN}};
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fd_ready = POLLIN;
         wake_ready = row[i].wake;
         will_return(__wrap_ready_wait, row[i].ready);
@@ -117,7 +111,7 @@ static void channel_nap__is_ended_by_nothing_that_arrives(void **state)
     }
 }
 
-static void channel_wait_writable__blocked(void **state)
+TEST(channel_wait_writable__blocked)
 {
     static const struct {
         short fd, wake;
@@ -131,7 +125,7 @@ static void channel_wait_writable__blocked(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fd_ready = row[i].fd;
         wake_ready = row[i].wake;
         will_return(__wrap_ready_wait, row[i].ready);
@@ -142,9 +136,8 @@ static void channel_wait_writable__blocked(void **state)
 }
 
 /* A crowded socket is writable all the time: only time helps. */
-static void channel_wait_writable__crowded(void **state)
+TEST(channel_wait_writable__crowded)
 {
-    (void)state;
     will_return(__wrap_ready_wait, 0);
     assert_int_equal(channel_wait_writable(&c, CHANNEL_CROWDED, WAKE, NEVER), 0);
     assert_int_equal(asked_count, 1);
@@ -155,16 +148,4 @@ static void channel_wait_writable__crowded(void **state)
     assert_int_equal(asked_deadline, SECOND + 1);
     will_return(__wrap_ready_wait, -ENOMEM);
     assert_int_equal(channel_wait_writable(&c, CHANNEL_CROWDED, WAKE, NEVER), CHANNEL_BROKEN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(channel_init__passes_the_code_on, setup),
-        cmocka_unit_test_setup(channel_wait__results, setup),
-        cmocka_unit_test_setup(channel_nap__is_ended_by_nothing_that_arrives, setup),
-        cmocka_unit_test_setup(channel_wait_writable__blocked, setup),
-        cmocka_unit_test_setup(channel_wait_writable__crowded, setup),
-    };
-    return cmocka_run_group_tests_name("channel", test, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 
 #include "../support/mock.h"
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
-
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
     assert_int_equal(clock, CLOCK_MONOTONIC);
@@ -13,9 +11,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
     return 0;
 }
 
-static void clock_now__nanoseconds(void **state)
+TEST(clock_now__nanoseconds)
 {
-    (void)state;
     will_return(__wrap_clock_gettime, 0);
     will_return(__wrap_clock_gettime, 999999999);
     assert_int_equal(clock_now(), 999999999);
@@ -24,7 +21,7 @@ static void clock_now__nanoseconds(void **state)
     assert_int_equal(clock_now(), 5000000000 * SECOND + 7);
 }
 
-static void clock_timespec__table(void **state)
+TEST(clock_timespec__table)
 {
     static const struct {
         instant t;
@@ -35,19 +32,9 @@ static void clock_timespec__table(void **state)
         {-1, 0, 0}, {INT64_MIN, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         struct timespec t = clock_timespec(row[i].t);
         assert_int_equal(t.tv_sec, row[i].seconds);
         assert_int_equal(t.tv_nsec, row[i].nanoseconds);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(clock_now__nanoseconds),
-        cmocka_unit_test(clock_timespec__table),
-    };
-    return cmocka_run_group_tests_name("clock", test, NULL, NULL);
 }

@@ -16,7 +16,6 @@ static pthread_t closing; /* of this thread */
 static _Atomic bool is_closing;
 
 int __real_sched_yield(void);
-int __wrap_sched_yield(void);
 
 /* Who closes gives way: another one leaves. A sanitizer gives way too, in any thread and under
  * locks of its own: nothing is asserted here. */
@@ -29,13 +28,12 @@ int __wrap_sched_yield(void)
     return __real_sched_yield();
 }
 
-static void close__awaits_whoever_is_leaving(void **state)
+TEST(close__awaits_whoever_is_leaving)
 {
     const struct zcrp_options options = {.linger_ns = 1};
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_msg *m = zcrp_alloc_msg(10);
 
-    (void)state;
     assert_int_equal(zcrp_open_sender(&visited, sockets.sender, &options), ZCRP_OK);
     assert_int_equal(zcrp_submit(visited, m, 10), ZCRP_OK);
     for (visitors = 0; visitors < VISITORS; visitors++)
@@ -48,13 +46,4 @@ static void close__awaits_whoever_is_leaving(void **state)
     assert_null(entity_visit(message_of(m)));
     zcrp_free_msg(m);
     loopback_close(&sockets);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(close__awaits_whoever_is_leaving),
-    };
-
-    return cmocka_run_group_tests_name("close", tests, NULL, NULL);
 }

@@ -93,19 +93,6 @@ ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
 int __real_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
                     struct timespec *limit);
 
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int __wrap_posix_memalign(void **at, size_t alignment, size_t size);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
-                          void *context);
-int __wrap_eventfd(unsigned count, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
-int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
-int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
-                    struct timespec *limit);
-
 void *__wrap_malloc(size_t size)
 {
     return fails(&memory) ? NULL : __real_malloc(size);
@@ -197,9 +184,8 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags,
                : __real_recvmmsg(fd, message, count, flags, limit);
 }
 
-static int heal(void **state)
+static void heal(void)
 {
-    (void)state;
     set_fault(&memory, 0, 0, ENOMEM);
     set_fault(&threads, 0, 0, EAGAIN);
     set_fault(&descriptors, 0, 0, EMFILE);
@@ -207,7 +193,6 @@ static int heal(void **state)
     set_fault(&receives, 0, 0, 0);
     chances.one_in = 0;
     carried = 0;
-    return 0;
 }
 
 #endif

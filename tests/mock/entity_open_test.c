@@ -63,30 +63,28 @@ static void open_with_each(struct fault *f, int error, int code, int least)
     open_channel_with_each(f, error, code, f == &memory ? least + 3 : least, &options);
 }
 
-static void open__no_memory(void **state)
+FIXTURE(heal, NULL)
+
+TEST(open__no_memory)
 {
-    (void)state;
     open_with_each(&memory, ENOMEM, ZCRP_ERROR_MEMORY, 3);
 }
 
-static void open__no_thread(void **state)
+TEST(open__no_thread)
 {
-    (void)state;
     open_with_each(&threads, EAGAIN, ZCRP_ERROR_SYSTEM, 2);
 }
 
-static void open__no_descriptor(void **state)
+TEST(open__no_descriptor)
 {
-    (void)state;
     open_with_each(&descriptors, EMFILE, ZCRP_ERROR_SYSTEM, 1);
 }
 
-static void open__errno(void **state)
+TEST(open__errno)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_entity *e;
 
-    (void)state;
     set_fault(&threads, 2, 0, EAGAIN);
     errno = 0;
     assert_int_equal(zcrp_open_sender(&e, sockets.sender, NULL), ZCRP_ERROR_SYSTEM);
@@ -96,12 +94,11 @@ static void open__errno(void **state)
 
 /* ---- what allocates later ---- */
 
-static void descriptor__no_descriptor(void **state)
+TEST(descriptor__no_descriptor)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_entity *e;
 
-    (void)state;
     assert_int_equal(zcrp_open_sender(&e, sockets.sender, NULL), 0);
     set_fault(&descriptors, 1, 0, EMFILE);
     assert_int_equal(zcrp_descriptor(e), ZCRP_ERROR_SYSTEM);
@@ -111,11 +108,10 @@ static void descriptor__no_descriptor(void **state)
     loopback_close(&sockets);
 }
 
-static void alloc_msg__no_memory(void **state)
+TEST(alloc_msg__no_memory)
 {
     nbyte byte;
 
-    (void)state;
     for (int n = 1; n <= 2; n++) {
         set_fault(&memory, n, 0, ENOMEM);
         assert_null(zcrp_alloc_msg(100));
@@ -124,18 +120,4 @@ static void alloc_msg__no_memory(void **state)
     assert_null(zcrp_wrap_msg(&byte, 1));
     set_fault(&memory, 0, 0, ENOMEM);
     assert_null(zcrp_alloc_msg(UINT64_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(open__no_memory, heal),
-        cmocka_unit_test_setup(open__no_thread, heal),
-        cmocka_unit_test_setup(open__no_descriptor, heal),
-        cmocka_unit_test_setup(open__errno, heal),
-        cmocka_unit_test_setup(descriptor__no_descriptor, heal),
-        cmocka_unit_test_setup(alloc_msg__no_memory, heal),
-    };
-
-    return cmocka_run_group_tests_name("entity_open", tests, NULL, NULL);
 }

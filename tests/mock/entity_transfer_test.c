@@ -65,15 +65,16 @@ static void transfer_large(struct ends *e, nbyte *to, nbyte *from)
     zcrp_free_msg(out);
 }
 
+FIXTURE(heal, NULL)
+
 /* Nothing allocates, starts threads or opens descriptors once both ends are open, whatever the size
  * of units. */
-static void transfer__takes_nothing(void **state)
+TEST(transfer__takes_nothing)
 {
     enum { SIZE = 200000 };
     static nbyte to[SIZE], from[SIZE];
     struct zcrp_msg *in = zcrp_wrap_msg(to, SIZE), *out = zcrp_wrap_msg(from, SIZE);
 
-    (void)state;
     for (uint32_t unit_bytes = 0; unit_bytes <= 1472; unit_bytes += 1472) {
         struct ends e = ends_open(unit_bytes, 0);
         set_fault(&memory, 1, 1, ENOMEM);
@@ -86,7 +87,7 @@ static void transfer__takes_nothing(void **state)
             assert_int_equal(zcrp_wait_for(out, -1), 0);
         }
         int taken = memory.count + threads.count + descriptors.count;
-        heal(NULL);
+        heal();
         assert_int_equal(taken, 0);
         ends_close(&e);
     }
@@ -95,12 +96,11 @@ static void transfer__takes_nothing(void **state)
 }
 
 /* What passes by itself, or that something can be done about, costs time and nothing else. */
-static void transfer__sends_fail(void **state)
+TEST(transfer__sends_fail)
 {
     static const int errors[] = {EAGAIN, EINTR,        ENOBUFS,      ENOMEM, EMSGSIZE,
                                  EPERM,  ECONNREFUSED, EHOSTUNREACH, EIO,    EINVAL};
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         struct ends e = ends_open(1472, 0);
         set_fault(&sends, 3, 5, errors[i]);
@@ -111,11 +111,10 @@ static void transfer__sends_fail(void **state)
     }
 }
 
-static void transfer__receives_fail(void **state)
+TEST(transfer__receives_fail)
 {
     static const int errors[] = {EAGAIN, EINTR, ENOMEM, ECONNREFUSED, EHOSTUNREACH};
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         struct ends e = ends_open(1472, 0);
         set_fault(&receives, 3, 5, errors[i]);
@@ -128,13 +127,12 @@ static void transfer__receives_fail(void **state)
 
 /* Everything that may pass, any call, once in a hundred, in small units and large ones: it costs
  * time, and what the system cannot do is done without. */
-static void transfer__calls_fail_by_chance(void **state)
+TEST(transfer__calls_fail_by_chance)
 {
     static const int errors[] = {ENOBUFS, EAGAIN, EINTR, EMSGSIZE, ECONNREFUSED, EIO};
     static nbyte to[1000000], from[1000000];
     struct seeds seeds = seeds_choose();
 
-    (void)state;
     pattern_fill(from, sizeof(from), 9);
     for (int i = 0; i < 2 * seeds.count; i++) {
         struct ends e = ends_open(i % 2 == 0 ? 1472 : 0, 0);
@@ -149,18 +147,17 @@ static void transfer__calls_fail_by_chance(void **state)
         }
         chances.one_in = 0;
         ends_close(&e);
-        heal(NULL);
+        heal();
     }
 }
 
 /* Every datagram is too big, whatever its size: the unit shrinks to the least there is, and then
  * time goes by between attempts. */
-static void transfer__nothing_fits(void **state)
+TEST(transfer__nothing_fits)
 {
     struct ends e = ends_open(1472, 0);
     struct zcrp_msg *m = zcrp_alloc_msg(100);
 
-    (void)state;
     set_fault(&sends, 1, 1, EMSGSIZE);
     assert_int_equal(zcrp_submit(e.sender, m, 100), 0);
     assert_int_equal(zcrp_wait_for(m, 100000000), ZCRP_ERROR_TIMEOUT);
@@ -180,11 +177,10 @@ static struct zcrp_stats stats_of(struct zcrp_entity *entity)
 
 /* The machine refuses units that its interface carries. They become smaller until they fit, and not
  * much smaller; nothing counts as lost. */
-static void transfer__units_are_refused(void **state)
+TEST(transfer__units_are_refused)
 {
     static const size_t row[] = {1300, 700, 100};
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         struct ends e = ends_open(1472, 0);
         carried = row[i];
@@ -194,20 +190,19 @@ static void transfer__units_are_refused(void **state)
         assert_in_range(stats.path_bytes, row[i] / 2, row[i]);
         assert_in_range(stats.unit_bytes, row[i] / 2, row[i]);
         assert_int_equal(stats.units_lost, 0);
-        heal(NULL);
+        heal();
         ends_close(&e);
     }
 }
 
 /* Not even the smallest unit fits, but what is no unit does: a unit that is refused is as good as
  * lost, and goes again when it is due. When it fits it arrives. */
-static void transfer__the_least_unit_is_refused(void **state)
+TEST(transfer__the_least_unit_is_refused)
 {
     enum { SIZE = 1000, LEAST = 64 };
     struct ends e = ends_open(96, 0); /* half of it would be none */
     struct zcrp_msg *in = zcrp_alloc_msg(SIZE), *out = zcrp_alloc_msg(SIZE);
 
-    (void)state;
     carried = LEAST - 1;
     pattern_fill(out->buffer, SIZE, 1);
     assert_int_equal(zcrp_submit(e.receiver, in, SIZE), 0);
@@ -226,11 +221,10 @@ static void transfer__the_least_unit_is_refused(void **state)
 }
 
 /* No call will do any more: messages fail, new ones are refused, close does not wait. */
-static void transfer__broken(void **state)
+TEST(transfer__broken)
 {
     struct fault *const which[] = {&sends, &receives};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct ends e = ends_open(1472, 0);
         struct zcrp_msg *m = zcrp_alloc_msg(10), *other = zcrp_alloc_msg(10);
@@ -253,20 +247,4 @@ static void transfer__broken(void **state)
         zcrp_free_msg(m);
         zcrp_free_msg(other);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(transfer__takes_nothing, heal),
-        cmocka_unit_test_setup(transfer__sends_fail, heal),
-        cmocka_unit_test_setup(transfer__receives_fail, heal),
-        cmocka_unit_test_setup(transfer__calls_fail_by_chance, heal),
-        cmocka_unit_test_setup(transfer__nothing_fits, heal),
-        cmocka_unit_test_setup(transfer__units_are_refused, heal),
-        cmocka_unit_test_setup(transfer__the_least_unit_is_refused, heal),
-        cmocka_unit_test_setup(transfer__broken, heal),
-    };
-
-    return cmocka_run_group_tests_name("entity_transfer", tests, NULL, NULL);
 }

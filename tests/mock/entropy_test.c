@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
-
 ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
 {
     assert_int_equal(flags, 0); /* waits until there are some, and never gives others */
@@ -15,34 +13,23 @@ ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags)
     return MOCK_RESULT();
 }
 
-static void entropy_fill__from_the_kernel(void **state)
+TEST(entropy_fill__from_the_kernel)
 {
     uint8_t bytes[17] = {0};
 
-    (void)state;
     will_return(__wrap_getrandom, 16);
     entropy_fill(bytes, 16);
     assert_int_equal(bytes[15], 0x5A);
     assert_int_equal(bytes[16], 0);
 }
 
-static void entropy_fill__interrupted(void **state)
+TEST(entropy_fill__interrupted)
 {
     uint8_t bytes[16] = {0};
 
-    (void)state;
     will_return(__wrap_getrandom, -EINTR);
     will_return(__wrap_getrandom, -EINTR);
     will_return(__wrap_getrandom, 16);
     entropy_fill(bytes, sizeof(bytes));
     assert_int_equal(bytes[0], 0x5A);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(entropy_fill__from_the_kernel),
-        cmocka_unit_test(entropy_fill__interrupted),
-    };
-    return cmocka_run_group_tests_name("entropy", test, NULL, NULL);
 }

@@ -16,8 +16,6 @@ static struct {
     struct timespec copy;
 } last;
 
-long __wrap_syscall(long number, ...);
-
 long __wrap_syscall(long number, ...)
 {
     va_list rest;
@@ -34,7 +32,7 @@ long __wrap_syscall(long number, ...)
     return MOCK_RESULT();
 }
 
-static void futex_wait__results(void **state)
+TEST(futex_wait__results)
 {
     static const struct {
         int result;
@@ -42,7 +40,6 @@ static void futex_wait__results(void **state)
     } row[] = {{0, true}, {-EAGAIN, true}, {-EINTR, true}, {-ETIMEDOUT, false}};
     _Atomic uint32_t word = 7;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         will_return(__wrap_syscall, row[i].result);
         assert_int_equal(futex_wait(&word, 7, 3 * SECOND + 5), row[i].expected);
@@ -54,47 +51,33 @@ static void futex_wait__results(void **state)
     }
 }
 
-static void futex_wait__no_limit(void **state)
+TEST(futex_wait__no_limit)
 {
     _Atomic uint32_t word = 0;
 
-    (void)state;
     will_return(__wrap_syscall, 0);
     assert_true(futex_wait(&word, 0, NEVER));
     assert_null(last.until);
 }
 
 /* The kernel would refuse a negative time, and the caller would ask for ever. */
-static void futex_wait__deadline_before_time_began(void **state)
+TEST(futex_wait__deadline_before_time_began)
 {
     _Atomic uint32_t word = 0;
 
-    (void)state;
     will_return(__wrap_syscall, -ETIMEDOUT);
     assert_false(futex_wait(&word, 0, INT64_MIN));
     assert_int_equal(last.copy.tv_sec, 0);
     assert_int_equal(last.copy.tv_nsec, 0);
 }
 
-static void futex_wake_all__all(void **state)
+TEST(futex_wake_all__all)
 {
     _Atomic uint32_t word = 0;
 
-    (void)state;
     will_return(__wrap_syscall, 3);
     futex_wake_all(&word);
     assert_ptr_equal(last.word, &word);
     assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
     assert_int_equal(last.value, INT_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(futex_wait__results),
-        cmocka_unit_test(futex_wait__no_limit),
-        cmocka_unit_test(futex_wait__deadline_before_time_began),
-        cmocka_unit_test(futex_wake_all__all),
-    };
-    return cmocka_run_group_tests_name("futex", test, NULL, NULL);
 }

@@ -9,20 +9,18 @@ static struct helm helm;
 static struct wake wake;
 static instant now;
 
-instant __wrap_clock_now(void);
-
 instant __wrap_clock_now(void)
 {
     return now;
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     now = SECOND;
     helm_init(&helm, 0);
-    return 0;
 }
+
+FIXTURE(begin, NULL)
 
 /* A sleeper whose message is in flight. */
 static void fall_asleep(struct sleeper *s, struct latch *latch)
@@ -32,9 +30,8 @@ static void fall_asleep(struct sleeper *s, struct latch *latch)
     helm_add_sleeper(&helm, s);
 }
 
-static void helm_take__by_one(void **state)
+TEST(helm_take__by_one)
 {
-    (void)state;
     assert_true(helm_take(&helm, &wake));
     assert_false(helm_take(&helm, &wake));
     helm_sleep(&helm, NEVER);
@@ -48,9 +45,8 @@ static void helm_take__by_one(void **state)
     assert_false(helm_take(&helm, &wake));
 }
 
-static void helm_sleep_until__only_earlier(void **state)
+TEST(helm_sleep_until__only_earlier)
 {
-    (void)state;
     assert_true(helm_take(&helm, &wake));
     helm_sleep(&helm, 100);
     helm_sleep_until(&helm, 200);
@@ -59,9 +55,8 @@ static void helm_sleep_until__only_earlier(void **state)
     assert_int_equal(atomic_load(&helm.due), 50);
 }
 
-static void helm_lets_be__while_somebody_is_there(void **state)
+TEST(helm_lets_be__while_somebody_is_there)
 {
-    (void)state;
     assert_false(helm_lets_be(&helm));
     assert_false(helm.is_let_be);
     assert_true(helm_take(&helm, &wake));
@@ -81,9 +76,8 @@ static void come_and_go(duration absence, int times)
 }
 
 /* Waiters come back at once: the socket is let be until none came for a tick. */
-static void helm_arms__a_tick_later(void **state)
+TEST(helm_arms__a_tick_later)
 {
-    (void)state;
     come_and_go(HELM_AT_ONCE / 2, 20);
     assert_true(helm_lets_be(&helm));
     assert_int_equal(helm.look_at, NEVER); /* while it is taken */
@@ -100,9 +94,8 @@ static void helm_arms__a_tick_later(void **state)
 }
 
 /* They compute before they come back: the library receives meanwhile. */
-static void helm_hand_over__arms_for_those_who_compute(void **state)
+TEST(helm_hand_over__arms_for_those_who_compute)
 {
-    (void)state;
     come_and_go(2 * HELM_AT_ONCE, 20);
     assert_true(helm_lets_be(&helm));
     helm_leave(&helm);
@@ -114,11 +107,10 @@ static void helm_hand_over__arms_for_those_who_compute(void **state)
 }
 
 /* A look that finds a waiter is the last until one leaves, and looks become later. */
-static void helm_arms__not_while_it_is_taken(void **state)
+TEST(helm_arms__not_while_it_is_taken)
 {
     static const int expected_us[] = {250, 500, 1000, 2000, 4000, 4000};
 
-    (void)state;
     come_and_go(0, 20);
     assert_true(helm_lets_be(&helm));
     for (int i = 0; i < 6; i++) {
@@ -138,9 +130,8 @@ static void helm_arms__not_while_it_is_taken(void **state)
 }
 
 /* It was left just before the look: a tick is waited for all the same. */
-static void helm_arms__not_who_has_just_left(void **state)
+TEST(helm_arms__not_who_has_just_left)
 {
-    (void)state;
     come_and_go(0, 20);
     assert_true(helm_lets_be(&helm));
     helm_leave(&helm);
@@ -153,9 +144,8 @@ static void helm_arms__not_who_has_just_left(void **state)
     assert_true(helm_arms(&helm, helm.look_at));
 }
 
-static void helm_arms__not_what_is_armed(void **state)
+TEST(helm_arms__not_what_is_armed)
 {
-    (void)state;
     assert_true(helm_take(&helm, &wake));
     helm_leave(&helm);
     assert_false(helm_hand_over(&helm).must_arm);
@@ -163,12 +153,11 @@ static void helm_arms__not_what_is_armed(void **state)
     assert_false(helm_arms(&helm, now + SECOND));
 }
 
-static void helm_hand_over__calls_who_slept_longest(void **state)
+TEST(helm_hand_over__calls_who_slept_longest)
 {
     struct sleeper first, second;
     struct latch latch[2];
 
-    (void)state;
     assert_true(helm_take(&helm, &wake));
     fall_asleep(&first, &latch[0]);
     fall_asleep(&second, &latch[1]);
@@ -183,12 +172,11 @@ static void helm_hand_over__calls_who_slept_longest(void **state)
 }
 
 /* Its message has ended meanwhile, so it goes; the next one is called. */
-static void helm_hand_over__is_passed_on(void **state)
+TEST(helm_hand_over__is_passed_on)
 {
     struct sleeper first, second;
     struct latch latch[2];
 
-    (void)state;
     fall_asleep(&first, &latch[0]);
     fall_asleep(&second, &latch[1]);
     atomic_store(&latch[1].state, LATCH_SLEEPERS);
@@ -203,12 +191,11 @@ static void helm_hand_over__is_passed_on(void **state)
 }
 
 /* Somebody else was quicker: a call that came to nothing is made again. */
-static void helm_hand_over__again_after_the_helm_was_taken(void **state)
+TEST(helm_hand_over__again_after_the_helm_was_taken)
 {
     struct sleeper sleeper;
     struct latch latch;
 
-    (void)state;
     fall_asleep(&sleeper, &latch);
     assert_null(helm_hand_over(&helm).called);
     assert_true(helm_take(&helm, &wake));
@@ -218,34 +205,13 @@ static void helm_hand_over__again_after_the_helm_was_taken(void **state)
     assert_ptr_equal(helm_hand_over(&helm).called, &latch);
 }
 
-static void helm_hand_over__calls_nobody_when_closed(void **state)
+TEST(helm_hand_over__calls_nobody_when_closed)
 {
     struct sleeper sleeper;
     struct latch latch;
 
-    (void)state;
     fall_asleep(&sleeper, &latch);
     helm_close(&helm);
     assert_null(helm_hand_over(&helm).called);
     assert_false(sleeper.is_called);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(helm_take__by_one, begin),
-        cmocka_unit_test_setup(helm_sleep_until__only_earlier, begin),
-        cmocka_unit_test_setup(helm_lets_be__while_somebody_is_there, begin),
-        cmocka_unit_test_setup(helm_arms__a_tick_later, begin),
-        cmocka_unit_test_setup(helm_arms__not_while_it_is_taken, begin),
-        cmocka_unit_test_setup(helm_arms__not_who_has_just_left, begin),
-        cmocka_unit_test_setup(helm_arms__not_what_is_armed, begin),
-        cmocka_unit_test_setup(helm_hand_over__arms_for_those_who_compute, begin),
-        cmocka_unit_test_setup(helm_hand_over__calls_who_slept_longest, begin),
-        cmocka_unit_test_setup(helm_hand_over__is_passed_on, begin),
-        cmocka_unit_test_setup(helm_hand_over__again_after_the_helm_was_taken, begin),
-        cmocka_unit_test_setup(helm_hand_over__calls_nobody_when_closed, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

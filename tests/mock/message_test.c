@@ -4,7 +4,6 @@
 #include "entity/message.h"
 
 bool __real_latch_is_open(const struct latch *latch);
-bool __wrap_latch_is_open(const struct latch *latch);
 
 static struct message *ending; /* it ends behind the first look at its latch; NULL: none does */
 
@@ -19,22 +18,12 @@ bool __wrap_latch_is_open(const struct latch *latch)
     return is_open;
 }
 
-static void message_code__ends_behind_the_look(void **state)
+TEST(message_code__ends_behind_the_look)
 {
     struct message m = {.code = ZCRP_ERROR_IDLE};
 
-    (void)state;
     message_begin(&m, NULL, 1);
     ending = &m;
     assert_int_equal(message_code(&m), ZCRP_ERROR_BUSY);
     assert_int_equal(message_code(&m), ZCRP_OK);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(message_code__ends_behind_the_look),
-    };
-
-    return cmocka_run_group_tests_name("message", tests, NULL, NULL);
 }

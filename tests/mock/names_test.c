@@ -16,17 +16,6 @@ static struct addrinfo names[2]; /* an IPv6 address, then an IPv4 one */
 static int lists, open_sockets;
 static int last_family, last_flags;
 
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **list);
-void __wrap_freeaddrinfo(struct addrinfo *list);
-int __wrap_socket(int family, int type, int protocol);
-int __wrap_bind(int fd, const struct sockaddr *a, socklen_t size);
-int __wrap_connect(int fd, const struct sockaddr *a, socklen_t size);
-int __wrap_close(int fd);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
-int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline);
-
 /* Queued: the result, 0 for both names, 1 for the second alone; and errno for EAI_SYSTEM. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                        struct addrinfo **list)
@@ -118,9 +107,8 @@ int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline)
     return mock_type(int);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     address = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = 77};
     for (int i = 0; i < 2; i++)
         names[i] = (struct addrinfo){.ai_family = i ? AF_INET : AF_INET6,
@@ -130,8 +118,9 @@ static int setup(void **state)
                                      .ai_addrlen = sizeof(address),
                                      .ai_next = i ? NULL : &names[1]};
     lists = open_sockets = 0;
-    return 0;
 }
+
+FIXTURE(setup, NULL)
 
 /* Whatever happened, nothing stays behind but what was asked for. */
 static void expect_left(int sockets)
@@ -151,11 +140,10 @@ static void binds(int result)
     will_return(__wrap_bind, result);
 }
 
-static void udp_bind__first_name_that_works(void **state)
+TEST(udp_bind__first_name_that_works)
 {
     int fd;
 
-    (void)state;
     resolves_to(0);
     will_return(__wrap_socket, -EAFNOSUPPORT);
     binds(0);
@@ -165,11 +153,10 @@ static void udp_bind__first_name_that_works(void **state)
     expect_left(1);
 }
 
-static void udp_bind__last_error_counts(void **state)
+TEST(udp_bind__last_error_counts)
 {
     int fd;
 
-    (void)state;
     resolves_to(0);
     binds(-EACCES);
     binds(-EADDRINUSE);
@@ -178,11 +165,10 @@ static void udp_bind__last_error_counts(void **state)
     expect_left(0);
 }
 
-static void udp_bind__no_descriptor(void **state)
+TEST(udp_bind__no_descriptor)
 {
     int fd;
 
-    (void)state;
     resolves_to(1);
     will_return(__wrap_socket, -EMFILE);
     assert_int_equal(udp_bind("host", "7000", &fd), -EMFILE);
@@ -190,12 +176,11 @@ static void udp_bind__no_descriptor(void **state)
     expect_left(0);
 }
 
-static void udp_bind__does_not_resolve(void **state)
+TEST(udp_bind__does_not_resolve)
 {
     static const int error[] = {EAI_NONAME, EAI_AGAIN, EAI_FAIL, EAI_SERVICE};
     int fd;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
         resolves_to(error[i]);
         int code = udp_bind("host", "7000", &fd);
@@ -208,9 +193,8 @@ static void udp_bind__does_not_resolve(void **state)
     expect_left(0);
 }
 
-static void udp_connect_fd__in_the_sockets_family(void **state)
+TEST(udp_connect_fd__in_the_sockets_family)
 {
-    (void)state;
     will_return(__wrap_getsockopt, AF_INET6);
     resolves_to(0);
     will_return(__wrap_connect, -ENETUNREACH);
@@ -220,9 +204,8 @@ static void udp_connect_fd__in_the_sockets_family(void **state)
     expect_left(0);
 }
 
-static void udp_connect_fd__errors(void **state)
+TEST(udp_connect_fd__errors)
 {
-    (void)state;
     will_return(__wrap_getsockopt, -EBADF);
     assert_int_equal(udp_connect_fd(FD, "host", "7000"), -EBADF);
     will_return(__wrap_getsockopt, AF_INET);
@@ -233,11 +216,10 @@ static void udp_connect_fd__errors(void **state)
 }
 
 /* The local end follows the family of each remote name; no socket of a name that failed stays. */
-static void udp_open__second_name_works(void **state)
+TEST(udp_open__second_name_works)
 {
     int fd;
 
-    (void)state;
     resolves_to(0);
     resolves_to(0);
     binds(0);
@@ -251,11 +233,10 @@ static void udp_open__second_name_works(void **state)
     expect_left(1);
 }
 
-static void udp_open__errors(void **state)
+TEST(udp_open__errors)
 {
     int fd;
 
-    (void)state;
     resolves_to(EAI_NONAME);
     assert_string_equal(udp_open_text(udp_open(NULL, NULL, "host", "7000", &fd)),
                         gai_strerror(EAI_NONAME));
@@ -273,24 +254,7 @@ static void udp_open__errors(void **state)
     expect_left(0);
 }
 
-static void udp_open_text__errno(void **state)
+TEST(udp_open_text__errno)
 {
-    (void)state;
     assert_string_equal(udp_open_text(-EADDRINUSE), strerror(EADDRINUSE));
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(udp_bind__first_name_that_works, setup),
-        cmocka_unit_test_setup(udp_bind__last_error_counts, setup),
-        cmocka_unit_test_setup(udp_bind__no_descriptor, setup),
-        cmocka_unit_test_setup(udp_bind__does_not_resolve, setup),
-        cmocka_unit_test_setup(udp_connect_fd__in_the_sockets_family, setup),
-        cmocka_unit_test_setup(udp_connect_fd__errors, setup),
-        cmocka_unit_test_setup(udp_open__second_name_works, setup),
-        cmocka_unit_test_setup(udp_open__errors, setup),
-        cmocka_unit_test_setup(udp_open_text__errno, setup),
-    };
-    return cmocka_run_group_tests_name("names", test, NULL, NULL);
 }

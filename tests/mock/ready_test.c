@@ -10,10 +10,6 @@ static instant now;
 static duration asked[4]; /* what each call was given; NEVER for no limit */
 static int calls;
 
-int __wrap_ppoll(struct pollfd *set, nfds_t count, const struct timespec *left,
-                 const sigset_t *mask);
-instant __wrap_clock_now(void);
-
 /* Each call takes a second. */
 int __wrap_ppoll(struct pollfd *set, nfds_t count, const struct timespec *left,
                  const sigset_t *mask)
@@ -31,22 +27,21 @@ instant __wrap_clock_now(void)
     return now;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    (void)state;
     now = 100 * SECOND;
     calls = 0;
-    return 0;
 }
 
-static void ready_wait__results(void **state)
+FIXTURE(setup, NULL)
+
+TEST(ready_wait__results)
 {
     static const struct {
         int result, expected;
     } row[] = {{2, 2}, {0, 0}, {-ENOMEM, -ENOMEM}, {-EFAULT, -EFAULT}};
     struct pollfd set[2];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         will_return(__wrap_ppoll, row[i].result);
         assert_int_equal(ready_wait(set, 2, NEVER), row[i].expected);
@@ -54,11 +49,10 @@ static void ready_wait__results(void **state)
     }
 }
 
-static void ready_wait__interrupted(void **state)
+TEST(ready_wait__interrupted)
 {
     struct pollfd set[2];
 
-    (void)state;
     will_return_count(__wrap_ppoll, -EINTR, 2);
     will_return(__wrap_ppoll, 0);
     assert_int_equal(ready_wait(set, 2, 101 * SECOND + 500 * MILLISECOND), 0);
@@ -67,25 +61,14 @@ static void ready_wait__interrupted(void **state)
     assert_int_equal(asked[2], 0);
 }
 
-static void ready_wait__past_deadline_asks(void **state)
+TEST(ready_wait__past_deadline_asks)
 {
     static const instant past[] = {100 * SECOND, 0, INT64_MIN};
     struct pollfd set[2];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         will_return(__wrap_ppoll, 1);
         assert_int_equal(ready_wait(set, 2, past[i]), 1);
         assert_int_equal(asked[i], 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(ready_wait__results, setup),
-        cmocka_unit_test_setup(ready_wait__interrupted, setup),
-        cmocka_unit_test_setup(ready_wait__past_deadline_asks, setup),
-    };
-    return cmocka_run_group_tests_name("ready", test, NULL, NULL);
 }

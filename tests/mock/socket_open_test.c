@@ -1,12 +1,203 @@
 /* wrap: getsockopt setsockopt getpeername */
-/* What a socket is, and what is left of the opening when it is given back. */
-#include "socket_open_rig.h"
+/* The kernel for tests of socket_open: one socket, whose options are kept as they are set. */
+#include "channel/socket.h"
+
+#include "../support/mock.h"
+
+#include <arpa/inet.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { FD = 9 };
+
+/* A socket as the kernel would have it; an errno in place of an answer where one is set. */
+struct fake {
+    int type_error, type, domain, protocol, peer_error;
+    const char *peer6;
+    int mtu, discovery, receive_buffer, send_buffer, buffer_limit, drops;
+    bool may_force, knows_gso, knows_gro;
+    int gro, overflow; /* as set; -1: not */
+    int segment;       /* UDP_SEGMENT; 0: not */
+    bool knows_ecn;    /* of its domain */
+    int tos, class;    /* of IPv4 and IPv6 */
+    int tells_tos, tells_class;
+};
+
+static const struct fake udp4 = {
+    .type = SOCK_DGRAM,
+    .domain = AF_INET,
+    .protocol = IPPROTO_UDP,
+    .mtu = 1500,
+    .discovery = IP_PMTUDISC_WANT,
+    .receive_buffer = 212992,
+    .send_buffer = 212992,
+    .buffer_limit = 1 << 20,
+    .drops = 4,
+    .knows_gso = true,
+    .knows_gro = true,
+    .gro = -1,
+    .overflow = -1,
+};
+
+static struct fake fake;
+static struct channel c;
+
+static int fail_with(int error)
+{
+    errno = error;
+    return -1;
+}
+
+static int *path_option(int level, int name)
+{
+    if (level == IPPROTO_IPV6 && name == IPV6_MTU)
+        return fake.domain == AF_INET6 ? &fake.mtu : NULL;
+    if (level == IPPROTO_IPV6 && name == IPV6_MTU_DISCOVER)
+        return fake.domain == AF_INET6 ? &fake.discovery : NULL;
+    if (level == IPPROTO_IP && name == IP_MTU)
+        return &fake.mtu;
+    if (level == IPPROTO_IP && name == IP_MTU_DISCOVER)
+        return &fake.discovery;
+    return NULL;
+}
+
+static int *ecn_option(int level, int name)
+{
+    if (!fake.knows_ecn)
+        return NULL;
+    if (level == IPPROTO_IP)
+        return name == IP_TOS ? &fake.tos : name == IP_RECVTOS ? &fake.tells_tos : NULL;
+    if (level == IPPROTO_IPV6 && fake.domain == AF_INET6)
+        return name == IPV6_TCLASS       ? &fake.class
+               : name == IPV6_RECVTCLASS ? &fake.tells_class
+                                         : NULL;
+    return NULL;
+}
+
+static int *socket_option(int name)
+{
+    switch (name) {
+    case SO_TYPE:
+        return &fake.type;
+    case SO_DOMAIN:
+        return &fake.domain;
+    case SO_PROTOCOL:
+        return &fake.protocol;
+    case SO_RCVBUF:
+        return &fake.receive_buffer;
+    case SO_SNDBUF:
+        return &fake.send_buffer;
+    default:
+        return NULL;
+    }
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+    static int zero;
+    int *found = level == SOL_SOCKET ? socket_option(name) : path_option(level, name);
+
+    assert_int_equal(fd, FD);
+    if (fake.type_error)
+        return fail_with(fake.type_error);
+    if (level == SOL_SOCKET && name == SO_MEMINFO) {
+        assert_int_equal(*size, SK_MEMINFO_VARS * sizeof(uint32_t));
+        ((uint32_t *)value)[SK_MEMINFO_DROPS] = (uint32_t)fake.drops;
+        return 0;
+    }
+    if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso)
+        found = &zero;
+    if (!found)
+        found = ecn_option(level, name);
+    if (!found)
+        return fail_with(ENOPROTOOPT);
+    assert_int_equal(*size, sizeof(int));
+    memcpy(value, found, sizeof(int));
+    return 0;
+}
+
+static int set_buffer(int *buffer, int size, bool is_forced)
+{
+    if (is_forced && !fake.may_force)
+        return fail_with(EPERM);
+    *buffer = 2 * (size < fake.buffer_limit || is_forced ? size : fake.buffer_limit);
+    return 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+    int number;
+
+    assert_int_equal(fd, FD);
+    assert_int_equal(size, sizeof(number));
+    memcpy(&number, value, sizeof(number));
+    if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_RCVBUFFORCE))
+        return set_buffer(&fake.receive_buffer, number, name == SO_RCVBUFFORCE);
+    if (level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE))
+        return set_buffer(&fake.send_buffer, number, name == SO_SNDBUFFORCE);
+    if (level == SOL_SOCKET && name == SO_RXQ_OVFL) {
+        fake.overflow = number;
+        return 0;
+    }
+    if (level == IPPROTO_UDP && name == UDP_GRO && fake.knows_gro) {
+        fake.gro = number;
+        return 0;
+    }
+    if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso) {
+        fake.segment = number;
+        return 0;
+    }
+    if (ecn_option(level, name)) {
+        *ecn_option(level, name) = number;
+        return 0;
+    }
+    if (name == IP_MTU_DISCOVER || name == IPV6_MTU_DISCOVER) {
+        *path_option(level, name) = number;
+        return 0;
+    }
+    return fail_with(ENOPROTOOPT);
+}
+
+int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *size)
+{
+    struct sockaddr_in6 *peer = (struct sockaddr_in6 *)(void *)address;
+
+    assert_int_equal(fd, FD);
+    assert_true(*size >= sizeof(*peer));
+    if (fake.peer_error)
+        return fail_with(fake.peer_error);
+    address->sa_family = (sa_family_t)fake.domain;
+    if (fake.peer6)
+        assert_int_equal(inet_pton(AF_INET6, fake.peer6, &peer->sin6_addr), 1);
+    return 0;
+}
+
+static void setup(void)
+{
+    fake = udp4;
+    unsetenv("ZCRP_NO_SEGMENT");
+    unsetenv("ZCRP_NO_GRO");
+    unsetenv("ZCRP_NO_OFFLOAD");
+    unsetenv("ZCRP_NO_ECN");
+}
+
+static inline uint32_t gso_segments(void)
+{
+    return atomic_load(&c.gso_segments);
+}
+
+/* ---- What a socket is, and what is left of the opening when it is given back. */
 
 static const struct channel_options everything = {.use_gso = true, .use_gro = true};
 
-static void socket_open__mistakes(void **state)
+FIXTURE(setup, NULL)
+
+TEST(socket_open__mistakes)
 {
-    (void)state;
     fake.type_error = EBADF;
     assert_int_equal(socket_open(&c, FD, &everything), -EBADF);
     fake.type_error = ENOTSOCK;
@@ -27,9 +218,8 @@ static void socket_open__mistakes(void **state)
     assert_int_equal(fake.gro, -1);
 }
 
-static void socket_open__udp4(void **state)
+TEST(socket_open__udp4)
 {
-    (void)state;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     assert_int_equal(c.fd, FD);
     assert_int_equal(c.kind, CHANNEL_UDP4);
@@ -46,7 +236,7 @@ static void socket_open__udp4(void **state)
         assert_int_equal(channel_count(&c, (enum channel_counter)i), 0);
 }
 
-static void socket_open__path_bytes(void **state)
+TEST(socket_open__path_bytes)
 {
     static const struct {
         int domain;
@@ -62,7 +252,7 @@ static void socket_open__path_bytes(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup(state);
+        setup();
         fake.domain = row[i].domain;
         fake.peer6 = row[i].peer6;
         fake.mtu = row[i].mtu;
@@ -71,9 +261,8 @@ static void socket_open__path_bytes(void **state)
     }
 }
 
-static void socket_open__unix(void **state)
+TEST(socket_open__unix)
 {
-    (void)state;
     fake.domain = AF_UNIX;
     fake.protocol = 0;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
@@ -88,18 +277,16 @@ static void socket_open__unix(void **state)
     assert_int_equal(c.path_bytes, 4608 - 32);
 }
 
-static void socket_restore__gives_back(void **state)
+TEST(socket_restore__gives_back)
 {
-    (void)state;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     socket_restore(&c);
     assert_int_equal(fake.gro, 0);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
 }
 
-static void socket_restore__touches_no_more_than_open(void **state)
+TEST(socket_restore__touches_no_more_than_open)
 {
-    (void)state;
     fake.domain = AF_UNIX;
     assert_int_equal(socket_open(&c, FD, &everything), 0);
     socket_restore(&c);
@@ -107,15 +294,106 @@ static void socket_restore__touches_no_more_than_open(void **state)
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
 }
 
-int main(void)
+/* ---- What a user asks of a socket: its buffers, the offloads, lending, ECN. */
+
+TEST(socket_open__buffer)
 {
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(socket_open__mistakes, setup),
-        cmocka_unit_test_setup(socket_open__udp4, setup),
-        cmocka_unit_test_setup(socket_open__path_bytes, setup),
-        cmocka_unit_test_setup(socket_open__unix, setup),
-        cmocka_unit_test_setup(socket_restore__gives_back, setup),
-        cmocka_unit_test_setup(socket_restore__touches_no_more_than_open, setup),
+    static const struct {
+        bool may_force;
+        uint32_t wanted, granted;
+    } row[] = {
+        {true, 0, 212992},
+        {true, 4 << 20, 8 << 20},
+        {false, 4 << 20, 2 << 20},
+        {false, 300000, 600000},
+        {true, 1000, 212992}, /* large enough already */
+        {true, UINT32_MAX, INT32_MAX - 1},
     };
-    return cmocka_run_group_tests_name("socket_open", test, NULL, NULL);
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        setup();
+        fake.may_force = row[i].may_force;
+        assert_int_equal(
+            socket_open(&c, FD, &(struct channel_options){.receive_bytes = row[i].wanted}), 0);
+        assert_int_equal(c.receive_buffer, row[i].granted);
+        assert_int_equal(fake.send_buffer, 212992);
+    }
+}
+
+TEST(socket_open__send_buffer)
+{
+    assert_int_equal(socket_open(&c, FD, &(struct channel_options){.send_bytes = 500000}), 0);
+    assert_int_equal(fake.send_buffer, 1000000);
+    assert_int_equal(c.receive_buffer, 212992);
+}
+
+TEST(socket_open__offloads)
+{
+    static const struct {
+        bool knows_gso, knows_gro;
+        struct channel_options options;
+        const char *variable, *value;
+        bool gso, gro;
+    } row[] = {
+        {false, true, {.use_gso = true, .use_gro = true}, "X", "1", false, true},
+        {true, false, {.use_gso = true, .use_gro = true}, "X", "1", true, false},
+        {true, true, {.use_gso = false, .use_gro = true}, "X", "1", false, true},
+        {true, true, {.use_gso = true, .use_gro = false}, "X", "1", true, false},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_SEGMENT", "1", false, true},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_GRO", "1", true, false},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "1", false, false},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "0", true, true},
+        {true, true, {.use_gso = true, .use_gro = true}, "ZCRP_NO_OFFLOAD", "", true, true},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        setup();
+        fake.knows_gso = row[i].knows_gso;
+        fake.knows_gro = row[i].knows_gro;
+        setenv(row[i].variable, row[i].value, 1);
+        assert_int_equal(socket_open(&c, FD, &row[i].options), 0);
+        assert_int_equal(gso_segments(), row[i].gso ? BURST_UNITS : 1);
+        assert_int_equal(c.has_gro, row[i].gro);
+        assert_int_equal(fake.gro, row[i].gro ? 1 : -1);
+    }
+}
+
+/* Each kind by its own option, beside the DSCP that the user set, and only on request. */
+TEST(socket_open__ecn)
+{
+    static const struct {
+        int domain;
+        const char *peer6;
+        bool knows, sends, reads;
+        int tos, class, tells_tos, tells_class;
+        const char *variable;
+    } row[] = {
+        {AF_INET, NULL, true, true, false, 0xb8 | 2, 0xb9, 0, 0, "X"},
+        {AF_INET, NULL, true, false, true, 0xb9, 0xb9, 1, 0, "X"},
+        {AF_INET, NULL, true, false, false, 0xb9, 0xb9, 0, 0, "X"},
+        {AF_INET, NULL, false, true, true, 0xb9, 0xb9, 0, 0, "X"},
+        {AF_INET6, "2001:db8::1", true, true, true, 0xb9, 0xb8 | 2, 0, 1, "X"},
+        {AF_INET6, "::ffff:192.0.2.1", true, true, true, 0xb8 | 2, 0xb9, 1, 0, "X"},
+        {AF_INET, NULL, true, true, true, 0xb9, 0xb9, 0, 0, "ZCRP_NO_ECN"},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const struct channel_options wanted = {.sends_ecn = row[i].sends,
+                                               .reads_ecn = row[i].reads};
+
+        setup();
+        setenv(row[i].variable, "1", 1);
+        fake.domain = row[i].domain;
+        fake.peer6 = row[i].peer6;
+        fake.knows_ecn = row[i].knows;
+        fake.tos = fake.class = 0xb9;
+        assert_int_equal(socket_open(&c, FD, &wanted), 0);
+        assert_int_equal(fake.tos, row[i].tos);
+        assert_int_equal(fake.class, row[i].class);
+        assert_int_equal(fake.tells_tos, row[i].tells_tos);
+        assert_int_equal(fake.tells_class, row[i].tells_class);
+        socket_restore(&c);
+        assert_int_equal(fake.tos, 0xb9);
+        assert_int_equal(fake.class, 0xb9);
+    }
 }

@@ -2,9 +2,10 @@
 /* socket_send with the offload in use: one call for all, cut by the kernel. */
 #include "socket_send_rig.h"
 
-static void segmented__one_call(void **state)
+FIXTURE(setup, NULL)
+
+TEST(segmented__one_call)
 {
-    (void)state;
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     expect_send(CHANNEL_OK, 44);
     assert_int_equal(calls, 1);
@@ -12,27 +13,24 @@ static void segmented__one_call(void **state)
     expect_counter(CHANNEL_CALLS_OUT, 1);
 }
 
-static void segmented__single_datagram_is_not_cut(void **state)
+TEST(segmented__single_datagram_is_not_cut)
 {
-    (void)state;
     fill_burst(1, SEGMENT);
     will_return(__wrap_sendmsg, SEGMENT);
     expect_send(CHANNEL_OK, 1);
     expect_call(0, 0, 1, 0);
 }
 
-static void segmented__empty_burst(void **state)
+TEST(segmented__empty_burst)
 {
-    (void)state;
     fill_burst(0, 0);
     expect_send(CHANNEL_OK, 0);
     assert_int_equal(calls, 0);
 }
 
 /* 45 x 1472 = 66,240 bytes are more than one IPv4 datagram. */
-static void segmented__split_at_64_kib(void **state)
+TEST(segmented__split_at_64_kib)
 {
-    (void)state;
     fill_burst(45, SEGMENT);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     will_return(__wrap_sendmsg, SEGMENT);
@@ -41,9 +39,8 @@ static void segmented__split_at_64_kib(void **state)
     expect_call(1, 44, 1, 0);
 }
 
-static void segmented__units_as_large_as_the_call(void **state)
+TEST(segmented__units_as_large_as_the_call)
 {
-    (void)state;
     c.path_bytes = 65507;
     fill_burst(2, 65504);
     will_return(__wrap_sendmmsg, 2);
@@ -51,18 +48,16 @@ static void segmented__units_as_large_as_the_call(void **state)
     expect_call(0, 0, 2, 0);
 }
 
-static void segmented__interrupted(void **state)
+TEST(segmented__interrupted)
 {
-    (void)state;
     will_return_count(__wrap_sendmsg, -EINTR, 3);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     expect_send(CHANNEL_OK, 44);
     assert_int_equal(calls, 4);
 }
 
-static void segmented__blocked_in_the_middle(void **state)
+TEST(segmented__blocked_in_the_middle)
 {
-    (void)state;
     fill_burst(60, SEGMENT);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     will_return(__wrap_sendmsg, -EAGAIN);
@@ -71,9 +66,8 @@ static void segmented__blocked_in_the_middle(void **state)
     expect_counter(CHANNEL_BLOCKS, 1);
 }
 
-static void segmented__eio_leaves_the_offload(void **state)
+TEST(segmented__eio_leaves_the_offload)
 {
-    (void)state;
     will_return(__wrap_sendmsg, -EIO);
     will_return(__wrap_sendmmsg, 44);
     expect_send(CHANNEL_OK, 44);
@@ -86,9 +80,8 @@ static void segmented__eio_leaves_the_offload(void **state)
 }
 
 /* What went out before stays out, and nothing goes out twice. */
-static void segmented__eio_in_the_middle(void **state)
+TEST(segmented__eio_in_the_middle)
 {
-    (void)state;
     fill_burst(60, SEGMENT);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     will_return(__wrap_sendmsg, -EIO);
@@ -100,9 +93,8 @@ static void segmented__eio_in_the_middle(void **state)
 }
 
 /* One datagram alone shows that it is not their size; the others are cut by 64. */
-static void segmented__old_kernel_takes_64(void **state)
+TEST(segmented__old_kernel_takes_64)
 {
-    (void)state;
     fill_burst(128, 200);
     will_return(__wrap_sendmsg, -EINVAL);
     will_return(__wrap_sendmsg, 200);
@@ -116,9 +108,8 @@ static void segmented__old_kernel_takes_64(void **state)
     expect_counter(CHANNEL_FALLBACKS, 1);
 }
 
-static void segmented__einval_twice_leaves_the_offload(void **state)
+TEST(segmented__einval_twice_leaves_the_offload)
 {
-    (void)state;
     fill_burst(128, 200);
     for (int i = 0; i < 2; i++) {
         will_return(__wrap_sendmsg, -EINVAL);
@@ -132,9 +123,8 @@ static void segmented__einval_twice_leaves_the_offload(void **state)
 
 /* Kernels differ in what they call a segment that the interface does not take; neither is a reason
  * to leave the offload. */
-static void segmented__interface_became_narrower(void **state)
+TEST(segmented__interface_became_narrower)
 {
-    (void)state;
     will_return(__wrap_sendmsg, -EINVAL);
     will_return_count(__wrap_sendmsg, -EMSGSIZE, FAULT_LATE_MOST + 1); /* one alone */
     expect_send(CHANNEL_TOO_BIG, 0);
@@ -150,9 +140,8 @@ static void segmented__interface_became_narrower(void **state)
 
 /* A router's complaint about a datagram of long ago, told to a burst that fits; or somebody who
  * pretends to be one. */
-static void segmented__late_emsgsize(void **state)
+TEST(segmented__late_emsgsize)
 {
-    (void)state;
     will_return_count(__wrap_sendmsg, -EMSGSIZE, FAULT_LATE_MOST);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     expect_send(CHANNEL_OK, 44);
@@ -161,9 +150,8 @@ static void segmented__late_emsgsize(void **state)
 }
 
 /* It says so of every burst, and takes each datagram alone: it cannot cut. */
-static void segmented__stubborn_emsgsize(void **state)
+TEST(segmented__stubborn_emsgsize)
 {
-    (void)state;
     will_return_count(__wrap_sendmsg, -EMSGSIZE, FAULT_LATE_MOST + 1);
     will_return(__wrap_sendmsg, SEGMENT);
     will_return(__wrap_sendmmsg, 43);
@@ -173,18 +161,16 @@ static void segmented__stubborn_emsgsize(void **state)
 }
 
 /* Memory that cannot be read is for the caller to find. */
-static void segmented__fault(void **state)
+TEST(segmented__fault)
 {
-    (void)state;
     will_return(__wrap_sendmsg, -EFAULT);
     expect_send(CHANNEL_FAULT, 0);
     expect_counter(CHANNEL_FAULTS, 1);
     assert_int_equal(channel_fault(&c), 0);
 }
 
-static void segmented__crowded(void **state)
+TEST(segmented__crowded)
 {
-    (void)state;
     will_return(__wrap_sendmsg, -ENOBUFS);
     expect_send(CHANNEL_CROWDED, 0);
     will_return(__wrap_sendmsg, -ENOMEM);
@@ -193,59 +179,31 @@ static void segmented__crowded(void **state)
     assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
 }
 
-static void segmented__late_refusal(void **state)
+TEST(segmented__late_refusal)
 {
-    (void)state;
     will_return(__wrap_sendmsg, -ECONNREFUSED);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     expect_send(CHANNEL_OK, 44);
     expect_counter(CHANNEL_REFUSALS, 1);
 }
 
-static void segmented__refused(void **state)
+TEST(segmented__refused)
 {
-    (void)state;
     will_return_count(__wrap_sendmsg, -ECONNREFUSED, FAULT_LATE_MOST + 1);
     expect_send(CHANNEL_REFUSED, 0);
     expect_counter(CHANNEL_REFUSALS, FAULT_LATE_MOST + 1);
     assert_int_equal(channel_fault(&c), 0);
 }
 
-static void segmented__broken(void **state)
+TEST(segmented__broken)
 {
     static const int error[] = {EBADF, ENOTSOCK, EPIPE};
 
     for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
-        (void)setup(state);
+        setup();
         will_return(__wrap_sendmsg, -error[i]);
         expect_send(CHANNEL_BROKEN, 0);
         assert_int_equal(channel_fault(&c), error[i]);
         assert_int_equal(calls, 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(segmented__one_call, setup),
-        cmocka_unit_test_setup(segmented__single_datagram_is_not_cut, setup),
-        cmocka_unit_test_setup(segmented__empty_burst, setup),
-        cmocka_unit_test_setup(segmented__split_at_64_kib, setup),
-        cmocka_unit_test_setup(segmented__units_as_large_as_the_call, setup),
-        cmocka_unit_test_setup(segmented__interrupted, setup),
-        cmocka_unit_test_setup(segmented__blocked_in_the_middle, setup),
-        cmocka_unit_test_setup(segmented__eio_leaves_the_offload, setup),
-        cmocka_unit_test_setup(segmented__eio_in_the_middle, setup),
-        cmocka_unit_test_setup(segmented__old_kernel_takes_64, setup),
-        cmocka_unit_test_setup(segmented__einval_twice_leaves_the_offload, setup),
-        cmocka_unit_test_setup(segmented__interface_became_narrower, setup),
-        cmocka_unit_test_setup(segmented__late_emsgsize, setup),
-        cmocka_unit_test_setup(segmented__stubborn_emsgsize, setup),
-        cmocka_unit_test_setup(segmented__fault, setup),
-        cmocka_unit_test_setup(segmented__crowded, setup),
-        cmocka_unit_test_setup(segmented__late_refusal, setup),
-        cmocka_unit_test_setup(segmented__refused, setup),
-        cmocka_unit_test_setup(segmented__broken, setup),
-    };
-    return cmocka_run_group_tests_name("socket_segment", test, NULL, NULL);
 }

@@ -2,24 +2,23 @@
 /* socket_send without the offload: one call for several datagrams. */
 #include "socket_send_rig.h"
 
-static int setup_plain(void **state)
+static void setup_plain(void)
 {
-    (void)setup(state);
+    setup();
     atomic_store(&c.gso_segments, 1);
-    return 0;
 }
 
-static void several__one_call(void **state)
+FIXTURE(setup_plain, NULL)
+
+TEST(several__one_call)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, 44);
     expect_send(CHANNEL_OK, 44);
     assert_int_equal(calls, 1);
 }
 
-static void several__short_counts(void **state)
+TEST(several__short_counts)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, 20);
     will_return(__wrap_sendmmsg, 1);
     will_return(__wrap_sendmmsg, 22);
@@ -30,15 +29,14 @@ static void several__short_counts(void **state)
     expect_call(3, 43, 1, 0);
 }
 
-static void several__nothing_taken_and_no_error(void **state)
+TEST(several__nothing_taken_and_no_error)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, 0);
     expect_send(CHANNEL_BLOCKED, 0);
 }
 
 /* Each error after 20 datagrams; one that may be late is forgiven a number of times. */
-static void several__errors(void **state)
+TEST(several__errors)
 {
     static const struct {
         int error, times;
@@ -60,7 +58,7 @@ static void several__errors(void **state)
     };
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        (void)setup_plain(state);
+        setup_plain();
         will_return(__wrap_sendmmsg, 20);
         will_return_count(__wrap_sendmmsg, -row[i].error, row[i].times);
         expect_send(row[i].verdict, 20);
@@ -71,32 +69,17 @@ static void several__errors(void **state)
     }
 }
 
-static void several__interrupted(void **state)
+TEST(several__interrupted)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, -EINTR);
     will_return(__wrap_sendmmsg, 44);
     expect_send(CHANNEL_OK, 44);
 }
 
-static void several__late_refusal_then_blocked(void **state)
+TEST(several__late_refusal_then_blocked)
 {
-    (void)state;
     will_return(__wrap_sendmmsg, -ECONNREFUSED);
     will_return(__wrap_sendmmsg, 5);
     will_return(__wrap_sendmmsg, -EAGAIN);
     expect_send(CHANNEL_BLOCKED, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test_setup(several__one_call, setup_plain),
-        cmocka_unit_test_setup(several__short_counts, setup_plain),
-        cmocka_unit_test_setup(several__nothing_taken_and_no_error, setup_plain),
-        cmocka_unit_test_setup(several__errors, setup_plain),
-        cmocka_unit_test_setup(several__interrupted, setup_plain),
-        cmocka_unit_test_setup(several__late_refusal_then_blocked, setup_plain),
-    };
-    return cmocka_run_group_tests_name("socket_send", test, NULL, NULL);
 }

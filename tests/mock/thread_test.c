@@ -8,10 +8,6 @@
 static sigset_t mask; /* the caller's */
 
 int __wrap_pthread_create(pthread_t *handle, const pthread_attr_t *attributes,
-                          void *(*begin)(void *), void *argument);
-int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
-
-int __wrap_pthread_create(pthread_t *handle, const pthread_attr_t *attributes,
                           void *(*begin)(void *), void *argument)
 {
     assert_non_null(handle);
@@ -52,24 +48,13 @@ static void start_with(int error)
     assert_false(sigismember(&mask, SIGALRM));
 }
 
-static void thread_start__mask_is_given_back(void **state)
+TEST(thread_start__mask_is_given_back)
 {
-    (void)state;
     start_with(0);
 }
 
-static void thread_start__no_more_threads(void **state)
+TEST(thread_start__no_more_threads)
 {
-    (void)state;
     start_with(EAGAIN);
     start_with(ENOMEM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(thread_start__mask_is_given_back),
-        cmocka_unit_test(thread_start__no_more_threads),
-    };
-    return cmocka_run_group_tests_name("thread", test, NULL, NULL);
 }

@@ -8,11 +8,6 @@
 
 enum { FD = 17 };
 
-int __wrap_eventfd(unsigned start, int flags);
-ssize_t __wrap_read(int fd, void *buffer, size_t size);
-ssize_t __wrap_write(int fd, const void *buffer, size_t size);
-int __wrap_close(int fd);
-
 int __wrap_eventfd(unsigned start, int flags)
 {
     assert_int_equal(start, 0);
@@ -44,11 +39,10 @@ int __wrap_close(int fd)
     return 0;
 }
 
-static void wake_init__opens_and_closes(void **state)
+TEST(wake_init__opens_and_closes)
 {
     struct wake w;
 
-    (void)state;
     will_return(__wrap_eventfd, FD);
     assert_int_equal(wake_init(&w), 0);
     assert_int_equal(wake_fd(&w), FD);
@@ -56,20 +50,18 @@ static void wake_init__opens_and_closes(void **state)
     wake_fini(&w);
 }
 
-static void wake_init__no_descriptors(void **state)
+TEST(wake_init__no_descriptors)
 {
     struct wake w;
 
-    (void)state;
     will_return(__wrap_eventfd, -EMFILE);
     assert_int_equal(wake_init(&w), -EMFILE);
 }
 
-static void wake_signal__results(void **state)
+TEST(wake_signal__results)
 {
     struct wake w = {.fd = FD};
 
-    (void)state;
     will_return(__wrap_write, -EINTR);
     will_return(__wrap_write, 8);
     wake_signal(&w);
@@ -77,25 +69,13 @@ static void wake_signal__results(void **state)
     wake_signal(&w);
 }
 
-static void wake_clear__results(void **state)
+TEST(wake_clear__results)
 {
     struct wake w = {.fd = FD};
 
-    (void)state;
     will_return(__wrap_read, -EINTR);
     will_return(__wrap_read, 8);
     wake_clear(&w);
     will_return(__wrap_read, -EAGAIN); /* not signalled */
     wake_clear(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(wake_init__opens_and_closes),
-        cmocka_unit_test(wake_init__no_descriptors),
-        cmocka_unit_test(wake_signal__results),
-        cmocka_unit_test(wake_clear__results),
-    };
-    return cmocka_run_group_tests_name("wake", test, NULL, NULL);
 }

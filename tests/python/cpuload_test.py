@@ -12,7 +12,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", 
 sys.path.insert(1, os.path.join(sys.path[0], "..", "common"))
 
 import accounts
-import estimate
 import evaluate
 import measure
 import options
@@ -23,7 +22,7 @@ import show
 class Estimate(unittest.TestCase):
     def test_interval_holds_the_median(self):
         values = [5.0, 1.0, 4.0, 2.0, 3.0]
-        low, high = estimate.interval(values)
+        low, high = evaluate.interval(values)
         self.assertLessEqual(low, 3.0)
         self.assertGreaterEqual(high, 3.0)
         self.assertGreaterEqual(low, 1.0)
@@ -31,39 +30,39 @@ class Estimate(unittest.TestCase):
 
     def test_interval_is_the_same_each_time(self):
         values = [0.3, 0.1, 0.9, 0.4, 0.8, 0.2, 0.7]
-        self.assertEqual(estimate.interval(values), estimate.interval(values))
+        self.assertEqual(evaluate.interval(values), evaluate.interval(values))
 
     def test_interval_of_equal_values_is_a_point(self):
-        self.assertEqual(estimate.interval([2.5] * 5), (2.5, 2.5))
+        self.assertEqual(evaluate.interval([2.5] * 5), (2.5, 2.5))
 
     def test_interval_of_one_value_is_a_point(self):
-        self.assertEqual(estimate.interval([7.0]), (7.0, 7.0))
+        self.assertEqual(evaluate.interval([7.0]), (7.0, 7.0))
 
     def test_interval_is_narrower_for_more_values(self):
         few = [float(n) for n in range(5)]
         many = [n / 100 for n in range(500)]
-        width = [high - low for low, high in map(estimate.interval, (few, many))]
+        width = [high - low for low, high in map(evaluate.interval, (few, many))]
         self.assertLess(width[1], width[0] / 2)
 
     def test_interval_covers_the_median_about_19_times_in_20(self):
-        draw = estimate.random.Random(2)
+        draw = evaluate.random.Random(2)
         hits = 0
         for seed in range(200):
-            low, high = estimate.interval([draw.gauss(0, 1) for _ in range(21)], 200, seed)
+            low, high = evaluate.interval([draw.gauss(0, 1) for _ in range(21)], 200, seed)
             hits += low <= 0 <= high
         self.assertGreaterEqual(hits, 200 * 0.88)
         self.assertLess(hits, 200)
 
     def test_estimate_leaves_out_what_is_not_known(self):
-        self.assertEqual(estimate.estimate([None, 2.0, None])["median"], 2.0)
-        self.assertIsNone(estimate.estimate([None]))
+        self.assertEqual(evaluate.estimate([None, 2.0, None])["median"], 2.0)
+        self.assertIsNone(evaluate.estimate([None]))
 
     def test_ratio(self):
-        self.assertEqual(estimate.ratio(1, 4), 0.25)
-        self.assertEqual(estimate.ratio(0, 4), 0)
-        self.assertIsNone(estimate.ratio(None, 4))
-        self.assertIsNone(estimate.ratio(1, 0))
-        self.assertIsNone(estimate.ratio(1, None))
+        self.assertEqual(evaluate.ratio(1, 4), 0.25)
+        self.assertEqual(evaluate.ratio(0, 4), 0)
+        self.assertIsNone(evaluate.ratio(None, 4))
+        self.assertIsNone(evaluate.ratio(1, 0))
+        self.assertIsNone(evaluate.ratio(1, None))
 
 
 class Accounts(unittest.TestCase):

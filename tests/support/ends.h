@@ -8,8 +8,13 @@
 #include "zcrp.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define ENDS_SECOND ((int64_t)1000000000)
 #define ENDS_MILLISECOND (ENDS_SECOND / 1000)
@@ -20,14 +25,31 @@ struct ends {
     struct zcrp_entity *receiver;
 };
 
+/* Opens an entity on its end of the sockets; the code. */
+static inline int ends_open_role(struct zcrp_entity **e, const struct loopback *sockets,
+                                 bool is_sender, const struct zcrp_options *options)
+{
+    return is_sender ? zcrp_open_sender(e, sockets->sender, options)
+                     : zcrp_open_receiver(e, sockets->receiver, options);
+}
+
+static inline struct ends ends_open_at(const struct loopback *sockets,
+                                       const struct zcrp_options *of_sender,
+                                       const struct zcrp_options *of_receiver)
+{
+    struct ends e = {.sockets = *sockets};
+
+    ck_assert_int_eq(ends_open_role(&e.receiver, sockets, false, of_receiver), 0);
+    ck_assert_int_eq(ends_open_role(&e.sender, sockets, true, of_sender), 0);
+    return e;
+}
+
 static inline struct ends ends_open(enum loopback_kind kind, bool is_simplex,
                                     const struct zcrp_options *options)
 {
-    struct ends e = {.sockets = loopback_open(kind, is_simplex)};
+    struct loopback sockets = loopback_open(kind, is_simplex);
 
-    ck_assert_int_eq(zcrp_open_receiver(&e.receiver, e.sockets.receiver, options), 0);
-    ck_assert_int_eq(zcrp_open_sender(&e.sender, e.sockets.sender, options), 0);
-    return e;
+    return ends_open_at(&sockets, options, options);
 }
 
 static inline void ends_close(struct ends *e)
@@ -63,6 +85,43 @@ static inline int ends_wait(struct zcrp_msg *m)
     return zcrp_wait_for(m, 30 * ENDS_SECOND);
 }
 
+static inline int64_t ends_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * ENDS_SECOND + t.tv_nsec;
+}
+
+/* Posts a buffer, and sends a message of `size` bytes, which is to land there. */
+static inline void ends_submit(const struct ends *e, struct zcrp_msg *in, struct zcrp_msg *out,
+                               nlong size)
+{
+    ck_assert_int_eq(zcrp_submit(e->receiver, in, in->message_size), 0);
+    ck_assert_int_eq(zcrp_submit(e->sender, out, size), 0);
+}
+
+/* Waits until the message of `size` bytes has arrived, unharmed, and frees both. */
+static inline void ends_finish(struct zcrp_msg *in, struct zcrp_msg *out, nlong size, uint64_t seed)
+{
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_uint_eq(out->length, size);
+    ck_assert_uint_eq(in->length, size);
+    ck_assert(pattern_holds(in->buffer, size, seed));
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+/* One message from end to end. */
+static inline void ends_move(const struct ends *e, nlong size, uint64_t seed)
+{
+    struct zcrp_msg *in = ends_empty(size), *out = ends_filled(size, seed);
+
+    ends_submit(e, in, out, size);
+    ends_finish(in, out, size, seed);
+}
+
 /* What the two ends of a transfer counted. */
 struct ends_transfer {
     struct zcrp_stats sent;
@@ -74,24 +133,51 @@ static inline struct ends_transfer ends_transfer(const struct loopback *sockets,
                                                  const struct zcrp_options *of_sender,
                                                  const struct zcrp_options *of_receiver)
 {
-    struct zcrp_msg *from = ends_filled(size, 1), *to = ends_empty(size);
-    struct zcrp_entity *sender, *receiver;
+    struct ends e = ends_open_at(sockets, of_sender, of_receiver);
     struct ends_transfer counted;
 
-    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets->receiver, of_receiver), 0);
-    ck_assert_int_eq(zcrp_open_sender(&sender, sockets->sender, of_sender), 0);
-    ck_assert_int_eq(zcrp_submit(receiver, to, size), 0);
-    ck_assert_int_eq(zcrp_submit(sender, from, size), 0);
-    ck_assert_int_eq(ends_wait(from), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(to), ZCRP_OK);
-    ck_assert(pattern_holds(to->buffer, size, 1));
-    ck_assert_int_eq(zcrp_stats(sender, &counted.sent), 0);
-    ck_assert_int_eq(zcrp_stats(receiver, &counted.received), 0);
-    ck_assert_int_eq(zcrp_close(sender), 0);
-    ck_assert_int_eq(zcrp_close(receiver), 0);
-    zcrp_free_msg(from);
-    zcrp_free_msg(to);
+    ends_move(&e, size, 1);
+    ck_assert_int_eq(zcrp_stats(e.sender, &counted.sent), 0);
+    ck_assert_int_eq(zcrp_stats(e.receiver, &counted.received), 0);
+    ck_assert_int_eq(zcrp_close(e.sender), 0);
+    ck_assert_int_eq(zcrp_close(e.receiver), 0);
     return counted;
+}
+
+enum { ENDS_PEER_BYTES = 100000 };
+
+/* A process that sends or receives messages of ENDS_PEER_BYTES, all 0x55, until it is killed. It
+ * begins when `gate` can be read (-1: at once). Thread sanitizers want all children made before
+ * this process has threads. */
+static inline pid_t ends_start_peer(const struct loopback *sockets, bool is_sender, int gate,
+                                    const struct zcrp_options *options)
+{
+    pid_t child = fork();
+    struct zcrp_entity *e = NULL;
+    char go;
+
+    ck_assert_int_ge(child, 0);
+    if (child > 0)
+        return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (gate >= 0 && read(gate, &go, 1) != 1)
+        _exit(1);
+    struct zcrp_msg *m = zcrp_alloc_msg(ENDS_PEER_BYTES);
+    int code = ends_open_role(&e, sockets, is_sender, options);
+    while (code == 0) {
+        memset(m->buffer, 0x55, ENDS_PEER_BYTES);
+        code = zcrp_submit(e, m, ENDS_PEER_BYTES);
+        if (code == 0)
+            code = zcrp_wait_for(m, -1);
+    }
+    pause();
+    _exit(1);
+}
+
+static inline void ends_kill_peer(pid_t child)
+{
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
 /* Can there be ends? Says why not. */

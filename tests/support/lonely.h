@@ -13,10 +13,8 @@ static inline struct lonely lonely_open(bool is_sender)
 {
     const struct zcrp_options alone = {.linger_ns = 1, .messages = 4};
     struct lonely l = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
-    int code = is_sender ? zcrp_open_sender(&l.entity, l.sockets.sender, &alone)
-                         : zcrp_open_receiver(&l.entity, l.sockets.receiver, &alone);
 
-    ck_assert_int_eq(code, 0);
+    ck_assert_int_eq(ends_open_role(&l.entity, &l.sockets, is_sender, &alone), 0);
     return l;
 }
 

@@ -10,14 +10,16 @@
 
 #include "complain.h"
 #include "quantity.h"
+#include "zcrp.h"
 
-enum { FIRST_KEY = 256, VALUE_ROOM = 64, WANTED_ROOM = 96 };
+enum { FIRST_KEY = 256, VALUE_ROOM = 64, WANTED_ROOM = 96, EXIT_USAGE = 2 };
 
 /* One command line. */
 struct reading {
     const struct argument_table *table;
     void *options;
     bool has_complained;
+    bool wants_help, wants_version;
 };
 
 static int key_of(const struct argument_table *table, const struct argument_row *row)
@@ -106,6 +108,8 @@ static int read_value(const struct argument_row *row, void *place, const char *t
     case ARGUMENT_OTHER:
         return row->read(place, text);
     case ARGUMENT_TITLE:
+    case ARGUMENT_HELP:
+    case ARGUMENT_VERSION:
         break;
     }
     return -1;
@@ -228,6 +232,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
         explain(reading, state);
     if (row == NULL)
         return ARGP_ERR_UNKNOWN;
+    reading->wants_help |= row->kind == ARGUMENT_HELP;
+    reading->wants_version |= row->kind == ARGUMENT_VERSION;
+    if (row->kind == ARGUMENT_HELP || row->kind == ARGUMENT_VERSION)
+        return 0;
     if (row->is_optional)
         value = optional_value(argument, state);
     if (reading->table->seen != NULL)
@@ -262,12 +270,19 @@ static void describe_to_argp(const struct argument_table *table, struct argp_opt
     options[table->count] = (struct argp_option){0};
 }
 
+static void print_help(const struct argp *argp)
+{
+    setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
+    argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+              program_invocation_short_name);
+}
+
 int arguments_read(const struct argument_table *table, void *options, int argc, char **argv,
                    int *next)
 {
     const unsigned flags = ARGP_NO_ARGS | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP;
     struct argp_option *described = calloc(table->count + 1, sizeof *described);
-    struct argp argp = {.options = described, .parser = take};
+    struct argp argp = {described, take, table->usage, table->about, NULL, NULL, NULL};
     struct reading reading = {.table = table, .options = options};
     error_t error;
 
@@ -275,29 +290,28 @@ int arguments_read(const struct argument_table *table, void *options, int argc, 
         return complain("no memory: %s", strerror(ENOMEM));
     describe_to_argp(table, described);
     error = argp_parse(&argp, argc, argv, flags, next, &reading);
+    if (error == 0 && reading.wants_help)
+        print_help(&argp);
+    else if (error == 0 && reading.wants_version)
+        printf("%s " ZCRP_VERSION_TEXT "\n", program_invocation_short_name);
     free(described);
-    return error == 0 ? 0 : -1;
+    if (error != 0)
+        return -1;
+    return reading.wants_help || reading.wants_version ? 1 : 0;
 }
 
 int arguments_read_all(const struct argument_table *table, void *options, int argc, char **argv)
 {
     int next = argc;
+    int status = arguments_read(table, options, argc, argv, &next);
 
-    if (arguments_read(table, options, argc, argv, &next) < 0)
-        return -1;
-    return next == argc ? 0 : complain("what is '%s'?", argv[next]);
+    return status == 0 && next < argc ? complain("what is '%s'?", argv[next]) : status;
 }
 
-void arguments_help(const struct argument_table *table)
+int arguments_status(int read)
 {
-    struct argp_option *described = calloc(table->count + 1, sizeof *described);
-    struct argp argp = {.options = described, .args_doc = table->usage, .doc = table->about};
-
-    if (described == NULL)
-        return;
-    describe_to_argp(table, described);
-    setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
-    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
-              program_invocation_short_name);
-    free(described);
+    if (read >= 0)
+        return EXIT_SUCCESS;
+    fprintf(stderr, "Try '%s --help'.\n", program_invocation_short_name);
+    return EXIT_USAGE;
 }

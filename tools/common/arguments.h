@@ -23,6 +23,8 @@ enum argument_kind {
     ARGUMENT_TEXT,    /* const char *: the word, which stays argv's */
     ARGUMENT_NAME,    /* uint64_t: the place of the word in `names`, which NULL ends */
     ARGUMENT_OTHER,   /* what `read` makes of it */
+    ARGUMENT_HELP,    /* no value: prints the help */
+    ARGUMENT_VERSION, /* no value: prints the program's name and the library's version */
 };
 
 struct argument_row {
@@ -52,6 +54,10 @@ struct argument_row {
     }
 #define ARGUMENT_TRUE(word, short_word, where, text, ...)                                          \
     ARGUMENT(word, short_word, FLAG, where, 0, 0, NULL, text, __VA_ARGS__)
+/* The last two rows of every table. */
+#define ARGUMENT_USUAL                                                                             \
+    ARGUMENT("help", 'h', HELP, 0, 0, 0, NULL, "print this help"),                                 \
+        ARGUMENT("version", 'V', VERSION, 0, 0, 0, NULL, "print the version")
 #define ARGUMENT_HEADING(text)                                                                     \
     {                                                                                              \
         .kind = ARGUMENT_TITLE, .help = (text)                                                     \
@@ -65,15 +71,15 @@ struct argument_table {
     void (*seen)(void *options, const struct argument_row *row); /* may be NULL */
 };
 
-/* Reads argv up to the first word that is no option; *next is its index. 0, or -1 with a complaint.
- */
+/* Reads argv up to the first word that is no option; *next is its index. 0; 1 if the help or the
+ * version was asked for, and has been printed; or -1 with a complaint. */
 int arguments_read(const struct argument_table *table, void *options, int argc, char **argv,
                    int *next);
 
 /* The same for a program that takes nothing but options. */
 int arguments_read_all(const struct argument_table *table, void *options, int argc, char **argv);
 
-/* Writes the help to standard output. */
-void arguments_help(const struct argument_table *table);
+/* The exit status for what these two returned, if not 0. After a complaint it names --help. */
+int arguments_status(int read);
 
 #endif

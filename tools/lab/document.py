@@ -2,19 +2,15 @@
 
 import json
 import os
-import re
 import sys
 
-from findings import judge
-from summary import label, missing_runs, missing_text, summarize
-
-
-def row(cells):
-    return "| " + " | ".join(cells) + " |\n"
+from findings import rows
+from summary import missing_runs, missing_text, summarize
+from tables import line, replace
 
 
 def table(head, rows):
-    return row(head) + row(["---"] * len(head)) + "".join(map(row, rows))
+    return line(head) + line(["---"] * len(head)) + "".join(map(line, rows))
 
 
 def footnotes(missing):
@@ -27,15 +23,11 @@ def footnotes(missing):
 def findings(results):
     """The paper's findings, a line for each protocol."""
     tcp = results["conditions"]["tcp"]
-    rows = []
-    for finding in judge({figure["number"]: summarize(figure) for figure in results["figures"]}):
-        claim = finding.claim
-        for judgement in finding.judgements:
-            rows.append([claim, label(judgement.series, tcp), f"**{judgement.verdict}**",
-                         judgement.reason or "-"])
-            claim = ""
+    figures = {figure["number"]: summarize(figure) for figure in results["figures"]}
+    lines = [[claim, name, f"**{verdict}**", reason] for claim, name, verdict, reason in
+             rows(figures, tcp)]
     said = ((missing_text(one, tcp), one) for one in missing_runs(results))
-    return table(["the paper's finding", "", "here", ""], rows) + footnotes(said)
+    return table(["the paper's finding", "", "here", ""], lines) + footnotes(said)
 
 
 def conditions(results):
@@ -52,10 +44,10 @@ def figure(estimate, has_spread=False):
     return f"{text} [{estimate['low']:.2f}, {estimate['high']:.2f}]" if has_spread else text
 
 
-def name(line):
+def name(figures):
     """A transport; TCP's channel has its name."""
-    channel = line["channel"]
-    return channel if channel.startswith("tcp") else f"{line['transport']}/{channel}"
+    channel = figures["channel"]
+    return channel if channel.startswith("tcp") else f"{figures['transport']}/{channel}"
 
 
 def load(results):
@@ -65,10 +57,10 @@ def load(results):
         a, b = setting["cores"]
         where = "both ends on one core" if a == b else "an end on each of two cores"
         text += f"\n{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s:\n\n"
-        rows = [[line["phase"], name(line), figure(line["gbit_per_s"]),
-                 figure(line["own_ms_per_gb"]), figure(line["host_ms_per_gb"]),
-                 figure(line["counter_kept"], True), figure(line["gbit_per_s_to_tcp"], True),
-                 figure(line["counter_kept_to_tcp"], True)] for line in setting["summary"]]
+        rows = [[one["phase"], name(one), figure(one["gbit_per_s"]), figure(one["own_ms_per_gb"]),
+                 figure(one["host_ms_per_gb"]), figure(one["counter_kept"], True),
+                 figure(one["gbit_per_s_to_tcp"], True), figure(one["counter_kept_to_tcp"], True)]
+                for one in setting["summary"]]
         text += table(["phase", "", "Gbit/s", "processes, ms/GB", "host, ms/GB", "counter kept",
                        "speed / TCP", "counter / TCP"], rows)
         text += footnotes((f"{one['transport']}, {one['phase']}", one)
@@ -81,11 +73,6 @@ SOURCES = {  # of each mark: file, and what is made of it
     "findings": ("paper.json", findings),
     "load": ("load.json", load),
 }
-
-
-def replace(page, name, text):
-    return re.sub(f"(<!-- {name} -->\n).*?(<!-- end -->)",
-                  lambda match: match.group(1) + text + match.group(2), page, flags=re.S)
 
 
 def update(page, directory):

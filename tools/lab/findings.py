@@ -193,6 +193,13 @@ def judge(figures):
                             if series.startswith(whom)]) for words, whom, how in CLAIMS]
 
 
+def rows(figures, tcp):
+    """Of a table: each claim once, and for each protocol a line: name, verdict, reason."""
+    for finding in judge(figures):
+        for i, one in enumerate(finding.judgements):
+            yield finding.claim * (i == 0), label(one.series, tcp), one.verdict, one.reason or "-"
+
+
 def sentence(judgement, tcp):
     reason = f" ({judgement.reason})" if judgement.reason else ""
     return f"{label(judgement.series, tcp)}: {judgement.verdict}{reason}"

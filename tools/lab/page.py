@@ -128,14 +128,9 @@ def figure_element(figure, figures, notes, tcp, most):
 
 
 def findings_table(figures, tcp):
-    rows = []
-    for finding in findings.judge(figures):
-        claim = text(finding.claim)
-        for judgement in finding.judgements:
-            rows.append([claim, element("span", text(label(judgement.series, tcp)), class_="whole"),
-                         element("b", text(judgement.verdict), class_="whole"),
-                         text(judgement.reason or "-")])
-            claim = ""
+    rows = [[text(claim), element("span", text(name), class_="whole"),
+             element("b", text(verdict), class_="whole"), text(reason)]
+            for claim, name, verdict, reason in findings.rows(figures, tcp)]
     return table(["The paper's finding", "", "Here", "Large messages, unless sizes are said"], rows,
                  class_="findings")
 

@@ -9,7 +9,6 @@ import os
 import platform
 import signal
 import sys
-import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
 
@@ -20,33 +19,11 @@ from attempts import Attempts
 from findings import judge, sentence
 from machines import MACHINES, SCALES, Figure
 from page import page
+from progress import Progress
 from summary import summarize
 from tables import processor
 
 HARDEST = Figure(15, "5", "5")  # where the best TCP is looked for
-
-
-class Progress:
-    def __init__(self, steps):
-        self.steps, self.done, self.start = steps, 0, time.monotonic()
-
-    def __call__(self, what):
-        """Says what is next."""
-        if sys.stderr.isatty():
-            print(f"\r\033[K{self.done} of {self.steps}: {what}{self.left()}", end="",
-                  file=sys.stderr, flush=True)
-        self.done += 1
-
-    def left(self):
-        """By what the steps have taken so far."""
-        if self.done == 0:
-            return ""
-        seconds = (time.monotonic() - self.start) / self.done * (self.steps - self.done)
-        return f"; {seconds // 60:.0f}:{seconds % 60:02.0f} left"
-
-    def clear(self):
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def conditions(scale, made, tcp):

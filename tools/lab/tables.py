@@ -4,6 +4,7 @@ the page, in which the text between `<!-- name -->` and `<!-- end -->` is a tabl
 import os
 import platform
 import re
+import sys
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs",
                     "performance.md")
@@ -54,6 +55,17 @@ def read_page():
         return file.read()
 
 
-def write_page(page):
+def write_page(page, is_printed):
+    """To its file, or to standard output only."""
+    if is_printed:
+        sys.stdout.write(page)
+        return
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(page)
+
+
+def options_of(parser):
+    """Both programs have these two."""
+    parser.add_argument("--only", default="", metavar="WORD", help="rows whose name contains it")
+    parser.add_argument("--print", action="store_true", help="do not write the page")
+    return parser.parse_args()

@@ -5,15 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/arguments.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "zcrp-bench/command/doctor.h"
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/peers/peers.h"
-#include "zcrp-bench/recording/capture.h"
-#include "zcrp.h"
+#include "zcrp-bench/recording/recording.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -78,20 +77,12 @@ static int doctor(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct options options;
+    int status;
 
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
         return doctor(argc, argv);
-    if (options_parse(&options, argc, argv) < 0) {
-        fprintf(stderr, "Try 'zcrp-bench --help'.\n");
-        return EXIT_USAGE;
-    }
-    if (options.wants_help) {
-        options_help();
-        return EXIT_SUCCESS;
-    }
-    if (options.wants_version) {
-        puts("zcrp-bench " ZCRP_VERSION_TEXT);
-        return EXIT_SUCCESS;
-    }
+    status = options_parse(&options, argc, argv);
+    if (status != 0)
+        return arguments_status(status);
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -12,7 +12,8 @@ import options as command_line
 from attempts import Attempts, Failure
 from evaluate import PHASES, evaluate
 from measure import Setting, complaint
-from show import Progress, table
+from progress import Progress
+from show import table
 
 
 def write_json(options, results):
@@ -41,7 +42,7 @@ def settings_of(options):
 
 def run(options, settings, attempts):
     turn = 2 + len(PHASES) * len(options.transports)
-    progress = Progress(len(settings) * (2 + options.repeat * turn))
+    progress = Progress(len(settings) * (2 + options.repeat * turn), done=1)
     results = []
     for setting in settings:
         results.append(evaluate(options, setting, progress, attempts))

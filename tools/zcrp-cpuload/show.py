@@ -1,7 +1,4 @@
-"""The table, and how far it is."""
-
-import sys
-import time
+"""The table."""
 
 BUSY_CORES = 0.1  # of an idle machine: more is not idle
 
@@ -61,21 +58,3 @@ def warning(setting):
     if busy < BUSY_CORES:
         return []
     return [f"Beware: without all this, {busy:.2f} cores were busy with something else."]
-
-
-class Progress:
-    """How far it is, and what is left, on a terminal."""
-
-    def __init__(self, steps):
-        self.steps, self.done, self.start = steps, 0, time.monotonic()
-
-    def __call__(self, what):
-        self.done += 1
-        left = (time.monotonic() - self.start) / self.done * (self.steps - self.done)
-        if sys.stderr.isatty():
-            print(f"\r\033[K{self.done} of {self.steps}: {what}; {left:.0f} s left", end="",
-                  file=sys.stderr, flush=True)
-
-    def clear(self):
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -9,7 +9,6 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "common/quantity.h"
-#include "loss.h"
 #include "packets.h"
 
 static const struct conditions no_harm = {
@@ -109,8 +108,7 @@ static const struct argument_row rows[] = {
                   "never sleep: the timing is more exact, and takes a whole core"),
     ARGUMENT("json", 'j', TEXT, AT(json), 0, 0, "FILE", "write the counts to FILE as JSON"),
     ARGUMENT_TRUE("quiet", 0, AT(is_quiet), "print no summary"),
-    ARGUMENT_TRUE("help", 'h', AT(wants_help), "print this help"),
-    ARGUMENT_TRUE("version", 'V', AT(wants_version), "print the version"),
+    ARGUMENT_USUAL,
 };
 
 static const struct argument_table table = {
@@ -194,19 +192,14 @@ static void fill_in(struct options *options)
 int options_parse(struct options *options, int argc, char **argv)
 {
     int first = argc;
+    int status;
 
     set_defaults(options);
-    if (arguments_read(&table, options, argc, argv, &first) < 0)
-        return -1;
-    if (options->wants_help || options->wants_version)
-        return 0;
+    status = arguments_read(&table, options, argc, argv, &first);
+    if (status != 0)
+        return status;
     if (check(options) < 0)
         return -1;
     fill_in(options);
     return read_commands(options, first, argc, argv);
-}
-
-void options_help(void)
-{
-    arguments_help(&table);
 }

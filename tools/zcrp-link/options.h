@@ -20,17 +20,13 @@ struct options {
     int64_t core; /* of the relay, or PIN_NONE */
     bool is_spinning;
     bool is_quiet;
-    const char *json; /* file; NULL: none */
-    bool wants_help;
-    bool wants_version;
+    const char *json;     /* file; NULL: none */
     char **command[ENDS]; /* in argv, which is cut at their ends */
 };
 
 /* Reads the command line. Strings stay argv's, which is cut into the two
- * commands. 0, or -1 with a complaint about the usage. */
+ * commands. 0; 1 if the help or the version was asked for, and has been printed; or -1 with a
+ * complaint about the usage. */
 int options_parse(struct options *options, int argc, char **argv);
-
-/* Prints the help. */
-void options_help(void);
 
 #endif

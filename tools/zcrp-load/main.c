@@ -2,20 +2,72 @@
  * docs/zcrp-load.1. */
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/arguments.h"
 #include "common/complain.h"
 #include "counter.h"
-#include "options.h"
-#include "zcrp.h"
-
-enum { EXIT_USAGE = 2 };
 
 static const int64_t second_ns = 1000000000;
+
+struct options {
+    uint64_t processes; /* 1 .. COUNTERS_MAX */
+    int cores[CORES_MAX];
+    size_t core_count;   /* 0: wherever the system likes */
+    int64_t duration_ns; /* 0: until a signal */
+    bool wants_each;     /* what each process counted, too */
+};
+
+/* "0,1" */
+static int read_cores(void *place, const char *text)
+{
+    struct options *options = place;
+    const char *rest = text;
+
+    options->core_count = 0;
+    for (;;) {
+        char *end;
+        long core = strtol(rest, &end, 10);
+
+        if (end == rest || (*end != '\0' && *end != ',') || core < 0 || core >= CPU_SETSIZE)
+            return complain("--pin: '%s' is not a list of cores, as in 0,1", text);
+        if (options->core_count == CORES_MAX)
+            return complain("--pin: more than %d cores", CORES_MAX);
+        options->cores[options->core_count++] = (int)core;
+        if (*end == '\0')
+            return 0;
+        rest = end + 1;
+    }
+}
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct argument_row rows[] = {
+    ARGUMENT("processes", 'n', NUMBER, AT(processes), 1, COUNTERS_MAX, "N",
+             "start N processes, each with a counter of its own (1)"),
+    ARGUMENT("pin", 'p', OTHER, 0, 0, 0, "CORE,...", "run them on these cores, in turns (any core)",
+             .read = read_cores),
+    ARGUMENT("duration", 'd', SECONDS, AT(duration_ns), 1, UINT64_C(1000000000000), "SECONDS",
+             "stop after SECONDS (on SIGINT or SIGTERM)"),
+    ARGUMENT_TRUE("each", 'e', AT(wants_each), "also print the count of each process"),
+    ARGUMENT_USUAL,
+};
+
+static const struct argument_table table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .about = "zcrp-load keeps the processor busy by counting, and prints how far it counted. "
+             "Competing programs slow it down.\v"
+             "SIGUSR1 prints the counts so far. They are printed at the end, too.\n\n"
+             "Exit status: 0 done; 1 something failed; 2 the command line is wrong.",
+};
 
 /* One line: counts, seconds, counts a second; with --each also what each process counted. */
 static int report(const struct options *options, struct counters *counters)
@@ -80,19 +132,10 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {.processes = 1};
+    int status = arguments_read_all(&table, &options, argc, argv);
 
-    if (options_parse(&options, argc, argv) < 0) {
-        fprintf(stderr, "Try 'zcrp-load --help'.\n");
-        return EXIT_USAGE;
-    }
-    if (options.wants_help) {
-        options_help();
-        return EXIT_SUCCESS;
-    }
-    if (options.wants_version) {
-        puts("zcrp-load " ZCRP_VERSION_TEXT);
-        return EXIT_SUCCESS;
-    }
+    if (status != 0)
+        return arguments_status(status);
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

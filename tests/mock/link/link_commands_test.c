@@ -34,16 +34,6 @@ static int answer(int result)
     return -1;
 }
 
-int __wrap_pipe2(int fd[2], int flags);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_unshare(int flags);
-pid_t __wrap_fork(void);
-int __wrap_setns(int fd, int kind);
-int __wrap_close(int fd);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-pid_t __wrap_waitpid(pid_t pid, int *status, int options);
-int __wrap_kill(pid_t pid, int signal);
-
 const char *ends_address(int end)
 {
     return end == END_A ? "A" : "B";
@@ -131,9 +121,10 @@ static void is_over(pid_t pid, int status)
     fake.status[fake.over_count++] = status;
 }
 
-static void commands_start__three_processes(void **state)
+FIXTURE(complain_silently, NULL)
+
+TEST(commands_start__three_processes)
 {
-    (void)state;
     assert_int_equal(begin(0), 0);
     assert_int_equal(commands.init, INIT);
     assert_int_equal(commands.pid[END_A], INIT + 1);
@@ -145,11 +136,10 @@ static void commands_start__three_processes(void **state)
 }
 
 /* Whichever call fails: a complaint; what has been started is killed, what was opened is closed. */
-static void commands_start__each_call_fails(void **state)
+TEST(commands_start__each_call_fails)
 {
     int calls;
 
-    (void)state;
     begin(0);
     calls = fake.calls;
     assert_int_equal(calls, 8);
@@ -163,17 +153,15 @@ static void commands_start__each_call_fails(void **state)
     }
 }
 
-static void commands_go__a_is_gone(void **state)
+TEST(commands_go__a_is_gone)
 {
-    (void)state;
     assert_int_equal(begin(9), 0);
     commands_go(&commands);
     assert_non_null(strstr(complain_last(), "A has not waited"));
 }
 
-static void commands_notice__as_a_shell_says_it(void **state)
+TEST(commands_notice__as_a_shell_says_it)
 {
-    (void)state;
     begin(0);
     commands_notice(&commands);
     assert_false(commands.is_over[END_A] || commands.is_over[END_B]);
@@ -190,9 +178,8 @@ static void commands_notice__as_a_shell_says_it(void **state)
     assert_int_equal(fake.kills, 0);
 }
 
-static void commands_signal__only_who_is_there(void **state)
+TEST(commands_signal__only_who_is_there)
 {
-    (void)state;
     begin(0);
     is_over(INIT + 1, 0);
     commands_notice(&commands);
@@ -201,17 +188,4 @@ static void commands_signal__only_who_is_there(void **state)
     commands_signal(&commands, END_B, SIGTERM);
     assert_int_equal(fake.killed[0], INIT + 2);
     assert_int_equal(fake.signals[0], SIGTERM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands_start__three_processes),
-        cmocka_unit_test(commands_start__each_call_fails),
-        cmocka_unit_test(commands_go__a_is_gone),
-        cmocka_unit_test(commands_notice__as_a_shell_says_it),
-        cmocka_unit_test(commands_signal__only_who_is_there),
-    };
-    complain_silently();
-    return cmocka_run_group_tests_name("link_commands", tests, NULL, NULL);
 }

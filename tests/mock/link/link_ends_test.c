@@ -30,10 +30,6 @@ static int open_one(void)
     return fd;
 }
 
-int __wrap_unshare(int flags);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_close(int fd);
-
 int __wrap_unshare(int flags)
 {
     assert_int_equal(flags, CLONE_NEWNET);
@@ -71,10 +67,11 @@ static int begin(struct ends *ends, int fails_at, int error)
     return ends_open(ends, 1500);
 }
 
-static void ends_open__two(void **state)
+FIXTURE(complain_silently, NULL)
+
+TEST(ends_open__two)
 {
     struct ends ends;
-    (void)state;
     assert_int_equal(begin(&ends, 0, 0), 0);
     for (int end = 0; end < ENDS; end++)
         assert_string_equal(fake.interfaces[end], ends_address(end));
@@ -83,10 +80,9 @@ static void ends_open__two(void **state)
     assert_int_equal(fake.closed, 4);
 }
 
-static void ends_open__each_call_fails(void **state)
+TEST(ends_open__each_call_fails)
 {
     struct ends ends;
-    (void)state;
     for (int n = 1; n <= 6; n++) {
         assert_int_equal(begin(&ends, n, EMFILE), -1);
         assert_int_equal(fake.closed, fake.opened);
@@ -94,21 +90,9 @@ static void ends_open__each_call_fails(void **state)
     }
 }
 
-static void ends_open__without_rights(void **state)
+TEST(ends_open__without_rights)
 {
     struct ends ends;
-    (void)state;
     assert_int_equal(begin(&ends, 1, EPERM), -1);
     assert_non_null(strstr(complain_last(), "rights of root"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_open__two),
-        cmocka_unit_test(ends_open__each_call_fails),
-        cmocka_unit_test(ends_open__without_rights),
-    };
-    complain_silently();
-    return cmocka_run_group_tests_name("link_ends", tests, NULL, NULL);
 }

@@ -26,15 +26,6 @@ static struct relay relay;
 static struct conditions conditions[ENDS];
 static const int wires[ENDS] = {WIRE_A, WIRE_B};
 
-ssize_t __wrap_read(int fd, void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *timeout,
-                 const sigset_t *mask);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_nanosleep(const struct timespec *length, struct timespec *rest);
-int __wrap_prctl(int what, ...);
-int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
-void *__wrap_malloc(size_t size);
 void *__real_malloc(size_t size);
 
 static bool has_come(void)
@@ -138,9 +129,10 @@ static void begin(int count, duration apart, const struct conditions *of_a)
     assert_int_equal(relay_init(&relay, wires, conditions, MTU, 1), 0);
 }
 
-static void relay_run__delivers_when_due(void **state)
+FIXTURE(complain_silently, NULL)
+
+TEST(relay_run__delivers_when_due)
 {
-    (void)state;
     begin(10, 0, &(struct conditions){.rate = 8000000, .queue = 1e9, .delay = 5 * MILLISECOND});
     assert_int_equal(relay_run(&relay, OTHER, SECOND), RELAY_TIME);
     assert_int_equal(fake.went, 10);
@@ -151,9 +143,8 @@ static void relay_run__delivers_when_due(void **state)
     relay_fini(&relay);
 }
 
-static void relay_run__ends_when_there_is_something_else(void **state)
+TEST(relay_run__ends_when_there_is_something_else)
 {
-    (void)state;
     begin(1, 0, &(struct conditions){.delay = 5 * MILLISECOND});
     fake.other_at = 3 * MILLISECOND;
     assert_int_equal(relay_run(&relay, OTHER, NEVER), RELAY_SIGNAL);
@@ -163,9 +154,8 @@ static void relay_run__ends_when_there_is_something_else(void **state)
 }
 
 /* With many packets it naps, and none is more than a nap late. */
-static void relay_run__several_at_a_time(void **state)
+TEST(relay_run__several_at_a_time)
 {
-    (void)state;
     begin(PACKETS_MOST, 12 * MICROSECOND, &(struct conditions){0});
     relay_run(&relay, OTHER, SECOND);
     assert_int_equal(fake.went, PACKETS_MOST);
@@ -176,9 +166,8 @@ static void relay_run__several_at_a_time(void **state)
     relay_fini(&relay);
 }
 
-static void relay_run__each_at_its_time(void **state)
+TEST(relay_run__each_at_its_time)
 {
-    (void)state;
     begin(PACKETS_MOST, 77 * MICROSECOND, &(struct conditions){0});
     relay_run(&relay, OTHER, SECOND);
     assert_int_equal(fake.naps, 0);
@@ -187,10 +176,9 @@ static void relay_run__each_at_its_time(void **state)
     relay_fini(&relay);
 }
 
-static void relay_run__counts_what_is_refused(void **state)
+TEST(relay_run__counts_what_is_refused)
 {
     static const int errors[] = {EINVAL, EIO, ENOBUFS, EAGAIN};
-    (void)state;
     for (int i = 0; i < 4; i++) {
         begin(3, 0, &(struct conditions){0});
         fake.write_error = errors[i];
@@ -200,9 +188,8 @@ static void relay_run__counts_what_is_refused(void **state)
     }
 }
 
-static void relay_run__interrupted(void **state)
+TEST(relay_run__interrupted)
 {
-    (void)state;
     begin(3, 0, &(struct conditions){0});
     fake.poll_errors = 2;
     relay_run(&relay, OTHER, SECOND);
@@ -211,9 +198,8 @@ static void relay_run__interrupted(void **state)
 }
 
 /* What has no place waits in the kernel until a packet has left. */
-static void relay_run__without_memory(void **state)
+TEST(relay_run__without_memory)
 {
-    (void)state;
     begin(3, 0, &(struct conditions){.delay = MILLISECOND});
     relay.packets.most = 1;
     relay_run(&relay, OTHER, SECOND);
@@ -222,9 +208,8 @@ static void relay_run__without_memory(void **state)
     relay_fini(&relay);
 }
 
-static void relay_init__without_memory(void **state)
+TEST(relay_init__without_memory)
 {
-    (void)state;
     for (int n = 0; n < ENDS; n++) {
         fake.mallocs_left = n;
         assert_int_equal(relay_init(&relay, wires, conditions, MTU, 1), -1);
@@ -233,28 +218,10 @@ static void relay_init__without_memory(void **state)
 }
 
 /* Without the right to hurry it goes on. */
-static void relay_hurry__refused(void **state)
+TEST(relay_hurry__refused)
 {
-    (void)state;
     fake.scheduler_error = EPERM;
     relay_hurry();
     fake.scheduler_error = 0;
     relay_hurry();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relay_run__delivers_when_due),
-        cmocka_unit_test(relay_run__ends_when_there_is_something_else),
-        cmocka_unit_test(relay_run__several_at_a_time),
-        cmocka_unit_test(relay_run__each_at_its_time),
-        cmocka_unit_test(relay_run__counts_what_is_refused),
-        cmocka_unit_test(relay_run__interrupted),
-        cmocka_unit_test(relay_run__without_memory),
-        cmocka_unit_test(relay_init__without_memory),
-        cmocka_unit_test(relay_hurry__refused),
-    };
-    complain_silently();
-    return cmocka_run_group_tests_name("link_relay", tests, NULL, NULL);
 }

@@ -45,12 +45,6 @@ static int open_as(int fd)
     return result;
 }
 
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_socket(int domain, int type, int protocol);
-int __wrap_ioctl(int fd, unsigned long what, ...);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-int __wrap_close(int fd);
-
 int __wrap_open(const char *path, int flags, ...)
 {
     if (strcmp(path, TUN_DEVICE) != 0 && !fake.has_ipv6) {
@@ -120,9 +114,10 @@ static int begin(int fails_at, int error)
     return tun_open(&settings);
 }
 
-static void tun_open__sets_all_up(void **state)
+FIXTURE(complain_silently, NULL)
+
+TEST(tun_open__sets_all_up)
 {
-    (void)state;
     assert_int_equal(begin(0, 0), TUN);
     assert_int_equal(fake.flags, IFF_TUN | IFF_NO_PI);
     assert_int_equal(fake.mtu, 9180);
@@ -132,20 +127,18 @@ static void tun_open__sets_all_up(void **state)
     assert_true(fake.is_open[TUN] && !fake.is_open[SOCKET] && !fake.is_open[SYSCTL]);
 }
 
-static void tun_open__without_ipv6(void **state)
+TEST(tun_open__without_ipv6)
 {
-    (void)state;
     memset(&fake, 0, sizeof fake);
     assert_int_equal(tun_open(&settings), TUN);
 }
 
 /* Whichever call fails: a complaint, and nothing stays open. Only IPv6 and the backlog are not
  * worth failing for. */
-static void tun_open__each_call_fails(void **state)
+TEST(tun_open__each_call_fails)
 {
     int calls;
 
-    (void)state;
     begin(0, 0);
     calls = fake.calls;
     assert_int_equal(calls, 13);
@@ -159,24 +152,11 @@ static void tun_open__each_call_fails(void **state)
     }
 }
 
-static void tun_open__no_device(void **state)
+TEST(tun_open__no_device)
 {
     static const int errors[] = {ENOENT, ENODEV, ENXIO};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(begin(1, errors[i]), -1);
         assert_non_null(strstr(complain_last(), "mknod " TUN_DEVICE));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tun_open__sets_all_up),
-        cmocka_unit_test(tun_open__without_ipv6),
-        cmocka_unit_test(tun_open__each_call_fails),
-        cmocka_unit_test(tun_open__no_device),
-    };
-    complain_silently();
-    return cmocka_run_group_tests_name("link_tun", tests, NULL, NULL);
 }

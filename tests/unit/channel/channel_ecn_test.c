@@ -3,17 +3,6 @@
 
 #include <netinet/ip.h>
 
-static void open_with_ecn(enum family family, bool use_gso, bool use_gro)
-{
-    struct channel_options out = {.use_gso = use_gso, .sends_ecn = true};
-    struct channel_options in = {.use_gro = use_gro, .receive_bytes = 1 << 20, .reads_ecn = true};
-
-    pair = calloc(1, sizeof(*pair));
-    open_sockets(family, pair->fd);
-    ck_assert_int_eq(channel_init(&pair->sender, pair->fd[0], &out), 0);
-    ck_assert_int_eq(channel_init(&pair->receiver, pair->fd[1], &in), 0);
-}
-
 /* As a network would that is congested. */
 static void send_as(enum family family, int type_of_service)
 {
@@ -42,7 +31,8 @@ TEST(ecn__is_said_of_each_opening, .rows = LOCAL * 4)
 {
     enum family family = (enum family)(_i % LOCAL);
 
-    open_with_ecn(family, _i / LOCAL % 2, _i / LOCAL / 2 % 2);
+    open_pair_with(family, (struct channel_options){.use_gso = _i / LOCAL % 2, .sends_ecn = true},
+                   (struct channel_options){.use_gro = _i / LOCAL / 2 % 2, .reads_ecn = true});
     ck_assert_int_eq(moved_ecn(), IPTOS_ECN_ECT0);
     send_as(family, IPTOS_ECN_CE);
     ck_assert_int_eq(moved_ecn(), LANDING_ECN_CONGESTED);

@@ -62,15 +62,21 @@ static inline void open_sockets(enum family family, int fd[2])
     ck_assert_int_eq(udp_connect_fd(fd[1], there[family], port), 0);
 }
 
-static inline void open_pair(enum family family, bool use_gso, bool use_gro)
+static inline void open_pair_with(enum family family, struct channel_options out,
+                                  struct channel_options in)
 {
-    struct channel_options out = {.use_gso = use_gso};
-    struct channel_options in = {.use_gro = use_gro, .receive_bytes = 1 << 20};
+    in.receive_bytes = 1 << 20;
 
     pair = calloc(1, sizeof(*pair));
     open_sockets(family, pair->fd);
     ck_assert_int_eq(channel_init(&pair->sender, pair->fd[0], &out), 0);
     ck_assert_int_eq(channel_init(&pair->receiver, pair->fd[1], &in), 0);
+}
+
+static inline void open_pair(enum family family, bool use_gso, bool use_gro)
+{
+    open_pair_with(family, (struct channel_options){.use_gso = use_gso},
+                   (struct channel_options){.use_gro = use_gro});
 }
 
 static inline void close_pair(void)

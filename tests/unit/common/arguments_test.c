@@ -45,6 +45,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("name", 0, NAME, AT(name), 0, 0, "NAME", "a name", .names = names),
     ARGUMENT("other", 'o', OTHER, AT(other), 0, 0, "X", "a value", .read = read_other,
              .wanted = "what it should be", .is_optional = true),
+    ARGUMENT_USUAL,
 };
 
 static const struct argument_table table = {rows, sizeof rows / sizeof *rows, "", "", note_marks};
@@ -115,6 +116,15 @@ TEST(arguments_read__stops_at_the_first_other_word)
     ck_assert_int_eq(arguments_read(&table, &options, 4, argv, &next), 0);
     ck_assert_int_eq(next, 2);
     ck_assert(options.flag);
+}
+
+TEST(arguments_read_all__help_and_version)
+{
+    ck_assert_int_eq(parse("x --flag --help"), 1);
+    ck_assert_int_eq(parse("x --version"), 1);
+    ck_assert_int_eq(arguments_status(1), 0);
+    ck_assert_int_eq(parse("x --help --bogus"), -1);
+    ck_assert_int_eq(arguments_status(-1), 2);
 }
 
 static const struct {

@@ -1,6 +1,50 @@
-#include "congestion_rig.h"
+/* A window, Reno's if nothing else is said, and what the sender tells it. */
+#include "../../support/suite.h"
+#include "core/congestion/congestion.h"
 
 #include <signal.h>
+
+enum { UNIT = 1000, MOST = 1000 * UNIT };
+
+static struct congestion c;
+
+static void init(enum congestion_kind kind, uint64_t most)
+{
+    congestion_init(&c, kind, UNIT, most, 1);
+}
+
+static void setup(void)
+{
+    init(CONGESTION_RENO, MOST);
+}
+
+static void acknowledge_as(uint64_t bytes, instant sent, bool was_limited)
+{
+    struct congestion_ack ack = {.now = sent + 1,
+                                 .bytes = bytes,
+                                 .recent = sent >= c.recovery ? bytes : 0,
+                                 .was_limited = was_limited};
+    congestion_on_acknowledged(&c, &ack);
+    congestion_check(&c);
+}
+
+static void acknowledge(uint64_t bytes, instant sent)
+{
+    acknowledge_as(bytes, sent, true);
+}
+
+static void lose(instant now, instant sent)
+{
+    struct congestion_loss loss = {.now = now, .sent = sent, .bytes = UNIT};
+    congestion_on_lost(&c, &loss);
+    congestion_check(&c);
+}
+
+static void persist(instant now)
+{
+    congestion_on_persistent(&c, now, now - 1);
+    congestion_check(&c);
+}
 
 FIXTURE(setup, NULL)
 
@@ -257,4 +301,60 @@ TEST(congestion_check__fires, .rows = 3, .signal = SIGABRT)
     static const uint64_t wrong[] = {2 * UNIT - 1, MOST + 1, MOST - 1};
     c.window = wrong[_i];
     congestion_check(&c);
+}
+
+/* ---- reductions that were for nothing, and are taken back */
+
+TEST(congestion_on_not_persistent__the_loss_remains)
+{
+    lose(10, 0);
+    persist(10);
+    congestion_on_not_persistent(&c);
+    congestion_check(&c);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    congestion_on_spurious(&c, 0);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+}
+
+TEST(congestion_on_not_persistent__nothing_was_lost)
+{
+    persist(10);
+    congestion_on_not_persistent(&c);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+    ck_assert_uint_eq(c.threshold, UINT64_MAX);
+}
+
+TEST(congestion_on_not_persistent__after_another_reduction)
+{
+    persist(10);
+    acknowledge(4 * UNIT, 10);
+    lose(20, 11);
+    uint64_t window = c.window;
+    congestion_on_not_persistent(&c);
+    ck_assert_uint_eq(c.window, window);
+}
+
+TEST(congestion_on_spurious__undoes_when_all_had_arrived, .rows = 2)
+{
+    init(_i == 0 ? CONGESTION_RENO : CONGESTION_CUBIC, MOST);
+    lose(10, 1);
+    lose(10, 2);
+    congestion_on_spurious(&c, 1);
+    ck_assert_uint_lt(c.window, 10 * UNIT);
+    congestion_on_spurious(&c, 2);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
+    ck_assert_uint_eq(c.threshold, UINT64_MAX);
+    lose(20, 3);
+    ck_assert_uint_lt(c.window, 10 * UNIT);
+}
+
+/* What was lost of an earlier reduction's time says nothing about the last one. */
+TEST(congestion_on_spurious__of_another_time)
+{
+    lose(10, 1);
+    congestion_on_spurious(&c, 11);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    congestion_on_spurious(&c, 1);
+    congestion_on_spurious(&c, 1);
+    ck_assert_uint_eq(c.window, 10 * UNIT);
 }

@@ -5,6 +5,161 @@
 #include <math.h>
 #include <string.h>
 
+/* ---- the transmitter and its queue */
+
+#define LONG (1000 * SECOND)
+
+TEST(bottleneck_enter__no_rate_no_time)
+{
+    struct bottleneck b;
+    instant leaves = 0;
+    bottleneck_init(&b, 0, 0);
+    for (int i = 0; i < 1000; i++)
+        ck_assert(bottleneck_enter(&b, 5, 65535, &leaves));
+    ck_assert_int_eq(leaves, 5);
+}
+
+TEST(bottleneck_enter__sends_one_after_the_other)
+{
+    struct bottleneck b;
+    instant leaves;
+    bottleneck_init(&b, 8000000, LONG); /* a byte each us */
+    ck_assert(bottleneck_enter(&b, 1000, 1500, &leaves));
+    ck_assert_int_eq(leaves, 1000 + 1500 * MICROSECOND);
+    ck_assert(bottleneck_enter(&b, 2000, 500, &leaves));
+    ck_assert_int_eq(leaves, 1000 + 2000 * MICROSECOND);
+    ck_assert(bottleneck_enter(&b, SECOND, 500, &leaves));
+    ck_assert_int_eq(leaves, SECOND + 500 * MICROSECOND);
+}
+
+/* What does not come out even in ns is not lost: after many packets, their time has passed. */
+TEST(bottleneck_enter__the_rate_is_exact, .rows = 4)
+{
+    static const uint64_t rates[] = {155000000, 1000000007, 9999999967, 999983};
+    struct bottleneck b;
+    instant leaves = 0;
+    uint64_t bits = 0;
+    bottleneck_init(&b, rates[_i], LONG);
+    for (uint32_t size = 40; bits < rates[_i] / 16; size = size % 1500 + 40) {
+        ck_assert(bottleneck_enter(&b, 0, size, &leaves));
+        bits += size * UINT64_C(8);
+    }
+    instant exact = (instant)((double)bits * 1e9 / (double)rates[_i]);
+    ck_assert_int_le(exact - leaves, 1);
+    ck_assert_int_le(leaves - exact, 1);
+}
+
+/* The queue takes what leaves within the limit; and always a packet that need not wait. */
+TEST(bottleneck_enter__drops_what_would_wait_longer)
+{
+    struct bottleneck b;
+    instant leaves;
+    bottleneck_init(&b, 8000000, 3 * MILLISECOND);
+    for (int i = 1; i <= 3; i++) {
+        ck_assert(bottleneck_enter(&b, 0, 1000, &leaves));
+        ck_assert_int_eq(leaves, i * MILLISECOND);
+    }
+    ck_assert(!bottleneck_enter(&b, 0, 1, &leaves));
+    ck_assert(!bottleneck_enter(&b, MILLISECOND, 1001, &leaves));
+    ck_assert(bottleneck_enter(&b, MILLISECOND, 1000, &leaves));
+    ck_assert_int_eq(leaves, 4 * MILLISECOND);
+    ck_assert(bottleneck_enter(&b, 4 * MILLISECOND, 9000, &leaves));
+    ck_assert_int_eq(leaves, 13 * MILLISECOND);
+}
+
+/* Whoever looks late finds everything due that came before: no time of the rate is lost. */
+TEST(bottleneck_enter__late_looks_cost_nothing)
+{
+    struct bottleneck prompt, late;
+    instant a = 0, b = 0;
+    bottleneck_init(&prompt, 100000000, LONG);
+    bottleneck_init(&late, 100000000, LONG);
+    for (int i = 0; i < 1000; i++) {
+        ck_assert(bottleneck_enter(&prompt, i * 100 * MICROSECOND, 1500, &a));
+        ck_assert(bottleneck_enter(&late, (i + 9) / 10 * MILLISECOND, 1500, &b));
+    }
+    ck_assert_int_eq(a, 1000 * 120 * MICROSECOND);
+    ck_assert_int_le(b - a, MILLISECOND);
+}
+
+/* ---- loss */
+
+enum { TRIED = 1000000 };
+
+struct tally {
+    unsigned lost, rows;
+};
+
+static struct tally lose(double share, double burst)
+{
+    struct loss loss;
+    struct tally tally = {0};
+    bool was_lost = false;
+    loss_init(&loss, share, burst, 1998);
+    for (unsigned i = 0; i < TRIED; i++) {
+        bool is_lost = loss_next(&loss);
+        tally.lost += is_lost;
+        tally.rows += is_lost && !was_lost;
+        was_lost = is_lost;
+    }
+    return tally;
+}
+
+TEST(loss_next__none_and_all)
+{
+    ck_assert_uint_eq(lose(0, 0).lost, 0);
+    ck_assert_uint_eq(lose(0, 5).lost, 0);
+    ck_assert_uint_eq(lose(1, 0).lost, TRIED);
+}
+
+static const double shares[] = {0.0001, 0.01, 0.25, 0.5};
+
+/* Five standard deviations. */
+TEST(loss_next__each_on_its_own, .rows = 4)
+{
+    double expected = (double)TRIED * shares[_i];
+    double most = 5 * sqrt(expected * (1 - shares[_i]));
+    ck_assert_double_eq_tol(lose(shares[_i], 0).lost, expected, most);
+}
+
+/* Rows vary by about their length, so there are fewer of them to average over. */
+TEST(loss_next__in_rows, .rows = 4)
+{
+    static const double bursts[] = {1, 2, 5, 20};
+    double expected = (double)TRIED * shares[_i];
+    for (int i = 0; i < 4; i++) {
+        struct tally tally = lose(shares[_i], bursts[i]);
+        double rows = expected / bursts[i];
+        double tolerance = 5 * bursts[i] * sqrt(2 * rows);
+        ck_assert_double_eq_tol(tally.lost, expected, tolerance);
+        ck_assert_double_eq_tol(tally.lost, tally.rows * bursts[i],
+                                5 * bursts[i] * sqrt(tally.rows) + 1);
+    }
+}
+
+TEST(loss_is_possible__table)
+{
+    ck_assert(loss_is_possible(0, 0));
+    ck_assert(loss_is_possible(1, 0));
+    ck_assert(loss_is_possible(0.5, 1));
+    ck_assert(!loss_is_possible(0.51, 1));
+    ck_assert(loss_is_possible(0.8, 4));
+    ck_assert(!loss_is_possible(0.81, 4));
+    ck_assert(!loss_is_possible(0.1, 0.5));
+    ck_assert(!loss_is_possible(1.1, 0));
+}
+
+TEST(loss_next__the_seed_decides)
+{
+    struct loss a, b;
+    loss_init(&a, 0.3, 3, 7);
+    loss_init(&b, 0.3, 3, 7);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(loss_next(&a), loss_next(&b));
+}
+
+/* ---- a direction of the link */
+
 enum { MTU = 1500, PACKETS = 20000 };
 
 static struct packets packets;

@@ -1,9 +1,73 @@
-/* What makes the size fall, what casts doubt on it, and when more is looked for. */
-#include "path_mtu_rig.h"
+/* Path MTU discovery in virtual time: what is lost, arrives and is answered, and the size by it. */
+#include "../../support/suite.h"
+#include "core/path/path_mtu.h"
 
-/* ---- while all is well */
+enum { MOST = 8960, STEPS_MOST = 100 };
+
+static struct path_mtu p;
+static instant now;
+static uint64_t mark; /* the newest that passed */
+
+static void setup(void)
+{
+    now = SECOND;
+    mark = 0;
+    path_mtu_init(&p, MOST, MOST, now);
+}
+
+static void expect(enum path_mtu_state state, uint32_t bytes)
+{
+    path_mtu_check(&p);
+    ck_assert_int_eq(p.state, state);
+    ck_assert_uint_eq(p.bytes, bytes);
+}
+
+/* Nothing of what was sent came back, `times` times. */
+static void time_out(int times)
+{
+    for (; times > 0; times--)
+        path_mtu_on_timeout(&p, now += SECOND, p.bytes);
+}
+
+/* The next probe leaves on a path that carries `path` bytes: answered, or not in time. Returns its
+ * bytes. */
+static uint32_t probe(uint32_t path)
+{
+    uint32_t number;
+    uint32_t bytes = path_mtu_probe(&p, now + MILLISECOND, mark, &number);
+    ck_assert_int_eq(path_mtu_deadline(&p), now + MILLISECOND);
+    now += MILLISECOND;
+    if (bytes <= path)
+        path_mtu_on_answer(&p, now, number, bytes);
+    else
+        path_mtu_expire(&p, now, ++mark);
+    path_mtu_check(&p);
+    return bytes;
+}
+
+/* Probes until nothing is wanted; returns how many. */
+static int probe_all(uint32_t path)
+{
+    int probes = 0;
+    for (; path_mtu_wants_more(&p, now); probes++) {
+        ck_assert_int_lt(probes, STEPS_MOST);
+        probe(path);
+    }
+    return probes;
+}
+
+/* Falls as a path does that carries only `path` bytes from now on. */
+static void fall(uint32_t path)
+{
+    time_out(2);
+    ck_assert(path_mtu_wants_less(&p));
+    ck_assert_uint_eq(probe(path), PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+}
 
 FIXTURE(setup, NULL)
+
+/* ---- while all is well */
 
 TEST(init__believes_and_probes_nothing)
 {
@@ -239,4 +303,128 @@ TEST(raise__finds_more_ten_minutes_later)
     now += PATH_MTU_RAISE;
     ck_assert_int_eq(probe_all(MOST), 1);
     expect(PATH_MTU_COMPLETE, MOST);
+}
+
+/* ---- the climb */
+
+TEST(search__what_it_was_comes_first)
+{
+    fall(MOST);
+    ck_assert_uint_eq(probe(MOST), MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
+}
+
+TEST(search__and_only_once)
+{
+    fall(1472);
+    ck_assert_uint_eq(probe(1472), MOST);
+    ck_assert_uint_eq(probe(1472), 1248);
+    ck_assert_uint_eq(probe(1472), 1440);
+    ck_assert_uint_eq(probe(1472), 1472);
+    for (int i = 0; i < PATH_MTU_PROBES; i++)
+        ck_assert_uint_eq(probe(1472), 4320);
+    ck_assert_uint_lt(probe(1472), 4320);
+}
+
+/* Whatever the path carries, the search gets close, with few probes. */
+TEST(search__any_path, .rows = 80)
+{
+    uint32_t path = PATH_MTU_BASE_BYTES + (uint32_t)_i * 97;
+    fall(path);
+    int probes = probe_all(path);
+    ck_assert_uint_le(p.bytes, path);
+    ck_assert_uint_ge(p.bytes + p.bytes / 8 + 32, path);
+    ck_assert_int_le(probes, 30);
+    expect(PATH_MTU_COMPLETE, p.bytes);
+}
+
+TEST(search__while_nothing_passes_no_size_is_given_up)
+{
+    fall(1472);
+    for (int i = 0; i < 10; i++) {
+        uint32_t number;
+        ck_assert_uint_eq(path_mtu_probe(&p, now, mark, &number), MOST);
+        path_mtu_expire(&p, now, mark);
+        ck_assert(!path_mtu_wants_more(&p, now));
+    }
+    path_mtu_on_arrived(&p, PATH_MTU_LEAST);
+    ck_assert(path_mtu_wants_more(&p, now));
+}
+
+TEST(search__one_probe_at_a_time)
+{
+    uint32_t number;
+    fall(1472);
+    ck_assert(path_mtu_wants_more(&p, now));
+    path_mtu_probe(&p, now, mark, &number);
+    ck_assert(!path_mtu_wants_more(&p, now));
+    path_mtu_forget_probe(&p);
+    ck_assert(path_mtu_wants_more(&p, now));
+}
+
+TEST(search__a_hole_in_its_midst)
+{
+    fall(4320);
+    probe(4320);
+    for (int i = 0; i < 3; i++)
+        probe(4320);
+    expect(PATH_MTU_SEARCH, 1472);
+    fall(1248);
+    probe_all(1248);
+    expect(PATH_MTU_COMPLETE, 1248);
+}
+
+/* ---- answers */
+
+TEST(on_answer__late)
+{
+    uint32_t number;
+    fall(MOST);
+    path_mtu_probe(&p, now, mark, &number);
+    path_mtu_expire(&p, now, ++mark);
+    path_mtu_on_answer(&p, now, number, MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
+}
+
+/* All answers were late, as from a busy peer, and the search was over before the first came. */
+TEST(on_answer__later_than_the_search)
+{
+    fall(1248);
+    uint32_t first = p.first;
+    probe_all(PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
+    path_mtu_on_answer(&p, now, first, PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
+    path_mtu_on_answer(&p, now, first + 1, 1248);
+    expect(PATH_MTU_SEARCH, 1248);
+    probe_all(1472);
+    expect(PATH_MTU_COMPLETE, 1472);
+}
+
+TEST(on_answer__of_another_search)
+{
+    fall(1472);
+    uint32_t first = p.first;
+    path_mtu_on_answer(&p, now, first - 1, 4320);
+    path_mtu_on_answer(&p, now, p.number, 4320);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+}
+
+TEST(on_answer__larger_than_any)
+{
+    uint32_t number;
+    fall(1472);
+    path_mtu_probe(&p, now, mark, &number);
+    path_mtu_on_answer(&p, now, number, MOST + 1);
+    path_mtu_on_answer(&p, now, number, UINT32_MAX);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+}
+
+TEST(on_answer__of_nothing)
+{
+    uint32_t number;
+    time_out(2);
+    path_mtu_probe(&p, now, mark, &number);
+    path_mtu_on_answer(&p, now, number, 0);
+    expect(PATH_MTU_SEARCH, PATH_MTU_LEAST);
 }

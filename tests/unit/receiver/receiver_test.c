@@ -314,7 +314,7 @@ TEST(request__many_at_once)
 /* While the sender knows of many, more are announced together: a quarter of those. */
 TEST(request__more_at_once_if_many_are_known)
 {
-    announce(160);
+    receiver_rig_start(&rig, 160, 128);
     for (int i = 0; i < 39; i++)
         receiver_rig_post(&rig, 128);
     receiver_rig_expect_silence(&rig);

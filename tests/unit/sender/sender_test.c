@@ -52,7 +52,7 @@ TEST(request__without_a_message_is_answered_by_a_hello)
     ck_assert_uint_eq(hello.requested, 3);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
     sender_rig_request(&rig, 0, 3, 10);
-    sender_rig_expect_nothing(&rig); /* once a millisecond */
+    sender_rig_expect_nothing(&rig);                 /* once a millisecond */
     ck_assert_int_eq(sender_deadline(rig.s), NEVER); /* nothing has to come back */
 }
 

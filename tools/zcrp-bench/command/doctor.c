@@ -1,4 +1,4 @@
-#include "zcrp-bench/command/doctor.h"
+#include "zcrp-bench/command/options.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

@@ -7,7 +7,6 @@
 #include "common/arguments.h"
 #include "common/complain.h"
 #include "common/pin.h"
-#include "zcrp-bench/command/values.h"
 #include "zcrp-bench/transports/carrier.h"
 
 enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
@@ -59,10 +58,11 @@ static const struct argument_row rows[] = {
                   "the listening end sends; with both ends here the ends swap", DECIDES),
     ARGUMENT("parallel", 'P', NUMBER, AT(parallel), 1, OPTIONS_MAX_PARALLEL, "N",
              "use N flows at once, each with channels of its own (1)", DECIDES),
-    ARGUMENT("peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
-             "measure N connections between two processes here, all busy at once, each process with "
-             "one thread and epoll; zcrp and tcp",
-             DECIDES),
+    ARGUMENT(
+        "peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
+        "measure N connections between two processes here, all busy at once, each process with "
+        "one thread and epoll; zcrp and tcp",
+        DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
     ARGUMENT("warmup", 0, NUMBER, AT(warmup), 0, 10000, "N",
@@ -164,8 +164,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("trace", 0, TEXT, AT(trace), 0, 0, "FILE",
              "write the life of ZCRP's transfers to FILE as JSON lines, for zcrp-plot", DECIDES),
     ARGUMENT_TRUE("quiet", 'q', AT(is_quiet), "print no table and no progress"),
-    ARGUMENT_TRUE("help", 'h', AT(wants_help), "print this help"),
-    ARGUMENT_TRUE("version", 'V', AT(wants_version), "print the version"),
+    ARGUMENT_USUAL,
 };
 
 static void note_row(void *place, const struct argument_row *row)
@@ -186,11 +185,6 @@ static const struct argument_table table = {
         "Exit status: 0 done; 1 something failed or arrived wrong; 2 the command line is wrong.",
     .seen = note_row,
 };
-
-void options_help(void)
-{
-    arguments_help(&table);
-}
 
 /* Options of the ends that do not fit how many ends there are here. */
 static int check_ends(const struct options *options)
@@ -360,12 +354,13 @@ static int set_defaults(struct options *options)
 
 int options_parse(struct options *options, int argc, char **argv)
 {
+    int status;
+
     *options = defaults;
     options->command = argv;
-    if (arguments_read_all(&table, options, argc, argv) < 0)
-        return -1;
-    if (options->wants_help || options->wants_version)
-        return 0;
+    status = arguments_read_all(&table, options, argc, argv);
+    if (status != 0)
+        return status;
     options->settings.is_spinless = options->is_spinless;
     options->is_verified = options->is_verified || options->input != NULL;
     return check(options) < 0 ? -1 : set_defaults(options);

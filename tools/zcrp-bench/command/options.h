@@ -9,7 +9,12 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/transports/contender.h"
 
-enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16, OPTIONS_MAX_PARALLEL = 64, OPTIONS_MAX_PEERS = 10000 };
+enum {
+    OPTIONS_MAX_SIZES = 64,
+    OPTIONS_MAX_TRANSPORTS = 16,
+    OPTIONS_MAX_PARALLEL = 64,
+    OPTIONS_MAX_PEERS = 10000
+};
 
 enum options_mode {
     OPTIONS_ALONE,   /* both ends, as two processes */
@@ -59,8 +64,6 @@ struct options {
     const char *json; /* file, "-" is standard output, NULL: none */
     bool is_quiet;
     bool wants_stats;
-    bool wants_help;
-    bool wants_version;
     const char *first_of_sender; /* the first option given that is the sending end's alone */
 };
 
@@ -68,11 +71,9 @@ struct options {
 
 #define OPTIONS_USUAL_MTU 1500
 
-/* Reads the command line. Strings stay argv's. 0, or -1 with a complaint about the usage. */
+/* Reads the command line. Strings stay argv's. 0; 1 if the help or the version was asked for, and
+ * has been printed; or -1 with a complaint about the usage. */
 int options_parse(struct options *options, int argc, char **argv);
-
-/* Prints the help. */
-void options_help(void);
 
 /* Whether standard output is for people: neither quiet, nor taken by JSON. */
 bool options_have_output(const struct options *options);
@@ -85,5 +86,23 @@ uint64_t options_count(const struct options *options, uint64_t size);
  * so that one message can be under way while another is looked at, or more than messages unless
  * those are sent for a time. */
 uint64_t options_slots(const struct options *options, uint64_t size, uint64_t count);
+
+/* For options.c: values that are lists or have a form of their own. Each function reads one into
+ * the struct options at `place`, instead of what an earlier option of the name or the default has
+ * set. 0, or -1 with a complaint. */
+
+int values_transport(void *place, const char *text); /* zcrp,tcp:cubic,peers */
+int values_size(void *place, const char *text);      /* 64,1K..1M*4 */
+int values_memory(void *place, const char *text);    /* 64M, all */
+int values_pin(void *place, const char *text);       /* 0,1 */
+int values_loss(void *place, const char *text);      /* 1% */
+int values_tcp_cc(void *place, const char *text);    /* cubic */
+int values_listen(void *place, const char *text);    /* HOST:PORT; NULL is any address */
+int values_connect(void *place, const char *text);
+int values_json(void *place, const char *text); /* a file; NULL is standard output */
+
+/* `zcrp-bench doctor`: writes to standard output what of this machine's set-up limits ZCRP, and
+ * what to do about it. Changes nothing. 0, or -1 with a complaint if it cannot be written. */
+int doctor_run(void);
 
 #endif

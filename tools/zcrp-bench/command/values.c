@@ -1,4 +1,4 @@
-#include "zcrp-bench/command/values.h"
+#include "zcrp-bench/command/options.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "zcrp-bench/command/options.h"
 
 enum { MAX_LOSS = 90 }; /* percent */
 

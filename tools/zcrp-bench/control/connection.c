@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -201,21 +202,25 @@ int address_local(int fd, struct address *address)
     return in_numbers((struct sockaddr *)&name, length, address);
 }
 
-int address_peer(int fd, struct address *address)
+int address_peer(int fd, int port, struct address *address)
 {
     struct sockaddr_storage name;
     socklen_t length = sizeof name;
 
     if (getpeername(fd, (struct sockaddr *)&name, &length) < 0)
         return complain("a socket has no peer: %s", strerror(errno));
-    return in_numbers((struct sockaddr *)&name, length, address);
+    if (in_numbers((struct sockaddr *)&name, length, address) < 0)
+        return -1;
+    if (port != 0)
+        snprintf(address->port, sizeof address->port, "%d", port);
+    return 0;
 }
 
 static bool is_from(int fd, const struct address *peer)
 {
     struct address there;
 
-    return address_peer(fd, &there) == 0 && strcmp(there.host, peer->host) == 0 &&
+    return address_peer(fd, 0, &there) == 0 && strcmp(there.host, peer->host) == 0 &&
            strcmp(there.port, peer->port) == 0;
 }
 

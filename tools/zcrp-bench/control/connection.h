@@ -16,9 +16,10 @@ struct address {
  * complaint. */
 int address_parse(const char *text, struct address *address);
 
-/* The two ends of a connected or bound socket, in numbers. 0, or -1 with a complaint. */
+/* The two ends of a connected or bound socket, in numbers; the peer with `port` in the place of its
+ * own, unless that is 0. 0, or -1 with a complaint. */
 int address_local(int fd, struct address *address);
-int address_peer(int fd, struct address *address);
+int address_peer(int fd, int port, struct address *address);
 
 /* Each of the following returns a descriptor, or -1 with a complaint.
  *

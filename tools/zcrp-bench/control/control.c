@@ -1,5 +1,6 @@
 #include "zcrp-bench/control/control.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,9 +14,6 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/control/words.h"
-
-enum { NUMBERS_AT_ONCE = 512 };
 
 static const char greeting[] = "zcrp-bench 5";
 static const char failure[] = "failed";
@@ -205,35 +203,23 @@ int control_expect_figures(struct control *control, const char *verb, uint64_t *
 
 int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count)
 {
-    uint8_t bytes[NUMBERS_AT_ONCE * WORD_BYTES];
+    uint8_t bytes[CONTROL_NUMBERS * WORD_BYTES];
 
-    while (count > 0) {
-        size_t few = count < NUMBERS_AT_ONCE ? count : NUMBERS_AT_ONCE;
-
-        for (size_t i = 0; i < few; i++)
-            word_store(&bytes[i * WORD_BYTES], numbers[i]);
-        if (say_bytes(control, bytes, few * WORD_BYTES) < 0)
-            return -1;
-        numbers += few;
-        count -= few;
-    }
-    return 0;
+    assert(count <= CONTROL_NUMBERS);
+    for (size_t i = 0; i < count; i++)
+        word_store(&bytes[i * WORD_BYTES], numbers[i]);
+    return say_bytes(control, bytes, count * WORD_BYTES);
 }
 
 int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count)
 {
-    uint8_t bytes[NUMBERS_AT_ONCE * WORD_BYTES] = {0};
+    uint8_t bytes[CONTROL_NUMBERS * WORD_BYTES] = {0};
 
-    while (count > 0) {
-        size_t few = count < NUMBERS_AT_ONCE ? count : NUMBERS_AT_ONCE;
-
-        if (hear_bytes(control, bytes, few * WORD_BYTES) < 0)
-            return -1;
-        for (size_t i = 0; i < few; i++)
-            numbers[i] = word_load(&bytes[i * WORD_BYTES]);
-        numbers += few;
-        count -= few;
-    }
+    assert(count <= CONTROL_NUMBERS);
+    if (hear_bytes(control, bytes, count * WORD_BYTES) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = word_load(&bytes[i * WORD_BYTES]);
     return 0;
 }
 

@@ -8,7 +8,7 @@
  *      connected PORT                  open
  *      measure ...                     ready
  *      more COUNT LOOK, any number     (see course.h)
- *                                      pulse ..., any number (see pulse.h)
+ *                                      pulse ..., any number (see record.h)
  *                                      result ..., and the counts
  *      measure ..., over a way back    ready
  *      go                              more COUNT LOOK, any number
@@ -22,11 +22,13 @@
 #ifndef BENCH_CONTROL_H
 #define BENCH_CONTROL_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-enum { CONTROL_LINE = 512 };
+enum { CONTROL_LINE = 512, CONTROL_NUMBERS = 512, WORD_BYTES = 8 };
 
 struct control {
     int fd;
@@ -61,9 +63,25 @@ const char *control_expect(struct control *control, const char *verb);
 int control_expect_figures(struct control *control, const char *verb, uint64_t *figures,
                            size_t count);
 
-/* Numbers in bulk, between two lines. 0, or -1 with a complaint. */
+/* Numbers in bulk, between two lines: at most CONTROL_NUMBERS. 0, or -1 with a complaint. */
 int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count);
 int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count);
+
+/* Eight bytes as a number, low byte first, whatever the machine; so that content is the same at
+ * both ends. */
+static inline uint64_t word_load(const uint8_t *at)
+{
+    uint64_t word;
+
+    memcpy(&word, at, sizeof word);
+    return le64toh(word);
+}
+
+static inline void word_store(uint8_t *at, uint64_t word)
+{
+    word = htole64(word);
+    memcpy(at, &word, sizeof word);
+}
 
 /* Whether the other end has said something, or hung up, that was not heard yet. */
 bool control_has_news(const struct control *control);

@@ -3,24 +3,18 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
-enum {
-#define SETTINGS_INDEX(name, most) INDEX_##name,
-    SETTINGS(SETTINGS_INDEX)
-#undef SETTINGS_INDEX
-        COUNT
-};
+/* A struct of numbers is an array of them. */
+enum { COUNT = sizeof(struct settings) / sizeof(uint64_t) };
 
 int settings_say(struct control *control, const struct settings *settings)
 {
-    const uint64_t values[COUNT] = {
-#define SETTINGS_VALUE(name, most) settings->name,
-        SETTINGS(SETTINGS_VALUE)
-#undef SETTINGS_VALUE
-    };
+    uint64_t values[COUNT];
     char line[CONTROL_LINE] = "";
     size_t length = 0;
 
+    memcpy(values, settings, sizeof values);
     for (size_t i = 0; i < COUNT; i++)
         length += (size_t)snprintf(&line[length], sizeof line - length, " %" PRIu64, values[i]);
     if (control_say(control, "settings%s", line) < 0)
@@ -43,10 +37,6 @@ int settings_read(const char *arguments, struct settings *settings)
         if (values[i] > most[i])
             return -1;
     }
-    *settings = (struct settings){
-#define SETTINGS_TAKE(name, most) .name = values[INDEX_##name],
-        SETTINGS(SETTINGS_TAKE)
-#undef SETTINGS_TAKE
-    };
+    memcpy(settings, values, sizeof values);
     return settings->depth > 0 ? 0 : -1;
 }

@@ -10,7 +10,6 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
-#include "zcrp-bench/ends/serving.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/transport.h"
 
@@ -44,9 +43,10 @@ static int obey_open(struct receiving_end *end, const char *arguments, bool is_b
         .settings = &end->settings,
         .control = &end->control,
         .is_back = is_back,
+        .listener = end->listener,
     };
     end->transport_count++;
-    return transport_answer(transport, end->listener);
+    return transport_answer(transport);
 }
 
 static int serve(struct receiving_end *end, int fd);
@@ -64,9 +64,8 @@ static int accept_from_peer(struct receiving_end *end, uint64_t port)
 {
     struct address peer;
 
-    if (address_peer(end->control.fd, &peer) < 0)
+    if (address_peer(end->control.fd, (int)port, &peer) < 0)
         return -1;
-    snprintf(peer.port, sizeof peer.port, "%" PRIu64, port);
     return connection_accept_from(end->listener, &peer, (int64_t)end->settings.limit_ns);
 }
 

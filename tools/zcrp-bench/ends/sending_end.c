@@ -7,8 +7,7 @@
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/measuring/flows.h"
-#include "zcrp-bench/recording/capture.h"
-#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/results/report.h"
 
 enum { TRIALS = 3 };

@@ -1,9 +1,8 @@
-#include "zcrp-bench/ends/serving.h"
+#include "zcrp-bench/ends/ends.h"
 
 #include "common/complain.h"
 #include "zcrp-bench/job/counts.h"
 #include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/measuring/pulse.h"
 #include "zcrp-bench/measuring/record.h"
 
 int serving_malformed(const struct receiving_end *end)
@@ -111,7 +110,7 @@ int serving_measure(struct receiving_end *end, const char *arguments)
     transport = &end->transports[figures[0]];
     if (make_job(end, &figures[1], &job) < 0 ||
         (transport->is_back && turn_job(end, figures, &job) < 0) ||
-        transport->kind->prepare(transport, &job) < 0)
+        transport_prepare(transport, &job) < 0)
         return -1;
     return transport->is_back ? measure_back(end, transport, &job)
                               : measure_there(end, transport, &job);
@@ -123,8 +122,7 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     struct transport *back = there->kind->is_simplex ? there + 1 : NULL;
     struct record record;
 
-    if (there->kind->prepare(there, job) < 0 ||
-        (back != NULL && back->kind->prepare(back, job) < 0))
+    if (transport_prepare(there, job) < 0 || (back != NULL && transport_prepare(back, job) < 0))
         return -1;
     record_begin(&record, there);
     if (there->kind->pong(there, back, job) < 0)

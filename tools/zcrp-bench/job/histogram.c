@@ -55,16 +55,16 @@ uint64_t histogram_quantile(const struct histogram *histogram, double share)
     return middle_of(bucket);
 }
 
-void histogram_each(const struct histogram *histogram,
-                    void (*show)(void *context, uint64_t from, uint64_t to, uint64_t count),
-                    void *context)
+bool histogram_next(const struct histogram *histogram, struct histogram_part *part)
 {
-    for (unsigned start = 0; start < HISTOGRAM_BUCKETS; start += TOGETHER) {
-        uint64_t count = 0;
-
-        for (unsigned i = start; i < start + TOGETHER; i++)
-            count += histogram->bucket[i];
-        if (count > 0)
-            show(context, start_of(start), start_of(start + TOGETHER), count);
+    while (part->bucket < HISTOGRAM_BUCKETS) {
+        part->from = start_of(part->bucket);
+        part->count = 0;
+        for (unsigned i = 0; i < TOGETHER; i++)
+            part->count += histogram->bucket[part->bucket++];
+        part->to = start_of(part->bucket);
+        if (part->count > 0)
+            return true;
     }
+    return false;
 }

@@ -6,6 +6,7 @@
 #ifndef BENCH_HISTOGRAM_H
 #define BENCH_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -30,10 +31,14 @@ void histogram_add(struct histogram *histogram, uint64_t ns);
  * be one. */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);
 
-/* Calls `show` for each part of the durations that occurred, shortest first: those from `from` on
- * and below `to` are `count`. Eight parts make a power of two, which is enough to print. */
-void histogram_each(const struct histogram *histogram,
-                    void (*show)(void *context, uint64_t from, uint64_t to, uint64_t count),
-                    void *context);
+/* A part of the durations: eight make a power of two, which is enough to print. */
+struct histogram_part {
+    unsigned bucket; /* behind it; 0: none yet */
+    uint64_t from, to, count;
+};
+
+/* Moves *part on, from one of zeros, to the next in which durations occurred, shortest first: those
+ * from `from` on and below `to`. False if there are no more. */
+bool histogram_next(const struct histogram *histogram, struct histogram_part *part);
 
 #endif

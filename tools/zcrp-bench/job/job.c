@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/pattern.h"
 
 bool job_is_sane(const struct job *job)
 {
@@ -20,6 +19,66 @@ bool job_is_sane(const struct job *job)
 uint64_t job_length(const struct job *job, uint64_t n)
 {
     return n + 1 == job->count ? job->total - n * job->size : job->size;
+}
+
+/* The first difference of what does not differ. */
+#define SAME SIZE_MAX
+
+/* Pseudo-random content: every message of every measurement has its own, and both ends can compute
+ * it. Displaced, swapped, stale and missing bytes all show. */
+static const uint64_t golden = 0x9e3779b97f4a7c15u;
+
+/* Where the words of a message start; far apart for neighbours. */
+static uint64_t first_word(uint64_t seed, uint64_t message)
+{
+    uint64_t key = (seed + message * golden) * 0xbf58476d1ce4e5b9u;
+
+    return key ^ key >> 32;
+}
+
+static uint64_t scramble(uint64_t word)
+{
+    return word ^ word >> 29;
+}
+
+/* Fills a message of `size` bytes. */
+static void pattern_fill(uint8_t *bytes, size_t size, uint64_t seed, uint64_t message)
+{
+    uint64_t word = first_word(seed, message);
+    uint8_t tail[WORD_BYTES];
+    size_t at = 0;
+
+    for (; size - at >= WORD_BYTES; at += WORD_BYTES, word += golden)
+        word_store(bytes + at, scramble(word));
+    word_store(tail, scramble(word));
+    for (size_t i = 0; at + i < size; i++)
+        bytes[at + i] = tail[i];
+}
+
+/* The first byte from `at` on, within one word, that differs. */
+static size_t difference_within(const uint8_t *bytes, size_t at, size_t size, uint64_t word)
+{
+    uint8_t expected[WORD_BYTES];
+
+    word_store(expected, word);
+    for (size_t i = 0; i < WORD_BYTES && at + i < size; i++) {
+        if (bytes[at + i] != expected[i])
+            return at + i;
+    }
+    return SAME;
+}
+
+/* The first byte that is not the pattern's, or SAME. */
+static size_t pattern_difference(const uint8_t *bytes, size_t size, uint64_t seed, uint64_t message)
+{
+    uint64_t word = first_word(seed, message);
+    size_t at = 0;
+
+    for (; size - at >= WORD_BYTES; at += WORD_BYTES, word += golden) {
+        if (word_load(bytes + at) != scramble(word))
+            return difference_within(bytes, at, size, scramble(word));
+    }
+    return difference_within(bytes, at, size, scramble(word));
 }
 
 uint8_t *job_bytes(const struct job *job, uint64_t n)
@@ -46,7 +105,7 @@ static size_t difference(const uint8_t *a, const uint8_t *b, size_t size)
     size_t at = 0;
 
     if (memcmp(a, b, size) == 0)
-        return PATTERN_SAME;
+        return SAME;
     while (a[at] == b[at])
         at++;
     return at;
@@ -64,7 +123,7 @@ static void note_difference(struct job *job, uint64_t n, uint64_t offset)
 static void verify(struct job *job, uint64_t n, const uint8_t *bytes)
 {
     uint64_t length = job_length(job, n);
-    size_t at = PATTERN_SAME;
+    size_t at = SAME;
 
     switch (job->content) {
     case JOB_ANY:
@@ -76,7 +135,7 @@ static void verify(struct job *job, uint64_t n, const uint8_t *bytes)
         at = difference(bytes, job->input->bytes + n * job->size, length);
         break;
     }
-    if (at != PATTERN_SAME)
+    if (at != SAME)
         note_difference(job, n, at);
 }
 

@@ -14,7 +14,7 @@
 
 enum job_content {
     JOB_ANY,     /* whatever lies in memory; nothing is verified */
-    JOB_PATTERN, /* see pattern.h */
+    JOB_PATTERN, /* pseudo-random bytes, which both ends can compute */
     JOB_FILE,    /* the bytes of `input`; at the receiving end its own copy */
 };
 

@@ -10,7 +10,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/measuring/interval.h"
-#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/recording/recording.h"
 
 /* The measurements of all flows as one. */
 static double larger(double a, double b)
@@ -18,12 +18,18 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static struct allocations most(struct allocations a, struct allocations b)
+static uint64_t more(uint64_t a, uint64_t b)
 {
-    return (struct allocations){
-        .calls = a.calls > b.calls ? a.calls : b.calls,
-        .peak_bytes = a.peak_bytes > b.peak_bytes ? a.peak_bytes : b.peak_bytes,
-    };
+    return a > b ? a : b;
+}
+
+/* The work of a process is all flows'. */
+static void add_end(struct run_end *sum, const struct run_end *end)
+{
+    sum->cpu_s = larger(sum->cpu_s, end->cpu_s);
+    counts_add(&sum->counts, &end->counts);
+    sum->allocations.calls = more(sum->allocations.calls, end->allocations.calls);
+    sum->allocations.peak_bytes = more(sum->allocations.peak_bytes, end->allocations.peak_bytes);
 }
 
 static void add(struct run *sum, const struct run *run)
@@ -31,14 +37,10 @@ static void add(struct run *sum, const struct run *run)
     sum->count += run->count;
     sum->bytes += run->bytes;
     sum->seconds = larger(sum->seconds, run->seconds);
-    sum->sender_cpu_s = larger(sum->sender_cpu_s, run->sender_cpu_s);
-    sum->receiver_cpu_s = larger(sum->receiver_cpu_s, run->receiver_cpu_s);
     if (run->verdict > sum->verdict)
         sum->verdict = run->verdict;
-    counts_add(&sum->sender_counts, &run->sender_counts);
-    counts_add(&sum->receiver_counts, &run->receiver_counts);
-    sum->sender_allocations = most(sum->sender_allocations, run->sender_allocations);
-    sum->receiver_allocations = most(sum->receiver_allocations, run->receiver_allocations);
+    add_end(&sum->sender, &run->sender);
+    add_end(&sum->receiver, &run->receiver);
 }
 
 /* Jain's index: 1 if all are alike, 1 / count if one has everything. */
@@ -121,10 +123,11 @@ static int run_parts(struct part *parts, size_t count)
     return status;
 }
 
-static int measure_all(struct sending_end *ends, size_t which, uint64_t size, struct part *parts,
-                       struct run *runs)
+int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
 {
     size_t count = ends->options->parallel;
+    struct part parts[OPTIONS_MAX_PARALLEL];
+    struct run runs[OPTIONS_MAX_PARALLEL] = {0};
     struct interval interval;
     int status;
 
@@ -139,24 +142,8 @@ static int measure_all(struct sending_end *ends, size_t which, uint64_t size, st
     interval_end(&interval);
     for (size_t i = 0; i < count; i++)
         ends->is_different = ends->is_different || ends[i].is_different;
-    return status;
-}
-
-int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
-{
-    size_t count = ends->options->parallel;
-    struct part *parts = calloc(count, sizeof *parts);
-    struct run *runs = calloc(count, sizeof *runs);
-    int status = -1;
-
-    if (parts == NULL || runs == NULL)
-        complain("no memory for flows: %s", strerror(ENOMEM));
-    else
-        status = measure_all(ends, which, size, parts, runs);
     if (status == 0)
         *run = flows_sum(runs, count);
-    free(parts);
-    free(runs);
     return status;
 }
 
@@ -174,17 +161,19 @@ enum { SEED_SHIFT = 40 };
 static int open_contenders(struct sending_end *end)
 {
     const struct options *options = end->options;
-    int (*open)(struct contender *, const struct choice *, struct control *,
-                const struct settings *, size_t *) = contender_open;
+    enum contender_use use = options->is_reverse ? CONTENDER_BACK : CONTENDER_THERE;
     size_t number = 0;
 
     if (options->is_ping)
-        open = contender_open_for_ping;
-    if (options->is_reverse)
-        open = contender_open_back;
+        use = CONTENDER_PING;
     for (size_t i = 0; i < options->transport_count; i++) {
-        if (open(&end->contenders[i], &options->transports[i], &end->control, &end->settings,
-                 &number) < 0)
+        const struct transport plain = {
+            .kind = options->transports[i].kind,
+            .settings = &end->settings,
+            .control = &end->control,
+        };
+
+        if (contender_open(&end->contenders[i], &options->transports[i], use, &plain, &number) < 0)
             return -1;
     }
     return 0;

@@ -1,10 +1,10 @@
 /* The lines of --interval: how a measurement goes, one line at each interval, on standard output.
- * What the receiving end has to add comes in pulses (pulse.h). */
+ * What the receiving end has to add comes in pulses (record.h). */
 #ifndef BENCH_INTERVAL_H
 #define BENCH_INTERVAL_H
 
 #include "zcrp-bench/measuring/measurement.h"
-#include "zcrp-bench/measuring/pulse.h"
+#include "zcrp-bench/measuring/record.h"
 
 /* All that has happened so far, over all flows. */
 struct reading {

@@ -7,8 +7,6 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/measuring/ping.h"
-#include "zcrp-bench/measuring/pulse.h"
 #include "zcrp-bench/measuring/record.h"
 #include "zcrp-bench/results/report.h"
 
@@ -57,18 +55,13 @@ static void begin_run(struct run *run, const struct contender *contender, const 
     memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
 }
 
-static void note_sender(struct run *run, const struct record *record)
+static struct run_end end_of(const struct record *record)
 {
-    run->sender_cpu_s = (double)record->watch.cpu_ns / 1e9;
-    run->sender_allocations = record->allocations;
-    run->sender_counts = record->counts;
-}
-
-static void note_receiver(struct run *run, const struct record *record)
-{
-    run->receiver_cpu_s = (double)record->watch.cpu_ns / 1e9;
-    run->receiver_allocations = record->allocations;
-    run->receiver_counts = record->counts;
+    return (struct run_end){
+        .cpu_s = (double)record->watch.cpu_ns / 1e9,
+        .counts = record->counts,
+        .allocations = record->allocations,
+    };
 }
 
 static void note_job(struct run *run, const struct job *job, double seconds)
@@ -95,8 +88,8 @@ static int run_there(struct sending_end *end, struct transport *transport, struc
         return -1;
     record_end(&own, transport);
     note_job(run, job, (double)other.watch.wall_ns / 1e9);
-    note_sender(run, &own);
-    note_receiver(run, &other);
+    run->sender = end_of(&own);
+    run->receiver = end_of(&other);
     return 0;
 }
 
@@ -119,8 +112,8 @@ static int run_back(struct sending_end *end, struct transport *transport, struct
         record_read(&end->control, &other, &others, &unknown) < 0)
         return -1;
     note_job(run, job, (double)own.watch.wall_ns / 1e9);
-    note_sender(run, &other);
-    note_receiver(run, &own);
+    run->sender = end_of(&other);
+    run->receiver = end_of(&own);
     run->verdict = job_verdict(job);
     return 0;
 }
@@ -132,7 +125,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
     int status;
 
     begin_run(run, contender, job);
-    if (transport->kind->prepare(transport, job) < 0 ||
+    if (transport_prepare(transport, job) < 0 ||
         announce(end, contender_number(contender), job) < 0)
         return -1;
     status = transport->is_back ? run_back(end, transport, job, run)
@@ -170,9 +163,9 @@ static int prepare_ping(struct contender *contender, const struct job *job)
     struct transport *there = contender_transport(contender);
     struct transport *back = &contender->back;
 
-    if (there->kind->prepare(there, job) < 0)
+    if (transport_prepare(there, job) < 0)
         return -1;
-    return back->kind == NULL ? 0 : back->kind->prepare(back, job);
+    return back->kind == NULL ? 0 : transport_prepare(back, job);
 }
 
 static int run_ping(struct sending_end *end, struct contender *contender, struct job *job,
@@ -190,8 +183,8 @@ static int run_ping(struct sending_end *end, struct contender *contender, struct
         record_read(&end->control, &other, job, &run->verdict) < 0)
         return -1;
     note_job(run, job, (double)own.watch.wall_ns / 1e9);
-    note_sender(run, &own);
-    note_receiver(run, &other);
+    run->sender = end_of(&own);
+    run->receiver = end_of(&other);
     run->trips = trips_of(run->histogram);
     return 0;
 }
@@ -258,56 +251,45 @@ static void set_course(struct sending_end *end, struct contender *contender, str
     limit_depth(job, contender_transport(contender), duration_ns);
 }
 
-int measurement_warm_up(struct sending_end *end, struct job *job)
+/* A job of `count` messages of `size` bytes, at least one, as fast as it goes. */
+static int make_job(struct sending_end *end, uint64_t size, uint64_t count, struct job *job)
 {
-    *job = (struct job){
-        .size = WARM_UP_SIZE,
-        .count = WARM_UP_COUNT,
-        .total = WARM_UP_SIZE * WARM_UP_COUNT,
-        .output = -1,
-    };
+    if (count == 0)
+        count = 1;
+    *job = (struct job){.size = size, .count = count, .total = size * count, .output = -1};
     return fit_memory(end, job);
 }
 
-int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
-                    struct job *job)
+int measurement_warm_up(struct sending_end *end, struct job *job)
 {
-    uint64_t count = options_count(end->options, size);
-
-    *job = (struct job){
-        .size = size,
-        .count = count,
-        .total = size * count,
-        .content = end->options->is_verified ? JOB_PATTERN : JOB_ANY,
-        .seed = ++end->seed,
-        .output = -1,
-    };
-    if (end->input.bytes != NULL) {
-        job->content = JOB_FILE;
-        job->input = &end->input;
-        job->total = end->input.size;
-        job->count = (job->total - 1) / size + 1;
-    }
-    if (fit_memory(end, job) < 0)
-        return -1;
-    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
-    return 0;
+    return make_job(end, WARM_UP_SIZE, WARM_UP_COUNT, job);
 }
 
 int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
                       struct job *job)
 {
-    uint64_t count = options_count(end->options, size) / TRIAL_PART;
-
-    *job = (struct job){
-        .size = size,
-        .count = count > 0 ? count : 1,
-        .total = count > 0 ? count * size : size,
-        .output = -1,
-    };
-    if (fit_memory(end, job) < 0)
+    if (make_job(end, size, options_count(end->options, size) / TRIAL_PART, job) < 0)
         return -1;
     set_course(end, contender, job, 0, end->options->duration_ns / TRIAL_PART);
+    return 0;
+}
+
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job)
+{
+    uint64_t bytes = end->input.size;
+    uint64_t count = bytes > 0 ? (bytes - 1) / size + 1 : options_count(end->options, size);
+
+    if (make_job(end, size, count, job) < 0)
+        return -1;
+    job->content = end->options->is_verified ? JOB_PATTERN : JOB_ANY;
+    job->seed = ++end->seed;
+    if (bytes > 0) {
+        job->content = JOB_FILE;
+        job->input = &end->input;
+        job->total = bytes;
+    }
+    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "zcrp-bench/measuring/ping.h"
+#include "zcrp-bench/measuring/measurement.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -175,20 +175,19 @@ static double jain(const uint64_t *bytes, uint64_t count)
 
 static void note_run(const struct stage *stage, const struct crowd_kind *kind, struct run *run)
 {
-    *run = (struct run){.transport = kind->name,
-                        .size = stage->size,
-                        .depth = stage->depth,
-                        .seconds = stage->seconds,
-                        .sender_cpu_s = stage->sender.cpu_s,
-                        .receiver_cpu_s = stage->receiver.cpu_s,
-                        .sender_allocations.calls = ALLOCATIONS_UNKNOWN,
-                        .receiver_allocations.calls = ALLOCATIONS_UNKNOWN,
-                        .flows = stage->peers,
-                        .fairness = jain(stage->bytes, stage->peers),
-                        .peers = {.sender_threads = stage->sender.threads,
-                                  .receiver_threads = stage->receiver.threads,
-                                  .sender_kib = stage->sender.kib,
-                                  .receiver_kib = stage->receiver.kib}};
+    *run = (struct run){
+        .transport = kind->name,
+        .size = stage->size,
+        .depth = stage->depth,
+        .seconds = stage->seconds,
+        .sender = {.cpu_s = stage->sender.cpu_s, .allocations.calls = ALLOCATIONS_UNKNOWN},
+        .receiver = {.cpu_s = stage->receiver.cpu_s, .allocations.calls = ALLOCATIONS_UNKNOWN},
+        .flows = stage->peers,
+        .fairness = jain(stage->bytes, stage->peers),
+        .peers = {.sender_threads = stage->sender.threads,
+                  .receiver_threads = stage->receiver.threads,
+                  .sender_kib = stage->sender.kib,
+                  .receiver_kib = stage->receiver.kib}};
     snprintf(run->channel, sizeof run->channel, "%s", kind->channel);
     for (uint64_t i = 0; i < stage->peers; i++)
         run->bytes += stage->bytes[i];
@@ -253,8 +252,8 @@ static int measure_one(const struct options *options, const struct choice *choic
     stage->peers = options->peers;
     stage->size = size;
     stage->depth = depth < slots ? depth : slots;
-    stage->duration_ns = options->duration_ns != 0 ? options->duration_ns
-                                                   : USUAL_SECONDS * second_ns;
+    stage->duration_ns =
+        options->duration_ns != 0 ? options->duration_ns : USUAL_SECONDS * second_ns;
     int status = measure(options, kind_of(choice), stage, run);
     munmap(stage, bytes);
     return status;

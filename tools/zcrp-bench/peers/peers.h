@@ -18,8 +18,8 @@ enum { PEERS_LOOK_MS = 5 }; /* how often a process that waits looks at the stage
 
 /* What a measurement finds out about a process. */
 struct peers_side {
-    double cpu_s;     /* while it is measured */
-    double kib;       /* resident memory for each peer, without the messages' */
+    double cpu_s; /* while it is measured */
+    double kib;   /* resident memory for each peer, without the messages' */
     int threads;  /* beside the program's one */
 };
 

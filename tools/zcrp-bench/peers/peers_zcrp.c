@@ -137,5 +137,5 @@ static int turn(struct crowd *crowd, bool is_sender)
     return 0;
 }
 
-const struct crowd_kind crowd_zcrp = {
-    "zcrp", "connections", listen_here, accept_all, connect_all, begin, turn};
+const struct crowd_kind crowd_zcrp = {"zcrp",      "connections", listen_here, accept_all,
+                                      connect_all, begin,         turn};

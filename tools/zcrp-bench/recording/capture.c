@@ -1,4 +1,4 @@
-#include "zcrp-bench/recording/capture.h"
+#include "zcrp-bench/recording/recording.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,29 +12,43 @@
 enum { FLOWS_MOST = 16, BUFFER_BYTES = 1 << 20 };
 
 static struct {
-    FILE *file; /* NULL: nothing is captured */
-    const char *path;
+    struct recording to;
     pthread_mutex_t mutex;  /* flows, and whole packets in the file */
     enum capture_link link; /* of all packets in the file; 0: there are none yet */
     struct flow flows[FLOWS_MOST];
     size_t flow_count;
 } capture = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static int failed(void)
+int recording_failed(const struct recording *recording)
 {
-    return complain("cannot write '%s': %s", capture.path, strerror(errno));
+    return complain("cannot write '%s': %s", recording->path, strerror(errno));
+}
+
+int recording_open(struct recording *recording, const char *path)
+{
+    if (path == NULL)
+        return 0;
+    *recording = (struct recording){fopen(path, "we"), path};
+    if (recording->file == NULL)
+        return recording_failed(recording);
+    setvbuf(recording->file, NULL, _IOFBF, BUFFER_BYTES);
+    return 0;
+}
+
+int recording_close(struct recording *recording)
+{
+    FILE *file = recording->file;
+    bool is_whole = file == NULL || !ferror(file);
+
+    if (file != NULL && fclose(file) != 0)
+        is_whole = false;
+    recording->file = NULL;
+    return is_whole ? 0 : recording_failed(recording);
 }
 
 int capture_open(const char *path)
 {
-    if (path == NULL)
-        return 0;
-    capture.path = path;
-    capture.file = fopen(path, "wb");
-    if (capture.file == NULL)
-        return failed();
-    setvbuf(capture.file, NULL, _IOFBF, BUFFER_BYTES);
-    return 0;
+    return recording_open(&capture.to, path);
 }
 
 /* The first channel decides what packets begin with. */
@@ -45,33 +59,27 @@ static int start(enum capture_link link)
     if (capture.link == link)
         return 0;
     if (capture.link != 0)
-        return complain("'%s' cannot hold both UDP and AAL5", capture.path);
+        return complain("'%s' cannot hold both UDP and AAL5", capture.to.path);
     capture.link = link;
     capture_file_head(head, link);
-    fwrite(head, sizeof head, 1, capture.file);
+    fwrite(head, sizeof head, 1, capture.to.file);
     return 0;
 }
 
 int capture_flush(void)
 {
-    return capture.file == NULL || fflush(capture.file) == 0 ? 0 : failed();
+    FILE *file = capture.to.file;
+
+    return file == NULL || fflush(file) == 0 ? 0 : recording_failed(&capture.to);
 }
 
 int capture_close(void)
 {
-    bool is_whole;
-
-    if (capture.file == NULL)
-        return 0;
-    if (capture.link == 0)
+    if (capture.to.file != NULL && capture.link == 0)
         (void)start(CAPTURE_IP); /* an empty capture is one, too */
-    is_whole = !ferror(capture.file);
-    if (fclose(capture.file) != 0)
-        is_whole = false;
-    capture.file = NULL;
     capture.link = 0;
     capture.flow_count = 0;
-    return is_whole ? 0 : failed();
+    return recording_close(&capture.to);
 }
 
 static struct flow *find(int descriptor)
@@ -89,7 +97,7 @@ static void write_pieces(const struct zcrp_crossing *crossing, size_t bytes)
         size_t run = crossing->pieces[i].iov_len;
 
         run = run < bytes ? run : bytes;
-        fwrite(crossing->pieces[i].iov_base, run, 1, capture.file);
+        fwrite(crossing->pieces[i].iov_base, run, 1, capture.to.file);
         bytes -= run;
     }
 }
@@ -102,8 +110,8 @@ static void write_packet(const struct zcrp_crossing *crossing, const uint8_t *he
     uint8_t head[CAPTURE_PACKET_HEAD];
 
     capture_packet_head(head, crossing->time_ns, (uint32_t)heads_bytes + bytes);
-    fwrite(head, sizeof head, 1, capture.file);
-    fwrite(heads, heads_bytes, 1, capture.file);
+    fwrite(head, sizeof head, 1, capture.to.file);
+    fwrite(heads, heads_bytes, 1, capture.to.file);
     write_pieces(crossing, bytes);
 }
 
@@ -151,7 +159,7 @@ int capture_channel(int descriptor, struct zcrp_options *options)
     struct flow flow;
     struct flow *place;
 
-    if (capture.file == NULL)
+    if (capture.to.file == NULL)
         return 0;
     options->tap = see;
     if (start(is_aal5 ? CAPTURE_PDU : CAPTURE_IP) < 0)

@@ -1,15 +1,13 @@
-#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/recording/recording.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/complain.h"
 
-enum { FLOWS_MOST = 64, BUFFER_BYTES = 1 << 20 };
+enum { FLOWS_MOST = 64 };
 
 /* One sender. */
 struct traced {
@@ -18,8 +16,7 @@ struct traced {
 };
 
 static struct {
-    FILE *file; /* NULL: nothing is traced */
-    const char *path;
+    struct recording to;
     pthread_mutex_t mutex; /* all below, and whole lines in the file */
     struct traced flows[FLOWS_MOST];
     size_t flow_count;
@@ -28,41 +25,21 @@ static struct {
     unsigned measurement;
 } trace = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static int failed(void)
-{
-    return complain("cannot write '%s': %s", trace.path, strerror(errno));
-}
-
 int trace_open(const char *path)
 {
-    if (path == NULL)
-        return 0;
-    trace.path = path;
-    trace.file = fopen(path, "we");
-    if (trace.file == NULL)
-        return failed();
-    setvbuf(trace.file, NULL, _IOFBF, BUFFER_BYTES);
-    return 0;
+    return recording_open(&trace.to, path);
 }
 
 int trace_close(void)
 {
-    bool is_whole;
-
-    if (trace.file == NULL)
-        return 0;
-    is_whole = !ferror(trace.file);
-    if (fclose(trace.file) != 0)
-        is_whole = false;
-    trace.file = NULL;
-    return is_whole ? 0 : failed();
+    return recording_close(&trace.to);
 }
 
 /* What did not happen is left out. */
 static void write_count(const char *key, uint64_t now, uint64_t before)
 {
     if (now != before)
-        fprintf(trace.file, ", \"%s\": %" PRIu64, key, now - before);
+        fprintf(trace.to.file, ", \"%s\": %" PRIu64, key, now - before);
 }
 
 static void write_change(const struct traced *flow, int64_t time_ns, const struct zcrp_stats *now)
@@ -71,7 +48,7 @@ static void write_change(const struct traced *flow, int64_t time_ns, const struc
 
     if (trace.start_ns == 0)
         trace.start_ns = time_ns;
-    fprintf(trace.file, "{\"t\": %.9f, \"flow\": %zu", (double)(time_ns - trace.start_ns) / 1e9,
+    fprintf(trace.to.file, "{\"t\": %.9f, \"flow\": %zu", (double)(time_ns - trace.start_ns) / 1e9,
             (size_t)(flow - trace.flows));
     write_count("sent", now->units, last->units);
     write_count("repeated", now->units_repeated, last->units_repeated);
@@ -81,7 +58,7 @@ static void write_change(const struct traced *flow, int64_t time_ns, const struc
     write_count("spurious", now->units_spurious, last->units_spurious);
     write_count("probes", now->probes, last->probes);
     write_count("messages", now->messages, last->messages);
-    fprintf(trace.file,
+    fprintf(trace.to.file,
             ", \"arrived\": %" PRIu64 ", \"transit\": %" PRIu64 ", \"window\": %" PRIu64
             ", \"rate\": %" PRIu64 ", \"rtt\": %.9f}\n",
             now->bytes_arrived - flow->arrived_before, now->transit_bytes, now->window_bytes,
@@ -102,7 +79,7 @@ static void see(void *context, int64_t time_ns, const struct zcrp_stats *stats)
 
 int trace_channel(struct zcrp_options *options)
 {
-    if (trace.file == NULL)
+    if (trace.to.file == NULL)
         return 0;
     if (trace.flow_count == FLOWS_MOST)
         return complain("cannot trace more than %d flows", FLOWS_MOST);
@@ -113,12 +90,12 @@ int trace_channel(struct zcrp_options *options)
 
 void trace_begin(uint64_t size, uint64_t flows)
 {
-    if (trace.file == NULL)
+    if (trace.to.file == NULL)
         return;
     pthread_mutex_lock(&trace.mutex);
     for (size_t i = 0; i < trace.flow_count; i++)
         trace.flows[i].arrived_before = trace.flows[i].last.bytes_arrived;
-    fprintf(trace.file, "{\"measurement\": %u, \"size\": %" PRIu64 ", \"flows\": %" PRIu64 "}\n",
+    fprintf(trace.to.file, "{\"measurement\": %u, \"size\": %" PRIu64 ", \"flows\": %" PRIu64 "}\n",
             ++trace.measurement, size, flows);
     trace.start_ns = 0;
     trace.is_on = true;

@@ -5,12 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "zcrp-bench/command/options.h"
+#include "zcrp-bench/results/report.h"
 #include "zcrp.h"
 
 enum { PROCESSOR_ROOM = 200 };
-
-#include "zcrp-bench/results/report.h"
 
 /* JSON knows no infinity. */
 static void number(FILE *out, const char *key, bool is_known, double value)
@@ -49,39 +47,35 @@ static void write_counts(FILE *out, const struct counts *counts)
     fputc('}', out);
 }
 
-static void end_of_run(FILE *out, const char *key, double cpu_s, double cpu_s_per_gb,
-                       const struct allocations *allocations, const struct counts *counts)
+static void write_end(FILE *out, const char *key, const struct run_end *end, double cpu_s_per_gb)
 {
+    const struct allocations *allocations = &end->allocations;
     bool are_counted = allocations->calls != ALLOCATIONS_UNKNOWN;
 
-    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, cpu_s);
+    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, end->cpu_s);
     number(out, "cpu_s_per_gb", true, cpu_s_per_gb);
     count(out, "allocations", are_counted, allocations->calls);
     count(out, "peak_bytes", are_counted, allocations->peak_bytes);
-    write_counts(out, counts);
+    write_counts(out, &end->counts);
     fputc('}', out);
 }
 
-struct parts {
-    FILE *out;
-    bool is_later; /* not the first */
-};
-
-/* [from, to, count]; times in microseconds. */
-static void write_part(void *context, uint64_t from, uint64_t to, uint64_t times)
+/* [from, to, count] of each part; times in microseconds. */
+static void write_histogram(FILE *out, const struct histogram *histogram)
 {
-    struct parts *parts = context;
+    struct histogram_part part = {0};
+    const char *between = "";
 
-    fprintf(parts->out, "%s[%.9g, %.9g, %" PRIu64 "]", parts->is_later ? ", " : "",
-            (double)from / 1e3, (double)to / 1e3, times);
-    parts->is_later = true;
+    fputs(", \"histogram\": [", out);
+    for (; histogram_next(histogram, &part); between = ", ")
+        fprintf(out, "%s[%.9g, %.9g, %" PRIu64 "]", between, (double)part.from / 1e3,
+                (double)part.to / 1e3, part.count);
+    fputc(']', out);
 }
 
 static void write_trips(FILE *out, const struct round_trips *trips,
                         const struct histogram *histogram)
 {
-    struct parts parts = {.out = out};
-
     if (trips->count == 0) {
         fputs(", \"round_trip_us\": null", out);
         return;
@@ -90,11 +84,8 @@ static void write_trips(FILE *out, const struct round_trips *trips,
 #define WRITE_TRIP(field, key) number(out, key, true, trips->field);
     ROUND_TRIPS(WRITE_TRIP)
 #undef WRITE_TRIP
-    if (histogram != NULL) {
-        fputs(", \"histogram\": [", out);
-        histogram_each(histogram, write_part, &parts);
-        fputc(']', out);
-    }
+    if (histogram != NULL)
+        write_histogram(out, histogram);
     fputc('}', out);
 }
 
@@ -124,7 +115,7 @@ static const char *verdict_text(enum verdict verdict)
 
 static void write_run(FILE *out, const struct run *run)
 {
-    const struct counts *in = &run->receiver_counts;
+    const struct counts *in = &run->receiver.counts;
     bool is_known = in->is_known;
 
     begin(out, run->transport, run->channel, run->size);
@@ -137,12 +128,10 @@ static void write_run(FILE *out, const struct run *run)
     fprintf(out, ", \"verified\": %s", verdict_text(run->verdict));
     count(out, "flows", true, run->flows);
     number(out, "fairness", true, run->fairness);
-    end_of_run(out, "sender", run->sender_cpu_s, run_sender_cpu_s_per_gb(run),
-               &run->sender_allocations, &run->sender_counts);
-    end_of_run(out, "receiver", run->receiver_cpu_s, run_receiver_cpu_s_per_gb(run),
-               &run->receiver_allocations, in);
+    write_end(out, "sender", &run->sender, run_sender_cpu_s_per_gb(run));
+    write_end(out, "receiver", &run->receiver, run_receiver_cpu_s_per_gb(run));
     count(out, "units", is_known, in->value[COUNT_units]);
-    count(out, "repeated_units", is_known, run->sender_counts.value[COUNT_units_repeated]);
+    count(out, "repeated_units", is_known, run->sender.counts.value[COUNT_units_repeated]);
     count(out, "in_place_units", is_known, in->value[COUNT_units_in_place]);
     count(out, "moved_bytes", is_known, in->value[COUNT_bytes_moved]);
     count(out, "lost_units", is_known, in->value[COUNT_units_lost]);

@@ -45,31 +45,31 @@ double run_messages_per_s(const struct run *run)
 
 double run_sender_cpu_s_per_gb(const struct run *run)
 {
-    return run->sender_cpu_s / gigabytes(run);
+    return run->sender.cpu_s / gigabytes(run);
 }
 
 double run_receiver_cpu_s_per_gb(const struct run *run)
 {
-    return run->receiver_cpu_s / gigabytes(run);
+    return run->receiver.cpu_s / gigabytes(run);
 }
 
 double run_in_place(const struct run *run)
 {
-    const uint64_t *counts = run->receiver_counts.value;
+    const uint64_t *counts = run->receiver.counts.value;
 
     return share(counts[COUNT_units_in_place], counts[COUNT_units]);
 }
 
 double run_system_calls_per_gb(const struct run *run)
 {
-    return (double)(run->sender_counts.value[COUNT_system_calls] +
-                    run->receiver_counts.value[COUNT_system_calls]) /
+    return (double)(run->sender.counts.value[COUNT_system_calls] +
+                    run->receiver.counts.value[COUNT_system_calls]) /
            gigabytes(run);
 }
 
 double run_acknowledgements_per_burst(const struct run *run)
 {
-    const uint64_t *counts = run->receiver_counts.value;
+    const uint64_t *counts = run->receiver.counts.value;
 
     return share(counts[COUNT_acknowledgements], counts[COUNT_bursts]);
 }
@@ -81,12 +81,12 @@ static double cpu_s_per_gb(const struct run *run)
 
 static double repeated(const struct run *run)
 {
-    return (double)run->sender_counts.value[COUNT_units_repeated];
+    return (double)run->sender.counts.value[COUNT_units_repeated];
 }
 
 static double lost(const struct run *run)
 {
-    return (double)run->receiver_counts.value[COUNT_units_lost];
+    return (double)run->receiver.counts.value[COUNT_units_lost];
 }
 
 static double fairness(const struct run *run)
@@ -213,7 +213,7 @@ struct summary results_summary(const struct results *results, size_t size, size_
         .channel = first->channel,
         .size = first->size,
         .flows = first->flows,
-        .has_counts = first->receiver_counts.is_known,
+        .has_counts = first->receiver.counts.is_known,
         .has_peers = results->options != NULL && results->options->peers > 0,
         .has_ratio = tcp < results->transports,
     };

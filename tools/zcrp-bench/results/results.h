@@ -39,6 +39,13 @@ struct peers_figures {
 #undef PEERS_FIGURE_FIELD
 };
 
+/* What one end did. */
+struct run_end {
+    double cpu_s;
+    struct counts counts;
+    struct allocations allocations;
+};
+
 /* One measurement. */
 struct run {
     const char *transport;
@@ -48,13 +55,8 @@ struct run {
     uint64_t bytes;
     uint64_t depth; /* messages under way at once, at most, of each flow */
     double seconds; /* at the receiving end: from before the first receive to after the last wait */
-    double sender_cpu_s;
-    double receiver_cpu_s;
+    struct run_end sender, receiver;
     enum verdict verdict;
-    struct counts sender_counts;
-    struct counts receiver_counts;
-    struct allocations sender_allocations;
-    struct allocations receiver_allocations;
     struct round_trips trips;
     struct histogram *histogram; /* of the trips; NULL: no ping */
     uint64_t flows;              /* at once, that all this is the sum of */
@@ -105,7 +107,7 @@ struct summary {
     uint64_t flows;
     double fairness;
     struct peers_figures peers; /* medians */
-    bool has_counts; /* in_place, repeated and lost are known */
+    bool has_counts;            /* in_place, repeated and lost are known */
     bool has_peers;
     bool has_ratio;
     double ratio_to_tcp; /* median of the ratios of each measurement to TCP's of the same turn: of

@@ -153,7 +153,10 @@ void table_write(FILE *out, const struct results *results)
     struct line line;
 
     bool are_peers = results->options->peers > 0;
-    memcpy(headings, are_trips ? trip_headings : are_peers ? peers_headings : rate_headings,
+    memcpy(headings,
+           are_trips   ? trip_headings
+           : are_peers ? peers_headings
+                       : rate_headings,
            sizeof headings);
     for (size_t i = 0; i < 2 && results->runs[0].flows < 2 && !are_trips && !are_peers; i++)
         headings[i].cells[COLUMNS - 1][0] = '\0';
@@ -199,8 +202,8 @@ static void write_stats(const struct run *run)
 {
     printf("  %-*s  %*s  %*s\n", NAME_WIDTH, "", FIGURE_WIDTH, "sender", FIGURE_WIDTH, "receiver");
     for (unsigned i = 0; i < COUNTS; i++) {
-        uint64_t sender = run->sender_counts.value[i];
-        uint64_t receiver = run->receiver_counts.value[i];
+        uint64_t sender = run->sender.counts.value[i];
+        uint64_t receiver = run->receiver.counts.value[i];
 
         if (sender != 0 || receiver != 0)
             both(counts_name((enum count)i), sender, receiver, counts_text((enum count)i));
@@ -211,39 +214,26 @@ static void write_stats(const struct run *run)
 
 enum { BAR = 40 }; /* characters of the most frequent */
 
-static void note_most(void *context, uint64_t from, uint64_t to, uint64_t count)
-{
-    uint64_t *most = context;
-
-    (void)from;
-    (void)to;
-    *most = count > *most ? count : *most;
-}
-
-static void write_bar(void *context, uint64_t from, uint64_t to, uint64_t count)
-{
-    const uint64_t *most = context;
-    int length = (int)((count * BAR + *most - 1) / *most);
-
-    printf("  %10.1f %10.1f %10llu  ", (double)from / 1e3, (double)to / 1e3,
-           (unsigned long long)count);
-    for (int i = 0; i < length; i++)
-        putchar('#');
-    putchar('\n');
-}
-
 static void write_histogram(const struct run *run)
 {
+    struct histogram_part part = {0};
     uint64_t most = 0;
 
-    histogram_each(run->histogram, note_most, &most);
+    while (histogram_next(run->histogram, &part))
+        most = part.count > most ? part.count : most;
     printf("  %10s %10s %10s\n", "from us", "to us", "trips");
-    histogram_each(run->histogram, write_bar, &most);
+    for (part = (struct histogram_part){0}; histogram_next(run->histogram, &part);) {
+        printf("  %10.1f %10.1f %10llu  ", (double)part.from / 1e3, (double)part.to / 1e3,
+               (unsigned long long)part.count);
+        for (uint64_t i = 0; i < (part.count * BAR + most - 1) / most; i++)
+            putchar('#');
+        putchar('\n');
+    }
 }
 
 void details_write(const struct options *options, const struct run *run, size_t repeat)
 {
-    bool has_stats = options->wants_stats && run->receiver_counts.is_known;
+    bool has_stats = options->wants_stats && run->receiver.counts.is_known;
     bool has_histogram = options->wants_histogram && run->histogram != NULL;
     char size[QUANTITY_ROOM];
 

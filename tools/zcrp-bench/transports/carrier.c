@@ -1,14 +1,13 @@
 #include "zcrp-bench/transports/carrier.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/transports/peer.h"
 #include "zcrp.h"
 
 int udp_failed(const struct transport *transport, const char *what, int code)
@@ -37,39 +36,23 @@ int udp_offer(struct transport *transport)
     return port >= 0 ? port : udp_failed(transport, "listen", port);
 }
 
-/* The control connection's peer, at another port. */
-static int find_peer(const struct transport *transport, int port, struct address *peer)
-{
-    if (address_peer(transport->control->fd, peer) < 0)
-        return -1;
-    snprintf(peer->port, sizeof peer->port, "%d", port);
-    return 0;
-}
-
 int udp_accept(struct transport *transport, int port)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
-                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     const char *name = transport->kind->name;
-    struct addrinfo *found;
-    struct address peer;
-    int error;
+    struct peer_address there;
 
-    if (find_peer(transport, port, &peer) < 0)
+    if (peer_address_there(transport->control, port, &there) < 0)
         return -1;
-    error = getaddrinfo(peer.host, peer.port, &hints, &found);
-    if (error != 0)
-        return complain("%s: cannot resolve the peer: %s", name, gai_strerror(error));
-    error = connect(transport->fd, found->ai_addr, found->ai_addrlen) < 0 ? errno : 0;
-    freeaddrinfo(found);
-    return error == 0 ? 0 : complain("%s: cannot connect to the peer: %s", name, strerror(error));
+    if (connect(transport->fd, &there.any, there.length) < 0)
+        return complain("%s: cannot connect to the peer: %s", name, strerror(errno));
+    return 0;
 }
 
 int udp_connect(struct transport *transport, int port)
 {
     struct address peer;
 
-    if (find_peer(transport, port, &peer) < 0)
+    if (address_peer(transport->control->fd, port, &peer) < 0)
         return -1;
     snprintf(transport->channel, sizeof transport->channel, "udp");
     transport->fd = zcrp_udp_connect(peer.host, peer.port);
@@ -108,7 +91,7 @@ static int replace_by_peer(struct transport *transport)
 {
     struct address peer;
 
-    if (address_peer(transport->control->fd, &peer) < 0)
+    if (address_peer(transport->control->fd, 0, &peer) < 0)
         return -1;
     transport->fd = zcrp_aal5_connect(peer.host);
     return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "connect", transport->fd);
@@ -117,25 +100,7 @@ static int replace_by_peer(struct transport *transport)
 /* The address of the control connection's peer is known only now. */
 int carrier_accept(struct transport *transport, int port)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in ip4;
-        struct sockaddr_in6 ip6;
-        struct sockaddr_storage room;
-    } peer;
-    socklen_t size = sizeof peer;
-
-    if (!is_raw(transport))
-        return udp_accept(transport, port);
-    if (getpeername(transport->control->fd, &peer.any, &size) < 0)
-        return complain("%s: where is the peer?", transport->kind->name);
-    if (peer.any.sa_family == AF_INET6)
-        peer.ip6.sin6_port = 0;
-    else
-        peer.ip4.sin_port = 0;
-    if (connect(transport->fd, &peer.any, size) < 0)
-        return complain("%s: cannot connect to the peer", transport->kind->name);
-    return 0;
+    return udp_accept(transport, is_raw(transport) ? 0 : port);
 }
 
 int carrier_connect(struct transport *transport, int port)

@@ -88,80 +88,46 @@ static size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX
     return count;
 }
 
-static int open_lane(struct transport *lane, const struct choice *choice, struct control *control,
-                     const struct settings *settings, const struct manner *manner)
-{
-    *lane = (struct transport){
-        .kind = choice->kind,
-        .settings = settings,
-        .control = control,
-        .manner = *manner,
-    };
-    return transport_open(lane);
-}
-
-static int open_lanes(struct contender *contender, const struct choice *choice,
-                      struct control *control, const struct settings *settings, size_t most)
-{
-    struct manner manners[MANNERS_MAX] = {0};
-    size_t count = choice->kind == &transport_tcp ? manner_list(choice->variant, manners) : 1;
-
-    for (size_t i = 0; i < count && i < most; i++) {
-        contender->lane_count++;
-        if (open_lane(&contender->lanes[i], choice, control, settings, &manners[i]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-int contender_open(struct contender *contender, const struct choice *choice,
-                   struct control *control, const struct settings *settings, size_t *number)
-{
-    *contender = (struct contender){.name = choice->name, .first_number = *number};
-    if (open_lanes(contender, choice, control, settings, MANNERS_MAX) < 0)
-        return -1;
-    *number += contender->lane_count;
-    return 0;
-}
-
-/* A channel that the listening end sends over. */
-static int open_back(struct transport *back, const struct choice *choice, struct control *control,
-                     const struct settings *settings)
-{
-    *back = (struct transport){
-        .kind = choice->kind,
-        .settings = settings,
-        .control = control,
-        .is_back = true,
-    };
-    return transport_open(back);
-}
-
-int contender_open_back(struct contender *contender, const struct choice *choice,
-                        struct control *control, const struct settings *settings, size_t *number)
-{
-    *contender = (struct contender){.name = choice->name, .first_number = *number, .lane_count = 1};
-    ++*number;
-    return open_back(&contender->lanes[0], choice, control, settings);
-}
-
-int contender_open_for_ping(struct contender *contender, const struct choice *choice,
-                            struct control *control, const struct settings *settings,
-                            size_t *number)
+/* For round trips the best manner is not looked for. */
+static size_t list_for(const struct choice *choice, enum contender_use use,
+                       struct manner manners[MANNERS_MAX])
 {
     bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
-    struct choice plain = *choice;
 
-    if (is_best)
-        plain.variant = MANNER_DEFAULT;
+    if (choice->kind != &transport_tcp || use == CONTENDER_BACK)
+        return 1;
+    if (use == CONTENDER_THERE)
+        return manner_list(choice->variant, manners);
+    (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
+    return 1;
+}
+
+static int open_channel(struct transport *channel, const struct transport *plain,
+                        const struct manner *manner, bool is_back)
+{
+    *channel = *plain;
+    channel->manner = *manner;
+    channel->is_back = is_back;
+    return transport_open(channel);
+}
+
+int contender_open(struct contender *contender, const struct choice *choice, enum contender_use use,
+                   const struct transport *plain, size_t *number)
+{
+    static const struct manner usual;
+    struct manner manners[MANNERS_MAX] = {0};
+    size_t count = list_for(choice, use, manners);
+
     *contender = (struct contender){.name = choice->name, .first_number = *number};
-    if (open_lanes(contender, &plain, control, settings, 1) < 0)
-        return -1;
-    ++*number;
-    if (!choice->kind->is_simplex)
+    for (size_t i = 0; i < count; i++, ++*number) {
+        contender->lane_count++;
+        if (open_channel(&contender->lanes[i], plain, &manners[i], use == CONTENDER_BACK) < 0)
+            return -1;
+    }
+    if (use != CONTENDER_PING || !choice->kind->is_simplex)
         return 0;
     ++*number;
-    return open_back(&contender->back, choice, control, settings);
+    return open_channel(&contender->back, plain, &usual, true);
 }
 
 void contender_close(struct contender *contender)

@@ -36,19 +36,16 @@ struct contender {
     struct transport back; /* for ping, where the kind needs it: all zero else */
 };
 
-/* Opens all channels. `number` counts channels, and is moved on. 0, or -1 with a complaint; then
- * contender_close is left. */
-int contender_open(struct contender *contender, const struct choice *choice,
-                   struct control *control, const struct settings *settings, size_t *number);
+enum contender_use {
+    CONTENDER_THERE, /* the connecting end sends */
+    CONTENDER_BACK,  /* the listening end sends: TCP is the machine's, with whole writes */
+    CONTENDER_PING,  /* round trips: one manner, and a channel back where one is needed */
+};
 
-/* The same for messages that the listening end sends: TCP is the machine's, with whole writes. */
-int contender_open_back(struct contender *contender, const struct choice *choice,
-                        struct control *control, const struct settings *settings, size_t *number);
-
-/* The same for round trips: one manner, and a channel back where one is needed. */
-int contender_open_for_ping(struct contender *contender, const struct choice *choice,
-                            struct control *control, const struct settings *settings,
-                            size_t *number);
+/* Opens all channels; `plain` has their kind, settings and control. `number` counts channels, and
+ * is moved on. 0, or -1 with a complaint; then contender_close is left. */
+int contender_open(struct contender *contender, const struct choice *choice, enum contender_use use,
+                   const struct transport *plain, size_t *number);
 
 void contender_close(struct contender *contender);
 

@@ -86,15 +86,8 @@ static int start(struct transport *transport)
     return 0;
 }
 
-static int limit_offer(struct transport *transport, int listener)
+static int limit_accept(struct transport *transport, int port)
 {
-    (void)listener;
-    return udp_offer(transport);
-}
-
-static int limit_accept(struct transport *transport, int listener, int port)
-{
-    (void)listener;
     return udp_accept(transport, port) < 0 ? -1 : start(transport);
 }
 
@@ -170,7 +163,7 @@ static void limit_close(struct transport *transport)
 
 const struct transport_kind transport_limit = {
     .name = "udp-limit",
-    .offer = limit_offer,
+    .offer = udp_offer,
     .accept = limit_accept,
     .connect = limit_connect,
     .prepare = limit_prepare,

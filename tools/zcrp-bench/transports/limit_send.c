@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/control/words.h"
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/transports/limit.h"
 

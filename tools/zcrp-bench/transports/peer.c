@@ -7,43 +7,32 @@
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
 
-/* After a call that moved so much, or failed: -1 if there is no hope for another. *since is when
- * something moved last. */
-static int on_moved(struct transport *transport, ssize_t moved, int64_t *since)
-{
-    if (moved > 0)
-        *since = watch_now_ns();
-    return moved < 0 || (moved == 0 && transport_despair(transport, *since) < 0) ? -1 : 0;
-}
-
-static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
+/* Moves all of `size` bytes, by the kind's own call for some of them. */
+static int move(struct transport *transport, stream_call *call, uint8_t *bytes, uint64_t size)
 {
     int64_t since = watch_now_ns();
 
     while (size > 0) {
-        ssize_t moved = transport->kind->stream->write(transport, bytes, size);
+        ssize_t moved = call(transport, bytes, size);
 
-        if (on_moved(transport, moved, &since) < 0)
+        if (moved < 0 || (moved == 0 && transport_despair(transport, since) < 0))
             return -1;
+        if (moved > 0)
+            since = watch_now_ns();
         bytes += moved;
         size -= (uint64_t)moved;
     }
     return 0;
+}
+
+static int put(struct transport *transport, uint8_t *bytes, uint64_t size)
+{
+    return move(transport, transport->kind->stream->write, bytes, size);
 }
 
 static int take(struct transport *transport, uint8_t *bytes, uint64_t size)
 {
-    int64_t since = watch_now_ns();
-
-    while (size > 0) {
-        ssize_t moved = transport->kind->stream->read(transport, bytes, size);
-
-        if (on_moved(transport, moved, &since) < 0)
-            return -1;
-        bytes += moved;
-        size -= (uint64_t)moved;
-    }
-    return 0;
+    return move(transport, transport->kind->stream->read, bytes, size);
 }
 
 int stream_send(struct transport *transport, struct job *job)
@@ -96,30 +85,28 @@ int stream_pong(struct transport *transport, struct transport *back, const struc
     return 0;
 }
 
-static void set_port(struct peer_address *address, int port)
+/* What getsockname or getpeername has said, at another port. */
+static int set_port(int asked, int port, struct peer_address *address)
 {
+    if (asked < 0)
+        return complain("a socket has no address: %s", strerror(errno));
     if (address->any.sa_family == AF_INET6)
         address->v6.sin6_port = htons((uint16_t)port);
     else
         address->v4.sin_port = htons((uint16_t)port);
+    return 0;
 }
 
 int peer_address_here(const struct control *control, int port, struct peer_address *address)
 {
     address->length = sizeof address->v6;
-    if (getsockname(control->fd, &address->any, &address->length) < 0)
-        return complain("a socket has no address: %s", strerror(errno));
-    set_port(address, port);
-    return 0;
+    return set_port(getsockname(control->fd, &address->any, &address->length), port, address);
 }
 
 int peer_address_there(const struct control *control, int port, struct peer_address *address)
 {
     address->length = sizeof address->v6;
-    if (getpeername(control->fd, &address->any, &address->length) < 0)
-        return complain("a socket has no peer: %s", strerror(errno));
-    set_port(address, port);
-    return 0;
+    return set_port(getpeername(control->fd, &address->any, &address->length), port, address);
 }
 
 int peer_address_port(const struct peer_address *address)

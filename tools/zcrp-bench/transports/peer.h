@@ -13,9 +13,10 @@
 
 /* The peer's own. Each moves some of `size` bytes and returns how many; 0 if nothing moved for
  * STREAM_PAUSE_MS, -1 with a complaint if nothing will move any more. */
+typedef ssize_t stream_call(struct transport *transport, void *bytes, size_t size);
+
 struct stream {
-    ssize_t (*write)(struct transport *transport, const void *bytes, size_t size);
-    ssize_t (*read)(struct transport *transport, void *bytes, size_t size);
+    stream_call *write, *read;
 };
 
 enum {
@@ -31,7 +32,7 @@ int stream_hear(struct transport *there, struct transport *back, const struct jo
                 int64_t *at_ns);
 int stream_pong(struct transport *transport, struct transport *back, const struct job *job);
 
-/* Addresses for channels of peers: the control connection's two ends, at other ports. */
+/* Addresses for channels: the control connection's two ends, at other ports. */
 
 struct peer_address {
     union {
@@ -42,7 +43,7 @@ struct peer_address {
     socklen_t length;
 };
 
-/* This end and the other end, at `port`; 0 is any free one. 0, or -1 with a complaint. */
+/* This end and the other end, at `port`; 0 is any free one, or none. 0, or -1 with a complaint. */
 int peer_address_here(const struct control *control, int port, struct peer_address *address);
 int peer_address_there(const struct control *control, int port, struct peer_address *address);
 

@@ -38,12 +38,6 @@ static int connect_socket(struct transport *transport, int port)
     return 0;
 }
 
-static int offer(struct transport *transport, int listener)
-{
-    (void)listener;
-    return start(transport);
-}
-
 static int connect_to(struct transport *transport, int port)
 {
     int own = start(transport);
@@ -54,12 +48,11 @@ static int connect_to(struct transport *transport, int port)
     return own;
 }
 
-static int accept_one(struct transport *transport, int listener, int port)
+static int accept_one(struct transport *transport, int port)
 {
     struct quic_end *end = transport->state;
     int64_t since = watch_now_ns();
 
-    (void)listener;
     if (connect_socket(transport, port) < 0)
         return -1;
     while (!quic_end_is_connected(end)) {
@@ -82,7 +75,7 @@ static int meet(struct transport *transport)
     return 0;
 }
 
-static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
+static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
 {
     struct quic_end *end = transport->state;
     size_t taken = quic_ring_add(&end->ring, bytes, size);
@@ -144,13 +137,11 @@ const struct transport_kind transport_quic = {
     .name = "quic",
     .stream = &stream,
     .is_one_way = true,
-    .offer = offer,
+    .offer = start,
     .accept = accept_one,
     .connect = connect_to,
     .meet = meet,
-    .prepare = transport_prepare_nothing,
     .send = send_job,
     .receive = receive_job,
-    .count = transport_count_nothing,
     .close = close_end,
 };

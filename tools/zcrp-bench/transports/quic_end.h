@@ -4,13 +4,15 @@
 #ifndef BENCH_QUIC_END_H
 #define BENCH_QUIC_END_H
 
+#include <gnutls/gnutls.h>
 #include <ngtcp2/ngtcp2.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "zcrp-bench/transports/peer.h"
-#include "zcrp-bench/transports/quic_socket.h"
-#include "zcrp-bench/transports/quic_tls.h"
 
 enum { QUIC_RING = 8 << 20 };
 
@@ -28,6 +30,38 @@ size_t quic_ring_take(struct quic_ring *ring, void *bytes, size_t size);
 
 /* Bytes from `offset` on that lie in one piece, and where; 0 at the end. */
 size_t quic_ring_piece(struct quic_ring *ring, uint64_t offset, uint8_t **at);
+
+/* Datagrams of one connected UDP socket in bursts, which the kernel cuts and gathers where it can.
+ */
+
+enum { QUIC_BURST = 65507, QUIC_BURST_DATAGRAMS = 64 };
+
+/* A socket at `here` with buffers of `buffer` bytes, and its port in *here. Descriptor, or -1 with
+ * a complaint. */
+int quic_socket_open(struct peer_address *here, int buffer);
+
+/* Sends datagrams of `size` bytes, the last of which may be shorter, of `bytes` in all; waits while
+ * the socket is full. What the other end is not there for is lost. 0, or -1 with a complaint. */
+int quic_socket_send(int fd, const uint8_t *burst, size_t bytes, size_t size);
+
+/* Receives without waiting: bytes, of datagrams of *size each (the last may be shorter); 0 if there
+ * are none, -1 with a complaint. */
+ssize_t quic_socket_receive(int fd, uint8_t burst[QUIC_BURST], size_t *size);
+
+/* TLS for QUIC, by GnuTLS: a key and a certificate made on the spot, which the other end takes as
+ * it is. Enough to pay for encryption, not to be safe from anybody in between. */
+
+struct quic_tls {
+    gnutls_certificate_credentials_t credentials;
+    gnutls_session_t session;
+};
+
+/* `reference` is how the session finds its connection, and stays the caller's. 0, or -1 with a
+ * complaint; quic_tls_fini is fine in any case. */
+int quic_tls_init(struct quic_tls *tls, bool is_server, ngtcp2_crypto_conn_ref *reference);
+
+/* Also of zeros. */
+void quic_tls_fini(struct quic_tls *tls);
 
 /* One end of a QUIC connection (ngtcp2), which carries one stream from the client, the sending end,
  * to the server. Nothing happens but in quic_end_work.

@@ -1,4 +1,4 @@
-#include "zcrp-bench/transports/quic_socket.h"
+#include "zcrp-bench/transports/quic_end.h"
 
 #include <errno.h>
 #include <netinet/udp.h>

@@ -1,4 +1,4 @@
-#include "zcrp-bench/transports/quic_tls.h"
+#include "zcrp-bench/transports/quic_end.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/x509.h>

@@ -72,22 +72,20 @@ static int port_of(SRTSOCKET socket)
                                                               : peer_address_port(&address);
 }
 
-static int offer(struct transport *transport, int listener)
+static int offer(struct transport *transport)
 {
     SRTSOCKET *socket;
 
-    (void)listener;
     if (start(transport, &socket, true) < 0)
         return -1;
     return srt_listen(*socket, 1) < 0 ? failed("listen") : port_of(*socket);
 }
 
 /* The connection has been made already: the other end says so. */
-static int accept_one(struct transport *transport, int listener, int port)
+static int accept_one(struct transport *transport, int port)
 {
     struct srt_end *end = transport->state;
 
-    (void)listener;
     (void)port;
     end->socket = srt_accept(end->listener, NULL, NULL);
     return end->socket == SRT_INVALID_SOCK ? failed("accept a connection") : 0;
@@ -118,7 +116,7 @@ static ssize_t nothing_moved(const char *doing)
                : failed(doing);
 }
 
-static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
+static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
 {
     const struct srt_end *end = transport->state;
     int sent = srt_send(end->socket, bytes, size < INT_MAX ? (int)size : INT_MAX);
@@ -155,13 +153,11 @@ const struct transport_kind transport_srt = {
     .offer = offer,
     .accept = accept_one,
     .connect = connect_to,
-    .prepare = transport_prepare_nothing,
     .stream = &stream,
     .send = stream_send,
     .receive = stream_receive,
     .ask = stream_ask,
     .hear = stream_hear,
     .pong = stream_pong,
-    .count = transport_count_nothing,
     .close = close_end,
 };

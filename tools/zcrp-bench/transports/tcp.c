@@ -34,20 +34,19 @@ static void tune(struct transport *transport)
     connection_limit(transport->fd, (int64_t)transport->settings->limit_ns);
 }
 
-static int tcp_offer(struct transport *transport, int listener)
+static int tcp_offer(struct transport *transport)
 {
-    (void)transport;
-    return port_of(listener);
+    return port_of(transport->listener);
 }
 
-static int tcp_accept(struct transport *transport, int listener, int port)
+static int tcp_accept(struct transport *transport, int port)
 {
     struct address peer;
 
-    if (address_peer(transport->control->fd, &peer) < 0)
+    if (address_peer(transport->control->fd, port, &peer) < 0)
         return -1;
-    snprintf(peer.port, sizeof peer.port, "%d", port);
-    transport->fd = connection_accept_from(listener, &peer, (int64_t)transport->settings->limit_ns);
+    transport->fd =
+        connection_accept_from(transport->listener, &peer, (int64_t)transport->settings->limit_ns);
     if (transport->fd < 0)
         return -1;
     tune(transport);
@@ -74,9 +73,8 @@ static int tcp_connect(struct transport *transport, int port)
     const struct settings *settings = transport->settings;
     struct address peer;
 
-    if (address_peer(transport->control->fd, &peer) < 0)
+    if (address_peer(transport->control->fd, port, &peer) < 0)
         return -1;
-    snprintf(peer.port, sizeof peer.port, "%d", port);
     transport->fd =
         connection_open(&peer, transport->manner.congestion, (int64_t)settings->limit_ns);
     if (transport->fd < 0)
@@ -229,11 +227,6 @@ static int tcp_pong(struct transport *there, struct transport *back, const struc
     return 0;
 }
 
-static void tcp_close(struct transport *transport)
-{
-    (void)transport;
-}
-
 static struct look tcp_look(struct transport *transport)
 {
     struct tcp_info info = {0};
@@ -256,13 +249,10 @@ const struct transport_kind transport_tcp = {
     .offer = tcp_offer,
     .accept = tcp_accept,
     .connect = tcp_connect,
-    .prepare = transport_prepare_nothing,
     .send = tcp_send,
     .receive = tcp_receive,
     .ask = tcp_ask,
     .hear = tcp_hear,
     .pong = tcp_pong,
-    .count = transport_count_nothing,
-    .close = tcp_close,
     .look = tcp_look,
 };

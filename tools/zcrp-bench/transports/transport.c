@@ -69,17 +69,17 @@ int transport_open(struct transport *transport)
     return control_expect(control, "open") != NULL ? spoil(transport) : -1;
 }
 
-int transport_answer(struct transport *transport, int listener)
+int transport_answer(struct transport *transport)
 {
     struct control *control = transport->control;
     int port;
 
     transport->fd = -1;
-    port = transport->kind->offer(transport, listener);
+    port = transport->kind->offer(transport);
     if (port < 0 || control_say(control, "opened %d", port) < 0)
         return -1;
     port = hear_port(control, "connected");
-    if (port < 0 || transport->kind->accept(transport, listener, port) < 0)
+    if (port < 0 || transport->kind->accept(transport, port) < 0)
         return -1;
     return spoil(transport) < 0 ? -1 : control_say(control, "open");
 }
@@ -88,7 +88,8 @@ void transport_close(struct transport *transport)
 {
     if (transport->kind == NULL)
         return;
-    transport->kind->close(transport);
+    if (transport->kind->close != NULL)
+        transport->kind->close(transport);
     if (transport->fd >= 0)
         close(transport->fd);
     *transport = (struct transport){0};
@@ -103,17 +104,18 @@ int transport_despair(struct transport *transport, int64_t since_ns)
     return 0;
 }
 
-int transport_prepare_nothing(struct transport *transport, const struct job *job)
+int transport_prepare(struct transport *transport, const struct job *job)
 {
-    (void)transport;
-    (void)job;
-    return 0;
+    return transport->kind->prepare != NULL ? transport->kind->prepare(transport, job) : 0;
 }
 
-void transport_count_nothing(struct transport *transport, struct counts *counts)
+struct counts transport_count(struct transport *transport)
 {
-    (void)transport;
-    *counts = (struct counts){0};
+    struct counts counts = {0};
+
+    if (transport->kind->count != NULL)
+        transport->kind->count(transport, &counts);
+    return counts;
 }
 
 /* Weak: NULL where the file that defines it was left out of the build. */

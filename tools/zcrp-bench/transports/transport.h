@@ -41,8 +41,9 @@ struct transport {
     bool is_back;         /* carries messages from the listening to the connecting end */
     double bytes_per_s;   /* connecting end: this flow's share when warming up; 0: not known */
     char channel[TRANSPORT_CHANNEL_ROOM]; /* "udp", "tcp/cubic"; known at the connecting end */
-    int fd;                               /* the channel's socket, or -1 */
-    void *state;                          /* the kind's own */
+    int listener; /* listening end: where the control connection came from */
+    int fd;       /* the channel's socket, or -1 */
+    void *state;  /* the kind's own */
 };
 
 /* A channel in the midst of a job, at the end that sends. */
@@ -60,27 +61,27 @@ struct transport_kind {
     const struct stream *stream; /* of kinds that use peer.h */
     bool is_simplex;             /* needs a second channel for the way back */
     bool is_one_way;             /* messages only go from the connecting to the listening end */
-    int (*offer)(struct transport *transport, int listener); /* a port to connect to */
-    int (*accept)(struct transport *transport, int listener, int port);
+    int (*offer)(struct transport *transport); /* a port to connect to */
+    int (*accept)(struct transport *transport, int port);
     int (*connect)(struct transport *transport, int port);
 
     /* Connecting end, for a channel that both ends make together: works on it from `connect` until
      * the other end's `accept` has returned. NULL elsewhere. */
     int (*meet)(struct transport *transport);
-    int (*prepare)(struct transport *transport, const struct job *job);
+    int (*prepare)(struct transport *transport, const struct job *job); /* NULL: nothing to do */
     int (*send)(struct transport *transport, struct job *job);
     int (*receive)(struct transport *transport, struct job *job);
-    void (*count)(struct transport *transport, struct counts *counts);
-    void (*close)(struct transport *transport);
+    void (*count)(struct transport *transport, struct counts *counts); /* NULL: counts nothing */
+    void (*close)(struct transport *transport); /* NULL: nothing but the socket */
 
     /* Sending end, from any thread. NULL: nothing can be seen before the end of a job. */
     struct look (*look)(struct transport *transport);
 
-    /* Round trips (measuring/ping.h); NULL: the kind has none. `ask` sends message n there; `hear`
-     * waits until it is back, says when that was, and makes room for a later one. One thread may
-     * ask while another one hears. `expect`, where it is there, comes first. `pong` is the other
-     * end's part: it says that it is ready, and sends each message back. `back` is NULL unless the
-     * kind is simplex.
+    /* Round trips (measuring/measurement.h); NULL: the kind has none. `ask` sends message n there;
+     * `hear` waits until it is back, says when that was, and makes room for a later one. One thread
+     * may ask while another one hears. `expect`, where it is there, comes first. `pong` is the
+     * other end's part: it says that it is ready, and sends each message back. `back` is NULL
+     * unless the kind is simplex.
      */
     int (*expect)(struct transport *back, const struct job *job);
     int (*ask)(struct transport *there, const struct job *job, uint64_t n);
@@ -118,8 +119,14 @@ const struct transport_kind *transport_find(const char *name);
  * manner and is_back have been filled in, here and below; all else is zero. */
 int transport_open(struct transport *transport);
 
-/* Listening end: answers that. `listener` is the socket that the control connection came from. */
-int transport_answer(struct transport *transport, int listener);
+/* Listening end: answers that. */
+int transport_answer(struct transport *transport);
+
+/* Both ends, before a job and its watch. */
+int transport_prepare(struct transport *transport, const struct job *job);
+
+/* What the channel has counted since it was opened. */
+struct counts transport_count(struct transport *transport);
 
 /* Also right after a failure, and for a transport of zeros. */
 void transport_close(struct transport *transport);
@@ -127,10 +134,6 @@ void transport_close(struct transport *transport);
 /* For kinds: nothing has moved since `since_ns`. 0 while there is hope; -1, with the other end's
  * complaint or one of its own, if that end hung up or this has lasted for too long. */
 int transport_despair(struct transport *transport, int64_t since_ns);
-
-/* For kinds that have nothing to prepare, or count nothing. */
-int transport_prepare_nothing(struct transport *transport, const struct job *job);
-void transport_count_nothing(struct transport *transport, struct counts *counts);
 
 /* Loss at the receiving socket: from now on the kernel drops `parts` of LOSS_WHOLE packets before
  * they enter `fd`, at random. So a loss costs nothing but itself, and no rights are needed. A burst

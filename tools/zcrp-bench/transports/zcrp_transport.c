@@ -4,8 +4,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/recording/capture.h"
-#include "zcrp-bench/recording/trace.h"
+#include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
@@ -190,15 +189,8 @@ static struct look end_look(struct transport *transport)
 
 /* ZCRP as a message transport. Simplex: a channel each way for round trips. */
 
-static int end_offer(struct transport *transport, int listener)
+static int end_accept(struct transport *transport, int port)
 {
-    (void)listener;
-    return carrier_offer(transport);
-}
-
-static int end_accept(struct transport *transport, int listener, int port)
-{
-    (void)listener;
     return carrier_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
 }
 
@@ -301,7 +293,7 @@ static int end_pong(struct transport *there, struct transport *back, const struc
 const struct transport_kind transport_zcrp = {
     .name = "zcrp",
     .is_simplex = true,
-    .offer = end_offer,
+    .offer = carrier_offer,
     .accept = end_accept,
     .connect = end_connect,
     .prepare = end_prepare,
