@@ -208,6 +208,11 @@ uint64_t machine_expected(const struct machine *m)
     return m->receiver ? receiver_expected(m->receiver) : 0;
 }
 
+duration machine_round_trip(const struct machine *m)
+{
+    return m->receiver ? receiver_round_trip(m->receiver) : 0;
+}
+
 void machine_ask_offers(struct machine *m, instant now)
 {
     receiver_ask_offers(m->receiver, now);

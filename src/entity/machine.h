@@ -53,6 +53,9 @@ enum outcome machine_end(const struct machine *m);
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
 
+/* The path's round trip, or less, as a receiver sees it; 0: not known, or a sender. */
+duration machine_round_trip(const struct machine *m);
+
 /* Of a receiver: asks how large the next message is; whether that is known, and how often it became
  * known. A sender has none. */
 void machine_ask_offers(struct machine *m, instant now);

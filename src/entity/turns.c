@@ -247,6 +247,12 @@ enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w)
     return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory) : receiving_once(e, w);
 }
 
+duration arriving_rest(struct zcrp_entity *e)
+{
+    return moderation_rest(&e->moderation, machine_expected(&e->machine),
+                           machine_round_trip(&e->machine));
+}
+
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline)
 {
     if (nap == 0)
@@ -294,7 +300,7 @@ static instant on_arrival(void *client)
     bool may_be_more = receive_all(e, w);
     workspace_give(w);
     entity_enter(e);
-    duration nap = may_be_more ? 0 : moderation_rest(&e->moderation, machine_expected(&e->machine));
+    duration nap = may_be_more ? 0 : arriving_rest(e);
     bool is_over = e->is_broken;
     entity_leave(e);
     if (is_over)

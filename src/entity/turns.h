@@ -32,6 +32,10 @@ enum arrival {
 /* Receives once into the workspace, and sends what the machine then has to send. */
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w);
 
+/* Nothing is there any more: how long not even arrivals shall end the sleep; 0: they shall. Locked.
+ */
+duration arriving_rest(struct zcrp_entity *e);
+
 /* Sleeps until a datagram arrives, `wake` is signalled, or the deadline. With a nap, arrivals do
  * not end it, and it is no longer than the nap. As channel_wait. */
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);

@@ -48,7 +48,7 @@ static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
 {
     entity_enter(reader);
     helm_sleep(&reader->helm, instant_earlier(deadline, entity_deadline(reader)));
-    duration nap = moderation_rest(&reader->moderation, machine_expected(&reader->machine));
+    duration nap = arriving_rest(reader);
     entity_leave(reader);
     if (reader->twin == NULL)
         return nap;

@@ -57,12 +57,18 @@ void moderation_on_arrivals(struct moderation *m, uint32_t arrivals, uint64_t by
     m->calls++;
 }
 
-static void learn_nap(struct moderation *m)
+/* `part` of the round trip may be slept. */
+static void learn_nap(struct moderation *m, duration part)
 {
+    uint32_t few = 2 * m->nap <= part ? MODERATION_ENOUGH : MODERATION_FEW;
+    duration most = part < MODERATION_MOST  ? MODERATION_MOST
+                    : part < MODERATION_FAR ? part
+                                            : MODERATION_FAR;
+
     m->usual = m->bytes;
-    if (m->calls > MODERATION_MANY && m->nap / 2 >= MODERATION_LEAST) {
+    if ((m->calls > MODERATION_MANY || m->nap > most) && m->nap / 2 >= MODERATION_LEAST) {
         m->nap /= 2;
-    } else if (m->arrivals < MODERATION_FEW && 2 * m->nap <= MODERATION_MOST) {
+    } else if (m->arrivals < few && 2 * m->nap <= most) {
         m->nap *= 2;
     } else if (m->arrivals < MODERATION_FEW) {
         m->nap = MODERATION_LEAST;
@@ -70,10 +76,10 @@ static void learn_nap(struct moderation *m)
     }
 }
 
-duration moderation_rest(struct moderation *m, uint64_t expected)
+duration moderation_rest(struct moderation *m, uint64_t expected, duration round_trip)
 {
     if (m->has_napped)
-        learn_nap(m);
+        learn_nap(m, round_trip / MODERATION_PART);
     m->has_napped = m->polls == 0 && expected > RESERVE * m->usual;
     if (expected > 0 && m->polls > 0)
         m->polls--;
@@ -88,5 +94,5 @@ duration moderation_rest(struct moderation *m, uint64_t expected)
 void moderation_check(const struct moderation *m)
 {
     CHECK(m->nap >= MODERATION_LEAST);
-    CHECK(m->nap <= MODERATION_MOST);
+    CHECK(m->nap <= MODERATION_FAR);
 }

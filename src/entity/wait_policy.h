@@ -73,12 +73,18 @@ void spin_check(const struct spin *spin);
  * one, and the thread polls. A receiver delays an acknowledgement by little less than the longest
  * nap, anyway.
  *
- * I1  MODERATION_LEAST <= nap <= MODERATION_MOST */
+ * On a long path a nap of up to a quarter of the round trip delays nothing that matters, and it
+ * gathers many arrivals.
+ *
+ * I1  MODERATION_LEAST <= nap <= MODERATION_FAR */
 #define MODERATION_LEAST (50 * MICROSECOND)
-#define MODERATION_MOST (1600 * MICROSECOND)
+#define MODERATION_MOST (1600 * MICROSECOND) /* on a short path */
+#define MODERATION_FAR (12800 * MICROSECOND) /* on any */
 
 enum {
     MODERATION_FEW = 2,    /* arrivals after a nap; fewer: it was too short */
+    MODERATION_ENOUGH = 32, /* the same of naps that are short beside the round trip */
+    MODERATION_PART = 4,    /* of a round trip, that a nap may last */
     MODERATION_MANY = 8,   /* receives; more: it was too long */
     MODERATION_POLLS = 64, /* waits without a nap, after the longest was too short */
 };
@@ -100,8 +106,9 @@ void moderation_init(struct moderation *m);
 void moderation_on_arrivals(struct moderation *m, uint32_t arrivals, uint64_t bytes);
 
 /* Nothing is there any more: how long to nap, 0 for a wait as usual. `expected` bytes of the
- * present message are on their way without another request. */
-duration moderation_rest(struct moderation *m, uint64_t expected);
+ * present message are on their way without another request; `round_trip` is the path's, or less (0:
+ * not known). */
+duration moderation_rest(struct moderation *m, uint64_t expected, duration round_trip);
 
 /* Asserts the invariant. */
 void moderation_check(const struct moderation *m);

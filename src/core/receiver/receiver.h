@@ -88,6 +88,9 @@ uint32_t receiver_recent_bytes(const struct receiver *r);
  * may be more than comes. */
 uint64_t receiver_expected(struct receiver *r);
 
+/* The shortest time that a request took to be answered; 0: none was yet. */
+duration receiver_round_trip(const struct receiver *r);
+
 /* The user wants to know how large messages are before it posts buffers: the sender is asked, now
  * and with every request. */
 void receiver_ask_offers(struct receiver *r, instant now);

@@ -187,8 +187,10 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
         receiver_timer_on_asked(&r->timer, now);
     else if (!order.is_in_order)
         receiver_timer_on_disorder(&r->timer, now, intervals);
-    if (a->number >= r->session.known && a->number < r->messages.next)
+    if (a->number >= r->session.known && a->number < r->messages.next) {
         r->session.known = a->number + 1;
+        receiver_timer_on_known(&r->timer, now, r->session.known);
+    }
 }
 
 /* A row of the session landed: it is entered in its message, brought to its place, and

@@ -85,6 +85,7 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now)
                                  .closing = now,
                                  .answered = now - SECOND,
                                  .credit = ACK_CREDIT,
+                                 .asked = NEVER,
                                  .closings = t->closings};
 }
 
@@ -175,6 +176,21 @@ void receiver_timer_on_request(struct receiver_timer *t, instant now, const stru
 {
     t->request = now + request_interval(r, t->requests);
     t->requests++;
+    if (t->requests > 1 || r->session.known >= r->messages.next) {
+        t->asked = NEVER; /* nobody would know which was answered, or there is no answer */
+    } else if (t->asked == NEVER) {
+        t->asked = now;
+        t->asked_for = r->messages.next;
+    }
+}
+
+void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known)
+{
+    if (t->asked == NEVER || known < t->asked_for)
+        return;
+    duration taken = now - t->asked;
+    t->round_trip = t->round_trip == 0 || taken < t->round_trip ? taken : t->round_trip;
+    t->asked = NEVER;
 }
 
 void receiver_timer_on_closing(struct receiver_timer *t, instant now)

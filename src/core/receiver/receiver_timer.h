@@ -31,6 +31,10 @@ struct receiver_timer {
     uint32_t unsaid;   /* units that arrived since the last acknowledgement */
     uint32_t requests; /* repeated in a row */
     uint32_t closings; /* said in a row */
+
+    instant asked;       /* when a request left that the sender answers at once; NEVER: none */
+    uint64_t asked_for;  /* it has been answered when the sender knows of all messages below */
+    duration round_trip; /* the shortest that it took; 0: not known */
 };
 
 /* Things that can be due, in the order in which they are to be done. Once done they are due no
@@ -75,6 +79,9 @@ void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t u
 /* The sender asks for an acknowledgement; or what arrived was out of order. */
 void receiver_timer_on_asked(struct receiver_timer *t, instant now);
 void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t intervals);
+
+/* The sender knows of all messages below `known`. */
+void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known);
 
 /* A hello was answered, an acknowledgement of `bytes` left, a request did, or the close. */
 void receiver_timer_on_answer(struct receiver_timer *t, instant now);
