@@ -187,6 +187,11 @@ uint64_t receiver_expected(struct receiver *r)
     return message != NULL ? message->missing.bytes : 0;
 }
 
+bool receiver_is_replaced(const struct receiver *r)
+{
+    return r->is_replaced;
+}
+
 const struct receiver_counters *receiver_counters(const struct receiver *r)
 {
     return &r->counters;
