@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LARGEST = 2048 }; /* bytes; a larger datagram is no hello of any version */
+enum {
+    LARGEST = 2048,          /* bytes; a larger datagram is no hello of any version */
+    HEARD_BY_A_CHILD = 1024, /* datagrams: more than a socket has room for */
+};
 
 /* Room for the notes that say where a datagram arrived, or whence it is to be sent. */
 union place_note {
@@ -179,15 +182,17 @@ static int place_for_child(int fd, const struct caller *caller, union address *p
     return 0;
 }
 
-/* All that the child heard before it was connected; the caller's own is only its hello again. */
+/* All that the child heard before it was connected; the caller's own is only its hello again. The
+ * caller may send faster than this reads. What is left of others is dropped by the channel. */
 static void hear_strays(int fd, const struct cookie_jar *jar, const struct caller *caller,
                         int child, struct strays *strays)
 {
     struct arrival a;
-    int result;
+    int result = 0;
 
-    while ((result = read_one(child, &a)) >= 0) {
-        if (result == 0 || address_is_same(&a.from, &caller->from))
+    for (int i = 0; i < HEARD_BY_A_CHILD && result >= 0; i++) {
+        result = read_one(child, &a);
+        if (result <= 0 || address_is_same(&a.from, &caller->from))
             continue;
         a.here = caller->here;
         if (strays->count < LISTEN_STRAYS_MOST && hear(fd, jar, &a, &strays->caller[strays->count]))
