@@ -297,24 +297,35 @@ int zcrp_listener_interrupt(struct zcrp_listener *listener)
     return ZCRP_OK;
 }
 
+static void close_sockets(struct zcrp_listener *l)
+{
+    (void)close(l->fd);
+    for (uint32_t i = 0; i < l->waiting; i++)
+        (void)close(l->backlog[(l->first + i) % l->options.backlog].fd);
+}
+
+/* The mutexes may be held by threads that this process does not have. */
+static void abandon(struct zcrp_listener *l)
+{
+    close_sockets(l);
+    if (l->is_on)
+        wake_fini(&l->wake);
+    free(l->backlog);
+    free(l);
+}
+
 int zcrp_listener_close(struct zcrp_listener *listener)
 {
     struct zcrp_listener *l = listener;
 
     if (l == NULL)
         return ZCRP_OK;
-    if (l->generation == forked_generation())
-        engine_leave(&l->member);
-    else
-        l->peers = NULL; /* its lock may be held by a thread that this process does not have */
-    (void)close(l->fd);
-    for (; l->waiting > 0; l->waiting--) {
-        struct guest *guest = &l->backlog[l->first];
-        (void)close(guest->fd);
-        if (l->peers != NULL)
-            peers_remove(l->peers, &guest->caller.from);
-        l->first = (l->first + 1) % l->options.backlog;
+    if (l->generation != forked_generation()) {
+        abandon(l);
+        return ZCRP_OK;
     }
+    engine_leave(&l->member);
+    close_sockets(l);
     destroy(l);
     return ZCRP_OK;
 }
