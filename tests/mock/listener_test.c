@@ -83,6 +83,25 @@ static bool is_readable(int timeout_ms)
 
 /* ---- callers that cannot be admitted ---- */
 
+/* It calls again; the user of the listener hears nothing of it. */
+static void accept__passes_over_a_caller_out_of_reach(void **state)
+{
+    static const int errors[] = {EADDRNOTAVAIL, EINVAL, ENETUNREACH, EHOSTUNREACH, EACCES, EPERM};
+
+    (void)state;
+    for (int i = 0; i < COUNT(errors); i++) {
+        struct zcrp_connection *here;
+        admit_failures = 0;
+        admit_error = errors[i];
+        admit_bad = 1;
+        struct zcrp_connection *there = call();
+        assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+        assert_int_equal(admit_failures, 1);
+        (void)zcrp_connection_close(there);
+        (void)zcrp_connection_close(here);
+    }
+}
+
 /* What this process lacks it is told, once. */
 static void accept__says_what_is_lacking(void **state)
 {
@@ -133,6 +152,7 @@ static void close__in_the_child_of_a_busy_process(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST_OF(accept__passes_over_a_caller_out_of_reach),
         TEST_OF(accept__says_what_is_lacking),
         TEST_OF(close__in_the_child_of_a_busy_process),
     };
