@@ -221,7 +221,7 @@ static int take(void *context)
         code = code_of_channel(l->trouble);
         l->trouble = 0;
     }
-    if (l->is_on && l->waiting == 0)
+    if (l->is_on && !has_news(l))
         wake_clear(&l->wake);
     mutex_unlock(&l->mutex);
     return code;

@@ -121,6 +121,34 @@ static void accept__says_what_is_lacking(void **state)
     }
 }
 
+/* The descriptor is readable while accept has something to say, not only while somebody waits. */
+static void descriptor__of_a_listener_in_trouble(void **state)
+{
+    struct zcrp_connection *here;
+
+    (void)state;
+    assert_false(is_readable(0));
+    admit_error = EMFILE;
+    admit_good = 1;
+    admit_bad = 1000;
+    struct zcrp_connection *first = call();
+    assert_true(is_readable(5000));
+    struct zcrp_connection *second_caller = call();
+    while (admit_failures == 0)
+        usleep(1000);
+    usleep(10000);
+    assert_int_equal(zcrp_accept(listener, &here, 0), ZCRP_OK);
+    assert_true(is_readable(0));
+    assert_int_equal(zcrp_accept(listener, &(struct zcrp_connection *){NULL}, 0),
+                     ZCRP_ERROR_SYSTEM);
+    (void)zcrp_connection_close(second_caller);
+    while (zcrp_accept(listener, &(struct zcrp_connection *){NULL}, 0) == ZCRP_ERROR_SYSTEM)
+        usleep(1000);
+    assert_false(is_readable(0));
+    (void)zcrp_connection_close(first);
+    (void)zcrp_connection_close(here);
+}
+
 /* ---- forks ---- */
 
 /* A thread of the parent's holds the listener's mutex, and the child has no such thread. */
@@ -154,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_OF(accept__passes_over_a_caller_out_of_reach),
         TEST_OF(accept__says_what_is_lacking),
+        TEST_OF(descriptor__of_a_listener_in_trouble),
         TEST_OF(close__in_the_child_of_a_busy_process),
     };
 
