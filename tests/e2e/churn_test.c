@@ -29,6 +29,7 @@ LOAD(asleep)
 
 enum { USERS = 4, PLACES = 8, SLOTS = 8, ALIVE = 8, WARM = 50, LARGEST = 300000 };
 
+static const struct zcrp_options small = {.messages = 16, .connections = 16, .backlog = 4};
 static const struct zcrp_options quick = {.silence_ns = ENDS_SECOND / 2,
                                           .linger_ns = ENDS_SECOND / 20,
                                           .connect_ns = ENDS_SECOND / 2,
@@ -103,11 +104,11 @@ struct house {
     char port[8];
 };
 
-static struct house house_open(void)
+static struct house house_open(const struct zcrp_options *options)
 {
     struct house h;
 
-    ck_assert_int_eq(zcrp_listen(&h.listener, "127.0.0.1", "0", &quick), ZCRP_OK);
+    ck_assert_int_eq(zcrp_listen(&h.listener, "127.0.0.1", "0", options), ZCRP_OK);
     snprintf(h.port, sizeof h.port, "%d", zcrp_listener_port(h.listener));
     return h;
 }
@@ -120,7 +121,7 @@ struct both {
  * once. */
 static void round_begin(const struct house *h, struct both *b, unsigned i)
 {
-    ck_assert_int_eq(zcrp_connect(&b->there, "127.0.0.1", h->port, &quick, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connect(&b->there, "127.0.0.1", h->port, &small, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(h->listener, &b->here, 5 * ENDS_SECOND), ZCRP_OK);
     if (i % 4 != 0)
         return;
@@ -159,9 +160,9 @@ TEST(churn__leaves_nothing)
     unsigned rounds = (unsigned)number_of("ZCRP_CHURN_ROUNDS", 2000);
     struct zcrp_listener_stats stats;
 
-    ck_assert_int_eq(zcrp_listener_close(house_open().listener), ZCRP_OK); /* once for all */
+    ck_assert_int_eq(zcrp_listener_close(house_open(&small).listener), ZCRP_OK); /* once for all */
     struct belongings empty = belongings_now();
-    struct house h = house_open();
+    struct house h = house_open(&small);
 
     churn(&h, WARM);
     struct belongings before = belongings_now();
@@ -492,9 +493,9 @@ TEST(churn__random_calls, .is_random = true)
     uint64_t seed = suite_seed(_i);
     struct nursery peers = nursery_open(seed);
 
-    ck_assert_int_eq(zcrp_listener_close(house_open().listener), ZCRP_OK); /* once for all */
+    ck_assert_int_eq(zcrp_listener_close(house_open(&quick).listener), ZCRP_OK); /* once for all */
     struct belongings before = belongings_now();
-    struct house h = house_open();
+    struct house h = house_open(&quick);
     struct town t = {.port = h.port, .listener = h.listener};
 
     ck_assert_int_eq(write(peers.words, h.port, sizeof h.port), sizeof h.port);

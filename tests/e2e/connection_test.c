@@ -311,6 +311,33 @@ TEST(connection__peer_has_closed)
     (void)zcrp_listener_close(h.listener);
 }
 
+/* More buffers than the table has room for: each of them ends, and each that is posted later. */
+TEST(connection__peer_closes_on_a_full_table)
+{
+    enum { BUFFERS = 7 };
+    const struct zcrp_options small = {.messages = 2};
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", &small);
+    struct zcrp_msg *in[BUFFERS];
+
+    ck_assert(status_becomes(b.there, ZCRP_OK));
+    for (int i = 0; i < BUFFERS - 1; i++) {
+        in[i] = ends_empty(MESSAGE);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in[i], MESSAGE), ZCRP_OK);
+    }
+    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
+    in[BUFFERS - 1] = ends_empty(MESSAGE);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in[BUFFERS - 1], MESSAGE),
+                     ZCRP_OK);
+    for (int i = 0; i < BUFFERS; i++) {
+        ck_assert_int_eq(zcrp_wait_for(in[i], 2 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
+        zcrp_free_msg(in[i]);
+    }
+    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* ---- offers ---- */
 
 static const nlong sizes[] = {MESSAGE, 0, 1, 3000000, 17};
