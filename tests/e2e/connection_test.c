@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MESSAGE = 100000, MANY = 50 };
@@ -477,6 +478,36 @@ TEST(connection__peer_dies)
     ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_SILENT);
     zcrp_free_msg(out);
     (void)zcrp_connection_close(here);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* The limit is that of the connection, not of each half. */
+TEST(connection__close_beside_a_dead_peer)
+{
+    const struct zcrp_options options = {.linger_ns = 2 * ENDS_SECOND};
+    struct house h = {.listener = NULL};
+    struct zcrp_connection *here;
+    struct timespec before, after;
+    int tell[2];
+
+    ck_assert_int_eq(pipe(tell), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct zcrp_connection *there;
+        bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
+        _exit(is_told && zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause()
+                                                                                        : 1);
+    }
+    h = listen_on("127.0.0.1", &options);
+    ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);
+    ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert(status_becomes(here, ZCRP_OK));
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    ck_assert_int_eq(zcrp_connection_close(here), ZCRP_ERROR_TIMEOUT);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    ck_assert_int_lt(after.tv_sec - before.tv_sec, 4); /* 2 s, and the machine may be busy */
     (void)zcrp_listener_close(h.listener);
 }
 
