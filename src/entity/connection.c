@@ -168,8 +168,8 @@ int zcrp_connection_interrupt(struct zcrp_connection *connection)
 
 /* ---- closing ---- */
 
-/* What was sent is waited for first; then the peer is told that nothing is received any more. A peer
- * that did not confirm the first is told once, and is not waited for again. */
+/* What was sent is waited for first; then the peer is told that nothing is received any more. A
+ * peer that did not confirm the first is told once, and is not waited for again. */
 int zcrp_connection_close(struct zcrp_connection *connection)
 {
     struct zcrp_connection *c = connection;

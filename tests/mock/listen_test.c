@@ -12,7 +12,8 @@ enum { FD = 5, CHILD = 6, PORT = 7000, ENOUGH = 1000000 };
 
 static int getsockname_error, socket_error, setsockopt_error, bind_error, connect_error;
 static int opened, closed;
-static struct sockaddr_in bound;
+static bool is_ip6; /* the listening socket is */
+static union address bound;
 static struct sockaddr_in hears; /* from whom the child hears something; port 0: nobody */
 static int heard, answers;
 
@@ -33,18 +34,19 @@ static int result_of(int error)
 
 int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *size)
 {
-    const struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    const struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    const struct sockaddr_in6 ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 
     assert_int_equal(fd, FD);
-    memcpy(address, &own, sizeof(own));
-    *size = sizeof(own);
+    *size = is_ip6 ? sizeof(ip6) : sizeof(ip4);
+    memcpy(address, is_ip6 ? (const void *)&ip6 : (const void *)&ip4, *size);
     return result_of(getsockname_error);
 }
 
 int __wrap_socket(int family, int type, int protocol)
 {
     (void)type, (void)protocol;
-    assert_int_equal(family, AF_INET);
+    assert_int_equal(family, is_ip6 ? AF_INET6 : AF_INET);
     opened += socket_error == 0;
     return socket_error != 0 ? result_of(socket_error) : CHILD;
 }
@@ -59,8 +61,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
 {
     assert_int_equal(fd, CHILD);
-    assert_int_equal(size, sizeof(bound));
-    memcpy(&bound, address, sizeof(bound));
+    bound = (union address){.room = {.ss_family = AF_UNSPEC}};
+    memcpy(&bound, address, size);
     return result_of(bind_error);
 }
 
@@ -113,6 +115,7 @@ static int setup(void **state)
     (void)state;
     getsockname_error = socket_error = setsockopt_error = bind_error = connect_error = 0;
     opened = closed = heard = answers = 0;
+    is_ip6 = false;
     hears.sin_port = 0;
     jar = keyed_hash_jar();
     caller = (struct caller){.from_size = sizeof(from)};
@@ -133,10 +136,28 @@ static void admit__is_bound_where_it_was_called(void **state)
     (void)state;
     assert_int_equal(admit(&child), 0);
     assert_int_equal(child, CHILD);
-    assert_int_equal(ntohs(bound.sin_port), PORT);
-    assert_int_equal(ntohl(bound.sin_addr.s_addr), INADDR_LOOPBACK);
+    struct sockaddr_in *own = (struct sockaddr_in *)&bound;
+    assert_int_equal(address_port(&bound), PORT);
+    assert_int_equal(own->sin_family, AF_INET);
+    assert_int_equal(ntohl(own->sin_addr.s_addr), INADDR_LOOPBACK);
     assert_int_equal(strays.count, 0);
     assert_int_equal(closed, 0);
+}
+
+/* The system says of a caller by IPv4 where it called in the way of IPv4, also of one at a socket
+ * of IPv6. A child that were bound to any address would answer from the first of the machine. */
+static void admit__by_ip4_at_a_socket_of_ip6(void **state)
+{
+    const struct sockaddr_in6 *own = (const struct sockaddr_in6 *)&bound;
+    const uint8_t mapped[16] = {[10] = 0xFF, [11] = 0xFF, 127, 0, 0, 1};
+    int child;
+
+    (void)state;
+    is_ip6 = true;
+    assert_int_equal(admit(&child), 0);
+    assert_int_equal(address_port(&bound), PORT);
+    assert_int_equal(own->sin6_family, AF_INET6);
+    assert_memory_equal(&own->sin6_addr, mapped, sizeof(mapped));
 }
 
 /* The error is that of the call, not that of the close which follows. */
@@ -177,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(admit__is_bound_where_it_was_called, setup),
+        cmocka_unit_test_setup(admit__by_ip4_at_a_socket_of_ip6, setup),
         cmocka_unit_test_setup(admit__each_call_fails, setup),
         cmocka_unit_test_setup(admit__under_a_flood, setup),
     };
