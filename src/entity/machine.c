@@ -196,7 +196,7 @@ enum peer_link machine_link(const struct machine *m)
 
 enum outcome machine_end(const struct machine *m)
 {
-    return sender_ended(m->sender);
+    return m->sender != NULL ? sender_ended(m->sender) : OUTCOME_CLOSED;
 }
 
 uint64_t machine_expected(const struct machine *m)

@@ -41,7 +41,8 @@ void machine_expire(struct machine *m, instant now);
 instant machine_deadline(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);
 
-/* Of a sender that stays: whether its peer is there, and how that ended. Of others LINK_ASKING. */
+/* Of a sender that stays: whether its peer is there, and how that ended. Of others LINK_ASKING, and
+ * of a receiver CLOSED. */
 enum peer_link machine_link(const struct machine *m);
 enum outcome machine_end(const struct machine *m);
 
