@@ -5,10 +5,10 @@
 #include <netinet/in.h>
 #include <string.h>
 
-enum { HOST_AT = 4, HOST_BYTES = 16, PLACE_BYTES = HOST_AT + HOST_BYTES };
+enum { HOST_AT = 4, HOST_BYTES = 16, LINK_AT = HOST_AT + HOST_BYTES, PLACE_BYTES = LINK_AT + 4 };
 
-/* Family, port and host as bytes: equal for equal addresses. False if the family is none of IP's.
- */
+/* Family, port, host, and of a host that is known on one link only that link, as bytes: equal for
+ * equal addresses. False if the family is none of IP's. */
 static bool place_of(const union address *a, uint8_t place[PLACE_BYTES])
 {
     struct sockaddr_in ip4;
@@ -24,6 +24,8 @@ static bool place_of(const union address *a, uint8_t place[PLACE_BYTES])
         memcpy(&ip6, &a->room, sizeof(ip6));
         memcpy(place + 2, &ip6.sin6_port, 2);
         memcpy(place + HOST_AT, &ip6.sin6_addr, sizeof(ip6.sin6_addr));
+        if (IN6_IS_ADDR_LINKLOCAL(&ip6.sin6_addr))
+            memcpy(place + LINK_AT, &ip6.sin6_scope_id, sizeof(ip6.sin6_scope_id));
     } else {
         return false;
     }

@@ -12,7 +12,7 @@ union address {
     struct sockaddr_storage room;
 };
 
-/* Same family, host and port? An address of no family is like none. */
+/* Same family, host and port, and on the same link? An address of no family is like none. */
 bool address_is_same(const union address *a, const union address *b);
 
 /* Is the host the same, whatever the ports? */

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LARGEST = 2048 }; /* bytes; a larger datagram is no hello of any version */
+enum {
+    LARGEST = 2048,          /* bytes; a larger datagram is no hello of any version */
+    HEARD_BY_A_CHILD = 1024, /* datagrams: more than a socket has room for */
+};
 
 /* Room for the notes that say where a datagram arrived, or whence it is to be sent. */
 union place_note {
@@ -159,6 +162,25 @@ int listen_hear(int fd, const struct cookie_jar *jar, struct caller *caller)
 
 /* ---- admitting ---- */
 
+/* Puts the host that was called in the place of the listening socket's own, which may be any. A
+ * socket of IPv6 has a caller by IPv4 at an address that is mapped. */
+static void set_host(union address *place, const union address *here)
+{
+    const struct sockaddr_in *here4 = (const struct sockaddr_in *)here;
+    const struct sockaddr_in6 *here6 = (const struct sockaddr_in6 *)here;
+    struct sockaddr_in6 *place6 = (struct sockaddr_in6 *)place;
+
+    if (place->any.sa_family == AF_INET && here->any.sa_family == AF_INET) {
+        ((struct sockaddr_in *)place)->sin_addr = here4->sin_addr;
+    } else if (place->any.sa_family == AF_INET6 && here->any.sa_family == AF_INET6) {
+        place6->sin6_addr = here6->sin6_addr;
+        place6->sin6_scope_id = here6->sin6_scope_id;
+    } else if (place->any.sa_family == AF_INET6 && here->any.sa_family == AF_INET) {
+        place6->sin6_addr = (struct in6_addr){.s6_addr = {[10] = 0xFF, [11] = 0xFF}};
+        memcpy(&place6->sin6_addr.s6_addr[12], &here4->sin_addr, sizeof(here4->sin_addr));
+    }
+}
+
 /* Where a child is bound: where the caller called, with the listening socket's port. */
 static int place_for_child(int fd, const struct caller *caller, union address *place,
                            socklen_t *size)
@@ -166,28 +188,21 @@ static int place_for_child(int fd, const struct caller *caller, union address *p
     *size = sizeof(*place);
     if (getsockname(fd, &place->any, size) != 0)
         return -errno;
-    if (caller->here.any.sa_family != place->any.sa_family)
-        return 0;
-    if (place->any.sa_family == AF_INET) {
-        ((struct sockaddr_in *)place)->sin_addr =
-            ((const struct sockaddr_in *)&caller->here)->sin_addr;
-    } else if (place->any.sa_family == AF_INET6) {
-        const struct sockaddr_in6 *here = (const struct sockaddr_in6 *)&caller->here;
-        ((struct sockaddr_in6 *)place)->sin6_addr = here->sin6_addr;
-        ((struct sockaddr_in6 *)place)->sin6_scope_id = here->sin6_scope_id;
-    }
+    set_host(place, &caller->here);
     return 0;
 }
 
-/* All that the child heard before it was connected; the caller's own is only its hello again. */
+/* All that the child heard before it was connected; the caller's own is only its hello again. The
+ * caller may send faster than this reads. What is left of others is dropped by the channel. */
 static void hear_strays(int fd, const struct cookie_jar *jar, const struct caller *caller,
                         int child, struct strays *strays)
 {
     struct arrival a;
-    int result;
+    int result = 0;
 
-    while ((result = read_one(child, &a)) >= 0) {
-        if (result == 0 || address_is_same(&a.from, &caller->from))
+    for (int i = 0; i < HEARD_BY_A_CHILD && result >= 0; i++) {
+        result = read_one(child, &a);
+        if (result <= 0 || address_is_same(&a.from, &caller->from))
             continue;
         a.here = caller->here;
         if (strays->count < LISTEN_STRAYS_MOST && hear(fd, jar, &a, &strays->caller[strays->count]))

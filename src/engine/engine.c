@@ -36,7 +36,7 @@ struct engine {
     struct mutex mutex;
     struct slot *table;         /* (e) */
     uint32_t slots;             /* (e) */
-    uint32_t members;           /* (e) */
+    uint32_t members;           /* (e), and changed within `lifecycle` only */
     bool is_stopping;           /* (e) */
     struct condition is_left;   /* a turn ended while its member leaves */
     struct deadlines deadlines; /* (e) of `expire` */
@@ -565,34 +565,36 @@ void engine_stop(struct engine_member *m)
     mutex_unlock(&engine->mutex);
 }
 
-/* Destroys the engine if nobody is left in it. Another thread may have done so. */
-static void destroy_if_empty(enum engine_role role, const struct engine *engine)
+/* Destroys the engine if nobody is left in it. Within `lifecycle`. */
+static void destroy_if_empty(struct engine *engine)
 {
-    mutex_lock(&lifecycle);
-    for (uint32_t i = 0; i < ENGINES_MOST; i++) {
-        struct engine **e = &engines[role][i];
-        if (*e == engine && engine->members == 0) {
-            destroy(*e);
-            *e = NULL;
-        }
-    }
-    mutex_unlock(&lifecycle);
+    struct engine **e = engines[engine->role];
+
+    if (engine->members > 0)
+        return;
+    while (*e != engine)
+        e++;
+    *e = NULL;
+    destroy(engine);
 }
 
+/* Whoever joins or leaves counts the members within `lifecycle`: so nobody joins an engine that is
+ * about to go, and only one destroys it. */
 void engine_leave(struct engine_member *m)
 {
     struct engine *engine = m->engine;
 
     if (engine == NULL)
         return;
-    enum engine_role role = engine->role;
     engine_stop(m);
+    m->engine = NULL;
+    mutex_lock(&lifecycle);
     mutex_lock(&engine->mutex);
     engine->table[m->slot].member = NULL;
     engine->members--;
     mutex_unlock(&engine->mutex);
-    m->engine = NULL;
-    destroy_if_empty(role, engine);
+    destroy_if_empty(engine);
+    mutex_unlock(&lifecycle);
 }
 
 /* The child has the descriptors and the memory, but not the threads, and locks may be held. */

@@ -168,7 +168,8 @@ int zcrp_connection_interrupt(struct zcrp_connection *connection)
 
 /* ---- closing ---- */
 
-/* What was sent is waited for first; then the peer is told that nothing is received any more. */
+/* What was sent is waited for first; then the peer is told that nothing is received any more. A
+ * peer that did not confirm the first is told once, and is not waited for again. */
 int zcrp_connection_close(struct zcrp_connection *connection)
 {
     struct zcrp_connection *c = connection;
@@ -182,8 +183,9 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         free(c);
         return ZCRP_OK;
     }
-    int sent = entity_linger(c->sender);
-    int received = entity_linger(c->receiver);
+    instant began = clock_now();
+    int sent = entity_linger(c->sender, began);
+    int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
     entity_quit(c->receiver);
     entity_quit(c->sender);
     entity_destroy(c->sender);

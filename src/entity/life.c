@@ -239,11 +239,11 @@ static void fail_rest(struct zcrp_entity *e)
     machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
 }
 
-int entity_linger(struct zcrp_entity *e)
+int entity_linger(struct zcrp_entity *e, instant since)
 {
     entity_enter(e);
     entity_move(e, ENTITY_DRAINING);
-    bool is_confirmed = close_machine(e, clock_now());
+    bool is_confirmed = close_machine(e, since);
     if (!is_confirmed)
         machine_give_up(&e->machine);
     say_last_words(e);
@@ -270,7 +270,7 @@ int zcrp_close(struct zcrp_entity *entity)
         entity_abandon(entity);
         return ZCRP_OK;
     }
-    int code = entity_linger(entity);
+    int code = entity_linger(entity, clock_now());
     entity_quit(entity);
     entity_destroy(entity);
     return code;

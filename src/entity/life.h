@@ -20,9 +20,9 @@ __attribute__((warn_unused_result)) int entity_make(struct zcrp_entity **entity,
 /* It joins the engine; turns_start has it driven. ZCRP_OK or a code. */
 __attribute__((warn_unused_result)) int entity_join(struct zcrp_entity *e);
 
-/* Closes: waits for what was sent, tells the peer, fails what is left. ZCRP_OK, or
- * ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
-int entity_linger(struct zcrp_entity *e);
+/* Closes: waits for what was sent, tells the peer, fails what is left. `since` is when the wait for
+ * the peer began. ZCRP_OK, or ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
+int entity_linger(struct zcrp_entity *e, instant since);
 
 /* No turn of it runs any more, and nobody waits within. Its messages are over. */
 void entity_quit(struct zcrp_entity *e);

@@ -50,6 +50,12 @@ struct zcrp_listener {
     uint64_t dropped;        /* (m) and times that one found no room */
 };
 
+/* Would accept say something? Under the mutex. */
+static bool has_news(const struct zcrp_listener *l)
+{
+    return l->waiting > 0 || l->trouble != 0;
+}
+
 /* ---- hearing ---- */
 
 /* Is there room for this caller, and is it a new one? It is one of the peers then. */
@@ -61,6 +67,12 @@ static bool reserve(struct zcrp_listener *l, const union address *peer)
     l->dropped += verdict == PEERS_FULL;
     mutex_unlock(&l->mutex);
     return verdict == PEERS_ADDED;
+}
+
+/* Is that what this process or its system lacks, and not what is wrong with one caller? */
+static bool is_own_trouble(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
 }
 
 /* Admits one caller; adds those that its socket heard meanwhile. By the engine's thread alone. */
@@ -76,13 +88,13 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct c
     mutex_lock(&l->mutex);
     if (error) {
         peers_remove(l->peers, &caller->from);
-        l->trouble = error;
+        l->trouble = is_own_trouble(error) ? error : l->trouble;
     } else {
         uint32_t at = (l->first + l->waiting++) % l->options.backlog;
         l->admitted++;
         l->backlog[at] = (struct guest){.caller = *caller, .fd = fd};
     }
-    if (l->is_on)
+    if (l->is_on && has_news(l))
         wake_signal(&l->wake);
     mutex_unlock(&l->mutex);
     changes_tell(&l->changes);
@@ -209,7 +221,7 @@ static int take(void *context)
         code = code_of_channel(l->trouble);
         l->trouble = 0;
     }
-    if (l->is_on && l->waiting == 0)
+    if (l->is_on && !has_news(l))
         wake_clear(&l->wake);
     mutex_unlock(&l->mutex);
     return code;
@@ -260,7 +272,7 @@ int zcrp_listener_descriptor(struct zcrp_listener *listener)
     if (!l->is_on) {
         error = wake_init(&l->wake);
         l->is_on = error == 0;
-        if (l->is_on && (l->waiting > 0 || l->trouble != 0))
+        if (l->is_on && has_news(l))
             wake_signal(&l->wake);
     }
     int fd = l->is_on ? wake_fd(&l->wake) : -1;
@@ -297,24 +309,35 @@ int zcrp_listener_interrupt(struct zcrp_listener *listener)
     return ZCRP_OK;
 }
 
+static void close_sockets(struct zcrp_listener *l)
+{
+    (void)close(l->fd);
+    for (uint32_t i = 0; i < l->waiting; i++)
+        (void)close(l->backlog[(l->first + i) % l->options.backlog].fd);
+}
+
+/* The mutexes may be held by threads that this process does not have. */
+static void abandon(struct zcrp_listener *l)
+{
+    close_sockets(l);
+    if (l->is_on)
+        wake_fini(&l->wake);
+    free(l->backlog);
+    free(l);
+}
+
 int zcrp_listener_close(struct zcrp_listener *listener)
 {
     struct zcrp_listener *l = listener;
 
     if (l == NULL)
         return ZCRP_OK;
-    if (l->generation == forked_generation())
-        engine_leave(&l->member);
-    else
-        l->peers = NULL; /* its lock may be held by a thread that this process does not have */
-    (void)close(l->fd);
-    for (; l->waiting > 0; l->waiting--) {
-        struct guest *guest = &l->backlog[l->first];
-        (void)close(guest->fd);
-        if (l->peers != NULL)
-            peers_remove(l->peers, &guest->caller.from);
-        l->first = (l->first + 1) % l->options.backlog;
+    if (l->generation != forked_generation()) {
+        abandon(l);
+        return ZCRP_OK;
     }
+    engine_leave(&l->member);
+    close_sockets(l);
     destroy(l);
     return ZCRP_OK;
 }

@@ -108,6 +108,7 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
     uint32_t unit = unit_bytes(options, units);
     struct receiver_config config = {
         .unit_bytes = unit,
+        .stays = m->stays,
         .messages = options->messages,
         .holes = HOLES,
         .intervals = INTERVALS,
@@ -273,6 +274,11 @@ void machine_fail(struct machine *m, instant now, enum outcome outcome)
         sender_fail(m->sender, now, outcome);
     else
         receiver_fail(m->receiver, now, outcome);
+}
+
+bool machine_is_replaced(const struct machine *m)
+{
+    return m->receiver != NULL && receiver_is_replaced(m->receiver);
 }
 
 /* ---- faults ---- */

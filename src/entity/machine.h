@@ -50,6 +50,9 @@ bool machine_event(struct machine *m, struct event *event);
 enum peer_link machine_link(const struct machine *m);
 enum outcome machine_end(const struct machine *m);
 
+/* Of a connection's receiver: another peer is where its own was. */
+bool machine_is_replaced(const struct machine *m);
+
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
 

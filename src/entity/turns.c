@@ -173,6 +173,15 @@ static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *
     entity_leave(sender);
 }
 
+/* Another peer is where the connection's was: the receiver has noticed, and the sender says how the
+ * connection ended. */
+static void end_connection(struct zcrp_entity *sender)
+{
+    entity_enter(sender);
+    machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
+    entity_leave(sender);
+}
+
 /* The plan is out for no longer than the call takes. */
 static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w)
 {
@@ -199,9 +208,12 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w)
         entity_break(e);
     e->is_arriving = false;
     sending_drain(e, SENDING_BURSTS);
+    bool is_replaced = e->lost == OUTCOME_OK && machine_is_replaced(&e->machine);
     entity_leave(e);
     if (w->mail.bytes > 0)
         deliver_mail(e->twin, &w->mail);
+    if (is_replaced)
+        end_connection(e->twin);
     if (received <= 0)
         return ARRIVAL_NONE;
     bool is_drained = most > 1 && received < most && e->channels.in->aal5 == NULL;

@@ -82,11 +82,11 @@ void spin_check(const struct spin *spin);
 #define MODERATION_FAR (12800 * MICROSECOND) /* on any */
 
 enum {
-    MODERATION_FEW = 2,    /* arrivals after a nap; fewer: it was too short */
+    MODERATION_FEW = 2,     /* arrivals after a nap; fewer: it was too short */
     MODERATION_ENOUGH = 32, /* the same of naps that are short beside the round trip */
     MODERATION_PART = 4,    /* of a round trip, that a nap may last */
-    MODERATION_MANY = 8,   /* receives; more: it was too long */
-    MODERATION_POLLS = 64, /* waits without a nap, after the longest was too short */
+    MODERATION_MANY = 8,    /* receives; more: it was too long */
+    MODERATION_POLLS = 64,  /* waits without a nap, after the longest was too short */
 };
 
 struct moderation {

@@ -20,7 +20,7 @@ enum { ENTROPY_MOST = 256 }; /* bytes that getrandom gives whole, whatever signa
 
 static _Atomic uint32_t generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void (*on_child)(void);
+static void (*_Atomic on_child)(void);
 
 _Noreturn void check_failed(const char *expression, const char *file, int line)
 {

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MESSAGE = 100000, MANY = 50 };
@@ -311,6 +312,33 @@ TEST(connection__peer_has_closed)
     (void)zcrp_listener_close(h.listener);
 }
 
+/* More buffers than the table has room for: each of them ends, and each that is posted later. */
+TEST(connection__peer_closes_on_a_full_table)
+{
+    enum { BUFFERS = 7 };
+    const struct zcrp_options small = {.messages = 2};
+    struct house h = listen_on("127.0.0.1", NULL);
+    struct both b = connect_to(&h, "127.0.0.1", &small);
+    struct zcrp_msg *in[BUFFERS];
+
+    ck_assert(status_becomes(b.there, ZCRP_OK));
+    for (int i = 0; i < BUFFERS - 1; i++) {
+        in[i] = ends_empty(MESSAGE);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in[i], MESSAGE), ZCRP_OK);
+    }
+    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
+    in[BUFFERS - 1] = ends_empty(MESSAGE);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in[BUFFERS - 1], MESSAGE),
+                     ZCRP_OK);
+    for (int i = 0; i < BUFFERS; i++) {
+        ck_assert_int_eq(zcrp_wait_for(in[i], 2 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
+        zcrp_free_msg(in[i]);
+    }
+    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* ---- offers ---- */
 
 static const nlong sizes[] = {MESSAGE, 0, 1, 3000000, 17};
@@ -450,6 +478,36 @@ TEST(connection__peer_dies)
     ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_SILENT);
     zcrp_free_msg(out);
     (void)zcrp_connection_close(here);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* The limit is that of the connection, not of each half. */
+TEST(connection__close_beside_a_dead_peer)
+{
+    const struct zcrp_options options = {.linger_ns = 2 * ENDS_SECOND};
+    struct house h = {.listener = NULL};
+    struct zcrp_connection *here;
+    struct timespec before, after;
+    int tell[2];
+
+    ck_assert_int_eq(pipe(tell), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct zcrp_connection *there;
+        bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
+        _exit(is_told && zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause()
+                                                                                        : 1);
+    }
+    h = listen_on("127.0.0.1", &options);
+    ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);
+    ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert(status_becomes(here, ZCRP_OK));
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    ck_assert_int_eq(zcrp_connection_close(here), ZCRP_ERROR_TIMEOUT);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    ck_assert_int_lt(after.tv_sec - before.tv_sec, 4); /* 2 s, and the machine may be busy */
     (void)zcrp_listener_close(h.listener);
 }
 

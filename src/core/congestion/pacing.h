@@ -8,8 +8,9 @@
  *             +--------------------> time
  *
  * A burst is what the rate carries in a millisecond, on a long path in an eighth of the round trip
- * up to four, at least two units; so a slow path never sees many at once. What fills a path whose lowest round trip is below a millisecond is less than that
- * burst: if it is no slow one (64 Mb/s), nothing waits there, and pacing costs nothing.
+ * up to four, at least two units; so a slow path never sees many at once. What fills a path whose
+ * lowest round trip is below a millisecond is less than that burst: if it is no slow one (64 Mb/s),
+ * nothing waits there, and pacing costs nothing.
  *
  * A thread that waits for `due` and wakes long after makes up for all of it, or a path between
  * starved threads would look slower each time; a host that stood still for longer than

@@ -192,6 +192,11 @@ duration receiver_round_trip(const struct receiver *r)
     return r->timer.round_trip;
 }
 
+bool receiver_is_replaced(const struct receiver *r)
+{
+    return r->is_replaced;
+}
+
 const struct receiver_counters *receiver_counters(const struct receiver *r)
 {
     return &r->counters;

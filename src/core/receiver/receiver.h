@@ -30,6 +30,7 @@ struct receiver_config {
     uint32_t holes;         /* missing ranges over all messages, beside one each */
     uint32_t intervals;     /* of arrived sequence numbers */
     uint32_t capacity;      /* bytes of units the socket can hold; told to the sender */
+    bool stays;             /* it has one sender, and binds no other after it */
     duration silence;       /* bound once, and the sender unheard of for so long: fail */
     struct secret secret;   /* sessions come from here */
     struct cookie_jar jar;  /* cookies: the same as whoever answers hellos before it is opened */
@@ -131,6 +132,10 @@ bool receiver_is_confirmed(const struct receiver *r);
 /* Ends all messages with this outcome and leaves the session, if any. A close that is under way is
  * over. */
 void receiver_fail(struct receiver *r, instant now, enum outcome outcome);
+
+/* Of a receiver that stays: another sender is where its own was. Its messages have failed with
+ * RESTARTED, and the other one is not answered. */
+bool receiver_is_replaced(const struct receiver *r);
 
 const struct receiver_counters *receiver_counters(const struct receiver *r);
 

@@ -76,6 +76,7 @@ struct receiver {
     struct receiver_counters counters;
     struct secret secret;
     enum receiver_phase phase;
+    bool is_replaced;        /* it stays, and its sender's place is another's */
     uint64_t steady;         /* units that landed in place since one did not */
     struct interval planned; /* messages that the newest plan points at */
     bool is_planned;         /* a plan is out */

@@ -107,6 +107,11 @@ static void on_newcomer(struct receiver *r, instant now, const struct hello *hel
             receiver_end_close(r); /* the sender that had to be told is gone */
         return;
     }
+    if (r->config.stays && r->session.was_bound) {
+        r->is_replaced = true;
+        receiver_fail(r, now, OUTCOME_RESTARTED);
+        return;
+    }
     if (is_bound && r->session.has_units)
         receiver_fail(r, now, OUTCOME_RESTARTED);
     forget_offers(r);

@@ -18,7 +18,7 @@ static duration rest_after(uint32_t receives)
 {
     for (uint32_t i = 0; i < receives; i++)
         moderation_on_arrivals(&moderation, 1, UNIT);
-    duration nap = moderation_rest(&moderation, MUCH);
+    duration nap = moderation_rest(&moderation, MUCH, 0);
     moderation_check(&moderation);
     return nap;
 }
@@ -35,7 +35,7 @@ TEST(moderation_rest__polls_if_nothing_is_foretold)
 {
     begin();
     moderation_on_arrivals(&moderation, 1, UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, 0), 0);
+    ck_assert_int_eq(moderation_rest(&moderation, 0, 0), 0);
     ck_assert_int_eq(rest_after(1), MODERATION_LEAST);
 }
 
@@ -64,9 +64,9 @@ TEST(moderation_rest__is_as_long_after_one_receive_of_many)
     begin();
     rest_after(1);
     moderation_on_arrivals(&moderation, 3 * MODERATION_MANY, 3 * MODERATION_MANY * UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, MUCH), MODERATION_LEAST);
+    ck_assert_int_eq(moderation_rest(&moderation, MUCH, 0), MODERATION_LEAST);
     moderation_on_arrivals(&moderation, 1, UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, MUCH), 2 * MODERATION_LEAST);
+    ck_assert_int_eq(moderation_rest(&moderation, MUCH, 0), 2 * MODERATION_LEAST);
 }
 
 TEST(moderation_rest__polls_on_a_slow_path_and_tries_again)
@@ -84,15 +84,40 @@ TEST(moderation_rest__polls_on_a_slow_path_and_tries_again)
     ck_assert_int_eq(nap, MODERATION_LEAST);
 }
 
+/* A nap grows until it gathers many, up to a quarter of the round trip, and shrinks with that. */
+TEST(moderation_rest__is_longer_on_a_long_path)
+{
+    duration nap = 0;
+
+    begin();
+    for (int i = 0; i < 20; i++) {
+        moderation_on_arrivals(&moderation, MODERATION_FEW, UNIT);
+        nap = moderation_rest(&moderation, MUCH, 30 * MILLISECOND);
+    }
+    ck_assert_int_eq(nap, 6400 * MICROSECOND);
+    for (int i = 0; i < 20; i++) {
+        moderation_on_arrivals(&moderation, MODERATION_FEW, UNIT);
+        nap = moderation_rest(&moderation, MUCH, 200 * MILLISECOND);
+    }
+    ck_assert_int_eq(nap, MODERATION_FAR);
+    moderation_on_arrivals(&moderation, MODERATION_ENOUGH, UNIT);
+    ck_assert_int_eq(moderation_rest(&moderation, MUCH, 200 * MILLISECOND), nap);
+    for (int i = 0; i < 20; i++) {
+        moderation_on_arrivals(&moderation, MODERATION_FEW, UNIT);
+        nap = moderation_rest(&moderation, MUCH, MILLISECOND);
+    }
+    ck_assert_int_eq(nap, MODERATION_MOST);
+}
+
 TEST(moderation_rest__polls_when_two_naps_would_outlast_the_message)
 {
     begin();
     rest_after(1);
     for (int i = 0; i < 4; i++)
         moderation_on_arrivals(&moderation, 1, UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT), 0);
+    ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT, 0), 0);
     moderation_on_arrivals(&moderation, 1, UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT + 1), MODERATION_LEAST);
+    ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT + 1, 0), MODERATION_LEAST);
 }
 
 /* Else nobody would notice that the path has become a slower one. */
@@ -104,7 +129,7 @@ TEST(moderation_rest__what_a_nap_brought_is_believed_less_and_less)
     rest_after(1);
     for (int i = 0; i < 4; i++)
         moderation_on_arrivals(&moderation, 1, UNIT);
-    while (moderation_rest(&moderation, 4 * UNIT) == 0 && polls < 1000)
+    while (moderation_rest(&moderation, 4 * UNIT, 0) == 0 && polls < 1000)
         polls++;
     ck_assert_int_gt(polls, 4);
     ck_assert_int_lt(polls, 32);

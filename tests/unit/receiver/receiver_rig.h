@@ -46,9 +46,10 @@ static inline uint8_t receiver_rig_byte(uint64_t message, uint64_t offset)
     return (uint8_t)(1 + message * 31 + offset * 7 + offset / 64);
 }
 
-static inline void receiver_rig_init(struct receiver_rig *rig)
+static inline void receiver_rig_init_as(struct receiver_rig *rig, bool stays)
 {
     struct receiver_config config = {.unit_bytes = RIG_DATA + TRAILER_BYTES,
+                                     .stays = stays,
                                      .messages = RIG_MESSAGES,
                                      .holes = 4,
                                      .intervals = 8,
@@ -63,6 +64,11 @@ static inline void receiver_rig_init(struct receiver_rig *rig)
     landing_init(&rig->landing, rig->landing_memory, 1);
     rig->r =
         receiver_init(aligned_alloc(ARENA_ALIGNMENT, receiver_bytes(&config)), &config, SECOND);
+}
+
+static inline void receiver_rig_init(struct receiver_rig *rig)
+{
+    receiver_rig_init_as(rig, false);
 }
 
 static inline void receiver_rig_fini(struct receiver_rig *rig)

@@ -173,6 +173,56 @@ TEST(restart__not_by_an_old_question)
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, 0);
 }
 
+/* ---- a receiver that stays ---- */
+
+static void start_staying(void)
+{
+    receiver_rig_fini(&rig);
+    receiver_rig_init_as(&rig, true);
+    start();
+}
+
+/* Another sender at its sender's address: it is not taken for the first one, whether anything came
+ * or not. */
+TEST(stays__binds_no_other_sender, .rows = 2)
+{
+    start_staying();
+    if (_i == 1)
+        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert(!receiver_is_replaced(rig.r));
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    receiver_rig_expect_no_event(&rig);
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
+    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
+    receiver_rig_expect_silence(&rig);
+    ck_assert(receiver_is_replaced(rig.r));
+}
+
+/* Nor after its sender has closed. */
+TEST(stays__binds_no_sender_after_its_own)
+{
+    start_staying();
+    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .is_closing = true});
+    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
+    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
+    receiver_rig_expect(&rig, "close +");
+    receiver_rig_ask(&rig, RIG_TAG + 1);
+    ck_assert(!receiver_is_replaced(rig.r));
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect_silence(&rig);
+    ck_assert(receiver_is_replaced(rig.r));
+}
+
+/* Its own may ask again. */
+TEST(stays__with_its_sender)
+{
+    start_staying();
+    receiver_rig_ask_again(&rig);
+    receiver_rig_expect(&rig, "request 0*2=128");
+    ck_assert(!receiver_is_replaced(rig.r));
+}
+
 /* ---- strangers ---- */
 
 /* Whatever has not both numbers of the pairing changes nothing but a counter. */

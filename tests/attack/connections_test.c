@@ -1,0 +1,336 @@
+/* Strangers at a listener and at its connections: rows 37 to 40. They know all addresses and ports,
+ * and none of them reads what is sent to the address that it names. */
+#include "attack.h"
+#include "house.h"
+
+#include <string.h>
+
+/* A flood is a load, and its listener has to answer in time. */
+LOAD(alone)
+
+enum {
+    RATE = 100000, /* strangers' datagrams a second */
+    KINDS = 5,
+    MOST = 1200,
+    CALLERS = 3,
+};
+
+static uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static size_t hello(uint8_t *to, uint64_t nonce, uint64_t cookie, uint8_t flags)
+{
+    return wire_hello(to, &(struct wire_hello){.pairing = {0, (uint32_t)nonce | 1},
+                                               .nonce = nonce | 1,
+                                               .cookie = cookie,
+                                               .flags = flags});
+}
+
+/* What strangers say: most of it hellos, with a cookie that they made up, or without. */
+static size_t stray(uint8_t *to, uint64_t *random)
+{
+    uint64_t value = random_next(random);
+    size_t bytes = value % MOST;
+
+    switch (random_next(random) % KINDS) {
+    case 0:
+        for (size_t i = 0; i < bytes; i++)
+            to[i] = (uint8_t)(random_next(random) >> 20);
+        return bytes;
+    case 1:
+        return hello(to, value, value, WIRE_CLOSING);
+    case 2:
+        return hello(to, value, value, 0);
+    default:
+        return hello(to, value, 0, 0);
+    }
+}
+
+/* ---- a flood ---- */
+
+struct flood {
+    struct raw raw;
+    struct watch watch;
+    struct watch_tally heard;       /* by strangers */
+    uint32_t said[WATCH_STRANGERS]; /* by them, bytes */
+    uint64_t random;
+    double since;
+    uint64_t sent; /* since then */
+};
+
+static void flood_open(struct flood *f, const struct stage *stage)
+{
+    f->random = 1998;
+    watch_open(&f->watch, stage, STAGE_LEFT);
+    raw_open(&f->raw, stage, STAGE_LEFT, 0); /* waits for nobody */
+    f->since = attack_seconds();
+}
+
+/* As much as is due by now. Who is late catches up, but not for long. */
+static void flood_go_on(struct flood *f)
+{
+    double now = attack_seconds();
+    uint8_t datagram[WIRE_BYTES];
+
+    if ((now - f->since) * RATE > (double)f->sent + RATE / 10)
+        f->since = now - (double)f->sent / RATE;
+    while ((double)f->sent < (now - f->since) * RATE) {
+        struct raw_end from = attack_stranger((uint32_t)random_next(&f->random));
+        size_t bytes = stray(datagram, &f->random);
+        f->said[(from.address - STAGE_STRANGERS) % WATCH_STRANGERS] += (uint32_t)bytes;
+        raw_udp(&f->raw, from, attack_receiver(), datagram, bytes);
+        f->sent++;
+    }
+    raw_flush(&f->raw);
+    (void)watch_count(&f->watch, &f->heard);
+    usleep(200);
+}
+
+static void flood_for(struct flood *f, double seconds)
+{
+    double until = attack_seconds() + seconds;
+
+    while (attack_seconds() < until)
+        flood_go_on(f);
+}
+
+/* Addresses that were sent more bytes than they said. */
+static unsigned flood_amplified(struct flood *f)
+{
+    unsigned count = 0;
+
+    usleep(50000);
+    (void)watch_count(&f->watch, &f->heard);
+    for (unsigned i = 0; i < WATCH_STRANGERS; i++)
+        count += f->heard.bytes[i] > f->said[i];
+    return count;
+}
+
+static bool has_echoed(const struct guest *g, uint64_t times)
+{
+    return g->book->echos >= times || g->book->failure != 0 ||
+           (g->book->connected != HOUSE_PENDING && g->book->connected != ZCRP_OK);
+}
+
+static void await_echos(const struct guest *g, uint64_t times)
+{
+    for (int i = 0; i < 10000 && !has_echoed(g, times); i++)
+        usleep(1000);
+    ck_assert_int_eq(g->book->failure, 0);
+    ck_assert_uint_ge(g->book->echos, times);
+}
+
+/* ---- row 37 ---- */
+
+/* Somebody calls in the middle of it; returns how long it took until its first message was back. */
+static double call(struct flood *f, const struct stage *stage)
+{
+    struct guest g;
+    double start = attack_seconds();
+
+    guest_call(&g, stage, STAGE_LEFT, attack_receiver());
+    while (!has_echoed(&g, 1) && attack_seconds() < start + 20)
+        flood_go_on(f);
+    double took = attack_seconds() - start;
+    ck_assert_int_eq(g.book->connected, ZCRP_OK);
+    ck_assert_int_eq(g.book->failure, 0);
+    guest_leave(&g);
+    return took;
+}
+
+TEST(row37__a_flood_keeps_no_caller_out)
+{
+    static struct flood f;
+    struct stage stage;
+    struct house house;
+    struct guest resident;
+    double longest = 0;
+
+    stage_open(&stage, 1500);
+    house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
+    guest_call(&resident, &stage, STAGE_LEFT, attack_receiver());
+    await_echos(&resident, 50);
+    flood_open(&f, &stage);
+    flood_for(&f, 0.3);
+    uint64_t memory = house_memory(&house), echos = resident.book->echos;
+    flood_for(&f, attack_is_exhaustive() ? 10 : 1.5);
+    memory = house_memory(&house) - memory;
+    echos = resident.book->echos - echos;
+    for (int i = 0; i < CALLERS; i++) {
+        double took = call(&f, &stage);
+        longest = took > longest ? took : longest;
+    }
+    double rate = (double)f.raw.sent / (attack_seconds() - f.since);
+    unsigned amplified = flood_amplified(&f);
+    attack_figure(
+        37,
+        "%lu junk datagrams, %.0f a second: callers are in after at most %.1f ms; another "
+        "had %lu messages back, the slowest after %.1f ms; %ld bytes of memory more",
+        (unsigned long)f.raw.sent, rate, longest * 1e3, (unsigned long)echos,
+        (double)resident.book->longest_ns / 1e6, (long)memory);
+    ck_assert(longest < 1.0);
+    ck_assert_int_eq(resident.book->failure, 0);
+    ck_assert_uint_gt(echos, 0);
+    ck_assert_int_lt((long)memory, 256 << 10);
+    ck_assert_uint_eq(amplified, 0);
+    await_echos(&resident, resident.book->echos + 10);
+    ck_assert_uint_eq(house.book->admitted, 1 + CALLERS); /* no stranger was in the backlog */
+    ck_assert_uint_eq(house.book->refused, 0);
+    guest_leave(&resident);
+    ck_assert_int_eq(resident.book->closed, ZCRP_OK);
+    ck_assert_uint_eq(house.book->failed, 0);
+    house_close(&house);
+}
+
+/* ---- row 38 ---- */
+
+/* A caller whose good hello comes again and again, from where it is and from elsewhere. */
+TEST(row38__a_hello_is_good_for_one_connection)
+{
+    enum { TAG = 4711, TIMES = 1000 };
+    static struct flood f;
+    static struct hostile caller;
+    const struct raw_end own = {attack_sender().address, 5555};
+    uint8_t datagram[WIRE_BYTES];
+    struct stage stage;
+    struct house house;
+
+    stage_open(&stage, 1500);
+    house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
+    flood_open(&f, &stage);
+    hostile_open(&caller, &stage, STAGE_LEFT, own);
+    caller.peer = attack_receiver();
+    hostile_say(&caller, hello(caller.out, TAG, 0, 0));
+    ck_assert(hostile_hear(&caller, 1000));
+    ck_assert_int_eq(caller.heard.type, WIRE_COOKIE);
+    size_t bytes = hello(datagram, TAG, caller.heard.cookie, 0);
+    for (unsigned i = 0; i < TIMES; i++) {
+        raw_udp(&f.raw, own, attack_receiver(), datagram, bytes);
+        raw_udp(&f.raw, (struct raw_end){own.address, (uint16_t)(6000 + i)}, attack_receiver(),
+                datagram, bytes);
+        raw_udp(&f.raw, attack_stranger(i), attack_receiver(), datagram, bytes);
+    }
+    raw_flush(&f.raw);
+    usleep(200000);
+    attack_figure(38, "a good hello %d times, and from %d other places: %lu connections", TIMES,
+                  2 * TIMES, (unsigned long)house.book->admitted);
+    ck_assert_uint_eq(house.book->admitted, 1);
+    ck_assert_uint_eq(house.book->accepted, 1);
+    ck_assert_uint_eq(house.book->port, own.port);
+    house_close(&house);
+}
+
+/* ---- row 39 ---- */
+
+/* In the name of a peer that has a connection. */
+static size_t forgery(uint8_t *to, uint64_t *random)
+{
+    uint64_t value = random_next(random);
+    struct wire_pairing guess = {(uint32_t)value, (uint32_t)(value >> 32)};
+
+    switch (random_next(random) % 8) {
+    case 0:
+        return wire_hello(to, &(struct wire_hello){.pairing = guess, .flags = WIRE_CLOSING});
+    case 1:
+        return wire_hello(to,
+                          &(struct wire_hello){.pairing = guess, .nonce = value, .cookie = value});
+    case 2:
+        return wire_ack(to, guess, NULL, 0, WIRE_CLOSING);
+    case 3:
+        return wire_request(to, guess, value, NULL);
+    case 4:
+        return wire_cookie(to, (struct wire_pairing){0, guess.tag}, value, value);
+    case 5:
+        return wire_unit(to, &(struct wire_unit){.pairing = guess, .length = 64}, NULL);
+    default:
+        return stray(to, random);
+    }
+}
+
+TEST(row39__strangers_in_a_peers_name_change_nothing)
+{
+    enum { TIMES = 50000 };
+    static struct flood f;
+    uint8_t datagram[WIRE_BYTES];
+    struct stage stage;
+    struct house house;
+    struct guest resident;
+
+    stage_open(&stage, 1500);
+    house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
+    guest_call(&resident, &stage, STAGE_LEFT, attack_receiver());
+    await_echos(&resident, 50);
+    flood_open(&f, &stage);
+    struct raw_end peer = {house.book->address, (uint16_t)house.book->port};
+    uint64_t echos = resident.book->echos;
+    for (int i = 0; i < TIMES; i++) {
+        raw_udp(&f.raw, peer, attack_receiver(), datagram, forgery(datagram, &f.random));
+        if (i % 50 == 0)
+            usleep(500);
+    }
+    raw_flush(&f.raw);
+    await_echos(&resident, resident.book->echos + 20);
+    attack_figure(
+        39, "%d datagrams in a peer's name: it had %lu messages back meanwhile, %d failed", TIMES,
+        (unsigned long)(resident.book->echos - echos), resident.book->failure != 0);
+    ck_assert_uint_eq(house.book->admitted, 1);
+    ck_assert_uint_eq(house.book->standing, 1);
+    ck_assert_uint_eq(house.book->failed, 0);
+    guest_leave(&resident);
+    ck_assert_int_eq(resident.book->closed, ZCRP_OK);
+    house_close(&house);
+}
+
+/* ---- row 40 ---- */
+
+/* From now on whoever connects on this side has that port. */
+static bool have_one_port(const struct stage *stage, enum stage_side side)
+{
+    stage_enter(stage, side);
+    FILE *range = fopen("/proc/sys/net/ipv4/ip_local_port_range", "w");
+    if (range == NULL)
+        return false;
+    fputs("40000 40000", range);
+    return fclose(range) == 0;
+}
+
+/* A peer crashes and comes again from its old port, while its connection still stands. Nothing of
+ * the new one's may reach the old connection; the new one gets a connection of its own. */
+TEST(row40__a_peer_that_crashed_comes_again)
+{
+    struct stage stage;
+    struct house house;
+    struct guest first, second;
+
+    stage_open(&stage, 1500);
+    if (!have_one_port(&stage, STAGE_LEFT)) {
+        puts("no right to choose the ports");
+        return;
+    }
+    house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
+    guest_call(&first, &stage, STAGE_LEFT, attack_receiver());
+    await_echos(&first, 10);
+    ck_assert_uint_eq(house.book->port, 40000);
+    guest_kill(&first);
+    guest_call(&second, &stage, STAGE_LEFT, attack_receiver());
+    for (int i = 0; i < 10000 && !has_echoed(&second, 10); i++)
+        usleep(1000);
+    attack_figure(40,
+                  "a peer that crashed is in again after %.1f ms (\"%s\"), its first message "
+                  "is \"%s\"; the old connection ended as \"%s\"",
+                  (double)second.book->connected_ns / 1e6, zcrp_strerror(second.book->connected),
+                  zcrp_strerror(second.book->failure), zcrp_strerror(house.book->why));
+    ck_assert_int_eq(second.book->connected, ZCRP_OK);
+    ck_assert_int_eq(second.book->failure, 0);
+    ck_assert_uint_ge(second.book->echos, 10);
+    ck_assert_uint_eq(house.book->accepted, 2);
+    ck_assert_int_eq(house.book->why, ZCRP_ERROR_RESTARTED);
+    guest_leave(&second);
+    ck_assert_int_eq(second.book->closed, ZCRP_OK);
+    house_close(&house);
+}

@@ -1,0 +1,127 @@
+/* Listeners and connections on a machine that has too little: of memory, threads, descriptors.
+ * Whichever call fails: a clean error, nothing is left, and the next attempt succeeds. */
+/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
+/* wrap: sendmsg sendmmsg recvmsg recvmmsg */
+#include "../support/mock.h"
+#include "entity_faults.h"
+
+#include "zcrp.h"
+#include <dirent.h>
+#include <stdio.h>
+
+static const int64_t second = 1000000000;
+static const struct zcrp_options options = {.linger_ns = 1000000, .messages = 16};
+
+/* What this process holds open. */
+static int count_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    int count = 0;
+
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count;
+}
+
+struct lack {
+    struct fault *fault;
+    int error, code;
+};
+
+static const struct lack lacks[] = {
+    {&memory, ENOMEM, ZCRP_ERROR_MEMORY},
+    {&threads, EAGAIN, ZCRP_ERROR_SYSTEM},
+    {&descriptors, EMFILE, ZCRP_ERROR_SYSTEM},
+};
+enum { LACKS = sizeof(lacks) / sizeof(lacks[0]) };
+
+static void begin(const struct lack *lack, int n)
+{
+    set_fault(lack->fault, n, 0, lack->error);
+}
+
+/* True if the call has met the fault, and said so. A thread of the library may have met it instead,
+ * and bears it. */
+static bool has_failed(const struct lack *lack, int code, const void *made)
+{
+    bool is_fault = lack->fault->count > 0;
+
+    set_fault(lack->fault, 0, 0, lack->error);
+    assert_true(code == ZCRP_OK || (is_fault && code == lack->code));
+    assert_int_equal(code == ZCRP_OK, made != NULL);
+    return is_fault;
+}
+
+FIXTURE(heal, NULL)
+
+TEST(listen__with_too_little)
+{
+    int before = count_descriptors();
+    for (int i = 0; i < LACKS; i++) {
+        bool is_lacking = true;
+        for (int n = 1; is_lacking; n++) {
+            struct zcrp_listener *l;
+            begin(&lacks[i], n);
+            int code = zcrp_listen(&l, "127.0.0.1", "0", &options);
+            is_lacking = has_failed(&lacks[i], code, l);
+            assert_int_equal(zcrp_listener_close(l), ZCRP_OK);
+            assert_int_equal(count_descriptors(), before);
+            assert_true(is_lacking || n > 1);
+        }
+    }
+}
+
+TEST(connect__with_too_little)
+{
+    int before = count_descriptors();
+    for (int i = 0; i < LACKS; i++) {
+        bool is_lacking = true;
+        for (int n = 1; is_lacking; n++) {
+            struct zcrp_connection *c;
+            begin(&lacks[i], n);
+            int code = zcrp_connect(&c, "127.0.0.1", "9", &options, 0);
+            is_lacking = has_failed(&lacks[i], code, c);
+            (void)zcrp_connection_close(c);
+            assert_int_equal(count_descriptors(), before);
+            assert_true(is_lacking || n > 1);
+        }
+    }
+}
+
+/* Whoever could not be accepted is forgotten, and calls again. */
+TEST(accept__with_too_little)
+{
+    char port[8];
+    struct zcrp_listener *l;
+    struct zcrp_listener_stats stats;
+    uint64_t admitted = 0;
+
+    assert_int_equal(zcrp_listen(&l, "127.0.0.1", "0", &options), ZCRP_OK);
+    snprintf(port, sizeof(port), "%d", zcrp_listener_port(l));
+    for (int i = 0; i < LACKS; i++) {
+        bool is_lacking = true;
+        for (int n = 1; is_lacking; n++) {
+            struct zcrp_connection *there, *here;
+            assert_int_equal(zcrp_connect(&there, "127.0.0.1", port, &options, 0), ZCRP_OK);
+            admitted++;
+            do
+                assert_int_equal(zcrp_listener_stats(l, &stats), ZCRP_OK);
+            while (stats.admitted < admitted);
+            int before = count_descriptors();
+            begin(&lacks[i], n);
+            int code = zcrp_accept(l, &here, 5 * second);
+            is_lacking = has_failed(&lacks[i], code, here);
+            if (code != ZCRP_OK) {
+                assert_int_equal(count_descriptors(), before - 1); /* the caller's socket */
+                assert_int_equal(zcrp_accept(l, &here, 5 * second), ZCRP_OK);
+                admitted++;
+            }
+            (void)zcrp_connection_close(there);
+            (void)zcrp_connection_close(here);
+            assert_int_equal(zcrp_listener_stats(l, &stats), ZCRP_OK);
+            assert_int_equal(stats.connections, 0);
+        }
+    }
+    assert_int_equal(zcrp_listener_close(l), ZCRP_OK);
+}

@@ -1,0 +1,171 @@
+/* A listener whose callers cannot be admitted, and one that was at work when the process forked. */
+/* wrap: listen_admit peers_add */
+#include "../support/mock.h"
+
+#include "channel/listen.h"
+#include "entity/peers.h"
+#include "zcrp.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+static const int64_t second = 1000000000;
+
+/* How listen_admit fails, after so many calls, and how often; and how often it has. */
+static _Atomic int admit_error, admit_good, admit_bad, admit_failures;
+static _Atomic bool is_held, is_within; /* peers_add does not return; a thread is there */
+
+int __real_listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller,
+                        int *child, struct strays *strays);
+int __wrap_listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller,
+                        int *child, struct strays *strays);
+enum peers_verdict __real_peers_add(struct peers *p, const union address *peer);
+enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer);
+
+int __wrap_listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller,
+                        int *child, struct strays *strays)
+{
+    if (atomic_fetch_sub(&admit_good, 1) > 0 || atomic_fetch_sub(&admit_bad, 1) <= 0)
+        return __real_listen_admit(fd, jar, caller, child, strays);
+    *child = -1;
+    strays->count = 0;
+    admit_failures++;
+    return -admit_error;
+}
+
+enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer)
+{
+    is_within = true;
+    while (is_held)
+        usleep(1000);
+    return __real_peers_add(p, peer);
+}
+
+static struct zcrp_listener *listener;
+static char port[8];
+
+static void setup(void)
+{
+    is_held = is_within = false;
+    admit_error = admit_good = admit_bad = admit_failures = 0;
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
+    snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+}
+
+static void teardown(void)
+{
+    return zcrp_listener_close(listener);
+}
+
+static struct zcrp_connection *call(void)
+{
+    struct zcrp_connection *c;
+
+    assert_int_equal(zcrp_connect(&c, "127.0.0.1", port, NULL, 0), ZCRP_OK);
+    return c;
+}
+
+static bool is_readable(int timeout_ms)
+{
+    struct pollfd set = {.fd = zcrp_listener_descriptor(listener), .events = POLLIN};
+
+    return poll(&set, 1, timeout_ms) == 1;
+}
+
+/* ---- callers that cannot be admitted ---- */
+
+FIXTURE(setup, teardown)
+
+/* It calls again; the user of the listener hears nothing of it. */
+TEST(accept__passes_over_a_caller_out_of_reach)
+{
+    static const int errors[] = {EADDRNOTAVAIL, EINVAL, ENETUNREACH, EHOSTUNREACH, EACCES, EPERM};
+
+    for (int i = 0; i < COUNT(errors); i++) {
+        struct zcrp_connection *here;
+        admit_failures = 0;
+        admit_error = errors[i];
+        admit_bad = 1;
+        struct zcrp_connection *there = call();
+        assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+        assert_int_equal(admit_failures, 1);
+        (void)zcrp_connection_close(there);
+        (void)zcrp_connection_close(here);
+    }
+}
+
+/* What this process lacks it is told, once. */
+TEST(accept__says_what_is_lacking)
+{
+    static const int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
+
+    for (int i = 0; i < COUNT(errors); i++) {
+        struct zcrp_connection *here;
+        admit_error = errors[i];
+        admit_bad = 1;
+        struct zcrp_connection *there = call();
+        int code = zcrp_accept(listener, &here, 5 * second);
+        assert_int_equal(code, errors[i] == ENOMEM ? ZCRP_ERROR_MEMORY : ZCRP_ERROR_SYSTEM);
+        assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+        (void)zcrp_connection_close(there);
+        (void)zcrp_connection_close(here);
+    }
+}
+
+/* The descriptor is readable while accept has something to say, not only while somebody waits. */
+TEST(descriptor__of_a_listener_in_trouble)
+{
+    struct zcrp_connection *here;
+
+    assert_false(is_readable(0));
+    admit_error = EMFILE;
+    admit_good = 1;
+    admit_bad = 1000;
+    struct zcrp_connection *first = call();
+    assert_true(is_readable(5000));
+    struct zcrp_connection *second_caller = call();
+    while (admit_failures == 0)
+        usleep(1000);
+    usleep(10000);
+    assert_int_equal(zcrp_accept(listener, &here, 0), ZCRP_OK);
+    assert_true(is_readable(0));
+    assert_int_equal(zcrp_accept(listener, &(struct zcrp_connection *){NULL}, 0),
+                     ZCRP_ERROR_SYSTEM);
+    (void)zcrp_connection_close(second_caller);
+    while (zcrp_accept(listener, &(struct zcrp_connection *){NULL}, 0) == ZCRP_ERROR_SYSTEM)
+        usleep(1000);
+    assert_false(is_readable(0));
+    (void)zcrp_connection_close(first);
+    (void)zcrp_connection_close(here);
+}
+
+/* ---- forks ---- */
+
+/* A thread of the parent's holds the listener's mutex, and the child has no such thread. */
+TEST(close__in_the_child_of_a_busy_process)
+{
+    struct zcrp_connection *here;
+    int status;
+
+    is_held = true;
+    struct zcrp_connection *there = call();
+    while (!is_within)
+        usleep(1000);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(zcrp_connection_close(there) == ZCRP_OK && zcrp_listener_close(listener) == ZCRP_OK
+                  ? 0
+                  : 1);
+    is_held = false;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+    (void)zcrp_connection_close(there);
+    (void)zcrp_connection_close(here);
+}
