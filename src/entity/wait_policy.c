@@ -76,19 +76,34 @@ static void learn_nap(struct moderation *m, duration part)
     }
 }
 
+/* For less than a whole nap may bring: a part of it, from which nothing is learnt. */
+static duration shorter_nap(const struct moderation *m, uint64_t expected)
+{
+    double share = (double)expected / (double)(RESERVE * m->usual);
+    duration nap = (duration)((double)m->nap * share);
+
+    return nap >= MODERATION_LEAST ? nap : 0;
+}
+
 duration moderation_rest(struct moderation *m, uint64_t expected, duration round_trip)
 {
+    duration nap = 0;
+
     if (m->has_napped)
         learn_nap(m, round_trip / MODERATION_PART);
     m->has_napped = m->polls == 0 && expected > RESERVE * m->usual;
-    if (expected > 0 && m->polls > 0)
+    if (m->has_napped) {
+        nap = m->nap;
+    } else if (expected > 0 && m->polls > 0) {
         m->polls--;
-    else if (expected > 0 && !m->has_napped)
+    } else if (expected > 0) {
+        nap = shorter_nap(m, expected);
         m->usual -= m->usual / PARTS;
+    }
     m->bytes = 0;
     m->arrivals = 0;
     m->calls = 0;
-    return m->has_napped ? m->nap : 0;
+    return nap;
 }
 
 void moderation_check(const struct moderation *m)

@@ -66,7 +66,7 @@ void spin_check(const struct spin *spin);
  *     napping   ^               ^               ^   ^    ^     polls at the message's end, so
  *               <----- nap ----->                              that it is not late
  *
- * If a nap or two would bring the whole message, the thread polls.
+ * If a nap or two would bring the whole message, naps are shorter, and at last the thread polls.
  *
  * The last nap tells how long the next one is. If clearing it took many receives, it was too long;
  * if it gathered nothing, too short. Where even the longest nap is too short the path is a slow

@@ -146,11 +146,15 @@ void openings_init(struct openings *o, bool has_gro)
 void openings_learn(struct openings *o, const struct landing *l)
 {
     for (uint32_t opening = 0; opening < l->received; opening++) {
-        if (l->segment[opening] != 0)
-            o->alone = 0;
-        else if (o->alone < OPENINGS_ALONE)
-            o->alone++;
+        if (l->segment[opening] == 0)
+            o->alone += o->alone < OPENINGS_ALONE;
+        else
+            o->alone -= o->alone < OPENINGS_JOINED ? o->alone : OPENINGS_JOINED;
     }
+    if (o->alone == OPENINGS_ALONE)
+        o->are_alone = true;
+    else if (o->alone < OPENINGS_ALONE / 2)
+        o->are_alone = false;
 }
 
 struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes)
@@ -161,7 +165,7 @@ struct openings_choice openings_choose(const struct openings *o, uint32_t recent
         return (struct openings_choice){LANDING_OPENINGS, 1};
     if (are_large)
         return (struct openings_choice){OPENINGS_LARGE, LANDING_UNITS};
-    if (o->alone == OPENINGS_ALONE)
+    if (o->are_alone)
         return (struct openings_choice){LANDING_OPENINGS, 1};
     return (struct openings_choice){1, LANDING_UNITS};
 }

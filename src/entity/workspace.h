@@ -55,12 +55,14 @@ void workspace_after_fork(void);
 
 enum {
     OPENINGS_LARGE = 4,   /* one system call receives no more units of this size */
-    OPENINGS_ALONE = 256, /* datagrams, each by itself */
+    OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
+    OPENINGS_JOINED = 8,  /* two that were joined count against so many */
 };
 
 struct openings {
     bool has_gro;
-    uint32_t alone; /* datagrams that came by themselves since two were joined */
+    uint32_t alone; /* datagrams that came by themselves lately, less those that were joined */
+    bool are_alone; /* one opening each */
 };
 
 struct openings_choice {

@@ -60,7 +60,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    return zcrp_listener_close(listener);
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
 }
 
 static struct zcrp_connection *call(void)

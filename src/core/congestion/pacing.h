@@ -8,7 +8,7 @@
  *             +--------------------> time
  *
  * A burst is what the rate carries in a millisecond, on a long path in an eighth of the round trip
- * up to four, at least two units; so a slow path never sees many at once. What fills a path whose
+ * up to two, at least two units; so a slow path never sees many at once. What fills a path whose
  * lowest round trip is below a millisecond is less than that burst: if it is no slow one (64 Mb/s),
  * nothing waits there, and pacing costs nothing.
  *
@@ -30,7 +30,7 @@
 #define PACING_OVERSLEPT (100 * MILLISECOND) /* who waited and woke late for up to so much, */
 #define PACING_AHEAD (100 * MICROSECOND)     /* and who is awake goes on for so long */
 #define PACING_BURST_TIME MILLISECOND        /* what a burst holds, by the rate, at least, */
-#define PACING_BURST_MOST (4 * MILLISECOND)  /* and on a long path */
+#define PACING_BURST_MOST (2 * MILLISECOND)  /* and on a long path */
 #define PACING_BURST_PART 8                  /* of the round trip */
 
 struct pacing {

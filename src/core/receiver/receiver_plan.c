@@ -3,7 +3,7 @@
 #include "core/number.h"
 #include "receiver_state.h"
 
-enum { STEADY_UNITS = 32 }; /* that land in place for another opening */
+enum { STEADY_UNITS = 8 }; /* that land in place for another opening */
 
 /* The room that is left in an opening. A burst holds units of one size, of which only the last
  * may be shorter, and no more bytes than a datagram could: then the next one begins. */

@@ -109,15 +109,43 @@ TEST(moderation_rest__is_longer_on_a_long_path)
     ck_assert_int_eq(nap, MODERATION_MOST);
 }
 
-TEST(moderation_rest__polls_when_two_naps_would_outlast_the_message)
+/* Behind a nap of 200 us that brought four units. */
+static void bring_four(void)
 {
     begin();
     rest_after(1);
+    rest_after(1);
+    ck_assert_int_eq(rest_after(1), 4 * MODERATION_LEAST);
     for (int i = 0; i < 4; i++)
         moderation_on_arrivals(&moderation, 1, UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT, 0), 0);
-    moderation_on_arrivals(&moderation, 1, UNIT);
-    ck_assert_int_eq(moderation_rest(&moderation, 2 * 4 * UNIT + 1, 0), MODERATION_LEAST);
+}
+
+/* Less than two naps bring is waited for with shorter ones, and at last awake. */
+TEST(moderation_rest__is_shorter_when_two_naps_would_outlast_the_message)
+{
+    static const struct {
+        uint64_t expected;
+        duration nap;
+    } row[] = {
+        {2 * 4 * UNIT + 1, 4 * MODERATION_LEAST},
+        {2 * 4 * UNIT, 4 * MODERATION_LEAST},
+        {4 * UNIT, 2 * MODERATION_LEAST},
+        {2 * UNIT, MODERATION_LEAST},
+        {2 * UNIT - 1, 0},
+        {1, 0},
+    };
+    for (int i = 0; i < ROWS(row); i++) {
+        bring_four();
+        ck_assert_int_eq(moderation_rest(&moderation, row[i].expected, 0), row[i].nap);
+    }
+}
+
+/* Such a short nap says nothing about long ones. */
+TEST(moderation_rest__nothing_is_learnt_from_a_short_one)
+{
+    bring_four();
+    ck_assert_int_eq(moderation_rest(&moderation, 2 * UNIT, 0), MODERATION_LEAST);
+    ck_assert_int_eq(rest_after(0), 4 * MODERATION_LEAST);
 }
 
 /* Else nobody would notice that the path has become a slower one. */
@@ -129,7 +157,7 @@ TEST(moderation_rest__what_a_nap_brought_is_believed_less_and_less)
     rest_after(1);
     for (int i = 0; i < 4; i++)
         moderation_on_arrivals(&moderation, 1, UNIT);
-    while (moderation_rest(&moderation, 4 * UNIT, 0) == 0 && polls < 1000)
+    while (moderation_rest(&moderation, 3 * UNIT, 0) == 0 && polls < 1000)
         polls++;
     ck_assert_int_gt(polls, 4);
     ck_assert_int_lt(polls, 32);
@@ -139,7 +167,7 @@ TEST(moderation_rest__what_a_nap_brought_is_believed_less_and_less)
 TEST(moderation_check__fires, .rows = 2, .signal = SIGABRT)
 {
     static const struct moderation wrong[] = {{.nap = MODERATION_LEAST - 1},
-                                              {.nap = MODERATION_MOST + 1}};
+                                              {.nap = MODERATION_FAR + 1}};
 
     moderation_check(&wrong[_i]);
 }

@@ -311,6 +311,57 @@ TEST(request__many_at_once)
     receiver_rig_expect(&rig, "request 16*31=128 47*1=256");
 }
 
+/* ---- the round trip, as requests show it ---- */
+
+TEST(round_trip__of_a_request_that_is_answered)
+{
+    start();
+    ck_assert_int_eq(receiver_round_trip(rig.r), 0);
+    rig.now += 8 * MILLISECOND;
+    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 1});
+    ck_assert_int_eq(receiver_round_trip(rig.r), 0); /* not of all that was asked for */
+    receiver_rig_expect(&rig, "request 1*1=128");
+    rig.now += MILLISECOND;
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 1, 0));
+    ck_assert_int_eq(receiver_round_trip(rig.r), 9 * MILLISECOND);
+}
+
+TEST(round_trip__the_shortest_counts)
+{
+    static const duration taken[] = {20 * MILLISECOND, 10 * MILLISECOND, 15 * MILLISECOND};
+    static const duration shortest[] = {20 * MILLISECOND, 10 * MILLISECOND, 10 * MILLISECOND};
+    char expected[32];
+    receiver_rig_bind(&rig, "request");
+    for (uint32_t i = 0; i < ROWS(taken); i++) {
+        receiver_rig_post(&rig, 128);
+        snprintf(expected, sizeof expected, "request %u*1=128", i);
+        receiver_rig_expect(&rig, expected);
+        rig.now += taken[i];
+        receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = i + 1});
+        ck_assert_int_eq(receiver_round_trip(rig.r), shortest[i]);
+    }
+}
+
+/* Nobody knows which of them was answered. */
+TEST(round_trip__not_of_a_request_that_was_repeated)
+{
+    start();
+    receiver_rig_wait(&rig, 20 * MILLISECOND);
+    receiver_rig_expect(&rig, "request 0*2=128");
+    rig.now += MILLISECOND;
+    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 2});
+    ck_assert_int_eq(receiver_round_trip(rig.r), 0);
+}
+
+/* An acknowledgement that nobody asked for may wait for an eighth of it, at least a millisecond. */
+TEST(round_trip__delays_acknowledgements, .rows = 2)
+{
+    receiver_rig_start(&rig, 1, 1024);
+    rig.now += _i == 0 ? MILLISECOND : 16 * MILLISECOND;
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert_int_eq(receiver_deadline(rig.r) - rig.now, (_i + 1) * MILLISECOND);
+}
+
 /* While the sender knows of many, more are announced together: a quarter of those. */
 TEST(request__more_at_once_if_many_are_known)
 {
