@@ -183,12 +183,13 @@ void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes)
     t->unsaid = 0;
 }
 
-void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r)
+void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r,
+                               bool is_news)
 {
     t->request = now + request_interval(r, t->requests);
     t->requests++;
-    if (t->requests > 1 || r->session.known >= r->messages.next) {
-        t->asked = NEVER; /* nobody would know which was answered, or there is no answer */
+    if (!is_news) {
+        t->asked = NEVER; /* nobody would know which was answered */
     } else if (t->asked == NEVER) {
         t->asked = now;
         t->asked_for = r->messages.next;

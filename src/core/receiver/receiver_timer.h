@@ -83,10 +83,12 @@ void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t 
 /* The sender knows of all messages below `known`. */
 void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known);
 
-/* A hello was answered, an acknowledgement of `bytes` left, a request did, or the close. */
+/* A hello was answered, an acknowledgement of `bytes` left, a request did (`is_news`: it names
+ * messages that none named before), or the close. */
 void receiver_timer_on_answer(struct receiver_timer *t, instant now);
 void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes);
-void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r);
+void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r,
+                               bool is_news);
 void receiver_timer_on_closing(struct receiver_timer *t, instant now);
 
 /* A close begins; or a unit came, which shows that the sender has not heard of it. */

@@ -359,6 +359,9 @@ TEST(round_trip__delays_acknowledgements, .rows = 2)
     receiver_rig_start(&rig, 1, 1024);
     rig.now += _i == 0 ? MILLISECOND : 16 * MILLISECOND;
     receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    rig.now += MILLISECOND;
+    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
     ck_assert_int_eq(receiver_deadline(rig.r) - rig.now, (_i + 1) * MILLISECOND);
 }
 
