@@ -89,7 +89,8 @@ uint32_t receiver_recent_bytes(const struct receiver *r);
  * may be more than comes. */
 uint64_t receiver_expected(struct receiver *r);
 
-/* The shortest time that a request took to be answered; 0: none was yet. */
+/* The shortest time in which the sender brought a cookie back, or answered a request; 0: not known.
+ */
 duration receiver_round_trip(const struct receiver *r);
 
 /* The user wants to know how large messages are before it posts buffers: the sender is asked, now

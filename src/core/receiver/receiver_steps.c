@@ -85,6 +85,7 @@ static void give_cookie(struct receiver *r, instant now, const struct hello *hel
                                .nonce = hello->nonce,
                                .cookie = cookie_make(&r->config.jar, &owner, now)};
     receiver_set_due(r, REPLY_COOKIE);
+    receiver_timer_on_cookie(&r->timer, now, hello->nonce);
 }
 
 static bool has_good_cookie(struct receiver *r, instant now, const struct hello *hello)
@@ -117,6 +118,7 @@ static void on_newcomer(struct receiver *r, instant now, const struct hello *hel
     forget_offers(r);
     receiver_session_bind(&r->session, secret_draw_name(&r->secret), hello,
                           r->config.first_message);
+    receiver_timer_on_bound(&r->timer, now, hello->nonce);
     receiver_timer_on_heard(&r->timer, now, r);
     answer(r, now, true);
 }

@@ -74,13 +74,14 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
         request_run_encode(burst->control + request.length++ * REQUEST_RUN_BYTES, &run);
     burst_set_control(burst, request_encode(burst->control, sizeof burst->control, &request));
     bool is_news = number > r->session.requested;
+    bool is_answered = is_news && r->session.requested <= r->messages.base;
     r->session.requested = greater(r->session.requested, number);
     r->replies.next_request = number;
     if (number >= r->messages.next)
         receiver_clear_due(r, REPLY_REQUESTS);
     r->counters.requests++;
     r->offers.asked += receiver_awaits_offer(r);
-    receiver_timer_on_request(&r->timer, now, r, is_news);
+    receiver_timer_on_request(&r->timer, now, r, is_answered);
 }
 
 static void take_path_answer(struct receiver *r, struct burst *burst)

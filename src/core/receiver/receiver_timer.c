@@ -88,6 +88,8 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now)
                                  .answered = now - SECOND,
                                  .credit = ACK_CREDIT,
                                  .asked = NEVER,
+                                 .nonce = t->nonce,
+                                 .given = t->given,
                                  .closings = t->closings};
 }
 
@@ -184,24 +186,40 @@ void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes)
 }
 
 void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r,
-                               bool is_news)
+                               bool is_answered)
 {
     t->request = now + request_interval(r, t->requests);
     t->requests++;
-    if (!is_news) {
-        t->asked = NEVER; /* nobody would know which was answered */
-    } else if (t->asked == NEVER) {
+    if (is_answered && t->asked == NEVER) {
         t->asked = now;
         t->asked_for = r->messages.next;
     }
+}
+
+static void note_round_trip(struct receiver_timer *t, duration taken)
+{
+    t->round_trip = t->round_trip == 0 || taken < t->round_trip ? taken : t->round_trip;
+}
+
+void receiver_timer_on_cookie(struct receiver_timer *t, instant now, uint64_t nonce)
+{
+    if (nonce == t->nonce)
+        return; /* a question is repeated: its first cookie counts */
+    t->nonce = nonce;
+    t->given = now;
+}
+
+void receiver_timer_on_bound(struct receiver_timer *t, instant now, uint64_t nonce)
+{
+    if (nonce == t->nonce)
+        note_round_trip(t, now - t->given);
 }
 
 void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known)
 {
     if (t->asked == NEVER || known < t->asked_for)
         return;
-    duration taken = now - t->asked;
-    t->round_trip = t->round_trip == 0 || taken < t->round_trip ? taken : t->round_trip;
+    note_round_trip(t, now - t->asked);
     t->asked = NEVER;
 }
 

@@ -32,9 +32,11 @@ struct receiver_timer {
     uint32_t requests; /* repeated in a row */
     uint32_t closings; /* said in a row */
 
+    instant given;       /* when the newest question, with this nonce, */
+    uint64_t nonce;      /* was first given a cookie, which the sender brings back at once */
     instant asked;       /* when a request left that the sender answers at once; NEVER: none */
     uint64_t asked_for;  /* it has been answered when the sender knows of all messages below */
-    duration round_trip; /* the shortest that it took; 0: not known */
+    duration round_trip; /* the shortest time that either took; 0: not known */
 };
 
 /* Things that can be due, in the order in which they are to be done. Once done they are due no
@@ -80,15 +82,19 @@ void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t u
 void receiver_timer_on_asked(struct receiver_timer *t, instant now);
 void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t intervals);
 
+/* The question with this nonce is given a cookie; its sender is bound. */
+void receiver_timer_on_cookie(struct receiver_timer *t, instant now, uint64_t nonce);
+void receiver_timer_on_bound(struct receiver_timer *t, instant now, uint64_t nonce);
+
 /* The sender knows of all messages below `known`. */
 void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known);
 
-/* A hello was answered, an acknowledgement of `bytes` left, a request did (`is_news`: it names
- * messages that none named before), or the close. */
+/* A hello was answered, an acknowledgement of `bytes` left, a request did (`is_answered`: at
+ * once, because the sender knew of nothing to send), or the close. */
 void receiver_timer_on_answer(struct receiver_timer *t, instant now);
 void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes);
 void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r,
-                               bool is_news);
+                               bool is_answered);
 void receiver_timer_on_closing(struct receiver_timer *t, instant now);
 
 /* A close begins; or a unit came, which shows that the sender has not heard of it. */
