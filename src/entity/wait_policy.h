@@ -73,7 +73,7 @@ void spin_check(const struct spin *spin);
  * one, and the thread polls. A receiver delays an acknowledgement by little less than the longest
  * nap, anyway.
  *
- * On a long path a nap of up to a quarter of the round trip delays nothing that matters, and it
+ * On a long path a nap of up to half of the round trip delays nothing that matters, and it
  * gathers many arrivals.
  *
  * I1  MODERATION_LEAST <= nap <= MODERATION_FAR */
@@ -84,7 +84,7 @@ void spin_check(const struct spin *spin);
 enum {
     MODERATION_FEW = 2,     /* arrivals after a nap; fewer: it was too short */
     MODERATION_ENOUGH = 32, /* the same of naps that are short beside the round trip */
-    MODERATION_PART = 4,    /* of a round trip, that a nap may last */
+    MODERATION_PART = 2,    /* of a round trip, that a nap may last */
     MODERATION_MANY = 8,    /* receives; more: it was too long */
     MODERATION_POLLS = 64,  /* waits without a nap, after the longest was too short */
 };

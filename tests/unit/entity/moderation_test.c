@@ -84,7 +84,7 @@ TEST(moderation_rest__polls_on_a_slow_path_and_tries_again)
     ck_assert_int_eq(nap, MODERATION_LEAST);
 }
 
-/* A nap grows until it gathers many, up to a quarter of the round trip, and shrinks with that. */
+/* A nap grows until it gathers many, up to half of the round trip, and shrinks with that. */
 TEST(moderation_rest__is_longer_on_a_long_path)
 {
     duration nap = 0;
@@ -92,7 +92,7 @@ TEST(moderation_rest__is_longer_on_a_long_path)
     begin();
     for (int i = 0; i < 20; i++) {
         moderation_on_arrivals(&moderation, MODERATION_FEW, UNIT);
-        nap = moderation_rest(&moderation, MUCH, 30 * MILLISECOND);
+        nap = moderation_rest(&moderation, MUCH, 15 * MILLISECOND);
     }
     ck_assert_int_eq(nap, 6400 * MICROSECOND);
     for (int i = 0; i < 20; i++) {
