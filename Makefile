@@ -25,7 +25,7 @@
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
-#: make latch-latency connections    experiments: waking a waiter; many peers
+#: make latch-latency overlap connections    experiments: waking a waiter; computing meanwhile; many peers
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/

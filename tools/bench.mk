@@ -66,8 +66,12 @@ all: $(EXPERIMENTS)
 latch-latency: $(PRODUCTS)/lab/latch_latency
 	@$< && $< two
 
+# What computing beside communication costs.
+overlap: $(PRODUCTS)/lab/overlap
+	@$<
+
 # What many connections cost: time, threads, memory, descriptors.
 connections: $(PRODUCTS)/lab/connections
 	@$<
 
-.PHONY: lab latch-latency connections bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation

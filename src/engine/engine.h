@@ -14,8 +14,9 @@
  * ZCRP_ENGINES=k in the environment makes k engines of each kind. A member stays in the one that it
  * joined.
  *
- * A socket is armed once at a time: what arrives first disarms it and begins one turn. So no thread
- * wakes for a socket that a waiting user looks after, but for one datagram at most.
+ * A socket stays armed while the engine's thread receives from it, which saves a call for each
+ * wake-up. A turn that naps, or finds a waiting user at the socket, has it disarmed. So no thread
+ * wakes for a socket that a user looks after, but for one datagram at most.
  *
  * I1  A turn runs only between join and stop. Stop waits for the turns that run.
  * I2  One thread at a time runs each kind of turn of one member.

@@ -3,7 +3,7 @@
 #include "core/number.h"
 #include "receiver_state.h"
 
-enum { STEADY_UNITS = 8 }; /* that land in place for another opening */
+enum { STEADY_UNITS = 16 }; /* that land in place for another opening */
 
 /* The room that is left in an opening. A burst holds units of one size, of which only the last
  * may be shorter, and no more bytes than a datagram could: then the next one begins. */
@@ -91,7 +91,7 @@ static void plan_opening(struct receiver *r, struct landing *landing, struct pre
 
 /* Behind a unit that is lost or repeated all openings of a plan are off by one, and what lands in
  * them has to be moved. So they are few where that happens often: with a loss in a hundred units
- * two or three, which is still a call for several. */
+ * up to seven. A move costs less than a call. */
 static uint32_t worth_planning(const struct receiver *r, uint32_t openings)
 {
     uint64_t trusted = 1 + r->steady / STEADY_UNITS;

@@ -3,7 +3,7 @@
 
 #include "../../support/suite.h"
 
-enum { PLENTY = 4, STEADY = 8 };
+enum { PLENTY = 4, STEADY = 16 };
 
 static struct receiver_rig rig;
 static uint32_t seq;
