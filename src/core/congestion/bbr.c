@@ -1,6 +1,7 @@
 /* BBR: facts in, window and rate out. */
 #include "bbr_state.h"
 #include "core/check.h"
+#include "pacing.h"
 
 struct gains {
     uint32_t rate;   /* percent of the path's */
@@ -13,13 +14,15 @@ static const struct gains gains[] = {
     [BBR_PROBE_RTT] = {100, 50},
 };
 
+#define HELD_MOST (5 * MILLISECOND) /* an acknowledgement, by the receiver */
+
 enum {
     MARGIN_PERCENT = 1,   /* below what is believed, so that a queue drains */
     QUANTA = 3,           /* bursts: one leaves, one is acknowledged, one is on its way */
     BURST_MOST = 1 << 16, /* bytes */
-    A_SECOND_HAS_BURSTS = 1000,
-    TRAIN_GAIN = 2,   /* on the rate that trains have come back at, */
-    TRAIN_GROWTH = 7, /* and then the window grows by so many a round trip */
+    HELD_PART = 8,        /* of the round trip */
+    TRAIN_GAIN = 2,       /* on the rate that trains have come back at, */
+    TRAIN_GROWTH = 7,     /* and then the window grows by so many a round trip */
 };
 
 static const duration INITIAL_ROUND_TRIP = MILLISECOND;
@@ -79,12 +82,24 @@ static void set_rate(struct bbr *b, const struct congestion_ack *ack)
         b->rate = rate > 0 ? rate : b->rate;
 }
 
+static uint64_t bytes_in(uint64_t rate, duration time)
+{
+    return rate / (uint64_t)(SECOND / MICROSECOND) * (uint64_t)(time / MICROSECOND);
+}
+
+/* How long a receiver that naps holds an acknowledgement back: longer on a long path. */
+static duration held_time(const struct bbr *b)
+{
+    duration part = b->lowest == NEVER ? 0 : b->lowest / HELD_PART;
+    return part < MILLISECOND ? MILLISECOND : part < HELD_MOST ? part : HELD_MOST;
+}
+
 /* What threads and bursts add to what fills the path. */
 static uint64_t budget(const struct bbr *b)
 {
     uint64_t rate = bbr_rate(b);
-    uint64_t burst = lesser(rate / A_SECOND_HAS_BURSTS, BURST_MOST);
-    return QUANTA * greater(burst, 2 * b->unit) + rate / A_SECOND_HAS_BURSTS;
+    uint64_t burst = lesser(bytes_in(rate, pacing_burst_time(b->lowest)), BURST_MOST);
+    return QUANTA * greater(burst, 2 * b->unit) + bytes_in(rate, held_time(b));
 }
 
 static uint64_t target(const struct bbr *b)

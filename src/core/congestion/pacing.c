@@ -10,19 +10,20 @@ void pacing_init(struct pacing *p, instant now)
     *p = (struct pacing){.burst = UINT64_MAX, .due = now};
 }
 
-static duration burst_time(duration lowest)
+duration pacing_burst_time(duration lowest)
 {
     duration part = lowest / PACING_BURST_PART;
 
-    if (part < PACING_BURST_TIME)
+    if (part < PACING_BURST_TIME || lowest == NEVER)
         return PACING_BURST_TIME;
     return part < PACING_BURST_MOST ? part : PACING_BURST_MOST;
 }
 
-void pacing_set(struct pacing *p, uint64_t rate, uint64_t unit, duration lowest)
+void pacing_set(struct pacing *p, uint64_t rate, uint64_t unit, duration lowest, duration most)
 {
     uint64_t least = BURST_UNITS_LEAST * unit;
-    uint64_t burst = rate * (uint64_t)burst_time(lowest) / (uint64_t)SECOND;
+    duration time = pacing_burst_time(lowest);
+    uint64_t burst = rate * (uint64_t)(time < most ? time : most) / (uint64_t)SECOND;
     bool is_free = rate == 0 || (burst >= BURST_FREE && lowest < PACING_BURST_TIME);
     p->rate = is_free ? 0 : rate;
     p->burst = is_free ? UINT64_MAX : burst > least ? burst : least;

@@ -45,8 +45,12 @@ struct pacing {
 void pacing_init(struct pacing *p, instant now);
 
 /* From now on `rate` bytes a second (0: no pacing) in units of `unit` bytes, on a path whose lowest
- * round trip is `lowest` (0: not known). */
-void pacing_set(struct pacing *p, uint64_t rate, uint64_t unit, duration lowest);
+ * round trip is `lowest` (0: not known), in bursts of what the rate carries in `most`, at most. */
+void pacing_set(struct pacing *p, uint64_t rate, uint64_t unit, duration lowest, duration most);
+
+/* How much time's worth a burst holds on a path whose lowest round trip is that (0, NEVER: not
+ * known). */
+duration pacing_burst_time(duration lowest);
 
 /* May a burst leave now? If not, it waits from now on: `due` says until when. */
 bool pacing_allows(struct pacing *p, instant now);

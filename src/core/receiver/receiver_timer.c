@@ -3,7 +3,8 @@
 #include "receiver.h"
 #include "receiver_state.h"
 
-static const duration ACK_DELAY = MILLISECOND;
+static const duration ACK_DELAY = MILLISECOND; /* at least, */
+static const duration ACK_DELAY_MOST = 5 * MILLISECOND;
 static const duration ACK_DELAY_THIN = 25 * MILLISECOND; /* RFC 9000, 18.2 */
 static const duration FIRST_REQUEST = 20 * MILLISECOND;
 static const duration SLOWEST_REQUEST = SECOND;
@@ -12,6 +13,7 @@ static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration REQUEST_DELAY = MILLISECOND; /* until a single message is announced */
 
 enum {
+    ACK_DELAY_PART = 8, /* of the round trip */
     ACK_PARTS = 128,    /* acknowledgements nobody asked for cost such a part of what arrives */
     ACK_CREDIT = 10240, /* bytes: so much may be saved up */
     ACK_OVERHEAD = 28,  /* bytes of IPv4 and UDP */
@@ -140,6 +142,15 @@ static bool has_credit(const struct receiver_timer *t, uint32_t intervals)
     return t->credit >= lesser(bytes, CONTROL_BYTES);
 }
 
+/* A part of the round trip, at least a millisecond. */
+static duration ack_delay(const struct receiver_timer *t)
+{
+    duration part = t->round_trip / ACK_DELAY_PART;
+    if (part < ACK_DELAY)
+        return ACK_DELAY;
+    return part < ACK_DELAY_MOST ? part : ACK_DELAY_MOST;
+}
+
 void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t units,
                                uint64_t bytes, uint32_t intervals)
 {
@@ -147,7 +158,7 @@ void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t u
     t->credit = lesser(t->credit + bytes / ACK_PARTS, ACK_CREDIT);
     if (t->unsaid >= ACK_UNITS)
         receiver_timer_on_disorder(t, now, intervals);
-    duration delay = has_credit(t, intervals) ? ACK_DELAY : ACK_DELAY_THIN;
+    duration delay = has_credit(t, intervals) ? ack_delay(t) : ACK_DELAY_THIN;
     t->ack = instant_earlier(t->ack, now + delay);
 }
 

@@ -46,6 +46,8 @@ void flow_on_sent(struct flow *f, instant now, uint64_t first_seq, uint64_t byte
 void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ack,
                           uint64_t in_transit)
 {
+    /* Others fill the path's queue, and have no room there for long bursts. */
+    bool is_bbr = f->congestion.kind == CONGESTION_BBR;
     struct congestion_ack fact = {
         .now = now,
         .sent = ack->sent,
@@ -61,7 +63,8 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
         delivery_on_acknowledged(&f->delivery, now, ack->bytes, ack->newest, f->rtt.lowest);
     fact.delivered = f->delivery.delivered;
     congestion_on_acknowledged(&f->congestion, &fact);
-    pacing_set(&f->pacing, f->congestion.rate, f->congestion.unit, f->rtt.lowest);
+    pacing_set(&f->pacing, f->congestion.rate, f->congestion.unit, f->rtt.lowest,
+               is_bbr ? PACING_BURST_MOST : PACING_BURST_TIME);
 }
 
 void flow_on_lost(struct flow *f, instant now, uint64_t seq, instant sent, uint64_t bytes)

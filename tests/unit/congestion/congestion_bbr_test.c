@@ -326,7 +326,7 @@ TEST(bbr_startup__ends_when_the_rate_stays)
         run_round(RATE);
     ck_assert(b.is_full);
     ck_assert_uint_le(b.rate, RATE);
-    ck_assert_uint_le(b.window, 220 * UNIT);
+    ck_assert_uint_le(b.window, 225 * UNIT);
 }
 
 TEST(bbr_startup__ends_without_a_queue)

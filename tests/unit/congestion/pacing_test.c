@@ -37,20 +37,30 @@ TEST(pacing_set__burst_by_rate)
         {12500000, 12500, MILLISECOND, true},
         {12500000, UINT64_MAX, 0, false},
         {125000000, 125000, MILLISECOND, true},
+        {12500000, 12500, 8 * MILLISECOND, true},
+        {12500000, 18750, 12 * MILLISECOND, true},
+        {12500000, 25000, 16 * MILLISECOND, true},
+        {12500000, 25000, SECOND, true},
         {125000000, UINT64_MAX, MILLISECOND - 1, false},
         {8191999, 8191, 0, true},
         {8192000, UINT64_MAX, 0, false},
     };
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        pacing_set(&p, row[i].rate, UNIT, row[i].lowest);
+        pacing_set(&p, row[i].rate, UNIT, row[i].lowest, PACING_BURST_MOST);
         ck_assert_uint_eq(p.burst, row[i].burst);
         ck_assert_int_eq(p.rate != 0, row[i].is_paced);
     }
 }
 
+TEST(pacing_set__longest_burst)
+{
+    pacing_set(&p, 12500000, UNIT, SECOND, PACING_BURST_TIME);
+    ck_assert_uint_eq(p.burst, 12500);
+}
+
 TEST(pacing_allows__waits_for_the_rate)
 {
-    pacing_set(&p, 1000000, UNIT, 0); /* a byte a microsecond */
+    pacing_set(&p, 1000000, UNIT, 0, PACING_BURST_MOST); /* a byte a microsecond */
     pacing_on_sent(&p, 0, 5000);
     ck_assert(!pacing_allows(&p, 0));
     ck_assert_int_eq(pacing_deadline(&p), 5 * MILLISECOND);
@@ -64,7 +74,7 @@ TEST(pacing_allows__waits_for_the_rate)
 /* Who is awake does not sleep for a moment. */
 TEST(pacing_allows__a_little_ahead)
 {
-    pacing_set(&p, 1000000, UNIT, 0);
+    pacing_set(&p, 1000000, UNIT, 0, PACING_BURST_MOST);
     pacing_on_sent(&p, 0, 100);
     ck_assert(pacing_allows(&p, 0));
     pacing_on_sent(&p, 0, 1);
@@ -84,7 +94,7 @@ static uint64_t leaves_at(instant now)
 /* Who overslept makes up for it, once: so does the timer that wakes it. */
 TEST(pacing_allows__makes_up_for_sleep, .rows = 2)
 {
-    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND, PACING_BURST_MOST);
     pacing_on_sent(&p, 0, 1000);
     ck_assert(!pacing_allows(&p, 0));
     if (_i == 1)
@@ -97,21 +107,21 @@ TEST(pacing_allows__makes_up_for_sleep, .rows = 2)
 /* Too long is a pause, and who did not wait had nothing to send. */
 TEST(pacing_allows__pause_is_not_made_up)
 {
-    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND, PACING_BURST_MOST);
     ck_assert_uint_eq(leaves_at(0), 500);
     ck_assert_uint_eq(leaves_at(1 + PACING_OVERSLEPT + MILLISECOND / 2), 1500);
     pacing_init(&p, 0);
-    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND);
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND, PACING_BURST_MOST);
     pacing_on_sent(&p, 0, 1000);
     ck_assert_uint_eq(leaves_at(51 * MILLISECOND), 1500);
 }
 
 TEST(pacing_set__free_does_not_wait_any_more)
 {
-    pacing_set(&p, 1000, UNIT, 0);
+    pacing_set(&p, 1000, UNIT, 0, PACING_BURST_MOST);
     pacing_on_sent(&p, 0, 1000);
     ck_assert(!pacing_allows(&p, 0));
-    pacing_set(&p, 0, UNIT, 0);
+    pacing_set(&p, 0, UNIT, 0, PACING_BURST_MOST);
     ck_assert_int_eq(pacing_deadline(&p), NEVER);
     ck_assert(pacing_allows(&p, 0));
 }
@@ -126,7 +136,7 @@ TEST(pacing_on_sent__bound, .rows = 8)
     uint64_t random = 1998 + (uint64_t)_i;
     uint64_t rate = UINT64_C(1000000) << _i;
     instant now = 0;
-    pacing_set(&p, rate, UNIT, 40 * MILLISECOND);
+    pacing_set(&p, rate, UNIT, 40 * MILLISECOND, PACING_BURST_MOST);
     for (int i = 0; i < BURSTS; i++) {
         while (!pacing_allows(&p, now))
             now += (duration)(random_next(&random) % (uint64_t)(3 * MILLISECOND));

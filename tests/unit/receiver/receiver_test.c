@@ -376,6 +376,16 @@ TEST(round_trip__not_while_the_sender_knows_of_messages)
     ck_assert_int_eq(receiver_round_trip(rig.r), 30 * MILLISECOND);
 }
 
+/* An acknowledgement that nobody asked for may wait for an eighth of it, at least a millisecond. */
+TEST(round_trip__delays_acknowledgements, .rows = 2)
+{
+    receiver_rig_post(&rig, 1024);
+    bind_after(_i == 0 ? MILLISECOND : 16 * MILLISECOND);
+    receiver_rig_expect(&rig, "request 0*1=1024");
+    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    ck_assert_int_eq(receiver_deadline(rig.r) - rig.now, (_i + 1) * MILLISECOND);
+}
+
 /* While the sender knows of many, more are announced together: a quarter of those. */
 TEST(request__more_at_once_if_many_are_known)
 {
