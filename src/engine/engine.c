@@ -114,6 +114,7 @@ static int watch_to_send(const struct engine_member *m)
 void engine_arm(struct engine_member *m)
 {
     mutex_lock(&m->engine->mutex);
+    m->was_armed = true;
     arm(m, WATCH_IN, EPOLLIN);
     mutex_unlock(&m->engine->mutex);
 }
@@ -130,7 +131,7 @@ void engine_arm_writable(struct engine_member *m)
 /* Does what `arrive` wants next. Within the mutex. */
 static void follow(struct engine_member *m, instant next)
 {
-    if (next == ENGINE_ARM) {
+    if (next == ENGINE_ARM || m->was_armed) {
         arm(m, WATCH_IN, EPOLLIN);
         return;
     }
@@ -142,6 +143,7 @@ static void follow(struct engine_member *m, instant next)
 /* A turn of a member that is held. Within the mutex, which it leaves meanwhile. */
 static void arrive(struct engine *engine, struct engine_member *m)
 {
+    m->was_armed = false;
     mutex_unlock(&engine->mutex);
     instant next = m->duties->arrive(m->client);
     mutex_lock(&engine->mutex);

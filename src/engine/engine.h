@@ -16,7 +16,8 @@
  *
  * A socket stays armed while the engine's thread receives from it, which saves a call for each
  * wake-up. A turn that naps, or finds a waiting user at the socket, has it disarmed. So no thread
- * wakes for a socket that a user looks after, but for one datagram at most.
+ * wakes for a socket that a user looks after, but for one datagram at most. Whoever arms a socket
+ * during such a turn has the last word.
  *
  * I1  A turn runs only between join and stop. Stop waits for the turns that run.
  * I2  One thread at a time runs each kind of turn of one member.
@@ -70,6 +71,7 @@ struct engine_member {
     struct deadline nap;                /* (e) of `arrive` */
     struct engine_member *next_ready;   /* (e) */
     bool is_ready;                      /* (e) in the queue */
+    bool was_armed;                     /* (e) by somebody else, since its arriving turn began */
     bool is_leaving;                    /* (e) no turn begins any more */
 };
 

@@ -27,8 +27,11 @@ void receiver_leave(struct receiver *r, instant now)
 
 void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
 {
+    struct pairing pairing = r->session.pairing;
     messages_in_end_all(&r->messages, outcome);
     receiver_leave(r, now);
+    if (pairing.session != 0)
+        r->session.left = pairing; /* whose sender may close it yet, and is to be told */
     receiver_clear_due(r, REPLY_CLOSES);
     if (r->phase == RECEIVER_CLOSING) /* there is nobody to tell any more */
         r->phase = RECEIVER_CLOSED;
@@ -128,10 +131,8 @@ static void on_newcomer(struct receiver *r, instant now, const struct hello *hel
 /* The sender has finished, or gone: nothing that is left will come. */
 static void on_sender_closed(struct receiver *r, instant now)
 {
-    struct pairing pairing = r->session.pairing;
     bool is_open = r->phase == RECEIVER_OPEN;
     receiver_fail(r, now, OUTCOME_PEER_CLOSED);
-    r->session.left = pairing;
     receiver_clear_due(r, REPLY_CONFIRMS);
     if (is_open)
         receiver_set_due(r, REPLY_CONFIRMS);
