@@ -16,6 +16,7 @@
  *     -DNO_ARM      who returns the socket does not have it armed
  *     -DNO_HANDOVER who returns the socket wakes nobody, and does not have it armed if one sleeps
  *     -DSTEAL       the arriving thread receives although the socket is borrowed
+ *     -DNO_WORD     a turn disarms the socket although it was armed meanwhile
  *     -DNO_HOLD     leave does not wait for turns
  *     -DFORGET      the arriving thread leaves the socket disarmed behind a turn */
 #ifndef N
@@ -30,6 +31,8 @@ byte to_come = N;
 byte received;       /* all together */
 bool is_armed = true;
 bool is_borrowed;
+bool is_let_be;      /* a turn has found a waiter, and disarms it */
+bool was_armed;      /* by somebody else, since the arriving thread's turn began */
 bool rearm;          /* the timeout thread is to arm it */
 byte sleepers;       /* waiters asleep */
 byte calls;          /* of sleepers, under way */
@@ -58,20 +61,26 @@ active proctype arriving()
 {
 end:
     do
-    :: atomic { is_armed && arrived > 0 && !is_leaving -> is_armed = false; turns++ }
+    :: atomic { is_armed && arrived > 0 && !is_leaving -> was_armed = false; turns++ }
        if
 #ifdef STEAL
        :: true -> receive_all()
 #else
-       :: atomic { is_borrowed -> goto done } /* whoever returns it will have it armed */
+       :: atomic { is_borrowed -> is_let_be = true } /* whoever returns it will have it armed */
+#ifdef NO_WORD
+          is_armed = false;
+#else
+          atomic { is_armed = was_armed && !is_leaving };
+#endif
+          goto done
        :: atomic { !is_borrowed && receiving == 0 -> receiving++ }
           assert(receiving == 1);
           d_step { received = received + arrived; arrived = 0 }
           receiving--
 #endif
        fi;
-#ifndef FORGET
-       is_armed = !is_leaving;
+#ifdef FORGET
+       is_armed = false;
 #endif
 done:  assert(!has_left); /* P3 */
        turns--
@@ -85,7 +94,7 @@ end:
     do
     :: atomic { rearm && !is_leaving -> rearm = false; turns++ }
        if
-       :: atomic { !is_borrowed -> is_armed = !is_leaving }
+       :: atomic { !is_borrowed -> is_armed = !is_leaving; was_armed = true; is_let_be = false }
        :: is_borrowed
        fi;
        assert(!has_left); /* P3 */
@@ -125,7 +134,7 @@ again: if
               :: else ->
 #endif
 #ifndef NO_ARM
-                 rearm = !is_armed || rearm
+                 rearm = is_let_be || rearm
 #else
                  skip
 #endif
@@ -142,13 +151,13 @@ again: if
                    calls--;
                    if
                    :: sleepers > calls -> calls++
-                   :: else -> rearm = !is_armed || rearm
+                   :: else -> rearm = is_let_be || rearm
                    fi
                 :: else
                 fi }
           :: atomic { to_come == 0 && arrived == 0 -> sleepers--;  /* nothing more comes: its limit */
                 if
-                :: calls > sleepers -> calls--; rearm = !is_armed || rearm
+                :: calls > sleepers -> calls--; rearm = is_let_be || rearm
                 :: else
                 fi }
           fi

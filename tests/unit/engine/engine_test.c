@@ -130,6 +130,26 @@ TEST(engine_arm__one_turn_for_what_arrives)
     leave(&rig);
 }
 
+/* A waiter was there when the turn looked, and has left and armed the socket since. */
+TEST(engine_arm__within_a_turn_has_the_last_word, .rows = 2)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&rig.next, _i == 0 ? ENGINE_LEAVE_BE : clock_now() + 100 * SECOND);
+    atomic_store(&rig.reads, false);
+    atomic_store(&rig.is_slow, true);
+    engine_arm(&rig.member);
+    send_one(&rig);
+    while (!atomic_load(&rig.is_in))
+        usleep(100);
+    atomic_store(&rig.reads, true);
+    engine_arm(&rig.member);
+    for (int i = 0; i < 2000 && atomic_load(&rig.arrivals) < 2; i++)
+        usleep(1000);
+    ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
+    leave(&rig);
+}
+
 TEST(engine_arm__not_while_somebody_else_looks_after_it)
 {
     struct rig rig;
