@@ -313,6 +313,8 @@ void machine_on_burst_fault(struct machine *m, const struct burst *b)
 {
     bool has_culprit = false;
 
+    if (m->sender == NULL)
+        return; /* what a receive ran into is told late (recvmmsg(2)): the next one finds it */
     for (uint32_t i = 0; i < b->pins; i++) {
         struct iovec buffer = sender_buffer(m->sender, b->pin[i].message);
         if (!are_accessible(b->iov, 2 * b->datagrams, buffer, MEMORY_READ))

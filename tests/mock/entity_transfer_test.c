@@ -111,6 +111,18 @@ TEST(transfer__sends_fail)
     }
 }
 
+/* What a receive ran into the kernel may tell with the next call, which sends. */
+TEST(transfer__a_send_meets_a_fault)
+{
+    for (int n = 1; n <= 12; n++) {
+        struct ends e = ends_open(1472, 0);
+        set_fault(&sends, n, 0, EFAULT);
+        transfer(&e, 5, ZCRP_OK);
+        assert_true(sends.count == 1);
+        ends_close(&e);
+    }
+}
+
 TEST(transfer__receives_fail)
 {
     static const int errors[] = {EAGAIN, EINTR, ENOMEM, ECONNREFUSED, EHOSTUNREACH};
