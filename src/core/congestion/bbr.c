@@ -84,10 +84,10 @@ static void set_rate(struct bbr *b, const struct congestion_ack *ack)
 
 static uint64_t bytes_in(uint64_t rate, duration time)
 {
-    return rate / (uint64_t)(SECOND / MICROSECOND) * (uint64_t)(time / MICROSECOND);
+    return rate * (uint64_t)(time / MICROSECOND) / (uint64_t)(SECOND / MICROSECOND);
 }
 
-/* How long a receiver that naps holds an acknowledgement back: longer on a long path. */
+/* How long a receiver holds an acknowledgement back: receiver_timer.c has the same rule. */
 static duration held_time(const struct bbr *b)
 {
     duration part = b->lowest == NEVER ? 0 : b->lowest / HELD_PART;

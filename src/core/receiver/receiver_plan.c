@@ -91,7 +91,7 @@ static void plan_opening(struct receiver *r, struct landing *landing, struct pre
 
 /* Behind a unit that is lost or repeated all openings of a plan are off by one, and what lands in
  * them has to be moved. So they are few where that happens often: with a loss in a hundred units
- * up to seven. A move costs less than a call. */
+ * up to seven. They are not fewer, because a move costs less than a call. */
 static uint32_t worth_planning(const struct receiver *r, uint32_t openings)
 {
     uint64_t trusted = 1 + r->steady / STEADY_UNITS;

@@ -142,7 +142,7 @@ static bool has_credit(const struct receiver_timer *t, uint32_t intervals)
     return t->credit >= lesser(bytes, CONTROL_BYTES);
 }
 
-/* A part of the round trip, at least a millisecond. */
+/* A part of the round trip, at least a millisecond. BBR's window has room for it (bbr.c). */
 static duration ack_delay(const struct receiver_timer *t)
 {
     duration part = t->round_trip / ACK_DELAY_PART;

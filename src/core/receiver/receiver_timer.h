@@ -82,7 +82,8 @@ void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t u
 void receiver_timer_on_asked(struct receiver_timer *t, instant now);
 void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t intervals);
 
-/* The question with this nonce is given a cookie; its sender is bound. */
+/* The question with this nonce is given a cookie; its sender is bound. A stranger's question in
+ * between costs the sample of the round trip, and nothing else. */
 void receiver_timer_on_cookie(struct receiver_timer *t, instant now, uint64_t nonce);
 void receiver_timer_on_bound(struct receiver_timer *t, instant now, uint64_t nonce);
 

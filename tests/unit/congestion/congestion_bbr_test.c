@@ -100,6 +100,20 @@ TEST(bbr_cycle__rates)
     ck_assert_uint_ge(b.window, 200 * UNIT);
 }
 
+/* A slow path's window has room for the time that an acknowledgement is held back, as a fast
+ * one's. */
+TEST(bbr_cycle__room_on_a_slow_path)
+{
+    const uint64_t slow = RATE / 10 * 9; /* bytes a second: 5 ms hold 4.5 units */
+    for (int i = 0; i < 200 && b.phase != BBR_CRUISE; i++)
+        run_round(slow);
+    for (int i = 0; i < 3; i++)
+        run_round(slow);
+    ck_assert_int_eq(b.phase, BBR_CRUISE);
+    uint64_t full = 2 * 90 * UNIT, bursts = 3 * 2 * UNIT, lump = 9 * UNIT, held = 9 * UNIT / 2;
+    ck_assert_uint_eq(b.window, full + bursts + lump + held);
+}
+
 /* Threads that wake late let the path look faster than it is. */
 TEST(bbr_cycle__drains_a_queue)
 {
