@@ -63,6 +63,8 @@ int udp_connect(struct transport *transport, int port)
 
 enum { NO_PORT = 1, USUAL_VCI = 32 };
 
+static const int64_t linger_ns = 2000000000;
+
 const char *const carrier_names[CARRIERS + 1] = {
     [CARRIER_UDP] = "udp",
     [CARRIER_AAL5] = "aal5",
@@ -112,20 +114,37 @@ int carrier_connect(struct transport *transport, int port)
     return own;
 }
 
-void carrier_options(const struct transport *transport, struct zcrp_options *options)
+static struct zcrp_aal5 circuits(const struct settings *settings, bool is_back)
 {
-    const struct settings *settings = transport->settings;
-    uint32_t vci = settings->vci != 0 ? (uint32_t)settings->vci : USUAL_VCI;
+    uint32_t first = settings->vci != 0 ? (uint32_t)settings->vci : USUAL_VCI;
+    uint32_t vci = first + (is_back ? 2 : 0);
 
-    if (settings->channel == CARRIER_UDP)
-        return;
-    vci += transport->is_back ? 2 : 0;
-    options->channel = ZCRP_CHANNEL_AAL5;
-    options->aal5 = (struct zcrp_aal5){
+    return (struct zcrp_aal5){
         .vpi = (uint32_t)settings->vpi,
         .vci = vci,
         .vci_control = vci + 1,
         .mtu = (uint32_t)settings->mtu,
         .faults = {.loss = (uint32_t)settings->cell_loss, .seed = settings->seed + vci},
     };
+}
+
+struct zcrp_options carrier_options(const struct settings *settings, bool is_back)
+{
+    struct zcrp_options options = {
+        .unit_bytes = (uint32_t)settings->unit_bytes,
+        .messages = (uint32_t)settings->depth,
+        .window_bytes = settings->window_bytes,
+        .silence_ns = (int64_t)settings->limit_ns,
+        .linger_ns = linger_ns,
+        .send_buffer = (uint32_t)settings->buffer_bytes,
+        .receive_buffer = (uint32_t)settings->buffer_bytes,
+        .spin_ns = settings->is_spinless ? 1 : 0,
+        .congestion = (int)settings->congestion,
+    };
+
+    if (settings->channel == CARRIER_UDP)
+        return options;
+    options.channel = ZCRP_CHANNEL_AAL5;
+    options.aal5 = circuits(settings, is_back);
+    return options;
 }

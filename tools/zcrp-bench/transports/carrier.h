@@ -1,5 +1,6 @@
 /* The channels below ZCRP, as --channel names them: UDP, AAL5 over a raw socket, or AAL5 over UDP;
- * and the UDP sockets of udp-limit. Sockets are opened through the library. */
+ * the options of ZCRP's entities on them; and the UDP sockets of udp-limit. Sockets are opened
+ * through the library. */
 #ifndef BENCH_CARRIER_H
 #define BENCH_CARRIER_H
 
@@ -26,8 +27,8 @@ int carrier_offer(struct transport *transport);
 int carrier_accept(struct transport *transport, int port);
 int carrier_connect(struct transport *transport, int port);
 
-/* Fills in what the settings say of the channel. Units and control have a circuit each, and the way
+/* ZCRP's options, as the settings say. Over AAL5 units and control have a circuit each, and the way
  * back two more, so that both ends may share an address. */
-void carrier_options(const struct transport *transport, struct zcrp_options *options);
+struct zcrp_options carrier_options(const struct settings *settings, bool is_back);
 
 #endif

@@ -11,7 +11,6 @@
 
 static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
-static const int64_t linger_ns = 2000000000;
 
 struct zcrp_state {
     struct zcrp_entity *entity;
@@ -42,21 +41,10 @@ static int end_open(struct transport *transport, bool is_sender)
 {
     const struct settings *settings = transport->settings;
     const int descriptors[2] = {transport->fd, transport->fd};
-    struct zcrp_options options = {
-        .unit_bytes = (uint32_t)settings->unit_bytes,
-        .messages = (uint32_t)settings->depth,
-        .window_bytes = settings->window_bytes,
-        .silence_ns = (int64_t)settings->limit_ns,
-        .linger_ns = linger_ns,
-        .send_buffer = (uint32_t)settings->buffer_bytes,
-        .receive_buffer = (uint32_t)settings->buffer_bytes,
-        .spin_ns = settings->is_spinless ? 1 : 0,
-        .congestion = (int)settings->congestion,
-    };
+    struct zcrp_options options = carrier_options(settings, transport->is_back);
     struct zcrp_state *state = state_create(settings->depth);
     int code;
 
-    carrier_options(transport, &options);
     transport->state = state;
     if (state == NULL)
         return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);

@@ -1,0 +1,82 @@
+/* ZCRP's options from the settings of a run. */
+#include "zcrp-bench/transports/carrier.h"
+
+#include "../../support/suite.h"
+
+static const struct settings some = {.unit_bytes = 1472,
+                                     .window_bytes = 100000,
+                                     .depth = 7,
+                                     .is_spinless = 1,
+                                     .limit_ns = 3000000000,
+                                     .buffer_bytes = 65536,
+                                     .congestion = ZCRP_CONGESTION_RENO,
+                                     .vpi = 5,
+                                     .vci = 40,
+                                     .mtu = 1500,
+                                     .cell_loss = 100,
+                                     .seed = 9};
+
+static struct settings on(enum carrier channel)
+{
+    struct settings settings = some;
+
+    settings.channel = channel;
+    return settings;
+}
+
+TEST(carrier_options__have_what_the_settings_say)
+{
+    struct settings settings = on(CARRIER_UDP);
+    struct zcrp_options options = carrier_options(&settings, false);
+
+    ck_assert_uint_eq(options.unit_bytes, 1472);
+    ck_assert_uint_eq(options.window_bytes, 100000);
+    ck_assert_uint_eq(options.messages, 7);
+    ck_assert_int_eq(options.spin_ns, 1);
+    ck_assert_int_eq(options.silence_ns, 3000000000);
+    ck_assert_uint_eq(options.send_buffer, 65536);
+    ck_assert_uint_eq(options.receive_buffer, 65536);
+    ck_assert_int_eq(options.congestion, ZCRP_CONGESTION_RENO);
+}
+
+TEST(carrier_options__over_udp_no_circuit)
+{
+    const struct zcrp_aal5 none = {0};
+    struct settings settings = on(CARRIER_UDP);
+    struct zcrp_options options = carrier_options(&settings, false);
+
+    ck_assert_int_eq(options.channel, ZCRP_CHANNEL_AUTO);
+    ck_assert_mem_eq(&options.aal5, &none, sizeof none);
+}
+
+TEST(carrier_options__over_aal5_a_circuit)
+{
+    struct settings settings = on(CARRIER_AAL5_UDP);
+    struct zcrp_options options = carrier_options(&settings, false);
+
+    ck_assert_int_eq(options.channel, ZCRP_CHANNEL_AAL5);
+    ck_assert_uint_eq(options.aal5.vpi, 5);
+    ck_assert_uint_eq(options.aal5.vci, 40);
+    ck_assert_uint_eq(options.aal5.vci_control, 41);
+    ck_assert_uint_eq(options.aal5.mtu, 1500);
+    ck_assert_uint_eq(options.aal5.faults.loss, 100);
+}
+
+TEST(carrier_options__the_way_back_has_others)
+{
+    struct settings settings = on(CARRIER_AAL5);
+    struct zcrp_options there = carrier_options(&settings, false);
+    struct zcrp_options back = carrier_options(&settings, true);
+
+    ck_assert_uint_eq(back.aal5.vci, 42);
+    ck_assert_uint_eq(back.aal5.vci_control, 43);
+    ck_assert_uint_ne(back.aal5.faults.seed, there.aal5.faults.seed);
+}
+
+TEST(carrier_options__the_usual_circuit)
+{
+    struct settings settings = on(CARRIER_AAL5);
+
+    settings.vci = 0;
+    ck_assert_uint_eq(carrier_options(&settings, false).aal5.vci, 32);
+}
