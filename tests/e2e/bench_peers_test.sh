@@ -28,4 +28,45 @@ for run in runs:
     assert run['sender_threads'] == run['receiver_threads'] == (5 if run['transport'] == 'zcrp' else 0), run
     assert run['sender']['cpu_s'] > 0 and run['receiver']['cpu_s'] > 0, run"
 
+# ---- what the settings say reaches the connections
+
+one="--peers 4 --transport zcrp --size 1M --duration 0.3 --repeat 1 --quiet"
+check "as it is" "$bench" $one --json "$place/usual"
+check "units of 64 bytes" "$bench" $one --unit 64 --json "$place/unit"
+check "are slower" python3 -c "
+import json
+slow, usual = [json.load(open('$place/' + name))['runs'][0]['gbit_per_s'] for name in ('unit', 'usual')]
+assert slow < usual / 3, (slow, usual)"
+check "the others" "$bench" $one --window 1M --buffers 1M --congestion cubic --timeout 20
+
+check "TCPs" "$bench" --peers 4 --transport tcp,tcp:reno,tcp:reno+128K --tcp-cc reno --size 1M \
+    --duration 0.1 --repeat 1
+shows "plain TCP has the congestion control of --tcp-cc" '^tcp +tcp/reno +1M '
+shows "a named one" '^tcp:reno +tcp/reno +1M '
+shows "small writes" '^tcp:reno\+128K +tcp/reno\+128K +1M '
+complains 1 "no TCP congestion control 'zz'" --peers 2 --transport tcp --tcp-cc zz
+
+# The library has no AAL5 between connections yet.
+for channel in aal5 aal5-udp; do
+    complains 1 "connections over aal5-udp: listen: an argument" --peers 2 --transport zcrp --channel $channel
+done
+
+# stops TRANSPORT WHICH TEXT : the first (receiving) or second (sending) process stands still, and the
+# other one does not wait for longer than --timeout says.
+stops() {
+    "$bench" --peers 2 --transport "$1" --size 64K --duration 100 --repeat 1 --timeout 1 --quiet \
+        2>"$place/said" &
+    running=$!
+    sleep 1
+    kill -STOP "$(cut -d ' ' -f "$2" "/proc/$running/task/$running/children")"
+    wait "$running"
+    check "status of $1 when process $2 stands still" test $? -eq 1
+    running=
+    check "complaint of $1 when process $2 stands still" grep -F -e "$3" "$place/said"
+}
+for process in 1 2; do
+    stops zcrp $process "the peer has not been heard of"
+    stops tcp $process "nothing moves"
+done
+
 conclude

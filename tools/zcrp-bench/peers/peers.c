@@ -173,10 +173,10 @@ static double jain(const uint64_t *bytes, uint64_t count)
     return squares > 0 ? sum * sum / ((double)count * squares) : 0;
 }
 
-static void note_run(const struct stage *stage, const struct crowd_kind *kind, struct run *run)
+static void note_run(const struct stage *stage, const struct choice *choice, struct run *run)
 {
     *run = (struct run){
-        .transport = kind->name,
+        .transport = choice->name,
         .size = stage->size,
         .depth = stage->depth,
         .seconds = stage->seconds,
@@ -188,7 +188,7 @@ static void note_run(const struct stage *stage, const struct crowd_kind *kind, s
                   .receiver_threads = stage->receiver.threads,
                   .sender_kib = stage->sender.kib,
                   .receiver_kib = stage->receiver.kib}};
-    snprintf(run->channel, sizeof run->channel, "%s", kind->channel);
+    snprintf(run->channel, sizeof run->channel, "%s", stage->channel);
     for (uint64_t i = 0; i < stage->peers; i++)
         run->bytes += stage->bytes[i];
     run->count = run->bytes / stage->size;
@@ -211,9 +211,10 @@ static int await_both(pid_t children[2])
     return result;
 }
 
-static int measure(const struct options *options, const struct crowd_kind *kind,
-                   struct stage *stage, struct run *run)
+static int measure(const struct options *options, const struct choice *choice, struct stage *stage,
+                   struct run *run)
 {
+    const struct crowd_kind *kind = choice->kind == &transport_zcrp ? &crowd_zcrp : &crowd_tcp;
     pid_t children[2];
 
     children[0] = start(kind, stage, false, options->cores[1]);
@@ -227,13 +228,8 @@ static int measure(const struct options *options, const struct crowd_kind *kind,
     }
     if (await_both(children) < 0)
         return -1;
-    note_run(stage, kind, run);
+    note_run(stage, choice, run);
     return 0;
-}
-
-static const struct crowd_kind *kind_of(const struct choice *choice)
-{
-    return choice->kind == &transport_zcrp ? &crowd_zcrp : &crowd_tcp;
 }
 
 static int measure_one(const struct options *options, const struct choice *choice, uint64_t size,
@@ -249,12 +245,14 @@ static int measure_one(const struct options *options, const struct choice *choic
         return complain("no memory for %llu peers: %s", (unsigned long long)options->peers,
                         strerror(errno));
     slots = slots < 2 ? 2 : slots;
+    stage->settings = options->settings;
+    stage->manner = contender_manner(choice);
     stage->peers = options->peers;
     stage->size = size;
     stage->depth = depth < slots ? depth : slots;
     stage->duration_ns =
         options->duration_ns != 0 ? options->duration_ns : USUAL_SECONDS * second_ns;
-    int status = measure(options, kind_of(choice), stage, run);
+    int status = measure(options, choice, stage, run);
     munmap(stage, bytes);
     return status;
 }

@@ -32,11 +32,14 @@ enum peers_phase {
 
 /* In memory that both processes have. The receiving process moves the phase. */
 struct stage {
+    struct settings settings; /* but messages under way are `depth` below */
+    struct manner manner;     /* of TCP */
     uint64_t peers, size, depth;
     int64_t duration_ns;
-    _Atomic int phase; /* enum peers_phase */
-    _Atomic int port;  /* where the receiving process listens; 0: not yet */
-    double seconds;    /* that were measured */
+    _Atomic int phase;                    /* enum peers_phase */
+    _Atomic int port;                     /* where the receiving process listens; 0: not yet */
+    double seconds;                       /* that were measured */
+    char channel[TRANSPORT_CHANNEL_ROOM]; /* its name; the sending process knows it */
     struct peers_side sender, receiver;
     uint64_t bytes[]; /* of each peer's messages, in that time */
 };
@@ -52,10 +55,9 @@ struct crowd {
 
 /* How messages move. All return 0, or -1 with a complaint. */
 struct crowd_kind {
-    const char *name, *channel;
-    int (*listen)(struct crowd *crowd); /* the port, instead of 0 */
-    int (*accept)(struct crowd *crowd); /* all peers */
-    int (*connect)(struct crowd *crowd, int port);
+    int (*listen)(struct crowd *crowd);                /* the port, instead of 0 */
+    int (*accept)(struct crowd *crowd);                /* all peers */
+    int (*connect)(struct crowd *crowd, int port);     /* all peers; names the channel */
     int (*begin)(struct crowd *crowd, bool is_sender); /* messages move from now on */
     int (*turn)(struct crowd *crowd, bool is_sender);  /* what can be done; waits for it a little */
 };

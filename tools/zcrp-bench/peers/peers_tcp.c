@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/peers/peers.h"
 
 enum {
@@ -27,7 +30,8 @@ struct line {
 struct lines {
     int listener;
     struct line *line;
-    uint8_t *memory; /* for small messages */
+    uint8_t *memory;  /* for small messages */
+    int64_t moved_ns; /* when a socket was last ready */
 };
 
 static int failed(const char *what)
@@ -66,30 +70,32 @@ static int listen_here(struct crowd *crowd)
 static int accept_all(struct crowd *crowd)
 {
     struct lines *lines = crowd->state;
+    int64_t limit_ns = (int64_t)crowd->stage->settings.limit_ns;
 
     for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        lines->line[i].fd = accept4(lines->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        lines->line[i].fd = connection_accept(lines->listener, limit_ns);
         if (lines->line[i].fd < 0)
-            return failed("accept");
+            return -1;
     }
     return 0;
 }
 
 static int connect_all(struct crowd *crowd, int port)
 {
-    const struct sockaddr_in there = {.sin_family = AF_INET,
-                                      .sin_port = htons((uint16_t)port),
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct stage *stage = crowd->stage;
+    struct address there = {.host = "127.0.0.1"};
     struct lines *lines = make_lines(crowd);
 
     if (lines == NULL)
         return failed("memory");
-    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        lines->line[i].fd = fd;
-        if (fd < 0 || connect(fd, (const struct sockaddr *)&there, sizeof there) < 0)
-            return failed("connect");
+    snprintf(there.port, sizeof there.port, "%d", port);
+    for (uint64_t i = 0; i < stage->peers; i++) {
+        lines->line[i].fd =
+            connection_open(&there, stage->manner.congestion, (int64_t)stage->settings.limit_ns);
+        if (lines->line[i].fd < 0)
+            return -1;
     }
+    tcp_name(lines->line[0].fd, &stage->manner, stage->channel);
     return 0;
 }
 
@@ -102,6 +108,7 @@ static int begin(struct crowd *crowd, bool is_sender)
         if (epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, lines->line[i].fd, &event) < 0)
             return failed("epoll");
     }
+    lines->moved_ns = watch_now_ns();
     return 0;
 }
 
@@ -117,8 +124,10 @@ static void advance(const struct crowd *crowd, struct line *line, uint64_t bytes
 
 static ssize_t send_piece(struct crowd *crowd, uint64_t peer, struct line *line)
 {
+    uint64_t left = crowd->stage->size - line->at;
+    uint64_t most = crowd->stage->manner.write_bytes;
     ssize_t sent = send(line->fd, crowd_slot(crowd, peer, line->slot) + line->at,
-                        crowd->stage->size - line->at, MSG_DONTWAIT | MSG_NOSIGNAL);
+                        most != 0 && most < left ? most : left, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (sent > 0)
         advance(crowd, line, (uint64_t)sent);
@@ -159,14 +168,19 @@ static int serve(struct crowd *crowd, uint64_t peer, bool is_sender)
 static int turn(struct crowd *crowd, bool is_sender)
 {
     struct epoll_event event[EVENTS];
+    struct lines *lines = crowd->state;
     int count = epoll_wait(crowd->epoll, event, EVENTS, PEERS_LOOK_MS);
+    int64_t now_ns = watch_now_ns();
 
     for (int i = 0; i < count; i++) {
         if (serve(crowd, event[i].data.u64, is_sender) < 0)
             return -1;
     }
+    if (count > 0)
+        lines->moved_ns = now_ns;
+    if (now_ns - lines->moved_ns > (int64_t)crowd->stage->settings.limit_ns)
+        return complain("--peers: TCP: nothing moves");
     return 0;
 }
 
-const struct crowd_kind crowd_tcp = {"tcp",       "epoll", listen_here, accept_all,
-                                     connect_all, begin,   turn};
+const struct crowd_kind crowd_tcp = {listen_here, accept_all, connect_all, begin, turn};

@@ -1,15 +1,16 @@
 /* Connections of ZCRP: each half's descriptor says when messages have ended. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/peers/peers.h"
+#include "zcrp-bench/transports/carrier.h"
 #include "zcrp.h"
 
 enum { EVENTS = 256, PORT_ROOM = 8 };
-
-static const int64_t patience_ns = 10000000000;
 
 struct houses {
     struct zcrp_listener *listener;
@@ -17,9 +18,30 @@ struct houses {
     struct zcrp_connection **connection;
 };
 
-static int failed(const char *what, int code)
+/* A connection has a UDP socket, so its AAL5 is always over UDP. */
+static const char *channel_of(const struct crowd *crowd)
 {
-    return complain("--peers: %s: %s", what, zcrp_strerror(code));
+    bool is_udp = crowd->stage->settings.channel == CARRIER_UDP;
+
+    return carrier_names[is_udp ? CARRIER_UDP : CARRIER_AAL5_UDP];
+}
+
+static int failed(const struct crowd *crowd, const char *what, int code)
+{
+    return complain("--peers: connections over %s: %s: %s", channel_of(crowd), what,
+                    code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
+}
+
+/* Connecting fails after the limit of the settings, too, and so does a message that does not move.
+ */
+static struct zcrp_options options_of(const struct crowd *crowd)
+{
+    struct zcrp_options options = carrier_options(&crowd->stage->settings, false);
+
+    options.connect_ns = options.silence_ns;
+    options.progress_ns = options.silence_ns;
+    options.connections = (uint32_t)crowd->stage->peers;
+    return options;
 }
 
 static struct houses *make_houses(struct crowd *crowd)
@@ -36,38 +58,41 @@ static struct houses *make_houses(struct crowd *crowd)
 
 static int listen_here(struct crowd *crowd)
 {
-    const struct zcrp_options options = {.connections = (uint32_t)crowd->stage->peers};
+    const struct zcrp_options options = options_of(crowd);
     struct houses *houses = make_houses(crowd);
     int code = houses == NULL ? ZCRP_ERROR_MEMORY
                               : zcrp_listen(&houses->listener, "127.0.0.1", "0", &options);
 
-    return code == ZCRP_OK ? zcrp_listener_port(houses->listener) : failed("listen", code);
+    return code == ZCRP_OK ? zcrp_listener_port(houses->listener) : failed(crowd, "listen", code);
 }
 
 static int accept_all(struct crowd *crowd)
 {
     struct houses *houses = crowd->state;
+    int64_t limit_ns = (int64_t)crowd->stage->settings.limit_ns;
 
     for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        int code = zcrp_accept(houses->listener, &houses->connection[i], patience_ns);
+        int code = zcrp_accept(houses->listener, &houses->connection[i], limit_ns);
         if (code != ZCRP_OK)
-            return failed("accept", code);
+            return failed(crowd, "accept", code);
     }
     return 0;
 }
 
 static int connect_all(struct crowd *crowd, int port)
 {
+    const struct zcrp_options options = options_of(crowd);
     struct houses *houses = make_houses(crowd);
     char text[PORT_ROOM];
 
     if (houses == NULL)
-        return failed("connect", ZCRP_ERROR_MEMORY);
+        return failed(crowd, "connect", ZCRP_ERROR_MEMORY);
     snprintf(text, sizeof text, "%d", port);
+    snprintf(crowd->stage->channel, sizeof crowd->stage->channel, "%s", channel_of(crowd));
     for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        int code = zcrp_connect(&houses->connection[i], "127.0.0.1", text, NULL, patience_ns);
+        int code = zcrp_connect(&houses->connection[i], "127.0.0.1", text, &options, -1);
         if (code != ZCRP_OK)
-            return failed("connect", code);
+            return failed(crowd, "connect", code);
     }
     return 0;
 }
@@ -81,12 +106,12 @@ static int begin_peer(struct crowd *crowd, uint64_t peer)
     nlong size = crowd->stage->size;
 
     if (fd < 0 || epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-        return failed("a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
+        return failed(crowd, "a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
     for (uint64_t i = 0; i < crowd->stage->depth; i++) {
         struct zcrp_msg *message = zcrp_wrap_msg(crowd_slot(crowd, peer, i), size);
         int code = message == NULL ? ZCRP_ERROR_MEMORY : zcrp_submit(entity, message, size);
         if (code != ZCRP_OK)
-            return failed("submit", code);
+            return failed(crowd, "submit", code);
     }
     return 0;
 }
@@ -117,7 +142,7 @@ static int serve(struct crowd *crowd, uint64_t peer)
         if (code == ZCRP_OK)
             code = zcrp_submit(entity, message, crowd->stage->size);
         if (code != ZCRP_OK && crowd->stage->phase != PEERS_OVER)
-            return failed("a message", code);
+            return failed(crowd, "a message", code);
         if (code != ZCRP_OK)
             return 0;
     }
@@ -137,5 +162,4 @@ static int turn(struct crowd *crowd, bool is_sender)
     return 0;
 }
 
-const struct crowd_kind crowd_zcrp = {"zcrp",      "connections", listen_here, accept_all,
-                                      connect_all, begin,         turn};
+const struct crowd_kind crowd_zcrp = {listen_here, accept_all, connect_all, begin, turn};

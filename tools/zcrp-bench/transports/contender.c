@@ -88,17 +88,25 @@ static size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX
     return count;
 }
 
+struct manner contender_manner(const struct choice *choice)
+{
+    struct manner manners[MANNERS_MAX] = {0};
+    bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
+
+    if (choice->kind == &transport_tcp)
+        (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
+    return manners[0];
+}
+
 /* For round trips the best manner is not looked for. */
 static size_t list_for(const struct choice *choice, enum contender_use use,
                        struct manner manners[MANNERS_MAX])
 {
-    bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
-
     if (choice->kind != &transport_tcp || use == CONTENDER_BACK)
         return 1;
     if (use == CONTENDER_THERE)
         return manner_list(choice->variant, manners);
-    (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
+    manners[0] = contender_manner(choice);
     return 1;
 }
 

@@ -53,19 +53,17 @@ static int tcp_accept(struct transport *transport, int port)
     return 0;
 }
 
-/* "tcp/cubic" of whole messages, "tcp/cubic+128K" of smaller writes. */
-static void name_channel(struct transport *transport)
+void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM])
 {
-    uint64_t write_bytes = transport->manner.write_bytes;
     char congestion[MANNER_NAME] = "";
     char writes[QUANTITY_ROOM] = "";
     socklen_t length = sizeof congestion - 1;
 
-    getsockopt(transport->fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &length);
-    if (write_bytes != 0)
-        quantity_bytes(writes, write_bytes);
-    snprintf(transport->channel, sizeof transport->channel, "tcp/%s%s%.12s", congestion,
-             write_bytes != 0 ? "+" : "", writes);
+    getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &length);
+    if (manner->write_bytes != 0)
+        quantity_bytes(writes, manner->write_bytes);
+    snprintf(name, TRANSPORT_CHANNEL_ROOM, "tcp/%s%s%.12s", congestion,
+             manner->write_bytes != 0 ? "+" : "", writes);
 }
 
 static int tcp_connect(struct transport *transport, int port)
@@ -80,7 +78,7 @@ static int tcp_connect(struct transport *transport, int port)
     if (transport->fd < 0)
         return -1;
     tune(transport);
-    name_channel(transport);
+    tcp_name(transport->fd, &transport->manner, transport->channel);
     return port_of(transport->fd);
 }
 

@@ -94,6 +94,10 @@ extern const struct transport_kind transport_tcp;
 extern const struct transport_kind transport_zcrp;
 extern const struct transport_kind transport_limit;
 
+/* The channel of a TCP that is used so: "tcp/cubic" of whole messages, "tcp/cubic+128K" of smaller
+ * writes, by the congestion control that the socket has. */
+void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM]);
+
 /* A peer, whether built in or not. */
 enum { PEERS = 2 };
 
