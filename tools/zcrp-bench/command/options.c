@@ -61,7 +61,8 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
         "measure N connections between two processes here, all busy at once, each process with "
-        "one thread and epoll; zcrp and tcp",
+        "one thread and epoll; zcrp and tcp. Goes with --size, --duration, --repeat, --memory, "
+        "--depth, --timeout, --pin, --json, --quiet and how messages are sent, except --no-spin",
         DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
@@ -233,8 +234,23 @@ static int check_reverse(const struct options *options)
     return 0;
 }
 
-/* What --peers knows beside --transport, --size, --duration, --depth, --memory, --repeat, --pin and
- * the ways to report. */
+/* How the ends of other measurements wait, and what they can do beside measuring. */
+static int check_peers_extras(const struct options *options)
+{
+    if (options->settings.loss != 0)
+        return complain("--peers has no --loss: the library opens the sockets of connections");
+    if (options->is_spinless)
+        return complain("--peers waits with epoll, and never spins: no --no-spin");
+    if (options->input != NULL || options->is_verified)
+        return complain("--peers has no --input and no --verify");
+    if (options->capture != NULL || options->trace != NULL || options->wants_stats ||
+        options->settings.interval_ns != 0)
+        return complain("--peers has no --capture, --trace, --stats or --interval");
+    return 0;
+}
+
+/* --peers takes --transport, --size, --duration, --depth, --memory, --repeat, --timeout and --pin;
+ * how messages are sent; and the ways to report. */
 static int check_peers(const struct options *options)
 {
     if (options->mode != OPTIONS_ALONE || options->is_netns)
@@ -245,11 +261,10 @@ static int check_peers(const struct options *options)
                         "--bytes or --rate");
     if (options->parallel > 1 || options->is_ping || options->is_reverse || options->warmup > 0)
         return complain("--peers has no --parallel, --ping, --reverse or --warmup");
-    if (options->input != NULL || options->is_verified || options->capture != NULL ||
-        options->trace != NULL || options->wants_stats)
-        return complain("--peers has no --input, --verify, --capture, --trace or --stats");
     if (options->memory_bytes == OPTIONS_MEMORY_ALL)
         return complain("--memory all needs to know how much is sent: no --peers");
+    if (check_peers_extras(options) < 0)
+        return -1;
     for (size_t i = 0; i < options->transport_count; i++) {
         const struct transport_kind *kind = options->transports[i].kind;
         if (kind != &transport_zcrp && kind != &transport_tcp)
