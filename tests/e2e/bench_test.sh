@@ -54,6 +54,10 @@ complains 2 "--vci: '31' is not a number from 32 to 4124" --vci 31
 complains 2 "--aal5-mtu: '1199' is not a number from 1200" --aal5-mtu 1199
 complains 2 "--cell-loss: '1000001' is not a number from 0 to 1000000" --cell-loss 1000001
 complains 2 "--channel: 'atm' is not udp, aal5 or aal5-udp" --channel atm
+for option in "--vpi 1" "--vci 40" "--aal5-mtu 1500" "--cell-loss 1"; do
+    complains 2 "they need --channel aal5 or aal5-udp" $option
+    complains 2 "they need --channel aal5 or aal5-udp" --peers 2 $option
+done
 complains 2 "--count: 'x' is not a number from 1 on" --count x
 complains 2 "--bytes: '-1' is not a number from 1 on" --bytes -1
 complains 2 "--repeat: '10001' is not a number from 1 to 10000" --repeat 10001

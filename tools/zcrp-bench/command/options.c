@@ -282,6 +282,18 @@ static int check_duration(const struct options *options)
     return 0;
 }
 
+/* Options of AAL5 that have no effect on another channel. */
+static int check_circuit(const struct settings *settings)
+{
+    if (settings->seed != 0 && settings->cell_loss == 0)
+        return complain("--seed is for --cell-loss, which is not given");
+    if (settings->channel == CARRIER_UDP && (settings->vpi != 0 || settings->vci != 0 ||
+                                             settings->mtu != 0 || settings->cell_loss != 0))
+        return complain("--vpi, --vci, --aal5-mtu and --cell-loss are of AAL5: they need --channel "
+                        "aal5 or aal5-udp");
+    return 0;
+}
+
 static bool has_zcrp(const struct options *options)
 {
     bool has = options->transport_count == 0; /* by default */
@@ -314,8 +326,8 @@ static int check(const struct options *options)
         return complain("--capture is of ZCRP: there is none in --transport");
     if (options->parallel > 1 && options->settings.channel == CARRIER_AAL5)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
-    if (options->settings.seed != 0 && options->settings.cell_loss == 0)
-        return complain("--seed is for --cell-loss, which is not given");
+    if (check_circuit(&options->settings) < 0)
+        return -1;
     if (options->trace != NULL && !has_zcrp(options))
         return complain("--trace is of ZCRP: there is none in --transport");
     if (options->wants_histogram && !options->is_ping)
