@@ -303,6 +303,7 @@ int aal5_receive(struct channel *c, struct landing *l)
         if (payload > 0)
             put_opening(l, &c->aal5->in, payload);
     }
+    l->openings = l->received; /* what was expected in one opening may have been several PDUs */
     set_aside(c);
     return filled;
 }

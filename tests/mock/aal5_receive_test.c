@@ -163,6 +163,36 @@ TEST(marked)
     assert_int_equal(landing.ecn[0], LANDING_ECN_NONE);
 }
 
+/* Where one PDU of several pieces was expected, small ones came, each in one: there are more PDUs
+ * than the plan had openings. */
+TEST(more_than_openings)
+{
+    enum { SMALL = 32, TIMES = 3 };
+    struct landing_walk walk = {0};
+    struct segment segment;
+
+    for (uint16_t i = 0; i < TIMES; i++) {
+        struct aal5_head head = {.label = 16, .number = (uint16_t)(i + 1), .is_end = true};
+        uint8_t *cell = queue[queued].bytes + AAL5_HEAD;
+        aal5_head_encode(queue[queued].bytes, &head);
+        memset(cell, i, SMALL);
+        aal5_tail_encode(cell + SMALL, SMALL, crc32_add(0, cell, SMALL), (struct aal5_user){0},
+                         crc32_add);
+        queue[queued++].size = AAL5_HEAD + AAL5_CELL;
+    }
+    landing_begin(&landing);
+    assert_true(landing_offer(&landing, slot, PAYLOAD - TRAILER_BYTES));
+    assert_true(landing_seal(&landing));
+    will_return(__wrap_recvmmsg, TIMES);
+    assert_int_equal(aal5_receive(&c, &landing), TIMES);
+    for (int i = 0; i < TIMES; i++) {
+        assert_true(landing_next(&landing, &walk, &segment));
+        assert_int_equal(segment.bytes, SMALL);
+        assert_int_equal(segment.tail[0], i);
+    }
+    assert_false(landing_next(&landing, &walk, &segment));
+}
+
 TEST(damaged)
 {
     arrive(1, 0, 30);
