@@ -49,20 +49,14 @@ static enum wrapping wrapping_of(int fd)
 /* The payload of a PDU that came in one packet; false if it is something else. */
 static bool unwrap_pdu(struct knock *k, size_t head_bytes)
 {
-    struct aal5_head head;
-    uint32_t payload;
+    struct aal5_packet packet;
 
-    if (k->size <= head_bytes + AAL5_HEAD || !aal5_head_decode(k->bytes + head_bytes, &head) ||
-        !head.is_end)
+    if (k->size <= head_bytes ||
+        !aal5_packet_decode(k->bytes + head_bytes, k->size - head_bytes, crc_best(), &packet))
         return false;
-    const uint8_t *pdu = k->bytes + head_bytes + AAL5_HEAD;
-    size_t size = k->size - head_bytes - AAL5_HEAD;
-    if (size % AAL5_CELL != 0 || aal5_judge(pdu + size - AAL5_TRAILER, (uint32_t)size,
-                                            crc_best()(0, pdu, size), &payload) != AAL5_OK)
-        return false;
-    k->label = head.label;
-    k->payload = pdu;
-    k->payload_bytes = payload;
+    k->label = packet.label;
+    k->payload = packet.payload;
+    k->payload_bytes = packet.payload_bytes;
     return true;
 }
 
@@ -102,18 +96,13 @@ static void answer(int fd, const struct knock *k, enum wrapping wrapping, const 
                    size_t size)
 {
     uint8_t packet[AAL5_HEAD + AAL5_CELL];
-    const struct aal5_head head = {.label = k->label, .is_end = true};
+    const struct aal5_packet answer = {k->label, payload, (uint32_t)size};
 
-    if (wrapping == WRAPPING_NONE) {
-        (void)sendto(fd, payload, size, MSG_DONTWAIT | MSG_NOSIGNAL, &k->from.any, k->from_size);
-        return;
+    if (wrapping != WRAPPING_NONE) {
+        size = aal5_packet_encode(packet, &answer, crc_best());
+        payload = packet;
     }
-    aal5_head_encode(packet, &head);
-    memcpy(packet + AAL5_HEAD, payload, size);
-    (void)aal5_tail_encode(packet + AAL5_HEAD + size, (uint32_t)size, crc_best()(0, payload, size),
-                           (struct aal5_user){0}, crc_best());
-    (void)sendto(fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_NOSIGNAL, &k->from.any,
-                 k->from_size);
+    (void)sendto(fd, payload, size, MSG_DONTWAIT | MSG_NOSIGNAL, &k->from.any, k->from_size);
 }
 
 /* What to do with a datagram. Nothing can be sent to an address without a port; a raw one has none.

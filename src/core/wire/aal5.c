@@ -91,6 +91,37 @@ bool aal5_head_decode(const uint8_t in[AAL5_HEAD], struct aal5_head *head)
            (word & FRAMES) != 0;
 }
 
+/* ---- aal5 packet ---- */
+
+uint32_t aal5_packet_encode(uint8_t *out, const struct aal5_packet *packet, crc32_function add)
+{
+    const struct aal5_head head = {.label = packet->label, .is_end = true};
+    uint32_t bytes = packet->payload_bytes;
+    uint8_t *pdu = out + AAL5_HEAD;
+
+    aal5_head_encode(out, &head);
+    memcpy(pdu, packet->payload, bytes);
+    return AAL5_HEAD + bytes +
+           aal5_tail_encode(pdu + bytes, bytes, add(0, pdu, bytes), (struct aal5_user){0}, add);
+}
+
+bool aal5_packet_decode(const uint8_t *in, size_t size, crc32_function add,
+                        struct aal5_packet *packet)
+{
+    const uint8_t *pdu = in + AAL5_HEAD;
+    struct aal5_head head;
+
+    if (size <= AAL5_HEAD || size > AAL5_HEAD + AAL5_PDU_MOST || (size - AAL5_HEAD) % AAL5_CELL)
+        return false;
+    if (!aal5_head_decode(in, &head) || !head.is_end)
+        return false;
+    uint32_t bytes = (uint32_t)(size - AAL5_HEAD);
+    packet->label = head.label;
+    packet->payload = pdu;
+    return aal5_judge(pdu + bytes - AAL5_TRAILER, bytes, add(0, pdu, bytes),
+                      &packet->payload_bytes) == AAL5_OK;
+}
+
 /* ---- aal5 reassembly ---- */
 
 void aal5_reassembly_init(struct aal5_reassembly *r)

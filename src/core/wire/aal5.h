@@ -13,6 +13,7 @@
 #include "crc32.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -115,6 +116,32 @@ static inline uint16_t aal5_next_number(uint16_t number)
 {
     return number == UINT16_MAX ? 1 : (uint16_t)(number + 1);
 }
+
+/* ---- aal5 packet ---- */
+
+/* A PDU that one packet carries whole. A hello and the answer to it do, so whoever waits for hellos
+ * needs no reassembly, and keeps nothing of a stranger's between two packets. */
+
+struct aal5_packet {
+    uint32_t label; /* AAL5_LABEL_LEAST .. AAL5_LABEL_MOST */
+    const uint8_t *payload;
+    uint32_t payload_bytes; /* 1 .. AAL5_PAYLOAD_MOST */
+};
+
+/* The bytes of a packet with so much payload. */
+static inline uint32_t aal5_packet_size(uint32_t payload_bytes)
+{
+    return AAL5_HEAD + aal5_pdu_bytes(payload_bytes);
+}
+
+/* Writes the packet, whose piece has no number, to `out`, which has room for it; returns its bytes.
+ * Cannot fail. */
+uint32_t aal5_packet_encode(uint8_t *out, const struct aal5_packet *packet, crc32_function add);
+
+/* False unless the `size` bytes are a head and one whole PDU that is good. The payload lies in them
+ * then. O(size). */
+bool aal5_packet_decode(const uint8_t *in, size_t size, crc32_function add,
+                        struct aal5_packet *packet);
 
 /* ---- aal5 reassembly ---- */
 
