@@ -21,6 +21,11 @@
  * A tap (channel.h) sees PDUs, as their cells left and as their cells came: damaged ones, too, and
  * what the fault option did, but none that is not out or not there wholly.
  *
+ * A connection's receiver reads for the sender, too, so two circuits come to it: units, and
+ * control. Each has a reassembly of its own, because their pieces come in any order among each
+ * other. Packets are pointed as if all were of units; what control there is lands where a unit was
+ * expected, like a unit that comes out of order.
+ *
  * One thread may send while another receives; they share nothing but what is constant. Lock
  * letters: (c) constant after open, (s) the thread that sends, (r) the thread that receives. */
 #ifndef ZCRP_CHANNEL_AAL5_CHANNEL_H
@@ -40,6 +45,7 @@ enum {
     AAL5_HEAD_MOST = AAL5_IP4_HEAD + AAL5_HEAD,
     AAL5_STAGE = AAL5_PDU_MOST + LANDING_DATAGRAM, /* room for any packet behind any PDU */
     AAL5_FRAGMENTS = 3 * AAL5_PACKETS_IN + 1,      /* of the PDUs that one call brings */
+    AAL5_SOURCES = 2,                              /* circuits of one channel to receive from */
 };
 
 /* (s) The packets of the next call to send. */
@@ -55,15 +61,21 @@ struct aal5_outgoing {
     uint8_t tail[BURST_UNITS][AAL5_TAIL_MOST];
 };
 
-/* (r) Where the packets of a call to receive were pointed, and the PDU under way. */
+/* (r) Where the packets of a call to receive were pointed. */
 struct aal5_incoming {
     uint32_t packets;
     struct mmsghdr message[AAL5_PACKETS_IN];
     struct iovec iov[AAL5_PACKETS_IN][AAL5_IOV_IN];
     uint8_t head[AAL5_PACKETS_IN][AAL5_HEAD_MOST];
     uint32_t head_bytes; /* (c) before the cells, with what the kernel adds */
-    bool is_congested;   /* the PDU under way met congestion, by what came of it */
-    uint32_t fragments;  /* of the PDU under way */
+};
+
+/* (r) A circuit that is received from, and its PDU under way. */
+struct aal5_source {
+    uint32_t label; /* (c); 0: there is no such circuit */
+    struct aal5_reassembly reassembly;
+    bool is_congested;  /* the PDU under way met congestion, by what came of it */
+    uint32_t fragments; /* of the PDU under way */
     struct iovec fragment[AAL5_FRAGMENTS];
     uint32_t stage;       /* which of the two it lies in, if it does */
     uint8_t *stages[2];   /* AAL5_STAGE bytes each */
@@ -72,13 +84,13 @@ struct aal5_incoming {
 };
 
 struct aal5_channel {
-    uint32_t label_out, label_in;      /* (c) */
-    crc32_function crc;                /* (c) */
-    uint32_t packet_bytes;             /* (s) of cells in a packet, a multiple of AAL5_CELL */
-    uint16_t number;                   /* (s) of the next piece */
-    struct aal5_reassembly reassembly; /* (r) */
-    struct aal5_network network;       /* (s) */
-    uint8_t *passing;                  /* (s) a PDU in the network; NULL: there are no faults */
+    uint32_t label_out;                      /* (c) */
+    crc32_function crc;                      /* (c) */
+    uint32_t packet_bytes;                   /* (s) of cells in a packet, a multiple of AAL5_CELL */
+    uint16_t number;                         /* (s) of the next piece */
+    struct aal5_source source[AAL5_SOURCES]; /* (r) packets are pointed at PDUs of the first */
+    struct aal5_network network;             /* (s) */
+    uint8_t *passing; /* (s) a PDU in the network; NULL: there are no faults */
     struct aal5_outgoing out;
     struct aal5_incoming in;
 };
@@ -88,6 +100,9 @@ struct aal5_channel {
  * channel_init. */
 __attribute__((warn_unused_result)) int aal5_open(struct channel *c,
                                                   const struct channel_aal5 *options);
+
+/* Can there be such a channel? What ZCRP_AAL5 says is part of the question. */
+__attribute__((warn_unused_result)) bool aal5_is_possible(const struct channel_aal5 *options);
 
 /* Gives the memory back; close also gives the socket back as it was. */
 void aal5_free(struct channel *c);

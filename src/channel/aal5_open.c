@@ -47,35 +47,59 @@ static void filter(const struct channel *c, uint32_t label)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-static int check_options(const struct channel_aal5 *o)
+static bool has_also(const struct channel_aal5 *o)
 {
-    bool is_good = aal5_label(o->out) != 0 && aal5_label(o->in) != 0 && o->mtu >= CONTROL_BYTES &&
-                   o->mtu <= AAL5_PAYLOAD_MOST && aal5_fault_is_sane(&o->faults);
-    return is_good ? 0 : -EINVAL;
+    return o->also.vci != 0;
 }
 
-static void release(struct aal5_channel *a)
+/* A circuit that does not exist has label 0. */
+static bool are_circuits(const struct channel_aal5 *o)
 {
-    free(a->passing);
-    free(a->in.stages[0]);
-    free(a->in.stages[1]);
-    free(a);
+    uint32_t in = aal5_label(o->in), also = aal5_label(o->also);
+
+    return aal5_label(o->out) != 0 && in != 0 && also != in && (also != 0) == has_also(o);
 }
 
-/* Most of the memory is never touched while PDUs come in one piece. */
-static struct aal5_channel *allocate(bool has_faults)
+static bool is_sane(const struct channel_aal5 *o)
 {
-    struct aal5_channel *a = calloc(1, sizeof(*a));
+    return are_circuits(o) && o->mtu >= CONTROL_BYTES && o->mtu <= AAL5_PAYLOAD_MOST &&
+           aal5_fault_is_sane(&o->faults);
+}
+
+bool aal5_is_possible(const struct channel_aal5 *options)
+{
+    struct channel_aal5 o = *options;
+
+    return aal5_environment(&o) && is_sane(&o);
+}
+
+/* One block, so that a process with many connections has few of them. Most of it is never touched
+ * while PDUs come in one piece. */
+static struct aal5_channel *allocate(const struct channel_aal5 *o)
+{
+    bool has_faults = !aal5_fault_is_none(&o->faults);
+    size_t stages = 2 * (has_also(o) ? AAL5_SOURCES : 1);
+    struct aal5_channel *a =
+        malloc(sizeof(*a) + stages * AAL5_STAGE + (has_faults ? AAL5_PDU_MOST : 0));
 
     if (a == NULL)
         return NULL;
-    a->in.stages[0] = malloc(AAL5_STAGE);
-    a->in.stages[1] = malloc(AAL5_STAGE);
-    a->passing = has_faults ? malloc(AAL5_PDU_MOST) : NULL;
-    if (a->in.stages[0] != NULL && a->in.stages[1] != NULL && (!has_faults || a->passing != NULL))
-        return a;
-    release(a);
-    return NULL;
+    uint8_t *room = (uint8_t *)(a + 1);
+    a->passing = has_faults ? room + stages * AAL5_STAGE : NULL;
+    for (size_t i = 0; i < AAL5_SOURCES; i++) {
+        a->source[i] = (struct aal5_source){.label = 0};
+        for (size_t s = 0; 2 * i + s < stages && s < 2; s++)
+            a->source[i].stages[s] = room + (2 * i + s) * AAL5_STAGE;
+    }
+    return a;
+}
+
+static void init_source(const struct channel *c, struct aal5_source *source,
+                        struct aal5_circuit circuit)
+{
+    source->label = aal5_label(circuit);
+    source->piece_bytes = c->aal5->packet_bytes;
+    aal5_reassembly_init(&source->reassembly);
 }
 
 static bool set_option(struct channel_aal5 *o, const char *name, size_t length, uint32_t value)
@@ -130,27 +154,26 @@ int aal5_open(struct channel *c, const struct channel_aal5 *options)
 {
     struct channel_aal5 given = options->mtu != 0 ? *options : usual;
     const struct channel_aal5 *o = &given;
-    int error = aal5_environment(&given) ? check_options(o) : -EINVAL;
 
-    if (error)
-        return error;
-    struct aal5_channel *a = allocate(!aal5_fault_is_none(&o->faults));
+    if (!aal5_environment(&given) || !is_sane(o))
+        return -EINVAL;
+    struct aal5_channel *a = allocate(o);
     if (a == NULL)
         return -ENOMEM;
+    c->aal5 = a;
     a->label_out = aal5_label(o->out);
-    a->label_in = aal5_label(o->in);
     a->crc = crc_best();
     a->number = 1;
     a->packet_bytes = aal5_packet_bytes(c->path_bytes);
-    a->in.piece_bytes = a->packet_bytes;
     a->in.head_bytes = c->kind == CHANNEL_RAW4 ? AAL5_HEAD_MOST : AAL5_HEAD;
-    aal5_reassembly_init(&a->reassembly);
+    init_source(c, &a->source[0], o->in);
+    if (has_also(o))
+        init_source(c, &a->source[1], o->also);
     aal5_fault_init(&a->network, &o->faults);
-    c->aal5 = a;
     c->methods = &aal5_methods;
     c->datagram_max = o->mtu;
     c->path_bytes = c->path_most = o->mtu;
-    filter(c, a->label_in);
+    filter(c, a->source[0].label);
     return 0;
 }
 
@@ -163,6 +186,6 @@ void aal5_close(struct channel *c)
 
 void aal5_free(struct channel *c)
 {
-    release(c->aal5);
+    free(c->aal5);
     c->aal5 = NULL;
 }

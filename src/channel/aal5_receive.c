@@ -48,16 +48,17 @@ static uint32_t expected_bytes(const struct landing *l, uint32_t opening)
 
 /* Points packets at the PDU expected in the opening, of which `have` bytes came before. The last
  * one has the spill behind it, so that it may be larger than expected. */
-static void point_opening(struct aal5_incoming *in, const struct landing *l, uint32_t opening,
+static void point_opening(struct aal5_channel *a, const struct landing *l, uint32_t opening,
                           uint32_t have)
 {
     uint32_t pdu = aal5_pdu_bytes(expected_bytes(l, opening));
+    uint32_t piece = a->source[0].piece_bytes;
     bool is_last = false;
 
-    for (uint32_t at = have < pdu ? have : 0; !is_last && in->packets < AAL5_PACKETS_IN;
-         at += in->piece_bytes) {
-        is_last = pdu - at <= in->piece_bytes;
-        add_range(point_head(in), l, opening, at, is_last ? SIZE_MAX : at + in->piece_bytes);
+    for (uint32_t at = have < pdu ? have : 0; !is_last && a->in.packets < AAL5_PACKETS_IN;
+         at += piece) {
+        is_last = pdu - at <= piece;
+        add_range(point_head(&a->in), l, opening, at, is_last ? SIZE_MAX : at + piece);
     }
 }
 
@@ -68,41 +69,42 @@ static void point_packets(struct aal5_channel *a, const struct landing *l)
     a->in.packets = 0;
     for (uint32_t d = 0; d < l->openings && a->in.packets < AAL5_PACKETS_IN; d++) {
         CHECK(l->first[d + 1] - l->first[d] < AAL5_IOV_IN);
-        point_opening(&a->in, l, d, d == 0 ? a->reassembly.bytes : 0);
+        point_opening(a, l, d, d == 0 ? a->source[0].reassembly.bytes : 0);
     }
 }
 
 /* ---- PDUs out of packets ---- */
 
-static void add_fragment(struct aal5_incoming *in, uint8_t *base, size_t length)
+static void add_fragment(struct aal5_source *source, uint8_t *base, size_t length)
 {
-    struct iovec *last = in->fragments > 0 ? &in->fragment[in->fragments - 1] : NULL;
+    struct iovec *last = source->fragments > 0 ? &source->fragment[source->fragments - 1] : NULL;
 
     if (last && (uint8_t *)last->iov_base + last->iov_len == base) {
         last->iov_len += length;
         return;
     }
-    CHECK(in->fragments < AAL5_FRAGMENTS);
-    in->fragment[in->fragments++] = (struct iovec){base, length};
+    CHECK(source->fragments < AAL5_FRAGMENTS);
+    source->fragment[source->fragments++] = (struct iovec){base, length};
 }
 
 /* Adds the `bytes` bytes of cells in packet i, where they landed. */
-static void add_cells(struct aal5_incoming *in, uint32_t i, size_t bytes)
+static void add_cells(struct aal5_source *source, const struct aal5_incoming *in, uint32_t i,
+                      size_t bytes)
 {
     for (const struct iovec *piece = &in->iov[i][1]; bytes > 0; piece++) {
         size_t run = piece->iov_len < bytes ? piece->iov_len : bytes;
-        add_fragment(in, piece->iov_base, run);
+        add_fragment(source, piece->iov_base, run);
         bytes -= run;
     }
 }
 
 /* The last bytes of the PDU under way. */
-static void read_trailer(const struct aal5_incoming *in, uint8_t trailer[AAL5_TRAILER])
+static void read_trailer(const struct aal5_source *source, uint8_t trailer[AAL5_TRAILER])
 {
     size_t left = AAL5_TRAILER;
 
-    for (uint32_t i = in->fragments; left > 0; i--) {
-        const struct iovec *f = &in->fragment[i - 1];
+    for (uint32_t i = source->fragments; left > 0; i--) {
+        const struct iovec *f = &source->fragment[i - 1];
         size_t run = f->iov_len < left ? f->iov_len : left;
         memcpy(trailer + left - run, (const uint8_t *)f->iov_base + f->iov_len - run, run);
         left -= run;
@@ -110,33 +112,30 @@ static void read_trailer(const struct aal5_incoming *in, uint8_t trailer[AAL5_TR
 }
 
 /* Shows the tap the PDU of `bytes` bytes that the fragments are. */
-static void show_received(const struct channel *c, uint32_t bytes)
+static void show_received(const struct channel *c, const struct aal5_source *source, uint32_t bytes)
 {
-    const struct aal5_incoming *in = &c->aal5->in;
-
     c->tap.see(c->tap.context, c,
                &(struct channel_crossing){
                    .time_ns = clock_date(),
                    .bytes = bytes,
-                   .count = in->fragments,
-                   .pieces = in->fragment,
+                   .count = source->fragments,
+                   .pieces = source->fragment,
                    .is_pdu = true,
-                   .circuit = aal5_circuit(c->aal5->label_in),
+                   .circuit = aal5_circuit(source->label),
                });
 }
 
 /* Checks the PDU under way, of `bytes` bytes, which is whole: its payload's bytes, or 0 if it is
  * damaged. */
-static uint32_t check_pdu(struct channel *c, uint32_t bytes)
+static uint32_t check_pdu(struct channel *c, const struct aal5_source *source, uint32_t bytes)
 {
-    const struct aal5_incoming *in = &c->aal5->in;
-    uint32_t crc = crc32_gather(c->aal5->crc, 0, in->fragment, in->fragments);
+    uint32_t crc = crc32_gather(c->aal5->crc, 0, source->fragment, source->fragments);
     uint8_t trailer[AAL5_TRAILER];
     uint32_t payload;
 
     if (c->tap.see)
-        show_received(c, bytes);
-    read_trailer(in, trailer);
+        show_received(c, source, bytes);
+    read_trailer(source, trailer);
     switch (aal5_judge(trailer, bytes, crc, &payload)) {
     case AAL5_OK:
         return payload;
@@ -151,9 +150,19 @@ static uint32_t check_pdu(struct channel *c, uint32_t bytes)
     return 0;
 }
 
-/* Reads the head of packet i, of `bytes` bytes; the bytes of its cells, or 0 if it is none of ours.
- */
-static uint32_t read_head(struct channel *c, uint32_t i, uint32_t bytes, struct aal5_head *head)
+/* The circuit with that label, or NULL. */
+static struct aal5_source *source_of(struct aal5_channel *a, uint32_t label)
+{
+    for (int i = 0; i < AAL5_SOURCES; i++)
+        if (a->source[i].label == label)
+            return &a->source[i];
+    return NULL;
+}
+
+/* Reads the head of packet i, of `bytes` bytes; where its cells belong, or NULL if it is none of
+ * ours. Then there are some. */
+static struct aal5_source *read_head(struct channel *c, uint32_t i, uint32_t bytes,
+                                     struct aal5_head *head)
 {
     const struct aal5_incoming *in = &c->aal5->in;
     const uint8_t *bare = in->head[i] + in->head_bytes - AAL5_HEAD;
@@ -161,22 +170,21 @@ static uint32_t read_head(struct channel *c, uint32_t i, uint32_t bytes, struct 
 
     if (is_ours && in->head_bytes != AAL5_HEAD)
         is_ours = in->head[i][0] == IP4_FIRST;
-    is_ours = is_ours && aal5_head_decode(bare, head) && head->label == c->aal5->label_in;
-    if (!is_ours) {
+    is_ours = is_ours && aal5_head_decode(bare, head);
+    struct aal5_source *source = is_ours ? source_of(c->aal5, head->label) : NULL;
+    if (source == NULL)
         channel_note(c, CHANNEL_STRANGERS, 1);
-        return 0;
-    }
-    return bytes - in->head_bytes;
+    return source;
 }
 
 /* A piece of `bytes` came at this offset. Larger ones are expected at once; smaller ones only when
  * a PDU of several pieces was good, because one that lost its end looks like a small piece. */
-static void learn_piece(struct aal5_incoming *in, uint32_t offset, uint32_t bytes)
+static void learn_piece(struct aal5_source *source, uint32_t offset, uint32_t bytes)
 {
     if (offset == 0)
-        in->first_bytes = bytes;
-    if (bytes > in->piece_bytes)
-        in->piece_bytes = bytes;
+        source->first_bytes = bytes;
+    if (bytes > source->piece_bytes)
+        source->piece_bytes = bytes;
 }
 
 /* Counts what the reassembly has given up since `before`. */
@@ -185,87 +193,103 @@ static uint64_t given_up(const struct aal5_reassembly *r)
     return r->gaps + r->overlong + r->stalled + r->odd;
 }
 
-/* Takes packet i into the PDU under way: its payload's bytes if it is whole now and good, else 0.
- * Then its fragments are those in `in`. */
-static uint32_t take_packet(struct channel *c, instant now, uint32_t i, uint32_t bytes)
-{
-    struct aal5_channel *a = c->aal5;
-    struct aal5_head head;
-    uint32_t cells = read_head(c, i, bytes, &head);
+/* What became of a packet. */
+struct taking {
+    struct aal5_source *source; /* NULL: it is none of ours */
+    uint32_t payload;           /* bytes, if the PDU of its circuit is whole now and good, else 0 */
+};
 
-    if (cells == 0)
-        return 0;
-    uint64_t before = given_up(&a->reassembly);
-    struct aal5_step step = aal5_reassembly_take(&a->reassembly, now, &head, cells);
-    channel_note(c, CHANNEL_INCOMPLETE, given_up(&a->reassembly) - before);
+/* Takes packet i into the PDU under way of its circuit. If that is whole now, its fragments are
+ * those of the circuit until the next packet is taken. */
+static struct taking take_packet(struct channel *c, instant now, uint32_t i, uint32_t bytes)
+{
+    struct aal5_head head;
+    struct taking taking = {.source = read_head(c, i, bytes, &head)};
+    struct aal5_source *source = taking.source;
+    uint32_t cells = bytes - c->aal5->in.head_bytes;
+
+    if (source == NULL)
+        return taking;
+    uint64_t before = given_up(&source->reassembly);
+    struct aal5_step step = aal5_reassembly_take(&source->reassembly, now, &head, cells);
+    channel_note(c, CHANNEL_INCOMPLETE, given_up(&source->reassembly) - before);
     if (!step.is_taken || step.offset == 0)
-        a->in.fragments = 0;
+        source->fragments = 0;
     if (!step.is_taken)
-        return 0;
-    a->in.is_congested = head.is_congested || (step.offset > 0 && a->in.is_congested);
-    learn_piece(&a->in, step.offset, cells);
-    add_cells(&a->in, i, cells);
-    uint32_t payload = step.is_whole ? check_pdu(c, step.offset + cells) : 0;
-    if (payload > 0 && step.offset > 0)
-        a->in.piece_bytes = a->in.first_bytes;
-    return payload;
+        return taking;
+    source->is_congested = head.is_congested || (step.offset > 0 && source->is_congested);
+    learn_piece(source, step.offset, cells);
+    add_cells(source, &c->aal5->in, i, cells);
+    taking.payload = step.is_whole ? check_pdu(c, source, step.offset + cells) : 0;
+    if (taking.payload > 0 && step.offset > 0)
+        source->piece_bytes = source->first_bytes;
+    return taking;
 }
 
 /* ---- what is left at the end of a call ---- */
 
-/* Sets the beginning of the PDU under way aside, in one piece. What of it is set aside already
- * stays where it is; a PDU that was taken from there in this call is left alone. */
-static void set_aside(struct channel *c)
+/* Sets the beginning of a circuit's PDU under way aside, in one piece. What of it is set aside
+ * already stays where it is; a PDU that was taken from there in this call is left alone. */
+static void set_aside(struct channel *c, struct aal5_source *source)
 {
-    struct aal5_incoming *in = &c->aal5->in;
-    bool is_begun = in->fragments > 0 && in->fragment[0].iov_base == in->stages[in->stage];
+    uint32_t fragments = source->fragments;
+    bool is_begun = fragments > 0 && source->fragment[0].iov_base == source->stages[source->stage];
 
-    if (c->aal5->reassembly.bytes == 0)
+    if (source->reassembly.bytes == 0)
         return;
     if (!is_begun)
-        in->stage = !in->stage;
-    size_t at = is_begun ? in->fragment[0].iov_len : 0;
-    for (uint32_t i = is_begun ? 1 : 0; i < in->fragments; i++) {
-        memcpy(in->stages[in->stage] + at, in->fragment[i].iov_base, in->fragment[i].iov_len);
-        channel_note(c, CHANNEL_STAGED, in->fragment[i].iov_len);
-        at += in->fragment[i].iov_len;
+        source->stage = !source->stage;
+    uint8_t *stage = source->stages[source->stage];
+    size_t at = is_begun ? source->fragment[0].iov_len : 0;
+    for (uint32_t i = is_begun ? 1 : 0; i < fragments; i++) {
+        memcpy(stage + at, source->fragment[i].iov_base, source->fragment[i].iov_len);
+        channel_note(c, CHANNEL_STAGED, source->fragment[i].iov_len);
+        at += source->fragment[i].iov_len;
     }
-    in->fragment[0] = (struct iovec){in->stages[in->stage], at};
-    in->fragments = 1;
+    source->fragment[0] = (struct iovec){stage, at};
+    source->fragments = 1;
 }
 
 /* ---- a call ---- */
 
 /* Writes the fragments of a whole PDU down as the landing's next opening. */
-static void put_opening(struct landing *l, const struct aal5_incoming *in, uint32_t payload)
+static void put_opening(struct landing *l, const struct aal5_source *source, uint32_t payload)
 {
     uint32_t d = l->received++;
     uint32_t n = l->first[d];
 
-    CHECK(n + in->fragments <= LANDING_IOV);
-    memcpy(&l->iov[n], in->fragment, in->fragments * sizeof(in->fragment[0]));
-    l->first[d + 1] = (uint16_t)(n + in->fragments);
+    CHECK(n + source->fragments <= LANDING_IOV);
+    memcpy(&l->iov[n], source->fragment, source->fragments * sizeof(source->fragment[0]));
+    l->first[d + 1] = (uint16_t)(n + source->fragments);
     l->bytes[d] = payload;
     l->segment[d] = 0;
-    l->ecn[d] = in->is_congested ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
+    l->ecn[d] = source->is_congested ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
 }
 
+/* What the system says beside a packet. */
+struct about {
+    union socket_notes notes;
+    union address from;
+};
+
 /* The bytes of packet i that were received, or 0 if it did not fit: then larger ones are expected.
- */
+ * Nothing of what came from elsewhere, before the socket was connected. */
 static uint32_t arrived(struct channel *c, uint32_t i)
 {
     struct mmsghdr *message = &c->aal5->in.message[i];
 
     socket_count_notes(c, &message->msg_hdr);
+    if (socket_is_leftover(c, &message->msg_hdr))
+        return 0;
     if (!(message->msg_hdr.msg_flags & MSG_TRUNC))
         return message->msg_len;
     channel_note(c, CHANNEL_TRUNCATIONS, 1);
-    c->aal5->in.piece_bytes = AAL5_PDU_MOST;
+    c->aal5->source[0].piece_bytes = AAL5_PDU_MOST;
     return 0;
 }
 
-/* One system call, with notes for each packet: how many it brought, 0, or BROKEN. */
-static int receive_packets(struct channel *c, union socket_notes *notes)
+/* One system call, with room for what is said of each packet: how many it brought, 0, or BROKEN. */
+static int receive_packets(struct channel *c, struct about *about)
 {
     struct aal5_incoming *in = &c->aal5->in;
     bool was_late = false;
@@ -273,8 +297,11 @@ static int receive_packets(struct channel *c, union socket_notes *notes)
 
     do {
         for (uint32_t i = 0; i < in->packets; i++) {
-            in->message[i].msg_hdr.msg_control = &notes[i];
-            in->message[i].msg_hdr.msg_controllen = sizeof(notes[i]);
+            struct msghdr *packet = &in->message[i].msg_hdr;
+            packet->msg_control = &about[i].notes;
+            packet->msg_controllen = sizeof(about[i].notes);
+            packet->msg_name = c->has_leftovers ? &about[i].from : NULL;
+            packet->msg_namelen = c->has_leftovers ? sizeof(about[i].from) : 0;
         }
         filled = recvmmsg(c->fd, in->message, in->packets, MSG_DONTWAIT, NULL);
     } while (filled < 0 && socket_repeats_receive(c, errno, &was_late, &result));
@@ -286,35 +313,38 @@ static int receive_packets(struct channel *c, union socket_notes *notes)
 
 int aal5_receive(struct channel *c, struct landing *l)
 {
-    union socket_notes notes[AAL5_PACKETS_IN];
+    struct about about[AAL5_PACKETS_IN];
 
     l->received = 0;
     if (l->openings == 0)
         return 0;
     point_packets(c->aal5, l);
-    int filled = receive_packets(c, notes);
+    int filled = receive_packets(c, about);
     if (filled <= 0)
         return filled;
     instant now = clock_now();
     l->is_spoilt = true; /* the ends of PDUs, and pieces of those that are not whole */
     for (uint32_t i = 0; i < (uint32_t)filled; i++) {
         uint32_t bytes = arrived(c, i);
-        uint32_t payload = bytes > 0 ? take_packet(c, now, i, bytes) : 0;
-        if (payload > 0)
-            put_opening(l, &c->aal5->in, payload);
+        struct taking taking = {.payload = 0};
+        if (bytes > 0)
+            taking = take_packet(c, now, i, bytes);
+        if (taking.payload > 0)
+            put_opening(l, taking.source, taking.payload);
     }
     l->openings = l->received; /* what was expected in one opening may have been several PDUs */
-    set_aside(c);
+    for (int i = 0; i < AAL5_SOURCES; i++)
+        set_aside(c, &c->aal5->source[i]);
     return filled;
 }
 
 /* Copies the payload of the PDU that is whole to `buffer`. */
-static void copy_out(const struct aal5_incoming *in, uint8_t *buffer, uint32_t payload)
+static void copy_out(const struct aal5_source *source, uint8_t *buffer, uint32_t payload)
 {
     for (uint32_t i = 0; payload > 0; i++) {
-        size_t length = in->fragment[i].iov_len;
+        size_t length = source->fragment[i].iov_len;
         size_t run = length < payload ? length : payload;
-        memcpy(buffer, in->fragment[i].iov_base, run);
+        memcpy(buffer, source->fragment[i].iov_base, run);
         buffer += run;
         payload -= (uint32_t)run;
     }
@@ -325,33 +355,36 @@ static void copy_out(const struct aal5_incoming *in, uint8_t *buffer, uint32_t p
 static uint32_t receive_aside(struct channel *c, int *filled)
 {
     struct aal5_incoming *in = &c->aal5->in;
-    uint32_t at = c->aal5->reassembly.bytes;
-    union socket_notes notes;
+    struct aal5_source *source = &c->aal5->source[0];
+    uint32_t at = source->reassembly.bytes;
+    struct about about;
     struct msghdr *packet;
 
     in->packets = 0;
     packet = point_head(in);
     packet->msg_iov[packet->msg_iovlen++] =
-        (struct iovec){in->stages[in->stage] + at, AAL5_STAGE - at};
-    *filled = receive_packets(c, &notes);
+        (struct iovec){source->stages[source->stage] + at, AAL5_STAGE - at};
+    *filled = receive_packets(c, &about);
     uint32_t bytes = *filled > 0 ? arrived(c, 0) : 0;
-    uint32_t payload = bytes > 0 ? take_packet(c, clock_now(), 0, bytes) : 0;
+    uint32_t payload = bytes > 0 ? take_packet(c, clock_now(), 0, bytes).payload : 0;
     if (*filled > 0 && payload == 0)
-        set_aside(c);
+        set_aside(c, source);
     return payload;
 }
 
 int aal5_receive_control(struct channel *c, uint8_t *buffer, size_t size)
 {
+    const struct aal5_source *source = &c->aal5->source[0];
     int filled = 1;
 
+    CHECK(c->aal5->source[1].label == 0);
     for (int i = 0; i < CONTROL_PACKETS && filled > 0; i++) {
         uint32_t payload = receive_aside(c, &filled);
         if (payload > size)
             channel_note(c, CHANNEL_TRUNCATIONS, 1);
         if (payload == 0 || payload > size)
             continue;
-        copy_out(&c->aal5->in, buffer, payload);
+        copy_out(source, buffer, payload);
         return (int)payload;
     }
     return filled < 0 ? filled : 0;

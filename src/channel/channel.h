@@ -111,6 +111,8 @@ struct channel_tap {
 struct channel_aal5 {
     bool is_wanted; /* on a raw socket it is AAL5 in any case */
     struct aal5_circuit out, in;
+    struct aal5_circuit also; /* another to receive from; VCI 0: none. Then receive_control is
+                                 not used */
     uint32_t mtu; /* largest unit, bytes, at most AAL5_PAYLOAD_MOST; 0: what is usual, for all */
     struct aal5_faults faults;
 };

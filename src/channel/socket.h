@@ -72,6 +72,10 @@ union socket_notes {
 /* Counts what the notes of a packet say of drops. */
 void socket_count_notes(struct channel *c, struct msghdr *message);
 
+/* Did it come from elsewhere than the channel's peer? Then it is counted. What was in the socket
+ * before it was connected may be anybody's. */
+bool socket_is_leftover(struct channel *c, const struct msghdr *message);
+
 /* Shall a receive that failed with this error number be repeated? If not, `*result` is 0, FAULT or
  * BROKEN. `*was_late` is false at first. */
 bool socket_repeats_receive(struct channel *c, int error, bool *was_late, int *result);

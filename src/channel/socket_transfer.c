@@ -281,8 +281,7 @@ void socket_count_notes(struct channel *c, struct msghdr *message)
     (void)read_notes(c, message);
 }
 
-/* What was in the socket before it was connected may be anybody's. */
-static bool is_leftover(struct channel *c, const struct msghdr *message)
+bool socket_is_leftover(struct channel *c, const struct msghdr *message)
 {
     if (!message->msg_name || address_is_same(message->msg_name, &c->peer))
         return false;
@@ -299,7 +298,7 @@ static void fill_opening(struct channel *c, struct landing *l, uint32_t opening,
     struct notes notes = read_notes(c, message);
     bool is_cut = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
                   ((message->msg_flags & MSG_CTRUNC) && c->has_gro && notes.segment == 0);
-    bool is_dropped = is_cut || is_leftover(c, message);
+    bool is_dropped = is_cut || socket_is_leftover(c, message);
 
     if (is_cut)
         channel_note(c, CHANNEL_TRUNCATIONS, 1);
@@ -417,7 +416,7 @@ int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
         return result;
     (void)read_notes(c, &message);
     channel_note(c, CHANNEL_CALLS_IN, 1);
-    if (is_leftover(c, &message))
+    if (socket_is_leftover(c, &message))
         return 0;
     if (!(message.msg_flags & MSG_TRUNC))
         return (int)bytes;

@@ -60,7 +60,7 @@ static void open_with_each(struct fault *f, int error, int code, int least)
     open_channel_with_each(f, error, code, least, &options);
     options.channel = ZCRP_CHANNEL_AAL5;
     options.aal5.faults.loss = 1;
-    open_channel_with_each(f, error, code, f == &memory ? least + 3 : least, &options);
+    open_channel_with_each(f, error, code, f == &memory ? least + 1 : least, &options);
 }
 
 FIXTURE(heal, NULL)
