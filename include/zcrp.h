@@ -262,7 +262,9 @@ struct zcrp_atm_faults {
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127; default 32 */
-    uint32_t vci_control; /* of acknowledgements and requests; default: that of units */
+    uint32_t vci_control; /* of acknowledgements and requests; default: that of units. Over a
+                             connection both go both ways: another than that of units, default the
+                             next */
     uint32_t mtu;         /* of the circuit: largest datagram, 1200 .. 65535; default 9180 */
     struct zcrp_atm_faults faults;
 };
@@ -536,6 +538,11 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
  * listener serves any number of them on one port. The library's threads are the process's, however
  * many connections there are (ZCRP_ENGINES in the environment multiplies them).
  *
+ * On port 6635, or with ZCRP_CHANNEL_AAL5 on any port, connections carry AAL5. Both ends have to
+ * say so, and name the same circuits (options.aal5). A listener has all its peers on these, and
+ * tells them apart by address and port. Raw sockets have no ports, so there are no connections over
+ * them: a port of NULL is ZCRP_ERROR_ARGUMENT.
+ *
  *     struct zcrp_connection *c;                       struct zcrp_listener *l;
  *     zcrp_connect(&c, host, "7000", NULL, -1);        zcrp_listen(&l, NULL, "7000", NULL);
  *     s = zcrp_connection_sender(c);                   zcrp_accept(l, &c, -1);
@@ -551,7 +558,7 @@ struct zcrp_connection;
 
 /* Listens on the address (NULL: any of this machine's) and port ("0": any free one). `options` may
  * be NULL; they are those of each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS, _ARGUMENT
- * (also for AAL5, whose circuits have one peer each), _MEMORY, _SYSTEM, and *listener is NULL.
+ * (also for circuits that cannot be), _MEMORY, _SYSTEM, and *listener is NULL.
  *
  *     int zcrp_listen(struct zcrp_listener **listener, const char *host, const char *port,
  *                     const struct zcrp_options *options); */

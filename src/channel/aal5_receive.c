@@ -268,8 +268,8 @@ static void put_opening(struct landing *l, const struct aal5_source *source, uin
 
 /* What the system says beside a packet. */
 struct about {
-    union socket_notes notes;
     union address from;
+    union socket_notes notes; /* last: its head ends in a field of no fixed size */
 };
 
 /* The bytes of packet i that were received, or 0 if it did not fit: then larger ones are expected.

@@ -1,5 +1,7 @@
 #include "listen.h"
 
+#include "core/wire/aal5.h"
+#include "crc.h"
 #include "platform/system.h"
 
 #include <errno.h>
@@ -34,12 +36,12 @@ static bool set(int fd, int level, int name)
     return setsockopt(fd, level, name, &on, sizeof(on)) == 0;
 }
 
-int listen_begin(int fd)
+int listen_begin(const struct listen_socket *l)
 {
-    if (!set(fd, IPPROTO_IP, IP_PKTINFO) && !set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO))
+    if (!set(l->fd, IPPROTO_IP, IP_PKTINFO) && !set(l->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO))
         return -errno;
-    (void)set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO);
-    return set(fd, SOL_SOCKET, SO_REUSEPORT) ? 0 : -errno;
+    (void)set(l->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO);
+    return set(l->fd, SOL_SOCKET, SO_REUSEPORT) ? 0 : -errno;
 }
 
 /* ---- reading ---- */
@@ -86,6 +88,8 @@ static int read_one(int fd, struct arrival *a)
 
 /* ---- answering ---- */
 
+_Static_assert(TRAILER_BYTES + AAL5_TRAILER <= AAL5_CELL, "an answer is no larger than any PDU");
+
 /* Writes the note that has an answer leave from where the hello arrived. */
 static size_t write_place(const union address *here, union place_note *note)
 {
@@ -113,51 +117,75 @@ static size_t write_place(const union address *here, union place_note *note)
 }
 
 /* What cannot be sent is as good as lost: a hello comes again. */
-static void answer(int fd, struct arrival *a, uint8_t *payload, size_t size)
+static void answer(const struct listen_socket *l, struct arrival *a, uint8_t *payload, size_t size)
 {
+    uint8_t packet[AAL5_HEAD + AAL5_CELL];
+    const struct aal5_packet wrapped = {l->label_out, payload, (uint32_t)size};
     union place_note note;
     struct iovec piece = {payload, size};
     struct msghdr message = {
         .msg_name = &a->from, .msg_namelen = a->from_size, .msg_iov = &piece, .msg_iovlen = 1};
 
+    if (l->label_out != 0)
+        piece = (struct iovec){packet, aal5_packet_encode(packet, &wrapped, crc_best())};
     message.msg_controllen = write_place(&a->here, &note);
     message.msg_control = message.msg_controllen > 0 ? &note : NULL;
-    (void)sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sendmsg(l->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Answers what was read, by `fd`. True if a caller sent it. Nothing can be sent to port 0. */
-static bool hear(int fd, const struct cookie_jar *jar, struct arrival *a, struct caller *caller)
+/* What a datagram says; over AAL5 that is what the PDU in it carries. */
+struct content {
+    const uint8_t *bytes;
+    size_t size; /* 0: it is larger than any hello, or not a PDU of our circuit */
+};
+
+static struct content content_of(const struct listen_socket *l, const struct arrival *a)
 {
+    struct aal5_packet packet;
+
+    if (a->size > sizeof(a->bytes))
+        return (struct content){.size = 0};
+    if (l->label_in == 0)
+        return (struct content){a->bytes, a->size};
+    if (!aal5_packet_decode(a->bytes, a->size, crc_best(), &packet) || packet.label != l->label_in)
+        return (struct content){.size = 0};
+    return (struct content){packet.payload, packet.payload_bytes};
+}
+
+/* Answers what was read. True if a caller sent it. Nothing can be sent to port 0. */
+static bool hear(const struct listen_socket *l, struct arrival *a, struct caller *caller)
+{
+    struct content said = content_of(l, a);
     uint8_t payload[TRAILER_BYTES];
     size_t size = 0;
 
-    if (a->size > sizeof(a->bytes) || address_port(&a->from) == 0)
+    if (said.size == 0 || address_port(&a->from) == 0)
         return false;
-    size_t tail = a->size < TRAILER_BYTES ? a->size : TRAILER_BYTES;
-    switch (listening_hear(jar, address_number(&a->from), clock_now(), a->bytes + a->size - tail,
-                           a->size, payload, &size)) {
+    size_t tail = said.size < TRAILER_BYTES ? said.size : TRAILER_BYTES;
+    switch (listening_hear(&l->jar, address_number(&a->from), clock_now(),
+                           said.bytes + said.size - tail, said.size, payload, &size)) {
     case LISTENING_DROPS:
         return false;
     case LISTENING_ANSWERS:
-        answer(fd, a, payload, size);
+        answer(l, a, payload, size);
         return false;
     case LISTENING_ACCEPTS:
         break;
     }
-    if (a->size > LISTEN_HELLO_MOST)
+    if (said.size > LISTEN_HELLO_MOST)
         return false;
     *caller = (struct caller){
-        .from = a->from, .from_size = a->from_size, .here = a->here, .hello_bytes = a->size};
-    memcpy(caller->hello, a->bytes, a->size);
+        .from = a->from, .from_size = a->from_size, .here = a->here, .hello_bytes = said.size};
+    memcpy(caller->hello, said.bytes, said.size);
     return true;
 }
 
-int listen_hear(int fd, const struct cookie_jar *jar, struct caller *caller)
+int listen_hear(const struct listen_socket *l, struct caller *caller)
 {
     struct arrival a;
-    int result = read_one(fd, &a);
+    int result = read_one(l->fd, &a);
 
-    return result == 1 ? hear(fd, jar, &a, caller) : result;
+    return result == 1 ? hear(l, &a, caller) : result;
 }
 
 /* ---- admitting ---- */
@@ -194,8 +222,8 @@ static int place_for_child(int fd, const struct caller *caller, union address *p
 
 /* All that the child heard before it was connected; the caller's own is only its hello again. The
  * caller may send faster than this reads. What is left of others is dropped by the channel. */
-static void hear_strays(int fd, const struct cookie_jar *jar, const struct caller *caller,
-                        int child, struct strays *strays)
+static void hear_strays(const struct listen_socket *l, const struct caller *caller, int child,
+                        struct strays *strays)
 {
     struct arrival a;
     int result = 0;
@@ -205,17 +233,17 @@ static void hear_strays(int fd, const struct cookie_jar *jar, const struct calle
         if (result <= 0 || address_is_same(&a.from, &caller->from))
             continue;
         a.here = caller->here;
-        if (strays->count < LISTEN_STRAYS_MOST && hear(fd, jar, &a, &strays->caller[strays->count]))
+        if (strays->count < LISTEN_STRAYS_MOST && hear(l, &a, &strays->caller[strays->count]))
             strays->count++;
     }
 }
 
-int listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller, int *child,
+int listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                  struct strays *strays)
 {
     union address place;
     socklen_t size;
-    int error = place_for_child(fd, caller, &place, &size);
+    int error = place_for_child(l->fd, caller, &place, &size);
 
     strays->count = 0;
     *child = -1;
@@ -226,7 +254,7 @@ int listen_admit(int fd, const struct cookie_jar *jar, const struct caller *call
         return -errno;
     if (set(made, SOL_SOCKET, SO_REUSEPORT) && bind(made, &place.any, size) == 0 &&
         connect(made, &caller->from.any, caller->from_size) == 0) {
-        hear_strays(fd, jar, caller, made, strays);
+        hear_strays(l, caller, made, strays);
         *child = made;
         return 0;
     }

@@ -105,10 +105,6 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     int fd = zcrp_udp_connect(host, port);
     if (fd < 0)
         return fd;
-    if (options_want_aal5(&complete, fd)) {
-        (void)close(fd);
-        return ZCRP_ERROR_ARGUMENT;
-    }
     struct zcrp_connection *c;
     code = connection_make(&c, fd, &complete, NULL);
     if (code != ZCRP_OK)

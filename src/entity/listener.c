@@ -3,6 +3,7 @@
  *
  *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections */
 #include "changes.h"
+#include "channel/aal5_channel.h"
 #include "channel/keyed_hash.h"
 #include "channel/listen.h"
 #include "channel/names.h"
@@ -33,8 +34,7 @@ struct guest {
 struct zcrp_listener {
     uint32_t generation;         /* (c) */
     struct zcrp_options options; /* (c) complete; of each connection */
-    int fd;                      /* (c) */
-    struct cookie_jar jar;       /* (c) */
+    struct listen_socket socket; /* (c) */
     struct peers *peers;         /* (c) held */
     struct engine_member member;
     struct interrupt interrupt;
@@ -84,7 +84,7 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct c
 
     if (!reserve(l, &caller->from))
         return;
-    int error = listen_admit(l->fd, &l->jar, caller, &fd, &strays);
+    int error = listen_admit(&l->socket, caller, &fd, &strays);
     mutex_lock(&l->mutex);
     if (error) {
         peers_remove(l->peers, &caller->from);
@@ -110,7 +110,7 @@ static instant on_arrival(void *client)
 
     for (int i = 0; i < HEARD_AT_ONCE && heard >= 0; i++) {
         uint32_t count = 0;
-        heard = listen_hear(l->fd, &l->jar, &callers[0]);
+        heard = listen_hear(&l->socket, &callers[0]);
         count = heard == 1;
         while (count > 0) {
             struct caller caller = callers[--count];
@@ -129,16 +129,30 @@ static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, 
 
 /* ---- opening ---- */
 
+/* How hellos come to the socket; the options say it of each connection, too. What the caller's port
+ * is does not count: a stranger may call from any. */
+static int choose_channel(struct zcrp_options *options, struct listen_socket *socket)
+{
+    const struct channel_aal5 aal5 = options_of_half(options, false, socket->fd).aal5;
+
+    options->channel = aal5.is_wanted ? ZCRP_CHANNEL_AAL5 : ZCRP_CHANNEL_DATAGRAM;
+    if (!aal5.is_wanted)
+        return ZCRP_OK;
+    socket->label_in = aal5_label(aal5.in);
+    socket->label_out = aal5_label(aal5.out);
+    return aal5_is_possible(&aal5) ? ZCRP_OK : ZCRP_ERROR_ARGUMENT;
+}
+
 static int init(struct zcrp_listener *l)
 {
     l->peers = peers_create(l->options.connections);
     l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
     if (l->peers == NULL || l->backlog == NULL)
         return ZCRP_ERROR_MEMORY;
-    int error = listen_begin(l->fd);
+    int error = listen_begin(&l->socket);
     if (error)
         return code_of_channel(error);
-    error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->fd, l->fd);
+    error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
     if (error)
         return code_of_channel(error);
     engine_arm(&l->member);
@@ -167,11 +181,11 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     int code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    int fd = zcrp_udp_listen(host, port);
-    if (fd < 0)
-        return fd;
-    code = ZCRP_ERROR_ARGUMENT;
-    if (options_want_aal5(&complete, fd))
+    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port), .jar = keyed_hash_jar()};
+    if (socket.fd < 0)
+        return socket.fd;
+    code = choose_channel(&complete, &socket);
+    if (code != ZCRP_OK)
         goto err0;
     process_watch_forks();
     struct zcrp_listener *l = calloc(1, sizeof(*l));
@@ -180,8 +194,7 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
         goto err0;
     l->generation = forked_generation();
     l->options = complete;
-    l->fd = fd;
-    l->jar = keyed_hash_jar();
+    l->socket = socket;
     mutex_init(&l->mutex);
     code = init(l);
     if (code != ZCRP_OK)
@@ -192,7 +205,7 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
 err1:
     destroy(l);
 err0:
-    (void)close(fd);
+    (void)close(socket.fd);
     return code;
 }
 
@@ -256,7 +269,7 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
 
 int zcrp_listener_port(const struct zcrp_listener *listener)
 {
-    return listener == NULL ? ZCRP_ERROR_ARGUMENT : zcrp_udp_port(listener->fd);
+    return listener == NULL ? ZCRP_ERROR_ARGUMENT : zcrp_udp_port(listener->socket.fd);
 }
 
 int zcrp_listener_descriptor(struct zcrp_listener *listener)
@@ -311,7 +324,7 @@ int zcrp_listener_interrupt(struct zcrp_listener *listener)
 
 static void close_sockets(struct zcrp_listener *l)
 {
-    (void)close(l->fd);
+    (void)close(l->socket.fd);
     for (uint32_t i = 0; i < l->waiting; i++)
         (void)close(l->backlog[(l->first + i) % l->options.backlog].fd);
 }

@@ -81,8 +81,6 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.backlog = 128;
     if (o.aal5.vci == 0)
         o.aal5.vci = 32;
-    if (o.aal5.vci_control == 0)
-        o.aal5.vci_control = o.aal5.vci;
     if (o.aal5.mtu == 0)
         o.aal5.mtu = 9180;
     *complete = o;
@@ -91,7 +89,8 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
 
 /* ---- of a channel ---- */
 
-bool options_want_aal5(const struct zcrp_options *o, int fd)
+/* Is AAL5 spoken over this socket? */
+static bool wants_aal5(const struct zcrp_options *o, int fd)
 {
     return o->channel == ZCRP_CHANNEL_AAL5 ||
            (o->channel == ZCRP_CHANNEL_AUTO && aal5_socket_has_port(fd));
@@ -111,14 +110,16 @@ static struct aal5_faults faults_of(const struct zcrp_atm_faults *f)
     };
 }
 
-static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_sender, int fd)
+static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_sender, int fd,
+                                   uint32_t usual_control)
 {
     const struct zcrp_aal5 *a = &options->aal5;
+    uint32_t vci_control = a->vci_control != 0 ? a->vci_control : usual_control;
     struct aal5_circuit units = {.vpi = a->vpi, .vci = a->vci};
-    struct aal5_circuit control = {.vpi = a->vpi, .vci = a->vci_control};
+    struct aal5_circuit control = {.vpi = a->vpi, .vci = vci_control};
 
     return (struct channel_aal5){
-        .is_wanted = options_want_aal5(options, fd),
+        .is_wanted = wants_aal5(options, fd),
         .out = is_sender ? units : control,
         .in = is_sender ? control : units,
         .mtu = a->mtu,
@@ -137,6 +138,16 @@ struct channel_options options_of_channel(const struct zcrp_options *o, bool is_
         .use_gro = !is_sender && !(o->flags & ZCRP_NO_GRO),
         .sends_ecn = is_sender && !(o->flags & ZCRP_NO_ECN),
         .reads_ecn = !is_sender && !(o->flags & ZCRP_NO_ECN),
-        .aal5 = aal5_of(o, is_sender, fd),
+        .aal5 = aal5_of(o, is_sender, fd, o->aal5.vci),
     };
+}
+
+struct channel_options options_of_half(const struct zcrp_options *o, bool is_sender, int fd)
+{
+    struct channel_options options = options_of_channel(o, is_sender, fd);
+
+    options.aal5 = aal5_of(o, is_sender, fd, o->aal5.vci + 1);
+    if (!is_sender)
+        options.aal5.also = options.aal5.out;
+    return options;
 }

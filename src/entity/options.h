@@ -6,7 +6,8 @@
 #include "zcrp.h"
 
 /* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
- * default, but for unit_bytes, whose default is the path's. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one
+ * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
+ * depends on what the channel is for. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one
  * is out of its range, or the struct has something that this library does not know. */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
@@ -15,7 +16,9 @@ options_complete(struct zcrp_options *complete, const struct zcrp_options *given
  * descriptor. Over AAL5 units and control have a circuit each, which may be the same. No tap. */
 struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd);
 
-/* Is AAL5 spoken over this socket? */
-bool options_want_aal5(const struct zcrp_options *o, int fd);
+/* The same for a half of a connection. Units and control go both ways there, and a circuit takes
+ * the pieces of one sender only, so control has a circuit of its own: the next one, unless the
+ * options name another. The receiver has both to receive from. */
+struct channel_options options_of_half(const struct zcrp_options *o, bool is_sender, int fd);
 
 #endif

@@ -436,19 +436,6 @@ TEST(expect__too_large)
     (void)zcrp_listener_close(h.listener);
 }
 
-/* AAL5 has circuits, and a listener knows none. */
-TEST(connection__no_aal5)
-{
-    const struct zcrp_options aal5 = {.channel = ZCRP_CHANNEL_AAL5};
-    struct zcrp_listener *listener;
-    struct zcrp_connection *c;
-
-    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", "0", &aal5), ZCRP_ERROR_ARGUMENT);
-    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.9", "6635", NULL), ZCRP_ERROR_ARGUMENT);
-    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "7000", &aal5, 0), ZCRP_ERROR_ARGUMENT);
-    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "6635", NULL, 0), ZCRP_ERROR_ARGUMENT);
-}
-
 /* A peer that dies without a word, while nothing is under way. */
 TEST(connection__peer_dies)
 {

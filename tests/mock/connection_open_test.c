@@ -1,5 +1,6 @@
 /* Listeners and connections on a machine that has too little: of memory, threads, descriptors.
- * Whichever call fails: a clean error, nothing is left, and the next attempt succeeds. */
+ * Whichever call fails: a clean error, nothing is left, and the next attempt succeeds. Over UDP and
+ * over AAL5. */
 /* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/mock.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 
 static const int64_t second = 1000000000;
-static const struct zcrp_options options = {.linger_ns = 1000000, .messages = 16};
+static struct zcrp_options options = {.linger_ns = 1000000, .messages = 16};
 
 /* What this process holds open. */
 static int count_descriptors(void)
@@ -53,9 +54,15 @@ static bool has_failed(const struct lack *lack, int code, const void *made)
     return is_fault;
 }
 
-FIXTURE(heal, NULL)
+static void setup(void)
+{
+    heal();
+    options.channel = ZCRP_CHANNEL_AUTO;
+}
 
-TEST(listen__with_too_little)
+FIXTURE(setup, NULL)
+
+static void listen_with_too_little(void)
 {
     int before = count_descriptors();
     for (int i = 0; i < LACKS; i++) {
@@ -72,7 +79,7 @@ TEST(listen__with_too_little)
     }
 }
 
-TEST(connect__with_too_little)
+static void connect_with_too_little(void)
 {
     int before = count_descriptors();
     for (int i = 0; i < LACKS; i++) {
@@ -90,7 +97,7 @@ TEST(connect__with_too_little)
 }
 
 /* Whoever could not be accepted is forgotten, and calls again. */
-TEST(accept__with_too_little)
+static void accept_with_too_little(void)
 {
     char port[8];
     struct zcrp_listener *l;
@@ -124,4 +131,25 @@ TEST(accept__with_too_little)
         }
     }
     assert_int_equal(zcrp_listener_close(l), ZCRP_OK);
+}
+
+TEST(listen__with_too_little)
+{
+    listen_with_too_little();
+    options.channel = ZCRP_CHANNEL_AAL5;
+    listen_with_too_little();
+}
+
+TEST(connect__with_too_little)
+{
+    connect_with_too_little();
+    options.channel = ZCRP_CHANNEL_AAL5;
+    connect_with_too_little();
+}
+
+TEST(accept__with_too_little)
+{
+    accept_with_too_little();
+    options.channel = ZCRP_CHANNEL_AAL5;
+    accept_with_too_little();
 }

@@ -94,7 +94,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 }
 
 static struct caller caller;
-static struct cookie_jar jar;
+static struct listen_socket listening;
 static struct strays strays;
 
 static void setup(void)
@@ -107,7 +107,7 @@ static void setup(void)
     opened = closed = heard = answers = 0;
     is_ip6 = false;
     hears.sin_port = 0;
-    jar = keyed_hash_jar();
+    listening = (struct listen_socket){.fd = FD, .jar = keyed_hash_jar()};
     caller = (struct caller){.from_size = sizeof(from)};
     memcpy(&caller.from, &from, sizeof(from));
     memcpy(&caller.here, &here, sizeof(here));
@@ -115,7 +115,7 @@ static void setup(void)
 
 static int admit(int *child)
 {
-    return listen_admit(FD, &jar, &caller, child, &strays);
+    return listen_admit(&listening, &caller, child, &strays);
 }
 
 FIXTURE(setup, NULL)

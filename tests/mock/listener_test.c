@@ -21,18 +21,18 @@ static const int64_t second = 1000000000;
 static _Atomic int admit_error, admit_good, admit_bad, admit_failures;
 static _Atomic bool is_held, is_within; /* peers_add does not return; a thread is there */
 
-int __real_listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller,
-                        int *child, struct strays *strays);
-int __wrap_listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller,
-                        int *child, struct strays *strays);
+int __real_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
+                        struct strays *strays);
+int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
+                        struct strays *strays);
 enum peers_verdict __real_peers_add(struct peers *p, const union address *peer);
 enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer);
 
-int __wrap_listen_admit(int fd, const struct cookie_jar *jar, const struct caller *caller,
-                        int *child, struct strays *strays)
+int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
+                        struct strays *strays)
 {
     if (atomic_fetch_sub(&admit_good, 1) > 0 || atomic_fetch_sub(&admit_bad, 1) <= 0)
-        return __real_listen_admit(fd, jar, caller, child, strays);
+        return __real_listen_admit(l, caller, child, strays);
     *child = -1;
     strays->count = 0;
     admit_failures++;

@@ -25,7 +25,7 @@ TEST(options_complete__defaults)
     ck_assert_int_eq(o.spin_ns, 50000);
     ck_assert_int_eq(o.channel, ZCRP_CHANNEL_AUTO);
     ck_assert_uint_eq(o.aal5.vci, 32);
-    ck_assert_uint_eq(o.aal5.vci_control, 32);
+    ck_assert_uint_eq(o.aal5.vci_control, 0); /* the channel's */
     ck_assert_uint_eq(o.aal5.mtu, 9180);
 }
 
@@ -93,4 +93,40 @@ TEST(options_complete__wrong)
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         ck_assert_int_eq(complete(&o, &wrong[i]), ZCRP_ERROR_ARGUMENT);
+}
+
+/* ---- of a channel ---- */
+
+static void expect_circuits(const struct channel_aal5 *a, uint32_t out, uint32_t in, uint32_t also)
+{
+    ck_assert(a->is_wanted);
+    ck_assert_uint_eq(a->out.vci, out);
+    ck_assert_uint_eq(a->in.vci, in);
+    ck_assert_uint_eq(a->also.vci, also);
+    ck_assert_uint_eq(a->out.vpi, 7);
+    ck_assert_uint_eq(a->in.vpi, 7);
+}
+
+/* An entity by itself may have one circuit, and a half of a connection has two; the receiver has
+ * both to receive from. */
+TEST(options_of_channel__circuits)
+{
+    static const struct {
+        uint32_t vci_control, entity, half; /* what is asked for, and what control gets */
+    } rows[] = {{0, 100, 101}, {50, 50, 50}, {100, 100, 100}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct zcrp_options o,
+            given = {.channel = ZCRP_CHANNEL_AAL5,
+                     .aal5 = {.vpi = 7, .vci = 100, .vci_control = rows[i].vci_control}};
+        ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
+        struct channel_options sender = options_of_channel(&o, true, -1);
+        struct channel_options receiver = options_of_channel(&o, false, -1);
+        expect_circuits(&sender.aal5, 100, rows[i].entity, 0);
+        expect_circuits(&receiver.aal5, rows[i].entity, 100, 0);
+        sender = options_of_half(&o, true, -1);
+        receiver = options_of_half(&o, false, -1);
+        expect_circuits(&sender.aal5, 100, rows[i].half, 0);
+        expect_circuits(&receiver.aal5, rows[i].half, 100, rows[i].half);
+    }
 }
