@@ -1,4 +1,4 @@
-/* Strangers at a listener and at its connections: rows 37 to 40. They know all addresses and ports,
+/* Strangers at a listener and at its connections: rows 37 to 42. They know all addresses and ports,
  * and none of them reads what is sent to the address that it names. */
 #include "attack.h"
 #include "house.h"
@@ -13,6 +13,7 @@ enum {
     KINDS = 5,
     MOST = 1200,
     CALLERS = 3,
+    MEMORY = 512 << 10, /* bytes; strangers are many, so a few of each would be more */
 };
 
 static uint64_t random_next(uint64_t *state)
@@ -51,10 +52,56 @@ static size_t stray(uint8_t *to, uint64_t *random)
     }
 }
 
+/* The same over AAL5: hellos in cells, but most of them on another circuit, cut short, in pieces of
+ * which the others never come, or with a length or a CRC that is wrong. */
+static size_t stray_cells(uint8_t *to, uint64_t *random)
+{
+    uint8_t datagram[MOST], pdu[2 * MOST];
+    uint64_t value = random_next(random);
+    size_t bytes = hello(datagram, value, value % 2 == 0 ? 0 : value, 0);
+    struct wire_piece piece = {.label = WIRE_LABEL, .number = (uint16_t)value, .is_end = true};
+
+    piece.count = (uint32_t)(wire_pdu(pdu, datagram, bytes, 0) / WIRE_CELL);
+    switch (random_next(random) % 9) {
+    case 0: /* junk behind a good head */
+        bytes = stray(to + WIRE_AAL5_HEAD, random);
+        wire_aal5_head(to, &piece);
+        return WIRE_AAL5_HEAD + bytes;
+    case 1:
+        piece.label = (uint32_t)(value >> 8) % (1 << 20);
+        return wire_packet(to, pdu, &piece);
+    case 2:
+        return wire_packet(to, pdu, &piece) - 1 - value % (WIRE_CELL + 7);
+    case 3:
+        (void)wire_pdu(pdu, datagram, bytes, (uint16_t)(1 + value % 60000));
+        return wire_packet(to, pdu, &piece);
+    case 4:
+        pdu[value % (piece.count * WIRE_CELL)] ^= 0x20;
+        return wire_packet(to, pdu, &piece);
+    case 5: /* a large PDU's first piece */
+        memset(pdu, 0, sizeof pdu);
+        piece.count = 25;
+        piece.is_end = false;
+        return wire_packet(to, pdu, &piece);
+    case 6: /* its last */
+        memset(pdu, 0, sizeof pdu);
+        piece.count = (uint32_t)wire_pdu(pdu, pdu, MOST + 1, 0) / WIRE_CELL;
+        piece.first = piece.count - 2;
+        piece.count = 2;
+        return wire_packet(to, pdu, &piece);
+    case 7: /* no cells at all */
+        return stray(to, random);
+    default:
+        return wire_packet(to, pdu, &piece);
+    }
+}
+
 /* ---- a flood ---- */
 
 struct flood {
     struct raw raw;
+    struct raw_end to;
+    size_t (*stray)(uint8_t *to, uint64_t *random);
     struct watch watch;
     struct watch_tally heard;       /* by strangers */
     uint32_t said[WATCH_STRANGERS]; /* by them, bytes */
@@ -65,6 +112,8 @@ struct flood {
 
 static void flood_open(struct flood *f, const struct stage *stage)
 {
+    f->to = attack_receiver();
+    f->stray = stray;
     f->random = 1998;
     watch_open(&f->watch, stage, STAGE_LEFT);
     raw_open(&f->raw, stage, STAGE_LEFT, 0); /* waits for nobody */
@@ -81,9 +130,9 @@ static void flood_go_on(struct flood *f)
         f->since = now - (double)f->sent / RATE;
     while ((double)f->sent < (now - f->since) * RATE) {
         struct raw_end from = attack_stranger((uint32_t)random_next(&f->random));
-        size_t bytes = stray(datagram, &f->random);
+        size_t bytes = f->stray(datagram, &f->random);
         f->said[(from.address - STAGE_STRANGERS) % WATCH_STRANGERS] += (uint32_t)bytes;
-        raw_udp(&f->raw, from, attack_receiver(), datagram, bytes);
+        raw_udp(&f->raw, from, f->to, datagram, bytes);
         f->sent++;
     }
     raw_flush(&f->raw);
@@ -125,7 +174,7 @@ static void await_echos(const struct guest *g, uint64_t times)
     ck_assert_uint_ge(g->book->echos, times);
 }
 
-/* ---- row 37 ---- */
+/* ---- rows 37 and 41 ---- */
 
 /* Somebody calls in the middle of it; returns how long it took until its first message was back. */
 static double call(struct flood *f, const struct stage *stage)
@@ -133,7 +182,7 @@ static double call(struct flood *f, const struct stage *stage)
     struct guest g;
     double start = attack_seconds();
 
-    guest_call(&g, stage, STAGE_LEFT, attack_receiver());
+    guest_call(&g, stage, STAGE_LEFT, f->to);
     while (!has_echoed(&g, 1) && attack_seconds() < start + 20)
         flood_go_on(f);
     double took = attack_seconds() - start;
@@ -143,7 +192,7 @@ static double call(struct flood *f, const struct stage *stage)
     return took;
 }
 
-TEST(row37__a_flood_keeps_no_caller_out)
+static void withstand(int row, struct raw_end own, size_t (*strays)(uint8_t *, uint64_t *))
 {
     static struct flood f;
     struct stage stage;
@@ -152,10 +201,12 @@ TEST(row37__a_flood_keeps_no_caller_out)
     double longest = 0;
 
     stage_open(&stage, 1500);
-    house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
-    guest_call(&resident, &stage, STAGE_LEFT, attack_receiver());
+    house_open(&house, &stage, STAGE_RIGHT, own, NULL);
+    guest_call(&resident, &stage, STAGE_LEFT, own);
     await_echos(&resident, 50);
     flood_open(&f, &stage);
+    f.to = own;
+    f.stray = strays;
     flood_for(&f, 0.3);
     uint64_t memory = house_memory(&house), echos = resident.book->echos;
     flood_for(&f, attack_is_exhaustive() ? 10 : 1.5);
@@ -168,7 +219,7 @@ TEST(row37__a_flood_keeps_no_caller_out)
     double rate = (double)f.raw.sent / (attack_seconds() - f.since);
     unsigned amplified = flood_amplified(&f);
     attack_figure(
-        37,
+        row,
         "%lu junk datagrams, %.0f a second: callers are in after at most %.1f ms; another "
         "had %lu messages back, the slowest after %.1f ms; %ld bytes of memory more",
         (unsigned long)f.raw.sent, rate, longest * 1e3, (unsigned long)echos,
@@ -176,7 +227,7 @@ TEST(row37__a_flood_keeps_no_caller_out)
     ck_assert(longest < 1.0);
     ck_assert_int_eq(resident.book->failure, 0);
     ck_assert_uint_gt(echos, 0);
-    ck_assert_int_lt((long)memory, 256 << 10);
+    ck_assert_int_lt((long)memory, MEMORY); /* pages that the resident's messages touch */
     ck_assert_uint_eq(amplified, 0);
     await_echos(&resident, resident.book->echos + 10);
     ck_assert_uint_eq(house.book->admitted, 1 + CALLERS); /* no stranger was in the backlog */
@@ -185,6 +236,22 @@ TEST(row37__a_flood_keeps_no_caller_out)
     ck_assert_int_eq(resident.book->closed, ZCRP_OK);
     ck_assert_uint_eq(house.book->failed, 0);
     house_close(&house);
+}
+
+TEST(row37__a_flood_keeps_no_caller_out)
+{
+    withstand(37, attack_receiver(), stray);
+}
+
+/* The port says that it is AAL5. */
+static struct raw_end aal5_receiver(void)
+{
+    return (struct raw_end){attack_receiver().address, WIRE_AAL5_PORT};
+}
+
+TEST(row41__a_flood_of_cells_keeps_no_caller_out)
+{
+    withstand(41, aal5_receiver(), stray_cells);
 }
 
 /* ---- row 38 ---- */
@@ -225,7 +292,7 @@ TEST(row38__a_hello_is_good_for_one_connection)
     house_close(&house);
 }
 
-/* ---- row 39 ---- */
+/* ---- rows 39 and 42 ---- */
 
 /* In the name of a peer that has a connection. */
 static size_t forgery(uint8_t *to, uint64_t *random)
@@ -252,7 +319,20 @@ static size_t forgery(uint8_t *to, uint64_t *random)
     }
 }
 
-TEST(row39__strangers_in_a_peers_name_change_nothing)
+/* The same in cells, on both circuits; or pieces of nothing, which come between those of the peer.
+ */
+static size_t forgery_in_cells(uint8_t *to, uint64_t *random)
+{
+    uint64_t value = random_next(random);
+    uint32_t label = WIRE_LABEL + (uint32_t)(value >> 8) % 2;
+    uint8_t datagram[WIRE_BYTES];
+
+    if (value % 2 == 0)
+        return stray_cells(to, random);
+    return wire_wrap(to, label, datagram, forgery(datagram, random));
+}
+
+static void pretend(int row, struct raw_end own, size_t (*forge)(uint8_t *, uint64_t *))
 {
     enum { TIMES = 50000 };
     static struct flood f;
@@ -262,21 +342,21 @@ TEST(row39__strangers_in_a_peers_name_change_nothing)
     struct guest resident;
 
     stage_open(&stage, 1500);
-    house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
-    guest_call(&resident, &stage, STAGE_LEFT, attack_receiver());
+    house_open(&house, &stage, STAGE_RIGHT, own, NULL);
+    guest_call(&resident, &stage, STAGE_LEFT, own);
     await_echos(&resident, 50);
     flood_open(&f, &stage);
     struct raw_end peer = {house.book->address, (uint16_t)house.book->port};
     uint64_t echos = resident.book->echos;
     for (int i = 0; i < TIMES; i++) {
-        raw_udp(&f.raw, peer, attack_receiver(), datagram, forgery(datagram, &f.random));
+        raw_udp(&f.raw, peer, own, datagram, forge(datagram, &f.random));
         if (i % 50 == 0)
             usleep(500);
     }
     raw_flush(&f.raw);
     await_echos(&resident, resident.book->echos + 20);
     attack_figure(
-        39, "%d datagrams in a peer's name: it had %lu messages back meanwhile, %d failed", TIMES,
+        row, "%d datagrams in a peer's name: it had %lu messages back meanwhile, %d failed", TIMES,
         (unsigned long)(resident.book->echos - echos), resident.book->failure != 0);
     ck_assert_uint_eq(house.book->admitted, 1);
     ck_assert_uint_eq(house.book->standing, 1);
@@ -284,6 +364,16 @@ TEST(row39__strangers_in_a_peers_name_change_nothing)
     guest_leave(&resident);
     ck_assert_int_eq(resident.book->closed, ZCRP_OK);
     house_close(&house);
+}
+
+TEST(row39__strangers_in_a_peers_name_change_nothing)
+{
+    pretend(39, attack_receiver(), forgery);
+}
+
+TEST(row42__cells_in_a_peers_name_change_nothing)
+{
+    pretend(42, aal5_receiver(), forgery_in_cells);
 }
 
 /* ---- row 40 ---- */

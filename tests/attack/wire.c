@@ -116,6 +116,59 @@ size_t wire_probe_answer(uint8_t *to, struct wire_pairing pairing, uint32_t numb
     return WIRE_TRAILER;
 }
 
+/* ---- over AAL5 ---- */
+
+enum { AAL5_TRAILER = 8, AAL5_MOST = 2048 };
+
+void wire_aal5_head(uint8_t *to, const struct wire_piece *piece)
+{
+    put(to, 4, (uint64_t)piece->label << 12 | 1 << 8 | 64);
+    put(to + 4, 4, (uint64_t)piece->number << 8 | 0x80 | (piece->is_end ? 4 : 0));
+}
+
+/* Bit by bit, most significant first. */
+static uint32_t crc(const uint8_t *bytes, size_t count)
+{
+    uint32_t value = UINT32_MAX;
+
+    for (size_t i = 0; i < count; i++) {
+        value ^= (uint32_t)bytes[i] << 24;
+        for (int bit = 0; bit < 8; bit++)
+            value = value << 1 ^ (value >> 31 ? 0x04C11DB7 : 0);
+    }
+    return ~value;
+}
+
+size_t wire_pdu(uint8_t *to, const uint8_t *datagram, size_t bytes, uint16_t lie)
+{
+    size_t cells = (bytes + AAL5_TRAILER + WIRE_CELL - 1) / WIRE_CELL;
+    size_t size = cells * WIRE_CELL;
+
+    memmove(to, datagram, bytes);
+    memset(to + bytes, 0, size - bytes);
+    put(to + size - 6, 2, (uint16_t)(bytes + lie));
+    put(to + size - 4, 4, crc(to, size - 4));
+    return size;
+}
+
+size_t wire_packet(uint8_t *to, const uint8_t *pdu, const struct wire_piece *piece)
+{
+    size_t bytes = (size_t)piece->count * WIRE_CELL;
+
+    wire_aal5_head(to, piece);
+    memcpy(to + WIRE_AAL5_HEAD, pdu + (size_t)piece->first * WIRE_CELL, bytes);
+    return WIRE_AAL5_HEAD + bytes;
+}
+
+size_t wire_wrap(uint8_t *to, uint32_t label, const uint8_t *datagram, size_t bytes)
+{
+    uint8_t pdu[AAL5_MOST];
+    uint32_t cells = (uint32_t)(wire_pdu(pdu, datagram, bytes, 0) / WIRE_CELL);
+
+    return wire_packet(
+        to, pdu, &(struct wire_piece){.label = label, .number = 1, .count = cells, .is_end = true});
+}
+
 bool wire_read(const uint8_t *datagram, size_t bytes, struct wire_heard *heard)
 {
     *heard = (struct wire_heard){0};

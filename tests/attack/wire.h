@@ -73,6 +73,35 @@ size_t wire_probe(uint8_t *to, struct wire_pairing pairing, uint32_t number, uin
                   uint8_t padding);
 size_t wire_probe_answer(uint8_t *to, struct wire_pairing pairing, uint32_t number, uint32_t size);
 
+/* ---- over AAL5, by the text of docs/aal5.md ---- */
+
+enum {
+    WIRE_AAL5_PORT = 6635,
+    WIRE_AAL5_HEAD = 8,
+    WIRE_CELL = 48,
+    WIRE_LABEL = 16, /* of VPI 0 and VCI 32; those of other VCIs follow */
+};
+
+/* A packet of AAL5 as it is cut: which cells of the PDU are in it. */
+struct wire_piece {
+    uint32_t label;
+    uint16_t number;
+    uint32_t first, count; /* cells */
+    bool is_end;
+};
+
+/* The head of a packet. */
+void wire_aal5_head(uint8_t *to, const struct wire_piece *piece);
+
+/* The PDU of a datagram; its length is another by `lie`, which the CRC vouches for. */
+size_t wire_pdu(uint8_t *to, const uint8_t *datagram, size_t bytes, uint16_t lie);
+
+/* The packet with a piece of that PDU. */
+size_t wire_packet(uint8_t *to, const uint8_t *pdu, const struct wire_piece *piece);
+
+/* A datagram in a packet of its own, as a sender would send it. */
+size_t wire_wrap(uint8_t *to, uint32_t label, const uint8_t *datagram, size_t bytes);
+
 /* A datagram as it was heard. */
 struct wire_heard {
     unsigned version;
