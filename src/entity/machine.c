@@ -69,10 +69,16 @@ static enum congestion_kind congestion_kind(int congestion)
     }
 }
 
-static void *allocate(size_t bytes)
+/* The near block lies beside those of other machines, so that idle ones share pages. */
+static bool allocate(struct machine *m, struct arena_bytes bytes)
 {
-    return aligned_alloc(ARENA_ALIGNMENT,
-                         (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT);
+    m->near = aligned_alloc(ARENA_ALIGNMENT, bytes.near);
+    m->far = memory_reserve(bytes.far);
+    m->far_bytes = bytes.far;
+    if (m->near != NULL && m->far != NULL)
+        return true;
+    machine_fini(m);
+    return false;
 }
 
 static bool init_sender(struct machine *m, const struct zcrp_options *options,
@@ -96,10 +102,10 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .secret = keyed_hash_secret(),
     };
 
-    m->memory = allocate(sender_bytes(&config));
-    if (m->memory != NULL)
-        m->sender = sender_init(m->memory, &config, clock_now());
-    return m->memory != NULL;
+    if (!allocate(m, sender_bytes(&config)))
+        return false;
+    m->sender = sender_init(m->near, m->far, &config, clock_now());
+    return true;
 }
 
 static bool init_receiver(struct machine *m, const struct zcrp_options *options,
@@ -119,10 +125,10 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
         .peer = address_number(&units->peer),
     };
 
-    m->memory = allocate(receiver_bytes(&config));
-    if (m->memory != NULL)
-        m->receiver = receiver_init(m->memory, &config, clock_now());
-    return m->memory != NULL;
+    if (!allocate(m, receiver_bytes(&config)))
+        return false;
+    m->receiver = receiver_init(m->near, m->far, &config, clock_now());
+    return true;
 }
 
 bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_options *options,
@@ -135,8 +141,9 @@ bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_o
 
 void machine_fini(struct machine *m)
 {
-    free(m->memory);
-    *m = (struct machine){.memory = NULL};
+    free(m->near);
+    memory_release(m->far, m->far_bytes);
+    *m = (struct machine){.near = NULL};
 }
 
 static bool submit(struct machine *m, instant now, struct message *message, uint64_t *number)

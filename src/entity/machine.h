@@ -17,7 +17,8 @@ struct machine {
     bool stays;            /* (c) a sender that wants its peer also when there is nothing to send */
     struct sender *sender; /* NULL: a receiver */
     struct receiver *receiver; /* NULL: a sender */
-    void *memory;              /* (c) of either */
+    void *near, *far;          /* (c) memory of either (core/adt/arena.h); far is reserved */
+    size_t far_bytes;          /* (c) */
     uint32_t faults;           /* in a row without a culprit; see machine_on_burst_fault */
 };
 

@@ -95,6 +95,25 @@ bool memory_is_accessible(const void *at, size_t size, enum memory_access access
     return error == 0 || (error == EINVAL && populate(&any, sizeof(any), access) == EINVAL);
 }
 
+/* Where the system gives huge pages without being asked, one touch would cost 2 MiB. A kernel that
+ * knows none refuses, which does no harm. */
+void *memory_reserve(size_t bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+void memory_release(void *memory, size_t bytes)
+{
+    if (memory != NULL)
+        CHECK(munmap(memory, bytes) == 0);
+}
+
 uint32_t forked_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* What the library asks of the operating system in one call: the time, random bytes, whether memory
- * can be accessed, and how many forks lie behind this process. The assertion of core/check.h ends
- * the process here, too, because the core cannot print. */
+ * can be accessed, memory that costs nothing until it is touched, and how many forks lie behind
+ * this process. The assertion of core/check.h ends the process here, too, because the core cannot
+ * print. */
 #ifndef ZCRP_PLATFORM_SYSTEM_H
 #define ZCRP_PLATFORM_SYSTEM_H
 
@@ -37,6 +38,13 @@ enum memory_access { MEMORY_READ, MEMORY_WRITE };
  * tell. The kernel finds out; this process does not touch the memory. Nothing changes, but pages
  * that were not there yet are. */
 bool memory_is_accessible(const void *at, size_t size, enum memory_access access);
+
+/* Reserves `bytes` of memory, all 0, not 0 bytes; NULL if there is none. The system gives each page
+ * at its first touch, and no larger one than usual. */
+__attribute__((warn_unused_result)) void *memory_reserve(size_t bytes);
+
+/* Gives it back; fine for NULL. */
+void memory_release(void *memory, size_t bytes);
 
 /* Forks. A child process has its parent's memory and descriptors, but not its threads. An object
  * that keeps the generation in which it was made can tell that it is in a child.

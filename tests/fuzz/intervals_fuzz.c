@@ -3,14 +3,16 @@
 #include "script.h"
 
 #include "../support/counter_starts.h"
+#include "../support/tables.h"
 #include "core/adt/intervals.h"
 #include "core/check.h"
 
 #include <string.h>
 
-enum { SPAN = 256, CAPACITY_MOST = 8 };
+enum { SPAN = 256, CAPACITY_FEW = 2, CAPACITY_MOST = 8 };
 
 struct model {
+    struct interval few[CAPACITY_FEW];
     struct interval memory[CAPACITY_MOST];
     struct intervals set;
     uint64_t start;
@@ -58,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t size)
 {
     struct script s = script_of(in, size);
     struct model m = {.start = counter_start((int)script_below(&s, COUNTER_STARTS))};
-    intervals_init(&m.set, m.memory, 1 + script_below(&s, CAPACITY_MOST));
+    uint32_t capacity = 1 + script_below(&s, CAPACITY_MOST);
+    intervals_init(&m.set, TABLE_FROM(m.few, CAPACITY_FEW, m.memory, capacity));
     while (!script_is_over(&s)) {
         uint32_t call = script_below(&s, 8);
         uint32_t at = script_u8(&s);

@@ -1,12 +1,13 @@
 /* What messages miss, as a script over two chains of one small pool, against bitmaps. */
 #include "script.h"
 
+#include "../support/tables.h"
 #include "core/adt/missing.h"
 #include "core/check.h"
 
 #include <string.h>
 
-enum { SPAN = 256, NODES_MOST = 8, CHAINS = 2 };
+enum { SPAN = 256, NODES_FEW = 2, NODES_MOST = 8, CHAINS = 2 };
 
 struct chain {
     struct missing missing;
@@ -14,6 +15,7 @@ struct chain {
 };
 
 struct model {
+    struct missing_node few[NODES_FEW];
     struct missing_node memory[NODES_MOST];
     struct missing_pool pool;
     struct chain chain[CHAINS];
@@ -80,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t size)
 {
     struct script s = script_of(in, size);
     struct model m = {.memory = {{.next = 0}}};
-    missing_pool_init(&m.pool, m.memory, 1 + script_below(&s, NODES_MOST));
+    uint32_t capacity = 1 + script_below(&s, NODES_MOST);
+    missing_pool_init(&m.pool, TABLE_FROM(m.few, NODES_FEW, m.memory, capacity));
     for (int i = 0; i < CHAINS; i++)
         m.chain[i].missing = (struct missing){.first = MISSING_NONE, .hint = MISSING_NONE};
     while (!script_is_over(&s)) {

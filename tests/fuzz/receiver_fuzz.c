@@ -13,8 +13,8 @@
 #include "receiver_peer.h"
 
 #include "../support/counter_starts.h"
+#include "../support/memory.h"
 #include "../support/scatter.h"
-#include "core/adt/arena.h"
 #include "core/check.h"
 
 /* ---- the user */
@@ -216,8 +216,7 @@ static void open_receiver(struct run *r)
     r->message = r->seq = start;
     r->landing_memory = malloc(landing_memory(OPENINGS));
     landing_init(&r->landing, r->landing_memory, OPENINGS);
-    r->receiver =
-        receiver_init(aligned_alloc(ARENA_ALIGNMENT, receiver_bytes(&config)), &config, r->now);
+    r->receiver = memory_of_receiver(&config, r->now);
     if ((shape & 32) != 0)
         pair(r);
 }

@@ -9,7 +9,7 @@
 #include "sender_peer.h"
 
 #include "../support/counter_starts.h"
-#include "core/adt/arena.h"
+#include "../support/memory.h"
 
 /* ---- the channel */
 
@@ -208,7 +208,7 @@ static void open_sender(struct run *r)
                                    .first_seq = start};
     r->now = SECOND;
     r->message = r->seq = start;
-    r->sender = sender_init(aligned_alloc(ARENA_ALIGNMENT, sender_bytes(&config)), &config, r->now);
+    r->sender = memory_of_sender(&config, r->now);
     if ((shape & 128) != 0)
         pair(r);
 }

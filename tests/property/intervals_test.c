@@ -2,6 +2,7 @@
 #include "../support/counter_starts.h"
 #include "../support/random.h"
 #include "../support/suite.h"
+#include "../support/tables.h"
 #include "core/adt/intervals.h"
 
 #include <string.h>
@@ -106,11 +107,13 @@ TEST(intervals__like_a_bitmap, .is_random = true)
 {
     uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
+        struct interval few[CAPACITY_MOST];
         struct interval memory[CAPACITY_MOST];
         struct intervals set;
         struct model m = {.start = counter_start(round % COUNTER_STARTS),
                           .capacity = 1 + (uint32_t)random_below(&random, CAPACITY_MOST)};
-        intervals_init(&set, memory, m.capacity);
+        uint32_t small = 1 + (uint32_t)random_below(&random, m.capacity);
+        intervals_init(&set, TABLE_FROM(few, small, memory, m.capacity));
         for (int i = 0; i < OPERATIONS; i++)
             step(&set, &m, &random);
     }

@@ -3,6 +3,7 @@
 #include "../support/counter_starts.h"
 #include "../support/random.h"
 #include "../support/suite.h"
+#include "../support/tables.h"
 #include "core/receiver/messages_in.h"
 #include "core/sender/messages_out.h"
 #include "core/wire/control.h"
@@ -109,7 +110,8 @@ static enum outcome any_outcome(uint64_t *random)
 
 static struct message_out out_ring[CAPACITY];
 static uint64_t out_posted[CAPACITY * MESSAGES_OUT_AHEAD];
-static uint64_t ready[CAPACITY];
+static struct message_out out_few[CAPACITY];
+static uint64_t out_few_posted[CAPACITY * MESSAGES_OUT_AHEAD];
 static struct messages_out out;
 
 static void out_add(uint64_t *random)
@@ -207,7 +209,9 @@ static void out_step(uint64_t *random)
 /* ---- the receiver's */
 
 static struct message_in in_ring[CAPACITY];
+static struct message_in in_few[CAPACITY];
 static struct missing_node node[NODES];
+static struct missing_node few_nodes[NODES];
 static struct messages_in in;
 
 /* Messages that miss something; each has a node of the pool. */
@@ -292,11 +296,15 @@ TEST(messages__like_a_list, .is_random = true)
     uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
         model_init(counter_start(round % COUNTER_STARTS));
-        messages_out_init(&out, out_ring, out_posted, ready, CAPACITY, m.start);
+        uint32_t few = 1U << random_below(&random, 4);
+        messages_out_init(
+            &out, TABLE_FROM(out_few, few, out_ring, CAPACITY),
+            TABLE_FROM(out_few_posted, few, out_posted, CAPACITY * MESSAGES_OUT_AHEAD), m.start);
         for (int i = 0; i < OPERATIONS; i++)
             out_step(&random);
         model_init(counter_start(round % COUNTER_STARTS));
-        messages_in_init(&in, in_ring, ready, CAPACITY, node, NODES, m.start);
+        messages_in_init(&in, TABLE_FROM(in_few, few, in_ring, CAPACITY),
+                         TABLE_FROM(few_nodes, 2, node, NODES), m.start);
         for (int i = 0; i < OPERATIONS; i++)
             in_step(&random);
     }

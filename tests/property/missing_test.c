@@ -1,6 +1,7 @@
 /* missing against one bitmap a message; the chains share a pool that is too small for all. */
 #include "../support/random.h"
 #include "../support/suite.h"
+#include "../support/tables.h"
 #include "core/adt/missing.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ struct message {
 };
 
 struct world {
+    struct missing_node few[CAPACITY_MOST];
     struct missing_node memory[CAPACITY_MOST];
     struct missing_pool pool;
     struct message message[MESSAGES];
@@ -147,7 +149,8 @@ TEST(missing__like_a_bitmap, .is_random = true)
     for (int round = 0; round < ROUNDS; round++) {
         struct world w = {.refused = 0};
         uint32_t capacity = MESSAGES - 1 + (uint32_t)random_below(&random, CAPACITY_MOST - 2);
-        missing_pool_init(&w.pool, w.memory, capacity);
+        uint32_t small = 1 + (uint32_t)random_below(&random, capacity);
+        missing_pool_init(&w.pool, TABLE_FROM(w.few, small, w.memory, capacity));
         for (int i = 0; i < MESSAGES; i++)
             ck_assert(missing_open(&w.pool, &w.message[i].chain, 0));
         for (int i = 0; i < OPERATIONS; i++)

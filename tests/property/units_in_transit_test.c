@@ -2,6 +2,7 @@
 #include "../support/counter_starts.h"
 #include "../support/random.h"
 #include "../support/suite.h"
+#include "../support/tables.h"
 #include "core/sender/units_in_transit.h"
 #include "core/wire/datagram.h"
 
@@ -143,13 +144,14 @@ TEST(units_in_transit__like_an_array, .is_random = true)
 {
     uint64_t random = suite_seed(_i);
     for (int round = 0; round < ROUNDS; round++) {
+        struct transit_unit few[CAPACITY_MOST];
         struct transit_unit memory[CAPACITY_MOST];
         struct units_in_transit t;
         m.start = counter_start(round % COUNTER_STARTS);
         m.count = m.base = m.units = m.bytes = 0;
-        units_in_transit_init(&t, memory, 1U << random_below(&random, 7), m.start);
-        t.size = 1; /* so that it has to grow */
-        t.size = 1; /* so that it has to grow */
+        uint32_t capacity = 1U << random_below(&random, 7);
+        uint32_t small = 1U << random_below(&random, 7);
+        units_in_transit_init(&t, TABLE_FROM(few, small, memory, capacity), m.start);
         for (int i = 0; i < OPERATIONS; i++)
             step(&t, &random);
     }

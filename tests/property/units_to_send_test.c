@@ -3,6 +3,7 @@
 #include "../support/counter_starts.h"
 #include "../support/random.h"
 #include "../support/suite.h"
+#include "../support/tables.h"
 #include "core/sender/units_to_send.h"
 #include "core/wire/datagram.h"
 
@@ -20,7 +21,6 @@ struct model {
 
 static struct message_out ring[MESSAGES];
 static uint64_t posted[MESSAGES * MESSAGES_OUT_AHEAD];
-static uint64_t ready[MESSAGES];
 static struct fragment memory[REPEATS];
 static struct messages_out messages;
 static struct units_to_send u;
@@ -209,7 +209,7 @@ TEST(units_to_send__like_a_list, .is_random = true)
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t first = counter_start(round % COUNTER_STARTS);
         m = (struct model){.repeats = 0};
-        messages_out_init(&messages, ring, posted, ready, MESSAGES, first);
+        messages_out_init(&messages, TABLE_OF(ring), TABLE_OF(posted), first);
         units_to_send_init(&u, &messages, memory, REPEATS, first);
         for (int i = 0; i < OPERATIONS && m.repeats + m.outs < REPEATS; i++)
             step(&random);

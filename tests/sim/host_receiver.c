@@ -1,9 +1,9 @@
 #include "host_receiver.h"
 
+#include "../support/memory.h"
 #include "../support/secret.h"
 #include "chance.h"
 #include "content.h"
-#include "core/adt/arena.h"
 #include "core/wire/control.h"
 
 #include <inttypes.h>
@@ -21,10 +21,7 @@ static void create(struct host_receiver *h)
 {
     h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
     h->config.jar = jar_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
-    size_t bytes =
-        (receiver_bytes(&h->config) + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
-    h->memory = aligned_alloc(ARENA_ALIGNMENT, bytes);
-    h->core = receiver_init(h->memory, &h->config, h->scene->now);
+    h->core = memory_of_receiver(&h->config, h->scene->now);
 }
 
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
@@ -56,7 +53,7 @@ void host_receiver_fini(struct host_receiver *h)
     user_fini(&h->user);
     free(h->socket);
     free(h->landing_memory);
-    free(h->memory);
+    free(h->core);
 }
 
 bool host_receiver_is_closed(const struct host_receiver *h)
@@ -187,7 +184,7 @@ static void restart(struct host_receiver *h)
     h->session_first = h->user.begun;
     h->expected = NO_MESSAGE;
     h->dead = *receiver_counters(h->core);
-    free(h->memory);
+    free(h->core);
     h->lives++;
     create(h);
 }

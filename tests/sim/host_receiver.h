@@ -20,7 +20,6 @@ struct host_receiver {
     struct link *back;
     const struct host_sender *peer;
     struct receiver *core;
-    void *memory;
     struct receiver_config config;
     struct user user;
     struct landing landing;

@@ -1,9 +1,9 @@
 #include "host_sender.h"
 
+#include "../support/memory.h"
 #include "../support/secret.h"
 #include "chance.h"
 #include "content.h"
-#include "core/adt/arena.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,10 +18,7 @@ enum {
 static void create(struct host_sender *h)
 {
     h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 1, h->lives));
-    size_t bytes =
-        (sender_bytes(&h->config) + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
-    h->memory = aligned_alloc(ARENA_ALIGNMENT, bytes);
-    h->core = sender_init(h->memory, &h->config, h->scene->now);
+    h->core = memory_of_sender(&h->config, h->scene->now);
 }
 
 void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out)
@@ -34,7 +31,7 @@ void host_sender_init(struct host_sender *h, struct scene *scene, struct link *o
 void host_sender_fini(struct host_sender *h)
 {
     user_fini(&h->user);
-    free(h->memory);
+    free(h->core);
 }
 
 bool host_sender_is_closed(const struct host_sender *h)
@@ -122,7 +119,7 @@ static void restart(struct host_sender *h)
     for (int i = 0; i < FLIGHTS; i++)
         h->flight[i].is_up = false;
     h->dead = *sender_counters(h->core);
-    free(h->memory);
+    free(h->core);
     h->lives++;
     create(h);
 }

@@ -28,7 +28,6 @@ struct host_sender {
     struct scene *scene;
     struct link *out;
     struct sender *core;
-    void *memory;
     struct sender_config config;
     struct user user;
     struct flight flight[FLIGHTS];

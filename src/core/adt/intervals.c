@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-void intervals_init(struct intervals *set, struct interval *memory, uint32_t capacity)
+void intervals_init(struct intervals *set, struct table memory)
 {
-    CHECK(capacity >= 1);
-    *set = (struct intervals){.interval = memory, .capacity = capacity};
+    CHECK(memory.small >= 1);
+    *set = (struct intervals){
+        .interval = (void *)memory.near, .capacity = memory.large, .table = memory};
 }
 
 /* Index of the first interval that ends at `number` or behind it; count if there is none. */
@@ -47,6 +48,8 @@ static bool insert(struct intervals *set, uint32_t at, uint64_t number)
         drop_lowest(set, 1);
         at--;
     }
+    if (set->count == set->table.size)
+        set->interval = table_grow(&set->table, 0, set->count);
     struct interval *place = &set->interval[at];
     memmove(place + 1, place, (set->count - at) * sizeof(struct interval));
     *place = (struct interval){number, number + 1};
@@ -119,7 +122,7 @@ void intervals_remove_below(struct intervals *set, uint64_t number)
 
 void intervals_check(const struct intervals *set)
 {
-    CHECK(set->count <= set->capacity);
+    CHECK(set->count <= set->table.size);
     for (uint32_t i = 0; i < set->count; i++)
         CHECK(set->interval[i].first < set->interval[i].last);
     for (uint32_t i = 1; i < set->count; i++)

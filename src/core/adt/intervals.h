@@ -12,8 +12,7 @@
 #ifndef ZCRP_CORE_INTERVALS_H
 #define ZCRP_CORE_INTERVALS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "table.h"
 
 struct interval {
     uint64_t first; /* in the set */
@@ -21,14 +20,15 @@ struct interval {
 };
 
 struct intervals {
-    struct interval *interval; /* caller's memory, `capacity` of them */
+    struct interval *interval; /* in its table */
     uint32_t count;
-    uint32_t capacity;  /* at least 1 */
+    uint32_t capacity;  /* most intervals, at least 1 */
     uint64_t forgotten; /* intervals dropped, or not kept, for want of room */
+    struct table table;
 };
 
-/* An empty set over the caller's memory, which must outlive it. Cannot fail. */
-void intervals_init(struct intervals *set, struct interval *memory, uint32_t capacity);
+/* An empty set in a table of struct interval, with room for one at least (CHECKed). */
+void intervals_init(struct intervals *set, struct table memory);
 
 /* Adds one number below UINT64_MAX; true if it was not in the set. O(1) next to the upper end,
  * O(count) elsewhere. A number below every interval of a full set is not kept, and false is

@@ -8,10 +8,11 @@ struct place {
     int32_t at;     /* MISSING_NONE at its end */
 };
 
-void missing_pool_init(struct missing_pool *pool, struct missing_node *memory, uint32_t capacity)
+void missing_pool_init(struct missing_pool *pool, struct table nodes)
 {
-    CHECK(capacity <= INT32_MAX);
-    *pool = (struct missing_pool){.node = memory, .free = MISSING_NONE, .capacity = capacity};
+    CHECK(nodes.large <= INT32_MAX);
+    *pool = (struct missing_pool){
+        .node = (void *)nodes.near, .free = MISSING_NONE, .capacity = nodes.large, .table = nodes};
 }
 
 /* Takes a node out of the free list; MISSING_NONE, counted, when there is none. */
@@ -21,6 +22,8 @@ static int32_t take_node(struct missing_pool *pool, struct interval range, int32
     if (taken != MISSING_NONE) {
         pool->free = pool->node[taken].next;
     } else if (pool->fresh < pool->capacity) {
+        if (pool->fresh == pool->table.size)
+            pool->node = table_grow(&pool->table, 0, pool->fresh);
         taken = (int32_t)pool->fresh++;
     } else {
         pool->refused++;
@@ -122,10 +125,11 @@ static void unlink_node(struct missing_pool *pool, struct missing *chain, struct
 static bool split(struct missing_pool *pool, struct missing *chain, int32_t at,
                   struct interval range)
 {
-    struct missing_node *node = &pool->node[at];
-    int32_t rest = take_node(pool, (struct interval){range.last, node->range.last}, node->next);
+    struct missing_node whole = pool->node[at];
+    int32_t rest = take_node(pool, (struct interval){range.last, whole.range.last}, whole.next);
     if (rest == MISSING_NONE)
         return false;
+    struct missing_node *node = &pool->node[at]; /* nodes may have moved */
     node->range.last = range.first;
     node->next = rest;
     chain->bytes -= range.last - range.first;
@@ -209,7 +213,7 @@ void missing_pool_check(const struct missing_pool *pool)
 {
     uint32_t unused = 0;
     CHECK(pool->used <= pool->fresh);
-    CHECK(pool->fresh <= pool->capacity);
+    CHECK(pool->fresh <= pool->table.size);
     for (int32_t at = pool->free; at != MISSING_NONE; at = pool->node[at].next) {
         unused++;
         CHECK(unused <= pool->fresh);

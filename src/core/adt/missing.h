@@ -23,11 +23,12 @@ struct missing_node {
 
 struct missing_pool {
     struct missing_node *node;
-    int32_t free;   /* head of the free list */
-    uint32_t fresh; /* nodes from here on were never used, and are free as well */
-    uint32_t capacity;
+    int32_t free;      /* head of the free list */
+    uint32_t fresh;    /* nodes from here on were never used, and are free as well */
+    uint32_t capacity; /* most nodes */
     uint32_t used;
     uint64_t refused; /* times the pool was exhausted */
+    struct table table;
 };
 
 /* One message's chain. */
@@ -38,8 +39,8 @@ struct missing {
     uint64_t bytes; /* sum of the ranges */
 };
 
-/* An empty pool over the caller's memory, `capacity` nodes. Cannot fail. */
-void missing_pool_init(struct missing_pool *pool, struct missing_node *memory, uint32_t capacity);
+/* An empty pool in a table of struct missing_node. Cannot fail. */
+void missing_pool_init(struct missing_pool *pool, struct table nodes);
 
 /* Starts a chain that misses [0, size). False when the pool is exhausted; the chain then misses
  * nothing. size 0 needs no node. */

@@ -6,27 +6,22 @@
 
 enum { FADE = 256 }; /* the fastest rate is forgotten by such a part with each acknowledgement */
 
-void delivery_init(struct delivery *d, instant now)
+void delivery_init(struct delivery *d, struct table memory, instant now)
 {
-    d->oldest = 0;
-    d->count = 0;
-    d->delivered = 0;
-    d->lost = 0;
-    d->delivered_at = now;
-    d->first_sent = now;
-    d->limited_until = 0;
-    d->fastest = 0;
+    CHECK(table_is_for_ring(&memory));
+    *d = (struct delivery){
+        .note = (void *)memory.near, .delivered_at = now, .first_sent = now, .table = memory};
 }
 
-static const struct delivery_note *note_at(const struct delivery *d, uint32_t i)
+static struct delivery_note *note_at(const struct delivery *d, uint64_t i)
 {
-    return &d->note[(d->oldest + i) % DELIVERY_NOTES];
+    return &d->note[i & (d->table.size - 1)];
 }
 
 /* Few units share a note with those sent before. */
 static bool is_shared(const struct delivery *d, uint64_t first, uint32_t units)
 {
-    return d->count > 0 && first - note_at(d, d->count - 1)->first < units / DELIVERY_SHARE;
+    return d->next > d->oldest && first - note_at(d, d->next - 1)->first < units / DELIVERY_SHARE;
 }
 
 void delivery_on_begin(struct delivery *d, instant now)
@@ -35,24 +30,37 @@ void delivery_on_begin(struct delivery *d, instant now)
     d->delivered_at = now;
 }
 
+static void make_room(struct delivery *d)
+{
+    if (d->next - d->oldest < d->table.size)
+        return;
+    if (d->table.size < d->table.large)
+        d->note = table_grow(&d->table, d->oldest, d->next);
+    else
+        d->oldest++;
+}
+
 void delivery_on_sent(struct delivery *d, instant now, uint64_t first, uint64_t bytes,
                       uint32_t units)
 {
     if (is_shared(d, first, units))
         return;
-    if (d->count == DELIVERY_NOTES) {
-        d->oldest = (d->oldest + 1) % DELIVERY_NOTES;
-        d->count--;
-    }
-    d->note[(d->oldest + d->count++) % DELIVERY_NOTES] =
-        (struct delivery_note){.first = first,
-                               .sent = now,
-                               .first_sent = d->first_sent,
-                               .delivered_at = d->delivered_at,
-                               .delivered = d->delivered,
-                               .lost = d->lost,
-                               .in_transit = bytes,
-                               .is_limited = d->limited_until != 0};
+    make_room(d);
+    *note_at(d, d->next++) = (struct delivery_note){.first = first,
+                                                    .sent = now,
+                                                    .first_sent = d->first_sent,
+                                                    .delivered_at = d->delivered_at,
+                                                    .delivered = d->delivered,
+                                                    .lost = d->lost,
+                                                    .in_transit = bytes,
+                                                    .is_limited = d->limited_until != 0};
+}
+
+/* The newest note stays, because what follows may share it. */
+void delivery_forget(struct delivery *d, uint64_t first)
+{
+    while (d->next - d->oldest > 1 && note_at(d, d->oldest + 1)->first <= first)
+        d->oldest++;
 }
 
 void delivery_on_limited(struct delivery *d, uint64_t in_transit)
@@ -64,16 +72,16 @@ void delivery_on_limited(struct delivery *d, uint64_t in_transit)
 /* The note of the units with this number; NULL if it is forgotten. */
 static const struct delivery_note *find(const struct delivery *d, uint64_t seq)
 {
-    uint32_t low = 0;         /* notes below begin at or below seq, */
-    uint32_t high = d->count; /* and from here on above */
+    uint64_t low = d->oldest; /* notes below begin at or below seq, */
+    uint64_t high = d->next;  /* and from here on above */
     while (low < high) {
-        uint32_t middle = (low + high) / 2;
+        uint64_t middle = low + (high - low) / 2;
         if (note_at(d, middle)->first <= seq)
             low = middle + 1;
         else
             high = middle;
     }
-    return low == 0 ? NULL : note_at(d, low - 1);
+    return low == d->oldest ? NULL : note_at(d, low - 1);
 }
 
 static struct delivery_sample sample_of(const struct delivery *d, const struct delivery_note *note)
@@ -121,7 +129,7 @@ struct delivery_sample delivery_on_lost(struct delivery *d, uint64_t bytes, uint
 
 void delivery_check(const struct delivery *d)
 {
-    CHECK(d->count <= DELIVERY_NOTES);
-    for (uint32_t i = 1; i < d->count; i++)
+    CHECK(d->next - d->oldest <= d->table.size);
+    for (uint64_t i = d->oldest + 1; i < d->next; i++)
         CHECK(note_at(d, i - 1)->first < note_at(d, i)->first);
 }

@@ -9,18 +9,21 @@
  *     sequence numbers   0 ... 44 45 ... 89 90 ...
  *     notes              [------][--------][----
  *
+ * Notes of numbers that nobody will ask for any more are forgotten.
+ *
  * I1  notes are in the order of their first numbers, which differ.
  * I2  delivered and lost never fall. */
 #ifndef ZCRP_CORE_DELIVERY_H
 #define ZCRP_CORE_DELIVERY_H
 
+#include "core/adt/table.h"
 #include "core/instant.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    DELIVERY_NOTES = 256, /* a power of two */
+    DELIVERY_NOTES = 256, /* at most: what is usual */
     DELIVERY_SHARE = 64,  /* a note for each so-many-th part of what is in transit */
 };
 
@@ -37,14 +40,15 @@ struct delivery_note {
 };
 
 struct delivery {
-    struct delivery_note note[DELIVERY_NOTES]; /* ring */
-    uint32_t oldest, count;
-    uint64_t delivered; /* bytes acknowledged since the beginning */
-    uint64_t lost;      /* bytes given up */
+    struct delivery_note *note; /* a ring in its table: note i at i modulo its size */
+    uint64_t oldest, next;      /* notes, counted since the beginning */
+    uint64_t delivered;         /* bytes acknowledged since the beginning */
+    uint64_t lost;              /* bytes given up */
     instant delivered_at;
     instant first_sent;
     uint64_t fastest;       /* rate of late, bytes a second */
     uint64_t limited_until; /* `delivered` there: what was sent so far was too little; 0: was not */
+    struct table table;
 };
 
 /* What the acknowledgement of one unit tells; all 0 if it tells nothing. */
@@ -58,7 +62,9 @@ struct delivery_sample {
     bool is_valid;
 };
 
-void delivery_init(struct delivery *d, instant now);
+/* Nothing was sent. In a table for a ring (CHECKed) of struct delivery_note; when that is at its
+ * largest the oldest note is forgotten. */
+void delivery_init(struct delivery *d, struct table memory, instant now);
 
 /* What leaves now leaves alone: nothing is in transit. */
 void delivery_on_begin(struct delivery *d, instant now);
@@ -66,6 +72,9 @@ void delivery_on_begin(struct delivery *d, instant now);
 /* Units from `first` on leave; with them `bytes` in `units` are in transit. */
 void delivery_on_sent(struct delivery *d, instant now, uint64_t first, uint64_t bytes,
                       uint32_t units);
+
+/* Nobody will ask for numbers below `first` any more. */
+void delivery_forget(struct delivery *d, uint64_t first);
 
 /* There was too little to send for the path, with so much in transit. */
 void delivery_on_limited(struct delivery *d, uint64_t in_transit);

@@ -7,16 +7,18 @@
 
 static struct message_in *slot(const struct messages_in *m, uint64_t number)
 {
-    return &m->ring[number & (m->capacity - 1)];
+    return &m->ring[number & (m->ring_table.size - 1)];
 }
 
-void messages_in_init(struct messages_in *m, struct message_in *ring, uint64_t *ready,
-                      uint32_t capacity, struct missing_node *node, uint32_t nodes, uint64_t first)
+void messages_in_init(struct messages_in *m, struct table ring, struct table nodes, uint64_t first)
 {
-    CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0);
-    *m = (struct messages_in){
-        .ring = ring, .ready = ready, .capacity = capacity, .base = first, .next = first};
-    missing_pool_init(&m->missing, node, nodes);
+    CHECK(table_is_for_ring(&ring));
+    *m = (struct messages_in){.ring = (void *)ring.near,
+                              .capacity = ring.large,
+                              .base = first,
+                              .next = first,
+                              .ring_table = ring};
+    missing_pool_init(&m->missing, nodes);
 }
 
 struct message_in *messages_in_find(struct messages_in *m, uint64_t number)
@@ -35,6 +37,8 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
     struct missing missing;
     if (!missing_open(&m->missing, &missing, size))
         return NULL;
+    if (m->next - m->base == m->ring_table.size)
+        m->ring = table_grow(&m->ring_table, m->base, m->next);
     struct message_in *message = slot(m, m->next);
     *message = (struct message_in){.number = m->next++,
                                    .user = user,
@@ -65,7 +69,11 @@ static void decide(struct messages_in *m, struct message_in *message, enum outco
     message->outcome = outcome;
     message->is_ready = true;
     missing_close(&m->missing, &message->missing);
-    m->ready[m->ready_last++ & (m->capacity - 1)] = message->number;
+    if (m->ready++ == 0)
+        m->first_ready = (uint32_t)message->number;
+    else
+        slot(m, m->last_ready)->next_ready = (uint32_t)message->number;
+    m->last_ready = (uint32_t)message->number;
 }
 
 void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome)
@@ -105,9 +113,11 @@ static void wipe(const struct message_in *message)
 
 bool messages_in_take_event(struct messages_in *m, struct event *event)
 {
-    if (m->ready_first == m->ready_last)
+    if (m->ready == 0)
         return false;
-    struct message_in *message = slot(m, m->ready[m->ready_first++ & (m->capacity - 1)]);
+    struct message_in *message = slot(m, m->first_ready);
+    m->first_ready = message->next_ready;
+    m->ready--;
     bool has_length = message->outcome == OUTCOME_OK || message->outcome == OUTCOME_TOO_LARGE;
     wipe(message);
     *event = (struct event){.user = message->user,
@@ -126,9 +136,10 @@ bool messages_in_is_idle(const struct messages_in *m)
 void messages_in_check(const struct messages_in *m)
 {
     uint32_t withdrawn = 0;
+    uint32_t ready = 0;
     CHECK(m->next - m->base <= m->capacity);
     CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_IN_FREE);
-    CHECK(m->ready_last - m->ready_first <= m->next - m->base);
+    CHECK(m->next - m->base <= m->ring_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_in *message = slot(m, number);
         if (message->state == MESSAGE_IN_FREE)
@@ -137,7 +148,9 @@ void messages_in_check(const struct messages_in *m)
         CHECK(message->is_ready == (message->state != MESSAGE_IN_POSTED));
         CHECK(message->state == MESSAGE_IN_POSTED || message->missing.bytes == 0);
         withdrawn += message->state == MESSAGE_IN_WITHDRAWN;
+        ready += message->is_ready && !message->is_told;
         missing_check(&m->missing, &message->missing);
     }
     CHECK(withdrawn == m->withdrawn);
+    CHECK(ready == m->ready);
 }

@@ -39,22 +39,23 @@ struct message_in {
     bool is_length_known; /* the last unit arrived */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
+    uint32_t next_ready;  /* in the queue of events: the lower half of the next one's number */
 };
 
 struct messages_in {
-    struct message_in *ring; /* `capacity` of them */
-    uint64_t *ready;         /* numbers with an event to take, a FIFO ring */
+    struct message_in *ring; /* in its table */
     struct missing_pool missing;
-    uint64_t capacity; /* a power of two */
+    uint64_t capacity; /* a power of two: most messages */
     uint64_t base, next;
-    uint64_t ready_first; /* count of events taken, and */
-    uint64_t ready_last;  /* made ready, ever */
+    uint32_t ready;       /* events to take, in a queue */
+    uint32_t first_ready; /* the lower half of the first one's number, */
+    uint32_t last_ready;  /* and of the last one's; both meaningless while there is none */
     uint32_t withdrawn;   /* messages in that state */
+    struct table ring_table;
 };
 
-/* Empty, over the caller's memory: `capacity` elements (a power of two) and `nodes` of the pool. */
-void messages_in_init(struct messages_in *m, struct message_in *ring, uint64_t *ready,
-                      uint32_t capacity, struct missing_node *node, uint32_t nodes, uint64_t first);
+/* Empty, in a table for a ring (CHECKed) of struct message_in, and one of struct missing_node. */
+void messages_in_init(struct messages_in *m, struct table ring, struct table nodes, uint64_t first);
 
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
 struct message_in *messages_in_find(struct messages_in *m, uint64_t number);

@@ -4,34 +4,39 @@
 #include "core/check.h"
 #include "receiver_steps.h"
 
+/* What tables hold to begin with: enough for a connection that carries a message now and then. */
+enum { FEW_MESSAGES = 8, FEW_NODES = 16, FEW_INTERVALS = 16 };
+
+/* Carves the receiver's tables; with a NULL arena only counts. */
 static struct receiver *carve(struct arena *arena, const struct receiver_config *config)
 {
     uint32_t messages = arena_round_up(config->messages);
     uint32_t nodes = messages + config->holes;
     struct receiver *r = arena_take(arena, 1, sizeof *r);
-    void *ring = arena_take(arena, messages, sizeof(struct message_in));
-    void *ready = arena_take(arena, messages, sizeof(uint64_t));
-    void *node = arena_take(arena, nodes, sizeof(struct missing_node));
-    void *interval = arena_take(arena, config->intervals, sizeof(struct interval));
+    struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_in));
+    struct table node = arena_table(arena, FEW_NODES, nodes, sizeof(struct missing_node));
+    struct table interval =
+        arena_table(arena, FEW_INTERVALS, config->intervals, sizeof(struct interval));
     if (r == NULL)
         return NULL;
     *r = (struct receiver){.config = *config};
-    messages_in_init(&r->messages, ring, ready, messages, node, nodes, config->first_message);
-    receiver_ack_init(&r->ack, interval, config->intervals, config->first_seq);
+    messages_in_init(&r->messages, ring, node, config->first_message);
+    receiver_ack_init(&r->ack, interval, config->first_seq);
     return r;
 }
 
-size_t receiver_bytes(const struct receiver_config *config)
+struct arena_bytes receiver_bytes(const struct receiver_config *config)
 {
-    struct arena counting = {.memory = NULL};
+    struct arena counting = {.near = NULL};
     carve(&counting, config);
     return counting.used;
 }
 
-struct receiver *receiver_init(void *memory, const struct receiver_config *config, instant now)
+struct receiver *receiver_init(void *near, void *far, const struct receiver_config *config,
+                               instant now)
 {
     CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
-    struct arena arena = {.memory = memory};
+    struct arena arena = {.near = near, .far = far};
     struct receiver *r = carve(&arena, config);
     r->secret = config->secret;
     r->steady = UINT32_MAX; /* nothing has gone wrong yet */

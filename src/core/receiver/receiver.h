@@ -16,6 +16,7 @@
 #ifndef ZCRP_CORE_RECEIVER_H
 #define ZCRP_CORE_RECEIVER_H
 
+#include "core/adt/arena.h"
 #include "core/instant.h"
 #include "core/outcome.h"
 #include "core/wire/burst.h"
@@ -54,10 +55,13 @@ struct receiver_counters {
     uint64_t forgotten;  /* intervals of arrived numbers that found no room */
 };
 
-size_t receiver_bytes(const struct receiver_config *config);
+/* Bytes of memory for a receiver; O(1). */
+struct arena_bytes receiver_bytes(const struct receiver_config *config);
 
-/* Makes a receiver in the caller's memory, which must outlive it. Cannot fail. */
-struct receiver *receiver_init(void *memory, const struct receiver_config *config, instant now);
+/* Makes a receiver in the caller's memory, which must outlive it, and at whose start it lies: the
+ * near and the far block (arena.h), aligned to ARENA_ALIGNMENT. Cannot fail. */
+struct receiver *receiver_init(void *near, void *far, const struct receiver_config *config,
+                               instant now);
 
 /* Posts a buffer for the next message; `*number` names it for cancel. False when the table is full
  * or a close is under way. The buffer is borrowed until the message's event. */

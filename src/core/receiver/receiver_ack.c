@@ -9,11 +9,10 @@ enum {
     ACK_INTERVALS = (ACK_BODY / ACK_BOUND_BYTES - 2) / 2, /* positive ones */
 };
 
-void receiver_ack_init(struct receiver_ack *a, struct interval *memory, uint32_t capacity,
-                       uint64_t first_seq)
+void receiver_ack_init(struct receiver_ack *a, struct table memory, uint64_t first_seq)
 {
     *a = (struct receiver_ack){.first_seq = first_seq};
-    intervals_init(&a->arrived, memory, capacity);
+    intervals_init(&a->arrived, memory);
 }
 
 void receiver_ack_forget(struct receiver_ack *a)

@@ -37,10 +37,9 @@ struct ack_order {
     bool is_in_order; /* and next to the one before, or where a single number was left out */
 };
 
-/* Nothing arrived; numbers begin with `first_seq`. `memory` is the caller's, for `capacity`
- * intervals. Cannot fail. */
-void receiver_ack_init(struct receiver_ack *a, struct interval *memory, uint32_t capacity,
-                       uint64_t first_seq);
+/* Nothing arrived; numbers begin with `first_seq`. `memory` is a table of intervals. Cannot fail.
+ */
+void receiver_ack_init(struct receiver_ack *a, struct table memory, uint64_t first_seq);
 
 /* Forgets all: the session is over. */
 void receiver_ack_forget(struct receiver_ack *a);

@@ -4,15 +4,14 @@ static const duration INITIAL_RTT = 100 * MILLISECOND;
 
 enum { WINDOW_PARTS = 4 }; /* one is free before a burst leaves that is not whole */
 
-void flow_init(struct flow *f, enum congestion_kind kind, uint64_t unit, uint64_t window,
-               uint64_t seed, instant now)
+void flow_init(struct flow *f, const struct flow_config *config, instant now)
 {
-    f->capacity = window;
+    f->capacity = config->window;
     f->credit = 0;
     f->is_limited = false;
     rtt_init(&f->rtt, INITIAL_RTT);
-    congestion_init(&f->congestion, kind, unit, window, seed);
-    delivery_init(&f->delivery, now);
+    congestion_init(&f->congestion, config->congestion, config->unit, config->window, config->seed);
+    delivery_init(&f->delivery, config->notes, now);
     pacing_init(&f->pacing, now);
 }
 
@@ -62,6 +61,7 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
     fact.sample =
         delivery_on_acknowledged(&f->delivery, now, ack->bytes, ack->newest, f->rtt.lowest);
     fact.delivered = f->delivery.delivered;
+    delivery_forget(&f->delivery, ack->first);
     congestion_on_acknowledged(&f->congestion, &fact);
     pacing_set(&f->pacing, f->congestion.rate, f->congestion.unit, f->rtt.lowest,
                is_bbr ? PACING_BURST_MOST : PACING_BURST_TIME);

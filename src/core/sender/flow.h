@@ -26,21 +26,28 @@ struct flow {
     bool is_limited;   /* the congestion window or its pace held the last burst back */
 };
 
+/* What a flow begins with. */
+struct flow_config {
+    enum congestion_kind congestion;
+    uint64_t unit;      /* bytes */
+    uint64_t window;    /* bytes at most; the receiver's capacity until that says otherwise */
+    uint64_t seed;      /* of what congestion control does at random times */
+    struct table notes; /* delivery.h */
+};
+
 /* The arrivals that one acknowledgement tells of. Bytes are those of whole datagrams. */
 struct flow_ack {
     uint64_t bytes;
     uint64_t recent;     /* of those, sent since the last reduction of the window */
     uint64_t newest;     /* the highest sequence number of those, */
     uint64_t oldest;     /* and the lowest; both meaningless while bytes is 0 */
+    uint64_t first;      /* what is still in transit has numbers from here on */
     instant sent;        /* when `newest` was sent */
     duration round_trip; /* measured with this acknowledgement; 0: none was */
 };
 
-/* A flow of units with `unit` bytes, and a window of `window` bytes at most; `seed` makes what
- * congestion control does at random times. The receiver's capacity is `window` until it says
- * otherwise. Cannot fail. */
-void flow_init(struct flow *f, enum congestion_kind kind, uint64_t unit, uint64_t window,
-               uint64_t seed, instant now);
+/* Nothing was sent. Cannot fail. */
+void flow_init(struct flow *f, const struct flow_config *config, instant now);
 
 /* Bytes that the path and the receiver hold. The receiver's socket holds `capacity`. A longer path,
  * on which units arrive at their pace and not all at once, itself holds twice the rate seen so far

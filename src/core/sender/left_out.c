@@ -2,20 +2,22 @@
 
 #include "core/check.h"
 
-void left_out_init(struct left_out *l, struct secret *secret)
+void left_out_init(struct left_out *l, struct table memory, struct secret *secret)
 {
-    l->count = 0;
-    l->units = secret_draw_between(secret, LEFT_OUT_LEAST, LEFT_OUT_MOST);
+    CHECK(table_is_for_ring(&memory));
+    *l = (struct left_out){.number = (void *)memory.near,
+                           .units = secret_draw_between(secret, LEFT_OUT_LEAST, LEFT_OUT_MOST),
+                           .table = memory};
 }
 
 static uint64_t at(const struct left_out *l, uint64_t i)
 {
-    return l->number[i % LEFT_OUT_KEPT];
+    return l->number[i & (l->table.size - 1)];
 }
 
 static uint64_t oldest(const struct left_out *l)
 {
-    return l->count < LEFT_OUT_KEPT ? 0 : l->count - LEFT_OUT_KEPT;
+    return l->count < l->table.size ? 0 : l->count - l->table.size;
 }
 
 void left_out_add(struct left_out *l, uint64_t number, struct secret *secret, uint64_t most)
@@ -23,7 +25,9 @@ void left_out_add(struct left_out *l, uint64_t number, struct secret *secret, ui
     CHECK(l->count == 0 || at(l, l->count - 1) < number);
     most = most < LEFT_OUT_LEAST ? LEFT_OUT_LEAST : most;
     most = most > LEFT_OUT_MOST ? LEFT_OUT_MOST : most;
-    l->number[l->count++ % LEFT_OUT_KEPT] = number;
+    if (l->count == l->table.size && l->table.size < l->table.large)
+        l->number = table_grow(&l->table, 0, l->count);
+    l->number[l->count++ & (l->table.size - 1)] = number;
     l->units = secret_draw_between(secret, LEFT_OUT_LEAST, most);
 }
 

@@ -14,19 +14,21 @@
 #include "core/wire/secret.h"
 
 enum {
-    LEFT_OUT_KEPT = 512, /* a power of two; older ones are forgotten */
+    LEFT_OUT_KEPT = 512, /* that are remembered: what is usual */
     LEFT_OUT_LEAST = 64, /* units between two, at least */
     LEFT_OUT_MOST = 1024,
 };
 
 struct left_out {
-    uint64_t number[LEFT_OUT_KEPT]; /* ring */
-    uint64_t count;                 /* in all; the last LEFT_OUT_KEPT are remembered */
-    uint64_t units;                 /* to be sent before the next one is due */
+    uint64_t *number; /* a ring in its table; when it is at its largest the oldest is forgotten */
+    uint64_t count;   /* in all */
+    uint64_t units;   /* to be sent before the next one is due */
+    struct table table;
 };
 
-/* None, and one due after units drawn from the secret. */
-void left_out_init(struct left_out *l, struct secret *secret);
+/* None, in a table for a ring (CHECKed) of uint64_t, and one due after units drawn from the secret.
+ */
+void left_out_init(struct left_out *l, struct table memory, struct secret *secret);
 
 /* `units` were sent. */
 static inline void left_out_on_sent(struct left_out *l, uint32_t units)

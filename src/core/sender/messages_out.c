@@ -5,7 +5,7 @@
 
 static struct message_out *slot(const struct messages_out *m, uint64_t number)
 {
-    return &m->ring[number & (m->capacity - 1)];
+    return &m->ring[number & (m->ring_table.size - 1)];
 }
 
 /* Announcements are kept for numbers that are far beyond the table: the receiver posts again as
@@ -17,7 +17,7 @@ static uint64_t posted_capacity(const struct messages_out *m)
 
 static uint64_t *posted_slot(const struct messages_out *m, uint64_t number)
 {
-    return &m->posted[number & (posted_capacity(m) - 1)];
+    return &m->posted[number & (m->posted_table.size - 1)];
 }
 
 static uint64_t posted_at(const struct messages_out *m, uint64_t number)
@@ -30,22 +30,27 @@ static void reach(struct messages_out *m, uint64_t number)
 {
     if (m->announced < m->base)
         m->announced = m->base;
+    while (number - m->base >= m->posted_table.size)
+        m->posted = table_grow(&m->posted_table, m->base, m->announced);
     while (m->announced <= number)
         *posted_slot(m, m->announced++) = POSTED_UNKNOWN;
 }
 
-void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_t *posted,
-                       uint64_t *ready, uint32_t capacity, uint64_t first)
+void messages_out_init(struct messages_out *m, struct table ring, struct table posted,
+                       uint64_t first)
 {
-    CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0);
-    *m = (struct messages_out){.ring = ring,
-                               .posted = posted,
-                               .ready = ready,
-                               .capacity = capacity,
+    CHECK(table_is_for_ring(&ring));
+    CHECK(table_is_for_ring(&posted));
+    CHECK(posted.large == ring.large * MESSAGES_OUT_AHEAD);
+    *m = (struct messages_out){.ring = (void *)ring.near,
+                               .posted = (void *)posted.near,
+                               .capacity = ring.large,
                                .base = first,
                                .next = first,
+                               .announced = first,
                                .requested = first,
-                               .announced = first};
+                               .ring_table = ring,
+                               .posted_table = posted};
 }
 
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number)
@@ -69,6 +74,8 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
 {
     if (m->next - m->base == m->capacity)
         return NULL;
+    if (m->next - m->base == m->ring_table.size)
+        m->ring = table_grow(&m->ring_table, m->base, m->next);
     struct message_out *message = slot(m, m->next);
     *message = (struct message_out){.number = m->next++,
                                     .user = user,
@@ -141,7 +148,11 @@ static void make_ready(struct messages_out *m, struct message_out *message)
     if (is_held || message->is_ready)
         return;
     message->is_ready = true;
-    m->ready[m->ready_last++ & (m->capacity - 1)] = message->number;
+    if (m->ready++ == 0)
+        m->first_ready = (uint32_t)message->number;
+    else
+        slot(m, m->last_ready)->next_ready = (uint32_t)message->number;
+    m->last_ready = (uint32_t)message->number;
 }
 
 void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome)
@@ -217,9 +228,11 @@ void messages_out_unpin(struct messages_out *m, struct message_out *message, uin
 
 bool messages_out_take_event(struct messages_out *m, struct event *event)
 {
-    if (m->ready_first == m->ready_last)
+    if (m->ready == 0)
         return false;
-    struct message_out *message = slot(m, m->ready[m->ready_first++ & (m->capacity - 1)]);
+    struct message_out *message = slot(m, m->first_ready);
+    m->first_ready = message->next_ready;
+    m->ready--;
     bool is_ok = message->outcome == OUTCOME_OK;
     *event = (struct event){
         .user = message->user, .length = is_ok ? message->size : 0, .outcome = message->outcome};
@@ -237,22 +250,25 @@ void messages_out_check(const struct messages_out *m)
 {
     uint64_t live = 0;
     uint64_t open = 0;
+    uint32_t ready = 0;
     CHECK(m->next - m->base <= m->capacity);
     CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_OUT_FREE);
-    CHECK(m->ready_last - m->ready_first <= m->next - m->base);
+    CHECK(m->next - m->base <= m->ring_table.size);
     CHECK(m->base <= m->requested);
     CHECK(m->requested - m->base <= posted_capacity(m));
-    CHECK(m->announced <= m->base || m->announced - m->base <= posted_capacity(m));
+    CHECK(m->announced <= m->base || m->announced - m->base <= m->posted_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_out *message = slot(m, number);
         if (message->state == MESSAGE_OUT_FREE)
             continue;
         live += message->state == MESSAGE_OUT_LIVE;
         open += message->state == MESSAGE_OUT_LIVE || message->state == MESSAGE_OUT_VOID;
+        ready += message->is_ready && !message->is_told;
         CHECK(message->number == number);
         CHECK(!message->is_told || message->is_ready);
         CHECK(!message->is_ready || message->pins == 0);
     }
     CHECK(live == m->live);
     CHECK(open == m->open);
+    CHECK(ready == m->ready);
 }

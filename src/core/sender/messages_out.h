@@ -21,6 +21,7 @@
 #ifndef ZCRP_CORE_MESSAGES_OUT_H
 #define ZCRP_CORE_MESSAGES_OUT_H
 
+#include "core/adt/table.h"
 #include "core/outcome.h"
 
 #include <stdbool.h>
@@ -48,20 +49,22 @@ struct message_out {
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
     uint8_t reason;       /* enum void_reason, in state VOID */
+    uint32_t next_ready;  /* in the queue of events: the lower half of the next one's number */
 };
 
 struct messages_out {
-    struct message_out *ring; /* `capacity` of them */
-    uint64_t announced;       /* numbers from here on have no place in `posted` yet: not known */
-    uint64_t *posted;         /* announced buffer sizes, a ring MESSAGES_OUT_AHEAD times as long */
-    uint64_t *ready;          /* numbers with an event to take, a FIFO ring */
-    uint64_t capacity;        /* a power of two */
+    struct message_out *ring; /* in its table */
+    uint64_t *posted;         /* announced buffer sizes, a ring in its table */
+    uint64_t capacity;        /* a power of two: most messages */
     uint64_t base, next;
+    uint64_t announced;   /* numbers from here on have no place in `posted` yet: not known */
     uint64_t requested;   /* messages of the session below have a known buffer */
-    uint64_t ready_first; /* count of events taken, and */
-    uint64_t ready_last;  /* made ready, ever */
     uint64_t live;        /* messages in that state, */
     uint64_t open;        /* and in that or VOID */
+    uint32_t ready;       /* events to take, in a queue */
+    uint32_t first_ready; /* the lower half of the first one's number, */
+    uint32_t last_ready;  /* and of the last one's; both meaningless while there is none */
+    struct table ring_table, posted_table;
 };
 
 /* A posted size that is not known yet. */
@@ -70,10 +73,10 @@ struct messages_out {
 /* How many tables' worth of announcements are kept. */
 enum { MESSAGES_OUT_AHEAD = 4 };
 
-/* Empty, over the caller's memory: `capacity` elements (a power of two, CHECKed), and of `posted`
- * MESSAGES_OUT_AHEAD times as many. */
-void messages_out_init(struct messages_out *m, struct message_out *ring, uint64_t *posted,
-                       uint64_t *ready, uint32_t capacity, uint64_t first);
+/* Empty, in tables for rings (CHECKed) of struct message_out, and of uint64_t; `posted` may become
+ * MESSAGES_OUT_AHEAD times as large as `ring` (CHECKed). */
+void messages_out_init(struct messages_out *m, struct table ring, struct table posted,
+                       uint64_t first);
 
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number);

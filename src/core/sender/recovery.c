@@ -3,6 +3,8 @@
 #include "core/check.h"
 
 enum {
+    FEW_UNITS = 32,          /* in transit at once of a connection that has little to send; */
+    FEW_LEFT_OUT = 16,       /* what tables hold to begin with */
     WATCHED_LEAST = 64,      /* transmissions given up that are remembered */
     PERSISTENT_TIMEOUTS = 3, /* RFC 9002, 7.6.1 */
     MARKS_OF_A_TIMEOUT = 4,
@@ -10,12 +12,12 @@ enum {
 
 struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages)
 {
-    struct recovery_arrays arrays = {.units = units,
-                                     .repeats = arena_round_up(units + messages),
+    struct recovery_arrays arrays = {.repeats = arena_round_up(units + messages),
                                      .watched = (uint32_t)greater(units, WATCHED_LEAST)};
-    arrays.in_transit = arena_take(arena, units, sizeof(struct transit_unit));
-    arrays.to_send = arena_take(arena, arrays.repeats, sizeof(struct fragment));
-    arrays.given_up = arena_take(arena, arrays.watched, sizeof(struct unit_given_up));
+    arrays.left_out = arena_table(arena, FEW_LEFT_OUT, LEFT_OUT_KEPT, sizeof(uint64_t));
+    arrays.in_transit = arena_table(arena, FEW_UNITS, units, sizeof(struct transit_unit));
+    arrays.to_send = arena_reserve(arena, arrays.repeats, sizeof(struct fragment));
+    arrays.given_up = arena_reserve(arena, arrays.watched, sizeof(struct unit_given_up));
     return arrays;
 }
 
@@ -24,11 +26,11 @@ void recovery_init(struct recovery *r, const struct recovery_arrays *arrays,
                    struct secret *secret)
 {
     units_to_send_init(&r->to_send, messages, arrays->to_send, arrays->repeats, first_message);
-    units_in_transit_init(&r->in_transit, arrays->in_transit, arrays->units, first_seq);
+    units_in_transit_init(&r->in_transit, arrays->in_transit, first_seq);
     units_given_up_init(&r->given_up, arrays->given_up, arrays->watched);
     tolerance_init(&r->tolerance);
     persistence_init(&r->persistence);
-    left_out_init(&r->left_out, secret);
+    left_out_init(&r->left_out, arrays->left_out, secret);
     r->newest = 0;
     r->loss_at = NEVER;
 }

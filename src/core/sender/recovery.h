@@ -46,17 +46,17 @@ struct recovery {
     instant loss_at; /* when the next unit in transit is late enough to be lost; NEVER: none */
 };
 
-/* The arrays of a recovery, in the caller's memory. */
+/* The tables and arrays of a recovery, in the caller's memory. */
 struct recovery_arrays {
-    struct transit_unit *in_transit;
+    struct table in_transit; /* of struct transit_unit */
+    struct table left_out;   /* of uint64_t */
     struct fragment *to_send;
     struct unit_given_up *given_up;
-    uint32_t units;   /* that may be in transit, a power of two, */
-    uint32_t repeats; /* to be repeated, */
-    uint32_t watched; /* and given up */
+    uint32_t repeats; /* units that may wait to be repeated, */
+    uint32_t watched; /* or have been given up */
 };
 
-/* Takes them from the arena for `units` in transit of `messages`. */
+/* Takes them from the arena for `units` in transit, a power of two, of `messages`. */
 struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages);
 
 /* Nothing to send, in transit or given up. `messages` is borrowed; numbers begin with these. Left

@@ -5,29 +5,46 @@
 #include "core/number.h"
 #include "sender_steps.h"
 
-/* Carves the sender's arrays; with a NULL arena only counts. */
-static struct sender *carve(struct arena *arena, const struct sender_config *config)
+/* What tables hold to begin with: enough for a connection that carries a message now and then. */
+enum { FEW_MESSAGES = 8, FEW_POSTED = 16, FEW_NOTES = 16 };
+
+static void start_flow(struct sender *s, const struct sender_config *config, struct table notes,
+                       instant now)
+{
+    const struct flow_config flow = {.congestion = config->congestion,
+                                     .unit = sender_path_unit(&s->path),
+                                     .window = config->window_bytes,
+                                     .seed = secret_draw(&s->secret),
+                                     .notes = notes};
+    flow_init(&s->flow, &flow, now);
+}
+
+/* Carves the sender's tables; with a NULL arena only counts. */
+static struct sender *carve(struct arena *arena, const struct sender_config *config,
+                            struct table *notes)
 {
     uint32_t messages = arena_round_up(config->messages);
+    uint32_t posted = messages * MESSAGES_OUT_AHEAD;
     struct sender *s = arena_take(arena, 1, sizeof *s);
-    void *ring = arena_take(arena, messages, sizeof(struct message_out));
-    void *posted = arena_take(arena, messages * MESSAGES_OUT_AHEAD, sizeof(uint64_t));
-    void *ready = arena_take(arena, messages, sizeof(uint64_t));
+    struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_out));
+    struct table sizes = arena_table(arena, FEW_POSTED, posted, sizeof(uint64_t));
+    *notes = arena_table(arena, FEW_NOTES, DELIVERY_NOTES, sizeof(struct delivery_note));
     struct recovery_arrays arrays =
         recovery_take_arrays(arena, arena_round_up(config->transit_units), messages);
     if (s == NULL)
         return NULL;
     *s = (struct sender){.config = *config, .secret = config->secret};
-    messages_out_init(&s->messages, ring, posted, ready, messages, config->first_message);
+    messages_out_init(&s->messages, ring, sizes, config->first_message);
     recovery_init(&s->recovery, &arrays, &s->messages, config->first_message, config->first_seq,
                   &s->secret);
     return s;
 }
 
-size_t sender_bytes(const struct sender_config *config)
+struct arena_bytes sender_bytes(const struct sender_config *config)
 {
-    struct arena counting = {.memory = NULL};
-    carve(&counting, config);
+    struct arena counting = {.near = NULL};
+    struct table notes;
+    carve(&counting, config, &notes);
     return counting.used;
 }
 
@@ -38,17 +55,17 @@ static void on_outstanding(struct sender *s, instant now)
     sender_timer_on_outstanding(&s->timer, now, &s->config, sender_session_is_paired(&s->session));
 }
 
-struct sender *sender_init(void *memory, const struct sender_config *config, instant now)
+struct sender *sender_init(void *near, void *far, const struct sender_config *config, instant now)
 {
     uint32_t most = (uint32_t)greater(config->unit_most, config->unit_bytes);
     CHECK(config->unit_bytes >= TRAILER_BYTES + GRAIN);
     CHECK(config->burst_units >= 1);
     CHECK(config->burst_units <= BURST_UNITS);
-    struct arena arena = {.memory = memory};
-    struct sender *s = carve(&arena, config);
+    struct arena arena = {.near = near, .far = far};
+    struct table notes;
+    struct sender *s = carve(&arena, config, &notes);
     sender_path_init(&s->path, config->unit_bytes, most, config->is_cut, now);
-    flow_init(&s->flow, config->congestion, sender_path_unit(&s->path), config->window_bytes,
-              secret_draw(&s->secret), now);
+    start_flow(s, config, notes, now);
     sender_leave(s, now);
     if (config->stays)
         on_outstanding(s, now);

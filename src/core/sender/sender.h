@@ -17,6 +17,7 @@
 #ifndef ZCRP_CORE_SENDER_H
 #define ZCRP_CORE_SENDER_H
 
+#include "core/adt/arena.h"
 #include "core/congestion/congestion.h"
 #include "core/instant.h"
 #include "core/outcome.h"
@@ -62,11 +63,12 @@ struct sender_counters {
     uint64_t table_full; /* submits refused */
 };
 
-/* Bytes of memory for a sender, aligned to ARENA_ALIGNMENT; O(1). */
-size_t sender_bytes(const struct sender_config *config);
+/* Bytes of memory for a sender; O(1). */
+struct arena_bytes sender_bytes(const struct sender_config *config);
 
-/* Makes a sender in the caller's memory, which must outlive it. Cannot fail. */
-struct sender *sender_init(void *memory, const struct sender_config *config, instant now);
+/* Makes a sender in the caller's memory, which must outlive it, and at whose start it lies: the
+ * near and the far block (arena.h), aligned to ARENA_ALIGNMENT. Cannot fail. */
+struct sender *sender_init(void *near, void *far, const struct sender_config *config, instant now);
 
 /* Queues a message; `*number` names it for cancel. False when the table is full or a close is under
  * way; then nothing happened. The buffer is borrowed until the message's event. */

@@ -127,6 +127,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
     cancel_repeats(s, &sum);
     ecn_path_on_arrived(&s->path.ecn, units - r->in_transit.units, ack->has_ecn);
     if (sum.bytes > 0) {
+        sum.first = r->in_transit.base;
         sender_timer_on_progress(&s->timer, now);
         flow_on_acknowledged(&s->flow, now, &sum, r->in_transit.bytes);
     }

@@ -3,18 +3,15 @@
 #include "core/check.h"
 #include "core/wire/datagram.h"
 
-enum { SIZE_INITIAL = 4096 };
-
-void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
-                           uint32_t capacity, uint64_t first)
+void units_in_transit_init(struct units_in_transit *t, struct table memory, uint64_t first)
 {
-    CHECK(capacity > 0);
-    CHECK((capacity & (capacity - 1)) == 0);
-    *t = (struct units_in_transit){.ring = memory,
-                                   .capacity = capacity,
-                                   .size = capacity < SIZE_INITIAL ? capacity : SIZE_INITIAL,
+    CHECK(table_is_for_ring(&memory));
+    *t = (struct units_in_transit){.ring = (void *)memory.near,
+                                   .capacity = memory.large,
+                                   .size = memory.size,
                                    .base = first,
-                                   .next = first};
+                                   .next = first,
+                                   .table = memory};
 }
 
 static struct transit_unit *entry(const struct units_in_transit *t, uint64_t seq)
@@ -32,14 +29,10 @@ static uint64_t bytes_of(const struct transit_unit *unit)
     return (uint64_t)unit->length + TRAILER_BYTES;
 }
 
-/* Twice the size: what has the new bit in its number moves up by the old size. */
 static void grow(struct units_in_transit *t)
 {
-    uint64_t old = t->size;
-    for (uint64_t seq = t->base; seq < t->next; seq++)
-        if ((seq & old) != 0)
-            t->ring[seq & (2 * old - 1)] = t->ring[seq & (old - 1)];
-    t->size = 2 * old;
+    t->ring = table_grow(&t->table, t->base, t->next);
+    t->size = t->table.size;
 }
 
 uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
@@ -155,7 +148,7 @@ void units_in_transit_check(const struct units_in_transit *t)
     uint32_t units = 0;
     uint32_t run = 0; /* entries gone from here on */
     CHECK(t->next - t->base <= t->size);
-    CHECK(t->size <= t->capacity);
+    CHECK(t->size == t->table.size);
     CHECK(!is_gone(t, t->base));
     for (uint64_t seq = t->next; seq-- > t->base;) {
         const struct transit_unit *unit = entry(t, seq);

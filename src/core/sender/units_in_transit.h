@@ -1,7 +1,7 @@
 /* Units in transit (ZCRP 1.7.1): what was sent and is neither acknowledged nor given up, by
  * sequence number. A ring: the n-th transmission lies at n modulo its size. The size is small to
  * begin with and doubled as more is in transit: so a short path keeps to memory that is in the
- * cache, and a long one has what it needs.
+ * cache, an idle sender to few pages, and a long path has what it needs.
  *
  *      base                              next
  *       v                                 v
@@ -14,6 +14,7 @@
 #ifndef ZCRP_CORE_UNITS_IN_TRANSIT_H
 #define ZCRP_CORE_UNITS_IN_TRANSIT_H
 
+#include "core/adt/table.h"
 #include "core/instant.h"
 
 #include <stdbool.h>
@@ -42,18 +43,18 @@ struct transit_row {
 };
 
 struct units_in_transit {
-    struct transit_unit *ring; /* caller's memory */
+    struct transit_unit *ring; /* in its table */
     uint64_t capacity;         /* a power of two: most units */
     uint64_t size;             /* a power of two: of the ring at present */
     uint64_t base;
     uint64_t next;  /* the next sequence number */
     uint64_t bytes; /* of data and trailers, in transit */
     uint32_t units;
+    struct table table;
 };
 
-/* Empty, numbering from `first`. capacity is a power of two (CHECKed). */
-void units_in_transit_init(struct units_in_transit *t, struct transit_unit *memory,
-                           uint32_t capacity, uint64_t first);
+/* Empty, numbering from `first`, in a table for a ring (CHECKed) of struct transit_unit. */
+void units_in_transit_init(struct units_in_transit *t, struct table memory, uint64_t first);
 
 /* How many more units find room, if the ring grows as far as it may. */
 static inline uint64_t units_in_transit_room(const struct units_in_transit *t)

@@ -2,6 +2,7 @@
 
 #include "../../support/counter_starts.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
 #include <signal.h>
 
@@ -13,7 +14,7 @@ static uint64_t start; /* numbers in the tests count from here */
 
 static void setup(void)
 {
-    intervals_init(&set, memory, CAPACITY);
+    intervals_init(&set, TABLE_OF(memory));
     start = 0;
 }
 
@@ -48,7 +49,7 @@ TEST(intervals_init__is_empty)
 
 TEST(intervals_init__needs_capacity, .signal = SIGABRT)
 {
-    intervals_init(&set, memory, 0);
+    intervals_init(&set, table_of(memory, 0, sizeof memory[0]));
 }
 
 TEST(intervals_add__in_order_from_each_start, .rows = COUNTER_STARTS)
@@ -143,7 +144,7 @@ TEST(intervals_add__full_still_joins)
 
 TEST(intervals_add__capacity_of_one)
 {
-    intervals_init(&set, memory, 1);
+    intervals_init(&set, table_of(memory, 1, sizeof memory[0]));
     ck_assert(add(5));
     ck_assert(add(7));
     ck_assert_uint_eq(set.count, 1);

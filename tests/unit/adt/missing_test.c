@@ -1,6 +1,7 @@
 #include "core/adt/missing.h"
 
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
 #include <signal.h>
 
@@ -12,7 +13,7 @@ static struct missing chain;
 
 static void setup(void)
 {
-    missing_pool_init(&pool, memory, CAPACITY);
+    missing_pool_init(&pool, TABLE_OF(memory));
     ck_assert(missing_open(&pool, &chain, SIZE));
 }
 
@@ -40,7 +41,7 @@ FIXTURE(setup, NULL)
 
 TEST(missing_pool_init__all_free)
 {
-    missing_pool_init(&pool, memory, CAPACITY);
+    missing_pool_init(&pool, TABLE_OF(memory));
     missing_pool_check(&pool);
     ck_assert_uint_eq(pool.used, 0);
 }
@@ -56,7 +57,7 @@ TEST(missing_open__misses_all)
 TEST(missing_open__size_0_needs_no_node)
 {
     struct missing empty;
-    missing_pool_init(&pool, memory, 0);
+    missing_pool_init(&pool, table_of(memory, 0, sizeof memory[0]));
     ck_assert(missing_open(&pool, &empty, 0));
     missing_check(&pool, &empty);
     ck_assert_uint_eq(empty.bytes, 0);

@@ -1,16 +1,19 @@
 #include "core/congestion/delivery.h"
 
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
 #include <signal.h>
 
-enum { UNIT = 1000 };
+enum { UNIT = 1000, FEW = 4 };
 
+static struct delivery_note few[FEW];
+static struct delivery_note notes[DELIVERY_NOTES];
 static struct delivery d;
 
 static void setup(void)
 {
-    delivery_init(&d, 0);
+    delivery_init(&d, TABLE_FROM(few, FEW, notes, DELIVERY_NOTES), 0);
 }
 
 static void send(instant now, uint64_t first, uint32_t in_transit)

@@ -2,13 +2,13 @@
 
 #include "../../support/counter_starts.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
 #include <signal.h>
 
 enum { CAPACITY = 4, NODES = 3 };
 
 static struct message_in ring[CAPACITY];
-static uint64_t ready[CAPACITY];
 static struct missing_node node[NODES];
 static struct messages_in m;
 static uint64_t start; /* numbers in the tests count from here */
@@ -18,7 +18,7 @@ static uint8_t buffer[100];
 static void setup_at(uint64_t first)
 {
     start = first;
-    messages_in_init(&m, ring, ready, CAPACITY, node, NODES, first);
+    messages_in_init(&m, TABLE_OF(ring), TABLE_OF(node), first);
 }
 
 static void setup(void)
@@ -73,7 +73,7 @@ TEST(messages_in_init__is_empty, .rows = COUNTER_STARTS)
 
 TEST(messages_in_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
-    messages_in_init(&m, ring, ready, _i == 0 ? 0 : 3, node, NODES, 0);
+    messages_in_init(&m, table_of(ring, _i == 0 ? 0 : 3, sizeof ring[0]), TABLE_OF(node), 0);
 }
 
 TEST(messages_in_add__numbers_in_order_until_full, .rows = COUNTER_STARTS)

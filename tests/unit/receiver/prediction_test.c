@@ -1,11 +1,11 @@
 #include "core/receiver/prediction.h"
 
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
 enum { MESSAGES = 8, NODES = 16, UNIT = 64 };
 
 static struct message_in ring[MESSAGES];
-static uint64_t ready[MESSAGES];
 static struct missing_node node[NODES];
 static struct messages_in messages;
 static struct prediction p;
@@ -13,7 +13,7 @@ static struct prediction walk;
 
 static void setup(void)
 {
-    messages_in_init(&messages, ring, ready, MESSAGES, node, NODES, 0);
+    messages_in_init(&messages, TABLE_OF(ring), TABLE_OF(node), 0);
     prediction_init(&p, UNIT, 0);
     walk = p;
 }

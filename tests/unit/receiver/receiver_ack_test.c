@@ -1,6 +1,7 @@
 #include "core/receiver/receiver_ack.h"
 
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 #include "core/wire/burst.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ static struct receiver_ack a;
 
 static void setup(void)
 {
-    receiver_ack_init(&a, memory, CAPACITY, FIRST);
+    receiver_ack_init(&a, TABLE_OF(memory), FIRST);
 }
 
 static void teardown(void)

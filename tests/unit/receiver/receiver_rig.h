@@ -5,9 +5,9 @@
 #ifndef ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 #define ZCRP_TESTS_UNIT_RECEIVER_RIG_H
 
+#include "../../support/memory.h"
 #include "../../support/scatter.h"
 #include "../../support/secret.h"
-#include "core/adt/arena.h"
 #include "core/receiver/receiver.h"
 #include "core/wire/control.h"
 
@@ -62,8 +62,7 @@ static inline void receiver_rig_init_as(struct receiver_rig *rig, bool stays)
     rig->now = SECOND;
     rig->landing_memory = malloc(landing_memory(1));
     landing_init(&rig->landing, rig->landing_memory, 1);
-    rig->r =
-        receiver_init(aligned_alloc(ARENA_ALIGNMENT, receiver_bytes(&config)), &config, SECOND);
+    rig->r = memory_of_receiver(&config, SECOND);
 }
 
 static inline void receiver_rig_init(struct receiver_rig *rig)

@@ -1,15 +1,22 @@
 #include "core/sender/flow.h"
 
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 #include "core/sender/sender_path.h"
 
 enum { UNIT = 1024, WINDOW = 64 * UNIT };
 
+static struct delivery_note notes[DELIVERY_NOTES];
 static struct flow f;
 
 static void setup(void)
 {
-    flow_init(&f, CONGESTION_NONE, UNIT, WINDOW, 1, 0);
+    const struct flow_config config = {.congestion = CONGESTION_NONE,
+                                       .unit = UNIT,
+                                       .window = WINDOW,
+                                       .seed = 1,
+                                       .notes = TABLE_OF(notes)};
+    flow_init(&f, &config, 0);
 }
 
 FIXTURE(setup, NULL)

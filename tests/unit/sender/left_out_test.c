@@ -2,14 +2,19 @@
 
 #include "../../support/secret.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
+enum { FEW = 4 };
+
+static uint64_t few[FEW];
+static uint64_t kept[LEFT_OUT_KEPT];
 static struct left_out l;
 static struct secret secret;
 
 static void setup(void)
 {
     secret = secret_of_seed(1);
-    left_out_init(&l, &secret);
+    left_out_init(&l, TABLE_FROM(few, FEW, kept, LEFT_OUT_KEPT), &secret);
 }
 
 FIXTURE(setup, NULL)

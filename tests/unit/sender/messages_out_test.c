@@ -2,6 +2,7 @@
 
 #include "../../support/counter_starts.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 #include "core/wire/control.h"
 #include "core/wire/datagram.h"
 
@@ -11,7 +12,6 @@ enum { CAPACITY = 4, AHEAD = CAPACITY * MESSAGES_OUT_AHEAD };
 
 static struct message_out ring[CAPACITY];
 static uint64_t posted[AHEAD];
-static uint64_t ready[CAPACITY];
 static struct messages_out m;
 static uint64_t start; /* numbers in the tests count from here */
 static char users[64]; /* users[i] is the user of message i */
@@ -19,7 +19,7 @@ static char users[64]; /* users[i] is the user of message i */
 static void setup_at(uint64_t first)
 {
     start = first;
-    messages_out_init(&m, ring, posted, ready, CAPACITY, first);
+    messages_out_init(&m, TABLE_OF(ring), TABLE_OF(posted), first);
 }
 
 static void setup(void)
@@ -76,7 +76,9 @@ TEST(messages_out_init__is_empty, .rows = COUNTER_STARTS)
 
 TEST(messages_out_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
-    messages_out_init(&m, ring, posted, ready, _i == 0 ? 0 : 3, 0);
+    uint32_t capacity = _i == 0 ? 0 : 3;
+    messages_out_init(&m, table_of(ring, capacity, sizeof ring[0]),
+                      table_of(posted, capacity * MESSAGES_OUT_AHEAD, sizeof posted[0]), 0);
 }
 
 TEST(messages_out_add__numbers_in_order_until_full, .rows = COUNTER_STARTS)

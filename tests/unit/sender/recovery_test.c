@@ -2,13 +2,14 @@
 
 #include "../../support/secret.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 
 enum { MESSAGES = 8, UNITS = 16, REPEATS = 32, WATCHED = 64, DATA = 64, DELAY = MILLISECOND };
 
 static struct message_out ring[MESSAGES];
 static uint64_t posted[MESSAGES * MESSAGES_OUT_AHEAD];
-static uint64_t ready[MESSAGES];
 static struct transit_unit transit[UNITS];
+static uint64_t left_out[LEFT_OUT_KEPT];
 static struct fragment to_send[REPEATS];
 static struct unit_given_up given_up[WATCHED];
 static struct messages_out messages;
@@ -18,14 +19,14 @@ static const struct rtt rtt = {.latest = DELAY, .smoothed = DELAY, .has_sample =
 
 static void setup(void)
 {
-    const struct recovery_arrays arrays = {.in_transit = transit,
+    const struct recovery_arrays arrays = {.in_transit = TABLE_OF(transit),
+                                           .left_out = TABLE_OF(left_out),
                                            .to_send = to_send,
                                            .given_up = given_up,
-                                           .units = UNITS,
                                            .repeats = REPEATS,
                                            .watched = WATCHED};
     secret = secret_of_seed(1);
-    messages_out_init(&messages, ring, posted, ready, MESSAGES, 0);
+    messages_out_init(&messages, TABLE_OF(ring), TABLE_OF(posted), 0);
     recovery_init(&r, &arrays, &messages, 0, 0, &secret);
     recovery_begin(&r);
 }

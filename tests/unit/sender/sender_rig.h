@@ -4,8 +4,8 @@
 #ifndef ZCRP_TESTS_UNIT_SENDER_RIG_H
 #define ZCRP_TESTS_UNIT_SENDER_RIG_H
 
+#include "../../support/memory.h"
 #include "../../support/secret.h"
-#include "core/adt/arena.h"
 #include "core/sender/sender.h"
 #include "core/wire/control.h"
 
@@ -49,9 +49,8 @@ static inline struct sender_config sender_rig_config(void)
 
 static inline void sender_rig_init(struct sender_rig *rig, const struct sender_config *config)
 {
-    void *memory = aligned_alloc(ARENA_ALIGNMENT, sender_bytes(config));
     *rig = (struct sender_rig){.now = SECOND, .capacity = 1 << 20};
-    rig->s = sender_init(memory, config, rig->now);
+    rig->s = memory_of_sender(config, rig->now);
 }
 
 static inline void sender_rig_fini(struct sender_rig *rig)

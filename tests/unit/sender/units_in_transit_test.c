@@ -2,6 +2,7 @@
 
 #include "../../support/counter_starts.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
 #include "core/wire/datagram.h"
 
 #include <signal.h>
@@ -15,7 +16,7 @@ static uint64_t start; /* numbers in the tests count from here */
 static void setup_at(uint64_t first, uint32_t capacity)
 {
     start = first;
-    units_in_transit_init(&t, memory, capacity, start);
+    units_in_transit_init(&t, table_of(memory, capacity, sizeof memory[0]), start);
 }
 
 static void setup(void)

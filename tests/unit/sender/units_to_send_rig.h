@@ -3,6 +3,7 @@
 #ifndef ZCRP_TESTS_UNIT_UNITS_TO_SEND_RIG_H
 #define ZCRP_TESTS_UNIT_UNITS_TO_SEND_RIG_H
 
+#include "../../support/tables.h"
 #include "core/sender/units_to_send.h"
 #include "core/wire/control.h"
 #include "core/wire/datagram.h"
@@ -13,7 +14,6 @@ enum { MESSAGES = 8, REPEATS = 4, MAX = 64 };
 
 static struct message_out ring[MESSAGES];
 static uint64_t posted[MESSAGES * MESSAGES_OUT_AHEAD];
-static uint64_t ready[MESSAGES];
 static struct fragment memory[REPEATS];
 static struct messages_out messages;
 static struct units_to_send u;
@@ -22,7 +22,7 @@ static uint64_t origin; /* message numbers in the tests count from here */
 static inline void setup_at(uint64_t first)
 {
     origin = first;
-    messages_out_init(&messages, ring, posted, ready, MESSAGES, first);
+    messages_out_init(&messages, TABLE_OF(ring), TABLE_OF(posted), first);
     units_to_send_init(&u, &messages, memory, REPEATS, first);
 }
 
