@@ -1,9 +1,9 @@
 #include "workspace.h"
 
+#include "platform/system.h"
 #include "platform/thread.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 enum {
     WORKSPACES_LEAST = 4, /* of the two threads that receive, and of a waiter beside each */
@@ -22,15 +22,13 @@ static size_t bytes_of_one(void)
 /* Pages of its own: what is not touched costs nothing, and all of it goes back. */
 static int create(struct workspace **created)
 {
-    void *memory = mmap(NULL, bytes_of_one(), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct workspace *w = memory_reserve(bytes_of_one());
 
-    if (memory == MAP_FAILED)
-        return -errno;
-    struct workspace *w = memory;
+    if (w == NULL)
+        return -ENOMEM;
     int error = wake_init(&w->wake);
     if (error) {
-        (void)munmap(memory, bytes_of_one());
+        memory_release(w, bytes_of_one());
         return error;
     }
     w->memory = (uint8_t *)(w + 1);
@@ -58,7 +56,7 @@ static void add(struct workspace *w, bool is_unused)
 static void destroy(struct workspace *w)
 {
     wake_fini(&w->wake);
-    (void)munmap(w, bytes_of_one());
+    memory_release(w, bytes_of_one());
 }
 
 /* Under the mutex; or in a child, where nobody else is. */

@@ -1,7 +1,7 @@
 /* Listeners and connections on a machine that has too little: of memory, threads, descriptors.
  * Whichever call fails: a clean error, nothing is left, and the next attempt succeeds. Over UDP and
  * over AAL5. */
-/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
+/* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/mock.h"
 #include "entity_faults.h"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 /* Which calls of a kind fail, and how. */
@@ -84,6 +85,7 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *context);
 int __real_eventfd(unsigned count, int flags);
@@ -111,6 +113,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
 {
     return fails(&memory) ? ENOMEM : __real_posix_memalign(at, alignment, size);
+}
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    return fails(&memory) ? MAP_FAILED : __real_mmap(at, size, protection, flags, fd, offset);
 }
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),

@@ -1,5 +1,5 @@
 /* Entities that are opened on a machine that has too little: of memory, threads, descriptors. */
-/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
+/* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/loopback.h"
 #include "entity_faults.h"

@@ -1,5 +1,5 @@
 /* Entities whose system calls fail: what passes by itself costs time, what does not ends. */
-/* wrap: malloc calloc aligned_alloc posix_memalign pthread_create eventfd */
+/* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/loopback.h"
 #include "../support/pattern.h"

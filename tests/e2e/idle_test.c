@@ -1,0 +1,114 @@
+/* What a connection that has nothing to do keeps of the memory: resident bytes of the process of
+ * one end, for each connection, after a message of 1 MiB each way.
+ *
+ * Both ends are processes of their own, and each counts its own pages. The first connections and
+ * their messages bring in what all connections share. */
+#include "../support/ends.h"
+#include "../support/suite.h"
+
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__has_feature)
+#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
+enum { FIRST = 20, MORE = 200, ALL = FIRST + MORE, BYTES = 1 << 20, KIB_MOST = 20 };
+
+static struct zcrp_connection *connection[ALL];
+static struct zcrp_msg *in, *out;
+
+/* Resident bytes that are this process's own, without files. */
+static size_t resident(void)
+{
+    unsigned long all, pages, shared;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%lu %lu %lu", &all, &pages, &shared), 3);
+    fclose(file);
+    return (pages - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void exchange(struct zcrp_connection *c)
+{
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(c), in, BYTES), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(c), out, BYTES), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+}
+
+/* KiB that one of the later connections has made resident. */
+static double kib_each(size_t before)
+{
+    return ((double)resident() - (double)before) / MORE / 1024;
+}
+
+/* The other end: accepts, and tells the port, then what its connections have cost. */
+static _Noreturn void serve(int tell, const struct zcrp_options *options)
+{
+    struct zcrp_listener *listener;
+    size_t before = 0;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", "0", options), ZCRP_OK);
+    int port = zcrp_listener_port(listener);
+    ck_assert_int_eq(write(tell, &port, sizeof port), sizeof port);
+    for (int i = 0; i < ALL; i++) {
+        if (i == FIRST)
+            before = resident();
+        ck_assert_int_eq(zcrp_accept(listener, &connection[i], 10 * ENDS_SECOND), ZCRP_OK);
+        exchange(connection[i]);
+    }
+    double kib = kib_each(before);
+    ck_assert_int_eq(write(tell, &kib, sizeof kib), sizeof kib);
+    pause();
+    _exit(EXIT_SUCCESS);
+}
+
+/* What the connections of either end have cost: KiB for each. */
+static void measure(const struct zcrp_options *options, double *connected, double *accepted)
+{
+    size_t before = 0;
+    int tell[2], port;
+    char text[8];
+
+    in = ends_empty(BYTES);
+    out = ends_filled(BYTES, 1);
+    ck_assert_int_eq(pipe(tell), 0);
+    pid_t other = fork();
+    if (other == 0)
+        serve(tell[1], options);
+    ck_assert_int_eq(read(tell[0], &port, sizeof port), sizeof port);
+    snprintf(text, sizeof text, "%d", port);
+    for (int i = 0; i < ALL; i++) {
+        if (i == FIRST)
+            before = resident();
+        ck_assert_int_eq(zcrp_connect(&connection[i], "127.0.0.1", text, options, 10 * ENDS_SECOND),
+                         ZCRP_OK);
+        exchange(connection[i]);
+    }
+    ck_assert_int_eq(read(tell[0], accepted, sizeof *accepted), sizeof *accepted);
+    *connected = kib_each(before);
+    kill(other, SIGKILL);
+    ck_assert_int_eq(waitpid(other, NULL, 0), other);
+}
+
+TEST(idle__keeps_few_pages)
+{
+    const struct zcrp_options options = {.connections = ALL};
+    double connected, accepted;
+
+    if (IS_SANITIZED)
+        return; /* has memory of its own for each byte */
+    measure(&options, &connected, &accepted);
+    printf("KiB for each: %.1f connected, %.1f accepted\n", connected, accepted);
+    ck_assert_double_le(connected, KIB_MOST);
+    ck_assert_double_le(accepted, KIB_MOST);
+}
