@@ -193,6 +193,18 @@ void machine_sent(struct machine *m, instant now, const struct burst *burst, uin
         sender_sent(m->sender, now, burst, sent);
 }
 
+bool machine_is_quiet(const struct machine *m, instant now)
+{
+    return m->sender != NULL && sender_is_quiet(m->sender, now);
+}
+
+void machine_rest(struct machine *m)
+{
+    size_t used = m->sender ? sender_rest(m->sender) : receiver_rest(m->receiver);
+
+    memory_forget(m->far, m->far_bytes, used);
+}
+
 void machine_expire(struct machine *m, instant now)
 {
     if (m->sender)

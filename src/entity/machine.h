@@ -41,6 +41,13 @@ bool machine_has_burst(const struct machine *m);
 
 bool machine_take(struct machine *m, instant now, struct burst *burst);
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent);
+/* Has a sender had nothing to do for so long that a sign of life is due? */
+bool machine_is_quiet(const struct machine *m, instant now);
+
+/* Gives back the memory that the machine grew into, if it is of no use at present. At most one
+ * system call, of some microseconds. */
+void machine_rest(struct machine *m);
+
 void machine_expire(struct machine *m, instant now);
 instant machine_deadline(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);

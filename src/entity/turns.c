@@ -322,13 +322,33 @@ static instant on_arrival(void *client)
 
 /* ---- timeout ---- */
 
+/* Within a locked section: does what is due. True if the entity is the sender of a connection that
+ * is quiet: it has given memory back, and the receiver should, too. */
+static bool expire(struct zcrp_entity *e, instant now)
+{
+    bool is_quiet = e->reader != e && machine_is_quiet(&e->machine, now);
+
+    if (is_quiet)
+        machine_rest(&e->machine);
+    machine_expire(&e->machine, now);
+    return is_quiet;
+}
+
+static void rest(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    machine_rest(&e->machine);
+    entity_leave(e);
+}
+
 void timeout_turn(struct zcrp_entity *e)
 {
     entity_enter(e);
-    if (!e->is_broken)
-        machine_expire(&e->machine, clock_now());
+    bool is_quiet = !e->is_broken && expire(e, clock_now());
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
+    if (is_quiet)
+        rest(e->reader);
 }
 
 /* Within a locked section: the machine has buffers again, or so it is hoped. */
@@ -349,10 +369,11 @@ static void on_due(void *client)
     e->due = NEVER;
     unblock(e, now);
     bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
-    if (entity_deadline(e) <= now)
-        machine_expire(&e->machine, now);
+    bool is_quiet = entity_deadline(e) <= now && expire(e, now);
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
+    if (is_quiet)
+        rest(e->reader);
     if (must_arm)
         engine_arm(&e->member);
 }

@@ -108,6 +108,17 @@ void *memory_reserve(size_t bytes)
     return memory;
 }
 
+void memory_forget(void *memory, size_t bytes, size_t kept)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (kept >= bytes)
+        return;
+    kept = (kept + page - 1) / page * page;
+    if (kept < bytes)
+        (void)madvise((uint8_t *)memory + kept, bytes - kept, MADV_DONTNEED);
+}
+
 void memory_release(void *memory, size_t bytes)
 {
     if (memory != NULL)

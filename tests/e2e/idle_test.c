@@ -44,10 +44,17 @@ static void exchange(struct zcrp_connection *c)
     ck_assert_int_eq(ends_wait(out), ZCRP_OK);
 }
 
-/* KiB that one of the later connections has made resident. */
-static double kib_each(size_t before)
+/* Resident bytes once the connections rest, which they do when a sign of life is due. */
+static size_t resident_at_rest(const struct zcrp_options *options)
 {
-    return ((double)resident() - (double)before) / MORE / 1024;
+    usleep((useconds_t)(options->silence_ns / 4 / 1000 * 2));
+    return resident();
+}
+
+/* KiB that one of the later connections has made resident. */
+static double kib_each(size_t before, const struct zcrp_options *options)
+{
+    return ((double)resident_at_rest(options) - (double)before) / MORE / 1024;
 }
 
 /* The other end: accepts, and tells the port, then what its connections have cost. */
@@ -62,11 +69,11 @@ static _Noreturn void serve(int tell, const struct zcrp_options *options)
     ck_assert_int_eq(write(tell, &port, sizeof port), sizeof port);
     for (int i = 0; i < ALL; i++) {
         if (i == FIRST)
-            before = resident();
+            before = resident_at_rest(options);
         ck_assert_int_eq(zcrp_accept(listener, &connection[i], 10 * ENDS_SECOND), ZCRP_OK);
         exchange(connection[i]);
     }
-    double kib = kib_each(before);
+    double kib = kib_each(before, options);
     ck_assert_int_eq(write(tell, &kib, sizeof kib), sizeof kib);
     pause();
     _exit(EXIT_SUCCESS);
@@ -89,25 +96,29 @@ static void measure(const struct zcrp_options *options, double *connected, doubl
     snprintf(text, sizeof text, "%d", port);
     for (int i = 0; i < ALL; i++) {
         if (i == FIRST)
-            before = resident();
+            before = resident_at_rest(options);
         ck_assert_int_eq(zcrp_connect(&connection[i], "127.0.0.1", text, options, 10 * ENDS_SECOND),
                          ZCRP_OK);
         exchange(connection[i]);
     }
     ck_assert_int_eq(read(tell[0], accepted, sizeof *accepted), sizeof *accepted);
-    *connected = kib_each(before);
+    *connected = kib_each(before, options);
     kill(other, SIGKILL);
     ck_assert_int_eq(waitpid(other, NULL, 0), other);
 }
 
-TEST(idle__keeps_few_pages)
+/* Row 1: of units that an Ethernet carries many are in transit at once, and their table grows. When
+ * nothing has happened for a quarter of the silence limit its memory is given back. */
+TEST(idle__keeps_few_pages, .rows = 2)
 {
-    const struct zcrp_options options = {.connections = ALL};
+    static const struct zcrp_options row[] = {
+        {.connections = ALL},
+        {.connections = ALL, .unit_bytes = 1472, .silence_ns = 4 * ENDS_SECOND}};
     double connected, accepted;
 
     if (IS_SANITIZED)
         return; /* has memory of its own for each byte */
-    measure(&options, &connected, &accepted);
+    measure(&row[_i], &connected, &accepted);
     printf("KiB for each: %.1f connected, %.1f accepted\n", connected, accepted);
     ck_assert_double_le(connected, KIB_MOST);
     ck_assert_double_le(accepted, KIB_MOST);

@@ -182,6 +182,7 @@ static void wait_until(struct run *r, instant until)
 
 static void pass_time(struct run *r)
 {
+    memory_spoil(r->receiver, r->memory, receiver_rest(r->receiver));
     wait_until(r, script_until(&r->script, r->now, receiver_deadline(r->receiver)));
 }
 
@@ -216,6 +217,7 @@ static void open_receiver(struct run *r)
     r->message = r->seq = start;
     r->landing_memory = malloc(landing_memory(OPENINGS));
     landing_init(&r->landing, r->landing_memory, OPENINGS);
+    r->memory = receiver_bytes(&config);
     r->receiver = memory_of_receiver(&config, r->now);
     if ((shape & 32) != 0)
         pair(r);

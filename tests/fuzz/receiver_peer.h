@@ -22,6 +22,7 @@ enum {
 struct run {
     struct script script;
     struct receiver *receiver;
+    struct arena_bytes memory; /* that it lies in */
     instant now;
     struct pairing pairing;      /* what the peer says */
     uint64_t nonce;              /* of its last question */

@@ -167,6 +167,7 @@ static void wait_until(struct run *r, instant until)
 
 static void pass_time(struct run *r)
 {
+    memory_spoil(r->sender, r->memory, sender_rest(r->sender));
     wait_until(r, script_until(&r->script, r->now, sender_deadline(r->sender)));
 }
 
@@ -208,6 +209,7 @@ static void open_sender(struct run *r)
                                    .first_seq = start};
     r->now = SECOND;
     r->message = r->seq = start;
+    r->memory = sender_bytes(&config);
     r->sender = memory_of_sender(&config, r->now);
     if ((shape & 128) != 0)
         pair(r);

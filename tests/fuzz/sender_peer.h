@@ -15,6 +15,7 @@ enum { BURSTS = 2, BOUNDS = 12, DUE_MOST = 4, TURNS_MOST = 1000, UNIT_MOST = 198
 struct run {
     struct script script;
     struct sender *sender;
+    struct arena_bytes memory; /* that it lies in */
     instant now;
     struct pairing pairing;  /* what the peer says */
     uint32_t message;        /* a wire number near those in use */

@@ -12,7 +12,7 @@
 
 static const char NAME[] = "receiver";
 
-enum { TURNS_MOST = 10000, KEPT = 16 };
+enum { TURNS_MOST = 10000, KEPT = 16, RESTS_EVERY = 64 };
 
 enum { LARGEST = 1 << 20 };                 /* buffer that a user makes because a peer says so */
 static const duration EXPECTS_FOR = SECOND; /* then the user posts what it would have posted */
@@ -286,6 +286,13 @@ static void send_control(struct host_receiver *h)
     }
 }
 
+/* Now and then, as an idle connection does: a rest may come whenever nothing is under way. */
+static void rest(struct host_receiver *h)
+{
+    if (h->steps % RESTS_EVERY == 0)
+        memory_rest_receiver(h->core, &h->config);
+}
+
 static void check(struct host_receiver *h)
 {
     if (++h->steps % h->scene->setup->check_every == 0)
@@ -313,6 +320,7 @@ void host_receiver_run(struct host_receiver *h)
     act(h);
     drain(h);
     send_control(h);
+    rest(h);
     check(h);
 }
 

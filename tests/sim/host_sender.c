@@ -13,6 +13,7 @@ static const char NAME[] = "sender";
 enum {
     TURNS_MOST = 10000, /* of one kind at one instant: more is an endless loop */
     KEPT = 16,          /* messages that are over whose buffers are still looked after */
+    RESTS_EVERY = 64,   /* steps */
 };
 
 static void create(struct host_sender *h)
@@ -152,6 +153,13 @@ static void expire(struct host_sender *h)
     h->probes_told = probes;
 }
 
+/* Now and then, as an idle connection does: a rest may come whenever nothing is under way. */
+static void rest(struct host_sender *h)
+{
+    if (h->steps % RESTS_EVERY == 0)
+        memory_rest_sender(h->core, &h->config);
+}
+
 static void check(struct host_sender *h)
 {
     if (++h->steps % h->scene->setup->check_every == 0)
@@ -175,6 +183,7 @@ void host_sender_run(struct host_sender *h)
     drain(h);
     act(h);
     host_sender_take_off(h);
+    rest(h);
     check(h);
 }
 

@@ -120,6 +120,11 @@ void intervals_remove_below(struct intervals *set, uint64_t number)
         set->interval[0].first = number;
 }
 
+void intervals_shrink(struct intervals *set)
+{
+    set->interval = table_shrink(&set->table, 0, set->count);
+}
+
 void intervals_check(const struct intervals *set)
 {
     CHECK(set->count <= set->table.size);

@@ -48,6 +48,9 @@ bool intervals_has(const struct intervals *set, uint64_t number);
 /* Removes everything below `number`. O(count). */
 void intervals_remove_below(struct intervals *set, uint64_t number);
 
+/* Moves a set of few intervals back to where it began. */
+void intervals_shrink(struct intervals *set);
+
 /* CHECKs I1 to I3. */
 void intervals_check(const struct intervals *set);
 

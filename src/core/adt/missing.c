@@ -193,6 +193,15 @@ bool missing_remove(struct missing_pool *pool, struct missing *chain, struct int
     return remove_anywhere(pool, chain, range);
 }
 
+void missing_pool_shrink(struct missing_pool *pool)
+{
+    if (pool->used > 0)
+        return;
+    pool->free = MISSING_NONE;
+    pool->fresh = 0;
+    pool->node = table_shrink(&pool->table, 0, 0);
+}
+
 void missing_check(const struct missing_pool *pool, const struct missing *chain)
 {
     uint64_t bytes = 0;

@@ -63,6 +63,9 @@ bool missing_covers(const struct missing_pool *pool, const struct missing *chain
  * what follows the last range taken out, and for what leaves a gap behind that, else O(links). */
 bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range);
 
+/* Moves a pool of which nothing is used back to where it began. */
+void missing_pool_shrink(struct missing_pool *pool);
+
 /* CHECKs I1 for the chain, the sum, and that the hint is in the chain. O(links). */
 void missing_check(const struct missing_pool *pool, const struct missing *chain);
 

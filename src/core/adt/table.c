@@ -41,3 +41,8 @@ void *table_shrink(struct table *t, uint64_t first, uint64_t last)
     t->size = t->small;
     return t->near;
 }
+
+size_t table_far_bytes(const struct table *t, const uint8_t *far)
+{
+    return table_is_near(t) ? 0 : (size_t)(t->far - far) + (size_t)t->size * t->bytes;
+}

@@ -38,6 +38,10 @@ void *table_grow(struct table *t, uint64_t first, uint64_t last);
  * Returns where it lies now. */
 void *table_shrink(struct table *t, uint64_t first, uint64_t last);
 
+/* How many bytes of the far block, which begins at `far`, lie before the end of what the table uses
+ * there; 0: it is near. */
+size_t table_far_bytes(const struct table *t, const uint8_t *far);
+
 /* Does nothing of the table lie in its far room? */
 static inline bool table_is_near(const struct table *t)
 {

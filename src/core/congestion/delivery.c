@@ -63,6 +63,11 @@ void delivery_forget(struct delivery *d, uint64_t first)
         d->oldest++;
 }
 
+void delivery_shrink(struct delivery *d)
+{
+    d->note = table_shrink(&d->table, d->oldest, d->next);
+}
+
 void delivery_on_limited(struct delivery *d, uint64_t in_transit)
 {
     uint64_t until = d->delivered + in_transit;

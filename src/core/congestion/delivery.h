@@ -76,6 +76,9 @@ void delivery_on_sent(struct delivery *d, instant now, uint64_t first, uint64_t 
 /* Nobody will ask for numbers below `first` any more. */
 void delivery_forget(struct delivery *d, uint64_t first);
 
+/* Moves notes that are few back to where they began. */
+void delivery_shrink(struct delivery *d);
+
 /* There was too little to send for the path, with so much in transit. */
 void delivery_on_limited(struct delivery *d, uint64_t in_transit);
 

@@ -133,6 +133,12 @@ bool messages_in_is_idle(const struct messages_in *m)
     return m->base == m->next;
 }
 
+void messages_in_shrink(struct messages_in *m)
+{
+    m->ring = table_shrink(&m->ring_table, m->base, m->next);
+    missing_pool_shrink(&m->missing);
+}
+
 void messages_in_check(const struct messages_in *m)
 {
     uint32_t withdrawn = 0;

@@ -79,6 +79,9 @@ bool messages_in_take_event(struct messages_in *m, struct event *event);
 
 bool messages_in_is_idle(const struct messages_in *m);
 
+/* Moves tables that hold little back to where they began: no pointer to a message stays good. */
+void messages_in_shrink(struct messages_in *m);
+
 /* CHECKs I1 to I4. */
 void messages_in_check(const struct messages_in *m);
 

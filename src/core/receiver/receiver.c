@@ -13,13 +13,13 @@ static struct receiver *carve(struct arena *arena, const struct receiver_config 
     uint32_t messages = arena_round_up(config->messages);
     uint32_t nodes = messages + config->holes;
     struct receiver *r = arena_take(arena, 1, sizeof *r);
-    struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_in));
-    struct table node = arena_table(arena, FEW_NODES, nodes, sizeof(struct missing_node));
     struct table interval =
         arena_table(arena, FEW_INTERVALS, config->intervals, sizeof(struct interval));
+    struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_in));
+    struct table node = arena_table(arena, FEW_NODES, nodes, sizeof(struct missing_node));
     if (r == NULL)
         return NULL;
-    *r = (struct receiver){.config = *config};
+    *r = (struct receiver){.config = *config, .far = arena->far};
     messages_in_init(&r->messages, ring, node, config->first_message);
     receiver_ack_init(&r->ack, interval, config->first_seq);
     return r;
@@ -42,6 +42,17 @@ struct receiver *receiver_init(void *near, void *far, const struct receiver_conf
     r->steady = UINT32_MAX; /* nothing has gone wrong yet */
     receiver_leave(r, now);
     return r;
+}
+
+size_t receiver_rest(struct receiver *r)
+{
+    if (r->is_planned)
+        return SIZE_MAX;
+    messages_in_shrink(&r->messages);
+    receiver_ack_rest(&r->ack);
+    uint64_t messages = greater(table_far_bytes(&r->messages.ring_table, r->far),
+                                table_far_bytes(&r->messages.missing.table, r->far));
+    return greater(messages, table_far_bytes(&r->ack.arrived.table, r->far));
 }
 
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,

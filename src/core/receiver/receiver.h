@@ -63,6 +63,11 @@ struct arena_bytes receiver_bytes(const struct receiver_config *config);
 struct receiver *receiver_init(void *near, void *far, const struct receiver_config *config,
                                instant now);
 
+/* Moves tables back to the near block as far as possible, and forgets what is of no use any more.
+ * Returns how many bytes of the far block are in use, from its start on: the others need not keep
+ * what they hold. SIZE_MAX if a plan is out: then nothing happened. */
+size_t receiver_rest(struct receiver *r);
+
 /* Posts a buffer for the next message; `*number` names it for cancel. False when the table is full
  * or a close is under way. The buffer is borrowed until the message's event. */
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,

@@ -95,6 +95,22 @@ static void put_intervals(const struct receiver_ack *a, uint32_t first, uint8_t 
     }
 }
 
+/* Forgets so many intervals, the lowest first. */
+static void forget(struct receiver_ack *a, uint32_t count)
+{
+    if (count == 0)
+        return;
+    intervals_remove_below(&a->arrived, a->arrived.interval[count].first);
+    a->is_trimmed = true;
+}
+
+void receiver_ack_rest(struct receiver_ack *a)
+{
+    if (a->arrived.count > 0)
+        forget(a, count_told(a));
+    intervals_shrink(&a->arrived);
+}
+
 /* All up to the newest has been told once more. When half of the table is in use, what was told
  * often enough is forgotten, the lowest first: numbers that were left out make holes for ever. */
 static void note_told(struct receiver_ack *a)
@@ -105,11 +121,7 @@ static void note_told(struct receiver_ack *a)
     a->told[ACK_REPORTS - 1] = a->newest + 1;
     uint32_t most = arrived->capacity / 2;
     uint32_t many = arrived->count > most ? arrived->count - most : 0;
-    uint32_t told = (uint32_t)lesser(count_told(a), many);
-    if (told == 0)
-        return;
-    intervals_remove_below(arrived, arrived->interval[told].first);
-    a->is_trimmed = true;
+    forget(a, (uint32_t)lesser(count_told(a), many));
 }
 
 static uint32_t microseconds(duration d)

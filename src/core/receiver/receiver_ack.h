@@ -58,6 +58,10 @@ struct ack_order receiver_ack_add(struct receiver_ack *a, instant now, uint64_t 
 void receiver_ack_write(struct receiver_ack *a, instant now, bool is_last, uint8_t *out,
                         struct block_ack *header);
 
+/* Forgets what was told often enough, and moves the intervals back to where they began if that
+ * leaves few. */
+void receiver_ack_rest(struct receiver_ack *a);
+
 /* CHECKs I1 to I3. */
 void receiver_ack_check(const struct receiver_ack *a);
 

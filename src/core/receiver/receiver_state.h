@@ -66,6 +66,7 @@ struct receiver_offers {
 
 struct receiver {
     struct receiver_config config; /* (c) */
+    uint8_t *far;                  /* (c) the far block */
     struct messages_in messages;
     struct receiver_session session;
     struct receiver_ack ack;

@@ -246,6 +246,13 @@ bool messages_out_is_idle(const struct messages_out *m)
     return m->base == m->next;
 }
 
+void messages_out_shrink(struct messages_out *m)
+{
+    uint64_t announced = m->announced < m->base ? m->base : m->announced;
+    m->ring = table_shrink(&m->ring_table, m->base, m->next);
+    m->posted = table_shrink(&m->posted_table, m->base, announced);
+}
+
 void messages_out_check(const struct messages_out *m)
 {
     uint64_t live = 0;

@@ -130,6 +130,9 @@ bool messages_out_take_event(struct messages_out *m, struct event *event);
 /* No message is left whose event has not been taken. */
 bool messages_out_is_idle(const struct messages_out *m);
 
+/* Moves tables that hold little back to where they began: no pointer to a message stays good. */
+void messages_out_shrink(struct messages_out *m);
+
 /* CHECKs I1 to I5. */
 void messages_out_check(const struct messages_out *m);
 

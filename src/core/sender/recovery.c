@@ -3,8 +3,7 @@
 #include "core/check.h"
 
 enum {
-    FEW_UNITS = 32,          /* in transit at once of a connection that has little to send; */
-    FEW_LEFT_OUT = 16,       /* what tables hold to begin with */
+    FEW_UNITS = 32,          /* in transit that the ring has room for to begin with */
     WATCHED_LEAST = 64,      /* transmissions given up that are remembered */
     PERSISTENT_TIMEOUTS = 3, /* RFC 9002, 7.6.1 */
     MARKS_OF_A_TIMEOUT = 4,
@@ -14,7 +13,6 @@ struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units,
 {
     struct recovery_arrays arrays = {.repeats = arena_round_up(units + messages),
                                      .watched = (uint32_t)greater(units, WATCHED_LEAST)};
-    arrays.left_out = arena_table(arena, FEW_LEFT_OUT, LEFT_OUT_KEPT, sizeof(uint64_t));
     arrays.in_transit = arena_table(arena, FEW_UNITS, units, sizeof(struct transit_unit));
     arrays.to_send = arena_reserve(arena, arrays.repeats, sizeof(struct fragment));
     arrays.given_up = arena_reserve(arena, arrays.watched, sizeof(struct unit_given_up));
@@ -44,6 +42,14 @@ void recovery_forget(struct recovery *r)
     units_given_up_clear(&r->given_up);
     persistence_init(&r->persistence);
     r->loss_at = NEVER;
+}
+
+void recovery_rest(struct recovery *r)
+{
+    CHECK(r->in_transit.units == 0);
+    CHECK(r->to_send.count == 0);
+    units_given_up_clear(&r->given_up);
+    units_in_transit_shrink(&r->in_transit);
 }
 
 void recovery_begin(struct recovery *r)

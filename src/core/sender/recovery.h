@@ -56,7 +56,8 @@ struct recovery_arrays {
     uint32_t watched; /* or have been given up */
 };
 
-/* Takes them from the arena for `units` in transit, a power of two, of `messages`. */
+/* Takes them from the arena for `units` in transit, a power of two, of `messages`; the table of
+ * what is left out is the caller's to add. */
 struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages);
 
 /* Nothing to send, in transit or given up. `messages` is borrowed; numbers begin with these. Left
@@ -67,6 +68,10 @@ void recovery_init(struct recovery *r, const struct recovery_arrays *arrays,
 
 /* Forgets every unit, because the session is over. */
 void recovery_forget(struct recovery *r);
+
+/* Nothing is in transit or to be repeated (CHECKed), and nothing was for a while: forgets what was
+ * given up, and moves the ring in transit back to where it began. */
+void recovery_rest(struct recovery *r);
 
 /* A session begins: nothing sent before will be acknowledged in it. */
 void recovery_begin(struct recovery *r);

@@ -6,7 +6,7 @@
 #include "sender_steps.h"
 
 /* What tables hold to begin with: enough for a connection that carries a message now and then. */
-enum { FEW_MESSAGES = 8, FEW_POSTED = 16, FEW_NOTES = 16 };
+enum { FEW_MESSAGES = 8, FEW_POSTED = 16, FEW_NOTES = 16, FEW_LEFT_OUT = 16 };
 
 static void start_flow(struct sender *s, const struct sender_config *config, struct table notes,
                        instant now)
@@ -19,21 +19,24 @@ static void start_flow(struct sender *s, const struct sender_config *config, str
     flow_init(&s->flow, &flow, now);
 }
 
-/* Carves the sender's tables; with a NULL arena only counts. */
+/* Carves the sender's tables; with a NULL arena only counts. Far, those that are in use even at
+ * rest come first. */
 static struct sender *carve(struct arena *arena, const struct sender_config *config,
                             struct table *notes)
 {
     uint32_t messages = arena_round_up(config->messages);
     uint32_t posted = messages * MESSAGES_OUT_AHEAD;
     struct sender *s = arena_take(arena, 1, sizeof *s);
-    struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_out));
+    struct table left_out = arena_table(arena, FEW_LEFT_OUT, LEFT_OUT_KEPT, sizeof(uint64_t));
     struct table sizes = arena_table(arena, FEW_POSTED, posted, sizeof(uint64_t));
+    struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_out));
     *notes = arena_table(arena, FEW_NOTES, DELIVERY_NOTES, sizeof(struct delivery_note));
     struct recovery_arrays arrays =
         recovery_take_arrays(arena, arena_round_up(config->transit_units), messages);
+    arrays.left_out = left_out;
     if (s == NULL)
         return NULL;
-    *s = (struct sender){.config = *config, .secret = config->secret};
+    *s = (struct sender){.config = *config, .far = arena->far, .secret = config->secret};
     messages_out_init(&s->messages, ring, sizes, config->first_message);
     recovery_init(&s->recovery, &arrays, &s->messages, config->first_message, config->first_seq,
                   &s->secret);
@@ -70,6 +73,19 @@ struct sender *sender_init(void *near, void *far, const struct sender_config *co
     if (config->stays)
         on_outstanding(s, now);
     return s;
+}
+
+size_t sender_rest(struct sender *s)
+{
+    struct recovery *r = &s->recovery;
+    if (!messages_out_is_idle(&s->messages) || r->in_transit.units > 0 || r->to_send.count > 0)
+        return SIZE_MAX;
+    messages_out_shrink(&s->messages);
+    recovery_rest(r);
+    delivery_forget(&s->flow.delivery, r->in_transit.next);
+    delivery_shrink(&s->flow.delivery);
+    return greater(table_far_bytes(&r->left_out.table, s->far),
+                   table_far_bytes(&s->messages.posted_table, s->far));
 }
 
 /* ---- the life of a message ---- */

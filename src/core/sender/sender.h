@@ -70,6 +70,15 @@ struct arena_bytes sender_bytes(const struct sender_config *config);
  * near and the far block (arena.h), aligned to ARENA_ALIGNMENT. Cannot fail. */
 struct sender *sender_init(void *near, void *far, const struct sender_config *config, instant now);
 
+/* Has nothing been heard or sent for so long that a sign of life is due? O(1). */
+bool sender_is_quiet(const struct sender *s, instant now);
+
+/* Moves tables back to the near block as far as possible, and forgets what was only of use while
+ * datagrams were under way. Returns how many bytes of the far block are in use, from its start on:
+ * the others need not keep what they hold. SIZE_MAX if the sender has anything to do: then nothing
+ * happened. */
+size_t sender_rest(struct sender *s);
+
 /* Queues a message; `*number` names it for cancel. False when the table is full or a close is under
  * way; then nothing happened. The buffer is borrowed until the message's event. */
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,

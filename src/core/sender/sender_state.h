@@ -30,6 +30,7 @@ enum sender_phase {
 
 struct sender {
     struct sender_config config; /* (c) */
+    uint8_t *far;                /* (c) the far block */
     struct messages_out messages;
     struct recovery recovery;
     struct flow flow;

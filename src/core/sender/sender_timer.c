@@ -97,6 +97,11 @@ instant sender_deadline(const struct sender *s)
     return instant_earlier(first, pacing_deadline(&s->flow.pacing));
 }
 
+bool sender_is_quiet(const struct sender *s, instant now)
+{
+    return sender_session_is_paired(&s->session) && s->timer.hellos == 0 && hello_at(s) <= now;
+}
+
 /* ---- what ---- */
 
 /* Nobody is there to be told of the close: no receiver can have bound this sender, or the one that

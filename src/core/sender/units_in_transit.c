@@ -142,6 +142,12 @@ bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint
     return true;
 }
 
+void units_in_transit_shrink(struct units_in_transit *t)
+{
+    t->ring = table_shrink(&t->table, t->base, t->next);
+    t->size = t->table.size;
+}
+
 void units_in_transit_check(const struct units_in_transit *t)
 {
     uint64_t bytes = 0;

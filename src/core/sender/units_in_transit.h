@@ -88,6 +88,9 @@ void units_in_transit_remove(struct units_in_transit *t, uint64_t seq);
 bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
                                  struct transit_row *row);
 
+/* Moves a ring that holds little back to where it began: no pointer into it stays good. */
+void units_in_transit_shrink(struct units_in_transit *t);
+
 /* The entry of this number, in transit or gone; it is within [base, next). */
 static inline const struct transit_unit *units_in_transit_at(const struct units_in_transit *t,
                                                              uint64_t seq)
