@@ -33,10 +33,9 @@
  *
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
  * first. It may close those of its parent: that frees the child's copies and tells the peer
- * nothing. All other calls with an entity of the parent's, or
- * with a message that the parent has in flight, give ZCRP_ERROR_FORKED where they return a code.
- * There zcrp_probe and zcrp_wait_any take such a message for one that has ended, and zcrp_collect
- * returns NULL.
+ * nothing. Any other call with an entity of the parent, or with a message that the parent has in
+ * flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
+ * say that such a message has ended, and zcrp_collect returns NULL.
  *
  * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. There is no
  * encryption and no authentication: docs/security.md says what that leaves open.
@@ -203,9 +202,9 @@ enum zcrp_congestion {
     ZCRP_CONGESTION_BBR = 4,   /* version 3: a model of the path, keeps queues short, bears loss */
 };
 
-/* What not to do over UDP. The environment can say so for any program: a variable of the same name
- * that is neither empty nor 0, as in ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD in the environment stands for
- * all but ZCRP_NO_ECN. */
+/* What not to do over UDP. A variable of the same name in the environment does the same for any
+ * program, if it is neither empty nor 0: ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD=1 stands for all but
+ * ZCRP_NO_ECN. */
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
@@ -257,8 +256,8 @@ struct zcrp_atm_faults {
 
 /* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
  * sockets have one address, each hears itself, and needs a circuit for each direction. ZCRP_AAL5 in
- * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7; with a
- * name that is none of theirs no channel of AAL5 can be opened (ZCRP_ERROR_ARGUMENT). */
+ * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7. With any
+ * other name in it no channel of AAL5 can be opened (ZCRP_ERROR_ARGUMENT). */
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127; default 32 */
@@ -287,8 +286,8 @@ struct zcrp_options {
     uint64_t window_bytes; /* most that is sent unacknowledged; 250 Mb/s over a satellite needs 20
                               MB. The sender takes an eighth of this as memory, at most, and
                               touches only what it uses; default 32 MiB */
-    int64_t silence_ns;    /* a peer that was there is not heard of for this long: messages fail
-                              with ZCRP_ERROR_SILENT; default 30 s */
+    int64_t silence_ns;    /* if nothing comes from a known peer for this long, messages fail with
+                              ZCRP_ERROR_SILENT; default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
     uint32_t receive_buffer;
@@ -307,13 +306,13 @@ struct zcrp_options {
     zcrp_trace trace;    /* default: none */
     void *trace_context; /* handed to the trace */
 
-    /* Senders: no receiver was found this long after the first submit. Messages fail with
+    /* Senders: if no receiver was found this long after the first submit, messages fail with
      * ZCRP_ERROR_REFUSED, _UNREACHABLE or _VERSION, and a later submit tries again. A receiver
      * waits for its first sender without limit. Default 5 s. */
     int64_t connect_ns;
 
-    /* Senders: the peer is heard of, but has acknowledged nothing of what is in transit for this
-     * long. Messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
+    /* Senders: if the peer is heard of, but acknowledges nothing of what is in transit for this
+     * long, messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
     int64_t progress_ns;
 
     /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog.
@@ -387,11 +386,11 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
  * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
-/* The size in bytes of the next message for which no buffer is posted yet, as the sender says: for
- * a receiver that does not know how large messages are. Waits for it at most `timeout_ns`
- * (negative: for ever; 0 only asks). From the first call on, the sender says with every such
- * message how large it is, and zcrp_descriptor is readable when that has come. The size is the
- * peer's word: check it before you allocate so much.
+/* Asks the sender for the size in bytes of the next message that has no buffer yet. It is for a
+ * receiver that does not know how large messages are. Waits for the answer at most `timeout_ns`
+ * (negative: for ever; 0: not at all). From the first call on, the sender tells the size of every
+ * such message, and zcrp_descriptor becomes readable when a size has come. The peer may lie: check
+ * the size before you allocate that much.
  *
  *     zcrp_expect(r, &size, -1);
  *     m = zcrp_alloc_msg(size);

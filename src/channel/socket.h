@@ -19,8 +19,8 @@ void socket_restore(struct channel *c);
 
 /* ---- path discovery ----
  *
- * The largest datagram that a connected socket's path takes in one piece. The kernel says something
- * when the channel is opened; from then on the core finds out by itself (path_mtu.h). */
+ * The largest datagram that a connected socket's path takes in one piece. The kernel names a size
+ * when the channel is opened; from then on the core searches for it by itself (path_mtu.h). */
 
 /* Makes the kernel send datagrams in one piece, and of any size that the interface takes. The
  * kernel then finds no path MTU itself, because it would believe ICMP, which anybody can send. Sets
@@ -28,8 +28,7 @@ void socket_restore(struct channel *c);
  * cannot fail. */
 void socket_path_begin(struct channel *c);
 
-/* What the kernel says of the path now. Where it says nothing or less, what nearly any path
- * carries. */
+/* The size that the kernel names for the path now, but at least what nearly every path carries. */
 uint32_t socket_path_bytes(const struct channel *c);
 
 /* Gives the socket's former path discovery back. */
@@ -37,19 +36,19 @@ void socket_path_end(struct channel *c);
 
 /* ---- explicit congestion notification (RFC 3168) ----
  *
- * Over UDP. What is sent says that the network may mark it instead of dropping it, and the kernel
- * tells how arrivals were marked. Only the two bits of ECN change; those of DSCP stay the user's. A
- * kernel that refuses changes nothing. */
+ * Over UDP. The network may mark datagrams that are sent as ECT(0) instead of dropping them, and
+ * the receiver's kernel reports the marks. Only the two bits of ECN change; those of DSCP stay the
+ * user's. If the kernel refuses, nothing changes. */
 
-/* Sends as ECT(0), and has the kernel tell the marks of arrivals, as the options say. Sets
- * ecn_before. */
+/* Sends datagrams as ECT(0) and has the kernel report the marks of arrivals, unless an option
+ * forbids it. Sets ecn_before. */
 void socket_ecn_begin(struct channel *c, const struct channel_options *options);
 
 /* Gives the socket's former marks back. */
 void socket_ecn_end(struct channel *c);
 
-/* What this note says of its datagram, or of all that were joined: IPTOS_ECN_CE and its like; 0 if
- * it is about something else. */
+/* The ECN bits that a control message reports: IPTOS_ECN_CE and its like; 0 if it reports something
+ * else. They hold for all datagrams that the kernel joined. */
 int socket_ecn_of(const struct cmsghdr *note);
 
 /* ---- sending and receiving ---- */

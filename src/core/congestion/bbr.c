@@ -21,8 +21,8 @@ enum {
     QUANTA = 3,           /* bursts: one leaves, one is acknowledged, one is on its way */
     BURST_MOST = 1 << 16, /* bytes */
     HELD_PART = 8,        /* of the round trip */
-    TRAIN_GAIN = 2,       /* on the rate that trains have come back at, */
-    TRAIN_GROWTH = 7,     /* and then the window grows by so many a round trip */
+    TRAIN_GAIN = 2,       /* a train's rate over the one that trains came back at */
+    TRAIN_GROWTH = 7,     /* bytes of window for each one acknowledged: eightfold a round trip */
 };
 
 static const duration INITIAL_ROUND_TRIP = MILLISECOND;

@@ -62,7 +62,7 @@ void receiver_end_close(struct receiver *r)
 /* ---- hellos ---- */
 
 /* A hello of the pairing is answered by a request: a new one if the sender can use it, else an
- * empty one, which the sender does not answer. So is not one that is an answer itself. */
+ * empty one, which the sender does not answer. A hello that itself answers a request gets none. */
 static void answer(struct receiver *r, instant now, bool is_news)
 {
     if (r->phase != RECEIVER_OPEN || (!is_news && !receiver_timer_allows_answer(&r->timer, now)))
