@@ -127,8 +127,11 @@ static enum verdict ack_turn(const struct vector *v, char *text, uint8_t *out, s
     append_pairing(text, &ack.pairing,
                    (uint8_t)((ack.is_closing ? FLAG_CLOSING : 0) | (ack.has_ecn ? FLAG_ECN : 0)));
     append(text, " bounds=");
-    for (uint32_t i = 0; ack.length > 0 && i <= ack.length; i++)
+    for (uint32_t i = 0; ack.length > 0 && i <= ack.length; i++) {
         append(text, "%s%" PRIu32, i > 0 ? "," : "", ack_bound(&ack, i));
+        ack_bound_encode(out + i * ACK_BOUND_BYTES, ack_bound(&ack, i));
+    }
+    ack.bounds = out;
     *size = block_ack_encode(out, DATAGRAM_BYTES, &ack);
     return VERDICT_OK;
 }
@@ -150,7 +153,9 @@ static enum verdict request_turn(const struct vector *v, char *text, uint8_t *ou
             append(text, ":withdrawn");
         else
             append(text, ":%" PRIu64, run.size);
+        request_run_encode(out + i * REQUEST_RUN_BYTES, &run);
     }
+    request.runs = out;
     *size = request_encode(out, DATAGRAM_BYTES, &request);
     return VERDICT_OK;
 }
@@ -258,7 +263,7 @@ static enum verdict codec_turn(const struct vector *v, char *text, uint8_t *out,
     return codecs[i].turn(v, text, out, size);
 }
 
-static void turn_line(char *line)
+static void turn_line(const char *line)
 {
     static uint8_t out[DATAGRAM_BYTES];
     char text[LINE_CHARS] = "";
@@ -273,7 +278,35 @@ static void turn_line(char *line)
     ck_assert_msg(size == v->size && memcmp(out, v->bytes, size) == 0, "%s: other bytes", v->name);
 }
 
-TEST(vectors__each_line)
+static enum verdict verdict_at(const struct vector *v, size_t size)
+{
+    static uint8_t out[DATAGRAM_BYTES];
+    static struct vector other;
+    char text[LINE_CHARS] = "";
+    size_t kept = size < v->size ? size : v->size;
+    other = *v;
+    other.size = size;
+    memset(other.bytes, 0, size - kept);
+    memcpy(other.bytes + size - kept, v->bytes + v->size - kept, kept);
+    return codec_turn(&other, text, out, &size);
+}
+
+/* A datagram that is accepted, cut at its front, and with zeros before it. */
+static void turn_sizes(const char *line)
+{
+    const struct vector *v = vector_of_line(line);
+    bool is_rejected = strncmp(v->fields, "reject=", strlen("reject=")) == 0;
+    if (is_rejected || v->size > 300 || strcmp(v->type, "version") == 0)
+        return;
+    for (size_t size = 0; size <= v->size + 8; size++) {
+        enum verdict expected = size < v->size   ? VERDICT_SHORT
+                                : size > v->size ? VERDICT_MALFORMED
+                                                 : VERDICT_OK;
+        ck_assert_msg(verdict_at(v, size) == expected, "%s: of %zu bytes", v->name, size);
+    }
+}
+
+static void each_line(void (*turn)(const char *line))
 {
     FILE *file = fopen(vectors_path(), "r");
     ck_assert_msg(file != NULL, "no %s; ZCRP_VECTORS names another file", vectors_path());
@@ -282,9 +315,19 @@ TEST(vectors__each_line)
     while (fgets(line, sizeof line, file)) {
         if (line[0] == '#' || line[0] == '\n')
             continue;
-        turn_line(line);
+        turn(line);
         count++;
     }
     fclose(file);
     ck_assert_int_gt(count, 0);
+}
+
+TEST(vectors__each_line)
+{
+    each_line(turn_line);
+}
+
+TEST(vectors__of_no_other_size)
+{
+    each_line(turn_sizes);
 }
