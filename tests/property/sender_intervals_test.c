@@ -7,7 +7,6 @@
 
 enum { UNITS = 6, TOLERANCE = 3, BOUNDS_MOST = 4 };
 
-static struct sender_rig rig;
 static struct sender_counters before;
 
 /* A sender with UNITS units in transit, the first of which has the session's first number. */
@@ -15,9 +14,9 @@ static void prepare(uint32_t start)
 {
     struct sender_config config = sender_rig_config();
     config.first_seq = start;
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, UNITS * RIG_DATA);
-    sender_rig_pair(&rig, 1, UNITS * RIG_DATA);
+    sender_rig_init(&config);
+    sender_rig_submit(UNITS * RIG_DATA);
+    sender_rig_pair(1, UNITS * RIG_DATA);
     while (sender_take(rig.s, rig.now, &rig.burst))
         sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
     before = *sender_counters(rig.s);
@@ -90,7 +89,7 @@ static uint64_t try(uint32_t start, const int bound[], uint32_t intervals)
         return 0;
     }
     expect_taken(bound, intervals);
-    sender_rig_fini(&rig);
+    sender_rig_fini();
     prepare(start);
     return 1;
 }
@@ -127,7 +126,7 @@ static void try_all(uint32_t start, uint32_t intervals, int least, int most)
     while (advance(bound, intervals + 1, least, most));
     ck_assert_uint_eq(taken, choose(UNITS + 1, intervals + 1));
     sender_check(rig.s);
-    sender_rig_fini(&rig);
+    sender_rig_fini();
 }
 
 TEST(ack__of_one_interval, .rows = COUNTER_STARTS)

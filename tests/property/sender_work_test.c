@@ -6,8 +6,6 @@
 
 enum { UNITS = 40, RUNS_MOST = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
 
-static struct sender_rig rig;
-
 struct said {
     uint8_t bytes[CONTROL_BYTES];
     size_t size;
@@ -17,16 +15,11 @@ static void setup(void)
 {
     struct sender_config config = sender_rig_config();
     config.first_seq = 5;
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, UNITS * RIG_DATA);
-    sender_rig_pair(&rig, 1, UNITS * RIG_DATA);
+    sender_rig_init(&config);
+    sender_rig_submit(UNITS * RIG_DATA);
+    sender_rig_pair(1, UNITS * RIG_DATA);
     while (sender_take(rig.s, rig.now, &rig.burst))
         sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
 }
 
 static void hear(void *said)
@@ -74,7 +67,7 @@ static struct said request(uint32_t runs, uint32_t count, uint64_t size)
     return said;
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, sender_rig_fini)
 
 /* Rejected for one number too many, or for 2^31. */
 TEST(ack__costs_the_same_for_any_span)

@@ -2,8 +2,6 @@
 #include "../../support/suite.h"
 #include "receiver_rig.h"
 
-static struct receiver_rig rig;
-
 enum {
     HOLES = 4, /* the rig's, beside one for each message */
     UNITS = RIG_BUFFER / RIG_DATA,
@@ -12,25 +10,20 @@ enum {
 
 static void setup(void)
 {
-    receiver_rig_init(&rig);
-    receiver_rig_bind(&rig, "request");
+    receiver_rig_init();
+    receiver_rig_bind("request");
     for (int i = 0; i < RIG_MESSAGES; i++)
-        receiver_rig_post(&rig, RIG_BUFFER);
-}
-
-static void teardown(void)
-{
-    receiver_rig_fini(&rig);
+        receiver_rig_post(RIG_BUFFER);
 }
 
 /* The third unit of messages 0, 1, ...: each leaves a hole, and the last finds no room for one. */
 static void fill_holes(void)
 {
     for (uint32_t i = 0; i <= HOLES; i++)
-        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, i, i, 2 * RIG_DATA));
+        receiver_rig_land_unit(receiver_rig_unit(i, i, 2 * RIG_DATA));
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, receiver_rig_fini)
 
 TEST(unit__without_room_for_a_hole_is_not_taken)
 {
@@ -53,9 +46,9 @@ TEST(unit__without_room_for_a_hole_comes_again)
 {
     fill_holes();
     for (uint32_t i = 0; i < 3; i++)
-        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, HOLES + 1 + i, HOLES, i * RIG_DATA));
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, HOLES + 4, HOLES, 3 * RIG_DATA, RIG_DATA));
-    receiver_rig_expect_message(&rig, HOLES, 4 * RIG_DATA);
+        receiver_rig_land_unit(receiver_rig_unit(HOLES + 1 + i, HOLES, i * RIG_DATA));
+    receiver_rig_land_unit(receiver_rig_last(HOLES + 4, HOLES, 3 * RIG_DATA, RIG_DATA));
+    receiver_rig_expect_message(HOLES, 4 * RIG_DATA);
 }
 
 /* Units [first, last), counted over all messages but the first, arrive in one burst. What is
@@ -65,18 +58,18 @@ static void land_many(uint32_t seq, uint32_t first, uint32_t last)
     for (uint32_t i = first; i < last; i++, seq++) {
         uint32_t message = 1 + i / UNITS, offset = i % UNITS * RIG_DATA;
         struct unit_trailer t = i % UNITS == UNITS - 1
-                                    ? receiver_rig_last(&rig, seq, message, offset, RIG_DATA)
-                                    : receiver_rig_unit(&rig, seq, message, offset);
-        receiver_rig_put_unit(&rig, &t);
+                                    ? receiver_rig_last(seq, message, offset, RIG_DATA)
+                                    : receiver_rig_unit(seq, message, offset);
+        receiver_rig_put_unit(&t);
     }
-    receiver_rig_land(&rig);
+    receiver_rig_land();
 }
 
 static void expect_messages(uint32_t first, uint32_t last)
 {
     for (uint32_t n = first; n < last; n++)
-        receiver_rig_expect_message(&rig, n, RIG_BUFFER);
-    receiver_rig_expect_no_event(&rig);
+        receiver_rig_expect_message(n, RIG_BUFFER);
+    receiver_rig_expect_no_event();
 }
 
 TEST(unit__without_room_for_a_move_is_not_taken)

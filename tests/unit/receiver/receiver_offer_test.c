@@ -3,18 +3,6 @@
 
 #include "../../support/suite.h"
 
-static struct receiver_rig rig;
-
-static void setup(void)
-{
-    receiver_rig_init(&rig);
-}
-
-static void teardown(void)
-{
-    receiver_rig_fini(&rig);
-}
-
 static void ask(void)
 {
     receiver_ask_offers(rig.r, rig.now);
@@ -25,7 +13,7 @@ static void ask(void)
 static void start(void)
 {
     ask();
-    receiver_rig_bind(&rig, "request, offers");
+    receiver_rig_bind("request, offers");
 }
 
 static void expect_known(uint64_t size)
@@ -41,35 +29,35 @@ static void expect_unknown(void)
     ck_assert(!receiver_offer(rig.r, &known));
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(receiver_rig_init, receiver_rig_fini)
 
 /* ---- asking ---- */
 
 TEST(ask__with_the_request_that_pairs)
 {
     ask();
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER); /* there is nobody to be asked */
-    receiver_rig_bind(&rig, "request, offers");
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_bind("request, offers");
+    receiver_rig_expect_silence();
 }
 
 TEST(ask__at_once_in_a_session)
 {
-    receiver_rig_bind(&rig, "request");
+    receiver_rig_bind("request");
     ask();
-    receiver_rig_expect(&rig, "request, offers");
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect("request, offers");
+    receiver_rig_expect_silence();
 }
 
 TEST(ask__in_all_requests_from_then_on)
 {
     start();
-    receiver_rig_land_offer(&rig, 0, 100);
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect(&rig, "request 0*1=128, offers");
+    receiver_rig_land_offer(0, 100);
+    receiver_rig_post(128);
+    receiver_rig_expect("request 0*1=128, offers");
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
-    receiver_rig_expect(&rig, "request 0*1=withdrawn, offers");
+    receiver_rig_expect("request 0*1=withdrawn, offers");
 }
 
 /* Nobody answers: the request is repeated, ever more slowly, and then no more. */
@@ -77,9 +65,9 @@ TEST(ask__eight_times)
 {
     start();
     for (int i = 0; i < 7; i++) {
-        receiver_rig_wait(&rig, i < 6 ? 20 * MILLISECOND << i : SECOND);
-        receiver_rig_expect(&rig, "request, offers");
-        receiver_rig_expect_silence(&rig);
+        receiver_rig_wait(i < 6 ? 20 * MILLISECOND << i : SECOND);
+        receiver_rig_expect("request, offers");
+        receiver_rig_expect_silence();
     }
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
     ck_assert_uint_eq(receiver_counters(rig.r)->requests, 8);
@@ -95,7 +83,7 @@ TEST(ask__eight_times_one_that_answers)
         receiver_expire(rig.r, rig.now);
         struct burst burst;
         requests += receiver_take(rig.r, rig.now, &burst);
-        receiver_rig_land_offer(&rig, 7, 100); /* a sign of life, and no more */
+        receiver_rig_land_offer(7, 100); /* a sign of life, and no more */
     }
     ck_assert_uint_eq(requests, 7);
 }
@@ -106,21 +94,21 @@ TEST(ask__again_after_another_wish)
     for (int i = 0; i < 7; i++) {
         rig.now = receiver_deadline(rig.r);
         receiver_expire(rig.r, rig.now);
-        receiver_rig_expect(&rig, "request, offers");
+        receiver_rig_expect("request, offers");
     }
     ask();
-    receiver_rig_expect(&rig, "request, offers");
-    receiver_rig_wait(&rig, 20 * MILLISECOND);
-    receiver_rig_expect(&rig, "request, offers");
+    receiver_rig_expect("request, offers");
+    receiver_rig_wait(20 * MILLISECOND);
+    receiver_rig_expect("request, offers");
 }
 
 TEST(ask__not_when_it_is_known)
 {
     start();
-    receiver_rig_land_offer(&rig, 0, 100);
+    receiver_rig_land_offer(0, 100);
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
     ask();
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
 }
 
@@ -128,17 +116,17 @@ TEST(ask__not_when_it_is_known)
 TEST(ask__beside_messages_that_are_posted)
 {
     start();
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect(&rig, "request 0*1=128, offers");
+    receiver_rig_post(128);
+    receiver_rig_expect("request 0*1=128, offers");
     rig.now += MILLISECOND;
-    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 1});
-    receiver_rig_expect_silence(&rig); /* it was an answer */
-    receiver_rig_wait(&rig, 20 * MILLISECOND);
-    receiver_rig_expect(&rig, "request 0*1=128, offers");
-    receiver_rig_land_offer(&rig, 1, 100);
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect_silence(); /* it was an answer */
+    receiver_rig_wait(20 * MILLISECOND);
+    receiver_rig_expect("request 0*1=128, offers");
+    receiver_rig_land_offer(1, 100);
     expect_known(100);
-    receiver_rig_wait(&rig, SECOND);
-    receiver_rig_expect(&rig, "request 0*1=128, offers");
+    receiver_rig_wait(SECOND);
+    receiver_rig_expect("request 0*1=128, offers");
 }
 
 /* The sender has a message, and says hello: the answer asks, however long ago the user did. */
@@ -148,20 +136,20 @@ TEST(ask__in_the_answer_to_a_hello)
     for (int i = 0; i < 7; i++) {
         rig.now = receiver_deadline(rig.r);
         receiver_expire(rig.r, rig.now);
-        receiver_rig_expect(&rig, "request, offers");
+        receiver_rig_expect("request, offers");
     }
     rig.now += 100 * SECOND;
-    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing});
-    receiver_rig_expect(&rig, "request, offers");
+    receiver_rig_hello((struct hello){.pairing = rig.pairing});
+    receiver_rig_expect("request, offers");
 }
 
 TEST(ask__not_while_it_closes)
 {
-    receiver_rig_bind(&rig, "request");
+    receiver_rig_bind("request");
     receiver_close(rig.r, rig.now);
     ask();
-    receiver_rig_expect(&rig, "close +");
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect("close +");
+    receiver_rig_expect_silence();
 }
 
 /* ---- offers ---- */
@@ -171,13 +159,13 @@ TEST(offer__of_the_next_message)
     expect_unknown();
     start();
     expect_unknown();
-    receiver_rig_land_offer(&rig, 0, 100);
+    receiver_rig_land_offer(0, 100);
     expect_known(100);
     expect_known(100);
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_post(&rig, 100);
+    receiver_rig_expect_silence();
+    receiver_rig_post(100);
     expect_unknown();
-    receiver_rig_land_offer(&rig, 1, MESSAGE_BYTES_MAX);
+    receiver_rig_land_offer(1, MESSAGE_BYTES_MAX);
     expect_known(MESSAGE_BYTES_MAX);
     ck_assert_uint_eq(receiver_counters(rig.r)->offers, 2);
 }
@@ -185,7 +173,7 @@ TEST(offer__of_the_next_message)
 TEST(offer__of_an_empty_message)
 {
     start();
-    receiver_rig_land_offer(&rig, 0, 0);
+    receiver_rig_land_offer(0, 0);
     expect_known(0);
 }
 
@@ -193,9 +181,9 @@ TEST(offer__of_an_empty_message)
 TEST(offer__only_the_first_counts)
 {
     start();
-    receiver_rig_land_offer(&rig, 0, 100);
-    receiver_rig_land_offer(&rig, 0, 200);
-    receiver_rig_land_offer(&rig, 0, 100);
+    receiver_rig_land_offer(0, 100);
+    receiver_rig_land_offer(0, 200);
+    receiver_rig_land_offer(0, 100);
     expect_known(100);
     ck_assert_uint_eq(receiver_counters(rig.r)->offers, 1);
 }
@@ -205,11 +193,11 @@ static const uint32_t others[] = {0, 2, 3, 1 + (1u << 31), UINT32_MAX};
 TEST(offer__of_another_message, .rows = ROWS(others))
 {
     start();
-    receiver_rig_post(&rig, 100);
-    receiver_rig_land_offer(&rig, others[_i], 100);
+    receiver_rig_post(100);
+    receiver_rig_land_offer(others[_i], 100);
     expect_unknown();
     ck_assert_uint_eq(receiver_counters(rig.r)->offers, 0);
-    receiver_rig_land_offer(&rig, 1, 200);
+    receiver_rig_land_offer(1, 200);
     expect_known(200);
 }
 
@@ -217,17 +205,17 @@ TEST(offer__of_another_message, .rows = ROWS(others))
 TEST(offer__late)
 {
     start();
-    receiver_rig_post(&rig, 100);
-    receiver_rig_land_offer(&rig, 1, 200);
-    receiver_rig_land_offer(&rig, 0, 100);
+    receiver_rig_post(100);
+    receiver_rig_land_offer(1, 200);
+    receiver_rig_land_offer(0, 100);
     expect_known(200);
 }
 
 TEST(offer__without_a_wish)
 {
-    receiver_rig_bind(&rig, "request");
-    receiver_rig_land_offer(&rig, 0, 100);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_bind("request");
+    receiver_rig_land_offer(0, 100);
+    receiver_rig_expect_silence();
     expect_known(100); /* it is true all the same */
 }
 
@@ -237,8 +225,8 @@ TEST(offer__of_another_pairing, .rows = 2)
     struct offer offer = {.pairing = rig.pairing, .size = 100};
     offer.pairing.session ^= _i == 0;
     offer.pairing.tag ^= _i == 1;
-    receiver_rig_put_offer(&rig, offer);
-    receiver_rig_land(&rig);
+    receiver_rig_put_offer(offer);
+    receiver_rig_land();
     expect_unknown();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
@@ -246,8 +234,8 @@ TEST(offer__of_another_pairing, .rows = 2)
 TEST(offer__while_unbound)
 {
     ask();
-    receiver_rig_put_offer(&rig, (struct offer){.pairing = {.session = 1, .tag = 1}, .size = 100});
-    receiver_rig_land(&rig);
+    receiver_rig_put_offer((struct offer){.pairing = {.session = 1, .tag = 1}, .size = 100});
+    receiver_rig_land();
     expect_unknown();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
@@ -267,8 +255,8 @@ TEST(offer__broken, .rows = ROWS(broken))
     start();
     (void)offer_encode(datagram, sizeof datagram, &(struct offer){.pairing = rig.pairing});
     datagram[broken[_i].at] = broken[_i].value;
-    receiver_rig_put(&rig, datagram, sizeof datagram);
-    receiver_rig_land(&rig);
+    receiver_rig_put(datagram, sizeof datagram);
+    receiver_rig_land();
     expect_unknown();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_malformed, 1);
 }
@@ -278,8 +266,8 @@ TEST(offer__with_a_body)
     uint8_t datagram[TRAILER_BYTES + 1] = {0};
     start();
     (void)offer_encode(datagram + 1, TRAILER_BYTES, &(struct offer){.pairing = rig.pairing});
-    receiver_rig_put(&rig, datagram, sizeof datagram);
-    receiver_rig_land(&rig);
+    receiver_rig_put(datagram, sizeof datagram);
+    receiver_rig_land();
     expect_unknown();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_malformed, 1);
 }
@@ -288,10 +276,10 @@ TEST(offer__with_a_body)
 TEST(offer__does_not_show_in_the_message)
 {
     start();
-    receiver_rig_post(&rig, 2 * RIG_DATA);
-    receiver_rig_land_offer(&rig, 1, 100);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
-    receiver_rig_expect_message(&rig, 0, 10);
+    receiver_rig_post(2 * RIG_DATA);
+    receiver_rig_land_offer(1, 100);
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
+    receiver_rig_expect_message(0, 10);
     for (uint32_t i = 10; i < 2 * RIG_DATA; i++)
         ck_assert_uint_eq(rig.buffer[0][i], 0);
 }
@@ -300,12 +288,12 @@ TEST(offer__does_not_show_in_the_message)
 TEST(offer__is_a_sign_of_life)
 {
     start();
-    receiver_rig_post(&rig, 100);
+    receiver_rig_post(100);
     rig.now += 9 * SECOND;
-    receiver_rig_land_offer(&rig, 1, 100);
+    receiver_rig_land_offer(1, 100);
     rig.now += 9 * SECOND;
     receiver_expire(rig.r, rig.now);
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect_no_event();
 }
 
 /* ---- another session ---- */
@@ -314,18 +302,18 @@ TEST(offer__is_a_sign_of_life)
 TEST(session__ends, .rows = 2)
 {
     start();
-    receiver_rig_land_offer(&rig, 0, 100);
+    receiver_rig_land_offer(0, 100);
     if (_i == 0)
         receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
     else
-        receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .is_closing = true});
+        receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
     if (_i == 1)
-        receiver_rig_expect(&rig, "close +");
+        receiver_rig_expect("close +");
     expect_unknown();
-    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request, offers");
-    receiver_rig_wait(&rig, 20 * MILLISECOND);
-    receiver_rig_expect(&rig, "request, offers");
-    receiver_rig_land_offer(&rig, 0, 200);
+    receiver_rig_bind_tag(RIG_TAG + 1, "request, offers");
+    receiver_rig_wait(20 * MILLISECOND);
+    receiver_rig_expect("request, offers");
+    receiver_rig_land_offer(0, 200);
     expect_known(200);
 }
 
@@ -333,9 +321,9 @@ TEST(session__ends, .rows = 2)
 TEST(session__is_replaced)
 {
     start();
-    receiver_rig_land_offer(&rig, 0, 100);
-    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request, offers");
+    receiver_rig_land_offer(0, 100);
+    receiver_rig_bind_tag(RIG_TAG + 1, "request, offers");
     expect_unknown();
-    receiver_rig_land_offer(&rig, 0, 200);
+    receiver_rig_land_offer(0, 200);
     expect_known(200);
 }

@@ -5,22 +5,21 @@
 
 enum { PLENTY = 4, STEADY = 16 };
 
-static struct receiver_rig rig;
 static uint32_t seq;
 static uint8_t *memory;
 
 static void setup(void)
 {
-    receiver_rig_init(&rig);
+    receiver_rig_init();
     memory = malloc(landing_memory(PLENTY));
     landing_init(&rig.landing, memory, PLENTY);
     seq = 0;
-    receiver_rig_start(&rig, RIG_MESSAGES / 2, RIG_BUFFER);
+    receiver_rig_start(RIG_MESSAGES / 2, RIG_BUFFER);
 }
 
 static void teardown(void)
 {
-    receiver_rig_fini(&rig);
+    receiver_rig_fini();
     free(memory);
 }
 
@@ -29,7 +28,7 @@ static uint32_t planned(void)
 {
     receiver_plan(rig.r, &rig.landing, PLENTY, 1);
     uint32_t openings = rig.landing.openings;
-    receiver_rig_landed(&rig);
+    receiver_rig_landed();
     return openings;
 }
 
@@ -39,10 +38,10 @@ static void arrive(uint32_t count)
     enum { UNITS = RIG_BUFFER / RIG_DATA - 1 }; /* the last unit of each message never comes */
     for (uint32_t i = 0; i < count; i++, seq++) {
         struct unit_trailer t =
-            receiver_rig_unit(&rig, seq, seq / UNITS, seq % UNITS * (uint32_t)RIG_DATA);
+            receiver_rig_unit(seq, seq / UNITS, seq % UNITS * (uint32_t)RIG_DATA);
         t.next_step = (int16_t)((seq + 1) / UNITS - seq / UNITS);
         t.next_unit = (seq + 1) % UNITS * RIG_DATA / GRAIN;
-        receiver_rig_land_unit(&rig, t);
+        receiver_rig_land_unit(t);
     }
 }
 
@@ -60,21 +59,21 @@ FIXTURE(setup, teardown)
 TEST(expected__is_what_the_message_misses)
 {
     ck_assert_uint_eq(receiver_expected(rig.r), 0);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - RIG_DATA);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
+    receiver_rig_land_unit(receiver_rig_unit(1, 0, RIG_DATA));
     ck_assert_uint_eq(receiver_expected(rig.r), RIG_BUFFER - 2 * RIG_DATA);
 }
 
 TEST(expected__is_nothing_if_an_answer_is_asked_for_or_nothing_foretold)
 {
-    struct unit_trailer asks = receiver_rig_unit(&rig, 0, 0, 0);
+    struct unit_trailer asks = receiver_rig_unit(0, 0, 0);
     asks.flags |= FLAG_ANSWER;
-    receiver_rig_land_unit(&rig, asks);
+    receiver_rig_land_unit(asks);
     ck_assert_uint_eq(receiver_expected(rig.r), 0);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, RIG_DATA));
+    receiver_rig_land_unit(receiver_rig_unit(1, 0, RIG_DATA));
     ck_assert_uint_ne(receiver_expected(rig.r), 0);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 2 * RIG_DATA, RIG_DATA));
+    receiver_rig_land_unit(receiver_rig_last(2, 0, 2 * RIG_DATA, RIG_DATA));
     ck_assert_uint_eq(receiver_expected(rig.r), 0);
 }
 

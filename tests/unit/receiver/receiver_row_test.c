@@ -3,62 +3,50 @@
 
 #include "../../support/suite.h"
 
-static struct receiver_rig rig;
-
-static void setup(void)
-{
-    receiver_rig_init(&rig);
-}
-
-static void teardown(void)
-{
-    receiver_rig_fini(&rig);
-}
-
 /* A session in which a message of six units, in a buffer of `size`, awaits its first. */
 static void start(uint64_t size)
 {
-    receiver_rig_start(&rig, 1, size);
+    receiver_rig_start(1, size);
 }
 
 /* Puts units i of message 0, first <= i < last, numbered from seq on. */
 static void put_units(uint32_t seq, uint32_t first, uint32_t last)
 {
     for (uint32_t i = first; i < last; i++) {
-        struct unit_trailer t = receiver_rig_unit(&rig, seq + i - first, 0, i * RIG_DATA);
-        receiver_rig_put_unit(&rig, &t);
+        struct unit_trailer t = receiver_rig_unit(seq + i - first, 0, i * RIG_DATA);
+        receiver_rig_put_unit(&t);
     }
 }
 
 static void put_end(uint32_t seq)
 {
-    struct unit_trailer t = receiver_rig_last(&rig, seq, 0, 5 * RIG_DATA, 40);
-    receiver_rig_put_unit(&rig, &t);
+    struct unit_trailer t = receiver_rig_last(seq, 0, 5 * RIG_DATA, 40);
+    receiver_rig_put_unit(&t);
 }
 
 /* Unit 0 and the last arrive; the latter foretells that unit 1 is repeated. */
 static void lose_the_middle(void)
 {
     start(RIG_BUFFER);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
-    struct unit_trailer t = receiver_rig_last(&rig, 5, 0, 5 * RIG_DATA, 40);
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    struct unit_trailer t = receiver_rig_last(5, 0, 5 * RIG_DATA, 40);
     t.flags |= FLAG_HAS_NEXT;
     t.next_unit = RIG_DATA / GRAIN;
     t.next_length = RIG_DATA;
-    receiver_rig_land_unit(&rig, t);
-    receiver_rig_expect(&rig, "+ 0 1 5 6");
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_land_unit(t);
+    receiver_rig_expect("+ 0 1 5 6");
+    receiver_rig_expect_no_event();
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(receiver_rig_init, receiver_rig_fini)
 
 TEST(row__lands_in_place)
 {
     start(RIG_BUFFER);
     put_units(0, 0, 5);
     put_end(5);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
     ck_assert_uint_eq(receiver_counters(rig.r)->units, 6);
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 6);
 }
@@ -67,8 +55,8 @@ TEST(row__fills_a_gap_exactly)
 {
     lose_the_middle();
     put_units(6, 1, 5);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 6 - 1); /* the end came too early */
     ck_assert_uint_eq(receiver_counters(rig.r)->moved, 1);
 }
@@ -77,35 +65,35 @@ TEST(row__fills_a_gap_but_for_one)
 {
     lose_the_middle();
     put_units(6, 1, 4);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 9, 0, 4 * RIG_DATA));
-    receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
+    receiver_rig_land();
+    receiver_rig_expect_no_event();
+    receiver_rig_land_unit(receiver_rig_unit(9, 0, 4 * RIG_DATA));
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
 }
 
 TEST(row__fills_the_buffer_before_the_end_is_known)
 {
     start(4 * RIG_DATA); /* the end is an empty unit, which a peer may send */
     put_units(0, 0, 4);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 4, 0, 4 * RIG_DATA, 0));
-    receiver_rig_expect_message(&rig, 0, 4 * RIG_DATA);
+    receiver_rig_land();
+    receiver_rig_expect_no_event();
+    receiver_rig_land_unit(receiver_rig_last(4, 0, 4 * RIG_DATA, 0));
+    receiver_rig_expect_message(0, 4 * RIG_DATA);
 }
 
 TEST(row__goes_on_into_what_is_there_already)
 {
     start(RIG_BUFFER);
     put_units(0, 0, 1);
-    receiver_rig_land(&rig);
+    receiver_rig_land();
     put_units(3, 3, 4);
-    receiver_rig_land(&rig);
+    receiver_rig_land();
     put_units(4, 1, 5);
-    receiver_rig_land(&rig);
+    receiver_rig_land();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
     put_end(8);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
 }
 
 TEST(row__of_units_out_of_order)
@@ -115,42 +103,42 @@ TEST(row__of_units_out_of_order)
     for (int i = 0; i < 5; i++)
         put_units(order[i], order[i], order[i] + 1);
     put_end(5);
-    receiver_rig_land(&rig);
-    receiver_rig_expect(&rig, "+ 0 6");
-    receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
+    receiver_rig_land();
+    receiver_rig_expect("+ 0 6");
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
 }
 
 TEST(row__breaks_off_at_a_stranger)
 {
     start(RIG_BUFFER);
     put_units(0, 0, 2);
-    struct unit_trailer t = receiver_rig_unit(&rig, 2, 0, 2 * RIG_DATA);
+    struct unit_trailer t = receiver_rig_unit(2, 0, 2 * RIG_DATA);
     t.pairing.tag++;
-    receiver_rig_put_unit(&rig, &t);
+    receiver_rig_put_unit(&t);
     put_units(2, 2, 5);
     put_end(5);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_message(&rig, 0, 5 * RIG_DATA + 40);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
 
 TEST(row__into_the_next_message)
 {
-    receiver_rig_start(&rig, 2, 40);
+    receiver_rig_start(2, 40);
     for (uint32_t i = 0; i < 2; i++) {
-        struct unit_trailer t = receiver_rig_last(&rig, i, i, 0, 40);
-        receiver_rig_put_unit(&rig, &t);
+        struct unit_trailer t = receiver_rig_last(i, i, 0, 40);
+        receiver_rig_put_unit(&t);
     }
-    receiver_rig_land(&rig);
-    receiver_rig_expect_message(&rig, 0, 40);
-    receiver_rig_expect_message(&rig, 1, 40);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, 40);
+    receiver_rig_expect_message(1, 40);
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 2);
 }
 
 TEST(plan__offers_only_what_is_missing)
 {
     lose_the_middle();
-    receiver_rig_plan(&rig);
+    receiver_rig_plan();
     for (uint32_t i = 0; i < rig.landing.pieces; i++) {
         const uint8_t *base = rig.landing.iov[i].iov_base;
         if (base >= rig.buffer[0] && base < rig.buffer[1]) {
@@ -159,15 +147,15 @@ TEST(plan__offers_only_what_is_missing)
         }
     }
     ck_assert_uint_eq(rig.landing.units, 4);
-    receiver_rig_landed(&rig);
+    receiver_rig_landed();
 }
 
 TEST(plan__offers_nothing_of_what_is_withdrawn)
 {
     start(RIG_BUFFER);
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
-    receiver_rig_plan(&rig);
+    receiver_rig_plan();
     ck_assert_uint_eq(rig.landing.units, 0);
-    receiver_rig_landed(&rig);
-    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+    receiver_rig_landed();
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
 }

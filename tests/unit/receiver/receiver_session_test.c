@@ -3,31 +3,19 @@
 
 #include "../../support/suite.h"
 
-static struct receiver_rig rig;
-
-static void setup(void)
-{
-    receiver_rig_init(&rig);
-}
-
-static void teardown(void)
-{
-    receiver_rig_fini(&rig);
-}
-
 static void start(void)
 {
-    receiver_rig_start(&rig, 2, 128);
+    receiver_rig_start(2, 128);
 }
 
 /* ---- cookies ---- */
 
-FIXTURE(setup, teardown)
+FIXTURE(receiver_rig_init, receiver_rig_fini)
 
 TEST(unbound__says_nothing_unasked)
 {
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_post(128);
+    receiver_rig_expect_silence();
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
 }
 
@@ -35,18 +23,18 @@ TEST(unbound__says_nothing_unasked)
 TEST(cookie__for_each_that_asks)
 {
     struct hello hello = {.pairing = {.tag = 3}};
-    receiver_rig_post(&rig, 128);
+    receiver_rig_post(128);
     for (uint32_t burst = 0; burst < 100; burst++) {
         uint8_t datagram[TRAILER_BYTES];
         for (uint32_t i = 0; i < 8; i++) {
             hello.nonce++;
             (void)hello_encode(datagram, sizeof datagram, &hello);
-            receiver_rig_put(&rig, datagram, sizeof datagram);
+            receiver_rig_put(datagram, sizeof datagram);
         }
-        receiver_rig_land(&rig);
+        receiver_rig_land();
         for (uint32_t i = 0; i < 8; i++)
-            receiver_rig_expect(&rig, "cookie");
-        receiver_rig_expect_silence(&rig);
+            receiver_rig_expect("cookie");
+        receiver_rig_expect_silence();
     }
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
     ck_assert_uint_eq(receiver_counters(rig.r)->bursts, 0);
@@ -55,36 +43,36 @@ TEST(cookie__for_each_that_asks)
 
 TEST(cookie__brought_back_binds)
 {
-    receiver_rig_post(&rig, 128);
-    receiver_rig_bind(&rig, "request 0*1=128");
+    receiver_rig_post(128);
+    receiver_rig_bind("request 0*1=128");
     ck_assert_uint_ne(rig.pairing.session, 0);
 }
 
 /* With a bit of it changed, for another tag, nonce, session, or too late, it is no cookie. */
 TEST(cookie__that_is_not_good)
 {
-    receiver_rig_post(&rig, 128);
+    receiver_rig_post(128);
     for (uint32_t wrong = 0; wrong < 5; wrong++) {
-        receiver_rig_ask(&rig, RIG_TAG);
+        receiver_rig_ask(RIG_TAG);
         rig.cookie.cookie ^= wrong == 0;
         rig.cookie.nonce ^= wrong == 1;
         rig.cookie.pairing.tag ^= wrong == 2;
         rig.cookie.pairing.session ^= wrong == 3;
         rig.now += wrong == 4 ? 2 * COOKIE_SLOT : 0;
-        receiver_rig_ask_again(&rig);
-        receiver_rig_expect(&rig, "cookie");
-        receiver_rig_expect_silence(&rig);
+        receiver_rig_ask_again();
+        receiver_rig_expect("cookie");
+        receiver_rig_expect_silence();
         ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, wrong + 1);
     }
 }
 
 TEST(cookie__is_good_in_the_next_slot)
 {
-    receiver_rig_post(&rig, 128);
-    receiver_rig_ask(&rig, RIG_TAG);
+    receiver_rig_post(128);
+    receiver_rig_ask(RIG_TAG);
     rig.now += COOKIE_SLOT;
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect(&rig, "request 0*1=128");
+    receiver_rig_ask_again();
+    receiver_rig_expect("request 0*1=128");
 }
 
 /* The request that answers carries the nonce, and so do its repeats until the sender is heard. */
@@ -99,7 +87,7 @@ TEST(bind__says_whom_it_answers)
         ck_assert(receiver_take(rig.r, rig.now, &burst));
         ck_assert_int_eq(request_decode(burst.control, burst.bytes, &request), VERDICT_OK);
         ck_assert_uint_eq(request.nonce, i == 0 ? rig.nonce : 0);
-        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+        receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
         ck_assert(receiver_take(rig.r, rig.now + MILLISECOND, &burst)); /* its acknowledgement */
     }
 }
@@ -108,9 +96,9 @@ TEST(bind__says_whom_it_answers)
 TEST(bind__asked_again)
 {
     start();
-    receiver_rig_ask_again(&rig); /* in no session, as it was */
-    receiver_rig_expect(&rig, "request 0*2=128");
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_ask_again(); /* in no session, as it was */
+    receiver_rig_expect("request 0*2=128");
+    receiver_rig_expect_silence();
 }
 
 /* ---- a sender that has restarted ---- */
@@ -118,15 +106,15 @@ TEST(bind__asked_again)
 TEST(restart__of_the_sender_fails_what_is_posted)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     uint32_t session = rig.pairing.session;
-    receiver_rig_ask(&rig, RIG_TAG + 1);
+    receiver_rig_ask(RIG_TAG + 1);
     ck_assert_uint_eq(rig.cookie.pairing.session, session);
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
-    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
-    receiver_rig_expect(&rig, "request");
+    receiver_rig_expect_no_event();
+    receiver_rig_ask_again();
+    receiver_rig_expect_end(OUTCOME_RESTARTED);
+    receiver_rig_expect_end(OUTCOME_RESTARTED);
+    receiver_rig_expect("request");
     ck_assert_uint_ne(rig.pairing.session, session);
     ck_assert_uint_eq(rig.pairing.tag, RIG_TAG + 1);
 }
@@ -136,9 +124,9 @@ TEST(restart__before_anything_came)
 {
     start();
     uint32_t session = rig.pairing.session;
-    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
+    receiver_rig_bind_tag(RIG_TAG + 1, "request 0*2=128");
     ck_assert_uint_ne(rig.pairing.session, session);
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect_no_event();
 }
 
 /* The first sender asks again within its session, and dies before that arrives: when it does, the
@@ -146,30 +134,30 @@ TEST(restart__before_anything_came)
 TEST(restart__not_by_the_dead_in_their_session)
 {
     start();
-    receiver_rig_ask(&rig, RIG_TAG + 2);
+    receiver_rig_ask(RIG_TAG + 2);
     struct cookie_answer old = rig.cookie;
     ck_assert_uint_eq(old.pairing.session, rig.pairing.session);
-    receiver_rig_bind_tag(&rig, RIG_TAG + 1, "request 0*2=128");
+    receiver_rig_bind_tag(RIG_TAG + 1, "request 0*2=128");
     uint32_t session = rig.pairing.session;
     rig.cookie = old;
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect(&rig, "cookie");
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_ask_again();
+    receiver_rig_expect("cookie");
+    receiver_rig_expect_no_event();
     ck_assert_uint_eq(rig.cookie.pairing.session, session);
 }
 
 /* A question that is older than the session: its cookie was good, but not for this one. */
 TEST(restart__not_by_an_old_question)
 {
-    receiver_rig_ask(&rig, RIG_TAG + 1);
+    receiver_rig_ask(RIG_TAG + 1);
     struct cookie_answer old = rig.cookie;
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     rig.cookie = old;
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect(&rig, "cookie");
+    receiver_rig_ask_again();
+    receiver_rig_expect("cookie");
     ck_assert_uint_eq(rig.cookie.pairing.session, rig.pairing.session);
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect_no_event();
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_cookie, 0);
 }
 
@@ -177,8 +165,8 @@ TEST(restart__not_by_an_old_question)
 
 static void start_staying(void)
 {
-    receiver_rig_fini(&rig);
-    receiver_rig_init_as(&rig, true);
+    receiver_rig_fini();
+    receiver_rig_init_as(true);
     start();
 }
 
@@ -188,14 +176,14 @@ TEST(stays__binds_no_other_sender, .rows = 2)
 {
     start_staying();
     if (_i == 1)
-        receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+        receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     ck_assert(!receiver_is_replaced(rig.r));
-    receiver_rig_ask(&rig, RIG_TAG + 1);
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
-    receiver_rig_expect_end(&rig, OUTCOME_RESTARTED);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_ask(RIG_TAG + 1);
+    receiver_rig_expect_no_event();
+    receiver_rig_ask_again();
+    receiver_rig_expect_end(OUTCOME_RESTARTED);
+    receiver_rig_expect_end(OUTCOME_RESTARTED);
+    receiver_rig_expect_silence();
     ck_assert(receiver_is_replaced(rig.r));
 }
 
@@ -203,14 +191,14 @@ TEST(stays__binds_no_other_sender, .rows = 2)
 TEST(stays__binds_no_sender_after_its_own)
 {
     start_staying();
-    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .is_closing = true});
-    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
-    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
-    receiver_rig_expect(&rig, "close +");
-    receiver_rig_ask(&rig, RIG_TAG + 1);
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    receiver_rig_expect_end(OUTCOME_PEER_CLOSED);
+    receiver_rig_expect_end(OUTCOME_PEER_CLOSED);
+    receiver_rig_expect("close +");
+    receiver_rig_ask(RIG_TAG + 1);
     ck_assert(!receiver_is_replaced(rig.r));
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_ask_again();
+    receiver_rig_expect_silence();
     ck_assert(receiver_is_replaced(rig.r));
 }
 
@@ -218,8 +206,8 @@ TEST(stays__binds_no_sender_after_its_own)
 TEST(stays__with_its_sender)
 {
     start_staying();
-    receiver_rig_ask_again(&rig);
-    receiver_rig_expect(&rig, "request 0*2=128");
+    receiver_rig_ask_again();
+    receiver_rig_expect("request 0*2=128");
     ck_assert(!receiver_is_replaced(rig.r));
 }
 
@@ -233,18 +221,18 @@ TEST(strangers__change_nothing)
     rig.now += MILLISECOND;
     for (uint32_t bit = 0; bit < 64; bit++) {
         struct pairing other = rig.pairing;
-        struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+        struct unit_trailer t = receiver_rig_unit(0, 0, 0);
         other.session ^= bit < 32 ? 1U << bit : 0;
         other.tag ^= bit < 32 ? 0 : 1U << (bit - 32);
         if (other.session == 0 || other.tag == 0)
             continue;
         t.pairing = other;
-        receiver_rig_land_unit(&rig, t);
-        receiver_rig_hello(&rig, (struct hello){.pairing = other, .is_closing = true});
-        receiver_rig_hello(&rig, (struct hello){.pairing = other, .requested = 2});
+        receiver_rig_land_unit(t);
+        receiver_rig_hello((struct hello){.pairing = other, .is_closing = true});
+        receiver_rig_hello((struct hello){.pairing = other, .requested = 2});
     }
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect_silence();
+    receiver_rig_expect_no_event();
     ck_assert_int_eq(receiver_deadline(rig.r), deadline);
     ck_assert_uint_eq(receiver_counters(rig.r)->units, 0);
     ck_assert_uint_ge(receiver_counters(rig.r)->drop_session, 3 * 62);
@@ -257,29 +245,29 @@ TEST(version__is_told)
     struct pairing echoed;
     struct burst burst;
     uint8_t version;
-    receiver_rig_put(&rig, datagram, sizeof datagram);
-    receiver_rig_land(&rig);
+    receiver_rig_put(datagram, sizeof datagram);
+    receiver_rig_land();
     ck_assert(receiver_take(rig.r, rig.now, &burst));
     ck_assert(version_answer_decode(burst.control, burst.bytes, &echoed, &version));
     ck_assert_uint_eq(version, PROTOCOL_VERSION);
     ck_assert_uint_eq(echoed.session, 0x01020304);
     ck_assert_uint_eq(echoed.tag, 0x05060708);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
     start();
-    receiver_rig_put(&rig, datagram, sizeof datagram);
-    receiver_rig_land(&rig);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_put(datagram, sizeof datagram);
+    receiver_rig_land();
+    receiver_rig_expect_silence();
 }
 
 /* ---- silence ---- */
 
 TEST(silence__only_of_who_was_there)
 {
-    receiver_rig_post(&rig, 128);
+    receiver_rig_post(128);
     rig.now += 1000 * SECOND;
     receiver_expire(rig.r, rig.now);
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_bind(&rig, "request 0*1=128");
+    receiver_rig_expect_no_event();
+    receiver_rig_bind("request 0*1=128");
     instant heard = rig.now;
     struct event event;
     while (!receiver_event(rig.r, &event)) {
@@ -297,15 +285,15 @@ TEST(silence__only_of_who_was_there)
 TEST(close__tells_until_it_is_confirmed)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     receiver_close(rig.r, rig.now);
-    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
-    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
-    receiver_rig_expect(&rig, "close + 0 1");
-    receiver_rig_wait(&rig, 20 * MILLISECOND);
-    receiver_rig_expect(&rig, "close + 0 1");
+    receiver_rig_expect_end(OUTCOME_CLOSED);
+    receiver_rig_expect_end(OUTCOME_CLOSED);
+    receiver_rig_expect("close + 0 1");
+    receiver_rig_wait(20 * MILLISECOND);
+    receiver_rig_expect("close + 0 1");
     ck_assert(!receiver_is_closed(rig.r));
-    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .is_closing = true});
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(receiver_is_confirmed(rig.r));
 }
@@ -314,10 +302,10 @@ TEST(close__the_sender_is_another_one)
 {
     start();
     receiver_close(rig.r, rig.now);
-    receiver_rig_expect(&rig, "close +");
-    receiver_rig_ask(&rig, RIG_TAG + 1);
+    receiver_rig_expect("close +");
+    receiver_rig_ask(RIG_TAG + 1);
     ck_assert(!receiver_is_closed(rig.r));
-    receiver_rig_ask_again(&rig);
+    receiver_rig_ask_again();
     ck_assert(receiver_is_closed(rig.r));
 }
 
@@ -325,13 +313,13 @@ TEST(close__of_the_sender_is_confirmed)
 {
     start();
     struct pairing pairing = rig.pairing;
-    receiver_rig_hello(&rig, (struct hello){.pairing = pairing, .is_closing = true});
-    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
-    receiver_rig_expect_end(&rig, OUTCOME_PEER_CLOSED);
-    receiver_rig_expect(&rig, "close +");
+    receiver_rig_hello((struct hello){.pairing = pairing, .is_closing = true});
+    receiver_rig_expect_end(OUTCOME_PEER_CLOSED);
+    receiver_rig_expect_end(OUTCOME_PEER_CLOSED);
+    receiver_rig_expect("close +");
     ck_assert_uint_eq(rig.acked.session, pairing.session);
-    receiver_rig_hello(&rig, (struct hello){.pairing = pairing, .is_closing = true});
-    receiver_rig_expect(&rig, "close +");
+    receiver_rig_hello((struct hello){.pairing = pairing, .is_closing = true});
+    receiver_rig_expect("close +");
 }
 
 /* The sender falls silent meanwhile: nothing is said to nobody. */
@@ -339,20 +327,20 @@ TEST(close__over_by_silence)
 {
     start();
     receiver_close(rig.r, rig.now);
-    receiver_rig_expect(&rig, "close +");
+    receiver_rig_expect("close +");
     rig.now += 60 * SECOND;
     receiver_expire(rig.r, rig.now);
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(!receiver_is_confirmed(rig.r));
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+    receiver_rig_expect_silence();
+    receiver_rig_expect_end(OUTCOME_CLOSED);
 }
 
 TEST(close__unbound_is_over_at_once)
 {
-    receiver_rig_post(&rig, 128);
+    receiver_rig_post(128);
     receiver_close(rig.r, rig.now);
-    receiver_rig_expect_end(&rig, OUTCOME_CLOSED);
+    receiver_rig_expect_end(OUTCOME_CLOSED);
     ck_assert(receiver_is_closed(rig.r));
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
 }

@@ -5,173 +5,161 @@
 
 #include "../../support/suite.h"
 
-static struct receiver_rig rig;
-
-static void setup(void)
-{
-    receiver_rig_init(&rig);
-}
-
-static void teardown(void)
-{
-    receiver_rig_fini(&rig);
-}
-
 static void start(void)
 {
-    receiver_rig_start(&rig, 2, 128);
+    receiver_rig_start(2, 128);
 }
 
 /* ---- units: the table of docs/protocol.md, "Messages on the receiver" ---- */
 
-FIXTURE(setup, teardown)
+FIXTURE(receiver_rig_init, receiver_rig_fini)
 
 TEST(unit__not_posted_yet_is_not_acknowledged)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 2, 0, 10));
+    receiver_rig_land_unit(receiver_rig_last(0, 2, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
 }
 
 TEST(unit__of_what_is_over_is_acknowledged)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
-    receiver_rig_expect_message(&rig, 0, 10);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 0, 10));
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
+    receiver_rig_expect_message(0, 10);
+    receiver_rig_land_unit(receiver_rig_last(3, 0, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
-    receiver_rig_expect(&rig, "+ 0 1 3 4");
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_expect("+ 0 1 3 4");
+    receiver_rig_expect_no_event();
 }
 
 TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
 {
     start();
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
-    receiver_rig_expect(&rig, "request 0*1=withdrawn 1*1=128");
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect("request 0*1=withdrawn 1*1=128");
+    receiver_rig_expect_silence();
 }
 
 TEST(unit__beyond_the_buffer_is_not_acknowledged)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 128));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 128));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 1);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
 }
 
 TEST(unit__beyond_the_known_end_is_not_acknowledged)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 64, 10));
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, 64, 20));
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 20)); /* another end */
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 64, 10));
+    receiver_rig_land_unit(receiver_rig_last(1, 0, 64, 20));
+    receiver_rig_land_unit(receiver_rig_last(2, 0, 0, 20)); /* another end */
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 2);
     rig.now += MILLISECOND;
-    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_expect("+ 0 1");
 }
 
 TEST(unit__that_is_there_is_acknowledged_at_once)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_expect_silence();
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
-    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_expect("+ 0 1");
 }
 
 TEST(unit__void_ends_the_message)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 0, 0, 1000000));
-    receiver_rig_expect_too_large(&rig, 1000000);
-    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 1, 1, VOID_CANCELLED));
-    receiver_rig_expect_end(&rig, OUTCOME_PEER_CANCELLED);
+    receiver_rig_land_unit(receiver_rig_too_large(0, 0, 1000000));
+    receiver_rig_expect_too_large(1000000);
+    receiver_rig_land_unit(receiver_rig_void(1, 1, VOID_CANCELLED));
+    receiver_rig_expect_end(OUTCOME_PEER_CANCELLED);
     rig.now += MILLISECOND;
-    receiver_rig_expect(&rig, "+ 0 2");
+    receiver_rig_expect("+ 0 2");
 }
 
 /* The largest there is; and one that contradicts itself, which is the peer's affair. */
 TEST(unit__too_large_says_any_size)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 0, 0, MESSAGE_BYTES_MAX));
-    receiver_rig_expect_too_large(&rig, MESSAGE_BYTES_MAX);
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 1, 1, 1));
-    receiver_rig_expect_too_large(&rig, 1);
+    receiver_rig_land_unit(receiver_rig_too_large(0, 0, MESSAGE_BYTES_MAX));
+    receiver_rig_expect_too_large(MESSAGE_BYTES_MAX);
+    receiver_rig_land_unit(receiver_rig_too_large(1, 1, 1));
+    receiver_rig_expect_too_large(1);
 }
 
 /* Its event is still to be taken when units come that say something else of its length. */
 TEST(unit__too_large_does_not_change_what_is_over)
 {
     start();
-    receiver_rig_plan(&rig);
-    struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, RIG_DATA);
-    receiver_rig_put_unit(&rig, &t);
-    receiver_rig_landed(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 1, 0, 1000000));
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 2, 1, 2000000));
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 3, 1, 3000000));
-    receiver_rig_expect_message(&rig, 0, RIG_DATA);
-    receiver_rig_expect_too_large(&rig, 2000000);
-    receiver_rig_expect_no_event(&rig);
+    receiver_rig_plan();
+    struct unit_trailer t = receiver_rig_last(0, 0, 0, RIG_DATA);
+    receiver_rig_put_unit(&t);
+    receiver_rig_landed();
+    receiver_rig_land_unit(receiver_rig_too_large(1, 0, 1000000));
+    receiver_rig_land_unit(receiver_rig_too_large(2, 1, 2000000));
+    receiver_rig_land_unit(receiver_rig_too_large(3, 1, 3000000));
+    receiver_rig_expect_message(0, RIG_DATA);
+    receiver_rig_expect_too_large(2000000);
+    receiver_rig_expect_no_event();
 }
 
 /* What the user took back ends as the user said, whatever comes for it. */
 TEST(unit__too_large_for_what_is_withdrawn)
 {
     start();
-    receiver_rig_plan(&rig);
+    receiver_rig_plan();
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
-    receiver_rig_landed(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 0, 0, 1000000));
-    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+    receiver_rig_landed();
+    receiver_rig_land_unit(receiver_rig_too_large(0, 0, 1000000));
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
 }
 
 /* Its length was known, and a part of it is there: nothing of that is told. */
 TEST(unit__too_large_after_a_part)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, RIG_DATA, 10));
-    receiver_rig_land_unit(&rig, receiver_rig_too_large(&rig, 1, 0, 1000000));
-    receiver_rig_expect_too_large(&rig, 1000000);
+    receiver_rig_land_unit(receiver_rig_last(0, 0, RIG_DATA, 10));
+    receiver_rig_land_unit(receiver_rig_too_large(1, 0, 1000000));
+    receiver_rig_expect_too_large(1000000);
 }
 
 TEST(unit__void_ends_what_is_withdrawn)
 {
     start();
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
-    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
-    receiver_rig_land_unit(&rig, receiver_rig_void(&rig, 0, 0, VOID_CANCELLED));
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_expect(&rig, "request 1*1=128");
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
+    receiver_rig_land_unit(receiver_rig_void(0, 0, VOID_CANCELLED));
+    receiver_rig_expect_no_event();
+    receiver_rig_expect("request 1*1=128");
 }
 
 TEST(unit__of_another_session_tag_or_version_is_dropped)
 {
     start();
     const struct receiver_counters *c = receiver_counters(rig.r);
-    struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, 10);
+    struct unit_trailer t = receiver_rig_last(0, 0, 0, 10);
     t.pairing.session++;
-    receiver_rig_land_unit(&rig, t);
+    receiver_rig_land_unit(t);
     ck_assert_uint_eq(c->drop_session, 1);
     t.pairing = (struct pairing){.session = rig.pairing.session, .tag = RIG_TAG + 1};
-    receiver_rig_land_unit(&rig, t);
+    receiver_rig_land_unit(t);
     ck_assert_uint_eq(c->drop_session, 2);
     t.pairing = rig.pairing;
-    receiver_rig_put_unit(&rig, &t);
+    receiver_rig_put_unit(&t);
     rig.wire[rig.bytes - 1] = 0x11;
-    receiver_rig_land(&rig);
+    receiver_rig_land();
     ck_assert_uint_eq(c->drop_version, 1);
-    receiver_rig_put(&rig, (const uint8_t[]){0x21}, 1);
-    receiver_rig_land(&rig);
+    receiver_rig_put((const uint8_t[]){0x21}, 1);
+    receiver_rig_land();
     ck_assert_uint_eq(c->drop_short, 1);
     ck_assert_uint_eq(c->units, 0);
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
 }
 
 /* ---- acknowledgements ---- */
@@ -179,52 +167,52 @@ TEST(unit__of_another_session_tag_or_version_is_dropped)
 TEST(ack__after_a_millisecond)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_wait(&rig, MILLISECOND);
-    receiver_rig_expect(&rig, "+ 0 1");
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_expect_silence();
+    receiver_rig_wait(MILLISECOND);
+    receiver_rig_expect("+ 0 1");
+    receiver_rig_expect_silence();
 }
 
 TEST(ack__at_once_when_asked_for)
 {
     start();
-    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    struct unit_trailer t = receiver_rig_unit(0, 0, 0);
     t.flags |= FLAG_ANSWER;
-    receiver_rig_land_unit(&rig, t);
-    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_land_unit(t);
+    receiver_rig_expect("+ 0 1");
 }
 
 TEST(ack__at_once_and_negative_when_the_first_are_missing)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 64, 10));
-    receiver_rig_expect(&rig, "- 0 2 3");
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 3, 0, 0));
-    receiver_rig_expect_message(&rig, 0, 74);
+    receiver_rig_land_unit(receiver_rig_last(2, 0, 64, 10));
+    receiver_rig_expect("- 0 2 3");
+    receiver_rig_land_unit(receiver_rig_unit(3, 0, 0));
+    receiver_rig_expect_message(0, 74);
     rig.now += MILLISECOND;
-    receiver_rig_expect(&rig, "- 0 2 4");
+    receiver_rig_expect("- 0 2 4");
 }
 
 /* One number may have been left out: that is no disorder. */
 TEST(ack__not_at_once_for_a_lone_number)
 {
     start();
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 0, 0));
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 0, 64, 10));
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_land_unit(receiver_rig_unit(1, 0, 0));
+    receiver_rig_expect_silence();
+    receiver_rig_land_unit(receiver_rig_last(3, 0, 64, 10));
+    receiver_rig_expect_silence();
     rig.now += MILLISECOND;
-    receiver_rig_expect(&rig, "- 0 1 2 3 4");
+    receiver_rig_expect("- 0 1 2 3 4");
 }
 
 /* A unit of message 0 that asks for an answer, which is this. */
 static void answer(uint32_t seq, const char *expected)
 {
-    struct unit_trailer t = receiver_rig_unit(&rig, seq, 0, 0);
+    struct unit_trailer t = receiver_rig_unit(seq, 0, 0);
     t.flags |= FLAG_ANSWER;
-    receiver_rig_land_unit(&rig, t);
-    receiver_rig_expect(&rig, expected);
+    receiver_rig_land_unit(t);
+    receiver_rig_expect(expected);
 }
 
 /* Each hole is told three times, with the end of what lies below it; then it is forgotten. */
@@ -263,19 +251,19 @@ TEST(ack__thins_out_when_nobody_asks)
     struct unit_trailer t;
     struct burst burst;
     start();
-    t = receiver_rig_unit(&rig, 0, 0, 0);
+    t = receiver_rig_unit(0, 0, 0);
     for (; at_once < 1000; at_once++) {
-        receiver_rig_land_unit(&rig, t);
+        receiver_rig_land_unit(t);
         if (!receiver_take(rig.r, rig.now, &burst) && at_once > 0)
             break;
     }
     ck_assert_uint_gt(at_once, 100);
     ck_assert_uint_lt(at_once, 1000);
     rig.now += 19 * MILLISECOND;
-    receiver_rig_expect_silence(&rig);
+    receiver_rig_expect_silence();
     t.flags |= FLAG_ANSWER;
-    receiver_rig_land_unit(&rig, t);
-    receiver_rig_expect(&rig, "+ 0 1");
+    receiver_rig_land_unit(t);
+    receiver_rig_expect("+ 0 1");
 }
 
 /* ---- requests ---- */
@@ -284,31 +272,31 @@ TEST(ack__thins_out_when_nobody_asks)
 static void announce(uint32_t count)
 {
     char expected[32];
-    receiver_rig_bind(&rig, "request");
+    receiver_rig_bind("request");
     for (uint32_t i = 0; i < count; i++) {
-        receiver_rig_post(&rig, 128);
+        receiver_rig_post(128);
         snprintf(expected, sizeof expected, "request %u*1=128", i);
-        receiver_rig_expect(&rig, expected);
+        receiver_rig_expect(expected);
     }
 }
 
 TEST(request__few_at_once_and_one_more_after_a_millisecond)
 {
     announce(16);
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_wait(&rig, MILLISECOND);
-    receiver_rig_expect(&rig, "request 16*1=128");
+    receiver_rig_post(128);
+    receiver_rig_expect_silence();
+    receiver_rig_wait(MILLISECOND);
+    receiver_rig_expect("request 16*1=128");
 }
 
 TEST(request__many_at_once)
 {
     announce(16);
     for (int i = 0; i < 31; i++)
-        receiver_rig_post(&rig, 128);
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_post(&rig, 256);
-    receiver_rig_expect(&rig, "request 16*31=128 47*1=256");
+        receiver_rig_post(128);
+    receiver_rig_expect_silence();
+    receiver_rig_post(256);
+    receiver_rig_expect("request 16*31=128 47*1=256");
 }
 
 /* ---- the round trip ---- */
@@ -316,9 +304,9 @@ TEST(request__many_at_once)
 /* A question is given a cookie, which comes back so much later. */
 static void bind_after(duration taken)
 {
-    receiver_rig_ask(&rig, RIG_TAG);
+    receiver_rig_ask(RIG_TAG);
     rig.now += taken;
-    receiver_rig_ask_again(&rig);
+    receiver_rig_ask_again();
 }
 
 TEST(round_trip__of_a_cookie)
@@ -331,7 +319,7 @@ TEST(round_trip__of_a_cookie)
 /* The question comes again before its answer can be back: the first cookie counts. */
 TEST(round_trip__of_a_question_that_is_repeated)
 {
-    receiver_rig_ask(&rig, RIG_TAG);
+    receiver_rig_ask(RIG_TAG);
     rig.now += 20 * MILLISECOND;
     rig.nonce--;
     bind_after(20 * MILLISECOND);
@@ -344,18 +332,18 @@ TEST(round_trip__of_a_request_and_the_shortest_counts)
     static const duration shortest[] = {20 * MILLISECOND, 10 * MILLISECOND, 10 * MILLISECOND};
     char expected[32];
     bind_after(SECOND);
-    receiver_rig_expect(&rig, "request");
+    receiver_rig_expect("request");
     for (uint32_t i = 0; i < ROWS(taken); i++) {
-        receiver_rig_post(&rig, 128);
+        receiver_rig_post(128);
         snprintf(expected, sizeof expected, "request %u*1=128", i);
-        receiver_rig_expect(&rig, expected);
+        receiver_rig_expect(expected);
         rig.now += taken[i];
-        receiver_rig_land_unit(&rig, receiver_rig_last(&rig, i, i, 0, 10));
+        receiver_rig_land_unit(receiver_rig_last(i, i, 0, 10));
         ck_assert_int_eq(receiver_round_trip(rig.r), shortest[i]);
-        receiver_rig_expect_message(&rig, i, 10);
+        receiver_rig_expect_message(i, 10);
         rig.now = receiver_deadline(rig.r);
         snprintf(expected, sizeof expected, "+ 0 %u", i + 1);
-        receiver_rig_expect(&rig, expected);
+        receiver_rig_expect(expected);
     }
 }
 
@@ -363,62 +351,62 @@ TEST(round_trip__of_a_request_and_the_shortest_counts)
 TEST(round_trip__not_while_the_sender_knows_of_messages)
 {
     bind_after(SECOND);
-    receiver_rig_expect(&rig, "request");
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect(&rig, "request 0*1=128");
+    receiver_rig_expect("request");
+    receiver_rig_post(128);
+    receiver_rig_expect("request 0*1=128");
     rig.now += 30 * MILLISECOND;
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     ck_assert_int_eq(receiver_round_trip(rig.r), 30 * MILLISECOND);
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect(&rig, "request 1*1=128");
+    receiver_rig_post(128);
+    receiver_rig_expect("request 1*1=128");
     rig.now += MILLISECOND;
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 1, 0, 10));
+    receiver_rig_land_unit(receiver_rig_last(1, 1, 0, 10));
     ck_assert_int_eq(receiver_round_trip(rig.r), 30 * MILLISECOND);
 }
 
 /* An acknowledgement that nobody asked for may wait for an eighth of it, at least a millisecond. */
 TEST(round_trip__delays_acknowledgements, .rows = 2)
 {
-    receiver_rig_post(&rig, 1024);
+    receiver_rig_post(1024);
     bind_after(_i == 0 ? MILLISECOND : 16 * MILLISECOND);
-    receiver_rig_expect(&rig, "request 0*1=1024");
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
+    receiver_rig_expect("request 0*1=1024");
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     ck_assert_int_eq(receiver_deadline(rig.r) - rig.now, (_i + 1) * MILLISECOND);
 }
 
 /* While the sender knows of many, more are announced together: a quarter of those. */
 TEST(request__more_at_once_if_many_are_known)
 {
-    receiver_rig_start(&rig, 160, 128);
+    receiver_rig_start(160, 128);
     for (int i = 0; i < 39; i++)
-        receiver_rig_post(&rig, 128);
-    receiver_rig_expect_silence(&rig);
-    receiver_rig_post(&rig, 128);
-    receiver_rig_expect(&rig, "request 160*40=128");
+        receiver_rig_post(128);
+    receiver_rig_expect_silence();
+    receiver_rig_post(128);
+    receiver_rig_expect("request 160*40=128");
 }
 
 TEST(request__restated_until_known)
 {
     start();
     for (int i = 0; i < 4; i++) {
-        receiver_rig_wait(&rig, 20 * MILLISECOND << i);
-        receiver_rig_expect(&rig, "request 0*2=128");
+        receiver_rig_wait(20 * MILLISECOND << i);
+        receiver_rig_expect("request 0*2=128");
     }
     struct hello knows = {.pairing = rig.pairing, .requested = 2};
-    receiver_rig_hello(&rig, knows);
-    receiver_rig_expect_silence(&rig); /* it was an answer */
+    receiver_rig_hello(knows);
+    receiver_rig_expect_silence(); /* it was an answer */
     rig.now += MILLISECOND;
-    receiver_rig_hello(&rig, knows);
-    receiver_rig_expect(&rig, "request"); /* this one asks for a sign of life, */
-    receiver_rig_wait(&rig, SECOND);
-    receiver_rig_expect(&rig, "request 0*2=128"); /* and so does this */
+    receiver_rig_hello(knows);
+    receiver_rig_expect("request"); /* this one asks for a sign of life, */
+    receiver_rig_wait(SECOND);
+    receiver_rig_expect("request 0*2=128"); /* and so does this */
 }
 
 TEST(request__goes_on_where_the_sender_stopped)
 {
     start();
-    receiver_rig_hello(&rig, (struct hello){.pairing = rig.pairing, .requested = 1});
-    receiver_rig_expect(&rig, "request 1*1=128");
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect("request 1*1=128");
 }
 
 TEST(request__silence_fails_all)
@@ -426,9 +414,9 @@ TEST(request__silence_fails_all)
     start();
     rig.now += 10 * SECOND;
     receiver_expire(rig.r, rig.now);
-    receiver_rig_expect_end(&rig, OUTCOME_SILENT);
-    receiver_rig_expect_end(&rig, OUTCOME_SILENT);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
 
@@ -437,10 +425,10 @@ TEST(request__silence_fails_all)
 TEST(cancel__gives_its_event_after_the_plan)
 {
     start();
-    receiver_rig_plan(&rig);
+    receiver_rig_plan();
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
     ck_assert(!receiver_cancel(rig.r, rig.now, 0));
-    receiver_rig_expect_no_event(&rig);
-    receiver_rig_landed(&rig);
-    receiver_rig_expect_end(&rig, OUTCOME_CANCELLED);
+    receiver_rig_expect_no_event();
+    receiver_rig_landed();
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
 }

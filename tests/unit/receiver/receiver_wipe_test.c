@@ -5,20 +5,13 @@
 
 enum { OWN = 0x5A, SIZE = 8 * RIG_DATA };
 
-static struct receiver_rig rig;
-
 /* A buffer of the user's, who has something in it. */
 static void setup(void)
 {
-    receiver_rig_init(&rig);
+    receiver_rig_init();
     memset(rig.buffer[0], OWN, RIG_BUFFER);
     memset(rig.buffer[1], OWN, RIG_BUFFER);
-    receiver_rig_start(&rig, 2, SIZE);
-}
-
-static void teardown(void)
-{
-    receiver_rig_fini(&rig);
+    receiver_rig_start(2, SIZE);
 }
 
 /* Of message n, which has so many bytes: behind them each is the user's own, or 0. Returns how many
@@ -26,7 +19,7 @@ static void teardown(void)
 static uint32_t expect_clean(uint64_t n, uint64_t length)
 {
     uint32_t zeros = 0;
-    receiver_rig_expect_message(&rig, n, length);
+    receiver_rig_expect_message(n, length);
     for (uint64_t i = length; i < RIG_BUFFER; i++) {
         ck_assert_msg(rig.buffer[n][i] == OWN || rig.buffer[n][i] == 0, "byte %" PRIu64, i);
         ck_assert(i < SIZE || rig.buffer[n][i] == OWN);
@@ -35,37 +28,37 @@ static uint32_t expect_clean(uint64_t n, uint64_t length)
     return zeros;
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, receiver_rig_fini)
 
 /* As it is foreseen, a short message touches nothing behind its end. */
 TEST(wipe__nothing_where_all_came_as_planned)
 {
-    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    struct unit_trailer t = receiver_rig_unit(0, 0, 0);
     t.next_length = 10;
-    receiver_rig_land_unit(&rig, t);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, RIG_DATA, 10));
+    receiver_rig_land_unit(t);
+    receiver_rig_land_unit(receiver_rig_last(1, 0, RIG_DATA, 10));
     ck_assert_uint_eq(expect_clean(0, RIG_DATA + 10), 0);
 }
 
 /* A full unit was expected: the short one's trailer came down behind its data. */
 TEST(wipe__a_trailer)
 {
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 0, 0, 0));
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 1, 0, RIG_DATA, 10));
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_last(1, 0, RIG_DATA, 10));
     ck_assert_uint_eq(expect_clean(0, RIG_DATA + 10), TRAILER_BYTES);
 }
 
 /* A peer that contradicts itself: a unit came, and then the message is said to end before it. */
 TEST(wipe__what_came_behind_the_end)
 {
-    struct unit_trailer t = receiver_rig_unit(&rig, 0, 0, 0);
+    struct unit_trailer t = receiver_rig_unit(0, 0, 0);
     t.next_unit = 4 * RIG_DATA / GRAIN;
-    receiver_rig_land_unit(&rig, t);
-    t = receiver_rig_unit(&rig, 1, 0, 4 * RIG_DATA);
+    receiver_rig_land_unit(t);
+    t = receiver_rig_unit(1, 0, 4 * RIG_DATA);
     t.next_unit = RIG_DATA / GRAIN;
     t.next_length = 10;
-    receiver_rig_land_unit(&rig, t);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, RIG_DATA, 10));
+    receiver_rig_land_unit(t);
+    receiver_rig_land_unit(receiver_rig_last(2, 0, RIG_DATA, 10));
     ck_assert_uint_ge(expect_clean(0, RIG_DATA + 10), RIG_DATA);
 }
 
@@ -74,30 +67,30 @@ TEST(wipe__what_a_stranger_sent)
 {
     uint8_t junk[6 * RIG_DATA];
     memset(junk, 0xEE, sizeof junk);
-    receiver_rig_put(&rig, junk, sizeof junk);
-    receiver_rig_land(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    receiver_rig_put(junk, sizeof junk);
+    receiver_rig_land();
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
     ck_assert_uint_ge(expect_clean(0, 10), RIG_DATA);
 }
 
 /* A unit of message 1 landed where the one of message 0 was expected, and is moved away. */
 TEST(wipe__what_was_moved_away)
 {
-    receiver_rig_land_unit(&rig, receiver_rig_unit(&rig, 1, 1, 0));
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 2, 0, 0, 10));
+    receiver_rig_land_unit(receiver_rig_unit(1, 1, 0));
+    receiver_rig_land_unit(receiver_rig_last(2, 0, 0, 10));
     ck_assert_uint_ge(expect_clean(0, 10), RIG_DATA - 10);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 3, 1, RIG_DATA, 0));
+    receiver_rig_land_unit(receiver_rig_last(3, 1, RIG_DATA, 0));
     (void)expect_clean(1, RIG_DATA);
 }
 
 /* Of what the channel dropped nothing is known but where it was pointed. */
 TEST(wipe__what_was_dropped_by_the_channel)
 {
-    receiver_rig_plan(&rig);
+    receiver_rig_plan();
     memset(rig.buffer[0], 0xEE, 3 * RIG_DATA);
     rig.landing.is_spoilt = true;
-    receiver_rig_landed(&rig);
-    receiver_rig_land_unit(&rig, receiver_rig_last(&rig, 0, 0, 0, 10));
+    receiver_rig_landed();
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
     ck_assert_uint_ge(expect_clean(0, 10), 3 * RIG_DATA - 10);
 }
 
@@ -105,11 +98,11 @@ TEST(wipe__what_was_dropped_by_the_channel)
 TEST(wipe__behind_the_last_unit_of_a_burst)
 {
     uint8_t junk[RIG_DATA + TRAILER_BYTES];
-    struct unit_trailer t = receiver_rig_last(&rig, 0, 0, 0, RIG_DATA);
+    struct unit_trailer t = receiver_rig_last(0, 0, 0, RIG_DATA);
     memset(junk, 0xEE, sizeof junk);
-    receiver_rig_put_unit(&rig, &t);
+    receiver_rig_put_unit(&t);
     for (int i = 0; i < 4; i++)
-        receiver_rig_put(&rig, junk, sizeof junk);
-    receiver_rig_land(&rig);
+        receiver_rig_put(junk, sizeof junk);
+    receiver_rig_land();
     ck_assert_uint_ge(expect_clean(0, RIG_DATA), RIG_DATA);
 }

@@ -5,26 +5,19 @@
 
 enum { UNITS = 100 };
 
-static struct sender_rig rig;
-
 static void setup(void)
 {
     struct sender_config config = sender_rig_config();
     config.transit_units = 256;
     config.window_bytes = 256 * RIG_UNIT;
-    sender_rig_init(&rig, &config);
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
+    sender_rig_init(&config);
 }
 
 /* A message of so many units is in transit, numbers from 0 on, sent ten milliseconds ago. */
 static void send(uint32_t units)
 {
-    sender_rig_submit(&rig, (uint64_t)units * RIG_DATA);
-    sender_rig_pair(&rig, 1, UNITS * RIG_DATA);
+    sender_rig_submit((uint64_t)units * RIG_DATA);
+    sender_rig_pair(1, UNITS * RIG_DATA);
     while (sender_take(rig.s, rig.now, &rig.burst))
         sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, units * RIG_UNIT);
@@ -35,29 +28,29 @@ static void send(uint32_t units)
 static void send_thrice(void)
 {
     send(4);
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_expect(&rig, "0:0+64A"); /* as 4 */
-    sender_rig_ack(&rig, "1 4");
-    sender_rig_wait(&rig);
-    sender_rig_expect(&rig, "0:0+64A"); /* as 5, to get an answer */
+    sender_rig_ack("3 4");
+    sender_rig_expect("0:0+64A"); /* as 4 */
+    sender_rig_ack("1 4");
+    sender_rig_wait();
+    sender_rig_expect("0:0+64A"); /* as 5, to get an answer */
 }
 
 static void expect_settled(uint32_t units)
 {
-    sender_rig_expect_event(&rig, OUTCOME_OK, (uint64_t)units * RIG_DATA);
-    sender_rig_expect_nothing(&rig);
+    sender_rig_expect_event(OUTCOME_OK, (uint64_t)units * RIG_DATA);
+    sender_rig_expect_nothing();
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, sender_rig_fini)
 
 TEST(late__however_many)
 {
     send(UNITS);
-    sender_rig_ack(&rig, "99 100");
+    sender_rig_ack("99 100");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, UNITS - 3);
-    sender_rig_expect(&rig, "0:0+64A 0:64+64A 0:128+64A 0:192+64A");
-    sender_rig_ack(&rig, "0 100");
+    sender_rig_expect("0:0+64A 0:64+64A 0:128+64A 0:192+64A");
+    sender_rig_ack("0 100");
     ck_assert_uint_eq(sender_counters(rig.s)->spurious, UNITS - 3);
     expect_settled(UNITS);
 }
@@ -66,38 +59,38 @@ TEST(late__however_many)
 TEST(late__in_a_close)
 {
     send(UNITS);
-    sender_rig_ack(&rig, "99 100");
-    sender_rig_say_ack(&rig, "0 100", true);
-    sender_rig_expect_event(&rig, OUTCOME_OK, UNITS * RIG_DATA);
+    sender_rig_ack("99 100");
+    sender_rig_say_ack("0 100", true);
+    sender_rig_expect_event(OUTCOME_OK, UNITS * RIG_DATA);
 }
 
 TEST(late__by_two_transmissions)
 {
     send_thrice();
-    sender_rig_ack(&rig, "0 4");
+    sender_rig_ack("0 4");
     expect_settled(4);
 }
 
 TEST(late__the_first_repeat_of_two)
 {
     send_thrice();
-    sender_rig_ack(&rig, "1 5");
+    sender_rig_ack("1 5");
     expect_settled(4);
-    sender_rig_ack(&rig, "0 6"); /* there is nothing left to be settled */
-    sender_rig_expect_no_event(&rig);
+    sender_rig_ack("0 6"); /* there is nothing left to be settled */
+    sender_rig_expect_no_event();
 }
 
 /* A part is in transit, the other waits. */
 TEST(late__settles_each_part)
 {
     send(4);
-    sender_rig_ack(&rig, "1 4");
-    sender_rig_refuse(&rig);
+    sender_rig_ack("1 4");
+    sender_rig_refuse();
     rig.capacity = 1;
-    sender_rig_ack(&rig, "1 4");
-    sender_rig_expect(&rig, "0:0+32A");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 4");
+    sender_rig_ack("1 4");
+    sender_rig_expect("0:0+32A");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 4");
     expect_settled(4);
 }
 
@@ -105,25 +98,25 @@ TEST(late__settles_each_part)
 TEST(late__of_a_part)
 {
     send(4);
-    sender_rig_ack(&rig, "1 4");
-    sender_rig_refuse(&rig);
-    sender_rig_expect(&rig, "0:0+32A 0:32+32A"); /* as 4 and 5 */
-    sender_rig_wait(&rig);
-    sender_rig_expect(&rig, "0:0+32A 0:32+32A"); /* as 6 and 7, to get an answer */
-    sender_rig_ack(&rig, "4 5");
-    sender_rig_expect_no_event(&rig);
+    sender_rig_ack("1 4");
+    sender_rig_refuse();
+    sender_rig_expect("0:0+32A 0:32+32A"); /* as 4 and 5 */
+    sender_rig_wait();
+    sender_rig_expect("0:0+32A 0:32+32A"); /* as 6 and 7, to get an answer */
+    sender_rig_ack("4 5");
+    sender_rig_expect_no_event();
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 32 + TRAILER_BYTES);
-    sender_rig_ack(&rig, "5 6");
+    sender_rig_ack("5 6");
     expect_settled(4);
 }
 
 TEST(late__settles_a_repeat_that_never_left)
 {
     send(4);
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_expect_taken(&rig, "0:0+64A");
+    sender_rig_ack("3 4");
+    sender_rig_expect_taken("0:0+64A");
     sender_sent(rig.s, rig.now, &rig.burst, 0);
-    sender_rig_ack(&rig, "0 4");
+    sender_rig_ack("0 4");
     expect_settled(4);
 }
 
@@ -131,11 +124,11 @@ TEST(late__settles_a_repeat_that_never_left)
 TEST(late__of_what_was_taken_back)
 {
     send(4);
-    sender_rig_ack(&rig, "3 4");
+    sender_rig_ack("3 4");
     ck_assert(sender_cancel(rig.s, rig.now, 0));
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
-    sender_rig_ack(&rig, "0 4");
-    sender_rig_expect(&rig, "0:2+0LVA");
-    sender_rig_ack(&rig, "0 5");
-    sender_rig_expect_nothing(&rig);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_ack("0 4");
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_ack("0 5");
+    sender_rig_expect_nothing();
 }

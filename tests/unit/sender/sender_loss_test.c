@@ -3,86 +3,79 @@
 
 #include "../../support/suite.h"
 
-static struct sender_rig rig;
-
 /* A message of eight units is in transit, numbers 0 to 7, sent ten milliseconds ago. */
 static void setup(void)
 {
     struct sender_config config = sender_rig_config();
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, 8 * RIG_DATA);
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64");
-    sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64LA");
+    sender_rig_init(&config);
+    sender_rig_submit(8 * RIG_DATA);
+    sender_rig_pair(1, 1000);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64");
+    sender_rig_expect("0:256+64 0:320+64 0:384+64 0:448+64LA");
     rig.now += 10 * MILLISECOND;
 }
 
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
-}
-
-FIXTURE(setup, teardown)
+FIXTURE(setup, sender_rig_fini)
 
 TEST(loss__by_three_that_came_later)
 {
-    sender_rig_ack(&rig, "4 5");
+    sender_rig_ack("4 5");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 2);
-    sender_rig_expect(&rig, "0:0+64A 0:64+64A");
-    sender_rig_ack(&rig, "2 10");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_expect("0:0+64A 0:64+64A");
+    sender_rig_ack("2 10");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
 TEST(loss__by_time)
 {
     instant sent = rig.now - 10 * MILLISECOND;
-    sender_rig_ack(&rig, "0 6 7 8");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_wait(&rig);
+    sender_rig_ack("0 6 7 8");
+    sender_rig_expect_nothing();
+    sender_rig_wait();
     ck_assert_int_eq(rig.now - sent, 10 * MILLISECOND * 9 / 8);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
-    sender_rig_expect(&rig, "0:384+64A");
+    sender_rig_expect("0:384+64A");
 }
 
 TEST(loss__before_the_newest_of_an_older_acknowledgement)
 {
-    sender_rig_ack(&rig, "0 1 6 7");
+    sender_rig_ack("0 1 6 7");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3); /* 1, 2 and 3 */
-    sender_rig_ack(&rig, "0 1");
+    sender_rig_ack("0 1");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3);
-    sender_rig_expect(&rig, "0:64+64A 0:128+64A 0:192+64A");
+    sender_rig_expect("0:64+64A 0:128+64A 0:192+64A");
 }
 
 TEST(late__settles_the_repeat_that_waits)
 {
-    sender_rig_ack(&rig, "3 4");
+    sender_rig_ack("3 4");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
-    sender_rig_ack(&rig, "0 1 3 4");
+    sender_rig_ack("0 1 3 4");
     ck_assert_uint_eq(sender_counters(rig.s)->spurious, 1);
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 8");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
 TEST(late__settles_the_repeat_in_transit)
 {
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_expect(&rig, "0:0+64A");
-    sender_rig_ack(&rig, "0 8");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_ack("3 4");
+    sender_rig_expect("0:0+64A");
+    sender_rig_ack("0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
 }
 
 TEST(late__widens_the_tolerance)
 {
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_ack(&rig, "0 1 4 5"); /* overtaken by four */
+    sender_rig_ack("3 4");
+    sender_rig_ack("0 1 4 5"); /* overtaken by four */
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
-    sender_rig_ack(&rig, "5 6"); /* 1 by four */
+    sender_rig_ack("5 6"); /* 1 by four */
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
-    sender_rig_ack(&rig, "6 7"); /* 1 by five */
+    sender_rig_ack("6 7"); /* 1 by five */
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 2);
-    sender_rig_expect(&rig, "0:64+64A");
+    sender_rig_expect("0:64+64A");
 }
 
 /* Sends a message of so many units; returns the first one's number. */
@@ -92,10 +85,10 @@ static uint32_t send(uint32_t units)
     struct event event;
     while (sender_event(rig.s, &event))
         ck_assert_int_eq(event.outcome, OUTCOME_OK);
-    sender_rig_submit(&rig, (uint64_t)units * RIG_DATA);
-    sender_rig_request(&rig, message++, 1, 1000);
+    sender_rig_submit((uint64_t)units * RIG_DATA);
+    sender_rig_request(message++, 1, 1000);
     ck_assert(sender_take(rig.s, rig.now, &rig.burst));
-    uint32_t first = sender_rig_trailer(&rig, 0).seq;
+    uint32_t first = sender_rig_trailer(0).seq;
     do
         sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
     while (sender_take(rig.s, rig.now, &rig.burst));
@@ -107,7 +100,7 @@ static void acknowledge(uint32_t first, uint32_t last)
 {
     char bounds[32];
     snprintf(bounds, sizeof bounds, "%u %u", first, last);
-    sender_rig_ack(&rig, bounds);
+    sender_rig_ack(bounds);
 }
 
 /* The first of two units is lost, and given up when it is time. */
@@ -117,7 +110,7 @@ static void lose_by_time(void)
     uint32_t first = send(2);
     acknowledge(first + 1, first + 2);
     while (sender_counters(rig.s)->lost == lost)
-        sender_rig_wait(&rig);
+        sender_rig_wait();
     ck_assert(sender_take(rig.s, rig.now, &rig.burst));
     sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
     rig.now += 10 * MILLISECOND;
@@ -136,8 +129,8 @@ static bool is_quick(void)
 
 TEST(late__is_forgotten_after_sixteen_recoveries)
 {
-    sender_rig_ack(&rig, "3 4");
-    sender_rig_ack(&rig, "0 8"); /* overtaken by eight */
+    sender_rig_ack("3 4");
+    sender_rig_ack("0 8"); /* overtaken by eight */
     for (int signs = 0; signs < 2; signs++) {
         for (int i = 0; i < 15; i++)
             lose_by_time();
@@ -150,13 +143,13 @@ TEST(late__is_forgotten_after_sixteen_recoveries)
 
 TEST(refused__cuts_what_is_repeated)
 {
-    sender_rig_ack(&rig, "1 8");
-    sender_rig_refuse(&rig);
-    sender_rig_expect(&rig, "0:0+32A 0:32+32A");
-    sender_rig_ack(&rig, "8 9");
-    sender_rig_expect_no_event(&rig);
-    sender_rig_ack(&rig, "8 10");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_ack("1 8");
+    sender_rig_refuse();
+    sender_rig_expect("0:0+32A 0:32+32A");
+    sender_rig_ack("8 9");
+    sender_rig_expect_no_event();
+    sender_rig_ack("8 10");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
 /* ---- hostile acknowledgements ---- */
@@ -167,7 +160,7 @@ TEST(ack__of_what_was_never_sent_is_rejected_whole)
                                          "7 9",          "2147483648 4294967295",
                                          "4294967295 1", "2147483658 2147483659 7 8"};
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
-        sender_rig_ack(&rig, bounds[i]);
+        sender_rig_ack(bounds[i]);
         ck_assert_uint_eq(sender_counters(rig.s)->drop_number, i + 1);
     }
     ck_assert_uint_eq(sender_counters(rig.s)->acks, 0);
@@ -179,33 +172,33 @@ TEST(ack__of_what_was_sent_before_the_first_is_rejected)
 {
     struct sender_config config = sender_rig_config();
     config.first_seq = 100;
-    sender_rig_fini(&rig);
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect(&rig, "0:0+10LA");
-    sender_rig_ack(&rig, "98 99");
-    sender_rig_ack(&rig, "99 101");
+    sender_rig_fini();
+    sender_rig_init(&config);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
+    sender_rig_ack("98 99");
+    sender_rig_ack("99 101");
     ck_assert_uint_eq(sender_counters(rig.s)->drop_number, 2);
-    sender_rig_ack(&rig, "100 101");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
+    sender_rig_ack("100 101");
+    sender_rig_expect_event(OUTCOME_OK, 10);
 }
 
 TEST(ack__of_every_other_number)
 {
-    sender_rig_ack(&rig, "0 1 2 3 4 5 6 7 8"); /* 1, 3, 5 and 7 arrived */
+    sender_rig_ack("0 1 2 3 4 5 6 7 8"); /* 1, 3, 5 and 7 arrived */
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 3);
-    sender_rig_expect(&rig, "0:0+64A 0:128+64A 0:256+64A");
-    sender_rig_ack(&rig, "6 11");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_expect("0:0+64A 0:128+64A 0:256+64A");
+    sender_rig_ack("6 11");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
 TEST(ack__said_again_changes_nothing)
 {
     for (int i = 0; i < 3; i++)
-        sender_rig_ack(&rig, "0 8");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
-    sender_rig_expect_no_event(&rig);
+        sender_rig_ack("0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_expect_no_event();
     ck_assert_uint_eq(sender_counters(rig.s)->acks, 3);
 }
 
@@ -214,19 +207,19 @@ TEST(receive__counts_what_it_drops_by_name)
     uint8_t datagram[TRAILER_BYTES] = {0};
     const struct sender_counters *c = sender_counters(rig.s);
     uint8_t *last = &datagram[TRAILER_BYTES - 1];
-    sender_rig_receive(&rig, datagram, 0);
+    sender_rig_receive(datagram, 0);
     ck_assert_uint_eq(c->drop_short, 1);
     *last = 0x12;
-    sender_rig_receive(&rig, datagram, sizeof datagram);
+    sender_rig_receive(datagram, sizeof datagram);
     ck_assert_uint_eq(c->drop_version, 1);
     *last = 0x21;
-    sender_rig_receive(&rig, datagram, sizeof datagram);
+    sender_rig_receive(datagram, sizeof datagram);
     ck_assert_uint_eq(c->drop_type, 1);
     *last = 0x22;
-    sender_rig_receive(&rig, datagram, sizeof datagram);
+    sender_rig_receive(datagram, sizeof datagram);
     ck_assert_uint_eq(c->drop_malformed, 1);
     rig.pairing.tag ^= 1;
-    sender_rig_ack(&rig, "0 1");
+    sender_rig_ack("0 1");
     ck_assert_uint_eq(c->drop_session, 1);
 }
 
@@ -235,15 +228,15 @@ TEST(receive__counts_what_it_drops_by_name)
 TEST(probe__repeats_the_two_oldest_whatever_the_window)
 {
     rig.capacity = 1;
-    sender_rig_ack(&rig, "");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_wait(&rig);
+    sender_rig_ack("");
+    sender_rig_expect_nothing();
+    sender_rig_wait();
     ck_assert_uint_eq(sender_counters(rig.s)->probes, 1);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
-    sender_rig_expect(&rig, "0:0+64A 0:64+64A");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 8");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_expect("0:0+64A 0:64+64A");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
     ck_assert_uint_eq(sender_counters(rig.s)->spurious, 0); /* they were never thought lost */
 }
 
@@ -254,13 +247,13 @@ TEST(silence__fails_all)
         struct event event;
         if (sender_take(rig.s, rig.now, &rig.burst))
             sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
-        sender_rig_wait(&rig);
+        sender_rig_wait();
         if (!sender_event(rig.s, &event))
             continue;
         ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
         ck_assert_int_eq(rig.now - heard, 10 * SECOND);
         ck_assert_uint_ge(sender_counters(rig.s)->probes, 5);
-        ck_assert_uint_eq(sender_rig_hello(&rig).pairing.session, 0);
+        ck_assert_uint_eq(sender_rig_hello().pairing.session, 0);
         return;
     }
     ck_abort_msg("no silence");

@@ -6,36 +6,29 @@
 
 enum { HALF = 5 * RIG_UNIT }; /* of the first window */
 
-static struct sender_rig rig;
-
 /* Two bursts are under way, a millisecond apart: all of a message, and not all of the window. */
 static void setup(void)
 {
     struct sender_config config = sender_rig_config();
     config.congestion = CONGESTION_RENO;
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, 8 * RIG_DATA);
-    sender_rig_pair(&rig, 2, 1000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64A");
+    sender_rig_init(&config);
+    sender_rig_submit(8 * RIG_DATA);
+    sender_rig_pair(2, 1000);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64A");
     rig.now += MILLISECOND;
-    sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64LA");
+    sender_rig_expect("0:256+64 0:320+64 0:384+64 0:448+64LA");
     rig.now += MILLISECOND;
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
 }
 
 static void say(uint16_t marks, const char *bounds)
 {
     rig.marks = marks;
-    sender_rig_ack(&rig, bounds);
+    sender_rig_ack(bounds);
 }
 
 static void submit_more(void)
 {
-    sender_rig_submit(&rig, 4 * RIG_DATA);
+    sender_rig_submit(4 * RIG_DATA);
 }
 
 static void expect(uint64_t marks, uint64_t window)
@@ -44,7 +37,7 @@ static void expect(uint64_t marks, uint64_t window)
     ck_assert_uint_eq(sender_gauges(rig.s).window, window);
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, sender_rig_fini)
 
 TEST(marks__none)
 {
@@ -67,7 +60,7 @@ TEST(marks__once_a_round_trip)
     say(5, "0 8");
     expect(5, HALF);
     submit_more();
-    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64A");
+    sender_rig_expect("1:0+64 1:64+64 1:128+64A");
     rig.now += MILLISECOND;
     say(6, "0 11");
     expect(6, HALF / 2);
@@ -115,10 +108,10 @@ TEST(marks__of_a_session)
 {
     say(9, "0 4");
     sender_fail(rig.s, rig.now, OUTCOME_SILENT);
-    sender_rig_expect_event(&rig, OUTCOME_SILENT, 0);
-    sender_rig_submit(&rig, RIG_DATA);
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_expect(&rig, "0:0+64LA");
+    sender_rig_expect_event(OUTCOME_SILENT, 0);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(1, 1000);
+    sender_rig_expect("0:0+64LA");
     say(9, "0 1");
     ck_assert_uint_eq(sender_counters(rig.s)->marks, 18);
 }
@@ -130,7 +123,7 @@ TEST(ecn__left_if_it_does_not_arrive, .rows = 2)
     say(0, "0 8");
     ck_assert(sender_wants_ecn(rig.s));
     submit_more();
-    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64LA");
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64LA");
     rig.now += MILLISECOND;
     say(0, "0 12");
     ck_assert_int_eq(sender_wants_ecn(rig.s), rig.has_ecn);
@@ -140,7 +133,7 @@ TEST(ecn__left_if_nothing_comes_back)
 {
     for (int i = 0; i < 3; i++) {
         ck_assert(sender_wants_ecn(rig.s));
-        sender_rig_wait(&rig);
+        sender_rig_wait();
         while (sender_take(rig.s, rig.now, &rig.burst))
             sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
     }

@@ -12,8 +12,6 @@ enum {
     SIZE = 2 * DATA
 }; /* bytes of the largest unit, small enough not to be halved when lost */
 
-static struct sender_rig rig;
-
 /* Two full units of one message are under way. */
 static void setup(void)
 {
@@ -21,15 +19,10 @@ static void setup(void)
     config.unit_bytes = LARGE;
     config.burst_bytes = 4 * LARGE;
     config.window_bytes = 8 * LARGE;
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, SIZE);
-    sender_rig_pair(&rig, 8, SIZE);
-    sender_rig_expect(&rig, "0:0+1984 0:1984+1984LA");
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
+    sender_rig_init(&config);
+    sender_rig_submit(SIZE);
+    sender_rig_pair(8, SIZE);
+    sender_rig_expect("0:0+1984 0:1984+1984LA");
 }
 
 /* The next burst is a probe of so many bytes; it stays with the channel. */
@@ -57,18 +50,18 @@ static void answer(struct path_probe probe)
 {
     uint8_t datagram[TRAILER_BYTES];
     path_answer_encode(datagram, &probe);
-    sender_rig_receive(&rig, datagram, sizeof datagram);
+    sender_rig_receive(datagram, sizeof datagram);
 }
 
 /* Twice nothing comes back, and then a small probe passes: what is repeated now is small. */
 static void fall(void)
 {
-    sender_rig_wait(&rig);
-    sender_rig_expect(&rig, "0:0+1984A 0:1984+1984LA");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_wait(&rig);
-    ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0); /* is it another receiver? */
-    sender_rig_expect(&rig, "0:0+1984A 0:1984+1984LA");
+    sender_rig_wait();
+    sender_rig_expect("0:0+1984A 0:1984+1984LA");
+    sender_rig_expect_nothing();
+    sender_rig_wait();
+    ck_assert_uint_ne(sender_rig_hello().nonce, 0); /* is it another receiver? */
+    sender_rig_expect("0:0+1984A 0:1984+1984LA");
     struct path_probe probe = expect_probe(PATH_MTU_BASE_BYTES);
     sent(1);
     answer(probe);
@@ -79,13 +72,13 @@ static uint64_t unit_bytes(void)
     return sender_gauges(rig.s).unit;
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(setup, sender_rig_fini)
 
 TEST(path__nothing_is_probed_while_all_is_well)
 {
-    sender_rig_ack(&rig, "0 2");
-    sender_rig_submit(&rig, SIZE);
-    sender_rig_expect(&rig, "1:0+1984 1:1984+1984LA");
+    sender_rig_ack("0 2");
+    sender_rig_submit(SIZE);
+    sender_rig_expect("1:0+1984 1:1984+1984LA");
     ck_assert_uint_eq(sender_counters(rig.s)->path_probes, 0);
     ck_assert_uint_eq(unit_bytes(), LARGE);
 }
@@ -103,7 +96,7 @@ TEST(path__and_then_what_it_was_is_tried_first)
     fall();
     struct path_probe probe = expect_probe(LARGE);
     sent(1);
-    sender_rig_expect(&rig, "0:0+1184A 0:1184+800A");
+    sender_rig_expect("0:0+1184A 0:1184+800A");
     answer(probe);
     ck_assert_uint_eq(unit_bytes(), LARGE);
     ck_assert_uint_eq(sender_counters(rig.s)->path_answers, 2);
@@ -122,7 +115,7 @@ TEST(path__hints_change_no_size)
     }
     ck_assert_uint_eq(unit_bytes(), LARGE);
     ck_assert_uint_eq(sender_counters(rig.s)->path_probes, 1);
-    sender_rig_ack(&rig, "0 2");
+    sender_rig_ack("0 2");
     ck_assert_uint_eq(unit_bytes(), LARGE);
 }
 
@@ -132,7 +125,7 @@ TEST(path__a_lost_probe_is_no_lost_data)
     uint64_t window = sender_gauges(rig.s).window;
     expect_probe(LARGE);
     sent(1);
-    sender_rig_wait(&rig);
+    sender_rig_wait();
     ck_assert_uint_eq(sender_gauges(rig.s).window, window);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
 }
@@ -162,10 +155,10 @@ TEST(path__a_refused_probe_costs_nothing)
 TEST(path__small_messages_need_no_probe)
 {
     fall();
-    sender_rig_ack(&rig, "0 2");
-    sender_rig_submit(&rig, 100);
-    sender_rig_expect(&rig, "1:0+100LA");
-    sender_rig_submit(&rig, SIZE);
+    sender_rig_ack("0 2");
+    sender_rig_submit(100);
+    sender_rig_expect("1:0+100LA");
+    sender_rig_submit(SIZE);
     expect_probe(LARGE);
 }
 
@@ -175,9 +168,9 @@ TEST(path__parts_of_what_came_late)
     fall();
     expect_probe(LARGE);
     sent(1);
-    sender_rig_expect(&rig, "0:0+1184A 0:1184+800A");
-    sender_rig_ack(&rig, "0 2");
-    sender_rig_expect_event(&rig, OUTCOME_OK, SIZE);
+    sender_rig_expect("0:0+1184A 0:1184+800A");
+    sender_rig_ack("0 2");
+    sender_rig_expect_event(OUTCOME_OK, SIZE);
 }
 
 TEST(path__the_parts_alone_are_enough)
@@ -185,10 +178,10 @@ TEST(path__the_parts_alone_are_enough)
     fall();
     expect_probe(LARGE);
     sent(1);
-    sender_rig_expect(&rig, "0:0+1184A 0:1184+800A");
-    sender_rig_expect(&rig, "0:1984+1184A 0:3168+800LA");
-    sender_rig_ack(&rig, "6 10");
-    sender_rig_expect_event(&rig, OUTCOME_OK, SIZE);
+    sender_rig_expect("0:0+1184A 0:1184+800A");
+    sender_rig_expect("0:1984+1184A 0:3168+800LA");
+    sender_rig_ack("6 10");
+    sender_rig_expect_event(OUTCOME_OK, SIZE);
 }
 
 /* Sends all there is to send; returns how many of it were probes of the path. */
@@ -207,13 +200,13 @@ TEST(path__one_probe_while_nothing_comes)
 {
     fall();
     for (uint32_t i = 0; i < 7; i++)
-        sender_rig_submit(&rig, SIZE);
+        sender_rig_submit(SIZE);
     ck_assert_uint_eq(send_all(), 1);
     for (uint32_t i = 0; i < 8; i++) {
-        sender_rig_wait(&rig);
+        sender_rig_wait();
         ck_assert_uint_eq(send_all(), 0);
     }
-    sender_rig_ack(&rig, "1 10");
+    sender_rig_ack("1 10");
     ck_assert_uint_eq(send_all(), 1);
 }
 
@@ -231,7 +224,7 @@ TEST(path__answer_of_another_pairing)
 TEST(path__broken_answer)
 {
     uint8_t datagram[TRAILER_BYTES] = {[TRAILER_BYTES - 1] = 0x27};
-    sender_rig_receive(&rig, datagram, sizeof datagram);
+    sender_rig_receive(datagram, sizeof datagram);
     ck_assert_uint_eq(sender_counters(rig.s)->drop_malformed, 1);
 }
 

@@ -3,8 +3,6 @@
 
 #include "../../support/suite.h"
 
-static struct sender_rig rig;
-
 static void send_all(void)
 {
     while (sender_take(rig.s, rig.now, &rig.burst))
@@ -17,28 +15,23 @@ static void fall_silent(enum congestion_kind kind, duration round_trip)
 {
     struct sender_config config = sender_rig_config();
     config.congestion = kind;
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, 6 * RIG_DATA);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_init(&config);
+    sender_rig_submit(6 * RIG_DATA);
+    struct hello hello = sender_rig_hello();
     rig.now += round_trip;
-    sender_rig_cookie(&rig, &hello, 0);
-    sender_rig_hello(&rig);
+    sender_rig_cookie(&hello, 0);
+    sender_rig_hello();
     rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
     rig.nonce = hello.nonce;
-    sender_rig_request(&rig, 0, 1, 1000);
+    sender_rig_request(0, 1, 1000);
     send_all();
     for (int i = 0; i < 4; i++) {
-        sender_rig_wait(&rig);
+        sender_rig_wait();
         send_all();
     }
     rig.now += 10 * MILLISECOND;
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 6 * RIG_UNIT);
     ck_assert_uint_eq(sender_gauges(rig.s).window, 10 * RIG_UNIT);
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
 }
 
 static void expect(uint64_t persistent, uint64_t window_units)
@@ -47,12 +40,12 @@ static void expect(uint64_t persistent, uint64_t window_units)
     ck_assert_uint_eq(sender_gauges(rig.s).window, window_units * RIG_UNIT);
 }
 
-FIXTURE(NULL, teardown)
+FIXTURE(NULL, sender_rig_fini)
 
 TEST(persistent__all_of_a_long_time_is_lost)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "0 12 14");
+    sender_rig_ack("0 12 14");
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 4);
     expect(1, 2);
 }
@@ -60,7 +53,7 @@ TEST(persistent__all_of_a_long_time_is_lost)
 TEST(persistent__not_without_a_round_trip)
 {
     fall_silent(CONGESTION_RENO, 0);
-    sender_rig_ack(&rig, "0 12 14");
+    sender_rig_ack("0 12 14");
     expect(0, 5);
 }
 
@@ -68,43 +61,43 @@ TEST(persistent__not_without_a_round_trip)
 TEST(persistent__not_when_all_arrived)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "0 14");
+    sender_rig_ack("0 14");
     expect(0, 10);
-    sender_rig_expect_event(&rig, OUTCOME_OK, 6 * RIG_DATA);
+    sender_rig_expect_event(OUTCOME_OK, 6 * RIG_DATA);
 }
 
 /* Each bound cuts the time into two that are not long enough. */
 TEST(persistent__not_when_one_between_arrived)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "0 8 9 10 11 12 14");
+    sender_rig_ack("0 8 9 10 11 12 14");
     expect(0, 5);
 }
 
 TEST(persistent__undone_with_the_loss_when_all_was_late)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "0 12 14");
-    sender_rig_ack(&rig, "0 14");
+    sender_rig_ack("0 12 14");
+    sender_rig_ack("0 14");
     expect(1, 10);
 }
 
 TEST(persistent__undone_but_not_the_loss)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "0 12 14");
-    sender_rig_ack(&rig, "0 4 6 12 14");
+    sender_rig_ack("0 12 14");
+    sender_rig_ack("0 4 6 12 14");
     expect(1, 2);
-    sender_rig_ack(&rig, "0 8 10 12 14");
+    sender_rig_ack("0 8 10 12 14");
     expect(1, 5);
 }
 
 TEST(persistent__of_bbr_is_undone)
 {
     fall_silent(CONGESTION_BBR, 10 * MILLISECOND);
-    sender_rig_ack(&rig, "0 12 14");
+    sender_rig_ack("0 12 14");
     expect(1, 4);
-    sender_rig_ack(&rig, "0 14");
+    sender_rig_ack("0 14");
     ck_assert_uint_ge(sender_gauges(rig.s).window, 10 * RIG_UNIT);
 }
 
@@ -112,11 +105,11 @@ TEST(persistent__forgotten_with_the_session)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_fail(rig.s, rig.now, OUTCOME_SILENT);
-    sender_rig_expect_event(&rig, OUTCOME_SILENT, 0);
-    sender_rig_submit(&rig, RIG_DATA);
-    sender_rig_pair(&rig, 1, 1000);
+    sender_rig_expect_event(OUTCOME_SILENT, 0);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(1, 1000);
     send_all();
     rig.now += 10 * MILLISECOND;
-    sender_rig_ack(&rig, "0 1");
+    sender_rig_ack("0 1");
     expect(0, 10);
 }

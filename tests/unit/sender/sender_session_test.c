@@ -3,49 +3,36 @@
 
 #include "../../support/suite.h"
 
-static struct sender_rig rig;
-
-static void setup(void)
-{
-    struct sender_config config = sender_rig_config();
-    sender_rig_init(&rig, &config);
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
-}
-
 /* ---- pairing ---- */
 
-FIXTURE(setup, teardown)
+FIXTURE(sender_rig_start, sender_rig_fini)
 
 TEST(pairing__nothing_is_sent_without)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     ck_assert_uint_eq(hello.pairing.session, 0);
     ck_assert_uint_ne(hello.pairing.tag, 0);
     ck_assert_uint_ne(hello.nonce, 0);
     ck_assert_uint_eq(hello.cookie, 0);
-    sender_rig_expect_nothing(&rig);
+    sender_rig_expect_nothing();
 }
 
 TEST(pairing__brings_the_cookie_back)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect(&rig, "0:0+10LA");
-    ck_assert_uint_eq(sender_rig_trailer(&rig, 0).pairing.session, RIG_SESSION);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
+    ck_assert_uint_eq(sender_rig_trailer(0).pairing.session, RIG_SESSION);
 }
 
 /* The session that a cookie names is what its hello says. */
 TEST(pairing__in_the_session_of_the_cookie)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
-    sender_rig_cookie(&rig, &hello, 99);
-    hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 99);
+    hello = sender_rig_hello();
     ck_assert_uint_eq(hello.pairing.session, 99);
     ck_assert_uint_eq(hello.cookie, 5);
 }
@@ -53,10 +40,10 @@ TEST(pairing__in_the_session_of_the_cookie)
 /* The answer to the only hello is a first round trip. */
 TEST(pairing__measures_the_round_trip)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     rig.now += 3 * MILLISECOND;
-    sender_rig_cookie(&rig, &hello, 0);
+    sender_rig_cookie(&hello, 0);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, 3 * MILLISECOND);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 3 * MILLISECOND);
 }
@@ -65,13 +52,13 @@ TEST(pairing__measures_the_round_trip)
 TEST(pairing__assumes_a_round_trip, .rows = 4)
 {
     static const duration row[][2] = {{50, 100}, {600, 600}, {1000, 1000}, {1001, 100}};
-    sender_rig_submit(&rig, 10);
-    sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    sender_rig_hello();
     rig.now += 20 * MILLISECOND;
     sender_expire(rig.s, rig.now);
-    struct hello hello = sender_rig_hello(&rig);
+    struct hello hello = sender_rig_hello();
     rig.now += (row[_i][0] - 20) * MILLISECOND;
-    sender_rig_cookie(&rig, &hello, 0);
+    sender_rig_cookie(&hello, 0);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, row[_i][1] * MILLISECOND);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_lowest, 0);
 }
@@ -79,46 +66,46 @@ TEST(pairing__assumes_a_round_trip, .rows = 4)
 /* What answers another question, or none, changes nothing but a counter. */
 TEST(pairing__by_nothing_but_its_own_answer)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     for (int wrong = 0; wrong < 6; wrong++) {
         struct hello other = hello;
         other.nonce ^= wrong % 2 == 0 ? UINT64_C(1) << (13 * wrong) : 0;
         other.pairing.tag ^= wrong % 2 == 1 ? 1U << (6 * wrong) : 0;
-        sender_rig_cookie(&rig, &other, 0);
+        sender_rig_cookie(&other, 0);
         rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = other.pairing.tag};
         rig.nonce = other.nonce;
-        sender_rig_request(&rig, 0, 1, 10);
+        sender_rig_request(0, 1, 10);
     }
     ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 12);
-    sender_rig_expect_nothing(&rig);
+    sender_rig_expect_nothing();
     ck_assert_int_eq(sender_deadline(rig.s), rig.now + 20 * MILLISECOND);
-    sender_rig_cookie(&rig, &hello, 0);
-    ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
+    sender_rig_cookie(&hello, 0);
+    ck_assert_uint_eq(sender_rig_hello().cookie, 5);
 }
 
 /* A request without a nonce is one of a pairing, and makes none. */
 TEST(pairing__not_by_the_tag_alone)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
-    sender_rig_request(&rig, 0, 1, 10);
-    sender_rig_ack(&rig, "");
+    sender_rig_request(0, 1, 10);
+    sender_rig_ack("");
     ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 2);
-    sender_rig_expect_nothing(&rig);
+    sender_rig_expect_nothing();
 }
 
 /* A hello with a cookie may be lost, or its answer. The receiver that gave the cookie may be gone,
  * too: then another one gives another. */
 TEST(pairing__an_unanswered_cookie_is_shown_again)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello first = sender_rig_hello(&rig);
-    sender_rig_cookie(&rig, &first, 9);
-    sender_rig_hello(&rig);
-    sender_rig_wait(&rig);
-    struct hello again = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello first = sender_rig_hello();
+    sender_rig_cookie(&first, 9);
+    sender_rig_hello();
+    sender_rig_wait();
+    struct hello again = sender_rig_hello();
     ck_assert_uint_eq(again.cookie, 5);
     ck_assert_uint_eq(again.pairing.session, 9);
     ck_assert_uint_eq(again.pairing.tag, first.pairing.tag);
@@ -129,18 +116,18 @@ TEST(pairing__an_unanswered_cookie_is_shown_again)
 TEST(pairing__answers_few_cookies_at_once)
 {
     uint32_t hellos = 0;
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     for (int i = 0; i < 10; i++) {
-        sender_rig_cookie(&rig, &hello, 0);
+        sender_rig_cookie(&hello, 0);
         for (; sender_has_burst(rig.s); hellos++)
-            sender_rig_hello(&rig);
+            sender_rig_hello();
     }
     ck_assert_uint_eq(hellos, 4);
-    sender_rig_wait(&rig);
-    sender_rig_hello(&rig);
-    sender_rig_cookie(&rig, &hello, 0);
-    ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
+    sender_rig_wait();
+    sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    ck_assert_uint_eq(sender_rig_hello().cookie, 5);
 }
 
 /* ---- a receiver that has restarted ---- */
@@ -148,13 +135,13 @@ TEST(pairing__answers_few_cookies_at_once)
 /* Units are sent, and nothing comes back: the second time it asks if another receiver is there. */
 static struct hello ask_for_another(void)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect(&rig, "0:0+10LA");
-    sender_rig_wait(&rig);
-    sender_rig_expect(&rig, "0:0+10LA");
-    sender_rig_wait(&rig);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
+    sender_rig_wait();
+    sender_rig_expect("0:0+10LA");
+    sender_rig_wait();
+    struct hello hello = sender_rig_hello();
     ck_assert_uint_ne(hello.nonce, 0);
     ck_assert_uint_ne(hello.pairing.tag, rig.pairing.tag);
     ck_assert_uint_eq(hello.pairing.session, 0);
@@ -164,17 +151,17 @@ static struct hello ask_for_another(void)
 TEST(another_receiver__fails_what_was_begun)
 {
     struct hello hello = ask_for_another();
-    sender_rig_cookie(&rig, &hello, 0);
-    ck_assert_uint_eq(sender_rig_hello(&rig).cookie, 5);
-    sender_rig_expect_no_event(&rig); /* nobody has entered anything */
+    sender_rig_cookie(&hello, 0);
+    ck_assert_uint_eq(sender_rig_hello().cookie, 5);
+    sender_rig_expect_no_event(); /* nobody has entered anything */
     rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
     rig.nonce = hello.nonce;
-    sender_rig_request(&rig, 0, 1, 10);
-    sender_rig_expect_event(&rig, OUTCOME_RESTARTED, 0);
-    ck_assert_uint_eq(sender_rig_hello(&rig).requested, 1);
-    sender_rig_submit(&rig, 5);
-    sender_rig_expect(&rig, "0:0+5LA");
-    ck_assert_uint_eq(sender_rig_trailer(&rig, 0).seq, 0);
+    sender_rig_request(0, 1, 10);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    ck_assert_uint_eq(sender_rig_hello().requested, 1);
+    sender_rig_submit(5);
+    sender_rig_expect("0:0+5LA");
+    ck_assert_uint_eq(sender_rig_trailer(0).seq, 0);
 }
 
 /* The same receiver says so, and the session goes on. */
@@ -182,38 +169,38 @@ TEST(another_receiver__is_not_there)
 {
     struct hello hello = ask_for_another();
     rig.now += MILLISECOND;
-    sender_rig_cookie(&rig, &hello, RIG_SESSION);
-    sender_rig_expect(&rig, "0:0+10LA");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
+    sender_rig_cookie(&hello, RIG_SESSION);
+    sender_rig_expect("0:0+10LA");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 10);
 }
 
 /* A sender that waits for a buffer asks, too, when its hellos bring nothing. */
 TEST(another_receiver__while_nothing_is_in_transit)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 0, 0);
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
     for (int i = 0; i < 2; i++) {
-        sender_rig_wait(&rig);
-        ck_assert_uint_eq(sender_rig_hello(&rig).nonce, 0);
+        sender_rig_wait();
+        ck_assert_uint_eq(sender_rig_hello().nonce, 0);
     }
-    sender_rig_wait(&rig);
-    ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0);
+    sender_rig_wait();
+    ck_assert_uint_ne(sender_rig_hello().nonce, 0);
 }
 
 TEST(another_receiver__what_was_not_begun_goes_on)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 0, 0);
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
     for (int i = 0; i < 2; i++) {
-        sender_rig_wait(&rig);
-        sender_rig_hello(&rig);
+        sender_rig_wait();
+        sender_rig_hello();
     }
-    sender_rig_wait(&rig);
-    sender_rig_enter(&rig, RIG_SESSION + 1, 1, 10);
-    sender_rig_expect_no_event(&rig);
-    sender_rig_expect(&rig, "0:0+10LA");
+    sender_rig_wait();
+    sender_rig_enter(RIG_SESSION + 1, 1, 10);
+    sender_rig_expect_no_event();
+    sender_rig_expect("0:0+10LA");
 }
 
 /* ---- nobody to pair with ---- */
@@ -222,29 +209,29 @@ static void fail_to_connect(enum outcome outcome)
 {
     instant limit = rig.now + 5 * SECOND;
     while (sender_deadline(rig.s) < limit) {
-        sender_rig_expect_no_event(&rig);
-        sender_rig_wait(&rig);
+        sender_rig_expect_no_event();
+        sender_rig_wait();
         while (sender_has_burst(rig.s))
-            sender_rig_hello(&rig);
+            sender_rig_hello();
     }
-    sender_rig_wait(&rig);
+    sender_rig_wait();
     ck_assert_int_eq(rig.now, limit);
-    sender_rig_expect_event(&rig, outcome, 0);
+    sender_rig_expect_event(outcome, 0);
 }
 
 TEST(connect__nothing_comes)
 {
-    sender_rig_submit(&rig, 10);
+    sender_rig_submit(10);
     fail_to_connect(OUTCOME_UNREACHABLE);
-    sender_rig_submit(&rig, 10); /* has as long again */
+    sender_rig_submit(10); /* has as long again */
     fail_to_connect(OUTCOME_UNREACHABLE);
 }
 
 TEST(connect__refused_by_the_system)
 {
-    sender_rig_submit(&rig, 10);
+    sender_rig_submit(10);
     sender_on_refused(rig.s);
-    sender_rig_expect_no_event(&rig); /* the receiver may be about to start */
+    sender_rig_expect_no_event(); /* the receiver may be about to start */
     fail_to_connect(OUTCOME_REFUSED);
 }
 
@@ -253,13 +240,13 @@ static void say_version(struct pairing echoed, uint8_t version)
     uint8_t datagram[VERSION_ANSWER_BYTES];
     version_answer_encode(datagram, echoed);
     datagram[VERSION_ANSWER_BYTES - 1] = (uint8_t)(version << 4 | DATAGRAM_VERSION_ANSWER);
-    sender_rig_receive(&rig, datagram, sizeof datagram);
+    sender_rig_receive(datagram, sizeof datagram);
 }
 
 TEST(connect__another_version)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     say_version(hello.pairing, 3);
     sender_on_refused(rig.s);
     fail_to_connect(OUTCOME_VERSION);
@@ -267,8 +254,8 @@ TEST(connect__another_version)
 
 TEST(connect__version_said_by_a_stranger)
 {
-    sender_rig_submit(&rig, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
     hello.pairing.tag ^= 4;
     say_version(hello.pairing, 3);
     fail_to_connect(OUTCOME_UNREACHABLE);
@@ -277,15 +264,15 @@ TEST(connect__version_said_by_a_stranger)
 /* Once there was a peer, its silence is silence; what the system says changes nothing. */
 TEST(connect__ends_with_the_first_pairing)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 0, 0);
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
     instant heard = rig.now;
     sender_on_refused(rig.s);
     struct event event;
     while (!sender_event(rig.s, &event)) {
-        sender_rig_wait(&rig);
+        sender_rig_wait();
         while (sender_has_burst(rig.s))
-            sender_rig_hello(&rig);
+            sender_rig_hello();
     }
     ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
     ck_assert_int_eq(rig.now, heard + 10 * SECOND);
@@ -295,7 +282,7 @@ TEST(connect__ends_with_the_first_pairing)
 
 TEST(close__unpaired_is_over_at_once)
 {
-    sender_rig_hello(&rig);
+    sender_rig_hello();
     sender_close(rig.s, rig.now);
     ck_assert(sender_is_closed(rig.s));
     ck_assert(sender_is_confirmed(rig.s));
@@ -305,14 +292,14 @@ TEST(close__unpaired_is_over_at_once)
 TEST(close__with_a_cookie_shown_asks_a_while)
 {
     uint32_t hellos = 0;
-    struct hello hello = sender_rig_hello(&rig);
-    sender_rig_cookie(&rig, &hello, 0);
-    sender_rig_hello(&rig);
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    sender_rig_hello();
     sender_close(rig.s, rig.now);
-    for (; !sender_is_closed(rig.s); sender_rig_wait(&rig)) {
+    for (; !sender_is_closed(rig.s); sender_rig_wait()) {
         if (!sender_has_burst(rig.s))
             continue;
-        sender_rig_hello(&rig);
+        sender_rig_hello();
         hellos++;
     }
     ck_assert_uint_eq(hellos, 3);
@@ -322,18 +309,18 @@ TEST(close__with_a_cookie_shown_asks_a_while)
 TEST(close__confirmed)
 {
     uint64_t number;
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect(&rig, "0:0+10LA");
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
     sender_close(rig.s, rig.now);
     ck_assert(!sender_submit(rig.s, rig.now, NULL, NULL, 0, &number));
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
-    sender_rig_wait(&rig);
-    ck_assert(sender_rig_hello(&rig).is_closing);
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    sender_rig_wait();
+    ck_assert(sender_rig_hello().is_closing);
     ck_assert(!sender_is_closed(rig.s));
-    sender_rig_say_ack(&rig, "", true);
+    sender_rig_say_ack("", true);
     ck_assert(sender_is_closed(rig.s));
     ck_assert(sender_is_confirmed(rig.s));
     ck_assert_int_eq(sender_deadline(rig.s), NEVER);
@@ -342,53 +329,53 @@ TEST(close__confirmed)
 /* What was cancelled and has no buffer need not be told of; what has one is. */
 TEST(close__does_not_wait_for_what_was_cancelled)
 {
-    uint64_t posted = sender_rig_submit(&rig, 10), unposted = sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
+    uint64_t posted = sender_rig_submit(10), unposted = sender_rig_submit(10);
+    sender_rig_pair(1, 10);
     ck_assert(sender_cancel(rig.s, rig.now, posted));
     ck_assert(sender_cancel(rig.s, rig.now, unposted));
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
     sender_close(rig.s, rig.now);
-    ck_assert(!sender_rig_hello(&rig).is_closing);
-    sender_rig_expect(&rig, "0:2+0LVA");
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_wait(&rig);
-    ck_assert(sender_rig_hello(&rig).is_closing);
+    ck_assert(!sender_rig_hello().is_closing);
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_ack("0 1");
+    sender_rig_wait();
+    ck_assert(sender_rig_hello().is_closing);
 }
 
 TEST(close__cancelled_while_it_waits)
 {
-    uint64_t unposted = sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 0, 0);
+    uint64_t unposted = sender_rig_submit(10);
+    sender_rig_pair(0, 0);
     sender_close(rig.s, rig.now);
-    ck_assert(!sender_rig_hello(&rig).is_closing);
-    sender_rig_expect_nothing(&rig);
+    ck_assert(!sender_rig_hello().is_closing);
+    sender_rig_expect_nothing();
     ck_assert(sender_cancel(rig.s, rig.now, unposted));
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
-    sender_rig_wait(&rig);
-    ck_assert(sender_rig_hello(&rig).is_closing);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_wait();
+    ck_assert(sender_rig_hello().is_closing);
 }
 
 /* What was cancelled is gone without a unit, and then another receiver answers the question. */
 TEST(close__in_another_session)
 {
-    uint64_t unposted = sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 0, 0);
+    uint64_t unposted = sender_rig_submit(10);
+    sender_rig_pair(0, 0);
     for (int i = 0; i < 2; i++) {
-        sender_rig_wait(&rig);
-        sender_rig_hello(&rig);
+        sender_rig_wait();
+        sender_rig_hello();
     }
-    sender_rig_wait(&rig);
-    struct hello hello = sender_rig_hello(&rig);
-    sender_rig_cookie(&rig, &hello, 0);
-    sender_rig_hello(&rig);
+    sender_rig_wait();
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    sender_rig_hello();
     ck_assert(sender_cancel(rig.s, rig.now, unposted));
     sender_close(rig.s, rig.now);
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
     rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
     rig.nonce = hello.nonce;
-    sender_rig_request(&rig, 0, 0, 0);
-    hello = sender_rig_hello(&rig);
+    sender_rig_request(0, 0, 0);
+    hello = sender_rig_hello();
     ck_assert(hello.is_closing);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION + 1);
     ck_assert_uint_eq(hello.requested, 0);
@@ -398,27 +385,27 @@ TEST(close__in_another_session)
 TEST(close__given_up)
 {
     struct event event;
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 0, 0);
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
     sender_close(rig.s, rig.now);
     while (sender_has_burst(rig.s))
-        ck_assert(!sender_rig_hello(&rig).is_closing);
+        ck_assert(!sender_rig_hello().is_closing);
     sender_give_up(rig.s);
-    ck_assert(sender_rig_hello(&rig).is_closing);
+    ck_assert(sender_rig_hello().is_closing);
     ck_assert(sender_event(rig.s, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_CLOSED);
-    sender_rig_expect_nothing(&rig);
+    sender_rig_expect_nothing();
 }
 
 TEST(close__by_the_peer)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect(&rig, "0:0+10LA");
-    sender_rig_say_ack(&rig, "", true);
-    sender_rig_expect_event(&rig, OUTCOME_PEER_CLOSED, 0);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
+    sender_rig_say_ack("", true);
+    sender_rig_expect_event(OUTCOME_PEER_CLOSED, 0);
+    struct hello hello = sender_rig_hello();
     ck_assert(hello.is_closing);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
-    ck_assert_uint_ne(sender_rig_hello(&rig).nonce, 0); /* and asks for the next receiver */
+    ck_assert_uint_ne(sender_rig_hello().nonce, 0); /* and asks for the next receiver */
 }

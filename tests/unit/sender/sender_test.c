@@ -4,55 +4,42 @@
 
 #include "../../support/suite.h"
 
-static struct sender_rig rig;
-
-static void setup(void)
-{
-    struct sender_config config = sender_rig_config();
-    sender_rig_init(&rig, &config);
-}
-
-static void teardown(void)
-{
-    sender_rig_fini(&rig);
-}
-
 /* ---- requests ---- */
 
-FIXTURE(setup, teardown)
+FIXTURE(sender_rig_start, sender_rig_fini)
 
 TEST(request__too_large_is_refused_and_the_others_sent)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_submit(&rig, 30);
-    sender_rig_submit(&rig, 20);
-    sender_rig_pair(&rig, 3, 20);
-    sender_rig_expect_event(&rig, OUTCOME_TOO_LARGE, 0);
-    sender_rig_expect(&rig, "0:0+10L 1:1+0LV");
-    sender_rig_expect(&rig, "2:0+20LA");
-    sender_rig_ack(&rig, "0 3");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
-    sender_rig_expect_event(&rig, OUTCOME_OK, 20);
-    sender_rig_expect_no_event(&rig);
+    sender_rig_submit(10);
+    sender_rig_submit(30);
+    sender_rig_submit(20);
+    sender_rig_pair(3, 20);
+    sender_rig_expect_event(OUTCOME_TOO_LARGE, 0);
+    sender_rig_expect("0:0+10L 1:1+0LV");
+    sender_rig_expect("2:0+20LA");
+    sender_rig_ack("0 3");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    sender_rig_expect_event(OUTCOME_OK, 20);
+    sender_rig_expect_no_event();
 }
 
 TEST(request__withdrawn)
 {
-    sender_rig_submit(&rig, 3 * RIG_DATA);
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_request(&rig, 0, 1, REQUEST_WITHDRAWN);
-    sender_rig_expect_event(&rig, OUTCOME_PEER_CANCELLED, 0);
-    sender_rig_expect(&rig, "0:2+0LVA");
+    sender_rig_submit(3 * RIG_DATA);
+    sender_rig_pair(1, 1000);
+    sender_rig_request(0, 1, REQUEST_WITHDRAWN);
+    sender_rig_expect_event(OUTCOME_PEER_CANCELLED, 0);
+    sender_rig_expect("0:2+0LVA");
 }
 
 TEST(request__without_a_message_is_answered_by_a_hello)
 {
-    sender_rig_pair(&rig, 3, 10);
-    struct hello hello = sender_rig_hello(&rig);
+    sender_rig_pair(3, 10);
+    struct hello hello = sender_rig_hello();
     ck_assert_uint_eq(hello.requested, 3);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
-    sender_rig_request(&rig, 0, 3, 10);
-    sender_rig_expect_nothing(&rig);                 /* once a millisecond */
+    sender_rig_request(0, 3, 10);
+    sender_rig_expect_nothing();                     /* once a millisecond */
     ck_assert_int_eq(sender_deadline(rig.s), NEVER); /* nothing has to come back */
 }
 
@@ -60,130 +47,130 @@ TEST(request__without_a_message_is_answered_by_a_hello)
 
 TEST(cancel__before_it_is_cut)
 {
-    uint64_t number = sender_rig_submit(&rig, 100);
+    uint64_t number = sender_rig_submit(100);
     ck_assert(sender_cancel(rig.s, rig.now, number));
     ck_assert(!sender_cancel(rig.s, rig.now, number));
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
-    sender_rig_pair(&rig, 1, 100);
-    sender_rig_expect(&rig, "0:2+0LVA");
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_pair(1, 100);
+    sender_rig_expect("0:2+0LVA");
 }
 
 TEST(cancel__after_it_was_cut)
 {
-    uint64_t number = sender_rig_submit(&rig, 6 * RIG_DATA);
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64");
+    uint64_t number = sender_rig_submit(6 * RIG_DATA);
+    sender_rig_pair(1, 1000);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64");
     ck_assert(sender_cancel(rig.s, rig.now, number));
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
-    sender_rig_expect(&rig, "0:2+0LVA");
-    sender_rig_ack(&rig, "0 5");
-    sender_rig_expect_no_event(&rig);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_ack("0 5");
+    sender_rig_expect_no_event();
     ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
 }
 
 TEST(cancel__gives_no_event_while_a_burst_reads_it)
 {
-    uint64_t number = sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect_taken(&rig, "0:0+10LA");
+    uint64_t number = sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect_taken("0:0+10LA");
     ck_assert(sender_cancel(rig.s, rig.now, number));
-    sender_rig_expect_no_event(&rig);
+    sender_rig_expect_no_event();
     sender_sent(rig.s, rig.now, &rig.burst, 1);
-    sender_rig_expect_event(&rig, OUTCOME_CANCELLED, 0);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
 }
 
 /* ---- events ---- */
 
 TEST(event__only_when_acknowledged_and_sent)
 {
-    sender_rig_submit(&rig, 10);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect_taken(&rig, "0:0+10LA");
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_expect_no_event(&rig);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect_taken("0:0+10LA");
+    sender_rig_ack("0 1");
+    sender_rig_expect_no_event();
     sender_sent(rig.s, rig.now, &rig.burst, 1);
-    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
+    sender_rig_expect_event(OUTCOME_OK, 10);
 }
 
 TEST(event__of_an_empty_message)
 {
-    sender_rig_submit(&rig, 0);
-    sender_rig_pair(&rig, 1, 0);
-    sender_rig_expect(&rig, "0:0+0LA");
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 0);
+    sender_rig_submit(0);
+    sender_rig_pair(1, 0);
+    sender_rig_expect("0:0+0LA");
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 0);
 }
 
 /* ---- bursts ---- */
 
 TEST(take__one_size_and_the_last_shorter)
 {
-    sender_rig_submit(&rig, RIG_DATA + 10);
-    sender_rig_submit(&rig, RIG_DATA + 10);
-    sender_rig_pair(&rig, 2, 1000);
-    sender_rig_expect(&rig, "0:0+64 0:64+10L");
+    sender_rig_submit(RIG_DATA + 10);
+    sender_rig_submit(RIG_DATA + 10);
+    sender_rig_pair(2, 1000);
+    sender_rig_expect("0:0+64 0:64+10L");
     ck_assert_uint_eq(rig.burst.segment, RIG_UNIT);
     ck_assert_uint_eq(rig.burst.bytes, RIG_UNIT + 10 + TRAILER_BYTES);
-    struct unit_trailer t = sender_rig_trailer(&rig, 1);
+    struct unit_trailer t = sender_rig_trailer(1);
     ck_assert_int_ne(t.flags & FLAG_HAS_NEXT, 0);
     ck_assert_int_eq(t.next_step, 1);
     ck_assert_uint_eq(t.next_length, RIG_DATA);
-    sender_rig_expect(&rig, "1:0+64 1:64+10LA");
+    sender_rig_expect("1:0+64 1:64+10LA");
 }
 
 TEST(take__asks_for_an_answer_a_quarter_of_the_window_on)
 {
-    sender_rig_submit(&rig, 9 * RIG_DATA);
+    sender_rig_submit(9 * RIG_DATA);
     rig.capacity = 32 * RIG_UNIT; /* a quarter: 8 units */
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64");
-    sender_rig_expect(&rig, "0:256+64 0:320+64 0:384+64 0:448+64A");
-    sender_rig_expect(&rig, "0:512+64LA");
+    sender_rig_pair(1, 1000);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64");
+    sender_rig_expect("0:256+64 0:320+64 0:384+64 0:448+64A");
+    sender_rig_expect("0:512+64LA");
 }
 
 TEST(take__asks_for_an_answer_a_quarter_of_the_table_on)
 {
     for (int i = 0; i < 10; i++)
-        sender_rig_submit(&rig, 5);
-    sender_rig_pair(&rig, 10, 1000); /* a quarter: 8 messages */
-    sender_rig_expect(&rig, "0:0+5L 1:0+5L 2:0+5L 3:0+5L");
-    sender_rig_expect(&rig, "4:0+5L 5:0+5L 6:0+5L 7:0+5LA");
-    sender_rig_expect(&rig, "8:0+5L 9:0+5LA");
+        sender_rig_submit(5);
+    sender_rig_pair(10, 1000); /* a quarter: 8 messages */
+    sender_rig_expect("0:0+5L 1:0+5L 2:0+5L 3:0+5L");
+    sender_rig_expect("4:0+5L 5:0+5L 6:0+5L 7:0+5LA");
+    sender_rig_expect("8:0+5L 9:0+5LA");
 }
 
 TEST(take__keeps_to_the_window)
 {
-    sender_rig_submit(&rig, 5 * RIG_DATA);
+    sender_rig_submit(5 * RIG_DATA);
     rig.capacity = 2 * RIG_UNIT + 1;
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64A");
-    sender_rig_expect_nothing(&rig);
+    sender_rig_pair(1, 1000);
+    sender_rig_expect("0:0+64 0:64+64A");
+    sender_rig_expect_nothing();
     rig.capacity = 1; /* one unit may go in any case */
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 2");
-    sender_rig_expect(&rig, "0:128+64A");
+    sender_rig_ack("0 1");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 2");
+    sender_rig_expect("0:128+64A");
 }
 
 /* No small bursts into a window that is nearly full; so the last before it asks for an answer. */
 TEST(take__waits_for_a_quarter_of_the_window)
 {
-    sender_rig_submit(&rig, 1);
+    sender_rig_submit(1);
     rig.capacity = 13 * RIG_UNIT;
-    sender_rig_pair(&rig, 2, 5000);
-    sender_rig_expect(&rig, "0:0+1LA");
+    sender_rig_pair(2, 5000);
+    sender_rig_expect("0:0+1LA");
     rig.now += MICROSECOND;
-    sender_rig_ack(&rig, "0 1"); /* so the path is known */
-    sender_rig_submit(&rig, 40 * RIG_DATA);
-    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64A");
-    sender_rig_expect(&rig, "1:256+64 1:320+64 1:384+64 1:448+64A");
-    sender_rig_expect(&rig, "1:512+64 1:576+64 1:640+64 1:704+64A");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 3");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 4");
-    sender_rig_expect(&rig, "1:768+64 1:832+64 1:896+64 1:960+64A");
-    sender_rig_expect_nothing(&rig);
+    sender_rig_ack("0 1"); /* so the path is known */
+    sender_rig_submit(40 * RIG_DATA);
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64A");
+    sender_rig_expect("1:256+64 1:320+64 1:384+64 1:448+64A");
+    sender_rig_expect("1:512+64 1:576+64 1:640+64 1:704+64A");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 3");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 4");
+    sender_rig_expect("1:768+64 1:832+64 1:896+64 1:960+64A");
+    sender_rig_expect_nothing();
 }
 
 /* It is the receiver that has no more room, so nothing is learned of the path. */
@@ -191,19 +178,19 @@ TEST(take__waits_for_the_receiver_and_the_window_stays)
 {
     struct sender_config config = sender_rig_config();
     config.congestion = CONGESTION_RENO;
-    sender_rig_fini(&rig);
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, 1);
+    sender_rig_fini();
+    sender_rig_init(&config);
+    sender_rig_submit(1);
     rig.capacity = 5 * RIG_UNIT;
-    sender_rig_pair(&rig, 2, 5000);
-    sender_rig_expect(&rig, "0:0+1LA");
+    sender_rig_pair(2, 5000);
+    sender_rig_expect("0:0+1LA");
     rig.now += MICROSECOND;
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_submit(&rig, 40 * RIG_DATA);
-    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64A");
+    sender_rig_ack("0 1");
+    sender_rig_submit(40 * RIG_DATA);
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64A");
     ck_assert(!sender_take(rig.s, rig.now, &rig.burst));
     rig.capacity = 1 << 20;
-    sender_rig_ack(&rig, "0 5");
+    sender_rig_ack("0 5");
     ck_assert_uint_eq(sender_gauges(rig.s).window, 10 * RIG_UNIT); /* as at first */
 }
 
@@ -211,25 +198,25 @@ TEST(take__waits_for_the_receiver_and_the_window_stays)
 TEST(take__fills_the_first_window)
 {
     for (int i = 0; i < 3; i++)
-        sender_rig_submit(&rig, 4 * RIG_DATA);
-    sender_rig_submit(&rig, 10);
+        sender_rig_submit(4 * RIG_DATA);
+    sender_rig_submit(10);
     rig.capacity = 13 * RIG_UNIT;
-    sender_rig_pair(&rig, 4, 5000);
-    sender_rig_expect(&rig, "0:0+64 0:64+64 0:128+64 0:192+64LA");
-    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64LA");
-    sender_rig_expect(&rig, "2:0+64 2:64+64 2:128+64 2:192+64LA");
-    sender_rig_expect(&rig, "3:0+10LA");
+    sender_rig_pair(4, 5000);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64LA");
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64LA");
+    sender_rig_expect("2:0+64 2:64+64 2:128+64 2:192+64LA");
+    sender_rig_expect("3:0+10LA");
 }
 
 TEST(sent__what_was_not_goes_first)
 {
-    sender_rig_submit(&rig, 5 * RIG_DATA);
-    sender_rig_pair(&rig, 1, 1000);
-    sender_rig_expect_taken(&rig, "0:0+64 0:64+64 0:128+64 0:192+64");
+    sender_rig_submit(5 * RIG_DATA);
+    sender_rig_pair(1, 1000);
+    sender_rig_expect_taken("0:0+64 0:64+64 0:128+64 0:192+64");
     sender_sent(rig.s, rig.now, &rig.burst, 2);
-    sender_rig_expect(&rig, "0:128+64A 0:192+64A 0:256+64LA");
+    sender_rig_expect("0:128+64A 0:192+64A 0:256+64LA");
     ck_assert_uint_eq(rig.burst.first_seq, 4);
     ck_assert_uint_eq(sender_counters(rig.s)->lost, 0);
-    sender_rig_ack(&rig, "0 2 4 7");
-    sender_rig_expect_event(&rig, OUTCOME_OK, 5 * RIG_DATA);
+    sender_rig_ack("0 2 4 7");
+    sender_rig_expect_event(OUTCOME_OK, 5 * RIG_DATA);
 }
