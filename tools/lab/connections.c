@@ -3,36 +3,17 @@
  * Two processes open N connections, one after the other, each carries a message both ways and then
  * stays idle; then all are closed. Told are, of the connecting process, the time for both, the
  * library's threads, and resident memory and descriptors for each connection. */
+#include "lab.h"
+
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#include "zcrp.h"
 
 enum { MOST = 10000 };
 
 static struct zcrp_connection *connection[MOST];
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void must(int code)
-{
-    if (code == ZCRP_OK)
-        return;
-    fprintf(stderr, "connections: %s\n", zcrp_strerror(code));
-    exit(EXIT_FAILURE);
-}
 
 static double resident_kib(void)
 {

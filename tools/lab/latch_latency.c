@@ -6,16 +6,13 @@
  *
  * In the second case A has done the receiving for both, and B has to take over. The two should cost
  * the same. Version 0.1.0 took 20 us in the median alone, and 200 to 500 us with two. */
-#include <inttypes.h>
+#include "lab.h"
+
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-
-#include "zcrp.h"
+#include <unistd.h>
 
 enum { ROUNDS = 60, STREAM = 60, A = STREAM, B, MESSAGES, BYTES = 64 };
 
@@ -24,31 +21,8 @@ static const int64_t patience_ns = 1000000000;
 struct rig {
     struct zcrp_entity *sender, *receiver;
     struct zcrp_msg *received[MESSAGES]; /* A's stream, A's last one, B's */
-    int64_t b_woke_ns;
+    double b_woke_s;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void sleep_us(long us)
-{
-    const struct timespec length = {.tv_nsec = us * 1000};
-
-    nanosleep(&length, NULL);
-}
-
-static void must(int code)
-{
-    if (code == ZCRP_OK)
-        return;
-    fprintf(stderr, "latch_latency: %s\n", zcrp_strerror(code));
-    exit(EXIT_FAILURE);
-}
 
 static struct zcrp_msg *submit(struct zcrp_entity *entity)
 {
@@ -73,7 +47,7 @@ static void *wait_for_b(void *argument)
     struct rig *rig = argument;
 
     zcrp_wait(rig->received[B]);
-    rig->b_woke_ns = now_ns();
+    rig->b_woke_s = now_s();
     return NULL;
 }
 
@@ -85,49 +59,39 @@ static void free_all(struct zcrp_msg *messages[MESSAGES])
     }
 }
 
-/* Nanoseconds from the submit of B's message to B's return from its wait. */
-static int64_t run_round(struct rig *rig, bool has_two)
+/* Microseconds from the submit of B's message to B's return from its wait. */
+static double run_round(struct rig *rig, bool has_two)
 {
     struct zcrp_msg *sent[MESSAGES];
-    pthread_t a;
-    pthread_t b;
-    int64_t begin_ns;
+    pthread_t a, b;
 
     for (int i = 0; i < MESSAGES; i++)
         rig->received[i] = submit(rig->receiver);
     if (has_two)
         pthread_create(&a, NULL, wait_for_a, rig);
-    sleep_us(3000);
+    usleep(3000);
     pthread_create(&b, NULL, wait_for_b, rig);
-    sleep_us(2000);
+    usleep(2000);
     for (int i = 0; i <= A; i++) {
         sent[i] = submit(rig->sender);
-        sleep_us(250);
+        usleep(250);
     }
     if (has_two)
         pthread_join(a, NULL);
-    sleep_us(400);
-    begin_ns = now_ns();
+    usleep(400);
+    double begin_s = now_s();
     sent[B] = submit(rig->sender);
     pthread_join(b, NULL);
     free_all(sent);
     free_all(rig->received);
-    return rig->b_woke_ns - begin_ns;
-}
-
-static int compare(const void *left, const void *right)
-{
-    const int64_t *a = left;
-    const int64_t *b = right;
-
-    return (*a > *b) - (*a < *b);
+    return 1e6 * (rig->b_woke_s - begin_s);
 }
 
 int main(int argc, char **argv)
 {
     bool has_two = argc == 2 && strcmp(argv[1], "two") == 0;
     struct rig rig = {0};
-    int64_t ns[ROUNDS];
+    double us[ROUNDS];
     int ends[2];
 
     if (argc > 2 || (argc == 2 && !has_two)) {
@@ -141,11 +105,10 @@ int main(int argc, char **argv)
     must(zcrp_open_receiver(&rig.receiver, (const int[]){ends[0], ends[0]}, NULL));
     must(zcrp_open_sender(&rig.sender, (const int[]){ends[1], ends[1]}, NULL));
     for (int i = 0; i < ROUNDS; i++)
-        ns[i] = run_round(&rig, has_two);
-    qsort(ns, ROUNDS, sizeof *ns, compare);
-    printf("%s: us: 10 %% %" PRId64 ", median %" PRId64 ", 90 %% %" PRId64 ", most %" PRId64 "\n",
-           has_two ? "two" : "alone", ns[ROUNDS / 10] / 1000, ns[ROUNDS / 2] / 1000,
-           ns[ROUNDS * 9 / 10] / 1000, ns[ROUNDS - 1] / 1000);
+        us[i] = run_round(&rig, has_two);
+    sort(us, ROUNDS);
+    printf("%s: us: 10 %% %.0f, median %.0f, 90 %% %.0f, most %.0f\n", has_two ? "two" : "alone",
+           us[ROUNDS / 10], us[ROUNDS / 2], us[ROUNDS * 9 / 10], us[ROUNDS - 1]);
     zcrp_close(rig.sender);
     zcrp_close(rig.receiver);
     return EXIT_SUCCESS;

@@ -4,15 +4,11 @@
  * computes for 150 us, and posts its buffer again; four buffers are posted. Told is the time that
  * takes, over the longer of both alone: the messages without the work, and the work without the
  * messages. 1.0 is perfect: the library receives while the program computes. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "lab.h"
+
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#include "zcrp.h"
 
 enum { BYTES = 1 << 20, POSTED = 4, TURNS = 5, WORK_US = 150, TRIALS = 200 };
 
@@ -20,22 +16,6 @@ static struct zcrp_msg *message[POSTED];
 static volatile uint64_t result;
 static uint64_t steps; /* of work that take WORK_US alone */
 static int messages = 2000;
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void must(int code)
-{
-    if (code == ZCRP_OK)
-        return;
-    fprintf(stderr, "overlap: %s\n", zcrp_strerror(code));
-    exit(EXIT_FAILURE);
-}
 
 static void work(uint64_t count)
 {
@@ -114,13 +94,6 @@ static double work_alone(void)
     return now_s() - begin_s;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 int main(int argc, char **argv)
 {
     struct zcrp_listener *listener;
@@ -147,7 +120,7 @@ int main(int argc, char **argv)
         both_s = receive_all(listener, port, steps);
         ratio[i] = both_s / (messages_s > work_s ? messages_s : work_s);
     }
-    qsort(ratio, TURNS, sizeof *ratio, compare);
+    sort(ratio, TURNS);
     printf("%d messages: %.3f s, the work %.3f s, both %.3f s; both over the longer: median %.2f "
            "(%.2f..%.2f)\n",
            messages, messages_s, work_s, both_s, ratio[TURNS / 2], ratio[0], ratio[TURNS - 1]);
