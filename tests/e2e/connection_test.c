@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MESSAGE = 100000, MANY = 50 };
@@ -20,22 +19,24 @@ enum { MESSAGE = 100000, MANY = 50 };
 static const struct zcrp_options impatient = {
     .silence_ns = ENDS_SECOND, .linger_ns = ENDS_SECOND / 2, .connect_ns = ENDS_SECOND / 2};
 
-/* A listener and the port that it was given. */
+/* A listener, the port that it was given, and the two ends of a connection to it, if there is one.
+ */
 struct house {
     struct zcrp_listener *listener;
     char port[8];
+    struct zcrp_connection *there, *here;
 };
 
 static struct house listen_on(const char *host, const struct zcrp_options *options)
 {
-    struct house h;
+    struct house h = {.there = NULL};
 
     ck_assert_int_eq(zcrp_listen(&h.listener, host, "0", options), ZCRP_OK);
     snprintf(h.port, sizeof h.port, "%d", zcrp_listener_port(h.listener));
     return h;
 }
 
-/* The two ends of one. */
+/* The two ends of another connection. */
 struct both {
     struct zcrp_connection *there, *here;
 };
@@ -54,6 +55,25 @@ static void hang_up(struct both *b)
 {
     (void)zcrp_connection_close(b->there);
     (void)zcrp_connection_close(b->here);
+}
+
+/* A listener with one connection, whose far end has these options. */
+static struct house meet(const char *host, const struct zcrp_options *options)
+{
+    struct house h = listen_on(host, NULL);
+    struct both b = connect_to(&h, host, options);
+
+    h.there = b.there;
+    h.here = b.here;
+    return h;
+}
+
+/* Closes what is there. */
+static void part(struct house *h)
+{
+    (void)zcrp_connection_close(h->there);
+    (void)zcrp_connection_close(h->here);
+    (void)zcrp_listener_close(h->listener);
 }
 
 static void pass(struct zcrp_connection *from, struct zcrp_connection *to, nlong size,
@@ -80,45 +100,41 @@ static bool status_becomes(struct zcrp_connection *c, int code)
 TEST(connection__both_ways, .rows = 2)
 {
     const char *host = _i == 0 ? "127.0.0.1" : "::1";
-    struct house h = listen_on(host, NULL);
-    struct both b = connect_to(&h, host, NULL);
+    struct house h = meet(host, NULL);
     char text[64];
 
     for (uint64_t seed = 0; seed < 5; seed++) {
-        pass(b.there, b.here, MESSAGE, seed);
-        pass(b.here, b.there, 3000000, seed);
+        pass(h.there, h.here, MESSAGE, seed);
+        pass(h.here, h.there, 3000000, seed);
     }
-    ck_assert_int_eq(zcrp_connection_status(b.there), ZCRP_OK);
-    ck_assert_int_eq(zcrp_connection_peer(b.there, text, sizeof text), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_status(h.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_peer(h.there, text, sizeof text), ZCRP_OK);
     ck_assert_ptr_nonnull(strstr(text, h.port));
-    ck_assert_int_eq(zcrp_connection_peer(b.there, text, 5), ZCRP_ERROR_SIZE);
-    ck_assert_int_eq(zcrp_close(zcrp_connection_sender(b.here)), ZCRP_ERROR_ARGUMENT);
-    hang_up(&b);
-    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_peer(h.there, text, 5), ZCRP_ERROR_SIZE);
+    ck_assert_int_eq(zcrp_close(zcrp_connection_sender(h.here)), ZCRP_ERROR_ARGUMENT);
+    part(&h);
 }
 
 /* Both directions at full speed at once, and a waiter for each. */
 static void *send_many(void *context)
 {
-    struct both *b = context;
+    struct house *h = context;
 
     for (uint64_t seed = 100; seed < 150; seed++)
-        pass(b->there, b->here, MESSAGE, seed);
+        pass(h->there, h->here, MESSAGE, seed);
     return NULL;
 }
 
 TEST(connection__both_ways_at_once)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct house h = meet("127.0.0.1", NULL);
     pthread_t thread;
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, send_many, &b), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, send_many, &h), 0);
     for (uint64_t seed = 0; seed < 50; seed++)
-        pass(b.here, b.there, MESSAGE, seed);
+        pass(h.here, h.there, MESSAGE, seed);
     pthread_join(thread, NULL);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
+    part(&h);
 }
 
 /* Connect returns once the peer is known. */
@@ -272,22 +288,21 @@ TEST(accept__no_descriptor_left)
 
 TEST(connection__peer_closes)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
-    struct pollfd set = {.fd = zcrp_descriptor(zcrp_connection_receiver(b.there)),
+    struct house h = meet("127.0.0.1", NULL);
+    struct pollfd set = {.fd = zcrp_descriptor(zcrp_connection_receiver(h.there)),
                          .events = POLLIN};
     struct zcrp_msg *in = ends_empty(MESSAGE);
 
-    ck_assert(status_becomes(b.there, ZCRP_OK));
-    ck_assert(status_becomes(b.here, ZCRP_OK));
-    (void)zcrp_collect(zcrp_connection_receiver(b.there));
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in, MESSAGE), ZCRP_OK);
-    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    ck_assert(status_becomes(h.there, ZCRP_OK));
+    ck_assert(status_becomes(h.here, ZCRP_OK));
+    (void)zcrp_collect(zcrp_connection_receiver(h.there));
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(h.there), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_OK);
     ck_assert_int_eq(poll(&set, 1, 5000), 1);
     ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
-    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
+    ck_assert(status_becomes(h.there, ZCRP_ERROR_PEER_CLOSED));
     zcrp_free_msg(in);
-    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_OK);
     (void)zcrp_listener_close(h.listener);
 }
 
@@ -295,20 +310,19 @@ TEST(connection__peer_closes)
  * come. */
 TEST(connection__peer_has_closed)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct house h = meet("127.0.0.1", NULL);
     struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
 
-    pass(b.here, b.there, MESSAGE, 1);
-    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
-    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in, MESSAGE), ZCRP_OK);
+    pass(h.here, h.there, MESSAGE, 1);
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_OK);
+    ck_assert(status_becomes(h.there, ZCRP_ERROR_PEER_CLOSED));
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(h.there), in, MESSAGE), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.there), out, MESSAGE), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
-    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_OK);
     (void)zcrp_listener_close(h.listener);
 }
 
@@ -317,25 +331,24 @@ TEST(connection__peer_closes_on_a_full_table)
 {
     enum { BUFFERS = 7 };
     const struct zcrp_options small = {.messages = 2};
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", &small);
+    struct house h = meet("127.0.0.1", &small);
     struct zcrp_msg *in[BUFFERS];
 
-    ck_assert(status_becomes(b.there, ZCRP_OK));
+    ck_assert(status_becomes(h.there, ZCRP_OK));
     for (int i = 0; i < BUFFERS - 1; i++) {
         in[i] = ends_empty(MESSAGE);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in[i], MESSAGE), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(h.there), in[i], MESSAGE), ZCRP_OK);
     }
-    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
-    ck_assert(status_becomes(b.there, ZCRP_ERROR_PEER_CLOSED));
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_OK);
+    ck_assert(status_becomes(h.there, ZCRP_ERROR_PEER_CLOSED));
     in[BUFFERS - 1] = ends_empty(MESSAGE);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in[BUFFERS - 1], MESSAGE),
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(h.there), in[BUFFERS - 1], MESSAGE),
                      ZCRP_OK);
     for (int i = 0; i < BUFFERS; i++) {
         ck_assert_int_eq(zcrp_wait_for(in[i], 2 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
         zcrp_free_msg(in[i]);
     }
-    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_OK);
     (void)zcrp_listener_close(h.listener);
 }
 
@@ -370,16 +383,15 @@ static bool is_readable(int fd, int timeout_ms)
  * first message, or after. */
 TEST(expect__sizes_unknown, .rows = 2)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
-    struct zcrp_entity *receiver = zcrp_connection_receiver(b.here);
+    struct house h = meet("127.0.0.1", NULL);
+    struct zcrp_entity *receiver = zcrp_connection_receiver(h.here);
     int fd = zcrp_descriptor(receiver);
     pthread_t thread;
     nlong size;
 
     if (_i == 0)
         ck_assert_int_eq(zcrp_expect(receiver, &size, 0), ZCRP_ERROR_TIMEOUT);
-    ck_assert_int_eq(pthread_create(&thread, NULL, submit_all, b.there), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, submit_all, h.there), 0);
     if (_i == 0)
         ck_assert(is_readable(fd, 5000));
     for (int i = 0; i < ROWS(sizes); i++) {
@@ -395,137 +407,119 @@ TEST(expect__sizes_unknown, .rows = 2)
     }
     pthread_join(thread, NULL);
     ck_assert_int_eq(zcrp_expect(receiver, &size, ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
+    part(&h);
 }
 
 TEST(expect__ends)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
-    struct zcrp_entity *receiver = zcrp_connection_receiver(b.here);
+    struct house h = meet("127.0.0.1", NULL);
+    struct zcrp_entity *receiver = zcrp_connection_receiver(h.here);
     nlong size;
 
-    pass(b.here, b.there, MESSAGE, 1);
+    pass(h.here, h.there, MESSAGE, 1);
     ck_assert_int_eq(zcrp_expect(NULL, &size, 0), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_expect(receiver, NULL, 0), ZCRP_ERROR_ARGUMENT);
-    ck_assert_int_eq(zcrp_expect(zcrp_connection_sender(b.here), &size, 0), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_expect(zcrp_connection_sender(h.here), &size, 0), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_interrupt(receiver), ZCRP_OK);
     ck_assert_int_eq(zcrp_expect(receiver, &size, -1), ZCRP_ERROR_INTERRUPTED);
-    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_OK);
     ck_assert_int_eq(zcrp_expect(receiver, &size, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
-    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_OK);
     (void)zcrp_listener_close(h.listener);
 }
 
 /* The buffer is too small: what was needed is known afterwards. */
 TEST(expect__too_large)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct house h = meet("127.0.0.1", NULL);
     struct zcrp_msg *in = ends_empty(10), *out = ends_filled(MESSAGE, 1);
 
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, 10), ZCRP_OK);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(h.here), in, 10), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.there), out, MESSAGE), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_ERROR_TOO_LARGE);
     ck_assert_uint_eq(in->length, MESSAGE);
     ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_ERROR_TOO_LARGE);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
+    part(&h);
+}
+
+/* A listener with these options, and a connection from another process, which only waits. */
+static struct house meet_process(const struct zcrp_options *options, pid_t *child)
+{
+    struct house h = {.there = NULL};
+    int tell[2];
+
+    ck_assert_int_eq(pipe(tell), 0);
+    *child = fork();
+    if (*child == 0) {
+        bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
+        _exit(is_told && zcrp_connect(&h.there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause()
+                                                                                          : 1);
+    }
+    h = listen_on("127.0.0.1", options);
+    ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);
+    ck_assert_int_eq(zcrp_accept(h.listener, &h.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert(status_becomes(h.here, ZCRP_OK));
+    return h;
 }
 
 /* A peer that dies without a word, while nothing is under way. */
 TEST(connection__peer_dies)
 {
-    struct zcrp_connection *here;
-    struct house h;
-    int tell[2];
+    pid_t child;
+    struct house h = meet_process(&impatient, &child);
 
-    ck_assert_int_eq(pipe(tell), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct zcrp_connection *there;
-        bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
-        _exit(is_told && zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause()
-                                                                                        : 1);
-    }
-    h = listen_on("127.0.0.1", &impatient);
-    ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);
-    ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
-    ck_assert(status_becomes(here, ZCRP_OK));
     usleep(1500000); /* longer than the silence limit: it is kept alive */
-    ck_assert_int_eq(zcrp_connection_status(here), ZCRP_OK);
-    kill(child, SIGKILL);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
-    ck_assert(status_becomes(here, ZCRP_ERROR_SILENT));
+    ck_assert_int_eq(zcrp_connection_status(h.here), ZCRP_OK);
+    ends_kill_peer(child);
+    ck_assert(status_becomes(h.here, ZCRP_ERROR_SILENT));
     struct zcrp_msg *out = ends_filled(MESSAGE, 1);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(here), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.here), out, MESSAGE), ZCRP_OK);
     ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_SILENT);
     zcrp_free_msg(out);
-    (void)zcrp_connection_close(here);
-    (void)zcrp_listener_close(h.listener);
+    part(&h);
 }
 
 /* The limit is that of the connection, not of each half. */
 TEST(connection__close_beside_a_dead_peer)
 {
     const struct zcrp_options options = {.linger_ns = 2 * ENDS_SECOND};
-    struct house h = {.listener = NULL};
-    struct zcrp_connection *here;
-    struct timespec before, after;
-    int tell[2];
+    pid_t child;
+    struct house h = meet_process(&options, &child);
 
-    ck_assert_int_eq(pipe(tell), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct zcrp_connection *there;
-        bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
-        _exit(is_told && zcrp_connect(&there, "127.0.0.1", h.port, NULL, -1) == ZCRP_OK ? pause()
-                                                                                        : 1);
-    }
-    h = listen_on("127.0.0.1", &options);
-    ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);
-    ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
-    ck_assert(status_becomes(here, ZCRP_OK));
-    kill(child, SIGKILL);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    ck_assert_int_eq(zcrp_connection_close(here), ZCRP_ERROR_TIMEOUT);
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    ck_assert_int_lt(after.tv_sec - before.tv_sec, 4); /* 2 s, and the machine may be busy */
+    ends_kill_peer(child);
+    int64_t begin_ns = ends_now_ns();
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_lt(ends_now_ns() - begin_ns, 4 * ENDS_SECOND); /* 2 s, and a busy machine */
     (void)zcrp_listener_close(h.listener);
 }
 
 TEST(connection__interrupted)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct house h = meet("127.0.0.1", NULL);
     struct zcrp_msg *in = ends_empty(MESSAGE);
 
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, MESSAGE), ZCRP_OK);
-    ck_assert_int_eq(zcrp_connection_interrupt(b.here), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(h.here), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_interrupt(h.here), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(in, -1), ZCRP_ERROR_INTERRUPTED);
     ck_assert_int_eq(zcrp_cancel(in), ZCRP_OK);
     zcrp_free_msg(in);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
+    part(&h);
 }
 
 TEST(connection__in_a_child)
 {
-    struct house h = listen_on("127.0.0.1", NULL);
-    struct both b = connect_to(&h, "127.0.0.1", NULL);
+    struct house h = meet("127.0.0.1", NULL);
     struct zcrp_connection *c;
     int status;
     pid_t child = fork();
 
     if (child == 0) {
-        bool good = zcrp_connection_status(b.there) == ZCRP_ERROR_FORKED &&
+        bool good = zcrp_connection_status(h.there) == ZCRP_ERROR_FORKED &&
                     zcrp_accept(h.listener, &c, 0) == ZCRP_ERROR_FORKED &&
-                    zcrp_connection_close(b.there) == ZCRP_OK &&
-                    zcrp_connection_close(b.here) == ZCRP_OK &&
+                    zcrp_connection_close(h.there) == ZCRP_OK &&
+                    zcrp_connection_close(h.here) == ZCRP_OK &&
                     zcrp_listener_close(h.listener) == ZCRP_OK;
         struct house own = listen_on("127.0.0.1", NULL);
         struct both two = connect_to(&own, "127.0.0.1", NULL);
@@ -535,7 +529,6 @@ TEST(connection__in_a_child)
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    pass(b.there, b.here, MESSAGE, 6);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
+    pass(h.there, h.here, MESSAGE, 6);
+    part(&h);
 }
