@@ -44,98 +44,43 @@ static void move(const struct segment *s, uint32_t from, uint32_t length, uint32
     ck_assert_uint_eq(landing_move(&landing, s, from, length, user + to), from == to ? 0 : length);
 }
 
-static void check_settled(const char *word)
-{
-    landing_check(&landing);
-    landing_move_all(&landing);
-    ck_assert_mem_eq(user, word, WORD);
-    ck_assert_uint_eq(landing.moves, 0);
-    landing_check(&landing);
-}
-
 FIXTURE(set_up, tear_down)
 
-TEST(settle__of_nothing)
-{
-    land("abcdefgh");
-    check_settled("abcdefgh");
-}
+/* Parts of "abcdefgh", and where they belong. */
+static const struct {
+    struct {
+        uint32_t from, length, to;
+    } part[WORD];
+    const char *settled;
+} words[] = {
+    /* 0 nothing moves           */ {.settled = "abcdefgh"},
+    /* 1 one, onto itself        */ {{{0, 6, 2}}, "ababcdef"},
+    /* 2 upwards                 */
+    {{{0, 1, 1}, {1, 1, 2}, {2, 1, 3}, {3, 1, 4}, {4, 1, 5}, {5, 1, 6}, {6, 1, 7}}, "aabcdefg"},
+    /* 3 downwards               */
+    {{{1, 1, 0}, {2, 1, 1}, {3, 1, 2}, {4, 1, 3}, {5, 1, 4}, {6, 1, 5}, {7, 1, 6}}, "bcdefghh"},
+    /* 4 a swap                  */ {{{0, 4, 4}, {4, 4, 0}}, "efghabcd"},
+    /* 5 of different sizes      */ {{{0, 3, 5}, {3, 5, 0}}, "defghabc"},
+    /* 6 cycles, one by one      */
+    {{{0, 1, 2}, {1, 1, 0}, {2, 1, 1}, {3, 1, 4}, {4, 1, 3}, {5, 1, 5}, {6, 1, 7}, {7, 1, 6}},
+     "bcaedfhg"},
+    /* 7 cycles in each other: each of four is in one with the large one, which goes there */
+    {{{0, 4, 4}, {4, 1, 3}, {5, 1, 2}, {6, 1, 1}, {7, 1, 0}}, "hgfeabcd"},
+    /* 8 from the other end: two have to be stashed at a time */
+    {{{0, 1, 7}, {1, 1, 6}, {2, 1, 5}, {3, 1, 4}, {4, 4, 0}}, "efghdcba"},
+    /* 9 around what is in place */ {{{0, 1, 7}, {1, 6, 1}, {7, 1, 0}}, "hbcdefga"},
+};
 
-TEST(settle__of_one_onto_itself)
+TEST(settle__words, .rows = ROWS(words))
 {
     struct segment s = land("abcdefgh");
-    move(&s, 0, 6, 2);
-    check_settled("ababcdef");
-}
-
-TEST(settle__upwards)
-{
-    struct segment s = land("abcdefgh");
-    for (uint32_t i = 0; i < 7; i++)
-        move(&s, i, 1, i + 1);
-    check_settled("aabcdefg");
-}
-
-TEST(settle__downwards)
-{
-    struct segment s = land("abcdefgh");
-    for (uint32_t i = 1; i < 8; i++)
-        move(&s, i, 1, i - 1);
-    check_settled("bcdefghh");
-}
-
-TEST(settle__of_a_swap)
-{
-    struct segment s = land("abcdefgh");
-    move(&s, 0, 4, 4);
-    move(&s, 4, 4, 0);
-    check_settled("efghabcd");
-}
-
-TEST(settle__of_a_swap_of_different_sizes)
-{
-    struct segment s = land("abcdefgh");
-    move(&s, 0, 3, 5);
-    move(&s, 3, 5, 0);
-    check_settled("defghabc");
-}
-
-TEST(settle__of_cycles_one_after_the_other)
-{
-    struct segment s = land("abcdefgh");
-    static const uint32_t to[WORD] = {2, 0, 1, 4, 3, 5, 7, 6};
-    for (uint32_t i = 0; i < WORD; i++)
-        move(&s, i, 1, to[i]);
-    check_settled("bcaedfhg");
-}
-
-/* Each of the four is in a cycle with the large one, which goes where they all lie. */
-TEST(settle__of_cycles_within_each_other)
-{
-    struct segment s = land("abcdefgh");
-    move(&s, 0, 4, 4);
-    for (uint32_t i = 4; i < 8; i++)
-        move(&s, i, 1, 7 - i);
-    check_settled("hgfeabcd");
-}
-
-/* The same from the other end: two have to be stashed at a time. */
-TEST(settle__of_cycles_within_each_other_reversed)
-{
-    struct segment s = land("abcdefgh");
-    for (uint32_t i = 0; i < 4; i++)
-        move(&s, i, 1, 7 - i);
-    move(&s, 4, 4, 0);
-    check_settled("efghdcba");
-}
-
-TEST(settle__leaves_what_is_in_place)
-{
-    struct segment s = land("abcdefgh");
-    move(&s, 0, 1, 7);
-    move(&s, 1, 6, 1);
-    move(&s, 7, 1, 0);
-    check_settled("hbcdefga");
+    for (int i = 0; i < WORD && words[_i].part[i].length > 0; i++)
+        move(&s, words[_i].part[i].from, words[_i].part[i].length, words[_i].part[i].to);
+    landing_check(&landing);
+    landing_move_all(&landing);
+    ck_assert_mem_eq(user, words[_i].settled, WORD);
+    ck_assert_uint_eq(landing.moves, 0);
+    landing_check(&landing);
 }
 
 /* Whole bursts of the largest size change places: all of bounce that one cycle can need. */
