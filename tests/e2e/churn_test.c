@@ -5,10 +5,10 @@
  * long the random calls go on for each seed (1); for more than some thousands and 30 s raise
  * CK_TIMEOUT_MULTIPLIER. ZCRP_SEED repeats what the threads draw, though not how they meet. */
 #include "../support/ends.h"
+#include "../support/own.h"
 #include "../support/random.h"
 #include "../support/suite.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -55,18 +55,6 @@ static double number_of(const char *variable, double otherwise)
 
 /* ---- what a process has ---- */
 
-static int count_entries(const char *path)
-{
-    DIR *directory = opendir(path);
-    int count = 0;
-
-    ck_assert_ptr_nonnull(directory);
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count - 2;
-}
-
 struct belongings {
     int threads, descriptors;
     size_t bytes; /* allocated; 0 under a sanitizer, which has its own books */
@@ -75,8 +63,8 @@ struct belongings {
 static struct belongings belongings_now(void)
 {
     return (struct belongings){
-        .threads = count_entries("/proc/self/task"),
-        .descriptors = count_entries("/proc/self/fd"),
+        .threads = own_threads(),
+        .descriptors = own_descriptors(),
         .bytes = IS_SANITIZED ? 0 : mallinfo2().uordblks + mallinfo2().hblkhd,
     };
 }

@@ -2,8 +2,8 @@
  * finds the sockets as they were. ZCRP_CYCLES is how often (100; for more than 10,000 raise
  * CK_TIMEOUT_MULTIPLIER). */
 #include "../support/ends.h"
+#include "../support/own.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -14,17 +14,6 @@ enum {
     SLACK = 4096,  /* pages of address space, less than a pair of entities takes */
     IN_FLIGHT = 3, /* messages that a close meets */
 };
-
-static int count_entries(const char *folder)
-{
-    DIR *directory = opendir(folder);
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
 
 static void cycle(const struct loopback *sockets, uint64_t i)
 {
@@ -131,16 +120,16 @@ static void run_cycles(void (*run)(const struct loopback *sockets, uint64_t i), 
 
     for (uint64_t i = 0; i < FIRST; i++)
         run(&sockets, i);
-    int descriptors = count_entries("/proc/self/fd");
-    int threads = count_entries("/proc/self/task");
+    int descriptors = own_descriptors();
+    int threads = own_threads();
     uint64_t pages = count_pages();
     for (uint64_t i = 0; i < count; i++)
         run(&sockets, i);
-    ck_assert_int_eq(count_entries("/proc/self/fd"), descriptors);
+    ck_assert_int_eq(own_descriptors(), descriptors);
     /* A thread that was joined may be listed for a moment more. */
-    for (int i = 0; i < 1000 && count_entries("/proc/self/task") > threads; i++)
+    for (int i = 0; i < 1000 && own_threads() > threads; i++)
         poll(NULL, 0, 1);
-    ck_assert_int_le(count_entries("/proc/self/task"), threads);
+    ck_assert_int_le(own_threads(), threads);
     if (!is_sanitized())
         ck_assert_uint_le(count_pages(), pages + SLACK);
     loopback_close(&sockets);

@@ -4,26 +4,14 @@
 /* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/mock.h"
+#include "../support/own.h"
 #include "entity_faults.h"
 
 #include "zcrp.h"
-#include <dirent.h>
 #include <stdio.h>
 
 static const int64_t second = 1000000000;
 static struct zcrp_options options = {.linger_ns = 1000000, .messages = 16};
-
-/* What this process holds open. */
-static int count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
 
 struct lack {
     struct fault *fault;
@@ -64,7 +52,7 @@ FIXTURE(setup, NULL)
 
 static void listen_with_too_little(void)
 {
-    int before = count_descriptors();
+    int before = own_descriptors();
     for (int i = 0; i < LACKS; i++) {
         bool is_lacking = true;
         for (int n = 1; is_lacking; n++) {
@@ -73,7 +61,7 @@ static void listen_with_too_little(void)
             int code = zcrp_listen(&l, "127.0.0.1", "0", &options);
             is_lacking = has_failed(&lacks[i], code, l);
             assert_int_equal(zcrp_listener_close(l), ZCRP_OK);
-            assert_int_equal(count_descriptors(), before);
+            assert_int_equal(own_descriptors(), before);
             assert_true(is_lacking || n > 1);
         }
     }
@@ -81,7 +69,7 @@ static void listen_with_too_little(void)
 
 static void connect_with_too_little(void)
 {
-    int before = count_descriptors();
+    int before = own_descriptors();
     for (int i = 0; i < LACKS; i++) {
         bool is_lacking = true;
         for (int n = 1; is_lacking; n++) {
@@ -90,7 +78,7 @@ static void connect_with_too_little(void)
             int code = zcrp_connect(&c, "127.0.0.1", "9", &options, 0);
             is_lacking = has_failed(&lacks[i], code, c);
             (void)zcrp_connection_close(c);
-            assert_int_equal(count_descriptors(), before);
+            assert_int_equal(own_descriptors(), before);
             assert_true(is_lacking || n > 1);
         }
     }
@@ -115,12 +103,12 @@ static void accept_with_too_little(void)
             do
                 assert_int_equal(zcrp_listener_stats(l, &stats), ZCRP_OK);
             while (stats.admitted < admitted);
-            int before = count_descriptors();
+            int before = own_descriptors();
             begin(&lacks[i], n);
             int code = zcrp_accept(l, &here, 5 * second);
             is_lacking = has_failed(&lacks[i], code, here);
             if (code != ZCRP_OK) {
-                assert_int_equal(count_descriptors(), before - 1); /* the caller's socket */
+                assert_int_equal(own_descriptors(), before - 1); /* the caller's socket */
                 assert_int_equal(zcrp_accept(l, &here, 5 * second), ZCRP_OK);
                 admitted++;
             }

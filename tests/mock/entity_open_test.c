@@ -2,25 +2,13 @@
 /* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/loopback.h"
+#include "../support/own.h"
 #include "entity_faults.h"
 
 #include "zcrp.h"
-#include <dirent.h>
 
 typedef int (*opener)(struct zcrp_entity **entity, const int fds[2],
                       const struct zcrp_options *options, size_t size);
-
-/* What this process holds open: an entity that has failed leaves nothing behind. */
-static int count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
-}
 
 /* The first call of that kind in open fails, then only the second, ... until there are no more.
  * Each time there is `code`, no entity, and nothing left. */
@@ -29,7 +17,7 @@ static void open_channel_with_each(struct fault *f, int error, int code, int lea
 {
     static const opener openers[] = {zcrp_open_sender_sized, zcrp_open_receiver_sized};
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    int before = count_descriptors();
+    int before = own_descriptors();
 
     for (int i = 0; i < 2; i++) {
         int n = 0;
@@ -43,7 +31,7 @@ static void open_channel_with_each(struct fault *f, int error, int code, int lea
             assert_int_equal(result, has_failed ? code : ZCRP_OK);
             assert_int_equal(e == NULL, has_failed);
             (void)zcrp_close(e);
-            assert_int_equal(count_descriptors(), before);
+            assert_int_equal(own_descriptors(), before);
             if (!has_failed)
                 break;
         }
