@@ -226,7 +226,6 @@ static error_t take(int key, char *argument, struct argp_state *state)
     const struct argument_row *row = find(reading->table, key);
     const char *value = argument;
     char *place;
-    int status;
 
     if (key == ARGP_KEY_ERROR)
         explain(reading, state);
@@ -241,7 +240,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     if (reading->table->seen != NULL)
         reading->table->seen(reading->options, row);
     place = (char *)reading->options + row->place;
-    status = row->again != 0 ? read_both(row, place, value) : read_value(row, place, value);
+    int status = row->again != 0 ? read_both(row, place, value) : read_value(row, place, value);
     if (status == 0)
         return 0;
     complain_of(row, value);
@@ -284,12 +283,11 @@ int arguments_read(const struct argument_table *table, void *options, int argc, 
     struct argp_option *described = calloc(table->count + 1, sizeof *described);
     struct argp argp = {described, take, table->usage, table->about, NULL, NULL, NULL};
     struct reading reading = {.table = table, .options = options};
-    error_t error;
 
     if (described == NULL)
         return complain("no memory: %s", strerror(ENOMEM));
     describe_to_argp(table, described);
-    error = argp_parse(&argp, argc, argv, flags, next, &reading);
+    error_t error = argp_parse(&argp, argc, argv, flags, next, &reading);
     if (error == 0 && reading.wants_help)
         print_help(&argp);
     else if (error == 0 && reading.wants_version)

@@ -12,11 +12,9 @@ static const char suffixes[] = "KMG";
 /* The power of 1024 that a suffix stands for, as a shift; 0 for none, -1 for nonsense. */
 static int shift_of(const char *suffix)
 {
-    const char *found;
-
     if (*suffix == '\0')
         return 0;
-    found = strchr(suffixes, toupper((unsigned char)*suffix));
+    const char *found = strchr(suffixes, toupper((unsigned char)*suffix));
     if (found == NULL || suffix[1] != '\0')
         return -1;
     return 10 * (int)(found - suffixes + 1);
@@ -26,13 +24,12 @@ int quantity_parse(const char *text, uint64_t *value)
 {
     char *end;
     unsigned long long number;
-    int shift;
 
     if (!isdigit((unsigned char)*text))
         return -1;
     errno = 0;
     number = strtoull(text, &end, 10);
-    shift = shift_of(end);
+    int shift = shift_of(end);
     if (errno != 0 || shift < 0 || number == 0 || number > UINT64_MAX >> shift)
         return -1;
     *value = (uint64_t)number << shift;
@@ -95,11 +92,10 @@ static int parse(const char *text, const struct unit *units, double *value)
 {
     size_t digits = strspn(text, "0123456789.");
     char *end;
-    double number;
 
     if (digits == 0)
         return -1;
-    number = strtod(text, &end);
+    double number = strtod(text, &end);
     if (end != text + digits)
         return -1;
     for (; units->name != NULL; units++) {

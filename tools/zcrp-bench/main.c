@@ -22,11 +22,10 @@ enum { LISTENER_BROKEN = -2 };
 static int serve_one(const struct options *options, int listener)
 {
     int fd = connection_accept(listener, -1);
-    int status;
 
     if (fd < 0)
         return LISTENER_BROKEN;
-    status = receiving_end_serve(options, listener, fd);
+    int status = receiving_end_serve(options, listener, fd);
     return capture_flush() < 0 ? -1 : status;
 }
 
@@ -77,11 +76,10 @@ static int doctor(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct options options;
-    int status;
 
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
         return doctor(argc, argv);
-    status = options_parse(&options, argc, argv);
+    int status = options_parse(&options, argc, argv);
     if (status != 0)
         return arguments_status(status);
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -192,10 +192,9 @@ static void fill_in(struct options *options)
 int options_parse(struct options *options, int argc, char **argv)
 {
     int first = argc;
-    int status;
 
     set_defaults(options);
-    status = arguments_read(&table, options, argc, argv, &first);
+    int status = arguments_read(&table, options, argc, argv, &first);
     if (status != 0)
         return status;
     if (check(options) < 0)

@@ -13,13 +13,12 @@ bool bottleneck_enter(struct bottleneck *b, instant now, uint32_t bytes, instant
     bool is_idle = b->free_at <= now;
     instant starts = is_idle ? now : b->free_at;
     uint64_t carry = is_idle ? 0 : b->carry;
-    instant ends;
 
     if (b->rate == 0) {
         *leaves = now;
         return true;
     }
-    ends = starts + (duration)((bits_ns + carry) / b->rate);
+    instant ends = starts + (duration)((bits_ns + carry) / b->rate);
     if (!is_idle && ends - now > b->limit)
         return false;
     b->free_at = ends;
@@ -173,23 +172,21 @@ instant path_next_at(const struct path *path)
 
 static struct packet *take_due(struct path *path, instant now)
 {
-    const struct packet *first;
     struct packet *packet;
 
     while ((packet = held_take(&path->held, now)) != NULL)
         put_under_way(path, packet, packet->due + HELD_LONGEST);
-    first = schedule_first(&path->schedule);
+    const struct packet *first = schedule_first(&path->schedule);
     return first != NULL && first->due <= now ? schedule_take(&path->schedule) : NULL;
 }
 
 struct packet *path_take(struct path *path, instant now)
 {
     struct packet *packet = take_due(path, now);
-    duration late;
 
     if (packet == NULL)
         return NULL;
-    late = now - packet->due;
+    duration late = now - packet->due;
     path->counts.late += late;
     if (late > path->counts.late_most)
         path->counts.late_most = late;

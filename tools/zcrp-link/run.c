@@ -76,13 +76,12 @@ static int open_signals(void)
 {
     static const int awaited[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
     sigset_t set;
-    int fd;
 
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
         sigaddset(&set, awaited[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd >= 0 ? fd : complain("cannot wait for signals: %s", strerror(errno));
 }
 
@@ -205,13 +204,12 @@ static int run_commands(struct run *run)
 static int run_between(struct run *run)
 {
     const struct options *options = run->options;
-    int status;
 
     if (relay_init(&run->relay, run->ends.tun, options->conditions, options->mtu, options->seed) <
         0)
         return -1;
     run->relay.is_spinning = options->is_spinning;
-    status = run_commands(run);
+    int status = run_commands(run);
     if (status >= 0 && summary_tell(options, &run->relay, &run->commands) < 0)
         status = -1;
     relay_fini(&run->relay);
@@ -221,12 +219,11 @@ static int run_between(struct run *run)
 int run_link(const struct options *options)
 {
     struct run run = {.options = options};
-    int status;
 
     if (summary_check(options) < 0 || ends_open(&run.ends, options->mtu) < 0)
         return -1;
     run.signals = open_signals();
-    status = run.signals < 0 ? -1 : run_between(&run);
+    int status = run.signals < 0 ? -1 : run_between(&run);
     if (run.signals >= 0)
         close(run.signals);
     ends_close(&run.ends);

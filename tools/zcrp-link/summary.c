@@ -92,7 +92,6 @@ static int write_json(const char *path, const struct options *options, const str
                       const struct commands *commands)
 {
     FILE *out = fopen(path, "we");
-    bool is_bad;
 
     if (out == NULL)
         return complain("cannot write %s: %s", path, strerror(errno));
@@ -102,18 +101,16 @@ static int write_json(const char *path, const struct options *options, const str
     for (int end = 0; end < ENDS; end++)
         write_way(out, relay, end);
     fputs("\n}\n", out);
-    is_bad = ferror(out) != 0;
+    bool is_bad = ferror(out) != 0;
     is_bad = fclose(out) != 0 || is_bad;
     return is_bad ? complain("cannot write %s", path) : 0;
 }
 
 int summary_check(const struct options *options)
 {
-    FILE *out;
-
     if (options->json == NULL)
         return 0;
-    out = fopen(options->json, "ae");
+    FILE *out = fopen(options->json, "ae");
     if (out == NULL)
         return complain("cannot write %s: %s", options->json, strerror(errno));
     fclose(out);

@@ -113,7 +113,6 @@ static int run(const struct options *options)
 {
     static struct counters counters;
     sigset_t signals;
-    int status;
 
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
@@ -123,7 +122,7 @@ static int run(const struct options *options)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     if (counters_start(&counters, options->processes, options->cores, options->core_count) < 0)
         return -1;
-    status = watch(options, &counters, &signals);
+    int status = watch(options, &counters, &signals);
     if (status == 0)
         status = report(options, &counters);
     counters_stop(&counters);

@@ -180,10 +180,9 @@ static void check_huge_pages(void)
 {
     static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
     char word[WORD];
-    bool is_ok;
 
     read_word(path, word);
-    is_ok = strcmp(word, "always") == 0 || strcmp(word, "madvise") == 0;
+    bool is_ok = strcmp(word, "always") == 0 || strcmp(word, "madvise") == 0;
     say(is_ok, "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
     if (!is_ok && word[0] != '\0')
         advise("echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
@@ -203,10 +202,9 @@ static void check_tcp(void)
 static void check_netns(void)
 {
     int status = -1;
-    pid_t child;
 
     fflush(stdout);
-    child = fork();
+    pid_t child = fork();
     if (child == 0)
         _exit(unshare(CLONE_NEWNET) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     if (child > 0)

@@ -77,7 +77,6 @@ static int connect_to(const struct addrinfo *info, const char *congestion, int64
 {
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socklen_t length = (socklen_t)strlen(congestion);
-    int error;
 
     if (fd < 0)
         return -1;
@@ -87,7 +86,7 @@ static int connect_to(const struct addrinfo *info, const char *congestion, int64
     } else if (connect(fd, info->ai_addr, info->ai_addrlen) == 0) {
         return fd;
     }
-    error = errno;
+    int error = errno;
     close(fd);
     errno = error;
     return -1;

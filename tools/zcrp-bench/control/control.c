@@ -142,10 +142,9 @@ int control_say(struct control *control, const char *format, ...)
 {
     char line[CONTROL_LINE];
     va_list arguments;
-    int length;
 
     va_start(arguments, format);
-    length = vsnprintf(line, sizeof line - 1, format, arguments);
+    int length = vsnprintf(line, sizeof line - 1, format, arguments);
     va_end(arguments);
     if (length < 0 || length >= (int)sizeof line - 1)
         length = (int)sizeof line - 2;
@@ -179,11 +178,9 @@ int control_figures(const char *arguments, uint64_t *figures, size_t count)
 
 const char *control_expect(struct control *control, const char *verb)
 {
-    const char *arguments;
-
     if (control_hear(control) < 0)
         return NULL;
-    arguments = control_arguments(control, verb);
+    const char *arguments = control_arguments(control, verb);
     if (arguments == NULL)
         complain("the other end says '%.60s' instead of '%s'", control->line, verb);
     return arguments;

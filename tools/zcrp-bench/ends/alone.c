@@ -51,12 +51,11 @@ static int netns_enter(void)
 static int run_ip(const char *commands)
 {
     FILE *ip = popen("ip -batch -", "we");
-    int status;
 
     if (ip == NULL)
         return complain("cannot run ip: %s", strerror(errno));
     fputs(commands, ip);
-    status = pclose(ip);
+    int status = pclose(ip);
     return status == 0 ? 0 : complain("ip (of iproute2) cannot lay a link between namespaces");
 }
 
@@ -65,11 +64,10 @@ static int run_ip_at(pid_t process, const char *commands)
 {
     char path[64];
     int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    int there;
     int status = -1;
 
     snprintf(path, sizeof path, "/proc/%d/ns/net", (int)process);
-    there = open(path, O_RDONLY | O_CLOEXEC);
+    int there = open(path, O_RDONLY | O_CLOEXEC);
     if (here >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0) {
         status = run_ip(commands);
         if (setns(here, CLONE_NEWNET) < 0)
@@ -98,13 +96,11 @@ enum { STEP_NS = 10000000, STEPS_AFTER_FAILURE = 20, STEPS_TO_CLOSE = 1000 };
 /* The child: ends with its parent, and leaves complaints to it. */
 static _Noreturn void receive(const struct options *options, int listener, pid_t parent)
 {
-    int fd;
-
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* gone already */
         exit(EXIT_FAILURE);
     complain_silently();
-    fd = connection_accept(listener, (int64_t)options->settings.limit_ns);
+    int fd = connection_accept(listener, (int64_t)options->settings.limit_ns);
     exit(fd < 0 || receiving_end_serve(options, listener, fd) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
@@ -155,11 +151,10 @@ static int listen_for(const struct options *options, struct address *address)
 {
     const struct address loopback = {.host = "127.0.0.1", .port = "0"};
     const struct address any = {.host = "0.0.0.0", .port = "0"};
-    int listener;
 
     if (options->is_netns && netns_enter() < 0)
         return -1;
-    listener = connection_listen(options->is_netns ? &any : &loopback);
+    int listener = connection_listen(options->is_netns ? &any : &loopback);
     if (listener < 0 || address_local(listener, address) < 0)
         return -1;
     if (options->is_netns)

@@ -71,15 +71,13 @@ static int accept_from_peer(struct receiving_end *end, uint64_t port)
 
 static int start_companion(struct receiving_end *end, struct companion *companion)
 {
-    int error;
-
     companion->end = (struct receiving_end){
         .options = end->options,
         .listener = end->listener,
         .output = -1,
         .is_companion = true,
     };
-    error = pthread_create(&companion->thread, NULL, run_companion, companion);
+    int error = pthread_create(&companion->thread, NULL, run_companion, companion);
     if (error != 0)
         return complain("cannot start a thread: %s", strerror(error));
     end->companions[end->companion_count++] = companion;
@@ -177,11 +175,9 @@ static void close_files(struct receiving_end *end)
 /* A connection from the greeting to the end. */
 static int serve(struct receiving_end *end, int fd)
 {
-    int status;
-
     if (control_init(&end->control, fd, (int64_t)end->options->settings.limit_ns) < 0)
         return -1;
-    status = converse(end);
+    int status = converse(end);
     control_fini(&end->control);
     if (end_companions(end) < 0)
         status = -1;

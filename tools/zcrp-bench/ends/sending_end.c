@@ -142,11 +142,10 @@ static int run_and_report(struct sending_end *end, const struct address *address
                           struct results *results)
 {
     struct report report;
-    int status;
 
     if (report_open(&report, end->options) < 0)
         return -1;
-    status = capture_open(end->options->capture) < 0 ? -1 : trace_open(end->options->trace);
+    int status = capture_open(end->options->capture) < 0 ? -1 : trace_open(end->options->trace);
     if (status == 0)
         status = converse(end, address, results);
     if (capture_close() < 0 || trace_close() < 0)

@@ -50,11 +50,10 @@ static int make_job(struct receiving_end *end, const uint64_t figures[8], struct
 static int receive(struct transport *transport, struct job *job)
 {
     struct pulse pulse;
-    int status;
 
     if (pulse_begin(&pulse, transport) < 0)
         return -1;
-    status = transport->kind->receive(transport, job);
+    int status = transport->kind->receive(transport, job);
     pulse_end(&pulse);
     return status;
 }
@@ -101,13 +100,12 @@ static int turn_job(struct receiving_end *end, const uint64_t figures[11], struc
 
 int serving_measure(struct receiving_end *end, const char *arguments)
 {
-    struct transport *transport;
     uint64_t figures[11];
     struct job job;
 
     if (control_figures(arguments, figures, 11) < 0 || figures[0] >= end->transport_count)
         return serving_malformed(end);
-    transport = &end->transports[figures[0]];
+    struct transport *transport = &end->transports[figures[0]];
     if (make_job(end, &figures[1], &job) < 0 ||
         (transport->is_back && turn_job(end, figures, &job) < 0) ||
         transport_prepare(transport, &job) < 0)

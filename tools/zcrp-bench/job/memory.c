@@ -37,13 +37,11 @@ static uint64_t physical_bytes(void)
 int memory_init(struct memory *memory, uint64_t slots, uint64_t size)
 {
     uint64_t slot_bytes = slot_bytes_of(size);
-    size_t bytes;
-    void *base;
 
     if (slot_bytes < size || slots > physical_bytes() / slot_bytes)
         return no_memory(memory, slots, size);
-    bytes = (size_t)(slots * slot_bytes);
-    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t bytes = (size_t)(slots * slot_bytes);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return no_memory(memory, slots, size);
     madvise(base, bytes, MADV_HUGEPAGE);
@@ -70,7 +68,6 @@ void memory_fini(struct memory *memory)
 static int map(struct input *input, int fd, const char *path)
 {
     struct stat status;
-    void *bytes;
 
     if (fstat(fd, &status) < 0)
         return complain("cannot look at '%s': %s", path, strerror(errno));
@@ -79,7 +76,7 @@ static int map(struct input *input, int fd, const char *path)
     if (status.st_size == 0)
         return complain("'%s' is empty", path);
     /* Private and writable: nobody writes, but a message's buffer is not const. */
-    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return complain("cannot map '%s': %s", path, strerror(errno));
     madvise(bytes, (size_t)status.st_size, MADV_POPULATE_READ);
@@ -90,12 +87,11 @@ static int map(struct input *input, int fd, const char *path)
 int input_open(struct input *input, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int status;
 
     *input = (struct input){0};
     if (fd < 0)
         return complain("cannot read '%s': %s", path, strerror(errno));
-    status = map(input, fd, path);
+    int status = map(input, fd, path);
     close(fd);
     return status;
 }

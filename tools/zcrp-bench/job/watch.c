@@ -82,7 +82,6 @@ int ticker_begin(struct ticker *ticker, int64_t interval_ns,
                  void (*tick)(void *context, uint64_t n), void *context)
 {
     pthread_condattr_t attributes;
-    int error;
 
     *ticker = (struct ticker){
         .start_ns = watch_now_ns(),
@@ -97,7 +96,7 @@ int ticker_begin(struct ticker *ticker, int64_t interval_ns,
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&ticker->over, &attributes);
     pthread_condattr_destroy(&attributes);
-    error = pthread_create(&ticker->thread, NULL, run, ticker);
+    int error = pthread_create(&ticker->thread, NULL, run, ticker);
     if (error == 0)
         return 0;
     pthread_cond_destroy(&ticker->over);

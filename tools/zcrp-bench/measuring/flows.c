@@ -129,7 +129,6 @@ int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct 
     struct part parts[OPTIONS_MAX_PARALLEL];
     struct run runs[OPTIONS_MAX_PARALLEL] = {0};
     struct interval interval;
-    int status;
 
     for (size_t i = 0; i < count; i++)
         parts[i] = (struct part){.end = &ends[i], .which = which, .size = size, .run = &runs[i]};
@@ -137,7 +136,7 @@ int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct 
         return -1;
     if (ends->contenders[which].lanes[0].kind == &transport_zcrp)
         trace_begin(size, count);
-    status = run_parts(parts, count);
+    int status = run_parts(parts, count);
     trace_end();
     interval_end(&interval);
     for (size_t i = 0; i < count; i++)

@@ -122,14 +122,13 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
                     struct run *run)
 {
     struct transport *transport = contender_transport(contender);
-    int status;
 
     begin_run(run, contender, job);
     if (transport_prepare(transport, job) < 0 ||
         announce(end, contender_number(contender), job) < 0)
         return -1;
-    status = transport->is_back ? run_back(end, transport, job, run)
-                                : run_there(end, transport, job, run);
+    int status = transport->is_back ? run_back(end, transport, job, run)
+                                    : run_there(end, transport, job, run);
     if (status == 0)
         check_verdict(end, run, job, transport);
     return status;

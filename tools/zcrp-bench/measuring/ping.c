@@ -81,11 +81,10 @@ static int by_schedule(struct transport *there, struct transport *back, const st
     };
     pthread_t thread;
     int error = pthread_create(&thread, NULL, ask_all, &schedule);
-    int status;
 
     if (error != 0)
         return complain("cannot start a thread: %s", strerror(error));
-    status = hear_all(&schedule, back, trips);
+    int status = hear_all(&schedule, back, trips);
     if (status < 0)
         atomic_store(&schedule.is_over, true);
     pthread_join(thread, NULL);

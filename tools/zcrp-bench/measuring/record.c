@@ -20,11 +20,9 @@ void record_begin(struct record *record, struct transport *transport)
 
 void record_end(struct record *record, struct transport *transport)
 {
-    struct counts after;
-
     record->watch = watch_since(record->watch);
     record->allocations = allocations_read();
-    after = transport_count(transport);
+    struct counts after = transport_count(transport);
     record->counts = counts_since(&after, &record->counts);
 }
 

@@ -141,11 +141,9 @@ static void write_datagram(const struct flow *flow, const struct zcrp_crossing *
 
 static void see(void *context, const struct zcrp_crossing *crossing)
 {
-    const struct flow *flow;
-
     (void)context;
     pthread_mutex_lock(&capture.mutex);
-    flow = find(crossing->descriptor);
+    const struct flow *flow = find(crossing->descriptor);
     if (crossing->is_pdu)
         write_pdu(crossing);
     else if (flow != NULL)
@@ -157,7 +155,6 @@ int capture_channel(int descriptor, struct zcrp_options *options)
 {
     bool is_aal5 = options->channel == ZCRP_CHANNEL_AAL5;
     struct flow flow;
-    struct flow *place;
 
     if (capture.to.file == NULL)
         return 0;
@@ -169,7 +166,7 @@ int capture_channel(int descriptor, struct zcrp_options *options)
     if (flow_init(&flow, descriptor) < 0)
         return complain("cannot capture: %s", strerror(errno));
     pthread_mutex_lock(&capture.mutex);
-    place = find(descriptor);
+    struct flow *place = find(descriptor);
     if (place == NULL && capture.flow_count < FLOWS_MOST)
         place = &capture.flows[capture.flow_count++];
     if (place != NULL)

@@ -155,12 +155,11 @@ static uint32_t udp_checksum(const uint8_t *addresses, const uint8_t *udp,
 {
     size_t at = 0;
     uint64_t total = sum(bytes + IPPROTO_UDP, addresses, 32, &at);
-    uint32_t checksum;
 
     total = sum(total, udp, UDP_HEAD, &at);
     for (size_t i = 0; i < count; i++)
         total = sum(total, pieces[i].iov_base, pieces[i].iov_len, &at);
-    checksum = fold(total);
+    uint32_t checksum = fold(total);
     return checksum != 0 ? checksum : 0xffff;
 }
 

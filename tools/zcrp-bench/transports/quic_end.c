@@ -137,14 +137,13 @@ int quic_end_connect(struct quic_end *end)
     ngtcp2_settings settings;
     ngtcp2_cid there;
     ngtcp2_cid here;
-    int code;
 
     random_cid(&there);
     random_cid(&here);
     set_up(&settings, &params);
     end->stream = QUIC_NO_STREAM;
-    code = ngtcp2_conn_client_new(&end->conn, &there, &here, &path, NGTCP2_PROTO_VER_V1, &callbacks,
-                                  &settings, &params, NULL, end);
+    int code = ngtcp2_conn_client_new(&end->conn, &there, &here, &path, NGTCP2_PROTO_VER_V1,
+                                      &callbacks, &settings, &params, NULL, end);
     return code != 0 ? quic_end_failed("connect", code) : start_tls(end, false);
 }
 
@@ -156,7 +155,6 @@ static int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t s
     ngtcp2_settings settings;
     ngtcp2_pkt_hd head;
     ngtcp2_cid here;
-    int code;
 
     if (ngtcp2_accept(&head, packet, size) != 0)
         return 0;
@@ -164,8 +162,8 @@ static int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t s
     set_up(&settings, &params);
     params.original_dcid = head.dcid;
     end->stream = QUIC_NO_STREAM;
-    code = ngtcp2_conn_server_new(&end->conn, &head.scid, &here, &path, head.version, &callbacks,
-                                  &settings, &params, NULL, end);
+    int code = ngtcp2_conn_server_new(&end->conn, &head.scid, &here, &path, head.version,
+                                      &callbacks, &settings, &params, NULL, end);
     return code != 0 ? quic_end_failed("accept a connection", code) : start_tls(end, true);
 }
 
@@ -200,13 +198,12 @@ static int read_packet(struct quic_end *end, const uint8_t *packet, size_t size)
 {
     ngtcp2_path path = quic_end_path(end);
     ngtcp2_pkt_info info = {0};
-    int code;
 
     if (end->conn == NULL && quic_end_accept(end, packet, size) < 0)
         return -1;
     if (end->conn == NULL)
         return 0;
-    code = ngtcp2_conn_read_pkt(end->conn, &path, &info, packet, size, quic_end_now());
+    int code = ngtcp2_conn_read_pkt(end->conn, &path, &info, packet, size, quic_end_now());
     return code == 0 ? 0 : quic_end_failed("go on", code);
 }
 
@@ -234,14 +231,13 @@ static ssize_t write_packet(struct quic_end *end, uint8_t *packet, ngtcp2_tstamp
 {
     ngtcp2_pkt_info info;
     ngtcp2_ssize taken = -1;
-    ngtcp2_ssize written;
     ngtcp2_vec piece = {0};
     bool has_data = end->stream != QUIC_NO_STREAM && end->sent < end->ring.end &&
                     !ngtcp2_conn_is_server(end->conn);
 
     if (has_data)
         piece.len = quic_ring_piece(&end->ring, end->sent, &piece.base);
-    written = ngtcp2_conn_writev_stream(
+    ngtcp2_ssize written = ngtcp2_conn_writev_stream(
         end->conn, NULL, &info, packet, QUIC_PAYLOAD, &taken, NGTCP2_WRITE_STREAM_FLAG_NONE,
         has_data ? end->stream : QUIC_NO_STREAM, &piece, has_data ? 1 : 0, time);
     if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED)
@@ -367,11 +363,10 @@ size_t quic_ring_take(struct quic_ring *ring, void *bytes, size_t size)
 {
     uint8_t *at;
     size_t first = least(size, quic_ring_piece(ring, ring->start, &at));
-    size_t rest;
 
     memcpy(bytes, at, first);
     ring->start += first;
-    rest = least(size - first, quic_ring_piece(ring, ring->start, &at));
+    size_t rest = least(size - first, quic_ring_piece(ring, ring->start, &at));
     memcpy((uint8_t *)bytes + first, at, rest);
     ring->start += rest;
     return first + rest;

@@ -73,12 +73,11 @@ ssize_t quic_socket_receive(int fd, uint8_t burst[QUIC_BURST], size_t *size)
         .msg_controllen = sizeof note,
     };
     ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT);
-    struct cmsghdr *head;
     int segment = 0;
 
     if (got < 0)
         return errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED ? 0 : failed("receive");
-    head = CMSG_FIRSTHDR(&message);
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     if (head != NULL && head->cmsg_level == IPPROTO_UDP && head->cmsg_type == UDP_GRO)
         memcpy(&segment, CMSG_DATA(head), sizeof segment);
     *size = segment > 0 ? (size_t)segment : (size_t)got;

@@ -18,13 +18,11 @@ static const struct transport_kind *const kinds[] = {
 
 const struct transport_kind *transport_find(const char *name)
 {
-    const struct peer *peer;
-
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     }
-    peer = peers_find(name);
+    const struct peer *peer = peers_find(name);
     return peer != NULL ? peer->kind : NULL;
 }
 
@@ -32,11 +30,10 @@ const struct transport_kind *transport_find(const char *name)
 static int hear_port(struct control *control, const char *verb)
 {
     const char *arguments = control_expect(control, verb);
-    long port;
 
     if (arguments == NULL)
         return -1;
-    port = strtol(arguments, NULL, 10);
+    long port = strtol(arguments, NULL, 10);
     return port > 0 && port < 65536 ? (int)port : complain("the other end names no port");
 }
 
@@ -53,13 +50,12 @@ static int spoil(const struct transport *transport)
 int transport_open(struct transport *transport)
 {
     struct control *control = transport->control;
-    int port;
 
     transport->fd = -1;
     if (control_say(control, "%s %s", transport->is_back ? "back" : "open", transport->kind->name) <
         0)
         return -1;
-    port = hear_port(control, "opened");
+    int port = hear_port(control, "opened");
     if (port >= 0)
         port = transport->kind->connect(transport, port);
     if (port < 0 || control_say(control, "connected %d", port) < 0)
@@ -72,10 +68,9 @@ int transport_open(struct transport *transport)
 int transport_answer(struct transport *transport)
 {
     struct control *control = transport->control;
-    int port;
 
     transport->fd = -1;
-    port = transport->kind->offer(transport);
+    int port = transport->kind->offer(transport);
     if (port < 0 || control_say(control, "opened %d", port) < 0)
         return -1;
     port = hear_port(control, "connected");
