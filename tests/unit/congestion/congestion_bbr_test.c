@@ -414,11 +414,3 @@ TEST(bbr_train__not_on_a_short_path)
     ck_assert_int_eq(b.phase, BBR_STARTUP);
     ck_assert_uint_eq(b.proven, 0);
 }
-
-TEST(bbr_startup__bears_some_loss)
-{
-    run_round(RATE);
-    lose(1);
-    run_round(RATE);
-    ck_assert_int_eq(b.phase, BBR_STARTUP);
-}

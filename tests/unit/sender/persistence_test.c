@@ -82,12 +82,6 @@ TEST(persistence__not_when_the_rest_is_too_short)
     ck_assert_int_eq(judge(15, 0, 11, 13), PERSISTENCE_NO_NEWS);
 }
 
-TEST(persistence__not_when_all_arrived)
-{
-    ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);
-    ck_assert_int_eq(judge(15, 0, 0, 0), PERSISTENCE_NOT);
-}
-
 /* Who does not say, because the receiver reports only so much, does not say that it arrived. */
 TEST(persistence__of_which_nothing_is_said)
 {

@@ -44,15 +44,6 @@ TEST(tolerance_on_spurious__widens)
     expect(9, 20);
 }
 
-TEST(tolerance_on_lost__sixteen_recoveries_bring_it_back)
-{
-    tolerance_on_spurious(&t, 9, 20);
-    recover(TOLERANCE_RECOVERIES - 1);
-    expect(9, 20);
-    recover(1);
-    expect(TOLERANCE_UNITS, 0);
-}
-
 TEST(tolerance_on_lost__a_sign_between_begins_the_count_anew)
 {
     tolerance_on_spurious(&t, 9, 20);
