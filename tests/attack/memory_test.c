@@ -180,19 +180,26 @@ static void say_junk(struct hostile *h, const uint8_t *junk, unsigned i)
     hostile_say(h, wire_unit(h->out, &unit, junk));
 }
 
+/* A receiver with a buffer, and a sender that may say anything to it. */
+static void pair(struct victim *receiver, struct hostile *h)
+{
+    struct stage stage;
+
+    stage_open(&stage, 1500);
+    victim_start(receiver, &stage, STAGE_RIGHT);
+    hostile_open(h, &stage, STAGE_LEFT, attack_sender());
+    ck_assert_int_eq(victim_open(receiver, false, attack_receiver(), attack_sender(), NULL), 0);
+    ck_assert_int_eq(victim_submit(receiver, 0, BUFFER, 0), 0);
+    ck_assert(hostile_be_sender(h, attack_receiver(), 77, 2000));
+}
+
 TEST(row09__junk_of_the_peer_does_not_stay)
 {
     static struct hostile h;
     static uint8_t junk[1440], data[SHORT];
-    struct stage stage;
     struct victim receiver;
 
-    stage_open(&stage, 1500);
-    victim_start(&receiver, &stage, STAGE_RIGHT);
-    hostile_open(&h, &stage, STAGE_LEFT, attack_sender());
-    ck_assert_int_eq(victim_open(&receiver, false, attack_receiver(), attack_sender(), NULL), 0);
-    ck_assert_int_eq(victim_submit(&receiver, 0, BUFFER, 0), 0);
-    ck_assert(hostile_be_sender(&h, attack_receiver(), 77, 2000));
+    pair(&receiver, &h);
     memset(junk, JUNK, sizeof(junk));
     for (unsigned i = 0; i < 500; i++) {
         say_junk(&h, junk, i);
@@ -211,15 +218,9 @@ TEST(row09__no_end_before_what_was_accepted)
 {
     static struct hostile h;
     static uint8_t junk[1440], data[SHORT];
-    struct stage stage;
     struct victim receiver;
 
-    stage_open(&stage, 1500);
-    victim_start(&receiver, &stage, STAGE_RIGHT);
-    hostile_open(&h, &stage, STAGE_LEFT, attack_sender());
-    ck_assert_int_eq(victim_open(&receiver, false, attack_receiver(), attack_sender(), NULL), 0);
-    ck_assert_int_eq(victim_submit(&receiver, 0, BUFFER, 0), 0);
-    ck_assert(hostile_be_sender(&h, attack_receiver(), 77, 2000));
+    pair(&receiver, &h);
     memset(junk, JUNK, sizeof(junk));
     const struct wire_unit later = {.pairing = h.pairing, .unit = 1000, .length = 1440};
     hostile_say(&h, wire_unit(h.out, &later, junk));

@@ -9,7 +9,16 @@ static void setup(void)
     receiver_rig_start(1, 4 * RIG_DATA);
 }
 
-/* Units [first, last) of message 0 land in a burst of which the channel says this. */
+/* What was put together lands in a burst of which the channel says this. */
+static void land_as(uint8_t ecn)
+{
+    receiver_rig_plan();
+    rig.landing.ecn[0] = ecn;
+    receiver_rig_landed();
+    rig.landing.ecn[0] = 0;
+}
+
+/* So do units [first, last) of message 0. */
 static void land(uint32_t first, uint32_t last, uint8_t ecn)
 {
     for (uint32_t seq = first; seq < last; seq++) {
@@ -17,10 +26,7 @@ static void land(uint32_t first, uint32_t last, uint8_t ecn)
         t.flags |= seq + 1 == last ? FLAG_ANSWER : 0;
         receiver_rig_put_unit(&t);
     }
-    receiver_rig_plan();
-    rig.landing.ecn[0] = ecn;
-    receiver_rig_landed();
-    rig.landing.ecn[0] = 0;
+    land_as(ecn);
 }
 
 enum { NONE = 0, CAPABLE = 2, CONGESTED = LANDING_ECN_CONGESTED };
@@ -46,9 +52,7 @@ TEST(marks__of_strangers)
     struct hello hello = {.pairing = {.tag = 9}, .nonce = 9};
     t.pairing.tag ^= 1;
     receiver_rig_put_unit(&t);
-    receiver_rig_plan();
-    rig.landing.ecn[0] = CONGESTED;
-    receiver_rig_landed();
+    land_as(CONGESTED);
     rig.landing.ecn[0] = CONGESTED;
     receiver_rig_hello(hello);
     receiver_rig_expect("cookie");
@@ -63,9 +67,7 @@ TEST(marks__modulo)
     for (; marks < UINT16_MAX; marks++) { /* the same unit again and again */
         struct unit_trailer t = receiver_rig_unit(marks, 0, 0);
         receiver_rig_put_unit(&t);
-        receiver_rig_plan();
-        rig.landing.ecn[0] = CONGESTED;
-        receiver_rig_landed();
+        land_as(CONGESTED);
     }
     ck_assert_uint_eq(receiver_counters(rig.r)->marks, UINT16_MAX);
     land(0, 1, CONGESTED);
