@@ -52,54 +52,45 @@ static int fail_with(int error)
     return -1;
 }
 
-static int *path_option(int level, int name)
-{
-    if (level == IPPROTO_IPV6 && name == IPV6_MTU)
-        return fake.domain == AF_INET6 ? &fake.mtu : NULL;
-    if (level == IPPROTO_IPV6 && name == IPV6_MTU_DISCOVER)
-        return fake.domain == AF_INET6 ? &fake.discovery : NULL;
-    if (level == IPPROTO_IP && name == IP_MTU)
-        return &fake.mtu;
-    if (level == IPPROTO_IP && name == IP_MTU_DISCOVER)
-        return &fake.discovery;
-    return NULL;
-}
+/* The options that hold a number; one that the kernel may not know has `is_known`. */
+static const struct {
+    int level, name;
+    int *value;
+    const bool *is_known;
+} options[] = {
+    {SOL_SOCKET, SO_TYPE, &fake.type, NULL},
+    {SOL_SOCKET, SO_DOMAIN, &fake.domain, NULL},
+    {SOL_SOCKET, SO_PROTOCOL, &fake.protocol, NULL},
+    {SOL_SOCKET, SO_RCVBUF, &fake.receive_buffer, NULL},
+    {SOL_SOCKET, SO_SNDBUF, &fake.send_buffer, NULL},
+    {SOL_SOCKET, SO_RXQ_OVFL, &fake.overflow, NULL},
+    {IPPROTO_UDP, UDP_SEGMENT, &fake.segment, &fake.knows_gso},
+    {IPPROTO_UDP, UDP_GRO, &fake.gro, &fake.knows_gro},
+    {IPPROTO_IP, IP_MTU, &fake.mtu, NULL},
+    {IPPROTO_IP, IP_MTU_DISCOVER, &fake.discovery, NULL},
+    {IPPROTO_IP, IP_TOS, &fake.tos, &fake.knows_ecn},
+    {IPPROTO_IP, IP_RECVTOS, &fake.tells_tos, &fake.knows_ecn},
+    {IPPROTO_IPV6, IPV6_MTU, &fake.mtu, NULL},
+    {IPPROTO_IPV6, IPV6_MTU_DISCOVER, &fake.discovery, NULL},
+    {IPPROTO_IPV6, IPV6_TCLASS, &fake.class, &fake.knows_ecn},
+    {IPPROTO_IPV6, IPV6_RECVTCLASS, &fake.tells_class, &fake.knows_ecn},
+};
 
-static int *ecn_option(int level, int name)
+static int *find_option(int level, int name)
 {
-    if (!fake.knows_ecn)
-        return NULL;
-    if (level == IPPROTO_IP)
-        return name == IP_TOS ? &fake.tos : name == IP_RECVTOS ? &fake.tells_tos : NULL;
-    if (level == IPPROTO_IPV6 && fake.domain == AF_INET6)
-        return name == IPV6_TCLASS       ? &fake.class
-               : name == IPV6_RECVTCLASS ? &fake.tells_class
-                                         : NULL;
-    return NULL;
-}
-
-static int *socket_option(int name)
-{
-    switch (name) {
-    case SO_TYPE:
-        return &fake.type;
-    case SO_DOMAIN:
-        return &fake.domain;
-    case SO_PROTOCOL:
-        return &fake.protocol;
-    case SO_RCVBUF:
-        return &fake.receive_buffer;
-    case SO_SNDBUF:
-        return &fake.send_buffer;
-    default:
-        return NULL;
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (options[i].level != level || options[i].name != name)
+            continue;
+        bool is_known = options[i].is_known == NULL || *options[i].is_known;
+        return is_known && (level != IPPROTO_IPV6 || fake.domain == AF_INET6) ? options[i].value
+                                                                              : NULL;
     }
+    return NULL;
 }
 
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-    static int zero;
-    int *found = level == SOL_SOCKET ? socket_option(name) : path_option(level, name);
+    const int *found = find_option(level, name);
 
     assert_int_equal(fd, FD);
     if (fake.type_error)
@@ -109,10 +100,6 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
         ((uint32_t *)value)[SK_MEMINFO_DROPS] = (uint32_t)fake.drops;
         return 0;
     }
-    if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso)
-        found = &zero;
-    if (!found)
-        found = ecn_option(level, name);
     if (!found)
         return fail_with(ENOPROTOOPT);
     assert_int_equal(*size, sizeof(int));
@@ -139,27 +126,11 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
         return set_buffer(&fake.receive_buffer, number, name == SO_RCVBUFFORCE);
     if (level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE))
         return set_buffer(&fake.send_buffer, number, name == SO_SNDBUFFORCE);
-    if (level == SOL_SOCKET && name == SO_RXQ_OVFL) {
-        fake.overflow = number;
-        return 0;
-    }
-    if (level == IPPROTO_UDP && name == UDP_GRO && fake.knows_gro) {
-        fake.gro = number;
-        return 0;
-    }
-    if (level == IPPROTO_UDP && name == UDP_SEGMENT && fake.knows_gso) {
-        fake.segment = number;
-        return 0;
-    }
-    if (ecn_option(level, name)) {
-        *ecn_option(level, name) = number;
-        return 0;
-    }
-    if (name == IP_MTU_DISCOVER || name == IPV6_MTU_DISCOVER) {
-        *path_option(level, name) = number;
-        return 0;
-    }
-    return fail_with(ENOPROTOOPT);
+    int *found = find_option(level, name);
+    if (!found)
+        return fail_with(ENOPROTOOPT);
+    *found = number;
+    return 0;
 }
 
 int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *size)
