@@ -156,6 +156,21 @@ static int take(struct job *job, uint64_t got, uint64_t *n, uint64_t *filled)
     return 0;
 }
 
+/* Waits for bytes of message n, and those behind it as far as the pieces go; how many, or -1. */
+static ssize_t read_some(int fd, const struct iovec *pieces, int count, uint64_t n)
+{
+    ssize_t got;
+
+    do
+        got = readv(fd, pieces, count);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return broken("receive", n);
+    if (got == 0)
+        return complain("tcp: the connection ended in message %llu", (unsigned long long)n);
+    return got;
+}
+
 static int tcp_receive(struct transport *transport, struct job *job)
 {
     struct iovec pieces[PIECES];
@@ -163,15 +178,9 @@ static int tcp_receive(struct transport *transport, struct job *job)
     uint64_t n = 0;
 
     while (n < job->count) {
-        ssize_t got = readv(transport->fd, pieces, plan(job, n, filled, pieces));
+        ssize_t got = read_some(transport->fd, pieces, plan(job, n, filled, pieces), n);
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return broken("receive", n);
-        if (got == 0)
-            return complain("tcp: the connection ended in message %llu", (unsigned long long)n);
-        if (take(job, (uint64_t)got, &n, &filled) < 0)
+        if (got < 0 || take(job, (uint64_t)got, &n, &filled) < 0)
             return -1;
     }
     return 0;
@@ -183,14 +192,10 @@ static int receive_message(int fd, const struct job *job, uint64_t n)
     uint64_t left = job_length(job, n);
 
     while (left > 0) {
-        ssize_t got = recv(fd, at, left, 0);
+        ssize_t got = read_some(fd, &(struct iovec){at, left}, 1, n);
 
-        if (got < 0 && errno == EINTR)
-            continue;
         if (got < 0)
-            return broken("receive", n);
-        if (got == 0)
-            return complain("tcp: the connection ended in message %llu", (unsigned long long)n);
+            return -1;
         at += got;
         left -= (uint64_t)got;
     }
