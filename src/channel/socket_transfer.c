@@ -124,21 +124,30 @@ static int send_segmented(const struct channel *c, const struct burst *b, uint32
     return bytes < 0 ? errno : 0;
 }
 
-/* One call for the rest of the burst; the kernel may take a part of it and says so in *count. */
+/* One call for the rest of the burst, `count` datagrams to be cut out of each message. The kernel
+ * may take a part of them and says so in *taken: datagrams. */
 static int send_several(const struct channel *c, const struct burst *b, uint32_t from,
-                        uint32_t *count)
+                        uint32_t count, uint32_t *taken)
 {
     struct mmsghdr message[BURST_UNITS];
-    uint32_t left = b->datagrams - from;
-    int taken;
+    union segment_note note[BURST_UNITS / 2] = {0};
+    uint32_t messages = 0;
+    int sent;
 
-    for (uint32_t i = 0; i < left; i++)
-        message[i] = (struct mmsghdr){.msg_hdr = message_of_datagrams(b, from + i, 1)};
+    for (uint32_t at = from; at < b->datagrams; at += count, messages++) {
+        uint32_t left = b->datagrams - at;
+        uint32_t here = left < count ? left : count;
+        message[messages] = (struct mmsghdr){.msg_hdr = message_of_datagrams(b, at, here)};
+        if (here > 1)
+            cut_at(&message[messages].msg_hdr, &note[messages], b->segment);
+    }
     do
-        taken = sendmmsg(c->fd, message, left, SEND_FLAGS);
-    while (taken < 0 && errno == EINTR);
-    *count = taken > 0 ? (uint32_t)taken : 0;
-    return taken > 0 ? 0 : taken == 0 ? EAGAIN : errno;
+        sent = sendmmsg(c->fd, message, messages, SEND_FLAGS);
+    while (sent < 0 && errno == EINTR);
+    uint32_t most = b->datagrams - from;
+    uint32_t all = sent > 0 ? (uint32_t)sent * count : 0;
+    *taken = all < most ? all : most;
+    return sent > 0 ? 0 : sent == 0 ? EAGAIN : errno;
 }
 
 /* How many datagrams go with the next call; 1 also where more go, but not cut by the kernel. */
@@ -197,15 +206,15 @@ static enum channel_verdict on_send_error(struct channel *c, uint32_t count, int
     return verdict;
 }
 
-/* One datagram that was in doubt, `count` that the kernel cuts, or those that it takes of the rest:
- * 0 or an error number. */
+/* One datagram that was in doubt, or the rest of the burst, of which the kernel cuts `count` at
+ * once: 0 or an error number. */
 static int send_next(struct channel *c, const struct burst *b, uint32_t from, uint32_t count,
                      bool is_doubted, uint32_t *taken)
 {
     *taken = count;
-    if (is_doubted || count > 1 || b->datagrams - from == 1)
+    if (is_doubted || b->datagrams - from == count)
         return send_segmented(c, b, from, count);
-    return send_several(c, b, from, taken);
+    return send_several(c, b, from, count, taken);
 }
 
 /* One of them left alone: so it was not their size. */

@@ -50,7 +50,8 @@ static inline void expect_counter(enum channel_counter which, uint64_t count)
 
 enum { DATA = 1440, SEGMENT = DATA + TRAILER_BYTES };
 
-/* One call as the kernel saw it: datagrams [from, from + count), cut at `segment` or, 0, not. */
+/* One call as the kernel saw it: datagrams [from, from + count), cut at `segment` or, 0, not. Where
+ * it has several messages, each but the last has as many datagrams. */
 struct call {
     uint32_t from, count, segment;
 };
@@ -94,15 +95,20 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags)
 int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned count, int flags)
 {
     uint32_t first = first_datagram(&m[0].msg_hdr);
+    uint32_t each = (uint32_t)m[0].msg_hdr.msg_iovlen / 2;
+    uint32_t segment = segment_of(&m[0].msg_hdr);
+    uint32_t datagrams = 0;
 
     assert_int_equal(fd, FD);
     assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
     for (unsigned i = 0; i < count; i++) {
-        assert_int_equal(first_datagram(&m[i].msg_hdr), first + i);
-        assert_int_equal(m[i].msg_hdr.msg_iovlen, 2);
-        assert_null(m[i].msg_hdr.msg_control);
+        uint32_t here = (uint32_t)m[i].msg_hdr.msg_iovlen / 2;
+        assert_int_equal(first_datagram(&m[i].msg_hdr), first + datagrams);
+        assert_true(here == each || (i + 1 == count && here < each));
+        assert_int_equal(segment_of(&m[i].msg_hdr), here > 1 ? segment : 0);
+        datagrams += here;
     }
-    note_call(first, count, 0);
+    note_call(first, datagrams, segment);
     return MOCK_RESULT();
 }
 
