@@ -15,7 +15,8 @@ enum {
     TRANSIT_MOST = 1 << 16,
     HOLES = 4096,
     INTERVALS = 1024,
-    GSO_BYTES = 65507, /* one call carries no more than a datagram could */
+    GSO_BYTES = 65507, /* what the kernel cuts at once is no more than a datagram could be, */
+    BURST_CALLS = 16,  /* and one call takes several of those */
 
     /* The sender is promised some of eight parts of the receive buffer as granted. The kernel
      * charges what a datagram occupies (about 768 bytes more than it has, rounded up), doubles what
@@ -85,13 +86,15 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
                         const struct channel *units)
 {
     uint32_t unit = unit_bytes(options, units);
+    uint32_t call = unit > GSO_BYTES ? unit : GSO_BYTES;
     struct sender_config config = {
         .unit_bytes = unit,
         .unit_most = options->unit_bytes != 0 ? unit : units->path_most,
         .stays = m->stays,
         .is_cut = units->aal5 != NULL,
         .burst_units = BURST_UNITS,
-        .burst_bytes = unit > GSO_BYTES ? unit : GSO_BYTES,
+        .burst_bytes = units->aal5 != NULL ? call : BURST_CALLS * call,
+        .call_bytes = call,
         .messages = options->messages,
         .transit_units = transit_units(options->window_bytes),
         .window_bytes = options->window_bytes,

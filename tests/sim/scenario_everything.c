@@ -43,7 +43,8 @@ static void any_cores(uint64_t *random, struct setup *setup)
     setup->sender.unit_bytes = unit_bytes[chance_below(random, 6)];
     setup->receiver.unit_bytes = unit_bytes[chance_below(random, 6)];
     setup->sender.is_cut = setup->seed % 2 == 0;
-    setup->sender.burst_bytes = 65535;
+    setup->sender.burst_bytes = setup->seed % 3 == 0 ? 4 * 65535 : 65535;
+    setup->sender.call_bytes = 65535;
     setup->sender.burst_units = 1 + (uint32_t)chance_below(random, BURST_UNITS);
     setup->sender.messages = 1u << chance_below(random, 6);
     setup->receiver.messages = 1u << chance_below(random, 6);

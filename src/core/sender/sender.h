@@ -33,6 +33,7 @@ struct sender_config {
     bool is_cut; /* on the way, into pieces that can be lost each by itself: as cells */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
     uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
+    uint32_t call_bytes;    /* of them, that are worth a call by themselves; 0: all */
     uint32_t messages;      /* in the table; rounded up to a power of two */
     uint32_t transit_units; /* in transit; rounded up to a power of two */
     uint64_t window_bytes;  /* largest window */

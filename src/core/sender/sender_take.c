@@ -20,10 +20,19 @@ struct row {
 
 /* ---- what may go ---- */
 
-/* Bytes of a burst at most; it may always be one unit. */
+/* Bytes that are worth a call. */
+static uint64_t call_bytes(const struct sender *s)
+{
+    uint32_t bytes = s->config.call_bytes != 0 ? s->config.call_bytes : s->config.burst_bytes;
+    return lesser(bytes, s->flow.pacing.burst);
+}
+
+/* Bytes of a burst at most; it may always be one unit. Acknowledgements are asked for behind a
+ * burst, so one that is more than a call takes no larger part of the window than they shall. */
 static uint64_t burst_bytes(const struct sender *s)
 {
-    return lesser(s->config.burst_bytes, s->flow.pacing.burst);
+    uint64_t part = greater(call_bytes(s), flow_window(&s->flow) / ANSWERS);
+    return lesser(lesser(s->config.burst_bytes, part), s->flow.pacing.burst);
 }
 
 /* How many more datagrams of `bytes` the window lets into transit. One always may be alone there,
@@ -69,7 +78,7 @@ static bool may_begin(const struct sender *s, const struct fragment *f)
     uint64_t window = flow_window(&s->flow);
     return recovery_room(&s->recovery, f) > 0 &&
            window_room(s, window, f->length + TRAILER_BYTES) > 0 &&
-           flow_has_room(&s->flow, window, s->recovery.in_transit.bytes, burst_bytes(s));
+           flow_has_room(&s->flow, window, s->recovery.in_transit.bytes, call_bytes(s));
 }
 
 /* ---- cutting ---- */
@@ -179,7 +188,7 @@ static void note_limits(struct sender *s, const struct fragment *next, bool is_o
     uint64_t window = s->flow.congestion.window;
     uint64_t in_transit = s->recovery.in_transit.bytes;
     bool is_full = next != NULL && (in_transit + next->length + TRAILER_BYTES > window ||
-                                    !flow_has_room(&s->flow, window, in_transit, burst_bytes(s)));
+                                    !flow_has_room(&s->flow, window, in_transit, call_bytes(s)));
     flow_on_limit(&s->flow, is_full, is_open, in_transit);
 }
 
