@@ -5,7 +5,7 @@
 void helm_init(struct helm *helm, duration spin)
 {
     *helm = (struct helm){.look_at = NEVER, .left = -HELM_TICK};
-    spin_init(&helm->spin, spin);
+    spinning_init(&helm->spinning, spin);
 }
 
 /* The one place that moves the state. */

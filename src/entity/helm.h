@@ -58,7 +58,7 @@ struct helm {
     duration look;    /* (m) how long that is after a waiter has left */
     instant left;     /* (m) when a waiter left */
     duration absence; /* (m) between a waiter's leaving and the next one's coming, usually */
-    struct spin spin; /* of the waiter that is at it */
+    struct spinning spinning; /* of the waiter that is at it */
     struct sleeper *sleepers; /* (m) */
 };
 

@@ -91,28 +91,45 @@ static bool rest_at_helm(struct zcrp_entity *reader, const struct message_wait *
 static bool idle_since(struct zcrp_entity *reader, const struct message_wait *w, instant *idle,
                        instant now)
 {
-    if (now - *idle >= spin_limit(&reader->helm.spin))
+    if (now - *idle >= spinning_limit(&reader->helm.spinning))
         return rest_at_helm(reader, w, idle);
     sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
 
-/* Turn after turn; a wait lasts from the first that finds nothing to the next that finds something.
- */
+static void begin_wait(struct zcrp_entity *reader)
+{
+    entity_enter(reader);
+    spinning_begin(&reader->helm.spinning, machine_expected(&reader->machine) > 0);
+    entity_leave(reader);
+}
+
+/* Turn after turn; a wait lasts from the first that finds no more to the next that finds something.
+ * A waiter that spins looks once more before the first of its waits. */
 static void steer(struct zcrp_entity *reader, const struct message_wait *w)
 {
+    struct spinning *spinning = &reader->helm.spinning;
     instant idle = NEVER;
     for (uint32_t turns = 1; !has_ended(w); turns++) {
-        bool has_come = arriving_turn(reader, w->workspace) != ARRIVAL_NONE;
+        enum arrival found = arriving_turn(reader, w->workspace);
         instant now = clock_now();
-        if (has_come && idle != NEVER)
-            spin_learn(&reader->helm.spin, now - idle);
+        if (found != ARRIVAL_NONE && idle != NEVER)
+            spinning_learn(spinning, now - idle);
         if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
             keep_time(reader, now);
-        idle = has_come ? NEVER : instant_earlier(idle, now);
-        if (!has_come && !idle_since(reader, w, &idle, now))
+        if (found != ARRIVAL_NONE)
+            idle = NEVER;
+        if (found == ARRIVAL_FULL || has_ended(w))
+            continue;
+        if (idle == NEVER) {
+            begin_wait(reader);
+            idle = now;
+        }
+        if (found == ARRIVAL_SOME && spinning_limit(spinning) > 0)
+            idle = NEVER;
+        else if (!idle_since(reader, w, &idle, now))
             return;
     }
 }

@@ -43,6 +43,32 @@ void spin_check(const struct spin *spin)
     CHECK(spin->spins || spin->credit < SPIN_CREDIT);
 }
 
+/* ---- spinning ---- */
+
+void spinning_init(struct spinning *s, duration most)
+{
+    *s = (struct spinning){.is_amid = false};
+    spin_init(&s->next, most);
+    spin_init(&s->rest, most);
+}
+
+void spinning_begin(struct spinning *s, bool is_amid)
+{
+    s->is_amid = is_amid;
+}
+
+duration spinning_limit(const struct spinning *s)
+{
+    duration limit = spin_limit(&s->next);
+
+    return s->is_amid && limit > 0 ? spin_limit(&s->rest) : limit;
+}
+
+void spinning_learn(struct spinning *s, duration waited)
+{
+    spin_learn(s->is_amid ? &s->rest : &s->next, waited);
+}
+
 /* ---- interrupt moderation ---- */
 
 void moderation_init(struct moderation *m)

@@ -54,6 +54,30 @@ void spin_learn(struct spin *spin, duration waited);
 /* Asserts the invariants. */
 void spin_check(const struct spin *spin);
 
+/* ---- spinning ----
+ *
+ * A waiter waits for the next message to begin, or amid one for the rest of it. In a stream that
+ * pauses behind each message the waits amid them are short, and many; they must not pay for
+ * spinning through the pauses. So each kind learns by itself. Where the waits for the next message
+ * are too long to spin, the stream is slower than its receiver: then nobody spins amid messages
+ * either, and what comes may gather. */
+struct spinning {
+    struct spin next, rest; /* of waits for the next message; for the rest of one */
+    bool is_amid;           /* what the present wait is for: the rest */
+};
+
+/* With the longest spin. */
+void spinning_init(struct spinning *s, duration most);
+
+/* A wait begins. */
+void spinning_begin(struct spinning *s, bool is_amid);
+
+/* How long it may spin. */
+duration spinning_limit(const struct spinning *s);
+
+/* It lasted this long, until something came. */
+void spinning_learn(struct spinning *s, duration waited);
+
 /* ---- interrupt moderation ----
  *
  * Does a receiving thread nap before it waits for the next arrival? A wait for arrivals ends with

@@ -125,6 +125,48 @@ TEST(spin_learn__the_longest_wait_and_spin)
     ck_assert_int_eq(spin_limit(&spin), 0);
 }
 
+/* ---- the two kinds of waits ---- */
+
+static struct spinning spinning;
+
+static void wait_for(bool is_amid, duration waited, int times)
+{
+    for (int i = 0; i < times; i++) {
+        spinning_begin(&spinning, is_amid);
+        spinning_learn(&spinning, waited);
+    }
+}
+
+static duration limit(bool is_amid)
+{
+    spinning_begin(&spinning, is_amid);
+    return spinning_limit(&spinning);
+}
+
+/* A paced stream: the many short waits amid messages do not pay for the pauses. */
+TEST(spinning__pauses_behind_messages_end_it_for_both)
+{
+    spinning_init(&spinning, MOST);
+    for (int i = 0; i < 20; i++) {
+        wait_for(true, 1, 16);
+        wait_for(false, 100 * MOST, 1);
+    }
+    ck_assert_int_eq(limit(false), 0);
+    ck_assert_int_eq(limit(true), 0);
+}
+
+/* A slow path: a short pause behind each message, and long waits amid them. */
+TEST(spinning__long_waits_amid_messages_end_it_for_themselves)
+{
+    spinning_init(&spinning, MOST);
+    for (int i = 0; i < 20; i++) {
+        wait_for(true, 100 * MOST, 16);
+        wait_for(false, 1, 1);
+    }
+    ck_assert_int_eq(limit(false), MOST);
+    ck_assert_int_eq(limit(true), 0);
+}
+
 /* Each breaks an invariant; spin_check ends the process. */
 TEST(spin_check__fires, .rows = 4, .signal = SIGABRT)
 {
