@@ -309,6 +309,14 @@ static void set_alarm(struct engine *engine, instant at)
     alarm_set(&engine->alarm, at);
 }
 
+/* An alarm that has rung rings no more unless it is set. Within the mutex. */
+static void rest_until(struct engine *engine, instant at)
+{
+    engine->timeout_at = at;
+    if (at != NEVER)
+        alarm_set(&engine->alarm, at);
+}
+
 void engine_due(struct engine_member *m, instant at)
 {
     struct engine *engine = m->engine;
@@ -331,7 +339,7 @@ static void run_timeout(void *context)
     while (!engine->is_stopping) {
         struct deadline *first = deadlines_first(&engine->deadlines);
         if (first == NULL || first->at > clock_now()) {
-            set_alarm(engine, first != NULL ? first->at : NEVER);
+            rest_until(engine, first != NULL ? first->at : NEVER);
             mutex_unlock(&engine->mutex);
             alarm_wait(&engine->alarm);
             mutex_lock(&engine->mutex);
