@@ -84,15 +84,21 @@ static bool may_send(const struct zcrp_entity *e)
     return !e->is_broken && e->blocked == CHANNEL_OK;
 }
 
+/* A burst counts as so many: as many as would have its bytes, each what the kernel cuts at once. */
+static int worth(const struct burst *burst)
+{
+    return 1 + (int)(burst->bytes / SENDING_CALL);
+}
+
 bool sending_drain(struct zcrp_entity *e, int bursts)
 {
     struct burst burst;
-    int i;
+    int done = 0;
 
     if (e->is_sending)
         return false;
     e->is_sending = true;
-    for (i = 0; i < bursts && may_send(e); i++) {
+    for (; done < bursts && may_send(e); done += worth(&burst)) {
         uint32_t sent;
         if (!machine_take(&e->machine, clock_now(), &burst))
             break;
@@ -105,7 +111,7 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
         on_burst_sent(e, &burst, verdict, sent);
     }
     e->is_sending = false;
-    return i > 0;
+    return done > 0;
 }
 
 static void on_ready(void *client)

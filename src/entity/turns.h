@@ -12,14 +12,15 @@
 #include "entity.h"
 
 enum {
-    SENDING_BURSTS = 64,  /* in one go, if there is no reason for fewer */
-    SENDING_AT_ONCE = 24, /* by the thread that submits a message, if nothing is under way */
+    SENDING_BURSTS = 64,    /* in one go, if there is no reason for fewer */
+    SENDING_AT_ONCE = 24,   /* by the thread that submits a message, if nothing is under way */
+    SENDING_CALL = 1 << 16, /* bytes; a burst of more counts as several */
 };
 
-/* Takes bursts from the machine, at most `bursts` of them, gives them to the channel, and tells the
- * machine what became of them. Within a locked section, which it leaves and enters again around
- * each call of the channel. While another thread does so, nothing happens: that one goes on. True
- * if anything was sent. */
+/* Takes bursts from the machine, about `bursts` of them at most, gives them to the channel, and
+ * tells the machine what became of them. Within a locked section, which it leaves and enters again
+ * around each call of the channel. While another thread does so, nothing happens: that one goes on.
+ * True if anything was sent. */
 bool sending_drain(struct zcrp_entity *e, int bursts);
 
 /* What a turn found. */
