@@ -54,7 +54,7 @@ void workspace_after_fork(void);
 /* ---- openings; cannot fail, O(openings) ---- */
 
 enum {
-    OPENINGS_LARGE = 4,   /* one system call receives no more units of this size */
+    OPENINGS_LARGE = 16,  /* one system call receives no more units of this size */
     OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
     OPENINGS_JOINED = 8,  /* two that were joined count against so many */
 };
