@@ -5,16 +5,15 @@
 
 enum { MANY = 20 };
 
-static struct receiver_rig rig;
 
 static void setup(void)
 {
-    receiver_rig_init(&rig);
+    receiver_rig_init();
 }
 
 static void teardown(void)
 {
-    receiver_rig_fini(&rig);
+    receiver_rig_fini();
 }
 
 FIXTURE(setup, teardown)
@@ -22,23 +21,23 @@ FIXTURE(setup, teardown)
 static void carry(uint32_t first, uint32_t last)
 {
     for (uint32_t i = first; i < last; i++) {
-        receiver_rig_land_unit(&rig, receiver_rig_last(&rig, i, i, 0, 10));
-        receiver_rig_expect_message(&rig, i, 10);
+        receiver_rig_land_unit(receiver_rig_last(i, i, 0, 10));
+        receiver_rig_expect_message(i, 10);
     }
 }
 
 TEST(rest__not_while_a_plan_is_out)
 {
-    receiver_rig_start(&rig, 1, 10);
-    receiver_rig_plan(&rig);
+    receiver_rig_start(1, 10);
+    receiver_rig_plan();
     ck_assert_uint_eq(receiver_rest(rig.r), SIZE_MAX);
-    receiver_rig_landed(&rig);
+    receiver_rig_landed();
     ck_assert_uint_eq(receiver_rest(rig.r), 0);
 }
 
 TEST(rest__keeps_what_is_posted)
 {
-    receiver_rig_start(&rig, MANY, 10);
+    receiver_rig_start(MANY, 10);
     carry(0, 2);
     ck_assert_uint_gt(receiver_rest(rig.r), 0);
     receiver_check(rig.r);
@@ -46,6 +45,6 @@ TEST(rest__keeps_what_is_posted)
     ck_assert_uint_eq(receiver_rest(rig.r), 0);
     receiver_check(rig.r);
     for (uint32_t i = 0; i < MANY; i++)
-        receiver_rig_post(&rig, 10);
+        receiver_rig_post(10);
     carry(MANY, 2 * MANY);
 }

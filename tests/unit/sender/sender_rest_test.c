@@ -6,18 +6,17 @@
 enum { MANY = 20 };
 
 static struct sender_config config;
-static struct sender_rig rig;
 
 static void setup(void)
 {
     config = sender_rig_config();
     config.stays = true;
-    sender_rig_init(&rig, &config);
+    sender_rig_init(&config);
 }
 
 static void teardown(void)
 {
-    sender_rig_fini(&rig);
+    sender_rig_fini();
 }
 
 FIXTURE(setup, teardown)
@@ -28,27 +27,27 @@ static void carry_many(uint32_t first)
     char bounds[32];
     struct burst burst;
     for (uint32_t i = 0; i < MANY; i++)
-        sender_rig_submit(&rig, RIG_DATA);
+        sender_rig_submit(RIG_DATA);
     if (first == 0)
-        sender_rig_pair(&rig, 2 * MANY, RIG_DATA);
+        sender_rig_pair(2 * MANY, RIG_DATA);
     while (sender_take(rig.s, rig.now, &burst))
         sender_sent(rig.s, rig.now, &burst, burst.datagrams);
     snprintf(bounds, sizeof bounds, "%u %u", first, first + MANY);
-    sender_rig_ack(&rig, bounds);
+    sender_rig_ack(bounds);
     for (uint32_t i = 0; i < MANY; i++)
-        sender_rig_expect_event(&rig, OUTCOME_OK, RIG_DATA);
+        sender_rig_expect_event(OUTCOME_OK, RIG_DATA);
 }
 
 TEST(rest__not_while_there_is_something_to_do)
 {
-    sender_rig_submit(&rig, 10);
+    sender_rig_submit(10);
     ck_assert_uint_eq(sender_rest(rig.s), SIZE_MAX);
-    sender_rig_pair(&rig, 1, 10);
-    sender_rig_expect(&rig, "0:0+10LA");
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
     ck_assert_uint_eq(sender_rest(rig.s), SIZE_MAX);
-    sender_rig_ack(&rig, "0 1");
+    sender_rig_ack("0 1");
     ck_assert_uint_eq(sender_rest(rig.s), SIZE_MAX); /* the event waits to be taken */
-    sender_rig_expect_event(&rig, OUTCOME_OK, 10);
+    sender_rig_expect_event(OUTCOME_OK, 10);
     ck_assert_uint_eq(sender_rest(rig.s), 0);
 }
 
@@ -75,7 +74,7 @@ TEST(is_quiet__when_a_sign_of_life_is_due)
     rig.now++;
     ck_assert(sender_is_quiet(rig.s, rig.now));
     sender_expire(rig.s, rig.now);
-    (void)sender_rig_hello(&rig);
+    (void)sender_rig_hello();
     rig.now = sender_deadline(rig.s);
     ck_assert(!sender_is_quiet(rig.s, rig.now)); /* once */
 }

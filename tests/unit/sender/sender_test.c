@@ -180,24 +180,24 @@ TEST(take__bursts_of_several_calls)
     struct sender_config config = sender_rig_config();
     config.burst_units = 16;
     config.call_bytes = 2 * RIG_UNIT;
-    sender_rig_fini(&rig);
-    sender_rig_init(&rig, &config);
-    sender_rig_submit(&rig, 1);
+    sender_rig_fini();
+    sender_rig_init(&config);
+    sender_rig_submit(1);
     rig.capacity = 16 * RIG_UNIT;
-    sender_rig_pair(&rig, 2, 5000);
-    sender_rig_expect(&rig, "0:0+1LA");
+    sender_rig_pair(2, 5000);
+    sender_rig_expect("0:0+1LA");
     rig.now += MICROSECOND;
-    sender_rig_ack(&rig, "0 1");
-    sender_rig_submit(&rig, 40 * RIG_DATA);
-    sender_rig_expect(&rig, "1:0+64 1:64+64 1:128+64 1:192+64A");
-    sender_rig_expect(&rig, "1:256+64 1:320+64 1:384+64 1:448+64A");
-    sender_rig_expect(&rig, "1:512+64 1:576+64 1:640+64 1:704+64A");
-    sender_rig_expect(&rig, "1:768+64 1:832+64 1:896+64 1:960+64A");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 2");
-    sender_rig_expect_nothing(&rig);
-    sender_rig_ack(&rig, "0 3");
-    sender_rig_expect(&rig, "1:1024+64 1:1088+64A");
+    sender_rig_ack("0 1");
+    sender_rig_submit(40 * RIG_DATA);
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64A");
+    sender_rig_expect("1:256+64 1:320+64 1:384+64 1:448+64A");
+    sender_rig_expect("1:512+64 1:576+64 1:640+64 1:704+64A");
+    sender_rig_expect("1:768+64 1:832+64 1:896+64 1:960+64A");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 2");
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 3");
+    sender_rig_expect("1:1024+64 1:1088+64A");
 }
 
 /* It is the receiver that has no more room, so nothing is learned of the path. */
