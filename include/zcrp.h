@@ -209,6 +209,7 @@ enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
     ZCRP_NO_ECN = 4,     /* do not ask for congestion marks, and do not look at them (RFC 3168) */
+    ZCRP_NO_MEMORY = 8,  /* do not read straight from the memory of a peer on this host */
 };
 
 /* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of
@@ -471,7 +472,9 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_leftover, "dropped: from elsewhere, before the socket was connected")                   \
     X(path_hints, "times that a datagram was said to be too big, by ICMP or this machine")         \
     X(left_out, "sequence numbers left out, to find acknowledgements that were invented")          \
-    X(faults, "calls that found memory that cannot be accessed")
+    X(faults, "calls that found memory that cannot be accessed")                                   \
+    X(bytes_copied_once, "bytes that went from the sender's memory straight to the receiver's")    \
+    X(memory_refused, "why they do not: enum zcrp_memory_refusal; 0: they do, or were not asked to")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

@@ -6,6 +6,7 @@
 #include "socket.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 int channel_init(struct channel *c, int fd, const struct channel_options *options)
 {
@@ -105,6 +106,12 @@ int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size)
 {
     return is_tapped(c) ? receive_control_tapped(c, buffer, size)
                         : c->methods->receive_control(c, buffer, size);
+}
+
+void channel_call(struct channel *c)
+{
+    (void)send(c->fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+    channel_note(c, CHANNEL_CALLS_OUT, 1);
 }
 
 static int broken(struct channel *c, int error)

@@ -201,6 +201,9 @@ int channel_receive(struct channel *c, struct landing *l);
  * 0 if there is none, or one that was empty or did not fit and was dropped; BROKEN. */
 int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size);
 
+/* Sends an empty datagram, which says nothing, but wakes a peer that waits for its socket. */
+void channel_call(struct channel *c);
+
 /* What a wait ended with, as bits. */
 enum channel_ready { CHANNEL_READABLE = 1, CHANNEL_WOKEN = 2 };
 

@@ -10,6 +10,9 @@
 
 /* ---- opening ---- */
 
+/* Does the environment say this (zcrp.h, enum zcrp_option_flags)? */
+bool socket_is_set(const char *name);
+
 /* What channel_init promises, for sockets. */
 __attribute__((warn_unused_result)) int socket_open(struct channel *c, int fd,
                                                     const struct channel_options *options);

@@ -122,7 +122,7 @@ static uint32_t drops_so_far(int fd)
     return info[SK_MEMINFO_DROPS];
 }
 
-static bool is_set(const char *variable)
+bool socket_is_set(const char *variable)
 {
     const char *value = secure_getenv(variable);
 
@@ -132,13 +132,13 @@ static bool is_set(const char *variable)
 /* A kernel that knows an offload may still fail to use it: that shows in sending. */
 static void find_offloads(struct channel *c, const struct channel_options *options)
 {
-    bool may = (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6) && !is_set("ZCRP_NO_OFFLOAD");
+    bool may = (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6) && !socket_is_set("ZCRP_NO_OFFLOAD");
     int segment;
 
-    if (may && options->use_gso && !is_set("ZCRP_NO_SEGMENT") &&
+    if (may && options->use_gso && !socket_is_set("ZCRP_NO_SEGMENT") &&
         get(c->fd, IPPROTO_UDP, UDP_SEGMENT, &segment) == 0)
         atomic_init(&c->gso_segments, BURST_UNITS);
-    if (may && options->use_gro && !is_set("ZCRP_NO_GRO"))
+    if (may && options->use_gro && !socket_is_set("ZCRP_NO_GRO"))
         c->has_gro = set(c->fd, IPPROTO_UDP, UDP_GRO, 1);
 }
 
@@ -163,7 +163,7 @@ int socket_open(struct channel *c, int fd, const struct channel_options *options
             socket_path_end(c);
     } else {
         find_offloads(c, options);
-        if (!is_set("ZCRP_NO_ECN"))
+        if (!socket_is_set("ZCRP_NO_ECN"))
             socket_ecn_begin(c, options);
     }
     c->drops_seen = drops_so_far(fd);

@@ -207,7 +207,10 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
         backlog_cancel(&e->backlog, m);
         return true;
     case MESSAGE_IN_MACHINE:
-        return machine_cancel(&e->machine, clock_now(), m->number);
+        if (!machine_cancel(&e->machine, clock_now(), m->number))
+            return false;
+        nearby_take_back(e, m->number);
+        return true;
     case MESSAGE_IDLE:
     case MESSAGE_ENDED:
         break;
@@ -270,6 +273,7 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
         return ZCRP_ERROR_FORKED;
     entity_enter(entity);
     known = entity_stats(entity);
+    nearby_add_stats(entity, &known);
     entity_leave(entity);
     channels_add_stats(&entity->channels, &known);
     memset(stats, 0, stats_size);

@@ -287,6 +287,7 @@ void entity_leave(struct zcrp_entity *e)
     struct ending ending[ENDINGS];
 
     for (;;) {
+        nearby_tend(e);
         uint32_t count = take_endings(e, ending);
         bool is_all = !move_backlog_up(e) && count < ENDINGS;
         struct calls calls = find_calls(e);

@@ -26,6 +26,7 @@
 #include "engine/engine.h"
 #include "helm.h"
 #include "machine.h"
+#include "nearby.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
@@ -64,6 +65,7 @@ struct zcrp_entity {
     struct zcrp_stats traced; /* (m) as the user's trace knows them */
     uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
 
+    struct nearby nearby;         /* (m) */
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */

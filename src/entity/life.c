@@ -81,6 +81,7 @@ static int init_entity(struct zcrp_entity *e, const struct origin *origin)
     }
     init_locks(e);
     collection_init(&e->collection);
+    nearby_init(e);
     return ZCRP_OK;
 }
 
@@ -158,6 +159,7 @@ void entity_destroy(struct zcrp_entity *e)
 {
     engine_leave(&e->member);
     collection_fini(&e->collection);
+    nearby_fini(e);
     fini_locks(e);
     fini_memory(e);
     channels_close(&e->channels);
@@ -169,6 +171,7 @@ void entity_abandon(struct zcrp_entity *e)
 {
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
+    nearby_abandon(e);
     machine_fini(&e->machine);
     channels_abandon(&e->channels);
     free(e);

@@ -38,10 +38,19 @@ static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
            sender_on_refused_size(e->machine.sender, clock_now(), refused);
 }
 
+/* The neighbour is to read the burst's units. Messages that were decided meanwhile are not read. */
+static void on_burst_held(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
+{
+    sender_held(e->machine.sender, burst, sent);
+    for (uint32_t i = 0; i < burst->pins; i++)
+        if (sender_is_decided(e->machine.sender, burst->pin[i].message))
+            nearby_take_back(e, burst->pin[i].message);
+}
+
 /* Tells the machine what became of the burst. A receiver's answer that found no room is dropped:
  * the machine repeats it in time. */
 static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
-                          enum channel_verdict verdict, uint32_t sent)
+                          enum channel_verdict verdict, uint32_t sent, bool held)
 {
     switch (verdict) {
     case CHANNEL_OK:
@@ -70,7 +79,10 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
         break;
     }
     pass_hints(e);
-    machine_sent(&e->machine, clock_now(), burst, sent);
+    if (held)
+        on_burst_held(e, burst, sent);
+    else
+        machine_sent(&e->machine, clock_now(), burst, sent);
 }
 
 /* The path may turn out not to carry what marks congestion. */
@@ -102,13 +114,14 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
         uint32_t sent;
         if (!machine_take(&e->machine, clock_now(), &burst))
             break;
-        bool has_ecn = wants_ecn(e);
+        struct neighbour *nearby = nearby_of(e);
+        bool has_ecn = wants_ecn(e), held;
         entity_leave(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
-        enum channel_verdict verdict = channel_send(e->channels.out, &burst, &sent);
+        enum channel_verdict verdict = nearby_send(e, nearby, &burst, &sent, &held);
         entity_enter(e);
-        on_burst_sent(e, &burst, verdict, sent);
+        on_burst_sent(e, &burst, verdict, sent, held);
     }
     e->is_sending = false;
     return done > 0;
@@ -188,12 +201,45 @@ static void end_connection(struct zcrp_entity *sender)
     entity_leave(sender);
 }
 
+/* Receives from the neighbour, if there is one, and else, or also, from the socket. */
+static int receive_units(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
+                         enum hearing hearing)
+{
+    int received = n != NULL ? neighbour_receive(n, landing) : 0;
+
+    if (received != 0 || (n != NULL && hearing == HEAR_NEIGHBOUR))
+        return received;
+    return channel_receive(e->channels.in, landing);
+}
+
+/* What the neighbour of a connection's sender says. */
+static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *memory)
+{
+    enum arrival found = ARRIVAL_NONE;
+    size_t size = 0;
+
+    entity_enter(sender);
+    struct neighbour *n = nearby_of(sender);
+    bool is_ours = n != NULL && claim_arrivals(sender);
+    while (is_ours && (size = neighbour_answer(n, memory)) > 0) {
+        sender_receive(sender->machine.sender, clock_now(), memory, size);
+        found = ARRIVAL_SOME;
+    }
+    if (is_ours)
+        sender->is_arriving = false;
+    if (found != ARRIVAL_NONE)
+        sending_drain(sender, SENDING_BURSTS);
+    entity_leave(sender);
+    return found;
+}
+
 /* The plan is out for no longer than the call takes. */
-static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w)
+static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
     struct landing *landing = &w->landing;
 
     entity_enter(e);
+    struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
     if (is_ours)
         make_plan(e, landing);
@@ -203,7 +249,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w)
     landing->mail = e->twin != NULL ? &w->mail : NULL;
     w->mail.bytes = 0;
     int most = (int)landing->openings;
-    int received = channel_receive(e->channels.in, landing);
+    int received = receive_units(e, n, landing, hearing);
     entity_enter(e);
     if (received <= 0)
         landing->received = 0;
@@ -220,8 +266,10 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w)
         deliver_mail(e->twin, &w->mail);
     if (is_replaced)
         end_connection(e->twin);
+    enum arrival answers =
+        e->twin != NULL ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
     if (received <= 0)
-        return ARRIVAL_NONE;
+        return answers;
     bool is_drained = most > 1 && received < most && e->channels.in->aal5 == NULL;
     return is_drained ? ARRIVAL_SOME : ARRIVAL_FULL;
 }
@@ -236,14 +284,25 @@ void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
 
 /* ---- arriving at a sender ---- */
 
-static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory)
+static int receive_answer(struct zcrp_entity *e, struct neighbour *n, uint8_t *memory,
+                          enum hearing hearing)
+{
+    size_t size = n != NULL ? neighbour_answer(n, memory) : 0;
+
+    if (size > 0 || (n != NULL && hearing == HEAR_NEIGHBOUR))
+        return (int)size;
+    return channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
+}
+
+static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hearing hearing)
 {
     entity_enter(e);
+    struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
-    int size = channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
+    int size = receive_answer(e, n, memory, hearing);
     entity_enter(e);
     if (size > 0)
         sender_receive(e->machine.sender, clock_now(), memory, (size_t)size);
@@ -260,9 +319,10 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory)
 
 /* ---- arriving at either ---- */
 
-enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w)
+enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
-    return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory) : receiving_once(e, w);
+    return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory, hearing)
+                                             : receiving_once(e, w, hearing);
 }
 
 duration arriving_rest(struct zcrp_entity *e)
@@ -289,6 +349,21 @@ static int receives_of_turn(struct zcrp_entity *e)
     return e->receives;
 }
 
+bool arriving_may_sleep(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *twin = reader->twin;
+
+    entity_enter(reader);
+    bool may = nearby_sleep(reader);
+    entity_leave(reader);
+    if (twin == NULL || !may)
+        return may;
+    entity_enter(twin);
+    may = nearby_sleep(twin);
+    entity_leave(twin);
+    return may;
+}
+
 /* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
  */
 static bool receive_all(struct zcrp_entity *e, struct workspace *w)
@@ -297,9 +372,22 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     enum arrival found = ARRIVAL_FULL;
 
     for (int i = 0; i < most && found == ARRIVAL_FULL; i++)
-        found = arriving_turn(e, w);
+        found = arriving_turn(e, w, HEAR_ALL);
     e->turned = clock_now();
     return found == ARRIVAL_FULL;
+}
+
+/* A neighbour calls only somebody who sleeps. So what it has by now is received here. */
+void arriving_arm(struct zcrp_entity *reader)
+{
+    engine_arm(&reader->member);
+    while (!arriving_may_sleep(reader)) {
+        struct workspace *w = workspace_take();
+        if (w == NULL)
+            return; /* it calls again, by and by */
+        (void)receive_all(reader, w);
+        workspace_give(w);
+    }
 }
 
 /* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */
@@ -323,7 +411,9 @@ static instant on_arrival(void *client)
     entity_leave(e);
     if (is_over)
         return ENGINE_LEAVE_BE;
-    return nap > 0 ? clock_now() + nap : ENGINE_ARM;
+    if (nap > 0 || !arriving_may_sleep(e))
+        return clock_now() + nap;
+    return ENGINE_ARM;
 }
 
 /* ---- timeout ---- */
@@ -381,7 +471,7 @@ static void on_due(void *client)
     if (is_quiet)
         rest(e->reader);
     if (must_arm)
-        engine_arm(&e->member);
+        arriving_arm(e);
 }
 
 /* ---- the engine ---- */

@@ -30,8 +30,18 @@ enum arrival {
     ARRIVAL_FULL, /* there may be more */
 };
 
+/* Where a turn looks: a system call is saved where only the neighbour is expected. */
+enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
+
 /* Receives once into the workspace, and sends what the machine then has to send. */
-enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w);
+enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
+
+/* The neighbours of the reader and its twin are to call from now on. False if one of them has
+ * something already. Not locked. */
+bool arriving_may_sleep(struct zcrp_entity *reader);
+
+/* The engine receives for it from now on. Not locked. */
+void arriving_arm(struct zcrp_entity *reader);
 
 /* Nothing is there any more: how long not even arrivals shall end the sleep; 0: they shall. Locked.
  */

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <sched.h>
 
-enum { TURNS_A_LOOK = 64 }; /* at the clock, for what is due */
+enum {
+    TURNS_A_LOOK = 64,   /* at the clock, for what is due */
+    TURNS_A_HEARING = 8, /* of the socket too, beside a neighbour */
+};
 
 /* ---- at the helm ---- */
 
@@ -17,6 +20,7 @@ struct message_wait {
     uint32_t begun;              /* of the entity's interrupt */
     struct workspace *workspace; /* of a waiter at the helm */
     bool lacks_memory;           /* for a workspace: the helm is of no use to this waiter */
+    bool must_hear;              /* the socket has something */
 };
 
 static bool has_ended(const struct message_wait *w)
@@ -64,6 +68,7 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
         wake_clear(&w->workspace->wake);
     entity_enter(reader);
     helm_wake_up(&reader->helm);
+    nearby_wake(reader);
     if (ready == CHANNEL_BROKEN)
         entity_break(reader);
     entity_leave(reader);
@@ -74,21 +79,23 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
  * nothing of the peer. The thread that opens the latch looks for a sleeper afterwards, and the
  * waiter looks at the latch once it is known as a sleeper: so one of them sees the other. False if
  * the channel is broken: then there is nothing to steer. */
-static bool rest_at_helm(struct zcrp_entity *reader, const struct message_wait *w, instant *idle)
+static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
 {
     int ready = 0;
     duration nap = fall_asleep(reader, w->deadline);
-    if (!has_ended(w))
+    bool may_sleep = nap > 0 || arriving_may_sleep(reader);
+    if (may_sleep && !has_ended(w))
         ready = arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->helm.due));
     if (nap > 0)
         *idle = NEVER;
+    w->must_hear = nap > 0 || (ready > 0 && (ready & CHANNEL_READABLE));
     wake_up(reader, w, ready);
     return ready != CHANNEL_BROKEN;
 }
 
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
  * False as of rest_at_helm. */
-static bool idle_since(struct zcrp_entity *reader, const struct message_wait *w, instant *idle,
+static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, instant *idle,
                        instant now)
 {
     if (now - *idle >= spinning_limit(&reader->helm.spinning))
@@ -106,12 +113,15 @@ static void begin_wait(struct zcrp_entity *reader)
 
 /* Turn after turn; a wait lasts from the first that finds no more to the next that finds something.
  * A waiter that spins looks once more before the first of its waits. */
-static void steer(struct zcrp_entity *reader, const struct message_wait *w)
+static void steer(struct zcrp_entity *reader, struct message_wait *w)
 {
     struct spinning *spinning = &reader->helm.spinning;
     instant idle = NEVER;
     for (uint32_t turns = 1; !has_ended(w); turns++) {
-        enum arrival found = arriving_turn(reader, w->workspace);
+        bool hears = w->must_hear || turns % TURNS_A_HEARING == 1;
+        w->must_hear = false;
+        enum arrival found =
+            arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
         instant now = clock_now();
         if (found != ARRIVAL_NONE && idle != NEVER)
             spinning_learn(spinning, now - idle);
@@ -159,7 +169,7 @@ static void hand_over(struct zcrp_entity *reader)
     if (over.called != NULL)
         latch_wake(over.called);
     if (over.must_arm)
-        engine_arm(&reader->member);
+        arriving_arm(reader);
     if (reader->twin != NULL) {
         entity_enter(reader->twin);
         entity_leave(reader->twin);
@@ -177,6 +187,8 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         return false;
     entity_enter(reader);
     bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
+    if (is_ours)
+        nearby_wake(reader);
     entity_leave(reader);
     if (is_ours) {
         steer(reader, w);

@@ -208,6 +208,11 @@ duration receiver_round_trip(const struct receiver *r)
     return r->timer.round_trip;
 }
 
+struct pairing receiver_pairing(const struct receiver *r)
+{
+    return r->session.pairing;
+}
+
 bool receiver_is_replaced(const struct receiver *r)
 {
     return r->is_replaced;

@@ -147,6 +147,9 @@ void receiver_fail(struct receiver *r, instant now, enum outcome outcome);
  * RESTARTED, and the other one is not answered. */
 bool receiver_is_replaced(const struct receiver *r);
 
+/* The session that its sender is bound in; 0, 0: none is. */
+struct pairing receiver_pairing(const struct receiver *r);
+
 const struct receiver_counters *receiver_counters(const struct receiver *r);
 
 /* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */

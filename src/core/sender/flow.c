@@ -2,13 +2,17 @@
 
 static const duration INITIAL_RTT = 100 * MILLISECOND;
 
-enum { WINDOW_PARTS = 4 }; /* one is free before a burst leaves that is not whole */
+enum {
+    WINDOW_PARTS = 4,      /* one is free before a burst leaves that is not whole */
+    NEAR_WINDOW = 4 << 20, /* bytes; what is to be read should still be in the cache */
+};
 
 void flow_init(struct flow *f, const struct flow_config *config, instant now)
 {
     f->capacity = config->window;
     f->credit = 0;
-    f->is_limited = false;
+    f->is_limited = f->is_near = false;
+    f->nearby = lesser(window, NEAR_WINDOW);
     rtt_init(&f->rtt, INITIAL_RTT);
     congestion_init(&f->congestion, config->congestion, config->unit, config->window, config->seed);
     delivery_init(&f->delivery, config->notes, now);
@@ -63,7 +67,7 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
     fact.delivered = f->delivery.delivered;
     delivery_forget(&f->delivery, ack->first);
     congestion_on_acknowledged(&f->congestion, &fact);
-    pacing_set(&f->pacing, f->congestion.rate, f->congestion.unit, f->rtt.lowest,
+    pacing_set(&f->pacing, f->is_near ? 0 : f->congestion.rate, f->congestion.unit, f->rtt.lowest,
                is_bbr ? PACING_BURST_MOST : PACING_BURST_TIME);
 }
 
@@ -90,6 +94,13 @@ void flow_set_unit(struct flow *f, uint64_t bytes)
 {
     if (bytes != f->congestion.unit)
         congestion_set_unit(&f->congestion, bytes);
+}
+
+void flow_set_near(struct flow *f, bool is_near)
+{
+    f->is_near = is_near;
+    if (is_near)
+        pacing_set(&f->pacing, 0, f->congestion.unit, f->rtt.lowest, PACING_BURST_TIME);
 }
 
 void flow_check(const struct flow *f)

@@ -24,6 +24,8 @@ struct flow {
     uint64_t capacity; /* bytes that the receiver's socket holds, as it says */
     uint32_t credit;   /* units that may leave in spite of window and pace */
     bool is_limited;   /* the congestion window or its pace held the last burst back */
+    bool is_near;      /* there is no path, see sender_set_near, */
+    uint64_t nearby;   /* and so many bytes may be in transit */
 };
 
 /* What a flow begins with. */
@@ -63,6 +65,8 @@ static inline uint64_t flow_room(const struct flow *f)
 /* Bytes that may be in transit now. */
 static inline uint64_t flow_window(const struct flow *f)
 {
+    if (f->is_near)
+        return f->nearby;
     return lesser(f->congestion.window, flow_room(f));
 }
 
@@ -92,6 +96,9 @@ void flow_on_hello_answered(struct flow *f, duration taken, uint32_t hellos);
 
 /* A full unit has `bytes` from now on. Nothing changes if it had before. */
 void flow_set_unit(struct flow *f, uint64_t bytes);
+
+/* There is no path, or there is one again. */
+void flow_set_near(struct flow *f, bool is_near);
 
 /* CHECKs I1. */
 void flow_check(const struct flow *f);

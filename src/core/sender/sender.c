@@ -301,6 +301,21 @@ const struct sender_counters *sender_counters(const struct sender *s)
     return &s->counters;
 }
 
+bool sender_is_decided(struct sender *s, uint64_t number)
+{
+    return messages_out_find_for(&s->messages, number, false) == NULL;
+}
+
+void sender_set_near(struct sender *s, bool is_near)
+{
+    flow_set_near(&s->flow, is_near);
+}
+
+struct pairing sender_pairing(const struct sender *s)
+{
+    return s->session.pairing;
+}
+
 struct sender_gauges sender_gauges(const struct sender *s)
 {
     return (struct sender_gauges){.window = flow_window(&s->flow),

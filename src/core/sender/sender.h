@@ -99,6 +99,21 @@ bool sender_has_burst(struct sender *s);
 /* The channel took the first `sent` datagrams of the burst; the others are sent again. */
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
 
+/* The same of a burst in which each unit pins its message. But the channel reads the first `sent`
+ * of them later: each holds its message until it is let go. */
+void sender_held(struct sender *s, const struct burst *burst, uint32_t sent);
+void sender_let_go(struct sender *s, uint64_t message);
+
+/* Is the message's outcome known already, or is it over? */
+bool sender_is_decided(struct sender *s, uint64_t number);
+
+/* From now on units go straight to the receiver's memory, or by the network again: without a path
+ * there is nothing to control but how much is in transit. */
+void sender_set_near(struct sender *s, bool is_near);
+
+/* The session that it is paired in; 0, 0: none. */
+struct pairing sender_pairing(const struct sender *s);
+
 /* A datagram arrived on the acknowledgement channel. */
 void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size);
 

@@ -353,7 +353,17 @@ bool sender_has_burst(struct sender *s)
     return may_begin(s, &f) && (!s->flow.pacing.waits || s->flow.credit > 0);
 }
 
+static void let_go(struct sender *s, uint64_t message, uint32_t units)
+{
+    messages_out_unpin(&s->messages, messages_out_find(&s->messages, message), units);
+}
+
 /* Units that never left are no loss: they go first in the next burst. */
+static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
+{
+    recovery_put_back(&s->recovery, burst->first_seq + sent, burst->first_seq + burst->datagrams);
+}
+
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)
 {
     (void)now;
@@ -361,9 +371,24 @@ void sender_sent(struct sender *s, instant now, const struct burst *burst, uint3
         sender_path_on_control_sent(&s->path, burst, sent);
         return;
     }
-    recovery_put_back(&s->recovery, burst->first_seq + sent, burst->first_seq + burst->datagrams);
+    put_back(s, burst, sent);
+    for (uint32_t i = 0; i < burst->pins; i++)
+        let_go(s, burst->pin[i].message, burst->pin[i].units);
+}
+
+void sender_held(struct sender *s, const struct burst *burst, uint32_t sent)
+{
+    uint32_t held = sent;
+    put_back(s, burst, sent);
     for (uint32_t i = 0; i < burst->pins; i++) {
-        const struct burst_pin *p = &burst->pin[i];
-        messages_out_unpin(&s->messages, messages_out_find(&s->messages, p->message), p->units);
+        uint32_t units = (uint32_t)lesser(burst->pin[i].units, held);
+        held -= units;
+        if (units < burst->pin[i].units)
+            let_go(s, burst->pin[i].message, burst->pin[i].units - units);
     }
+}
+
+void sender_let_go(struct sender *s, uint64_t message)
+{
+    let_go(s, message, 1);
 }

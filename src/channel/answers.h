@@ -1,0 +1,45 @@
+/* Answers: control datagrams from a receiver to its sender, in memory that both share. There are
+ * few at a time, and each is copied in and out. One that finds no room takes the socket.
+ *
+ * As in ring.h, neither side believes what the other may write. */
+#ifndef ZCRP_CHANNEL_ANSWERS_H
+#define ZCRP_CHANNEL_ANSWERS_H
+
+#include "core/wire/burst.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ANSWER_SLOTS = 16 };
+
+struct answer_slot {
+    _Alignas(64) _Atomic uint32_t bytes; /* 0: free */
+    uint8_t datagram[CONTROL_BYTES];
+};
+
+/* In the shared memory. */
+struct answers {
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be called */
+    struct answer_slot slot[ANSWER_SLOTS];
+};
+
+/* One side's place, private to it; 0 at first. */
+struct answers_place {
+    struct answers *answers;
+    uint32_t next;
+};
+
+/* Writes an answer of at most CONTROL_BYTES; false if there is no room. `*calls`: the reader sleeps
+ * and is to be called. */
+bool answers_put(struct answers_place *p, const uint8_t *datagram, size_t bytes, bool *calls);
+
+/* Copies the next answer to `buffer`, which has room for CONTROL_BYTES. Its bytes; 0: none. */
+size_t answers_take(struct answers_place *p, uint8_t *buffer);
+
+/* The reader goes to sleep: false if there is something to read, then it is awake. */
+bool answers_sleep(struct answers_place *p);
+void answers_wake(struct answers_place *p);
+
+#endif

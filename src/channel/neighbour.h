@@ -1,0 +1,112 @@
+/* A neighbour: a peer in another process of this user on this host. Its units need no socket. The
+ * receiver reads them straight from the sender's memory into the user's: one copy.
+ *
+ *     sender    neighbour_send     -- a note of where each unit lies (ring.h) -->   neighbour_receive
+ *               small units are copied together first, a burst a note                 process_vm_readv
+ *               neighbour_answer   <-- acknowledgements, requests (answers.h) --    neighbour_reply
+ *
+ * It carries the protocol's own datagrams, those of the session that began over the socket. So
+ * order, sizes, cancelling, silence and all the rest are what they are over UDP, and a datagram may
+ * take either way at any time. Hellos, offers and probes of the path take the socket. The socket
+ * also wakes a peer that sleeps: an empty datagram says that there is something to read.
+ *
+ * How two ends meet, once a session has begun over a socket whose ends have one address:
+ *
+ *     receiver   opens a door: an AF_UNIX socket whose abstract name is a hash of the session
+ *     sender     knocks: hands in a sealed memfd with the ring, and the address of a nonce; the
+ *                kernel adds process and user
+ *     receiver   checks all that, reads the nonce from the sender's memory, and consents
+ *
+ * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
+ *
+ * Nobody writes to another process's memory, but for the ring. Each call that reads from the sender
+ * reads the nonce, too: so a process that has ended, or become another program, is noticed.
+ *
+ * Threads: one at a time sends, reaps, receives, and replies; each of them beside the others. */
+#ifndef ZCRP_CHANNEL_NEIGHBOUR_H
+#define ZCRP_CHANNEL_NEIGHBOUR_H
+
+#include "channel.h"
+
+struct neighbour;
+
+enum neighbour_refusal {
+    NEIGHBOUR_FINE,
+    NEIGHBOUR_ELSEWHERE, /* the peer is on another host, or opened no door */
+    NEIGHBOUR_STRANGER,  /* it is of another user, or in another namespace of processes */
+    NEIGHBOUR_SAME,      /* it is in this process */
+    NEIGHBOUR_FORBIDDEN, /* this process may not read its memory (Yama, seccomp, not dumpable) */
+    NEIGHBOUR_LIMITED,   /* this process lacks memory or descriptors */
+    NEIGHBOUR_FALSE,     /* what it handed in is not what it should be */
+};
+
+enum neighbour_state {
+    NEIGHBOUR_MEETING, /* the door is open, or it has knocked */
+    NEIGHBOUR_HERE,
+    NEIGHBOUR_AWAY, /* refused, or gone */
+};
+
+/* Are both ends of this channel on one host, by their addresses? And is it one that carries the
+ * datagrams as they are? */
+bool neighbour_is_possible(const struct channel *c);
+
+/* A receiver opens a door for the sender of this pairing, or a sender knocks there. `c` is the
+ * channel of the units. `*n` is to be freed, unless it is NULL. */
+enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
+                                           struct pairing pairing);
+enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
+                                       struct pairing pairing);
+
+/* Nobody uses it any more. */
+void neighbour_free(struct neighbour *n);
+
+/* In a child of the process that made it. */
+void neighbour_abandon(struct neighbour *n);
+
+/* How it stands. While they meet this looks at the door, or for the answer. */
+enum neighbour_state neighbour_look(struct neighbour *n);
+enum neighbour_refusal neighbour_why(const struct neighbour *n);
+
+/* Is it of this pairing? */
+bool neighbour_is_of(const struct neighbour *n, struct pairing pairing);
+
+/* ---- the sender's side ---- */
+
+/* Sends a burst of units. `*sent` as of channel_send; `*held`: the user's memory is read later, so
+ * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
+ * BLOCKED: the receiver stands still; so the burst takes the socket. FAULT as of channel_send. `*calls`: the peer
+ * sleeps, and is to be called. */
+enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                    bool *held, bool *calls);
+
+/* The oldest unit that was held and is not any more, if there is one: its message. `*has_faulted`:
+ * the receiver could not read it. */
+bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted);
+
+/* Takes back a unit of this message, or of any (NEIGHBOUR_ANY), that was held: if the receiver has
+ * not read it by now, it does not count. False if there is none; `*of` is its message. */
+#define NEIGHBOUR_ANY UINT64_MAX
+bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of);
+
+/* The next control datagram; its bytes, or 0. `buffer` has room for CONTROL_BYTES. */
+size_t neighbour_answer(struct neighbour *n, uint8_t *buffer);
+
+/* ---- the receiver's side ---- */
+
+/* As channel_receive, of what the sender has sent this way. 0: nothing. */
+int neighbour_receive(struct neighbour *n, struct landing *l);
+
+/* Sends a control datagram of the session; false if it is another, or there is no room: then it
+ * takes the socket. */
+bool neighbour_reply(struct neighbour *n, const struct burst *b, bool *calls);
+
+/* ---- either side ---- */
+
+/* Whoever reads goes to sleep, and wants to be called: false if there is something to read. */
+bool neighbour_sleep(struct neighbour *n);
+void neighbour_wake(struct neighbour *n);
+
+/* Bytes that were read straight from the sender's memory into the user's. */
+uint64_t neighbour_bytes(const struct neighbour *n);
+
+#endif

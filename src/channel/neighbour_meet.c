@@ -1,0 +1,389 @@
+/* How neighbours meet: the door, the knock, and the consent. */
+#include "neighbour_page.h"
+#include "platform/system.h"
+#include "socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium/crypto_generichash.h>
+#include <sodium/utils.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
+
+enum {
+    LOOKS_MOST = 1000, /* at a door at which nobody knocks */
+    NAME_BYTES = 16,
+};
+
+static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+/* ---- where ---- */
+
+static union address address_of_self(int fd)
+{
+    union address a = {.room = {0}};
+    socklen_t size = sizeof(a.room);
+
+    if (getsockname(fd, &a.any, &size) != 0)
+        a.any.sa_family = AF_UNSPEC;
+    return a;
+}
+
+bool neighbour_is_possible(const struct channel *c)
+{
+    if (socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL || (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6))
+        return false;
+    union address self = address_of_self(c->fd);
+    return address_has_host(&c->peer, &self.any);
+}
+
+/* The door's address. Whoever does not know the pairing cannot name it. The ports keep a relay on
+ * this host from being passed by. */
+static socklen_t door_address(const struct neighbour *n, struct sockaddr_un *at)
+{
+    uint16_t sender = n->is_sender ? n->near : n->far, receiver = n->is_sender ? n->far : n->near;
+    const uint32_t pairing[] = {n->pairing.session, n->pairing.tag, sender, receiver};
+    uint8_t hash[NAME_BYTES];
+    char text[2 * NAME_BYTES + 1];
+
+    (void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)pairing, sizeof(pairing),
+                             NULL, 0);
+    (void)sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(at->sun_path + 1, sizeof(at->sun_path) - 1, "zcrp-%s", text);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static struct neighbour *make(bool is_sender, struct channel *c, struct pairing pairing)
+{
+    struct neighbour *n = aligned_alloc(64, (sizeof(*n) + 63) / 64 * 64);
+    union address self = address_of_self(c->fd);
+
+    if (n == NULL)
+        return NULL;
+    *n = (struct neighbour){.is_sender = is_sender,
+                            .near = address_port(&self),
+                            .far = address_port(&c->peer),
+                            .pairing = pairing,
+                            .units = c};
+    n->in.door = -1;
+    return n;
+}
+
+static void *map(int fd)
+{
+    void *page = mmap(NULL, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (page == MAP_FAILED)
+        return NULL;
+    (void)madvise(page, sizeof(struct neighbour_page), MADV_DONTFORK);
+    return page;
+}
+
+/* ---- the sender ---- */
+
+/* A file of the page's size is a file: its limit must not end this process. */
+static bool is_within_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(struct neighbour_page);
+}
+
+static int make_memfd(void)
+{
+    int fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    if (is_within_limit() && ftruncate(fd, sizeof(struct neighbour_page)) == 0 &&
+        fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* Hands the file in at the door. */
+static enum neighbour_refusal hand_in(struct neighbour *n, int memfd)
+{
+    struct neighbour_knock knock = {
+        .version = NEIGHBOUR_VERSION,
+        .page_bytes = sizeof(struct neighbour_page),
+        .pairing = n->pairing,
+        .page = (uintptr_t)n->page,
+        .nonce_at = (uintptr_t)n->out.nonce,
+    };
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(sizeof(int))];
+    } notes = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                        .cmsg_level = SOL_SOCKET,
+                        .cmsg_type = SCM_RIGHTS}};
+    struct sockaddr_un at;
+    struct iovec piece = {&knock, sizeof(knock)};
+    struct msghdr message = {.msg_name = &at,
+                             .msg_namelen = door_address(n, &at),
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &notes,
+                             .msg_controllen = sizeof(notes.room)};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return NEIGHBOUR_LIMITED;
+    memcpy(knock.nonce, n->out.nonce, sizeof(knock.nonce));
+    memcpy(CMSG_DATA(&notes.head), &memfd, sizeof(memfd));
+    bool is_in = sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(knock);
+    (void)close(fd);
+    return is_in ? NEIGHBOUR_FINE : NEIGHBOUR_ELSEWHERE;
+}
+
+enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
+                                       struct pairing pairing)
+{
+    enum neighbour_refusal why = NEIGHBOUR_LIMITED;
+    struct neighbour *n = make(true, c, pairing);
+
+    *made = NULL;
+    if (n == NULL)
+        return why;
+    int memfd = make_memfd();
+    n->page = memfd >= 0 ? map(memfd) : NULL;
+    if (n->page != NULL) {
+        entropy_fill(n->out.nonce, sizeof(n->out.nonce));
+        ring_writer_init(&n->out.ring, &n->page->ring);
+        n->out.answers.answers = &n->page->answers;
+        why = hand_in(n, memfd);
+    }
+    if (memfd >= 0)
+        (void)close(memfd);
+    if (why == NEIGHBOUR_FINE)
+        *made = n;
+    else
+        neighbour_free(n);
+    return why;
+}
+
+/* ---- the receiver ---- */
+
+enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
+                                           struct pairing pairing)
+{
+    struct neighbour *n = make(false, c, pairing);
+    struct sockaddr_un at;
+    int yes = 1;
+
+    *made = NULL;
+    if (n == NULL)
+        return NEIGHBOUR_LIMITED;
+    n->in.door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    n->in.looks = LOOKS_MOST;
+    socklen_t size = door_address(n, &at);
+    if (n->in.door < 0 ||
+        setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
+        bind(n->in.door, (const struct sockaddr *)&at, size) != 0) {
+        neighbour_free(n);
+        return NEIGHBOUR_LIMITED;
+    }
+    *made = n;
+    return NEIGHBOUR_FINE;
+}
+
+/* What came through the door. */
+struct caller_at_door {
+    struct neighbour_knock knock;
+    struct ucred who;
+    bool has_who;
+    int memfd; /* -1: none */
+};
+
+static void read_notes(struct msghdr *message, struct caller_at_door *caller)
+{
+    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
+        if (note->cmsg_level != SOL_SOCKET)
+            continue;
+        if (note->cmsg_type == SCM_CREDENTIALS) {
+            memcpy(&caller->who, CMSG_DATA(note), sizeof(caller->who));
+            caller->has_who = true;
+        } else if (note->cmsg_type == SCM_RIGHTS && caller->memfd < 0) {
+            memcpy(&caller->memfd, CMSG_DATA(note), sizeof(caller->memfd));
+        }
+    }
+}
+
+/* True if somebody knocked. Room for one descriptor: the kernel closes any others. */
+static bool answer_door(int door, struct caller_at_door *caller)
+{
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+    } notes;
+    struct iovec piece = {&caller->knock, sizeof(caller->knock)};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &notes,
+                             .msg_controllen = sizeof(notes.room)};
+
+    *caller = (struct caller_at_door){.memfd = -1};
+    ssize_t size = recvmsg(door, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (size < 0)
+        return false;
+    read_notes(&message, caller);
+    if (size != (ssize_t)sizeof(caller->knock))
+        caller->knock.version = 0;
+    return true;
+}
+
+/* Is it a file that nobody can make shorter, of the right size? */
+static bool is_sealed(int fd)
+{
+    struct stat file;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && ((unsigned)seals & SEALS) == SEALS && fstat(fd, &file) == 0 &&
+           file.st_size == (off_t)sizeof(struct neighbour_page);
+}
+
+/* May this process read the caller's memory, and is it the caller's? */
+static enum neighbour_refusal prove(struct neighbour *n)
+{
+    uint8_t nonce[NEIGHBOUR_NONCE];
+    struct iovec here = {nonce, sizeof(nonce)};
+    struct iovec there = {(void *)(uintptr_t)n->in.nonce_at, sizeof(nonce)}; /* NOLINT */
+
+    if (process_vm_readv(n->in.sender, &here, 1, &there, 1, 0) != (ssize_t)sizeof(nonce))
+        return NEIGHBOUR_FORBIDDEN;
+    return sodium_memcmp(nonce, n->in.nonce, sizeof(nonce)) == 0 ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE;
+}
+
+static enum neighbour_refusal admit(struct neighbour *n, const struct caller_at_door *caller)
+{
+    const struct neighbour_knock *knock = &caller->knock;
+
+    if (caller->who.pid == getpid())
+        return NEIGHBOUR_SAME;
+    if (!is_sealed(caller->memfd))
+        return NEIGHBOUR_FALSE;
+    n->page = map(caller->memfd);
+    if (n->page == NULL)
+        return NEIGHBOUR_LIMITED;
+    n->in.sender = caller->who.pid;
+    n->in.page = knock->page;
+    n->in.nonce_at = knock->nonce_at;
+    memcpy(n->in.nonce, knock->nonce, sizeof(n->in.nonce));
+    ring_reader_init(&n->in.ring, &n->page->ring);
+    n->in.answers.answers = &n->page->answers;
+    return prove(n);
+}
+
+/* Somebody who is not the sender leaves the door open for it. */
+static bool is_sender(const struct neighbour *n, const struct caller_at_door *caller)
+{
+    const struct neighbour_knock *knock = &caller->knock;
+
+    return caller->has_who && caller->who.pid > 0 && caller->who.uid == getuid() &&
+           caller->memfd >= 0 && knock->version == NEIGHBOUR_VERSION &&
+           knock->page_bytes == sizeof(struct neighbour_page) &&
+           knock->pairing.session == n->pairing.session && knock->pairing.tag == n->pairing.tag;
+}
+
+static void close_door(struct neighbour *n)
+{
+    (void)close(n->in.door);
+    n->in.door = -1;
+}
+
+static void look_at_door(struct neighbour *n)
+{
+    struct caller_at_door caller;
+
+    if (--n->in.looks < 0) {
+        close_door(n);
+        n->why = NEIGHBOUR_ELSEWHERE;
+        atomic_store(&n->state, NEIGHBOUR_AWAY);
+        return;
+    }
+    if (!answer_door(n->in.door, &caller))
+        return;
+    if (is_sender(n, &caller)) {
+        n->why = admit(n, &caller);
+        if (n->page != NULL) {
+            atomic_store(&n->page->why, n->why);
+            atomic_store(&n->page->consent, n->why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
+        }
+        atomic_store(&n->state, n->why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
+        close_door(n);
+    }
+    if (caller.memfd >= 0)
+        (void)close(caller.memfd);
+}
+
+/* ---- either ---- */
+
+static void look_for_consent(struct neighbour *n)
+{
+    uint32_t consent = atomic_load(&n->page->consent);
+
+    if (consent == CONSENT_YES) {
+        atomic_store(&n->state, NEIGHBOUR_HERE);
+    } else if (consent != CONSENT_NONE) {
+        uint32_t why = atomic_load(&n->page->why);
+        n->why = why > NEIGHBOUR_FALSE ? NEIGHBOUR_FALSE : (enum neighbour_refusal)why;
+        atomic_store(&n->state, NEIGHBOUR_AWAY);
+    }
+}
+
+enum neighbour_state neighbour_look(struct neighbour *n)
+{
+    if (atomic_load(&n->state) == NEIGHBOUR_MEETING) {
+        if (n->is_sender)
+            look_for_consent(n);
+        else
+            look_at_door(n);
+    }
+    return (enum neighbour_state)atomic_load(&n->state);
+}
+
+enum neighbour_refusal neighbour_why(const struct neighbour *n)
+{
+    return n->why;
+}
+
+bool neighbour_is_of(const struct neighbour *n, struct pairing pairing)
+{
+    return n->pairing.session == pairing.session && n->pairing.tag == pairing.tag;
+}
+
+void neighbour_free(struct neighbour *n)
+{
+    if (n->in.door >= 0)
+        (void)close(n->in.door);
+    if (n->page != NULL)
+        (void)munmap(n->page, sizeof(*n->page));
+    sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
+    free(n->out.stage.memory);
+    free(n);
+}
+
+/* The child has the descriptor, and not the page. */
+void neighbour_abandon(struct neighbour *n)
+{
+    n->page = NULL;
+    neighbour_free(n);
+}

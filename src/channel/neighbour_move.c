@@ -1,0 +1,338 @@
+/* How bytes move between neighbours. */
+#include "core/check.h"
+#include "neighbour_page.h"
+#include "platform/system.h"
+
+#include <sodium/utils.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    SMALL = 4096, /* bytes of a unit, below which units are copied together */
+    HERE_MOST = LANDING_IOV + 1,
+    THERE_MOST = 2 * LANDING_OPENINGS + 1,
+};
+
+#define STANDS_STILL (20 * MILLISECOND)
+
+static bool is_here(const struct neighbour *n)
+{
+    return atomic_load_explicit(&n->state, memory_order_relaxed) == NEIGHBOUR_HERE;
+}
+
+/* ---- the stage ---- */
+
+/* Where `bytes` fit in one piece; NULL: nowhere, now. */
+static uint8_t *stage_place(struct stage *s, uint32_t bytes, uint64_t *head)
+{
+    uint64_t at = s->head % NEIGHBOUR_STAGE;
+    uint64_t skip = at + bytes > NEIGHBOUR_STAGE ? NEIGHBOUR_STAGE - at : 0;
+
+    if (s->memory == NULL)
+        s->memory = malloc(NEIGHBOUR_STAGE);
+    *head = s->head + skip + bytes;
+    if (s->memory == NULL || *head - atomic_load(&s->tail) > NEIGHBOUR_STAGE)
+        return NULL;
+    return s->memory + (*head - bytes) % NEIGHBOUR_STAGE;
+}
+
+/* Copies the burst's pieces, some of them the user's: the kernel does, because it bears memory that
+ * is gone. */
+static bool copy_pieces(const struct burst *b, uint8_t *to)
+{
+    struct iovec there = {to, b->bytes};
+
+    return process_vm_writev(getpid(), b->iov, 2UL * b->datagrams, &there, 1, 0) ==
+           (ssize_t)b->bytes;
+}
+
+static enum channel_verdict send_small(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                       bool *calls)
+{
+    struct neighbour_sender *out = &n->out;
+    uint64_t head;
+    uint8_t *to = stage_place(&out->stage, b->bytes, &head);
+
+    if (to == NULL)
+        return CHANNEL_CROWDED;
+    if (!copy_pieces(b, to))
+        return CHANNEL_FAULT;
+    out->stage.head = head;
+    out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
+    const struct ring_note note = {
+        .where = (uintptr_t)to, .bytes = b->bytes, .segment = b->segment};
+    *calls = ring_offer(&out->ring, &note, NULL, RING_NOBODY);
+    *sent = b->datagrams;
+    return CHANNEL_OK;
+}
+
+/* ---- sending ---- */
+
+/* The message that unit `i` of the burst is of. */
+static uint64_t message_of_unit(const struct burst *b, uint32_t i)
+{
+    uint32_t pin = 0, behind = b->pin[0].units;
+
+    while (i >= behind)
+        behind += b->pin[++pin].units;
+    return b->pin[pin].message;
+}
+
+static enum channel_verdict send_large(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                       bool *calls)
+{
+    struct neighbour_sender *out = &n->out;
+    uint32_t i;
+
+    for (i = 0; i < b->datagrams && ring_has_room(&out->ring); i++) {
+        const struct iovec *data = &b->iov[2 * i], *trailer = &b->iov[2 * i + 1];
+        const struct ring_note note = {.where = (uintptr_t)data->iov_base,
+                                       .bytes = (uint32_t)(data->iov_len + trailer->iov_len),
+                                       .has_trailer = true};
+        out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = out->stage.head;
+        *calls |= ring_offer(&out->ring, &note, trailer->iov_base, message_of_unit(b, i));
+        atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);
+    }
+    *sent = i;
+    return i == b->datagrams ? CHANNEL_OK : CHANNEL_CROWDED;
+}
+
+static uint32_t pinned_units(const struct burst *b)
+{
+    uint32_t units = 0;
+
+    for (uint32_t i = 0; i < b->pins; i++)
+        units += b->pin[i].units;
+    return units;
+}
+
+/* A reader that is stopped, or dead, must not keep the units. */
+static bool stands_still(struct neighbour_sender *out)
+{
+    bool is_empty = atomic_load(&out->ring.head) == atomic_load(&out->ring.reaped);
+    instant now = clock_now();
+
+    if (is_empty)
+        atomic_store(&out->moved, now);
+    return now - atomic_load(&out->moved) > STANDS_STILL;
+}
+
+enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                    bool *held, bool *calls)
+{
+    *sent = 0;
+    *held = *calls = false;
+    if (!is_here(n) || stands_still(&n->out))
+        return CHANNEL_BLOCKED;
+    if (!ring_has_room(&n->out.ring))
+        return CHANNEL_CROWDED;
+    if (b->segment <= SMALL || pinned_units(b) != b->datagrams) /* a VOID unit pins nothing */
+        return b->bytes < LANDING_DATAGRAM ? send_small(n, b, sent, calls) : CHANNEL_BLOCKED;
+    *held = true;
+    return send_large(n, b, sent, calls);
+}
+
+bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
+{
+    struct ring_reaped reaped;
+
+    while (n->is_sender) {
+        uint64_t number = atomic_load(&n->out.ring.reaped);
+        if (!ring_reap(&n->out.ring, &reaped))
+            return false;
+        atomic_store(&n->out.moved, clock_now());
+        atomic_store(&n->out.stage.tail, n->out.stage.end[number % RING_NOTES]);
+        *message = reaped.owner;
+        *has_faulted = reaped.has_faulted;
+        if (reaped.owner != RING_NOBODY)
+            return true;
+    }
+    return false;
+}
+
+bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of)
+{
+    return n->is_sender && ring_revoke(&n->out.ring, message, of);
+}
+
+size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)
+{
+    return is_here(n) ? answers_take(&n->out.answers, buffer) : 0;
+}
+
+/* ---- receiving ---- */
+
+/* One call's worth: where the notes' bytes lie, and where they go. The nonce comes first. */
+struct copying {
+    uint32_t notes;
+    struct ring_note note[LANDING_OPENINGS];
+    uint8_t nonce[NEIGHBOUR_NONCE];
+    struct iovec here[HERE_MOST], there[THERE_MOST];
+    uint32_t heres, theres;
+    uint64_t bytes; /* without the nonce */
+};
+
+static void add_there(struct copying *c, uint64_t at, uint64_t bytes)
+{
+    if (bytes > 0)
+        c->there[c->theres++] = (struct iovec){(void *)(uintptr_t)at, bytes}; /* NOLINT */
+}
+
+static void add_here(struct copying *c, void *at, size_t bytes)
+{
+    c->here[c->heres++] = (struct iovec){at, bytes};
+}
+
+static void copying_begin(const struct neighbour *n, struct copying *c)
+{
+    c->notes = c->heres = c->theres = 0;
+    c->bytes = 0;
+    add_there(c, n->in.nonce_at, sizeof(c->nonce));
+    add_here(c, c->nonce, sizeof(c->nonce));
+}
+
+/* Where the next note's bytes lie. */
+static void add_note(const struct neighbour *n, struct copying *c)
+{
+    const struct ring_note *note = &c->note[c->notes];
+    uint32_t tail = note->has_trailer ? TRAILER_BYTES : 0;
+
+    add_there(c, note->where, note->bytes - tail);
+    add_there(c,
+              n->in.page + offsetof(struct neighbour_page, ring) +
+                  ring_trailer_at(&n->in.ring, c->notes),
+              tail);
+    c->bytes += note->bytes;
+    c->notes++;
+}
+
+/* So many bytes go into the pieces of the opening, in order. */
+static void fill_opening(struct copying *c, const struct landing *l, uint32_t opening,
+                         uint32_t bytes)
+{
+    for (uint32_t i = l->first[opening]; bytes > 0 && i < l->first[opening + 1]; i++) {
+        size_t part = l->iov[i].iov_len < bytes ? l->iov[i].iov_len : bytes;
+        add_here(c, l->iov[i].iov_base, part);
+        bytes -= (uint32_t)part;
+    }
+}
+
+static void gather(struct neighbour *n, struct copying *c, const struct landing *l)
+{
+    copying_begin(n, c);
+    while (c->notes < l->openings && ring_look(&n->in.ring, c->notes, &c->note[c->notes])) {
+        fill_opening(c, l, c->notes, c->note[c->notes].bytes);
+        add_note(n, c);
+    }
+}
+
+/* Copies, from the sender that consented and nobody else. The bytes copied, which are fewer than
+ * asked for if some memory cannot be accessed; -1 if the sender is not there any more. */
+static int64_t copy(const struct neighbour *n, struct copying *c)
+{
+    ssize_t size = process_vm_readv(n->in.sender, c->here, c->heres, c->there, c->theres, 0);
+
+    if (size < (ssize_t)sizeof(c->nonce) ||
+        sodium_memcmp(c->nonce, n->in.nonce, sizeof(c->nonce)) != 0)
+        return -1;
+    return size - (ssize_t)sizeof(c->nonce);
+}
+
+/* Is done with the next note, which was to go to opening `i`. One that does not count leaves the
+ * opening empty. */
+static void finish(struct neighbour *n, struct landing *l, uint32_t i, const struct ring_note *note,
+                   enum ring_state how)
+{
+    bool counts = ring_finish(&n->in.ring, how) && how == RING_DONE;
+
+    l->bytes[i] = counts ? note->bytes : 0;
+    l->segment[i] = note->segment;
+    l->ecn[i] = LANDING_ECN_NONE;
+    l->is_spoilt |= !counts;
+    if (counts && note->has_trailer)
+        atomic_fetch_add_explicit(&n->bytes, note->bytes - TRAILER_BYTES, memory_order_relaxed);
+}
+
+/* Opening `i` could not be filled from the next note. If the bytes can be copied elsewhere, the
+ * fault is in this side's memory, and what came for it is lost. */
+static int on_fault(struct neighbour *n, struct landing *l, uint32_t i)
+{
+    struct copying c;
+
+    copying_begin(n, &c);
+    if (!ring_look(&n->in.ring, 0, &c.note[0]))
+        return (int)i;
+    add_here(&c, l->bounce, c.note[0].bytes);
+    add_note(n, &c);
+    int64_t copied = copy(n, &c);
+    if (copied == (int64_t)c.bytes) {
+        (void)ring_finish(&n->in.ring, RING_DONE);
+        channel_note(n->units, CHANNEL_FAULTS, 1);
+        return CHANNEL_FAULT;
+    }
+    if (copied < 0)
+        atomic_store(&n->state, NEIGHBOUR_AWAY);
+    else
+        finish(n, l, i++, &c.note[0], RING_FAULTED);
+    return (int)i;
+}
+
+int neighbour_receive(struct neighbour *n, struct landing *l)
+{
+    struct copying c;
+    uint32_t i = 0;
+
+    l->received = 0;
+    if (!is_here(n))
+        return 0;
+    ring_skip(&n->in.ring);
+    gather(n, &c, l);
+    if (c.notes == 0)
+        return 0;
+    int64_t left = copy(n, &c);
+    if (left < 0)
+        atomic_store(&n->state, NEIGHBOUR_AWAY);
+    for (; i < c.notes && left >= (int64_t)c.note[i].bytes; i++) {
+        left -= c.note[i].bytes;
+        finish(n, l, i, &c.note[i], RING_DONE);
+    }
+    int received = left < 0 || i == c.notes ? (int)i : on_fault(n, l, i);
+    l->received = received > 0 ? (uint32_t)received : 0;
+    return received;
+}
+
+bool neighbour_reply(struct neighbour *n, const struct burst *b, bool *calls)
+{
+    *calls = false;
+    const uint8_t *tail = b->control + b->bytes - TAIL_BYTES;
+    bool is_of_session = b->is_control && b->bytes >= TRAILER_BYTES &&
+                         neighbour_is_of(n, datagram_tail_decode(tail).pairing);
+    return is_here(n) && is_of_session && answers_put(&n->in.answers, b->control, b->bytes, calls);
+}
+
+/* ---- either ---- */
+
+bool neighbour_sleep(struct neighbour *n)
+{
+    if (!is_here(n))
+        return true;
+    return n->is_sender ? answers_sleep(&n->out.answers) : ring_sleep(&n->in.ring);
+}
+
+void neighbour_wake(struct neighbour *n)
+{
+    if (!is_here(n))
+        return;
+    if (n->is_sender)
+        answers_wake(&n->out.answers);
+    else
+        ring_wake(&n->in.ring);
+}
+
+uint64_t neighbour_bytes(const struct neighbour *n)
+{
+    return atomic_load_explicit(&n->bytes, memory_order_relaxed);
+}

@@ -1,0 +1,79 @@
+/* Inside a neighbour (neighbour.h): what both ends map, and what each keeps to itself. */
+#ifndef ZCRP_CHANNEL_NEIGHBOUR_PAGE_H
+#define ZCRP_CHANNEL_NEIGHBOUR_PAGE_H
+
+#include "answers.h"
+#include "neighbour.h"
+#include "ring.h"
+
+#include <sys/types.h>
+
+enum {
+    NEIGHBOUR_VERSION = 1,
+    NEIGHBOUR_NONCE = 16, /* bytes */
+    NEIGHBOUR_STAGE = 1 << 17,
+};
+
+/* The receiver's word. */
+enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
+
+/* The shared memory. */
+struct neighbour_page {
+    _Atomic uint32_t consent; /* enum neighbour_consent */
+    _Atomic uint32_t why;     /* enum neighbour_refusal */
+    struct ring ring;
+    struct answers answers;
+};
+
+/* Small units are copied together here, a burst behind the other; the receiver reads them. A burst
+ * lies in one piece, so some of the end may be left unused.
+ *
+ * I1  tail <= head <= tail + NEIGHBOUR_STAGE */
+struct stage {
+    uint8_t *memory;           /* NULL until the first small burst */
+    uint64_t head;             /* bytes taken since the beginning, */
+    _Atomic uint64_t tail;     /* and of those, given back */
+    uint64_t end[RING_NOTES];  /* of each note: `head` behind it */
+};
+
+struct neighbour_sender {
+    uint8_t nonce[NEIGHBOUR_NONCE]; /* the receiver looks for it here */
+    struct ring_writer ring;
+    struct answers_place answers;
+    struct stage stage;
+    _Atomic instant moved; /* when the receiver last read, or the ring was empty */
+};
+
+struct neighbour_receiver {
+    int door;     /* -1: closed */
+    int looks;    /* at the door, that are left */
+    pid_t sender;
+    uint64_t page, nonce_at; /* addresses in the sender's memory */
+    uint8_t nonce[NEIGHBOUR_NONCE];
+    struct ring_reader ring;
+    struct answers_place answers;
+};
+
+struct neighbour {
+    bool is_sender;         /* (c) */
+    uint16_t near, far;     /* (c) ports of the socket */
+    struct pairing pairing; /* (c) */
+    struct channel *units;  /* (c) the socket that they would take */
+    struct neighbour_page *page;
+    _Atomic int state; /* (a) enum neighbour_state */
+    enum neighbour_refusal why;
+    _Atomic uint64_t bytes;
+    struct neighbour_sender out;  /* of a sender */
+    struct neighbour_receiver in; /* of a receiver */
+};
+
+/* The sender's first and only word to the door. */
+struct neighbour_knock {
+    uint32_t version;
+    uint32_t page_bytes;
+    struct pairing pairing;
+    uint64_t page, nonce_at;
+    uint8_t nonce[NEIGHBOUR_NONCE];
+};
+
+#endif

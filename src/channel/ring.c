@@ -1,0 +1,165 @@
+#include "ring.h"
+
+#include "core/check.h"
+#include "core/receiver/landing.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static struct ring_slot *slot_at(struct ring *ring, uint64_t number)
+{
+    return &ring->slot[number % RING_NOTES];
+}
+
+static uint32_t load(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+/* ---- writing ---- */
+
+void ring_writer_init(struct ring_writer *w, struct ring *ring)
+{
+    *w = (struct ring_writer){.ring = ring};
+}
+
+bool ring_has_room(const struct ring_writer *w)
+{
+    return atomic_load(&w->head) - atomic_load(&w->reaped) < RING_NOTES;
+}
+
+bool ring_offer(struct ring_writer *w, const struct ring_note *note,
+                const uint8_t trailer[TRAILER_BYTES], uint64_t owner)
+{
+    CHECK(ring_has_room(w));
+    uint64_t head = atomic_load(&w->head);
+    struct ring_slot *slot = slot_at(w->ring, head);
+
+    store(&slot->bytes, note->bytes);
+    store(&slot->segment, note->segment);
+    store(&slot->has_trailer, note->has_trailer);
+    atomic_store_explicit(&slot->where, note->where, memory_order_relaxed);
+    if (note->has_trailer)
+        memcpy(slot->trailer, trailer, TRAILER_BYTES);
+    w->owner[head % RING_NOTES] = owner;
+    atomic_store(&slot->state, RING_OFFERED);
+    atomic_store(&w->head, head + 1);
+    return atomic_load(&w->ring->is_asleep) != 0 && atomic_exchange(&w->ring->is_asleep, 0) != 0;
+}
+
+bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
+{
+    uint64_t number = atomic_load(&w->reaped);
+    struct ring_slot *slot = slot_at(w->ring, number);
+
+    if (number == atomic_load(&w->head))
+        return false;
+    uint32_t state = atomic_load(&slot->state);
+    if (state == RING_OFFERED || state == RING_REVOKED)
+        return false;
+    *reaped = (struct ring_reaped){.owner = w->owner[number % RING_NOTES],
+                                   .has_faulted = state == RING_FAULTED};
+    atomic_store(&slot->state, RING_EMPTY);
+    atomic_store(&w->reaped, number + 1);
+    return true;
+}
+
+bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of)
+{
+    uint64_t head = atomic_load(&w->head);
+
+    for (uint64_t i = atomic_load(&w->reaped); i < head; i++) {
+        uint32_t offered = RING_OFFERED;
+        *of = w->owner[i % RING_NOTES];
+        if (*of == RING_NOBODY || (owner != RING_ANY && owner != *of))
+            continue;
+        w->owner[i % RING_NOTES] = RING_NOBODY;
+        (void)atomic_compare_exchange_strong(&slot_at(w->ring, i)->state, &offered, RING_REVOKED);
+        return true;
+    }
+    return false;
+}
+
+/* ---- reading ---- */
+
+void ring_reader_init(struct ring_reader *r, struct ring *ring)
+{
+    *r = (struct ring_reader){.ring = ring};
+}
+
+static bool makes_sense(const struct ring_note *note)
+{
+    uint32_t least = note->has_trailer ? TRAILER_BYTES : 1;
+
+    return note->bytes >= least && note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes;
+}
+
+bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
+{
+    const struct ring_slot *slot = slot_at(r->ring, r->tail + ahead);
+
+    if (ahead >= RING_NOTES || atomic_load(&slot->state) != RING_OFFERED)
+        return false;
+    *note = (struct ring_note){
+        .where = atomic_load_explicit(&slot->where, memory_order_relaxed),
+        .bytes = load(&slot->bytes),
+        .segment = load(&slot->segment),
+        .has_trailer = load(&slot->has_trailer) != 0,
+    };
+    return makes_sense(note);
+}
+
+size_t ring_trailer_at(const struct ring_reader *r, uint32_t ahead)
+{
+    size_t slot = (r->tail + ahead) % RING_NOTES;
+
+    return offsetof(struct ring, slot) + slot * sizeof(struct ring_slot) +
+           offsetof(struct ring_slot, trailer);
+}
+
+bool ring_finish(struct ring_reader *r, enum ring_state how)
+{
+    struct ring_slot *slot = slot_at(r->ring, r->tail++);
+    uint32_t state = RING_OFFERED;
+
+    if (atomic_compare_exchange_strong(&slot->state, &state, how))
+        return true;
+    state = RING_REVOKED;
+    (void)atomic_compare_exchange_strong(&slot->state, &state, RING_DONE);
+    return false;
+}
+
+void ring_skip(struct ring_reader *r)
+{
+    struct ring_note note;
+
+    for (uint32_t i = 0; i < RING_NOTES; i++) {
+        uint32_t state = atomic_load(&slot_at(r->ring, r->tail)->state);
+        bool is_revoked = state == RING_REVOKED;
+        bool is_nonsense = state == RING_OFFERED && !ring_look(r, 0, &note);
+        if (!is_revoked && !is_nonsense)
+            return;
+        (void)ring_finish(r, RING_DONE);
+    }
+}
+
+bool ring_sleep(struct ring_reader *r)
+{
+    atomic_store(&r->ring->is_asleep, 1);
+    uint32_t state = atomic_load(&slot_at(r->ring, r->tail)->state);
+    if (state != RING_OFFERED && state != RING_REVOKED)
+        return true;
+    ring_wake(r);
+    return false;
+}
+
+void ring_wake(struct ring_reader *r)
+{
+    if (atomic_load_explicit(&r->ring->is_asleep, memory_order_relaxed) != 0)
+        atomic_store(&r->ring->is_asleep, 0);
+}

@@ -1,0 +1,188 @@
+#include "nearby.h"
+
+#include "entity.h"
+
+static bool is_sender(const struct zcrp_entity *e)
+{
+    return e->machine.role == MACHINE_SENDER;
+}
+
+void nearby_init(struct zcrp_entity *e)
+{
+    e->nearby.is_possible = !(e->options.flags & ZCRP_NO_MEMORY) &&
+                            neighbour_is_possible(channels_of_units(&e->channels));
+}
+
+void nearby_fini(struct zcrp_entity *e)
+{
+    if (e->nearby.neighbour != NULL)
+        neighbour_free(e->nearby.neighbour);
+}
+
+void nearby_abandon(struct zcrp_entity *e)
+{
+    if (e->nearby.neighbour != NULL)
+        neighbour_abandon(e->nearby.neighbour);
+}
+
+/* ---- meeting ---- */
+
+static bool is_same(struct pairing a, struct pairing b)
+{
+    return a.session == b.session && a.tag == b.tag;
+}
+
+static void meet(struct zcrp_entity *e, struct pairing pairing)
+{
+    struct nearby *b = &e->nearby;
+    struct channel *units = channels_of_units(&e->channels);
+
+    b->tried = pairing;
+    if (is_sender(e)) {
+        b->why = neighbour_knock(&b->neighbour, units, pairing);
+        if (b->why == NEIGHBOUR_FINE)
+            channel_call(e->channels.out); /* somebody is at the door */
+    } else {
+        b->why = neighbour_open_door(&b->neighbour, units, pairing);
+    }
+}
+
+static void begin(struct zcrp_entity *e)
+{
+    e->nearby.is_here = true;
+    if (is_sender(e))
+        sender_set_near(e->machine.sender, true);
+    else
+        openings_init(&e->openings, true); /* bursts come joined */
+}
+
+/* Nothing is asked of the neighbour from now on, and what it has not read does not count. */
+static void leave(struct zcrp_entity *e)
+{
+    struct nearby *b = &e->nearby;
+
+    if (b->is_here && is_sender(e))
+        sender_set_near(e->machine.sender, false);
+    else if (b->is_here)
+        openings_init(&e->openings, e->channels.in->has_gro);
+    b->is_here = false;
+    b->is_left = true;
+}
+
+static void free_left(struct zcrp_entity *e)
+{
+    struct nearby *b = &e->nearby;
+
+    nearby_take_back(e, NEIGHBOUR_ANY);
+    if (e->is_sending || e->is_arriving)
+        return;
+    b->why = neighbour_why(b->neighbour);
+    b->bytes += neighbour_bytes(b->neighbour);
+    neighbour_free(b->neighbour);
+    b->neighbour = NULL;
+    b->is_left = false;
+}
+
+/* ---- tending ---- */
+
+/* The receiver could not read a unit, or so it says. */
+static void on_fault(struct zcrp_entity *e, uint64_t message)
+{
+    struct iovec buffer = sender_buffer(e->machine.sender, message);
+
+    if (buffer.iov_len > 0 &&
+        !memory_is_accessible(buffer.iov_base, buffer.iov_len, MEMORY_READ))
+        (void)sender_fault(e->machine.sender, message);
+}
+
+static void reap(struct zcrp_entity *e)
+{
+    uint64_t message;
+    bool has_faulted, any = false;
+
+    while (neighbour_reap(e->nearby.neighbour, &message, &has_faulted)) {
+        if (has_faulted)
+            on_fault(e, message);
+        sender_let_go(e->machine.sender, message);
+        any = true;
+    }
+    if (any && e->blocked == CHANNEL_CROWDED)
+        e->blocked = CHANNEL_OK;
+}
+
+void nearby_tend(struct zcrp_entity *e)
+{
+    struct nearby *b = &e->nearby;
+
+    if (!b->is_possible)
+        return;
+    struct pairing pairing =
+        is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
+    if (b->neighbour == NULL && pairing.session != 0 && !is_same(pairing, b->tried))
+        meet(e, pairing);
+    if (b->neighbour == NULL)
+        return;
+    enum neighbour_state state = neighbour_look(b->neighbour);
+    if (is_sender(e))
+        reap(e);
+    if (!b->is_left && (state == NEIGHBOUR_AWAY || !neighbour_is_of(b->neighbour, pairing)))
+        leave(e);
+    else if (state == NEIGHBOUR_HERE && !b->is_here && !b->is_left)
+        begin(e);
+    if (b->is_left)
+        free_left(e);
+}
+
+struct neighbour *nearby_of(const struct zcrp_entity *e)
+{
+    return e->nearby.is_here ? e->nearby.neighbour : NULL;
+}
+
+void nearby_take_back(struct zcrp_entity *e, uint64_t message)
+{
+    uint64_t of;
+
+    if (e->nearby.neighbour == NULL || !is_sender(e))
+        return;
+    while (neighbour_take_back(e->nearby.neighbour, message, &of))
+        sender_let_go(e->machine.sender, of);
+}
+
+/* ---- moving ---- */
+
+enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
+                                 const struct burst *burst, uint32_t *sent, bool *held)
+{
+    enum channel_verdict verdict = CHANNEL_BLOCKED;
+    bool calls = false;
+
+    *held = false;
+    if (n != NULL && is_sender(e) && !burst->is_control)
+        verdict = neighbour_send(n, burst, sent, held, &calls);
+    if (n != NULL && !is_sender(e) && neighbour_reply(n, burst, &calls)) {
+        *sent = 1;
+        verdict = CHANNEL_OK;
+    }
+    if (calls)
+        channel_call(e->channels.out);
+    return verdict == CHANNEL_BLOCKED ? channel_send(e->channels.out, burst, sent) : verdict;
+}
+
+bool nearby_sleep(struct zcrp_entity *e)
+{
+    return !e->nearby.is_here || neighbour_sleep(e->nearby.neighbour);
+}
+
+void nearby_wake(struct zcrp_entity *e)
+{
+    if (e->nearby.is_here)
+        neighbour_wake(e->nearby.neighbour);
+}
+
+void nearby_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
+{
+    const struct nearby *b = &e->nearby;
+
+    stats->bytes_copied_once = b->bytes + (b->neighbour ? neighbour_bytes(b->neighbour) : 0);
+    stats->memory_refused = b->why;
+}

@@ -1,0 +1,54 @@
+/* What an entity has to do with its neighbour (channel/neighbour.h): it meets the peer of each
+ * session once, lets units and answers take the short way while the neighbour is there, and lets go
+ * of what the neighbour does not read any more.
+ *
+ * The neighbour changes only under the mutex, and goes away only while no thread sends or receives.
+ * So a thread that claimed one of these under the mutex uses it without. */
+#ifndef ZCRP_ENTITY_NEARBY_H
+#define ZCRP_ENTITY_NEARBY_H
+
+#include "channel/neighbour.h"
+
+#include <stdbool.h>
+
+struct zcrp_entity;
+struct zcrp_stats;
+
+/* All (m). */
+struct nearby {
+    bool is_possible;            /* (c) */
+    struct neighbour *neighbour; /* NULL: there is none, */
+    bool is_here;                /* and it can be used */
+    bool is_left;                /* and it goes away as soon as nobody uses it */
+    struct pairing tried;        /* the last session in which this was tried */
+    enum neighbour_refusal why;  /* it did not work */
+    uint64_t bytes;              /* that former neighbours carried */
+};
+
+/* Of an entity whose channels are open. */
+void nearby_init(struct zcrp_entity *e);
+void nearby_fini(struct zcrp_entity *e);
+void nearby_abandon(struct zcrp_entity *e);
+
+/* Does what is to be done, within a locked section that is about to end. */
+void nearby_tend(struct zcrp_entity *e);
+
+/* The neighbour, if it is there; NULL if not. By a thread that sends or receives. Locked. */
+struct neighbour *nearby_of(const struct zcrp_entity *e);
+
+/* Sends a burst: to the neighbour (NULL: there is none) if that takes it, else with the channel. As
+ * channel_send; `*held` as of neighbour_send. Not locked. */
+enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
+                                 const struct burst *burst, uint32_t *sent, bool *held);
+
+/* The message is decided: the neighbour reads no more of it. Locked. */
+void nearby_take_back(struct zcrp_entity *e, uint64_t message);
+
+/* Nobody looks whether the neighbour has something, so it is to call: false if it has something
+ * already. Somebody looks. Locked. */
+bool nearby_sleep(struct zcrp_entity *e);
+void nearby_wake(struct zcrp_entity *e);
+
+void nearby_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats);
+
+#endif
