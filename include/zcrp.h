@@ -164,7 +164,8 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(PROTOCOL, "the peer acknowledged what was never sent")                                       \
     X(FAULT, "the message's memory, here or at the peer, cannot be accessed")                      \
     X(INTERRUPTED, "the wait was interrupted")                                                     \
-    X(FORKED, "it belongs to the parent of this process")
+    X(FORKED, "it belongs to the parent of this process")                                          \
+    X(APART, "the peer's memory is out of reach, and no other channel was allowed")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -240,6 +241,24 @@ enum zcrp_channel {
                               6635 at either end, else the sockets' own datagrams */
     ZCRP_CHANNEL_DATAGRAM = 1, /* the sockets' own, whatever the port; raw ones have none */
     ZCRP_CHANNEL_AAL5 = 2,     /* AAL5 on any socket */
+    ZCRP_CHANNEL_MEMORY = 3,   /* from memory to memory, or not at all: messages to a peer of which
+                                  that cannot be had fail with ZCRP_ERROR_APART. AUTO and DATAGRAM
+                                  use it where they can, but for a peer in the same process. */
+};
+
+/* Why units take the socket although the peer has an address of this host. */
+enum zcrp_memory_refusal {
+    ZCRP_MEMORY_FINE = 0,      /* they do not, or the peer is on another host */
+    ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace, behind a relay, or does
+                                  not want it */
+    ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
+    ZCRP_MEMORY_SAME = 3,      /* it is this process itself */
+    ZCRP_MEMORY_FORBIDDEN = 4, /* the receiver may not read the sender's memory: ptrace(2), "Ptrace
+                                  access mode checking". Yama: /proc/sys/kernel/yama/ptrace_scope,
+                                  and prctl(2), PR_SET_PTRACER; or seccomp; or a sender that is not
+                                  dumpable */
+    ZCRP_MEMORY_LIMITED = 5,   /* no memory, no descriptor, or RLIMIT_FSIZE is too low */
+    ZCRP_MEMORY_FALSE = 6,     /* the peer handed in something else than it should */
 };
 
 /* Faults of an ATM network, to be simulated from a seed: for tests, and to see how a program bears
@@ -474,7 +493,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(left_out, "sequence numbers left out, to find acknowledgements that were invented")          \
     X(faults, "calls that found memory that cannot be accessed")                                   \
     X(bytes_copied_once, "bytes that went from the sender's memory straight to the receiver's")    \
-    X(memory_refused, "why they do not: enum zcrp_memory_refusal; 0: they do, or were not asked to")
+    X(memory_refused, "why they do not: enum zcrp_memory_refusal; 0: they do, or were not asked "  \
+                      "to")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

@@ -16,8 +16,8 @@ bool answers_put(struct answers_place *p, const uint8_t *datagram, size_t bytes,
     memcpy(slot->datagram, datagram, bytes);
     atomic_store(&slot->bytes, (uint32_t)bytes);
     p->next++;
-    *calls = atomic_load(&p->answers->is_asleep) != 0 &&
-             atomic_exchange(&p->answers->is_asleep, 0) != 0;
+    *calls =
+        atomic_load(&p->answers->is_asleep) != 0 && atomic_exchange(&p->answers->is_asleep, 0) != 0;
     return true;
 }
 

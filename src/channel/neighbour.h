@@ -1,8 +1,8 @@
 /* A neighbour: a peer in another process of this user on this host. Its units need no socket. The
  * receiver reads them straight from the sender's memory into the user's: one copy.
  *
- *     sender    neighbour_send     -- a note of where each unit lies (ring.h) -->   neighbour_receive
- *               small units are copied together first, a burst a note                 process_vm_readv
+ *     sender    neighbour_send     -- a note of where each unit lies (ring.h) --> neighbour_receive
+ *               small units are copied together first, a burst a note process_vm_readv
  *               neighbour_answer   <-- acknowledgements, requests (answers.h) --    neighbour_reply
  *
  * It carries the protocol's own datagrams, those of the session that began over the socket. So
@@ -51,9 +51,10 @@ enum neighbour_state {
 bool neighbour_is_possible(const struct channel *c);
 
 /* A receiver opens a door for the sender of this pairing, or a sender knocks there. `c` is the
- * channel of the units. `*n` is to be freed, unless it is NULL. */
+ * channel of the units. `*n` is to be freed, unless it is NULL. `admits_itself`: the sender may be
+ * in this process. */
 enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
-                                           struct pairing pairing);
+                                           struct pairing pairing, bool admits_itself);
 enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
                                        struct pairing pairing);
 
@@ -72,10 +73,17 @@ bool neighbour_is_of(const struct neighbour *n, struct pairing pairing);
 
 /* ---- the sender's side ---- */
 
+/* Is there room for any burst? If not, wait until something was reaped. */
+bool neighbour_has_room(const struct neighbour *n);
+
+/* Has the receiver read nothing for some time, although there was something? It is stopped, or
+ * dead, and must not keep the units. */
+bool neighbour_stands_still(struct neighbour *n);
+
 /* Sends a burst of units. `*sent` as of channel_send; `*held`: the user's memory is read later, so
  * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
- * BLOCKED: the receiver stands still; so the burst takes the socket. FAULT as of channel_send. `*calls`: the peer
- * sleeps, and is to be called. */
+ * BLOCKED: the receiver stands still; so the burst takes the socket. FAULT as of channel_send.
+ * `*calls`: the peer sleeps, and is to be called. */
 enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                     bool *held, bool *calls);
 

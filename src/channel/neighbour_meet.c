@@ -25,7 +25,7 @@
 #endif
 
 enum {
-    LOOKS_MOST = 1000, /* at a door at which nobody knocks */
+    LOOKS_MOST = 64, /* at a door at which nobody knocks */
     NAME_BYTES = 16,
 };
 
@@ -45,7 +45,8 @@ static union address address_of_self(int fd)
 
 bool neighbour_is_possible(const struct channel *c)
 {
-    if (socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL || (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6))
+    if (socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL ||
+        (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6))
         return false;
     union address self = address_of_self(c->fd);
     return address_has_host(&c->peer, &self.any);
@@ -86,7 +87,8 @@ static struct neighbour *make(bool is_sender, struct channel *c, struct pairing 
 
 static void *map(int fd)
 {
-    void *page = mmap(NULL, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *page =
+        mmap(NULL, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (page == MAP_FAILED)
         return NULL;
@@ -183,7 +185,7 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
 /* ---- the receiver ---- */
 
 enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
-                                           struct pairing pairing)
+                                           struct pairing pairing, bool admits_itself)
 {
     struct neighbour *n = make(false, c, pairing);
     struct sockaddr_un at;
@@ -194,9 +196,9 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
         return NEIGHBOUR_LIMITED;
     n->in.door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     n->in.looks = LOOKS_MOST;
+    n->in.admits_itself = admits_itself;
     socklen_t size = door_address(n, &at);
-    if (n->in.door < 0 ||
-        setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
+    if (n->in.door < 0 || setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
         bind(n->in.door, (const struct sockaddr *)&at, size) != 0) {
         neighbour_free(n);
         return NEIGHBOUR_LIMITED;
@@ -276,7 +278,7 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller_at_
 {
     const struct neighbour_knock *knock = &caller->knock;
 
-    if (caller->who.pid == getpid())
+    if (caller->who.pid == getpid() && !n->in.admits_itself)
         return NEIGHBOUR_SAME;
     if (!is_sealed(caller->memfd))
         return NEIGHBOUR_FALSE;

@@ -109,9 +109,9 @@ static uint32_t pinned_units(const struct burst *b)
     return units;
 }
 
-/* A reader that is stopped, or dead, must not keep the units. */
-static bool stands_still(struct neighbour_sender *out)
+bool neighbour_stands_still(struct neighbour *n)
 {
+    struct neighbour_sender *out = &n->out;
     bool is_empty = atomic_load(&out->ring.head) == atomic_load(&out->ring.reaped);
     instant now = clock_now();
 
@@ -120,12 +120,21 @@ static bool stands_still(struct neighbour_sender *out)
     return now - atomic_load(&out->moved) > STANDS_STILL;
 }
 
+bool neighbour_has_room(const struct neighbour *n)
+{
+    const struct neighbour_sender *out = &n->out;
+    uint64_t notes = atomic_load(&out->ring.head) - atomic_load(&out->ring.reaped);
+    uint64_t staged = out->stage.head - atomic_load(&out->stage.tail);
+
+    return notes + BURST_UNITS <= RING_NOTES && staged + 2UL * LANDING_DATAGRAM <= NEIGHBOUR_STAGE;
+}
+
 enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                     bool *held, bool *calls)
 {
     *sent = 0;
     *held = *calls = false;
-    if (!is_here(n) || stands_still(&n->out))
+    if (!is_here(n) || neighbour_stands_still(n))
         return CHANNEL_BLOCKED;
     if (!ring_has_room(&n->out.ring))
         return CHANNEL_CROWDED;

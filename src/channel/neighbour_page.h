@@ -10,8 +10,8 @@
 
 enum {
     NEIGHBOUR_VERSION = 1,
-    NEIGHBOUR_NONCE = 16, /* bytes */
-    NEIGHBOUR_STAGE = 1 << 17,
+    NEIGHBOUR_NONCE = 16,      /* bytes */
+    NEIGHBOUR_STAGE = 1 << 20, /* bytes */
 };
 
 /* The receiver's word. */
@@ -30,10 +30,10 @@ struct neighbour_page {
  *
  * I1  tail <= head <= tail + NEIGHBOUR_STAGE */
 struct stage {
-    uint8_t *memory;           /* NULL until the first small burst */
-    uint64_t head;             /* bytes taken since the beginning, */
-    _Atomic uint64_t tail;     /* and of those, given back */
-    uint64_t end[RING_NOTES];  /* of each note: `head` behind it */
+    uint8_t *memory;          /* NULL until the first small burst */
+    uint64_t head;            /* bytes taken since the beginning, */
+    _Atomic uint64_t tail;    /* and of those, given back */
+    uint64_t end[RING_NOTES]; /* of each note: `head` behind it */
 };
 
 struct neighbour_sender {
@@ -45,8 +45,9 @@ struct neighbour_sender {
 };
 
 struct neighbour_receiver {
-    int door;     /* -1: closed */
-    int looks;    /* at the door, that are left */
+    int door;  /* -1: closed */
+    int looks; /* at the door, that are left */
+    bool admits_itself;
     pid_t sender;
     uint64_t page, nonce_at; /* addresses in the sender's memory */
     uint8_t nonce[NEIGHBOUR_NONCE];

@@ -49,10 +49,10 @@ struct ring {
 
 /* What a note says: datagrams in the writer's memory. */
 struct ring_note {
-    uint64_t where;    /* address of the first byte, in the writer's memory */
-    uint32_t bytes;    /* of all datagrams together, with the trailer; below LANDING_DATAGRAM */
-    uint32_t segment;  /* of each but the last, which may be shorter; 0: there is one */
-    bool has_trailer;  /* the last TRAILER_BYTES of the one datagram are the note's */
+    uint64_t where;   /* address of the first byte, in the writer's memory */
+    uint32_t bytes;   /* of all datagrams together, with the trailer; below LANDING_DATAGRAM */
+    uint32_t segment; /* of each but the last, which may be shorter; 0: there is one */
+    bool has_trailer; /* the last TRAILER_BYTES of the one datagram are the note's */
 };
 
 /* ---- the writer's side ---- */
@@ -69,7 +69,8 @@ void ring_writer_init(struct ring_writer *w, struct ring *ring);
 /* Is there room for another note? */
 bool ring_has_room(const struct ring_writer *w);
 
-/* Offers a note; there is room (CHECKed). By one thread at a time. True if the reader sleeps and is to be called. */
+/* Offers a note; there is room (CHECKed). By one thread at a time. True if the reader sleeps and is
+ * to be called. */
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
                 const uint8_t trailer[TRAILER_BYTES], uint64_t owner);
 

@@ -132,7 +132,8 @@ bool socket_is_set(const char *variable)
 /* A kernel that knows an offload may still fail to use it: that shows in sending. */
 static void find_offloads(struct channel *c, const struct channel_options *options)
 {
-    bool may = (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6) && !socket_is_set("ZCRP_NO_OFFLOAD");
+    bool may =
+        (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6) && !socket_is_set("ZCRP_NO_OFFLOAD");
     int segment;
 
     if (may && options->use_gso && !socket_is_set("ZCRP_NO_SEGMENT") &&

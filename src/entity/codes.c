@@ -33,6 +33,8 @@ int code_of_outcome(enum outcome outcome, bool is_broken)
         return ZCRP_ERROR_RESTARTED;
     case OUTCOME_PEER_CLOSED:
         return ZCRP_ERROR_PEER_CLOSED;
+    case OUTCOME_APART:
+        return ZCRP_ERROR_APART;
     case OUTCOME_CLOSED:
         break;
     }
@@ -63,6 +65,7 @@ bool code_ends_session(enum outcome outcome)
     case OUTCOME_PROTOCOL:
     case OUTCOME_RESTARTED:
     case OUTCOME_PEER_CLOSED:
+    case OUTCOME_APART:
         return true;
     case OUTCOME_OK:
     case OUTCOME_TOO_LARGE:

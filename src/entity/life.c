@@ -74,14 +74,15 @@ static int init_entity(struct zcrp_entity *e, const struct origin *origin)
     if (code)
         return code;
     e->reader = e;
-    code = init_memory(e);
+    code = nearby_init(e);
+    if (code == ZCRP_OK)
+        code = init_memory(e);
     if (code) {
         channels_close(&e->channels);
         return code;
     }
     init_locks(e);
     collection_init(&e->collection);
-    nearby_init(e);
     return ZCRP_OK;
 }
 

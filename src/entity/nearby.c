@@ -7,10 +7,12 @@ static bool is_sender(const struct zcrp_entity *e)
     return e->machine.role == MACHINE_SENDER;
 }
 
-void nearby_init(struct zcrp_entity *e)
+int nearby_init(struct zcrp_entity *e)
 {
+    e->nearby.is_required = e->options.channel == ZCRP_CHANNEL_MEMORY;
     e->nearby.is_possible = !(e->options.flags & ZCRP_NO_MEMORY) &&
                             neighbour_is_possible(channels_of_units(&e->channels));
+    return e->nearby.is_required && !e->nearby.is_possible ? ZCRP_ERROR_APART : ZCRP_OK;
 }
 
 void nearby_fini(struct zcrp_entity *e)
@@ -32,6 +34,13 @@ static bool is_same(struct pairing a, struct pairing b)
     return a.session == b.session && a.tag == b.tag;
 }
 
+/* There is no neighbour. */
+static void miss(struct zcrp_entity *e)
+{
+    if (e->nearby.is_required)
+        machine_fail(&e->machine, clock_now(), OUTCOME_APART);
+}
+
 static void meet(struct zcrp_entity *e, struct pairing pairing)
 {
     struct nearby *b = &e->nearby;
@@ -43,8 +52,10 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
         if (b->why == NEIGHBOUR_FINE)
             channel_call(e->channels.out); /* somebody is at the door */
     } else {
-        b->why = neighbour_open_door(&b->neighbour, units, pairing);
+        b->why = neighbour_open_door(&b->neighbour, units, pairing, b->is_required);
     }
+    if (b->neighbour == NULL)
+        miss(e);
 }
 
 static void begin(struct zcrp_entity *e)
@@ -81,6 +92,8 @@ static void free_left(struct zcrp_entity *e)
     neighbour_free(b->neighbour);
     b->neighbour = NULL;
     b->is_left = false;
+    if (b->why != NEIGHBOUR_FINE)
+        miss(e);
 }
 
 /* ---- tending ---- */
@@ -90,8 +103,7 @@ static void on_fault(struct zcrp_entity *e, uint64_t message)
 {
     struct iovec buffer = sender_buffer(e->machine.sender, message);
 
-    if (buffer.iov_len > 0 &&
-        !memory_is_accessible(buffer.iov_base, buffer.iov_len, MEMORY_READ))
+    if (buffer.iov_len > 0 && !memory_is_accessible(buffer.iov_base, buffer.iov_len, MEMORY_READ))
         (void)sender_fault(e->machine.sender, message);
 }
 

@@ -17,6 +17,7 @@ struct zcrp_stats;
 /* All (m). */
 struct nearby {
     bool is_possible;            /* (c) */
+    bool is_required;            /* (c) units take no other way */
     struct neighbour *neighbour; /* NULL: there is none, */
     bool is_here;                /* and it can be used */
     bool is_left;                /* and it goes away as soon as nobody uses it */
@@ -25,8 +26,9 @@ struct nearby {
     uint64_t bytes;              /* that former neighbours carried */
 };
 
-/* Of an entity whose channels are open. */
-void nearby_init(struct zcrp_entity *e);
+/* Of an entity whose channels are open. ZCRP_OK, or APART if there can be no neighbour, and there
+ * has to be one. */
+__attribute__((warn_unused_result)) int nearby_init(struct zcrp_entity *e);
 void nearby_fini(struct zcrp_entity *e);
 void nearby_abandon(struct zcrp_entity *e);
 

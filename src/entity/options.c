@@ -26,7 +26,7 @@ static bool is_in_range(const struct zcrp_options *o)
         return false;
     if (o->congestion < ZCRP_CONGESTION_DEFAULT || o->congestion > ZCRP_CONGESTION_BBR)
         return false;
-    if (o->channel < ZCRP_CHANNEL_AUTO || o->channel > ZCRP_CHANNEL_AAL5)
+    if (o->channel < ZCRP_CHANNEL_AUTO || o->channel > ZCRP_CHANNEL_MEMORY)
         return false;
     if (o->connections > CONNECTIONS_MOST || o->backlog > CONNECTIONS_MOST)
         return false;

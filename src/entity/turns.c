@@ -91,8 +91,21 @@ static bool wants_ecn(const struct zcrp_entity *e)
     return e->machine.role != MACHINE_SENDER || sender_wants_ecn(e->machine.sender);
 }
 
-static bool may_send(const struct zcrp_entity *e)
+/* While a neighbour has no room nothing is taken from the machine. One that stands still does not
+ * count: units take the socket then. */
+static void await_room(struct zcrp_entity *e)
 {
+    struct neighbour *n = e->machine.role == MACHINE_SENDER ? nearby_of(e) : NULL;
+
+    if (n == NULL || e->blocked != CHANNEL_OK || neighbour_has_room(n) || neighbour_stands_still(n))
+        return;
+    e->blocked = CHANNEL_CROWDED;
+    e->unblock_at = clock_now() + CHANNEL_PAUSE;
+}
+
+static bool may_send(struct zcrp_entity *e)
+{
+    await_room(e);
     return !e->is_broken && e->blocked == CHANNEL_OK;
 }
 

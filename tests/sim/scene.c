@@ -192,6 +192,7 @@ const char *scene_outcome(enum outcome outcome)
         [OUTCOME_RESTARTED] = "restarted",
         [OUTCOME_PEER_CLOSED] = "peer closed",
         [OUTCOME_CLOSED] = "closed",
+        [OUTCOME_APART] = "apart",
     };
     return names[outcome];
 }

@@ -9,6 +9,8 @@ enum {
     ANSWERS = 4,        /* acknowledgements asked for in a window, */
     ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well; */
     ANSWER_BURSTS = 4,  /* and at first once in so many bursts, so that trains are */
+    NEAR_ANSWER_BYTES = 1 << 18, /* what a neighbour has not read yet takes room */
+    NEAR_ANSWER_UNITS = 128,
 };
 
 /* Units of the burst in a row, see units_to_send_row. */
@@ -128,6 +130,10 @@ static bool should_answer(struct sender *s, bool has_next)
     uint64_t table = lesser(s->messages.capacity, s->recovery.in_transit.capacity);
     uint64_t parts = s->flow.pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
     uint64_t share = flow_window(&s->flow) / parts;
+    if (s->flow.is_near) {
+        share = lesser(share, NEAR_ANSWER_BYTES);
+        table = lesser(table, ANSWERS * NEAR_ANSWER_UNITS);
+    }
     if (congestion_is_starting(&s->flow.congestion))
         share = lesser(share, ANSWER_BURSTS * s->flow.pacing.burst);
     if (has_next && s->bytes_unasked < share && s->units_unasked < table / ANSWERS)
