@@ -180,9 +180,10 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
     return verdict == CHANNEL_BLOCKED ? channel_send(e->channels.out, burst, sent) : verdict;
 }
 
+/* A thread that receives now looks here before it sleeps. */
 bool nearby_sleep(struct zcrp_entity *e)
 {
-    return !e->nearby.is_here || neighbour_sleep(e->nearby.neighbour);
+    return e->is_arriving || !e->nearby.is_here || neighbour_sleep(e->nearby.neighbour);
 }
 
 void nearby_wake(struct zcrp_entity *e)
