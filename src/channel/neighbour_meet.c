@@ -171,6 +171,8 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
         entropy_fill(n->out.nonce, sizeof(n->out.nonce));
         ring_writer_init(&n->out.ring, &n->page->ring);
         n->out.answers.answers = &n->page->answers;
+        atomic_store(&n->page->ring.is_asleep, 1); /* until they look for the first time */
+        atomic_store(&n->page->answers.is_asleep, 1);
         why = hand_in(n, memfd);
     }
     if (memfd >= 0)

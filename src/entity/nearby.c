@@ -186,10 +186,11 @@ bool nearby_sleep(struct zcrp_entity *e)
     return e->is_arriving || !e->nearby.is_here || neighbour_sleep(e->nearby.neighbour);
 }
 
-void nearby_wake(struct zcrp_entity *e)
+bool nearby_wake(struct zcrp_entity *e)
 {
     if (e->nearby.is_here)
         neighbour_wake(e->nearby.neighbour);
+    return e->nearby.is_here;
 }
 
 void nearby_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)

@@ -47,9 +47,11 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
 void nearby_take_back(struct zcrp_entity *e, uint64_t message);
 
 /* Nobody looks whether the neighbour has something, so it is to call: false if it has something
- * already. Somebody looks. Locked. */
+ * already. Locked. */
 bool nearby_sleep(struct zcrp_entity *e);
-void nearby_wake(struct zcrp_entity *e);
+
+/* Somebody looks. True if there is a neighbour to look at. Locked. */
+bool nearby_wake(struct zcrp_entity *e);
 
 void nearby_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats);
 

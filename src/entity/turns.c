@@ -377,6 +377,23 @@ bool arriving_may_sleep(struct zcrp_entity *reader)
     return may;
 }
 
+void arriving_wake(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *twin = reader->twin;
+    bool any = false;
+
+    if (twin != NULL) {
+        entity_enter(twin);
+        any = nearby_wake(twin);
+        entity_leave(twin);
+    }
+    entity_enter(reader);
+    any |= nearby_wake(reader);
+    if (any)
+        (void)helm_lets_be(&reader->helm);
+    entity_leave(reader);
+}
+
 /* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
  */
 static bool receive_all(struct zcrp_entity *e, struct workspace *w)

@@ -40,6 +40,10 @@ enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hear
  * something already. Not locked. */
 bool arriving_may_sleep(struct zcrp_entity *reader);
 
+/* A waiter at the reader's helm looks at the neighbours, which need not call. So nobody else does,
+ * until arriving_arm. Not locked. */
+void arriving_wake(struct zcrp_entity *reader);
+
 /* The engine receives for it from now on. Not locked. */
 void arriving_arm(struct zcrp_entity *reader);
 

@@ -68,10 +68,10 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
         wake_clear(&w->workspace->wake);
     entity_enter(reader);
     helm_wake_up(&reader->helm);
-    nearby_wake(reader);
     if (ready == CHANNEL_BROKEN)
         entity_break(reader);
     entity_leave(reader);
+    arriving_wake(reader);
     keep_time(reader, clock_now());
 }
 
@@ -187,10 +187,9 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         return false;
     entity_enter(reader);
     bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
-    if (is_ours)
-        nearby_wake(reader);
     entity_leave(reader);
     if (is_ours) {
+        arriving_wake(reader);
         steer(reader, w);
         entity_enter(reader);
         helm_leave(&reader->helm);
