@@ -120,8 +120,7 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
     for (uint32_t turns = 1; !has_ended(w); turns++) {
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 1;
         w->must_hear = false;
-        enum arrival found =
-            arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
+        enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
         instant now = clock_now();
         if (found != ARRIVAL_NONE && idle != NEVER)
             spinning_learn(spinning, now - idle);

@@ -76,9 +76,9 @@ static void flood_open(struct flood *f)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     const struct zcrp_options of_sender = {
-        .unit_bytes = UNIT, .tap = see, .tap_context = &f->sender};
+        .flags = ZCRP_NO_MEMORY, .unit_bytes = UNIT, .tap = see, .tap_context = &f->sender};
     const struct zcrp_options of_receiver = {
-        .unit_bytes = UNIT, .tap = see, .tap_context = &f->receiver};
+        .flags = ZCRP_NO_MEMORY, .unit_bytes = UNIT, .tap = see, .tap_context = &f->receiver};
 
     *f = (struct flood){0};
     pthread_mutex_init(&f->sender.mutex, NULL);

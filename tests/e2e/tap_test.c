@@ -67,7 +67,8 @@ TEST(tap__all_that_crossed, .rows = 4)
 {
     struct loopback sockets = loopback_open(_i % 2 ? LOOPBACK_UDP6 : LOOPBACK_UDP4, false);
     struct shown out = {.descriptor = sockets.sender[1]}, in = {.descriptor = sockets.receiver[0]};
-    const struct zcrp_options options = {.unit_bytes = _i / 2 ? 1472 : 0, .tap = see};
+    const struct zcrp_options options = {
+        .unit_bytes = _i / 2 ? 1472 : 0, .flags = ZCRP_NO_MEMORY, .tap = see};
     struct zcrp_options of_sender = options, of_receiver = options;
 
     of_sender.tap_context = &out;

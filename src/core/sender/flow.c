@@ -12,7 +12,7 @@ void flow_init(struct flow *f, const struct flow_config *config, instant now)
     f->capacity = config->window;
     f->credit = 0;
     f->is_limited = f->is_near = false;
-    f->nearby = lesser(window, NEAR_WINDOW);
+    f->nearby = lesser(config->window, NEAR_WINDOW);
     rtt_init(&f->rtt, INITIAL_RTT);
     congestion_init(&f->congestion, config->congestion, config->unit, config->window, config->seed);
     delivery_init(&f->delivery, config->notes, now);

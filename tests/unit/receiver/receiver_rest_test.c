@@ -5,7 +5,6 @@
 
 enum { MANY = 20 };
 
-
 static void setup(void)
 {
     receiver_rig_init();
