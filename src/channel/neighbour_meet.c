@@ -381,7 +381,7 @@ void neighbour_free(struct neighbour *n)
     if (n->page != NULL)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
-    free(n->out.stage.memory);
+    memory_release(n->out.stage.memory, NEIGHBOUR_STAGE);
     free(n);
 }
 

@@ -5,7 +5,6 @@
 
 #include <sodium/utils.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -32,7 +31,7 @@ static uint8_t *stage_place(struct stage *s, uint32_t bytes, uint64_t *head)
     uint64_t skip = at + bytes > NEIGHBOUR_STAGE ? NEIGHBOUR_STAGE - at : 0;
 
     if (s->memory == NULL)
-        s->memory = malloc(NEIGHBOUR_STAGE);
+        s->memory = memory_reserve(NEIGHBOUR_STAGE);
     *head = s->head + skip + bytes;
     if (s->memory == NULL || *head - atomic_load(&s->tail) > NEIGHBOUR_STAGE)
         return NULL;
