@@ -23,6 +23,7 @@ for option in "--capture $place/file" "--trace $place/file" --stats "--interval 
     complains 2 "--peers has no --capture" --peers 2 $option
 done
 complains 2 "--peers has no --loss" --peers 2 --loss 1%
+complains 2 "AAL5 over UDP only: --channel aal5-udp" --peers 2 --channel aal5
 complains 2 "never spins: no --no-spin" --peers 2 --no-spin
 complains 2 "--mtu needs --netns" --peers 2 --mtu 1500
 complains 2 "--output needs --input" --peers 2 --output "$place/file"
@@ -62,10 +63,14 @@ shows "a named one" '^tcp:reno +tcp/reno +1M '
 shows "small writes" '^tcp:reno\+128K +tcp/reno\+128K +1M '
 complains 1 "no TCP congestion control 'zz'" --peers 2 --transport tcp --tcp-cc zz
 
-# The library has no AAL5 between connections yet.
-for channel in aal5 aal5-udp; do
-    complains 1 "connections over aal5-udp: listen: an argument" --peers 2 --transport zcrp --channel $channel
-done
+check "AAL5" "$bench" $one --channel aal5-udp --vpi 3 --vci 100 --json "$place/cells"
+check "AAL5 that loses cells" "$bench" $one --channel aal5-udp --cell-loss 5000 --json "$place/loss"
+check "loses units by them" python3 -c "
+import json
+loss, cells = [json.load(open('$place/' + name))['runs'][0] for name in ('loss', 'cells')]
+assert loss['channel'] == cells['channel'] == 'aal5-udp', (loss, cells)
+assert loss['gbit_per_s'] < cells['gbit_per_s'] / 2, (loss, cells)"
+check "AAL5 in small PDUs" "$bench" $one --channel aal5-udp --aal5-mtu 1200
 
 # stops TRANSPORT WHICH TEXT : the first (receiving) or second (sending) process stands still, and the
 # other one does not wait for longer than --timeout says.

@@ -239,6 +239,9 @@ static int check_peers_extras(const struct options *options)
 {
     if (options->settings.loss != 0)
         return complain("--peers has no --loss: the library opens the sockets of connections");
+    if (options->settings.channel == CARRIER_AAL5)
+        return complain("--peers has connections, which carry AAL5 over UDP only: "
+                        "--channel aal5-udp");
     if (options->is_spinless)
         return complain("--peers waits with epoll, and never spins: no --no-spin");
     if (options->input != NULL || options->is_verified)

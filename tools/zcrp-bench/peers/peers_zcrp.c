@@ -18,12 +18,9 @@ struct houses {
     struct zcrp_connection **connection;
 };
 
-/* A connection has a UDP socket, so its AAL5 is always over UDP. */
 static const char *channel_of(const struct crowd *crowd)
 {
-    bool is_udp = crowd->stage->settings.channel == CARRIER_UDP;
-
-    return carrier_names[is_udp ? CARRIER_UDP : CARRIER_AAL5_UDP];
+    return carrier_names[crowd->stage->settings.channel];
 }
 
 static int failed(const struct crowd *crowd, const char *what, int code)
@@ -32,8 +29,8 @@ static int failed(const struct crowd *crowd, const char *what, int code)
                     code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
 }
 
-/* Connecting fails after the limit of the settings, too, and so does a message that does not move.
- */
+/* The same at both ends, circuits included. Connecting fails after the limit of the settings, too,
+ * and so does a message that does not move. */
 static struct zcrp_options options_of(const struct crowd *crowd)
 {
     struct zcrp_options options = carrier_options(&crowd->stage->settings, false);
