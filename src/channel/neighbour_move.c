@@ -264,15 +264,15 @@ static void finish(struct neighbour *n, struct landing *l, uint32_t i, const str
         atomic_fetch_add_explicit(&n->bytes, note->bytes - TRAILER_BYTES, memory_order_relaxed);
 }
 
-/* Opening `i` could not be filled from the next note. If the bytes can be copied elsewhere, the
- * fault is in this side's memory, and what came for it is lost. */
-static int on_fault(struct neighbour *n, struct landing *l, uint32_t i)
+/* The first opening could not be filled from the next note. If the bytes can be copied elsewhere,
+ * the fault is in this side's memory, and what came for it is lost. As neighbour_receive. */
+static int on_fault(struct neighbour *n, struct landing *l)
 {
     struct copying c;
 
     copying_begin(n, &c);
     if (!ring_look(&n->in.ring, 0, &c.note[0]))
-        return (int)i;
+        return 0;
     add_here(&c, l->bounce, c.note[0].bytes);
     add_note(n, &c);
     int64_t copied = copy(n, &c);
@@ -281,33 +281,42 @@ static int on_fault(struct neighbour *n, struct landing *l, uint32_t i)
         channel_note(n->units, CHANNEL_FAULTS, 1);
         return CHANNEL_FAULT;
     }
-    if (copied < 0)
+    if (copied < 0) {
         atomic_store(&n->state, NEIGHBOUR_AWAY);
-    else
-        finish(n, l, i++, &c.note[0], RING_FAULTED);
-    return (int)i;
+        return 0;
+    }
+    finish(n, l, 0, &c.note[0], RING_FAULTED);
+    return 1;
 }
 
-int neighbour_receive(struct neighbour *n, struct landing *l)
+/* Fills openings from the next notes. How many; what lies before a fault arrives, and the fault is
+ * left to the next call. */
+static int receive_notes(struct neighbour *n, struct landing *l)
 {
     struct copying c;
     uint32_t i = 0;
 
-    l->received = 0;
-    if (!is_here(n))
-        return 0;
-    ring_skip(&n->in.ring);
     gather(n, &c, l);
     if (c.notes == 0)
         return 0;
     int64_t left = copy(n, &c);
-    if (left < 0)
-        atomic_store(&n->state, NEIGHBOUR_AWAY);
     for (; i < c.notes && left >= (int64_t)c.note[i].bytes; i++) {
         left -= c.note[i].bytes;
         finish(n, l, i, &c.note[i], RING_DONE);
     }
-    int received = left < 0 || i == c.notes ? (int)i : on_fault(n, l, i);
+    l->is_spoilt |= i < c.notes; /* some of the rest may have been copied, too */
+    if (left < 0)
+        atomic_store(&n->state, NEIGHBOUR_AWAY);
+    return left < 0 || i > 0 ? (int)i : on_fault(n, l);
+}
+
+int neighbour_receive(struct neighbour *n, struct landing *l)
+{
+    l->received = 0;
+    if (!is_here(n))
+        return 0;
+    ring_skip(&n->in.ring);
+    int received = receive_notes(n, l);
     l->received = received > 0 ? (uint32_t)received : 0;
     return received;
 }

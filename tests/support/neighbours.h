@@ -1,0 +1,112 @@
+/* Two neighbours (channel/neighbour.h) in one process, over sockets of this machine that are
+ * connected to each other, and what moves between them. */
+#ifndef ZCRP_TESTS_SUPPORT_NEIGHBOURS_H
+#define ZCRP_TESTS_SUPPORT_NEIGHBOURS_H
+
+#include "channel/channel.h"
+#include "channel/names.h"
+#include "channel/neighbour_page.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct neighbours {
+    int fd[2];
+    struct channel out, in;              /* of the sender, of the receiver */
+    struct neighbour *sender, *receiver; /* NULL: not made yet, or refused */
+    enum neighbour_refusal door, knock;
+    struct burst burst;
+    struct landing landing;
+    uint8_t *landing_memory;
+};
+
+static const struct pairing neighbours_pairing = {.session = 0x12345678, .tag = 0x9ABCDEF0};
+
+static inline bool neighbours_port(int fd, char text[8])
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof(address);
+
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return false;
+    (void)snprintf(text, 8, "%u", (unsigned)ntohs(address.sin_port));
+    return true;
+}
+
+/* Opens the two channels. False if the machine does not let us. */
+static inline bool neighbours_open(struct neighbours *n)
+{
+    const struct channel_options options = {.use_gso = true, .receive_bytes = 1 << 20};
+    char port[8];
+
+    memset(n, 0, sizeof(*n));
+    n->landing_memory = malloc(landing_memory(LANDING_OPENINGS));
+    if (n->landing_memory == NULL)
+        return false;
+    landing_init(&n->landing, n->landing_memory, LANDING_OPENINGS);
+    return udp_bind("127.0.0.1", NULL, &n->fd[1]) == 0 && neighbours_port(n->fd[1], port) &&
+           udp_open(NULL, NULL, "127.0.0.1", port, &n->fd[0]) == 0 &&
+           neighbours_port(n->fd[0], port) && udp_connect_fd(n->fd[1], "127.0.0.1", port) == 0 &&
+           channel_init(&n->out, n->fd[0], &options) == 0 &&
+           channel_init(&n->in, n->fd[1], &options) == 0;
+}
+
+/* A door, a knock, and the consent. True if both are here then. */
+static inline bool neighbours_meet(struct neighbours *n)
+{
+    n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing, true);
+    n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing);
+    return n->receiver != NULL && n->sender != NULL &&
+           neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
+           neighbour_look(n->sender) == NEIGHBOUR_HERE;
+}
+
+static inline void neighbours_close(struct neighbours *n)
+{
+    if (n->sender != NULL)
+        neighbour_free(n->sender);
+    if (n->receiver != NULL)
+        neighbour_free(n->receiver);
+    channel_fini(&n->out);
+    channel_fini(&n->in);
+    (void)close(n->fd[0]);
+    (void)close(n->fd[1]);
+    free(n->landing_memory);
+}
+
+/* Makes the burst `units` units of `message`, of `data` bytes each from `from` on; the trailer of
+ * each is full of its number. */
+static inline void neighbours_fill(struct burst *b, uint64_t message, const uint8_t *from,
+                                   uint32_t units, uint32_t data)
+{
+    b->is_control = false;
+    b->datagrams = units;
+    b->segment = data + TRAILER_BYTES;
+    b->bytes = units * b->segment;
+    b->pins = 1;
+    b->pin[0] = (struct burst_pin){.message = message, .units = units};
+    for (uint32_t i = 0; i < units; i++) {
+        uint8_t *at = (uint8_t *)(uintptr_t)from + (size_t)i * data; /* NOLINT: it is only read */
+        b->iov[2 * i] = (struct iovec){at, data};
+        b->iov[2 * i + 1] = (struct iovec){b->trailer[i], TRAILER_BYTES};
+        memset(b->trailer[i], (int)i, TRAILER_BYTES);
+    }
+}
+
+/* Plans `openings` openings with `units` units of `data` bytes each, from `to` on. */
+static inline void neighbours_plan(struct landing *l, uint8_t *to, uint32_t openings,
+                                   uint32_t units, uint32_t data)
+{
+    landing_begin(l);
+    for (uint32_t i = 0; i < openings; i++) {
+        (void)landing_offer_row(l, to + (size_t)i * units * data, data, units);
+        (void)landing_seal(l);
+    }
+}
+
+#endif
