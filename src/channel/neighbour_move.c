@@ -321,13 +321,18 @@ int neighbour_receive(struct neighbour *n, struct landing *l)
     return received;
 }
 
+/* The answer to a version has no trailer, so nobody knows whose it is. */
+static bool is_of_session(const struct neighbour *n, const struct burst *b)
+{
+    return b->is_control && b->bytes >= TRAILER_BYTES && b->bytes <= CONTROL_BYTES &&
+           neighbour_is_of(n, datagram_tail_decode(b->control + b->bytes - TAIL_BYTES).pairing);
+}
+
 bool neighbour_reply(struct neighbour *n, const struct burst *b, bool *calls)
 {
     *calls = false;
-    const uint8_t *tail = b->control + b->bytes - TAIL_BYTES;
-    bool is_of_session = b->is_control && b->bytes >= TRAILER_BYTES &&
-                         neighbour_is_of(n, datagram_tail_decode(tail).pairing);
-    return is_here(n) && is_of_session && answers_put(&n->in.answers, b->control, b->bytes, calls);
+    return is_here(n) && is_of_session(n, b) &&
+           answers_put(&n->in.answers, b->control, b->bytes, calls);
 }
 
 /* ---- either ---- */
