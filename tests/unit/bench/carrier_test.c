@@ -49,6 +49,26 @@ TEST(carrier_options__over_udp_no_circuit)
     ck_assert_mem_eq(&options.aal5, &none, sizeof none);
 }
 
+TEST(carrier_options__which_channel)
+{
+    static const struct {
+        enum carrier carrier;
+        int channel;
+        uint32_t flags;
+    } rows[] = {
+        {CARRIER_AUTO, ZCRP_CHANNEL_AUTO, 0},     {CARRIER_UDP, ZCRP_CHANNEL_AUTO, ZCRP_NO_MEMORY},
+        {CARRIER_MEMORY, ZCRP_CHANNEL_MEMORY, 0}, {CARRIER_AAL5, ZCRP_CHANNEL_AAL5, 0},
+        {CARRIER_AAL5_UDP, ZCRP_CHANNEL_AAL5, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct settings settings = on(rows[i].carrier);
+        struct zcrp_options options = carrier_options(&settings, false);
+        ck_assert_int_eq(options.channel, rows[i].channel);
+        ck_assert_uint_eq(options.flags, rows[i].flags);
+    }
+}
+
 TEST(carrier_options__over_aal5_a_circuit)
 {
     struct settings settings = on(CARRIER_AAL5_UDP);
@@ -79,4 +99,27 @@ TEST(carrier_options__the_usual_circuit)
 
     settings.vci = 0;
     ck_assert_uint_eq(carrier_options(&settings, false).aal5.vci, 32);
+}
+
+TEST(carrier_was_memory__by_what_was_counted)
+{
+    static const struct {
+        uint64_t bytes, once, calls, bursts, acknowledgements;
+        bool was;
+    } rows[] = {
+        {1000, 0, 0, 0, 0, false},  {1000, 500, 12, 8, 4, false}, {1000, 501, 12, 8, 4, true},
+        {1000, 0, 12, 8, 4, false}, /* each by a call, as over a socket */
+        {1000, 0, 11, 8, 4, true},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct counts counts = {.is_known = true};
+        counts.value[COUNT_bytes_copied_once] = rows[i].once;
+        counts.value[COUNT_system_calls] = rows[i].calls;
+        counts.value[COUNT_bursts] = rows[i].bursts;
+        counts.value[COUNT_acknowledgements] = rows[i].acknowledgements;
+        ck_assert_int_eq(carrier_was_memory(&counts, rows[i].bytes), rows[i].was);
+        counts.is_known = false;
+        ck_assert(!carrier_was_memory(&counts, rows[i].bytes));
+    }
 }

@@ -127,7 +127,8 @@ static const struct argument_row rows[] = {
         "a thread that waits for a message of ZCRP sleeps at once; it does not spin first",
         DECIDES),
     ARGUMENT("channel", 0, NAME, SETTING(channel), 0, 0, "NAME",
-             "ZCRP's channel: udp, aal5 (a raw socket: CAP_NET_RAW), aal5-udp (udp)",
+             "ZCRP's channel: auto (memory on one host, else udp), udp, memory, aal5 (a raw "
+             "socket: CAP_NET_RAW), aal5-udp (auto; with --loss or --capture udp)",
              .names = carrier_names, DECIDES),
     ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
              DECIDES),
@@ -290,10 +291,22 @@ static int check_circuit(const struct settings *settings)
 {
     if (settings->seed != 0 && settings->cell_loss == 0)
         return complain("--seed is for --cell-loss, which is not given");
-    if (settings->channel == CARRIER_UDP && (settings->vpi != 0 || settings->vci != 0 ||
-                                             settings->mtu != 0 || settings->cell_loss != 0))
+    if (!carrier_is_aal5(settings->channel) && (settings->vpi != 0 || settings->vci != 0 ||
+                                                settings->mtu != 0 || settings->cell_loss != 0))
         return complain("--vpi, --vci, --aal5-mtu and --cell-loss are of AAL5: they need --channel "
                         "aal5 or aal5-udp");
+    return 0;
+}
+
+/* --loss and --capture are of sockets, and most of what goes by memory passes them by. */
+static int check_memory(const struct options *options)
+{
+    if (options->settings.channel != CARRIER_MEMORY)
+        return 0;
+    if (options->settings.loss != 0 || options->capture != NULL)
+        return complain("--loss and --capture are of sockets: no --channel memory");
+    if (options->is_netns)
+        return complain("--channel memory is for ends of one host: no --netns");
     return 0;
 }
 
@@ -329,7 +342,7 @@ static int check(const struct options *options)
         return complain("--capture is of ZCRP: there is none in --transport");
     if (options->parallel > 1 && options->settings.channel == CARRIER_AAL5)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
-    if (check_circuit(&options->settings) < 0)
+    if (check_circuit(&options->settings) < 0 || check_memory(options) < 0)
         return -1;
     if (options->trace != NULL && !has_zcrp(options))
         return complain("--trace is of ZCRP: there is none in --transport");
@@ -370,6 +383,8 @@ static void choose_circuit(struct settings *settings)
 
 static int set_defaults(struct options *options)
 {
+    if (options->settings.loss != 0 && options->settings.channel == CARRIER_AUTO)
+        options->settings.channel = CARRIER_UDP;
     choose_circuit(&options->settings);
     if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
         return -1;

@@ -2,7 +2,7 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 5                    zcrp-bench 5
+ *      zcrp-bench 6                    zcrp-bench 6
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open

@@ -32,7 +32,8 @@ struct counts counts_of_stats(const struct zcrp_stats *stats)
 static bool is_of_path(enum count which)
 {
     return which == COUNT_path_bytes || which == COUNT_unit_bytes ||
-           which == COUNT_rtt_smoothed_ns || which == COUNT_rtt_lowest_ns;
+           which == COUNT_rtt_smoothed_ns || which == COUNT_rtt_lowest_ns ||
+           which == COUNT_memory_refused;
 }
 
 static bool is_state(enum count which)

@@ -24,7 +24,7 @@ struct counts {
 struct counts counts_of_stats(const struct zcrp_stats *stats);
 
 /* What was counted since `before`; of what is not a count but a state (window, size of units,
- * round-trip times) the present. */
+ * round-trip times, why memory is refused) the present. */
 struct counts counts_since(const struct counts *now, const struct counts *before);
 
 /* Adds another flow's. What the path is like, its round-trip times and the size of units on it,

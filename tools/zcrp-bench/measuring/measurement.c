@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/measuring/record.h"
 #include "zcrp-bench/results/report.h"
+#include "zcrp-bench/transports/carrier.h"
 
 /* Tells the other end what comes, until it is ready. */
 static int announce(struct sending_end *end, size_t transport, const struct job *job)
@@ -53,6 +55,24 @@ static void begin_run(struct run *run, const struct contender *contender, const 
         .size = job->size,
     };
     memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
+}
+
+/* Whether ZCRP found its peer's memory shows in what it counted. The warm-up shows it for those
+ * runs after it that do not tell: of small messages, each of which wakes its peer. */
+static void name_channel(struct run *run, struct transport *transport)
+{
+    const struct counts *sender = &run->sender.counts;
+    enum carrier found = CARRIER_AUTO;
+
+    if (transport->kind != &transport_zcrp || transport->settings->channel != CARRIER_AUTO)
+        return;
+    if (carrier_was_memory(sender, run->bytes))
+        found = CARRIER_MEMORY;
+    else if (sender->value[COUNT_memory_refused] != 0 || sender->value[COUNT_bytes_copied_once] > 0)
+        found = CARRIER_UDP;
+    if (found != CARRIER_AUTO)
+        snprintf(transport->channel, sizeof transport->channel, "%s", carrier_names[found]);
+    memcpy(run->channel, transport->channel, sizeof run->channel);
 }
 
 static struct run_end end_of(const struct record *record)
@@ -129,9 +149,11 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
         return -1;
     int status = transport->is_back ? run_back(end, transport, job, run)
                                     : run_there(end, transport, job, run);
-    if (status == 0)
-        check_verdict(end, run, job, transport);
-    return status;
+    if (status < 0)
+        return status;
+    name_channel(run, transport);
+    check_verdict(end, run, job, transport);
+    return 0;
 }
 
 static struct round_trips trips_of(const struct histogram *histogram)
@@ -198,10 +220,12 @@ int measurement_ping(struct sending_end *end, struct contender *contender, struc
     if (run->histogram == NULL)
         return complain("no memory for a histogram: %s", strerror(ENOMEM));
     histogram_init(run->histogram);
-    if (run_ping(end, contender, job, run) == 0)
-        return 0;
-    run_fini(run);
-    return -1;
+    if (run_ping(end, contender, job, run) < 0) {
+        run_fini(run);
+        return -1;
+    }
+    name_channel(run, contender_transport(contender));
+    return 0;
 }
 
 enum {

@@ -141,6 +141,7 @@ static int send_until_over(const struct crowd_kind *kind, struct crowd *crowd)
             return -1;
     }
     gauge_end(&gauge, stage, &stage->sender);
+    kind->name(crowd);
     return 0;
 }
 

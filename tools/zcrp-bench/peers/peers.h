@@ -60,6 +60,7 @@ struct crowd_kind {
     int (*connect)(struct crowd *crowd, int port);     /* all peers; names the channel */
     int (*begin)(struct crowd *crowd, bool is_sender); /* messages move from now on */
     int (*turn)(struct crowd *crowd, bool is_sender);  /* what can be done; waits for it a little */
+    void (*name)(struct crowd *crowd);                 /* the channel, as the sender found it */
 };
 
 extern const struct crowd_kind crowd_zcrp, crowd_tcp;

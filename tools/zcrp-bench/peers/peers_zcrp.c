@@ -20,7 +20,11 @@ struct houses {
 
 static const char *channel_of(const struct crowd *crowd)
 {
-    return carrier_names[crowd->stage->settings.channel];
+    uint64_t channel = crowd->stage->settings.channel;
+
+    if (carrier_is_aal5(channel))
+        return carrier_names[channel];
+    return carrier_names[channel == CARRIER_MEMORY ? CARRIER_MEMORY : CARRIER_UDP];
 }
 
 static int failed(const struct crowd *crowd, const char *what, int code)
@@ -159,4 +163,23 @@ static int turn(struct crowd *crowd, bool is_sender)
     return 0;
 }
 
-const struct crowd_kind crowd_zcrp = {listen_here, accept_all, connect_all, begin, turn};
+/* Over all connections, since they were opened. */
+static void name(struct crowd *crowd)
+{
+    struct houses *houses = crowd->state;
+    struct counts sum = {.is_known = true};
+
+    if (crowd->stage->settings.channel != CARRIER_AUTO)
+        return;
+    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
+        struct zcrp_stats stats = {0};
+        zcrp_stats(houses->entity[i], &stats);
+        const struct counts counts = counts_of_stats(&stats);
+        counts_add(&sum, &counts);
+    }
+    if (carrier_was_memory(&sum, sum.value[COUNT_bytes]))
+        snprintf(crowd->stage->channel, sizeof crowd->stage->channel, "%s",
+                 carrier_names[CARRIER_MEMORY]);
+}
+
+const struct crowd_kind crowd_zcrp = {listen_here, accept_all, connect_all, begin, turn, name};

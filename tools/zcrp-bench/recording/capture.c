@@ -159,6 +159,7 @@ int capture_channel(int descriptor, struct zcrp_options *options)
     if (capture.to.file == NULL)
         return 0;
     options->tap = see;
+    options->flags |= ZCRP_NO_MEMORY; /* what goes that way crosses no channel */
     if (start(is_aal5 ? CAPTURE_PDU : CAPTURE_IP) < 0)
         return -1;
     if (is_aal5)

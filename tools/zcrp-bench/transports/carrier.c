@@ -66,9 +66,8 @@ enum { NO_PORT = 1, USUAL_VCI = 32 };
 static const int64_t linger_ns = 2000000000;
 
 const char *const carrier_names[CARRIERS + 1] = {
-    [CARRIER_UDP] = "udp",
-    [CARRIER_AAL5] = "aal5",
-    [CARRIER_AAL5_UDP] = "aal5-udp",
+    [CARRIER_AUTO] = "auto", [CARRIER_UDP] = "udp",           [CARRIER_MEMORY] = "memory",
+    [CARRIER_AAL5] = "aal5", [CARRIER_AAL5_UDP] = "aal5-udp",
 };
 
 static bool is_raw(const struct transport *transport)
@@ -108,9 +107,11 @@ int carrier_accept(struct transport *transport, int port)
 int carrier_connect(struct transport *transport, int port)
 {
     int own = is_raw(transport) ? replace_by_peer(transport) : udp_connect(transport, port);
+    enum carrier channel = (enum carrier)transport->settings->channel;
 
-    snprintf(transport->channel, sizeof transport->channel, "%s",
-             carrier_names[transport->settings->channel]);
+    if (channel == CARRIER_AUTO) /* until it is known */
+        channel = CARRIER_UDP;
+    snprintf(transport->channel, sizeof transport->channel, "%s", carrier_names[channel]);
     return own;
 }
 
@@ -143,8 +144,27 @@ struct zcrp_options carrier_options(const struct settings *settings, bool is_bac
     };
 
     if (settings->channel == CARRIER_UDP)
+        options.flags = ZCRP_NO_MEMORY;
+    if (settings->channel == CARRIER_MEMORY)
+        options.channel = ZCRP_CHANNEL_MEMORY;
+    if (!carrier_is_aal5(settings->channel))
         return options;
     options.channel = ZCRP_CHANNEL_AAL5;
     options.aal5 = circuits(settings, is_back);
     return options;
+}
+
+bool carrier_is_aal5(uint64_t channel)
+{
+    return channel == CARRIER_AAL5 || channel == CARRIER_AAL5_UDP;
+}
+
+bool carrier_was_memory(const struct counts *sender, uint64_t bytes)
+{
+    const uint64_t *value = sender->value;
+
+    if (!sender->is_known)
+        return false;
+    return value[COUNT_bytes_copied_once] > bytes / 2 ||
+           value[COUNT_system_calls] < value[COUNT_bursts] + value[COUNT_acknowledgements];
 }

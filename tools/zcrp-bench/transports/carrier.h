@@ -1,9 +1,10 @@
-/* The channels below ZCRP, as --channel names them: UDP, AAL5 over a raw socket, or AAL5 over UDP;
- * the options of ZCRP's entities on them; and the UDP sockets of udp-limit. Sockets are opened
- * through the library. */
+/* The channels below ZCRP, as --channel names them: UDP, the peer's memory, AAL5 over a raw socket,
+ * or AAL5 over UDP; the options of ZCRP's entities on them; and the UDP sockets of udp-limit.
+ * Sockets are opened through the library. */
 #ifndef BENCH_CARRIER_H
 #define BENCH_CARRIER_H
 
+#include "zcrp-bench/job/counts.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
 
@@ -16,9 +17,16 @@ int udp_connect(struct transport *transport, int port);
 /* Complains that the transport cannot do `what`, because of a code of the library. -1. */
 int udp_failed(const struct transport *transport, const char *what, int code);
 
-enum carrier { CARRIER_UDP, CARRIER_AAL5, CARRIER_AAL5_UDP, CARRIERS };
+enum carrier {
+    CARRIER_AUTO,   /* memory where it can be had, else UDP */
+    CARRIER_UDP,    /* also between two ends on one host */
+    CARRIER_MEMORY, /* or nothing */
+    CARRIER_AAL5,
+    CARRIER_AAL5_UDP,
+    CARRIERS
+};
 
-/* "udp", "aal5", "aal5-udp", in the order of the above, then NULL. */
+/* "auto", "udp", "memory", "aal5", "aal5-udp", in the order of the above, then NULL. */
 extern const char *const carrier_names[CARRIERS + 1];
 
 /* As the functions of the same names in struct transport_kind, on the channel that the settings ask
@@ -30,5 +38,14 @@ int carrier_connect(struct transport *transport, int port);
 /* ZCRP's options, as the settings say. Over AAL5 units and control have a circuit each, and the way
  * back two more, so that both ends may share an address. */
 struct zcrp_options carrier_options(const struct settings *settings, bool is_back);
+
+/* Does this channel carry AAL5? */
+bool carrier_is_aal5(uint64_t channel);
+
+/* By what a sender counted while it sent `bytes` of messages: did most of its units go by memory?
+ * Large ones are counted as such. Small ones are not, but over a socket each burst and each
+ * acknowledgement takes a system call, so fewer calls show another way. Small units that each wake
+ * their peer through the socket take as many calls, and do not show. */
+bool carrier_was_memory(const struct counts *sender, uint64_t bytes);
 
 #endif
