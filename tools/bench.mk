@@ -54,7 +54,8 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# Experiments of the laboratory: programs of one file, which are not installed.
+# Experiments of the laboratory: programs of one file, which are not installed. Their figures are of
+# UDP.
 EXPERIMENTS := $(patsubst tools/lab/%.c,$(PRODUCTS)/lab/%,$(wildcard tools/lab/*.c))
 $(EXPERIMENTS): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(STATIC)
 	@mkdir -p $(@D)
@@ -64,14 +65,14 @@ all: $(EXPERIMENTS)
 
 # How long a message takes to wake the thread that waits for it: alone, and after another thread.
 latch-latency: $(PRODUCTS)/lab/latch_latency
-	@$< && $< two
+	@export ZCRP_NO_MEMORY=1; $< && $< two
 
 # What computing beside communication costs.
 overlap: $(PRODUCTS)/lab/overlap
-	@$<
+	@ZCRP_NO_MEMORY=1 $<
 
 # What many connections cost: time, threads, memory, descriptors.
 connections: $(PRODUCTS)/lab/connections
-	@$<
+	@ZCRP_NO_MEMORY=1 $<
 
 .PHONY: lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation

@@ -26,7 +26,8 @@ Setting = collections.namedtuple("Setting", "path cores")
 
 def bench_command(options, setting, transport, *more):
     command = [find("zcrp-bench"), "--transport", transport, "--size", options.size]
-    command += ["--repeat", "1", "--pin", ",".join(map(str, setting.cores)), "--json", *more]
+    command += ["--repeat", "1", "--pin", ",".join(map(str, setting.cores)), "--json"]
+    command += ["--channel", "udp", *more]  # also between two ends of one host
     if setting.path == "veth":
         command += ["--netns"] + (["--mtu", str(options.mtu)] if options.mtu else [])
     return command + options.bench
