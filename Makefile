@@ -8,7 +8,7 @@
 #: make check      the same, and the most important tests under sanitizers; below five minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
-#: make unit mock property golden corpus sim attack e2e aal5 scripts python checks model   one suite
+#: make unit mock property golden corpus sim attack e2e aal5 memory scripts python checks model   one suite
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
 #: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)

@@ -72,11 +72,12 @@ comma := ,
 # ---- suites
 
 # The long ones first.
-SUITE_NAMES := model scripts attack aal5 e2e sim property unit mock golden corpus python checks
+SUITE_NAMES := model scripts attack aal5 memory e2e sim property unit mock golden corpus python checks
 
 # What a suite needs beside its own program.
 aal5 := $(e2e)
 aal5-rest := $(e2e)
+memory := $(e2e)
 scripts-rest = $(scripts)
 sim-little := $(sim)
 scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(EXPERIMENTS)
@@ -114,11 +115,11 @@ $(SUITE_NAMES):
 	+@$(again) SUITES=$@
 test:
 	+@$(again) SUITES='$(SUITE_NAMES)'
-SANITIZED := scripts attack aal5 e2e sim property unit mock golden corpus
+SANITIZED := scripts attack aal5 memory e2e sim property unit mock golden corpus
 asan ubsan:
 	+@$(call again,$@) SUITES='$(SANITIZED)' SEEDS=10
 tsan:
-	+@$(call again,$@) SUITES='unit mock e2e aal5 scripts'
+	+@$(call again,$@) SUITES='unit mock e2e aal5 memory scripts'
 fuzz:
 	+@$(call again,fuzz) SUITES=fuzz
 valgrind:
@@ -158,8 +159,8 @@ check-all:
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
 	+@$(call stage,plain,SUITES='sim aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
-	+@$(call stage,asan,SUITES='golden sim attack aal5 aal5-rest scripts' SEEDS=100)
-	+@$(call stage,tsan,SUITES='unit mock aal5 aal5-rest scripts')
+	+@$(call stage,asan,SUITES='golden sim attack aal5 aal5-rest memory scripts' SEEDS=100)
+	+@$(call stage,tsan,SUITES='unit mock aal5 aal5-rest memory scripts')
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)

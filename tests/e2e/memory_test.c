@@ -1,0 +1,211 @@
+/* Peers on one host: what goes from memory to memory, what forbids it, and peers that die. The
+ * other suites of the API run this way, too (tools/run-tests). */
+#include "../support/ends.h"
+#include "../support/suite.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+LOAD(asleep)
+
+enum { MANY = 40 };
+
+static const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};
+static const struct zcrp_options required = {.channel = ZCRP_CHANNEL_MEMORY};
+static const struct zcrp_options impatient = {.silence_ns = 300 * ENDS_MILLISECOND,
+                                              .linger_ns = 300 * ENDS_MILLISECOND};
+
+/* The environment of the suites says no. */
+static void setup(void)
+{
+    ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+}
+
+FIXTURE(setup, NULL)
+
+static struct zcrp_stats stats_of(struct zcrp_entity *e)
+{
+    struct zcrp_stats s;
+
+    ck_assert_int_eq(zcrp_stats(e, &s), 0);
+    return s;
+}
+
+/* Messages until both have met; then `size` bytes go from memory to memory. */
+static void meet(const struct ends *e)
+{
+    for (uint64_t i = 0; i < MANY && stats_of(e->receiver).bytes_copied_once == 0; i++)
+        ends_move(e, 100000, i);
+    ck_assert_uint_gt(stats_of(e->receiver).bytes_copied_once, 0);
+}
+
+TEST(memory__one_copy)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    const nlong sizes[] = {0, 1, 4000, 5000, 65536, 1 << 20, 10000001};
+    uint64_t before, whole = 0;
+
+    meet(&e);
+    before = stats_of(e.receiver).bytes_copied_once;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        ends_move(&e, sizes[i], i);
+        whole += sizes[i];
+    }
+    ck_assert_uint_ge(stats_of(e.receiver).bytes_copied_once - before, whole - whole / 100);
+    ck_assert_uint_eq(stats_of(e.receiver).units_moved, 0);
+    ck_assert_uint_eq(stats_of(e.sender).memory_refused, ZCRP_MEMORY_FINE);
+    ends_close(&e);
+}
+
+/* Either end can refuse, and UDP goes on. */
+TEST(memory__is_off, .rows = 2)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct ends e = ends_open_at(&sockets, _i == 0 ? &off : NULL, _i == 0 ? NULL : &off);
+
+    for (uint64_t i = 0; i < MANY; i++)
+        ends_move(&e, 100000, i);
+    ck_assert_uint_eq(stats_of(e.receiver).bytes_copied_once, 0);
+    if (_i == 1)
+        ck_assert_uint_eq(stats_of(e.sender).memory_refused, ZCRP_MEMORY_ELSEWHERE);
+    ends_close(&e);
+}
+
+/* Who requires it gets no other. */
+TEST(memory__is_required)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct ends e = ends_open_at(&sockets, &required, &off);
+    struct zcrp_msg *in = ends_empty(10), *out = ends_filled(10, 0);
+
+    ends_submit(&e, in, out, 10);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_APART);
+    (void)zcrp_cancel(in); /* unless it has failed with the session */
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    (void)zcrp_close(e.sender);
+    (void)zcrp_close(e.receiver);
+    loopback_close(&sockets);
+}
+
+TEST(memory__is_required_and_off)
+{
+    const struct zcrp_options both = {.channel = ZCRP_CHANNEL_MEMORY, .flags = ZCRP_NO_MEMORY};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_entity *e;
+
+    ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &both), ZCRP_ERROR_APART);
+    ck_assert_ptr_null(e);
+    loopback_close(&sockets);
+}
+
+/* A message that was taken back ends at once, also beside a receiver that reads nothing, and its
+ * memory may change. */
+TEST(memory__taken_back_beside_a_stopped_receiver)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t child = ends_start_peer(&sockets, false, -1, NULL);
+    struct zcrp_msg *m = ends_filled(ENDS_PEER_BYTES, 0);
+    struct zcrp_entity *e;
+
+    ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &impatient), 0);
+    memset(m->buffer, 0x55, ENDS_PEER_BYTES);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
+        ck_assert_int_eq(ends_wait(m), ZCRP_OK);
+    }
+    ck_assert_uint_gt(stats_of(e).bytes_copied_once, 0);
+    ck_assert_int_eq(kill(child, SIGSTOP), 0);
+    for (int i = 0; i < 3; i++) {
+        int64_t began = ends_now_ns();
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
+        usleep(5000);
+        (void)zcrp_cancel(m);
+        ck_assert_int_ne(zcrp_error(m), ZCRP_ERROR_BUSY);
+        ck_assert_int_lt(ends_now_ns() - began, 2 * ENDS_SECOND);
+    }
+    (void)zcrp_close(e);
+    ends_kill_peer(child);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+
+/* A peer that is killed at any moment: what is under way ends in time, and nothing is written into
+ * a message that has ended. */
+TEST(memory__peer_is_killed, .rows = 20)
+{
+    bool is_sender = _i % 2 == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &impatient);
+    struct zcrp_msg *m[4];
+    struct zcrp_entity *e;
+    int64_t kill_at;
+    bool is_dead = false;
+
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &impatient), 0);
+    for (int i = 0; i < 4; i++) {
+        m[i] = ends_filled(ENDS_PEER_BYTES, 0);
+        memset(m[i]->buffer, 0x55, ENDS_PEER_BYTES);
+        ck_assert_int_eq(zcrp_submit(e, m[i], ENDS_PEER_BYTES), 0);
+    }
+    ck_assert_int_eq(ends_wait(m[0]), ZCRP_OK);
+    kill_at = ends_now_ns() + 3 * ENDS_MILLISECOND + _i * ENDS_MILLISECOND / 7;
+    for (int code = ZCRP_OK, i = 0; code == ZCRP_OK; i = (i + 1) % 4) {
+        if (!is_dead && ends_now_ns() > kill_at) {
+            ends_kill_peer(child);
+            is_dead = true;
+        }
+        code = ends_wait(m[i]);
+        ck_assert_int_ne(code, ZCRP_ERROR_TIMEOUT);
+        if (code != ZCRP_OK)
+            break;
+        ck_assert(pattern_is_even(m[i]->buffer, ENDS_PEER_BYTES, 0x55));
+        ck_assert_int_eq(zcrp_submit(e, m[i], ENDS_PEER_BYTES), 0);
+    }
+    (void)zcrp_close(e);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_ne(zcrp_error(m[i]), ZCRP_ERROR_BUSY);
+        zcrp_free_msg(m[i]);
+    }
+    if (!is_dead)
+        ends_kill_peer(child);
+    loopback_close(&sockets);
+}
+
+/* The sender's memory is gone: both ends learn it. */
+TEST(memory__sender_has_a_hole)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    const nlong size = 1 << 20;
+    uint8_t *hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct zcrp_msg *in = ends_empty(size), *out = zcrp_wrap_msg(hole, size);
+
+    meet(&e);
+    ends_submit(&e, in, out, size);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_FAULT);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_FAULT);
+    ends_move(&e, size, 7);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ck_assert_int_eq(munmap(hole, size), 0);
+    ends_close(&e);
+}
+
+/* The receiver's is. */
+TEST(memory__receiver_has_a_hole)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    const nlong size = 1 << 20;
+    uint8_t *hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct zcrp_msg *in = zcrp_wrap_msg(hole, size), *out = ends_filled(size, 3);
+
+    meet(&e);
+    ends_submit(&e, in, out, size);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_FAULT);
+    ck_assert_int_ne(ends_wait(out), ZCRP_OK);
+    ends_move(&e, size, 7);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    ck_assert_int_eq(munmap(hole, size), 0);
+    ends_close(&e);
+}
