@@ -217,6 +217,21 @@ struct caller_at_door {
     int memfd; /* -1: none */
 };
 
+/* Keeps the first, and closes the others: alignment leaves room for more than one. */
+static void take_descriptors(struct cmsghdr *note, struct caller_at_door *caller)
+{
+    size_t count = (note->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    int fd;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&fd, CMSG_DATA(note) + i * sizeof(fd), sizeof(fd));
+        if (caller->memfd < 0)
+            caller->memfd = fd;
+        else
+            (void)close(fd);
+    }
+}
+
 static void read_notes(struct msghdr *message, struct caller_at_door *caller)
 {
     for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
@@ -225,13 +240,13 @@ static void read_notes(struct msghdr *message, struct caller_at_door *caller)
         if (note->cmsg_type == SCM_CREDENTIALS) {
             memcpy(&caller->who, CMSG_DATA(note), sizeof(caller->who));
             caller->has_who = true;
-        } else if (note->cmsg_type == SCM_RIGHTS && caller->memfd < 0) {
-            memcpy(&caller->memfd, CMSG_DATA(note), sizeof(caller->memfd));
+        } else if (note->cmsg_type == SCM_RIGHTS) {
+            take_descriptors(note, caller);
         }
     }
 }
 
-/* True if somebody knocked. Room for one descriptor: the kernel closes any others. */
+/* True if somebody knocked. The kernel closes descriptors that have no room. */
 static bool answer_door(int door, struct caller_at_door *caller)
 {
     union {

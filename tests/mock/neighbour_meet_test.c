@@ -1,0 +1,564 @@
+/* wrap: memfd_create ftruncate fcntl fstat mmap process_vm_readv aligned_alloc */
+/* wrap: socket setsockopt bind sendmsg recvmsg */
+/* How neighbours meet, over the real kernel, one call of which fails or says something else.
+ * However it ends, no descriptor and no mapping is left. */
+#include "../support/neighbours.h"
+
+#include "../support/mock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+/* The calls of which one fails. */
+enum call {
+    MEMFD_CREATE,
+    FTRUNCATE,
+    ADD_SEALS,
+    GET_SEALS,
+    FSTAT,
+    MMAP,
+    SOCKET,
+    SETSOCKOPT,
+    BIND,
+    SENDMSG,
+    RECVMSG,
+    READV,
+    ALLOC,
+    CALLS,
+};
+
+static struct {
+    int fails_at, error; /* the one call that fails; 0: none */
+    enum call fails;
+    int calls[CALLS];
+    unsigned memfd_flags;     /* of the last memfd_create */
+    bool knows_noexec;        /* the kernel knows MFD_NOEXEC_SEAL */
+    off_t file_bytes;         /* 0: the real size */
+    int seals_missing;        /* of those that F_GET_SEALS tells of */
+    pid_t pid;                /* of whoever knocks; -1: the real one */
+    uid_t uid_more;           /* what is added to its user */
+    bool has_lost_descriptor; /* and to what it hands in */
+    bool has_lost_who;
+    int descriptors; /* of those that are handed in; 0: as it is */
+    void (*on_knock)(struct neighbour_knock *knock);
+} kernel;
+
+static struct neighbours n;
+static int descriptors_before;
+
+/* Does this call fail? */
+static bool fails(enum call call)
+{
+    if (++kernel.calls[call] != kernel.fails_at || kernel.fails != call)
+        return false;
+    errno = kernel.error;
+    return true;
+}
+
+static void break_call(enum call call, int error)
+{
+    kernel.fails = call;
+    kernel.fails_at = kernel.calls[call] + 1;
+    kernel.error = error;
+}
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    kernel.memfd_flags = flags;
+    if (fails(MEMFD_CREATE))
+        return -1;
+    if (!kernel.knows_noexec && flags & 8U) {
+        errno = EINVAL;
+        return -1;
+    }
+    return __real_memfd_create(name, flags & ~8U); /* this kernel may not know it */
+}
+
+int __real_ftruncate(int fd, off_t bytes);
+int __wrap_ftruncate(int fd, off_t bytes)
+{
+    return fails(FTRUNCATE) ? -1 : __real_ftruncate(fd, bytes);
+}
+
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...)
+{
+    va_list list;
+
+    va_start(list, command);
+    long value = va_arg(list, long);
+    va_end(list);
+    if (command == F_ADD_SEALS && fails(ADD_SEALS))
+        return -1;
+    if (command != F_GET_SEALS)
+        return __real_fcntl(fd, command, value);
+    return fails(GET_SEALS) ? -1 : __real_fcntl(fd, command) & ~kernel.seals_missing;
+}
+
+int __real_fstat(int fd, struct stat *file);
+int __wrap_fstat(int fd, struct stat *file)
+{
+    if (fails(FSTAT))
+        return -1;
+    int result = __real_fstat(fd, file);
+    if (kernel.file_bytes != 0)
+        file->st_size = kernel.file_bytes;
+    return result;
+}
+
+void *__real_mmap(void *at, size_t bytes, int access, int flags, int fd, off_t from);
+void *__wrap_mmap(void *at, size_t bytes, int access, int flags, int fd, off_t from)
+{
+    return fails(MMAP) ? MAP_FAILED : __real_mmap(at, bytes, access, flags, fd, from);
+}
+
+int __real_socket(int family, int type, int protocol);
+int __wrap_socket(int family, int type, int protocol)
+{
+    return fails(SOCKET) ? -1 : __real_socket(family, type, protocol);
+}
+
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+    return fails(SETSOCKOPT) ? -1 : __real_setsockopt(fd, level, name, value, size);
+}
+
+int __real_bind(int fd, const struct sockaddr *at, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *at, socklen_t size)
+{
+    return fails(BIND) ? -1 : __real_bind(fd, at, size);
+}
+
+/* Hands in the same descriptor several times. */
+static ssize_t send_several(int fd, const struct msghdr *message, int flags)
+{
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(8 * sizeof(int))];
+    } notes = {.head = {.cmsg_len = CMSG_LEN((size_t)kernel.descriptors * sizeof(int)),
+                        .cmsg_level = SOL_SOCKET,
+                        .cmsg_type = SCM_RIGHTS}};
+    struct msghdr several = *message;
+
+    for (size_t i = 0; i < (size_t)kernel.descriptors; i++)
+        memcpy(CMSG_DATA(&notes.head) + i * sizeof(int), CMSG_DATA(CMSG_FIRSTHDR(message)),
+               sizeof(int));
+    several.msg_control = &notes;
+    several.msg_controllen = CMSG_SPACE((size_t)kernel.descriptors * sizeof(int));
+    return sendmsg(fd, &several, flags | MSG_DONTWAIT);
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (fails(SENDMSG))
+        return -1;
+    if (kernel.on_knock != NULL)
+        kernel.on_knock(message->msg_iov[0].iov_base);
+    if (kernel.has_lost_descriptor) {
+        struct msghdr bare = *message;
+        bare.msg_control = NULL;
+        bare.msg_controllen = 0;
+        return __real_sendmsg(fd, &bare, flags);
+    }
+    if (kernel.descriptors != 0 && flags & MSG_NOSIGNAL && !(flags & MSG_DONTWAIT))
+        return send_several(fd, message, flags);
+    return __real_sendmsg(fd, message, flags);
+}
+
+static void change_who(struct msghdr *message)
+{
+    struct ucred who;
+
+    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
+        if (note->cmsg_type != SCM_CREDENTIALS)
+            continue;
+        memcpy(&who, CMSG_DATA(note), sizeof(who));
+        who.pid = kernel.pid >= 0 ? kernel.pid : who.pid;
+        who.uid += kernel.uid_more;
+        memcpy(CMSG_DATA(note), &who, sizeof(who));
+        if (kernel.has_lost_who)
+            note->cmsg_type = 0x7F;
+    }
+}
+
+ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+    if (fails(RECVMSG))
+        return -1;
+    ssize_t size = __real_recvmsg(fd, message, flags);
+    if (size >= 0)
+        change_who(message);
+    return size;
+}
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags)
+{
+    if (fails(READV))
+        return -1;
+    return __real_process_vm_readv(pid, here, heres, there, theres, flags);
+}
+
+void *__real_aligned_alloc(size_t to, size_t bytes);
+void *__wrap_aligned_alloc(size_t to, size_t bytes)
+{
+    return fails(ALLOC) ? NULL : __real_aligned_alloc(to, bytes);
+}
+
+/* ---- what is left ---- */
+
+static int descriptors_open(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
+}
+
+static int pages_mapped(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    int count = 0;
+
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps) != NULL)
+        count += strstr(line, "memfd:zcrp") != NULL;
+    (void)fclose(maps);
+    return count;
+}
+
+static void setup(void)
+{
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.knows_noexec = true;
+    kernel.pid = -1;
+    assert_true(neighbours_open(&n));
+    descriptors_before = descriptors_open();
+}
+
+static void free_both(void)
+{
+    if (n.sender != NULL)
+        neighbour_free(n.sender);
+    if (n.receiver != NULL)
+        neighbour_free(n.receiver);
+    n.sender = n.receiver = NULL;
+}
+
+static void teardown(void)
+{
+    free_both();
+    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(pages_mapped(), 0);
+    neighbours_close(&n);
+}
+
+FIXTURE(setup, teardown)
+
+/* The receiver's end, and whatever the sender has made of the door. */
+static void open_door(void)
+{
+    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, true),
+                     NEIGHBOUR_FINE);
+}
+
+static enum neighbour_refusal knock(void)
+{
+    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, neighbours_pairing);
+
+    assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
+    return why;
+}
+
+/* The door stays open, with nothing of whoever knocked. */
+static void expect_passed_over(void)
+{
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    neighbour_free(n.sender);
+    n.sender = NULL;
+    assert_int_equal(descriptors_open(), descriptors_before + 1);
+    assert_int_equal(pages_mapped(), 0);
+}
+
+static void expect_refused(enum neighbour_refusal why)
+{
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.receiver), why);
+    assert_int_equal(descriptors_open(), descriptors_before);
+}
+
+/* And the sender is told. */
+static void expect_refused_and_told(enum neighbour_refusal why)
+{
+    expect_refused(why);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), why);
+}
+
+TEST(neighbour_meet__nothing_fails)
+{
+    assert_true(neighbours_meet(&n));
+    assert_int_equal(kernel.memfd_flags & 8U, 8U);
+    assert_int_equal(descriptors_open(), descriptors_before); /* neither keeps one */
+    assert_int_equal(pages_mapped(), 2);
+}
+
+/* ---- knocking ---- */
+
+TEST(neighbour_knock__kernel_without_noexec)
+{
+    kernel.knows_noexec = false;
+    assert_true(neighbours_meet(&n));
+    assert_int_equal(kernel.calls[MEMFD_CREATE], 2);
+    assert_int_equal(kernel.memfd_flags, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+TEST(neighbour_knock__limits)
+{
+    static const struct {
+        enum call call;
+        int error;
+    } row[] = {
+        {MEMFD_CREATE, EMFILE}, {MEMFD_CREATE, ENOSYS}, {FTRUNCATE, ENOSPC}, {ADD_SEALS, EPERM},
+        {MMAP, ENOMEM},         {SOCKET, EMFILE},       {ALLOC, ENOMEM},
+    };
+
+    open_door();
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        break_call(row[i].call, row[i].error);
+        assert_int_equal(knock(), NEIGHBOUR_LIMITED);
+        assert_int_equal(descriptors_open(), descriptors_before + 1);
+        assert_int_equal(pages_mapped(), 0);
+    }
+    assert_int_equal(kernel.calls[SENDMSG], 0);
+}
+
+static void set_file_limit(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* A file that is larger than the limit would end the process. */
+TEST(neighbour_knock__file_limit)
+{
+    open_door();
+    set_file_limit(sizeof(struct neighbour_page) - 1);
+    enum neighbour_refusal below = knock();
+    set_file_limit(sizeof(struct neighbour_page));
+    enum neighbour_refusal at = knock();
+    set_file_limit(RLIM_INFINITY);
+    assert_int_equal(below, NEIGHBOUR_LIMITED);
+    assert_int_equal(at, NEIGHBOUR_FINE);
+    assert_int_equal(kernel.calls[FTRUNCATE], 1);
+}
+
+TEST(neighbour_knock__nobody_opens)
+{
+    static const int errors[] = {ECONNREFUSED, EAGAIN, EPERM, ETOOMANYREFS};
+
+    open_door();
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        break_call(SENDMSG, errors[i]);
+        assert_int_equal(knock(), NEIGHBOUR_ELSEWHERE);
+        assert_int_equal(pages_mapped(), 0);
+    }
+}
+
+/* ---- the door ---- */
+
+TEST(neighbour_open_door__limits)
+{
+    static const struct {
+        enum call call;
+        int error;
+    } row[] = {{ALLOC, ENOMEM}, {SOCKET, EMFILE}, {SETSOCKOPT, EPERM}, {BIND, EADDRINUSE}};
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        break_call(row[i].call, row[i].error);
+        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, true),
+                         NEIGHBOUR_LIMITED);
+        assert_null(n.receiver);
+        assert_int_equal(descriptors_open(), descriptors_before);
+    }
+}
+
+TEST(neighbour_look__interrupted)
+{
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    break_call(RECVMSG, EINTR);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+}
+
+TEST(neighbour_look__another_user)
+{
+    kernel.uid_more = 1;
+    expect_passed_over();
+    kernel.uid_more = 0;
+    assert_int_equal(knock(), NEIGHBOUR_FINE); /* it is still open for the sender */
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+}
+
+/* A process in another namespace, which this one cannot name. */
+TEST(neighbour_look__process_without_a_number)
+{
+    kernel.pid = 0;
+    expect_passed_over();
+}
+
+TEST(neighbour_look__nobody_says_who)
+{
+    kernel.has_lost_who = true;
+    expect_passed_over();
+}
+
+TEST(neighbour_look__no_descriptor)
+{
+    kernel.has_lost_descriptor = true;
+    expect_passed_over();
+}
+
+static void change_version(struct neighbour_knock *knock)
+{
+    knock->version++;
+}
+
+static void change_size(struct neighbour_knock *knock)
+{
+    knock->page_bytes--;
+}
+
+static void change_session(struct neighbour_knock *knock)
+{
+    knock->pairing.session++;
+}
+
+static void change_tag(struct neighbour_knock *knock)
+{
+    knock->pairing.tag++;
+}
+
+TEST(neighbour_look__another_knock)
+{
+    void (*const change[])(struct neighbour_knock *) = {change_version, change_size, change_session,
+                                                        change_tag};
+
+    for (size_t i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
+        kernel.on_knock = change[i];
+        expect_passed_over();
+        free_both();
+    }
+}
+
+/* Whoever hands in many descriptors does not fill the table of this process. */
+TEST(neighbour_look__many_descriptors)
+{
+    for (kernel.descriptors = 2; kernel.descriptors <= 8; kernel.descriptors++) {
+        open_door();
+        assert_int_equal(knock(), NEIGHBOUR_FINE);
+        (void)neighbour_look(n.receiver);
+        free_both();
+        assert_int_equal(descriptors_open(), descriptors_before);
+    }
+}
+
+/* ---- admitting ---- */
+
+TEST(neighbour_look__seals)
+{
+    static const int seals[] = {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL};
+
+    for (size_t i = 0; i < sizeof(seals) / sizeof(seals[0]); i++) {
+        kernel.seals_missing = seals[i];
+        expect_refused(NEIGHBOUR_FALSE);
+        assert_int_equal(pages_mapped(), 1); /* the sender's */
+        free_both();
+    }
+}
+
+TEST(neighbour_look__not_a_memfd)
+{
+    break_call(GET_SEALS, EINVAL);
+    expect_refused(NEIGHBOUR_FALSE);
+}
+
+TEST(neighbour_look__file_of_another_size)
+{
+    static const off_t bytes[] = {1, sizeof(struct neighbour_page) - 1,
+                                  sizeof(struct neighbour_page) + 1, INT64_MAX};
+
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        kernel.file_bytes = bytes[i];
+        expect_refused(NEIGHBOUR_FALSE);
+        free_both();
+    }
+    kernel.file_bytes = 0;
+    break_call(FSTAT, EOVERFLOW);
+    expect_refused(NEIGHBOUR_FALSE);
+}
+
+TEST(neighbour_look__cannot_map)
+{
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    break_call(MMAP, ENOMEM);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_LIMITED);
+}
+
+TEST(neighbour_look__may_not_read)
+{
+    static const int errors[] = {EPERM, ENOSYS, ESRCH};
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        break_call(READV, errors[i]);
+        expect_refused_and_told(NEIGHBOUR_FORBIDDEN);
+        free_both();
+    }
+}
+
+static void change_nonce(struct neighbour_knock *knock)
+{
+    knock->nonce[NEIGHBOUR_NONCE - 1] ^= 1;
+}
+
+static void change_place_of_nonce(struct neighbour_knock *knock)
+{
+    knock->nonce_at = 8;
+}
+
+TEST(neighbour_look__nonce)
+{
+    kernel.on_knock = change_nonce;
+    expect_refused_and_told(NEIGHBOUR_FALSE);
+    free_both();
+    kernel.on_knock = change_place_of_nonce;
+    expect_refused_and_told(NEIGHBOUR_FORBIDDEN);
+}
