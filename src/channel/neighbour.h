@@ -101,6 +101,9 @@ size_t neighbour_answer(struct neighbour *n, uint8_t *buffer);
 
 /* ---- the receiver's side ---- */
 
+/* Is there something to receive? By the thread that receives. */
+bool neighbour_has_units(struct neighbour *n);
+
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
 int neighbour_receive(struct neighbour *n, struct landing *l);
 

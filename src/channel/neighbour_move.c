@@ -310,6 +310,13 @@ static int receive_notes(struct neighbour *n, struct landing *l)
     return left < 0 || i > 0 ? (int)i : on_fault(n, l);
 }
 
+bool neighbour_has_units(struct neighbour *n)
+{
+    struct ring_note note;
+
+    return is_here(n) && ring_look(&n->in.ring, 0, &note);
+}
+
 int neighbour_receive(struct neighbour *n, struct landing *l)
 {
     l->received = 0;

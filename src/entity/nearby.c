@@ -61,6 +61,7 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
 static void begin(struct zcrp_entity *e)
 {
     e->nearby.is_here = true;
+    e->nearby.is_first = false;
     if (is_sender(e))
         sender_set_near(e->machine.sender, true);
     else

@@ -20,6 +20,8 @@ struct nearby {
     bool is_required;            /* (c) units take no other way */
     struct neighbour *neighbour; /* NULL: there is none, */
     bool is_here;                /* and it can be used */
+    bool is_first;               /* and units are read from it before the socket; by the thread that
+                                    receives */
     bool is_left;                /* and it goes away as soon as nobody uses it */
     struct pairing tried;        /* the last session in which this was tried */
     enum neighbour_refusal why;  /* it did not work */

@@ -214,13 +214,30 @@ static void end_connection(struct zcrp_entity *sender)
     entity_leave(sender);
 }
 
+/* When the neighbour begins to send units, those that it sent before are all in the socket. They
+ * are read first, so that nothing is overtaken. Those that take the socket later have been given
+ * up. */
+static bool comes_first(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
+                        int *received)
+{
+    if (n == NULL || e->nearby.is_first || !neighbour_has_units(n))
+        return n != NULL && e->nearby.is_first;
+    *received = channel_receive(e->channels.in, landing);
+    e->nearby.is_first = *received == 0;
+    return e->nearby.is_first;
+}
+
 /* Receives from the neighbour, if there is one, and else, or also, from the socket. */
 static int receive_units(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
                          enum hearing hearing)
 {
-    int received = n != NULL ? neighbour_receive(n, landing) : 0;
+    int before = 0;
 
-    if (received != 0 || (n != NULL && hearing == HEAR_NEIGHBOUR))
+    if (!comes_first(e, n, landing, &before))
+        return before != 0 ? before : channel_receive(e->channels.in, landing);
+    int received = neighbour_receive(n, landing);
+
+    if (received != 0 || hearing == HEAR_NEIGHBOUR)
         return received;
     return channel_receive(e->channels.in, landing);
 }
