@@ -25,10 +25,11 @@
 #endif
 
 enum {
-    LOOKS_MOST = 64, /* at a door at which nobody knocks */
     NAME_BYTES = 16,
 };
 
+static const duration DOOR_OPEN = SECOND;            /* at most */
+static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest */
 static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /* ---- where ---- */
@@ -197,7 +198,7 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
     if (n == NULL)
         return NEIGHBOUR_LIMITED;
     n->in.door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    n->in.looks = LOOKS_MOST;
+    n->in.opened = clock_now();
     n->in.admits_itself = admits_itself;
     socklen_t size = door_address(n, &at);
     if (n->in.door < 0 || setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
@@ -331,8 +332,12 @@ static void close_door(struct neighbour *n)
 static void look_at_door(struct neighbour *n)
 {
     struct caller_at_door caller;
+    instant now = clock_now();
 
-    if (--n->in.looks < 0) {
+    if (now - n->in.looked < LOOK_AGAIN)
+        return;
+    n->in.looked = now;
+    if (now - n->in.opened > DOOR_OPEN) {
         close_door(n);
         n->why = NEIGHBOUR_ELSEWHERE;
         atomic_store(&n->state, NEIGHBOUR_AWAY);

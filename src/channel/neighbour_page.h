@@ -45,8 +45,8 @@ struct neighbour_sender {
 };
 
 struct neighbour_receiver {
-    int door;  /* -1: closed */
-    int looks; /* at the door, that are left */
+    int door;               /* -1: closed */
+    instant opened, looked; /* the door was, and somebody did, last */
     bool admits_itself;
     pid_t sender;
     uint64_t page, nonce_at; /* addresses in the sender's memory */

@@ -357,6 +357,8 @@ enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hear
 
 duration arriving_rest(struct zcrp_entity *e)
 {
+    if (nearby_of(e) != NULL)
+        return 0; /* what a neighbour sends is there at once */
     return moderation_rest(&e->moderation, machine_expected(&e->machine),
                            machine_round_trip(&e->machine));
 }
