@@ -82,7 +82,8 @@ bool neighbour_stands_still(struct neighbour *n);
 
 /* Sends a burst of units. `*sent` as of channel_send; `*held`: the user's memory is read later, so
  * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
- * BLOCKED: the receiver stands still; so the burst takes the socket. FAULT as of channel_send.
+ * BLOCKED: the receiver stands still, or this process lacks memory or a right; so the burst takes
+ * the socket. FAULT as of channel_send.
  * `*calls`: the peer sleeps, and is to be called. */
 enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                     bool *held, bool *calls);

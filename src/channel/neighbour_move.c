@@ -3,6 +3,7 @@
 #include "neighbour_page.h"
 #include "platform/system.h"
 
+#include <errno.h>
 #include <sodium/utils.h>
 #include <stddef.h>
 #include <string.h>
@@ -24,28 +25,35 @@ static bool is_here(const struct neighbour *n)
 
 /* ---- the stage ---- */
 
+static bool stage_open(struct stage *s)
+{
+    if (s->memory == NULL)
+        s->memory = memory_reserve(NEIGHBOUR_STAGE);
+    return s->memory != NULL;
+}
+
 /* Where `bytes` fit in one piece; NULL: nowhere, now. */
-static uint8_t *stage_place(struct stage *s, uint32_t bytes, uint64_t *head)
+static uint8_t *stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
 {
     uint64_t at = s->head % NEIGHBOUR_STAGE;
     uint64_t skip = at + bytes > NEIGHBOUR_STAGE ? NEIGHBOUR_STAGE - at : 0;
 
-    if (s->memory == NULL)
-        s->memory = memory_reserve(NEIGHBOUR_STAGE);
     *head = s->head + skip + bytes;
-    if (s->memory == NULL || *head - atomic_load(&s->tail) > NEIGHBOUR_STAGE)
+    if (*head - atomic_load(&s->tail) > NEIGHBOUR_STAGE)
         return NULL;
     return s->memory + (*head - bytes) % NEIGHBOUR_STAGE;
 }
 
 /* Copies the burst's pieces, some of them the user's: the kernel does, because it bears memory that
- * is gone. */
-static bool copy_pieces(const struct burst *b, uint8_t *to)
+ * is gone (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
+static enum channel_verdict copy_pieces(const struct burst *b, uint8_t *to)
 {
     struct iovec there = {to, b->bytes};
+    ssize_t copied = process_vm_writev(getpid(), b->iov, 2UL * b->datagrams, &there, 1, 0);
 
-    return process_vm_writev(getpid(), b->iov, 2UL * b->datagrams, &there, 1, 0) ==
-           (ssize_t)b->bytes;
+    if (copied == (ssize_t)b->bytes)
+        return CHANNEL_OK;
+    return copied >= 0 || errno == EFAULT ? CHANNEL_FAULT : CHANNEL_BLOCKED;
 }
 
 static enum channel_verdict send_small(struct neighbour *n, const struct burst *b, uint32_t *sent,
@@ -53,12 +61,15 @@ static enum channel_verdict send_small(struct neighbour *n, const struct burst *
 {
     struct neighbour_sender *out = &n->out;
     uint64_t head;
-    uint8_t *to = stage_place(&out->stage, b->bytes, &head);
 
+    if (!stage_open(&out->stage))
+        return CHANNEL_BLOCKED;
+    uint8_t *to = stage_place(&out->stage, b->bytes, &head);
     if (to == NULL)
         return CHANNEL_CROWDED;
-    if (!copy_pieces(b, to))
-        return CHANNEL_FAULT;
+    enum channel_verdict verdict = copy_pieces(b, to);
+    if (verdict != CHANNEL_OK)
+        return verdict;
     out->stage.head = head;
     out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
     const struct ring_note note = {

@@ -1,0 +1,184 @@
+/* wrap: process_vm_readv process_vm_writev malloc */
+/* How bytes move between neighbours, when the kernel copies none of them, or some. */
+#include "../support/neighbours.h"
+
+#include "../support/mock.h"
+
+#include <sys/uio.h>
+
+enum { UNITS = 10, DATA = 1440, LARGE = 16384, MESSAGE = 5, AS_IT_IS = -1000 };
+
+static struct neighbours n;
+static uint8_t from[UNITS * LARGE], to[UNITS * LARGE];
+
+/* What the calls result in: minus an error number, or a size; AS_IT_IS: what they do. */
+static int readv_result, writev_result;
+static bool has_no_memory;
+
+static int result_of(int wanted)
+{
+    if (wanted >= 0)
+        return wanted;
+    errno = -wanted;
+    return -1;
+}
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags)
+{
+    ssize_t size = __real_process_vm_readv(pid, here, heres, there, theres, flags);
+    return readv_result == AS_IT_IS ? size : result_of(readv_result);
+}
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags)
+{
+    if (writev_result != AS_IT_IS)
+        return result_of(writev_result);
+    return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+}
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+    return has_no_memory ? NULL : __real_malloc(bytes);
+}
+
+static void setup(void)
+{
+    readv_result = writev_result = AS_IT_IS;
+    has_no_memory = false;
+    assert_true(neighbours_open(&n));
+    assert_true(neighbours_meet(&n));
+}
+
+static void teardown(void)
+{
+    neighbours_close(&n);
+}
+
+FIXTURE(setup, teardown)
+
+static enum channel_verdict send_units(uint32_t data, uint32_t *sent)
+{
+    bool held, calls;
+
+    neighbours_fill(&n.burst, MESSAGE, from, UNITS, data);
+    return neighbour_send(n.sender, &n.burst, sent, &held, &calls);
+}
+
+static int receive(void)
+{
+    neighbours_plan(&n.landing, to, UNITS, 1, LARGE);
+    return neighbour_receive(n.receiver, &n.landing);
+}
+
+/* A kernel that forbids the call says nothing of the user's memory: the units take the socket. */
+TEST(neighbour_send__may_not_copy)
+{
+    static const int errors[] = {EPERM, ENOSYS, ENOMEM, ESRCH};
+    uint32_t sent;
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        writev_result = -errors[i];
+        assert_int_equal(send_units(DATA, &sent), CHANNEL_BLOCKED);
+        assert_int_equal(sent, 0);
+    }
+    assert_int_equal(receive(), 0);
+    writev_result = AS_IT_IS;
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+    assert_int_equal(receive(), 1);
+}
+
+TEST(neighbour_send__user_memory_is_gone)
+{
+    static const int results[] = {-EFAULT, 0, 1, UNITS * (DATA + TRAILER_BYTES) - 1};
+    uint32_t sent;
+
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        writev_result = results[i];
+        assert_int_equal(send_units(DATA, &sent), CHANNEL_FAULT);
+        assert_int_equal(sent, 0);
+    }
+    assert_int_equal(receive(), 0);
+}
+
+/* Nobody waits for room that would never be there. */
+TEST(neighbour_send__no_memory)
+{
+    uint32_t sent;
+
+    has_no_memory = true;
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_BLOCKED);
+    has_no_memory = false;
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+}
+
+TEST(neighbour_receive__may_not_read_any_more)
+{
+    static const int results[] = {-EPERM, -ESRCH, -EFAULT, 0, NEIGHBOUR_NONCE - 1};
+    uint32_t sent;
+
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        readv_result = AS_IT_IS;
+        teardown();
+        setup();
+        assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+        readv_result = results[i];
+        assert_int_equal(receive(), 0);
+        assert_true(n.landing.is_spoilt);
+        assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+        assert_int_equal(receive(), 0);
+    }
+}
+
+/* Only units that were copied whole arrive. */
+TEST(neighbour_receive__some_of_it)
+{
+    enum { UNIT = LARGE + TRAILER_BYTES };
+    static const struct {
+        int result, received;
+    } row[] = {
+        {NEIGHBOUR_NONCE + UNIT, 1},
+        {NEIGHBOUR_NONCE + 2 * UNIT - 1, 1},
+        {NEIGHBOUR_NONCE + 2 * UNIT, 2},
+        {NEIGHBOUR_NONCE + UNITS * UNIT - 1, UNITS - 1},
+        {NEIGHBOUR_NONCE + UNITS * UNIT, UNITS},
+    };
+    uint32_t sent;
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        readv_result = AS_IT_IS;
+        teardown();
+        setup();
+        assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+        readv_result = row[i].result;
+        assert_int_equal(receive(), row[i].received);
+        assert_int_equal(n.landing.received, row[i].received);
+        assert_int_equal(n.landing.is_spoilt, row[i].received < UNITS);
+    }
+}
+
+/* Neither this side's memory nor the next unit of the sender's can be accessed, it seems. */
+TEST(neighbour_receive__nothing_but_the_nonce)
+{
+    uint64_t message;
+    bool has_faulted;
+    uint32_t sent;
+
+    assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+    readv_result = NEIGHBOUR_NONCE;
+    assert_int_equal(receive(), 1);
+    assert_int_equal(n.landing.bytes[0], 0);
+    assert_true(neighbour_reap(n.sender, &message, &has_faulted));
+    assert_int_equal(message, MESSAGE);
+    assert_true(has_faulted);
+}
