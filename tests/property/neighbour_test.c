@@ -1,0 +1,379 @@
+/* Neighbours one of which is not what it should be: it writes anything anywhere into the memory
+ * that both share, says that it has read what it has not, or tells of memory that is not there.
+ *
+ * Whatever it does, each call of the other side ends, units that are held come back once, and
+ * nothing but the openings of the landing is written. */
+#include "../support/neighbours.h"
+#include "../support/random.h"
+#include "../support/suite.h"
+#include "platform/system.h"
+#include "platform/thread.h"
+
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+enum {
+    STEPS = 20000,
+    UNITS_MOST = 8,
+    DATA_MOST = 16384,
+    ROOM = UNITS_MOST * DATA_MOST,
+    GUARD = 4096, /* bytes on either side of the memory that is received into */
+    MESSAGES = 64,
+    LIES = 20000,
+    SLOT = LANDING_DATAGRAM,
+    GOOD = 4 * LANDING_DATAGRAM, /* bytes of the liar's memory that are there */
+};
+
+static struct neighbours n;
+static uint8_t from[ROOM], *to;
+static uint64_t random_state;
+
+static uint64_t below(uint64_t limit)
+{
+    return random_below(&random_state, limit);
+}
+
+static bool chance(unsigned percent)
+{
+    return random_chance(&random_state, percent);
+}
+
+static void setup(void)
+{
+    ck_assert(neighbours_open(&n));
+    ck_assert(neighbours_meet(&n));
+    for (size_t i = 0; i < sizeof(from); i++)
+        from[i] = (uint8_t)(i * 2654435761u >> 24);
+    to = malloc(LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
+    ck_assert_ptr_nonnull(to);
+    memset(to, 0xEE, LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
+}
+
+static void teardown(void)
+{
+    neighbours_close(&n);
+    free(to);
+}
+
+FIXTURE(setup, teardown)
+
+static void expect_guards(void)
+{
+    const uint8_t *behind = to + GUARD + LANDING_OPENINGS * (size_t)SLOT;
+
+    for (size_t i = 0; i < GUARD; i++)
+        ck_assert(to[i] == 0xEE && behind[i] == 0xEE);
+}
+
+static void expect_own_memory(void)
+{
+    for (size_t i = 0; i < sizeof(from); i++)
+        ck_assert_uint_eq(from[i], (uint8_t)(i * 2654435761u >> 24));
+}
+
+/* ---- somebody who scribbles ---- */
+
+/* The kernel writes, so that no sanitizer takes it for a mistake of this process. */
+static void write_page(size_t at, void *bytes, size_t size)
+{
+    struct iovec here = {bytes, size};
+    struct iovec there = {(uint8_t *)n.sender->page + at, size};
+    ck_assert_int_eq(process_vm_writev(getpid(), &here, 1, &there, 1, 0), (ssize_t)size);
+}
+
+static void scribble_slot(uint64_t *random)
+{
+    size_t slot = offsetof(struct neighbour_page, ring) + offsetof(struct ring, slot) +
+                  random_below(random, RING_NOTES) * sizeof(struct ring_slot);
+    static const uint32_t edges[] = {0, 1, 2, 3, 4, 31, 32, LANDING_DATAGRAM - 1, LANDING_DATAGRAM};
+    uint32_t word =
+        random_chance(random, 80) ? edges[random_below(random, 9)] : (uint32_t)random_next(random);
+    uint64_t where = random_chance(random, 50) ? (uintptr_t)from + random_below(random, 2 * ROOM)
+                                               : random_next(random);
+
+    if (random_chance(random, 20))
+        write_page(slot + offsetof(struct ring_slot, where), &where, sizeof(where));
+    else
+        write_page(slot + 4 * random_below(random, 4), &word, sizeof(word));
+}
+
+static void scribble_anywhere(uint64_t *random)
+{
+    uint8_t bytes[64];
+    size_t size = 1 + random_below(random, sizeof(bytes));
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = random_chance(random, 50) ? 0 : (uint8_t)random_next(random);
+    write_page(random_below(random, sizeof(struct neighbour_page) - size), bytes, size);
+}
+
+static struct {
+    uint64_t random;
+    atomic_bool is_over;
+} scribbler;
+
+static void scribble(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&scribbler.is_over)) {
+        if (random_chance(&scribbler.random, 80))
+            scribble_slot(&scribbler.random);
+        else
+            scribble_anywhere(&scribbler.random);
+    }
+}
+
+/* ---- both ends, meanwhile ---- */
+
+static uint64_t held[MESSAGES], come_back[MESSAGES]; /* units of each message */
+
+static void send_something(void)
+{
+    static const uint32_t sizes[] = {1, 100, 1440, 4000, 4096, 8192, DATA_MOST};
+    uint64_t message = below(MESSAGES);
+    uint32_t sent;
+    bool is_held, calls;
+
+    neighbours_fill(&n.burst, message, from, 1 + (uint32_t)below(UNITS_MOST), sizes[below(7)]);
+    enum channel_verdict verdict = neighbour_send(n.sender, &n.burst, &sent, &is_held, &calls);
+    ck_assert(verdict == CHANNEL_OK || verdict == CHANNEL_CROWDED || verdict == CHANNEL_BLOCKED);
+    ck_assert_uint_le(sent, n.burst.datagrams);
+    held[message] += is_held ? sent : 0;
+}
+
+static void reap_something(void)
+{
+    uint64_t message;
+    bool has_faulted;
+
+    while (neighbour_reap(n.sender, &message, &has_faulted)) {
+        ck_assert_uint_lt(message, MESSAGES);
+        come_back[message]++;
+    }
+}
+
+static void take_back(uint64_t wanted)
+{
+    uint64_t message;
+
+    while (neighbour_take_back(n.sender, wanted, &message)) {
+        ck_assert_uint_lt(message, MESSAGES);
+        come_back[message]++;
+    }
+}
+
+static void receive_something(void)
+{
+    uint32_t openings = 1 + (uint32_t)below(LANDING_OPENINGS);
+
+    neighbours_plan(&n.landing, to + GUARD, openings, 1, chance(50) ? SLOT : DATA_MOST);
+    int received = neighbour_receive(n.receiver, &n.landing);
+    ck_assert_int_ge(received, 0);
+    ck_assert_uint_eq(n.landing.received, (uint32_t)received);
+    ck_assert_uint_le(n.landing.received, openings);
+    for (uint32_t i = 0; i < n.landing.received; i++) {
+        ck_assert_uint_lt(n.landing.bytes[i], LANDING_DATAGRAM);
+        ck_assert(n.landing.bytes[i] == 0 || n.landing.segment[i] <= n.landing.bytes[i]);
+    }
+}
+
+static void answer_something(void)
+{
+    uint8_t buffer[CONTROL_BYTES];
+    bool calls;
+    size_t size = TRAILER_BYTES + below(CONTROL_BYTES - TRAILER_BYTES);
+
+    memset(n.burst.control, 0x5A, size);
+    datagram_tail_encode(n.burst.control + size - TAIL_BYTES, neighbours_pairing, 0,
+                         DATAGRAM_REQUEST);
+    burst_set_control(&n.burst, size);
+    (void)neighbour_reply(n.receiver, &n.burst, &calls);
+    ck_assert_uint_le(neighbour_answer(n.sender, buffer), CONTROL_BYTES);
+}
+
+static void sleep_and_wake(void)
+{
+    if (neighbour_sleep(n.receiver))
+        neighbour_wake(n.receiver);
+    if (neighbour_sleep(n.sender))
+        neighbour_wake(n.sender);
+}
+
+static void do_something(void)
+{
+    switch (below(8)) {
+    case 0:
+    case 1:
+        send_something();
+        break;
+    case 2:
+    case 3:
+        receive_something();
+        break;
+    case 4:
+        reap_something();
+        break;
+    case 5:
+        answer_something();
+        break;
+    case 6:
+        sleep_and_wake();
+        break;
+    default:
+        if (chance(20))
+            take_back(chance(20) ? NEIGHBOUR_ANY : below(MESSAGES));
+        break;
+    }
+}
+
+TEST(neighbour__scribbled_while_units_move, .is_random = true)
+{
+    struct thread thread;
+    uint64_t units = 0;
+
+    random_state = suite_seed(_i);
+    scribbler.random = ~random_state;
+    ck_assert_int_eq(thread_start(&thread, "zcrp-scribbler", scribble, NULL), 0);
+    for (int i = 0; i < STEPS; i++)
+        do_something();
+    atomic_store(&scribbler.is_over, true);
+    thread_join(&thread);
+    reap_something();
+    take_back(NEIGHBOUR_ANY);
+    for (int i = 0; i < MESSAGES; i++) {
+        ck_assert_uint_eq(come_back[i], held[i]);
+        units += held[i];
+    }
+    ck_assert_uint_gt(units, 0); /* something did move */
+    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    expect_own_memory();
+    expect_guards();
+}
+
+/* ---- a receiver that lies ---- */
+
+/* It is done with notes of which it has read nothing, in any order, and finds fault with others. */
+static void lie_about_notes(void)
+{
+    static const uint32_t states[] = {RING_EMPTY, RING_DONE, RING_FAULTED, RING_REVOKED, 99};
+    const struct ring_writer *w = &n.sender->out.ring;
+    uint64_t head = atomic_load(&w->head), reaped = atomic_load(&w->reaped);
+
+    for (uint64_t i = reaped; i < head; i++)
+        if (chance(30))
+            atomic_store(&n.receiver->page->ring.slot[i % RING_NOTES].state, states[below(5)]);
+}
+
+TEST(neighbour__receiver_lies, .is_random = true)
+{
+    random_state = suite_seed(_i);
+    for (int i = 0; i < STEPS; i++) {
+        send_something();
+        if (chance(70))
+            lie_about_notes();
+        reap_something();
+        if (chance(5))
+            take_back(below(MESSAGES));
+        const struct ring_writer *w = &n.sender->out.ring;
+        ck_assert_uint_le(atomic_load(&w->head) - atomic_load(&w->reaped), RING_NOTES);
+    }
+    take_back(NEIGHBOUR_ANY);
+    for (int i = 0; i < MESSAGES; i++)
+        ck_assert_uint_eq(come_back[i], held[i]);
+    expect_own_memory();
+}
+
+/* ---- a sender that lies ---- */
+
+static uint8_t *good; /* GOOD bytes, with nothing behind them */
+
+static struct ring_note any_note(void)
+{
+    static const uint32_t sizes[] = {0, 1, 31, 32, 33, 4096, 65535, 65536, UINT32_MAX};
+    struct ring_note note = {.bytes = sizes[below(9)], .has_trailer = chance(50)};
+
+    if (chance(50))
+        note.bytes = (uint32_t)below(LANDING_DATAGRAM);
+    note.segment = chance(70) ? 0 : (uint32_t)below(2UL * LANDING_DATAGRAM);
+    note.where = (uintptr_t)good + below(GOOD + GUARD);
+    if (chance(20))
+        note.where = chance(50) ? random_next(&random_state) : UINT64_MAX - below(100000);
+    return note;
+}
+
+static bool makes_sense(const struct ring_note *note)
+{
+    return note->bytes >= (note->has_trailer ? TRAILER_BYTES : 1) &&
+           note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes;
+}
+
+/* The bytes of it that are where it says, if all of them are there; else NULL. */
+static const uint8_t *bytes_of(const struct ring_note *note)
+{
+    uint64_t at = note->where - (uintptr_t)good;
+    uint32_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
+
+    if (data == 0)
+        return good;
+    return note->where >= (uintptr_t)good && at < GOOD && data <= GOOD - at ? good + at : NULL;
+}
+
+static struct {
+    struct ring_note note[RING_NOTES];
+    uint32_t first, count; /* of those that make sense and were not received */
+} told;
+
+static void expect_opening(uint32_t i)
+{
+    const struct ring_note *note = &told.note[told.first++ % RING_NOTES];
+    uint32_t tail = note->has_trailer ? TRAILER_BYTES : 0;
+    const uint8_t *bytes = bytes_of(note), *landed = to + GUARD + (size_t)i * SLOT;
+
+    told.count--;
+    ck_assert_uint_eq(n.landing.bytes[i], bytes != NULL ? note->bytes : 0);
+    if (bytes == NULL)
+        return;
+    ck_assert_uint_eq(n.landing.segment[i], note->segment);
+    ck_assert(note->bytes == tail || memcmp(landed, bytes, note->bytes - tail) == 0);
+    for (uint32_t k = note->bytes - tail; k < note->bytes; k++)
+        ck_assert_uint_eq(landed[k], 0xA5);
+}
+
+static void receive_lies(void)
+{
+    neighbours_plan(&n.landing, to + GUARD, 1 + (uint32_t)below(LANDING_OPENINGS), 1, SLOT);
+    int received = neighbour_receive(n.receiver, &n.landing);
+    ck_assert_int_ge(received, told.count > 0 ? 1 : 0);
+    ck_assert_uint_le((uint32_t)received, told.count);
+    for (uint32_t i = 0; i < (uint32_t)received; i++)
+        expect_opening(i);
+}
+
+TEST(neighbour__sender_lies, .is_random = true)
+{
+    uint8_t trailer[TRAILER_BYTES];
+    struct ring_reaped reaped;
+    int lies = 0;
+
+    random_state = suite_seed(_i);
+    memset(trailer, 0xA5, sizeof(trailer));
+    good = mmap(NULL, GOOD + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(good, MAP_FAILED);
+    for (size_t i = 0; i < GOOD; i++)
+        good[i] = (uint8_t)random_next(&random_state);
+    ck_assert_int_eq(mprotect(good + GOOD, GUARD, PROT_NONE), 0);
+    while (lies < LIES || told.count > 0) {
+        for (; lies < LIES && ring_has_room(&n.sender->out.ring) && chance(90); lies++) {
+            struct ring_note note = any_note();
+            (void)ring_offer(&n.sender->out.ring, &note, trailer, 0);
+            if (makes_sense(&note))
+                told.note[(told.first + told.count++) % RING_NOTES] = note;
+        }
+        receive_lies();
+        while (ring_reap(&n.sender->out.ring, &reaped))
+            continue;
+    }
+    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    expect_guards();
+    ck_assert_int_eq(munmap(good, GOOD + GUARD), 0);
+}
