@@ -29,6 +29,7 @@ enum {
 };
 
 static const duration DOOR_OPEN = SECOND;            /* at most */
+static const duration ANSWER_BY = 2 * SECOND;        /* to a knock */
 static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest */
 static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -81,7 +82,8 @@ static struct neighbour *make(bool is_sender, struct channel *c, struct pairing 
                             .near = address_port(&self),
                             .far = address_port(&c->peer),
                             .pairing = pairing,
-                            .units = c};
+                            .units = c,
+                            .opened = clock_now()};
     n->in.door = -1;
     return n;
 }
@@ -198,7 +200,6 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
     if (n == NULL)
         return NEIGHBOUR_LIMITED;
     n->in.door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    n->in.opened = clock_now();
     n->in.admits_itself = admits_itself;
     socklen_t size = door_address(n, &at);
     if (n->in.door < 0 || setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
@@ -337,7 +338,7 @@ static void look_at_door(struct neighbour *n)
     if (now - n->in.looked < LOOK_AGAIN)
         return;
     n->in.looked = now;
-    if (now - n->in.opened > DOOR_OPEN) {
+    if (now - n->opened > DOOR_OPEN) {
         close_door(n);
         n->why = NEIGHBOUR_ELSEWHERE;
         atomic_store(&n->state, NEIGHBOUR_AWAY);
@@ -369,6 +370,9 @@ static void look_for_consent(struct neighbour *n)
     } else if (consent != CONSENT_NONE) {
         uint32_t why = atomic_load(&n->page->why);
         n->why = why > NEIGHBOUR_FALSE ? NEIGHBOUR_FALSE : (enum neighbour_refusal)why;
+        atomic_store(&n->state, NEIGHBOUR_AWAY);
+    } else if (clock_now() - n->opened > ANSWER_BY) {
+        n->why = NEIGHBOUR_ELSEWHERE;
         atomic_store(&n->state, NEIGHBOUR_AWAY);
     }
 }

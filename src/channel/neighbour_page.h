@@ -45,8 +45,8 @@ struct neighbour_sender {
 };
 
 struct neighbour_receiver {
-    int door;               /* -1: closed */
-    instant opened, looked; /* the door was, and somebody did, last */
+    int door;       /* -1: closed */
+    instant looked; /* at the door, last */
     bool admits_itself;
     pid_t sender;
     uint64_t page, nonce_at; /* addresses in the sender's memory */
@@ -60,6 +60,7 @@ struct neighbour {
     uint16_t near, far;     /* (c) ports of the socket */
     struct pairing pairing; /* (c) */
     struct channel *units;  /* (c) the socket that they would take */
+    instant opened;         /* (c) the door was, or it knocked */
     struct neighbour_page *page;
     _Atomic int state; /* (a) enum neighbour_state */
     enum neighbour_refusal why;

@@ -414,6 +414,7 @@ TEST(neighbour_look__interrupted)
     assert_int_equal(knock(), NEIGHBOUR_FINE);
     break_call(RECVMSG, EINTR);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    usleep(100);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
 }
 

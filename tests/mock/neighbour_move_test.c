@@ -1,9 +1,10 @@
-/* wrap: process_vm_readv process_vm_writev malloc */
+/* wrap: process_vm_readv process_vm_writev mmap */
 /* How bytes move between neighbours, when the kernel copies none of them, or some. */
 #include "../support/neighbours.h"
 
 #include "../support/mock.h"
 
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 enum { UNITS = 10, DATA = 1440, LARGE = 16384, MESSAGE = 5, AS_IT_IS = -1000 };
@@ -46,10 +47,10 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     return __real_process_vm_writev(pid, here, heres, there, theres, flags);
 }
 
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes)
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    return has_no_memory ? NULL : __real_malloc(bytes);
+    return has_no_memory ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, fd, offset);
 }
 
 static void setup(void)
