@@ -9,7 +9,6 @@
 #include <sodium/utils.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -73,7 +72,7 @@ static socklen_t door_address(const struct neighbour *n, struct sockaddr_un *at)
 
 static struct neighbour *make(bool is_sender, struct channel *c, struct pairing pairing)
 {
-    struct neighbour *n = aligned_alloc(64, (sizeof(*n) + 63) / 64 * 64);
+    struct neighbour *n = memory_reserve(sizeof(*n)); /* by a thread that has no heap yet */
     union address self = address_of_self(c->fd);
 
     if (n == NULL)
@@ -406,7 +405,7 @@ void neighbour_free(struct neighbour *n)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
     memory_release(n->out.stage.memory, NEIGHBOUR_STAGE);
-    free(n);
+    memory_release(n, sizeof(*n));
 }
 
 /* The child has the descriptor, and not the page. */

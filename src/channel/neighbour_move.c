@@ -16,7 +16,7 @@ enum {
     THERE_MOST = 2 * LANDING_OPENINGS + 1,
 };
 
-#define STANDS_STILL (20 * MILLISECOND)
+#define STANDS_STILL (100 * MILLISECOND)
 
 static bool is_here(const struct neighbour *n)
 {

@@ -2,6 +2,8 @@
 
 #include "entity.h"
 
+static const duration BEGIN_BY = 100 * MILLISECOND;
+
 static bool is_sender(const struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_SENDER;
@@ -62,10 +64,19 @@ static void begin(struct zcrp_entity *e)
 {
     e->nearby.is_here = true;
     e->nearby.is_first = false;
-    if (is_sender(e))
-        sender_set_near(e->machine.sender, true);
-    else
+    e->nearby.takes_units = false;
+    e->nearby.found = clock_now();
+    if (!is_sender(e))
         openings_init(&e->openings, true); /* bursts come joined */
+}
+
+/* A sender begins to send when nothing is in transit, so that no unit overtakes another, or after
+ * some time. */
+static bool may_send(struct zcrp_entity *e)
+{
+    const struct nearby *b = &e->nearby;
+
+    return sender_gauges(e->machine.sender).in_transit == 0 || clock_now() - b->found > BEGIN_BY;
 }
 
 /* Nothing is asked of the neighbour from now on, and what it has not read does not count. */
@@ -142,6 +153,10 @@ void nearby_tend(struct zcrp_entity *e)
         leave(e);
     else if (state == NEIGHBOUR_HERE && !b->is_here && !b->is_left)
         begin(e);
+    if (b->is_here && is_sender(e) && !b->takes_units && may_send(e)) {
+        b->takes_units = true;
+        sender_set_near(e->machine.sender, true);
+    }
     if (b->is_left)
         free_left(e);
 }
@@ -149,6 +164,11 @@ void nearby_tend(struct zcrp_entity *e)
 struct neighbour *nearby_of(const struct zcrp_entity *e)
 {
     return e->nearby.is_here ? e->nearby.neighbour : NULL;
+}
+
+struct neighbour *nearby_to_send(const struct zcrp_entity *e)
+{
+    return is_sender(e) && !e->nearby.takes_units ? NULL : nearby_of(e);
 }
 
 void nearby_take_back(struct zcrp_entity *e, uint64_t message)

@@ -20,6 +20,8 @@ struct nearby {
     bool is_required;            /* (c) units take no other way */
     struct neighbour *neighbour; /* NULL: there is none, */
     bool is_here;                /* and it can be used */
+    bool takes_units;            /* of a sender: it is ready for units */
+    instant found;               /* the neighbour was */
     bool is_first;               /* and units are read from it before the socket; by the thread that
                                     receives */
     bool is_left;                /* and it goes away as soon as nobody uses it */
@@ -39,6 +41,9 @@ void nearby_tend(struct zcrp_entity *e);
 
 /* The neighbour, if it is there; NULL if not. By a thread that sends or receives. Locked. */
 struct neighbour *nearby_of(const struct zcrp_entity *e);
+
+/* The same, to send to: the units of a sender, the answers of a receiver. */
+struct neighbour *nearby_to_send(const struct zcrp_entity *e);
 
 /* Sends a burst: to the neighbour (NULL: there is none) if that takes it, else with the channel. As
  * channel_send; `*held` as of neighbour_send. Not locked. */

@@ -95,7 +95,7 @@ static bool wants_ecn(const struct zcrp_entity *e)
  * count: units take the socket then. */
 static void await_room(struct zcrp_entity *e)
 {
-    struct neighbour *n = e->machine.role == MACHINE_SENDER ? nearby_of(e) : NULL;
+    struct neighbour *n = e->machine.role == MACHINE_SENDER ? nearby_to_send(e) : NULL;
 
     if (n == NULL || e->blocked != CHANNEL_OK || neighbour_has_room(n) || neighbour_stands_still(n))
         return;
@@ -127,7 +127,7 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
         uint32_t sent;
         if (!machine_take(&e->machine, clock_now(), &burst))
             break;
-        struct neighbour *nearby = nearby_of(e);
+        struct neighbour *nearby = nearby_to_send(e);
         bool has_ecn = wants_ecn(e), held;
         entity_leave(e);
         if (!has_ecn)
@@ -434,7 +434,9 @@ void arriving_arm(struct zcrp_entity *reader)
         struct workspace *w = workspace_take();
         if (w == NULL)
             return; /* it calls again, by and by */
-        (void)receive_all(reader, w);
+        for (int i = 0; i < TURN_RECEIVES && arriving_turn(reader, w, HEAR_ALL) == ARRIVAL_FULL;
+             i++)
+            ;
         workspace_give(w);
     }
 }

@@ -39,7 +39,7 @@ TEST(engine_due__sets_the_alarm_once)
     engine_due(&member, clock_now() + MILLISECOND);
     assert_true(latch_wait(&has_expired, NEVER, 0, &never, 0));
     engine_leave(&member);
-    assert_int_equal(sets, 2);
+    assert_in_range(sets, 1, 2); /* once before the thread waits for it, or while it does */
     close(fd[0]);
     close(fd[1]);
 }
