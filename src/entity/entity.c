@@ -132,7 +132,8 @@ static bool is_sending_due(struct zcrp_entity *e)
 {
     if (e->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
         return false;
-    return e->machine.role == MACHINE_SENDER && sender_has_burst(e->machine.sender);
+    return e->machine.role == MACHINE_SENDER && !nearby_is_clearing(e) &&
+           sender_has_burst(e->machine.sender);
 }
 
 /* The peer has been found, or lost, since this was asked last. */

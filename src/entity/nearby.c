@@ -70,13 +70,17 @@ static void begin(struct zcrp_entity *e)
         openings_init(&e->openings, true); /* bursts come joined */
 }
 
+bool nearby_is_clearing(const struct zcrp_entity *e)
+{
+    return is_sender(e) && e->nearby.is_here && !e->nearby.takes_units &&
+           clock_now() - e->nearby.found < BEGIN_BY;
+}
+
 /* A sender begins to send when nothing is in transit, so that no unit overtakes another, or after
  * some time. */
 static bool may_send(struct zcrp_entity *e)
 {
-    const struct nearby *b = &e->nearby;
-
-    return sender_gauges(e->machine.sender).in_transit == 0 || clock_now() - b->found > BEGIN_BY;
+    return sender_gauges(e->machine.sender).in_transit == 0 || !nearby_is_clearing(e);
 }
 
 /* Nothing is asked of the neighbour from now on, and what it has not read does not count. */

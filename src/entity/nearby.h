@@ -42,6 +42,9 @@ void nearby_tend(struct zcrp_entity *e);
 /* The neighbour, if it is there; NULL if not. By a thread that sends or receives. Locked. */
 struct neighbour *nearby_of(const struct zcrp_entity *e);
 
+/* A sender sends nothing for a moment, until all that took the socket has arrived. Locked. */
+bool nearby_is_clearing(const struct zcrp_entity *e);
+
 /* The same, to send to: the units of a sender, the answers of a receiver. */
 struct neighbour *nearby_to_send(const struct zcrp_entity *e);
 

@@ -105,6 +105,8 @@ static void await_room(struct zcrp_entity *e)
 
 static bool may_send(struct zcrp_entity *e)
 {
+    if (nearby_is_clearing(e))
+        return false;
     await_room(e);
     return !e->is_broken && e->blocked == CHANNEL_OK;
 }
