@@ -17,8 +17,8 @@
  * The stranger sees nothing. Where two numbers have to be right together he may have guessed one of
  * them. The other is STRANGER, a number that nobody else draws.
  *
- * P1 to P6 are checked. With -DLIVE=n only P7 is, and there are n mishaps at most: an end starts
- * anew, leaves its session, closes, or asks without need.
+ * P1 to P6 and P8 are checked. With -DLIVE=n only P7 is, and there are n mishaps at most: an end
+ * starts anew, leaves its session, closes, or asks without need.
  *
  *     P7  In the end both are in one pairing, whatever the stranger sends and whatever is replayed.
  *
@@ -26,6 +26,7 @@
  *     -DTRUST         the sender enters a session on the word of any request
  *     -DTAG_ONLY      the sender compares the tag of an answer, and not the nonce
  *     -DKEEP_QUESTION the sender's question stays open after it was answered
+ *     -DHEAR          with LIVE: a late datagram of its pairing ends the sender's question
  *     -DSAME_TAG      a sender that left its session asks with the tag that it had
  *     -DECHO          a paired sender brings back a cookie that names its own session
  *     -DANY_COOKIE    every cookie is good
@@ -50,6 +51,7 @@
 byte session, tag;  /* the pairing; 0: none */
 byte question;      /* its tag and nonce; 0: it does not ask */
 bool cookie[S + 1]; /* a cookie for the question that names this session was sent, ever */
+bool is_abandoned;  /* paired, and a cookie has named another session */
 
 /* the receiver */
 byte own, bound; /* its session, and the tag bound; 0: none */
@@ -101,6 +103,7 @@ inline stop_asking()
 {
     d_step {
         question = 0;
+        is_abandoned = false;
         for (i : 0 .. S) { cookie[i] = false }
         i = 0
     }
@@ -126,8 +129,8 @@ inline ask()
     answer()
 }
 
-/* "says hello with that cookie and that session at once [...]. If it is paired and the session is
- * its own, the receiver is still there: it stops asking", and says no hello. */
+/* "says hello with that cookie and that session at once", unless the cookie names the session that
+ * the sender is in: then "the receiver is still there", or the cookie came late. P8. */
 inline on_cookie(s, t, n)
 {
     if
@@ -135,8 +138,12 @@ inline on_cookie(s, t, n)
 #ifdef ECHO
     :: is_answer(s, t, n) -> hello[at(s, question)] = true
 #else
-    :: is_answer(s, t, n) && s != 0 && s == session -> stop_asking()
-    :: is_answer(s, t, n) && (s == 0 || s != session) -> hello[at(s, question)] = true
+    :: is_answer(s, t, n) && s != 0 && s == session && !is_abandoned -> stop_asking()
+    :: is_answer(s, t, n) && s != 0 && s == session && is_abandoned
+    :: is_answer(s, t, n) && (s == 0 || s != session) ->
+        check(!is_live); /* P8 */
+        is_abandoned = session != 0;
+        hello[at(s, question)] = true
 #endif
     fi
 }
@@ -144,7 +151,8 @@ inline on_cookie(s, t, n)
 /* P1  No pairing is entered twice, so its numbers never start again.
  * P2  The receiver had the session when the question was drawn, or has drawn it since.
  * P4  No session is ended whose ends are both alive: a sender leaves for another only one that its
- *     receiver has left, and a receiver one whose sender is not in it, nor about to enter it. */
+ *     receiver has left, and a receiver one whose sender is not in it, nor about to enter it.
+ * P8  The receiver has left the session that a sender takes for abandoned. */
 inline enter(s, t)
 {
     check(s != STRANGER);       /* P5 */
@@ -165,7 +173,11 @@ inline on_request(s, t, n)
 {
     if
     :: is_answer(s, t, n) -> enter(s, t)
-    :: !is_answer(s, t, n) && belongs(s, t, session, tag) -> check(t != STRANGER) /* P5 */
+    :: !is_answer(s, t, n) && belongs(s, t, session, tag) ->
+        check(t != STRANGER) /* P5 */
+#ifdef HEAR
+        ; stop_asking()
+#endif
     :: else
     fi
 }
@@ -177,7 +189,7 @@ active proctype sender()
     byte i;
 end:
     do
-    :: atomic { may_fail && session != 0 -> fail(); session = 0; tag = 0 }
+    :: atomic { may_fail && session != 0 -> fail(); session = 0; tag = 0; is_abandoned = false }
     :: atomic { may_fail && tags < T -> fail(); session = 0; tag = 0; ask() }
     :: atomic { may_fail && tags < T -> fail(); ask() }
     :: atomic { question == 0 && !is_live && tags < T -> ask() }

@@ -188,7 +188,8 @@ static void probe(struct sender *s, instant now)
     uint32_t units = path_mtu_is_in_doubt(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t data = sender_repeat_oldest(s, units);
     sender_follow_path(s, sender_path_on_timeout(&s->path, now, data));
-    if (sender_timer_on_probe(&s->timer, now))
+    bool is_lost = sender_timer_on_probe(&s->timer, now);
+    if (is_lost || sender_session_is_abandoned(&s->session))
         sender_ask(s);
 }
 

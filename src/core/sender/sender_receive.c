@@ -279,6 +279,14 @@ static void replace(struct sender *s, instant now, struct pairing pairing)
     enter(s, now, pairing);
 }
 
+/* Does this request announce buffers that are there? Those of an abandoned session are not. A unit
+ * for one would be lost, and with it all that could go on in the next session. */
+static bool is_of_present(const struct sender *s, const struct request *request)
+{
+    return sender_session_has(&s->session, request->pairing) &&
+           !sender_session_is_abandoned(&s->session);
+}
+
 /* A request arrived that is not of the present pairing. True if it answers the question; then its
  * session is entered. */
 static bool enters(struct sender *s, instant now, const struct request *request)
@@ -356,8 +364,7 @@ static enum verdict on_any_request(struct sender *s, instant now, const uint8_t 
 {
     struct request request;
     enum verdict verdict = request_decode(datagram, size, &request);
-    *is_ours = verdict == VERDICT_OK &&
-               (sender_session_has(&s->session, request.pairing) || enters(s, now, &request));
+    *is_ours = verdict == VERDICT_OK && (is_of_present(s, &request) || enters(s, now, &request));
     if (*is_ours)
         on_request(s, now, &request);
     return verdict;

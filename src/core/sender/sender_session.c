@@ -67,6 +67,14 @@ void sender_session_stop_asking(struct sender_session *s)
     s->question = (struct session_question){.tag = 0};
 }
 
+bool sender_session_on_heard(struct sender_session *s)
+{
+    if (sender_session_is_abandoned(s))
+        return false;
+    s->due &= ~(uint32_t)HELLO_ASKS;
+    return true;
+}
+
 bool sender_session_is_answer(const struct sender_session *s, uint32_t tag, uint64_t nonce)
 {
     const struct session_question *q = &s->question;
@@ -77,8 +85,12 @@ bool sender_session_on_cookie(struct sender_session *s, const struct cookie_answ
                               bool is_over)
 {
     struct session_question *q = &s->question;
-    if (sender_session_is_paired(s) && answer->pairing.session == s->pairing.session)
+    if (sender_session_is_paired(s) && answer->pairing.session == s->pairing.session) {
+        if (sender_session_is_abandoned(s))
+            return false;
+        sender_session_stop_asking(s);
         return true;
+    }
     q->cookie = answer->cookie;
     q->session = answer->pairing.session;
     if (q->at_once == SESSION_AT_ONCE || is_over)
@@ -147,4 +159,5 @@ void sender_session_check(const struct sender_session *s)
     CHECK((s->due & HELLO_ASKS) == 0 || s->question.tag != 0);
     CHECK((s->due & HELLO_CONFIRMS) == 0 || s->left.session != 0);
     CHECK(s->confirmations <= SESSION_CONFIRMATIONS);
+    CHECK(!sender_session_is_abandoned(s) || s->question.session != s->pairing.session);
 }

@@ -13,13 +13,18 @@
  *     ALONE --ask--> ASKING --enter--> PAIRED --leave--> ALONE
  *                                      PAIRED --ask--> both: the peer may be another one by now
  *
+ * Both, and the cookie names another session: then the receiver has left the present one, which is
+ * abandoned. The receiver may have bound the tag of the question already, so the question stays
+ * open, whatever comes late of the abandoned session.
+ *
  * It keeps no time but when a question was asked: when to ask is the timer's (sender_timer.h).
  *
  * I1  the pairing has a session if and only if it has a tag.
  * I2  at most one plain hello is due, and only if no other is.
  * I3  a question is due only while there is one.
  * I4  the close of the session before is due to be confirmed only if there was one, and it is
- *     confirmed again at most SESSION_CONFIRMATIONS times. */
+ *     confirmed again at most SESSION_CONFIRMATIONS times.
+ * I5  a sender that is paired has no cookie for its own session. */
 #ifndef ZCRP_CORE_SENDER_SESSION_H
 #define ZCRP_CORE_SENDER_SESSION_H
 
@@ -77,6 +82,14 @@ static inline bool sender_session_is_paired(const struct sender_session *s)
     return s->pairing.session != 0;
 }
 
+/* Has the receiver left the present session? A cookie names another one (I5). The receiver gave it
+ * after the question was drawn, and so after it had the present session: whatever else comes of
+ * that was sent before. */
+static inline bool sender_session_is_abandoned(const struct sender_session *s)
+{
+    return sender_session_is_paired(s) && s->question.cookie != 0;
+}
+
 /* Is a datagram with this pairing of the present session? Good while paired only. */
 static inline bool sender_session_has(const struct sender_session *s, struct pairing pairing)
 {
@@ -98,15 +111,21 @@ static inline uint32_t sender_session_seq(const struct sender_session *s, uint64
  * may be a dead receiver's; a live one then gives another. */
 void sender_session_ask(struct sender_session *s, struct secret *secret);
 
-/* The question is over: the receiver is there. */
+/* The question is over: what answers it comes too late. */
 void sender_session_stop_asking(struct sender_session *s);
+
+/* Something of the present session was heard. True if that is a sign of life: the session is not
+ * abandoned. Then the question is not repeated for now. It stays open, because what was heard may
+ * be late, and the answer of another receiver on its way. */
+bool sender_session_on_heard(struct sender_session *s);
 
 /* Does what carries this tag and nonce answer the question? */
 bool sender_session_is_answer(const struct sender_session *s, uint32_t tag, uint64_t nonce);
 
 /* A cookie answers the question (is_answer). True if the receiver names the present session with
- * it: then it is still there. Otherwise the cookie goes with the next hello, which is due at once
- * unless too many were, or `is_over`: nothing is left to be sent. */
+ * it: then it is still there, and the question is over. Not so if the session is abandoned: then
+ * the cookie is late, and changes nothing. Any other cookie goes with the next hello, which is due
+ * at once unless too many were, or `is_over`: nothing is left to be sent. */
 bool sender_session_on_cookie(struct sender_session *s, const struct cookie_answer *answer,
                               bool is_over);
 
@@ -150,7 +169,7 @@ enum session_hello sender_session_take_hello(struct sender_session *s, instant n
                                              uint64_t requested, bool is_closing,
                                              struct hello *hello);
 
-/* CHECKs I1 to I4. */
+/* CHECKs I1 to I5. */
 void sender_session_check(const struct sender_session *s);
 
 #endif

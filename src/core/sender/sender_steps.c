@@ -7,8 +7,8 @@ void sender_ask(struct sender *s)
 
 void sender_hear(struct sender *s, instant now)
 {
-    sender_session_stop_asking(&s->session);
-    sender_timer_on_heard(&s->timer, now, &s->config, sender_has_finished(s));
+    if (sender_session_on_heard(&s->session))
+        sender_timer_on_heard(&s->timer, now, &s->config, sender_has_finished(s));
 }
 
 void sender_leave(struct sender *s, instant now)

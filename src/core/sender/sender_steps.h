@@ -10,7 +10,8 @@ enum { PROBE_UNITS = 2 }; /* RFC 9002, 6.2.4; with a probe of the path one of th
 /* Asks for a receiver with the next hello. */
 void sender_ask(struct sender *s);
 
-/* Something of the pairing arrived: the receiver is there, and no other need be asked for. */
+/* Something of the pairing arrived: the receiver is there, and no other need be asked for. If the
+ * session is abandoned, it came late, and says nothing. */
 void sender_hear(struct sender *s, instant now);
 
 /* Leaves the session: everything in transit is forgotten, an open sender asks for another. */

@@ -117,7 +117,8 @@ static bool is_alone(const struct sender *s)
 static enum sender_due hello_due(const struct sender *s)
 {
     bool is_paired = sender_session_is_paired(&s->session);
-    bool is_lost = !is_paired || s->timer.hellos >= UNANSWERED;
+    bool is_lost =
+        !is_paired || s->timer.hellos >= UNANSWERED || sender_session_is_abandoned(&s->session);
     if (!sender_has_finished(s))
         return is_lost ? DUE_QUESTION : DUE_HELLO;
     if (is_alone(s))

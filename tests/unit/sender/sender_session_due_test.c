@@ -110,6 +110,36 @@ TEST(stop_asking__leaves_the_confirmation)
     ck_assert_uint_eq(s.question.tag, 0);
 }
 
+/* The present session, which is heard of again. The question may be answered still. */
+TEST(on_heard__leaves_the_question_open)
+{
+    sender_session_enter(&s, PAIRING, 0, 0);
+    sender_session_ask(&s, &secret);
+    struct session_question asked = s.question;
+    ck_assert(sender_session_on_heard(&s));
+    ck_assert_uint_eq(s.due, HELLO_NONE);
+    ck_assert(sender_session_is_answer(&s, asked.tag, asked.nonce));
+    sender_session_ask(&s, &secret);
+    ck_assert_uint_eq(s.question.nonce, asked.nonce);
+}
+
+TEST(on_heard__late_of_an_abandoned_session)
+{
+    struct cookie_answer other = {.pairing = {.session = 3}, .cookie = 11};
+    struct cookie_answer late = {.pairing = PAIRING, .cookie = 12};
+    sender_session_enter(&s, PAIRING, 0, 0);
+    ck_assert(!sender_session_is_abandoned(&s));
+    sender_session_ask(&s, &secret);
+    ck_assert(!sender_session_on_cookie(&s, &other, false));
+    ck_assert(sender_session_is_abandoned(&s));
+    ck_assert(!sender_session_on_heard(&s));
+    ck_assert(!sender_session_on_cookie(&s, &late, false));
+    ck_assert_uint_eq(s.due, HELLO_ASKS);
+    ck_assert_uint_eq(s.question.cookie, 11);
+    sender_session_enter(&s, (struct pairing){.session = 3, .tag = s.question.tag}, 0, 0);
+    ck_assert(!sender_session_is_abandoned(&s));
+}
+
 TEST(on_cookie__at_once_so_often)
 {
     struct cookie_answer answer = {.pairing = {.session = 3}, .cookie = 11};
@@ -129,7 +159,7 @@ TEST(on_cookie__of_the_present_session)
     sender_session_enter(&s, PAIRING, 0, 0);
     sender_session_ask(&s, &secret);
     ck_assert(sender_session_on_cookie(&s, &answer, false));
-    ck_assert_uint_eq(s.question.cookie, 0);
+    ck_assert_uint_eq(s.question.tag, 0); /* it is there: the question is over */
 }
 
 TEST(confirm_again__bounded)
@@ -153,7 +183,7 @@ TEST(add_marks__around_2_16)
     ck_assert_uint_eq(s.marks, 4);
 }
 
-TEST(check__fires, .rows = 5, .signal = 6)
+TEST(check__fires, .rows = 6, .signal = 6)
 {
     s = (struct sender_session){.due = HELLO_NONE};
     if (_i == 0)
@@ -164,6 +194,10 @@ TEST(check__fires, .rows = 5, .signal = 6)
         s.due = HELLO_ASKS;
     else if (_i == 3)
         s.due = HELLO_CONFIRMS;
+    else if (_i == 4)
+        s = (struct sender_session){
+            .pairing = PAIRING,
+            .question = {.tag = 1, .nonce = 1, .cookie = 1, .session = PAIRING.session}};
     else
         s.confirmations = SESSION_CONFIRMATIONS + 1;
     sender_session_check(&s);

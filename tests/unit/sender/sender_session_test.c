@@ -192,6 +192,127 @@ TEST(another_receiver__what_was_not_begun_goes_on)
     sender_rig_expect("0:0+10LA");
 }
 
+/* A sender that waits for a buffer has brought back the cookie of another receiver. */
+static struct hello show_cookie_while_idle(void)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
+    for (int i = 0; i < 2; i++) {
+        sender_rig_wait();
+        sender_rig_hello();
+    }
+    sender_rig_wait();
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    return sender_rig_hello();
+}
+
+static void answer_question(const struct hello *hello, uint32_t count)
+{
+    rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello->pairing.tag};
+    rig.nonce = hello->nonce;
+    sender_rig_request(0, count, 10);
+    rig.nonce = 0;
+}
+
+/* The other receiver has bound the tag of the question, and answers no other. What the first one
+ * sent, and the network held back until now, must not make the sender forget that it asked. */
+TEST(another_receiver__is_entered_after_a_late_request)
+{
+    struct hello hello = ask_for_another();
+    sender_rig_cookie(&hello, 0);
+    sender_rig_hello();
+    sender_rig_request(1, 1, 10);
+    answer_question(&hello, 1);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    ck_assert_uint_eq(sender_rig_hello().pairing.session, RIG_SESSION + 1);
+}
+
+/* The same before the cookie is there: it is still brought back. */
+TEST(another_receiver__gives_a_cookie_after_a_late_request)
+{
+    struct hello hello = ask_for_another();
+    sender_rig_request(1, 1, 10);
+    sender_rig_cookie(&hello, 0);
+    ck_assert_uint_eq(sender_rig_hello().cookie, 5);
+    answer_question(&hello, 1);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+}
+
+/* The hello with the cookie was lost: it is said again as soon as without the late request. */
+TEST(another_receiver__is_asked_again_after_a_late_request)
+{
+    struct hello hello = show_cookie_while_idle();
+    instant next = sender_deadline(rig.s);
+    sender_rig_request(0, 0, 0);
+    ck_assert_int_eq(sender_deadline(rig.s), next);
+    sender_rig_wait();
+    struct hello again = sender_rig_hello();
+    ck_assert_uint_eq(again.nonce, hello.nonce);
+    ck_assert_uint_eq(again.pairing.tag, hello.pairing.tag);
+    ck_assert_uint_eq(again.cookie, 5);
+}
+
+/* The buffers that a late request announces are gone. A unit for one of them would be lost, and
+ * with it the messages that may go on in the next session. */
+TEST(another_receiver__a_late_request_announces_nothing)
+{
+    struct hello hello = show_cookie_while_idle();
+    uint64_t dropped = sender_counters(rig.s)->drop_session;
+    sender_rig_request(0, 1, 10);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, dropped + 1);
+    sender_rig_expect_nothing();
+    answer_question(&hello, 1);
+    sender_rig_expect_no_event();
+    sender_rig_expect("0:0+10LA");
+    ck_assert_uint_eq(sender_rig_trailer(0).pairing.session, RIG_SESSION + 1);
+}
+
+/* What has arrived has arrived; but who acknowledged it is gone all the same. */
+TEST(another_receiver__a_late_acknowledgement_counts)
+{
+    sender_rig_submit(10);
+    struct hello hello = ask_for_another();
+    sender_rig_cookie(&hello, 0);
+    sender_rig_hello();
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    sender_rig_wait();
+    ck_assert_uint_eq(sender_rig_hello().nonce, hello.nonce);
+    answer_question(&hello, 1);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+}
+
+/* The first receiver gave a cookie, too, when it was still there. */
+TEST(another_receiver__is_entered_after_a_late_cookie)
+{
+    struct hello hello = ask_for_another();
+    sender_rig_cookie(&hello, 0);
+    sender_rig_hello();
+    sender_rig_cookie(&hello, RIG_SESSION);
+    answer_question(&hello, 1);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+}
+
+/* A receiver that is heard of before any cookie is there: it is not asked for, and later, when it
+ * is not heard of any more, the question is the same. */
+TEST(another_receiver__is_not_asked_for_while_the_first_is_heard)
+{
+    struct hello hello = ask_for_another();
+    sender_rig_ack("");
+    sender_rig_expect("0:0+10LA"); /* the probe's */
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 2");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    sender_rig_submit(10);
+    for (int i = 0; i < 2; i++) {
+        sender_rig_wait();
+        ck_assert_uint_eq(sender_rig_hello().nonce, 0);
+    }
+    sender_rig_wait();
+    ck_assert_uint_eq(sender_rig_hello().nonce, hello.nonce);
+}
+
 /* ---- nobody to pair with ---- */
 
 static void fail_to_connect(enum outcome outcome)
