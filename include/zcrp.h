@@ -243,7 +243,7 @@ enum zcrp_channel {
     ZCRP_CHANNEL_AAL5 = 2,     /* AAL5 on any socket */
     ZCRP_CHANNEL_MEMORY = 3,   /* from memory to memory, or not at all: messages to a peer of which
                                   that cannot be had fail with ZCRP_ERROR_APART. AUTO and DATAGRAM
-                                  use it where they can, but for a peer in the same process. */
+                                  use it where they can. */
 };
 
 /* Why units take the socket although the peer has an address of this host. */
