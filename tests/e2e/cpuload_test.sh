@@ -38,7 +38,7 @@ import json, sys
 results = json.load(open(sys.argv[1]))
 (setting,) = results["settings"]
 assert setting["path"] == sys.argv[2] and setting["cores"][0] == setting["cores"][1]
-assert setting["counter_alone_per_s"]["median"] > 0
+assert setting["counter_alone_per_s"]["median"] >= 0  # 0 where others take the core
 keys = [(line["phase"], line["transport"]) for line in setting["summary"]]
 phases = ["full", "full, loaded", "paced", "paced, loaded"]
 assert keys == [(phase, name) for phase in phases for name in ("zcrp", "tcp:default")], keys

@@ -11,7 +11,7 @@ LOAD(alone)
 enum { PAIRS = 5, BYTES = 64 };
 
 #define ROUND_TRIP (40 * ENDS_MILLISECOND)
-#define MARGIN (10 * ENDS_MILLISECOND)
+#define MARGIN (18 * ENDS_MILLISECOND) /* less than half a round trip */
 
 /* From the later of send and post to the end of each wait. */
 struct waits {

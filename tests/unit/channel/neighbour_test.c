@@ -112,11 +112,11 @@ static void take_away(uint8_t *memory, size_t bytes)
 
 TEST(neighbour_is_possible__one_host)
 {
+    unsetenv("ZCRP_NO_MEMORY");
     ck_assert(neighbour_is_possible(&n.out));
     ck_assert(neighbour_is_possible(&n.in));
     setenv("ZCRP_NO_MEMORY", "1", 1);
     ck_assert(!neighbour_is_possible(&n.out));
-    unsetenv("ZCRP_NO_MEMORY");
 }
 
 TEST(neighbour_knock__no_door)
