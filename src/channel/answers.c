@@ -1,21 +1,43 @@
 #include "answers.h"
 
+#include "core/number.h"
+
 #include <string.h>
 
-static struct answer_slot *slot_of(const struct answers_place *p)
+static struct answer_slot *slot_of(const struct answers_place *p, uint32_t ahead)
 {
-    return &p->answers->slot[p->next % ANSWER_SLOTS];
+    return &p->answers->slot[(p->next + ahead) % ANSWER_SLOTS];
+}
+
+static uint32_t slots_for(uint32_t bytes)
+{
+    return (bytes + ANSWER_PART - 1) / ANSWER_PART;
+}
+
+static size_t part_of(uint32_t bytes, uint32_t slot)
+{
+    return lesser(ANSWER_PART, bytes - slot * ANSWER_PART);
+}
+
+static bool has_room(const struct answers_place *p, uint32_t slots)
+{
+    for (uint32_t i = 0; i < slots; i++)
+        if (atomic_load(&slot_of(p, i)->bytes) != 0)
+            return false;
+    return true;
 }
 
 bool answers_put(struct answers_place *p, const uint8_t *datagram, size_t bytes, bool *calls)
 {
-    struct answer_slot *slot = slot_of(p);
+    uint32_t slots = slots_for((uint32_t)lesser(bytes, CONTROL_BYTES));
 
-    if (bytes == 0 || bytes > CONTROL_BYTES || atomic_load(&slot->bytes) != 0)
+    if (bytes == 0 || bytes > CONTROL_BYTES || !has_room(p, slots))
         return false;
-    memcpy(slot->datagram, datagram, bytes);
-    atomic_store(&slot->bytes, (uint32_t)bytes);
-    p->next++;
+    for (uint32_t i = slots; i-- > 0;) { /* the first slot last: then all can be read */
+        memcpy(slot_of(p, i)->part, datagram + i * ANSWER_PART, part_of((uint32_t)bytes, i));
+        atomic_store(&slot_of(p, i)->bytes, (uint32_t)bytes);
+    }
+    p->next += slots;
     *calls =
         atomic_load(&p->answers->is_asleep) != 0 && atomic_exchange(&p->answers->is_asleep, 0) != 0;
     return true;
@@ -23,23 +45,21 @@ bool answers_put(struct answers_place *p, const uint8_t *datagram, size_t bytes,
 
 size_t answers_take(struct answers_place *p, uint8_t *buffer)
 {
-    struct answer_slot *slot = slot_of(p);
-    uint32_t bytes = atomic_load(&slot->bytes);
+    uint32_t bytes = (uint32_t)lesser(atomic_load(&slot_of(p, 0)->bytes), CONTROL_BYTES);
+    uint32_t slots = slots_for(bytes);
 
-    if (bytes == 0)
-        return 0;
-    if (bytes > CONTROL_BYTES)
-        bytes = CONTROL_BYTES;
-    memcpy(buffer, slot->datagram, bytes);
-    atomic_store(&slot->bytes, 0);
-    p->next++;
+    for (uint32_t i = 0; i < slots; i++) {
+        memcpy(buffer + i * ANSWER_PART, slot_of(p, i)->part, part_of(bytes, i));
+        atomic_store(&slot_of(p, i)->bytes, 0);
+    }
+    p->next += slots;
     return bytes;
 }
 
 bool answers_sleep(struct answers_place *p)
 {
     atomic_store(&p->answers->is_asleep, 1);
-    if (atomic_load(&slot_of(p)->bytes) == 0)
+    if (atomic_load(&slot_of(p, 0)->bytes) == 0)
         return true;
     answers_wake(p);
     return false;

@@ -1,5 +1,10 @@
-/* Answers: control datagrams from a receiver to its sender, in memory that both share. There are
- * few at a time, and each is copied in and out. One that finds no room takes the socket.
+/* Answers: control datagrams from a receiver to its sender, in memory that both share. Most are
+ * short and take one slot; a longer one takes as many as it needs, one behind the other. Each is
+ * copied in and out.
+ *
+ * One that finds no room takes the socket. Then later ones may overtake it, and a request that
+ * comes before its time is not understood: the receiver repeats it after 20 ms. So there is room
+ * for the answers to all that may be in the ring.
  *
  * As in ring.h, neither side believes what the other may write. */
 #ifndef ZCRP_CHANNEL_ANSWERS_H
@@ -12,11 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ANSWER_SLOTS = 16 };
+enum {
+    ANSWER_SLOTS = 256,
+    ANSWER_PART = 60, /* bytes of a datagram in a slot */
+};
 
 struct answer_slot {
-    _Alignas(64) _Atomic uint32_t bytes; /* 0: free */
-    uint8_t datagram[CONTROL_BYTES];
+    _Alignas(64) _Atomic uint32_t bytes; /* of the datagram that begins here; 0: the slot is free */
+    uint8_t part[ANSWER_PART];
 };
 
 /* In the shared memory. */

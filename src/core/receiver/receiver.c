@@ -230,5 +230,6 @@ void receiver_check(const struct receiver *r)
     receiver_session_check(&r->session);
     CHECK(r->session.requested <= r->messages.next);
     CHECK(r->session.known <= r->messages.next);
+    CHECK(!receiver_is_due(r, REPLY_REQUESTS) || r->replies.next_request <= r->session.requested);
     CHECK((r->replies.cookies != 0) == receiver_is_due(r, REPLY_COOKIE));
 }

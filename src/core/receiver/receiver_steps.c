@@ -41,7 +41,8 @@ void receiver_announce(struct receiver *r, uint64_t number)
 {
     struct receiver_replies *replies = &r->replies;
     if (!receiver_session_is_bound(&r->session))
-        return; /* nobody is there to hear it */
+        return;                                    /* nobody is there to hear it */
+    number = lesser(number, r->session.requested); /* none is left out, whatever the sender says */
     if (!receiver_is_due(r, REPLY_REQUESTS) || number < replies->next_request)
         replies->next_request = number;
     receiver_set_due(r, REPLY_REQUESTS);
@@ -61,14 +62,15 @@ void receiver_end_close(struct receiver *r)
 
 /* ---- hellos ---- */
 
-/* A hello of the pairing is answered by a request: a new one if the sender can use it, else an
- * empty one, which the sender does not answer. A hello that itself answers a request gets none. */
+/* A hello of the pairing is answered by a request: of what the sender does not know if it can use
+ * that, else of what was not announced yet. That may be nothing: the sender does not answer an
+ * empty request. A hello that itself answers a request gets none. */
 static void answer(struct receiver *r, instant now, bool is_news)
 {
     if (r->phase != RECEIVER_OPEN || (!is_news && !receiver_timer_allows_answer(&r->timer, now)))
         return;
     receiver_timer_on_answer(&r->timer, now);
-    receiver_announce(r, is_news ? receiver_unknown(r) : r->messages.next);
+    receiver_announce(r, is_news ? receiver_unknown(r) : r->session.requested);
 }
 
 /* ---- questions ---- */

@@ -59,22 +59,27 @@ TEST(answers_put__sizes)
 
 TEST(answers__go_round)
 {
-    for (uint8_t i = 0; i < 5 * ANSWER_SLOTS; i++) {
-        ck_assert(put(i, 32 + i));
-        ck_assert(put(i + 1, 32));
-        expect_answer(i, 32 + i);
-        expect_answer(i + 1, 32);
+    for (size_t bytes = 1; bytes <= CONTROL_BYTES; bytes++) {
+        ck_assert(put((uint8_t)bytes, bytes));
+        ck_assert(put(1, 32));
+        expect_answer((uint8_t)bytes, bytes);
+        expect_answer(1, 32);
     }
+    expect_none();
 }
 
 TEST(answers_put__full)
 {
-    for (uint8_t i = 0; i < ANSWER_SLOTS; i++)
-        ck_assert(put(i, 40));
+    for (int i = 0; i < ANSWER_SLOTS; i++)
+        ck_assert(put((uint8_t)i, ANSWER_PART));
     ck_assert(!put(99, 40));
-    expect_answer(0, 40);
+    expect_answer(0, ANSWER_PART);
+    ck_assert(!put(99, ANSWER_PART + 1));
     ck_assert(put(99, 40));
     ck_assert(!put(100, 40));
+    expect_answer(1, ANSWER_PART);
+    expect_answer(2, ANSWER_PART);
+    ck_assert(put(100, ANSWER_PART + 1));
 }
 
 TEST(answers_sleep__the_writer_calls_once)

@@ -385,6 +385,21 @@ TEST(request__more_at_once_if_many_are_known)
     receiver_rig_expect("request 160*40=128");
 }
 
+/* What waits to be announced together is not passed over by an answer. */
+TEST(request__an_answer_announces_what_is_new)
+{
+    receiver_rig_start(160, 128);
+    struct hello hello = {.pairing = rig.pairing, .requested = 160};
+    receiver_rig_hello(hello);
+    receiver_rig_expect_silence();
+    for (int i = 0; i < 5; i++)
+        receiver_rig_post(128);
+    receiver_rig_expect_silence();
+    rig.now += MILLISECOND;
+    receiver_rig_hello(hello);
+    receiver_rig_expect("request 160*5=128");
+}
+
 TEST(request__restated_until_known)
 {
     start();
