@@ -201,8 +201,19 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
         verdict = CHANNEL_OK;
     }
     if (calls)
-        channel_call(e->channels.out);
+        e->nearby.must_call = true;
     return verdict == CHANNEL_BLOCKED ? channel_send(e->channels.out, burst, sent) : verdict;
+}
+
+bool nearby_call(struct zcrp_entity *e)
+{
+    if (!e->nearby.must_call)
+        return false;
+    e->nearby.must_call = false;
+    entity_leave(e);
+    channel_call(e->channels.out);
+    entity_enter(e);
+    return true;
 }
 
 /* A thread that receives now looks here before it sleeps. */

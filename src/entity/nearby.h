@@ -25,6 +25,7 @@ struct nearby {
     bool is_first;               /* and units are read from it before the socket; by the thread that
                                     receives */
     bool is_left;                /* and it goes away as soon as nobody uses it */
+    bool must_call;              /* the neighbour sleeps; of the thread that sends */
     struct pairing tried;        /* the last session in which this was tried */
     enum neighbour_refusal why;  /* it did not work */
     uint64_t bytes;              /* that former neighbours carried */
@@ -52,6 +53,11 @@ struct neighbour *nearby_to_send(const struct zcrp_entity *e);
  * channel_send; `*held` as of neighbour_send. Not locked. */
 enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
                                  const struct burst *burst, uint32_t *sent, bool *held);
+
+/* Calls a neighbour that sleeps, when it has been sent all that there is: one that is called may
+ * take this thread's core at once. True if it did. By the thread that sends. Locked; the lock is
+ * left meanwhile. */
+bool nearby_call(struct zcrp_entity *e);
 
 /* The message is decided: the neighbour reads no more of it. Locked. */
 void nearby_take_back(struct zcrp_entity *e, uint64_t message);

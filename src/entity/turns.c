@@ -117,14 +117,12 @@ static int worth(const struct burst *burst)
     return 1 + (int)(burst->bytes / SENDING_CALL);
 }
 
-bool sending_drain(struct zcrp_entity *e, int bursts)
+/* Sends up to so many bursts, or what is worth as many. */
+static int send_bursts(struct zcrp_entity *e, int bursts)
 {
     struct burst burst;
     int done = 0;
 
-    if (e->is_sending)
-        return false;
-    e->is_sending = true;
     for (; done < bursts && may_send(e); done += worth(&burst)) {
         uint32_t sent;
         if (!machine_take(&e->machine, clock_now(), &burst))
@@ -138,6 +136,19 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
         entity_enter(e);
         on_burst_sent(e, &burst, verdict, sent, held);
     }
+    return done;
+}
+
+bool sending_drain(struct zcrp_entity *e, int bursts)
+{
+    int done = 0;
+
+    if (e->is_sending)
+        return false;
+    e->is_sending = true;
+    do
+        done += send_bursts(e, bursts - done);
+    while (nearby_call(e) && done < bursts);
     e->is_sending = false;
     return done > 0;
 }
