@@ -252,13 +252,12 @@ enum zcrp_memory_refusal {
     ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace, behind a relay, or does
                                   not want it */
     ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
-    ZCRP_MEMORY_SAME = 3,      /* it is this process itself */
-    ZCRP_MEMORY_FORBIDDEN = 4, /* the receiver may not read the sender's memory: ptrace(2), "Ptrace
+    ZCRP_MEMORY_FORBIDDEN = 3, /* the receiver may not read the sender's memory: ptrace(2), "Ptrace
                                   access mode checking". Yama: /proc/sys/kernel/yama/ptrace_scope,
                                   and prctl(2), PR_SET_PTRACER; or seccomp; or a sender that is not
                                   dumpable */
-    ZCRP_MEMORY_LIMITED = 5,   /* no memory, no descriptor, or RLIMIT_FSIZE is too low */
-    ZCRP_MEMORY_FALSE = 6,     /* the peer handed in something else than it should */
+    ZCRP_MEMORY_LIMITED = 4,   /* no memory, no descriptor, or RLIMIT_FSIZE is too low */
+    ZCRP_MEMORY_FALSE = 5,     /* the peer handed in something else than it should */
 };
 
 /* Faults of an ATM network, to be simulated from a seed: for tests, and to see how a program bears

@@ -34,7 +34,6 @@ enum neighbour_refusal {
     NEIGHBOUR_FINE,
     NEIGHBOUR_ELSEWHERE, /* the peer is on another host, or opened no door */
     NEIGHBOUR_STRANGER,  /* it is of another user, or in another namespace of processes */
-    NEIGHBOUR_SAME,      /* it is in this process */
     NEIGHBOUR_FORBIDDEN, /* this process may not read its memory (Yama, seccomp, not dumpable) */
     NEIGHBOUR_LIMITED,   /* this process lacks memory or descriptors */
     NEIGHBOUR_FALSE,     /* what it handed in is not what it should be */
@@ -51,10 +50,9 @@ enum neighbour_state {
 bool neighbour_is_possible(const struct channel *c);
 
 /* A receiver opens a door for the sender of this pairing, or a sender knocks there. `c` is the
- * channel of the units. `*n` is to be freed, unless it is NULL. `admits_itself`: the sender may be
- * in this process. */
+ * channel of the units. `*n` is to be freed, unless it is NULL. */
 enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
-                                           struct pairing pairing, bool admits_itself);
+                                           struct pairing pairing);
 enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
                                        struct pairing pairing);
 

@@ -189,7 +189,7 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
 /* ---- the receiver ---- */
 
 enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
-                                           struct pairing pairing, bool admits_itself)
+                                           struct pairing pairing)
 {
     struct neighbour *n = make(false, c, pairing);
     struct sockaddr_un at;
@@ -199,7 +199,6 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
     if (n == NULL)
         return NEIGHBOUR_LIMITED;
     n->in.door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    n->in.admits_itself = admits_itself;
     socklen_t size = door_address(n, &at);
     if (n->in.door < 0 || setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
         bind(n->in.door, (const struct sockaddr *)&at, size) != 0) {
@@ -296,8 +295,6 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller_at_
 {
     const struct neighbour_knock *knock = &caller->knock;
 
-    if (caller->who.pid == getpid() && !n->in.admits_itself)
-        return NEIGHBOUR_SAME;
     if (!is_sealed(caller->memfd))
         return NEIGHBOUR_FALSE;
     n->page = map(caller->memfd);

@@ -47,7 +47,6 @@ struct neighbour_sender {
 struct neighbour_receiver {
     int door;       /* -1: closed */
     instant looked; /* at the door, last */
-    bool admits_itself;
     pid_t sender;
     uint64_t page, nonce_at; /* addresses in the sender's memory */
     uint8_t nonce[NEIGHBOUR_NONCE];

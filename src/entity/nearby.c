@@ -54,7 +54,7 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
         if (b->why == NEIGHBOUR_FINE)
             channel_call(e->channels.out); /* somebody is at the door */
     } else {
-        b->why = neighbour_open_door(&b->neighbour, units, pairing, true);
+        b->why = neighbour_open_door(&b->neighbour, units, pairing);
     }
     if (b->neighbour == NULL)
         miss(e);

@@ -2,9 +2,8 @@
 # zcrp-bench between two ends on this host: from memory to memory, over UDP, and what the table calls it.
 # load: asleep
 set -u
-unset ZCRP_NO_MEMORY
-
 . "$(dirname "$0")/../support/bench.sh"
+unset ZCRP_NO_MEMORY
 
 # May one process read the memory of another of the same user here?
 "$bench" --transport zcrp --size 64K --count 9 --repeat 1 --channel memory --quiet 2>"$place/said" || {

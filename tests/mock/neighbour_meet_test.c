@@ -268,8 +268,7 @@ FIXTURE(setup, teardown)
 /* The receiver's end, and whatever the sender has made of the door. */
 static void open_door(void)
 {
-    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, true),
-                     NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing), NEIGHBOUR_FINE);
 }
 
 static enum neighbour_refusal knock(void)
@@ -394,7 +393,7 @@ TEST(neighbour_open_door__limits)
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, true),
+        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing),
                          NEIGHBOUR_LIMITED);
         assert_null(n.receiver);
         assert_int_equal(descriptors_open(), descriptors_before);

@@ -59,7 +59,7 @@ static inline bool neighbours_open(struct neighbours *n)
 /* A door, a knock, and the consent. True if both are here then. */
 static inline bool neighbours_meet(struct neighbours *n)
 {
-    n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing, true);
+    n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing);
     n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing);
     return n->receiver != NULL && n->sender != NULL &&
            neighbour_look(n->receiver) == NEIGHBOUR_HERE &&

@@ -7,6 +7,7 @@ place=$(mktemp -d "${TMPDIR:-/tmp}/$(basename "$0" .sh).XXXXXX")
 checks=0
 failures=0
 running=
+export ZCRP_NO_MEMORY="${ZCRP_NO_MEMORY-1}" # a script about memory unsets it
 trap 'test -z "$running" || kill "$running" 2>/dev/null; rm -rf "$place"' EXIT
 trap 'exit 130' INT TERM
 

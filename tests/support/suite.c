@@ -5,6 +5,8 @@
  *     PROGRAM ... --seed N   random tests start from N, as with ZCRP_SEED=N in the environment
  *     PROGRAM --list         the files, and how each loads the machine
  *
+ * The tests are of what crosses the network: ZCRP_NO_MEMORY is 1, unless it is set.
+ *
  * Exit status 0 if all passed, 1 if not, 2 if there is no such test, 77 if all were skipped. */
 #include "suite.h"
 #include "seed.h"
@@ -161,6 +163,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
+    setenv("ZCRP_NO_MEMORY", "1", 0);
     if (argc > 2 && strcmp(argv[argc - 2], "--seed") == 0) {
         setenv("ZCRP_SEED", argv[argc - 1], 1);
         argv[argc - 2] = NULL;
