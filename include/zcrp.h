@@ -203,14 +203,22 @@ enum zcrp_congestion {
     ZCRP_CONGESTION_BBR = 4,   /* version 3: a model of the path, keeps queues short, bears loss */
 };
 
-/* What not to do over UDP. A variable of the same name in the environment does the same for any
- * program, if it is neither empty nor 0: ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD=1 stands for all but
- * ZCRP_NO_ECN. */
+/* What not to do, and what to do only if it is asked for. A variable in the environment with the
+ * name of one that begins with ZCRP_NO does the same for any program, if it is neither empty nor 0:
+ * ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD=1 stands for ZCRP_NO_SEGMENT and ZCRP_NO_GRO.
+ *
+ * ZCRP_ALLOW_PTRACE is for senders on systems where Yama forbids one process to read another's
+ * memory (/proc/sys/kernel/yama/ptrace_scope is 1, as on Ubuntu). If the receiver is forbidden to,
+ * the library calls prctl(PR_SET_PTRACER) with its process, which the kernel says is of this user.
+ * That process may then trace this one: read and write all its memory, not only messages. A process
+ * has one such tracer: the last one replaces the one before, whose channel returns to UDP. Nothing
+ * takes the right back but another call of prctl. */
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
     ZCRP_NO_ECN = 4,     /* do not ask for congestion marks, and do not look at them (RFC 3168) */
     ZCRP_NO_MEMORY = 8,  /* do not read straight from the memory of a peer on this host */
+    ZCRP_ALLOW_PTRACE = 16, /* let the receiver read this process's memory: see below */
 };
 
 /* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of

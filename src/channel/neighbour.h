@@ -15,7 +15,8 @@
  *     receiver   opens a door: an AF_UNIX socket whose abstract name is a hash of the session
  *     sender     knocks: hands in a sealed memfd with the ring, and the address of a nonce; the
  *                kernel adds process and user
- *     receiver   checks all that, reads the nonce from the sender's memory, and consents
+ *     receiver   checks all that, reads the nonce from the sender's memory, and consents in the
+ *                shared memory; where there is none yet, it sends a word back that says why not
  *
  * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
  *
@@ -50,11 +51,12 @@ enum neighbour_state {
 bool neighbour_is_possible(const struct channel *c);
 
 /* A receiver opens a door for the sender of this pairing, or a sender knocks there. `c` is the
- * channel of the units. `*n` is to be freed, unless it is NULL. */
+ * channel of the units. `*n` is to be freed, unless it is NULL. `lets_read`: if the kernel does not
+ * let the receiver read, the sender asks it to (PR_SET_PTRACER), once it knows who that is. */
 enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
                                            struct pairing pairing);
 enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
-                                       struct pairing pairing);
+                                       struct pairing pairing, bool lets_read);
 
 /* Nobody uses it any more. */
 void neighbour_free(struct neighbour *n);
@@ -62,7 +64,8 @@ void neighbour_free(struct neighbour *n);
 /* In a child of the process that made it. */
 void neighbour_abandon(struct neighbour *n);
 
-/* How it stands. While they meet this looks at the door, or for the answer. */
+/* How it stands. While they meet this looks at the door, or for the answer. A sender also learns
+ * here that the receiver may not read any more. */
 enum neighbour_state neighbour_look(struct neighbour *n);
 enum neighbour_refusal neighbour_why(const struct neighbour *n);
 

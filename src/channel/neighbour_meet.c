@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,10 +28,19 @@ enum {
     NAME_BYTES = 16,
 };
 
-static const duration DOOR_OPEN = SECOND;            /* at most */
+static const duration DOOR_OPEN = SECOND;            /* at most; and to be let read */
 static const duration ANSWER_BY = 2 * SECOND;        /* to a knock */
 static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest */
 static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+/* Is it time to look again? That is a system call. */
+static bool is_time(struct neighbour *n, instant now)
+{
+    if (now - n->looked < LOOK_AGAIN)
+        return false;
+    n->looked = now;
+    return true;
+}
 
 /* ---- where ---- */
 
@@ -83,8 +93,35 @@ static struct neighbour *make(bool is_sender, struct channel *c, struct pairing 
                             .pairing = pairing,
                             .units = c,
                             .opened = clock_now()};
-    n->in.door = -1;
+    n->in.door = n->out.bell = -1;
     return n;
+}
+
+static int open_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int yes = 1;
+
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+static void close_socket(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+/* It is decided, or over. */
+static void decide(struct neighbour *n, enum neighbour_refusal why)
+{
+    n->why = why;
+    atomic_store(&n->state, why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
+    close_socket(&n->in.door);
+    close_socket(&n->out.bell);
 }
 
 static void *map(int fd)
@@ -123,12 +160,23 @@ static int make_memfd(void)
     return -1;
 }
 
+/* Where the receiver can say why not. The kernel finds a name. */
+static bool open_bell(struct neighbour *n)
+{
+    const struct sockaddr_un any = {.sun_family = AF_UNIX};
+
+    n->out.bell = open_socket();
+    return n->out.bell >= 0 && bind(n->out.bell, (const struct sockaddr *)&any,
+                                    offsetof(struct sockaddr_un, sun_path)) == 0;
+}
+
 /* Hands the file in at the door. */
-static enum neighbour_refusal hand_in(struct neighbour *n, int memfd)
+static bool hand_in(struct neighbour *n, int memfd)
 {
     struct neighbour_knock knock = {
         .version = NEIGHBOUR_VERSION,
         .page_bytes = sizeof(struct neighbour_page),
+        .lets_read = n->out.lets_read,
         .pairing = n->pairing,
         .page = (uintptr_t)n->page,
         .nonce_at = (uintptr_t)n->out.nonce,
@@ -147,19 +195,14 @@ static enum neighbour_refusal hand_in(struct neighbour *n, int memfd)
                              .msg_iovlen = 1,
                              .msg_control = &notes,
                              .msg_controllen = sizeof(notes.room)};
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0)
-        return NEIGHBOUR_LIMITED;
     memcpy(knock.nonce, n->out.nonce, sizeof(knock.nonce));
     memcpy(CMSG_DATA(&notes.head), &memfd, sizeof(memfd));
-    bool is_in = sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(knock);
-    (void)close(fd);
-    return is_in ? NEIGHBOUR_FINE : NEIGHBOUR_ELSEWHERE;
+    return sendmsg(n->out.bell, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(knock);
 }
 
 enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
-                                       struct pairing pairing)
+                                       struct pairing pairing, bool lets_read)
 {
     enum neighbour_refusal why = NEIGHBOUR_LIMITED;
     struct neighbour *n = make(true, c, pairing);
@@ -169,13 +212,14 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
         return why;
     int memfd = make_memfd();
     n->page = memfd >= 0 ? map(memfd) : NULL;
-    if (n->page != NULL) {
+    if (n->page != NULL && open_bell(n)) {
+        n->out.lets_read = lets_read;
         entropy_fill(n->out.nonce, sizeof(n->out.nonce));
         ring_writer_init(&n->out.ring, &n->page->ring);
         n->out.answers.answers = &n->page->answers;
         atomic_store(&n->page->ring.is_asleep, 1); /* until they look for the first time */
         atomic_store(&n->page->answers.is_asleep, 1);
-        why = hand_in(n, memfd);
+        why = hand_in(n, memfd) ? NEIGHBOUR_FINE : NEIGHBOUR_ELSEWHERE;
     }
     if (memfd >= 0)
         (void)close(memfd);
@@ -193,15 +237,13 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
 {
     struct neighbour *n = make(false, c, pairing);
     struct sockaddr_un at;
-    int yes = 1;
 
     *made = NULL;
     if (n == NULL)
         return NEIGHBOUR_LIMITED;
-    n->in.door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    n->in.door = open_socket();
     socklen_t size = door_address(n, &at);
-    if (n->in.door < 0 || setsockopt(n->in.door, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0 ||
-        bind(n->in.door, (const struct sockaddr *)&at, size) != 0) {
+    if (n->in.door < 0 || bind(n->in.door, (const struct sockaddr *)&at, size) != 0) {
         neighbour_free(n);
         return NEIGHBOUR_LIMITED;
     }
@@ -209,16 +251,23 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
     return NEIGHBOUR_FINE;
 }
 
-/* What came through the door. */
-struct caller_at_door {
-    struct neighbour_knock knock;
+/* What came through the door, or rang the bell. */
+struct caller {
+    union {
+        struct neighbour_knock knock;
+        struct neighbour_word word;
+    } says;
+    ssize_t bytes; /* of that */
     struct ucred who;
     bool has_who;
-    int memfd; /* -1: none */
+    int memfd;         /* -1: none, */
+    bool is_truncated; /* or this process had no room for it */
+    struct sockaddr_un from;
+    socklen_t from_bytes;
 };
 
 /* Keeps the first, and closes the others: alignment leaves room for more than one. */
-static void take_descriptors(struct cmsghdr *note, struct caller_at_door *caller)
+static void take_descriptors(struct cmsghdr *note, struct caller *caller)
 {
     size_t count = (note->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     int fd;
@@ -232,7 +281,7 @@ static void take_descriptors(struct cmsghdr *note, struct caller_at_door *caller
     }
 }
 
-static void read_notes(struct msghdr *message, struct caller_at_door *caller)
+static void read_notes(struct msghdr *message, struct caller *caller)
 {
     for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
         if (note->cmsg_level != SOL_SOCKET)
@@ -246,27 +295,45 @@ static void read_notes(struct msghdr *message, struct caller_at_door *caller)
     }
 }
 
-/* True if somebody knocked. The kernel closes descriptors that have no room. */
-static bool answer_door(int door, struct caller_at_door *caller)
+/* True if somebody did. The kernel closes descriptors that have no room. */
+static bool take_caller(int fd, struct caller *caller)
 {
     union {
         struct cmsghdr head;
         uint8_t room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
     } notes;
-    struct iovec piece = {&caller->knock, sizeof(caller->knock)};
-    struct msghdr message = {.msg_iov = &piece,
+    struct iovec piece = {&caller->says, sizeof(caller->says)};
+    struct msghdr message = {.msg_name = &caller->from,
+                             .msg_namelen = sizeof(caller->from),
+                             .msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &notes,
                              .msg_controllen = sizeof(notes.room)};
 
-    *caller = (struct caller_at_door){.memfd = -1};
-    ssize_t size = recvmsg(door, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (size < 0)
+    *caller = (struct caller){.memfd = -1};
+    caller->bytes = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (caller->bytes < 0)
         return false;
+    caller->from_bytes = message.msg_namelen;
+    caller->is_truncated = message.msg_flags & MSG_CTRUNC;
     read_notes(&message, caller);
-    if (size != (ssize_t)sizeof(caller->knock))
-        caller->knock.version = 0;
     return true;
+}
+
+/* A process of this user that can be named here, as the kernel says? */
+static bool is_own_user(const struct caller *caller)
+{
+    return caller->has_who && caller->who.pid > 0 && caller->who.uid == getuid();
+}
+
+/* Tells the sender. It may be deaf, or not there any more. */
+static void say(const struct neighbour *n, const struct caller *caller, enum neighbour_refusal why)
+{
+    struct neighbour_word word = {.version = NEIGHBOUR_VERSION, .why = why};
+
+    memcpy(word.nonce, caller->says.knock.nonce, sizeof(word.nonce));
+    (void)sendto(n->in.door, &word, sizeof(word), MSG_DONTWAIT | MSG_NOSIGNAL,
+                 (const struct sockaddr *)&caller->from, caller->from_bytes);
 }
 
 /* Is it a file that nobody can make shorter, of the right size? */
@@ -291,10 +358,12 @@ static enum neighbour_refusal prove(struct neighbour *n)
     return sodium_memcmp(nonce, n->in.nonce, sizeof(nonce)) == 0 ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE;
 }
 
-static enum neighbour_refusal admit(struct neighbour *n, const struct caller_at_door *caller)
+static enum neighbour_refusal admit(struct neighbour *n, const struct caller *caller)
 {
-    const struct neighbour_knock *knock = &caller->knock;
+    const struct neighbour_knock *knock = &caller->says.knock;
 
+    if (caller->memfd < 0)
+        return NEIGHBOUR_LIMITED;
     if (!is_sealed(caller->memfd))
         return NEIGHBOUR_FALSE;
     n->page = map(caller->memfd);
@@ -309,78 +378,144 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller_at_
     return prove(n);
 }
 
-/* Somebody who is not the sender leaves the door open for it. */
-static bool is_sender(const struct neighbour *n, const struct caller_at_door *caller)
+/* Does the caller know the pairing? */
+static bool is_expected(const struct neighbour *n, const struct caller *caller)
 {
-    const struct neighbour_knock *knock = &caller->knock;
+    const struct neighbour_knock *knock = &caller->says.knock;
 
-    return caller->has_who && caller->who.pid > 0 && caller->who.uid == getuid() &&
-           caller->memfd >= 0 && knock->version == NEIGHBOUR_VERSION &&
-           knock->page_bytes == sizeof(struct neighbour_page) &&
-           knock->pairing.session == n->pairing.session && knock->pairing.tag == n->pairing.tag;
+    return caller->bytes == (ssize_t)sizeof(*knock) && knock->version == NEIGHBOUR_VERSION &&
+           knock->page_bytes == sizeof(struct neighbour_page) && neighbour_is_of(n, knock->pairing);
 }
 
-static void close_door(struct neighbour *n)
+static void consent(struct neighbour *n, enum neighbour_refusal why)
 {
-    (void)close(n->in.door);
-    n->in.door = -1;
+    atomic_store(&n->page->why, why);
+    atomic_store(&n->page->consent, why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
+    decide(n, why);
+}
+
+/* Somebody who is not the sender leaves the door open for it. */
+static void on_knock(struct neighbour *n, const struct caller *caller)
+{
+    if (!is_expected(n, caller) || (caller->memfd < 0 && !caller->is_truncated))
+        return;
+    if (!is_own_user(caller)) {
+        n->in.was_stranger = true;
+        say(n, caller, NEIGHBOUR_STRANGER);
+        return;
+    }
+    enum neighbour_refusal why = admit(n, caller);
+    n->in.is_asking = why == NEIGHBOUR_FORBIDDEN && caller->says.knock.lets_read != 0;
+    if (n->page == NULL || n->in.is_asking)
+        say(n, caller, why);
+    if (n->in.is_asking)
+        close_socket(&n->in.door);
+    else if (n->page == NULL)
+        decide(n, why);
+    else
+        consent(n, why);
 }
 
 static void look_at_door(struct neighbour *n)
 {
-    struct caller_at_door caller;
-    instant now = clock_now();
+    struct caller caller;
 
-    if (now - n->in.looked < LOOK_AGAIN)
+    if (!take_caller(n->in.door, &caller))
         return;
-    n->in.looked = now;
-    if (now - n->opened > DOOR_OPEN) {
-        close_door(n);
-        n->why = NEIGHBOUR_ELSEWHERE;
-        atomic_store(&n->state, NEIGHBOUR_AWAY);
-        return;
-    }
-    if (!answer_door(n->in.door, &caller))
-        return;
-    if (is_sender(n, &caller)) {
-        n->why = admit(n, &caller);
-        if (n->page != NULL) {
-            atomic_store(&n->page->why, n->why);
-            atomic_store(&n->page->consent, n->why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
-        }
-        atomic_store(&n->state, n->why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
-        close_door(n);
-    }
+    on_knock(n, &caller);
     if (caller.memfd >= 0)
         (void)close(caller.memfd);
 }
 
+/* The sender was asked to let this process read. */
+static void look_again(struct neighbour *n, bool is_late)
+{
+    enum neighbour_refusal why = prove(n);
+
+    if (why != NEIGHBOUR_FORBIDDEN || is_late)
+        consent(n, why);
+}
+
+static void look_for_sender(struct neighbour *n)
+{
+    instant now = clock_now();
+    bool is_late = now - n->opened > DOOR_OPEN;
+
+    if (!is_time(n, now))
+        return;
+    if (n->in.is_asking)
+        look_again(n, is_late);
+    else if (is_late)
+        decide(n, n->in.was_stranger ? NEIGHBOUR_STRANGER : NEIGHBOUR_ELSEWHERE);
+    else
+        look_at_door(n);
+}
+
 /* ---- either ---- */
+
+static enum neighbour_refusal refusal_of(uint32_t word)
+{
+    return word == NEIGHBOUR_FINE || word > NEIGHBOUR_FALSE ? NEIGHBOUR_FALSE
+                                                            : (enum neighbour_refusal)word;
+}
+
+/* Only whom the sender's knock reached can have said it. */
+static void on_word(struct neighbour *n, const struct caller *caller)
+{
+    const struct neighbour_word *word = &caller->says.word;
+
+    if (caller->bytes != (ssize_t)sizeof(*word) || word->version != NEIGHBOUR_VERSION ||
+        sodium_memcmp(word->nonce, n->out.nonce, sizeof(word->nonce)) != 0)
+        return;
+    if (word->why != NEIGHBOUR_FORBIDDEN || !n->out.lets_read)
+        decide(n, refusal_of(word->why));
+    else if (is_own_user(caller)) /* without Yama this fails, and nothing is lost */
+        (void)prctl(PR_SET_PTRACER, (unsigned long)caller->who.pid, 0, 0, 0);
+}
+
+static void look_for_word(struct neighbour *n)
+{
+    struct caller caller;
+
+    if (!take_caller(n->out.bell, &caller))
+        return;
+    on_word(n, &caller);
+    if (caller.memfd >= 0)
+        (void)close(caller.memfd);
+}
 
 static void look_for_consent(struct neighbour *n)
 {
+    instant now = clock_now();
     uint32_t consent = atomic_load(&n->page->consent);
 
-    if (consent == CONSENT_YES) {
-        atomic_store(&n->state, NEIGHBOUR_HERE);
-    } else if (consent != CONSENT_NONE) {
-        uint32_t why = atomic_load(&n->page->why);
-        n->why = why > NEIGHBOUR_FALSE ? NEIGHBOUR_FALSE : (enum neighbour_refusal)why;
-        atomic_store(&n->state, NEIGHBOUR_AWAY);
-    } else if (clock_now() - n->opened > ANSWER_BY) {
-        n->why = NEIGHBOUR_ELSEWHERE;
-        atomic_store(&n->state, NEIGHBOUR_AWAY);
-    }
+    if (consent == CONSENT_YES)
+        decide(n, NEIGHBOUR_FINE);
+    else if (consent != CONSENT_NONE)
+        decide(n, refusal_of(atomic_load(&n->page->why)));
+    else if (now - n->opened > ANSWER_BY)
+        decide(n, NEIGHBOUR_ELSEWHERE);
+    else if (is_time(n, now))
+        look_for_word(n);
+}
+
+/* Has the receiver changed its mind? */
+static void look_for_dissent(struct neighbour *n)
+{
+    if (atomic_load_explicit(&n->page->consent, memory_order_relaxed) != CONSENT_YES)
+        decide(n, refusal_of(atomic_load(&n->page->why)));
 }
 
 enum neighbour_state neighbour_look(struct neighbour *n)
 {
-    if (atomic_load(&n->state) == NEIGHBOUR_MEETING) {
-        if (n->is_sender)
-            look_for_consent(n);
-        else
-            look_at_door(n);
-    }
+    int state = atomic_load(&n->state);
+
+    if (state == NEIGHBOUR_MEETING && n->is_sender)
+        look_for_consent(n);
+    else if (state == NEIGHBOUR_MEETING)
+        look_for_sender(n);
+    else if (state == NEIGHBOUR_HERE && n->is_sender)
+        look_for_dissent(n);
     return (enum neighbour_state)atomic_load(&n->state);
 }
 
@@ -396,8 +531,8 @@ bool neighbour_is_of(const struct neighbour *n, struct pairing pairing)
 
 void neighbour_free(struct neighbour *n)
 {
-    if (n->in.door >= 0)
-        (void)close(n->in.door);
+    close_socket(&n->in.door);
+    close_socket(&n->out.bell);
     if (n->page != NULL)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));

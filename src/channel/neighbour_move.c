@@ -248,15 +248,28 @@ static void gather(struct neighbour *n, struct copying *c, const struct landing 
     }
 }
 
+/* The sender is gone. Or it is there, and may not be read any more: then it is told. */
+static void lose(struct neighbour *n, bool is_forbidden)
+{
+    if (is_forbidden) {
+        n->why = NEIGHBOUR_FORBIDDEN;
+        atomic_store(&n->page->why, n->why);
+        atomic_store(&n->page->consent, CONSENT_NO);
+    }
+    atomic_store(&n->state, NEIGHBOUR_AWAY);
+}
+
 /* Copies, from the sender that consented and nobody else. The bytes copied, which are fewer than
- * asked for if some memory cannot be accessed; -1 if the sender is not there any more. */
-static int64_t copy(const struct neighbour *n, struct copying *c)
+ * asked for if some memory cannot be accessed; -1 if the sender was lost. */
+static int64_t copy(struct neighbour *n, struct copying *c)
 {
     ssize_t size = process_vm_readv(n->in.sender, c->here, c->heres, c->there, c->theres, 0);
 
     if (size < (ssize_t)sizeof(c->nonce) ||
-        sodium_memcmp(c->nonce, n->in.nonce, sizeof(c->nonce)) != 0)
+        sodium_memcmp(c->nonce, n->in.nonce, sizeof(c->nonce)) != 0) {
+        lose(n, size < 0 && errno == EPERM);
         return -1;
+    }
     return size - (ssize_t)sizeof(c->nonce);
 }
 
@@ -292,10 +305,8 @@ static int on_fault(struct neighbour *n, struct landing *l)
         channel_note(n->units, CHANNEL_FAULTS, 1);
         return CHANNEL_FAULT;
     }
-    if (copied < 0) {
-        atomic_store(&n->state, NEIGHBOUR_AWAY);
+    if (copied < 0)
         return 0;
-    }
     finish(n, l, 0, &c.note[0], RING_FAULTED);
     return 1;
 }
@@ -316,8 +327,6 @@ static int receive_notes(struct neighbour *n, struct landing *l)
         finish(n, l, i, &c.note[i], RING_DONE);
     }
     l->is_spoilt |= i < c.notes; /* some of the rest may have been copied, too */
-    if (left < 0)
-        atomic_store(&n->state, NEIGHBOUR_AWAY);
     return left < 0 || i > 0 ? (int)i : on_fault(n, l);
 }
 

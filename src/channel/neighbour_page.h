@@ -42,11 +42,14 @@ struct neighbour_sender {
     struct answers_place answers;
     struct stage stage;
     _Atomic instant moved; /* when the receiver last read, or the ring was empty */
+    int bell;              /* where the receiver's word comes; -1: closed */
+    bool lets_read;        /* it asks the kernel to let the receiver read (Yama) */
 };
 
 struct neighbour_receiver {
-    int door;       /* -1: closed */
-    instant looked; /* at the door, last */
+    int door;          /* -1: closed */
+    bool is_asking;    /* the sender was asked to let this process read */
+    bool was_stranger; /* who knew the pairing, and knocked */
     pid_t sender;
     uint64_t page, nonce_at; /* addresses in the sender's memory */
     uint8_t nonce[NEIGHBOUR_NONCE];
@@ -60,6 +63,7 @@ struct neighbour {
     struct pairing pairing; /* (c) */
     struct channel *units;  /* (c) the socket that they would take */
     instant opened;         /* (c) the door was, or it knocked */
+    instant looked;         /* at the door, or for a word, last */
     struct neighbour_page *page;
     _Atomic int state; /* (a) enum neighbour_state */
     enum neighbour_refusal why;
@@ -72,9 +76,18 @@ struct neighbour {
 struct neighbour_knock {
     uint32_t version;
     uint32_t page_bytes;
+    uint32_t lets_read; /* 1: if the receiver may not read, it is to ask */
     struct pairing pairing;
     uint64_t page, nonce_at;
     uint8_t nonce[NEIGHBOUR_NONCE];
+};
+
+/* The receiver's, where it has no page to write into, or has to show who it is. FORBIDDEN, to a
+ * sender that lets it read: not yet, the kernel says. */
+struct neighbour_word {
+    uint32_t version;
+    uint32_t why;                   /* enum neighbour_refusal, not FINE */
+    uint8_t nonce[NEIGHBOUR_NONCE]; /* the knock's: nobody else has it */
 };
 
 #endif

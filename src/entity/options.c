@@ -17,7 +17,8 @@ enum {
 
 static bool is_in_range(const struct zcrp_options *o)
 {
-    const uint32_t known = ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_ECN | ZCRP_NO_MEMORY;
+    const uint32_t known =
+        ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_ECN | ZCRP_NO_MEMORY | ZCRP_ALLOW_PTRACE;
 
     if (o->unit_bytes != 0 && (o->unit_bytes < UNIT_LEAST || o->unit_bytes > UNIT_MOST))
         return false;

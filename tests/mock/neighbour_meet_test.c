@@ -1,5 +1,5 @@
 /* wrap: memfd_create ftruncate fcntl fstat mmap process_vm_readv */
-/* wrap: socket setsockopt bind sendmsg recvmsg */
+/* wrap: socket setsockopt bind sendmsg recvmsg prctl */
 /* How neighbours meet, over the real kernel, one call of which fails or says something else.
  * However it ends, no descriptor and no mapping is left. */
 #include "../support/neighbours.h"
@@ -9,9 +9,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 /* The calls of which one fails. */
 enum call {
@@ -27,6 +29,7 @@ enum call {
     SENDMSG,
     RECVMSG,
     READV,
+    PRCTL,
     CALLS,
 };
 
@@ -43,10 +46,15 @@ static struct {
     bool has_lost_descriptor; /* and to what it hands in */
     bool has_lost_who;
     int descriptors; /* of those that are handed in; 0: as it is */
+    bool is_full;    /* this process has no room for what is handed in */
     void (*on_knock)(struct neighbour_knock *knock);
+    bool has_yama;     /* nobody may read before the sender says who */
+    int option;        /* of the last prctl, */
+    unsigned long who; /* and its argument */
 } kernel;
 
 static struct neighbours n;
+static bool lets_read; /* the sender does */
 static int descriptors_before;
 
 /* Does this call fail? */
@@ -192,7 +200,13 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
     if (fails(RECVMSG))
         return -1;
+    struct rlimit limit, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){0, limit.rlim_max};
+    if (kernel.is_full)
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     ssize_t size = __real_recvmsg(fd, message, flags);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     if (size >= 0)
         change_who(message);
     return size;
@@ -207,7 +221,21 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
 {
     if (fails(READV))
         return -1;
+    if (kernel.has_yama &&
+        (kernel.option != PR_SET_PTRACER || kernel.who != (unsigned long)getpid()))
+        return errno = EPERM, -1;
     return __real_process_vm_readv(pid, here, heres, there, theres, flags);
+}
+
+int __wrap_prctl(int option, ...)
+{
+    va_list list;
+
+    va_start(list, option);
+    kernel.who = va_arg(list, unsigned long);
+    va_end(list);
+    kernel.option = option;
+    return fails(PRCTL) ? -1 : 0;
 }
 
 /* ---- what is left ---- */
@@ -242,6 +270,7 @@ static void setup(void)
     memset(&kernel, 0, sizeof(kernel));
     kernel.knows_noexec = true;
     kernel.pid = -1;
+    lets_read = false;
     assert_true(neighbours_open(&n));
     descriptors_before = descriptors_open();
 }
@@ -273,7 +302,7 @@ static void open_door(void)
 
 static enum neighbour_refusal knock(void)
 {
-    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, neighbours_pairing);
+    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, neighbours_pairing, lets_read);
 
     assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
     return why;
@@ -292,21 +321,36 @@ static void expect_passed_over(void)
     assert_int_equal(pages_mapped(), 0);
 }
 
+static void wait_until_over(struct neighbour *neighbour)
+{
+    while (neighbour_look(neighbour) == NEIGHBOUR_MEETING)
+        usleep(10000);
+}
+
+/* The sender is told, and the door stays open for another. In the end the receiver knows, too. */
+static void expect_strangers(void)
+{
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_STRANGER);
+    neighbour_free(n.sender);
+    n.sender = NULL;
+    assert_int_equal(descriptors_open(), descriptors_before + 1);
+}
+
+/* Both know. */
 static void expect_refused(enum neighbour_refusal why)
 {
     open_door();
     assert_int_equal(knock(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.receiver), why);
-    assert_int_equal(descriptors_open(), descriptors_before);
-}
-
-/* And the sender is told. */
-static void expect_refused_and_told(enum neighbour_refusal why)
-{
-    expect_refused(why);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.sender), why);
+    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
 TEST(neighbour_meet__nothing_fails)
@@ -413,23 +457,39 @@ TEST(neighbour_look__interrupted)
 TEST(neighbour_look__another_user)
 {
     kernel.uid_more = 1;
-    expect_passed_over();
+    expect_strangers();
     kernel.uid_more = 0;
     assert_int_equal(knock(), NEIGHBOUR_FINE); /* it is still open for the sender */
+    usleep(100);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+}
+
+TEST(neighbour_look__only_another_user)
+{
+    kernel.uid_more = 1;
+    expect_strangers();
+    wait_until_over(n.receiver);
+    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_STRANGER);
 }
 
 /* A process in another namespace, which this one cannot name. */
 TEST(neighbour_look__process_without_a_number)
 {
     kernel.pid = 0;
-    expect_passed_over();
+    expect_strangers();
 }
 
 TEST(neighbour_look__nobody_says_who)
 {
     kernel.has_lost_who = true;
-    expect_passed_over();
+    expect_strangers();
+}
+
+/* The table of descriptors is full, so the kernel hands none out. */
+TEST(neighbour_look__no_room_for_the_descriptor)
+{
+    kernel.is_full = true;
+    expect_refused(NEIGHBOUR_LIMITED);
 }
 
 TEST(neighbour_look__no_descriptor)
@@ -524,6 +584,8 @@ TEST(neighbour_look__cannot_map)
     break_call(MMAP, ENOMEM);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_LIMITED);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_LIMITED);
 }
 
 TEST(neighbour_look__may_not_read)
@@ -532,7 +594,7 @@ TEST(neighbour_look__may_not_read)
 
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         break_call(READV, errors[i]);
-        expect_refused_and_told(NEIGHBOUR_FORBIDDEN);
+        expect_refused(NEIGHBOUR_FORBIDDEN);
         free_both();
     }
 }
@@ -550,8 +612,125 @@ static void change_place_of_nonce(struct neighbour_knock *knock)
 TEST(neighbour_look__nonce)
 {
     kernel.on_knock = change_nonce;
-    expect_refused_and_told(NEIGHBOUR_FALSE);
+    expect_refused(NEIGHBOUR_FALSE);
     free_both();
     kernel.on_knock = change_place_of_nonce;
-    expect_refused_and_told(NEIGHBOUR_FORBIDDEN);
+    expect_refused(NEIGHBOUR_FORBIDDEN);
+}
+
+/* ---- a sender that lets the receiver read ---- */
+
+/* It asks the kernel for no more than it has to. */
+TEST(neighbour_lets_read__nobody_forbids)
+{
+    lets_read = true;
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    assert_int_equal(kernel.calls[PRCTL], 0);
+}
+
+TEST(neighbour_lets_read__not_asked_for)
+{
+    kernel.has_yama = true;
+    expect_refused(NEIGHBOUR_FORBIDDEN);
+}
+
+static void knock_at_yama(void)
+{
+    kernel.has_yama = lets_read = true;
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+}
+
+TEST(neighbour_lets_read__yama)
+{
+    knock_at_yama();
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(kernel.calls[PRCTL], 1);
+    usleep(100);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    assert_int_equal(descriptors_open(), descriptors_before);
+}
+
+/* The process is the kernel's word, and of the sender's user. */
+TEST(neighbour_lets_read__another_user)
+{
+    knock_at_yama();
+    kernel.uid_more = 1;
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(kernel.calls[PRCTL], 0);
+}
+
+TEST(neighbour_lets_read__process_without_a_number)
+{
+    knock_at_yama();
+    kernel.pid = 0;
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(kernel.calls[PRCTL], 0);
+}
+
+/* There is no Yama, but something else forbids it. */
+TEST(neighbour_lets_read__in_vain)
+{
+    knock_at_yama();
+    break_call(PRCTL, EINVAL);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    kernel.option = 0;
+    wait_until_over(n.receiver);
+    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_FORBIDDEN);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FORBIDDEN);
+    assert_int_equal(kernel.calls[PRCTL], 1);
+    assert_int_equal(descriptors_open(), descriptors_before);
+}
+
+/* Whoever does not know the nonce is not heard. */
+TEST(neighbour_lets_read__words_of_others)
+{
+    const struct neighbour_word words[] = {
+        {.version = NEIGHBOUR_VERSION, .why = NEIGHBOUR_FORBIDDEN},
+        {.version = NEIGHBOUR_VERSION, .why = NEIGHBOUR_STRANGER},
+        {.version = NEIGHBOUR_VERSION + 1, .why = NEIGHBOUR_STRANGER},
+    };
+    struct sockaddr_un at;
+    socklen_t size = sizeof(at);
+    int fd = __real_socket(AF_UNIX, SOCK_DGRAM, 0);
+
+    lets_read = true;
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(getsockname(n.sender->out.bell, (struct sockaddr *)&at, &size), 0);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        assert_int_equal(
+            sendto(fd, &words[i], sizeof(words[i]) - (i == 0), 0, (struct sockaddr *)&at, size),
+            sizeof(words[i]) - (i == 0));
+        usleep(100);
+        assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    }
+    (void)close(fd);
+    assert_int_equal(kernel.calls[PRCTL], 0);
+}
+
+/* ---- a receiver that may not read any more ---- */
+
+TEST(neighbour_look__may_not_read_any_more)
+{
+    assert_true(neighbours_meet(&n));
+    static uint8_t from[8192], to[8192];
+    uint32_t sent;
+    bool held, calls;
+
+    neighbours_fill(&n.burst, 1, from, 1, sizeof(from));
+    assert_int_equal(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    neighbours_plan(&n.landing, to, 1, 1, sizeof(to));
+    break_call(READV, EPERM);
+    assert_int_equal(neighbour_receive(n.receiver, &n.landing), 0);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_FORBIDDEN);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FORBIDDEN);
 }

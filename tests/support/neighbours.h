@@ -60,7 +60,7 @@ static inline bool neighbours_open(struct neighbours *n)
 static inline bool neighbours_meet(struct neighbours *n)
 {
     n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing);
-    n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing);
+    n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing, false);
     return n->receiver != NULL && n->sender != NULL &&
            neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
            neighbour_look(n->sender) == NEIGHBOUR_HERE;

@@ -121,7 +121,8 @@ TEST(neighbour_is_possible__one_host)
 
 TEST(neighbour_knock__no_door)
 {
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing), NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false),
+                     NEIGHBOUR_ELSEWHERE);
     ck_assert_ptr_null(n.sender);
 }
 
@@ -138,7 +139,7 @@ TEST(neighbour_look__both_are_here)
 {
     ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing), NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false), NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_HERE);
@@ -156,13 +157,14 @@ TEST(neighbour_look__nobody_knocks)
         usleep(10000);
     ck_assert_int_gt(looks, 10);
     ck_assert_int_eq(neighbour_why(n.receiver), NEIGHBOUR_ELSEWHERE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing), NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false),
+                     NEIGHBOUR_ELSEWHERE);
 }
 
 TEST(neighbour_look__a_reason_that_is_none)
 {
     ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false), NEIGHBOUR_FINE);
     n.sender->page->why = 4711;
     n.sender->page->consent = 815;
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_AWAY);
@@ -175,7 +177,7 @@ TEST(neighbour_send__not_before_they_met)
     bool held;
 
     ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false), NEIGHBOUR_FINE);
     neighbours_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_BLOCKED);
     plan_large(to);
@@ -495,7 +497,7 @@ TEST(neighbour_receive__process_is_gone)
 TEST(neighbour_free__while_they_meet)
 {
     ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false), NEIGHBOUR_FINE);
 }
 
 /* ---- answers and sleep ---- */

@@ -87,7 +87,7 @@ TEST(options_complete__wrong)
     static const struct zcrp_options wrong[] = {
         {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1}, {.silence_ns = -1},
         {.linger_ns = -1},  {.spin_ns = -1},       {.congestion = 5},           {.congestion = -1},
-        {.flags = 16},      {.connect_ns = -1},    {.progress_ns = -1},
+        {.flags = 32},      {.connect_ns = -1},    {.progress_ns = -1},
     };
     struct zcrp_options o;
 
