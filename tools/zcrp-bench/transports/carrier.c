@@ -7,7 +7,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/transports/peer.h"
+#include "zcrp-bench/transports/stream.h"
 #include "zcrp.h"
 
 int udp_failed(const struct transport *transport, const char *what, int code)

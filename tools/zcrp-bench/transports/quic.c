@@ -8,8 +8,8 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/transports/peer.h"
 #include "zcrp-bench/transports/quic_end.h"
+#include "zcrp-bench/transports/stream.h"
 
 /* Both ends' beginning: a socket. Its port. */
 static int start(struct transport *transport)
@@ -75,7 +75,7 @@ static int meet(struct transport *transport)
     return 0;
 }
 
-static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
+static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
 {
     struct quic_end *end = transport->state;
     size_t taken = quic_ring_add(&end->ring, bytes, size);
@@ -83,17 +83,18 @@ static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
     return quic_end_work(end, taken > 0 ? 0 : STREAM_PAUSE_MS) < 0 ? -1 : (ssize_t)taken;
 }
 
-static ssize_t read_some(struct transport *transport, void *bytes, size_t size)
+static ssize_t read_some(struct transport *transport, const struct iovec *piece, int count)
 {
     struct quic_end *end = transport->state;
-    size_t taken = quic_end_take(end, bytes, size);
+    size_t taken = quic_end_take(end, piece->iov_base, piece->iov_len);
 
+    (void)count;
     if (taken == 0 && quic_end_work(end, STREAM_PAUSE_MS) < 0)
         return -1;
     return (ssize_t)taken;
 }
 
-static const struct stream stream = {write_some, read_some};
+static const struct stream stream = {write_some, read_some, 1};
 
 /* The last bytes are on their way until they are acknowledged, or the other end says that it has
  * got all it waits for. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "zcrp-bench/transports/peer.h"
+#include "zcrp-bench/transports/stream.h"
 
 enum { QUIC_RING = 8 << 20 };
 

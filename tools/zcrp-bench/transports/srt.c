@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/transports/peer.h"
+#include "zcrp-bench/transports/stream.h"
 
 enum { NS_A_MILLISECOND = 1000000 };
 
@@ -116,7 +116,7 @@ static ssize_t nothing_moved(const char *doing)
                : failed(doing);
 }
 
-static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
+static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
 {
     const struct srt_end *end = transport->state;
     int sent = srt_send(end->socket, bytes, size < INT_MAX ? (int)size : INT_MAX);
@@ -124,15 +124,17 @@ static ssize_t write_some(struct transport *transport, void *bytes, size_t size)
     return sent > 0 ? sent : nothing_moved("send");
 }
 
-static ssize_t read_some(struct transport *transport, void *bytes, size_t size)
+static ssize_t read_some(struct transport *transport, const struct iovec *piece, int count)
 {
     const struct srt_end *end = transport->state;
-    int got = srt_recv(end->socket, bytes, size < INT_MAX ? (int)size : INT_MAX);
+    size_t size = piece->iov_len;
+    int got = srt_recv(end->socket, piece->iov_base, size < INT_MAX ? (int)size : INT_MAX);
 
+    (void)count;
     return got > 0 ? got : nothing_moved("receive");
 }
 
-static const struct stream stream = {write_some, read_some};
+static const struct stream stream = {write_some, read_some, 1};
 
 static void close_end(struct transport *transport)
 {
@@ -153,11 +155,6 @@ const struct transport_kind transport_srt = {
     .offer = offer,
     .accept = accept_one,
     .connect = connect_to,
-    .stream = &stream,
-    .send = stream_send,
-    .receive = stream_receive,
-    .ask = stream_ask,
-    .hear = stream_hear,
-    .pong = stream_pong,
+    STREAM_CALLS(&stream),
     .close = close_end,
 };

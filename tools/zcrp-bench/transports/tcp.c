@@ -1,6 +1,5 @@
-/* TCP as a message transport, as well as one can use it: no delay, writes of what the manner says
- * straight from the message's memory, reads straight into the memory of as many messages as one
- * call takes. */
+/* TCP as well as one can use it: no delay, writes of what the manner says straight from the
+ * message's memory, reads straight into the memory of as many messages as one call takes. */
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -9,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "common/complain.h"
 #include "common/quantity.h"
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/transports/transport.h"
-
-enum { PIECES = 256, ENOUGH = 1 << 20 };
+#include "zcrp-bench/transports/stream.h"
 
 static int port_of(int fd)
 {
@@ -31,7 +26,7 @@ static void tune(struct transport *transport)
     int one = 1;
 
     setsockopt(transport->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    connection_limit(transport->fd, (int64_t)transport->settings->limit_ns);
+    connection_limit(transport->fd, STREAM_PAUSE_MS * INT64_C(1000000));
 }
 
 static int tcp_offer(struct transport *transport)
@@ -82,153 +77,32 @@ static int tcp_connect(struct transport *transport, int port)
     return port_of(transport->fd);
 }
 
-static int broken(const char *doing, uint64_t message)
+/* What became of a call that has moved nothing. */
+static ssize_t nothing_moved(const char *doing)
 {
-    bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
-
-    return complain("tcp: cannot %s message %llu: %s", doing, (unsigned long long)message,
-                    is_late ? "nothing moves" : strerror(errno));
+    if (errno == EAGAIN || errno == EINTR)
+        return 0;
+    return complain("tcp: cannot %s: %s", doing, strerror(errno));
 }
 
-/* Sends a message in writes of at most `most` bytes. */
-static int send_message(int fd, const struct job *job, uint64_t n, const uint8_t *at, uint64_t most)
+static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
 {
-    uint64_t left = job_length(job, n);
+    uint64_t most = transport->manner.write_bytes;
+    ssize_t sent = send(transport->fd, bytes, most != 0 && most < size ? most : size, MSG_NOSIGNAL);
 
-    while (left > 0) {
-        ssize_t sent = send(fd, at, left < most ? left : most, MSG_NOSIGNAL);
-
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return broken("send", n);
-        at += sent;
-        left -= (uint64_t)sent;
-    }
-    return 0;
+    return sent < 0 ? nothing_moved("send") : sent;
 }
 
-static int tcp_send(struct transport *transport, struct job *job)
+static ssize_t read_some(struct transport *transport, const struct iovec *pieces, int count)
 {
-    uint64_t most = transport->manner.write_bytes != 0 ? transport->manner.write_bytes : UINT64_MAX;
+    ssize_t got = readv(transport->fd, pieces, count);
 
-    for (uint64_t n = 0; n < job->count; n++) {
-        if (send_message(transport->fd, job, n, job_outgoing(job, n), most) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* The memory of the messages from n on, of which `filled` bytes are there already: as many as are
- * worth one call. */
-static int plan(const struct job *job, uint64_t n, uint64_t filled, struct iovec pieces[PIECES])
-{
-    uint64_t end = job->count - n < job->depth ? job->count : n + job->depth;
-    uint64_t bytes = 0;
-    int count = 0;
-
-    for (; n < end && count < PIECES && bytes < ENOUGH; n++, count++, filled = 0) {
-        uint64_t length = job_length(job, n) - filled;
-
-        pieces[count].iov_base = memory_slot(&job->memory, n) + filled;
-        pieces[count].iov_len = length;
-        bytes += length;
-    }
-    return count;
-}
-
-/* Hands over the messages that `got` more bytes complete; moves *n and *filled on. */
-static int take(struct job *job, uint64_t got, uint64_t *n, uint64_t *filled)
-{
-    while (got > 0) {
-        uint64_t missing = job_length(job, *n) - *filled;
-
-        if (got < missing) {
-            *filled += got;
-            return 0;
-        }
-        if (job_incoming(job, *n, memory_slot(&job->memory, *n)) < 0)
-            return -1;
-        got -= missing;
-        *filled = 0;
-        ++*n;
-    }
-    return 0;
-}
-
-/* Waits for bytes of message n, and those behind it as far as the pieces go; how many, or -1. */
-static ssize_t read_some(int fd, const struct iovec *pieces, int count, uint64_t n)
-{
-    ssize_t got;
-
-    do
-        got = readv(fd, pieces, count);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return broken("receive", n);
     if (got == 0)
-        return complain("tcp: the connection ended in message %llu", (unsigned long long)n);
-    return got;
+        return complain("tcp: the connection ended in the middle of a job");
+    return got < 0 ? nothing_moved("receive") : got;
 }
 
-static int tcp_receive(struct transport *transport, struct job *job)
-{
-    struct iovec pieces[PIECES];
-    uint64_t filled = 0;
-    uint64_t n = 0;
-
-    while (n < job->count) {
-        ssize_t got = read_some(transport->fd, pieces, plan(job, n, filled, pieces), n);
-
-        if (got < 0 || take(job, (uint64_t)got, &n, &filled) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int receive_message(int fd, const struct job *job, uint64_t n)
-{
-    uint8_t *at = memory_slot(&job->memory, n);
-    uint64_t left = job_length(job, n);
-
-    while (left > 0) {
-        ssize_t got = read_some(fd, &(struct iovec){at, left}, 1, n);
-
-        if (got < 0)
-            return -1;
-        at += got;
-        left -= (uint64_t)got;
-    }
-    return 0;
-}
-
-static int tcp_ask(struct transport *there, const struct job *job, uint64_t n)
-{
-    return send_message(there->fd, job, n, job_bytes(job, n), UINT64_MAX);
-}
-
-static int tcp_hear(struct transport *there, struct transport *back, const struct job *job,
-                    uint64_t n, int64_t *at_ns)
-{
-    (void)back;
-    if (receive_message(there->fd, job, n) < 0)
-        return -1;
-    *at_ns = watch_now_ns();
-    return 0;
-}
-
-static int tcp_pong(struct transport *there, struct transport *back, const struct job *job)
-{
-    (void)back;
-    if (control_say(there->control, "ready") < 0)
-        return -1;
-    for (uint64_t n = 0; n < job->count; n++) {
-        if (receive_message(there->fd, job, n) < 0 ||
-            send_message(there->fd, job, n, job_bytes(job, n), UINT64_MAX) < 0)
-            return -1;
-    }
-    return 0;
-}
+static const struct stream stream = {write_some, read_some, STREAM_PIECES};
 
 static struct look tcp_look(struct transport *transport)
 {
@@ -252,10 +126,6 @@ const struct transport_kind transport_tcp = {
     .offer = tcp_offer,
     .accept = tcp_accept,
     .connect = tcp_connect,
-    .send = tcp_send,
-    .receive = tcp_receive,
-    .ask = tcp_ask,
-    .hear = tcp_hear,
-    .pong = tcp_pong,
+    STREAM_CALLS(&stream),
     .look = tcp_look,
 };

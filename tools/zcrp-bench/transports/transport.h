@@ -58,7 +58,7 @@ struct look {
 /* A kind of transport. Without a word, a function is called at both ends. */
 struct transport_kind {
     const char *name;
-    const struct stream *stream; /* of kinds that use peer.h */
+    const struct stream *stream; /* of kinds that use stream.h */
     bool is_simplex;             /* needs a second channel for the way back */
     bool is_one_way;             /* messages only go from the connecting to the listening end */
     int (*offer)(struct transport *transport); /* a port to connect to */

@@ -1,27 +1,29 @@
-/* Messages over a peer that carries a stream of bytes in order: one behind the other, from and to
- * their places in memory, as over TCP. The receiving end knows where each ends. */
-#ifndef BENCH_PEER_H
-#define BENCH_PEER_H
+/* Messages over a stream of bytes in order, as TCP, SRT and QUIC carry it: one behind the other,
+ * from and to their places in memory. The receiving end knows where each ends. */
+#ifndef BENCH_STREAM_H
+#define BENCH_STREAM_H
 
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "zcrp-bench/control/control.h"
 #include "zcrp-bench/transports/transport.h"
 
-/* The peer's own. Each moves some of `size` bytes and returns how many; 0 if nothing moved for
- * STREAM_PAUSE_MS, -1 with a complaint if nothing will move any more. */
-typedef ssize_t stream_call(struct transport *transport, void *bytes, size_t size);
-
-struct stream {
-    stream_call *write, *read;
-};
-
 enum {
     STREAM_PAUSE_MS = 100,
-    STREAM_SOCKET = 4 << 20, /* of the UDP socket: as ZCRP's */
+    STREAM_PIECES = 256,
+    STREAM_SOCKET = 4 << 20, /* of the UDP socket below: as ZCRP's */
+};
+
+/* The kind's own. Each moves some bytes, and returns how many; 0 if nothing moved for
+ * STREAM_PAUSE_MS, -1 with a complaint if nothing will move any more. */
+struct stream {
+    ssize_t (*write)(struct transport *transport, const void *bytes, size_t size);
+    ssize_t (*read)(struct transport *transport, const struct iovec *pieces, int count);
+    int pieces; /* that `read` fills at once, 1 to STREAM_PIECES */
 };
 
 /* As in struct transport_kind, for kinds with a `stream`. */
@@ -31,6 +33,11 @@ int stream_ask(struct transport *there, const struct job *job, uint64_t n);
 int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
                 int64_t *at_ns);
 int stream_pong(struct transport *transport, struct transport *back, const struct job *job);
+
+/* All of these, of a kind whose messages go both ways. */
+#define STREAM_CALLS(calls)                                                                        \
+    .stream = (calls), .send = stream_send, .receive = stream_receive, .ask = stream_ask,          \
+    .hear = stream_hear, .pong = stream_pong
 
 /* Addresses for channels: the control connection's two ends, at other ports. */
 

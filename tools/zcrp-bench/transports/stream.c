@@ -1,0 +1,175 @@
+#include "zcrp-bench/transports/stream.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/job/watch.h"
+
+enum { ENOUGH = 1 << 20 };
+
+/* A call has moved so many bytes, or none. 0 while there is hope; *since is when it was first that
+ * nothing moved, or 0. */
+static int go_on(struct transport *transport, ssize_t moved, int64_t *since)
+{
+    if (moved != 0) {
+        *since = 0;
+        return moved < 0 ? -1 : 0;
+    }
+    if (*since == 0)
+        *since = watch_now_ns();
+    return transport_despair(transport, *since);
+}
+
+static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
+{
+    int64_t since = 0;
+
+    while (size > 0) {
+        ssize_t moved = transport->kind->stream->write(transport, bytes, size);
+
+        if (go_on(transport, moved, &since) < 0)
+            return -1;
+        bytes += moved;
+        size -= (uint64_t)moved;
+    }
+    return 0;
+}
+
+/* Receives one message, and nothing behind it. */
+static int take(struct transport *transport, const struct job *job, uint64_t n)
+{
+    struct iovec piece = {memory_slot(&job->memory, n), job_length(job, n)};
+    int64_t since = 0;
+
+    while (piece.iov_len > 0) {
+        ssize_t moved = transport->kind->stream->read(transport, &piece, 1);
+
+        if (go_on(transport, moved, &since) < 0)
+            return -1;
+        piece.iov_base = (uint8_t *)piece.iov_base + moved;
+        piece.iov_len -= (size_t)moved;
+    }
+    return 0;
+}
+
+int stream_send(struct transport *transport, struct job *job)
+{
+    for (uint64_t n = 0; n < job->count; n++) {
+        if (put(transport, job_outgoing(job, n), job_length(job, n)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The memory of the messages from n on, of which `filled` bytes are there already: as many as are
+ * worth one call, `most` at most. */
+static int plan(const struct job *job, uint64_t n, uint64_t filled, struct iovec *pieces, int most)
+{
+    uint64_t end = job->count - n < job->depth ? job->count : n + job->depth;
+    uint64_t bytes = 0;
+    int count = 0;
+
+    for (; n < end && count < most && bytes < ENOUGH; n++, count++, filled = 0) {
+        uint64_t length = job_length(job, n) - filled;
+
+        pieces[count].iov_base = memory_slot(&job->memory, n) + filled;
+        pieces[count].iov_len = length;
+        bytes += length;
+    }
+    return count;
+}
+
+/* Hands over the messages that `got` more bytes complete; moves *n and *filled on. */
+static int hand_over(struct job *job, uint64_t got, uint64_t *n, uint64_t *filled)
+{
+    while (got > 0) {
+        uint64_t missing = job_length(job, *n) - *filled;
+
+        if (got < missing) {
+            *filled += got;
+            return 0;
+        }
+        if (job_incoming(job, *n, memory_slot(&job->memory, *n)) < 0)
+            return -1;
+        got -= missing;
+        *filled = 0;
+        ++*n;
+    }
+    return 0;
+}
+
+int stream_receive(struct transport *transport, struct job *job)
+{
+    const struct stream *stream = transport->kind->stream;
+    struct iovec pieces[STREAM_PIECES];
+    uint64_t filled = 0;
+    uint64_t n = 0;
+    int64_t since = 0;
+
+    while (n < job->count) {
+        int count = plan(job, n, filled, pieces, stream->pieces);
+        ssize_t got = stream->read(transport, pieces, count);
+
+        if (go_on(transport, got, &since) < 0 || hand_over(job, (uint64_t)got, &n, &filled) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int stream_ask(struct transport *there, const struct job *job, uint64_t n)
+{
+    return put(there, memory_slot(&job->memory, n), job_length(job, n));
+}
+
+int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns)
+{
+    (void)back;
+    if (take(there, job, n) < 0)
+        return -1;
+    *at_ns = watch_now_ns();
+    return 0;
+}
+
+int stream_pong(struct transport *transport, struct transport *back, const struct job *job)
+{
+    (void)back;
+    if (control_say(transport->control, "ready") < 0)
+        return -1;
+    for (uint64_t n = 0; n < job->count; n++) {
+        if (take(transport, job, n) < 0 || stream_ask(transport, job, n) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What getsockname or getpeername has said, at another port. */
+static int set_port(int asked, int port, struct peer_address *address)
+{
+    if (asked < 0)
+        return complain("a socket has no address: %s", strerror(errno));
+    if (address->any.sa_family == AF_INET6)
+        address->v6.sin6_port = htons((uint16_t)port);
+    else
+        address->v4.sin_port = htons((uint16_t)port);
+    return 0;
+}
+
+int peer_address_here(const struct control *control, int port, struct peer_address *address)
+{
+    address->length = sizeof address->v6;
+    return set_port(getsockname(control->fd, &address->any, &address->length), port, address);
+}
+
+int peer_address_there(const struct control *control, int port, struct peer_address *address)
+{
+    address->length = sizeof address->v6;
+    return set_port(getpeername(control->fd, &address->any, &address->length), port, address);
+}
+
+int peer_address_port(const struct peer_address *address)
+{
+    return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
+}
