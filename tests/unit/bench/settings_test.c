@@ -13,8 +13,7 @@ static const struct settings some = {.unit_bytes = 1472,
                                      .limit_ns = 10000000000,
                                      .congestion = 4,
                                      .channel = 2,
-                                     .seed = UINT64_MAX,
-                                     .interval_ns = 7};
+                                     .seed = UINT64_MAX};
 
 /* The line that says `settings`, without its newline. */
 static void line_of(const struct settings *settings, char line[CONTROL_LINE])
@@ -62,7 +61,7 @@ TEST(settings_read__values_out_of_range)
     bad[0].channel = 5;
     bad[1].congestion = 5;
     bad[2].depth = 0;
-    bad[3].interval_ns = UINT64_MAX;
+    bad[3].limit_ns = UINT64_MAX;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuse(bad[i]);
 }

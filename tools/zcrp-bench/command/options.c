@@ -149,7 +149,7 @@ static const struct argument_row rows[] = {
              .read = values_tcp_cc, DECIDES),
 
     ARGUMENT_HEADING("What comes out:"),
-    ARGUMENT("interval", 'i', SECONDS, SETTING(interval_ns), 1, DAY_MS, "SECONDS",
+    ARGUMENT("interval", 'i', SECONDS, AT(interval_ns), 1, DAY_MS, "SECONDS",
              "print a line every SECONDS during a measurement", DECIDES),
     ARGUMENT_TRUE("stats", 'S', AT(wants_stats), "print both ends' counters after each measurement",
                   DECIDES),
@@ -207,7 +207,7 @@ static int check_ping(const struct options *options)
 {
     if (options->input != NULL || options->is_verified || options->bytes != 0)
         return complain("--ping has no --input, --verify or --bytes");
-    if (options->settings.interval_ns != 0)
+    if (options->interval_ns != 0)
         return complain("--ping has no --interval");
     if (options->parallel > 1)
         return complain("--ping has no --parallel");
@@ -226,7 +226,7 @@ static int check_reverse(const struct options *options)
 {
     if (options->input != NULL || options->output != NULL)
         return complain("--reverse has no --input and no --output");
-    if (options->settings.interval_ns != 0 || options->trace != NULL)
+    if (options->interval_ns != 0 || options->trace != NULL)
         return complain("--interval and --trace are seen by the sending end: no --reverse");
     for (size_t i = 0; i < options->transport_count; i++) {
         if (options->transports[i].kind->is_one_way)
@@ -248,7 +248,7 @@ static int check_peers_extras(const struct options *options)
     if (options->input != NULL || options->is_verified)
         return complain("--peers has no --input and no --verify");
     if (options->capture != NULL || options->trace != NULL || options->wants_stats ||
-        options->settings.interval_ns != 0)
+        options->interval_ns != 0)
         return complain("--peers has no --capture, --trace, --stats or --interval");
     return 0;
 }

@@ -33,6 +33,7 @@ struct options {
     uint64_t count;        /* messages of a measurement; 0: see options_count */
     uint64_t bytes;        /* bytes of a measurement; 0: see options_count */
     int64_t duration_ns;   /* of a measurement, instead of either; 0: none */
+    int64_t interval_ns;   /* between two lines while a measurement is under way; 0: none */
     uint64_t bits_per_s;   /* that the sending end keeps to; 0: as fast as it goes */
     uint64_t parallel;     /* flows at once, each measurement in all of them */
     uint64_t peers;        /* connections between two processes; 0: no measurement of these */

@@ -2,13 +2,12 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 6                    zcrp-bench 6
+ *      zcrp-bench 7                    zcrp-bench 7
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
  *      measure ...                     ready
  *      more COUNT LOOK, any number     (see course.h)
- *                                      pulse ..., any number (see record.h)
  *                                      result ..., and the counts
  *      measure ..., over a way back    ready
  *      go                              more COUNT LOOK, any number

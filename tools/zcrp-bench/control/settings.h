@@ -22,8 +22,7 @@
     X(vci, 4124)               /* the same; 0: the library's default */                            \
     X(mtu, 65535)              /* of AAL5's circuits; 0: the library's default */                  \
     X(cell_loss, 1000000)      /* of a million cells of AAL5 */                                    \
-    X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */                    \
-    X(interval_ns, INT64_MAX)  /* between two pulses (measuring/record.h); 0: none */
+    X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */
 
 struct settings {
 #define SETTINGS_FIELD(name, most) uint64_t name;

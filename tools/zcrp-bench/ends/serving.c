@@ -47,24 +47,13 @@ static int make_job(struct receiving_end *end, const uint64_t figures[8], struct
     return job->content == JOB_FILE ? find_file(end, job) : 0;
 }
 
-static int receive(struct transport *transport, struct job *job)
-{
-    struct pulse pulse;
-
-    if (pulse_begin(&pulse, transport) < 0)
-        return -1;
-    int status = transport->kind->receive(transport, job);
-    pulse_end(&pulse);
-    return status;
-}
-
 /* This end receives. */
 static int measure_there(struct receiving_end *end, struct transport *transport, struct job *job)
 {
     struct record record;
 
     record_begin(&record, transport);
-    if (control_say(&end->control, "ready") < 0 || receive(transport, job) < 0)
+    if (control_say(&end->control, "ready") < 0 || transport->kind->receive(transport, job) < 0)
         return -1;
     record_end(&record, transport);
     if (job->is_different) {

@@ -103,7 +103,7 @@ static int run_there(struct sending_end *end, struct transport *transport, struc
     course_begin(&job->course);
     if (transport->kind->send(transport, job) < 0)
         return job_failed(end);
-    if (pulse_hear_past(&end->control) < 0 ||
+    if (control_hear(&end->control) < 0 ||
         record_read(&end->control, &other, job, &run->verdict) < 0)
         return -1;
     record_end(&own, transport);
