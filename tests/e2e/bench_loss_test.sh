@@ -33,7 +33,7 @@ check "everything arrived" python3 "$place/landed.py" "$place/json" 0
 
 complains 2 "--seed: '0' is not a number from 1 to 4294967295" --cell-loss 1 --seed 0
 complains 2 "--seed: '1x' is not a number" --cell-loss 1 --seed 1x
-complains 2 "--seed is for --cell-loss" --seed 1 --loss 1%
+complains 2 "--seed needs --cell-loss" --seed 1 --loss 1%
 cells="--channel aal5-udp --transport zcrp --cell-loss 10000 --size 1M --count 4 --repeat 1"
 check "cells lost by a seed" "$bench" $cells --seed 7 --verify --json "$place/json"
 check "the seed of cells" grep -x '  "seed": 7,' "$place/json"

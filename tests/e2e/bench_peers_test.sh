@@ -7,29 +7,18 @@ set -u
 
 complains 2 "--peers: '0'" --peers 0
 complains 2 "--peers: '10001'" --peers 10001
-complains 2 "--peers has both processes here" --peers 2 --netns
-complains 2 "--peers has both processes here" --peers 2 --connect 127.0.0.1:7000
 complains 2 "--peers is for the connecting end" --peers 2 --listen 127.0.0.1:0
-for option in "--count 10" "--bytes 1M" "--rate 1M"; do
-    complains 2 "--peers lasts for a time" --peers 2 $option
+for option in --netns "--connect 127.0.0.1:7000" "--count 10" "--bytes 1M" "--rate 1M" "--parallel 2" --ping \
+    --reverse "--warmup 1" --verify "--input $place/file" "--capture $place/file" "--trace $place/file" \
+    --stats "--interval 1" "--loss 1%" --no-spin; do
+    complains 2 "--peers has no ${option%% *}" --peers 2 $option
 done
-for option in "--parallel 2" --ping --reverse "--warmup 1"; do
-    complains 2 "--peers has no --parallel" --peers 2 $option
-done
-for option in --verify "--input $place/file"; do
-    complains 2 "--peers has no --input" --peers 2 $option
-done
-for option in "--capture $place/file" "--trace $place/file" --stats "--interval 1"; do
-    complains 2 "--peers has no --capture" --peers 2 $option
-done
-complains 2 "--peers has no --loss" --peers 2 --loss 1%
 complains 2 "AAL5 over UDP only: --channel aal5-udp" --peers 2 --channel aal5
-complains 2 "never spins: no --no-spin" --peers 2 --no-spin
 complains 2 "--mtu needs --netns" --peers 2 --mtu 1500
 complains 2 "--output needs --input" --peers 2 --output "$place/file"
-complains 2 "--histogram is of round trips" --peers 2 --histogram
+complains 2 "--histogram needs --ping" --peers 2 --histogram
 complains 2 "--pin needs a core for each end" --peers 2 --pin 0
-complains 2 "--once is for the listening end" --peers 2 --once
+complains 2 "--once needs --listen" --peers 2 --once
 complains 2 "no --peers" --peers 2 --memory all
 complains 2 "zcrp and tcp only" --peers 2 --transport udp-limit
 

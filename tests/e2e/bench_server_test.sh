@@ -16,12 +16,12 @@ assert $1, results"
 
 # ---- mistakes
 
-complains 2 "--once is for the listening end" --once
+complains 2 "--once needs --listen" --once
 complains 2 "'1:2:3' is not HOST:PORT" --listen 1:2:3
 complains 2 "--warmup: '10001' is not a number from 0 to 10000" --warmup 10001
-complains 2 "--histogram is of round trips" --histogram
+complains 2 "--histogram needs --ping" --histogram
 complains 2 "--reverse has no --input" --reverse --input "$0"
-complains 2 "seen by the sending end" --reverse --interval 1
+complains 2 "--reverse has no --interval" --reverse --interval 1
 complains 2 "no --reverse" --ping --reverse
 complains 2 "--reverse is for the connecting end" --listen 127.0.0.1:0 --reverse
 

@@ -29,9 +29,9 @@ complains 2 "'rdma' is none of zcrp, tcp, udp-limit, srt" --transport rdma
 complains 2 "'tcp' is there twice" --transport tcp,tcp
 complains 2 "'zcrp:cubic': only tcp has others" --transport zcrp:cubic
 complains 2 "--ping: udp-limit only goes one way" --ping --transport zcrp,udp-limit
-complains 2 "--ping has no --input" --ping --verify
+complains 2 "--ping has no --verify" --ping --verify
 complains 2 "--mtu needs --netns" --mtu 1500
-complains 2 "--netns is for both ends" --netns --connect localhost:1
+complains 2 "--connect has no --netns" --netns --connect localhost:1
 complains 2 "--pin needs a core for each end" --pin 0
 complains 2 "'x' is not the number of a core" --pin x,0
 core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
@@ -40,8 +40,8 @@ complains 1 "cannot run on core 1000: there is none" --pin "$core,1000"
 complains 2 "what is 'extra'?" extra
 complains 2 "one end each" --listen :1 --connect :1
 complains 2 "--size is for the connecting end" --listen :0 --size 1
-complains 2 "--output is for the listening end" --connect localhost:1 --output "$place/x"
-complains 2 "contradict each other" --count 1 --bytes 1
+complains 2 "--connect has no --output" --connect localhost:1 --output "$place/x"
+complains 2 "--count has no --bytes" --count 1 --bytes 1
 complains 2 "--output needs --input" --output "$place/x"
 complains 1 "cannot read '$place/none'" --input "$place/none"
 complains 1 "is not a regular file" --input "$place"

@@ -173,8 +173,7 @@ static void note_row(void *place, const struct argument_row *row)
 {
     struct options *options = place;
 
-    if (row->marks == OF_CONNECTING && options->first_of_sender == NULL)
-        options->first_of_sender = row->name;
+    options->given |= UINT64_C(1) << (row - rows);
 }
 
 static const struct argument_table table = {
@@ -188,125 +187,90 @@ static const struct argument_table table = {
     .seen = note_row,
 };
 
-/* Options of the ends that do not fit how many ends there are here. */
-static int check_ends(const struct options *options)
-{
-    bool is_alone = options->mode == OPTIONS_ALONE;
+enum { MOST_OTHERS = 20 };
 
-    if (options->is_netns && !is_alone)
-        return complain("--netns is for both ends on this machine");
-    if (options->mtu != 0 && !options->is_netns)
-        return complain("--mtu needs --netns");
-    if (options->core_count > 0 && options->core_count != (is_alone ? 2 : 1))
-        return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
-                                 : "--pin needs one core: this end's");
-    return 0;
+/* Options that do not go together. What is given, but is the default, does no harm. */
+static const struct rule {
+    const char *option;
+    const char *needs;                /* NULL: nothing */
+    const char *without[MOST_OTHERS]; /* goes with none of these */
+} rules[] = {
+    {"once", "listen", {NULL}},
+    {"connect", NULL, {"netns", "output"}},
+    {"mtu", "netns", {NULL}},
+    {"seed", "cell-loss", {NULL}},
+    {"histogram", "ping", {NULL}},
+    {"count", NULL, {"bytes"}},
+    {"input", NULL, {"count", "bytes"}},
+    {"duration", NULL, {"count", "bytes", "input"}},
+    {"ping", NULL, {"input", "verify", "bytes", "interval", "parallel", "reverse"}},
+    {"reverse", NULL, {"input", "output", "interval", "trace"}},
+    {"peers",
+     NULL,
+     {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "warmup", "loss",
+      "no-spin", "input", "verify", "capture", "trace", "stats", "interval"}},
+};
+
+/* Whether an option says something else than the default, as far as its row tells. */
+static bool is_set(const struct options *options, const struct argument_row *row)
+{
+    size_t bytes = row->kind == ARGUMENT_FLAG ? sizeof(bool) : sizeof(uint64_t);
+    const char *place = (const char *)options + row->place;
+
+    if ((options->given >> (row - rows) & 1) == 0)
+        return false;
+    return row->kind == ARGUMENT_OTHER ||
+           memcmp(place, (const char *)&defaults + row->place, bytes) != 0;
 }
 
-static int check_ping(const struct options *options)
+static bool has(const struct options *options, const char *name)
 {
-    if (options->input != NULL || options->is_verified || options->bytes != 0)
-        return complain("--ping has no --input, --verify or --bytes");
-    if (options->interval_ns != 0)
-        return complain("--ping has no --interval");
-    if (options->parallel > 1)
-        return complain("--ping has no --parallel");
-    if (options->is_reverse)
-        return complain("--ping goes both ways: no --reverse");
-    if (options->duration_ns != 0 && options->bits_per_s == 0)
-        return complain("--ping with --duration needs --rate");
-    for (size_t i = 0; i < options->transport_count; i++) {
-        if (options->transports[i].kind->pong == NULL)
-            return complain("--ping: %s only goes one way", options->transports[i].name);
-    }
-    return 0;
+    const struct argument_row *row = rows;
+
+    while (row->name == NULL || strcmp(row->name, name) != 0)
+        row++;
+    return is_set(options, row);
 }
 
-static int check_reverse(const struct options *options)
+static int check_rule(const struct options *options, const struct rule *rule)
 {
-    if (options->input != NULL || options->output != NULL)
-        return complain("--reverse has no --input and no --output");
-    if (options->interval_ns != 0 || options->trace != NULL)
-        return complain("--interval and --trace are seen by the sending end: no --reverse");
-    for (size_t i = 0; i < options->transport_count; i++) {
-        if (options->transports[i].kind->is_one_way)
-            return complain("--reverse: %s only goes one way", options->transports[i].name);
-    }
-    return 0;
-}
-
-/* How the ends of other measurements wait, and what they can do beside measuring. */
-static int check_peers_extras(const struct options *options)
-{
-    if (options->settings.loss != 0)
-        return complain("--peers has no --loss: the library opens the sockets of connections");
-    if (options->settings.channel == CARRIER_AAL5)
-        return complain("--peers has connections, which carry AAL5 over UDP only: "
-                        "--channel aal5-udp");
-    if (options->is_spinless)
-        return complain("--peers waits with epoll, and never spins: no --no-spin");
-    if (options->input != NULL || options->is_verified)
-        return complain("--peers has no --input and no --verify");
-    if (options->capture != NULL || options->trace != NULL || options->wants_stats ||
-        options->interval_ns != 0)
-        return complain("--peers has no --capture, --trace, --stats or --interval");
-    return 0;
-}
-
-/* --peers takes --transport, --size, --duration, --depth, --memory, --repeat, --timeout and --pin;
- * how messages are sent; and the ways to report. */
-static int check_peers(const struct options *options)
-{
-    if (options->mode != OPTIONS_ALONE || options->is_netns)
-        return complain("--peers has both processes here, over loopback: no --listen, --connect or "
-                        "--netns");
-    if (options->count != 0 || options->bytes != 0 || options->bits_per_s != 0)
-        return complain("--peers lasts for a time, as fast as it goes: --duration, no --count, "
-                        "--bytes or --rate");
-    if (options->parallel > 1 || options->is_ping || options->is_reverse || options->warmup > 0)
-        return complain("--peers has no --parallel, --ping, --reverse or --warmup");
-    if (options->memory_bytes == OPTIONS_MEMORY_ALL)
-        return complain("--memory all needs to know how much is sent: no --peers");
-    if (check_peers_extras(options) < 0)
-        return -1;
-    for (size_t i = 0; i < options->transport_count; i++) {
-        const struct transport_kind *kind = options->transports[i].kind;
-        if (kind != &transport_zcrp && kind != &transport_tcp)
-            return complain("--peers: zcrp and tcp only, not %s", options->transports[i].name);
-    }
-    return 0;
-}
-
-static int check_duration(const struct options *options)
-{
-    if (options->count != 0 || options->bytes != 0 || options->input != NULL)
-        return complain("--duration says how much is sent: no --count, --bytes or --input");
-    if (options->memory_bytes == OPTIONS_MEMORY_ALL)
-        return complain("--memory all needs to know how much is sent: no --duration");
-    return 0;
-}
-
-/* Options of AAL5 that have no effect on another channel. */
-static int check_circuit(const struct settings *settings)
-{
-    if (settings->seed != 0 && settings->cell_loss == 0)
-        return complain("--seed is for --cell-loss, which is not given");
-    if (!carrier_is_aal5(settings->channel) && (settings->vpi != 0 || settings->vci != 0 ||
-                                                settings->mtu != 0 || settings->cell_loss != 0))
-        return complain("--vpi, --vci, --aal5-mtu and --cell-loss are of AAL5: they need --channel "
-                        "aal5 or aal5-udp");
-    return 0;
-}
-
-/* --loss and --capture are of sockets, and most of what goes by memory passes them by. */
-static int check_memory(const struct options *options)
-{
-    if (options->settings.channel != CARRIER_MEMORY)
+    if (!has(options, rule->option))
         return 0;
-    if (options->settings.loss != 0 || options->capture != NULL)
-        return complain("--loss and --capture are of sockets: no --channel memory");
-    if (options->is_netns)
-        return complain("--channel memory is for ends of one host: no --netns");
+    if (rule->needs != NULL && !has(options, rule->needs))
+        return complain("--%s needs --%s", rule->option, rule->needs);
+    for (size_t i = 0; i < MOST_OTHERS && rule->without[i] != NULL; i++) {
+        if (has(options, rule->without[i]))
+            return complain("--%s has no --%s", rule->option, rule->without[i]);
+    }
+    return 0;
+}
+
+static int check_rules(const struct options *options)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (check_rule(options, &rules[i]) < 0)
+            return -1;
+    }
+    for (size_t i = 0; options->mode == OPTIONS_LISTEN && i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].marks == OF_CONNECTING && (options->given >> i & 1) != 0)
+            return complain("--%s is for the connecting end to say", rows[i].name);
+    }
+    return 0;
+}
+
+/* Transports that cannot do what is asked of them. */
+static int check_transport(const struct options *options, const struct choice *choice)
+{
+    const struct transport_kind *kind = choice->kind;
+
+    if (options->is_ping && kind->pong == NULL)
+        return complain("--ping: %s only goes one way", choice->name);
+    if (options->is_reverse && kind->is_one_way)
+        return complain("--reverse: %s only goes one way", choice->name);
+    if (options->peers > 0 && kind != &transport_zcrp && kind != &transport_tcp)
+        return complain("--peers: zcrp and tcp only, not %s", choice->name);
+    if (options->settings.loss > 0 && kind == &transport_limit)
+        return complain("--loss: udp-limit does not repeat what is lost");
     return 0;
 }
 
@@ -319,42 +283,61 @@ static bool has_zcrp(const struct options *options)
     return has;
 }
 
+static int check_transports(const struct options *options)
+{
+    for (size_t i = 0; i < options->transport_count; i++) {
+        if (check_transport(options, &options->transports[i]) < 0)
+            return -1;
+    }
+    if (has_zcrp(options) || options->mode == OPTIONS_LISTEN)
+        return 0;
+    if (options->capture != NULL || options->trace != NULL)
+        return complain("--capture and --trace are of ZCRP: there is none in --transport");
+    return 0;
+}
+
+/* Options that have no effect on the channel, or that it cannot have. Most of what goes by memory
+ * passes sockets by. */
+static int check_channel(const struct options *options)
+{
+    const struct settings *settings = &options->settings;
+    bool is_of_circuits =
+        settings->vpi != 0 || settings->vci != 0 || settings->mtu != 0 || settings->cell_loss != 0;
+
+    if (is_of_circuits && !carrier_is_aal5(settings->channel))
+        return complain("--vpi, --vci, --aal5-mtu and --cell-loss are of AAL5: they need --channel "
+                        "aal5 or aal5-udp");
+    if (settings->channel == CARRIER_AAL5 && options->parallel > 1)
+        return complain("--channel aal5 has circuits for one flow: no --parallel");
+    if (settings->channel == CARRIER_AAL5 && options->peers > 0)
+        return complain("--peers has connections, which carry AAL5 over UDP only: "
+                        "--channel aal5-udp");
+    if (settings->channel != CARRIER_MEMORY)
+        return 0;
+    if (settings->loss != 0 || options->capture != NULL)
+        return complain("--loss and --capture are of sockets: no --channel memory");
+    return options->is_netns ? complain("--channel memory is for ends of one host: no --netns") : 0;
+}
+
 /* Options that contradict each other. */
 static int check(const struct options *options)
 {
-    bool listens = options->mode == OPTIONS_LISTEN;
+    bool is_alone = options->mode == OPTIONS_ALONE;
 
-    if (options->is_once && !listens)
-        return complain("--once is for the listening end");
-    if (listens && options->first_of_sender != NULL)
-        return complain("--%s is for the connecting end to say", options->first_of_sender);
-    if (options->mode == OPTIONS_CONNECT && options->output != NULL)
-        return complain("--output is for the listening end to say");
-    if (options->output != NULL && options->input == NULL && !listens)
+    if (check_rules(options) < 0 || check_transports(options) < 0 || check_channel(options) < 0)
+        return -1;
+    if (options->output != NULL && options->input == NULL && options->mode != OPTIONS_LISTEN)
         return complain("--output needs --input");
-    if (options->count != 0 && options->bytes != 0)
-        return complain("--count and --bytes contradict each other");
-    if (options->input != NULL && (options->count != 0 || options->bytes != 0))
-        return complain("--input sends the file, no more and no less: no --count, no --bytes");
-    if (options->duration_ns != 0 && check_duration(options) < 0)
-        return -1;
-    if (options->capture != NULL && !listens && !has_zcrp(options))
-        return complain("--capture is of ZCRP: there is none in --transport");
-    if (options->parallel > 1 && options->settings.channel == CARRIER_AAL5)
-        return complain("--channel aal5 has circuits for one flow: no --parallel");
-    if (check_circuit(&options->settings) < 0 || check_memory(options) < 0)
-        return -1;
-    if (options->trace != NULL && !has_zcrp(options))
-        return complain("--trace is of ZCRP: there is none in --transport");
-    if (options->wants_histogram && !options->is_ping)
-        return complain("--histogram is of round trips: it needs --ping");
-    if (options->is_ping && check_ping(options) < 0)
-        return -1;
-    if (options->is_reverse && check_reverse(options) < 0)
-        return -1;
-    if (options->peers > 0 && check_peers(options) < 0)
-        return -1;
-    return check_ends(options);
+    if (options->is_ping && options->duration_ns != 0 && options->bits_per_s == 0)
+        return complain("--ping with --duration needs --rate");
+    if (options->memory_bytes == OPTIONS_MEMORY_ALL &&
+        (options->duration_ns != 0 || options->peers > 0))
+        return complain(
+            "--memory all needs to know how much is sent: no --duration and no --peers");
+    if (options->core_count > 0 && options->core_count != (is_alone ? 2 : 1))
+        return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
+                                 : "--pin needs one core: this end's");
+    return 0;
 }
 
 static const char *sizes_by_default(const struct options *options)
@@ -362,15 +345,6 @@ static const char *sizes_by_default(const struct options *options)
     if (options->is_ping)
         return default_ping_size;
     return options->input != NULL ? default_input_size : default_sizes;
-}
-
-static int check_loss(const struct options *options)
-{
-    for (size_t i = 0; i < options->transport_count && options->settings.loss > 0; i++) {
-        if (options->transports[i].kind == &transport_limit)
-            return complain("--loss: udp-limit does not repeat what is lost");
-    }
-    return 0;
 }
 
 /* Raw sockets hear every run between two machines that uses their circuits, so runs take different
@@ -387,8 +361,6 @@ static int set_defaults(struct options *options)
         options->settings.channel = CARRIER_UDP;
     choose_circuit(&options->settings);
     if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
-        return -1;
-    if (check_loss(options) < 0)
         return -1;
     for (size_t i = 0; i < options->transport_count; i++) {
         if (strcmp(options->transports[i].name, "tcp") == 0)
@@ -407,8 +379,10 @@ int options_parse(struct options *options, int argc, char **argv)
     if (status != 0)
         return status;
     options->settings.is_spinless = options->is_spinless;
+    if (check(options) < 0)
+        return -1;
     options->is_verified = options->is_verified || options->input != NULL;
-    return check(options) < 0 ? -1 : set_defaults(options);
+    return set_defaults(options);
 }
 
 bool options_have_output(const struct options *options)

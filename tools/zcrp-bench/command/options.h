@@ -65,7 +65,7 @@ struct options {
     const char *json; /* file, "-" is standard output, NULL: none */
     bool is_quiet;
     bool wants_stats;
-    const char *first_of_sender; /* the first option given that is the sending end's alone */
+    uint64_t given; /* the options: a bit each */
 };
 
 #define OPTIONS_MEMORY_ALL UINT64_MAX
