@@ -23,7 +23,7 @@
 #: make bench      measure, and rewrite docs/performance.md (BENCH=...: instead run zcrp-bench so)
 #: make bench-peers    beside other message protocols, those whose libraries are there (PEERS=...: only these)
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
-#: make paper      the paper's evaluation again: build/paper/index.html (QUICK=1: a first look); as root
+#: make paper      the paper's evaluation again: build/paper/index.md (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make latch-latency overlap connections    experiments: waking a waiter; computing meanwhile; many peers
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations

@@ -39,7 +39,7 @@ run: $(if $(filter e2e,$(SUITES)),$(BARE))
 bench-peers: all
 	@tools/lab/bench-tables --peers
 
-# The paper's figures again, between emulated machines, as a page: build/paper/index.html. Needs the
+# The paper's figures again, between emulated machines, as a page: build/paper/index.md. Needs the
 # rights of root. QUICK=1: a first look.
 paper: all
 	@ZCRP_BUILD=$(PRODUCTS) ZCRP_VERSION=$(VERSION) python3 -B tools/lab/paper.py \

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
 import unittest
@@ -20,7 +19,6 @@ import groups
 import machines
 import page
 import paper
-import picture
 import run
 import summary
 
@@ -157,77 +155,47 @@ class Summary(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def page(self, found):
-        with unittest.mock.patch.object(picture, "draw", return_value="<svg/>"):
-            return page.page(found)
+        with tempfile.TemporaryDirectory() as place, \
+                unittest.mock.patch.object(page, "draw", return_value="![](picture)\n\n"):
+            return page.page(place, found)
 
-    def test_all_figures_are_there(self):
+    def test_all_figures_and_findings_are_there(self):
         drawn = self.page(results())
         for number in range(15, 31):
-            self.assertEqual(drawn.count(f'id="figure{number}"'), 1)
-            self.assertIn(f"Figure {number}: from ", drawn)
-        self.assertEqual(drawn.count("<svg"), 0, "pictures are data")
-        self.assertEqual(drawn.count('src="data:image/svg+xml;base64,'), 16)
-        self.assertNotRegex(drawn, r'(src|href)="(?!data:|paper\.json)')
-
-    def test_all_findings_are_stated(self):
-        drawn = self.page(results())
-        rows = re.findall(r"<tr>.*?</tr>", drawn)
+            self.assertEqual(drawn.count(f"### Figure {number}: from "), 1)
+        self.assertEqual(drawn.count("![](picture)"), 16)
         for words, _, _ in findings.CLAIMS:
-            (row,) = (row for row in rows if page.text(words) in row)
-            self.assertRegex(row, "<b[^>]*>(holds|does not hold|holds in part)</b>")
-
-    def test_every_table_has_both_protocols(self):
-        for figure in re.findall(r"<figure.*?</figure>", self.page(results()), re.S):
-            self.assertIn("ZCRP over AAL5", figure)
-            self.assertIn("ZCRP over UDP", figure)
-            self.assertIn("TCP (cubic)", figure)
-
-    def test_what_is_not_markup_is_escaped(self):
-        self.assertIn("a &lt;processor&gt;", self.page(results()))
+            self.assertRegex(drawn, re.escape(f"| {words} |") +
+                             r"[^|]*\| \*\*(holds|does not hold|holds in part)\*\* \|")
+        self.assertIn("| 64 | **10.0** | 10.0 to 10.0 | 1.5 + 2.5 | **10.0** |", drawn)
 
     def test_warnings(self):
         found = results()
-        self.assertNotIn('class="warning"', self.page(found))
         found["conditions"] = CONDITIONS | {"quotas": None, "repeat": 1}
-        drawn = self.page(found)
-        self.assertIn(page.QUICK, drawn)
-        self.assertIn(page.WITHOUT_QUOTAS, drawn)
+        for words in page.QUICK, page.WITHOUT_QUOTAS:
+            self.assertNotIn(words, self.page(results()))
+            self.assertIn(words, self.page(found))
 
     def test_a_page_of_a_few_figures(self):
         found = results()
         found["figures"] = [f for f in found["figures"] if f["number"] in (18, 29)]
-        self.assertEqual(self.page(found).count("<figure"), 2)
+        self.assertEqual(self.page(found).count("### Figure"), 2)
 
+    def test_load_is_drawn_beside_no_load(self):
+        figure = next(f for f in machines.FIGURES if f.number == 29)
+        runs_ = page.curves(figure, summaries(results()), "cubic")["runs"]
+        names = {run["transport"] for run in runs_}
+        self.assertEqual(len(names), 6)
+        self.assertLess({"TCP (cubic)", "TCP (cubic), with load"}, names)
+        rates = [run["gbit_per_s"] for run in runs_ if run["transport"] == "TCP (cubic)"][:3]
+        self.assertEqual([round(rate * 1e6) for rate in rates], [39999, 40000, 40001])
 
-class Picture(unittest.TestCase):
-    def curves(self, number):
-        figure = next(f for f in machines.FIGURES if f.number == number)
-        return page.curves_of(figure, summaries(results()))
-
-    def test_axes_have_units(self):
-        text = picture.script(self.curves(15), "cubic", 100)
-        self.assertIn("set xlabel 'message size, bytes", text)
-        self.assertIn("set ylabel 'throughput, Mbit/s'", text)
-
-    def test_load_is_dashed_and_beside_no_load(self):
-        text = picture.script(self.curves(29), "cubic", 100)
-        self.assertEqual(text.count("dt 2 title"), 3)
-        self.assertEqual(text.count("dt 1 title"), 3)
-        self.assertIn("'TCP (cubic), with load'", text)
-
-    def test_labels_of_sizes_do_not_touch(self):
-        self.assertEqual(picture.ticks([64, 32768, 50000, 65536]),
-                         "set xtics ('64' 64, '32K' 32768, '64K' 65536)\n")
-
-    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
-    def test_gnuplot_draws_it(self):
-        svg = picture.draw(picture.script(self.curves(29), "cubic", 100))
-        for words in "message size, bytes", "throughput, Mbit/s", "ZCRP over UDP, without", "TCP (cubic)":
-            self.assertIn(words, svg)
-
-    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed")
-    def test_what_gnuplot_cannot_draw(self):
-        self.assertRaises(run.Failure, picture.draw, "plot nonsense(\n")
+    def test_zcrp_plot_draws(self):
+        with tempfile.TemporaryDirectory() as place, \
+                unittest.mock.patch.object(page, "find", return_value="false"), \
+                self.assertRaises(page.Failure):
+            self.assertEqual(page.draw(f"{place}/a", {"runs": []}), "")
+            page.draw(f"{place}/a", {"runs": [1]})
 
 
 class Machines(unittest.TestCase):
@@ -362,17 +330,18 @@ class Paper(unittest.TestCase):
 
     def test_draws_what_was_measured_before(self):
         with tempfile.TemporaryDirectory() as place, \
-                unittest.mock.patch.object(picture, "check"), \
-                unittest.mock.patch.object(picture, "draw", return_value="<svg/>"):
+                unittest.mock.patch.object(page, "check"), \
+                unittest.mock.patch.object(page, "draw", return_value=""):
             source = os.path.join(place, "old.json")
             groups.write(source, json.dumps(results()))
             status, said = self.main("--from", source, "--output", f"{place}/page")
             self.assertEqual(status, 0, said)
-            self.assertEqual(sorted(os.listdir(f"{place}/page")), ["index.html", "paper.json"])
+            self.assertEqual(sorted(os.listdir(f"{place}/page")), ["index.md", "paper.json"])
             self.assertIn("ZCRP over UDP: holds", said)
 
     def test_without_gnuplot(self):
-        with unittest.mock.patch.object(picture.shutil, "which", return_value=None):
+        with unittest.mock.patch.object(page.shutil, "which", return_value=None), \
+                unittest.mock.patch.object(page, "find"):
             status, said = self.main("--from", "/nowhere")
         self.assertEqual((status, said), (1, "paper: gnuplot is needed, and there is none\n"))
 

@@ -1,6 +1,6 @@
 """The paper's evaluation again: its figures 15 to 30, between emulated machines. See docs/evaluation.md.
 
-`make paper` runs it. It writes a page, index.html, and what was measured, paper.json."""
+`make paper` runs it. It writes a page, index.md with its pictures, and what was measured, paper.json."""
 
 import argparse
 import datetime
@@ -13,12 +13,11 @@ import sys
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
 
 import groups
-import picture
+import page
 import run
 from attempts import Attempts
 from findings import judge, sentence
 from machines import MACHINES, SCALES, Figure
-from page import page
 from progress import Progress
 from summary import summarize
 from tables import processor
@@ -69,8 +68,8 @@ def write(directory, results):
     with open(os.path.join(directory, "paper.json"), "w", encoding="ascii") as file:
         json.dump(results, file, indent=1)
         file.write("\n")
-    with open(os.path.join(directory, "index.html"), "w", encoding="utf-8") as file:
-        file.write(page(results))
+    with open(os.path.join(directory, page.PAGE), "w", encoding="utf-8") as file:
+        file.write(page.page(directory, results))
 
 
 def say(results, directory):
@@ -79,7 +78,7 @@ def say(results, directory):
         print(finding.claim)
         for judgement in finding.judgements:
             print(f"    {sentence(judgement, results['conditions']['tcp'])}")
-    print(os.path.join(directory, "index.html"))
+    print(os.path.join(directory, page.PAGE))
 
 
 def parse(arguments):
@@ -104,7 +103,7 @@ def main(arguments):
     options, attempts = parse(arguments), Attempts()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        picture.check()
+        page.check()
         results = results_of(options, attempts)
         write(options.output, results)
         say(results, options.output)
