@@ -207,7 +207,7 @@ TEST(open__errors, .rows = 2)
     int pipes[2], stranger = loopback_bind(), stream = socket(AF_INET, SOCK_STREAM, 0);
     const struct zcrp_options wrong[] = {
         {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1}, {.silence_ns = -1},
-        {.linger_ns = -1},  {.spin_ns = -1},       {.congestion = 5},           {.flags = 16},
+        {.linger_ns = -1},  {.spin_ns = -1},       {.congestion = 5},           {.flags = 1 << 20},
     };
 
     ck_assert_int_eq(pipe(pipes), 0);
