@@ -257,8 +257,8 @@ enum zcrp_channel {
 /* Why units take the socket although the peer has an address of this host. */
 enum zcrp_memory_refusal {
     ZCRP_MEMORY_FINE = 0,      /* they do not, or the peer is on another host */
-    ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace, behind a relay, or does
-                                  not want it */
+    ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace, behind a relay, does not
+                                  want it, or lacks what it takes to meet: ask there */
     ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
     ZCRP_MEMORY_FORBIDDEN = 3, /* the receiver may not read the sender's memory: ptrace(2), "Ptrace
                                   access mode checking". Yama: /proc/sys/kernel/yama/ptrace_scope,

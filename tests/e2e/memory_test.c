@@ -12,7 +12,8 @@ enum { MANY = 40 };
 
 static const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};
 static const struct zcrp_options required = {.channel = ZCRP_CHANNEL_MEMORY};
-static const struct zcrp_options impatient = {.silence_ns = 300 * ENDS_MILLISECOND,
+static const struct zcrp_options impatient = {.flags = ZCRP_ALLOW_PTRACE, /* to a child */
+                                              .silence_ns = 300 * ENDS_MILLISECOND,
                                               .linger_ns = 300 * ENDS_MILLISECOND};
 
 /* The environment of the suites says no. */
