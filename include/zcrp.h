@@ -347,6 +347,11 @@ struct zcrp_options {
      * 1024 and 128. */
     uint32_t connections;
     uint32_t backlog;
+
+    /* Connections: memory for messages that a peer on this host may map, bytes, 2^44 at most
+     * (zcrp_connection_alloc_msg). Pages are taken from the system when they are touched. Default
+     * 0: none. */
+    uint64_t mapped_bytes;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
@@ -662,6 +667,23 @@ ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
  * ZCRP_ERROR_SIZE if `size` bytes are too few (64 are enough), _ARGUMENT. */
 ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
                                      size_t size);
+
+/* A message as by zcrp_alloc_msg, whose memory a peer on this host may map. It is of the bytes that
+ * options.mapped_bytes has set aside, rounded up to pages; where those do not suffice, or the peer
+ * is on another host, its memory is ordinary, and everything else is the same. It may be sent or
+ * received over any entity. NULL: no memory.
+ *
+ * From one such message into another the library copies bytes like its own, about one and a half
+ * times as fast as from one process's memory into another's. A peer that may not read this
+ * process's memory (Yama; another namespace of processes) can still have these messages, and the
+ * others with one copy more.
+ *
+ * It gives something away. A peer of this user on this host can look at all of this memory, at any
+ * time until the connection was closed and the last of its messages freed: at messages that are
+ * for the other direction, at what is written there later, and at what a message held that was
+ * freed. It can write nowhere. */
+ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection,
+                                                       nlong size);
 
 /* Ends the waits for messages of the connection, and in zcrp_connect. A signal handler may call it.
  */

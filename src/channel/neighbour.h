@@ -20,6 +20,11 @@
  *
  * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
  *
+ * An end may have commons (commons.h): the sender hands them in, too. What lies there the receiver
+ * copies from its own mapping, and into commons of its own it copies without a call. If it may not
+ * read the sender's memory, only commons are read: then the sender copies what lies elsewhere to
+ * its stage, which is in the commons.
+ *
  * Nobody writes to another process's memory, but for the ring. Each call that reads from the sender
  * reads the nonce, too: so a process that has ended, or become another program, is noticed.
  *
@@ -29,7 +34,10 @@
 
 #include "channel.h"
 
+struct commons;
 struct neighbour;
+
+enum { NEIGHBOUR_STAGE = 1 << 20 }; /* bytes that a sender copies small units to; in its commons */
 
 enum neighbour_refusal {
     NEIGHBOUR_FINE,
@@ -52,11 +60,12 @@ bool neighbour_is_possible(const struct channel *c);
 
 /* A receiver opens a door for the sender of this pairing, or a sender knocks there. `c` is the
  * channel of the units. `*n` is to be freed, unless it is NULL. `lets_read`: if the kernel does not
- * let the receiver read, the sender asks it to (PR_SET_PTRACER), once it knows who that is. */
+ * let the receiver read, the sender asks it to (PR_SET_PTRACER), once it knows who that is. `own`
+ * are this end's commons, held meanwhile; NULL: it has none. */
 enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
-                                           struct pairing pairing);
+                                           struct pairing pairing, struct commons *own);
 enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
-                                       struct pairing pairing, bool lets_read);
+                                       struct pairing pairing, bool lets_read, struct commons *own);
 
 /* Nobody uses it any more. */
 void neighbour_free(struct neighbour *n);

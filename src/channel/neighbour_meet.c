@@ -20,10 +20,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U
-#endif
-
 enum {
     NAME_BYTES = 16,
 };
@@ -80,7 +76,8 @@ static socklen_t door_address(const struct neighbour *n, struct sockaddr_un *at)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-static struct neighbour *make(bool is_sender, struct channel *c, struct pairing pairing)
+static struct neighbour *make(bool is_sender, struct channel *c, struct pairing pairing,
+                              struct commons *own)
 {
     struct neighbour *n = memory_reserve(sizeof(*n)); /* by a thread that has no heap yet */
     union address self = address_of_self(c->fd);
@@ -92,6 +89,7 @@ static struct neighbour *make(bool is_sender, struct channel *c, struct pairing 
                             .far = address_port(&c->peer),
                             .pairing = pairing,
                             .units = c,
+                            .own = commons_hold(own),
                             .opened = clock_now()};
     n->in.door = n->out.bell = -1;
     return n;
@@ -108,7 +106,7 @@ static int open_socket(void)
     return -1;
 }
 
-static void close_socket(int *fd)
+static void close_file(int *fd)
 {
     if (*fd >= 0)
         (void)close(*fd);
@@ -120,8 +118,8 @@ static void decide(struct neighbour *n, enum neighbour_refusal why)
 {
     n->why = why;
     atomic_store(&n->state, why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
-    close_socket(&n->in.door);
-    close_socket(&n->out.bell);
+    close_file(&n->in.door);
+    close_file(&n->out.bell);
 }
 
 static void *map(int fd)
@@ -137,24 +135,12 @@ static void *map(int fd)
 
 /* ---- the sender ---- */
 
-/* A file of the page's size is a file: its limit must not end this process. */
-static bool is_within_limit(void)
+/* The page's file: nobody can make it shorter. */
+static int make_file(void)
 {
-    struct rlimit limit;
+    int fd = commons_file(sizeof(struct neighbour_page));
 
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(struct neighbour_page);
-}
-
-static int make_memfd(void)
-{
-    int fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-
-    if (fd < 0 && errno == EINVAL)
-        fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -1;
-    if (is_within_limit() && ftruncate(fd, sizeof(struct neighbour_page)) == 0 &&
-        fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+    if (fd < 0 || fcntl(fd, F_ADD_SEALS, SEALS) == 0)
         return fd;
     (void)close(fd);
     return -1;
@@ -170,9 +156,11 @@ static bool open_bell(struct neighbour *n)
                                     offsetof(struct sockaddr_un, sun_path)) == 0;
 }
 
-/* Hands the file in at the door. */
+/* Hands the files in at the door. */
 static bool hand_in(struct neighbour *n, int memfd)
 {
+    const int files[] = {memfd, n->own != NULL ? commons_descriptor(n->own) : -1};
+    size_t bytes = n->own != NULL ? sizeof(files) : sizeof(files[0]);
     struct neighbour_knock knock = {
         .version = NEIGHBOUR_VERSION,
         .page_bytes = sizeof(struct neighbour_page),
@@ -180,11 +168,12 @@ static bool hand_in(struct neighbour *n, int memfd)
         .pairing = n->pairing,
         .page = (uintptr_t)n->page,
         .nonce_at = (uintptr_t)n->out.nonce,
+        .commons_bytes = n->own != NULL ? commons_bytes(n->own) : 0,
     };
     union {
         struct cmsghdr head;
-        uint8_t room[CMSG_SPACE(sizeof(int))];
-    } notes = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+        uint8_t room[CMSG_SPACE(sizeof(files))];
+    } notes = {.head = {.cmsg_len = CMSG_LEN(bytes),
                         .cmsg_level = SOL_SOCKET,
                         .cmsg_type = SCM_RIGHTS}};
     struct sockaddr_un at;
@@ -194,23 +183,23 @@ static bool hand_in(struct neighbour *n, int memfd)
                              .msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &notes,
-                             .msg_controllen = sizeof(notes.room)};
+                             .msg_controllen = CMSG_SPACE(bytes)};
 
     memcpy(knock.nonce, n->out.nonce, sizeof(knock.nonce));
-    memcpy(CMSG_DATA(&notes.head), &memfd, sizeof(memfd));
+    memcpy(CMSG_DATA(&notes.head), files, bytes);
     return sendmsg(n->out.bell, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(knock);
 }
 
 enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
-                                       struct pairing pairing, bool lets_read)
+                                       struct pairing pairing, bool lets_read, struct commons *own)
 {
     enum neighbour_refusal why = NEIGHBOUR_LIMITED;
-    struct neighbour *n = make(true, c, pairing);
+    struct neighbour *n = make(true, c, pairing, own);
 
     *made = NULL;
     if (n == NULL)
         return why;
-    int memfd = make_memfd();
+    int memfd = make_file();
     n->page = memfd >= 0 ? map(memfd) : NULL;
     if (n->page != NULL && open_bell(n)) {
         n->out.lets_read = lets_read;
@@ -233,9 +222,9 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
 /* ---- the receiver ---- */
 
 enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
-                                           struct pairing pairing)
+                                           struct pairing pairing, struct commons *own)
 {
-    struct neighbour *n = make(false, c, pairing);
+    struct neighbour *n = make(false, c, pairing, own);
     struct sockaddr_un at;
 
     *made = NULL;
@@ -260,13 +249,13 @@ struct caller {
     ssize_t bytes; /* of that */
     struct ucred who;
     bool has_who;
-    int memfd;         /* -1: none, */
-    bool is_truncated; /* or this process had no room for it */
+    int file[2];       /* the page's and the commons'; -1: none, */
+    bool is_truncated; /* or this process had no room for them */
     struct sockaddr_un from;
     socklen_t from_bytes;
 };
 
-/* Keeps the first, and closes the others: alignment leaves room for more than one. */
+/* Keeps two, and closes the others. */
 static void take_descriptors(struct cmsghdr *note, struct caller *caller)
 {
     size_t count = (note->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -274,8 +263,10 @@ static void take_descriptors(struct cmsghdr *note, struct caller *caller)
 
     for (size_t i = 0; i < count; i++) {
         memcpy(&fd, CMSG_DATA(note) + i * sizeof(fd), sizeof(fd));
-        if (caller->memfd < 0)
-            caller->memfd = fd;
+        if (caller->file[0] < 0)
+            caller->file[0] = fd;
+        else if (caller->file[1] < 0)
+            caller->file[1] = fd;
         else
             (void)close(fd);
     }
@@ -300,7 +291,7 @@ static bool take_caller(int fd, struct caller *caller)
 {
     union {
         struct cmsghdr head;
-        uint8_t room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+        uint8_t room[CMSG_SPACE(2 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
     } notes;
     struct iovec piece = {&caller->says, sizeof(caller->says)};
     struct msghdr message = {.msg_name = &caller->from,
@@ -310,7 +301,7 @@ static bool take_caller(int fd, struct caller *caller)
                              .msg_control = &notes,
                              .msg_controllen = sizeof(notes.room)};
 
-    *caller = (struct caller){.memfd = -1};
+    *caller = (struct caller){.file = {-1, -1}};
     caller->bytes = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (caller->bytes < 0)
         return false;
@@ -318,6 +309,12 @@ static bool take_caller(int fd, struct caller *caller)
     caller->is_truncated = message.msg_flags & MSG_CTRUNC;
     read_notes(&message, caller);
     return true;
+}
+
+static void close_files(struct caller *caller)
+{
+    close_file(&caller->file[0]);
+    close_file(&caller->file[1]);
 }
 
 /* A process of this user that can be named here, as the kernel says? */
@@ -358,15 +355,32 @@ static enum neighbour_refusal prove(struct neighbour *n)
     return sodium_memcmp(nonce, n->in.nonce, sizeof(nonce)) == 0 ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE;
 }
 
+/* Without them the sender's memory is read, if it may be. */
+static void map_commons(struct neighbour *n, const struct caller *caller)
+{
+    n->in.commons_bytes = caller->says.knock.commons_bytes;
+    if (caller->file[1] >= 0)
+        n->in.commons = commons_map(caller->file[1], n->in.commons_bytes);
+}
+
+/* May this process read its own memory by the calls that bear memory that is gone? */
+static bool may_read_itself(void)
+{
+    uint8_t from = 1, to = 0;
+    struct iovec here = {&to, 1}, there = {&from, 1};
+
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
 static enum neighbour_refusal admit(struct neighbour *n, const struct caller *caller)
 {
     const struct neighbour_knock *knock = &caller->says.knock;
 
-    if (caller->memfd < 0)
+    if (caller->file[0] < 0)
         return NEIGHBOUR_LIMITED;
-    if (!is_sealed(caller->memfd))
+    if (!is_sealed(caller->file[0]))
         return NEIGHBOUR_FALSE;
-    n->page = map(caller->memfd);
+    n->page = map(caller->file[0]);
     if (n->page == NULL)
         return NEIGHBOUR_LIMITED;
     n->in.sender = caller->who.pid;
@@ -375,6 +389,7 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller *ca
     memcpy(n->in.nonce, knock->nonce, sizeof(n->in.nonce));
     ring_reader_init(&n->in.ring, &n->page->ring);
     n->in.answers.answers = &n->page->answers;
+    map_commons(n, caller);
     return prove(n);
 }
 
@@ -389,6 +404,11 @@ static bool is_expected(const struct neighbour *n, const struct caller *caller)
 
 static void consent(struct neighbour *n, enum neighbour_refusal why)
 {
+    n->in.sight = (why == NEIGHBOUR_FINE ? SIGHT_MEMORY : 0U) |
+                  (n->in.commons != NULL && may_read_itself() ? SIGHT_COMMONS : 0U);
+    if (why == NEIGHBOUR_FORBIDDEN && n->in.sight != 0)
+        why = NEIGHBOUR_FINE;
+    atomic_store(&n->page->sight, n->in.sight);
     atomic_store(&n->page->why, why);
     atomic_store(&n->page->consent, why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
     decide(n, why);
@@ -397,7 +417,7 @@ static void consent(struct neighbour *n, enum neighbour_refusal why)
 /* Somebody who is not the sender leaves the door open for it. */
 static void on_knock(struct neighbour *n, const struct caller *caller)
 {
-    if (!is_expected(n, caller) || (caller->memfd < 0 && !caller->is_truncated))
+    if (!is_expected(n, caller) || (caller->file[0] < 0 && !caller->is_truncated))
         return;
     if (!is_own_user(caller)) {
         n->in.was_stranger = true;
@@ -409,7 +429,7 @@ static void on_knock(struct neighbour *n, const struct caller *caller)
     if (n->page == NULL || n->in.is_asking)
         say(n, caller, why);
     if (n->in.is_asking)
-        close_socket(&n->in.door);
+        close_file(&n->in.door);
     else if (n->page == NULL)
         decide(n, why);
     else
@@ -423,8 +443,7 @@ static void look_at_door(struct neighbour *n)
     if (!take_caller(n->in.door, &caller))
         return;
     on_knock(n, &caller);
-    if (caller.memfd >= 0)
-        (void)close(caller.memfd);
+    close_files(&caller);
 }
 
 /* The sender was asked to let this process read. */
@@ -480,8 +499,16 @@ static void look_for_word(struct neighbour *n)
     if (!take_caller(n->out.bell, &caller))
         return;
     on_word(n, &caller);
-    if (caller.memfd >= 0)
-        (void)close(caller.memfd);
+    close_files(&caller);
+}
+
+/* What the receiver says it can read of what there is. */
+static void begin(struct neighbour *n)
+{
+    uint32_t possible = SIGHT_MEMORY | (n->own != NULL ? SIGHT_COMMONS : 0U);
+
+    n->out.sight = atomic_load(&n->page->sight) & possible;
+    decide(n, n->out.sight != 0 ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
 }
 
 static void look_for_consent(struct neighbour *n)
@@ -490,7 +517,7 @@ static void look_for_consent(struct neighbour *n)
     uint32_t consent = atomic_load(&n->page->consent);
 
     if (consent == CONSENT_YES)
-        decide(n, NEIGHBOUR_FINE);
+        begin(n);
     else if (consent != CONSENT_NONE)
         decide(n, refusal_of(atomic_load(&n->page->why)));
     else if (now - n->opened > ANSWER_BY)
@@ -529,20 +556,33 @@ bool neighbour_is_of(const struct neighbour *n, struct pairing pairing)
     return n->pairing.session == pairing.session && n->pairing.tag == pairing.tag;
 }
 
+static void free_stage(struct neighbour *n)
+{
+    struct stage *s = &n->out.stage;
+
+    if (s->memory != NULL && commons_has(n->own, s->memory, NEIGHBOUR_STAGE))
+        commons_give(n->own, s->memory);
+    else
+        memory_release(s->memory, NEIGHBOUR_STAGE);
+}
+
 void neighbour_free(struct neighbour *n)
 {
-    close_socket(&n->in.door);
-    close_socket(&n->out.bell);
+    close_file(&n->in.door);
+    close_file(&n->out.bell);
     if (n->page != NULL)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
-    memory_release(n->out.stage.memory, NEIGHBOUR_STAGE);
+    commons_unmap(n->in.commons, n->in.commons_bytes);
+    free_stage(n);
+    commons_let_go(n->own);
     memory_release(n, sizeof(*n));
 }
 
-/* The child has the descriptor, and not the page. */
+/* The child has the descriptor, and not what was mapped. */
 void neighbour_abandon(struct neighbour *n)
 {
     n->page = NULL;
+    n->in.commons = NULL;
     neighbour_free(n);
 }

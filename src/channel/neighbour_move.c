@@ -1,5 +1,6 @@
 /* How bytes move between neighbours. */
 #include "core/check.h"
+#include "core/number.h"
 #include "neighbour_page.h"
 #include "platform/system.h"
 
@@ -12,8 +13,8 @@
 
 enum {
     SMALL = 4096, /* bytes of a unit, below which units are copied together */
-    HERE_MOST = LANDING_IOV + 1,
-    THERE_MOST = 2 * LANDING_OPENINGS + 1,
+    HERE_MOST = LANDING_IOV + LANDING_OPENINGS + 1, /* a piece may hold data and trailer */
+    THERE_MOST = HERE_MOST,
 };
 
 #define STANDS_STILL (100 * MILLISECOND)
@@ -25,11 +26,25 @@ static bool is_here(const struct neighbour *n)
 
 /* ---- the stage ---- */
 
-static bool stage_open(struct stage *s)
+/* In the commons if the receiver sees them. */
+static bool stage_open(struct neighbour *n)
 {
-    if (s->memory == NULL)
+    struct stage *s = &n->out.stage;
+
+    if (s->memory == NULL && (n->out.sight & SIGHT_COMMONS))
+        s->memory = commons_take(n->own, NEIGHBOUR_STAGE);
+    if (s->memory == NULL && (n->out.sight & SIGHT_MEMORY))
         s->memory = memory_reserve(NEIGHBOUR_STAGE);
     return s->memory != NULL;
+}
+
+/* Where the receiver finds bytes of the sender's. */
+static void set_place(const struct neighbour *n, struct ring_note *note, const void *at)
+{
+    size_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
+
+    note->is_common = (n->out.sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
+    note->where = note->is_common ? commons_offset(n->own, at) : (uintptr_t)at;
 }
 
 /* Where `bytes` fit in one piece; NULL: nowhere, now. */
@@ -44,39 +59,66 @@ static uint8_t *stage_place(const struct stage *s, uint32_t bytes, uint64_t *hea
     return s->memory + (*head - bytes) % NEIGHBOUR_STAGE;
 }
 
-/* Copies the burst's pieces, some of them the user's: the kernel does, because it bears memory that
- * is gone (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
-static enum channel_verdict copy_pieces(const struct burst *b, uint8_t *to)
+/* Copies units, some of it the user's: the kernel does, because it bears memory that is gone
+ * (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
+static enum channel_verdict copy_units(const struct iovec *unit, uint32_t units, uint8_t *to,
+                                       uint32_t bytes)
 {
-    struct iovec there = {to, b->bytes};
-    ssize_t copied = process_vm_writev(getpid(), b->iov, 2UL * b->datagrams, &there, 1, 0);
+    struct iovec there = {to, bytes};
+    ssize_t copied = process_vm_writev(getpid(), unit, 2UL * units, &there, 1, 0);
 
-    if (copied == (ssize_t)b->bytes)
+    if (copied == (ssize_t)bytes)
         return CHANNEL_OK;
     return copied >= 0 || errno == EFAULT ? CHANNEL_FAULT : CHANNEL_BLOCKED;
+}
+
+/* Copies units together, and offers them in one note. */
+static enum channel_verdict stage_units(struct neighbour *n, const struct iovec *unit,
+                                        uint32_t units, struct ring_note *note, bool *calls)
+{
+    struct neighbour_sender *out = &n->out;
+    uint64_t head;
+
+    uint8_t *to = stage_place(&out->stage, note->bytes, &head);
+    if (to == NULL)
+        return CHANNEL_CROWDED;
+    enum channel_verdict verdict = copy_units(unit, units, to, note->bytes);
+    if (verdict != CHANNEL_OK)
+        return verdict;
+    out->stage.head = head;
+    out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
+    set_place(n, note, to);
+    *calls |= ring_offer(&out->ring, note, NULL, RING_NOBODY);
+    return CHANNEL_OK;
 }
 
 static enum channel_verdict send_small(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                        bool *calls)
 {
-    struct neighbour_sender *out = &n->out;
-    uint64_t head;
+    struct ring_note note = {.bytes = b->bytes, .segment = b->segment};
 
-    if (!stage_open(&out->stage))
+    if (!stage_open(n) || b->bytes >= LANDING_DATAGRAM)
         return CHANNEL_BLOCKED;
-    uint8_t *to = stage_place(&out->stage, b->bytes, &head);
-    if (to == NULL)
-        return CHANNEL_CROWDED;
-    enum channel_verdict verdict = copy_pieces(b, to);
-    if (verdict != CHANNEL_OK)
-        return verdict;
-    out->stage.head = head;
-    out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
-    const struct ring_note note = {
-        .where = (uintptr_t)to, .bytes = b->bytes, .segment = b->segment};
-    *calls = ring_offer(&out->ring, &note, NULL, RING_NOBODY);
-    *sent = b->datagrams;
-    return CHANNEL_OK;
+    enum channel_verdict verdict = stage_units(n, b->iov, b->datagrams, &note, calls);
+    *sent = verdict == CHANNEL_OK ? b->datagrams : 0;
+    return verdict;
+}
+
+/* Large units that the receiver cannot read where they lie. */
+static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                        bool *calls)
+{
+    enum channel_verdict verdict = stage_open(n) ? CHANNEL_OK : CHANNEL_BLOCKED;
+
+    for (uint32_t i = 0; i < b->datagrams && verdict == CHANNEL_OK; i++) {
+        const struct iovec *unit = &b->iov[2 * i];
+        struct ring_note note = {.bytes = (uint32_t)(unit[0].iov_len + unit[1].iov_len)};
+        if (!ring_has_room(&n->out.ring))
+            return CHANNEL_CROWDED;
+        verdict = stage_units(n, unit, 1, &note, calls);
+        *sent += verdict == CHANNEL_OK;
+    }
+    return verdict;
 }
 
 /* ---- sending ---- */
@@ -99,9 +141,9 @@ static enum channel_verdict send_large(struct neighbour *n, const struct burst *
 
     for (i = 0; i < b->datagrams && ring_has_room(&out->ring); i++) {
         const struct iovec *data = &b->iov[2 * i], *trailer = &b->iov[2 * i + 1];
-        const struct ring_note note = {.where = (uintptr_t)data->iov_base,
-                                       .bytes = (uint32_t)(data->iov_len + trailer->iov_len),
-                                       .has_trailer = true};
+        struct ring_note note = {.bytes = (uint32_t)(data->iov_len + trailer->iov_len),
+                                 .has_trailer = true};
+        set_place(n, &note, data->iov_base);
         out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = out->stage.head;
         *calls |= ring_offer(&out->ring, &note, trailer->iov_base, message_of_unit(b, i));
         atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);
@@ -117,6 +159,16 @@ static uint32_t pinned_units(const struct burst *b)
     for (uint32_t i = 0; i < b->pins; i++)
         units += b->pin[i].units;
     return units;
+}
+
+/* Does the receiver see the burst's data where they lie? */
+static bool sees_burst(const struct neighbour *n, const struct burst *b)
+{
+    bool sees = true;
+
+    for (uint32_t i = 0; i < b->datagrams && sees && !(n->out.sight & SIGHT_MEMORY); i++)
+        sees = commons_has(n->own, b->iov[2 * i].iov_base, b->iov[2 * i].iov_len);
+    return sees;
 }
 
 bool neighbour_stands_still(struct neighbour *n)
@@ -149,7 +201,9 @@ enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, 
     if (!ring_has_room(&n->out.ring))
         return CHANNEL_CROWDED;
     if (b->segment <= SMALL || pinned_units(b) != b->datagrams) /* a VOID unit pins nothing */
-        return b->bytes < LANDING_DATAGRAM ? send_small(n, b, sent, calls) : CHANNEL_BLOCKED;
+        return send_small(n, b, sent, calls);
+    if (!sees_burst(n, b))
+        return send_copies(n, b, sent, calls);
     *held = true;
     return send_large(n, b, sent, calls);
 }
@@ -184,14 +238,17 @@ size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)
 
 /* ---- receiving ---- */
 
-/* One call's worth: where the notes' bytes lie, and where they go. The nonce comes first. */
+/* One call's worth: where the notes' bytes lie, and where they go. All notes are of the sender's
+ * memory, and the nonce comes first; or all are of its commons, which are this process's memory,
+ * too. */
 struct copying {
     uint32_t notes;
     struct ring_note note[LANDING_OPENINGS];
+    uint32_t asked[LANDING_OPENINGS]; /* bytes of each note that the call is to copy */
+    bool is_common;
     uint8_t nonce[NEIGHBOUR_NONCE];
     struct iovec here[HERE_MOST], there[THERE_MOST];
     uint32_t heres, theres;
-    uint64_t bytes; /* without the nonce */
 };
 
 static void add_there(struct copying *c, uint64_t at, uint64_t bytes)
@@ -208,43 +265,125 @@ static void add_here(struct copying *c, void *at, size_t bytes)
 static void copying_begin(const struct neighbour *n, struct copying *c)
 {
     c->notes = c->heres = c->theres = 0;
-    c->bytes = 0;
+    c->is_common = false;
     add_there(c, n->in.nonce_at, sizeof(c->nonce));
     add_here(c, c->nonce, sizeof(c->nonce));
 }
 
-/* Where the next note's bytes lie. */
-static void add_note(const struct neighbour *n, struct copying *c)
+static uint32_t tail_of(const struct ring_note *note)
 {
-    const struct ring_note *note = &c->note[c->notes];
-    uint32_t tail = note->has_trailer ? TRAILER_BYTES : 0;
-
-    add_there(c, note->where, note->bytes - tail);
-    add_there(c,
-              n->in.page + offsetof(struct neighbour_page, ring) +
-                  ring_trailer_at(&n->in.ring, c->notes),
-              tail);
-    c->bytes += note->bytes;
-    c->notes++;
+    return note->has_trailer ? TRAILER_BYTES : 0;
 }
 
-/* So many bytes go into the pieces of the opening, in order. */
-static void fill_opening(struct copying *c, const struct landing *l, uint32_t opening,
-                         uint32_t bytes)
+/* Within the page: the next note's trailer. */
+static size_t trailer_of(const struct neighbour *n, const struct copying *c)
 {
-    for (uint32_t i = l->first[opening]; bytes > 0 && i < l->first[opening + 1]; i++) {
-        size_t part = l->iov[i].iov_len < bytes ? l->iov[i].iov_len : bytes;
-        add_here(c, l->iov[i].iov_base, part);
-        bytes -= (uint32_t)part;
+    return offsetof(struct neighbour_page, ring) + ring_trailer_at(&n->in.ring, c->notes);
+}
+
+/* ---- from the sender's memory ---- */
+
+/* Where the next note's bytes lie. */
+static void read_there(const struct neighbour *n, struct copying *c)
+{
+    const struct ring_note *note = &c->note[c->notes];
+
+    add_there(c, note->where, note->bytes - tail_of(note));
+    add_there(c, n->in.page + trailer_of(n, c), tail_of(note));
+    c->asked[c->notes] = note->bytes;
+}
+
+/* ---- from the sender's commons ---- */
+
+/* Memory that is there for certain: no call has to copy it. */
+static bool is_own(const struct neighbour *n, const struct landing *l, const void *at, size_t bytes)
+{
+    size_t offset = (uintptr_t)at - (uintptr_t)l->trailer;
+    bool is_scratch = (uintptr_t)at >= (uintptr_t)l->trailer && offset < sizeof(l->trailer);
+
+    return (is_scratch && bytes <= sizeof(l->trailer) - offset) || commons_has(n->own, at, bytes);
+}
+
+/* Copies a part of the next note to memory of this end, or leaves that to the call. */
+static void read_part(const struct neighbour *n, struct copying *c, const struct landing *l,
+                      const uint8_t *from, struct iovec to)
+{
+    if (is_own(n, l, to.iov_base, to.iov_len)) {
+        memcpy(to.iov_base, from, to.iov_len);
+        return;
     }
+    add_there(c, (uintptr_t)from, to.iov_len);
+    add_here(c, to.iov_base, to.iov_len);
+    c->asked[c->notes] += (uint32_t)to.iov_len;
+}
+
+/* The note's bytes from `at` on go to this piece: those in front of the trailer, then the trailer.
+ */
+static void read_piece(const struct neighbour *n, struct copying *c, const struct landing *l,
+                       uint32_t at, struct iovec to)
+{
+    const struct ring_note *note = &c->note[c->notes];
+    uint32_t data = note->bytes - tail_of(note);
+    size_t first = at < data ? lesser(data - at, to.iov_len) : 0;
+    struct iovec rest = {(uint8_t *)to.iov_base + first, to.iov_len - first};
+
+    if (first > 0)
+        read_part(n, c, l, n->in.commons + note->where + at,
+                  (struct iovec){to.iov_base, first});
+    if (rest.iov_len > 0)
+        read_part(n, c, l,
+                  (const uint8_t *)n->page + trailer_of(n, c) + (at + first - data), rest);
+}
+
+static bool is_within(const struct neighbour *n, const struct ring_note *note)
+{
+    uint32_t data = note->bytes - tail_of(note);
+
+    return n->in.commons != NULL && note->where <= n->in.commons_bytes &&
+           data <= n->in.commons_bytes - note->where;
+}
+
+/* ---- from either ---- */
+
+/* The next note's bytes go into the pieces of the opening, in order. */
+static void fill_opening(const struct neighbour *n, struct copying *c, const struct landing *l)
+{
+    const struct ring_note *note = &c->note[c->notes];
+    uint32_t at = 0;
+
+    for (uint32_t i = l->first[c->notes]; at < note->bytes && i < l->first[c->notes + 1]; i++) {
+        struct iovec piece = l->iov[i];
+        piece.iov_len = lesser(piece.iov_len, note->bytes - at);
+        if (c->is_common)
+            read_piece(n, c, l, at, piece);
+        else
+            add_here(c, piece.iov_base, piece.iov_len);
+        at += (uint32_t)piece.iov_len;
+    }
+}
+
+/* Is the next note's memory to be had like that of those before? */
+static bool fits(const struct neighbour *n, struct copying *c)
+{
+    const struct ring_note *note = &c->note[c->notes];
+
+    if (c->notes == 0 && note->is_common) {
+        c->is_common = true;
+        c->heres = c->theres = 0; /* no nonce */
+    }
+    return note->is_common == c->is_common && (!c->is_common || is_within(n, note));
 }
 
 static void gather(struct neighbour *n, struct copying *c, const struct landing *l)
 {
     copying_begin(n, c);
-    while (c->notes < l->openings && ring_look(&n->in.ring, c->notes, &c->note[c->notes])) {
-        fill_opening(c, l, c->notes, c->note[c->notes].bytes);
-        add_note(n, c);
+    while (c->notes < l->openings && ring_look(&n->in.ring, c->notes, &c->note[c->notes]) &&
+           fits(n, c)) {
+        c->asked[c->notes] = 0;
+        if (!c->is_common)
+            read_there(n, c);
+        fill_opening(n, c, l);
+        c->notes++;
     }
 }
 
@@ -263,8 +402,13 @@ static void lose(struct neighbour *n, bool is_forbidden)
  * asked for if some memory cannot be accessed; -1 if the sender was lost. */
 static int64_t copy(struct neighbour *n, struct copying *c)
 {
-    ssize_t size = process_vm_readv(n->in.sender, c->here, c->heres, c->there, c->theres, 0);
+    pid_t from = c->is_common ? getpid() : n->in.sender;
 
+    if (c->is_common && c->heres == 0)
+        return 0;
+    ssize_t size = process_vm_readv(from, c->here, c->heres, c->there, c->theres, 0);
+    if (c->is_common)
+        return size < 0 ? 0 : size;
     if (size < (ssize_t)sizeof(c->nonce) ||
         sodium_memcmp(c->nonce, n->in.nonce, sizeof(c->nonce)) != 0) {
         lose(n, size < 0 && errno == EPERM);
@@ -293,14 +437,19 @@ static void finish(struct neighbour *n, struct landing *l, uint32_t i, const str
 static int on_fault(struct neighbour *n, struct landing *l)
 {
     struct copying c;
+    int64_t copied = 0;
+    uint32_t asked = 0;
 
     copying_begin(n, &c);
     if (!ring_look(&n->in.ring, 0, &c.note[0]))
         return 0;
-    add_here(&c, l->bounce, c.note[0].bytes);
-    add_note(n, &c);
-    int64_t copied = copy(n, &c);
-    if (copied == (int64_t)c.bytes) {
+    if (!c.note[0].is_common) {
+        read_there(n, &c);
+        add_here(&c, l->bounce, c.note[0].bytes);
+        asked = c.asked[0];
+        copied = copy(n, &c);
+    }
+    if (copied == (int64_t)asked) { /* commons can always be read */
         (void)ring_finish(&n->in.ring, RING_DONE);
         channel_note(n->units, CHANNEL_FAULTS, 1);
         return CHANNEL_FAULT;
@@ -319,11 +468,15 @@ static int receive_notes(struct neighbour *n, struct landing *l)
     uint32_t i = 0;
 
     gather(n, &c, l);
-    if (c.notes == 0)
+    if (c.notes == 0 && !c.is_common)
         return 0;
+    if (c.notes == 0) { /* not within the commons */
+        finish(n, l, 0, &c.note[0], RING_FAULTED);
+        return 1;
+    }
     int64_t left = copy(n, &c);
-    for (; i < c.notes && left >= (int64_t)c.note[i].bytes; i++) {
-        left -= c.note[i].bytes;
+    for (; i < c.notes && left >= (int64_t)c.asked[i]; i++) {
+        left -= c.asked[i];
         finish(n, l, i, &c.note[i], RING_DONE);
     }
     l->is_spoilt |= i < c.notes; /* some of the rest may have been copied, too */

@@ -3,23 +3,30 @@
 #define ZCRP_CHANNEL_NEIGHBOUR_PAGE_H
 
 #include "answers.h"
+#include "commons.h"
 #include "neighbour.h"
 #include "ring.h"
 
 #include <sys/types.h>
 
 enum {
-    NEIGHBOUR_VERSION = 1,
-    NEIGHBOUR_NONCE = 16,      /* bytes */
-    NEIGHBOUR_STAGE = 1 << 20, /* bytes */
+    NEIGHBOUR_VERSION = 2,
+    NEIGHBOUR_NONCE = 16, /* bytes */
 };
 
 /* The receiver's word. */
 enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
+/* What the receiver can read of the sender's; bits. */
+enum neighbour_sight {
+    SIGHT_MEMORY = 1,  /* all its memory */
+    SIGHT_COMMONS = 2, /* its commons */
+};
+
 /* The shared memory. */
 struct neighbour_page {
     _Atomic uint32_t consent; /* enum neighbour_consent */
+    _Atomic uint32_t sight;   /* enum neighbour_sight, written before the consent */
     _Atomic uint32_t why;     /* enum neighbour_refusal */
     struct ring ring;
     struct answers answers;
@@ -30,7 +37,7 @@ struct neighbour_page {
  *
  * I1  tail <= head <= tail + NEIGHBOUR_STAGE */
 struct stage {
-    uint8_t *memory;          /* NULL until the first small burst */
+    uint8_t *memory;          /* of the commons, if there are any; NULL until the first burst */
     uint64_t head;            /* bytes taken since the beginning, */
     _Atomic uint64_t tail;    /* and of those, given back */
     uint64_t end[RING_NOTES]; /* of each note: `head` behind it */
@@ -41,6 +48,7 @@ struct neighbour_sender {
     struct ring_writer ring;
     struct answers_place answers;
     struct stage stage;
+    uint32_t sight;        /* the receiver's */
     _Atomic instant moved; /* when the receiver last read, or the ring was empty */
     int bell;              /* where the receiver's word comes; -1: closed */
     bool lets_read;        /* it asks the kernel to let the receiver read (Yama) */
@@ -51,7 +59,10 @@ struct neighbour_receiver {
     bool is_asking;    /* the sender was asked to let this process read */
     bool was_stranger; /* who knew the pairing, and knocked */
     pid_t sender;
+    uint32_t sight;
     uint64_t page, nonce_at; /* addresses in the sender's memory */
+    const uint8_t *commons;  /* the sender's, mapped; NULL: it has none, or they cannot be mapped */
+    size_t commons_bytes;
     uint8_t nonce[NEIGHBOUR_NONCE];
     struct ring_reader ring;
     struct answers_place answers;
@@ -62,6 +73,7 @@ struct neighbour {
     uint16_t near, far;     /* (c) ports of the socket */
     struct pairing pairing; /* (c) */
     struct channel *units;  /* (c) the socket that they would take */
+    struct commons *own;    /* (c) this end's, held; NULL: none */
     instant opened;         /* (c) the door was, or it knocked */
     instant looked;         /* at the door, or for a word, last */
     struct neighbour_page *page;
@@ -79,6 +91,7 @@ struct neighbour_knock {
     uint32_t lets_read; /* 1: if the receiver may not read, it is to ask */
     struct pairing pairing;
     uint64_t page, nonce_at;
+    uint64_t commons_bytes; /* of the second file; 0: there is none */
     uint8_t nonce[NEIGHBOUR_NONCE];
 };
 

@@ -43,6 +43,7 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
     store(&slot->bytes, note->bytes);
     store(&slot->segment, note->segment);
     store(&slot->has_trailer, note->has_trailer);
+    store(&slot->is_common, note->is_common);
     atomic_store_explicit(&slot->where, note->where, memory_order_relaxed);
     if (note->has_trailer)
         memcpy(slot->trailer, trailer, TRAILER_BYTES);
@@ -110,6 +111,7 @@ bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
         .bytes = load(&slot->bytes),
         .segment = load(&slot->segment),
         .has_trailer = load(&slot->has_trailer) != 0,
+        .is_common = load(&slot->is_common) != 0,
     };
     return makes_sense(note);
 }

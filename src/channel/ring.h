@@ -38,6 +38,7 @@ struct ring_slot {
     _Atomic uint32_t bytes;
     _Atomic uint32_t segment;
     _Atomic uint32_t has_trailer;
+    _Atomic uint32_t is_common;
     _Atomic uint64_t where;
     uint8_t trailer[TRAILER_BYTES];
 };
@@ -49,10 +50,11 @@ struct ring {
 
 /* What a note says: datagrams in the writer's memory. */
 struct ring_note {
-    uint64_t where;   /* address of the first byte, in the writer's memory */
+    uint64_t where;   /* address of the first byte, in the writer's memory or in its commons */
     uint32_t bytes;   /* of all datagrams together, with the trailer; below LANDING_DATAGRAM */
     uint32_t segment; /* of each but the last, which may be shorter; 0: there is one */
     bool has_trailer; /* the last TRAILER_BYTES of the one datagram are the note's */
+    bool is_common;   /* `where` is an offset in the writer's commons (commons.h) */
 };
 
 /* ---- the writer's side ---- */

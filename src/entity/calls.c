@@ -1,7 +1,9 @@
 /* What users call on messages and entities, but for waiting (wait.c) and open and close (life.c):
  * making messages, submitting, taking back, collecting, expecting; statistics. */
 #include "changes.h"
+#include "channel/commons.h"
 #include "codes.h"
+#include "connection.h"
 #include "core/wire/datagram.h"
 #include "turns.h"
 
@@ -60,6 +62,24 @@ struct zcrp_msg *zcrp_alloc_msg(nlong size)
     return &m->public;
 }
 
+/* From the commons, if it has any, and they have room. */
+struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, nlong size)
+{
+    struct commons *commons = connection != NULL ? connection->commons : NULL;
+    void *memory = commons != NULL && size <= PTRDIFF_MAX ? commons_take(commons, size) : NULL;
+
+    if (connection == NULL || memory == NULL)
+        return connection != NULL ? zcrp_alloc_msg(size) : NULL;
+    struct message *m = create_message(memory, size);
+    if (m == NULL) {
+        commons_give(commons, memory);
+        return NULL;
+    }
+    m->memory = memory;
+    m->commons = commons;
+    return &m->public;
+}
+
 struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size)
 {
     struct message *m = buffer == NULL && size > 0 ? NULL : create_message(buffer, size);
@@ -89,7 +109,10 @@ void zcrp_free_msg(struct zcrp_msg *message)
     if (m == NULL || message_is_in_flight(m))
         return;
     collection_withdraw(m);
-    free(m->memory);
+    if (m->commons != NULL)
+        commons_give(m->commons, m->memory);
+    else
+        free(m->memory);
     free(m);
 }
 

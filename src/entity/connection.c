@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include "changes.h"
+#include "channel/commons.h"
 #include "channel/names.h"
 #include "codes.h"
 #include "life.h"
@@ -32,6 +33,15 @@ static int make_halves(struct zcrp_connection *c, const struct zcrp_options *com
     return ZCRP_OK;
 }
 
+/* Memory for messages that a peer on this host may map. Without it they have other memory. */
+static void make_commons(struct zcrp_connection *c, uint64_t bytes)
+{
+    if (bytes == 0 || !c->sender->nearby.is_possible)
+        return;
+    c->commons = commons_create(bytes + NEIGHBOUR_STAGE);
+    c->sender->nearby.commons = c->receiver->nearby.commons = c->commons;
+}
+
 /* Each finds the other in the engine when it starts. */
 static void start_halves(struct zcrp_connection *c, const struct caller *hello)
 {
@@ -54,6 +64,7 @@ int connection_make(struct zcrp_connection **connection, int fd,
     code = make_halves(c, complete);
     if (code != ZCRP_OK)
         goto err1;
+    make_commons(c, complete->mapped_bytes);
     code = entity_join(c->sender);
     if (code == ZCRP_OK)
         code = entity_join(c->receiver);
@@ -66,6 +77,7 @@ int connection_make(struct zcrp_connection **connection, int fd,
 err2:
     entity_destroy(c->sender);
     entity_destroy(c->receiver);
+    commons_let_go(c->commons);
 err1:
     free(c);
 err0:
@@ -191,6 +203,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         peers_remove(c->peers, &c->peer);
         peers_release(c->peers);
     }
+    commons_let_go(c->commons);
     free(c);
     return sent != ZCRP_OK ? sent : received;
 }

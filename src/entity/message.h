@@ -24,6 +24,7 @@
 #include <stdbool.h>
 
 struct collection;
+struct commons;
 struct message;
 
 /* An intrusive list of messages, first in, first out. A message is in one list at most: in its
@@ -58,7 +59,8 @@ struct message {
     struct zcrp_msg public; /* first: the user's pointer is ours */
     struct latch latch;     /* (a) */
     int code;               /* (l) how it ended; ZCRP_ERROR_IDLE before it ever was in flight */
-    void *memory;           /* (c) zcrp_alloc_msg's buffer, to be freed; NULL: it wraps */
+    void *memory;           /* (c) the library's buffer, to be freed; NULL: it wraps */
+    struct commons *commons; /* (c) that it is of; NULL: none */
     bool is_wrapped;        /* (c) */
 
     /* While in flight. */

@@ -15,6 +15,8 @@ enum {
     MEBIBYTE = 1 << 20,
 };
 
+#define MAPPED_MOST (UINT64_C(1) << 44) /* bytes: a process has 2^47 to map */
+
 static bool is_in_range(const struct zcrp_options *o)
 {
     const uint32_t known =
@@ -30,6 +32,8 @@ static bool is_in_range(const struct zcrp_options *o)
     if (o->channel < ZCRP_CHANNEL_AUTO || o->channel > ZCRP_CHANNEL_MEMORY)
         return false;
     if (o->connections > CONNECTIONS_MOST || o->backlog > CONNECTIONS_MOST)
+        return false;
+    if (o->mapped_bytes > MAPPED_MOST)
         return false;
     return o->messages <= MESSAGES_MOST && (o->flags & ~known) == 0;
 }

@@ -115,6 +115,53 @@ TEST(connection__both_ways, .rows = 2)
     part(&h);
 }
 
+static void move(struct zcrp_connection *from, struct zcrp_connection *to, struct zcrp_msg *out,
+                 struct zcrp_msg *in, uint64_t seed)
+{
+    nlong size = out->buffer_size;
+
+    pattern_fill(out->buffer, size, seed);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, size), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, size), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert(pattern_holds(in->buffer, size, seed));
+}
+
+/* Messages that a peer on this host may map are like all others, and there are always some. */
+TEST(connection__mapped_messages, .rows = 4)
+{
+    const struct zcrp_options mapped = {.mapped_bytes = 4 * MESSAGE}, none = {.mapped_bytes = 0};
+    struct house h = listen_on("127.0.0.1", _i % 2 ? &mapped : &none);
+    struct both b = connect_to(&h, "127.0.0.1", _i / 2 ? &mapped : &none);
+    struct zcrp_msg *there[6], *here[6], *small = zcrp_connection_alloc_msg(b.there, 100);
+
+    for (int i = 0; i < 6; i++) {
+        there[i] = zcrp_connection_alloc_msg(b.there, MESSAGE);
+        here[i] = zcrp_connection_alloc_msg(b.here, MESSAGE);
+        ck_assert_ptr_nonnull(there[i]);
+        ck_assert_ptr_nonnull(here[i]);
+    }
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        move(b.there, b.here, there[seed % 6], here[seed % 5], seed);
+        move(b.here, b.there, here[seed % 4], there[seed % 6], seed);
+        move(b.there, b.here, small, here[5], seed);
+    }
+    zcrp_free_msg(there[0]);
+    there[0] = zcrp_connection_alloc_msg(b.there, MESSAGE);
+    move(b.there, b.here, there[0], here[1], 61);
+    ck_assert_ptr_null(zcrp_connection_alloc_msg(NULL, 1));
+    ck_assert_ptr_null(zcrp_connection_alloc_msg(b.there, UINT64_MAX));
+    hang_up(&b);
+    (void)zcrp_listener_close(h.listener);
+    for (int i = 0; i < 6; i++) {
+        memset(there[i]->buffer, 1, MESSAGE); /* it is there until it is freed */
+        zcrp_free_msg(there[i]);
+        zcrp_free_msg(here[i]);
+    }
+    zcrp_free_msg(small);
+}
+
 /* Both directions at full speed at once, and a waiter for each. */
 static void *send_many(void *context)
 {

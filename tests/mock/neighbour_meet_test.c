@@ -297,12 +297,12 @@ FIXTURE(setup, teardown)
 /* The receiver's end, and whatever the sender has made of the door. */
 static void open_door(void)
 {
-    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
 }
 
 static enum neighbour_refusal knock(void)
 {
-    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, neighbours_pairing, lets_read);
+    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, neighbours_pairing, lets_read, NULL);
 
     assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
     return why;
@@ -437,7 +437,7 @@ TEST(neighbour_open_door__limits)
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing),
+        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
                          NEIGHBOUR_LIMITED);
         assert_null(n.receiver);
         assert_int_equal(descriptors_open(), descriptors_before);

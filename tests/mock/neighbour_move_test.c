@@ -15,6 +15,7 @@ static uint8_t from[UNITS * LARGE], to[UNITS * LARGE];
 /* What the calls result in: minus an error number, or a size; AS_IT_IS: what they do. */
 static int readv_result, writev_result;
 static bool has_no_memory;
+static bool is_forbidden; /* to read another process's memory */
 
 static int result_of(int wanted)
 {
@@ -31,6 +32,8 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags)
 {
+    if (is_forbidden && here->iov_len == NEIGHBOUR_NONCE)
+        return result_of(-EPERM);
     ssize_t size = __real_process_vm_readv(pid, here, heres, there, theres, flags);
     return readv_result == AS_IT_IS ? size : result_of(readv_result);
 }
@@ -56,7 +59,7 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off
 static void setup(void)
 {
     readv_result = writev_result = AS_IT_IS;
-    has_no_memory = false;
+    has_no_memory = is_forbidden = false;
     assert_true(neighbours_open(&n));
     assert_true(neighbours_meet(&n));
 }
@@ -110,6 +113,42 @@ TEST(neighbour_send__user_memory_is_gone)
         assert_int_equal(sent, 0);
     }
     assert_int_equal(receive(), 0);
+}
+
+static uint32_t receive_all(void)
+{
+    uint32_t units = 0;
+
+    for (int received; (received = receive()) > 0;)
+        for (int i = 0; i < received; i++, units++)
+            assert_memory_equal(to + (size_t)i * LARGE, from, LARGE);
+    return units;
+}
+
+/* Where the sender's memory cannot be read, its commons can. Units that lie elsewhere are copied
+ * there, as long as there is room. */
+TEST(neighbour_send__may_read_commons_only)
+{
+    uint32_t sent, units = 0;
+    uint64_t message;
+    bool has_faulted;
+
+    teardown();
+    is_forbidden = true;
+    assert_true(neighbours_open(&n));
+    n.commons[0] = commons_create(2 * NEIGHBOUR_STAGE);
+    assert_true(neighbours_meet(&n));
+    assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+    assert_int_equal(sent, UNITS);
+    assert_int_equal(receive_all(), UNITS);
+    assert_false(neighbour_reap(n.sender, &message, &has_faulted)); /* none is held */
+    while (send_units(LARGE, &sent) == CHANNEL_OK)
+        units += sent;
+    units += sent;
+    assert_in_range(units, NEIGHBOUR_STAGE / (LARGE + TRAILER_BYTES) - 1,
+                    NEIGHBOUR_STAGE / (LARGE + TRAILER_BYTES));
+    assert_int_equal(receive_all(), units);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
 }
 
 /* Nobody waits for room that would never be there. */

@@ -22,10 +22,11 @@ enum {
     LIES = 20000,
     SLOT = LANDING_DATAGRAM,
     GOOD = 4 * LANDING_DATAGRAM, /* bytes of the liar's memory that are there */
+    COMMONS = 8 << 20,
 };
 
 static struct neighbours n;
-static uint8_t from[ROOM], *to;
+static uint8_t *from, *to;
 static uint64_t random_state;
 
 static uint64_t below(uint64_t limit)
@@ -38,24 +39,46 @@ static bool chance(unsigned percent)
     return random_chance(&random_state, percent);
 }
 
-static void setup(void)
+/* Memory of commons, if there are any. */
+static uint8_t *take_memory(struct commons *commons, size_t bytes)
 {
+    uint8_t *memory = commons != NULL ? commons_take(commons, bytes) : malloc(bytes);
+
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+static void give_memory(struct commons *commons, uint8_t *memory)
+{
+    if (commons != NULL)
+        commons_give(commons, memory);
+    else
+        free(memory);
+}
+
+/* Either end has commons, or none. */
+static void begin(uint64_t seed)
+{
+    random_state = seed;
     ck_assert(neighbours_open(&n));
+    for (int i = 0; i < 2; i++)
+        n.commons[i] = chance(50) ? commons_create(COMMONS) : NULL;
     ck_assert(neighbours_meet(&n));
-    for (size_t i = 0; i < sizeof(from); i++)
+    from = take_memory(n.commons[0], ROOM);
+    for (size_t i = 0; i < ROOM; i++)
         from[i] = (uint8_t)(i * 2654435761u >> 24);
-    to = malloc(LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
-    ck_assert_ptr_nonnull(to);
+    to = take_memory(n.commons[1], LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
     memset(to, 0xEE, LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
 }
 
 static void teardown(void)
 {
+    give_memory(n.commons[0], from);
+    give_memory(n.commons[1], to);
     neighbours_close(&n);
-    free(to);
 }
 
-FIXTURE(setup, teardown)
+FIXTURE(NULL, teardown)
 
 static void expect_guards(void)
 {
@@ -67,7 +90,7 @@ static void expect_guards(void)
 
 static void expect_own_memory(void)
 {
-    for (size_t i = 0; i < sizeof(from); i++)
+    for (size_t i = 0; i < ROOM; i++)
         ck_assert_uint_eq(from[i], (uint8_t)(i * 2654435761u >> 24));
 }
 
@@ -94,7 +117,7 @@ static void scribble_slot(uint64_t *random)
     if (random_chance(random, 20))
         write_page(slot + offsetof(struct ring_slot, where), &where, sizeof(where));
     else
-        write_page(slot + 4 * random_below(random, 4), &word, sizeof(word));
+        write_page(slot + 4 * random_below(random, 5), &word, sizeof(word));
 }
 
 static void scribble_anywhere(uint64_t *random)
@@ -231,7 +254,7 @@ TEST(neighbour__scribbled_while_units_move, .is_random = true)
     struct thread thread;
     uint64_t units = 0;
 
-    random_state = suite_seed(_i);
+    begin(suite_seed(_i));
     scribbler.random = ~random_state;
     ck_assert_int_eq(thread_start(&thread, "zcrp-scribbler", scribble, NULL), 0);
     for (int i = 0; i < STEPS; i++)
@@ -266,7 +289,7 @@ static void lie_about_notes(void)
 
 TEST(neighbour__receiver_lies, .is_random = true)
 {
-    random_state = suite_seed(_i);
+    begin(suite_seed(_i));
     for (int i = 0; i < STEPS; i++) {
         send_something();
         if (chance(70))
@@ -287,6 +310,18 @@ TEST(neighbour__receiver_lies, .is_random = true)
 
 static uint8_t *good; /* GOOD bytes, with nothing behind them */
 
+/* Where the same GOOD bytes begin in the commons, which end with them. */
+static uint64_t common_good(void)
+{
+    return commons_bytes(n.commons[0]) - GOOD;
+}
+
+static void share_good(void)
+{
+    if (n.commons[0] != NULL)
+        memcpy(from - commons_offset(n.commons[0], from) + common_good(), good, GOOD);
+}
+
 static struct ring_note any_note(void)
 {
     static const uint32_t sizes[] = {0, 1, 31, 32, 33, 4096, 65535, 65536, UINT32_MAX};
@@ -295,7 +330,8 @@ static struct ring_note any_note(void)
     if (chance(50))
         note.bytes = (uint32_t)below(LANDING_DATAGRAM);
     note.segment = chance(70) ? 0 : (uint32_t)below(2UL * LANDING_DATAGRAM);
-    note.where = (uintptr_t)good + below(GOOD + GUARD);
+    note.is_common = n.commons[0] != NULL && chance(50);
+    note.where = below(GOOD + GUARD) + (note.is_common ? common_good() : (uintptr_t)good);
     if (chance(20))
         note.where = chance(50) ? random_next(&random_state) : UINT64_MAX - below(100000);
     return note;
@@ -310,12 +346,13 @@ static bool makes_sense(const struct ring_note *note)
 /* The bytes of it that are where it says, if all of them are there; else NULL. */
 static const uint8_t *bytes_of(const struct ring_note *note)
 {
-    uint64_t at = note->where - (uintptr_t)good;
+    uint64_t begin = note->is_common ? common_good() : (uintptr_t)good;
+    uint64_t at = note->where - begin;
     uint32_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
 
-    if (data == 0)
+    if (data == 0 && (!note->is_common || note->where <= commons_bytes(n.commons[0])))
         return good;
-    return note->where >= (uintptr_t)good && at < GOOD && data <= GOOD - at ? good + at : NULL;
+    return note->where >= begin && at < GOOD && data <= GOOD - at ? good + at : NULL;
 }
 
 static struct {
@@ -355,12 +392,13 @@ TEST(neighbour__sender_lies, .is_random = true)
     struct ring_reaped reaped;
     int lies = 0;
 
-    random_state = suite_seed(_i);
+    begin(suite_seed(_i));
     memset(trailer, 0xA5, sizeof(trailer));
     good = mmap(NULL, GOOD + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(good, MAP_FAILED);
     for (size_t i = 0; i < GOOD; i++)
         good[i] = (uint8_t)random_next(&random_state);
+    share_good();
     ck_assert_int_eq(mprotect(good + GOOD, GUARD, PROT_NONE), 0);
     while (lies < LIES || told.count > 0) {
         for (; lies < LIES && ring_has_room(&n.sender->out.ring) && chance(90); lies++) {

@@ -19,6 +19,7 @@ struct neighbours {
     int fd[2];
     struct channel out, in;              /* of the sender, of the receiver */
     struct neighbour *sender, *receiver; /* NULL: not made yet, or refused */
+    struct commons *commons[2];          /* of the sender, of the receiver; NULL: none */
     enum neighbour_refusal door, knock;
     struct burst burst;
     struct landing landing;
@@ -59,8 +60,8 @@ static inline bool neighbours_open(struct neighbours *n)
 /* A door, a knock, and the consent. True if both are here then. */
 static inline bool neighbours_meet(struct neighbours *n)
 {
-    n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing);
-    n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing, false);
+    n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing, n->commons[1]);
+    n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing, false, n->commons[0]);
     return n->receiver != NULL && n->sender != NULL &&
            neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
            neighbour_look(n->sender) == NEIGHBOUR_HERE;
@@ -72,6 +73,8 @@ static inline void neighbours_close(struct neighbours *n)
         neighbour_free(n->sender);
     if (n->receiver != NULL)
         neighbour_free(n->receiver);
+    commons_let_go(n->commons[0]);
+    commons_let_go(n->commons[1]);
     channel_fini(&n->out);
     channel_fini(&n->in);
     (void)close(n->fd[0]);
