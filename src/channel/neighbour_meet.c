@@ -173,9 +173,8 @@ static bool hand_in(struct neighbour *n, int memfd)
     union {
         struct cmsghdr head;
         uint8_t room[CMSG_SPACE(sizeof(files))];
-    } notes = {.head = {.cmsg_len = CMSG_LEN(bytes),
-                        .cmsg_level = SOL_SOCKET,
-                        .cmsg_type = SCM_RIGHTS}};
+    } notes = {
+        .head = {.cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
     struct sockaddr_un at;
     struct iovec piece = {&knock, sizeof(knock)};
     struct msghdr message = {.msg_name = &at,

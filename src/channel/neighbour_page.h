@@ -84,6 +84,12 @@ struct neighbour {
     struct neighbour_receiver in; /* of a receiver */
 };
 
+/* Without a lock, by whoever sends or receives. */
+static inline bool neighbour_is_here(const struct neighbour *n)
+{
+    return atomic_load_explicit(&n->state, memory_order_relaxed) == NEIGHBOUR_HERE;
+}
+
 /* The sender's first and only word to the door. */
 struct neighbour_knock {
     uint32_t version;

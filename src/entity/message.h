@@ -56,12 +56,12 @@ enum message_life {
 };
 
 struct message {
-    struct zcrp_msg public; /* first: the user's pointer is ours */
-    struct latch latch;     /* (a) */
-    int code;               /* (l) how it ended; ZCRP_ERROR_IDLE before it ever was in flight */
-    void *memory;           /* (c) the library's buffer, to be freed; NULL: it wraps */
+    struct zcrp_msg public;  /* first: the user's pointer is ours */
+    struct latch latch;      /* (a) */
+    int code;                /* (l) how it ended; ZCRP_ERROR_IDLE before it ever was in flight */
+    void *memory;            /* (c) the library's buffer, to be freed; NULL: it wraps */
     struct commons *commons; /* (c) that it is of; NULL: none */
-    bool is_wrapped;        /* (c) */
+    bool is_wrapped;         /* (c) */
 
     /* While in flight. */
     struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */

@@ -50,9 +50,8 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
 
     b->tried = pairing;
     if (is_sender(e)) {
-        b->why =
-            neighbour_knock(&b->neighbour, units, pairing, e->options.flags & ZCRP_ALLOW_PTRACE,
-                            b->commons);
+        b->why = neighbour_knock(&b->neighbour, units, pairing,
+                                 e->options.flags & ZCRP_ALLOW_PTRACE, b->commons);
         if (b->why == NEIGHBOUR_FINE)
             channel_call(e->channels.out); /* somebody is at the door */
     } else {

@@ -16,9 +16,9 @@ struct zcrp_stats;
 
 /* All (m). */
 struct nearby {
-    bool is_possible;            /* (c) */
-    bool is_required;            /* (c) units take no other way */
-    struct commons *commons;     /* (c) of the connection's messages, which holds them; NULL: none */
+    bool is_possible;        /* (c) */
+    bool is_required;        /* (c) units take no other way */
+    struct commons *commons; /* (c) of the connection's messages, which holds them; NULL: none */
     struct neighbour *neighbour; /* NULL: there is none, */
     bool is_here;                /* and it can be used */
     bool takes_units;            /* of a sender: it is ready for units */

@@ -41,6 +41,10 @@ check "flows" "$bench" $some --size 64K --parallel 2
 shows "their name" "^zcrp +memory +64K "
 check "connections" "$bench" --peers 4 --transport zcrp --size 64K --duration 0.2 --repeat 1
 shows "their name" "^zcrp +memory +64K "
+check "messages that both map" "$bench" --peers 4 --transport zcrp --size 64,64K --duration 0.2 --repeat 1 \
+    --channel mapped
+shows "their name" "^zcrp +mapped +64K "
+complains 2 "it needs --peers" --channel mapped
 check "connections over UDP" "$bench" --peers 4 --transport zcrp --size 64K --duration 0.2 --repeat 1 --channel udp
 shows "their name" "^zcrp +udp +64K "
 

@@ -53,7 +53,7 @@ check "a path of 0" "$bench" --vpi 0 --help
 complains 2 "--vci: '31' is not a number from 32 to 4124" --vci 31
 complains 2 "--aal5-mtu: '1199' is not a number from 1200" --aal5-mtu 1199
 complains 2 "--cell-loss: '1000001' is not a number from 0 to 1000000" --cell-loss 1000001
-complains 2 "--channel: 'atm' is not auto, udp, memory, aal5 or aal5-udp" --channel atm
+complains 2 "--channel: 'atm' is not auto, udp, memory, mapped, aal5 or aal5-udp" --channel atm
 complains 2 "--loss and --capture are of sockets" --channel memory --loss 1%
 complains 2 "--loss and --capture are of sockets" --channel memory --capture "$place/file"
 complains 2 "no --netns" --channel memory --netns

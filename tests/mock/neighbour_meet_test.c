@@ -297,12 +297,14 @@ FIXTURE(setup, teardown)
 /* The receiver's end, and whatever the sender has made of the door. */
 static void open_door(void)
 {
-    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
 }
 
 static enum neighbour_refusal knock(void)
 {
-    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, neighbours_pairing, lets_read, NULL);
+    enum neighbour_refusal why =
+        neighbour_knock(&n.sender, &n.out, neighbours_pairing, lets_read, NULL);
 
     assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
     return why;

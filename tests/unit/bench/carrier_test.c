@@ -57,8 +57,8 @@ TEST(carrier_options__which_channel)
         uint32_t flags;
     } rows[] = {
         {CARRIER_AUTO, ZCRP_CHANNEL_AUTO, 0},     {CARRIER_UDP, ZCRP_CHANNEL_AUTO, ZCRP_NO_MEMORY},
-        {CARRIER_MEMORY, ZCRP_CHANNEL_MEMORY, 0}, {CARRIER_AAL5, ZCRP_CHANNEL_AAL5, 0},
-        {CARRIER_AAL5_UDP, ZCRP_CHANNEL_AAL5, 0},
+        {CARRIER_MEMORY, ZCRP_CHANNEL_MEMORY, 0}, {CARRIER_MAPPED, ZCRP_CHANNEL_MEMORY, 0},
+        {CARRIER_AAL5, ZCRP_CHANNEL_AAL5, 0},     {CARRIER_AAL5_UDP, ZCRP_CHANNEL_AAL5, 0},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -58,7 +58,7 @@ TEST(settings_read__values_out_of_range)
 {
     struct settings bad[] = {some, some, some, some};
 
-    bad[0].channel = 5;
+    bad[0].channel = 6;
     bad[1].congestion = 5;
     bad[2].depth = 0;
     bad[3].limit_ns = UINT64_MAX;

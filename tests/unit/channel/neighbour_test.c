@@ -130,16 +130,20 @@ TEST(neighbour_open_door__twice)
 {
     struct neighbour *other;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_open_door(&other, &n.in, neighbours_pairing, NULL), NEIGHBOUR_LIMITED);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&other, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_LIMITED);
     ck_assert_ptr_null(other);
 }
 
 TEST(neighbour_look__both_are_here)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
+                     NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_HERE);
@@ -152,7 +156,8 @@ TEST(neighbour_look__nobody_knocks)
 {
     int looks = 0;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
     for (; neighbour_look(n.receiver) == NEIGHBOUR_MEETING; looks++)
         usleep(10000);
     ck_assert_int_gt(looks, 10);
@@ -163,8 +168,10 @@ TEST(neighbour_look__nobody_knocks)
 
 TEST(neighbour_look__a_reason_that_is_none)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
+                     NEIGHBOUR_FINE);
     n.sender->page->why = 4711;
     n.sender->page->consent = 815;
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_AWAY);
@@ -176,8 +183,10 @@ TEST(neighbour_send__not_before_they_met)
     uint32_t sent;
     bool held;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
+                     NEIGHBOUR_FINE);
     neighbours_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_BLOCKED);
     plan_large(to);
@@ -496,8 +505,10 @@ TEST(neighbour_receive__process_is_gone)
 
 TEST(neighbour_free__while_they_meet)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
+                     NEIGHBOUR_FINE);
 }
 
 /* ---- answers and sleep ---- */

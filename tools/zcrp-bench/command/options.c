@@ -127,8 +127,9 @@ static const struct argument_row rows[] = {
         "a thread that waits for a message of ZCRP sleeps at once; it does not spin first",
         DECIDES),
     ARGUMENT("channel", 0, NAME, SETTING(channel), 0, 0, "NAME",
-             "ZCRP's channel: auto (memory on one host, else udp), udp, memory, aal5 (a raw "
-             "socket: CAP_NET_RAW), aal5-udp (auto; with --loss or --capture udp)",
+             "ZCRP's channel: auto (memory on one host, else udp), udp, memory, mapped (memory "
+             "that both ends map, with --peers), aal5 (a raw socket: CAP_NET_RAW), aal5-udp "
+             "(auto; with --loss or --capture udp)",
              .names = carrier_names, DECIDES),
     ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
              DECIDES),
@@ -312,7 +313,9 @@ static int check_channel(const struct options *options)
     if (settings->channel == CARRIER_AAL5 && options->peers > 0)
         return complain("--peers has connections, which carry AAL5 over UDP only: "
                         "--channel aal5-udp");
-    if (settings->channel != CARRIER_MEMORY)
+    if (settings->channel == CARRIER_MAPPED && options->peers == 0)
+        return complain("--channel mapped has messages of connections: it needs --peers");
+    if (!carrier_is_memory(settings->channel))
         return 0;
     if (settings->loss != 0 || options->capture != NULL)
         return complain("--loss and --capture are of sockets: no --channel memory");

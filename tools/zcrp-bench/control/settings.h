@@ -17,7 +17,7 @@
     X(buffer_bytes, INT32_MAX) /* of UDP sockets; 0: the library's default */                      \
     X(loss, 1000000)           /* of a million arriving packets, lost at both ends */              \
     X(congestion, 4)           /* enum zcrp_congestion */                                          \
-    X(channel, 4)              /* enum carrier (transports/carrier.h) */                           \
+    X(channel, 5)              /* enum carrier (transports/carrier.h) */                           \
     X(vpi, 254)                /* of AAL5's first circuit */                                       \
     X(vci, 4124)               /* the same; 0: the library's default */                            \
     X(mtu, 65535)              /* of AAL5's circuits; 0: the library's default */                  \

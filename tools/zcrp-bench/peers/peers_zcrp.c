@@ -10,7 +10,7 @@
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp.h"
 
-enum { EVENTS = 256, PORT_ROOM = 8 };
+enum { EVENTS = 256, PORT_ROOM = 8, PAGE = 4096 };
 
 struct houses {
     struct zcrp_listener *listener;
@@ -24,7 +24,7 @@ static const char *channel_of(const struct crowd *crowd)
 
     if (carrier_is_aal5(channel))
         return carrier_names[channel];
-    return carrier_names[channel == CARRIER_MEMORY ? CARRIER_MEMORY : CARRIER_UDP];
+    return carrier_names[carrier_is_memory(channel) ? channel : CARRIER_UDP];
 }
 
 static int failed(const struct crowd *crowd, const char *what, int code)
@@ -42,6 +42,8 @@ static struct zcrp_options options_of(const struct crowd *crowd)
     options.connect_ns = options.silence_ns;
     options.progress_ns = options.silence_ns;
     options.connections = (uint32_t)crowd->stage->peers;
+    if (crowd->stage->settings.channel == CARRIER_MAPPED)
+        options.mapped_bytes = crowd->stage->depth * (crowd->stage->size + PAGE);
     return options;
 }
 
@@ -98,6 +100,17 @@ static int connect_all(struct crowd *crowd, int port)
     return 0;
 }
 
+/* Of the library's memory if both ends are to map it. */
+static struct zcrp_msg *make_message(struct crowd *crowd, uint64_t peer, uint64_t slot)
+{
+    struct houses *houses = crowd->state;
+    nlong size = crowd->stage->size;
+
+    if (crowd->stage->settings.channel == CARRIER_MAPPED)
+        return zcrp_connection_alloc_msg(houses->connection[peer], size);
+    return zcrp_wrap_msg(crowd_slot(crowd, peer, slot), size);
+}
+
 static int begin_peer(struct crowd *crowd, uint64_t peer)
 {
     struct houses *houses = crowd->state;
@@ -109,7 +122,7 @@ static int begin_peer(struct crowd *crowd, uint64_t peer)
     if (fd < 0 || epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
         return failed(crowd, "a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
     for (uint64_t i = 0; i < crowd->stage->depth; i++) {
-        struct zcrp_msg *message = zcrp_wrap_msg(crowd_slot(crowd, peer, i), size);
+        struct zcrp_msg *message = make_message(crowd, peer, i);
         int code = message == NULL ? ZCRP_ERROR_MEMORY : zcrp_submit(entity, message, size);
         if (code != ZCRP_OK)
             return failed(crowd, "submit", code);

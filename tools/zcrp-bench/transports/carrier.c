@@ -66,8 +66,8 @@ enum { NO_PORT = 1, USUAL_VCI = 32 };
 static const int64_t linger_ns = 2000000000;
 
 const char *const carrier_names[CARRIERS + 1] = {
-    [CARRIER_AUTO] = "auto", [CARRIER_UDP] = "udp",           [CARRIER_MEMORY] = "memory",
-    [CARRIER_AAL5] = "aal5", [CARRIER_AAL5_UDP] = "aal5-udp",
+    [CARRIER_AUTO] = "auto",     [CARRIER_UDP] = "udp",   [CARRIER_MEMORY] = "memory",
+    [CARRIER_MAPPED] = "mapped", [CARRIER_AAL5] = "aal5", [CARRIER_AAL5_UDP] = "aal5-udp",
 };
 
 static bool is_raw(const struct transport *transport)
@@ -145,13 +145,18 @@ struct zcrp_options carrier_options(const struct settings *settings, bool is_bac
 
     if (settings->channel == CARRIER_UDP)
         options.flags = ZCRP_NO_MEMORY;
-    if (settings->channel == CARRIER_MEMORY)
+    if (carrier_is_memory(settings->channel))
         options.channel = ZCRP_CHANNEL_MEMORY;
     if (!carrier_is_aal5(settings->channel))
         return options;
     options.channel = ZCRP_CHANNEL_AAL5;
     options.aal5 = circuits(settings, is_back);
     return options;
+}
+
+bool carrier_is_memory(uint64_t channel)
+{
+    return channel == CARRIER_MEMORY || channel == CARRIER_MAPPED;
 }
 
 bool carrier_is_aal5(uint64_t channel)

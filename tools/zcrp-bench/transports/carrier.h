@@ -21,12 +21,13 @@ enum carrier {
     CARRIER_AUTO,   /* memory where it can be had, else UDP */
     CARRIER_UDP,    /* also between two ends on one host */
     CARRIER_MEMORY, /* or nothing */
+    CARRIER_MAPPED, /* the same, and both ends map the messages: connections only */
     CARRIER_AAL5,
     CARRIER_AAL5_UDP,
     CARRIERS
 };
 
-/* "auto", "udp", "memory", "aal5", "aal5-udp", in the order of the above, then NULL. */
+/* "auto", "udp", "memory", "mapped", "aal5", "aal5-udp", in the order of the above, then NULL. */
 extern const char *const carrier_names[CARRIERS + 1];
 
 /* As the functions of the same names in struct transport_kind, on the channel that the settings ask
@@ -39,8 +40,9 @@ int carrier_connect(struct transport *transport, int port);
  * back two more, so that both ends may share an address. */
 struct zcrp_options carrier_options(const struct settings *settings, bool is_back);
 
-/* Does this channel carry AAL5? */
+/* Does this channel carry AAL5? Does it need both ends on this host? */
 bool carrier_is_aal5(uint64_t channel);
+bool carrier_is_memory(uint64_t channel);
 
 /* By what a sender counted while it sent `bytes` of messages: did most of its units go by memory?
  * Large ones are counted as such. Small ones are not, but over a socket each burst and each

@@ -1,0 +1,225 @@
+/* How bytes leave for a neighbour. */
+#include "core/check.h"
+#include "neighbour_page.h"
+#include "platform/system.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together */
+
+#define STANDS_STILL (100 * MILLISECOND)
+
+/* ---- the stage ---- */
+
+/* In the commons if the receiver sees them. */
+static bool stage_open(struct neighbour *n)
+{
+    struct stage *s = &n->out.stage;
+
+    if (s->memory == NULL && (n->out.sight & SIGHT_COMMONS))
+        s->memory = commons_take(n->own, NEIGHBOUR_STAGE);
+    if (s->memory == NULL && (n->out.sight & SIGHT_MEMORY))
+        s->memory = memory_reserve(NEIGHBOUR_STAGE);
+    return s->memory != NULL;
+}
+
+/* Where the receiver finds bytes of the sender's. */
+static void set_place(const struct neighbour *n, struct ring_note *note, const void *at)
+{
+    size_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
+
+    note->is_common = (n->out.sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
+    note->where = note->is_common ? commons_offset(n->own, at) : (uintptr_t)at;
+}
+
+/* Where `bytes` fit in one piece; NULL: nowhere, now. */
+static uint8_t *stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
+{
+    uint64_t at = s->head % NEIGHBOUR_STAGE;
+    uint64_t skip = at + bytes > NEIGHBOUR_STAGE ? NEIGHBOUR_STAGE - at : 0;
+
+    *head = s->head + skip + bytes;
+    if (*head - atomic_load(&s->tail) > NEIGHBOUR_STAGE)
+        return NULL;
+    return s->memory + (*head - bytes) % NEIGHBOUR_STAGE;
+}
+
+/* Copies units, some of it the user's: the kernel does, because it bears memory that is gone
+ * (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
+static enum channel_verdict copy_units(const struct iovec *unit, uint32_t units, uint8_t *to,
+                                       uint32_t bytes)
+{
+    struct iovec there = {to, bytes};
+    ssize_t copied = process_vm_writev(getpid(), unit, 2UL * units, &there, 1, 0);
+
+    if (copied == (ssize_t)bytes)
+        return CHANNEL_OK;
+    return copied >= 0 || errno == EFAULT ? CHANNEL_FAULT : CHANNEL_BLOCKED;
+}
+
+/* Copies units together, and offers them in one note. */
+static enum channel_verdict stage_units(struct neighbour *n, const struct iovec *unit,
+                                        uint32_t units, struct ring_note *note, bool *calls)
+{
+    struct neighbour_sender *out = &n->out;
+    uint64_t head;
+
+    uint8_t *to = stage_place(&out->stage, note->bytes, &head);
+    if (to == NULL)
+        return CHANNEL_CROWDED;
+    enum channel_verdict verdict = copy_units(unit, units, to, note->bytes);
+    if (verdict != CHANNEL_OK)
+        return verdict;
+    out->stage.head = head;
+    out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
+    set_place(n, note, to);
+    *calls |= ring_offer(&out->ring, note, NULL, RING_NOBODY);
+    return CHANNEL_OK;
+}
+
+static enum channel_verdict send_small(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                       bool *calls)
+{
+    struct ring_note note = {.bytes = b->bytes, .segment = b->segment};
+
+    if (!stage_open(n) || b->bytes >= LANDING_DATAGRAM)
+        return CHANNEL_BLOCKED;
+    enum channel_verdict verdict = stage_units(n, b->iov, b->datagrams, &note, calls);
+    *sent = verdict == CHANNEL_OK ? b->datagrams : 0;
+    return verdict;
+}
+
+/* Large units that the receiver cannot read where they lie. */
+static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                        bool *calls)
+{
+    enum channel_verdict verdict = stage_open(n) ? CHANNEL_OK : CHANNEL_BLOCKED;
+
+    for (uint32_t i = 0; i < b->datagrams && verdict == CHANNEL_OK; i++) {
+        const struct iovec *unit = &b->iov[2 * i];
+        struct ring_note note = {.bytes = (uint32_t)(unit[0].iov_len + unit[1].iov_len)};
+        if (!ring_has_room(&n->out.ring))
+            return CHANNEL_CROWDED;
+        verdict = stage_units(n, unit, 1, &note, calls);
+        *sent += verdict == CHANNEL_OK;
+    }
+    return verdict;
+}
+
+/* ---- sending ---- */
+
+/* The message that unit `i` of the burst is of. */
+static uint64_t message_of_unit(const struct burst *b, uint32_t i)
+{
+    uint32_t pin = 0, behind = b->pin[0].units;
+
+    while (i >= behind)
+        behind += b->pin[++pin].units;
+    return b->pin[pin].message;
+}
+
+static enum channel_verdict send_large(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                       bool *calls)
+{
+    struct neighbour_sender *out = &n->out;
+    uint32_t i;
+
+    for (i = 0; i < b->datagrams && ring_has_room(&out->ring); i++) {
+        const struct iovec *data = &b->iov[2 * i], *trailer = &b->iov[2 * i + 1];
+        struct ring_note note = {.bytes = (uint32_t)(data->iov_len + trailer->iov_len),
+                                 .has_trailer = true};
+        set_place(n, &note, data->iov_base);
+        out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = out->stage.head;
+        *calls |= ring_offer(&out->ring, &note, trailer->iov_base, message_of_unit(b, i));
+        atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);
+    }
+    *sent = i;
+    return i == b->datagrams ? CHANNEL_OK : CHANNEL_CROWDED;
+}
+
+static uint32_t pinned_units(const struct burst *b)
+{
+    uint32_t units = 0;
+
+    for (uint32_t i = 0; i < b->pins; i++)
+        units += b->pin[i].units;
+    return units;
+}
+
+/* Does the receiver see the burst's data where they lie? */
+static bool sees_burst(const struct neighbour *n, const struct burst *b)
+{
+    bool sees = true;
+
+    for (uint32_t i = 0; i < b->datagrams && sees && !(n->out.sight & SIGHT_MEMORY); i++)
+        sees = commons_has(n->own, b->iov[2 * i].iov_base, b->iov[2 * i].iov_len);
+    return sees;
+}
+
+bool neighbour_stands_still(struct neighbour *n)
+{
+    struct neighbour_sender *out = &n->out;
+    bool is_empty = atomic_load(&out->ring.head) == atomic_load(&out->ring.reaped);
+    instant now = clock_now();
+
+    if (is_empty)
+        atomic_store(&out->moved, now);
+    return now - atomic_load(&out->moved) > STANDS_STILL;
+}
+
+bool neighbour_has_room(const struct neighbour *n)
+{
+    const struct neighbour_sender *out = &n->out;
+    uint64_t notes = atomic_load(&out->ring.head) - atomic_load(&out->ring.reaped);
+    uint64_t staged = out->stage.head - atomic_load(&out->stage.tail);
+
+    return notes + BURST_UNITS <= RING_NOTES && staged + 2UL * LANDING_DATAGRAM <= NEIGHBOUR_STAGE;
+}
+
+enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                    bool *held, bool *calls)
+{
+    *sent = 0;
+    *held = *calls = false;
+    if (!neighbour_is_here(n) || neighbour_stands_still(n))
+        return CHANNEL_BLOCKED;
+    if (!ring_has_room(&n->out.ring))
+        return CHANNEL_CROWDED;
+    if (b->segment <= SMALL || pinned_units(b) != b->datagrams) /* a VOID unit pins nothing */
+        return send_small(n, b, sent, calls);
+    if (!sees_burst(n, b))
+        return send_copies(n, b, sent, calls);
+    *held = true;
+    return send_large(n, b, sent, calls);
+}
+
+bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
+{
+    struct ring_reaped reaped;
+
+    while (n->is_sender) {
+        uint64_t number = atomic_load(&n->out.ring.reaped);
+        if (!ring_reap(&n->out.ring, &reaped))
+            return false;
+        atomic_store(&n->out.moved, clock_now());
+        atomic_store(&n->out.stage.tail, n->out.stage.end[number % RING_NOTES]);
+        *message = reaped.owner;
+        *has_faulted = reaped.has_faulted;
+        if (reaped.owner != RING_NOBODY)
+            return true;
+    }
+    return false;
+}
+
+bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of)
+{
+    return n->is_sender && ring_revoke(&n->out.ring, message, of);
+}
+
+size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)
+{
+    return neighbour_is_here(n) ? answers_take(&n->out.answers, buffer) : 0;
+}
