@@ -1,0 +1,298 @@
+/* Peers that die at any moment, while they meet or while memory is copied. Whoever survives waits
+ * no longer than its limits, nobody writes into a message that has ended, and nothing is left of
+ * the dead: no descriptor, no memory that was shared.
+ *
+ *     survivor    for each seed: starts a peer, sends to it or receives from it until that fails
+ *     peer        sets a timer that ends it, and does the same
+ *
+ * ZCRP_DEATHS=n in the environment says how many there are for each seed of the suite. */
+#include "../support/ends.h"
+#include "../support/own.h"
+#include "../support/random.h"
+#include "../support/suite.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+LOAD(asleep)
+
+enum {
+    DEATHS = 20,
+    SURVIVORS = 8, /* at once */
+    SLOTS = 6,
+    BUSY = 4, /* of the slots, at once */
+    LARGEST = 200000,
+    SENT = 0x55,  /* all bytes that a peer sends */
+    OWNED = 0xAA, /* all bytes of a message that is the user's again */
+};
+
+static const struct zcrp_options limits = {.flags = ZCRP_ALLOW_PTRACE,
+                                           .silence_ns = 150 * ENDS_MILLISECOND,
+                                           .progress_ns = 150 * ENDS_MILLISECOND,
+                                           .connect_ns = 300 * ENDS_MILLISECOND,
+                                           .linger_ns = 150 * ENDS_MILLISECOND};
+
+/* How much later than its limit a wait may end, on a machine that does something else, too. */
+static const int64_t LATE = 4 * ENDS_SECOND;
+
+struct life {
+    uint64_t random; /* the state of the survivor's choices */
+    bool is_sender;  /* the survivor */
+    struct loopback sockets;
+    pid_t peer;
+    int64_t dead_since; /* 0: it is alive */
+    struct zcrp_entity *entity;
+    struct zcrp_msg *slot[SLOTS];
+};
+
+/* Of all survivors. */
+static struct {
+    _Atomic uint64_t deaths, in_memory;
+} * tally;
+
+static bool has_failed(const struct life *l, const char *what)
+{
+    (void)fprintf(stderr, "%s, as a %s\n", what, l->is_sender ? "sender" : "receiver");
+    return false;
+}
+
+/* ---- the peer ---- */
+
+static void die_in(uint64_t us)
+{
+    const struct itimerval once = {.it_value = {.tv_usec = (suseconds_t)us + 1}};
+
+    (void)setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/* Half of them die at any moment from the start on, many at once; the others once a message is
+ * through. */
+static void be_peer(struct life *l)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(LARGEST);
+    bool is_early = random_chance(&l->random, 50);
+    struct zcrp_entity *e;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGALRM, SIG_DFL);
+    (void)alarm(20);
+    if (is_early)
+        die_in(random_below(&l->random, 1u << random_below(&l->random, 17)));
+    int code = ends_open_role(&e, &l->sockets, !l->is_sender, &limits);
+    for (uint64_t i = 0; code == 0; i++) {
+        memset(m->buffer, SENT, LARGEST);
+        code = zcrp_submit(e, m, l->is_sender ? LARGEST : random_below(&l->random, LARGEST));
+        if (code == 0)
+            code = zcrp_wait_for(m, -1);
+        if (i == 0 && !is_early)
+            die_in(random_below(&l->random, 4000));
+    }
+    for (;;)
+        (void)pause(); /* it has lost the survivor, which may be slow */
+}
+
+/* ---- the survivor ---- */
+
+/* Is the message the user's, and has nobody written to it since? */
+static bool is_owned(const struct zcrp_msg *m)
+{
+    return pattern_is_even(m->buffer, LARGEST, OWNED);
+}
+
+static void own(struct zcrp_msg *m)
+{
+    memset(m->buffer, OWNED, LARGEST);
+}
+
+static void look_for_death(struct life *l)
+{
+    if (l->dead_since == 0 && waitpid(l->peer, NULL, WNOHANG) == l->peer)
+        l->dead_since = ends_now_ns();
+}
+
+/* A receiver waits for its first sender without limit. */
+static bool may_wait(const struct life *l)
+{
+    struct zcrp_stats s;
+
+    return !l->is_sender && zcrp_stats(l->entity, &s) == 0 && s.units == 0;
+}
+
+/* The message's code, once it has ended; ZCRP_ERROR_TIMEOUT if it should have. */
+static int end_of(struct life *l, struct zcrp_msg *m)
+{
+    int code;
+
+    while ((code = zcrp_wait_for(m, 5 * ENDS_MILLISECOND)) == ZCRP_ERROR_TIMEOUT) {
+        int64_t now = ends_now_ns();
+        look_for_death(l);
+        if (l->dead_since == 0 || now - l->dead_since < limits.connect_ns)
+            continue;
+        if (may_wait(l))
+            (void)zcrp_cancel(m);
+        else if (now - l->dead_since > limits.connect_ns + LATE)
+            break;
+    }
+    return code;
+}
+
+static bool submit(struct life *l, struct zcrp_msg *m)
+{
+    nlong size = l->is_sender ? random_below(&l->random, LARGEST) : LARGEST;
+
+    return zcrp_submit(l->entity, m, size) == 0;
+}
+
+/* False if something is wrong. `*goes_on`: the session does. */
+static bool take(struct life *l, struct zcrp_msg *m, bool *goes_on)
+{
+    int code = end_of(l, m);
+
+    if (code == ZCRP_ERROR_TIMEOUT)
+        return has_failed(l, "a message does not end");
+    if (code == ZCRP_OK && !l->is_sender && !pattern_is_even(m->buffer, m->length, SENT))
+        return has_failed(l, "other bytes came");
+    own(m);
+    *goes_on = code == ZCRP_OK;
+    return true;
+}
+
+/* Slots in turn: the oldest one that is the user's is submitted when the next one has ended. */
+static bool live(struct life *l)
+{
+    bool goes_on = true;
+    uint64_t submitted = 0, ended = 0;
+
+    while (submitted < BUSY && submit(l, l->slot[submitted]))
+        submitted++;
+    for (; ended < submitted; ended++) {
+        bool is_well;
+        if (!take(l, l->slot[ended % SLOTS], &is_well))
+            return false;
+        goes_on = goes_on && is_well;
+        struct zcrp_msg *next = l->slot[submitted % SLOTS];
+        if (!is_owned(next))
+            return has_failed(l, "a message was written to after its end");
+        if (goes_on && submit(l, next))
+            submitted++;
+    }
+    return true;
+}
+
+static bool all_are_owned(const struct life *l)
+{
+    for (int i = 0; i < SLOTS; i++)
+        if (!is_owned(l->slot[i]))
+            return has_failed(l, "a message was written to after all had ended");
+    return true;
+}
+
+/* Whatever is left in flight after a failure ends with the close. */
+static bool close_all(struct life *l)
+{
+    int64_t began = ends_now_ns();
+    struct zcrp_stats s;
+
+    if (zcrp_stats(l->entity, &s) == 0 && s.bytes_copied_once > 0)
+        tally->in_memory++;
+    (void)zcrp_close(l->entity);
+    if (ends_now_ns() - began > limits.linger_ns + limits.connect_ns + LATE)
+        return has_failed(l, "close takes too long");
+    return all_are_owned(l);
+}
+
+static bool survive(struct life *l)
+{
+    l->is_sender = random_chance(&l->random, 50);
+    l->sockets = loopback_open(LOOPBACK_UDP4, false);
+    l->peer = fork();
+    if (l->peer == 0)
+        be_peer(l);
+    bool is_well = l->peer > 0 &&
+                   ends_open_role(&l->entity, &l->sockets, l->is_sender, &limits) == 0 && live(l) &&
+                   close_all(l);
+    if (l->dead_since == 0) {
+        (void)kill(l->peer, SIGKILL);
+        (void)waitpid(l->peer, NULL, 0);
+    }
+    loopback_close(&l->sockets);
+    tally->deaths++;
+    return is_well && all_are_owned(l);
+}
+
+/* ---- all ---- */
+
+static int shared_pages(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    int count = 0;
+
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
+        count += strstr(line, "memfd:zcrp") != NULL;
+    if (maps != NULL)
+        (void)fclose(maps);
+    return count;
+}
+
+/* Survives each `step`-th of the deaths, from `first` on. */
+static int survive_some(uint64_t seed, uint64_t first, uint64_t step, uint64_t deaths)
+{
+    struct life l = {.peer = 0};
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < SLOTS; i++) {
+        l.slot[i] = ends_empty(LARGEST);
+        own(l.slot[i]);
+    }
+    int before = own_descriptors();
+    for (uint64_t i = first; i < deaths; i += step) {
+        l.random = seed + i;
+        l.dead_since = 0;
+        bool is_well = survive(&l);
+        if (is_well && own_descriptors() != before)
+            is_well = has_failed(&l, "descriptors are left");
+        if (is_well && shared_pages() != 0)
+            is_well = has_failed(&l, "shared memory is left");
+        if (!is_well) {
+            (void)fprintf(stderr, "repeat: ZCRP_SEED=%llu ZCRP_DEATHS=1 %s\n",
+                          (unsigned long long)(seed + i), "build/plain/tests/e2e death");
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static uint64_t deaths_wanted(void)
+{
+    const char *given = getenv("ZCRP_DEATHS");
+
+    return given != NULL ? strtoull(given, NULL, 10) : DEATHS;
+}
+
+TEST(death__of_either_end, .is_random = true)
+{
+    uint64_t deaths = deaths_wanted(), survivors = deaths < SURVIVORS ? deaths : SURVIVORS;
+    int status, failures = 0;
+
+    ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+    tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(tally, MAP_FAILED);
+    for (uint64_t i = 0; i < survivors; i++) {
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0)
+            _exit(survive_some(suite_seed(_i), i, survivors, deaths));
+    }
+    for (uint64_t i = 0; i < survivors; i++) {
+        ck_assert_int_gt(wait(&status), 0);
+        failures += status != 0;
+    }
+    (void)printf("seed %llu: %llu deaths, %llu of them among neighbours\n",
+                 (unsigned long long)suite_seed(_i), (unsigned long long)tally->deaths,
+                 (unsigned long long)tally->in_memory);
+    ck_assert_int_eq(failures, 0);
+    ck_assert_uint_eq(tally->deaths, deaths);
+}
