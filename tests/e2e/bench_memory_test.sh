@@ -50,6 +50,8 @@ shows "their name" "^zcrp +udp +64K "
 
 # ---- where it cannot be had, or would hide what was asked for
 
+check "the doctor tries it" "$bench" doctor
+shows "that it may" '^ok +memory: a process of this user may read another'
 check "by the environment" env ZCRP_NO_MEMORY=1 "$bench" $some --size 64K
 shows "UDP" "^zcrp +udp +64K "
 complaint "required, and forbidden" 1 "out of reach" env ZCRP_NO_MEMORY=1 "$bench" $some --size 64K --channel memory

@@ -179,6 +179,9 @@ check "without offloads" env ZCRP_NO_OFFLOAD=1 "$bench" --transport zcrp,udp-lim
     --count 20 --unit 1472 --repeat 1
 check "the doctor has an opinion" "$bench" doctor
 shows "of the buffers" net.core.rmem_max
+shows "of UDP" '^ok +UDP: a message came from one process to another$'
+shows "of memory that nobody wants" "no process of this user reads another's: ZCRP_NO_MEMORY is set"
+shows "of Yama" '^(ok|could be better) +kernel.yama.ptrace_scope: '
 lowly=$(unshare -U true 2>/dev/null && echo unshare -U)
 check "it misses gnuplot, and rights" $lowly env PATH=/nowhere "$bench" doctor
 [ -z "$lowly" ] || shows "what raw sockets take" 'may not open raw sockets$'
@@ -187,6 +190,7 @@ sed -n 's/^ \{18\}//p' "$place/out" | grep -E '^(sysctl|ip|echo|apt-get) ' >"$pl
 check "a shell takes its commands as they are" sh -n "$place/advice"
 
 if unshare -n true 2>/dev/null; then
+    complaint "a doctor without a network" 1 "UDP does not work here" unshare -n "$bench" doctor
     check "between namespaces" "$bench" --netns --mtu 1400 --transport zcrp,tcp,udp-limit \
         --size 100K --count 100 --repeat 1 --verify
     check "what the link carries" "$bench" --netns --transport zcrp --size 1440 --count 10 \

@@ -1,3 +1,4 @@
+#include "zcrp-bench/command/doctor.h"
 #include "zcrp-bench/command/options.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,13 +26,9 @@ enum {
     WANTED_BUFFER = 4 << 20, /* what the library asks for */
     WHOLE_LOOPBACK = 65535,  /* an MTU that carries any datagram whole */
     AAL5_PROTOCOL = 137,     /* MPLS in IP */
-    WORD = 64,
 };
 
-/* One finding: "ok" or "better", and what is meant. */
-static void say(bool is_ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(bool is_ok, const char *format, ...)
+void doctor_say(bool is_ok, const char *format, ...)
 {
     va_list arguments;
 
@@ -41,18 +39,15 @@ static void say(bool is_ok, const char *format, ...)
     putchar('\n');
 }
 
-/* A line of advice below a finding: a command that a shell takes as it is, remark included, or
- * words. */
-static void advise(const char *command)
+void doctor_advise(const char *command)
 {
     printf("%-18s%s\n", "", command);
 }
 
-/* The first word of a file, in brackets if any is; "" if there is none. */
-static void read_word(const char *path, char word[WORD])
+void doctor_read_word(const char *path, char word[DOCTOR_WORD])
 {
     FILE *file = fopen(path, "re");
-    char line[4 * WORD] = "";
+    char line[4 * DOCTOR_WORD] = "";
     const char *start;
 
     word[0] = '\0';
@@ -60,7 +55,7 @@ static void read_word(const char *path, char word[WORD])
         return;
     if (fgets(line, sizeof line, file) != NULL) {
         start = strchr(line, '[') != NULL ? strchr(line, '[') + 1 : line;
-        snprintf(word, WORD, "%.*s", (int)strcspn(start, "] \n"), start);
+        snprintf(word, DOCTOR_WORD, "%.*s", (int)strcspn(start, "] \n"), start);
     }
     fclose(file);
 }
@@ -84,21 +79,21 @@ static int granted(int force, int plain)
 
 static void check_buffer(const char *name, int force, int plain)
 {
-    char path[WORD];
-    char limit[WORD];
-    char command[2 * WORD];
+    char path[DOCTOR_WORD];
+    char limit[DOCTOR_WORD];
+    char command[2 * DOCTOR_WORD];
     int bytes = granted(force, plain);
     bool is_ok = bytes >= WANTED_BUFFER;
 
     snprintf(path, sizeof path, "/proc/sys/net/core/%s", name);
-    read_word(path, limit);
+    doctor_read_word(path, limit);
     snprintf(command, sizeof command, "sysctl -w net.core.%s=%d", name, WANTED_BUFFER);
-    say(is_ok, "net.core.%s is %s: of %d bytes that the library asks for it gets %d", name, limit,
-        WANTED_BUFFER, bytes);
+    doctor_say(is_ok, "net.core.%s is %s: of %d bytes that the library asks for it gets %d", name,
+               limit, WANTED_BUFFER, bytes);
     if (!is_ok || atol(limit) < WANTED_BUFFER)
-        advise(command);
+        doctor_advise(command);
     if (is_ok && atol(limit) < WANTED_BUFFER)
-        advise("# for processes that are not privileged as this one is");
+        doctor_advise("# for processes that are not privileged as this one is");
 }
 
 static bool has_udp_option(int name)
@@ -116,9 +111,29 @@ static void check_offload(const char *name, int option, const char *without)
 {
     bool is_there = has_udp_option(option);
 
-    say(is_there, "%s: %s", name, is_there ? "the kernel has it" : without);
+    doctor_say(is_there, "%s: %s", name, is_there ? "the kernel has it" : without);
     if (!is_there)
-        advise("a kernel of Linux 5.0 or later");
+        doctor_advise("a kernel of Linux 5.0 or later");
+}
+
+/* Marks of congestion, and whether the kernel tells them of what arrives. */
+static void check_ecn(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int yes = 1;
+    bool is_there = fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &yes, sizeof yes) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    doctor_say(is_there, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
+}
+
+static void check_kernel(void)
+{
+    struct utsname name;
+
+    if (uname(&name) == 0)
+        doctor_say(true, "%s %s, %s", name.sysname, name.release, name.machine);
 }
 
 static int mtu_of(const char *interface)
@@ -137,17 +152,17 @@ static int mtu_of(const char *interface)
 
 static void check_interface(const char *name, bool is_loopback)
 {
-    char command[2 * WORD];
+    char command[2 * DOCTOR_WORD];
     int mtu = mtu_of(name);
     int enough = is_loopback ? WHOLE_LOOPBACK : 9000;
 
-    say(mtu >= enough, "%s carries datagrams of %d bytes (MTU)", name, mtu);
+    doctor_say(mtu >= enough, "%s carries datagrams of %d bytes (MTU)", name, mtu);
     if (mtu >= enough)
         return;
     snprintf(command, sizeof command, "ip link set %s mtu %d%s", name,
              is_loopback ? WHOLE_LOOPBACK + 1 : enough,
              is_loopback ? "" : "   # if the network behind it carries that");
-    advise(command);
+    doctor_advise(command);
 }
 
 /* Each interface that is up, once. */
@@ -171,31 +186,32 @@ static void check_cores(void)
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         count = CPU_COUNT(&set);
-    say(count >= 2, "%d core%s for this process", count, count == 1 ? "" : "s");
+    doctor_say(count >= 2, "%d core%s for this process", count, count == 1 ? "" : "s");
     if (count < 2)
-        advise("two ends on one machine share it: expect half the speed");
+        doctor_advise("two ends on one machine share it: expect half the speed");
 }
 
 static void check_huge_pages(void)
 {
     static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
-    char word[WORD];
+    char word[DOCTOR_WORD];
 
-    read_word(path, word);
+    doctor_read_word(path, word);
     bool is_ok = strcmp(word, "always") == 0 || strcmp(word, "madvise") == 0;
-    say(is_ok, "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
+    doctor_say(is_ok, "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
     if (!is_ok && word[0] != '\0')
-        advise("echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
+        doctor_advise("echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
 }
 
 /* Nothing of ZCRP's, but what it is measured beside. */
 static void check_tcp(void)
 {
-    char word[WORD];
+    char word[DOCTOR_WORD];
 
-    read_word("/proc/sys/net/ipv4/tcp_congestion_control", word);
-    say(true, "TCP's congestion control is %s by default (zcrp-bench takes the best there is)",
-        word);
+    doctor_read_word("/proc/sys/net/ipv4/tcp_congestion_control", word);
+    doctor_say(true,
+               "TCP's congestion control is %s by default (zcrp-bench takes the best there is)",
+               word);
 }
 
 /* In a child, as a namespace cannot be left again without being root. */
@@ -209,10 +225,10 @@ static void check_netns(void)
         _exit(unshare(CLONE_NEWNET) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     if (child > 0)
         waitpid(child, &status, 0);
-    say(status == 0, "--netns: this process %s make network namespaces",
-        status == 0 ? "may" : "may not");
+    doctor_say(status == 0, "--netns: this process %s make network namespaces",
+               status == 0 ? "may" : "may not");
     if (status != 0)
-        advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
+        doctor_advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
 }
 
 /* What AAL5 over IP needs, but not AAL5 over UDP. */
@@ -220,9 +236,10 @@ static void check_raw_sockets(void)
 {
     int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, AAL5_PROTOCOL);
 
-    say(fd >= 0, "--channel aal5: this process %s open raw sockets", fd >= 0 ? "may" : "may not");
+    doctor_say(fd >= 0, "--channel aal5: this process %s open raw sockets",
+               fd >= 0 ? "may" : "may not");
     if (fd < 0)
-        advise("run zcrp-bench as root, or with --channel aal5-udp, which needs no right");
+        doctor_advise("run zcrp-bench as root, or with --channel aal5-udp, which needs no right");
     else
         close(fd);
 }
@@ -231,33 +248,36 @@ static void check_gnuplot(void)
 {
     bool is_there = system("command -v gnuplot >/dev/null 2>&1") == 0;
 
-    say(is_there, "zcrp-plot: gnuplot %s", is_there ? "is there" : "is not there");
+    doctor_say(is_there, "zcrp-plot: gnuplot %s", is_there ? "is there" : "is not there");
     if (!is_there)
-        advise("apt-get install gnuplot-nox");
+        doctor_advise("apt-get install gnuplot-nox");
 }
 
 static void check_peers(void)
 {
-    char command[2 * WORD];
+    char command[2 * DOCTOR_WORD];
 
     for (size_t i = 0; i < PEERS; i++) {
         bool is_there = peers[i].kind != NULL;
 
-        say(true, "%s (%s): %s", peers[i].name, peers[i].what,
-            is_there ? "built in, to compare with" : "not built in");
+        doctor_say(true, "%s (%s): %s", peers[i].name, peers[i].what,
+                   is_there ? "built in, to compare with" : "not built in");
         snprintf(command, sizeof command, "apt-get install %s   # and build again",
                  peers[i].packages);
         if (!is_there)
-            advise(command);
+            doctor_advise(command);
     }
 }
 
 int doctor_run(void)
 {
+    check_kernel();
+    bool is_well = doctor_try();
     check_buffer("rmem_max", SO_RCVBUFFORCE, SO_RCVBUF);
     check_buffer("wmem_max", SO_SNDBUFFORCE, SO_SNDBUF);
     check_offload("UDP_SEGMENT", UDP_SEGMENT, "each datagram is handed over one by one");
     check_offload("UDP_GRO", UDP_GRO, "each datagram is received one by one");
+    check_ecn();
     check_interfaces();
     check_cores();
     check_huge_pages();
@@ -266,6 +286,7 @@ int doctor_run(void)
     check_raw_sockets();
     check_gnuplot();
     check_peers();
-    return fflush(stdout) == 0 ? 0
-                               : complain("cannot write to standard output: %s", strerror(errno));
+    if (fflush(stdout) != 0)
+        return complain("cannot write to standard output: %s", strerror(errno));
+    return is_well ? 0 : complain("doctor: UDP does not work here");
 }

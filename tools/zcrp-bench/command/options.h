@@ -103,7 +103,8 @@ int values_connect(void *place, const char *text);
 int values_json(void *place, const char *text); /* a file; NULL is standard output */
 
 /* `zcrp-bench doctor`: writes to standard output what of this machine's set-up limits ZCRP, and
- * what to do about it. Changes nothing. 0, or -1 with a complaint if it cannot be written. */
+ * what to do about it. Changes nothing. 0, or -1 with a complaint if UDP does not work, or it
+ * cannot be written. */
 int doctor_run(void);
 
 #endif
