@@ -4,7 +4,7 @@
  * ZCRP_CHURN_ROUNDS is how many connections are opened and closed (2,000), ZCRP_STRESS_SECONDS how
  * long the random calls go on for each seed (1); for more than some thousands and 30 s raise
  * CK_TIMEOUT_MULTIPLIER. ZCRP_SEED repeats what the threads draw, though not how they meet. */
-#include "../support/ends.h"
+#include "../support/house.h"
 #include "../support/own.h"
 #include "../support/random.h"
 #include "../support/suite.h"
@@ -87,40 +87,13 @@ static void belongings_hold(const struct belongings *before, size_t more)
 
 /* ---- opened and closed ---- */
 
-struct house {
-    struct zcrp_listener *listener;
-    char port[8];
-};
-
-static struct house house_open(const struct zcrp_options *options)
-{
-    struct house h;
-
-    ck_assert_int_eq(zcrp_listen(&h.listener, "127.0.0.1", "0", options), ZCRP_OK);
-    snprintf(h.port, sizeof h.port, "%d", zcrp_listener_port(h.listener));
-    return h;
-}
-
-struct both {
-    struct zcrp_connection *there, *here;
-};
-
 /* Every fourth has something to do; the ends close in either order, and both or one of them at
  * once. */
 static void round_begin(const struct house *h, struct both *b, unsigned i)
 {
-    ck_assert_int_eq(zcrp_connect(&b->there, "127.0.0.1", h->port, &small, 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(h->listener, &b->here, 5 * ENDS_SECOND), ZCRP_OK);
-    if (i % 4 != 0)
-        return;
-    struct zcrp_msg *in = ends_empty(LARGEST), *out = ends_filled(LARGEST, i);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b->here), in, LARGEST), ZCRP_OK);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b->there), out, LARGEST), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, LARGEST, i));
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
+    *b = house_meet(h, &small);
+    if (i % 4 == 0)
+        house_pass(b->there, b->here, LARGEST, i);
 }
 
 static void round_end(struct both *b, unsigned i)
@@ -148,9 +121,10 @@ TEST(churn__leaves_nothing)
     unsigned rounds = (unsigned)number_of("ZCRP_CHURN_ROUNDS", 2000);
     struct zcrp_listener_stats stats;
 
-    ck_assert_int_eq(zcrp_listener_close(house_open(&small).listener), ZCRP_OK); /* once for all */
+    ck_assert_int_eq(zcrp_listener_close(house_open("127.0.0.1", &small).listener),
+                     ZCRP_OK); /* once for all */
     struct belongings empty = belongings_now();
-    struct house h = house_open(&small);
+    struct house h = house_open("127.0.0.1", &small);
 
     churn(&h, WARM);
     struct belongings before = belongings_now();
@@ -240,10 +214,11 @@ static struct zcrp_connection *make(struct user *u)
 {
     struct town *t = u->town;
     struct zcrp_connection *c;
+    const struct zcrp_options options = house_options(&quick);
     bool is_host = t->listener != NULL && random_chance(&u->random, 60);
     int64_t limit = random_chance(&u->random, 30) ? 0 : draw_time(u, 20 * ENDS_MILLISECOND);
     int code = is_host ? zcrp_accept(t->listener, &c, limit)
-                       : zcrp_connect(&c, "127.0.0.1", t->port, &quick, limit);
+                       : zcrp_connect(&c, "127.0.0.1", t->port, &options, limit);
 
     must((code == ZCRP_OK) == (c != NULL), "a connection that is none");
     must(code == ZCRP_OK || code == ZCRP_ERROR_TIMEOUT || code == ZCRP_ERROR_INTERRUPTED ||
@@ -482,9 +457,10 @@ TEST(churn__random_calls, .is_random = true)
     uint64_t seed = suite_seed(_i);
     struct nursery peers = nursery_open(seed);
 
-    ck_assert_int_eq(zcrp_listener_close(house_open(&quick).listener), ZCRP_OK); /* once for all */
+    ck_assert_int_eq(zcrp_listener_close(house_open("127.0.0.1", &quick).listener),
+                     ZCRP_OK); /* once for all */
     struct belongings before = belongings_now();
-    struct house h = house_open(&quick);
+    struct house h = house_open("127.0.0.1", &quick);
     struct town t = {.port = h.port, .listener = h.listener};
 
     ck_assert_int_eq(write(peers.words, h.port, sizeof h.port), sizeof h.port);

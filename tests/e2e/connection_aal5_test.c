@@ -1,52 +1,15 @@
-/* Connections over AAL5: cells in UDP datagrams. What connections are, whatever carries them, is in
- * connection_test.c; here is what cells and circuits add. */
-#include "../support/ends.h"
+/* Connections over AAL5: what cells and circuits add. What connections are, whatever carries them,
+ * is in connection_test.c, which runs over AAL5, too. */
+#include "../support/house.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 
-enum { MESSAGE = 100000, BIG = 5000000, MANY = 30, AAL5_PORT = 6635 };
+enum { MESSAGE = 100000, BIG = 5000000, AAL5_PORT = 6635 };
 
 static const struct zcrp_options aal5 = {.channel = ZCRP_CHANNEL_AAL5};
-
-/* A listener and the port that it was given. */
-struct house {
-    struct zcrp_listener *listener;
-    char port[8];
-};
-
-static struct house listen_on(const char *host, const struct zcrp_options *options)
-{
-    struct house h;
-
-    ck_assert_int_eq(zcrp_listen(&h.listener, host, "0", options), ZCRP_OK);
-    snprintf(h.port, sizeof h.port, "%d", zcrp_listener_port(h.listener));
-    return h;
-}
-
-/* The two ends of one. */
-struct both {
-    struct zcrp_connection *there, *here;
-};
-
-static struct both connect_to(const struct house *h, const char *host,
-                              const struct zcrp_options *options)
-{
-    struct both b;
-
-    ck_assert_int_eq(zcrp_connect(&b.there, host, h->port, options, 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(h->listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
-    return b;
-}
-
-static void hang_up(struct both *b)
-{
-    ck_assert_int_eq(zcrp_connection_close(b->there), ZCRP_OK);
-    (void)zcrp_connection_close(b->here);
-}
 
 /* One message each way at the same time, so that units and control meet in both directions. */
 static void exchange(const struct both *b, nlong size, uint64_t seed)
@@ -89,32 +52,6 @@ static void expect_clean(const struct both *b)
     }
 }
 
-TEST(connection_aal5__both_ways, .rows = 2)
-{
-    const char *host = _i == 0 ? "127.0.0.1" : "::1";
-    struct house h = listen_on(host, &aal5);
-    struct both b = connect_to(&h, host, &aal5);
-    static const nlong sizes[] = {0, 1, 17, MESSAGE, BIG};
-
-    for (int i = 0; i < ROWS(sizes); i++)
-        exchange(&b, sizes[i], (uint64_t)i * 10);
-    ck_assert_uint_ge(stats_of(zcrp_connection_receiver(b.here)).units, BIG / 9180);
-    expect_clean(&b);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
-}
-
-/* By IPv4 at a socket of IPv6. */
-TEST(connection_aal5__of_any_address)
-{
-    struct house h = listen_on(NULL, &aal5);
-    struct both b = connect_to(&h, "127.0.0.1", &aal5);
-
-    exchange(&b, MESSAGE, 1);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
-}
-
 /* The port says that it is AAL5, to both ends. An address of its own keeps other tests away. */
 TEST(connection_aal5__by_port)
 {
@@ -126,7 +63,8 @@ TEST(connection_aal5__by_port)
     ck_assert_int_eq(zcrp_accept(listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
     exchange(&b, BIG, 1);
     ck_assert_uint_le(stats_of(zcrp_connection_sender(b.here)).unit_bytes, 9180);
-    hang_up(&b);
+    expect_clean(&b);
+    house_part(&b);
     (void)zcrp_listener_close(listener);
 }
 
@@ -138,7 +76,7 @@ TEST(connection_aal5__not_by_the_callers_port)
                                     .sin_port = htons(AAL5_PORT),
                                     .sin_addr = {htonl(INADDR_LOOPBACK + 9)}};
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct house h = listen_on("127.0.0.1", NULL);
+    struct house h = house_open("127.0.0.1", NULL);
     struct zcrp_connection *here;
     struct zcrp_entity *sender;
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -168,154 +106,13 @@ TEST(connection_aal5__units_in_pieces)
     struct zcrp_options large = aal5;
 
     large.aal5.mtu = 65535;
-    struct house h = listen_on("127.0.0.1", &large);
-    struct both b = connect_to(&h, "127.0.0.1", &large);
+    struct house h = house_open("127.0.0.1", &large);
+    struct both b = house_meet(&h, &large);
     ck_assert_uint_gt(stats_of(zcrp_connection_sender(b.here)).unit_bytes, 65500);
     for (uint64_t seed = 0; seed < 5; seed++) /* units become smaller if the sockets overflow */
         exchange(&b, BIG, 10 * seed);
-    hang_up(&b);
+    house_part(&b);
     (void)zcrp_listener_close(h.listener);
-}
-
-/* Both directions at full speed at once, and a waiter for each. */
-struct stream {
-    struct zcrp_connection *from, *to;
-    uint64_t seed;
-};
-
-static void *pass_many(void *context)
-{
-    const struct stream *s = context;
-
-    for (uint64_t seed = s->seed; seed < s->seed + 30; seed++) {
-        struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, seed);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(s->to), in, MESSAGE), ZCRP_OK);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(s->from), out, MESSAGE), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-        ck_assert(pattern_holds(in->buffer, MESSAGE, seed));
-        zcrp_free_msg(in);
-        zcrp_free_msg(out);
-    }
-    return NULL;
-}
-
-TEST(connection_aal5__both_ways_at_once)
-{
-    struct house h = listen_on("127.0.0.1", &aal5);
-    struct both b = connect_to(&h, "127.0.0.1", &aal5);
-    struct stream there = {b.here, b.there, 100}, here = {b.there, b.here, 200};
-    pthread_t thread;
-
-    ck_assert_int_eq(pthread_create(&thread, NULL, pass_many, &there), 0);
-    (void)pass_many(&here);
-    pthread_join(thread, NULL);
-    expect_clean(&b);
-    hang_up(&b);
-    (void)zcrp_listener_close(h.listener);
-}
-
-/* All call at the same moment; nobody is lost between bind and connect of a child. Each has a
- * message of its own back. */
-TEST(connection_aal5__many_peers)
-{
-    static struct zcrp_connection *there[MANY], *here[MANY];
-    static struct zcrp_msg *out[MANY], *back[MANY], *in[MANY];
-    struct house h = listen_on("127.0.0.1", &aal5);
-    struct zcrp_listener_stats stats;
-
-    for (int i = 0; i < MANY; i++) {
-        ck_assert_int_eq(zcrp_connect(&there[i], "127.0.0.1", h.port, &aal5, 0), ZCRP_OK);
-        out[i] = ends_filled(MESSAGE, (uint64_t)i);
-        back[i] = ends_empty(MESSAGE);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(there[i]), out[i], MESSAGE), ZCRP_OK);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(there[i]), back[i], MESSAGE),
-                         ZCRP_OK);
-    }
-    for (int i = 0; i < MANY; i++) { /* in whatever order they come */
-        ck_assert_int_eq(zcrp_accept(h.listener, &here[i], 5 * ENDS_SECOND), ZCRP_OK);
-        in[i] = ends_empty(MESSAGE);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(here[i]), in[i], MESSAGE), ZCRP_OK);
-    }
-    for (int i = 0; i < MANY; i++) {
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(here[i]), in[i], MESSAGE), ZCRP_OK);
-    }
-    for (int i = 0; i < MANY; i++) {
-        ck_assert_int_eq(ends_wait(back[i]), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
-        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
-        ck_assert(pattern_holds(back[i]->buffer, MESSAGE, (uint64_t)i));
-    }
-    ck_assert_int_eq(zcrp_listener_stats(h.listener, &stats), ZCRP_OK);
-    ck_assert_uint_eq(stats.admitted, MANY);
-    ck_assert_uint_eq(stats.connections, MANY);
-    for (int i = 0; i < MANY; i++) {
-        (void)zcrp_connection_close(there[i]);
-        (void)zcrp_connection_close(here[i]);
-        zcrp_free_msg(out[i]);
-        zcrp_free_msg(back[i]);
-        zcrp_free_msg(in[i]);
-    }
-    (void)zcrp_listener_close(h.listener);
-}
-
-TEST(connection_aal5__limits)
-{
-    struct zcrp_options one = aal5;
-    struct zcrp_connection *second, *c;
-    struct zcrp_listener_stats stats;
-
-    one.connections = 1;
-    struct house h = listen_on("127.0.0.1", &one);
-    struct both b = connect_to(&h, "127.0.0.1", &aal5);
-    ck_assert_int_eq(zcrp_connect(&second, "127.0.0.1", h.port, &aal5, 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(h.listener, &c, 100 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
-    ck_assert_int_eq(zcrp_listener_stats(h.listener, &stats), ZCRP_OK);
-    ck_assert_uint_eq(stats.admitted, 1);
-    ck_assert_uint_ge(stats.dropped, 1);
-    hang_up(&b);
-    ck_assert_int_eq(zcrp_accept(h.listener, &c, 5 * ENDS_SECOND), ZCRP_OK);
-    hang_up(&(struct both){second, c});
-    (void)zcrp_listener_close(h.listener);
-}
-
-/* Sizes that the receiver does not know. */
-TEST(connection_aal5__expect)
-{
-    struct house h = listen_on("127.0.0.1", &aal5);
-    struct both b = connect_to(&h, "127.0.0.1", &aal5);
-    struct zcrp_entity *receiver = zcrp_connection_receiver(b.here);
-    struct zcrp_msg *out = ends_filled(BIG, 3);
-    nlong size;
-
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, BIG), ZCRP_OK);
-    ck_assert_int_eq(zcrp_expect(receiver, &size, 5 * ENDS_SECOND), ZCRP_OK);
-    ck_assert_uint_eq(size, BIG);
-    struct zcrp_msg *in = ends_empty(size);
-    ck_assert_int_eq(zcrp_submit(receiver, in, size), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
-    ck_assert(pattern_holds(in->buffer, size, 3));
-    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
-    zcrp_free_msg(in);
-    zcrp_free_msg(out);
-    hang_up(&b);
-    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
-}
-
-TEST(connection_aal5__peer_closes)
-{
-    struct house h = listen_on("127.0.0.1", &aal5);
-    struct both b = connect_to(&h, "127.0.0.1", &aal5);
-    struct zcrp_msg *in = ends_empty(MESSAGE);
-
-    exchange(&b, MESSAGE, 1);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in, MESSAGE), ZCRP_OK);
-    ck_assert_int_eq(zcrp_connection_close(b.here), ZCRP_OK);
-    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
-    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
-    (void)zcrp_listener_close(h.listener);
-    zcrp_free_msg(in);
 }
 
 /* Cells are lost, in all directions, also those of hellos and cookies. */
@@ -327,8 +124,8 @@ TEST(connection_aal5__cell_loss, .rows = 3)
     lossy.aal5.mtu = mtu[_i];
     lossy.aal5.faults.loss = 1000;
     lossy.aal5.faults.seed = 1998;
-    struct house h = listen_on("127.0.0.1", &lossy);
-    struct both b = connect_to(&h, "127.0.0.1", &lossy);
+    struct house h = house_open("127.0.0.1", &lossy);
+    struct both b = house_meet(&h, &lossy);
     for (uint64_t seed = 0; seed < 3; seed++)
         exchange(&b, 500000, 10 * seed);
     ck_assert_uint_gt(stats_of(zcrp_connection_sender(b.there)).cells_lost, 0);
@@ -344,21 +141,19 @@ TEST(connection_aal5__circuits)
     struct zcrp_options ours = {.channel = ZCRP_CHANNEL_AAL5,
                                 .aal5 = {.vpi = 7, .vci = 100, .vci_control = 50}};
     struct zcrp_options others = ours;
-    struct house h = listen_on("127.0.0.1", &ours);
-    struct both b = connect_to(&h, "127.0.0.1", &ours);
+    struct house h = house_open("127.0.0.1", &ours);
+    struct both b = house_meet(&h, &ours);
     struct zcrp_connection *c;
 
     exchange(&b, MESSAGE, 1);
     expect_clean(&b);
     others.aal5.vci = 101;
     others.linger_ns = ENDS_MILLISECOND;
-    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", h.port, &others, 200 * ENDS_MILLISECOND),
-                     ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(house_call(&h, &c, &others, 200 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     others = (struct zcrp_options){.linger_ns = ENDS_MILLISECOND}; /* datagrams, not cells */
-    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", h.port, &others, 200 * ENDS_MILLISECOND),
-                     ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(house_call(&h, &c, &others, 200 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_ERROR_TIMEOUT);
-    hang_up(&b);
+    house_part(&b);
     (void)zcrp_listener_close(h.listener);
 }
 
@@ -381,11 +176,11 @@ TEST(connection_aal5__tap)
 {
     struct zcrp_options tapped = {
         .channel = ZCRP_CHANNEL_AAL5, .aal5 = {.vpi = 3, .vci = 200}, .tap = count_circuits};
-    struct house h = listen_on("127.0.0.1", &tapped);
-    struct both b = connect_to(&h, "127.0.0.1", &tapped);
+    struct house h = house_open("127.0.0.1", &tapped);
+    struct both b = house_meet(&h, &tapped);
 
     exchange(&b, MESSAGE, 1);
-    hang_up(&b);
+    house_part(&b);
     ck_assert_uint_ge(on_units, 4 * (MESSAGE / 9180)); /* out and in at either end */
     ck_assert_uint_ge(on_control, 4);
     ck_assert_uint_eq(elsewhere, 0);
