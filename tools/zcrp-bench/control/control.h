@@ -12,7 +12,7 @@
  *      measure ..., over a way back    ready
  *      go                              more COUNT LOOK, any number
  *                                      result ..., and the counts
- *      ping ...                        ready
+ *      measure ..., of round trips     ready
  *                                      result ..., and the counts
  *      flow PORT                       (accepts such a connection from there: flows.h)
  *      bye

@@ -41,13 +41,10 @@ struct receiving_end {
     size_t companion_count;
 };
 
-/* Each does what the arguments of a line ask for, and answers. 0, or -1 with a complaint. */
-
-/* "measure TRANSPORT SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK RATE DURATION" */
+/* Does what the arguments of a line ask for, and answers. 0, or -1 with a complaint.
+ *
+ *      measure TRANSPORT SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK RATE DURATION TRIPS */
 int serving_measure(struct receiving_end *end, const char *arguments);
-
-/* "ping TRANSPORT SIZE COUNT DEPTH" */
-int serving_ping(struct receiving_end *end, const char *arguments);
 
 /* Complains of the last line. -1. */
 int serving_malformed(const struct receiving_end *end);

@@ -136,8 +136,6 @@ static int obey(struct receiving_end *end)
         return obey_open(end, arguments, true);
     if ((arguments = control_arguments(&end->control, "flow")) != NULL)
         return begin_companion(end, arguments);
-    if ((arguments = control_arguments(&end->control, "ping")) != NULL)
-        return serving_ping(end, arguments);
     return control_arguments(&end->control, "bye") != NULL ? 1 : serving_malformed(end);
 }
 

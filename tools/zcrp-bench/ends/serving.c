@@ -24,14 +24,15 @@ static int find_file(struct receiving_end *end, struct job *job)
     return 0;
 }
 
-/* The job that the figures "SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK" mean. */
-static int make_job(struct receiving_end *end, const uint64_t figures[8], struct job *job)
+/* The job that the figures behind the transport mean. */
+static int make_job(struct receiving_end *end, const uint64_t figures[11], struct job *job)
 {
     *job = (struct job){
         .size = figures[0],
         .count = figures[1],
         .total = figures[2],
         .depth = figures[4],
+        .are_trips = figures[10] != 0,
         .content = (enum job_content)figures[5],
         .seed = figures[6],
         .course = {.control = &end->control, .look = figures[7]},
@@ -79,7 +80,7 @@ static int measure_back(struct receiving_end *end, struct transport *transport, 
 }
 
 /* A job that this end sends has a course of its own. */
-static int turn_job(struct receiving_end *end, const uint64_t figures[11], struct job *job)
+static int turn_job(struct receiving_end *end, const uint64_t figures[12], struct job *job)
 {
     if (job->content == JOB_FILE || figures[10] > INT64_MAX)
         return serving_malformed(end);
@@ -87,29 +88,27 @@ static int turn_job(struct receiving_end *end, const uint64_t figures[11], struc
     return 0;
 }
 
-int serving_measure(struct receiving_end *end, const char *arguments)
+/* Whether channel `number`, and the one back, can be used for round trips. */
+static bool has_way_back(const struct receiving_end *end, uint64_t number)
 {
-    uint64_t figures[11];
-    struct job job;
+    const struct transport *there = &end->transports[number];
 
-    if (control_figures(arguments, figures, 11) < 0 || figures[0] >= end->transport_count)
-        return serving_malformed(end);
-    struct transport *transport = &end->transports[figures[0]];
-    if (make_job(end, &figures[1], &job) < 0 ||
-        (transport->is_back && turn_job(end, figures, &job) < 0) ||
-        transport_prepare(transport, &job) < 0)
-        return -1;
-    return transport->is_back ? measure_back(end, transport, &job)
-                              : measure_there(end, transport, &job);
+    if (there->kind->pong == NULL || there->is_back)
+        return false;
+    return !there->kind->is_simplex ||
+           (number + 1 < end->transport_count && there[1].kind == there->kind && there[1].is_back);
 }
 
+/* Each message goes back. */
 static int pong(struct receiving_end *end, size_t number, const struct job *job)
 {
     struct transport *there = &end->transports[number];
     struct transport *back = there->kind->is_simplex ? there + 1 : NULL;
     struct record record;
 
-    if (transport_prepare(there, job) < 0 || (back != NULL && transport_prepare(back, job) < 0))
+    if (!has_way_back(end, number))
+        return serving_malformed(end);
+    if (back != NULL && transport_prepare(back, job) < 0)
         return -1;
     record_begin(&record, there);
     if (there->kind->pong(there, back, job) < 0)
@@ -118,34 +117,20 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     return record_say(&end->control, &record, job);
 }
 
-/* Whether channel `number`, and the one back, can be used for round trips. */
-static bool has_way_back(const struct receiving_end *end, uint64_t number)
+int serving_measure(struct receiving_end *end, const char *arguments)
 {
-    const struct transport *there = &end->transports[number];
-
-    if (number >= end->transport_count || there->kind->pong == NULL)
-        return false;
-    return !there->kind->is_simplex ||
-           (number + 1 < end->transport_count && there[1].kind == there->kind && there[1].is_back);
-}
-
-int serving_ping(struct receiving_end *end, const char *arguments)
-{
-    uint64_t figures[4];
+    uint64_t figures[12];
     struct job job;
 
-    if (control_figures(arguments, figures, 4) < 0 || !has_way_back(end, figures[0]) ||
-        figures[1] == 0 || figures[3] == 0 || figures[3] > end->settings.depth)
+    if (control_figures(arguments, figures, 12) < 0 || figures[0] >= end->transport_count)
         return serving_malformed(end);
-    if (memory_refit(&end->memory, 2 * figures[3], figures[1]) < 0)
+    struct transport *transport = &end->transports[figures[0]];
+    if (make_job(end, &figures[1], &job) < 0 ||
+        (transport->is_back && turn_job(end, figures, &job) < 0) ||
+        transport_prepare(transport, &job) < 0)
         return -1;
-    job = (struct job){
-        .size = figures[1],
-        .count = figures[2],
-        .total = figures[1] * figures[2],
-        .depth = figures[3],
-        .memory = end->memory,
-        .output = -1,
-    };
-    return job_is_sane(&job) ? pong(end, figures[0], &job) : serving_malformed(end);
+    if (job.are_trips)
+        return pong(end, figures[0], &job);
+    return transport->is_back ? measure_back(end, transport, &job)
+                              : measure_there(end, transport, &job);
 }

@@ -26,6 +26,7 @@ struct job {
     uint64_t count;           /* messages, > 0 */
     uint64_t total;           /* bytes of all: the last message has what is left */
     uint64_t depth;           /* messages under way at once, 1 .. memory.slots */
+    bool are_trips;           /* each message comes back */
     _Atomic uint64_t *passed; /* sending end: is moved on by the bytes handed over */
     struct course course;     /* may add to count and total while the job is under way */
     struct memory memory;     /* the end's, not the job's */

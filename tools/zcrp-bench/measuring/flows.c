@@ -85,13 +85,10 @@ static int measure(struct sending_end *end, size_t which, uint64_t size, struct 
     struct contender *contender = &end->contenders[which];
     struct job job;
 
-    if (end->options->is_ping)
-        return measurement_ping_job(end, size, &job) < 0
-                   ? -1
-                   : measurement_ping(end, contender, &job, run);
-    return measurement_job(end, contender, size, &job) < 0
-               ? -1
-               : measurement_run(end, contender, &job, run);
+    int status = end->options->is_ping ? measurement_ping_job(end, size, &job)
+                                       : measurement_job(end, contender, size, &job);
+
+    return status < 0 ? -1 : measurement_run(end, contender, &job, run);
 }
 
 static void *run_part(void *argument)

@@ -20,11 +20,11 @@ static int announce(struct sending_end *end, size_t transport, const struct job 
 
     if (control_say(control,
                     "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64,
+                    " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %d",
                     transport, job->size, job->count, job->total, job->memory.slots, job->depth,
                     (int)job->content, job->seed, course->look,
-                    course->interval_ns > 0 ? end->options->bits_per_s : 0,
-                    course->duration_ns) < 0)
+                    course->interval_ns > 0 ? end->options->bits_per_s : 0, course->duration_ns,
+                    job->are_trips) < 0)
         return -1;
     return control_expect(control, "ready") != NULL ? 0 : -1;
 }
@@ -138,24 +138,6 @@ static int run_back(struct sending_end *end, struct transport *transport, struct
     return 0;
 }
 
-int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
-                    struct run *run)
-{
-    struct transport *transport = contender_transport(contender);
-
-    begin_run(run, contender, job);
-    if (transport_prepare(transport, job) < 0 ||
-        announce(end, contender_number(contender), job) < 0)
-        return -1;
-    int status = transport->is_back ? run_back(end, transport, job, run)
-                                    : run_there(end, transport, job, run);
-    if (status < 0)
-        return status;
-    name_channel(run, transport);
-    check_verdict(end, run, job, transport);
-    return 0;
-}
-
 static struct round_trips trips_of(const struct histogram *histogram)
 {
     return (struct round_trips){
@@ -169,33 +151,18 @@ static struct round_trips trips_of(const struct histogram *histogram)
     };
 }
 
-static int announce_ping(struct sending_end *end, const struct contender *contender,
-                         const struct job *job)
-{
-    if (control_say(&end->control, "ping %zu %" PRIu64 " %" PRIu64 " %" PRIu64,
-                    contender->first_number, job->size, job->count, job->depth) < 0)
-        return -1;
-    return control_expect(&end->control, "ready") != NULL ? 0 : -1;
-}
-
-/* Both ways, at this end. */
-static int prepare_ping(struct contender *contender, const struct job *job)
-{
-    struct transport *there = contender_transport(contender);
-    struct transport *back = &contender->back;
-
-    if (transport_prepare(there, job) < 0)
-        return -1;
-    return back->kind == NULL ? 0 : transport_prepare(back, job);
-}
-
-static int run_ping(struct sending_end *end, struct contender *contender, struct job *job,
-                    struct run *run)
+/* There and back. */
+static int run_trips(struct sending_end *end, struct contender *contender, struct job *job,
+                     struct run *run)
 {
     struct transport *there = contender_transport(contender);
     struct record own;
     struct record other;
 
+    run->histogram = malloc(sizeof *run->histogram);
+    if (run->histogram == NULL)
+        return complain("no memory for a histogram: %s", strerror(ENOMEM));
+    histogram_init(run->histogram);
     record_begin(&own, there);
     if (ping_run(there, &contender->back, job, run->histogram) < 0)
         return job_failed(end);
@@ -210,21 +177,36 @@ static int run_ping(struct sending_end *end, struct contender *contender, struct
     return 0;
 }
 
-int measurement_ping(struct sending_end *end, struct contender *contender, struct job *job,
-                     struct run *run)
+/* At this end; the way back, too, where it is a channel of its own. */
+static int prepare(struct contender *contender, const struct job *job)
 {
-    begin_run(run, contender, job);
-    if (prepare_ping(contender, job) < 0 || announce_ping(end, contender, job) < 0)
+    struct transport *back = &contender->back;
+
+    if (transport_prepare(contender_transport(contender), job) < 0)
         return -1;
-    run->histogram = malloc(sizeof *run->histogram);
-    if (run->histogram == NULL)
-        return complain("no memory for a histogram: %s", strerror(ENOMEM));
-    histogram_init(run->histogram);
-    if (run_ping(end, contender, job, run) < 0) {
+    return job->are_trips && back->kind != NULL ? transport_prepare(back, job) : 0;
+}
+
+int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
+                    struct run *run)
+{
+    struct transport *transport = contender_transport(contender);
+    int status;
+
+    begin_run(run, contender, job);
+    if (prepare(contender, job) < 0 || announce(end, contender_number(contender), job) < 0)
+        return -1;
+    if (job->are_trips)
+        status = run_trips(end, contender, job, run);
+    else
+        status = transport->is_back ? run_back(end, transport, job, run)
+                                    : run_there(end, transport, job, run);
+    if (status < 0) {
         run_fini(run);
         return -1;
     }
-    name_channel(run, contender_transport(contender));
+    name_channel(run, transport);
+    check_verdict(end, run, job, transport);
     return 0;
 }
 
@@ -354,6 +336,7 @@ int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job
         .count = count,
         .total = count * size,
         .depth = depth,
+        .are_trips = true,
         .memory = end->memory,
         .course = course_make(&end->control, size, (double)end->options->bits_per_s, 0),
         .output = -1,

@@ -43,10 +43,6 @@ int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job
 int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
                     struct run *run);
 
-/* The same for a job of round trips. */
-int measurement_ping(struct sending_end *end, struct contender *contender, struct job *job,
-                     struct run *run);
-
 /* Round trips, at the end that asks: one after the other, or by a schedule.
  *
  *      one after the other    ask 0 ... hear 0, ask 1 ... hear 1, ...
