@@ -89,8 +89,8 @@ static void move(struct zcrp_connection *from, struct zcrp_connection *to, struc
 TEST(connection__mapped_messages, .rows = 4)
 {
     const struct zcrp_options mapped = {.mapped_bytes = 4 * MESSAGE}, none = {.mapped_bytes = 0};
-    struct house h = listen_on("127.0.0.1", _i % 2 ? &mapped : &none);
-    struct both b = connect_to(&h, "127.0.0.1", _i / 2 ? &mapped : &none);
+    struct house h = house_open("127.0.0.1", _i % 2 ? &mapped : &none);
+    struct both b = house_meet(&h, _i / 2 ? &mapped : &none);
     struct zcrp_msg *there[6], *here[6], *small = zcrp_connection_alloc_msg(b.there, 100);
 
     for (int i = 0; i < 6; i++) {
@@ -109,7 +109,7 @@ TEST(connection__mapped_messages, .rows = 4)
     move(b.there, b.here, there[0], here[1], 61);
     ck_assert_ptr_null(zcrp_connection_alloc_msg(NULL, 1));
     ck_assert_ptr_null(zcrp_connection_alloc_msg(b.there, UINT64_MAX));
-    hang_up(&b);
+    house_part(&b);
     (void)zcrp_listener_close(h.listener);
     for (int i = 0; i < 6; i++) {
         memset(there[i]->buffer, 1, MESSAGE); /* it is there until it is freed */

@@ -8,10 +8,12 @@
 /* A round trip is measured. */
 LOAD(alone)
 
-enum { PAIRS = 5, BYTES = 64 };
+enum { PAIRS = 40, BYTES = 64 }; /* so often at most, where other processes take the time */
 
 #define ROUND_TRIP (40 * ENDS_MILLISECOND)
 #define MARGIN (18 * ENDS_MILLISECOND) /* less than half a round trip */
+#define RECEIVER_BY (ROUND_TRIP * 5 / 2 + MARGIN)
+#define SENDER_BY (ROUND_TRIP * 3 + MARGIN)
 
 /* From the later of send and post to the end of each wait. */
 struct waits {
@@ -46,7 +48,7 @@ TEST(pairing__costs_one_round_trip)
 {
     struct waits best = {INT64_MAX, INT64_MAX};
 
-    for (int i = 0; i < PAIRS; i++) {
+    for (int i = 0; i < PAIRS && (best.receiver >= RECEIVER_BY || best.sender >= SENDER_BY); i++) {
         struct waits w = pair_once();
         best.receiver = w.receiver < best.receiver ? w.receiver : best.receiver;
         best.sender = w.sender < best.sender ? w.sender : best.sender;
@@ -55,6 +57,6 @@ TEST(pairing__costs_one_round_trip)
            (double)best.sender / 1e6);
     if (loopback_is_lossy())
         return;
-    ck_assert_int_lt(best.receiver, ROUND_TRIP * 5 / 2 + MARGIN);
-    ck_assert_int_lt(best.sender, ROUND_TRIP * 3 + MARGIN);
+    ck_assert_int_lt(best.receiver, RECEIVER_BY);
+    ck_assert_int_lt(best.sender, SENDER_BY);
 }
