@@ -1,5 +1,5 @@
 # Installing. Included by the Makefile. What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that
-# pkg-config can move it.
+# pkg-config can move it. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static.
 
 define pkg_config_file
 prefix=$(PREFIX)
@@ -14,6 +14,32 @@ Libs.private: -pthread $(LIBRARIES)
 Cflags: -I$${includedir}
 endef
 
+define cmake_config_file
+if(NOT TARGET zcrp::zcrp)
+  add_library(zcrp::zcrp SHARED IMPORTED)
+  set_target_properties(zcrp::zcrp PROPERTIES
+    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.so.$(VERSION)" IMPORTED_SONAME "$(SONAME)"
+    INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)")
+  add_library(zcrp::static STATIC IMPORTED)
+  set_target_properties(zcrp::static PROPERTIES
+    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.a" INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)"
+    INTERFACE_LINK_LIBRARIES "$(strip -pthread $(LIBRARIES))")
+endif()
+endef
+
+# Until 1.0 a minor version may break what was built for the one before.
+define cmake_version_file
+set(PACKAGE_VERSION "$(VERSION)")
+if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND
+   PACKAGE_FIND_VERSION_MAJOR EQUAL $(word 1,$(subst ., ,$(VERSION))) AND
+   PACKAGE_FIND_VERSION_MINOR EQUAL $(word 2,$(subst ., ,$(VERSION))))
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+endif()
+endef
+
 INSTALL ?= install
 MANUALS := $(wildcard docs/*.[137] docs/*/*.[137])
 to_bin = $(DESTDIR)$(BINDIR)
@@ -22,17 +48,20 @@ to_include = $(DESTDIR)$(INCLUDEDIR)
 manual = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 install: all
-	$(INSTALL) -d $(to_include) $(to_lib)/pkgconfig $(to_bin)
-	$(INSTALL) -m 644 include/zcrp.h $(to_include)/
+	$(INSTALL) -d $(to_include) $(to_lib)/pkgconfig $(to_lib)/cmake/zcrp $(to_bin)
+	$(INSTALL) -m 644 include/zcrp.h include/zcrp.hpp $(to_include)/
 	$(INSTALL) -m 644 $(STATIC) $(to_lib)/
 	$(INSTALL) -m 755 $(SHARED).$(VERSION) $(to_lib)/
 	ln -sf libzcrp.so.$(VERSION) $(to_lib)/$(SONAME)
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(file >$(OUT)/zcrp.pc,$(pkg_config_file))$(INSTALL) -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
+	$(file >$(OUT)/zcrp-config.cmake,$(cmake_config_file))$(file \
+		>$(OUT)/zcrp-config-version.cmake,$(cmake_version_file))$(INSTALL) -m 644 \
+		$(OUT)/zcrp-config.cmake $(OUT)/zcrp-config-version.cmake $(to_lib)/cmake/zcrp/
 	$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
 
 uninstall:
-	rm -f $(to_include)/zcrp.h $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
+	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(foreach m,$(MANUALS),$(call manual,$m))

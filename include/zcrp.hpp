@@ -1,0 +1,549 @@
+/* libzcrp for C++17: the calls of zcrp.h with owners, spans and exceptions. Header only; it links
+ * with the C library and needs no other.
+ *
+ *     zcrp::listener there("127.0.0.1", "7000");
+ *     zcrp::connection peer = there.accept();
+ *     std::vector<float> shard(n);
+ *     peer.receive(shard);                        // into place, waits
+ *
+ *     zcrp::connection peer("127.0.0.1", "7000");
+ *     peer.send(shard);
+ *
+ * Owners. A listener, a connection, a sender, a receiver and a message own what they are named
+ * after: they move, and do not copy. A message that is still in flight when it goes out of scope
+ * is taken back first, so its memory is the caller's again. Its destructor may take 100 ms then.
+ *
+ * Errors. A call that fails throws zcrp::error, with the code and the library's text. Calls with a
+ * time limit say by their value that it has passed; they do not throw for that. Destructors throw
+ * nothing: who wants to know how a close went calls close().
+ *
+ * Times are std::chrono durations; a negative one is for ever. Threads, forks and ownership of
+ * buffers are as zcrp.h says. */
+#ifndef ZCRP_HPP
+#define ZCRP_HPP
+
+#include <zcrp.h>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace zcrp
+{
+
+using options = ::zcrp_options;
+using duration = std::chrono::nanoseconds;
+
+inline constexpr duration for_ever{-1};
+
+/* A code of the library's (ZCRP_ERROR_...). */
+class error : public std::runtime_error
+{
+  public:
+    explicit error(int code) : std::runtime_error(zcrp_strerror(code)), code_(code)
+    {
+    }
+
+    int code() const noexcept
+    {
+        return code_;
+    }
+
+  private:
+    int code_;
+};
+
+namespace detail
+{
+
+inline int check(int code)
+{
+    if (code < 0)
+        throw error(code);
+    return code;
+}
+
+inline int64_t ns(duration limit)
+{
+    return limit.count() < 0 ? -1 : limit.count();
+}
+
+/* What std::data works on. */
+template <typename C>
+using element = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
+
+/* Does it work on this, and are the values plain? Then bytes say all of them. */
+template <typename C, typename = void> struct is_plain : std::false_type {
+};
+template <typename C>
+struct is_plain<C, std::void_t<element<C>>>
+    : std::bool_constant<!std::is_void_v<element<C>> && std::is_trivially_copyable_v<element<C>>> {
+};
+
+template <typename C, typename = void> struct is_writable : std::false_type {
+};
+template <typename C>
+struct is_writable<C, std::void_t<element<C>>>
+    : std::bool_constant<is_plain<C>::value && !std::is_const_v<element<C>>> {
+};
+
+} // namespace detail
+
+/* Bytes that somebody else owns: of a pointer and a size, or of anything contiguous with plain
+ * elements (std::vector, std::array, std::string, std::span of C++20). */
+class const_bytes
+{
+  public:
+    const_bytes(const void *data, std::size_t size) noexcept : data_(data), size_(size)
+    {
+    }
+
+    template <typename C, typename = std::enable_if_t<detail::is_plain<const C>::value>>
+    const_bytes(const C &container) noexcept
+        : data_(std::data(container)), size_(std::size(container) * sizeof(*std::data(container)))
+    {
+    }
+
+    const void *data() const noexcept
+    {
+        return data_;
+    }
+    std::size_t size() const noexcept
+    {
+        return size_;
+    }
+
+  private:
+    const void *data_;
+    std::size_t size_;
+};
+
+class bytes
+{
+  public:
+    bytes(void *data, std::size_t size) noexcept : data_(data), size_(size)
+    {
+    }
+
+    template <typename C, typename = std::enable_if_t<detail::is_writable<C>::value>>
+    bytes(C &container) noexcept
+        : data_(std::data(container)), size_(std::size(container) * sizeof(*std::data(container)))
+    {
+    }
+
+    void *data() const noexcept
+    {
+        return data_;
+    }
+    std::size_t size() const noexcept
+    {
+        return size_;
+    }
+
+  private:
+    void *data_;
+    std::size_t size_;
+};
+
+/* A message: memory of its own, or over the caller's, which must outlive it. */
+class message
+{
+  public:
+    /* With a buffer of its own. */
+    explicit message(std::size_t size) : message(zcrp_alloc_msg(size))
+    {
+    }
+
+    /* Over memory that is received into, or sent. */
+    explicit message(bytes memory) : message(zcrp_wrap_msg(memory.data(), memory.size()))
+    {
+    }
+
+    /* Over memory that is only sent. */
+    explicit message(const_bytes memory)
+        : message(zcrp_wrap_msg(const_cast<void *>(memory.data()), memory.size()))
+    {
+    }
+
+    /* Owns what the C library has made. ZCRP_ERROR_MEMORY for NULL. */
+    explicit message(::zcrp_msg *made) : handle_(made)
+    {
+        if (made == nullptr)
+            throw error(ZCRP_ERROR_MEMORY);
+    }
+
+    message(message &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
+
+    message &operator=(message &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    ~message()
+    {
+        if (handle_ != nullptr && zcrp_error(handle_) == ZCRP_ERROR_BUSY)
+            (void)zcrp_cancel(handle_);
+        zcrp_free_msg(handle_);
+    }
+
+    /* Waits for its end. True if it ended well; false if the time passed. Throws how it failed. */
+    bool wait_for(duration limit)
+    {
+        int code = zcrp_wait_for(handle_, detail::ns(limit));
+
+        if (code == ZCRP_ERROR_TIMEOUT && zcrp_error(handle_) == ZCRP_ERROR_BUSY)
+            return false;
+        detail::check(code);
+        return true;
+    }
+
+    /* The bytes that arrived, or were sent. */
+    std::size_t wait()
+    {
+        (void)wait_for(for_ever);
+        return length();
+    }
+
+    /* Has it ended, well or not? */
+    bool has_ended() const noexcept
+    {
+        return zcrp_probe(handle_) != 0;
+    }
+
+    /* ZCRP_OK, how it failed, ZCRP_ERROR_BUSY in flight, ZCRP_ERROR_IDLE before. */
+    int code() const noexcept
+    {
+        return zcrp_error(handle_);
+    }
+
+    /* Takes it back: its memory is the caller's again. Nothing if it is not in flight. */
+    void cancel()
+    {
+        int code = zcrp_cancel(handle_);
+
+        if (code != ZCRP_ERROR_IDLE)
+            detail::check(code);
+    }
+
+    /* Points a message over memory elsewhere. */
+    void rewrap(bytes memory)
+    {
+        detail::check(zcrp_rewrap_msg(handle_, memory.data(), memory.size()));
+    }
+
+    std::size_t length() const noexcept
+    {
+        return handle_->length;
+    }
+    std::size_t size() const noexcept
+    {
+        return handle_->message_size;
+    }
+    void *data() noexcept
+    {
+        return handle_->buffer;
+    }
+    const void *data() const noexcept
+    {
+        return handle_->buffer;
+    }
+    ::zcrp_msg *get() const noexcept
+    {
+        return handle_;
+    }
+
+  private:
+    ::zcrp_msg *handle_;
+};
+
+/* A sender or a receiver that somebody owns: a connection, or an endpoint below. */
+class entity
+{
+  public:
+    entity() noexcept = default;
+    explicit entity(::zcrp_entity *handle) noexcept : handle_(handle)
+    {
+    }
+
+    /* Sends the message, or posts it to receive; `size` bytes of it, or all. Returns at once. The
+     * message must not move, and must not be destroyed by another thread, until it has ended. */
+    void submit(message &m, std::size_t size)
+    {
+        detail::check(zcrp_submit(handle_, m.get(), size));
+    }
+    void submit(message &m)
+    {
+        submit(m, m.size());
+    }
+
+    /* Of a receiver: the size of the next message for which nothing is posted; none: the time
+     * passed. The peer may lie. */
+    std::optional<std::size_t> expect(duration limit = for_ever)
+    {
+        nlong size = 0;
+        int code = zcrp_expect(handle_, &size, detail::ns(limit));
+
+        if (code == ZCRP_ERROR_TIMEOUT)
+            return std::nullopt;
+        detail::check(code);
+        return static_cast<std::size_t>(size);
+    }
+
+    /* A message that has ended and was not waited for; NULL: none. It is the caller's still. */
+    ::zcrp_msg *collect() noexcept
+    {
+        return zcrp_collect(handle_);
+    }
+
+    /* Readable when there is something to collect; the library's. */
+    int descriptor()
+    {
+        return detail::check(zcrp_descriptor(handle_));
+    }
+
+    /* Ends the waits of this entity, with ZCRP_ERROR_INTERRUPTED. A signal handler may call it. */
+    void interrupt() noexcept
+    {
+        (void)zcrp_interrupt(handle_);
+    }
+
+    ::zcrp_stats statistics() const
+    {
+        ::zcrp_stats stats{};
+
+        detail::check(zcrp_stats(handle_, &stats));
+        return stats;
+    }
+
+    ::zcrp_entity *get() const noexcept
+    {
+        return handle_;
+    }
+
+  protected:
+    ::zcrp_entity *handle_ = nullptr;
+};
+
+/* A sender or a receiver over two connected sockets of the caller's, as zcrp_open_sender and
+ * zcrp_open_receiver have it. */
+class endpoint : public entity
+{
+  public:
+    static endpoint sender(const int (&descriptors)[2], const options &o = {})
+    {
+        endpoint e;
+
+        detail::check(zcrp_open_sender(&e.handle_, descriptors, &o));
+        return e;
+    }
+
+    static endpoint receiver(const int (&descriptors)[2], const options &o = {})
+    {
+        endpoint e;
+
+        detail::check(zcrp_open_receiver(&e.handle_, descriptors, &o));
+        return e;
+    }
+
+    endpoint(endpoint &&other) noexcept : entity(std::exchange(other.handle_, nullptr))
+    {
+    }
+
+    endpoint &operator=(endpoint &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    ~endpoint()
+    {
+        (void)zcrp_close(handle_);
+    }
+
+    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. */
+    void close()
+    {
+        detail::check(zcrp_close(std::exchange(handle_, nullptr)));
+    }
+
+  private:
+    endpoint() noexcept = default;
+};
+
+/* A sender and a receiver over one socket. */
+class connection
+{
+  public:
+    /* Waits until the peer has accepted; at most as long as this, and as the options say
+     * (connect_ns). 0 begins: status() tells how it goes on. */
+    connection(const std::string &host, const std::string &port, const options &o = {},
+               duration limit = for_ever)
+    {
+        detail::check(zcrp_connect(&handle_, host.c_str(), port.c_str(), &o, detail::ns(limit)));
+    }
+
+    /* Owns what the C library has made. */
+    explicit connection(::zcrp_connection *made) noexcept : handle_(made)
+    {
+    }
+
+    connection(connection &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
+
+    connection &operator=(connection &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    ~connection()
+    {
+        (void)zcrp_connection_close(handle_);
+    }
+
+    entity sender() const noexcept
+    {
+        return entity(zcrp_connection_sender(handle_));
+    }
+    entity receiver() const noexcept
+    {
+        return entity(zcrp_connection_receiver(handle_));
+    }
+
+    /* Sends one message, and waits until the peer has acknowledged it. */
+    void send(const_bytes memory)
+    {
+        message m(memory);
+
+        sender().submit(m);
+        (void)m.wait();
+    }
+
+    /* Receives one message into place. Its bytes. */
+    std::size_t receive(bytes memory)
+    {
+        message m(memory);
+
+        receiver().submit(m);
+        return m.wait();
+    }
+
+    /* A message whose memory a peer on this host may map (options.mapped_bytes). It gives the peer
+     * a look at that memory: zcrp_connection_alloc_msg. */
+    message make_message(std::size_t size)
+    {
+        return message(zcrp_connection_alloc_msg(handle_, size));
+    }
+
+    /* ZCRP_OK while the peer is there, or how the connection has ended. */
+    int status() const noexcept
+    {
+        return zcrp_connection_status(handle_);
+    }
+
+    /* "192.0.2.1:7000" */
+    std::string peer() const
+    {
+        char text[64];
+
+        detail::check(zcrp_connection_peer(handle_, text, sizeof text));
+        return text;
+    }
+
+    void interrupt() noexcept
+    {
+        (void)zcrp_connection_interrupt(handle_);
+    }
+
+    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. */
+    void close()
+    {
+        detail::check(zcrp_connection_close(std::exchange(handle_, nullptr)));
+    }
+
+    ::zcrp_connection *get() const noexcept
+    {
+        return handle_;
+    }
+
+  private:
+    ::zcrp_connection *handle_ = nullptr;
+};
+
+/* Serves any number of peers on one port. */
+class listener
+{
+  public:
+    /* Port "0": the system finds one. */
+    explicit listener(const std::string &host, const std::string &port = "0", const options &o = {})
+    {
+        detail::check(zcrp_listen(&handle_, host.c_str(), port.c_str(), &o));
+    }
+
+    listener(listener &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
+
+    listener &operator=(listener &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    ~listener()
+    {
+        (void)zcrp_listener_close(handle_);
+    }
+
+    connection accept()
+    {
+        ::zcrp_connection *made = nullptr;
+
+        detail::check(zcrp_accept(handle_, &made, -1));
+        return connection(made);
+    }
+
+    /* None: the time passed. */
+    std::optional<connection> accept_for(duration limit)
+    {
+        ::zcrp_connection *made = nullptr;
+        int code = zcrp_accept(handle_, &made, detail::ns(limit));
+
+        if (code == ZCRP_ERROR_TIMEOUT)
+            return std::nullopt;
+        detail::check(code);
+        return connection(made);
+    }
+
+    int port() const
+    {
+        return detail::check(zcrp_listener_port(handle_));
+    }
+    int descriptor()
+    {
+        return detail::check(zcrp_listener_descriptor(handle_));
+    }
+    void interrupt() noexcept
+    {
+        (void)zcrp_listener_interrupt(handle_);
+    }
+    ::zcrp_listener *get() const noexcept
+    {
+        return handle_;
+    }
+
+  private:
+    ::zcrp_listener *handle_ = nullptr;
+};
+
+} // namespace zcrp
+
+#endif

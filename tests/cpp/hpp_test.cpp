@@ -1,0 +1,219 @@
+/* zcrp.hpp as a program of C++17 uses it. */
+#include <zcrp.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+static int checks, failures;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        checks++;                                                                                  \
+        if (!(condition)) {                                                                        \
+            failures++;                                                                            \
+            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
+        }                                                                                          \
+    } while (0)
+
+/* What the call throws; 0: nothing. */
+template <typename F> static int code_of(F call)
+{
+    try {
+        call();
+    } catch (const zcrp::error &e) {
+        CHECK(std::string(e.what()) == zcrp_strerror(e.code()));
+        return e.code();
+    }
+    return 0;
+}
+
+struct pair {
+    zcrp::listener listener{"127.0.0.1"};
+    zcrp::connection there, here;
+
+    explicit pair(const zcrp::options &o = {}) : there(call(listener, o)), here(listener.accept())
+    {
+    }
+
+    /* Without a wait for the peer, which is this very thread. */
+    static zcrp::connection call(const zcrp::listener &l, const zcrp::options &o)
+    {
+        return zcrp::connection("127.0.0.1", std::to_string(l.port()), o, 0ns);
+    }
+};
+
+static void moves_containers()
+{
+    pair p;
+    std::vector<float> out(100000), in(100000);
+    const std::string text = "plain text";
+    std::array<char, 64> room{};
+
+    std::iota(out.begin(), out.end(), 1.0F);
+    std::thread sender([&] {
+        p.there.send(out);
+        p.there.send(text);
+        p.there.send({out.data(), 4});
+    });
+    CHECK(p.here.receive(in) == out.size() * sizeof(float));
+    CHECK(in == out);
+    CHECK(p.here.receive(room) == text.size());
+    CHECK(std::string(room.data()) == text);
+    CHECK(p.here.receive({room.data(), room.size()}) == 4);
+    sender.join();
+    CHECK(p.here.status() == ZCRP_OK);
+    CHECK(p.here.peer().find("127.0.0.1:") == 0);
+    p.there.close();
+    CHECK(code_of([&] { (void)p.here.receive(in); }) == ZCRP_ERROR_PEER_CLOSED);
+}
+
+static void posts_ahead()
+{
+    pair p;
+    zcrp::entity sender = p.there.sender(), receiver = p.here.receiver();
+    std::vector<zcrp::message> in;
+    std::vector<char> out(5000, 'x');
+
+    for (int i = 0; i < 10; i++)
+        in.emplace_back(std::size_t{8000});
+    for (auto &m : in)
+        receiver.submit(m);
+    CHECK(in[0].code() == ZCRP_ERROR_BUSY);
+    CHECK(!in[0].wait_for(1ms));
+    for (int i = 0; i < 10; i++)
+        p.there.send(out);
+    for (auto &m : in) {
+        CHECK(m.wait() == out.size());
+        CHECK(m.has_ended() && static_cast<char *>(m.data())[4999] == 'x');
+    }
+    CHECK(receiver.statistics().messages == 10);
+    CHECK(sender.statistics().messages == 10);
+}
+
+static void asks_for_the_size()
+{
+    pair p;
+    std::vector<char> out(12345);
+
+    CHECK(!p.here.receiver().expect(1ms));
+    std::thread sender([&] { p.there.send(out); });
+    std::optional<std::size_t> size = p.here.receiver().expect();
+    CHECK(size && *size == out.size());
+    std::vector<char> in(*size);
+    CHECK(p.here.receive(in) == out.size());
+    sender.join();
+}
+
+static void takes_back()
+{
+    pair p;
+    std::vector<char> memory(100);
+    {
+        zcrp::message m{zcrp::bytes(memory)};
+        p.here.receiver().submit(m);
+        CHECK(code_of([&] { p.here.receiver().submit(m); }) == ZCRP_ERROR_BUSY);
+    } /* and gone */
+    zcrp::message m{zcrp::bytes(memory)};
+    p.here.receiver().submit(m);
+    m.cancel();
+    m.cancel();
+    CHECK(m.code() == ZCRP_ERROR_CANCELLED);
+    std::vector<char> other(10);
+    m.rewrap(other);
+    CHECK(m.size() == 10);
+}
+
+static void maps_messages()
+{
+    zcrp::options o{};
+
+    o.mapped_bytes = 1 << 20;
+    pair p(o);
+    zcrp::message out = p.there.make_message(1000), in = p.here.make_message(1000);
+    static_cast<char *>(out.data())[999] = 'y';
+    p.here.receiver().submit(in);
+    p.there.sender().submit(out);
+    CHECK(in.wait() == 1000);
+    CHECK(static_cast<char *>(in.data())[999] == 'y');
+    (void)out.wait();
+}
+
+static void collects()
+{
+    pair p;
+    zcrp::entity receiver = p.here.receiver();
+    std::vector<char> out(10);
+
+    CHECK(receiver.descriptor() >= 0);
+    CHECK(receiver.collect() == nullptr);
+    zcrp::message m(std::size_t{10});
+    receiver.submit(m);
+    p.there.send(out);
+    ::zcrp_msg *found;
+    while ((found = receiver.collect()) == nullptr)
+        std::this_thread::sleep_for(1ms);
+    CHECK(found == m.get());
+}
+
+static void says_what_is_wrong()
+{
+    zcrp::options o{};
+
+    CHECK(code_of([] { zcrp::listener l("no such host.invalid"); }) == ZCRP_ERROR_ADDRESS);
+    CHECK(code_of([] { zcrp::connection c("127.0.0.1", "70000"); }) == ZCRP_ERROR_ADDRESS);
+    o.congestion = 99;
+    CHECK(code_of([&] { zcrp::listener l("127.0.0.1", "0", o); }) == ZCRP_ERROR_ARGUMENT);
+    zcrp::listener l("127.0.0.1");
+    CHECK(!l.accept_for(1ms));
+    CHECK(l.descriptor() >= 0);
+    const int none[2] = {-1, -1};
+    CHECK(code_of([&] { (void)zcrp::endpoint::sender(none); }) == ZCRP_ERROR_DESCRIPTOR);
+    CHECK(code_of([] { zcrp::message m(std::size_t{1} << 62); }) == ZCRP_ERROR_MEMORY);
+    pair p;
+    zcrp::message m(std::size_t{10});
+    CHECK(code_of([&] { p.there.sender().submit(m, 11); }) == ZCRP_ERROR_SIZE);
+    CHECK(code_of([&] { (void)m.wait(); }) == ZCRP_ERROR_IDLE);
+}
+
+static void owns_endpoints()
+{
+    int there = zcrp_udp_listen("127.0.0.1", "0");
+    int out = zcrp_udp_connect("127.0.0.1", std::to_string(zcrp_udp_port(there)).c_str());
+    char first = 'x';
+
+    CHECK(out >= 0 && zcrp_udp_port(out) > 0);
+    zcrp::endpoint sender = zcrp::endpoint::sender({out, out});
+    zcrp::message m(zcrp::const_bytes(&first, 1));
+    sender.submit(m);
+    CHECK(zcrp_udp_accept(there, 5000000000) >= 0);
+    zcrp::endpoint receiver = zcrp::endpoint::receiver({there, there});
+    char got = 0;
+    zcrp::message in(zcrp::bytes(&got, 1));
+    receiver.submit(in);
+    CHECK(in.wait() == 1 && got == 'x');
+    (void)m.wait();
+    zcrp::endpoint moved = std::move(sender);
+    CHECK(sender.get() == nullptr && moved.get() != nullptr);
+    moved.close();
+}
+
+int main()
+{
+    moves_containers();
+    posts_ahead();
+    asks_for_the_size();
+    takes_back();
+    maps_messages();
+    collects();
+    says_what_is_wrong();
+    owns_endpoints();
+    std::printf("%d of %d checks passed\n", checks - failures, checks);
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
