@@ -2,8 +2,10 @@
  * no longer than its limits, nobody writes into a message that has ended, and nothing is left of
  * the dead: no descriptor, no memory that was shared.
  *
- *     survivor    for each seed: starts a peer, sends to it or receives from it until that fails
+ *     survivor    starts a peer, sends to it or receives from it until that fails, and so on
  *     peer        sets a timer that ends it, and does the same
+ *
+ * Half of them are connections, with messages that both map and others.
  *
  * ZCRP_DEATHS=n in the environment says how many there are for each seed of the suite. */
 #include "../support/ends.h"
@@ -28,7 +30,9 @@ enum {
     OWNED = 0xAA, /* all bytes of a message that is the user's again */
 };
 
+/* Of connections, because only they have messages that both map. */
 static const struct zcrp_options limits = {.flags = ZCRP_ALLOW_PTRACE,
+                                           .mapped_bytes = (uint64_t)(SLOTS + 1) * LARGEST,
                                            .silence_ns = 150 * ENDS_MILLISECOND,
                                            .progress_ns = 150 * ENDS_MILLISECOND,
                                            .connect_ns = 300 * ENDS_MILLISECOND,
@@ -40,10 +44,13 @@ static const int64_t LATE = 4 * ENDS_SECOND;
 struct life {
     uint64_t random; /* the state of the survivor's choices */
     bool is_sender;  /* the survivor */
+    bool is_mapped;  /* both are ends of a connection, and map some of their messages */
     struct loopback sockets;
+    int port[2]; /* a pipe: where the peer listens */
     pid_t peer;
     int64_t dead_since; /* 0: it is alive */
     struct zcrp_entity *entity;
+    struct zcrp_connection *connection; /* that it is half of; NULL: none */
     struct zcrp_msg *slot[SLOTS];
 };
 
@@ -67,23 +74,53 @@ static void die_in(uint64_t us)
     (void)setitimer(ITIMER_REAL, &once, NULL);
 }
 
+static struct zcrp_entity *half_of(const struct zcrp_connection *c, bool is_sender)
+{
+    return is_sender ? zcrp_connection_sender(c) : zcrp_connection_receiver(c);
+}
+
+/* Listens, and says where. */
+static int accept_survivor(struct life *l)
+{
+    struct zcrp_listener *listener;
+    int port, code = zcrp_listen(&listener, "127.0.0.1", "0", &limits);
+
+    if (code == 0) {
+        port = zcrp_listener_port(listener);
+        if (write(l->port[1], &port, sizeof(port)) != (ssize_t)sizeof(port))
+            return ZCRP_ERROR_SYSTEM;
+        code = zcrp_accept(listener, &l->connection, -1);
+    }
+    if (code == 0)
+        l->entity = half_of(l->connection, !l->is_sender);
+    return code;
+}
+
+static struct zcrp_msg *message_of(struct life *l)
+{
+    return l->is_mapped && random_chance(&l->random, 60)
+               ? zcrp_connection_alloc_msg(l->connection, LARGEST)
+               : zcrp_alloc_msg(LARGEST);
+}
+
 /* Half of them die at any moment from the start on, many at once; the others once a message is
  * through. */
 static void be_peer(struct life *l)
 {
-    struct zcrp_msg *m = zcrp_alloc_msg(LARGEST);
     bool is_early = random_chance(&l->random, 50);
-    struct zcrp_entity *e;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGALRM, SIG_DFL);
     (void)alarm(20);
     if (is_early)
         die_in(random_below(&l->random, 1u << random_below(&l->random, 17)));
-    int code = ends_open_role(&e, &l->sockets, !l->is_sender, &limits);
+    int code = l->is_mapped ? accept_survivor(l)
+                            : ends_open_role(&l->entity, &l->sockets, !l->is_sender, &limits);
+    struct zcrp_msg *m = message_of(l);
     for (uint64_t i = 0; code == 0; i++) {
         memset(m->buffer, SENT, LARGEST);
-        code = zcrp_submit(e, m, l->is_sender ? LARGEST : random_below(&l->random, LARGEST));
+        code =
+            zcrp_submit(l->entity, m, l->is_sender ? LARGEST : random_below(&l->random, LARGEST));
         if (code == 0)
             code = zcrp_wait_for(m, -1);
         if (i == 0 && !is_early)
@@ -189,6 +226,34 @@ static bool all_are_owned(const struct life *l)
     return true;
 }
 
+/* False if the peer died before it could be found. */
+static bool open_end(struct life *l)
+{
+    char port[16];
+    int number;
+
+    if (!l->is_mapped)
+        return ends_open_role(&l->entity, &l->sockets, l->is_sender, &limits) == 0;
+    if (read(l->port[0], &number, sizeof(number)) != (ssize_t)sizeof(number))
+        return false;
+    (void)snprintf(port, sizeof(port), "%d", number);
+    if (zcrp_connect(&l->connection, "127.0.0.1", port, &limits, -1) != 0)
+        return false;
+    l->entity = half_of(l->connection, l->is_sender);
+    return true;
+}
+
+static bool have_messages(struct life *l)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        l->slot[i] = message_of(l);
+        if (l->slot[i] == NULL)
+            return has_failed(l, "no message");
+        own(l->slot[i]);
+    }
+    return true;
+}
+
 /* Whatever is left in flight after a failure ends with the close. */
 static bool close_all(struct life *l)
 {
@@ -197,29 +262,50 @@ static bool close_all(struct life *l)
 
     if (zcrp_stats(l->entity, &s) == 0 && s.bytes_copied_once > 0)
         tally->in_memory++;
-    (void)zcrp_close(l->entity);
+    if (l->connection != NULL)
+        (void)zcrp_connection_close(l->connection);
+    else
+        (void)zcrp_close(l->entity);
     if (ends_now_ns() - began > limits.linger_ns + limits.connect_ns + LATE)
         return has_failed(l, "close takes too long");
     return all_are_owned(l);
 }
 
+static bool meet_and_survive(struct life *l)
+{
+    if (!open_end(l))
+        return l->is_mapped;
+    bool is_well = have_messages(l) && live(l) && close_all(l);
+    for (int i = 0; i < SLOTS; i++)
+        zcrp_free_msg(l->slot[i]);
+    return is_well;
+}
+
+static void bury(struct life *l)
+{
+    if (l->dead_since != 0)
+        return;
+    (void)kill(l->peer, SIGKILL);
+    (void)waitpid(l->peer, NULL, 0);
+}
+
 static bool survive(struct life *l)
 {
     l->is_sender = random_chance(&l->random, 50);
+    l->is_mapped = random_chance(&l->random, 50);
     l->sockets = loopback_open(LOOPBACK_UDP4, false);
+    if (pipe(l->port) != 0)
+        return has_failed(l, "no pipe");
     l->peer = fork();
     if (l->peer == 0)
         be_peer(l);
-    bool is_well = l->peer > 0 &&
-                   ends_open_role(&l->entity, &l->sockets, l->is_sender, &limits) == 0 && live(l) &&
-                   close_all(l);
-    if (l->dead_since == 0) {
-        (void)kill(l->peer, SIGKILL);
-        (void)waitpid(l->peer, NULL, 0);
-    }
+    (void)close(l->port[1]);
+    bool is_well = l->peer > 0 && meet_and_survive(l);
+    bury(l);
+    (void)close(l->port[0]);
     loopback_close(&l->sockets);
     tally->deaths++;
-    return is_well && all_are_owned(l);
+    return is_well;
 }
 
 /* ---- all ---- */
@@ -240,17 +326,10 @@ static int shared_pages(void)
 /* Survives each `step`-th of the deaths, from `first` on. */
 static int survive_some(uint64_t seed, uint64_t first, uint64_t step, uint64_t deaths)
 {
-    struct life l = {.peer = 0};
-
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int i = 0; i < SLOTS; i++) {
-        l.slot[i] = ends_empty(LARGEST);
-        own(l.slot[i]);
-    }
     int before = own_descriptors();
     for (uint64_t i = first; i < deaths; i += step) {
-        l.random = seed + i;
-        l.dead_since = 0;
+        struct life l = {.random = seed + i};
         bool is_well = survive(&l);
         if (is_well && own_descriptors() != before)
             is_well = has_failed(&l, "descriptors are left");

@@ -217,11 +217,13 @@ static void check_pid_namespace(void)
 
 static void advise_on_refusal(uint64_t why)
 {
-    if (why == ZCRP_MEMORY_FORBIDDEN)
+    if (why == ZCRP_MEMORY_FORBIDDEN) {
         doctor_advise(
             "see Yama and seccomp below; for a container: docker run --cap-add SYS_PTRACE");
-    else if (why == ZCRP_MEMORY_LIMITED)
+        doctor_advise("# messages of zcrp_connection_alloc_msg need no right");
+    } else if (why == ZCRP_MEMORY_LIMITED) {
         doctor_advise("ulimit -n; ulimit -v; ulimit -f   # which of them is low?");
+    }
 }
 
 static const char *const reasons[] = {
