@@ -1,72 +1,68 @@
-/* What is cut from messages, in their order. Repeats are in units_to_repeat_test.c. */
-#include "units_to_send_rig.h"
+/* What random calls beside a list (property/units_to_send_test.c) do not reach. The peer's buffers
+ * are known, and each as large as its message. */
+#include "core/sender/units_to_send.h"
 
-#include "../../support/counter_starts.h"
 #include "../../support/suite.h"
+#include "../../support/tables.h"
+#include "core/wire/control.h"
+#include "core/wire/datagram.h"
 
 #include <signal.h>
 
-FIXTURE(setup, NULL)
+enum { MESSAGES = 8, REPEATS = 4, MAX = 64 };
 
-TEST(units_to_send_init__is_empty, .rows = COUNTER_STARTS)
+static struct message_out ring[MESSAGES];
+static uint64_t posted[MESSAGES * MESSAGES_OUT_AHEAD];
+static struct fragment memory[REPEATS];
+static struct messages_out messages;
+static struct units_to_send u;
+
+static void setup(void)
 {
-    setup_at(counter_start(_i));
-    expect_nothing();
+    messages_out_init(&messages, TABLE_OF(ring), TABLE_OF(posted), 0);
+    units_to_send_init(&u, &messages, memory, REPEATS, 0);
 }
+
+/* A message whose buffer is known. */
+static struct message_out *add(uint64_t size)
+{
+    static const uint8_t buffer[1];
+    messages_out_announce(&messages, messages.next, size);
+    return messages_out_add(&messages, NULL, buffer, size);
+}
+
+static void expect_unit(uint64_t index, uint64_t offset, uint32_t length, bool is_last)
+{
+    struct fragment head;
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(head.message, index);
+    ck_assert_uint_eq(head.offset, offset);
+    ck_assert_uint_eq(head.length, length);
+    ck_assert_int_eq(head.is_last, is_last);
+    units_to_send_take(&u, &head, 1);
+}
+
+static void expect_nothing(void)
+{
+    struct fragment head;
+    ck_assert(!units_to_send_head(&u, MAX, &head));
+}
+
+static void repeat(uint64_t index, uint64_t offset, uint32_t length, bool is_last)
+{
+    struct fragment fragment = {.message = index,
+                                .offset = offset,
+                                .length = length,
+                                .is_last = is_last,
+                                .is_repeat = true};
+    units_to_send_repeat(&u, &fragment);
+}
+
+FIXTURE(setup, NULL)
 
 TEST(units_to_send_init__needs_a_power_of_two, .rows = 2, .signal = SIGABRT)
 {
     units_to_send_init(&u, &messages, memory, _i == 0 ? 0 : 3, 0);
-}
-
-TEST(units_to_send_head__cuts_messages_in_order, .rows = COUNTER_STARTS)
-{
-    setup_at(counter_start(_i));
-    struct message_out *first = add(100);
-    struct message_out *empty = add(0);
-    struct message_out *whole = add(MAX);
-    expect_unit(0, 0, 64, false);
-    ck_assert(!first->is_cut);
-    expect_unit(0, 64, 36, true);
-    ck_assert(first->is_cut);
-    ck_assert_uint_eq(first->units_out, 2);
-    expect_unit(1, 0, 0, true);
-    ck_assert(empty->is_cut);
-    ck_assert_uint_eq(empty->units_out, 1);
-    expect_unit(2, 0, 64, true);
-    ck_assert_uint_eq(whole->units_out, 1);
-    expect_nothing();
-}
-
-TEST(units_to_send_head__takes_nothing)
-{
-    add(100);
-    expect_head(0, 0, 64, false);
-    expect_head(0, 0, 64, false);
-}
-
-TEST(units_to_send_head__waits_for_the_buffer)
-{
-    static const uint8_t buffer[1];
-    messages_out_add(&messages, NULL, buffer, 10);
-    messages_out_add(&messages, NULL, buffer, 20);
-    messages_out_announce(&messages, 1, 20);
-    expect_nothing(); /* message 0 comes first */
-    messages_out_announce(&messages, 0, 10);
-    expect_unit(0, 0, 10, true);
-    expect_unit(1, 0, 20, true);
-    expect_nothing();
-}
-
-TEST(units_to_send_head__size_may_change_in_between)
-{
-    struct fragment head;
-    add(200);
-    expect_unit(0, 0, 64, false);
-    ck_assert(units_to_send_head(&u, 96, &head));
-    ck_assert_uint_eq(head.length, 96);
-    units_to_send_take(&u, &head, 1);
-    expect_unit(0, 160, 40, true);
 }
 
 TEST(units_to_send_head__void_is_one_empty_unit)
@@ -82,15 +78,6 @@ TEST(units_to_send_head__void_is_one_empty_unit)
     units_to_send_take(&u, &head, 1);
     ck_assert(message->is_cut);
     ck_assert_uint_eq(message->units_out, 1);
-    expect_nothing();
-}
-
-TEST(units_to_send_head__passes_over_what_has_ended)
-{
-    struct message_out *first = add(200);
-    add(10);
-    messages_out_end(&messages, first, OUTCOME_SILENT);
-    expect_unit(1, 0, 10, true);
     expect_nothing();
 }
 
@@ -110,22 +97,6 @@ TEST(units_to_send_row__leaves_the_last, .rows = ROWS)
     ck_assert_uint_eq(units_to_send_row(&head), rows[_i].row);
 }
 
-TEST(units_to_send_take__a_row)
-{
-    struct fragment head;
-    struct message_out *message = add(300);
-    ck_assert(units_to_send_head(&u, MAX, &head));
-    ck_assert_uint_eq(units_to_send_row(&head), 4);
-    units_to_send_take(&u, &head, 3);
-    ck_assert_uint_eq(message->units_out, 3);
-    ck_assert(units_to_send_head(&u, MAX, &head));
-    ck_assert_uint_eq(units_to_send_row(&head), 1);
-    expect_unit(0, 192, 64, false);
-    expect_unit(0, 256, 44, true);
-    ck_assert(message->is_cut);
-    expect_nothing();
-}
-
 TEST(units_to_send_reset__passes_over_all)
 {
     add(100);
@@ -136,4 +107,67 @@ TEST(units_to_send_reset__passes_over_all)
     expect_nothing();
     add(10);
     expect_unit(2, 0, 10, true);
+}
+
+/* ---- repeats */
+
+TEST(units_to_send_repeat__is_cut_when_units_have_shrunk)
+{
+    struct fragment head;
+    struct message_out *message = add(100);
+    ck_assert(units_to_send_head(&u, 128, &head));
+    units_to_send_take(&u, &head, 1);
+    ck_assert_uint_eq(message->units_out, 1);
+    repeat(0, 0, 100, true);
+    expect_unit(0, 0, 64, false);
+    expect_unit(0, 64, 36, true);
+    ck_assert_uint_eq(message->units_out, 2);
+    expect_nothing();
+}
+
+TEST(units_to_send_rejoin__what_was_cut)
+{
+    struct fragment head;
+    struct message_out *message = add(100);
+    ck_assert(units_to_send_head(&u, 128, &head));
+    ck_assert(!units_to_send_is_part(&u, &head));
+    units_to_send_take(&u, &head, 1);
+    repeat(0, 0, 100, true);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert(units_to_send_is_part(&u, &head));
+    units_to_send_take(&u, &head, 1);
+    ck_assert(units_to_send_rejoin(&u, &head));
+    ck_assert_uint_eq(message->units_out, 1);
+    ck_assert_uint_eq(u.count, 1);
+    ck_assert(units_to_send_head(&u, 128, &head));
+    ck_assert_uint_eq(head.offset, 0);
+    ck_assert_uint_eq(head.length, 100);
+    ck_assert(head.is_last);
+}
+
+TEST(units_to_send_rejoin__only_what_goes_on)
+{
+    add(1000);
+    struct fragment part = {.message = 0, .offset = 64, .length = 64};
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* nothing there */
+    repeat(0, 192, 64, false);
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* a gap between */
+    part.offset = 192;
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* the same */
+    part.message = 1;
+    part.offset = 128;
+    ck_assert(!units_to_send_rejoin(&u, &part)); /* another message's */
+    ck_assert_uint_eq(u.count, 1);
+}
+
+TEST(units_to_send_repeat__without_room, .signal = SIGABRT)
+{
+    add(64);
+    for (int i = 0; i <= REPEATS; i++)
+        repeat(0, 0, 64, true);
+}
+
+TEST(units_to_send_pop__of_none, .signal = SIGABRT)
+{
+    units_to_send_pop(&u);
 }
