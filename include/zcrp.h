@@ -83,6 +83,8 @@ struct zcrp_msg {
                            ZCRP_ERROR_TOO_LARGE. 0 after other failures. On a receive that ended
                            well, each byte of the buffer behind them is what it was before, or 0 if
                            something landed there that was not accepted. */
+    void *context;      /* the caller's, NULL at first: the library neither reads nor writes it. It
+                           leads from a message that was collected to what the caller knows of it */
 };
 
 /* ---- The paper's API ------------------------------------------------------------------------ */
@@ -663,10 +665,19 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
  * peer's death is noticed after options.silence_ns. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
-/* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`. 0, or
- * ZCRP_ERROR_SIZE if `size` bytes are too few (64 are enough), _ARGUMENT. */
+/* Waits while the peer is looked for, at most `timeout_ns` (negative: as long as options.connect_ns
+ * says). It is for a connection that was made with a time limit of 0. The connection's status; or
+ * ZCRP_ERROR_TIMEOUT, and _INTERRUPTED if zcrp_connection_interrupt ended the wait: then the peer
+ * is still looked for. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connection_wait(struct zcrp_connection *connection,
+                                                   int64_t timeout_ns);
+
+/* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`, or this
+ * end's. 0, or ZCRP_ERROR_SIZE if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS. */
 ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
                                      size_t size);
+ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, char *text,
+                                      size_t size);
 
 /* A message as by zcrp_alloc_msg, whose memory a peer on this host may map. It is of the bytes that
  * options.mapped_bytes has set aside, rounded up to pages; where those do not suffice, or the peer

@@ -72,6 +72,16 @@ union address address_of_peer(int fd)
     return peer;
 }
 
+union address address_of_socket(int fd)
+{
+    union address own = {.room = {.ss_family = AF_UNSPEC}};
+    socklen_t size = sizeof(own);
+
+    if (getsockname(fd, &own.any, &size) != 0)
+        own.room.ss_family = AF_UNSPEC;
+    return own;
+}
+
 uint64_t address_number(const union address *a)
 {
     struct cookie_jar jar = keyed_hash_jar();

@@ -24,6 +24,9 @@ uint16_t address_port(const union address *a);
 /* The address of a connected socket's peer; family 0 if the system does not say. */
 union address address_of_peer(int fd);
 
+/* The address that a socket is bound to; family 0 if the system does not say. */
+union address address_of_socket(int fd);
+
 /* A number that stands for host and port, the same for equal addresses in one process; 0 if the
  * family is neither of IP's. */
 uint64_t address_number(const union address *a);

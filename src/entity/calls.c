@@ -98,7 +98,8 @@ int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
         return ZCRP_ERROR_ARGUMENT;
     if (message_is_in_flight(m))
         return ZCRP_ERROR_BUSY;
-    m->public = (struct zcrp_msg){.buffer = buffer, .message_size = size, .buffer_size = size};
+    m->public = (struct zcrp_msg){
+        .buffer = buffer, .message_size = size, .buffer_size = size, .context = m->public.context};
     return ZCRP_OK;
 }
 

@@ -103,6 +103,12 @@ static int look_for_peer(void *connection)
     return status_of(connection);
 }
 
+static int await_peer(struct zcrp_connection *c, int64_t timeout_ns)
+{
+    return changes_await(&c->sender->changes, &c->sender->interrupt, look_for_peer, c,
+                         clock_deadline(timeout_ns));
+}
+
 int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, const char *port,
                        const struct zcrp_options *options, size_t options_size, int64_t timeout_ns)
 {
@@ -122,8 +128,7 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     if (code != ZCRP_OK)
         return code;
     if (timeout_ns != 0)
-        code = changes_await(&c->sender->changes, &c->sender->interrupt, look_for_peer, c,
-                             clock_deadline(timeout_ns));
+        code = await_peer(c, timeout_ns);
     if (code == ZCRP_OK)
         *connection = c;
     else
@@ -152,18 +157,40 @@ int zcrp_connection_status(struct zcrp_connection *connection)
     return status_of(connection);
 }
 
-int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, size_t size)
+int zcrp_connection_wait(struct zcrp_connection *connection, int64_t timeout_ns)
+{
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (connection->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    return await_peer(connection, timeout_ns);
+}
+
+static int write_address(const union address *a, char *text, size_t size)
 {
     char host[NI_MAXHOST], port[NI_MAXSERV];
 
-    if (connection == NULL || text == NULL)
-        return ZCRP_ERROR_ARGUMENT;
-    if (getnameinfo(&connection->peer.any, sizeof(connection->peer), host, sizeof(host), port,
-                    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    if (getnameinfo(&a->any, sizeof(*a), host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return ZCRP_ERROR_ADDRESS;
-    bool is_ip6 = connection->peer.any.sa_family == AF_INET6;
+    bool is_ip6 = a->any.sa_family == AF_INET6;
     int length = snprintf(text, size, is_ip6 ? "[%s]:%s" : "%s:%s", host, port);
     return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+}
+
+int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    return write_address(&connection->peer, text, size);
+}
+
+int zcrp_connection_local(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    union address own = address_of_socket(connection->fd);
+    return write_address(&own, text, size);
 }
 
 int zcrp_connection_interrupt(struct zcrp_connection *connection)

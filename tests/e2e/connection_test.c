@@ -48,6 +48,19 @@ static bool status_becomes(struct zcrp_connection *c, int code)
     return zcrp_connection_status(c) == code;
 }
 
+/* Each end's own address is the peer's of the other. */
+static void addresses_match(struct zcrp_connection *one, struct zcrp_connection *other)
+{
+    char own[64], peer[64];
+
+    ck_assert_int_eq(zcrp_connection_local(one, own, sizeof own), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_peer(other, peer, sizeof peer), ZCRP_OK);
+    ck_assert_str_eq(own, peer);
+    ck_assert_int_eq(zcrp_connection_local(one, own, 5), ZCRP_ERROR_SIZE);
+    ck_assert_int_eq(zcrp_connection_local(one, NULL, 64), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_connection_local(NULL, own, 64), ZCRP_ERROR_ARGUMENT);
+}
+
 TEST(connection__both_ways, .rows = 2)
 {
     const char *host = _i == 0 ? "127.0.0.1" : "::1";
@@ -67,6 +80,9 @@ TEST(connection__both_ways, .rows = 2)
     ck_assert_int_eq(zcrp_connection_peer(b.there, text, sizeof text), ZCRP_OK);
     ck_assert_ptr_nonnull(strstr(text, h.port));
     ck_assert_int_eq(zcrp_connection_peer(b.there, text, 5), ZCRP_ERROR_SIZE);
+    ck_assert_int_eq(zcrp_connection_peer(b.there, NULL, 5), ZCRP_ERROR_ARGUMENT);
+    addresses_match(b.there, b.here);
+    addresses_match(b.here, b.there);
     ck_assert_int_eq(zcrp_close(zcrp_connection_sender(b.here)), ZCRP_ERROR_ARGUMENT);
     house_part(&b);
     (void)zcrp_listener_close(h.listener);
@@ -180,6 +196,29 @@ TEST(connect__says_why_not)
     ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "0", NULL, -1), ZCRP_ERROR_ADDRESS);
     ck_assert_int_eq(zcrp_connect(&c, "", "7000", NULL, -1), ZCRP_ERROR_ADDRESS);
     ck_assert_int_eq(zcrp_connect(NULL, "127.0.0.1", "7000", NULL, -1), ZCRP_ERROR_ARGUMENT);
+}
+
+/* In steps: each is over after a time, or when it is interrupted; then the peer is looked for
+ * still.
+ */
+TEST(connection_wait__in_steps)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct zcrp_connection *there, *here;
+
+    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(there, 20 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_connection_interrupt(there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(there, -1), ZCRP_ERROR_INTERRUPTED);
+    ck_assert_int_eq(zcrp_connection_status(there), ZCRP_ERROR_BUSY);
+    ck_assert_int_eq(zcrp_accept(h.listener, &here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(there, -1), ZCRP_OK);
+    house_part(&(struct both){there, here});
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, &impatient, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(there, -1), ZCRP_ERROR_REFUSED);
+    (void)zcrp_connection_close(there);
+    ck_assert_int_eq(zcrp_connection_wait(NULL, -1), ZCRP_ERROR_ARGUMENT);
 }
 
 TEST(listen__one_of_an_address)
@@ -529,6 +568,7 @@ TEST(connection__in_a_child)
 
     if (child == 0) {
         bool good = zcrp_connection_status(h.there) == ZCRP_ERROR_FORKED &&
+                    zcrp_connection_wait(h.there, 0) == ZCRP_ERROR_FORKED &&
                     zcrp_accept(h.listener, &c, 0) == ZCRP_ERROR_FORKED &&
                     zcrp_connection_close(h.there) == ZCRP_OK &&
                     zcrp_connection_close(h.here) == ZCRP_OK &&

@@ -46,7 +46,10 @@ TEST(zcrp_rewrap_msg__cases)
     ck_assert_int_eq(zcrp_rewrap_msg(NULL, bytes, 1), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_rewrap_msg(own, bytes, 1), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_rewrap_msg(m, NULL, 1), ZCRP_ERROR_ARGUMENT);
+    ck_assert_ptr_null(m->context);
+    m->context = &own;
     ck_assert_int_eq(zcrp_rewrap_msg(m, bytes + 5, 5), ZCRP_OK);
+    ck_assert_ptr_eq(m->context, &own);
     ck_assert_ptr_eq(m->buffer, bytes + 5);
     ck_assert_uint_eq(m->message_size, 5);
     message_begin(message_of(m), NULL, 5);
