@@ -27,6 +27,9 @@
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make latch-latency overlap connections    experiments: waking a waiter; computing meanwhile; many peers
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
+#: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
+#: make python-bench   the same beside zcrp-bench and sockets of Python (BENCH=...: arguments)
+#: make wheel      the Python package as one file: build/python/wheel
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
@@ -168,6 +171,7 @@ all examples: $(EXAMPLES)
 include tools/bench.mk
 include tools/tests.mk
 include tools/install.mk
+include tools/python.mk
 
 # ---- the rest
 

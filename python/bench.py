@@ -1,0 +1,213 @@
+"""Measures the package beside zcrp-bench and beside sockets of Python, between two processes on this host.
+
+    make python-bench                    # five rounds; the medians, and the ratios
+    make python-bench BENCH='--rounds 9'
+
+Each round measures everything once, so what disturbs the machine disturbs all of it. Ratios are of one round.
+"""
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+import zcrp
+import zcrp.asyncio
+
+HOST = "127.0.0.1"
+LARGE, SMALL = 1 << 20, 64
+MEMORY = 64 << 20  # that large messages cycle through, as zcrp-bench's do
+LARGE_COUNT, SMALL_COUNT, PINGS = 1024, 200_000, 5000
+BATCH = 64
+
+
+def arrays(size: int, count: int) -> list[numpy.ndarray]:
+    return [numpy.ones(size, "u1") for _ in range(count)]
+
+
+# ---- calls that wait
+
+def keep_posted(post, blocks, count, depth):
+    """Has `depth` messages under way, until `count` have ended."""
+    under_way = [post(blocks[i % len(blocks)]) for i in range(min(depth, count))]
+    for i in range(count):
+        under_way[i % depth].wait()
+        if i + depth < count:
+            under_way[i % depth] = post(blocks[(i + depth) % len(blocks)])
+
+
+def blocking(connection, is_sender, depth):
+    blocks = arrays(LARGE, MEMORY // LARGE)
+    if depth == 1:
+        call = connection.send if is_sender else connection.receive_into
+        for i in range(LARGE_COUNT):
+            call(blocks[i % len(blocks)])
+    else:
+        keep_posted(connection.post_send if is_sender else connection.post_receive, blocks, LARGE_COUNT, depth)
+
+
+def ping(connection, is_first):
+    """The buffer for the answer is posted before the question is sent."""
+    out, back = bytes(SMALL), bytearray(SMALL)
+    posted = connection.post_receive(back)
+    for i in range(PINGS):
+        if is_first:
+            sent = connection.post_send(out)
+            posted.wait()
+        else:
+            posted.wait()
+            sent = connection.post_send(out)
+        if i < PINGS - 1:
+            posted = connection.post_receive(back)
+    sent.wait()
+
+
+def ping_tcp(sock, is_first):
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    out, back = bytes(SMALL), bytearray(SMALL)
+    for _ in range(PINGS):
+        if is_first:
+            sock.sendall(out)
+        if sock.recv_into(back, SMALL, socket.MSG_WAITALL) != SMALL:
+            raise ConnectionError("a short answer")
+        if not is_first:
+            sock.sendall(out)
+
+
+# ---- calls that are awaited
+
+async def posted_ahead(connection, is_sender, depth=16):
+    blocks = arrays(LARGE, MEMORY // LARGE)
+    post = connection.send if is_sender else connection.receive_into
+    under_way = [post(blocks[i % len(blocks)]) for i in range(depth)]
+    for i in range(LARGE_COUNT):
+        await under_way[i % depth]
+        if i + depth < LARGE_COUNT:
+            under_way[i % depth] = post(blocks[(i + depth) % len(blocks)])
+
+
+async def batches(connection, is_sender, depth=4):
+    data = [bytes(SMALL)] * BATCH if is_sender else None
+    rooms = [[bytearray(SMALL) for _ in range(BATCH)] for _ in range(depth)]
+    under_way = []
+    for i in range(SMALL_COUNT // BATCH):
+        if len(under_way) == depth:
+            await under_way.pop(0)
+        under_way.append(connection.send_batch(data) if is_sender else connection.receive_batch(rooms[i % depth]))
+    for one in under_way:
+        await one
+
+
+# ---- a measurement: this process listens and receives, a child connects and sends
+
+CASES = {
+    "blocking": lambda connection, is_sender: blocking(connection, is_sender, MEMORY // LARGE),
+    "one by one": lambda connection, is_sender: blocking(connection, is_sender, 1),
+    "ping": ping,
+    "asyncio": posted_ahead,
+    "batches": batches,
+    "ping tcp": ping_tcp,
+}
+
+
+def child(case, port):
+    if case == "ping tcp":
+        with socket.create_connection((HOST, port)) as sock:
+            CASES[case](sock, True)
+    elif asyncio.iscoroutinefunction(CASES[case]):
+        async def work():
+            async with await zcrp.asyncio.connect(HOST, port) as connection:
+                await CASES[case](connection, True)
+        asyncio.run(work())
+    else:
+        with zcrp.connect(HOST, port) as connection:
+            CASES[case](connection, True)
+
+
+def start(case, port):
+    return subprocess.Popen([sys.executable, __file__, "--child", case, str(port)])
+
+
+def timed(work):
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def measure(case):
+    """Seconds from the peer's coming to the last message."""
+    if case == "ping tcp":
+        with socket.create_server((HOST, 0)) as server:
+            peer = start(case, server.getsockname()[1])
+            with server.accept()[0] as sock:
+                seconds = timed(lambda: CASES[case](sock, False))
+    elif asyncio.iscoroutinefunction(CASES[case]):
+        async def work():
+            async with await zcrp.asyncio.listen(HOST) as listener:
+                peer = start(case, listener.port)
+                async with await listener.accept() as connection:
+                    started = time.perf_counter()
+                    await CASES[case](connection, False)
+                    return peer, time.perf_counter() - started
+        peer, seconds = asyncio.run(work())
+    else:
+        with zcrp.listen(HOST) as listener:
+            peer = start(case, listener.port)
+            with listener.accept() as connection:
+                seconds = timed(lambda: CASES[case](connection, False))
+    if peer.wait() != 0:
+        raise SystemExit(f"bench: the peer of {case!r} failed")
+    return seconds
+
+
+def measure_bench(program):
+    """Seconds that zcrp-bench takes for as much."""
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run([program, "--size", "1M", "--count", str(LARGE_COUNT), "--transport", "zcrp", "--repeat", "1",
+                        "--json", file.name, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        return json.load(open(file.name, encoding="utf-8"))["runs"][0]["seconds"]
+
+
+# ---- what it comes to
+
+ROWS = (  # name, floor, unit, of a round's seconds
+    ("1 MiB into NumPy, 64 posted, of zcrp-bench's rate", 0.85, "x", lambda s: s["bench"] / s["blocking"]),
+    ("1 MiB into NumPy, one by one, of zcrp-bench's rate", None, "x", lambda s: s["bench"] / s["one by one"]),
+    ("asyncio, 1 MiB, 16 posted, of zcrp-bench's rate", 0.7, "x", lambda s: s["bench"] / s["asyncio"]),
+    ("asyncio, 64 B in batches of 64, messages a second", 200_000, "/s", lambda s: SMALL_COUNT / s["batches"]),
+    ("round trip of 64 B, of a TCP socket's", 0.6, "x, at most", lambda s: s["ping"] / s["ping tcp"]),
+    ("round trip of 64 B, us", None, "us", lambda s: s["ping"] / PINGS * 1e6),
+)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--bench", default=os.environ.get("ZCRP_BENCH", "build/zcrp-bench"), help="zcrp-bench")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        return child(arguments.child[0], int(arguments.child[1]))
+    rounds = []
+    for _ in range(arguments.rounds):
+        rounds.append({"bench": measure_bench(arguments.bench), **{case: measure(case) for case in CASES}})
+    print(f"{'':<52} {'median':>9} {'least':>9} {'most':>9}   floor")
+    for name, floor, unit, of in ROWS:
+        found = sorted(of(seconds) for seconds in rounds)
+        figures = [f"{value:,.0f}" if value > 100 else f"{value:.2f}"
+                   for value in (statistics.median(found), found[0], found[-1])]
+        print(f"{name:<52} {figures[0]:>9} {figures[1]:>9} {figures[2]:>9}   {floor or '-'} {unit if floor else ''}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The extension module zcrp._zcrp: door.c and libzcrp, by cffi in API mode.
+
+The declarations come from the headers themselves, so a new error, option or statistic of zcrp.h is known here
+without a change. The library is linked statically, as `make` builds it; its names stay hidden.
+"""
+import os
+import re
+import shlex
+import subprocess
+
+import cffi
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+HEADER = os.path.join(TOP, "include", "zcrp.h")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as text:
+        return text.read()
+
+
+def rows(header, macro):
+    """The names in a table of the header."""
+    table = re.search(rf"^#define {macro}\(X\)(.*?[^\\])$", header, re.M | re.S).group(1)
+    return re.findall(r"^\s*X\((\w+),", table, re.M)
+
+
+def option_fields(header):
+    """The fields of struct zcrp_options that are numbers."""
+    body = re.search(r"^struct zcrp_options \{(.*?)^\};", header, re.M | re.S).group(1)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    return re.findall(r"^\s*((?:u?int(?:32|64)_t|int) \w+;)", body, re.M)
+
+
+def constants(header, enum):
+    body = re.search(rf"^enum {enum} \{{(.*?)^\}};", header, re.M | re.S).group(1)
+    return re.findall(r"^\s*(ZCRP_\w+) =", body, re.M)
+
+
+def door_declarations():
+    """What door.h declares, without comments and directives."""
+    text = re.sub(r"/\*.*?\*/", "", read(os.path.join(HERE, "door.h")), flags=re.S)
+    return re.sub(r"^#.*$", "", text, flags=re.M)
+
+
+def declarations():
+    header = read(HEADER)
+    errors = [f"ZCRP_ERROR_{name}" for name in rows(header, "ZCRP_ERRORS")]
+    names = errors + constants(header, "zcrp_congestion") + constants(header, "zcrp_channel")
+    names += constants(header, "zcrp_option_flags")
+    return "\n".join([
+        *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
+        "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
+        "struct zcrp_listener_stats { uint64_t admitted; uint64_t dropped; uint64_t connections; ...; };",
+        "struct zcrp_options {", *option_fields(header), "...; };",
+        "const char *zcrp_strerror(int code);", "int zcrp_version(void);",
+        door_declarations()])
+
+
+def make_library():
+    """Builds libzcrp.a. What it is linked with."""
+    command = ["make", "--no-print-directory", "-C", TOP, "VARIANT=plain"]
+    jobs = str(os.cpu_count() or 1)
+    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    subprocess.run([*command, "-j", jobs, "build/libzcrp.a"], check=True, env=environment)
+    found = subprocess.run([*command, "-s", "libraries"], check=True, env=environment, capture_output=True, text=True)
+    return shlex.split(found.stdout)
+
+
+def make_builder():
+    """The package goes with the library of its own tree, whatever is installed beside it."""
+    builder = cffi.FFI()
+    builder.cdef(declarations())
+    builder.set_source(
+        "zcrp._zcrp", '#include "door.h"', sources=[os.path.relpath(os.path.join(HERE, "door.c"))],
+        include_dirs=[HERE, os.path.join(TOP, "include")], define_macros=[("_GNU_SOURCE", None)],
+        extra_compile_args=["-std=c11", "-pthread", "-fvisibility=hidden"],
+        extra_link_args=["-pthread", os.path.join(TOP, "build", "libzcrp.a"), *make_library(),
+                         "-Wl,--exclude-libs,ALL"])
+    return builder
+
+
+builder = make_builder()

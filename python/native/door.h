@@ -1,0 +1,113 @@
+/* What the Python package calls: connections and listeners that bear what happens in Python.
+ *
+ * libzcrp's handles must not be used during or after their close. In Python several threads share
+ * an object, the garbage collector drops it at any time, and a fork copies it. A door is a handle
+ * that may be used at any time, by any thread, until it is freed:
+ *
+ *     OPEN --door_close--> CLOSING --------------> CLOSED
+ *      calls pass           calls return            the library's handle is gone
+ *                           ZCRP_ERROR_CLOSED       zcrp_connection_close has a thread of its own
+ *
+ * Nothing here waits longer than its time limit, so that Python can look for signals in between.
+ * Interruptions of the library are this file's own: no call returns ZCRP_ERROR_INTERRUPTED.
+ *
+ * I1  the library's handle is closed once, when no call has it
+ * I2  a post is freed when none of its messages is in flight */
+#ifndef ZCRP_DOOR_H
+#define ZCRP_DOOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <zcrp.h>
+
+struct door;
+
+/* Messages that one call posts, each over a buffer of the caller's: a message, or a batch. The
+ * buffers have to live until all of them have ended. */
+struct door_post;
+
+enum door_half { DOOR_RECEIVER = 0, DOOR_SENDER = 1 };
+
+/* ---- doors */
+
+/* Listens. As zcrp_listen; also ZCRP_ERROR_MEMORY. */
+int door_listen(struct door **door, const char *host, const char *port,
+                const struct zcrp_options *options);
+
+/* Connects, and does not wait for the peer. As zcrp_connect with a time limit of 0. */
+int door_connect(struct door **door, const char *host, const char *port,
+                 const struct zcrp_options *options);
+
+/* As zcrp_accept. */
+int door_accept(struct door *listener, struct door **door, int64_t timeout_ns);
+
+/* As the functions of zcrp.h that these are called after; ZCRP_ERROR_CLOSED after door_close. */
+int door_connection_wait(struct door *door, int64_t timeout_ns);
+int door_connection_status(struct door *door);
+int door_connection_peer(struct door *door, char *text, size_t size);
+int door_connection_local(struct door *door, char *text, size_t size);
+int door_descriptor(struct door *door, int half);
+int door_expect(struct door *door, uint64_t *size, int64_t timeout_ns);
+int door_stats(struct door *door, int half, struct zcrp_stats *stats);
+int door_listener_port(struct door *door);
+int door_listener_descriptor(struct door *door);
+int door_listener_stats(struct door *door, struct zcrp_listener_stats *stats);
+
+/* Begins to close: calls return ZCRP_ERROR_CLOSED, those that wait at once. Returns at once; a
+ * second call does nothing. In a child of the process that opened it, the copy is freed. */
+void door_close(struct door *door);
+
+/* Waits until it is closed. ZCRP_OK, and *code is that of zcrp_connection_close; or
+ * ZCRP_ERROR_TIMEOUT, also when a signal came. */
+int door_closed(struct door *door, int64_t timeout_ns, int *code);
+
+/* Readable once the door is closed; the door's. ZCRP_ERROR_SYSTEM if there is no descriptor left.
+ */
+int door_closed_descriptor(struct door *door);
+
+/* Gives the door back, closing it if nobody has. No other call has it. NULL is fine. */
+void door_free(struct door *door);
+
+/* ---- posts */
+
+/* A post of so many messages. NULL: no memory. */
+struct door_post *door_post_new(int count);
+
+/* Takes back what is in flight, and frees the post. NULL is fine. */
+void door_post_free(struct door_post *post);
+
+/* Submits all of the messages, or none: those that were submitted before one that could not be are
+ * taken back. None is in flight. door_collect tells `id`. ZCRP_OK or a code of zcrp_submit. */
+int door_submit(struct door *door, int half, struct door_post *post, uint64_t id,
+                void *const buffers[], const uint64_t sizes[]);
+
+/* The same for a post of one message, and waits for its end. As door_post_wait. */
+int door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
+              int64_t timeout_ns);
+
+/* Waits until all have ended. The first code that is not ZCRP_OK, in the order of the messages; or
+ * ZCRP_ERROR_TIMEOUT: some are in flight. No message ends with that code. */
+int door_post_wait(struct door_post *post, int64_t timeout_ns);
+
+/* Have all of them ended? */
+bool door_post_is_over(const struct door_post *post);
+
+/* The code of a message, and its length. */
+int door_post_code(const struct door_post *post, int index);
+uint64_t door_post_length(const struct door_post *post, int index);
+
+/* The first code that is not ZCRP_OK, and all lengths. */
+int door_post_result(const struct door_post *post, uint64_t lengths[]);
+
+/* Takes back what is in flight. The number of messages that had not ended. None is in flight when
+ * this returns. */
+int door_post_cancel(struct door_post *post);
+
+/* As zcrp_wait_any over the messages of several posts that have not ended: ZCRP_OK if any has. */
+int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns);
+
+/* The ids of posts that have wholly ended since the last call, at most `room`. Returns their number;
+ * less than `room`: there are no more. To be called by one thread. */
+int door_collect(struct door *door, int half, uint64_t ids[], int room);
+
+#endif

@@ -1,0 +1,20 @@
+"""Messages that land in place, in arrays that you already have: libzcrp for Python.
+
+>>> connection = zcrp.connect("192.0.2.1", 7000)          # doctest: +SKIP
+>>> connection.receive_into(array)                        # doctest: +SKIP
+
+:mod:`zcrp.asyncio` has the same to be awaited. The README is a tutorial.
+"""
+from . import errors
+from ._zcrp import lib as _lib
+from .blocking import (Batch, Connection, Listener, ListenerStatistics, Message, Statistics, connect, listen, wait)
+from .errors import *
+from .errors import Error
+from .options import Options
+
+__all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Options", "Statistics", "connect",
+           "listen", "version", "wait"]
+__all__ += [name for name in errors.__all__ if name != "error_of"]
+
+#: The library's version: major x 10,000 + minor x 100 + patch.
+version: int = _lib.zcrp_version()

@@ -1,0 +1,66 @@
+"""Memory of Python objects as the library wants it: an address and a size, held as long as it is needed."""
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any, Union
+
+from ._zcrp import ffi
+
+try:
+    from collections.abc import Buffer  # type: ignore[attr-defined, unused-ignore]
+except ImportError:  # before Python 3.12
+    Buffer = Any  # type: ignore[misc, assignment, unused-ignore]
+
+__all__ = ["Buffer", "Export", "blank", "readable", "writable"]
+
+#: A cffi object that holds the buffer, and its size in bytes.
+Export = tuple[Any, int]
+
+#: From this size on it is worth a call to leave memory as it is.
+_BLANK_BYTES = 1 << 14
+
+_new_bytearray = ctypes.pythonapi.PyByteArray_FromStringAndSize
+_new_bytearray.restype = ctypes.py_object
+_new_bytearray.argtypes = [ctypes.c_char_p, ctypes.c_ssize_t]
+
+
+def _view(buffer: Any) -> memoryview:
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise TypeError("a message needs a buffer (bytes, bytearray, memoryview, NumPy array, mmap, or what a "
+                        f"tensor's numpy() gives), not {type(buffer).__name__}") from None
+    except ValueError as error:
+        raise BufferError(f"the buffer cannot be used: {error}") from None
+    if not view.c_contiguous:
+        raise BufferError("the buffer is not contiguous (a Fortran array's .T is, and so is a copy)")
+    if "O" in view.format and "O" in re.sub(":[^:]*:", "", view.format):
+        raise BufferError("the buffer holds references to Python objects, which mean nothing elsewhere")
+    return view
+
+
+def readable(buffer: Union[Buffer, bytes]) -> Export:
+    """Memory to send."""
+    if type(buffer) is bytes:
+        return ffi.from_buffer(buffer), len(buffer)
+    view = _view(buffer)
+    return ffi.from_buffer(view), view.nbytes
+
+
+def writable(buffer: Buffer) -> Export:
+    """Memory to receive into."""
+    view = _view(buffer)
+    if view.readonly:
+        raise BufferError("the buffer is read-only, so nothing can be received into it")
+    return ffi.from_buffer(view), view.nbytes
+
+
+def blank(size: int) -> bytearray:
+    """A bytearray to receive into. If it is large, it holds anything: nobody has written zeros first."""
+    if size < _BLANK_BYTES:
+        return bytearray(size)
+    if size > (1 << 63) - 1:
+        raise MemoryError(f"there is no room for {size} bytes")
+    data: bytearray = _new_bytearray(None, size)
+    return data

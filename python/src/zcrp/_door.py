@@ -1,0 +1,249 @@
+"""What a connection or a listener of either kind is made of: its door (native/door.h), and what is in flight.
+
+The one rule of this file: whoever has a buffer in flight is in ``held``, and ``held`` is reached from the module
+itself. An entry comes before the message is submitted, and goes when it is known to have ended. So a buffer is
+never released while the library may read or write it, at whatever instruction an exception of a signal handler
+strikes, and whatever the garbage collector drops.
+
+Waits are cut into slices. Python runs its signal handlers between two of them. A signal that comes just before a
+wait begins is not lost: Python remembers it, and the slice ends.
+"""
+from __future__ import annotations
+
+import atexit
+import collections
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Union
+
+from ._buffers import Export
+from ._zcrp import ffi, lib
+from .errors import error_of
+
+SLICE_NS = 50_000_000
+OK: int = lib.ZCRP_OK
+TIMEOUT: int = lib.ZCRP_ERROR_TIMEOUT
+BUSY: int = lib.ZCRP_ERROR_BUSY
+RECEIVER: int = lib.DOOR_RECEIVER
+SENDER: int = lib.DOOR_SENDER
+
+_ids = itertools.count(1)
+_open: set[Handle] = set()
+
+
+def check(code: int) -> int:
+    """A result that is not negative, or the error that it stands for."""
+    if code < 0:
+        raise error_of(code)
+    return code
+
+
+def text(value: Union[str, int, None]) -> Any:
+    """A host or a port for the library."""
+    if value is None:
+        return ffi.NULL
+    encoded = str(value).encode()
+    if b"\0" in encoded:
+        raise ValueError("a host or a port cannot contain a null character")
+    return ffi.new("char[]", encoded)
+
+
+def limit_ns(timeout: Optional[float]) -> int:
+    """A time limit in nanoseconds; -1: there is none."""
+    if timeout is None or timeout == float("inf"):
+        return -1
+    if not timeout >= 0:
+        raise ValueError(f"a time limit cannot be {timeout}")
+    return min(round(timeout * 1_000_000_000), 1 << 62)
+
+
+def in_slices(call: Callable[[int], int], limit: int) -> int:
+    """Calls with a slice of time until the result is another than TIMEOUT, or the limit has passed."""
+    if 0 <= limit <= SLICE_NS:
+        return call(limit)
+    deadline = time.monotonic_ns() + limit if limit >= 0 else None
+    while True:
+        left = SLICE_NS if deadline is None else deadline - time.monotonic_ns()
+        code = call(max(0, min(left, SLICE_NS)))
+        if code != TIMEOUT or left <= 0:
+            return code
+
+
+def new_post(count: int) -> Any:
+    post = lib.door_post_new(count)
+    if post == ffi.NULL:
+        raise MemoryError("there is no memory left for messages")
+    return ffi.gc(post, lib.door_post_free)
+
+
+def let_go(exports: Sequence[Export]) -> None:
+    """Releases buffers that a traceback would hold."""
+    for pointer, _ in exports:
+        ffi.release(pointer)
+
+
+class Handle:
+    """A door, and the messages in flight by half and id. Used by any thread."""
+
+    def __init__(self, door: Any) -> None:
+        self.door = ffi.gc(door, lib.door_free)
+        self.held: tuple[collections.OrderedDict[int, tuple[Any, Any]], ...] = (
+            collections.OrderedDict(), collections.OrderedDict())
+        self.spare: list[Any] = []
+        self.was_closed = False
+        _open.add(self)
+
+    # ---- posting
+
+    def post(self, half: int, exports: Sequence[Export]) -> tuple[int, Any]:
+        """Submits messages. The id and the post."""
+        number = next(_ids)
+        post = new_post(len(exports))
+        self.held[half][number] = (post, exports)
+        code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
+                               [size for _, size in exports])
+        if code != OK:
+            self.release(half, number)
+            let_go(exports)
+            raise error_of(code)
+        return number, post
+
+    def release(self, half: int, number: int) -> None:
+        """The messages have ended."""
+        self.held[half].pop(number, None)
+
+    def reap(self, half: int) -> None:
+        """Releases those at the head that have ended, and that nobody may ever wait for."""
+        held = self.held[half]
+        try:
+            while held:
+                number = next(iter(held))
+                if not lib.door_post_is_over(held[number][0]):
+                    return
+                self.release(half, number)
+        except (KeyError, RuntimeError, StopIteration):
+            pass  # another thread does the same
+
+    def pass_one(self, half: int, export: Export, timeout: Optional[float]) -> int:
+        """Submits one message and waits for it. Its length. If it does not end well, it has ended."""
+        limit = limit_ns(timeout)
+        number = next(_ids)
+        post = self.spare.pop() if self.spare else new_post(1)
+        pointer, size = export
+        self.held[half][number] = (post, export)
+        try:
+            code = lib.door_pass(self.door, half, post, pointer, size,
+                                 SLICE_NS if limit < 0 or limit > SLICE_NS else limit)
+            if code == TIMEOUT and (limit < 0 or limit > SLICE_NS):
+                code = in_slices(lambda slice_ns: int(lib.door_post_wait(post, slice_ns)),
+                                 limit - SLICE_NS if limit >= 0 else limit)
+        except BaseException:
+            self.take_back(half, number, post)
+            let_go([export])
+            raise
+        if code == TIMEOUT and not self.take_back(half, number, post):
+            code = lib.door_post_code(post, 0)  # it ended just then
+        length: int = lib.door_post_length(post, 0)
+        self.release(half, number)
+        if code != OK:
+            let_go([export])
+            raise error_of(code, length)
+        self.spare.append(post)
+        return length
+
+    def take_back(self, half: int, number: int, post: Any) -> bool:
+        """Cancels what is in flight. False if all had ended."""
+        count: int = lib.door_post_cancel(post)
+        self.release(half, number)
+        return count > 0
+
+    def take_all_back(self) -> None:
+        for half in (RECEIVER, SENDER):
+            for number, (post, _) in list(self.held[half].items()):
+                self.take_back(half, number, post)
+
+    # ---- closing
+
+    def begin_close(self) -> bool:
+        """Begins to close. False if that was done before."""
+        if self.was_closed:
+            return False
+        self.was_closed = True
+        lib.door_close(self.door)
+        return True
+
+    def end_close(self, limit: int) -> int:
+        """Waits until it is closed: TIMEOUT if it is not. Else all messages have ended; OK if the peer confirmed."""
+        code = ffi.new("int *")
+        found: int = lib.door_closed(self.door, limit, code)
+        if found == TIMEOUT:
+            return TIMEOUT
+        for held in self.held:
+            held.clear()
+        _open.discard(self)
+        return OK if code[0] == OK else BUSY
+
+    def close(self) -> bool:
+        """Closes, and waits for it. True if the peer has confirmed. A signal's exception takes back what is left."""
+        self.begin_close()
+        try:
+            return in_slices(self.end_close, -1) == OK
+        except BaseException:
+            self.take_all_back()
+            raise
+
+    def abandon(self) -> bool:
+        """Takes all messages back, and closes behind the caller's back. False if it was closed before."""
+        if self.was_closed:
+            return False
+        self.take_all_back()
+        self.begin_close()
+        _open.discard(self)
+        return True
+
+    # ---- what both kinds of connection ask
+
+    def address(self, ask: Callable[[Any, Any, int], int]) -> str:
+        room = ffi.new("char[80]")
+        check(ask(self.door, room, len(room)))
+        return str(ffi.string(room).decode())
+
+    def statistics(self, half: int) -> dict[str, int]:
+        stats = ffi.new("struct zcrp_stats *")
+        check(lib.door_stats(self.door, half, stats))
+        return {name: getattr(stats, name) for name, _ in ffi.typeof("struct zcrp_stats").fields}
+
+
+def connect(host: Any, port: Any, options: Any) -> Handle:
+    door = ffi.new("struct door **")
+    check(lib.door_connect(door, host, port, options))
+    return Handle(door[0])
+
+
+def listen(host: Any, port: Any, options: Any) -> Handle:
+    door = ffi.new("struct door **")
+    check(lib.door_listen(door, host, port, options))
+    return Handle(door[0])
+
+
+def accept(listener: Handle, limit: int) -> Optional[Handle]:
+    """The next caller, or None if none came in time."""
+    door = ffi.new("struct door **")
+    code = in_slices(lambda slice_ns: int(lib.door_accept(listener.door, door, slice_ns)), limit)
+    return None if code == TIMEOUT else Handle(door[0]) if check(code) == OK else None
+
+
+@atexit.register
+def _close_all() -> None:
+    """At exit, what was sent still arrives, and nothing is received into memory that Python gives back. Ctrl-C ends
+    that."""
+    handles = list(_open)
+    for handle in handles:
+        handle.begin_close()
+    try:
+        for handle in handles:
+            in_slices(handle.end_close, -1)
+    finally:
+        for handle in handles:
+            handle.take_all_back()

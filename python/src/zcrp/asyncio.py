@@ -1,0 +1,365 @@
+"""Connections whose calls are awaited. The names are those of :mod:`zcrp`::
+
+    connection = await zcrp.asyncio.connect("192.0.2.1", 7000)
+    buffer = numpy.empty(n, "u1")
+    await connection.receive_into(buffer)
+
+A call posts its message at once; what it returns is awaited for the end. So buffers are posted ahead by calling
+first and awaiting later::
+
+    posted = [connection.receive_into(block) for block in blocks]
+    for block, ended in zip(blocks, posted):
+        work(block, await ended)
+
+To cancel what is awaited, or the task that awaits it, takes the message back: the buffer is yours again at once.
+
+One wake-up of the event loop serves all messages that have ended by then. All calls belong into the thread of the
+loop.
+"""
+from __future__ import annotations
+
+import asyncio
+import socket
+import warnings
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Callable, Generic, Optional, TypeVar, Union
+
+from . import _door
+from ._buffers import Buffer, Export, blank, readable, writable
+from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
+from ._zcrp import ffi, lib
+from .blocking import ListenerStatistics, Statistics, results
+from .errors import Closed, Error, TooLarge, error_of
+from .options import Options, native
+
+__all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
+
+T = TypeVar("T")
+_ROOM = 64
+_STEP_S = 0.01
+
+
+class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
+    """What a call has posted: to be awaited, or cancelled."""
+
+    def __init__(self, connection: Connection, half: int, exports: Sequence[Export],
+                 value: Callable[[list[int]], T]) -> None:
+        super().__init__(loop=connection._loop)
+        self._connection, self._half, self._count, self._value = connection, half, len(exports), value
+        self._number, self._post = connection._handle.post(half, exports)
+        if exports:
+            connection._waiting[self._number] = self
+        else:
+            self._end()
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Takes it back. False if it has ended."""
+        if self.done():
+            return False
+        if self._connection._handle.take_back(self._half, self._number, self._post):
+            self._connection._waiting.pop(self._number, None)
+            return super().cancel(msg=msg)
+        self._end()
+        return False
+
+    def _end(self) -> None:
+        """It has ended: says how."""
+        self._connection._waiting.pop(self._number, None)
+        self._connection._handle.release(self._half, self._number)
+        if self.done():
+            return
+        try:
+            self.set_result(self._value(results(self._post, self._count)))
+        except Error as error:
+            self.set_exception(error)
+
+
+def _nothing(lengths: list[int]) -> None:
+    return None
+
+
+def _one(lengths: list[int]) -> int:
+    return lengths[0]
+
+
+def _all(lengths: list[int]) -> list[int]:
+    return lengths
+
+
+class _Bell:
+    """Wakes all who wait for something to change."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiters: list[asyncio.Future[None]] = []
+
+    async def wait(self) -> None:
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    def ring(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class Connection:
+    """A connection to a peer. Messages go both ways.
+
+    The n-th message that one end sends lands in the n-th buffer that the other end posts.
+
+    The event loop holds a connection until it is closed.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._handle = handle
+        self._waiting: dict[int, Posted[Any]] = {}
+        self._changes = _Bell(self._loop)
+        self._receiving = asyncio.Lock()
+        self._ids = ffi.new("uint64_t[]", _ROOM)
+        #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
+        self.peer = handle.address(lib.door_connection_peer)
+        self.local = handle.address(lib.door_connection_local)
+        self._descriptors: list[int] = []
+        for half in (RECEIVER, SENDER):
+            descriptor = _door.check(lib.door_descriptor(handle.door, half))
+            self._loop.add_reader(descriptor, self._collect, half)
+            self._descriptors.append(descriptor)
+
+    # ---- messages
+
+    def send(self, buffer: Buffer) -> Posted[None]:
+        """Sends a message. Await that the peer has it; the buffer must not change before."""
+        return Posted(self, SENDER, [readable(buffer)], _nothing)
+
+    def receive_into(self, buffer: Buffer) -> Posted[int]:
+        """Posts a buffer for the next message that has none yet. Await how many bytes it has."""
+        return Posted(self, RECEIVER, [writable(buffer)], _one)
+
+    def send_batch(self, buffers: Iterable[Buffer]) -> Posted[None]:
+        """Sends a message for each buffer; all are posted, or none. Await that the peer has all of them.
+
+        The error is that of the first that failed; its ``index`` says which.
+        """
+        return Posted(self, SENDER, [readable(buffer) for buffer in buffers], _nothing)
+
+    def receive_batch(self, buffers: Iterable[Buffer]) -> Posted[list[int]]:
+        """Posts buffers for the next messages, in their order; all are posted, or none. Await their sizes."""
+        return Posted(self, RECEIVER, [writable(buffer) for buffer in buffers], _all)
+
+    async def receive(self, limit: Optional[int] = None) -> bytearray:
+        """The next message, of any size. It asks the peer for the size first, which costs a round trip.
+
+        A message of more than ``limit`` bytes stays with the peer: :class:`zcrp.TooLarge`. Give a limit if you do
+        not trust the peer.
+        """
+        size = ffi.new("uint64_t *")
+        async with self._receiving:
+            while True:
+                code = lib.door_expect(self._handle.door, size, 0)
+                if code != TIMEOUT:
+                    break
+                await self._changes.wait()
+            _door.check(code)
+            if limit is not None and size[0] > limit:
+                raise error_of(TooLarge.code, size[0])
+            data = blank(size[0])
+            posted = self.receive_into(data)
+        length = await posted
+        if length < len(data):
+            del data[length:]
+        return data
+
+    def _collect(self, half: int) -> None:
+        """Messages have ended, a size has come, or the connection has changed."""
+        count = _ROOM
+        while count == _ROOM:
+            count = lib.door_collect(self._handle.door, half, self._ids, _ROOM)
+            for number in ffi.unpack(self._ids, count) if count else ():
+                posted = self._waiting.get(number)
+                if posted is not None:
+                    posted._end()
+        self._changes.ring()
+
+    # ---- the connection
+
+    def status(self) -> Optional[Error]:
+        """None while the peer is there, or why the connection has ended."""
+        code = lib.door_connection_status(self._handle.door)
+        return None if code in (OK, _door.BUSY) else error_of(code)
+
+    def statistics(self) -> Statistics:
+        """What was counted so far."""
+        return Statistics(self._handle.statistics(SENDER), self._handle.statistics(RECEIVER))
+
+    async def _connected(self) -> None:
+        while (code := lib.door_connection_status(self._handle.door)) == _door.BUSY:
+            await self._changes.wait()
+        _door.check(code)
+
+    def _let_go(self) -> None:
+        """The loop looks at the connection no more."""
+        descriptors, self._descriptors = self._descriptors, []
+        for descriptor in descriptors if not self._loop.is_closed() else ():
+            self._loop.remove_reader(descriptor)
+
+    async def close(self) -> bool:
+        """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
+
+        Messages that are left fail with :class:`zcrp.Closed`. To cancel it takes back what is left; the connection
+        is closed all the same.
+        """
+        self._let_go()
+        self._handle.begin_close()
+        self._changes.ring()
+        try:
+            code = await _closed(self._loop, self._handle)
+        except BaseException:
+            self._handle.take_all_back()
+            self._end_all()
+            raise
+        self._end_all()
+        return code == OK
+
+    def abort(self) -> None:
+        """Takes back all that is in flight, and closes without waiting for anybody."""
+        self._let_go()
+        self._handle.abandon()
+        self._end_all()
+        self._changes.ring()
+
+    def _end_all(self) -> None:
+        for posted in list(self._waiting.values()):
+            posted._end()
+
+    async def __aenter__(self) -> Connection:
+        return self
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return (f"<zcrp.asyncio.Connection from {self.local} to {self.peer}"
+                f"{', closed' if self._handle.was_closed else ''}>")
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+
+
+async def _closed(loop: asyncio.AbstractEventLoop, handle: Handle) -> int:
+    """Waits until a door that is closing is closed. What Handle.end_close says."""
+    descriptor = lib.door_closed_descriptor(handle.door)
+    while (code := handle.end_close(0)) == TIMEOUT:
+        if descriptor < 0:
+            await asyncio.sleep(_STEP_S)
+            continue
+        bell = _Bell(loop)
+        loop.add_reader(descriptor, bell.ring)
+        try:
+            await bell.wait()
+        finally:
+            loop.remove_reader(descriptor)
+    return code
+
+
+class Listener:
+    """A port that peers connect to."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._handle = handle
+        self._callers = _Bell(self._loop)
+        self._waiters = 0
+        #: The port, for one that the system chose.
+        self.port: int = _door.check(lib.door_listener_port(handle.door))
+        self._descriptor = _door.check(lib.door_listener_descriptor(handle.door))
+
+    async def accept(self) -> Connection:
+        """The next peer that connects."""
+        while (handle := _door.accept(self._handle, 0)) is None:
+            await self._called()
+        try:
+            return Connection(handle)
+        except BaseException:
+            handle.abandon()
+            raise
+
+    async def _called(self) -> None:
+        """The descriptor is readable as long as a caller is there, so it is looked at only by those who wait."""
+        self._loop.add_reader(self._descriptor, self._callers.ring)
+        self._waiters += 1
+        try:
+            await self._callers.wait()
+        finally:
+            self._waiters -= 1
+            if self._waiters == 0 and not self._handle.was_closed:
+                self._loop.remove_reader(self._descriptor)
+
+    def statistics(self) -> ListenerStatistics:
+        """What was counted so far."""
+        stats = ffi.new("struct zcrp_listener_stats *")
+        _door.check(lib.door_listener_stats(self._handle.door, stats))
+        return ListenerStatistics(stats.admitted, stats.dropped, stats.connections)
+
+    async def close(self) -> None:
+        """Stops listening. Peers that were not accepted are turned away; connections go on."""
+        if not self._handle.was_closed:
+            self._loop.remove_reader(self._descriptor)
+        self._handle.begin_close()
+        self._callers.ring()
+        await _closed(self._loop, self._handle)
+
+    async def __aenter__(self) -> Listener:
+        return self
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<zcrp.asyncio.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+
+
+async def listen(host: Optional[str] = None, port: Union[int, str] = 0,
+                 options: Optional[Options] = None) -> Listener:
+    """Listens at an address of this machine (None: at any) and a port (0: any free one)."""
+    return Listener(_door.listen(_door.text(host), _door.text(port), native(options)))
+
+
+async def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
+                  timeout: Optional[float] = None) -> Connection:
+    """Connects to a listener, and waits until it has accepted.
+
+    Without a time limit as long as ``options.connect`` says: 5 seconds by default.
+    """
+    loop = asyncio.get_running_loop()
+    limit = None if _door.limit_ns(timeout) < 0 else timeout
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM) if host else []
+    except (OSError, UnicodeError):
+        found = []
+    address = str(found[0][4][0]) if found else host
+    handle = _door.connect(_door.text(address), _door.text(port), native(options))
+    try:
+        connection = Connection(handle)
+    except BaseException:
+        handle.abandon()
+        raise
+    try:
+        await asyncio.wait_for(connection._connected(), limit)
+    except BaseException as error:
+        connection.abort()
+        if isinstance(error, asyncio.TimeoutError) and not isinstance(error, Error):
+            raise error_of(TIMEOUT) from None
+        raise
+    return connection

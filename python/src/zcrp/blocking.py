@@ -1,0 +1,317 @@
+"""Connections whose calls wait. :mod:`zcrp.asyncio` has those whose calls are awaited."""
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Optional, Union
+
+from . import _door
+from ._buffers import Buffer, blank, readable, writable
+from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
+from ._zcrp import ffi, lib
+from .errors import Closed, Error, Forked, TooLarge, error_of
+from .options import Options, native
+
+__all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Statistics", "connect", "listen",
+           "wait"]
+
+
+class Statistics(NamedTuple):
+    """What both halves of a connection have counted, by the names of ``ZCRP_STATS`` in ``zcrp.h``."""
+
+    sender: dict[str, int]
+    receiver: dict[str, int]
+
+
+class ListenerStatistics(NamedTuple):
+    """What a listener has counted."""
+
+    admitted: int
+    dropped: int
+    connections: int
+
+
+class _Posted:
+    """Messages in flight. Keeps the connection."""
+
+    __slots__ = ("_connection", "_half", "_number", "_post", "_count")
+
+    def __init__(self, connection: Connection, half: int, exports: Sequence[Any]) -> None:
+        handle = connection._handle
+        handle.reap(half)
+        self._connection, self._half, self._count = connection, half, len(exports)
+        self._number, self._post = handle.post(half, exports)
+
+    @property
+    def done(self) -> bool:
+        """Has it ended, well or not?"""
+        return bool(lib.door_post_is_over(self._post))
+
+    def cancel(self) -> bool:
+        """Takes it back: the buffer is yours again when this returns. False if it had ended before.
+
+        The peer's message, or buffer, fails with :class:`PeerCancelled`.
+        """
+        return self._connection._handle.take_back(self._half, self._number, self._post)
+
+    def _wait(self, timeout: Optional[float]) -> list[int]:
+        """The lengths."""
+        code = _door.in_slices(lambda slice_ns: int(lib.door_post_wait(self._post, slice_ns)),
+                               _door.limit_ns(timeout))
+        if code == TIMEOUT:
+            raise error_of(code)
+        self._connection._handle.release(self._half, self._number)
+        return results(self._post, self._count)
+
+
+def results(post: Any, count: int) -> list[int]:
+    """The lengths of messages that have ended, or the error of the first that failed."""
+    lengths = ffi.new("uint64_t[]", count)
+    code = lib.door_post_result(post, lengths)
+    if code != OK:
+        index = next(i for i in range(count) if lib.door_post_code(post, i) == code)
+        raise error_of(code, lengths[index], index)
+    return list(ffi.unpack(lengths, count)) if count else []
+
+
+class Message(_Posted):
+    """A message in flight. Its buffer is the library's until it has ended.
+
+    You need not keep it: the message goes on, and its buffer is held.
+    """
+
+    __slots__ = ()
+
+    def wait(self, timeout: Optional[float] = None) -> int:
+        """Waits until it has ended. How many bytes were sent or received.
+
+        Raises the :class:`Error` that it ended with. With :class:`Timeout` it is still in flight, and so it is if a
+        signal's exception ends the wait.
+        """
+        return self._wait(timeout)[0]
+
+
+class Batch(_Posted):
+    """Messages that one call has posted, in flight."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def wait(self, timeout: Optional[float] = None) -> list[int]:
+        """Waits until all of them have ended. How many bytes each has.
+
+        Raises the :class:`Error` of the first that failed; its ``index`` says which. :meth:`errors` has them all.
+        """
+        return self._wait(timeout)
+
+    def errors(self) -> list[Optional[Error]]:
+        """Why each failed; None for those that ended well, or have not ended."""
+        codes = [lib.door_post_code(self._post, i) for i in range(self._count)]
+        lengths = [lib.door_post_length(self._post, i) for i in range(self._count)]
+        return [None if code in (OK, _door.BUSY) else error_of(code, lengths[i], i) for i, code in enumerate(codes)]
+
+
+def wait(posted: Iterable[Union[Message, Batch]], timeout: Optional[float] = None) -> list[Union[Message, Batch]]:
+    """Waits until any of these messages and batches has ended, of whatever connections. Those that have.
+
+    After the time limit the list is empty.
+    """
+    all_posted = list(posted)
+    if not all_posted:
+        raise ValueError("there is nothing to wait for")
+    posts = ffi.new("struct door_post *[]", [one._post for one in all_posted])
+    code = _door.in_slices(lambda slice_ns: int(lib.door_wait_any(posts, len(all_posted), slice_ns)),
+                           _door.limit_ns(timeout))
+    if code != TIMEOUT:
+        _door.check(code)
+    return [one for one in all_posted if one.done]
+
+
+class Connection:
+    """A connection to a peer. Messages go both ways; any thread may call at any time.
+
+    The n-th message that one end sends lands in the n-th buffer that the other end posts. Ctrl-C ends each call that
+    waits, as every exception of a signal handler does.
+
+    A connection that is dropped without :meth:`close` takes back what is in flight, and warns.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._receiving = threading.Lock()
+        #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
+        self.peer = handle.address(lib.door_connection_peer)
+        self.local = handle.address(lib.door_connection_local)
+
+    # ---- messages
+
+    def send(self, buffer: Buffer, timeout: Optional[float] = None) -> None:
+        """Sends a message, and waits until the peer has it.
+
+        The peer has to post a buffer for it. If the time limit passes, or a signal's exception ends the wait, the
+        message is taken back.
+        """
+        self._handle.pass_one(SENDER, readable(buffer), timeout)
+
+    def receive_into(self, buffer: Buffer, timeout: Optional[float] = None) -> int:
+        """Waits for the next message, which lands in the buffer. How many bytes it has.
+
+        A larger one fails at both ends (:class:`TooLarge`, whose ``size`` says what it needs). If the time limit
+        passes, or a signal's exception ends the wait, the buffer is taken back; the peer's message for it fails,
+        also one that it sends later. To look again instead, use :meth:`post_receive` and wait for that.
+        """
+        return self._handle.pass_one(RECEIVER, writable(buffer), timeout)
+
+    def receive(self, timeout: Optional[float] = None, limit: Optional[int] = None) -> bytearray:
+        """Waits for the next message, of any size. It asks the peer for the size first, which costs a round trip.
+
+        A message of more than ``limit`` bytes stays with the peer: :class:`TooLarge`. Give a limit if you do not
+        trust the peer.
+        """
+        started = time.monotonic()
+        size = ffi.new("uint64_t *")
+        _door.limit_ns(timeout)
+
+        def left() -> Optional[float]:
+            return None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
+
+        self._check_here()
+        if not self._receiving.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
+            raise error_of(TIMEOUT)
+        try:
+            _door.check(_door.in_slices(lambda slice_ns: int(lib.door_expect(self._handle.door, size, slice_ns)),
+                                        _door.limit_ns(left())))
+            if limit is not None and size[0] > limit:
+                raise error_of(TooLarge.code, size[0])
+            data = blank(size[0])
+            length = self.receive_into(data, left())
+        finally:
+            self._receiving.release()
+        if length < len(data):
+            del data[length:]
+        return data
+
+    def post_send(self, buffer: Buffer) -> Message:
+        """Sends a message, and returns at once. The buffer must not change before the message has ended."""
+        return Message(self, SENDER, [readable(buffer)])
+
+    def post_receive(self, buffer: Buffer) -> Message:
+        """Posts a buffer for the next message that has none yet, and returns at once."""
+        return Message(self, RECEIVER, [writable(buffer)])
+
+    def post_send_batch(self, buffers: Iterable[Buffer]) -> Batch:
+        """Sends a message for each buffer, and returns at once. All are posted, or none."""
+        return Batch(self, SENDER, [readable(buffer) for buffer in buffers])
+
+    def post_receive_batch(self, buffers: Iterable[Buffer]) -> Batch:
+        """Posts buffers for the next messages, in their order, and returns at once. All are posted, or none."""
+        return Batch(self, RECEIVER, [writable(buffer) for buffer in buffers])
+
+    def _check_here(self) -> None:
+        """Raises Forked in a child, where the lock may be held for ever, and Closed."""
+        code = lib.door_connection_status(self._handle.door)
+        if code in (Forked.code, Closed.code):
+            raise error_of(code)
+
+    # ---- the connection
+
+    def status(self) -> Optional[Error]:
+        """None while the peer is there, or why the connection has ended."""
+        code = lib.door_connection_status(self._handle.door)
+        return None if code in (OK, _door.BUSY) else error_of(code)
+
+    def statistics(self) -> Statistics:
+        """What was counted so far."""
+        return Statistics(self._handle.statistics(SENDER), self._handle.statistics(RECEIVER))
+
+    def close(self) -> bool:
+        """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
+
+        Messages that are left fail with :class:`Closed`. Ctrl-C takes back what is left. A second close does
+        nothing.
+        """
+        return self._handle.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<zcrp.Connection from {self.local} to {self.peer}{', closed' if self._handle.was_closed else ''}>"
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+
+
+class Listener:
+    """A port that peers connect to."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        #: The port, for one that the system chose.
+        self.port: int = _door.check(lib.door_listener_port(handle.door))
+
+    def accept(self, timeout: Optional[float] = None) -> Connection:
+        """Waits for the next peer that connects."""
+        handle = _door.accept(self._handle, _door.limit_ns(timeout))
+        if handle is None:
+            raise error_of(TIMEOUT)
+        try:
+            return Connection(handle)
+        except BaseException:
+            handle.abandon()
+            raise
+
+    def statistics(self) -> ListenerStatistics:
+        """What was counted so far."""
+        stats = ffi.new("struct zcrp_listener_stats *")
+        _door.check(lib.door_listener_stats(self._handle.door, stats))
+        return ListenerStatistics(stats.admitted, stats.dropped, stats.connections)
+
+    def close(self) -> None:
+        """Stops listening. Peers that were not accepted are turned away; connections go on."""
+        self._handle.close()
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<zcrp.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+
+
+def listen(host: Optional[str] = None, port: Union[int, str] = 0, options: Optional[Options] = None) -> Listener:
+    """Listens at an address of this machine (None: at any) and a port (0: any free one)."""
+    return Listener(_door.listen(_door.text(host), _door.text(port), native(options)))
+
+
+def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
+            timeout: Optional[float] = None) -> Connection:
+    """Connects to a listener, and waits until it has accepted.
+
+    Without a time limit as long as ``options.connect`` says: 5 seconds by default.
+    """
+    limit = _door.limit_ns(timeout)
+    handle = _door.connect(_door.text(host), _door.text(port), native(options))
+    try:
+        _door.check(_door.in_slices(lambda slice_ns: int(lib.door_connection_wait(handle.door, slice_ns)), limit))
+        return Connection(handle)
+    except BaseException:
+        handle.abandon()
+        raise

@@ -1,0 +1,78 @@
+"""How connections are to behave: the options of ``zcrp.h``, with seconds for times."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, Optional
+
+from ._zcrp import ffi, lib
+
+_NS = 1_000_000_000
+_TIMES = {"silence", "linger", "spin", "connect", "progress"}
+_FLAGS = {"segment": lib.ZCRP_NO_SEGMENT, "gro": lib.ZCRP_NO_GRO, "ecn": lib.ZCRP_NO_ECN,
+          "memory": lib.ZCRP_NO_MEMORY}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of a connection, or of all connections of a listener. ``None`` is the library's default.
+
+    A value that is out of its range is a :class:`ValueError`.
+    """
+
+    #: Largest datagram of the path, 64 to 65507 bytes.
+    unit_bytes: Optional[int] = None
+    #: Messages under way at once; more may be posted, and wait for their turn.
+    messages: Optional[int] = None
+    #: Most that is sent without an acknowledgement.
+    window_bytes: Optional[int] = None
+    #: Seconds without a sign of life after which the peer is given up. Default 30.
+    silence: Optional[float] = None
+    #: Seconds that a close waits without a new acknowledgement. Default 5.
+    linger: Optional[float] = None
+    #: Seconds to connect in. Default 5.
+    connect: Optional[float] = None
+    #: Seconds after which a peer is given up that acknowledges nothing. Default 30.
+    progress: Optional[float] = None
+    #: Seconds that a waiter polls before it sleeps; 0: it does not. Default 50 microseconds.
+    spin: Optional[float] = None
+    #: Socket buffers to ask the kernel for, in bytes.
+    send_buffer: Optional[int] = None
+    receive_buffer: Optional[int] = None
+    congestion: Optional[Literal["bbr", "cubic", "reno", "none"]] = None
+    channel: Optional[Literal["auto", "datagram", "aal5", "memory"]] = None
+    #: What may be used: UDP_SEGMENT, UDP_GRO, congestion marks, and the memory of a peer on this host.
+    segment: bool = True
+    gro: bool = True
+    ecn: bool = True
+    memory: bool = True
+    #: Of a listener: connections at once, and callers that were not accepted yet.
+    connections: Optional[int] = None
+    backlog: Optional[int] = None
+
+    def _native(self) -> Any:
+        native = ffi.new("struct zcrp_options *")
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name in _FLAGS:
+                native.flags |= 0 if value else _FLAGS[field.name]
+            elif value is not None:
+                self._set(native, field.name, value)
+        return native
+
+    def _set(self, native: Any, name: str, value: Any) -> None:
+        try:
+            if name in ("congestion", "channel"):
+                value = getattr(lib, f"ZCRP_{name.upper()}_{value.upper()}")
+            elif name in _TIMES:
+                value = max(1, round(value * _NS)) if value >= 0 else -1
+                name += "_ns"
+            setattr(native, name, value)
+        except (AttributeError, OverflowError, ValueError):
+            raise ValueError(f"the option {name} cannot be {value!r}") from None
+        if value == -1:
+            raise ValueError(f"the option {name} cannot be negative")
+
+
+def native(options: Optional[Options]) -> Any:
+    """A struct zcrp_options, or NULL."""
+    return ffi.NULL if options is None else options._native()

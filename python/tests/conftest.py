@@ -1,0 +1,65 @@
+"""Two ends of a connection in this process, and processes of their own for what a process does once."""
+import faulthandler
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+import zcrp
+
+HOST = "127.0.0.1"
+LONG = 20.0
+
+#: Both ends give up soon.
+IMPATIENT = zcrp.Options(silence=1, linger=0.3, connect=0.5)
+
+
+@pytest.fixture(autouse=True)
+def no_hang():
+    """A test that hangs says where."""
+    faulthandler.dump_traceback_later(100, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+def meet(options=None, host=HOST):
+    """The two ends of a connection."""
+    with zcrp.listen(host, options=options) as listener:
+        there = []
+        thread = in_thread(lambda: there.append(zcrp.connect(host, listener.port, options)))
+        here = listener.accept(LONG)
+        thread.join()
+    return here, there[0]
+
+
+def in_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def pair():
+    one, other = meet()
+    yield one, other
+    one.close()
+    other.close()
+
+
+@pytest.fixture
+def impatient():
+    one, other = meet(IMPATIENT)
+    yield one, other
+    one.close()
+    other.close()
+
+
+def run_program(text, *arguments, status=0, timeout=60, **options):
+    """Runs a program of Python with these tests' warnings. What it printed."""
+    done = subprocess.run([sys.executable, "-B", "-X", "faulthandler", "-c", textwrap.dedent(text), *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False,
+                          encoding="utf-8", **options)
+    assert done.returncode == status, f"status {done.returncode}\n{done.stdout}"
+    return done.stdout

@@ -1,0 +1,397 @@
+"""The same awaited: many messages for a wake-up, cancelling that cancels, closing, and what an event loop does."""
+import asyncio
+import gc
+import os
+import time
+
+import pytest
+
+import zcrp
+import zcrp.asyncio
+from zcrp import _door
+from conftest import HOST, IMPATIENT, LONG, run_program
+
+
+def awaited(test):
+    """A test that is a coroutine, with a limit. Nothing may be left when it is over."""
+    def run(*arguments, **named):
+        async def limited():
+            await asyncio.wait_for(test(*arguments, **named), 60)
+        asyncio.run(limited())
+        gc.collect()
+        assert not _door._open
+    run.__name__ = test.__name__
+    run.__doc__ = test.__doc__
+    run.pytestmark = getattr(test, "pytestmark", [])
+    return run
+
+
+async def meet(options=None, host=HOST):
+    async with await zcrp.asyncio.listen(host, options=options) as listener:
+        there, here = await asyncio.gather(zcrp.asyncio.connect(host, listener.port, options), listener.accept())
+        assert "Listener on port" in repr(listener)
+    return here, there
+
+
+def with_pair(test, options=None):
+    async def run():
+        one, other = await meet(options)
+        try:
+            await test(one, other)
+        finally:
+            await asyncio.gather(one.close(), other.close())
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return awaited(run)
+
+
+def test_sizes():
+    for size in (0, 1, 64, 100_001, 1 << 20):
+        @with_pair
+        async def test(one, other):
+            data, room = os.urandom(size), bytearray(size + 3)
+            assert await asyncio.gather(one.send(data), other.receive_into(room)) == [None, size]
+            assert room == data + bytes(3)
+            sent = other.send(data)
+            assert await one.receive() == data
+            await sent
+        test()
+
+
+@awaited
+async def test_host_names():
+    one, other = await meet(host="localhost")
+    assert one.peer == other.local and "from" in repr(one)
+    await asyncio.gather(one.close(), other.close())
+    assert repr(one).endswith("closed>")
+
+
+@with_pair
+async def test_posted_ahead(one, other):
+    rooms = [bytearray(10) for _ in range(1000)]
+    posted = [other.receive_into(room) for room in rooms]
+    for i in range(1000):
+        one.send(b"%010d" % i)
+    assert await asyncio.gather(*posted) == [10] * 1000
+    assert rooms == [b"%010d" % i for i in range(1000)]
+
+
+@with_pair
+async def test_batches(one, other):
+    rooms = [bytearray(64) for _ in range(64)]
+    for _ in range(5):
+        received = other.receive_batch(rooms)
+        await one.send_batch([bytes([i]) * i for i in range(64)])
+        assert await received == list(range(64))
+    assert await one.send_batch([]) is None and await other.receive_batch([]) == []
+
+
+@with_pair
+async def test_batch_with_one_that_fails(one, other):
+    received = other.receive_batch([bytearray(10), bytearray(3), bytearray(10)])
+    sent = one.send_batch([b"0123456789"] * 3)
+    with pytest.raises(zcrp.TooLarge) as failure:
+        await received
+    assert (failure.value.index, failure.value.size) == (1, 10)
+    with pytest.raises(zcrp.Error):
+        await sent
+
+
+@with_pair
+async def test_bad_buffers(one, other):
+    for call in (one.receive_into, lambda b: one.receive_batch([b])):
+        with pytest.raises(BufferError, match="read-only"):
+            call(b"read-only")
+    with pytest.raises(TypeError):
+        one.send("text")
+    assert not one._waiting and not one._handle.held[0]
+
+
+@with_pair
+async def test_receive_sizes_in_order(one, other):
+    sizes = [3, 0, 70_000, 5]
+    sent = [one.send(bytes(size)) for size in sizes]
+    assert [len(found) for found in await asyncio.gather(*(other.receive() for _ in sizes))] == sizes
+    await asyncio.gather(*sent)
+
+
+@with_pair
+async def test_limit(one, other):
+    sent = one.send(b"12345")
+    with pytest.raises(zcrp.TooLarge) as failure:
+        await other.receive(limit=4)
+    assert failure.value.size == 5
+    assert await other.receive(limit=5) == b"12345"
+    await sent
+
+
+@with_pair
+async def test_cancelling_a_task_takes_back(one, other):
+    room = bytearray(10)
+
+    async def receive():
+        await other.receive_into(room)
+
+    task = asyncio.ensure_future(receive())
+    await asyncio.sleep(0.05)
+    with pytest.raises(BufferError):
+        room.append(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()
+    room.append(1)
+    with pytest.raises(zcrp.PeerCancelled):
+        await one.send(b"for it")
+    assert not other._waiting
+
+
+@with_pair
+async def test_cancelling_is_at_once(one, other):
+    """Not in some later turn of the loop."""
+    room = bytearray(10)
+    posted = other.receive_into(room)
+    assert posted.cancel() is True and posted.cancelled() and posted.cancel() is False
+    del posted
+    room.append(1)
+    batch = one.send_batch([room, room])
+    assert batch.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await batch
+
+
+@with_pair
+async def test_cancel_of_what_has_ended_keeps_the_result(one, other):
+    posted = other.receive_into(room := bytearray(2))
+    sent = one.send(b"ok")
+    while one.statistics().sender["messages"] == 0:
+        time.sleep(0.001)  # the loop does not run meanwhile
+    assert posted.cancel() is False and posted.done() and await posted == 2 and room == b"ok"
+    await sent
+
+
+@with_pair
+async def test_time_limits(one, other):
+    for call in (lambda: other.receive(), lambda: other.receive_into(bytearray(100))):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(call(), 0.05)
+    sent = one.send(b"for the buffer"), one.send(b"for the next")
+    with pytest.raises(zcrp.PeerCancelled):
+        await sent[0]
+    assert await other.receive() == b"for the next"
+    await sent[1]
+
+
+@with_pair
+async def test_cancelled_receive_loses_nothing_while_it_waits_for_a_size(one, other):
+    task = asyncio.ensure_future(other.receive())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    sent = one.send(b"whole")
+    assert await other.receive() == b"whole"
+    await sent
+
+
+@with_pair
+async def test_the_peer_closes(one, other):
+    posted, asked = other.receive_into(bytearray(1)), asyncio.ensure_future(other.receive())
+    await asyncio.sleep(0.05)
+    assert other.status() is None and await one.close() is True and await one.close() is True
+    for waiting in (posted, asked):
+        with pytest.raises(zcrp.PeerClosed):
+            await waiting
+    assert isinstance(other.status(), zcrp.PeerClosed)
+    with pytest.raises(zcrp.PeerClosed):
+        await other.send(b"x")
+
+
+@with_pair
+async def test_use_after_close(one, other):
+    await one.close()
+    for call in (lambda: one.send(b"x"), lambda: one.receive_into(bytearray(1)), lambda: one.send_batch([b"x"])):
+        with pytest.raises(zcrp.Closed):
+            call()
+    with pytest.raises(zcrp.Closed):
+        await one.receive()
+    with pytest.raises(zcrp.Closed):
+        one.statistics()
+
+
+@with_pair
+async def test_close_ends_what_waits(one, other):
+    waiting = [one.receive_into(bytearray(1)), asyncio.ensure_future(one.receive()),
+               one.receive_batch([bytearray(1)] * 3)]
+    await asyncio.sleep(0.05)
+    assert await one.close() is True
+    for call in waiting:
+        with pytest.raises(zcrp.Closed):
+            await call
+
+
+@with_pair
+async def test_close_waits_for_what_was_sent(one, other):
+    sent = one.send(bytes(1 << 20))
+    closing = asyncio.ensure_future(one.close())
+    await asyncio.sleep(0.1)
+    assert not closing.done()
+    assert len(await other.receive()) == 1 << 20
+    assert await closing is True
+    assert await sent is None
+
+
+@awaited
+async def test_close_that_is_cancelled_takes_back():
+    one, other = await meet(zcrp.Options(linger=60))
+    sent = one.send(room := bytearray(10))
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(one.close(), 0.1)
+    room.append(1)
+    with pytest.raises(zcrp.Cancelled):
+        await sent
+    await asyncio.gather(one.close(), other.close())
+
+
+@with_pair
+async def test_abort(one, other):
+    room = bytearray(10)
+    posted, sent, asked = one.receive_into(room), one.send(room), asyncio.ensure_future(one.receive())
+    await asyncio.sleep(0.05)
+    one.abort()
+    one.abort()
+    room.append(1)
+    for waiting in (posted, sent):
+        with pytest.raises(zcrp.Cancelled):
+            await waiting
+    with pytest.raises(zcrp.Closed):
+        await asked
+
+
+@awaited
+async def test_refused_and_time_limits():
+    async with await zcrp.asyncio.listen(HOST) as listener:
+        assert listener.statistics().connections == 0
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(listener.accept(), 0.05)
+        with pytest.raises(zcrp.Timeout):
+            await zcrp.asyncio.connect(HOST, listener.port, timeout=0.1)
+        port = listener.port
+    with pytest.raises(zcrp.Refused):
+        await zcrp.asyncio.connect(HOST, port, IMPATIENT)
+    for host in ("", "no host of this name."):
+        with pytest.raises(zcrp.Address):
+            await zcrp.asyncio.connect(host, 7000)
+    with pytest.raises(ValueError):
+        await zcrp.asyncio.connect(HOST, 7000, timeout=-1)
+
+
+@awaited
+async def test_close_ends_accept():
+    listener = await zcrp.asyncio.listen(HOST)
+    waiting = [asyncio.ensure_future(listener.accept()) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    await listener.close()
+    for task in waiting:
+        with pytest.raises(zcrp.Closed):
+            await task
+    await listener.close()
+    assert repr(listener).endswith("closed>")
+
+
+@awaited
+async def test_many_accept():
+    async with await zcrp.asyncio.listen(HOST) as listener:
+        here = asyncio.gather(*(listener.accept() for _ in range(20)))
+        there = await asyncio.gather(*(zcrp.asyncio.connect(HOST, listener.port) for _ in range(20)))
+        here = await here
+    assert sorted(c.peer for c in here) == sorted(c.local for c in there)
+    await asyncio.gather(*(connection.close() for connection in here + there))
+
+
+@with_pair
+async def test_one_wake_for_many(one, other):
+    """What has ended when the loop looks is told in one turn."""
+    turns = 0
+    collect, descriptor = other._collect, other._descriptors[0]
+
+    def counting(half):
+        nonlocal turns
+        turns += 1
+        collect(half)
+
+    other._loop.add_reader(descriptor, counting, 0)
+    posted = [other.receive_into(bytearray(8)) for _ in range(200)]
+    sent = [one.send(bytes(8)) for _ in range(200)]
+    while one.statistics().sender["messages"] < 200:
+        time.sleep(0.001)
+    assert await asyncio.gather(*posted) == [8] * 200
+    assert turns <= 3
+    await asyncio.gather(*sent)
+
+
+def test_loop_that_is_gone():
+    """A connection that was not closed when its loop was: it warns, and its buffers are free."""
+    room = bytearray(10)
+
+    async def forget():
+        one, other = await meet()
+        one.receive_into(room)
+        return other
+
+    loop = asyncio.new_event_loop()
+    other = loop.run_until_complete(forget())
+    with pytest.warns(ResourceWarning, match="asyncio.Connection"):
+        loop.close()
+        del loop, other
+        gc.collect()
+    room.append(1)
+
+
+def test_exit_with_messages_in_flight():
+    run_program("""
+        import asyncio, zcrp, zcrp.asyncio
+        async def main():
+            listener = await zcrp.asyncio.listen("127.0.0.1")
+            one, other = await asyncio.gather(zcrp.asyncio.connect("127.0.0.1", listener.port), listener.accept())
+            for _ in range(20):
+                one.receive_into(bytearray(1 << 20))
+                other.send(bytes(1 << 20))
+            asyncio.ensure_future(one.receive())
+            await asyncio.sleep(0)
+        asyncio.run(main())
+        """)
+
+
+def test_ctrl_c():
+    printed = run_program("""
+        import asyncio, os, signal, threading, zcrp, zcrp.asyncio
+        async def main():
+            async with await zcrp.asyncio.listen("127.0.0.1") as listener:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+                await listener.accept()
+        try:
+            asyncio.run(main())
+        except KeyboardInterrupt:
+            print("as it should")
+        """)
+    assert printed == "as it should\n"
+
+
+def test_no_descriptor_left_for_a_close():
+    """It looks every now and then instead."""
+    run_program("""
+        import asyncio, resource, os, zcrp, zcrp.asyncio
+        async def main():
+            listener = await zcrp.asyncio.listen("127.0.0.1")
+            one, other = await asyncio.gather(zcrp.asyncio.connect("127.0.0.1", listener.port), listener.accept())
+            taken = []
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+            try:
+                while True:
+                    taken.append(os.dup(0))
+            except OSError:
+                pass
+            assert await asyncio.gather(one.close(), other.close(), listener.close()) == [True, True, None]
+        asyncio.run(main())
+        """)

@@ -1,0 +1,463 @@
+"""Closing, dropping, forking, and the end of the interpreter; each also with messages in flight."""
+import gc
+import os
+import signal
+import threading
+import time
+import warnings
+
+import pytest
+
+import zcrp
+from zcrp import _door
+from conftest import HOST, IMPATIENT, LONG, in_thread, meet, run_program
+
+
+def calls(connection):
+    return [lambda: connection.send(b"x"), lambda: connection.receive(), lambda: connection.receive_into(bytearray(1)),
+            lambda: connection.post_send(b"x"), lambda: connection.post_receive(bytearray(1)),
+            lambda: connection.post_send_batch([b"x"]), lambda: connection.status() and raise_it(connection.status()),
+            lambda: connection.statistics()]
+
+
+def raise_it(error):
+    raise error
+
+
+def test_use_after_close(pair):
+    one, other = pair
+    assert one.close() is True and one.close() is True
+    for call in calls(one):
+        with pytest.raises(zcrp.Closed):
+            call()
+    assert repr(one).endswith("closed>")
+    with zcrp.listen(HOST) as listener:
+        pass
+    for call in (listener.accept, listener.statistics):
+        with pytest.raises(zcrp.Closed):
+            call()
+    listener.close()
+    assert repr(listener).endswith("closed>")
+
+
+def test_close_ends_what_waits(pair):
+    one, _ = pair
+    ended = []
+
+    def waits(call):
+        try:
+            call()
+        except zcrp.Closed:
+            ended.append(call)
+
+    posted = one.post_receive(bytearray(1))
+    threads = [in_thread(lambda call=call: waits(call)) for call in
+               (lambda: one.receive(), lambda: one.receive_into(bytearray(1)), lambda: posted.wait(),
+                lambda: zcrp.wait([posted])[0].wait())]
+    time.sleep(0.2)
+    assert one.close() is True
+    for thread in threads:
+        thread.join()
+    assert len(ended) == 4
+
+
+def test_close_of_a_listener_ends_accept():
+    listener = zcrp.listen(HOST)
+    threads = [in_thread(lambda: pytest.raises(zcrp.Closed, listener.accept)) for _ in range(3)]
+    time.sleep(0.1)
+    listener.close()
+    for thread in threads:
+        thread.join()
+
+
+def test_close_waits_for_what_was_sent(pair):
+    one, other = pair
+    sent = one.post_send(bytes(1 << 20))
+    thread = in_thread(lambda: (time.sleep(0.3), other.receive(LONG)))
+    assert one.close() is True and sent.wait() == 1 << 20
+    thread.join()
+
+
+def test_close_gives_up_in_the_end(impatient):
+    one, _ = impatient
+    sent = one.post_send(b"nobody receives")
+    started = time.monotonic()
+    assert one.close() is False and time.monotonic() - started < 10
+    with pytest.raises(zcrp.Closed):
+        sent.wait()
+
+
+def test_close_by_many_threads(pair):
+    threads = [in_thread(pair[0].close) for _ in range(8)]
+    for thread in threads:
+        thread.join()
+
+
+def test_calls_while_it_closes():
+    """Whatever is called when, each call ends, and by an error of its own."""
+    for _ in range(20):
+        one, other = meet(IMPATIENT)
+        stop = threading.Event()
+
+        def work(connection):
+            while not stop.is_set():
+                for call in (lambda: connection.post_receive(bytearray(100)).cancel(), connection.statistics,
+                             lambda: connection.receive(0.001), lambda: connection.send(b"x", 0.001)):
+                    try:
+                        call()
+                    except zcrp.Error:
+                        pass
+
+        threads = [in_thread(lambda c=c: work(c)) for c in (one, other) for _ in range(2)]
+        time.sleep(0.02)
+        one.close()
+        other.close()
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_dropped(pair):
+    """Taken back at once, with a warning; the peer is told. The buffers are free."""
+    one, other = meet()
+    room, data = bytearray(100), bytearray(100)
+    one.post_receive(room)
+    one.post_send(data)
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del one
+        gc.collect()
+    room.append(1)
+    data.append(1)
+    with other, pytest.raises((zcrp.PeerClosed, zcrp.PeerCancelled)):
+        other.receive_into(bytearray(1000), LONG)
+
+
+def test_dropped_listener():
+    listener = zcrp.listen(HOST)
+    with pytest.warns(ResourceWarning, match="Listener on port"):
+        del listener
+        gc.collect()
+
+
+def test_message_keeps_its_connection():
+    one, other = meet()
+    posted = one.post_receive(room := bytearray(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del one
+        gc.collect()
+        other.send(b"ok", LONG)
+        assert posted.wait(LONG) == 2 and room == b"ok"
+    other.close()
+    with pytest.warns(ResourceWarning):
+        del posted
+        gc.collect()
+
+
+def test_dropped_in_a_cycle(pair):
+    one, other = meet()
+    one.itself = one
+    one.post_receive(room := bytearray(10))
+    with pytest.warns(ResourceWarning):
+        del one
+        gc.collect()
+    room.append(1)
+    other.close()
+
+
+def test_nothing_is_left():
+    """No thread, no descriptor, and no entry."""
+    def state():
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    def some(count):
+        for _ in range(count):
+            a, b = meet()
+            a.post_send(b"x")
+            assert b.receive(LONG) == b"x"
+            a.close()
+            b.close()
+
+    one, other = meet()  # the library's threads may stay, and what they use
+    some(5)
+    before = state()
+    some(50)
+    for _ in range(200):
+        if state() == before:
+            break
+        time.sleep(0.01)
+    assert state() == before and len(_door._open) == 2
+    one.close()
+    other.close()
+    assert not _door._open
+
+
+# ---- fork
+
+def in_child(work):
+    """Runs it in a child. Its exit status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on: a process with threads
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_child_may_not_use_its_parents(pair):
+    one, other = pair
+    posted = one.post_receive(room := bytearray(5))
+
+    def child():
+        for call in calls(one) + [posted.wait]:
+            with pytest.raises(zcrp.Forked, match="parent"):
+                call()
+        with zcrp.listen(HOST) as listener:
+            thread = in_thread(lambda: zcrp.connect(HOST, listener.port).send(b"own", LONG))
+            with listener.accept(LONG) as own:
+                assert own.receive(LONG) == b"own"
+            thread.join()
+        one.close()
+        assert one.close() in (True, False)
+
+    assert in_child(child) == 0
+    other.send(b"still", LONG)
+    assert posted.wait(LONG) == 5 and room == b"still"
+
+
+def test_child_drops_its_parents(pair):
+    one, other = meet()
+    kept = [one]
+    kept[0].post_receive(bytearray(5))
+    del one
+
+    def child():
+        with pytest.warns(ResourceWarning):
+            kept.clear()
+            gc.collect()
+
+    assert in_child(child) == 0
+    posted = kept[0].post_receive(bytearray(5))
+    other.send(b"first", LONG)
+    other.send(b"still", LONG)
+    assert posted.wait(LONG) == 5
+    kept[0].close()
+    other.close()
+
+
+def test_fork_while_another_thread_waits(pair):
+    one, other = pair
+    thread = in_thread(lambda: one.receive(LONG))
+    time.sleep(0.1)
+
+    def child():
+        with pytest.raises(zcrp.Forked):
+            one.receive(1)
+        one.close()
+
+    assert in_child(child) == 0
+    other.send(b"x", LONG)
+    thread.join()
+
+
+# ---- the end of the interpreter
+
+PEER = """
+import sys, zcrp
+connection = zcrp.connect("127.0.0.1", sys.argv[1])
+"""
+
+
+def with_program(text, work):
+    """Runs a program that connects to a listener here, and the work on the connection. What it printed."""
+    with zcrp.listen(HOST) as listener:
+        printed = []
+        thread = in_thread(lambda: printed.append(run_program(PEER + text, str(listener.port))))
+        with listener.accept(LONG) as connection:
+            work(connection)
+        thread.join()
+    return printed[0]
+
+
+def test_exit_sends_what_was_posted():
+    found = []
+    with_program("connection.post_send(bytes(1 << 22))", lambda c: (time.sleep(0.3), found.append(c.receive(LONG))))
+    assert len(found[0]) == 1 << 22
+
+
+def test_exit_with_buffers_posted():
+    printed = with_program("posted = [connection.post_receive(bytearray(1 << 20)) for _ in range(50)]",
+                           lambda c: pytest.raises(zcrp.Error, lambda: [c.send(bytes(1 << 20)) for _ in range(51)]))
+    assert printed == ""
+
+
+def test_exit_while_a_thread_waits():
+    with_program("""
+import threading, time
+threading.Thread(target=lambda: connection.receive(), daemon=True).start()
+threading.Thread(target=lambda: connection.receive_into(bytearray(100)), daemon=True).start()
+time.sleep(0.2)
+""", lambda c: time.sleep(0.1))
+
+
+def test_exit_by_an_exception():
+    run_program("""
+        import zcrp
+        listener = zcrp.listen("127.0.0.1")
+        raise SystemExit(3)
+        """, status=3)
+
+
+def test_exit_in_a_child():
+    run_program("""
+        import os, sys, warnings, zcrp
+        warnings.simplefilter("ignore")
+        listener = zcrp.listen("127.0.0.1")
+        child = os.fork()
+        if child == 0:
+            sys.exit(4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        """)
+
+
+# ---- signals
+
+def interrupted(work, after=0.15):
+    """Sends this process a signal whose handler raises; the time that it took to be raised."""
+    class Signalled(Exception):
+        pass
+
+    def handle(number, frame):
+        raise Signalled
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(Signalled):
+            work()
+        return time.monotonic() - started - after
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_signals_end_each_wait(pair):
+    one, _ = pair
+    posted = one.post_receive(bytearray(1))
+    listener = zcrp.listen(HOST)
+    for call in (lambda: one.send(b"x"), lambda: one.receive_into(bytearray(1)), one.receive, posted.wait,
+                 lambda: zcrp.wait([posted]), listener.accept, lambda: one.send(b"x", 1000.0),
+                 lambda: zcrp.connect("127.0.0.1", listener.port)):
+        assert interrupted(call) < 2
+    assert not posted.done
+    posted.cancel()
+    listener.close()
+
+
+def test_signal_takes_back(pair):
+    one, _ = pair
+    room = bytearray(4)
+    interrupted(lambda: one.receive_into(room))
+    room.append(1)
+    assert not one._handle.held[0]
+
+
+def test_signal_ends_a_close():
+    """What is left is taken back, and the connection is closed all the same."""
+    one, other = meet(zcrp.Options(linger=60))
+    sent = one.post_send(bytes(10))
+    assert interrupted(one.close) < 2
+    with pytest.raises(zcrp.Cancelled):
+        sent.wait(0)
+    assert one.close() in (True, False)
+    other.close()
+
+
+def test_signal_that_does_not_raise(pair):
+    """Its handler runs, and the wait goes on."""
+    one, other = pair
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+    threads = [threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)),
+               threading.Timer(0.4, lambda: other.send(b"x", LONG))]
+    for thread in threads:
+        thread.start()
+    assert one.receive(LONG) == b"x"
+    for thread in threads:
+        thread.join()
+    signal.signal(signal.SIGUSR1, before)
+    assert seen == [signal.SIGUSR1]
+
+
+def test_signals_at_any_moment():
+    """Storms of signals whose handler raises: nothing crashes, and no buffer is left held."""
+    run_program("""
+        import os, random, signal, threading, time, zcrp
+        class Stop(Exception): pass
+        package = os.path.dirname(zcrp.__file__)
+        def handle(number, frame):
+            if frame is not None and frame.f_code.co_filename.startswith(package) and armed:
+                raise Stop
+        armed = False
+        signal.signal(signal.SIGUSR1, handle)
+        listener = zcrp.listen("127.0.0.1")
+        box = []
+        thread = threading.Thread(target=lambda: box.append(zcrp.connect("127.0.0.1", listener.port)))
+        thread.start()
+        one = listener.accept(20)
+        thread.join()
+        other = box[0]
+        ended = threading.Event()
+        def storm():
+            while not ended.is_set():
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(random.random() * 0.0004)
+        def serve():
+            while not ended.is_set():
+                try:
+                    other.send(bytes(200), 0.01)
+                except zcrp.Error:
+                    pass
+        threads = [threading.Thread(target=storm), threading.Thread(target=serve)]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + 3
+        count = stops = 0
+        armed = True
+        while time.monotonic() < until:
+            try:
+                one.receive_into(bytearray(200), 0.001)
+                one.post_receive(bytearray(200))
+            except zcrp.Error:
+                pass
+            except Stop:
+                stops += 1
+            count += 1
+        armed = False
+        ended.set()
+        for thread in threads:
+            thread.join()
+        one.close()
+        other.close()
+        assert count > 50 and stops > 20, (count, stops)
+        """)
+
+
+def test_ctrl_c():
+    printed = run_program("""
+        import os, signal, threading, zcrp
+        listener = zcrp.listen("127.0.0.1")
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            listener.accept()
+        except KeyboardInterrupt:
+            print("as it should")
+        """)
+    assert printed == "as it should\n"
