@@ -203,10 +203,11 @@ TEST(connect__says_why_not)
  */
 TEST(connection_wait__in_steps)
 {
+    const struct zcrp_options usual = house_options(NULL), hasty = house_options(&impatient);
     struct house h = house_open("127.0.0.1", NULL);
     struct zcrp_connection *there, *here;
 
-    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, &usual, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_wait(there, 20 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_connection_interrupt(there), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_wait(there, -1), ZCRP_ERROR_INTERRUPTED);
@@ -215,7 +216,7 @@ TEST(connection_wait__in_steps)
     ck_assert_int_eq(zcrp_connection_wait(there, -1), ZCRP_OK);
     house_part(&(struct both){there, here});
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
-    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, &impatient, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connect(&there, "127.0.0.1", h.port, &hasty, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_wait(there, -1), ZCRP_ERROR_REFUSED);
     (void)zcrp_connection_close(there);
     ck_assert_int_eq(zcrp_connection_wait(NULL, -1), ZCRP_ERROR_ARGUMENT);
