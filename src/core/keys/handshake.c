@@ -325,6 +325,16 @@ size_t handshake_take(struct handshake *h, instant now, uint8_t out[HANDSHAKE_BY
     return 0;
 }
 
+bool handshake_has_datagram(const struct handshake *h)
+{
+    uint32_t at, bytes;
+    bool is_behind = false;
+    for (int level = 0; level < HANDSHAKE_LEVELS; level++)
+        is_behind |= next_piece(&h->out[level], &at, &bytes);
+    bool talks = h->phase == HANDSHAKE_TALKS || h->phase == HANDSHAKE_ENDS;
+    return h->is_hello_due || h->is_refusal_due || (talks && is_behind);
+}
+
 /* ---- time ---- */
 
 /* Is anything of this side's not with the other one yet, as far as is known? */

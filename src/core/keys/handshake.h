@@ -123,6 +123,7 @@ bool handshake_hear(struct handshake *h, instant now, const uint8_t *datagram, s
 
 /* Writes the next datagram to be sent. Its bytes; 0 if there is none. */
 size_t handshake_take(struct handshake *h, instant now, uint8_t out[HANDSHAKE_BYTES]);
+bool handshake_has_datagram(const struct handshake *h);
 
 /* There are keys for the session: the handshake is over for the listening side. */
 void handshake_end(struct handshake *h);
