@@ -37,8 +37,9 @@
  * flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
  * say that such a message has ended, and zcrp_collect returns NULL.
  *
- * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. There is no
- * encryption and no authentication: docs/security.md says what that leaves open.
+ * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. One that
+ * can read it is kept out by keys (see there), which connections may have: docs/security.md says
+ * what is open without.
  *
  * Compatibility. C11 and C++. Linux. */
 #ifndef ZCRP_H
