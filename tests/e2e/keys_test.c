@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MESSAGE = 300000, IDENTITY = ZCRP_KEYS_IDENTITY_MOST + 1 };
@@ -291,4 +293,218 @@ TEST(keys__several_callers, .needs = has_keys)
         (void)zcrp_connection_close(p[i].here);
     }
     part(&p[0]);
+}
+
+/* ---- somebody on the path ---- */
+
+enum { WIRE_MOST = 65536, RECORD = 256, MARK = 16 };
+
+/* Passes datagrams on between who calls `front` and the listener; looks at all of them, and adds
+ * some of its own. */
+struct middle {
+    int front, back;
+    char port[8];
+    struct sockaddr_in caller;
+    bool is_hostile;
+    const uint8_t *mark; /* MARK bytes that must not be seen */
+    pthread_t thread;
+    _Atomic bool is_over;
+    _Atomic bool has_seen_mark;
+    _Atomic uint64_t passed, added;
+    uint64_t random;
+    struct {
+        size_t size;
+        bool is_to_listener;
+        uint8_t bytes[2048];
+    } record[RECORD];
+    uint64_t recorded;
+};
+
+static void say(struct middle *m, bool is_to_listener, const uint8_t *bytes, size_t size)
+{
+    if (is_to_listener)
+        (void)!send(m->back, bytes, size, 0);
+    else
+        (void)!sendto(m->front, bytes, size, 0, (struct sockaddr *)&m->caller, sizeof m->caller);
+}
+
+static uint64_t draw(struct middle *m)
+{
+    m->random = m->random * 6364136223846793005u + 1442695040888963407u;
+    return m->random >> 33;
+}
+
+/* Repeats something, in either direction; maybe with a bit flipped, or with other data. */
+static void add_own(struct middle *m)
+{
+    uint8_t bytes[2048];
+    uint64_t what = draw(m) % 3;
+    uint64_t at = draw(m) % (m->recorded < RECORD ? m->recorded : RECORD);
+    if (what == 2)
+        at = (m->recorded - 1) % RECORD; /* it comes before the real one, which is yet to go on */
+    size_t size = m->record[at].size;
+    memcpy(bytes, m->record[at].bytes, size);
+    if (what == 1)
+        bytes[draw(m) % size] ^= (uint8_t)(1 << draw(m) % 8);
+    if (what == 2 && size > 48)
+        memset(bytes, (int)draw(m), size - 48);
+    say(m, m->record[at].is_to_listener ^ (what != 2 && draw(m) % 4 == 0), bytes, size);
+    atomic_fetch_add(&m->added, 1);
+}
+
+static void pass_on(struct middle *m, bool is_to_listener, const uint8_t *bytes, size_t size)
+{
+    if (m->mark != NULL && memmem(bytes, size, m->mark, MARK) != NULL)
+        atomic_store(&m->has_seen_mark, true);
+    if (size > 0 && size <= sizeof m->record[0].bytes) {
+        uint64_t at = m->recorded++ % RECORD;
+        m->record[at].size = size;
+        m->record[at].is_to_listener = is_to_listener;
+        memcpy(m->record[at].bytes, bytes, size);
+    }
+    for (int i = 0; m->is_hostile && m->recorded > 20 && i < 2; i++)
+        add_own(m);
+    say(m, is_to_listener, bytes, size);
+    atomic_fetch_add(&m->passed, 1);
+}
+
+static void *be_in_the_middle(void *context)
+{
+    static uint8_t bytes[WIRE_MOST];
+    struct middle *m = context;
+    while (!atomic_load(&m->is_over)) {
+        struct pollfd set[] = {{.fd = m->front, .events = POLLIN},
+                               {.fd = m->back, .events = POLLIN}};
+        socklen_t length = sizeof m->caller;
+        (void)poll(set, 2, 20);
+        ssize_t size = recvfrom(m->front, bytes, sizeof bytes, MSG_DONTWAIT,
+                                (struct sockaddr *)&m->caller, &length);
+        if (size >= 0)
+            pass_on(m, true, bytes, (size_t)size);
+        size = recv(m->back, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (size >= 0)
+            pass_on(m, false, bytes, (size_t)size);
+    }
+    return NULL;
+}
+
+static void begin_middle(struct middle *m, const struct pair *p)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in there = here;
+    socklen_t length = sizeof here;
+    there.sin_port = htons((uint16_t)atoi(p->port));
+    m->front = socket(AF_INET, SOCK_DGRAM, 0);
+    m->back = socket(AF_INET, SOCK_DGRAM, 0);
+    ck_assert_int_eq(bind(m->front, (struct sockaddr *)&here, sizeof here), 0);
+    ck_assert_int_eq(getsockname(m->front, (struct sockaddr *)&here, &length), 0);
+    ck_assert_int_eq(connect(m->back, (struct sockaddr *)&there, sizeof there), 0);
+    snprintf(m->port, sizeof m->port, "%d", ntohs(here.sin_port));
+    ck_assert_int_eq(pthread_create(&m->thread, NULL, be_in_the_middle, m), 0);
+}
+
+static void end_middle(struct middle *m)
+{
+    atomic_store(&m->is_over, true);
+    pthread_join(m->thread, NULL);
+    close(m->front);
+    close(m->back);
+}
+
+static void meet_through(struct pair *p, struct middle *m, struct zcrp_options options,
+                         bool has_keys_too)
+{
+    listen_with(p, options, has_keys_too ? shared("alice", key) : NULL);
+    begin_middle(m, p);
+    snprintf(p->port, sizeof p->port, "%s", m->port);
+    ck_assert_int_eq(connect_with(p, options, has_keys_too ? shared("alice", key) : NULL, 0), 0);
+    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+}
+
+/* Two datagrams of the attacker's for each that is real: repeated, reflected, changed, forged. */
+TEST(keys__through_a_hostile_relay, .needs = has_keys)
+{
+    static struct middle m = {.is_hostile = true, .random = 7};
+    struct zcrp_options options = {.unit_bytes = 1400};
+    struct zcrp_stats stats;
+    struct pair p;
+    meet_through(&p, &m, options, true);
+    for (unsigned i = 0; i < 40; i++) {
+        pass(p.there, p.here, 50000 + 1111 * i, i);
+        pass(p.here, p.there, 3000 + 101 * i, i);
+    }
+    ck_assert_int_eq(zcrp_stats(zcrp_connection_receiver(p.here), &stats), ZCRP_OK);
+    printf("%llu passed, %llu added; %llu forged, %llu replayed\n",
+           (unsigned long long)atomic_load(&m.passed), (unsigned long long)atomic_load(&m.added),
+           (unsigned long long)stats.drop_forged, (unsigned long long)stats.drop_replayed);
+    ck_assert_uint_gt(stats.drop_forged, 100);
+    ck_assert_uint_gt(stats.drop_replayed, 100);
+    ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_status(p.here), ZCRP_OK);
+    part(&p);
+    end_middle(&m);
+}
+
+/* What a message says cannot be seen with keys; without it can, which shows that the test looks. */
+TEST(keys__nothing_crosses_in_the_clear, .needs = has_keys, .rows = 2)
+{
+    static struct middle m;
+    static uint8_t mark[MARK] = "sixteen bytes...";
+    struct pair p;
+    m.mark = mark;
+    meet_through(&p, &m, (struct zcrp_options){.flags = ZCRP_NO_MEMORY}, _i == 1);
+    struct zcrp_msg *out = zcrp_alloc_msg(1 << 20), *in = zcrp_alloc_msg(1 << 20);
+    for (size_t i = 0; i < 1 << 20; i++)
+        out->buffer[i] = mark[i % MARK];
+    for (int i = 0; i < 8; i++) {
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(p.here), in, 1 << 20), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), out, 1 << 20), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(memcmp(in->buffer, out->buffer, 1 << 20), 0);
+    }
+    ck_assert_int_eq(atomic_load(&m.has_seen_mark), _i == 0);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+    part(&p);
+    end_middle(&m);
+}
+
+/* ---- raw keys and files ---- */
+
+static void write_text(const char *path, const char *text, mode_t mode)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+    ck_assert_int_eq(chmod(path, mode), 0);
+}
+
+static const char line[] =
+    "alice:6e6f742072616e646f6d2c206265636175736520697420697320612074657374\n";
+
+/* A file that others may read is refused; the same key from a file and from memory is the same. */
+TEST(keys__files, .needs = has_keys)
+{
+    char path[] = "/tmp/zcrp-keys-XXXXXX";
+    struct zcrp_keys *keys;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    write_text(path, line, 0640);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_EXPOSED);
+    ck_assert_ptr_null(keys);
+    write_text(path, "nonsense", 0600);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_ARGUMENT);
+    write_text(path, line, 0600);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_OK);
+    unlink(path);
+    struct pair p;
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, keys, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(p.there, p.here, 1000, 1);
+    part(&p);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM);
 }
