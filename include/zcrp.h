@@ -242,9 +242,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint);
 
-/* A certificate of this side's own and its secret key (files in PEM; who connects may have neither,
- * if the listener asks for none), the authorities that it trusts, and the name that a peer's
- * certificate must have (NULL: any name that these authorities have certified). */
+/* A certificate of this side's own and its secret key (files in PEM), the authorities that it
+ * trusts, and the name that a peer's certificate must have (NULL: any name that these authorities
+ * have certified). Both sides show one. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
                                                     const char *certificate_file,
                                                     const char *key_file,

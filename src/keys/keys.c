@@ -256,14 +256,14 @@ int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
 int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
                           const char *key_file, const char *authorities_file, const char *name)
 {
-    if (keys == NULL || authorities_file == NULL ||
-        (certificate_file == NULL) != (key_file == NULL) || (name != NULL && !is_identity(name)))
+    if (keys == NULL || authorities_file == NULL || certificate_file == NULL || key_file == NULL ||
+        (name != NULL && !is_identity(name)))
         return ZCRP_ERROR_ARGUMENT;
     *keys = NULL;
     struct stat status;
-    if (key_file != NULL && stat(key_file, &status) != 0)
+    if (stat(key_file, &status) != 0)
         return ZCRP_ERROR_SYSTEM;
-    if (key_file != NULL && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         return ZCRP_ERROR_EXPOSED;
     struct zcrp_keys *made = create(KEYS_CERTIFICATE);
     if (made == NULL)
@@ -272,7 +272,7 @@ int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
     if (code >= 0)
         code = gnutls_certificate_set_x509_trust_file(made->own, authorities_file,
                                                       GNUTLS_X509_FMT_PEM);
-    if (code >= 0 && certificate_file != NULL)
+    if (code >= 0)
         code = gnutls_certificate_set_x509_key_file(made->own, certificate_file, key_file,
                                                     GNUTLS_X509_FMT_PEM);
     if (name != NULL)

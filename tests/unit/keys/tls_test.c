@@ -4,7 +4,11 @@
 #include "../../support/suite.h"
 
 #ifdef ZCRP_KEYS
+#include <gnutls/x509.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { DATAGRAMS_MOST = 100 };
 
@@ -261,6 +265,96 @@ TEST(tls__raw_keys)
     ck_assert_int_eq(server.verdict, TLS_DONE);
     expect_same_keys();
     end();
+}
+
+/* ---- certificates ---- */
+
+/* A certificate of this name that has signed itself, in files that the test removes. */
+struct papers {
+    char certificate[32], key[32];
+};
+
+static void write_paper(char path[32], const gnutls_datum_t *text)
+{
+    strcpy(path, "/tmp/zcrp-paper-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text->data, text->size), text->size);
+    close(fd);
+}
+
+static struct papers make_papers(const char *name)
+{
+    static const unsigned char serial = 1;
+    struct papers papers;
+    gnutls_x509_crt_t crt;
+    gnutls_x509_privkey_t private;
+    gnutls_datum_t text;
+    ck_assert_int_eq(gnutls_x509_crt_init(&crt), 0);
+    ck_assert_int_eq(gnutls_x509_privkey_init(&private), 0);
+    ck_assert_int_eq(gnutls_x509_privkey_generate(private, GNUTLS_PK_EDDSA_ED25519, 0, 0), 0);
+    gnutls_x509_crt_set_version(crt, 3);
+    gnutls_x509_crt_set_serial(crt, &serial, 1);
+    gnutls_x509_crt_set_activation_time(crt, time(NULL) - 86400);
+    gnutls_x509_crt_set_expiration_time(crt, time(NULL) + 86400);
+    gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name, (unsigned int)strlen(name),
+                                         0);
+    gnutls_x509_crt_set_basic_constraints(crt, 1, -1);
+    gnutls_x509_crt_set_key(crt, private);
+    ck_assert_int_eq(gnutls_x509_crt_sign2(crt, crt, private, GNUTLS_DIG_SHA512, 0), 0);
+    ck_assert_int_eq(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text), 0);
+    write_paper(papers.certificate, &text);
+    gnutls_free(text.data);
+    ck_assert_int_eq(gnutls_x509_privkey_export2_pkcs8(private, GNUTLS_X509_FMT_PEM, NULL,
+                                                       GNUTLS_PKCS_PLAIN, &text),
+                     0);
+    write_paper(papers.key, &text);
+    gnutls_free(text.data);
+    gnutls_x509_crt_deinit(crt);
+    gnutls_x509_privkey_deinit(private);
+    return papers;
+}
+
+static void burn(const struct papers *papers)
+{
+    unlink(papers->certificate);
+    unlink(papers->key);
+}
+
+static const struct {
+    const char *name; /* that the client asks for */
+    bool is_trusted;  /* the server's certificate */
+    enum tls_verdict verdict;
+} certified[] = {
+    {"server.example", true, TLS_DONE},
+    {NULL, true, TLS_DONE},
+    {"other.example", true, TLS_FAILED},
+    {"server.example", false, TLS_FAILED},
+};
+
+TEST(tls__certificates, .rows = ROWS(certified))
+{
+    struct papers ours = make_papers("client.example"), theirs = make_papers("server.example");
+    const struct papers *trusted = certified[_i].is_trusted ? &theirs : &ours;
+    ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
+                                           trusted->certificate, certified[_i].name),
+                     0);
+    ck_assert_int_eq(zcrp_keys_certificate(&server.keys, theirs.certificate, theirs.key,
+                                           ours.certificate, "client.example"),
+                     0);
+    shake(4);
+    ck_assert_int_eq(client.verdict, certified[_i].verdict);
+    if (client.verdict == TLS_DONE) {
+        ck_assert_int_eq(server.verdict, TLS_DONE);
+        expect_same_keys();
+    }
+    end();
+    ck_assert_int_eq(chmod(ours.key, 0644), 0);
+    ck_assert_int_eq(
+        zcrp_keys_certificate(&client.keys, ours.certificate, ours.key, theirs.certificate, NULL),
+        ZCRP_ERROR_EXPOSED);
+    burn(&ours);
+    burn(&theirs);
 }
 
 /* ---- mistakes of the caller's ---- */
