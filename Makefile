@@ -35,7 +35,7 @@
 #:
 #: CC, CXX, AR, LD, OBJCOPY, PKG_CONFIG, CPPFLAGS, CFLAGS, LDFLAGS, PREFIX, BINDIR, LIBDIR, INCLUDEDIR,
 #: MANDIR and DESTDIR are yours. V=1 shows the commands, and each test; JOBS=2: processes; SEEDS=50: runs
-#: of sim; WERROR=-Werror makes warnings errors.
+#: of sim; WERROR=-Werror makes warnings errors; KEYS=0 builds the library without keys.
 
 .DEFAULT_GOAL := all
 
@@ -81,18 +81,23 @@ PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 # Optional: the CRC of AAL5 at the speed of memory (src/channel/crc.h).
 ISAL := $(shell $(PKG_CONFIG) --libs libisal 2>/dev/null)
 
+# Optional: keys (src/keys). KEYS=0 builds without them.
+KEYS ?= 1
+GNUTLS := $(if $(filter-out 0,$(KEYS)),$(shell $(PKG_CONFIG) --libs 'gnutls >= 3.7.0' 2>/dev/null))
+
 # What the library is linked with, beside the system's own.
-LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL)
+LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL) $(GNUTLS)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
-	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
+	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
 LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is
 
 include tools/peers.mk
+LEFT_OUT += $(if $(GNUTLS),src/keys/none.c,$(filter-out src/keys/none.c,$(wildcard src/keys/*.c)))
 objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)

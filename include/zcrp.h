@@ -37,8 +37,9 @@
  * flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
  * say that such a message has ended, and zcrp_collect returns NULL.
  *
- * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. There is no
- * encryption and no authentication: docs/security.md says what that leaves open.
+ * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. One that
+ * can read it is kept out by keys (see there), which connections may have: docs/security.md says
+ * what is open without.
  *
  * Compatibility. C11 and C++. Linux. */
 #ifndef ZCRP_H
@@ -167,7 +168,10 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(FAULT, "the message's memory, here or at the peer, cannot be accessed")                      \
     X(INTERRUPTED, "the wait was interrupted")                                                     \
     X(FORKED, "it belongs to the parent of this process")                                          \
-    X(APART, "the peer's memory is out of reach, and no other channel was allowed")
+    X(APART, "the peer's memory is out of reach, and no other channel was allowed")                \
+    X(KEYS, "the peer has no key that is good here, or takes none of ours")                        \
+    X(NO_KEYS, "the library was built without keys")                                               \
+    X(EXPOSED, "others than its owner may read the file of a key")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -191,6 +195,68 @@ ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 
 /* One English line for a code, without a full stop; never NULL. Static. */
 ZCRP_PUBLIC const char *zcrp_strerror(int code);
+
+/* ---- Keys -----------------------------------------------------------------------------------
+ *
+ * With keys both ends of a connection know who the other one is, nobody else can read what they
+ * send, and nobody can change, forge or repeat it. Without, whoever reads the path can do all that.
+ * docs/security.md says what is promised, docs/protocol.md how it is done (TLS 1.3's handshake,
+ * AES-128-GCM or ChaCha20-Poly1305).
+ *
+ * Make keys, put them in options.keys of zcrp_connect or zcrp_listen, and free them: the connection
+ * and the listener hold them as long as they need them. Keys on means keys only: with a peer that
+ * has none, or others, there is no connection (ZCRP_ERROR_KEYS), and no byte of data is sent.
+ *
+ * Calls for keys that are in use already, by a connection or a listener, are a mistake, but for
+ * zcrp_keys_free. They return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or
+ * ZCRP_ERROR_ARGUMENT, _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
+ * read the file of a secret key. On failure *keys is NULL. */
+
+struct zcrp_keys;
+
+enum {
+    ZCRP_KEYS_PSK_LEAST = 32, /* bytes of a pre-shared key */
+    ZCRP_KEYS_PSK_MOST = 64,
+    ZCRP_KEYS_IDENTITY_MOST = 128, /* bytes of a name, without the 0 behind it */
+    ZCRP_KEYS_FINGERPRINT_BYTES = 32,
+};
+
+/* A pre-shared key: `bytes` bytes that both ends have and nobody else, at random and no password,
+ * and the name by which the listening end knows which key is meant. The bytes are copied. A
+ * listener may have several. Who connects shows the first. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_psk(struct zcrp_keys **keys, const char *identity,
+                                            const void *key, size_t bytes);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_add_psk(struct zcrp_keys *keys, const char *identity,
+                                                const void *key, size_t bytes);
+
+/* A function of the user's that a listener asks for the key of an identity that it does not have:
+ * writes at most `size` bytes to `key` and returns how many, or 0 if there is none. It runs in a
+ * thread of the library's, holds all callers up, and must not call the library. */
+typedef size_t (*zcrp_keys_lookup)(void *context, const char *identity, uint8_t *key, size_t size);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup,
+                                                   void *context);
+
+/* A key pair of this side's own: a secret key in PEM (PKCS #8; Ed25519, ECDSA or RSA). Each peer's
+ * public key has to be pinned by its fingerprint, the SHA-256 of its SubjectPublicKeyInfo:
+ * "sha256:" and 64 hexadecimal digits, as `zcrp-keys fingerprint` says. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint);
+
+/* A certificate of this side's own and its secret key (files in PEM), the authorities that it
+ * trusts, and the name that a peer's certificate must have (NULL: any name that these authorities
+ * have certified). Both sides show one. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
+                                                    const char *certificate_file,
+                                                    const char *key_file,
+                                                    const char *authorities_file, const char *name);
+
+/* Reads a file that zcrp-keys made: a pre-shared key ("identity:hexadecimal digits"), or a key pair
+ * in PEM. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_read(struct zcrp_keys **keys, const char *path);
+
+/* Lets go of the keys. What they occupied is overwritten once no connection and no listener holds
+ * them any more. NULL is fine. */
+ZCRP_PUBLIC void zcrp_keys_free(struct zcrp_keys *keys);
 
 /* ---- Handles and options -------------------------------------------------------------------- */
 
@@ -354,6 +420,11 @@ struct zcrp_options {
      * (zcrp_connection_alloc_msg). Pages are taken from the system when they are touched. Default
      * 0: none. */
     uint64_t mapped_bytes;
+
+    /* Connections and listeners: who this side is, and whom it takes. NULL: no keys. With keys the
+     * memory channel is not used. A sender or a receiver over descriptors takes none yet
+     * (ZCRP_ERROR_ARGUMENT). */
+    struct zcrp_keys *keys;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
@@ -508,7 +579,9 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(faults, "calls that found memory that cannot be accessed")                                   \
     X(bytes_copied_once, "bytes that went from the sender's memory straight to the receiver's")    \
     X(memory_refused, "why they do not: enum zcrp_memory_refusal; 0: they do, or were not asked "  \
-                      "to")
+                      "to")                                                                        \
+    X(drop_forged, "dropped: sealed by nobody who has the keys")                                   \
+    X(drop_replayed, "dropped: sealed, and came before, or much too late")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;
@@ -623,6 +696,7 @@ struct zcrp_listener_stats {
     uint64_t admitted;    /* callers that came into the backlog */
     uint64_t dropped;     /* times that a caller found no room: options.connections, .backlog */
     uint64_t connections; /* now: in the backlog, or accepted and not closed yet */
+    uint64_t refused;     /* callers that have no key which is good here */
 };
 
 /* Fills *stats; a macro like zcrp_stats. 0, or ZCRP_ERROR_ARGUMENT, _FORKED.
@@ -695,6 +769,13 @@ ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, 
  * freed. It can write nowhere. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection,
                                                        nlong size);
+
+/* Writes who the peer is, as the keys have shown: the identity of its pre-shared key, or "sha256:"
+ * and the fingerprint of its public key (of a certificate: of that as a whole). 0, or
+ * ZCRP_ERROR_SIZE if `size` bytes are too few (ZCRP_KEYS_IDENTITY_MOST + 1 are enough), _IDLE if
+ * the connection has no keys, or is not up yet, _ARGUMENT. */
+ZCRP_PUBLIC int zcrp_connection_identity(const struct zcrp_connection *connection, char *text,
+                                         size_t size);
 
 /* Ends the waits for messages of the connection, and in zcrp_connect. A signal handler may call it.
  */

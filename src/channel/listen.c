@@ -1,6 +1,7 @@
 #include "listen.h"
 
 #include "core/wire/aal5.h"
+#include "core/wire/control.h"
 #include "crc.h"
 #include "platform/system.h"
 
@@ -116,19 +117,27 @@ static size_t write_place(const union address *here, union place_note *note)
     return 0;
 }
 
-/* What cannot be sent is as good as lost: a hello comes again. */
-static void answer(const struct listen_socket *l, struct arrival *a, uint8_t *payload, size_t size)
+/* Of the packet of AAL5 that carries a datagram of a handshake: cells, and what goes before. */
+enum {
+    PACKET_MOST =
+        AAL5_HEAD + (HANDSHAKE_BYTES + AAL5_TRAILER + AAL5_CELL - 1) / AAL5_CELL * AAL5_CELL,
+};
+
+void listen_tell(const struct listen_socket *l, const struct caller *caller,
+                 const uint8_t *datagram, size_t size)
 {
-    uint8_t packet[AAL5_HEAD + AAL5_CELL];
-    const struct aal5_packet wrapped = {l->label_out, payload, (uint32_t)size};
+    uint8_t packet[PACKET_MOST];
+    const struct aal5_packet wrapped = {l->label_out, datagram, (uint32_t)size};
     union place_note note;
-    struct iovec piece = {payload, size};
-    struct msghdr message = {
-        .msg_name = &a->from, .msg_namelen = a->from_size, .msg_iov = &piece, .msg_iovlen = 1};
+    struct iovec piece = {(void *)datagram, size};
+    struct msghdr message = {.msg_name = (void *)&caller->from,
+                             .msg_namelen = caller->from_size,
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1};
 
     if (l->label_out != 0)
         piece = (struct iovec){packet, aal5_packet_encode(packet, &wrapped, crc_best())};
-    message.msg_controllen = write_place(&a->here, &note);
+    message.msg_controllen = write_place(&caller->here, &note);
     message.msg_control = message.msg_controllen > 0 ? &note : NULL;
     (void)sendmsg(l->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -152,6 +161,59 @@ static struct content content_of(const struct listen_socket *l, const struct arr
     return (struct content){packet.payload, packet.payload_bytes};
 }
 
+/* A hello, with a good cookie, from somebody who has no keys: it is told so. */
+static void refuse(const struct listen_socket *l, const struct caller *caller)
+{
+    struct hello hello;
+    uint8_t refusal[TRAILER_BYTES];
+
+    if (hello_decode(caller->hello, caller->hello_bytes, &hello) != VERDICT_OK)
+        return;
+    const struct handshake_datagram d = {.tag = hello.pairing.tag,
+                                         .nonce = hello.nonce,
+                                         .flags = HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES};
+    handshake_encode(refusal, &d);
+    listen_tell(l, caller, refusal, sizeof(refusal));
+}
+
+/* Does it go on with a handshake? */
+static bool is_handshake(const struct listen_socket *l, struct caller *caller)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+
+    if (!l->has_keys ||
+        handshake_decode(caller->hello, caller->hello_bytes, &d, &bytes) != VERDICT_OK ||
+        (d.flags & (HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES)) == HANDSHAKE_ANSWERS)
+        return false;
+    const struct cookie_owner owner = {
+        .peer = address_number(&caller->from), .nonce = d.nonce, .pairing = {.tag = d.tag}};
+    caller->has_cookie =
+        (d.flags & HANDSHAKE_SECOND) == 0 && cookie_is_good(&l->jar, &owner, clock_now(), d.cookie);
+    return true;
+}
+
+/* What is larger than any hello is not kept. */
+static void set_caller(struct caller *caller, const struct arrival *a, const struct content *said)
+{
+    caller->from = a->from;
+    caller->from_size = a->from_size;
+    caller->here = a->here;
+    caller->has_cookie = false;
+    caller->hello_bytes = said->size <= LISTEN_HELLO_MOST ? said->size : 0;
+    memcpy(caller->hello, said->bytes, caller->hello_bytes);
+}
+
+/* Takes what goes on with a handshake, where callers need keys. */
+static bool hear_handshake(const struct listen_socket *l, const struct arrival *a,
+                           const struct content *said, struct caller *caller)
+{
+    if (!l->has_keys || datagram_type(said->bytes[said->size - 1]) != DATAGRAM_HANDSHAKE)
+        return false;
+    set_caller(caller, a, said);
+    return is_handshake(l, caller);
+}
+
 /* Answers what was read. True if a caller sent it. Nothing can be sent to port 0. */
 static bool hear(const struct listen_socket *l, struct arrival *a, struct caller *caller)
 {
@@ -161,23 +223,19 @@ static bool hear(const struct listen_socket *l, struct arrival *a, struct caller
 
     if (said.size == 0 || address_port(&a->from) == 0)
         return false;
+    if (hear_handshake(l, a, &said, caller))
+        return true;
     size_t tail = said.size < TRAILER_BYTES ? said.size : TRAILER_BYTES;
-    switch (listening_hear(&l->jar, address_number(&a->from), clock_now(),
-                           said.bytes + said.size - tail, said.size, payload, &size)) {
-    case LISTENING_DROPS:
+    enum listening what = listening_hear(&l->jar, address_number(&a->from), clock_now(),
+                                         said.bytes + said.size - tail, said.size, payload, &size);
+    if (what == LISTENING_DROPS)
         return false;
-    case LISTENING_ANSWERS:
-        answer(l, a, payload, size);
-        return false;
-    case LISTENING_ACCEPTS:
-        break;
-    }
-    if (said.size > LISTEN_HELLO_MOST)
-        return false;
-    *caller = (struct caller){
-        .from = a->from, .from_size = a->from_size, .here = a->here, .hello_bytes = said.size};
-    memcpy(caller->hello, said.bytes, said.size);
-    return true;
+    set_caller(caller, a, &said);
+    if (what == LISTENING_ANSWERS)
+        listen_tell(l, caller, payload, size);
+    else if (l->has_keys)
+        refuse(l, caller);
+    return what == LISTENING_ACCEPTS && !l->has_keys;
 }
 
 int listen_hear(const struct listen_socket *l, struct caller *caller)

@@ -17,10 +17,11 @@
 #define ZCRP_CHANNEL_LISTEN_H
 
 #include "address.h"
+#include "core/keys/handshake.h"
 #include "core/wire/cookie.h"
 
 enum {
-    LISTEN_HELLO_MOST = 64, /* bytes: no hello is longer */
+    LISTEN_HELLO_MOST = HANDSHAKE_BYTES, /* of what is heard: no hello is longer */
     LISTEN_STRAYS_MOST = 16,
 };
 
@@ -30,15 +31,18 @@ struct listen_socket {
     struct cookie_jar jar;
     uint32_t label_in;  /* of the circuit that hellos come on; 0: they are datagrams, not PDUs */
     uint32_t label_out; /* of the circuit that answers go on; 0 likewise */
+    bool has_keys;      /* callers are those who begin a handshake */
 };
 
-/* Somebody who brought a cookie back. */
+/* Somebody who brought a cookie back; or, where callers need keys, somebody who goes on with a
+ * handshake, and maybe brought a cookie. */
 struct caller {
     union address from;
     socklen_t from_size;
     union address here;               /* where it called; family 0 if the system did not say */
     uint8_t hello[LISTEN_HELLO_MOST]; /* without what carried it */
     size_t hello_bytes;
+    bool has_cookie; /* and it is good */
 };
 
 /* Callers that a child heard. */
@@ -54,6 +58,10 @@ __attribute__((warn_unused_result)) int listen_begin(const struct listen_socket 
  * was not; -EAGAIN: there is none; another negative error number: the socket is of no use. */
 __attribute__((warn_unused_result)) int listen_hear(const struct listen_socket *l,
                                                     struct caller *caller);
+
+/* Tells the caller something, from where it called. What cannot be sent is as good as lost. */
+void listen_tell(const struct listen_socket *l, const struct caller *caller,
+                 const uint8_t *datagram, size_t size);
 
 /* A child for the caller, the user's to close; and the callers that it heard meanwhile. 0, or the
  * system's negative error number (-EMFILE, -ENFILE). */

@@ -87,9 +87,19 @@ union segment_note {
     uint8_t room[CMSG_SPACE(sizeof(uint16_t))];
 };
 
-/* Datagrams [from, from + count) of the burst as one message. The kernel only reads. */
-static struct msghdr message_of_datagrams(const struct burst *b, uint32_t from, uint32_t count)
+/* Datagrams [from, from + count) of the burst as one message. The kernel only reads. Of a flat
+ * burst `whole` is the one piece. */
+static struct msghdr message_of_datagrams(const struct burst *b, uint32_t from, uint32_t count,
+                                          struct iovec *whole)
 {
+    if (b->is_flat) {
+        uint32_t left = b->bytes - from * b->segment;
+        const struct iovec *first = &b->iov[2 * from];
+        *whole =
+            (struct iovec){.iov_base = first[0].iov_len > 0 ? first[0].iov_base : first[1].iov_base,
+                           .iov_len = count * b->segment < left ? count * b->segment : left};
+        return (struct msghdr){.msg_iov = whole, .msg_iovlen = 1};
+    }
     return (struct msghdr){
         .msg_iov = (struct iovec *)&b->iov[2 * from],
         .msg_iovlen = 2 * (size_t)count,
@@ -113,7 +123,8 @@ static int send_segmented(const struct channel *c, const struct burst *b, uint32
                           uint32_t count)
 {
     union segment_note note = {0};
-    struct msghdr message = message_of_datagrams(b, from, count);
+    struct iovec whole;
+    struct msghdr message = message_of_datagrams(b, from, count, &whole);
     ssize_t bytes;
 
     if (count > 1)
@@ -131,13 +142,15 @@ static int send_several(const struct channel *c, const struct burst *b, uint32_t
 {
     struct mmsghdr message[BURST_UNITS];
     union segment_note note[BURST_UNITS / 2] = {0};
+    struct iovec whole[BURST_UNITS];
     uint32_t messages = 0;
     int sent;
 
     for (uint32_t at = from; at < b->datagrams; at += count, messages++) {
         uint32_t left = b->datagrams - at;
         uint32_t here = left < count ? left : count;
-        message[messages] = (struct mmsghdr){.msg_hdr = message_of_datagrams(b, at, here)};
+        message[messages] =
+            (struct mmsghdr){.msg_hdr = message_of_datagrams(b, at, here, &whole[messages])};
         if (here > 1)
             cut_at(&message[messages].msg_hdr, &note[messages], b->segment);
     }

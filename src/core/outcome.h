@@ -19,7 +19,8 @@ enum outcome {
     OUTCOME_RESTARTED,      /* the peer is a new one that knows nothing of it */
     OUTCOME_PEER_CLOSED,    /* the peer closed before it was through */
     OUTCOME_CLOSED,         /* this side closed before it was through */
-    OUTCOME_APART,          /* it was to go from memory to memory, and cannot */
+    OUTCOME_KEYS,  /* the peer has no key that is good here, or takes none of this side's */
+    OUTCOME_APART, /* it was to go from memory to memory, and cannot */
 };
 
 /* A sender that stays: is its peer there? */

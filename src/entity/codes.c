@@ -35,6 +35,8 @@ int code_of_outcome(enum outcome outcome, bool is_broken)
         return ZCRP_ERROR_PEER_CLOSED;
     case OUTCOME_APART:
         return ZCRP_ERROR_APART;
+    case OUTCOME_KEYS:
+        return ZCRP_ERROR_KEYS;
     case OUTCOME_CLOSED:
         break;
     }
@@ -66,6 +68,7 @@ bool code_ends_session(enum outcome outcome)
     case OUTCOME_RESTARTED:
     case OUTCOME_PEER_CLOSED:
     case OUTCOME_APART:
+    case OUTCOME_KEYS:
         return true;
     case OUTCOME_OK:
     case OUTCOME_TOO_LARGE:

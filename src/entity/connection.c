@@ -18,7 +18,11 @@
 
 static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete)
 {
-    const struct origin origin = {.socket = c->fd};
+    const struct origin origin = {
+        .socket = c->fd,
+        .admission = c->admission,
+        .greets = c->admission != NULL && !keyring_is_ready(&c->admission->sender),
+    };
     int code = entity_make(&c->receiver, MACHINE_RECEIVER, &origin, complete);
 
     if (code != ZCRP_OK)
@@ -45,22 +49,35 @@ static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 /* Each finds the other in the engine when it starts. */
 static void start_halves(struct zcrp_connection *c, const struct caller *hello)
 {
-    if (hello != NULL)
+    if (hello != NULL && c->keys == NULL)
         turns_hear(c->receiver, hello->hello, hello->hello_bytes);
     turns_start(c->receiver);
     turns_start(c->sender);
 }
 
-int connection_make(struct zcrp_connection **connection, int fd,
-                    const struct zcrp_options *complete, const struct caller *hello)
+static void free_connection(struct zcrp_connection *c)
 {
+    admission_destroy(c->admission);
+    zcrp_keys_free(c->keys);
+    free(c);
+}
+
+int connection_make(struct zcrp_connection **connection, int fd,
+                    const struct zcrp_options *complete, const struct introduction *introduction)
+{
+    struct admission *admission = introduction != NULL ? introduction->admission : NULL;
     struct zcrp_connection *c = calloc(1, sizeof(*c));
     int code = ZCRP_ERROR_MEMORY;
 
-    if (c == NULL)
+    if (complete->keys != NULL && admission == NULL)
+        admission = admission_create();
+    if (c == NULL || (complete->keys != NULL && admission == NULL))
         goto err0;
-    *c = (struct zcrp_connection){
-        .generation = forked_generation(), .fd = fd, .peer = address_of_peer(fd)};
+    *c = (struct zcrp_connection){.generation = forked_generation(),
+                                  .fd = fd,
+                                  .peer = address_of_peer(fd),
+                                  .keys = keys_hold(complete->keys),
+                                  .admission = admission};
     code = make_halves(c, complete);
     if (code != ZCRP_OK)
         goto err1;
@@ -70,7 +87,7 @@ int connection_make(struct zcrp_connection **connection, int fd,
         code = entity_join(c->receiver);
     if (code != ZCRP_OK)
         goto err2;
-    start_halves(c, hello);
+    start_halves(c, introduction != NULL ? introduction->hello : NULL);
     *connection = c;
     return ZCRP_OK;
 
@@ -79,8 +96,12 @@ err2:
     entity_destroy(c->receiver);
     commons_let_go(c->commons);
 err1:
-    free(c);
+    free_connection(c);
+    (void)close(fd);
+    return code;
 err0:
+    free(c);
+    admission_destroy(admission);
     (void)close(fd);
     return code;
 }
@@ -193,6 +214,21 @@ int zcrp_connection_local(const struct zcrp_connection *connection, char *text, 
     return write_address(&own, text, size);
 }
 
+int zcrp_connection_identity(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (connection->keys == NULL)
+        return ZCRP_ERROR_IDLE;
+    entity_enter(connection->sender);
+    bool is_up = keyring_is_ready(&connection->admission->sender);
+    int length = snprintf(text, size, "%s", connection->admission->identity);
+    entity_leave(connection->sender);
+    if (!is_up)
+        return ZCRP_ERROR_IDLE;
+    return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+}
+
 int zcrp_connection_interrupt(struct zcrp_connection *connection)
 {
     if (connection == NULL)
@@ -215,7 +251,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         entity_abandon(c->sender);
         entity_abandon(c->receiver);
         (void)close(c->fd);
-        free(c);
+        free_connection(c);
         return ZCRP_OK;
     }
     instant began = clock_now();
@@ -231,6 +267,6 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         peers_release(c->peers);
     }
     commons_let_go(c->commons);
-    free(c);
+    free_connection(c);
     return sent != ZCRP_OK ? sent : received;
 }

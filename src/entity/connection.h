@@ -10,6 +10,7 @@
 
 #include "channel/listen.h"
 #include "entity.h"
+#include "greeting.h"
 #include "peers.h"
 
 struct zcrp_connection {
@@ -20,12 +21,22 @@ struct zcrp_connection {
     struct commons *commons;      /* (c) memory that the peer may map; NULL: none */
     union address peer;           /* (c) */
     struct peers *peers;          /* (c) of the listener that admitted it; NULL */
+    struct zcrp_keys *keys;       /* (c) held; NULL: none */
+    struct admission *admission;  /* (c) what is sealed with them; the keyring of each half is that
+                                     half's; NULL: nothing is */
 };
 
-/* Makes a connection over a connected socket, which is its own from now on, also on failure.
- * `hello` is what the peer has said already (NULL: nothing). ZCRP_OK or a code. */
+/* What a listener knows of the peer of a connection that it admits. */
+struct introduction {
+    const struct caller *hello;  /* what the peer has said, without keys */
+    struct admission *admission; /* what it has shown, with keys: the connection's from now on, also
+                                    on failure. NULL: there are none */
+};
+
+/* Makes a connection over a connected socket, which is its own from now on, also on failure. NULL:
+ * the peer has said nothing yet. ZCRP_OK or a code. */
 __attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection, int fd,
                                                         const struct zcrp_options *complete,
-                                                        const struct caller *hello);
+                                                        const struct introduction *introduction);
 
 #endif

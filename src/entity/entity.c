@@ -124,7 +124,9 @@ static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uin
 
 instant entity_deadline(const struct zcrp_entity *e)
 {
-    return e->is_broken ? NEVER : machine_deadline(&e->machine);
+    if (e->is_broken)
+        return NEVER;
+    return instant_earlier(machine_deadline(&e->machine), keyed_deadline(e));
 }
 
 /* Has the sending thread something to do? */
@@ -133,7 +135,7 @@ static bool is_sending_due(struct zcrp_entity *e)
     if (e->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
         return false;
     return e->machine.role == MACHINE_SENDER && !nearby_is_clearing(e) &&
-           sender_has_burst(e->machine.sender);
+           (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
 }
 
 /* The peer has been found, or lost, since this was asked last. */

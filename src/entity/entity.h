@@ -25,6 +25,7 @@
 #include "collection.h"
 #include "engine/engine.h"
 #include "helm.h"
+#include "keyed.h"
 #include "machine.h"
 #include "nearby.h"
 #include "platform/system.h"
@@ -65,7 +66,8 @@ struct zcrp_entity {
     struct zcrp_stats traced; /* (m) as the user's trace knows them */
     uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
 
-    struct nearby nearby;         /* (m) */
+    struct nearby nearby; /* (m) */
+    struct keyed keyed;
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */

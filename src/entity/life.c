@@ -98,11 +98,20 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     e->machine.role = role;
     e->machine.stays = origin->descriptors == NULL;
     e->options = *complete;
-    int code = init_entity(e, origin);
-    if (code == ZCRP_OK)
-        *entity = e;
-    else
-        free(e);
+    int code = ZCRP_ERROR_MEMORY;
+    if (!keyed_init(e, origin->admission, origin->greets ? complete->keys : NULL))
+        goto err0;
+    e->machine.keyring = e->keyed.keyring;
+    code = init_entity(e, origin);
+    if (code != ZCRP_OK)
+        goto err1;
+    *entity = e;
+    return ZCRP_OK;
+
+err1:
+    keyed_fini(e);
+err0:
+    free(e);
     return code;
 }
 
@@ -126,6 +135,8 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     if (descriptors == NULL)
         return ZCRP_ERROR_ARGUMENT;
     int code = options_complete(&complete, options, options_size);
+    if (code == ZCRP_OK && complete.keys != NULL)
+        code = ZCRP_ERROR_ARGUMENT; /* only connections have some yet */
     if (code != ZCRP_OK)
         return code;
     struct zcrp_entity *e;
@@ -164,6 +175,7 @@ void entity_destroy(struct zcrp_entity *e)
     fini_locks(e);
     fini_memory(e);
     channels_close(&e->channels);
+    keyed_fini(e);
     free(e);
 }
 
@@ -175,6 +187,7 @@ void entity_abandon(struct zcrp_entity *e)
     nearby_abandon(e);
     machine_fini(&e->machine);
     channels_abandon(&e->channels);
+    keyed_fini(e);
     free(e);
 }
 

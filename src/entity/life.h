@@ -7,8 +7,10 @@
 
 /* What an entity sends and receives with. */
 struct origin {
-    const int *descriptors; /* two of the user's; NULL: it is one half of a connection, */
-    int socket;             /* which has this socket */
+    const int *descriptors;      /* two of the user's; NULL: it is one half of a connection, */
+    int socket;                  /* which has this socket, */
+    struct admission *admission; /* and these keys; NULL: none */
+    bool greets;                 /* the keys are to be made: the sender begins a handshake */
 };
 
 /* Makes an entity that nothing drives yet. ZCRP_OK or a code. */

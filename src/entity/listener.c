@@ -13,6 +13,7 @@
 #include "options.h"
 #include "platform/sleep.h"
 #include "process.h"
+#include "reception.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ enum {
 /* Somebody who was admitted, and waits to be accepted. */
 struct guest {
     struct caller caller;
+    struct admission *admission; /* NULL: without keys */
     int fd;
 };
 
@@ -36,6 +38,7 @@ struct zcrp_listener {
     struct zcrp_options options; /* (c) complete; of each connection */
     struct listen_socket socket; /* (c) */
     struct peers *peers;         /* (c) held */
+    struct reception reception;  /* of callers that need keys */
     struct engine_member member;
     struct interrupt interrupt;
     _Atomic uint32_t changes; /* (a) a futex: something to accept, or trouble */
@@ -76,23 +79,26 @@ static bool is_own_trouble(int error)
 }
 
 /* Admits one caller; adds those that its socket heard meanwhile. By the engine's thread alone. */
-static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
-                  uint32_t *count)
+static void admit(struct zcrp_listener *l, const struct caller *caller, struct admission *admission,
+                  struct caller *more, uint32_t *count)
 {
     struct strays strays;
     int fd;
 
-    if (!reserve(l, &caller->from))
+    if (!reserve(l, &caller->from)) {
+        admission_destroy(admission);
         return;
+    }
     int error = listen_admit(&l->socket, caller, &fd, &strays);
     mutex_lock(&l->mutex);
     if (error) {
         peers_remove(l->peers, &caller->from);
+        admission_destroy(admission);
         l->trouble = is_own_trouble(error) ? error : l->trouble;
     } else {
         uint32_t at = (l->first + l->waiting++) % l->options.backlog;
         l->admitted++;
-        l->backlog[at] = (struct guest){.caller = *caller, .fd = fd};
+        l->backlog[at] = (struct guest){.caller = *caller, .admission = admission, .fd = fd};
     }
     if (l->is_on && has_news(l))
         wake_signal(&l->wake);
@@ -100,6 +106,25 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct c
     changes_tell(&l->changes);
     for (uint32_t i = 0; !error && i < strays.count && *count < CALLERS_AT_ONCE; i++)
         more[(*count)++] = strays.caller[i];
+}
+
+/* A caller is admitted at once, or, if it needs keys, at the end of its handshake. */
+static void hear(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
+                 uint32_t *count)
+{
+    bool needs_keys = l->reception.keys != NULL;
+    struct admission *admission =
+        needs_keys ? reception_hear(&l->reception, &l->socket, caller) : NULL;
+
+    if (!needs_keys || admission != NULL)
+        admit(l, caller, admission, more, count);
+}
+
+static void on_due(void *client)
+{
+    struct zcrp_listener *l = client;
+
+    engine_due(&l->member, reception_expire(&l->reception, &l->socket));
 }
 
 static instant on_arrival(void *client)
@@ -114,9 +139,11 @@ static instant on_arrival(void *client)
         count = heard == 1;
         while (count > 0) {
             struct caller caller = callers[--count];
-            admit(l, &caller, callers, &count);
+            hear(l, &caller, callers, &count);
         }
     }
+    if (l->reception.keys != NULL)
+        on_due(l);
     return heard < 0 && heard != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 
@@ -125,7 +152,7 @@ static void on_nothing(void *client)
     (void)client;
 }
 
-static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_nothing};
+static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_due};
 
 /* ---- opening ---- */
 
@@ -147,7 +174,8 @@ static int init(struct zcrp_listener *l)
 {
     l->peers = peers_create(l->options.connections);
     l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
-    if (l->peers == NULL || l->backlog == NULL)
+    bool has_reception = reception_init(&l->reception, l->options.keys, l->options.connect_ns);
+    if (l->peers == NULL || l->backlog == NULL || !has_reception)
         return ZCRP_ERROR_MEMORY;
     int error = listen_begin(&l->socket);
     if (error)
@@ -164,6 +192,7 @@ static void destroy(struct zcrp_listener *l)
     if (l->is_on)
         wake_fini(&l->wake);
     mutex_fini(&l->mutex);
+    reception_fini(&l->reception);
     if (l->peers != NULL)
         peers_release(l->peers);
     free(l->backlog);
@@ -181,7 +210,9 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     int code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port), .jar = keyed_hash_jar()};
+    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port),
+                                   .jar = keyed_hash_jar(),
+                                   .has_keys = complete.keys != NULL};
     if (socket.fd < 0)
         return socket.fd;
     code = choose_channel(&complete, &socket);
@@ -257,7 +288,8 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
     if (code != ZCRP_OK)
         return code;
     const struct guest *guest = &host.guest;
-    code = connection_make(connection, guest->fd, &listener->options, &guest->caller);
+    const struct introduction introduction = {&guest->caller, guest->admission};
+    code = connection_make(connection, guest->fd, &listener->options, &introduction);
     if (code == ZCRP_OK)
         (*connection)->peers = peers_hold(listener->peers);
     else
@@ -307,6 +339,9 @@ int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listen
                                          .dropped = listener->dropped,
                                          .connections = peers_count(listener->peers)};
     mutex_unlock(&listener->mutex);
+    uint64_t no_room;
+    reception_count(&listener->reception, &known.refused, &no_room);
+    known.dropped += no_room;
     memset(stats, 0, stats_size);
     memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
     return ZCRP_OK;
@@ -325,8 +360,11 @@ int zcrp_listener_interrupt(struct zcrp_listener *listener)
 static void close_sockets(struct zcrp_listener *l)
 {
     (void)close(l->socket.fd);
-    for (uint32_t i = 0; i < l->waiting; i++)
-        (void)close(l->backlog[(l->first + i) % l->options.backlog].fd);
+    for (uint32_t i = 0; i < l->waiting; i++) {
+        struct guest *guest = &l->backlog[(l->first + i) % l->options.backlog];
+        (void)close(guest->fd);
+        admission_destroy(guest->admission);
+    }
 }
 
 /* The mutexes may be held by threads that this process does not have. */
@@ -335,6 +373,7 @@ static void abandon(struct zcrp_listener *l)
     close_sockets(l);
     if (l->is_on)
         wake_fini(&l->wake);
+    reception_abandon(&l->reception);
     free(l->backlog);
     free(l);
 }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 enum {
-    FAULTS_MOST = 3,         /* in a row without a culprit */
+    FAULTS_MOST = 3, /* in a row without a culprit */
+    UNIT_LEAST = TRAILER_BYTES + GRAIN,
     USUAL_UNIT_BYTES = 1024, /* what transit is sized for: a window full of units somewhat below
                                 Ethernet's; a window of smaller ones is bounded by their number */
     TRANSIT_LEAST = 256,
@@ -32,11 +33,20 @@ static uint32_t least(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
-static uint32_t unit_bytes(const struct zcrp_options *options, const struct channel *units)
+/* What is sealed is larger on the path than the machine knows. */
+static uint32_t without_seal(const struct machine *m, uint32_t bytes)
+{
+    if (m->keyring == NULL)
+        return bytes;
+    return bytes < UNIT_LEAST + SEAL_CONTROL_BYTES ? UNIT_LEAST : bytes - SEAL_CONTROL_BYTES;
+}
+
+static uint32_t unit_bytes(const struct machine *m, const struct zcrp_options *options,
+                           const struct channel *units)
 {
     if (options->unit_bytes != 0)
-        return least(options->unit_bytes, units->datagram_max);
-    return units->path_bytes;
+        return without_seal(m, least(options->unit_bytes, units->datagram_max));
+    return without_seal(m, units->path_bytes);
 }
 
 static uint32_t transit_units(uint64_t window_bytes)
@@ -85,15 +95,17 @@ static bool allocate(struct machine *m, struct arena_bytes bytes)
 static bool init_sender(struct machine *m, const struct zcrp_options *options,
                         const struct channel *units)
 {
-    uint32_t unit = unit_bytes(options, units);
-    uint32_t call = unit > GSO_BYTES ? unit : GSO_BYTES;
+    uint32_t unit = unit_bytes(m, options, units);
+    uint32_t most = m->keyring == NULL ? GSO_BYTES : GSO_BYTES - BURST_UNITS * SEAL_UNIT_BYTES;
+    uint32_t call = unit > most ? unit : most;
+    bool is_one_call = units->aal5 != NULL || m->keyring != NULL;
     struct sender_config config = {
         .unit_bytes = unit,
-        .unit_most = options->unit_bytes != 0 ? unit : units->path_most,
+        .unit_most = options->unit_bytes != 0 ? unit : without_seal(m, units->path_most),
         .stays = m->stays,
         .is_cut = units->aal5 != NULL,
         .burst_units = BURST_UNITS,
-        .burst_bytes = units->aal5 != NULL ? call : BURST_CALLS * call,
+        .burst_bytes = is_one_call ? call : BURST_CALLS * call,
         .call_bytes = call,
         .messages = options->messages,
         .transit_units = transit_units(options->window_bytes),
@@ -103,18 +115,21 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .progress = options->progress_ns,
         .congestion = congestion_kind(options->congestion),
         .secret = keyed_hash_secret(),
+        .keyring = m->keyring,
     };
 
     if (!allocate(m, sender_bytes(&config)))
         return false;
     m->sender = sender_init(m->near, m->far, &config, clock_now());
+    if (m->keyring != NULL && keyring_is_ready(m->keyring))
+        sender_admit(m->sender, clock_now());
     return true;
 }
 
 static bool init_receiver(struct machine *m, const struct zcrp_options *options,
                           const struct channel *units)
 {
-    uint32_t unit = unit_bytes(options, units);
+    uint32_t unit = unit_bytes(m, options, units);
     struct receiver_config config = {
         .unit_bytes = unit,
         .stays = m->stays,
@@ -126,18 +141,21 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
         .secret = keyed_hash_secret(),
         .jar = keyed_hash_jar(),
         .peer = address_number(&units->peer),
+        .keyring = m->keyring,
     };
 
     if (!allocate(m, receiver_bytes(&config)))
         return false;
     m->receiver = receiver_init(m->near, m->far, &config, clock_now());
+    if (m->keyring != NULL && keyring_is_ready(m->keyring))
+        receiver_admit(m->receiver, clock_now());
     return true;
 }
 
 bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_options *options,
                   const struct channel *units)
 {
-    *m = (struct machine){.role = role, .stays = m->stays};
+    *m = (struct machine){.role = role, .stays = m->stays, .keyring = m->keyring};
     return role == MACHINE_SENDER ? init_sender(m, options, units)
                                   : init_receiver(m, options, units);
 }
@@ -423,10 +441,18 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
     stats->drop_cookie = c->drop_cookie;
 }
 
+static void add_keyring(const struct keyring *k, struct zcrp_stats *stats)
+{
+    stats->drop_forged = k->units_in.forged + k->control_in.forged;
+    stats->drop_replayed = k->units_in.replayed + k->control_in.replayed;
+}
+
 void machine_add_stats(const struct machine *m, struct zcrp_stats *stats)
 {
     if (m->role == MACHINE_SENDER)
         add_sender(m->sender, stats);
     else
         add_receiver(m->receiver, stats);
+    if (m->keyring != NULL)
+        add_keyring(m->keyring, stats);
 }

@@ -13,7 +13,8 @@
 enum machine_role { MACHINE_SENDER, MACHINE_RECEIVER };
 
 struct machine {
-    enum machine_role role; /* (c) */
+    enum machine_role role;  /* (c) */
+    struct keyring *keyring; /* (c) NULL: nothing is sealed */
     bool stays;            /* (c) a sender that wants its peer also when there is nothing to send */
     struct sender *sender; /* NULL: a receiver */
     struct receiver *receiver; /* NULL: a sender */

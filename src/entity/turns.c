@@ -125,15 +125,23 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
 
     for (; done < bursts && may_send(e); done += worth(&burst)) {
         uint32_t sent;
-        if (!machine_take(&e->machine, clock_now(), &burst))
+        instant now = clock_now();
+        bool is_greeting = keyed_take(e, now, &burst);
+        if (!is_greeting && !machine_take(&e->machine, now, &burst))
             break;
+        uint32_t segment = burst.segment;
         struct neighbour *nearby = nearby_to_send(e);
-        bool has_ecn = wants_ecn(e), held;
+        bool has_ecn = wants_ecn(e), held = false;
         entity_leave(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
-        enum channel_verdict verdict = nearby_send(e, nearby, &burst, &sent, &held);
+        enum channel_verdict verdict = CHANNEL_OK;
+        if (is_greeting || keyed_seal(e, &burst))
+            verdict = nearby_send(e, nearby, &burst, &sent, &held);
+        else
+            sent = burst.datagrams;
         entity_enter(e);
+        burst.segment = segment; /* what the machine knows of */
         on_burst_sent(e, &burst, verdict, sent, held);
     }
     return done;
@@ -209,13 +217,19 @@ static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *
 {
     const uint8_t *datagram;
     size_t at = 0, size;
+    struct admission *made = NULL, *now_made;
 
     entity_enter(sender);
     while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
-        sender_receive(sender->machine.sender, clock_now(), datagram, size);
+        if (sender->keyed.keyring == NULL)
+            sender_receive(sender->machine.sender, clock_now(), datagram, size);
+        else if ((now_made = keyed_hear(sender, clock_now(), datagram, size)) != NULL)
+            made = now_made;
     pass_hints(sender);
     sending_drain(sender, SENDING_BURSTS);
     entity_leave(sender);
+    if (made != NULL)
+        keyed_admit_receiver(sender->reader, made);
 }
 
 /* Another peer is where the connection's was: the receiver has noticed, and the sender says how the
@@ -491,6 +505,7 @@ static bool expire(struct zcrp_entity *e, instant now)
     if (is_quiet)
         machine_rest(&e->machine);
     machine_expire(&e->machine, now);
+    keyed_expire(e, now);
     return is_quiet;
 }
 
@@ -560,6 +575,8 @@ void turns_start(struct zcrp_entity *e)
     if (e->reader == e)
         engine_arm(&e->member);
     entity_enter(e); /* what is due from the beginning */
+    if (keyed_has_datagram(e))
+        sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
 

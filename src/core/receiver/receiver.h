@@ -18,6 +18,7 @@
 
 #include "core/adt/arena.h"
 #include "core/instant.h"
+#include "core/keys/seal.h"
 #include "core/outcome.h"
 #include "core/wire/burst.h"
 #include "core/wire/cookie.h"
@@ -26,17 +27,19 @@
 struct receiver;
 
 struct receiver_config {
-    uint32_t unit_bytes;    /* what a unit is guessed to be before the first arrives */
-    uint32_t messages;      /* in the table; rounded up to a power of two */
-    uint32_t holes;         /* missing ranges over all messages, beside one each */
-    uint32_t intervals;     /* of arrived sequence numbers */
-    uint32_t capacity;      /* bytes of units the socket can hold; told to the sender */
-    bool stays;             /* it has one sender, and binds no other after it */
-    duration silence;       /* bound once, and the sender unheard of for so long: fail */
-    struct secret secret;   /* sessions come from here */
-    struct cookie_jar jar;  /* cookies: the same as whoever answers hellos before it is opened */
-    uint64_t peer;          /* stands for the sender's address, in cookies */
-    uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
+    uint32_t unit_bytes;     /* what a unit is guessed to be before the first arrives */
+    uint32_t messages;       /* in the table; rounded up to a power of two */
+    uint32_t holes;          /* missing ranges over all messages, beside one each */
+    uint32_t intervals;      /* of arrived sequence numbers */
+    uint32_t capacity;       /* bytes of units the socket can hold; told to the sender */
+    bool stays;              /* it has one sender, and binds no other after it */
+    duration silence;        /* bound once, and the sender unheard of for so long: fail */
+    struct secret secret;    /* sessions come from here */
+    struct cookie_jar jar;   /* cookies: the same as whoever answers hellos before it is opened */
+    uint64_t peer;           /* stands for the sender's address, in cookies */
+    struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever
+                                takes it; it binds no sender but that of the keyring */
+    uint32_t first_message;  /* 0; a test starts elsewhere, both ends alike */
     uint32_t first_seq;
 };
 
@@ -114,6 +117,9 @@ struct receiver_arrivals {
     uint32_t openings; /* that had something */
     uint64_t bytes;    /* of the datagrams in these */
 };
+
+/* The keyring is ready: its sender is bound. */
+void receiver_admit(struct receiver *r, instant now);
 
 /* A hello that arrived before the receiver was there; anything else is dropped. */
 void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size);

@@ -21,7 +21,8 @@ struct receiver_session {
     uint64_t requested;     /* messages below were announced at least once, */
     uint64_t known;         /* and below this the sender has said so, or sent of them */
     bool has_units;         /* units of this session arrived */
-    bool was_bound;         /* once, in any session */
+    bool is_unheard; /* it began with keys, and nothing came since: the sender may not know */
+    bool was_bound;  /* once, in any session */
 };
 
 /* The part that a hello plays for this session. */

@@ -3,6 +3,7 @@
 void receiver_hear(struct receiver *r, instant now)
 {
     r->session.nonce = 0;
+    r->session.is_unheard = false;
     receiver_timer_on_heard(&r->timer, now, r);
 }
 
@@ -124,6 +125,18 @@ static void on_newcomer(struct receiver *r, instant now, const struct hello *hel
     receiver_session_bind(&r->session, secret_draw_name(&r->secret), hello,
                           r->config.first_message);
     receiver_timer_on_bound(&r->timer, now, hello->nonce);
+    receiver_timer_on_heard(&r->timer, now, r);
+    answer(r, now, true);
+}
+
+/* The keys have shown who the sender is, so it need not ask. */
+void receiver_admit(struct receiver *r, instant now)
+{
+    const struct hello hello = {.pairing = r->config.keyring->pairing};
+    if (r->phase != RECEIVER_OPEN || r->session.was_bound)
+        return;
+    receiver_session_bind(&r->session, hello.pairing.session, &hello, r->config.first_message);
+    r->session.is_unheard = true;
     receiver_timer_on_heard(&r->timer, now, r);
     answer(r, now, true);
 }

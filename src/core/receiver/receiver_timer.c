@@ -40,7 +40,7 @@ static instant silence_at(const struct receiver *r)
 static instant request_at(const struct receiver *r)
 {
     bool is_wanted = r->phase == RECEIVER_OPEN && receiver_session_is_bound(&r->session) &&
-                     (is_outstanding(r) || receiver_awaits_offer(r)) &&
+                     (is_outstanding(r) || receiver_awaits_offer(r) || r->session.is_unheard) &&
                      !receiver_is_due(r, REPLY_REQUESTS);
     return is_wanted ? r->timer.request : NEVER;
 }
@@ -117,7 +117,7 @@ static duration request_interval(const struct receiver *r, uint32_t requests)
     duration alive = r->config.silence / 4;
     duration slowest = alive < SLOWEST_REQUEST ? alive : SLOWEST_REQUEST;
     duration interval = FIRST_REQUEST << lesser(requests, 8);
-    bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r);
+    bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r) && !r->session.is_unheard;
     return is_known || interval > slowest ? slowest : interval;
 }
 

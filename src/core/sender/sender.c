@@ -263,6 +263,11 @@ void sender_on_refused(struct sender *s)
     sender_session_on_refused(&s->session);
 }
 
+void sender_on_keys_refused(struct sender *s)
+{
+    s->session.unpaired = OUTCOME_KEYS;
+}
+
 /* ---- what there is to be known ---- */
 
 instant sender_progress_at(const struct sender *s)

@@ -20,6 +20,7 @@
 #include "core/adt/arena.h"
 #include "core/congestion/congestion.h"
 #include "core/instant.h"
+#include "core/keys/seal.h"
 #include "core/outcome.h"
 #include "core/wire/burst.h"
 #include "core/wire/secret.h"
@@ -41,8 +42,11 @@ struct sender_config {
     duration silence;       /* paired once, and the peer unheard of for so long: fail */
     duration progress;      /* nothing in transit acknowledged for so long: fail */
     enum congestion_kind congestion;
-    struct secret secret;   /* tags, nonces and what is left out come from here */
-    uint32_t first_message; /* 0; a test starts elsewhere, both ends alike */
+    struct secret secret;    /* tags, nonces and what is left out come from here */
+    struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever
+                                takes it; it asks for no receiver, but takes the keyring's
+                                pairing once something comes that was sealed in it */
+    uint32_t first_message;  /* 0; a test starts elsewhere, both ends alike */
     uint32_t first_seq;
 };
 
@@ -96,6 +100,9 @@ bool sender_take(struct sender *s, instant now, struct burst *burst);
  * expire has. O(1) but for repeats of messages that are over. */
 bool sender_has_burst(struct sender *s);
 
+/* The keyring is ready, and the peer is known to have it: the session begins. */
+void sender_admit(struct sender *s, instant now);
+
 /* The channel took the first `sent` datagrams of the burst; the others are sent again. */
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
 
@@ -135,6 +142,10 @@ bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
  * second names the failure of a sender that is never paired. Neither does more. */
 void sender_on_path_hint(struct sender *s, instant now);
 void sender_on_refused(struct sender *s);
+
+/* The peer is there, but this side has no keys that are good there: that names the failure of a
+ * sender that is never paired. */
+void sender_on_keys_refused(struct sender *s);
 
 /* The memory of a message in flight cannot be read. It fails, and so does the peer's; the others go
  * on. False if it is over. */

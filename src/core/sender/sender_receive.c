@@ -1,5 +1,6 @@
 /* Datagrams that come back: block acknowledgements, requests to send, cookies, answers to probes
  * (the paper's update thread). */
+#include "core/keys/handshake.h"
 #include "core/number.h"
 #include "sender_steps.h"
 
@@ -392,7 +393,18 @@ static void on_other_version(struct sender *s, const uint8_t *datagram, size_t s
         sender_session_on_version_answer(&s->session, echoed);
 }
 
-void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size)
+/* A listener that takes only peers with keys says so to one that brought a cookie and has none. */
+static void on_handshake(struct sender *s, const uint8_t *datagram, size_t size)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+    if (handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK &&
+        (d.flags & HANDSHAKE_REFUSES) != 0 && !sender_session_is_paired(&s->session) &&
+        sender_session_is_answer(&s->session, d.tag, d.nonce))
+        sender_on_keys_refused(s);
+}
+
+static void receive_plain(struct sender *s, instant now, const uint8_t *datagram, size_t size)
 {
     enum datagram_type type = size == 0 ? 0 : datagram_type(datagram[size - 1]);
     bool is_ours = false;
@@ -407,7 +419,50 @@ void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size
         verdict = on_any_ack(s, now, datagram, size, &is_ours);
     if (!is_ours)
         count_drop(s, verdict);
-    if (!is_ours && verdict != VERDICT_OK)
+    if (!is_ours && type == DATAGRAM_HANDSHAKE)
+        on_handshake(s, datagram, size);
+    else if (!is_ours && verdict != VERDICT_OK)
         on_other_version(s, datagram, size);
     sender_finish(s);
+}
+
+/* ---- with keys ---- */
+
+void sender_admit(struct sender *s, instant now)
+{
+    if (s->phase == SENDER_OPEN && s->ended == OUTCOME_OK && !s->session.was_paired)
+        enter(s, now, s->config.keyring->pairing);
+}
+
+/* What was not sealed with the keys of the session changes nothing but a counter. */
+static void receive_sealed(struct sender *s, instant now, const uint8_t *datagram, size_t size)
+{
+    uint8_t plain[CONTROL_BYTES];
+    size_t bytes;
+    if (size > CONTROL_BYTES + SEAL_CONTROL_BYTES) {
+        s->counters.drop_malformed++;
+        return;
+    }
+    switch (keyring_open_control(s->config.keyring, datagram, size, plain, &bytes)) {
+    case SEALED_GOOD:
+        sender_admit(s, now);
+        receive_plain(s, now, plain, bytes);
+        break;
+    case SEALED_SHORT:
+        s->counters.drop_short++;
+        break;
+    case SEALED_FOREIGN:
+        s->counters.drop_session++;
+        break;
+    case SEALED_FORGED:
+        break; /* the keyring has counted it */
+    }
+}
+
+void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size)
+{
+    if (s->config.keyring != NULL)
+        receive_sealed(s, now, datagram, size);
+    else
+        receive_plain(s, now, datagram, size);
 }

@@ -2,7 +2,8 @@
 
 void sender_ask(struct sender *s)
 {
-    sender_session_ask(&s->session, &s->secret);
+    if (s->config.keyring == NULL || sender_session_is_paired(&s->session))
+        sender_session_ask(&s->session, &s->secret);
 }
 
 void sender_hear(struct sender *s, instant now)

@@ -333,6 +333,7 @@ bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
     burst->is_control = false;
+    burst->is_flat = false;
     if (s->session.due != HELLO_NONE) {
         take_hello(s, now, burst);
         return true;

@@ -83,6 +83,9 @@ static instant hello_at(const struct sender *s)
     bool is_wanted = s->phase == SENDER_CLOSING || needs_peer(s);
     if (!is_wanted || s->session.due != HELLO_NONE || s->recovery.in_transit.units > 0)
         return NEVER;
+    bool waits_for_keys = s->config.keyring != NULL && !sender_session_is_paired(&s->session);
+    if (waits_for_keys && !sender_has_finished(s))
+        return NEVER;
     return sender_has_finished(s) && s->timer.hellos == 0 ? s->timer.heard : s->timer.hello;
 }
 

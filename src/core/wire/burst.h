@@ -34,6 +34,7 @@ struct burst {
     uint32_t bytes;     /* all together */
     uint64_t first_seq; /* sequence number of datagram 0; meaningless for control */
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
+    bool is_flat;       /* its pieces follow on each other in memory */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];
     struct iovec iov[2 * BURST_UNITS];
@@ -45,6 +46,7 @@ struct burst {
 static inline void burst_set_control(struct burst *burst, size_t size)
 {
     burst->is_control = true;
+    burst->is_flat = false;
     burst->datagrams = 1;
     burst->segment = (uint32_t)size;
     burst->bytes = (uint32_t)size;

@@ -1,0 +1,194 @@
+#include "chain.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+enum {
+    SLOTS = 4,      /* epochs that there are keys of at a time */
+    LEAPS_MOST = 4, /* epochs at once */
+    LABEL_MOST = 64,
+};
+
+/* The key of one epoch. */
+struct slot {
+    gnutls_aead_cipher_hd_t handle; /* NULL: none */
+    uint64_t epoch;
+    uint8_t iv[CHAIN_IV_BYTES];
+};
+
+struct chain {
+    enum chain_cipher cipher;
+    uint8_t secret[CHAIN_SECRET_BYTES]; /* of the newest epoch */
+    uint64_t newest;
+    struct slot slot[SLOTS]; /* of epoch n at n % SLOTS */
+};
+
+bool chain_prefers_aes(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+#elif defined(__aarch64__)
+    return (getauxval(AT_HWCAP) & 1 << 3) != 0; /* HWCAP_AES */
+#else
+    return false;
+#endif
+}
+
+void chain_wipe(void *memory, size_t bytes)
+{
+    gnutls_memset(memory, 0, bytes);
+}
+
+/* ---- deriving ---- */
+
+/* struct HkdfLabel of RFC 8446, 7.1. */
+static unsigned int write_label(uint8_t out[LABEL_MOST], const char *label, size_t bytes)
+{
+    static const char prefix[] = "tls13 ";
+    size_t first = strlen(prefix), second = strlen(label);
+
+    out[0] = (uint8_t)(bytes >> 8);
+    out[1] = (uint8_t)bytes;
+    out[2] = (uint8_t)(first + second);
+    memcpy(out + 3, prefix, first);
+    memcpy(out + 3 + first, label, second);
+    out[3 + first + second] = 0;
+    return (unsigned int)(4 + first + second);
+}
+
+bool chain_expand(const uint8_t secret[CHAIN_SECRET_BYTES], const char *label, uint8_t *out,
+                  size_t bytes)
+{
+    uint8_t text[LABEL_MOST];
+    const gnutls_datum_t info = {text, write_label(text, label, bytes)};
+    const gnutls_datum_t key = {(unsigned char *)secret, CHAIN_SECRET_BYTES};
+
+    return gnutls_hkdf_expand(GNUTLS_MAC_SHA256, &key, &info, out, bytes) == 0;
+}
+
+/* Makes the key of the newest epoch. */
+static bool make_key(struct chain *c)
+{
+    bool is_aes = c->cipher == CHAIN_AES_128_GCM;
+    struct slot *slot = &c->slot[c->newest % SLOTS];
+    uint8_t bytes[CHAIN_KEY_MOST];
+    const gnutls_datum_t key = {bytes, is_aes ? 16 : 32};
+    int code = -1;
+
+    if (slot->handle != NULL)
+        gnutls_aead_cipher_deinit(slot->handle);
+    slot->handle = NULL;
+    slot->epoch = c->newest;
+    if (chain_expand(c->secret, "zcrp key", bytes, key.size) &&
+        chain_expand(c->secret, "zcrp iv", slot->iv, CHAIN_IV_BYTES))
+        code = gnutls_aead_cipher_init(
+            &slot->handle, is_aes ? GNUTLS_CIPHER_AES_128_GCM : GNUTLS_CIPHER_CHACHA20_POLY1305,
+            &key);
+    chain_wipe(bytes, sizeof(bytes));
+    if (code == 0)
+        return true;
+    slot->handle = NULL;
+    return false;
+}
+
+static bool make_next(struct chain *c)
+{
+    uint8_t next[CHAIN_SECRET_BYTES];
+    bool is_made = chain_expand(c->secret, "zcrp ku", next, sizeof(next));
+
+    if (is_made) {
+        memcpy(c->secret, next, sizeof(next));
+        c->newest++;
+        is_made = make_key(c);
+    }
+    chain_wipe(next, sizeof(next));
+    return is_made;
+}
+
+static const struct slot *slot_of(struct chain *c, uint64_t epoch)
+{
+    struct slot *slot = &c->slot[epoch % SLOTS];
+
+    for (int i = 0; i < LEAPS_MOST && c->newest < epoch; i++)
+        if (!make_next(c))
+            return NULL;
+    return slot->handle != NULL && slot->epoch == epoch ? slot : NULL;
+}
+
+struct chain *chain_create(enum chain_cipher cipher, const uint8_t secret[CHAIN_SECRET_BYTES])
+{
+    struct chain *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return NULL;
+    c->cipher = cipher;
+    memcpy(c->secret, secret, CHAIN_SECRET_BYTES);
+    if (make_key(c))
+        return c;
+    chain_destroy(c);
+    return NULL;
+}
+
+static void forget(void *keys, uint64_t epoch)
+{
+    struct chain *c = keys;
+
+    for (int i = 0; i < SLOTS; i++) {
+        struct slot *slot = &c->slot[i];
+        if (slot->handle == NULL || slot->epoch >= epoch)
+            continue;
+        gnutls_aead_cipher_deinit(slot->handle);
+        chain_wipe(slot, sizeof(*slot));
+    }
+}
+
+void chain_destroy(struct chain *chain)
+{
+    if (chain == NULL)
+        return;
+    forget(chain, UINT64_MAX);
+    chain_wipe(chain, sizeof(*chain));
+    free(chain);
+}
+
+/* ---- sealing and opening ---- */
+
+static void write_nonce(uint8_t nonce[CHAIN_IV_BYTES], const struct slot *slot, uint64_t number)
+{
+    memcpy(nonce, slot->iv, CHAIN_IV_BYTES);
+    for (int i = 0; i < 8; i++)
+        nonce[CHAIN_IV_BYTES - 1 - i] ^= (uint8_t)(number >> 8 * i);
+}
+
+static bool seal(void *keys, const struct seal_text *t)
+{
+    const struct slot *slot = slot_of(keys, t->epoch);
+    size_t out = t->bytes + SEAL_TAG_BYTES;
+    uint8_t nonce[CHAIN_IV_BYTES];
+
+    if (slot == NULL)
+        return false;
+    write_nonce(nonce, slot, t->number);
+    return gnutls_aead_cipher_encrypt(slot->handle, nonce, sizeof(nonce), t->bound, t->bound_bytes,
+                                      SEAL_TAG_BYTES, t->bytes > 0 ? t->in : nonce, t->bytes,
+                                      t->out, &out) == 0;
+}
+
+static bool open(void *keys, const struct seal_text *t)
+{
+    const struct slot *slot = slot_of(keys, t->epoch);
+    uint8_t nonce[CHAIN_IV_BYTES], nothing[1];
+    size_t out = t->bytes;
+
+    if (slot == NULL)
+        return false;
+    write_nonce(nonce, slot, t->number);
+    return gnutls_aead_cipher_decrypt(slot->handle, nonce, sizeof(nonce), t->bound, t->bound_bytes,
+                                      SEAL_TAG_BYTES, t->in, t->bytes + SEAL_TAG_BYTES,
+                                      t->bytes > 0 ? t->out : nothing, &out) == 0;
+}
+
+const struct cipher chain_cipher = {.seal = seal, .open = open, .forget = forget};

@@ -1,0 +1,326 @@
+/* The user's keys: pre-shared ones, raw public ones, and certificates. */
+#include "identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/abstract.h>
+#include <gnutls/crypto.h>
+#include <gnutls/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- life ---- */
+
+static struct zcrp_keys *create(enum keys_kind kind)
+{
+    struct zcrp_keys *keys = calloc(1, sizeof(*keys));
+
+    if (keys == NULL)
+        return NULL;
+    atomic_init(&keys->holders, 1);
+    keys->kind = kind;
+    return keys;
+}
+
+struct zcrp_keys *keys_hold(struct zcrp_keys *keys)
+{
+    if (keys != NULL)
+        atomic_fetch_add(&keys->holders, 1);
+    return keys;
+}
+
+static void free_lists(struct zcrp_keys *keys)
+{
+    while (keys->shared != NULL) {
+        struct shared_key *key = keys->shared;
+        keys->shared = key->next;
+        chain_wipe(key, sizeof(*key));
+        free(key);
+    }
+    while (keys->pinned != NULL) {
+        struct pinned_key *pin = keys->pinned;
+        keys->pinned = pin->next;
+        free(pin);
+    }
+}
+
+void zcrp_keys_free(struct zcrp_keys *keys)
+{
+    if (keys == NULL || atomic_fetch_sub(&keys->holders, 1) > 1)
+        return;
+    free_lists(keys);
+    if (keys->own != NULL)
+        gnutls_certificate_free_credentials(keys->own);
+    chain_wipe(keys, sizeof(*keys));
+    free(keys);
+}
+
+/* ---- pre-shared ---- */
+
+static bool is_identity(const char *identity)
+{
+    size_t length = identity != NULL ? strlen(identity) : 0;
+
+    return length >= 1 && length <= ZCRP_KEYS_IDENTITY_MOST;
+}
+
+int zcrp_keys_add_psk(struct zcrp_keys *keys, const char *identity, const void *key, size_t bytes)
+{
+    struct shared_key **end = keys != NULL ? &keys->shared : NULL;
+
+    if (keys == NULL || keys->kind != KEYS_SHARED || !is_identity(identity) || key == NULL ||
+        bytes < ZCRP_KEYS_PSK_LEAST || bytes > ZCRP_KEYS_PSK_MOST)
+        return ZCRP_ERROR_ARGUMENT;
+    struct shared_key *added = calloc(1, sizeof(*added));
+    if (added == NULL)
+        return ZCRP_ERROR_MEMORY;
+    added->bytes = bytes;
+    memcpy(added->key, key, bytes);
+    (void)snprintf(added->identity, sizeof(added->identity), "%s", identity);
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = added;
+    return ZCRP_OK;
+}
+
+/* Takes what was made, or frees it. */
+static int give(struct zcrp_keys **keys, struct zcrp_keys *made, int code)
+{
+    if (code == ZCRP_OK)
+        *keys = made;
+    else
+        zcrp_keys_free(made);
+    return code;
+}
+
+int zcrp_keys_psk(struct zcrp_keys **keys, const char *identity, const void *key, size_t bytes)
+{
+    if (keys == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *keys = NULL;
+    struct zcrp_keys *made = create(KEYS_SHARED);
+    if (made == NULL)
+        return ZCRP_ERROR_MEMORY;
+    return give(keys, made, zcrp_keys_add_psk(made, identity, key, bytes));
+}
+
+int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup, void *context)
+{
+    if (keys == NULL || keys->kind != KEYS_SHARED)
+        return ZCRP_ERROR_ARGUMENT;
+    keys->lookup = lookup;
+    keys->lookup_context = context;
+    return ZCRP_OK;
+}
+
+size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, uint8_t *key)
+{
+    for (const struct shared_key *k = keys->shared; k != NULL; k = k->next) {
+        if (strcmp(k->identity, identity) != 0)
+            continue;
+        memcpy(key, k->key, k->bytes);
+        return k->bytes;
+    }
+    if (keys->lookup == NULL)
+        return 0;
+    size_t bytes = keys->lookup(keys->lookup_context, identity, key, ZCRP_KEYS_PSK_MOST);
+    return bytes >= ZCRP_KEYS_PSK_LEAST && bytes <= ZCRP_KEYS_PSK_MOST ? bytes : 0;
+}
+
+/* ---- files ---- */
+
+/* Reads a file that nobody but its owner may read, up to `size` bytes. How many, or a code. */
+static long read_private(const char *path, uint8_t *bytes, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat status;
+    long code = ZCRP_ERROR_SYSTEM;
+
+    if (fd < 0)
+        return code;
+    if (fstat(fd, &status) != 0)
+        goto err;
+    code = ZCRP_ERROR_EXPOSED;
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        goto err;
+    ssize_t got = read(fd, bytes, size);
+    code = got < 0 ? ZCRP_ERROR_SYSTEM : (size_t)got == size ? ZCRP_ERROR_ARGUMENT : got;
+err:
+    (void)close(fd);
+    return code;
+}
+
+/* "identity:hex digits", as zcrp-keys writes it. */
+static int parse_shared(char *text, struct zcrp_keys **keys)
+{
+    uint8_t key[ZCRP_KEYS_PSK_MOST];
+    size_t bytes = sizeof(key);
+    char *colon = strrchr(text, ':');
+
+    if (colon == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *colon = '\0';
+    char *digits = colon + 1;
+    const gnutls_datum_t hex = {(unsigned char *)digits, (unsigned int)strcspn(digits, "\r\n")};
+    int code = gnutls_hex_decode(&hex, key, &bytes) == 0 ? zcrp_keys_psk(keys, text, key, bytes)
+                                                         : ZCRP_ERROR_ARGUMENT;
+    chain_wipe(key, sizeof(key));
+    return code;
+}
+
+int zcrp_keys_read(struct zcrp_keys **keys, const char *path)
+{
+    enum { LARGEST = 1 << 16 };
+    if (keys == NULL || path == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *keys = NULL;
+    char *text = calloc(1, LARGEST + 1);
+    if (text == NULL)
+        return ZCRP_ERROR_MEMORY;
+    long bytes = read_private(path, (uint8_t *)text, LARGEST);
+    int code = (int)bytes;
+    if (bytes >= 0 && strstr(text, "-----BEGIN") != NULL)
+        code = zcrp_keys_raw(keys, text, (size_t)bytes);
+    else if (bytes >= 0)
+        code = parse_shared(text, keys);
+    chain_wipe(text, LARGEST);
+    free(text);
+    return code;
+}
+
+/* ---- raw public keys ---- */
+
+int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
+{
+    if (keys == NULL || pem == NULL || bytes > UINT32_MAX)
+        return ZCRP_ERROR_ARGUMENT;
+    *keys = NULL;
+    struct zcrp_keys *made = create(KEYS_RAW);
+    if (made == NULL)
+        return ZCRP_ERROR_MEMORY;
+    const gnutls_datum_t private = {(unsigned char *)pem, (unsigned int)bytes};
+    gnutls_privkey_t key = NULL;
+    gnutls_pubkey_t public = NULL;
+    gnutls_datum_t info = {NULL, 0};
+    int code = gnutls_certificate_allocate_credentials(&made->own);
+
+    if (code >= 0)
+        code = gnutls_privkey_init(&key);
+    if (code >= 0)
+        code = gnutls_privkey_import_x509_raw(key, &private, GNUTLS_X509_FMT_PEM, NULL, 0);
+    if (code >= 0)
+        code = gnutls_pubkey_init(&public);
+    if (code >= 0)
+        code = gnutls_pubkey_import_privkey(public, key, GNUTLS_KEY_DIGITAL_SIGNATURE, 0);
+    if (code >= 0)
+        code = gnutls_pubkey_export2(public, GNUTLS_X509_FMT_PEM, &info);
+    if (code >= 0)
+        code = gnutls_certificate_set_rawpk_key_mem(made->own, &info, &private, GNUTLS_X509_FMT_PEM,
+                                                    NULL, 0, NULL, 0, 0);
+    gnutls_free(info.data);
+    if (public != NULL)
+        gnutls_pubkey_deinit(public);
+    if (key != NULL)
+        gnutls_privkey_deinit(key);
+    return give(keys, made, code >= 0 ? ZCRP_OK : ZCRP_ERROR_ARGUMENT);
+}
+
+int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
+{
+    static const char prefix[] = "sha256:";
+    size_t bytes = ZCRP_KEYS_FINGERPRINT_BYTES;
+
+    if (keys == NULL || keys->kind != KEYS_RAW || fingerprint == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (strncmp(fingerprint, prefix, strlen(prefix)) == 0)
+        fingerprint += strlen(prefix);
+    const gnutls_datum_t hex = {(unsigned char *)fingerprint, (unsigned int)strlen(fingerprint)};
+    struct pinned_key *pin = calloc(1, sizeof(*pin));
+    if (pin == NULL)
+        return ZCRP_ERROR_MEMORY;
+    if (gnutls_hex_decode(&hex, pin->fingerprint, &bytes) != 0 ||
+        bytes != ZCRP_KEYS_FINGERPRINT_BYTES) {
+        free(pin);
+        return ZCRP_ERROR_ARGUMENT;
+    }
+    pin->next = keys->pinned;
+    keys->pinned = pin;
+    return ZCRP_OK;
+}
+
+/* ---- certificates ---- */
+
+int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
+                          const char *key_file, const char *authorities_file, const char *name)
+{
+    if (keys == NULL || authorities_file == NULL || certificate_file == NULL || key_file == NULL ||
+        (name != NULL && !is_identity(name)))
+        return ZCRP_ERROR_ARGUMENT;
+    *keys = NULL;
+    struct stat status;
+    if (stat(key_file, &status) != 0)
+        return ZCRP_ERROR_SYSTEM;
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return ZCRP_ERROR_EXPOSED;
+    struct zcrp_keys *made = create(KEYS_CERTIFICATE);
+    if (made == NULL)
+        return ZCRP_ERROR_MEMORY;
+    int code = gnutls_certificate_allocate_credentials(&made->own);
+    if (code >= 0)
+        code = gnutls_certificate_set_x509_trust_file(made->own, authorities_file,
+                                                      GNUTLS_X509_FMT_PEM);
+    if (code >= 0)
+        code = gnutls_certificate_set_x509_key_file(made->own, certificate_file, key_file,
+                                                    GNUTLS_X509_FMT_PEM);
+    if (name != NULL)
+        (void)snprintf(made->name, sizeof(made->name), "%s", name);
+    return give(keys, made, code >= 0 ? ZCRP_OK : ZCRP_ERROR_ARGUMENT);
+}
+
+/* ---- whom this side takes ---- */
+
+bool identity_fingerprint(gnutls_session_t session,
+                          uint8_t fingerprint[ZCRP_KEYS_FINGERPRINT_BYTES])
+{
+    unsigned int count = 0;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+
+    return shown != NULL && count > 0 &&
+           gnutls_hash_fast(GNUTLS_DIG_SHA256, shown[0].data, shown[0].size, fingerprint) == 0;
+}
+
+static bool is_pinned(const struct zcrp_keys *keys, gnutls_session_t session)
+{
+    uint8_t fingerprint[ZCRP_KEYS_FINGERPRINT_BYTES];
+
+    if (!identity_fingerprint(session, fingerprint))
+        return false;
+    for (const struct pinned_key *pin = keys->pinned; pin != NULL; pin = pin->next)
+        if (memcmp(pin->fingerprint, fingerprint, sizeof(fingerprint)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_certified(const struct zcrp_keys *keys, gnutls_session_t session)
+{
+    unsigned int status = 0;
+    const char *name = keys->name[0] != '\0' ? keys->name : NULL;
+
+    return gnutls_certificate_verify_peers3(session, name, &status) >= 0 && status == 0;
+}
+
+bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session)
+{
+    switch (keys->kind) {
+    case KEYS_SHARED:
+        return true; /* its binder has shown that it has the key */
+    case KEYS_RAW:
+        return is_pinned(keys, session);
+    case KEYS_CERTIFICATE:
+        return is_certified(keys, session);
+    }
+    return false;
+}

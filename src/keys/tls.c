@@ -1,0 +1,337 @@
+#include "tls.h"
+
+#include "identity.h"
+
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Groups and signatures as usual; only the ciphers whose keys the chains know (chain.h), both of
+ * which come with SHA-256. */
+#define PRIORITY                                                                                   \
+    "NONE:+VERS-TLS1.3:+AEAD:+SHA256:+GROUP-X25519:+GROUP-SECP256R1:"                              \
+    "+SIGN-EDDSA-ED25519:+SIGN-ECDSA-SECP256R1-SHA256:+SIGN-RSA-PSS-RSAE-SHA256:"                  \
+    "%DISABLE_TLS13_COMPAT_MODE:"
+#define AES_FIRST "+AES-128-GCM:+CHACHA20-POLY1305:"
+#define AES_LAST "+CHACHA20-POLY1305:+AES-128-GCM:"
+
+struct tls {
+    struct zcrp_keys *keys; /* (c) held */
+    struct handshake *h;    /* (c) */
+    instant now;            /* of the turn */
+    gnutls_session_t session;
+    gnutls_psk_client_credentials_t client;
+    gnutls_psk_server_credentials_t server;
+    struct chain *second[2];               /* of the handshake's second level: out, in */
+    uint8_t secret[2][CHAIN_SECRET_BYTES]; /* of application data: out, in */
+    enum tls_verdict verdict;
+};
+
+/* ---- what GnuTLS calls ---- */
+
+static enum chain_cipher cipher_of(gnutls_session_t session)
+{
+    bool is_aes = gnutls_cipher_get(session) == GNUTLS_CIPHER_AES_128_GCM;
+
+    return is_aes ? CHAIN_AES_128_GCM : CHAIN_CHACHA20_POLY1305;
+}
+
+static int begin_second(struct tls *t)
+{
+    if (t->second[0] != NULL && t->second[1] != NULL && t->h->second_out.cipher == NULL)
+        handshake_use_keys(t->h, &chain_cipher, t->second[0], t->second[1]);
+    return 0;
+}
+
+/* Each of the two secrets may come alone. */
+static int on_secret(gnutls_session_t session, gnutls_record_encryption_level_t level,
+                     const void *in, const void *out, size_t bytes)
+{
+    struct tls *t = gnutls_session_get_ptr(session);
+    const void *secret[2] = {out, in};
+
+    if (bytes != CHAIN_SECRET_BYTES)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        if (secret[i] == NULL)
+            continue;
+        if (level == GNUTLS_ENCRYPTION_LEVEL_APPLICATION)
+            memcpy(t->secret[i], secret[i], CHAIN_SECRET_BYTES);
+        if (level != GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE || t->second[i] != NULL)
+            continue;
+        t->second[i] = chain_create(cipher_of(session), secret[i]);
+        if (t->second[i] == NULL)
+            return -1;
+    }
+    return begin_second(t);
+}
+
+static int on_bytes(gnutls_session_t session, gnutls_record_encryption_level_t level,
+                    gnutls_handshake_description_t type, const void *bytes, size_t count)
+{
+    struct tls *t = gnutls_session_get_ptr(session);
+
+    if (type == GNUTLS_HANDSHAKE_CHANGE_CIPHER_SPEC)
+        return 0;
+    if (level == GNUTLS_ENCRYPTION_LEVEL_INITIAL)
+        return handshake_write(t->h, t->now, HANDSHAKE_LEVEL_FIRST, bytes, count) ? 0 : -1;
+    if (level == GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE)
+        return handshake_write(t->h, t->now, HANDSHAKE_LEVEL_SECOND, bytes, count) ? 0 : -1;
+    return 0;
+}
+
+/* The verdict says it all: the peer is refused. */
+static int on_alert(gnutls_session_t session, gnutls_record_encryption_level_t level,
+                    gnutls_alert_level_t severity, gnutls_alert_description_t alert)
+{
+    (void)session, (void)level, (void)severity, (void)alert;
+    return 0;
+}
+
+/* 0 and the key; a random one for an identity that is not known, so that both fail alike. */
+static int on_identity(gnutls_session_t session, const char *identity, gnutls_datum_t *key)
+{
+    const struct tls *t = gnutls_session_get_ptr(session);
+    uint8_t bytes[ZCRP_KEYS_PSK_MOST];
+    size_t count = identity_find_shared(t->keys, identity, bytes);
+
+    key->size = (unsigned int)count;
+    key->data = count > 0 ? gnutls_malloc(count) : NULL;
+    if (key->data != NULL)
+        memcpy(key->data, bytes, count);
+    chain_wipe(bytes, sizeof(bytes));
+    return key->data != NULL ? 0 : -1;
+}
+
+/* ---- making ---- */
+
+static const char *priority_of(enum keys_kind kind)
+{
+    bool is_aes = chain_prefers_aes();
+
+    switch (kind) {
+    case KEYS_SHARED:
+        return is_aes ? PRIORITY AES_FIRST "+ECDHE-PSK:+CTYPE-ALL"
+                      : PRIORITY AES_LAST "+ECDHE-PSK:+CTYPE-ALL";
+    case KEYS_RAW:
+        return is_aes
+                   ? PRIORITY AES_FIRST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK"
+                   : PRIORITY AES_LAST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK";
+    case KEYS_CERTIFICATE:
+        break;
+    }
+    return is_aes ? PRIORITY AES_FIRST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-X509"
+                  : PRIORITY AES_LAST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-X509";
+}
+
+static int set_shared(struct tls *t, bool is_server)
+{
+    const struct shared_key *key = t->keys->shared;
+    int code;
+
+    if (is_server) {
+        code = gnutls_psk_allocate_server_credentials(&t->server);
+        if (code < 0)
+            return code;
+        gnutls_psk_set_server_credentials_function(t->server, on_identity);
+        return gnutls_credentials_set(t->session, GNUTLS_CRD_PSK, t->server);
+    }
+    code = gnutls_psk_allocate_client_credentials(&t->client);
+    if (code < 0)
+        return code;
+    const gnutls_datum_t bytes = {(unsigned char *)key->key, (unsigned int)key->bytes};
+    code = gnutls_psk_set_client_credentials(t->client, key->identity, &bytes, GNUTLS_PSK_KEY_RAW);
+    return code < 0 ? code : gnutls_credentials_set(t->session, GNUTLS_CRD_PSK, t->client);
+}
+
+static int set_own(struct tls *t, bool is_server)
+{
+    if (is_server)
+        gnutls_certificate_server_set_request(t->session, GNUTLS_CERT_REQUIRE);
+    return gnutls_credentials_set(t->session, GNUTLS_CRD_CERTIFICATE, t->keys->own);
+}
+
+static int init(struct tls *t)
+{
+    bool is_server = !t->h->is_connecting;
+    unsigned int flags = GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS | GNUTLS_NO_AUTO_SEND_TICKET |
+                         GNUTLS_NO_END_OF_EARLY_DATA | GNUTLS_NO_EXTENSIONS | GNUTLS_NONBLOCK;
+    if (t->keys->kind == KEYS_RAW)
+        flags |= GNUTLS_ENABLE_RAWPK;
+    int code = gnutls_init(&t->session, flags | (is_server ? GNUTLS_SERVER : GNUTLS_CLIENT));
+
+    if (code < 0)
+        return code;
+    gnutls_session_set_ptr(t->session, t);
+    gnutls_handshake_set_secret_function(t->session, on_secret);
+    gnutls_handshake_set_read_function(t->session, on_bytes);
+    gnutls_alert_set_read_function(t->session, on_alert);
+    gnutls_handshake_set_timeout(t->session, GNUTLS_INDEFINITE_TIMEOUT);
+    code = gnutls_priority_set_direct(t->session, priority_of(t->keys->kind), NULL);
+    if (code < 0)
+        return code;
+    return t->keys->kind == KEYS_SHARED ? set_shared(t, is_server) : set_own(t, is_server);
+}
+
+struct tls *tls_create(struct zcrp_keys *keys, struct handshake *h)
+{
+    struct tls *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    t->keys = keys_hold(keys);
+    t->h = h;
+    if (init(t) >= 0)
+        return t;
+    tls_destroy(t);
+    return NULL;
+}
+
+void tls_destroy(struct tls *t)
+{
+    if (t == NULL)
+        return;
+    if (t->session != NULL)
+        gnutls_deinit(t->session);
+    if (t->client != NULL)
+        gnutls_psk_free_client_credentials(t->client);
+    if (t->server != NULL)
+        gnutls_psk_free_server_credentials(t->server);
+    chain_destroy(t->second[0]);
+    chain_destroy(t->second[1]);
+    zcrp_keys_free(t->keys);
+    chain_wipe(t, sizeof(*t));
+    free(t);
+}
+
+/* ---- turns ---- */
+
+/* Hands over the bytes of a level. False if they are nothing that belongs there. */
+static bool feed(struct tls *t, enum handshake_level level)
+{
+    const gnutls_record_encryption_level_t theirs = level == HANDSHAKE_LEVEL_FIRST
+                                                        ? GNUTLS_ENCRYPTION_LEVEL_INITIAL
+                                                        : GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE;
+    const uint8_t *bytes;
+    size_t count = handshake_read(t->h, level, &bytes);
+
+    if (count == 0)
+        return true;
+    int code = gnutls_handshake_write(t->session, theirs, bytes, count);
+    return code >= 0 || gnutls_error_is_fatal(code) == 0;
+}
+
+static enum tls_verdict shake(struct tls *t)
+{
+    int code = gnutls_handshake(t->session);
+
+    if (code < 0)
+        return gnutls_error_is_fatal(code) != 0 ? TLS_FAILED : TLS_GOES_ON;
+    return identity_takes_peer(t->keys, t->session) ? TLS_DONE : TLS_FAILED;
+}
+
+/* The second level's bytes are of use only once the first's have been read. */
+enum tls_verdict tls_turn(struct tls *t, instant now)
+{
+    t->now = now;
+    for (int level = 0; level < HANDSHAKE_LEVELS && t->verdict == TLS_GOES_ON; level++) {
+        bool is_legal = feed(t, (enum handshake_level)level);
+        t->verdict = is_legal ? shake(t) : TLS_FAILED;
+    }
+    return t->verdict;
+}
+
+/* ---- what comes of it ---- */
+
+static struct chain *stream(enum chain_cipher cipher, const uint8_t secret[CHAIN_SECRET_BYTES],
+                            const char *label)
+{
+    uint8_t own[CHAIN_SECRET_BYTES];
+    struct chain *c =
+        chain_expand(secret, label, own, sizeof(own)) ? chain_create(cipher, own) : NULL;
+    chain_wipe(own, sizeof(own));
+    return c;
+}
+
+static bool set_sealer(struct sealer *s, struct chain *c)
+{
+    *s = (struct sealer){.cipher = &chain_cipher, .keys = c, .epoch_bits = SEAL_EPOCH_BITS};
+    return c != NULL;
+}
+
+static bool set_opener(struct opener *o, struct chain *c)
+{
+    *o = (struct opener){.cipher = &chain_cipher, .keys = c, .epoch_bits = SEAL_EPOCH_BITS};
+    return c != NULL;
+}
+
+/* The names of a pairing are never 0. */
+static bool set_pairing(struct keyring *k, const uint8_t secret[CHAIN_SECRET_BYTES])
+{
+    uint8_t names[8];
+    bool is_made = chain_expand(secret, "zcrp pairing", names, sizeof(names));
+
+    k->pairing.session = wire_get_u32(names) != 0 ? wire_get_u32(names) : 1;
+    k->pairing.tag = wire_get_u32(names + 4) != 0 ? wire_get_u32(names + 4) : 1;
+    return is_made;
+}
+
+bool keyrings_make(enum chain_cipher cipher, const uint8_t out[CHAIN_SECRET_BYTES],
+                   const uint8_t in[CHAIN_SECRET_BYTES], struct keyring *sender,
+                   struct keyring *receiver)
+{
+    bool is_made = true;
+
+    *sender = *receiver = (struct keyring){.pairing = {0, 0}};
+    is_made &= set_sealer(&sender->units_out, stream(cipher, out, "zcrp unit"));
+    is_made &= set_sealer(&sender->control_out, stream(cipher, out, "zcrp sender"));
+    is_made &= set_opener(&sender->control_in, stream(cipher, in, "zcrp receiver"));
+    is_made &= set_opener(&receiver->units_in, stream(cipher, in, "zcrp unit"));
+    is_made &= set_opener(&receiver->control_in, stream(cipher, in, "zcrp sender"));
+    is_made &= set_sealer(&receiver->control_out, stream(cipher, out, "zcrp receiver"));
+    is_made &= set_pairing(sender, out) && set_pairing(receiver, in);
+    if (is_made)
+        return true;
+    keyring_fini(sender);
+    keyring_fini(receiver);
+    return false;
+}
+
+bool tls_make_keyrings(const struct tls *t, struct keyring *sender, struct keyring *receiver)
+{
+    return keyrings_make(cipher_of(t->session), t->secret[0], t->secret[1], sender, receiver);
+}
+
+void keyring_fini(struct keyring *k)
+{
+    chain_destroy(k->units_out.keys);
+    chain_destroy(k->control_out.keys);
+    chain_destroy(k->units_in.keys);
+    chain_destroy(k->control_in.keys);
+    *k = (struct keyring){.pairing = {0, 0}};
+}
+
+static bool write_text(char *text, size_t size, const char *format, const char *value)
+{
+    int length = snprintf(text, size, format, value);
+
+    return length >= 0 && (size_t)length < size;
+}
+
+bool tls_identity(const struct tls *t, char *text, size_t size)
+{
+    uint8_t fingerprint[ZCRP_KEYS_FINGERPRINT_BYTES];
+    char digits[2 * ZCRP_KEYS_FINGERPRINT_BYTES + 1];
+    size_t room = sizeof(digits);
+    const gnutls_datum_t bytes = {fingerprint, sizeof(fingerprint)};
+
+    if (t->keys->kind == KEYS_SHARED) {
+        const char *caller = t->h->is_connecting ? t->keys->shared->identity
+                                                 : gnutls_psk_server_get_username(t->session);
+        return caller != NULL && write_text(text, size, "%s", caller);
+    }
+    return identity_fingerprint(t->session, fingerprint) &&
+           gnutls_hex_encode(&bytes, digits, &room) == 0 &&
+           write_text(text, size, "sha256:%s", digits);
+}

@@ -1,0 +1,510 @@
+/* Connections with keys: who gets in, who does not, and what crosses then. */
+#include "../support/ends.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MESSAGE = 300000, IDENTITY = ZCRP_KEYS_IDENTITY_MOST + 1 };
+
+static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
+static const uint8_t other_key[ZCRP_KEYS_PSK_LEAST] = "another one, which is not random";
+
+static bool has_keys(void)
+{
+    struct zcrp_keys *keys;
+    int code = zcrp_keys_psk(&keys, "probe", key, sizeof key);
+    zcrp_keys_free(keys);
+    return code == ZCRP_OK;
+}
+
+static struct zcrp_keys *shared(const char *identity, const uint8_t *bytes)
+{
+    struct zcrp_keys *keys;
+    ck_assert_int_eq(zcrp_keys_psk(&keys, identity, bytes, ZCRP_KEYS_PSK_LEAST), ZCRP_OK);
+    return keys;
+}
+
+/* ---- two ends ---- */
+
+struct pair {
+    struct zcrp_listener *listener;
+    char port[8];
+    struct zcrp_connection *there, *here;
+};
+
+/* The listener has these keys, and the library keeps what it needs of them. */
+static void listen_with(struct pair *p, struct zcrp_options options, struct zcrp_keys *keys)
+{
+    options.keys = keys;
+    ck_assert_int_eq(zcrp_listen(&p->listener, "127.0.0.1", "0", &options), ZCRP_OK);
+    snprintf(p->port, sizeof p->port, "%d", zcrp_listener_port(p->listener));
+    zcrp_keys_free(keys);
+}
+
+static int connect_with(struct pair *p, struct zcrp_options options, struct zcrp_keys *keys,
+                        int64_t timeout_ns)
+{
+    options.keys = keys;
+    int code = zcrp_connect(&p->there, "127.0.0.1", p->port, &options, timeout_ns);
+    zcrp_keys_free(keys);
+    return code;
+}
+
+static void meet(struct pair *p, struct zcrp_options options)
+{
+    listen_with(p, options, shared("alice", key));
+    ck_assert_int_eq(connect_with(p, options, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+}
+
+static void part(struct pair *p)
+{
+    ck_assert_int_eq(zcrp_connection_close(p->there), ZCRP_OK);
+    (void)zcrp_connection_close(p->here);
+    ck_assert_int_eq(zcrp_listener_close(p->listener), ZCRP_OK);
+}
+
+static void fill(uint8_t *bytes, size_t count, unsigned seed)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(i * 7 + i / 251 + seed);
+}
+
+static void pass(struct zcrp_connection *from, struct zcrp_connection *to, size_t size,
+                 unsigned seed)
+{
+    struct zcrp_msg *out = zcrp_alloc_msg(size), *in = zcrp_alloc_msg(size + 10);
+    fill(out->buffer, size, seed);
+    memset(in->buffer, 0xAA, size + 10);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, size + 10), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, size), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_uint_eq(in->length, size);
+    ck_assert_int_eq(memcmp(in->buffer, out->buffer, size), 0);
+    ck_assert_uint_eq(in->buffer[size], 0xAA);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+}
+
+TEST(keys__messages_both_ways, .needs = has_keys)
+{
+    static const size_t sizes[] = {0, 1, 31, 1000, 65536, 1 << 20, 5000001};
+    struct pair p;
+    meet(&p, (struct zcrp_options){0});
+    for (int i = 0; i < ROWS(sizes); i++) {
+        pass(p.there, p.here, sizes[i], 1);
+        pass(p.here, p.there, sizes[i], 2);
+    }
+    part(&p);
+}
+
+TEST(keys__identity, .needs = has_keys)
+{
+    char text[IDENTITY];
+    struct pair p;
+    meet(&p, (struct zcrp_options){0});
+    pass(p.there, p.here, 10, 1);
+    ck_assert_int_eq(zcrp_connection_identity(p.here, text, sizeof text), ZCRP_OK);
+    ck_assert_str_eq(text, "alice");
+    ck_assert_int_eq(zcrp_connection_identity(p.there, text, sizeof text), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_identity(p.here, text, 5), ZCRP_ERROR_SIZE);
+    ck_assert_int_eq(zcrp_connection_identity(NULL, text, 5), ZCRP_ERROR_ARGUMENT);
+    part(&p);
+}
+
+static void *accept_one(void *pair)
+{
+    struct pair *p = pair;
+    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+    return NULL;
+}
+
+TEST(keys__connect_waits_for_its_peer, .needs = has_keys)
+{
+    struct pair p;
+    pthread_t thread;
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    pthread_create(&thread, NULL, accept_one, &p);
+    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), -1), ZCRP_OK);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_OK);
+    pass(p.here, p.there, 100, 1);
+    part(&p);
+}
+
+/* One that sends units of every size, over every way out. */
+static const struct zcrp_options ways[] = {
+    {.unit_bytes = 200},
+    {.unit_bytes = 1500, .flags = ZCRP_NO_SEGMENT | ZCRP_NO_GRO},
+    {.unit_bytes = 9000},
+    {.congestion = ZCRP_CONGESTION_NONE},
+    {.congestion = ZCRP_CONGESTION_CUBIC, .messages = 4},
+    {.channel = ZCRP_CHANNEL_AAL5},
+};
+
+TEST(keys__every_way, .needs = has_keys, .rows = ROWS(ways))
+{
+    struct pair p;
+    meet(&p, ways[_i]);
+    for (unsigned i = 0; i < 20; i++)
+        pass(p.there, p.here, 100000 + 7777 * i, i);
+    part(&p);
+}
+
+/* ---- who does not get in ---- */
+
+static const struct {
+    bool has_theirs, has_ours;
+    const char *identity;
+    const uint8_t *bytes;
+    int code;
+    bool is_counted;
+} refused[] = {
+    {true, true, "alice", other_key, ZCRP_ERROR_KEYS, true},
+    {true, true, "mallory", key, ZCRP_ERROR_KEYS, true},
+    {true, false, NULL, NULL, ZCRP_ERROR_KEYS, false},
+    {false, true, "alice", key, ZCRP_ERROR_KEYS, false},
+};
+
+TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
+{
+    struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
+    struct zcrp_listener_stats stats;
+    struct pair p;
+    listen_with(&p, options, refused[_i].has_theirs ? shared("alice", key) : NULL);
+    struct zcrp_keys *ours =
+        refused[_i].has_ours ? shared(refused[_i].identity, refused[_i].bytes) : NULL;
+    ck_assert_int_eq(connect_with(&p, options, ours, -1), refused[_i].code);
+    ck_assert_ptr_null(p.there);
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    ck_assert_uint_eq(stats.admitted, 0);
+    if (refused[_i].is_counted)
+        ck_assert_uint_ge(stats.refused, 1);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 0), ZCRP_ERROR_TIMEOUT);
+    zcrp_listener_close(p.listener);
+}
+
+/* What is sent to somebody who is refused stays here. */
+TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
+{
+    struct zcrp_options options = {.connect_ns = ENDS_SECOND};
+    struct pair p;
+    listen_with(&p, options, shared("alice", other_key));
+    ck_assert_int_eq(connect_with(&p, options, shared("alice", key), 0), ZCRP_OK);
+    struct zcrp_msg *m = zcrp_alloc_msg(1000);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), m, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_ERROR_KEYS);
+    ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_ERROR_KEYS);
+    zcrp_free_msg(m);
+    zcrp_connection_close(p.there);
+    zcrp_listener_close(p.listener);
+}
+
+TEST(keys__mistakes, .needs = has_keys)
+{
+    struct zcrp_options options = {.channel = ZCRP_CHANNEL_MEMORY, .keys = shared("alice", key)};
+    struct zcrp_connection *c;
+    struct zcrp_entity *e;
+    int fds[2];
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "7", &options, 0), ZCRP_ERROR_ARGUMENT);
+    options.channel = ZCRP_CHANNEL_AUTO;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds), 0);
+    ck_assert_int_eq(zcrp_open_sender(&e, fds, &options), ZCRP_ERROR_ARGUMENT);
+    zcrp_keys_free(options.keys);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* ---- endings ---- */
+
+TEST(keys__close_is_heard, .needs = has_keys)
+{
+    struct pair p;
+    meet(&p, (struct zcrp_options){0});
+    pass(p.there, p.here, 10, 1);
+    struct zcrp_msg *m = zcrp_alloc_msg(100);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(p.here), m, 100), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
+    zcrp_free_msg(m);
+    zcrp_connection_close(p.here);
+    zcrp_listener_close(p.listener);
+}
+
+/* The size of a message that has no buffer is asked for, sealed like all else. */
+TEST(keys__expect, .needs = has_keys)
+{
+    struct pair p;
+    nlong size;
+    meet(&p, (struct zcrp_options){0});
+    struct zcrp_msg *out = zcrp_alloc_msg(12345);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), out, 12345), ZCRP_OK);
+    ck_assert_int_eq(zcrp_expect(zcrp_connection_receiver(p.here), &size, 5 * ENDS_SECOND), 0);
+    ck_assert_uint_eq(size, 12345);
+    struct zcrp_msg *in = zcrp_alloc_msg(size);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(p.here), in, size), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+    part(&p);
+}
+
+TEST(keys__cancel, .needs = has_keys)
+{
+    struct pair p;
+    meet(&p, (struct zcrp_options){0});
+    struct zcrp_msg *out = zcrp_alloc_msg(MESSAGE), *in = zcrp_alloc_msg(MESSAGE);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_cancel(out), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(p.here), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CANCELLED);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+    pass(p.there, p.here, 1000, 3);
+    part(&p);
+}
+
+/* A peer that calls again from another port, while the first connection goes on. */
+TEST(keys__several_callers, .needs = has_keys)
+{
+    enum { CALLERS = 5 };
+    struct pair p[CALLERS];
+    meet(&p[0], (struct zcrp_options){0});
+    for (int i = 1; i < CALLERS; i++) {
+        p[i] = p[0];
+        ck_assert_int_eq(connect_with(&p[i], (struct zcrp_options){0}, shared("alice", key), 0), 0);
+        ck_assert_int_eq(zcrp_accept(p[0].listener, &p[i].here, 5 * ENDS_SECOND), ZCRP_OK);
+    }
+    for (int i = 0; i < CALLERS; i++)
+        pass(p[i].there, p[i].here, MESSAGE, (unsigned)i);
+    for (int i = 1; i < CALLERS; i++) {
+        ck_assert_int_eq(zcrp_connection_close(p[i].there), ZCRP_OK);
+        (void)zcrp_connection_close(p[i].here);
+    }
+    part(&p[0]);
+}
+
+/* ---- somebody on the path ---- */
+
+enum { WIRE_MOST = 65536, RECORD = 256, MARK = 16 };
+
+/* Passes datagrams on between who calls `front` and the listener; looks at all of them, and adds
+ * some of its own. */
+struct middle {
+    int front, back;
+    char port[8];
+    struct sockaddr_in caller;
+    bool is_hostile;
+    const uint8_t *mark; /* MARK bytes that must not be seen */
+    pthread_t thread;
+    _Atomic bool is_over;
+    _Atomic bool has_seen_mark;
+    _Atomic uint64_t passed, added;
+    uint64_t random;
+    struct {
+        size_t size;
+        bool is_to_listener;
+        uint8_t bytes[2048];
+    } record[RECORD];
+    uint64_t recorded;
+};
+
+static void say(struct middle *m, bool is_to_listener, const uint8_t *bytes, size_t size)
+{
+    if (is_to_listener)
+        (void)!send(m->back, bytes, size, 0);
+    else
+        (void)!sendto(m->front, bytes, size, 0, (struct sockaddr *)&m->caller, sizeof m->caller);
+}
+
+static uint64_t draw(struct middle *m)
+{
+    m->random = m->random * 6364136223846793005u + 1442695040888963407u;
+    return m->random >> 33;
+}
+
+/* Repeats something, in either direction; maybe with a bit flipped, or with other data. */
+static void add_own(struct middle *m)
+{
+    uint8_t bytes[2048];
+    uint64_t what = draw(m) % 3;
+    uint64_t at = draw(m) % (m->recorded < RECORD ? m->recorded : RECORD);
+    if (what == 2)
+        at = (m->recorded - 1) % RECORD; /* it comes before the real one, which is yet to go on */
+    size_t size = m->record[at].size;
+    memcpy(bytes, m->record[at].bytes, size);
+    if (what == 1)
+        bytes[draw(m) % size] ^= (uint8_t)(1 << draw(m) % 8);
+    if (what == 2 && size > 48)
+        memset(bytes, (int)draw(m), size - 48);
+    say(m, m->record[at].is_to_listener ^ (what != 2 && draw(m) % 4 == 0), bytes, size);
+    atomic_fetch_add(&m->added, 1);
+}
+
+static void pass_on(struct middle *m, bool is_to_listener, const uint8_t *bytes, size_t size)
+{
+    if (m->mark != NULL && memmem(bytes, size, m->mark, MARK) != NULL)
+        atomic_store(&m->has_seen_mark, true);
+    if (size > 0 && size <= sizeof m->record[0].bytes) {
+        uint64_t at = m->recorded++ % RECORD;
+        m->record[at].size = size;
+        m->record[at].is_to_listener = is_to_listener;
+        memcpy(m->record[at].bytes, bytes, size);
+    }
+    for (int i = 0; m->is_hostile && m->recorded > 20 && i < 2; i++)
+        add_own(m);
+    say(m, is_to_listener, bytes, size);
+    atomic_fetch_add(&m->passed, 1);
+}
+
+static void *be_in_the_middle(void *context)
+{
+    static uint8_t bytes[WIRE_MOST];
+    struct middle *m = context;
+    while (!atomic_load(&m->is_over)) {
+        struct pollfd set[] = {{.fd = m->front, .events = POLLIN},
+                               {.fd = m->back, .events = POLLIN}};
+        socklen_t length = sizeof m->caller;
+        (void)poll(set, 2, 20);
+        ssize_t size = recvfrom(m->front, bytes, sizeof bytes, MSG_DONTWAIT,
+                                (struct sockaddr *)&m->caller, &length);
+        if (size >= 0)
+            pass_on(m, true, bytes, (size_t)size);
+        size = recv(m->back, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (size >= 0)
+            pass_on(m, false, bytes, (size_t)size);
+    }
+    return NULL;
+}
+
+static void begin_middle(struct middle *m, const struct pair *p)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in there = here;
+    socklen_t length = sizeof here;
+    there.sin_port = htons((uint16_t)atoi(p->port));
+    m->front = socket(AF_INET, SOCK_DGRAM, 0);
+    m->back = socket(AF_INET, SOCK_DGRAM, 0);
+    ck_assert_int_eq(bind(m->front, (struct sockaddr *)&here, sizeof here), 0);
+    ck_assert_int_eq(getsockname(m->front, (struct sockaddr *)&here, &length), 0);
+    ck_assert_int_eq(connect(m->back, (struct sockaddr *)&there, sizeof there), 0);
+    snprintf(m->port, sizeof m->port, "%d", ntohs(here.sin_port));
+    ck_assert_int_eq(pthread_create(&m->thread, NULL, be_in_the_middle, m), 0);
+}
+
+static void end_middle(struct middle *m)
+{
+    atomic_store(&m->is_over, true);
+    pthread_join(m->thread, NULL);
+    close(m->front);
+    close(m->back);
+}
+
+static void meet_through(struct pair *p, struct middle *m, struct zcrp_options options,
+                         bool has_keys_too)
+{
+    listen_with(p, options, has_keys_too ? shared("alice", key) : NULL);
+    begin_middle(m, p);
+    snprintf(p->port, sizeof p->port, "%s", m->port);
+    ck_assert_int_eq(connect_with(p, options, has_keys_too ? shared("alice", key) : NULL, 0), 0);
+    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+}
+
+/* Two datagrams of the attacker's for each that is real: repeated, reflected, changed, forged. */
+TEST(keys__through_a_hostile_relay, .needs = has_keys)
+{
+    static struct middle m = {.is_hostile = true, .random = 7};
+    struct zcrp_options options = {.unit_bytes = 1400};
+    struct zcrp_stats stats;
+    struct pair p;
+    meet_through(&p, &m, options, true);
+    for (unsigned i = 0; i < 40; i++) {
+        pass(p.there, p.here, 50000 + 1111 * i, i);
+        pass(p.here, p.there, 3000 + 101 * i, i);
+    }
+    ck_assert_int_eq(zcrp_stats(zcrp_connection_receiver(p.here), &stats), ZCRP_OK);
+    printf("%llu passed, %llu added; %llu forged, %llu replayed\n",
+           (unsigned long long)atomic_load(&m.passed), (unsigned long long)atomic_load(&m.added),
+           (unsigned long long)stats.drop_forged, (unsigned long long)stats.drop_replayed);
+    ck_assert_uint_gt(stats.drop_forged, 100);
+    ck_assert_uint_gt(stats.drop_replayed, 100);
+    ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_status(p.here), ZCRP_OK);
+    part(&p);
+    end_middle(&m);
+}
+
+/* What a message says cannot be seen with keys; without it can, which shows that the test looks. */
+TEST(keys__nothing_crosses_in_the_clear, .needs = has_keys, .rows = 2)
+{
+    static struct middle m;
+    static uint8_t mark[MARK] = "sixteen bytes...";
+    struct pair p;
+    m.mark = mark;
+    meet_through(&p, &m, (struct zcrp_options){.flags = ZCRP_NO_MEMORY}, _i == 1);
+    struct zcrp_msg *out = zcrp_alloc_msg(1 << 20), *in = zcrp_alloc_msg(1 << 20);
+    for (size_t i = 0; i < 1 << 20; i++)
+        out->buffer[i] = mark[i % MARK];
+    for (int i = 0; i < 8; i++) {
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(p.here), in, 1 << 20), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), out, 1 << 20), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(memcmp(in->buffer, out->buffer, 1 << 20), 0);
+    }
+    ck_assert_int_eq(atomic_load(&m.has_seen_mark), _i == 0);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+    part(&p);
+    end_middle(&m);
+}
+
+/* ---- raw keys and files ---- */
+
+static void write_text(const char *path, const char *text, mode_t mode)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+    ck_assert_int_eq(chmod(path, mode), 0);
+}
+
+static const char line[] =
+    "alice:6e6f742072616e646f6d2c206265636175736520697420697320612074657374\n";
+
+/* A file that others may read is refused; the same key from a file and from memory is the same. */
+TEST(keys__files, .needs = has_keys)
+{
+    char path[] = "/tmp/zcrp-keys-XXXXXX";
+    struct zcrp_keys *keys;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    write_text(path, line, 0640);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_EXPOSED);
+    ck_assert_ptr_null(keys);
+    write_text(path, "nonsense", 0600);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_ARGUMENT);
+    write_text(path, line, 0600);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_OK);
+    unlink(path);
+    struct pair p;
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, keys, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(p.there, p.here, 1000, 1);
+    part(&p);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM);
+}

@@ -1,0 +1,242 @@
+#include "core/keys/handshake.h"
+
+#include "../../support/fake_cipher.h"
+#include "../../support/random.h"
+#include "../../support/suite.h"
+
+enum { TAG = 11, NONCE = 77, COOKIE = 5 };
+
+static struct handshake client, server;
+static struct fake_keys keys[4];
+static uint8_t datagram[HANDSHAKE_BYTES];
+static instant now;
+
+static void set_up(void)
+{
+    for (int i = 0; i < 4; i++)
+        keys[i] = (struct fake_keys){.secret = 1 + (uint64_t)(i / 2)};
+    now = SECOND;
+    handshake_init(&client, true, TAG, NONCE, now);
+    handshake_init(&server, false, TAG, NONCE, now);
+}
+
+FIXTURE(set_up, NULL)
+
+static void use_keys(void)
+{
+    handshake_use_keys(&client, &fake_cipher, &keys[0], &keys[2]);
+    handshake_use_keys(&server, &fake_cipher, &keys[3], &keys[1]);
+}
+
+static void give_cookie(void)
+{
+    const struct cookie_answer answer = {.pairing = {.tag = TAG}, .nonce = NONCE, .cookie = COOKIE};
+    ck_assert(handshake_on_cookie(&client, now, &answer));
+}
+
+static void write_bytes(struct handshake *h, enum handshake_level level, size_t count)
+{
+    static uint8_t bytes[HANDSHAKE_ROOM];
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(i * 7 + (size_t)level);
+    ck_assert(handshake_write(h, now, level, bytes, count));
+}
+
+/* All that the other side has to say is heard, but for `lose`, which counts down. */
+static uint32_t deliver(struct handshake *from, struct handshake *to, int lose)
+{
+    uint32_t heard = 0;
+    size_t size;
+    while ((size = handshake_take(from, now, datagram)) > 0)
+        heard += --lose < 0 && handshake_hear(to, now, datagram, size);
+    return heard;
+}
+
+static void expect(struct handshake *h, enum handshake_level level, size_t count)
+{
+    const uint8_t *bytes;
+    ck_assert_uint_eq(handshake_read(h, level, &bytes), count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_uint_eq(bytes[i], (uint8_t)(i * 7 + (size_t)level));
+}
+
+static void expire(struct handshake *h)
+{
+    ck_assert_int_ne(handshake_deadline(h), NEVER);
+    now = handshake_deadline(h);
+    handshake_expire(h, now);
+}
+
+TEST(handshake_take__hello_first)
+{
+    struct hello hello;
+    for (int i = 0; i < 4; i++) {
+        ck_assert_uint_eq(handshake_take(&client, now, datagram), TRAILER_BYTES);
+        ck_assert_int_eq(hello_decode(datagram, TRAILER_BYTES, &hello), VERDICT_OK);
+        ck_assert_uint_eq(hello.nonce, NONCE);
+        ck_assert_uint_eq(hello.pairing.tag, TAG);
+        ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+        expire(&client);
+    }
+    give_cookie();
+    ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+}
+
+TEST(handshake_on_cookie__of_this_question)
+{
+    struct cookie_answer answer = {.pairing = {.tag = TAG}, .nonce = NONCE + 1, .cookie = COOKIE};
+    ck_assert(!handshake_on_cookie(&client, now, &answer));
+    answer.nonce = NONCE;
+    answer.pairing.tag++;
+    ck_assert(!handshake_on_cookie(&client, now, &answer));
+    give_cookie();
+    answer.pairing.tag = TAG;
+    ck_assert(!handshake_on_cookie(&client, now, &answer)); /* one is enough */
+}
+
+TEST(handshake_hear__bytes_of_both_levels)
+{
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 230);
+    ck_assert_uint_eq(deliver(&client, &server, 0), 1);
+    expect(&server, HANDSHAKE_LEVEL_FIRST, 230);
+    use_keys();
+    write_bytes(&server, HANDSHAKE_LEVEL_FIRST, 120);
+    write_bytes(&server, HANDSHAKE_LEVEL_SECOND, 5000);
+    ck_assert_uint_eq(deliver(&server, &client, 0), 6);
+    expect(&client, HANDSHAKE_LEVEL_FIRST, 120);
+    expect(&client, HANDSHAKE_LEVEL_SECOND, 5000);
+    handshake_check(&client);
+    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 36);
+    handshake_end(&client);
+    ck_assert_uint_eq(deliver(&client, &server, 0), 1);
+    expect(&server, HANDSHAKE_LEVEL_SECOND, 36);
+    handshake_end(&server);
+    ck_assert_int_eq(handshake_deadline(&server), NEVER);
+    ck_assert_int_ne(handshake_deadline(&client), NEVER); /* it repeats, until it is told */
+    handshake_confirm(&client);
+    ck_assert_int_eq(handshake_deadline(&client), NEVER);
+}
+
+/* What the other side has is not repeated; what it has not is, by the timer. */
+TEST(handshake_expire__repeats_what_is_missing)
+{
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 3000);
+    for (int i = 0; i < 3; i++) {
+        deliver(&client, &server, 3);
+        ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+        expire(&client);
+    }
+    ck_assert_uint_eq(deliver(&client, &server, 1), 2); /* the first is lost */
+    expect(&server, HANDSHAKE_LEVEL_FIRST, 0);
+    expire(&client);
+    ck_assert_uint_eq(deliver(&client, &server, 0), 3);
+    expect(&server, HANDSHAKE_LEVEL_FIRST, 3000);
+    write_bytes(&server, HANDSHAKE_LEVEL_FIRST, 10);
+    deliver(&server, &client, 0);
+    ck_assert_int_eq(handshake_deadline(&client), NEVER); /* the other side has all */
+}
+
+/* Both sides, both levels, half of all datagrams lost, repeated or out of order. */
+TEST(handshake_hear__any_order, .rows = 20)
+{
+    enum { HELD = 64 };
+    static uint8_t held[HELD][HANDSHAKE_BYTES];
+    size_t size[HELD], bytes = 0, more;
+    uint64_t state = (uint64_t)_i;
+    const uint8_t *read;
+    give_cookie();
+    use_keys();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 2500);
+    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, HANDSHAKE_ROOM);
+    for (int round = 0; round < 60 && bytes < HANDSHAKE_ROOM; round++) {
+        int count = 0;
+        while (count < HELD && (size[count] = handshake_take(&client, now, held[count])) > 0)
+            count++;
+        for (int i = 0; i < count; i++) {
+            uint64_t at = random_below(&state, (uint64_t)count);
+            handshake_hear(&server, now, held[at], size[at]);
+        }
+        while ((more = handshake_read(&server, HANDSHAKE_LEVEL_SECOND, &read)) > 0)
+            for (size_t i = 0; i < more; i++, bytes++)
+                ck_assert_uint_eq(read[i], (uint8_t)(bytes * 7 + 1));
+        handshake_check(&server);
+        expire(&client);
+    }
+    ck_assert_uint_eq(bytes, HANDSHAKE_ROOM);
+}
+
+/* Each bit flipped: what is sealed is dropped; what is not changes no other handshake. */
+TEST(handshake_hear__each_bit_counts)
+{
+    give_cookie();
+    use_keys();
+    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 40);
+    size_t size = handshake_take(&client, now, datagram);
+    struct handshake before = server;
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        datagram[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        bool is_level = bit == 8 * (size - 2); /* then it is of the first, which nobody seals */
+        if (!is_level)
+            ck_assert(!handshake_hear(&server, now, datagram, size));
+        server.dropped = server.second_in.forged = server.second_in.replayed = 0;
+        if (!is_level)
+            ck_assert_mem_eq(&server, &before, sizeof before);
+        datagram[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    ck_assert(handshake_hear(&server, now, datagram, size));
+    ck_assert(!handshake_hear(&server, now, datagram, size)); /* replayed */
+    ck_assert(!handshake_hear(&client, now, datagram, size)); /* back to its sender */
+}
+
+TEST(handshake_refuse__is_believed_at_once_if_proven)
+{
+    give_cookie();
+    use_keys();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 40);
+    handshake_refuse(&server);
+    ck_assert_uint_eq(deliver(&server, &client, 0), 1);
+    ck_assert_int_eq(client.phase, HANDSHAKE_REFUSED);
+    ck_assert_uint_eq(deliver(&client, &server, 0), 0);
+}
+
+/* Anybody who reads the path may have said it. */
+TEST(handshake_refuse__unproven_counts_later)
+{
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 40);
+    struct handshake other = server;
+    handshake_refuse(&other);
+    ck_assert_uint_eq(deliver(&other, &client, 0), 1);
+    ck_assert_int_eq(client.phase, HANDSHAKE_TALKS);
+    write_bytes(&server, HANDSHAKE_LEVEL_FIRST, 40);
+    ck_assert_uint_eq(deliver(&server, &client, 0), 1);
+    ck_assert_int_eq(client.refusal, NEVER); /* the right one has spoken */
+    handshake_refuse(&other);
+    deliver(&other, &client, 0);
+    while (client.phase == HANDSHAKE_TALKS)
+        expire(&client);
+    ck_assert_int_eq(client.phase, HANDSHAKE_REFUSED);
+}
+
+static const struct {
+    const char *what;
+    size_t at;
+    uint8_t value;
+} wrong[] = {
+    {"session", TAIL_AT + 3, 1},          {"place", 17, 1},
+    {"beyond the room", 16, 0x30},        {"flags", TRAILER_BYTES - 2, 8},
+    {"version", TRAILER_BYTES - 1, 0x39},
+};
+
+TEST(handshake_decode__malformed, .rows = ROWS(wrong))
+{
+    struct handshake_datagram d = {.tag = TAG, .nonce = NONCE, .cookie = COOKIE}, read;
+    size_t bytes;
+    handshake_encode(datagram, &d);
+    ck_assert_int_eq(handshake_decode(datagram, TRAILER_BYTES, &read, &bytes), VERDICT_OK);
+    datagram[wrong[_i].at] = wrong[_i].value;
+    memmove(datagram + 1, datagram, TRAILER_BYTES); /* with a byte of content */
+    ck_assert_int_ne(handshake_decode(datagram, TRAILER_BYTES + 1, &read, &bytes), VERDICT_OK);
+}

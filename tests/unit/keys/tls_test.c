@@ -1,0 +1,373 @@
+/* Two handshakes of TLS with each other, from memory to memory. */
+#include "keys/tls.h"
+
+#include "../../support/suite.h"
+
+#ifdef ZCRP_KEYS
+#include <gnutls/x509.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DATAGRAMS_MOST = 100 };
+
+struct end {
+    struct handshake h;
+    struct tls *tls;
+    struct zcrp_keys *keys;
+    enum tls_verdict verdict;
+};
+
+static struct end client, server;
+static instant now = SECOND;
+static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {1, 2, 3}, other_key[ZCRP_KEYS_PSK_LEAST] = {9};
+
+static const char ed25519[2][128] = {
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+    "-----END PRIVATE KEY-----\n",
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIEzNCJsopdubKS92nA/5yo/1vahLoLYnwlZFZCd7BNtv\n"
+    "-----END PRIVATE KEY-----\n"};
+
+static void begin(struct end *e, bool is_connecting)
+{
+    handshake_init(&e->h, is_connecting, 11, 77, now);
+    e->tls = tls_create(e->keys, &e->h);
+    ck_assert_ptr_nonnull(e->tls);
+    e->verdict = TLS_GOES_ON;
+}
+
+static void turn(struct end *e)
+{
+    if (e->verdict != TLS_GOES_ON)
+        return;
+    e->verdict = tls_turn(e->tls, now);
+    if (e->verdict == TLS_DONE)
+        handshake_end(&e->h);
+    if (e->verdict == TLS_FAILED)
+        handshake_refuse(&e->h);
+}
+
+static int flights_to_lose[3]; /* the connecting side's, the answer, and what that is answered */
+
+static bool loses_flight(const struct end *from)
+{
+    int flight = from == &server ? 1 : client.verdict == TLS_DONE ? 2 : 0;
+    return flights_to_lose[flight] > 0 && flights_to_lose[flight]-- > 0;
+}
+
+/* Sends what one end has to say; every `lost`-th datagram is lost. */
+static int say(struct end *from, struct end *to, int lost)
+{
+    static int count;
+    uint8_t datagram[HANDSHAKE_BYTES];
+    size_t size = handshake_take(&from->h, now, datagram);
+    bool is_lost = size > 0 && loses_flight(from);
+    int said = 0;
+    for (; size > 0; size = handshake_take(&from->h, now, datagram), said++)
+        if (!is_lost && (lost == 0 || ++count % lost != 0))
+            handshake_hear(&to->h, now, datagram, size);
+    turn(to);
+    return said;
+}
+
+static void shake(int lost)
+{
+    const struct cookie_answer cookie = {.pairing = {.tag = 11}, .nonce = 77, .cookie = 5};
+    begin(&client, true);
+    begin(&server, false);
+    ck_assert(handshake_on_cookie(&client.h, now, &cookie));
+    turn(&client);
+    for (int i = 0; i < DATAGRAMS_MOST; i++) {
+        int said = say(&client, &server, lost) + say(&server, &client, lost);
+        if (said > 0)
+            continue;
+        instant next =
+            instant_earlier(handshake_deadline(&client.h), handshake_deadline(&server.h));
+        bool is_over = server.verdict != TLS_GOES_ON && client.verdict != TLS_GOES_ON;
+        if (next == NEVER || is_over)
+            break;
+        now = next;
+        handshake_expire(&client.h, now);
+        handshake_expire(&server.h, now);
+    }
+}
+
+static void set_shared(const char *identity, const uint8_t *theirs)
+{
+    ck_assert_int_eq(zcrp_keys_psk(&client.keys, identity, key, sizeof key), 0);
+    ck_assert_int_eq(zcrp_keys_psk(&server.keys, "another", other_key, sizeof other_key), 0);
+    ck_assert_int_eq(zcrp_keys_add_psk(server.keys, "alice", theirs, sizeof key), 0);
+}
+
+static void end(void)
+{
+    tls_destroy(client.tls);
+    tls_destroy(server.tls);
+    zcrp_keys_free(client.keys);
+    zcrp_keys_free(server.keys);
+}
+
+/* What one end seals the other one opens, in both directions. */
+static void expect_same_keys(void)
+{
+    struct keyring ours[2], theirs[2];
+    struct hello hello = {.pairing = {1, 1}};
+    struct burst burst;
+    static uint8_t staging[SEAL_STAGING], out[CONTROL_BYTES];
+    size_t plain;
+    ck_assert(tls_make_keyrings(client.tls, &ours[0], &ours[1]));
+    ck_assert(tls_make_keyrings(server.tls, &theirs[0], &theirs[1]));
+    ck_assert_mem_eq(&ours[0].pairing, &theirs[1].pairing, sizeof(struct pairing));
+    ck_assert_mem_eq(&ours[1].pairing, &theirs[0].pairing, sizeof(struct pairing));
+    ck_assert_uint_ne(ours[0].pairing.session, ours[1].pairing.session);
+    for (int i = 0; i < 4; i++) {
+        struct keyring *from = i < 2 ? &ours[i] : &theirs[i - 2];
+        struct keyring *to = i < 2 ? &theirs[1 - i] : &ours[3 - i];
+        hello.pairing = from->pairing;
+        burst_set_control(&burst, hello_encode(burst.control, sizeof burst.control, &hello));
+        ck_assert(keyring_seal(from, &burst, staging));
+        ck_assert_int_eq(keyring_open_control(to, burst.iov[1].iov_base, burst.bytes, out, &plain),
+                         SEALED_GOOD);
+        burst_set_control(&burst, hello_encode(burst.control, sizeof burst.control, &hello));
+        ck_assert(keyring_seal(from, &burst, staging));
+        ck_assert_int_ne(
+            keyring_open_control(from, burst.iov[1].iov_base, burst.bytes, out, &plain),
+            SEALED_GOOD);
+    }
+    for (int i = 0; i < 2; i++) {
+        keyring_fini(&ours[i]);
+        keyring_fini(&theirs[i]);
+    }
+}
+
+/* With nothing lost, and with every third to fifth datagram lost. */
+TEST(tls__pre_shared_key, .rows = 4)
+{
+    char name[ZCRP_KEYS_IDENTITY_MOST + 1];
+    set_shared("alice", key);
+    shake(_i == 0 ? 0 : _i + 2);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    ck_assert(tls_identity(server.tls, name, sizeof name));
+    ck_assert_str_eq(name, "alice");
+    ck_assert(tls_identity(client.tls, name, sizeof name));
+    ck_assert(!tls_identity(server.tls, name, 5));
+    expect_same_keys();
+    end();
+}
+
+TEST(tls__each_flight_lost_three_times)
+{
+    instant began = now;
+    for (int i = 0; i < 3; i++)
+        flights_to_lose[i] = 3;
+    set_shared("alice", key);
+    shake(0);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    ck_assert_int_lt(now - began, 3 * SECOND);
+    end();
+}
+
+TEST(tls__another_key)
+{
+    set_shared("alice", other_key);
+    shake(0);
+    ck_assert_int_eq(server.verdict, TLS_FAILED);
+    ck_assert_int_eq(client.verdict, TLS_GOES_ON);
+    ck_assert_int_ne(client.h.refusal, NEVER);
+    end();
+}
+
+TEST(tls__unknown_identity)
+{
+    set_shared("mallory", key);
+    shake(0);
+    ck_assert_int_eq(server.verdict, TLS_FAILED);
+    ck_assert_int_ne(client.verdict, TLS_DONE);
+    end();
+}
+
+static size_t look_up(void *context, const char *identity, uint8_t *found, size_t size)
+{
+    ck_assert_str_eq(identity, "alice");
+    ck_assert_uint_ge(size, sizeof key);
+    memcpy(found, context, sizeof key);
+    return sizeof key;
+}
+
+TEST(tls__looked_up)
+{
+    ck_assert_int_eq(zcrp_keys_psk(&client.keys, "alice", key, sizeof key), 0);
+    ck_assert_int_eq(zcrp_keys_psk(&server.keys, "another", other_key, sizeof other_key), 0);
+    ck_assert_int_eq(zcrp_keys_set_lookup(server.keys, look_up, (void *)key), 0);
+    shake(0);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    end();
+}
+
+/* ---- raw keys ---- */
+
+static const char *fingerprint[2] = {
+    "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+    "sha256:0000000000000000000000000000000000000000000000000000000000000001",
+};
+
+static void set_raw(void)
+{
+    ck_assert_int_eq(zcrp_keys_raw(&client.keys, ed25519[0], strlen(ed25519[0])), 0);
+    ck_assert_int_eq(zcrp_keys_raw(&server.keys, ed25519[1], strlen(ed25519[1])), 0);
+}
+
+TEST(tls__raw_key_that_is_not_pinned)
+{
+    set_raw();
+    ck_assert_int_eq(zcrp_keys_pin(client.keys, fingerprint[0]), 0);
+    ck_assert_int_eq(zcrp_keys_pin(server.keys, fingerprint[1]), 0);
+    shake(0);
+    ck_assert_int_eq(client.verdict, TLS_FAILED);
+    ck_assert_int_eq(server.h.phase, HANDSHAKE_REFUSED); /* sealed, so the word counts */
+    end();
+}
+
+/* Each learns the other's fingerprint from a handshake that fails, and pins it. */
+static void pin_each_other(bool has_client_pinned)
+{
+    char theirs[2 * ZCRP_KEYS_IDENTITY_MOST];
+    set_raw();
+    shake(0);
+    ck_assert(tls_identity(client.tls, theirs, sizeof theirs));
+    end();
+    set_raw();
+    ck_assert_int_eq(zcrp_keys_pin(client.keys, theirs), 0);
+    shake(0);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_FAILED);
+    ck_assert_int_eq(client.h.phase, HANDSHAKE_REFUSED);
+    char ours[2 * ZCRP_KEYS_IDENTITY_MOST];
+    ck_assert(tls_identity(server.tls, ours, sizeof ours));
+    end();
+    set_raw();
+    ck_assert_int_eq(zcrp_keys_pin(client.keys, theirs), 0);
+    if (has_client_pinned)
+        ck_assert_int_eq(zcrp_keys_pin(server.keys, ours), 0);
+}
+
+TEST(tls__raw_keys)
+{
+    pin_each_other(true);
+    shake(3);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    expect_same_keys();
+    end();
+}
+
+/* ---- certificates ---- */
+
+/* A certificate of this name that has signed itself, in files that the test removes. */
+struct papers {
+    char certificate[32], key[32];
+};
+
+static void write_paper(char path[32], const gnutls_datum_t *text)
+{
+    strcpy(path, "/tmp/zcrp-paper-XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text->data, text->size), text->size);
+    close(fd);
+}
+
+static struct papers make_papers(const char *name)
+{
+    static const unsigned char serial = 1;
+    struct papers papers;
+    gnutls_x509_crt_t crt;
+    gnutls_x509_privkey_t private;
+    gnutls_datum_t text;
+    ck_assert_int_eq(gnutls_x509_crt_init(&crt), 0);
+    ck_assert_int_eq(gnutls_x509_privkey_init(&private), 0);
+    ck_assert_int_eq(gnutls_x509_privkey_generate(private, GNUTLS_PK_EDDSA_ED25519, 0, 0), 0);
+    gnutls_x509_crt_set_version(crt, 3);
+    gnutls_x509_crt_set_serial(crt, &serial, 1);
+    gnutls_x509_crt_set_activation_time(crt, time(NULL) - 86400);
+    gnutls_x509_crt_set_expiration_time(crt, time(NULL) + 86400);
+    gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name, (unsigned int)strlen(name),
+                                         0);
+    gnutls_x509_crt_set_basic_constraints(crt, 1, -1);
+    gnutls_x509_crt_set_key(crt, private);
+    ck_assert_int_eq(gnutls_x509_crt_sign2(crt, crt, private, GNUTLS_DIG_SHA512, 0), 0);
+    ck_assert_int_eq(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text), 0);
+    write_paper(papers.certificate, &text);
+    gnutls_free(text.data);
+    ck_assert_int_eq(gnutls_x509_privkey_export2_pkcs8(private, GNUTLS_X509_FMT_PEM, NULL,
+                                                       GNUTLS_PKCS_PLAIN, &text),
+                     0);
+    write_paper(papers.key, &text);
+    gnutls_free(text.data);
+    gnutls_x509_crt_deinit(crt);
+    gnutls_x509_privkey_deinit(private);
+    return papers;
+}
+
+static void burn(const struct papers *papers)
+{
+    unlink(papers->certificate);
+    unlink(papers->key);
+}
+
+static const struct {
+    const char *name; /* that the client asks for */
+    bool is_trusted;  /* the server's certificate */
+    enum tls_verdict verdict;
+} certified[] = {
+    {"server.example", true, TLS_DONE},
+    {NULL, true, TLS_DONE},
+    {"other.example", true, TLS_FAILED},
+    {"server.example", false, TLS_FAILED},
+};
+
+TEST(tls__certificates, .rows = ROWS(certified))
+{
+    struct papers ours = make_papers("client.example"), theirs = make_papers("server.example");
+    const struct papers *trusted = certified[_i].is_trusted ? &theirs : &ours;
+    ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
+                                           trusted->certificate, certified[_i].name),
+                     0);
+    ck_assert_int_eq(zcrp_keys_certificate(&server.keys, theirs.certificate, theirs.key,
+                                           ours.certificate, "client.example"),
+                     0);
+    shake(4);
+    ck_assert_int_eq(client.verdict, certified[_i].verdict);
+    if (client.verdict == TLS_DONE) {
+        ck_assert_int_eq(server.verdict, TLS_DONE);
+        expect_same_keys();
+    }
+    end();
+    ck_assert_int_eq(chmod(ours.key, 0644), 0);
+    ck_assert_int_eq(
+        zcrp_keys_certificate(&client.keys, ours.certificate, ours.key, theirs.certificate, NULL),
+        ZCRP_ERROR_EXPOSED);
+    burn(&ours);
+    burn(&theirs);
+}
+
+/* ---- mistakes of the caller's ---- */
+
+TEST(keys__arguments)
+{
+    struct zcrp_keys *keys = NULL;
+    ck_assert_int_eq(zcrp_keys_psk(NULL, "a", key, 32), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_keys_psk(&keys, "", key, 32), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_keys_psk(&keys, "a", key, 31), ZCRP_ERROR_ARGUMENT);
+    ck_assert_ptr_null(keys);
+    ck_assert_int_eq(zcrp_keys_raw(&keys, "no key", 6), ZCRP_ERROR_ARGUMENT);
+    ck_assert_ptr_null(keys);
+    zcrp_keys_free(NULL);
+}
+#endif
