@@ -218,7 +218,8 @@ TEST(engine_ready__sends)
         join(&rig[i], ENGINE_SENDERS);
     atomic_store(&rig[0].is_slow, true);
     engine_ready(&rig[0].member);
-    usleep(5000); /* it is under way, and the others queue */
+    while (!atomic_load(&rig[0].is_in)) /* it is under way, and the others queue */
+        usleep(100);
     for (int i = 0; i < 3; i++)
         engine_ready(&rig[i].member);
     engine_leave(&rig[1].member); /* from the middle of the queue */
