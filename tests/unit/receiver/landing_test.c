@@ -1,3 +1,5 @@
+/* What random plans, bursts and moves (property/landing_test.c) do not reach: which offers are
+ * refused, and the largest datagrams. */
 #include "../../support/scatter.h"
 #include "../../support/suite.h"
 #include "core/receiver/landing.h"
@@ -42,39 +44,12 @@ static void plan_two(void)
     ck_assert(landing_seal(&landing));
 }
 
-/* One datagram that lands in it, and ends what arrived. */
-static struct segment land(uint32_t bytes)
-{
-    struct landing_walk walk = {0};
-    struct segment s, none;
-    memset(&s, 0xEE, sizeof s);
-    plan_two();
-    scatter(&landing, arrived, bytes, 0);
-    ck_assert(landing_next(&landing, &walk, &s));
-    ck_assert_uint_eq(s.bytes, bytes);
-    ck_assert(!landing_next(&landing, &walk, &none));
-    return s;
-}
-
 FIXTURE(set_up, tear_down)
 
 TEST(memory__is_spill_and_bounce_for_each_opening)
 {
     ck_assert_uint_eq(landing_memory(1), 2 * LANDING_DATAGRAM);
     ck_assert_uint_eq(landing_memory(LANDING_OPENINGS), 64 * (size_t)LANDING_DATAGRAM);
-}
-
-TEST(begin__forgets_the_plan_and_what_arrived)
-{
-    struct landing_walk walk = {0};
-    struct segment s;
-    plan_two();
-    scatter(&landing, arrived, SIZE, SIZE);
-    landing_begin(&landing);
-    ck_assert(!landing_next(&landing, &walk, &s));
-    ck_assert_uint_eq(landing.openings, 0);
-    ck_assert(landing_seal(&landing));
-    check_piece(0, memory, LANDING_SPILL);
 }
 
 TEST(offer__is_slot_then_scratch)
@@ -131,18 +106,6 @@ TEST(offer__is_refused_when_the_pairs_are_used_up)
     ck_assert_uint_eq(landing.first[2], 2 * LANDING_UNITS + 2);
 }
 
-TEST(seal__ends_each_opening_behind_its_spill)
-{
-    plan_two();
-    ck_assert(landing_offer(&landing, user + 700, 1));
-    ck_assert(landing_seal(&landing));
-    ck_assert_uint_eq(landing.openings, 2);
-    ck_assert_uint_eq(landing.first[0], 0);
-    ck_assert_uint_eq(landing.first[1], 5);
-    ck_assert_uint_eq(landing.first[2], 8);
-    check_piece(7, memory + LANDING_SPILL, LANDING_SPILL);
-}
-
 TEST(seal__and_offer_are_refused_after_the_last_opening)
 {
     ck_assert(landing_seal(&landing));
@@ -150,57 +113,6 @@ TEST(seal__and_offer_are_refused_after_the_last_opening)
     ck_assert(!landing_seal(&landing));
     ck_assert(!landing_offer(&landing, user, UNIT));
     ck_assert_uint_eq(landing.openings, OPENINGS);
-}
-
-TEST(next__as_planned)
-{
-    struct landing_walk walk = {0};
-    struct segment s;
-    plan_two();
-    scatter(&landing, arrived, 2 * SIZE, SIZE);
-    for (uint32_t i = 0; i < 2; i++) {
-        ck_assert(landing_next(&landing, &walk, &s));
-        ck_assert_uint_eq(s.bytes, SIZE);
-        ck_assert_ptr_eq(s.data, user + 500 * i);
-        ck_assert(s.is_contiguous);
-        ck_assert_mem_eq(s.tail, arrived + i * SIZE + UNIT, TRAILER_BYTES);
-        ck_assert_uint_eq(landing_move(&landing, &s, 0, UNIT, user + 500 * i), 0);
-    }
-    ck_assert(!landing_next(&landing, &walk, &s));
-    ck_assert_uint_eq(landing.moves, 0);
-}
-
-TEST(next__across_pieces)
-{
-    struct segment s = land(UNIT + TRAILER_BYTES + 50);
-    ck_assert_ptr_eq(s.data, user);
-    ck_assert(!s.is_contiguous);
-    ck_assert_mem_eq(s.tail, arrived + UNIT + 50, TRAILER_BYTES);
-}
-
-TEST(next__of_a_short_datagram_has_all_of_it_at_the_end_of_the_tail)
-{
-    struct segment s = land(5);
-    uint8_t tail[TRAILER_BYTES] = {0};
-    memcpy(tail + TRAILER_BYTES - 5, arrived, 5);
-    ck_assert(s.is_contiguous);
-    ck_assert_mem_eq(s.tail, tail, TRAILER_BYTES);
-    ck_assert_uint_eq(landing_move(&landing, &s, 0, 0, user), 0);
-}
-
-TEST(next__skips_openings_without_bytes)
-{
-    struct landing_walk walk = {0};
-    struct segment s;
-    plan_two();
-    ck_assert(landing_offer(&landing, user + 700, UNIT));
-    ck_assert(landing_seal(&landing));
-    scatter(&landing, arrived, 0, SIZE);
-    scatter(&landing, arrived, SIZE, SIZE);
-    ck_assert(landing_next(&landing, &walk, &s));
-    ck_assert_ptr_eq(s.data, user + 700);
-    ck_assert_uint_eq(s.start.opening, 1);
-    ck_assert(!landing_next(&landing, &walk, &s));
 }
 
 TEST(next__of_the_largest_datagram_when_spill_is_used_up)
@@ -214,39 +126,6 @@ TEST(next__of_the_largest_datagram_when_spill_is_used_up)
     ck_assert_uint_eq(s.bytes, LANDING_DATAGRAM - 1);
     ck_assert_mem_eq(s.tail, arrived + s.bytes - TRAILER_BYTES, TRAILER_BYTES);
     ck_assert(!landing_next(&landing, &walk, &s));
-}
-
-/* 150 bytes of data: 100 in slot 0, 32 in scratch 0, 18 in slot 1. */
-TEST(move__costs_only_what_lies_elsewhere)
-{
-    struct segment s = land(150 + TRAILER_BYTES);
-    ck_assert_uint_eq(landing_move(&landing, &s, 0, 150, user), 50);
-    ck_assert_uint_eq(landing.moves, 2);
-    landing_move_all(&landing);
-    ck_assert_mem_eq(user, arrived, 150);
-}
-
-TEST(move__of_a_part)
-{
-    struct segment s = land(150 + TRAILER_BYTES);
-    ck_assert_uint_eq(landing_move(&landing, &s, 90, 45, user + 800), 45);
-    ck_assert_uint_eq(landing.moves, 3);
-    landing_move_all(&landing);
-    ck_assert_mem_eq(user + 800, arrived + 90, 45);
-    ck_assert_uint_eq(user[799], 0);
-    ck_assert_uint_eq(user[845], 0);
-}
-
-TEST(move__without_room_asks_for_nothing)
-{
-    struct segment s = land(LANDING_MOVES + 2 * UNIT + TRAILER_BYTES);
-    for (uint32_t i = 0; i < LANDING_MOVES - 2; i++)
-        ck_assert_uint_eq(landing_move(&landing, &s, 200 + i, 1, user + i), 1);
-    ck_assert_uint_eq(landing_move(&landing, &s, 0, 150, user + 600), UINT32_MAX);
-    ck_assert_uint_eq(landing.moves, LANDING_MOVES - 2);
-    ck_assert_uint_eq(landing_move(&landing, &s, 0, UNIT, user), 0);
-    ck_assert_uint_eq(landing_move(&landing, &s, 0, 132, user + 600), 132);
-    ck_assert_uint_eq(landing_move(&landing, &s, 140, 1, user + 800), UINT32_MAX);
 }
 
 TEST(landing_offer_row__as_one_after_the_other, .rows = 2)
@@ -273,4 +152,31 @@ TEST(landing_offer_row__as_one_after_the_other, .rows = 2)
     }
     ck_assert(landing_seal(&row));
     ck_assert_uint_eq(landing_offer_row(&row, slots, 64, 1), 0); /* no opening any more */
+}
+
+/* Whole bursts of the largest size change places: all of bounce that one cycle can need. */
+TEST(settle__between_openings)
+{
+    enum { LARGE = LANDING_DATAGRAM - 1 - TRAILER_BYTES };
+    static uint8_t slots[OPENINGS][LARGE];
+    static uint8_t bytes[LANDING_DATAGRAM - 1];
+    struct landing_walk walk = {0};
+    struct segment s;
+    for (uint32_t d = 0; d < OPENINGS; d++) {
+        ck_assert(landing_offer(&landing, slots[d], LARGE));
+        ck_assert(landing_seal(&landing));
+    }
+    for (uint32_t d = 0; d < OPENINGS; d++) {
+        memset(bytes, 'a' + (int)d, sizeof bytes);
+        scatter(&landing, bytes, sizeof bytes, 0);
+    }
+    for (uint32_t d = 0; d < OPENINGS; d++) {
+        ck_assert(landing_next(&landing, &walk, &s));
+        ck_assert_uint_eq(landing_move(&landing, &s, 0, LARGE, slots[1 - d]), LARGE);
+    }
+    landing_move_all(&landing);
+    for (uint32_t i = 0; i < LARGE; i++) {
+        ck_assert_uint_eq(slots[0][i], 'b');
+        ck_assert_uint_eq(slots[1][i], 'a');
+    }
 }
