@@ -29,6 +29,7 @@
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
 #: make python-bench   the same beside zcrp-bench and sockets of Python (BENCH=...: arguments)
+#: make python-bench-dask   zcrp:// beside tcp:// under Dask
 #: make wheel      the Python package as one file: build/python/wheel
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/

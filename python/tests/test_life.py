@@ -178,18 +178,19 @@ def test_nothing_is_left():
             a.close()
             b.close()
 
+    others = set(_door._open)
     one, other = meet()  # the library's threads may stay, and what they use
-    some(5)
-    before = state()
-    some(50)
-    for _ in range(200):
-        if state() == before:
-            break
-        time.sleep(0.01)
-    assert state() == before and len(_door._open) == 2
-    one.close()
-    other.close()
-    assert not _door._open
+    with one, other:
+        some(5)
+        before = state()
+        some(50)
+        for _ in range(200):
+            if state() <= before:
+                break
+            time.sleep(0.01)
+        assert all(now < then + 10 for now, then in zip(state(), before))
+        assert _door._open - others == {one._handle, other._handle}
+    assert not _door._open - others
 
 
 # ---- fork

@@ -235,6 +235,7 @@ class Connection:
     def _end_all(self) -> None:
         for posted in list(self._waiting.values()):
             posted._end()
+            posted.exception()  # whoever closes need not ask each of them
 
     async def __aenter__(self) -> Connection:
         return self
@@ -314,6 +315,13 @@ class Listener:
         self._handle.begin_close()
         self._callers.ring()
         await _closed(self._loop, self._handle)
+
+    def abort(self) -> None:
+        """The same, without waiting for it."""
+        if not self._handle.was_closed:
+            self._loop.remove_reader(self._descriptor)
+        self._handle.abandon()
+        self._callers.ring()
 
     async def __aenter__(self) -> Listener:
         return self

@@ -1,0 +1,328 @@
+"""``zcrp://`` for dask.distributed: frames are received into the memory that they stay in.
+
+Dask finds this module by its entry point, so ``LocalCluster(protocol="zcrp")``, ``dask scheduler --protocol zcrp``
+and addresses such as ``zcrp://192.0.2.1:8786`` work once the package is installed with its extra: ``zcrp[dask]``.
+
+What Dask writes is one *table*, and a message for each large frame:
+
+    table       u64: bytes of the table that come as a message of their own; 0: it is here
+                u64: number of frames; for each a u64: its bytes, and LARGE if it is a message of its own
+                the small frames, one behind the other
+    messages    the large frames, in their order
+
+The reader has a buffer posted for the next table at all times, and knows from it what to post for the frames. So
+small writes do not wait for each other's reader, and the peer's end is noticed when nobody reads.
+"""
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import struct
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, ClassVar, Optional
+
+import dask
+from distributed.comm.addressing import parse_host_port, unparse_host_port
+from distributed.comm.core import BaseListener, Comm, CommClosedError, Connector
+from distributed.comm.registry import Backend as _Backend
+from distributed.comm.tcp import RequireEncryptionMixin
+from distributed.comm.utils import ensure_concrete_host, from_frames, to_frames
+from distributed.protocol.utils import host_array
+from distributed.utils import ensure_ip, ensure_memoryview, get_ip
+
+from . import asyncio as zcrp_asyncio
+from .errors import Address, Closed, Error, System
+from .options import Options
+
+__all__ = ["Backend", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "zcrp://"
+TABLE_BYTES = 1 << 15  # of the buffer that is posted for the next table
+SMALL_BYTES = 1 << 12  # frames below go with the table
+LARGE = 1 << 63
+_U64 = struct.Struct("<Q")
+_RETRY_S = 0.1  # between accepts, when there is no descriptor left
+_CONNECTIONS = 1 << 15  # of a listener, at once
+
+
+def pack(frames: list[memoryview]) -> list[Any]:
+    """The messages for these frames."""
+    is_large = [frame.nbytes >= SMALL_BYTES for frame in frames]
+    words = [0, len(frames), *(frame.nbytes | LARGE if large else frame.nbytes
+                               for frame, large in zip(frames, is_large))]
+    small = [frame for frame, large in zip(frames, is_large) if not large]
+    table = b"".join([struct.pack(f"<{len(words)}Q", *words), *small])
+    first = [table] if len(table) <= TABLE_BYTES else [_U64.pack(len(table)), table]
+    return first + [frame for frame, large in zip(frames, is_large) if large]
+
+
+def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
+    """The frames, with None for those that come by themselves, and the bytes of these. ValueError: it is damaged."""
+    view = memoryview(table)
+    if len(view) < 16 or struct.unpack_from("<2Q", view)[1] > (len(view) - 16) // 8:
+        raise ValueError("the table of frames is cut off")
+    words = struct.unpack_from(f"<{struct.unpack_from('<2Q', view)[1]}Q", view, 16)
+    frames: list[Optional[memoryview]] = []
+    large = []
+    at = 16 + 8 * len(words)
+    for word in words:
+        if word & LARGE:
+            large.append(word - LARGE)
+            frames.append(None)
+        else:
+            frames.append(view[at:at + word])
+            at += word
+    if at != len(view):
+        raise ValueError("the table of frames does not add up")
+    return frames, large
+
+
+class ZcrpComm(Comm):  # type: ignore[misc]
+    """A connection, as Dask wants it."""
+
+    def __init__(self, connection: zcrp_asyncio.Connection, local_addr: str, peer_addr: str,
+                 deserialize: bool = True) -> None:
+        super().__init__(deserialize=deserialize)
+        self._connection = connection
+        self._local_addr, self._peer_addr = local_addr, peer_addr
+        self._closed = False
+        self._room = bytearray(TABLE_BYTES)
+        self._finalizer = weakref.finalize(self, _drop, connection, repr(self))
+        self._finalizer.atexit = False
+        self._table: Optional[zcrp_asyncio.Posted[int]] = self._watch(connection.receive_into(self._room))
+
+    @property
+    def local_address(self) -> str:
+        return self._local_addr
+
+    @property
+    def peer_address(self) -> str:
+        return self._peer_addr
+
+    def closed(self) -> bool:
+        return self._closed
+
+    # ---- reading
+
+    async def read(self, deserializers: Any = None) -> Any:
+        table = self._table
+        if table is None or (self._closed and not _is_good(table)):
+            raise CommClosedError(f"in {self}: it is closed")
+        try:
+            frames = await self._read_frames(table)
+        except (Error, ValueError) as error:
+            self.abort()
+            raise CommClosedError(f"in {self}: {type(error).__name__}: {error}") from error
+        except BaseException:  # what was read so far is lost
+            self.abort()
+            raise
+        try:
+            return await from_frames(frames, deserialize=self.deserialize, deserializers=deserializers,
+                                     allow_offload=self.allow_offload)
+        except EOFError:
+            self.abort()
+            raise CommClosedError(f"in {self}: the data is cut off") from None
+
+    async def _read_frames(self, posted_table: zcrp_asyncio.Posted[int]) -> list[memoryview]:
+        table = self._room[:await posted_table]
+        self._table = None
+        if len(table) < _U64.size:
+            raise ValueError("the table of frames is cut off")
+        size = _U64.unpack_from(table)[0]
+        if size != 0:
+            table = bytearray(size)
+            await self._connection.receive_into(table)
+        frames, large = unpack(table)
+        rooms = [host_array(size) for size in large]
+        posted = self._connection.receive_batch(rooms)
+        if not self._closed:
+            self._table = self._watch(self._connection.receive_into(self._room))
+        await posted
+        arrived = iter(rooms)
+        return [next(arrived) if frame is None else frame for frame in frames]
+
+    # ---- writing
+
+    async def write(self, msg: Any, serializers: Any = None, on_error: str = "message") -> int:
+        """Returns when the message is on its way. As over tcp://, what it is made of must not change for a while."""
+        if self._closed:
+            raise CommClosedError(f"in {self}: it is closed")
+        context = {"sender": self.local_info, "recipient": self.remote_info, **self.handshake_options}
+        frames = await to_frames(msg, allow_offload=self.allow_offload, serializers=serializers, on_error=on_error,
+                                 context=context, frame_split_size=sys.maxsize)
+        try:
+            messages = pack([ensure_memoryview(frame) for frame in frames])
+            self._watch(self._connection.send_batch(messages))
+        except Error as error:
+            self.abort()
+            raise CommClosedError(f"in {self}: {type(error).__name__}: {error}") from error
+        except BaseException:  # nobody knows what was posted
+            self.abort()
+            raise
+        return sum(len(message) for message in messages)
+
+    # ---- closing
+
+    def _watch(self, posted: zcrp_asyncio.Posted[Any]) -> zcrp_asyncio.Posted[Any]:
+        """A message that fails is the end of the comm, also if nobody awaits it."""
+        this = weakref.ref(self)
+
+        def ended(done: asyncio.Future[Any]) -> None:
+            comm = this()
+            if not _is_good(done) and comm is not None:
+                comm._closed = True
+
+        posted.add_done_callback(ended)
+        return posted
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._finalizer.detach() is not None:
+            await self._connection.close()
+
+    def abort(self) -> None:
+        self._closed = True
+        if self._finalizer.detach() is not None:
+            self._connection.abort()
+
+
+def _is_good(done: asyncio.Future[Any]) -> bool:
+    """Has it ended well?"""
+    return done.done() and not done.cancelled() and done.exception() is None
+
+
+def _drop(connection: zcrp_asyncio.Connection, name: str) -> None:
+    """Nobody has the comm any more; the garbage collector may run in any thread."""
+    logger.warning("Closing dangling connection in %s", name)
+    if connection._loop.is_closed():
+        connection._handle.abandon()
+    else:
+        connection._loop.call_soon_threadsafe(connection.abort)
+
+
+class ZcrpConnector(Connector, RequireEncryptionMixin):  # type: ignore[misc]
+    prefix = PREFIX
+    encrypted = False
+    comm_class: ClassVar[type[ZcrpComm]] = ZcrpComm
+
+    async def connect(self, address: str, deserialize: bool = True, **connection_args: Any) -> ZcrpComm:
+        self._check_encryption(address, connection_args)
+        host, port = parse_host_port(address)
+        try:
+            connection = await zcrp_asyncio.connect(host, port)
+        except Error as error:
+            raise CommClosedError(f"cannot connect to {PREFIX}{address}: {type(error).__name__}: {error}") from error
+        return self.comm_class(connection, PREFIX + connection.local, PREFIX + address, deserialize)
+
+
+class ZcrpListener(BaseListener, RequireEncryptionMixin):  # type: ignore[misc]
+    prefix = PREFIX
+    encrypted = False
+    comm_class: ClassVar[type[ZcrpComm]] = ZcrpComm
+
+    def __init__(self, address: str, comm_handler: Callable[[Any], Any], deserialize: bool = True,
+                 allow_offload: bool = True, default_host: Optional[str] = None, default_port: int = 0,
+                 **connection_args: Any) -> None:
+        super().__init__()
+        self._check_encryption(address, connection_args)
+        host, self.port = parse_host_port(address, default_port)
+        self.ip = host or "0.0.0.0"
+        self.default_host = default_host
+        self.comm_handler = comm_handler
+        self.deserialize = deserialize
+        self.allow_offload = allow_offload
+        self._listener: Optional[zcrp_asyncio.Listener] = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        backlog = int(dask.config.get("distributed.comm.socket-backlog"))
+        try:
+            self._listener = await zcrp_asyncio.listen(
+                ensure_ip(self.ip), self.port, Options(backlog=backlog, connections=max(backlog, _CONNECTIONS)))
+        except Address as error:  # Dask looks for another port by the number
+            raise OSError(errno.EADDRINUSE, f"{PREFIX}{unparse_host_port(self.ip, self.port)}: {error}") from error
+        self.port = self._listener.port
+        self._run(self._accept(self._listener))
+
+    def _run(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, listener: zcrp_asyncio.Listener) -> None:
+        while True:
+            try:
+                connection = await listener.accept()
+            except Closed:
+                return
+            except (System, MemoryError) as error:
+                logger.warning("Listener on %r cannot accept: %s", self.listen_address, error)
+                await asyncio.sleep(_RETRY_S)
+                continue
+            self._run(self._serve(connection))
+
+    async def _serve(self, connection: zcrp_asyncio.Connection) -> None:
+        if self._listener is None:  # it was stopped just now
+            connection.abort()
+            return
+        peer = PREFIX + connection.peer
+        comm = self.comm_class(connection, PREFIX + connection.local, peer, self.deserialize)
+        comm.allow_offload = self.allow_offload
+        try:
+            await self.on_connection(comm)
+        except CommClosedError:
+            logger.info("Connection from %s closed before handshake completed", peer)
+            return
+        await self.comm_handler(comm)
+
+    def stop(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.abort()
+
+    def get_host_port(self) -> tuple[str, int]:
+        """The address that it listens at."""
+        return self.ip, self.port
+
+    @property
+    def listen_address(self) -> str:
+        return PREFIX + str(unparse_host_port(*self.get_host_port()))
+
+    @property
+    def contact_address(self) -> str:
+        host, port = self.get_host_port()
+        return PREFIX + str(unparse_host_port(ensure_concrete_host(host, default_host=self.default_host), port))
+
+
+class Backend(_Backend):  # type: ignore[misc]
+    """What the entry point names."""
+
+    _connector_class: ClassVar[type[ZcrpConnector]] = ZcrpConnector
+    _listener_class: ClassVar[type[ZcrpListener]] = ZcrpListener
+
+    def get_connector(self) -> ZcrpConnector:
+        return self._connector_class()
+
+    def get_listener(self, loc: str, handle_comm: Callable[[Any], Any], deserialize: bool,
+                     **connection_args: Any) -> ZcrpListener:
+        return self._listener_class(loc, handle_comm, deserialize, **connection_args)
+
+    def get_address_host(self, loc: str) -> str:
+        return str(parse_host_port(loc)[0])
+
+    def get_address_host_port(self, loc: str) -> tuple[str, int]:
+        host, port = parse_host_port(loc)
+        return host, port
+
+    def resolve_address(self, loc: str) -> str:
+        host, port = parse_host_port(loc)
+        return str(unparse_host_port(ensure_ip(host), port))
+
+    def get_local_address_for(self, loc: str) -> str:
+        host, _ = parse_host_port(loc)
+        return str(unparse_host_port(get_ip(ensure_ip(host)), None))

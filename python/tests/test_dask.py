@@ -1,0 +1,587 @@
+"""zcrp:// under dask.distributed: the cases of its own tests of communication, and computations on a cluster.
+
+distributed/comm/tests/test_comms.py has the cases; its packages leave it out, so they are written anew here."""
+import asyncio
+import gc
+import logging
+import os
+import struct
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+
+from distributed.comm import (CommClosedError, connect, get_address_host, get_local_address_for, listen, parse_address,
+                              parse_host_port, resolve_address)
+from distributed.comm.registry import backends, get_backend
+from distributed.protocol import Serialized, deserialize, serialize, to_serialize
+from distributed.utils import get_ip, get_ipv6
+
+import zcrp
+import zcrp.asyncio
+import zcrp.dask
+from conftest import HOST
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+EXTERNAL = get_ip()
+PORT = 20000 + os.getpid() % 20000  # ports that are named; as many as there are names for
+
+
+def awaited(test):
+    def run(*arguments, **named):
+        async def limited():
+            await asyncio.wait_for(test(*arguments, **named), 60)
+        asyncio.run(limited())
+        gc.collect()
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    run.pytestmark = getattr(test, "pytestmark", [])
+    return run
+
+
+async def meet(address="zcrp://127.0.0.1", **options):
+    """The two ends of a comm: who connected, and who listened."""
+    queue = asyncio.Queue()
+    async with listen(address, queue.put, **options) as listener:
+        there = await connect(listener.contact_address, **options)
+        return there, await queue.get()
+
+
+async def part(*comms):
+    await asyncio.gather(*(comm.close() for comm in comms))
+
+
+# ---- addresses
+
+def test_addresses():
+    assert isinstance(get_backend("zcrp"), zcrp.dask.Backend)
+    assert get_address_host("zcrp://127.0.0.1:123") == "127.0.0.1"
+    assert get_backend("zcrp").get_address_host_port("127.0.0.1:123") == ("127.0.0.1", 123)
+    for address in ("127.0.0.1:123", "0.0.0.0:456", "[::1]:123", "[::]:123"):
+        assert resolve_address(f"zcrp://{address}") == f"zcrp://{address}"
+    assert resolve_address("zcrp://localhost:456") == "zcrp://127.0.0.1:456"
+    assert get_local_address_for("zcrp://127.0.0.1:80") == "zcrp://127.0.0.1"
+    assert get_local_address_for("zcrp://[::1]:123") == "zcrp://[::1]"
+
+
+def is_at(host, port=None):
+    def check(place):
+        found, number = parse_host_port(place)
+        assert found == host and (number == port if port else 1023 < number < 65536)
+    return check
+
+
+async def serve_and_ask(address, listens_at=None, contact_at=None):
+    """A listener, and clients that ask it, one and many at once."""
+    async def handle(comm):
+        try:
+            assert parse_address(comm.peer_address)[0] == "zcrp"
+            assert comm.extra_info == {}
+            question = await comm.read()
+            assert question["op"] == "ping"
+            question["op"] = "pong"
+            await comm.write(question)
+            assert (await comm.read())["op"] == "foobar"
+        finally:
+            await comm.close()
+
+    listener = await listen(address, handle, xxx="is ignored")
+    (listens_at or is_at(HOST))(parse_address(listener.listen_address)[1])
+    if contact_at is not None:
+        contact_at(parse_address(listener.contact_address)[1])
+    else:
+        assert listener.contact_address == listener.listen_address
+    found = []
+
+    async def ask(key, delay=0.0):
+        comm = await connect(listener.contact_address, xxx="is ignored")
+        try:
+            assert comm.peer_address == listener.contact_address
+            await comm.write({"op": "ping", "data": key})
+            await comm.write({"op": "foobar"})
+            await asyncio.sleep(delay)
+            assert await comm.read() == {"op": "pong", "data": key}
+            found.append(key)
+        finally:
+            await comm.close()
+
+    await ask(1234)
+    await asyncio.gather(*(ask(key, 0.05) for key in range(20)))
+    assert set(found) == {1234, *range(20)}
+    listener.stop()
+    listener.stop()
+
+
+@awaited
+async def test_default_addresses():
+    for address, listens, contact in (
+            ("127.0.0.1", is_at(HOST), None), (f"127.0.0.1:{PORT}", is_at(HOST, PORT), None),
+            ("0.0.0.0", is_at("0.0.0.0"), is_at(EXTERNAL)), ("", is_at("0.0.0.0"), is_at(EXTERNAL)),
+            (f":{PORT + 1}", is_at("0.0.0.0", PORT + 1), is_at(EXTERNAL, PORT + 1)),
+            ("localhost", is_at("localhost"), None)):
+        await serve_and_ask(f"zcrp://{address}", listens, contact)
+
+
+@awaited
+async def test_addresses_of_ip6():
+    await serve_and_ask("zcrp://[::1]", is_at("::1"))
+    await serve_and_ask(f"zcrp://[::1]:{PORT + 2}", is_at("::1", PORT + 2))
+    await serve_and_ask("zcrp://[::]", is_at("::"), is_at(get_ipv6()))
+
+
+@awaited
+async def test_many_listeners():
+    for address in ("zcrp://127.0.0.1", "zcrp://0.0.0.0", "zcrp://"):
+        listeners = [await listen(address, lambda comm: None) for _ in range(100)]
+        assert len({one.listen_address for one in listeners}) == len({one.contact_address for one in listeners}) == 100
+        for one in listeners:
+            one.stop()
+
+
+@awaited
+async def test_port_that_is_taken():
+    """By the error that Dask looks for to try the next port."""
+    async with listen("zcrp://127.0.0.1", lambda comm: None) as listener:
+        with pytest.raises(OSError) as failure:
+            await listen(listener.listen_address, lambda comm: None)
+        assert failure.value.errno == 98
+
+
+@awaited
+async def test_encryption_is_not_there():
+    with pytest.raises(RuntimeError, match="encryption required"):
+        await connect("zcrp://127.0.0.1:1", require_encryption=True)
+    with pytest.raises(RuntimeError, match="encryption required"):
+        listen("zcrp://", lambda comm: None, require_encryption=True)
+
+
+@awaited
+async def test_properties():
+    a, b = await meet()
+    assert a.peer_address == b.local_address and a.local_address == b.peer_address and a.same_host
+    assert "closed" not in repr(a) and a.local_address in repr(b) and b.local_address in repr(a)
+    await a.close()
+    assert "closed" in repr(a) and a.local_address in repr(a) and b.peer_address in repr(a)
+    await b.close()
+    assert "closed" in repr(b) and a.local_address in repr(b)
+    a.abort()
+    b.abort()
+
+
+# ---- connecting
+
+@awaited
+async def test_time_limit_of_connect():
+    started = time.monotonic()
+    with pytest.raises(IOError):
+        await connect("zcrp://127.0.0.1:44444", timeout=0.15)
+    assert 0.1 <= time.monotonic() - started <= 5
+
+
+@awaited
+async def test_no_threads_for_a_failing_connect():
+    before = threading.active_count()
+    task = asyncio.ensure_future(connect("zcrp://127.0.0.1:28400", 0.06))
+    most = 0
+    while not task.done():
+        await asyncio.sleep(0.001)
+        most = max(most, threading.active_count())
+    with pytest.raises(IOError):
+        await task
+    assert most <= before + 2
+
+
+@awaited
+async def test_no_handler_without_a_handshake():
+    called = []
+
+    async def handle(comm):
+        called.append(comm)
+
+    async with listen("zcrp://127.0.0.1", handle) as listener:
+        host, port = listener.get_host_port()
+        async with await zcrp.asyncio.connect(host, port):
+            await asyncio.sleep(0.05)
+        async with await zcrp.asyncio.connect(host, port) as stranger:
+            await stranger.send(b"no table of frames")
+            with pytest.raises(zcrp.Error):
+                while True:
+                    await stranger.receive_into(bytearray(1 << 16))
+        await asyncio.sleep(0.05)
+        assert not called
+        await part(await connect(listener.contact_address))  # others are served
+
+
+class Unreliable(zcrp.dask.ZcrpConnector):
+    failures = 0
+
+    async def connect(self, *arguments, **named):
+        Unreliable.failures += 1
+        if Unreliable.failures <= 3:
+            raise OSError("not yet")
+        return await super().connect(*arguments, **named)
+
+
+async def echo(comm):
+    await comm.write(await comm.read())
+    await comm.close()
+
+
+@awaited
+async def test_retries():
+    class Backend(zcrp.dask.Backend):
+        _connector_class = Unreliable
+
+    before = get_backend("zcrp")
+    backends["zcrp"] = Backend()
+    try:
+        async with listen("zcrp://127.0.0.1", echo) as listener:
+            comm = await connect(listener.contact_address)
+            await comm.write(b"test")
+            assert await comm.read() == b"test"
+            await comm.close()
+    finally:
+        backends["zcrp"] = before
+    assert Unreliable.failures == 4
+
+
+class SlowComm(zcrp.dask.ZcrpComm):
+    async def read(self, *arguments, **named):
+        await asyncio.sleep(0.3)
+        return await super().read(*arguments, **named)
+
+    async def write(self, *arguments, **named):
+        await asyncio.sleep(0.3)
+        return await super().write(*arguments, **named)
+
+
+@awaited
+async def test_slow_handshake():
+    class SlowConnector(zcrp.dask.ZcrpConnector):
+        comm_class = SlowComm
+
+    class Backend(zcrp.dask.Backend):
+        _connector_class = SlowConnector
+
+    before = get_backend("zcrp")
+    backends["zcrp"] = Backend()
+    try:
+        async with listen("zcrp://127.0.0.1", echo) as listener:
+            comm = await connect(listener.contact_address)
+            await comm.write(b"test")
+            assert await comm.read() == b"test"
+            await comm.close()
+    finally:
+        backends["zcrp"] = before
+
+
+@awaited
+async def test_handlers_that_fail():
+    """One fails, the others go on; who is connected to it learns of it."""
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+    async def handle(comm):
+        if await comm.read() == "fail":
+            comm.abort()
+            raise RuntimeError("as it should")
+        await comm.write("fine")
+        await comm.close()
+
+    async with listen("zcrp://127.0.0.1", handle) as listener:
+        for question in ("fail", "go on", "fail", "go on"):
+            comm = await connect(listener.contact_address)
+            await comm.write(question)
+            if question == "fail":
+                with pytest.raises(CommClosedError):
+                    await comm.read()
+            else:
+                assert await comm.read() == "fine"
+            await comm.close()
+
+
+# ---- closing
+
+@awaited
+async def test_closed_by_the_peer():
+    async def handle(comm):
+        await comm.close()
+
+    async with listen("zcrp://127.0.0.1", handle) as listener:
+        comm = await connect(listener.contact_address)
+        with pytest.raises(CommClosedError):
+            await comm.write({})
+            await comm.read()
+        other = await connect(listener.contact_address)
+        with pytest.raises(CommClosedError):
+            await other.read()
+        await part(comm, other)
+
+
+@awaited
+async def test_closed_is_noticed_when_nobody_reads():
+    a, b = await meet()
+    await a.close()
+    for _ in range(500):
+        if b.closed():
+            break
+        await asyncio.sleep(0.01)
+    assert b.closed()
+    with pytest.raises(CommClosedError):
+        await b.write("x")
+    await b.close()
+
+
+@awaited
+async def test_closed():
+    a, b = await meet()
+    reads = a.read(), b.read()
+    await a.close()
+    for read in (*reads, a.read(), b.read()):
+        with pytest.raises(CommClosedError):
+            await read
+    for comm in (a, b):
+        with pytest.raises(CommClosedError):
+            await comm.write({})
+    await part(a, b)
+    assert a.closed() and b.closed()
+
+
+@awaited
+async def test_close_while_it_reads():
+    a, b = await meet()
+    reads = [asyncio.ensure_future(comm.read()) for comm in (a, b)]
+    await asyncio.sleep(0.05)
+    await a.close()
+    for read in reads:
+        with pytest.raises(CommClosedError):
+            await read
+    await b.close()
+
+
+@awaited
+async def test_what_was_written_before_a_close_arrives():
+    a, b = await meet()
+    data = os.urandom(1 << 20)
+    await a.write({"x": to_serialize(data)})
+    await a.write("last")
+    closing = asyncio.ensure_future(a.close())
+    assert bytes((await b.read())["x"]) == data and await b.read() == "last"
+    with pytest.raises(CommClosedError):
+        await b.read()
+    await closing
+    await b.close()
+
+
+class Strange(BaseException):
+    pass
+
+
+@awaited
+async def test_closed_by_an_error_in_write():
+    for kind in (BufferError, Strange):
+        a, b = await meet()
+
+        def fail(messages):
+            raise kind()
+
+        a._connection.send_batch = fail
+        with pytest.raises(kind):
+            await a.write("x")
+        assert a.closed()
+        await part(a, b)
+
+
+@awaited
+async def test_closed_by_a_read_that_is_cancelled():
+    a, b = await meet()
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(a.read(), 0.01)
+    assert a.closed()
+    await part(a, b)
+
+
+@awaited
+async def test_dropped():
+    """A comm that nobody has is closed."""
+    a, b = await meet()
+    gone = weakref.ref(a)
+    del a
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(CommClosedError):
+        await b.read()
+    await b.close()
+
+
+@awaited
+async def test_tables_that_are_damaged():
+    good = zcrp.dask.pack([memoryview(b"abc"), memoryview(bytes(5000))])[0]
+    for table in (b"", b"short", good[:15], good[:-1], good + b"x", struct.pack("<2Q", 0, 1 << 60), bytes(15)):
+        async with await zcrp.asyncio.listen(HOST) as listener:
+            asked = asyncio.ensure_future(zcrp.dask.ZcrpConnector().connect(f"{HOST}:{listener.port}"))
+            peer = await listener.accept()
+            comm = await asked
+        sent = peer.send(table)
+        with pytest.raises(CommClosedError, match="ValueError"):
+            await comm.read()
+        assert comm.closed()
+        await asyncio.wait({sent})
+        await peer.close()
+
+
+# ---- what is passed
+
+def frames_of(sizes):
+    return [memoryview(os.urandom(size)) for size in sizes]
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [1, 0, 3], [4095, 4096, 4097], [5] * 5000, [4000] * 20, [100_000, 7, 5000, 0]])
+def test_tables(sizes):
+    frames = frames_of(sizes)
+    first, *rest = zcrp.dask.pack(frames)
+    if struct.unpack_from("<Q", first)[0]:
+        assert len(first) == 8 and struct.unpack("<Q", first)[0] == len(rest[0])
+        first, *rest = rest
+    found, large = zcrp.dask.unpack(bytearray(first))
+    assert [len(message) for message in rest] == large
+    arrived = iter(rest)
+    assert [bytes(next(arrived) if frame is None else frame) for frame in found] == [bytes(frame) for frame in frames]
+
+
+@awaited
+async def test_messages_of_all_sizes():
+    a, b = await meet()
+    for message in ({}, b"", "x", {"n": list(range(20000))}, [to_serialize(b"x" * n) for n in (0, 1, 4096, 300_000)],
+                    {i: to_serialize(numpy.arange(i)) for i in range(0, 3000, 7)}, [to_serialize(b"y")] * 6000):
+        await a.write(message)
+        found = await b.read()
+        assert len(found) == len(message)
+        if isinstance(message, dict) and 7 in message:
+            assert all((found[i] == numpy.arange(i)).all() for i in message)
+    await part(a, b)
+
+
+@awaited
+async def test_many_small():
+    a, b = await meet()
+    for number in range(1000):
+        await a.write({"number": number})
+        await b.write({"number": -number})
+    for number in range(1000):
+        assert (await b.read()) == {"number": number}
+        assert (await a.read()) == {"number": -number}
+    await part(a, b)
+
+
+@awaited
+async def test_arrays_land_in_memory_of_their_own():
+    """They can be written, and none keeps the memory of another."""
+    a, b = await meet()
+    arrays = [numpy.random.default_rng(i).random((100, 100 + i)) for i in range(5)]
+    await a.write({"arrays": [to_serialize(array) for array in arrays]})
+    found = (await b.read())["arrays"]
+    for array, copy in zip(arrays, found):
+        assert (array == copy).all() and copy.flags.writeable
+        copy[0] = 0
+    assert b._connection.statistics().receiver["messages"] >= 6
+    await part(a, b)
+
+
+@awaited
+async def test_deserialize():
+    large = os.urandom(1 << 20) * 4
+    for content, is_large in ((b"abc", False), (large, True)):
+        message = {"op": "update", "x": content, "to_ser": [to_serialize(content)], "ser": Serialized(*serialize(content))}
+        for does in (True, False):
+            a, b = await meet(deserialize=does)
+            await a.write(message)
+            await b.write(await b.read())
+            found = await a.read()
+            assert sorted(found) == sorted(message) and found["op"] == "update" and found["x"] == content
+            for one in (found["to_ser"][0], found["ser"]):
+                if does:
+                    assert bytes(one) == content
+                elif isinstance(one, Serialized):
+                    assert deserialize(one.header, one.frames) == content
+                else:
+                    assert one == to_serialize(content)
+            await part(a, b)
+
+
+def raise_eof():
+    raise EOFError
+
+
+class EndOfFile:
+    def __reduce__(self):
+        return raise_eof, ()
+
+
+@awaited
+async def test_deserialize_that_fails():
+    logging.getLogger("distributed.comm.utils").setLevel(logging.CRITICAL)
+    logging.getLogger("distributed.protocol.core").setLevel(logging.CRITICAL)
+    a, b = await meet()
+    await a.write({"data": to_serialize(EndOfFile())})
+    with pytest.raises(CommClosedError):
+        await b.read()
+    with pytest.raises(CommClosedError):
+        await a.read()
+    await part(a, b)
+
+
+# ---- a cluster
+
+CLUSTER = """
+    import dask, dask.array as da, numpy
+    from distributed import Client, LocalCluster
+
+    if __name__ == "__main__":
+        dask.config.set({"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False})
+        with LocalCluster(n_workers=4, threads_per_worker=1, protocol="zcrp", dashboard_address=None,
+                          memory_limit=0) as cluster, Client(cluster) as client:
+            assert all(address.startswith("zcrp://") for address in client.scheduler_info()["workers"])
+            COMPUTE
+    """
+
+
+def on_a_cluster(tmp_path, compute):
+    """Runs it on four workers, each a process. The last line that it printed."""
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(CLUSTER.replace("COMPUTE", compute.strip())), encoding="utf-8")
+    done = subprocess.run([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=150, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()[-1]
+
+
+def test_transpose_on_four_workers(tmp_path):
+    assert on_a_cluster(tmp_path, """
+            n = 4000
+            x = da.arange(n * n, chunks=n * n // 16, dtype="f8").reshape(n, n).rechunk((500, 500)).persist()
+            found = (x + x.T).rechunk((n, 250)).sum(axis=0).compute()
+            column = numpy.arange(n)
+            assert numpy.allclose(found, n * column + n * n * column + n * (n - 1) / 2 * (n + 1))
+            print("right")
+    """) == "right"
+
+
+def test_shuffle_on_four_workers(tmp_path):
+    """From rows to columns by way of all workers."""
+    assert on_a_cluster(tmp_path, """
+            x = da.random.default_rng(1).random((3000, 3000), chunks=(100, 3000)).persist()
+            with dask.config.set({"array.rechunk.method": "p2p"}):
+                columns = x.rechunk((3000, 100)).persist()
+            assert float(abs(columns - x).max().compute()) == 0.0
+            sums = columns.sum(axis=0).compute()
+            assert numpy.allclose(sums, x.compute().sum(axis=0))
+            print("right")
+    """) == "right"
