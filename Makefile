@@ -31,6 +31,7 @@
 #: make python-bench   the same beside zcrp-bench and sockets of Python (BENCH=...: arguments)
 #: make python-bench-dask   zcrp:// beside tcp:// under Dask
 #: make wheel      the Python package as one file: build/python/wheel
+#: make packages   Debian packages of the last commit: build/packages/*.deb (needs sh tools/setup packages)
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:

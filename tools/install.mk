@@ -65,3 +65,15 @@ uninstall:
 	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(foreach m,$(MANUALS),$(call manual,$m))
+
+# ---- packages of Debian, of the last commit (debian/)
+
+packages:
+	@rm -rf build/packages && mkdir -p build/packages/libzcrp
+	@git archive HEAD | tar -x -C build/packages/libzcrp
+	@cd build/packages/libzcrp && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -b >../log 2>&1 || \
+		{ tail -n 30 ../log; exit 1; }
+	@rm -rf build/packages/libzcrp
+	@ls build/packages/*.deb
+
+.PHONY: packages

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The packages of Debian are built from the last commit, lintian finds nothing, and what is in them works
+# from where it was unpacked.
+# load: busy
+# stage: check-all
+set -u
+
+. "$(dirname "$0")/../support/script.sh"
+
+command -v dpkg-buildpackage >/dev/null && command -v lintian >/dev/null ||
+    { echo "sh tools/setup packages"; exit 77; }
+
+check "they are built" make --no-print-directory packages
+check "lintian" lintian --allow-root --fail-on error,warning build/packages/*.changes
+for package in libzcrp0 libzcrp-dev zcrp-tools python3-zcrp; do
+    check "$package unpacks" dpkg-deb -x build/packages/${package}_*.deb "$place/root"
+done
+library=$(dirname "$(find "$place/root" -name libzcrp.so.0)")
+export LD_LIBRARY_PATH="$library" PYTHONPATH="$place/root/usr/lib/python3/dist-packages"
+check "a program" "$place/root/usr/bin/zcrp-bench" --size 64K --count 100 --repeat 1
+check "its manual" man -l "$place/root/usr/share/man/man1/zcrp-bench.1.gz"
+check "a program for the library" ${CC:-cc} examples/echo.c -o "$place/echo" \
+    -I"$place/root/usr/include" -L"$library" -lzcrp
+complaint "it runs" 2 "usage: echo serve" "$place/echo"
+check "Python" python3 -c "import zcrp; zcrp.listen('127.0.0.1').close()"
+conclude
