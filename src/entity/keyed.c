@@ -72,7 +72,7 @@ static struct admission *hear_greeting(struct zcrp_entity *e, instant now, const
     bool has_ended = greeting_hear(g, now, datagram, size);
 
     if (g->handshake.phase != HANDSHAKE_ASKS)
-        sender_on_keys_refused(e->machine.sender); /* if it fails, because of that */
+        sender_on_keys(e->machine.sender, g->verdict == TLS_DONE);
     if (has_ended)
         return take_keys(e, now);
     if (greeting_has_failed(g))

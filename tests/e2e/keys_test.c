@@ -194,6 +194,16 @@ TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
     zcrp_listener_close(p.listener);
 }
 
+/* The keys are good, but nobody accepts: that is another reason. */
+TEST(keys__nobody_accepts, .needs = has_keys)
+{
+    struct zcrp_options options = {.connect_ns = ENDS_SECOND / 2};
+    struct pair p;
+    listen_with(&p, options, shared("alice", key));
+    ck_assert_int_eq(connect_with(&p, options, shared("alice", key), -1), ZCRP_ERROR_UNREACHABLE);
+    zcrp_listener_close(p.listener);
+}
+
 /* What is sent to somebody who is refused stays here. */
 TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 {
@@ -507,4 +517,67 @@ TEST(keys__files, .needs = has_keys)
     pass(p.there, p.here, 1000, 1);
     part(&p);
     ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM);
+}
+
+/* ---- what is left ---- */
+
+enum { MASK = 0x5A };
+
+/* How often these bytes, each masked, are in memory that the process can write. */
+static int count_in_memory(const uint8_t *masked, size_t count)
+{
+    char text[512], rights[8];
+    unsigned long first, last;
+    int found = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(text, sizeof text, maps) != NULL) {
+        if (sscanf(text, "%lx-%lx %7s", &first, &last, rights) != 3 || rights[0] != 'r' ||
+            rights[1] != 'w' || strstr(text, "[stack]") != NULL)
+            continue;
+        for (const uint8_t *at = (const uint8_t *)first; at + count <= (const uint8_t *)last;
+             at++) {
+            size_t same = 0;
+            while (same < count && at[same] == (masked[same] ^ MASK))
+                same++;
+            found += same == count;
+        }
+    }
+    fclose(maps);
+    return found;
+}
+
+/* A sanitizer has memory of its own, where it must not be looked. */
+static bool can_look_at_memory(void)
+{
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return false;
+#else
+    return has_keys();
+#endif
+}
+
+/* The key that both ends had is gone from memory once all is closed. */
+TEST(keys__are_gone_after_close, .needs = can_look_at_memory)
+{
+    static uint8_t masked[ZCRP_KEYS_PSK_LEAST];
+    uint8_t *plain = malloc(sizeof masked);
+    struct pair p;
+    for (size_t i = 0; i < sizeof masked; i++) {
+        masked[i] = (uint8_t)(rand() >> 7);
+        plain[i] = masked[i] ^ MASK;
+    }
+    ck_assert_int_ge(count_in_memory(masked, sizeof masked), 1); /* it can be found */
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", plain));
+    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", plain), 0), 0);
+    explicit_bzero(plain, sizeof masked);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(p.there, p.here, 1000, 1);
+    part(&p);
+    ck_assert_int_eq(count_in_memory(masked, sizeof masked), 0);
+    free(plain);
 }

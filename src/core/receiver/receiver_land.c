@@ -1,26 +1,10 @@
 /* Landing: the reading of what arrived (the paper's receiving thread). */
+#include "receiver_land.h"
 #include "core/check.h"
 #include "core/number.h"
 #include "core/wire/datagram.h"
-#include "receiver_steps.h"
-
-#include <string.h>
 
 /* ---- a row of units ---- */
-
-/* Units that landed one after the other; one unit is a row of one. More of them are only a row if
- * each lies just where it belongs, all of it was missing, and it has nothing to say but its data.
- */
-struct arrival {
-    const struct segment *segment;      /* of a row of one; NULL: each is known to be in place */
-    const struct unit_trailer *trailer; /* of the last of them */
-    struct message_in *message;         /* NULL when that is over */
-    uint64_t number;                    /* of the message */
-    uint64_t seq;                       /* of the last */
-    struct interval range;              /* of all, in the message */
-    uint32_t units;
-    bool is_in_place; /* something of it was missing, and lies where it belongs */
-};
 
 /* Asks for the move of this part of the row, and returns its bytes. */
 static uint32_t bring(struct landing *landing, const struct arrival *a, struct interval part)
@@ -90,8 +74,7 @@ static void on_void(struct receiver *r, const struct arrival *a)
     messages_in_end(&r->messages, a->message, outcome);
 }
 
-/* True if the unit can be for this message, as far as is known of its length. */
-static bool fits(const struct arrival *a)
+bool receiver_fits(const struct arrival *a)
 {
     const struct message_in *message = a->message;
     bool is_last = (a->trailer->flags & FLAG_IS_LAST) != 0;
@@ -106,7 +89,7 @@ static bool on_data(struct receiver *r, struct landing *landing, struct arrival 
 {
     struct message_in *message = a->message;
     bool is_last = (a->trailer->flags & FLAG_IS_LAST) != 0;
-    if (!fits(a)) {
+    if (!receiver_fits(a)) {
         r->counters.drop_beyond++;
         return false;
     }
@@ -195,9 +178,7 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
     }
 }
 
-/* A row of the session landed: it is entered in its message, brought to its place, and
- * acknowledged. False if it counts as never received. */
-static bool enter(struct receiver *r, instant now, struct landing *landing, struct arrival *a)
+bool receiver_enter(struct receiver *r, instant now, struct landing *landing, struct arrival *a)
 {
     r->session.has_units = true;
     receiver_hear(r, now);
@@ -273,7 +254,7 @@ static bool row_take(struct row *row, const struct segment *segment)
     return true;
 }
 
-static void note_marks(struct receiver *r, uint32_t marks)
+void receiver_note_marks(struct receiver *r, uint32_t marks)
 {
     r->counters.marks += marks;
     r->ack.marks += marks;
@@ -294,16 +275,16 @@ static void row_close(struct receiver *r, instant now, struct landing *landing, 
     a->segment = NULL;
     a->seq += behind;
     a->range.last += (uint64_t)behind * row->trailer.length;
-    note_marks(r, row->marks);
-    bool is_entered = enter(r, now, landing, a);
+    receiver_note_marks(r, row->marks);
+    bool is_entered = receiver_enter(r, now, landing, a);
     CHECK(is_entered);
     a->message = NULL;
 }
 
 /* ---- a datagram ---- */
 
-static struct arrival arrival_of(const struct receiver *r, const struct segment *segment,
-                                 const struct unit_trailer *t)
+struct arrival receiver_arrival(const struct receiver *r, const struct segment *segment,
+                                const struct unit_trailer *t)
 {
     uint64_t offset = (uint64_t)t->unit * GRAIN;
     uint64_t near_message = r->messages.next - r->session.message_base;
@@ -316,7 +297,7 @@ static struct arrival arrival_of(const struct receiver *r, const struct segment 
                             .range = {.first = offset, .last = offset + t->length}};
 }
 
-static void count_drop(struct receiver *r, enum verdict verdict)
+void receiver_count_drop(struct receiver *r, enum verdict verdict)
 {
     switch (verdict) {
     case VERDICT_OK:
@@ -404,10 +385,8 @@ static enum verdict on_offer(struct receiver *r, instant now, const struct segme
     return verdict;
 }
 
-/* A hello, a probe, an offer, or what has to be dropped: as a unit it is `verdict`. True if it
- * belongs to the pairing. */
-static bool on_other(struct receiver *r, instant now, struct landing *landing,
-                     const struct segment *segment, enum verdict verdict)
+bool receiver_on_other(struct receiver *r, instant now, struct landing *landing,
+                       const struct segment *segment, enum verdict verdict)
 {
     enum datagram_type type = datagram_type(segment->tail[TRAILER_BYTES - 1]);
     bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE || type == DATAGRAM_OFFER;
@@ -425,7 +404,7 @@ static bool on_other(struct receiver *r, instant now, struct landing *landing,
              landing_post(landing, segment))
         return false;
     if (!is_other || verdict != VERDICT_OK)
-        count_drop(r, verdict);
+        receiver_count_drop(r, verdict);
     return is_ours;
 }
 
@@ -491,139 +470,16 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
     enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
     if (verdict != VERDICT_OK || !receiver_session_accepts(&r->session, unit.pairing)) {
         note_scribbles(r, landing, segment);
-        return on_other(r, now, landing, segment, verdict);
+        return receiver_on_other(r, now, landing, segment, verdict);
     }
-    struct arrival a = arrival_of(r, segment, &unit);
+    struct arrival a = receiver_arrival(r, segment, &unit);
     if (row_open(r, row, &a))
         return true;
-    note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
-    enter(r, now, landing, &a);
+    receiver_note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
+    receiver_enter(r, now, landing, &a);
     if (!a.is_in_place || !segment->is_as_planned)
         note_scribbles(r, landing, segment);
     return true;
-}
-
-/* ---- with keys ---- */
-
-/* The datagram in one piece: where it landed, or copied to `scratch`. */
-static const uint8_t *in_one_piece(const struct landing *landing, const struct segment *segment,
-                                   uint8_t *scratch)
-{
-    struct iovec piece[LANDING_IOV];
-    uint32_t count = landing_list(landing, segment, piece);
-    uint8_t *to = scratch;
-    if (count == 1)
-        return piece[0].iov_base;
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(to, piece[i].iov_base, piece[i].iov_len);
-        to += piece[i].iov_len;
-    }
-    return scratch;
-}
-
-/* Where the data of this unit belongs, if all of it is missing there; else NULL. A forged unit may
- * be opened there, too: then it is not believed, and what it left is gone before anybody sees it.
- */
-static uint8_t *place_of_data(struct receiver *r, struct arrival *a)
-{
-    struct message_in *message = messages_in_find(&r->messages, a->number);
-    a->message = message;
-    if (r->phase != RECEIVER_OPEN || (a->trailer->flags & FLAG_VOID) != 0 || message == NULL ||
-        message->state != MESSAGE_IN_POSTED || !fits(a))
-        return NULL;
-    struct interval part = missing_next(&r->messages.missing, &message->missing, a->range.first);
-    bool is_missing = part.first <= a->range.first && a->range.last <= part.last;
-    return is_missing && a->range.first < a->range.last ? message->buffer + a->range.first : NULL;
-}
-
-/* Opens the unit to its place, or to scratch, from where what is missing of it is brought there. */
-static bool open_unit(struct receiver *r, instant now, struct landing *landing,
-                      const struct segment *segment, const struct sealed_unit *sealed,
-                      const struct unit_trailer *t)
-{
-    struct arrival a = arrival_of(r, segment, t);
-    uint8_t *scratch = landing->bounce;
-    const uint8_t *in = in_one_piece(landing, segment, scratch);
-    uint8_t *place = place_of_data(r, &a);
-    uint8_t *out = place != NULL ? place : scratch;
-    if (!keyring_open_unit(r->config.keyring, sealed, in, t->length, out))
-        return false;
-    struct segment opened = {.bytes = t->length + (uint32_t)TRAILER_BYTES,
-                             .data = out,
-                             .is_contiguous = true,
-                             .is_as_planned = true,
-                             .ecn = segment->ecn};
-    a.segment = &opened;
-    a.message = NULL;
-    note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
-    enter(r, now, landing, &a);
-    landing_move_all(landing); /* the next unit wants the scratch */
-    return true;
-}
-
-static bool on_sealed_unit(struct receiver *r, instant now, struct landing *landing,
-                           const struct segment *segment)
-{
-    struct unit_trailer unit;
-    struct sealed_unit sealed;
-    if (segment->bytes < TRAILER_BYTES + SEAL_UNIT_BYTES) {
-        r->counters.drop_short++;
-        return false;
-    }
-    if (keyring_look_at_unit(r->config.keyring, segment->tail, &sealed) != SEALED_GOOD) {
-        r->counters.drop_session++;
-        return false;
-    }
-    enum verdict verdict =
-        unit_trailer_decode(sealed.plain, segment->bytes - SEAL_UNIT_BYTES, &unit);
-    if (verdict != VERDICT_OK || !receiver_session_accepts(&r->session, unit.pairing)) {
-        count_drop(r, verdict);
-        return false;
-    }
-    return open_unit(r, now, landing, segment, &sealed, &unit);
-}
-
-static bool on_sealed_control(struct receiver *r, instant now, struct landing *landing,
-                              const struct segment *segment)
-{
-    uint8_t *scratch = landing->bounce;
-    const uint8_t *in = in_one_piece(landing, segment, scratch);
-    size_t bytes = 0;
-    enum sealed sealed =
-        keyring_open_control(r->config.keyring, in, segment->bytes, scratch, &bytes);
-    r->counters.drop_short += sealed == SEALED_SHORT;
-    r->counters.drop_session += sealed == SEALED_FOREIGN;
-    if (sealed != SEALED_GOOD)
-        return false;
-    struct segment opened = {.bytes = (uint32_t)bytes, .data = scratch, .is_contiguous = true};
-    memcpy(opened.tail, scratch + bytes - TRAILER_BYTES, TRAILER_BYTES);
-    return on_other(r, now, landing, &opened, VERDICT_OK);
-}
-
-/* A sealed datagram, or one of a handshake. True if it belongs to the pairing. */
-static bool on_sealed(struct receiver *r, instant now, struct landing *landing,
-                      const struct segment *segment)
-{
-    switch (datagram_type(segment->tail[TRAILER_BYTES - 1])) {
-    case DATAGRAM_UNIT:
-        return on_sealed_unit(r, now, landing, segment);
-    case DATAGRAM_HELLO:
-    case DATAGRAM_PATH_PROBE:
-    case DATAGRAM_OFFER:
-        return on_sealed_control(r, now, landing, segment);
-    case DATAGRAM_ACK_POSITIVE:
-    case DATAGRAM_ACK_NEGATIVE:
-    case DATAGRAM_REQUEST:
-    case DATAGRAM_PATH_ANSWER:
-    case DATAGRAM_COOKIE:
-    case DATAGRAM_HANDSHAKE:
-    case DATAGRAM_VERSION_ANSWER:
-        break;
-    }
-    bool is_posted =
-        segment->bytes <= CONTROL_BYTES + SEAL_CONTROL_BYTES && landing_post(landing, segment);
-    r->counters.drop_type += !is_posted;
-    return false;
 }
 
 void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size)
@@ -642,7 +498,7 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
     CHECK(r->is_planned);
     while (landing_next(landing, &walk, &segment)) {
         bool is_ours = r->config.keyring == NULL ? row_take(&row, &segment)
-                                                 : on_sealed(r, now, landing, &segment);
+                                                 : receiver_on_sealed(r, now, landing, &segment);
         if (!is_ours && r->config.keyring == NULL) {
             row_close(r, now, landing, &row);
             is_ours = on_datagram(r, now, landing, &segment, &row);

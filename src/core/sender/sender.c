@@ -263,9 +263,9 @@ void sender_on_refused(struct sender *s)
     sender_session_on_refused(&s->session);
 }
 
-void sender_on_keys_refused(struct sender *s)
+void sender_on_keys(struct sender *s, bool are_taken)
 {
-    s->session.unpaired = OUTCOME_KEYS;
+    s->session.unpaired = are_taken ? OUTCOME_UNREACHABLE : OUTCOME_KEYS;
 }
 
 /* ---- what there is to be known ---- */

@@ -143,9 +143,9 @@ bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
 void sender_on_path_hint(struct sender *s, instant now);
 void sender_on_refused(struct sender *s);
 
-/* The peer is there, but this side has no keys that are good there: that names the failure of a
- * sender that is never paired. */
-void sender_on_keys_refused(struct sender *s);
+/* The peer is there, and takes the keys of this side, or does not (yet): that names the failure of
+ * a sender that is never paired. */
+void sender_on_keys(struct sender *s, bool are_taken);
 
 /* The memory of a message in flight cannot be read. It fails, and so does the peer's; the others go
  * on. False if it is over. */

@@ -401,7 +401,7 @@ static void on_handshake(struct sender *s, const uint8_t *datagram, size_t size)
     if (handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK &&
         (d.flags & HANDSHAKE_REFUSES) != 0 && !sender_session_is_paired(&s->session) &&
         sender_session_is_answer(&s->session, d.tag, d.nonce))
-        sender_on_keys_refused(s);
+        sender_on_keys(s, false);
 }
 
 static void receive_plain(struct sender *s, instant now, const uint8_t *datagram, size_t size)

@@ -1,0 +1,48 @@
+/* Landing, in two files: datagrams as they are (receiver_land.c), and sealed ones, which have to be
+ * opened first (receiver_sealed.c). What both do with a unit. */
+#ifndef ZCRP_CORE_RECEIVER_LAND_H
+#define ZCRP_CORE_RECEIVER_LAND_H
+
+#include "receiver_steps.h"
+
+/* Units that landed one after the other; one unit is a row of one. More of them are only a row if
+ * each lies just where it belongs, all of it was missing, and it has nothing to say but its data.
+ */
+struct arrival {
+    const struct segment *segment;      /* of a row of one; NULL: each is known to be in place */
+    const struct unit_trailer *trailer; /* of the last of them */
+    struct message_in *message;         /* NULL when that is over */
+    uint64_t number;                    /* of the message */
+    uint64_t seq;                       /* of the last */
+    struct interval range;              /* of all, in the message */
+    uint32_t units;
+    bool is_in_place; /* something of it was missing, and lies where it belongs */
+};
+
+/* What the trailer of a unit says, which landed there. Its message is looked up by enter. */
+struct arrival receiver_arrival(const struct receiver *r, const struct segment *segment,
+                                const struct unit_trailer *t);
+
+/* A row of the session landed: it is entered in its message, brought to its place, and
+ * acknowledged. False if it counts as never received. */
+bool receiver_enter(struct receiver *r, instant now, struct landing *landing, struct arrival *a);
+
+/* True if the unit can be for its message, as far as is known of that one's length. */
+bool receiver_fits(const struct arrival *a);
+
+/* Datagrams of the session met congestion. */
+void receiver_note_marks(struct receiver *r, uint32_t marks);
+
+/* A datagram is dropped; OK: because it is of another session. */
+void receiver_count_drop(struct receiver *r, enum verdict verdict);
+
+/* A hello, a probe, an offer, or what has to be dropped: as a unit it is `verdict`. True if it
+ * belongs to the pairing. */
+bool receiver_on_other(struct receiver *r, instant now, struct landing *landing,
+                       const struct segment *segment, enum verdict verdict);
+
+/* With keys: a sealed datagram, or one of a handshake. True if it belongs to the pairing. */
+bool receiver_on_sealed(struct receiver *r, instant now, struct landing *landing,
+                        const struct segment *segment);
+
+#endif
