@@ -104,7 +104,8 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 COMMON := $(call objects,tools/common/*.c)
-CODE := $(wildcard include/*.h include/*.hpp examples/*.c $(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
+CODE := $(wildcard include/*.h include/*.hpp examples/*.c python/native/*.[ch] \
+	$(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
 
 to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
 

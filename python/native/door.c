@@ -31,9 +31,9 @@ struct door {
 };
 
 struct door_post {
-    uint64_t id;  /* the caller's */
-    int count;    /* of messages */
-    int left;     /* of them, not collected */
+    uint64_t id; /* the caller's */
+    int count;   /* of messages */
+    int left;    /* of them, not collected */
     struct zcrp_msg *messages[];
 };
 
@@ -345,8 +345,7 @@ int door_listener_stats(struct door *door, struct zcrp_listener_stats *stats)
 
 struct door_post *door_post_new(int count)
 {
-    struct door_post *post =
-        calloc(1, sizeof(*post) + (size_t)count * sizeof(struct zcrp_msg *));
+    struct door_post *post = calloc(1, sizeof(*post) + (size_t)count * sizeof(struct zcrp_msg *));
 
     if (post == NULL)
         return NULL;
@@ -407,12 +406,18 @@ int door_submit(struct door *door, int half, struct door_post *post, uint64_t id
     return leave(door, submit_all(half_of(door, half), post, buffers, sizes));
 }
 
-int door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
-              int64_t timeout_ns)
+int door_submit_one(struct door *door, int half, struct door_post *post, uint64_t id, void *buffer,
+                    uint64_t size)
+{
+    return door_submit(door, half, post, id, &buffer, &size);
+}
+
+int64_t door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
+                  int64_t timeout_ns)
 {
     int code = door_submit(door, half, post, 0, &buffer, &size);
 
-    return code == ZCRP_OK ? door_post_wait(post, timeout_ns) : code;
+    return code == ZCRP_OK ? door_post_end(post, timeout_ns) : code;
 }
 
 /* The library says INTERRUPTED when the door is closing; the message ends soon then. */
@@ -439,6 +444,13 @@ int door_post_wait(struct door_post *post, int64_t timeout_ns)
             first = code;
     }
     return first;
+}
+
+int64_t door_post_end(struct door_post *post, int64_t timeout_ns)
+{
+    int code = wait_for_one(post->messages[0], deadline_of(timeout_ns));
+
+    return code == ZCRP_OK ? (int64_t)post->messages[0]->length : code;
 }
 
 bool door_post_is_over(const struct door_post *post)

@@ -81,9 +81,17 @@ void door_post_free(struct door_post *post);
 int door_submit(struct door *door, int half, struct door_post *post, uint64_t id,
                 void *const buffers[], const uint64_t sizes[]);
 
-/* The same for a post of one message, and waits for its end. As door_post_wait. */
-int door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
-              int64_t timeout_ns);
+/* The same for a post of one message. */
+int door_submit_one(struct door *door, int half, struct door_post *post, uint64_t id, void *buffer,
+                    uint64_t size);
+
+/* Submits a post of one message, and waits for its end. As door_post_end. */
+int64_t door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
+                  int64_t timeout_ns);
+
+/* Waits for the end of a post of one message. Its length if it ended well, else as door_post_wait.
+ */
+int64_t door_post_end(struct door_post *post, int64_t timeout_ns);
 
 /* Waits until all have ended. The first code that is not ZCRP_OK, in the order of the messages; or
  * ZCRP_ERROR_TIMEOUT: some are in flight. No message ends with that code. */
@@ -106,8 +114,8 @@ int door_post_cancel(struct door_post *post);
 /* As zcrp_wait_any over the messages of several posts that have not ended: ZCRP_OK if any has. */
 int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns);
 
-/* The ids of posts that have wholly ended since the last call, at most `room`. Returns their number;
- * less than `room`: there are no more. To be called by one thread. */
+/* The ids of posts that have wholly ended since the last call, at most `room`. Returns their
+ * number; less than `room`: there are no more. To be called by one thread. */
 int door_collect(struct door *door, int half, uint64_t ids[], int room);
 
 #endif

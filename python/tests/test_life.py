@@ -193,6 +193,27 @@ def test_nothing_is_left():
     assert not _door._open - others
 
 
+def test_close_without_a_thread():
+    """Where none can be had, the caller's thread closes."""
+    run_program("""
+        import resource, threading, zcrp
+        with zcrp.listen("127.0.0.1") as listener:
+            box = []
+            thread = threading.Thread(target=lambda: box.append(zcrp.connect("127.0.0.1", listener.port)))
+            thread.start()
+            connection = listener.accept(20)
+            thread.join()
+        used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 19), -1))
+        try:
+            threading.Thread(target=print).start()
+            raise SystemExit("a thread was to be had")
+        except RuntimeError:
+            pass
+        assert connection.close() in (True, False) and box[0].close() in (True, False)
+        """)
+
+
 # ---- fork
 
 def in_child(work):

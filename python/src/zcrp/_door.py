@@ -101,8 +101,11 @@ class Handle:
         number = next(_ids)
         post = new_post(len(exports))
         self.held[half][number] = (post, exports)
-        code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
-                               [size for _, size in exports])
+        if len(exports) == 1:
+            code = lib.door_submit_one(self.door, half, post, number, *exports[0])
+        else:
+            code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
+                                   [size for _, size in exports])
         if code != OK:
             self.release(half, number)
             let_go(exports)
@@ -127,30 +130,34 @@ class Handle:
 
     def pass_one(self, half: int, export: Export, timeout: Optional[float]) -> int:
         """Submits one message and waits for it. Its length. If it does not end well, it has ended."""
-        limit = limit_ns(timeout)
+        limit = -1 if timeout is None else limit_ns(timeout)
         number = next(_ids)
         post = self.spare.pop() if self.spare else new_post(1)
         pointer, size = export
         self.held[half][number] = (post, export)
         try:
-            code = lib.door_pass(self.door, half, post, pointer, size,
-                                 SLICE_NS if limit < 0 or limit > SLICE_NS else limit)
-            if code == TIMEOUT and (limit < 0 or limit > SLICE_NS):
-                code = in_slices(lambda slice_ns: int(lib.door_post_wait(post, slice_ns)),
-                                 limit - SLICE_NS if limit >= 0 else limit)
+            end: int = lib.door_pass(self.door, half, post, pointer, size, min(limit, SLICE_NS) if limit >= 0 else SLICE_NS)
+            if end == TIMEOUT:
+                end = self.go_on(post, limit)
         except BaseException:
             self.take_back(half, number, post)
             let_go([export])
             raise
-        if code == TIMEOUT and not self.take_back(half, number, post):
-            code = lib.door_post_code(post, 0)  # it ended just then
-        length: int = lib.door_post_length(post, 0)
+        if end == TIMEOUT and not self.take_back(half, number, post):
+            end = lib.door_post_end(post, 0)  # it ended just then
         self.release(half, number)
-        if code != OK:
+        if end < 0:
             let_go([export])
-            raise error_of(code, length)
+            raise error_of(end, lib.door_post_length(post, 0))
         self.spare.append(post)
-        return length
+        return end
+
+    @staticmethod
+    def go_on(post: Any, limit: int) -> int:
+        """Waits on for one message, after a slice of this time limit."""
+        if 0 <= limit <= SLICE_NS:
+            return TIMEOUT
+        return in_slices(lambda slice_ns: int(lib.door_post_end(post, slice_ns)), limit - SLICE_NS if limit >= 0 else -1)
 
     def take_back(self, half: int, number: int, post: Any) -> bool:
         """Cancels what is in flight. False if all had ended."""

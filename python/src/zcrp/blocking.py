@@ -57,18 +57,14 @@ class _Posted:
         """
         return self._connection._handle.take_back(self._half, self._number, self._post)
 
-    def _wait(self, timeout: Optional[float]) -> list[int]:
-        """The lengths."""
-        code = _door.in_slices(lambda slice_ns: int(lib.door_post_wait(self._post, slice_ns)),
-                               _door.limit_ns(timeout))
-        if code == TIMEOUT:
-            raise error_of(code)
-        self._connection._handle.release(self._half, self._number)
-        return results(self._post, self._count)
-
 
 def results(post: Any, count: int) -> list[int]:
     """The lengths of messages that have ended, or the error of the first that failed."""
+    if count == 1:
+        end: int = lib.door_post_end(post, 0)
+        if end < 0:
+            raise error_of(end, lib.door_post_length(post, 0))
+        return [end]
     lengths = ffi.new("uint64_t[]", count)
     code = lib.door_post_result(post, lengths)
     if code != OK:
@@ -91,7 +87,15 @@ class Message(_Posted):
         Raises the :class:`Error` that it ended with. With :class:`Timeout` it is still in flight, and so it is if a
         signal's exception ends the wait.
         """
-        return self._wait(timeout)[0]
+        limit = -1 if timeout is None else _door.limit_ns(timeout)
+        end: int = lib.door_post_end(self._post, min(limit, _door.SLICE_NS) if limit >= 0 else _door.SLICE_NS)
+        if end == TIMEOUT:
+            end = Handle.go_on(self._post, limit)
+        if end != TIMEOUT:
+            self._connection._handle.release(self._half, self._number)
+        if end < 0:
+            raise error_of(end, lib.door_post_length(self._post, 0))
+        return end
 
 
 class Batch(_Posted):
@@ -107,7 +111,12 @@ class Batch(_Posted):
 
         Raises the :class:`Error` of the first that failed; its ``index`` says which. :meth:`errors` has them all.
         """
-        return self._wait(timeout)
+        code = _door.in_slices(lambda slice_ns: int(lib.door_post_wait(self._post, slice_ns)),
+                               _door.limit_ns(timeout))
+        if code == TIMEOUT:
+            raise error_of(code)
+        self._connection._handle.release(self._half, self._number)
+        return results(self._post, self._count)
 
     def errors(self) -> list[Optional[Error]]:
         """Why each failed; None for those that ended well, or have not ended."""
