@@ -27,10 +27,16 @@ def rows(header, macro):
 
 
 def option_fields(header):
-    """The fields of struct zcrp_options that are numbers."""
+    """The fields of struct zcrp_options that are numbers, and keys."""
     body = re.search(r"^struct zcrp_options \{(.*?)^\};", header, re.M | re.S).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    return re.findall(r"^\s*((?:u?int(?:32|64)_t|int) \w+;)", body, re.M)
+    return re.findall(r"^\s*((?:u?int(?:32|64)_t |int |struct zcrp_keys \*)\w+;)", body, re.M)
+
+
+def key_functions(header):
+    """What makes keys, but for what calls back."""
+    found = re.findall(r"^ZCRP_PUBLIC (?:ZCRP_MUST_USE )?((?:int|void) zcrp_keys_\w+\(.*?\);)", header, re.M | re.S)
+    return [function for function in found if "lookup" not in function]
 
 
 def constants(header, enum):
@@ -54,6 +60,7 @@ def declarations():
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
         "struct zcrp_listener_stats { uint64_t admitted; uint64_t dropped; uint64_t connections; ...; };",
         "struct zcrp_options {", *option_fields(header), "...; };",
+        "struct zcrp_keys;", *key_functions(header),
         "const char *zcrp_strerror(int code);", "int zcrp_version(void);",
         door_declarations()])
 

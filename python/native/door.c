@@ -289,6 +289,13 @@ int door_connection_local(struct door *door, char *text, size_t size)
     return leave(door, zcrp_connection_local(door->connection, text, size));
 }
 
+int door_connection_identity(struct door *door, char *text, size_t size)
+{
+    if (!enter(door))
+        return ZCRP_ERROR_CLOSED;
+    return leave(door, zcrp_connection_identity(door->connection, text, size));
+}
+
 static struct zcrp_entity *half_of(const struct door *door, int half)
 {
     return half == DOOR_SENDER ? zcrp_connection_sender(door->connection)

@@ -46,6 +46,7 @@ int door_connection_wait(struct door *door, int64_t timeout_ns);
 int door_connection_status(struct door *door);
 int door_connection_peer(struct door *door, char *text, size_t size);
 int door_connection_local(struct door *door, char *text, size_t size);
+int door_connection_identity(struct door *door, char *text, size_t size);
 int door_descriptor(struct door *door, int half);
 int door_expect(struct door *door, uint64_t *size, int64_t timeout_ns);
 int door_stats(struct door *door, int half, struct zcrp_stats *stats);

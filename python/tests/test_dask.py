@@ -163,6 +163,35 @@ async def test_encryption_is_not_there():
         listen("zcrp://", lambda comm: None, require_encryption=True)
 
 
+def with_a_key(tmp_path):
+    file = tmp_path / "key"
+    file.write_text("cluster:" + bytes(range(32)).hex() + "\n", encoding="ascii")
+    file.chmod(0o600)
+    return str(file)
+
+
+def test_a_key_secures(tmp_path):
+    """Who has it is served, also where encryption is demanded; nobody else is."""
+    try:
+        zcrp.Keys.psk("x", bytes(32))
+    except zcrp.NoKeys as error:
+        pytest.skip(str(error))
+
+    @awaited
+    async def run():
+        with dask.config.set({zcrp.dask.KEYS: with_a_key(tmp_path)}):
+            listener = await listen("zcrp://127.0.0.1", echo, require_encryption=True)
+            comm = await connect(listener.contact_address, require_encryption=True)
+            await comm.write({"x": to_serialize(bytes(100_000))})
+            assert bytes((await comm.read())["x"]) == bytes(100_000)
+            await comm.close()
+        with pytest.raises(IOError):
+            await connect(listener.contact_address, timeout=1)
+        listener.stop()
+
+    run()
+
+
 @awaited
 async def test_properties():
     a, b = await meet()

@@ -10,9 +10,10 @@ from ._zcrp import lib as _lib
 from .blocking import (Batch, Connection, Listener, ListenerStatistics, Message, Statistics, connect, listen, wait)
 from .errors import *
 from .errors import Error
+from .keys import Keys
 from .options import Options
 
-__all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Options", "Statistics", "connect",
+__all__ = ["Batch", "Connection", "Keys", "Listener", "ListenerStatistics", "Message", "Options", "Statistics", "connect",
            "listen", "version", "wait"]
 __all__ += [name for name in errors.__all__ if name != "error_of"]
 

@@ -216,6 +216,15 @@ class Handle:
         check(ask(self.door, room, len(room)))
         return str(ffi.string(room).decode())
 
+    def identity(self) -> Optional[str]:
+        """Who the peer is, as its keys have shown; None without keys."""
+        room = ffi.new("char[]", 256)
+        code = lib.door_connection_identity(self.door, room, len(room))
+        if code == lib.ZCRP_ERROR_IDLE:
+            return None
+        check(code)
+        return str(ffi.string(room).decode(errors="replace"))
+
     def statistics(self, half: int) -> dict[str, int]:
         stats = ffi.new("struct zcrp_stats *")
         check(lib.door_stats(self.door, half, stats))

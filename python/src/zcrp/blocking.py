@@ -234,6 +234,11 @@ class Connection:
         code = lib.door_connection_status(self._handle.door)
         return None if code in (OK, _door.BUSY) else error_of(code)
 
+    def identity(self) -> Optional[str]:
+        """Who the peer is, as its keys have shown: the name of its pre-shared key, or the fingerprint of its public
+        key. None without keys."""
+        return self._handle.identity()
+
     def statistics(self) -> Statistics:
         """What was counted so far."""
         return Statistics(self._handle.statistics(SENDER), self._handle.statistics(RECEIVER))

@@ -35,11 +35,15 @@ from distributed.utils import ensure_ip, ensure_memoryview, get_ip
 
 from . import asyncio as zcrp_asyncio
 from .errors import Address, Closed, Error, System
+from .keys import Keys
 from .options import Options
 
 __all__ = ["Backend", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
 
 logger = logging.getLogger(__name__)
+
+#: The setting that names a file of ``zcrp-keys``; with it, nobody without the key is served.
+KEYS = "distributed.comm.zcrp.keys"
 
 PREFIX = "zcrp://"
 TABLE_BYTES = 1 << 15  # of the buffer that is posted for the next table
@@ -205,24 +209,35 @@ def _drop(connection: zcrp_asyncio.Connection, name: str) -> None:
         connection._loop.call_soon_threadsafe(connection.abort)
 
 
-class ZcrpConnector(Connector, RequireEncryptionMixin):  # type: ignore[misc]
+def _keys() -> Optional[Keys]:
+    path = dask.config.get(KEYS, None)
+    return None if path is None else Keys.read(path)
+
+
+class _Keyed(RequireEncryptionMixin):  # type: ignore[misc]
+    """What has keys is encrypted."""
+
     prefix = PREFIX
-    encrypted = False
+
+    @property
+    def encrypted(self) -> bool:
+        return dask.config.get(KEYS, None) is not None
+
+
+class ZcrpConnector(_Keyed, Connector):  # type: ignore[misc]
     comm_class: ClassVar[type[ZcrpComm]] = ZcrpComm
 
     async def connect(self, address: str, deserialize: bool = True, **connection_args: Any) -> ZcrpComm:
         self._check_encryption(address, connection_args)
         host, port = parse_host_port(address)
         try:
-            connection = await zcrp_asyncio.connect(host, port)
+            connection = await zcrp_asyncio.connect(host, port, Options(keys=_keys()))
         except Error as error:
             raise CommClosedError(f"cannot connect to {PREFIX}{address}: {type(error).__name__}: {error}") from error
         return self.comm_class(connection, PREFIX + connection.local, PREFIX + address, deserialize)
 
 
-class ZcrpListener(BaseListener, RequireEncryptionMixin):  # type: ignore[misc]
-    prefix = PREFIX
-    encrypted = False
+class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
     comm_class: ClassVar[type[ZcrpComm]] = ZcrpComm
 
     def __init__(self, address: str, comm_handler: Callable[[Any], Any], deserialize: bool = True,
@@ -243,7 +258,8 @@ class ZcrpListener(BaseListener, RequireEncryptionMixin):  # type: ignore[misc]
         backlog = int(dask.config.get("distributed.comm.socket-backlog"))
         try:
             self._listener = await zcrp_asyncio.listen(
-                ensure_ip(self.ip), self.port, Options(backlog=backlog, connections=max(backlog, _CONNECTIONS)))
+                ensure_ip(self.ip), self.port,
+                Options(backlog=backlog, connections=max(backlog, _CONNECTIONS), keys=_keys()))
         except Address as error:  # Dask looks for another port by the number
             raise OSError(errno.EADDRINUSE, f"{PREFIX}{unparse_host_port(self.ip, self.port)}: {error}") from error
         self.port = self._listener.port

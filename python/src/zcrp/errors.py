@@ -159,6 +159,18 @@ class Apart(Error, name="APART"):
     """The peer's memory is out of reach, and no other channel was allowed."""
 
 
+class WrongKeys(Error, ConnectionRefusedError, name="KEYS"):
+    """The peer has no key that is good here, or takes none of ours."""
+
+
+class NoKeys(Error, name="NO_KEYS"):
+    """The library was built without keys."""
+
+
+class Exposed(Error, PermissionError, name="EXPOSED"):
+    """Others than its owner may read the file of a key."""
+
+
 def error_of(code: int, size: int = 0, index: int = 0) -> Error:
     """The exception for a code. That for SYSTEM has the errno of the call before."""
     text = ffi.string(lib.zcrp_strerror(code)).decode()

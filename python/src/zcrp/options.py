@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any, Literal, Optional
 
 from ._zcrp import ffi, lib
+from .keys import Keys
 
 _NS = 1_000_000_000
 _TIMES = {"silence", "linger", "spin", "connect", "progress"}
@@ -45,6 +46,8 @@ class Options:
     gro: bool = True
     ecn: bool = True
     memory: bool = True
+    #: Who this side is, and whom it takes. None: nobody knows, and whoever reads the path reads everything.
+    keys: Optional[Keys] = None
     #: Of a listener: connections at once, and callers that were not accepted yet.
     connections: Optional[int] = None
     backlog: Optional[int] = None
@@ -55,6 +58,8 @@ class Options:
             value = getattr(self, field.name)
             if field.name in _FLAGS:
                 native.flags |= 0 if value else _FLAGS[field.name]
+            elif field.name == "keys":
+                native.keys = ffi.NULL if value is None else value._native
             elif value is not None:
                 self._set(native, field.name, value)
         return native

@@ -1,0 +1,75 @@
+"""Who this side is, and whom it takes.
+
+With keys both ends of a connection know who the other one is, and nobody else can read or change what they send.
+Without, whoever reads the path can do all that.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Union
+
+from ._door import check
+from ._zcrp import ffi, lib
+
+__all__ = ["Keys"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def _name(text: Union[str, Path]) -> bytes:
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise ValueError("a name cannot contain a null character")
+    return encoded
+
+
+class Keys:
+    """Keys for :class:`zcrp.Options`, made by one of the class methods.
+
+    Keys on means keys only: with a peer that has none, or others, there is no connection, and no byte of data is
+    sent (:class:`zcrp.WrongKeys`). Nothing can be added once they are in use.
+    """
+
+    def __init__(self, native: Any) -> None:
+        self._native = ffi.gc(native, lib.zcrp_keys_free)
+
+    @classmethod
+    def read(cls, path: Path) -> Keys:
+        """From a file that ``zcrp-keys`` made. :class:`zcrp.Exposed` if others than its owner may read it."""
+        made = ffi.new("struct zcrp_keys **")
+        check(lib.zcrp_keys_read(made, _name(path)))
+        return cls(made[0])
+
+    @classmethod
+    def psk(cls, identity: str, key: bytes) -> Keys:
+        """A pre-shared key: 32 to 64 random bytes that both ends have and nobody else, and its name."""
+        made = ffi.new("struct zcrp_keys **")
+        check(lib.zcrp_keys_psk(made, _name(identity), key, len(key)))
+        return cls(made[0])
+
+    @classmethod
+    def raw(cls, pem: bytes) -> Keys:
+        """A secret key in PEM; each peer's public key has to be pinned (:meth:`pin`)."""
+        made = ffi.new("struct zcrp_keys **")
+        check(lib.zcrp_keys_raw(made, pem, len(pem)))
+        return cls(made[0])
+
+    @classmethod
+    def certificate(cls, certificate: Path, key: Path, authorities: Path, name: Optional[str] = None) -> Keys:
+        """A certificate, its secret key and the authorities that are trusted, as files in PEM, and the name that a
+        peer's certificate must have (None: any that these authorities have certified)."""
+        made = ffi.new("struct zcrp_keys **")
+        check(lib.zcrp_keys_certificate(made, _name(certificate), _name(key), _name(authorities),
+                                        ffi.NULL if name is None else _name(name)))
+        return cls(made[0])
+
+    def add_psk(self, identity: str, key: bytes) -> None:
+        """One more pre-shared key, of a listener."""
+        check(lib.zcrp_keys_add_psk(self._native, _name(identity), key, len(key)))
+
+    def pin(self, fingerprint: str) -> None:
+        """Takes the peer whose public key has this fingerprint: ``sha256:`` and 64 hexadecimal digits."""
+        check(lib.zcrp_keys_pin(self._native, _name(fingerprint)))
+
+    def __repr__(self) -> str:
+        return "<zcrp.Keys>"

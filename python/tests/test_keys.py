@@ -1,0 +1,98 @@
+"""Keys: who has them is served, and nobody else."""
+import asyncio
+import os
+
+import pytest
+
+import zcrp
+import zcrp.asyncio
+from conftest import HOST, LONG, in_thread
+
+KEY = bytes(range(32))
+
+
+@pytest.fixture(autouse=True)
+def keys_are_there():
+    try:
+        zcrp.Keys.psk("x", KEY)
+    except zcrp.NoKeys as error:
+        pytest.skip(str(error))
+
+
+def options(keys, **named):
+    return zcrp.Options(keys=keys, connect=2, **named)
+
+
+def test_one_key():
+    keys = zcrp.Keys.psk("laboratory", KEY)
+    assert repr(keys) == "<zcrp.Keys>"
+    with zcrp.listen(HOST, options=options(keys)) as listener:
+        del keys  # the listener holds them
+        box = []
+        thread = in_thread(lambda: box.append(
+            zcrp.connect(HOST, listener.port, options(zcrp.Keys.psk("laboratory", KEY)))))
+        with listener.accept(LONG) as one:
+            thread.join()
+            with box[0] as other:
+                sent = other.post_send(b"secret" * 1000)
+                assert one.receive(LONG) == b"secret" * 1000 and sent.wait(LONG) == 6000
+                assert one.identity() == "laboratory"
+
+
+def test_several_keys_awaited():
+    async def run():
+        keys = zcrp.Keys.psk("one", KEY)
+        keys.add_psk("two", KEY[::-1])
+        async with await zcrp.asyncio.listen(HOST, options=options(keys)) as listener:
+            one, other = await asyncio.gather(listener.accept(), zcrp.asyncio.connect(
+                HOST, listener.port, options(zcrp.Keys.psk("two", KEY[::-1]))))
+            sent = other.send(b"x")
+            assert await one.receive() == b"x" and one.identity() == "two"
+            await sent
+            await asyncio.gather(one.close(), other.close())
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+@pytest.mark.parametrize("wrong", [("laboratory", KEY[::-1]), ("stranger", KEY), None])
+def test_others_are_refused(wrong):
+    with zcrp.listen(HOST, options=options(zcrp.Keys.psk("laboratory", KEY))) as listener:
+        with pytest.raises(zcrp.WrongKeys):
+            zcrp.connect(HOST, listener.port, options(None if wrong is None else zcrp.Keys.psk(*wrong)))
+        with pytest.raises(zcrp.Timeout):
+            listener.accept(0.05)
+
+
+def test_without_keys_nobody_is_known(pair):
+    assert pair[0].identity() is None
+    pair[0].close()
+    with pytest.raises(zcrp.Closed):
+        pair[0].identity()
+
+
+def test_files(tmp_path):
+    file = tmp_path / "key"
+    file.write_text("laboratory:" + KEY.hex() + "\n", encoding="ascii")
+    file.chmod(0o600)
+    zcrp.Keys.read(file)
+    zcrp.Keys.read(str(file))
+    file.chmod(0o644)
+    with pytest.raises(zcrp.Exposed):
+        zcrp.Keys.read(file)
+    with pytest.raises(zcrp.System):
+        zcrp.Keys.read(tmp_path / "none")
+    file.chmod(0o600)
+    file.write_text("no key", encoding="ascii")
+    with pytest.raises(zcrp.Argument):
+        zcrp.Keys.read(file)
+
+
+def test_keys_that_are_none(tmp_path):
+    for call in (lambda: zcrp.Keys.psk("short", b"x"), lambda: zcrp.Keys.psk("", KEY), lambda: zcrp.Keys.raw(b"no PEM"),
+                 lambda: zcrp.Keys.psk("x", KEY).pin("sha256:00"), lambda: zcrp.Keys.psk("a\0b", KEY)):
+        with pytest.raises(ValueError):
+            call()
+    with pytest.raises(zcrp.Error):
+        zcrp.Keys.certificate(tmp_path / "a", tmp_path / "b", tmp_path / "c", "name")
+    with pytest.raises(TypeError):
+        zcrp.Keys.psk("x", "text")
+    assert os.listdir(tmp_path) == []
