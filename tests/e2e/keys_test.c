@@ -582,6 +582,60 @@ TEST(keys__beside_strangers_that_begin_only, .needs = has_keys)
     part(&p);
 }
 
+/* Sends 100 hellos a millisecond, and handshake bytes with invented cookies. */
+struct flood {
+    int fd;
+    pthread_t thread;
+    _Atomic bool is_over;
+    uint64_t sent;
+};
+
+static void *pour(void *context)
+{
+    struct flood *f = context;
+    uint8_t hello[TRAILER], bytes[256] = {1, 0, 0, 200};
+    while (!atomic_load(&f->is_over)) {
+        for (uint64_t i = 0; i < 50; i++, f->sent += 2) {
+            (void)!send(f->fd, hello, write_datagram(hello, 0, 1 + f->sent, 0, 0x25), 0);
+            size_t size = write_datagram(bytes, 200, 1 + f->sent, 12345, 0x29);
+            (void)!send(f->fd, bytes, size, 0);
+        }
+        usleep(1000);
+    }
+    return NULL;
+}
+
+TEST(keys__amid_a_flood, .needs = has_keys)
+{
+    struct zcrp_listener_stats stats;
+    struct flood flood = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
+    struct pair p;
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    struct sockaddr_in there = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)atoi(p.port)),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    ck_assert_int_eq(connect(flood.fd, (struct sockaddr *)&there, sizeof there), 0);
+    pthread_create(&flood.thread, NULL, pour, &flood);
+    usleep(200000);
+    for (int i = 0; i < 3; i++) {
+        int64_t began = ends_now_ns();
+        ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), 0);
+        ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+        printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
+        pass(p.there, p.here, 1000, 1);
+        (void)zcrp_connection_close(p.there);
+        (void)zcrp_connection_close(p.here);
+    }
+    atomic_store(&flood.is_over, true);
+    pthread_join(flood.thread, NULL);
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    printf("%llu datagrams of strangers\n", (unsigned long long)flood.sent);
+    ck_assert_uint_eq(stats.admitted, 3);
+    ck_assert_uint_eq(stats.dropped + stats.refused, 0); /* no place was taken */
+    zcrp_listener_close(p.listener);
+    close(flood.fd);
+}
+
 /* ---- what is left ---- */
 
 enum { MASK = 0x5A };
