@@ -46,26 +46,56 @@ static struct visitor *find(struct reception *r, const struct caller *caller, ui
     return NULL;
 }
 
-/* A place that is free, or that of somebody who has been refused. */
-static struct visitor *find_place(struct reception *r)
+static uint32_t count_of_host(const struct reception *r, const struct caller *caller)
 {
-    struct visitor *place = NULL;
+    uint32_t count = 0;
+
+    for (int i = 0; i < RECEPTION_MOST; i++)
+        count += r->visitors[i].greeting != NULL &&
+                 address_has_host(&r->visitors[i].caller.from, &caller->from.any);
+    return count;
+}
+
+/* Is this place to be had rather than that one? One that was refused goes before all others. */
+static bool is_better(const struct visitor *v, const struct visitor *other)
+{
+    if (other == NULL || greeting_has_failed(v->greeting))
+        return true;
+    return !greeting_has_failed(other->greeting) && v->greeting->began < other->greeting->began;
+}
+
+/* The place of somebody who gives way; NULL if nobody does. */
+static struct visitor *find_way(struct reception *r, const struct caller *caller, bool is_of_host)
+{
+    struct visitor *way = NULL;
 
     for (int i = 0; i < RECEPTION_MOST; i++) {
         struct visitor *v = &r->visitors[i];
-        if (v->greeting == NULL)
-            return v;
-        if (greeting_has_failed(v->greeting))
-            place = v;
+        bool counts = v->greeting != NULL &&
+                      (!is_of_host || address_has_host(&v->caller.from, &caller->from.any));
+        if (counts && is_better(v, way))
+            way = v;
     }
-    return place;
+    if (way == NULL || greeting_has_failed(way->greeting))
+        return way;
+    return clock_now() - way->greeting->began >= RECEPTION_PATIENCE ? way : NULL;
+}
+
+static struct visitor *find_place(struct reception *r, const struct caller *caller)
+{
+    bool is_of_host = count_of_host(r, caller) >= RECEPTION_OF_HOST;
+
+    for (int i = 0; i < RECEPTION_MOST && !is_of_host; i++)
+        if (r->visitors[i].greeting == NULL)
+            return &r->visitors[i];
+    return find_way(r, caller, is_of_host);
 }
 
 /* Somebody new, who has brought a cookie. */
 static struct visitor *receive(struct reception *r, const struct caller *caller,
                                const struct handshake_datagram *d)
 {
-    struct visitor *v = caller->has_cookie ? find_place(r) : NULL;
+    struct visitor *v = caller->has_cookie ? find_place(r, caller) : NULL;
 
     if (v == NULL) {
         r->dropped += caller->has_cookie;

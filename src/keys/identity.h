@@ -27,8 +27,9 @@ enum keys_kind { KEYS_SHARED, KEYS_RAW, KEYS_CERTIFICATE };
 struct zcrp_keys {
     _Atomic int holders;
     enum keys_kind kind;
-    struct shared_key *shared; /* the first of them is what a connecting side shows */
-    zcrp_keys_lookup lookup;   /* NULL: none */
+    gnutls_priority_t priority; /* what a handshake may agree on; parsed once */
+    struct shared_key *shared;  /* the first of them is what a connecting side shows */
+    zcrp_keys_lookup lookup;    /* NULL: none */
     void *lookup_context;
     gnutls_certificate_credentials_t own; /* raw key or certificate, and authorities */
     struct pinned_key *pinned;

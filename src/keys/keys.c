@@ -12,6 +12,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- what a handshake may agree on ---- */
+
+/* Groups and signatures as usual; only the ciphers whose keys the chains know (chain.h), both of
+ * which come with SHA-256. */
+#define PRIORITY                                                                                   \
+    "NONE:+VERS-TLS1.3:+AEAD:+SHA256:+GROUP-X25519:+GROUP-SECP256R1:"                              \
+    "+SIGN-EDDSA-ED25519:+SIGN-ECDSA-SECP256R1-SHA256:+SIGN-RSA-PSS-RSAE-SHA256:"                  \
+    "%DISABLE_TLS13_COMPAT_MODE:"
+#define AES_FIRST "+AES-128-GCM:+CHACHA20-POLY1305:"
+#define AES_LAST "+CHACHA20-POLY1305:+AES-128-GCM:"
+
+static const char *priority_of(enum keys_kind kind)
+{
+    bool is_aes = chain_prefers_aes();
+
+    switch (kind) {
+    case KEYS_SHARED:
+        return is_aes ? PRIORITY AES_FIRST "+ECDHE-PSK:+CTYPE-ALL"
+                      : PRIORITY AES_LAST "+ECDHE-PSK:+CTYPE-ALL";
+    case KEYS_RAW:
+        return is_aes
+                   ? PRIORITY AES_FIRST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK"
+                   : PRIORITY AES_LAST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK";
+    case KEYS_CERTIFICATE:
+        break;
+    }
+    return is_aes ? PRIORITY AES_FIRST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-X509"
+                  : PRIORITY AES_LAST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-X509";
+}
+
 /* ---- life ---- */
 
 static struct zcrp_keys *create(enum keys_kind kind)
@@ -22,7 +52,10 @@ static struct zcrp_keys *create(enum keys_kind kind)
         return NULL;
     atomic_init(&keys->holders, 1);
     keys->kind = kind;
-    return keys;
+    if (gnutls_priority_init(&keys->priority, priority_of(kind), NULL) == 0)
+        return keys;
+    free(keys);
+    return NULL;
 }
 
 struct zcrp_keys *keys_hold(struct zcrp_keys *keys)
@@ -54,6 +87,7 @@ void zcrp_keys_free(struct zcrp_keys *keys)
     free_lists(keys);
     if (keys->own != NULL)
         gnutls_certificate_free_credentials(keys->own);
+    gnutls_priority_deinit(keys->priority);
     chain_wipe(keys, sizeof(*keys));
     free(keys);
 }

@@ -7,15 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups and signatures as usual; only the ciphers whose keys the chains know (chain.h), both of
- * which come with SHA-256. */
-#define PRIORITY                                                                                   \
-    "NONE:+VERS-TLS1.3:+AEAD:+SHA256:+GROUP-X25519:+GROUP-SECP256R1:"                              \
-    "+SIGN-EDDSA-ED25519:+SIGN-ECDSA-SECP256R1-SHA256:+SIGN-RSA-PSS-RSAE-SHA256:"                  \
-    "%DISABLE_TLS13_COMPAT_MODE:"
-#define AES_FIRST "+AES-128-GCM:+CHACHA20-POLY1305:"
-#define AES_LAST "+CHACHA20-POLY1305:+AES-128-GCM:"
-
 struct tls {
     struct zcrp_keys *keys; /* (c) held */
     struct handshake *h;    /* (c) */
@@ -106,25 +97,6 @@ static int on_identity(gnutls_session_t session, const char *identity, gnutls_da
 
 /* ---- making ---- */
 
-static const char *priority_of(enum keys_kind kind)
-{
-    bool is_aes = chain_prefers_aes();
-
-    switch (kind) {
-    case KEYS_SHARED:
-        return is_aes ? PRIORITY AES_FIRST "+ECDHE-PSK:+CTYPE-ALL"
-                      : PRIORITY AES_LAST "+ECDHE-PSK:+CTYPE-ALL";
-    case KEYS_RAW:
-        return is_aes
-                   ? PRIORITY AES_FIRST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK"
-                   : PRIORITY AES_LAST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK";
-    case KEYS_CERTIFICATE:
-        break;
-    }
-    return is_aes ? PRIORITY AES_FIRST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-X509"
-                  : PRIORITY AES_LAST "+ECDHE-ECDSA:+ECDHE-RSA:+CTYPE-X509";
-}
-
 static int set_shared(struct tls *t, bool is_server)
 {
     const struct shared_key *key = t->keys->shared;
@@ -168,7 +140,7 @@ static int init(struct tls *t)
     gnutls_handshake_set_read_function(t->session, on_bytes);
     gnutls_alert_set_read_function(t->session, on_alert);
     gnutls_handshake_set_timeout(t->session, GNUTLS_INDEFINITE_TIMEOUT);
-    code = gnutls_priority_set_direct(t->session, priority_of(t->keys->kind), NULL);
+    code = gnutls_priority_set(t->session, t->keys->priority);
     if (code < 0)
         return code;
     return t->keys->kind == KEYS_SHARED ? set_shared(t, is_server) : set_own(t, is_server);

@@ -519,6 +519,123 @@ TEST(keys__files, .needs = has_keys)
     ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM);
 }
 
+/* ---- strangers that begin a handshake, and do not go on ---- */
+
+enum { STRANGERS = 100, TRAILER = 32 };
+
+/* A datagram of 32 bytes of trailer, behind `count` bytes: nonce, cookie, tag, type. */
+static size_t write_datagram(uint8_t *out, size_t count, uint64_t nonce, uint64_t cookie,
+                             uint8_t last)
+{
+    uint8_t *t = out + count;
+    memset(t, 0, TRAILER);
+    for (int i = 0; i < 8; i++) {
+        t[7 - i] = (uint8_t)(nonce >> 8 * i);
+        t[15 - i] = (uint8_t)(cookie >> 8 * i);
+    }
+    t[29] = 7; /* the tag */
+    t[31] = last;
+    return count + TRAILER;
+}
+
+/* Asks, brings the cookie back, and the beginning of a ClientHello that never ends. */
+static int begin_only(const struct pair *p, uint64_t nonce)
+{
+    struct sockaddr_in there = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)atoi(p->port)),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    uint8_t bytes[256] = {1, 0, 2, 0, 3, 3}, answer[64];
+    uint64_t cookie = 0;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    struct timeval limit = {.tv_sec = 1};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&there, sizeof there), 0);
+    uint8_t hello[TRAILER];
+    ck_assert_int_eq(send(fd, hello, write_datagram(hello, 0, nonce, 0, 0x25), 0), TRAILER);
+    ck_assert_int_eq(recv(fd, answer, sizeof answer, 0), TRAILER);
+    for (int i = 0; i < 8; i++)
+        cookie = cookie << 8 | answer[8 + i];
+    size_t size = write_datagram(bytes, 40, nonce, cookie, 0x29);
+    ck_assert_int_eq(send(fd, bytes, size, 0), (ssize_t)size);
+    return fd;
+}
+
+TEST(keys__beside_strangers_that_begin_only, .needs = has_keys)
+{
+    struct zcrp_listener_stats stats;
+    struct pair p;
+    int fds[STRANGERS];
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    for (int i = 0; i < STRANGERS; i++)
+        fds[i] = begin_only(&p, 1000 + (uint64_t)i);
+    int64_t began = ends_now_ns();
+    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
+    ck_assert_int_lt(ends_now_ns() - began, 3 * ENDS_SECOND);
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    ck_assert_uint_ge(stats.dropped, STRANGERS - 64); /* they found no room */
+    ck_assert_uint_eq(stats.admitted, 1);
+    for (int i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    pass(p.there, p.here, 1000, 1);
+    part(&p);
+}
+
+/* Sends 100 hellos a millisecond, and handshake bytes with invented cookies. */
+struct flood {
+    int fd;
+    pthread_t thread;
+    _Atomic bool is_over;
+    uint64_t sent;
+};
+
+static void *pour(void *context)
+{
+    struct flood *f = context;
+    uint8_t hello[TRAILER], bytes[256] = {1, 0, 0, 200};
+    while (!atomic_load(&f->is_over)) {
+        for (uint64_t i = 0; i < 50; i++, f->sent += 2) {
+            (void)!send(f->fd, hello, write_datagram(hello, 0, 1 + f->sent, 0, 0x25), 0);
+            size_t size = write_datagram(bytes, 200, 1 + f->sent, 12345, 0x29);
+            (void)!send(f->fd, bytes, size, 0);
+        }
+        usleep(1000);
+    }
+    return NULL;
+}
+
+TEST(keys__amid_a_flood, .needs = has_keys)
+{
+    struct zcrp_listener_stats stats;
+    struct flood flood = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
+    struct pair p;
+    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    struct sockaddr_in there = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)atoi(p.port)),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    ck_assert_int_eq(connect(flood.fd, (struct sockaddr *)&there, sizeof there), 0);
+    pthread_create(&flood.thread, NULL, pour, &flood);
+    usleep(200000);
+    for (int i = 0; i < 3; i++) {
+        int64_t began = ends_now_ns();
+        ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), 0);
+        ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+        printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
+        pass(p.there, p.here, 1000, 1);
+        (void)zcrp_connection_close(p.there);
+        (void)zcrp_connection_close(p.here);
+    }
+    atomic_store(&flood.is_over, true);
+    pthread_join(flood.thread, NULL);
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    printf("%llu datagrams of strangers\n", (unsigned long long)flood.sent);
+    ck_assert_uint_eq(stats.admitted, 3);
+    ck_assert_uint_eq(stats.dropped + stats.refused, 0); /* no place was taken */
+    zcrp_listener_close(p.listener);
+    close(flood.fd);
+}
+
 /* ---- what is left ---- */
 
 enum { MASK = 0x5A };

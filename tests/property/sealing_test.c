@@ -10,6 +10,7 @@
 #include "../support/random.h"
 #include "../support/secret.h"
 #include "../support/suite.h"
+#include "core/keys/handshake.h"
 #include "core/number.h"
 #include "core/receiver/receiver.h"
 #include "core/sender/sender.h"
@@ -273,6 +274,36 @@ TEST(sealing__every_message_is_right, .is_random = true)
     free(landing.spill);
     free(s);
     free(r);
+}
+
+/* Whatever is accepted of a handshake's datagrams encodes to the same bytes, and lies in bounds. */
+TEST(handshake_decode__random, .is_random = true)
+{
+    uint8_t again[TRAILER_BYTES];
+    uint32_t accepted = 0;
+    state = suite_seed(_i);
+    for (int n = 0; n < 100000; n++) {
+        size_t size = TRAILER_BYTES + (one_in(2) ? 0 : random_below(&state, 1200)), bytes = 0;
+        uint8_t *got = malloc(size); /* of just its size, so that a sanitizer sees a step beyond */
+        struct handshake_datagram d = {.tag = (uint32_t)random_below(&state, 3),
+                                       .nonce = random_below(&state, 3),
+                                       .cookie = random_next(&state),
+                                       .at = (uint16_t)(random_below(&state, 16) * 1024),
+                                       .flags = (uint8_t)random_below(&state, 8)};
+        memset(got, 0, size);
+        handshake_encode(got + size - TRAILER_BYTES, &d);
+        if (one_in(4))
+            got[size - 1 - random_below(&state, TRAILER_BYTES)] ^= (uint8_t)(1 << (n % 8));
+        if (handshake_decode(got, size, &d, &bytes) == VERDICT_OK) {
+            accepted++;
+            handshake_encode(again, &d);
+            ck_assert_mem_eq(again, got + size - TRAILER_BYTES, TRAILER_BYTES);
+            ck_assert_uint_le(d.at + bytes, HANDSHAKE_ROOM);
+            ck_assert_uint_le(bytes + TRAILER_BYTES, size);
+        }
+        free(got);
+    }
+    ck_assert_uint_gt(accepted, 1000);
 }
 
 /* From a little below 2^22 and 2^32: the epoch and the wire's number begin anew. */

@@ -5,10 +5,16 @@
 
 #ifdef ZCRP_KEYS
 #include <gnutls/x509.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#define HAS_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 
 enum { DATAGRAMS_MOST = 100 };
 
@@ -355,6 +361,51 @@ TEST(tls__certificates, .rows = ROWS(certified))
         ZCRP_ERROR_EXPOSED);
     burn(&ours);
     burn(&theirs);
+}
+
+/* ---- what a stranger costs ---- */
+
+static uint8_t first_bytes[HANDSHAKE_BYTES];
+static size_t first_size;
+
+/* The listening side hears the first bytes, and answers. Nanoseconds of the processor. */
+static int64_t answer(void)
+{
+    struct timespec before, after;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    begin(&server, false);
+    handshake_hear(&server.h, now, first_bytes, first_size);
+    turn(&server);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    tls_destroy(server.tls);
+    server.tls = NULL;
+    return (after.tv_sec - before.tv_sec) * SECOND + after.tv_nsec - before.tv_nsec;
+}
+
+/* The least of several, which is what nobody has disturbed. */
+static int64_t cost_of_answer(const uint8_t *theirs)
+{
+    const struct cookie_answer cookie = {.pairing = {.tag = 11}, .nonce = 77, .cookie = 5};
+    int64_t least = SECOND;
+    set_shared("alice", theirs);
+    begin(&client, true);
+    ck_assert(handshake_on_cookie(&client.h, now, &cookie));
+    turn(&client);
+    first_size = handshake_take(&client.h, now, first_bytes);
+    for (int i = 0; i < 100; i++) {
+        int64_t cost = answer();
+        least = cost < least ? cost : least;
+    }
+    end();
+    return least;
+}
+
+/* A wrong key is found before anything is computed that costs. */
+TEST(tls__another_key_costs_little)
+{
+    int64_t right = cost_of_answer(key), wrong = cost_of_answer(other_key);
+    printf("an answer costs %lld ns, a refusal %lld ns\n", (long long)right, (long long)wrong);
+    ck_assert_int_le(HAS_SANITIZER ? wrong : 10 * wrong, right);
 }
 
 /* ---- mistakes of the caller's ---- */
