@@ -38,14 +38,14 @@ import json, sys
 results = json.load(open(sys.argv[1]))
 (setting,) = results["settings"]
 assert setting["path"] == sys.argv[2] and setting["cores"][0] == setting["cores"][1]
-assert setting["counter_alone_per_s"]["median"] >= 0  # 0 where others take the core
+counts = setting["counter_alone_per_s"]["median"] > 0  # else others took the core
 keys = [(line["phase"], line["transport"]) for line in setting["summary"]]
 phases = ["full", "full, loaded", "paced", "paced, loaded"]
 assert keys == [(phase, name) for phase in phases for name in ("zcrp", "tcp:default")], keys
 for line in setting["summary"]:
     is_loaded = line["phase"].endswith("loaded")
     assert line["gbit_per_s"]["low"] <= line["gbit_per_s"]["median"] <= line["gbit_per_s"]["high"]
-    assert (line["counter_kept"] is None) != is_loaded
+    assert (line["counter_kept"] is None) != (is_loaded and counts)
     assert (line["host_ms_per_gb"] is None) == is_loaded
 assert len(setting["measurements"]) == 2 + 8, "the idle machine, the counter, the others"
 for figures in setting["measurements"][2:]:
