@@ -149,6 +149,86 @@ class bytes
     std::size_t size_;
 };
 
+/* Who this side is, and whom it takes: `options.keys = k.get()`. Connections and listeners hold
+ * them as long as they need them. */
+class keys
+{
+  public:
+    /* At least 32 random bytes that both ends have, and a name for them. */
+    static keys psk(const std::string &identity, const_bytes secret)
+    {
+        keys k;
+
+        detail::check(zcrp_keys_psk(&k.handle_, identity.c_str(), secret.data(), secret.size()));
+        return k;
+    }
+
+    /* A secret key in PEM; each peer's public key is to be pinned. */
+    static keys raw(const_bytes pem)
+    {
+        keys k;
+
+        detail::check(zcrp_keys_raw(&k.handle_, pem.data(), pem.size()));
+        return k;
+    }
+
+    /* Files in PEM. Without a name any is taken that the authorities have certified. */
+    static keys certificate(const std::string &certificate_file, const std::string &key_file,
+                            const std::string &authorities_file, const std::string &name = {})
+    {
+        keys k;
+
+        detail::check(zcrp_keys_certificate(&k.handle_, certificate_file.c_str(), key_file.c_str(),
+                                            authorities_file.c_str(),
+                                            name.empty() ? nullptr : name.c_str()));
+        return k;
+    }
+
+    /* A file that zcrp-keys made. */
+    static keys read(const std::string &path)
+    {
+        keys k;
+
+        detail::check(zcrp_keys_read(&k.handle_, path.c_str()));
+        return k;
+    }
+
+    keys(keys &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
+
+    keys &operator=(keys &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    ~keys()
+    {
+        zcrp_keys_free(handle_);
+    }
+
+    void add_psk(const std::string &identity, const_bytes secret)
+    {
+        detail::check(zcrp_keys_add_psk(handle_, identity.c_str(), secret.data(), secret.size()));
+    }
+
+    void pin(const std::string &fingerprint)
+    {
+        detail::check(zcrp_keys_pin(handle_, fingerprint.c_str()));
+    }
+
+    ::zcrp_keys *get() const noexcept
+    {
+        return handle_;
+    }
+
+  private:
+    keys() noexcept = default;
+
+    ::zcrp_keys *handle_ = nullptr;
+};
+
 /* A message: memory of its own, or over the caller's, which must outlive it. */
 class message
 {
@@ -455,6 +535,15 @@ class connection
         char text[64];
 
         detail::check(zcrp_connection_peer(handle_, text, sizeof text));
+        return text;
+    }
+
+    /* Who the peer is, as its keys have shown. Throws ZCRP_ERROR_IDLE without keys. */
+    std::string identity() const
+    {
+        char text[ZCRP_KEYS_IDENTITY_MOST + 1];
+
+        detail::check(zcrp_connection_identity(handle_, text, sizeof text));
         return text;
     }
 

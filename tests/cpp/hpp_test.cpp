@@ -162,6 +162,32 @@ static void collects()
     CHECK(found == m.get());
 }
 
+static void knows_its_peer()
+{
+    const std::string secret(32, 'k'), other(32, 'o');
+    zcrp::options o{}, wrong{};
+
+    if (code_of([&] { (void)zcrp::keys::psk("us", secret); }) == ZCRP_ERROR_NO_KEYS)
+        return; /* built without */
+    zcrp::keys both = zcrp::keys::psk("us", secret), stranger = zcrp::keys::psk("us", other);
+    o.keys = both.get();
+    wrong.keys = stranger.get();
+    zcrp::listener l("127.0.0.1", "0", o);
+    zcrp::connection there("127.0.0.1", std::to_string(l.port()), o, 0ns);
+    zcrp::connection here = l.accept();
+    std::vector<char> in(100), out(100, 'z');
+    std::thread sender([&] { there.send(out); });
+    CHECK(here.receive(in) == 100 && in == out);
+    sender.join();
+    CHECK(here.identity() == "us" && there.identity() == "us");
+    CHECK(code_of([&] { zcrp::connection c("127.0.0.1", std::to_string(l.port()), wrong); }) ==
+          ZCRP_ERROR_KEYS);
+    CHECK(code_of([&] { (void)zcrp::keys::psk("us", {"short", 5}); }) == ZCRP_ERROR_ARGUMENT);
+    CHECK(code_of([] { (void)zcrp::keys::read("/nowhere"); }) == ZCRP_ERROR_SYSTEM);
+    pair p;
+    CHECK(code_of([&] { (void)p.here.identity(); }) == ZCRP_ERROR_IDLE);
+}
+
 static void says_what_is_wrong()
 {
     zcrp::options o{};
@@ -212,6 +238,7 @@ int main()
     takes_back();
     maps_messages();
     collects();
+    knows_its_peer();
     says_what_is_wrong();
     owns_endpoints();
     std::printf("%d of %d checks passed\n", checks - failures, checks);
