@@ -305,7 +305,11 @@ void socket_count_notes(struct channel *c, struct msghdr *message)
 
 bool socket_is_leftover(struct channel *c, const struct msghdr *message)
 {
-    if (!message->msg_name || address_is_same(message->msg_name, &c->peer))
+    const union address *from = message->msg_name;
+    bool is_raw = c->kind == CHANNEL_RAW4 || c->kind == CHANNEL_RAW6; /* the system says port 0 */
+
+    if (from == NULL ||
+        (is_raw ? address_has_host(from, &c->peer.any) : address_is_same(from, &c->peer)))
         return false;
     channel_note(c, CHANNEL_LEFTOVERS, 1);
     return true;

@@ -47,8 +47,8 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
         m->msg_len = (unsigned)scatter(&m->msg_hdr, queue[taken].bytes, queue[taken].size);
         m->msg_hdr.msg_flags = m->msg_len < queue[taken].size ? MSG_TRUNC : 0;
         m->msg_hdr.msg_controllen = 0;
-        assert_int_equal(m->msg_hdr.msg_name != NULL, source.sin_port != 0);
-        if (source.sin_port != 0)
+        assert_int_equal(m->msg_hdr.msg_name != NULL, source.sin_family != 0);
+        if (source.sin_family != 0)
             memcpy(m->msg_hdr.msg_name, &source, sizeof(source));
     }
     return mock_result(most < 0 ? most : filled > 0 ? filled : -EAGAIN);
@@ -62,7 +62,7 @@ static void open_channel_with(const struct channel_aal5 *options)
 {
     c = (struct channel){.fd = 9, .kind = CHANNEL_UDP4, .path_bytes = PIECE + AAL5_HEAD};
     queued = taken = 0;
-    source.sin_port = 0;
+    source.sin_family = AF_UNSPEC;
     assert_int_equal(aal5_open(&c, options), 0);
     landing_init(&landing, malloc(landing_memory(LANDING_OPENINGS)), LANDING_OPENINGS);
     for (uint32_t i = 0; i < PAYLOAD; i++)
@@ -427,5 +427,26 @@ TEST(leftovers)
     assert_true(c.has_leftovers); /* until the socket was empty */
     assert_int_equal(receive(-EAGAIN, 0), 0);
     assert_false(c.has_leftovers);
+    assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 2);
+}
+
+/* What a raw socket receives has no port, whatever port it was connected to. */
+TEST(leftovers__raw)
+{
+    const enum channel_kind kinds[] = {CHANNEL_UDP4, CHANNEL_RAW4, CHANNEL_RAW6};
+
+    for (int i = 0; i < 3; i++) {
+        c.kind = kinds[i];
+        have_peer(INADDR_LOOPBACK);
+        source.sin_port = 0;
+        arrive(1, 0, CONTROL_CELLS);
+        receive(32, 1);
+        assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 1);
+    }
+    c.kind = CHANNEL_RAW4;
+    have_peer(INADDR_LOOPBACK + 1);
+    source.sin_port = 0;
+    arrive(1, 0, CONTROL_CELLS);
+    receive(32, 1);
     assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 2);
 }
