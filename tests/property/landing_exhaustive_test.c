@@ -4,7 +4,7 @@
 #include "../support/suite.h"
 #include "core/receiver/landing.h"
 
-#include <check.h>
+#include "../support/asserts.h"
 #include <stdlib.h>
 #include <string.h>
 

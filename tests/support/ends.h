@@ -7,7 +7,7 @@
 #include "suite.h"
 #include "zcrp.h"
 
-#include <check.h>
+#include "asserts.h"
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>

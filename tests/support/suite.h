@@ -13,7 +13,7 @@
 
 #include "seed.h"
 
-#include <check.h>
+#include "asserts.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #include "core/receiver/receiver.h"
 #include "core/wire/control.h"
 
-#include <check.h>
+#include "../../support/asserts.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "core/sender/sender.h"
 #include "core/wire/control.h"
 
-#include <check.h>
+#include "../../support/asserts.h"
 #include <stdio.h>
 #include <stdlib.h>
 
