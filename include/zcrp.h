@@ -421,8 +421,9 @@ struct zcrp_options {
      * 0: none. */
     uint64_t mapped_bytes;
 
-    /* Connections and listeners: who this side is, and whom it takes. NULL: no keys. With keys the
-     * memory channel is not used. A sender or a receiver over descriptors takes none yet
+    /* Connections and listeners: who this side is, and whom it takes. NULL: no keys. What leaves
+     * this host is sealed; the memory channel, between two processes of one user that have both
+     * shown their keys, is not. A sender or a receiver over descriptors takes none yet
      * (ZCRP_ERROR_ARGUMENT). */
     struct zcrp_keys *keys;
 };

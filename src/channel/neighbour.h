@@ -13,10 +13,14 @@
  * How two ends meet, once a session has begun over a socket whose ends have one address:
  *
  *     receiver   opens a door: an AF_UNIX socket whose abstract name is a hash of the session
- *     sender     knocks: hands in a sealed memfd with the ring, and the address of a nonce; the
- *                kernel adds process and user
- *     receiver   checks all that, reads the nonce from the sender's memory, and consents in the
- *                shared memory; where there is none yet, it sends a word back that says why not
+ *     sender     knocks: if the kernel says that the door is of a process of this user, it hands in
+ *                a sealed memfd with the ring, and the address of a nonce
+ *     receiver   is told process and user by the kernel, checks all that, reads the nonce from the
+ *                sender's memory, and consents in the shared memory; where there is none yet, it
+ *                sends a word back that says why not
+ *
+ * In a session with keys both show that they have them: the name of the door, the knock and the
+ * consent each depend on a secret of the session.
  *
  * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
  *
@@ -37,7 +41,10 @@
 struct commons;
 struct neighbour;
 
-enum { NEIGHBOUR_STAGE = 1 << 20 }; /* bytes that a sender copies small units to; in its commons */
+enum {
+    NEIGHBOUR_STAGE = 1 << 20, /* bytes that a sender copies small units to; in its commons */
+    NEIGHBOUR_SECRET = 32,     /* bytes */
+};
 
 enum neighbour_refusal {
     NEIGHBOUR_FINE,
@@ -58,14 +65,21 @@ enum neighbour_state {
  * datagrams as they are? */
 bool neighbour_is_possible(const struct channel *c);
 
-/* A receiver opens a door for the sender of this pairing, or a sender knocks there. `c` is the
- * channel of the units. `*n` is to be freed, unless it is NULL. `lets_read`: if the kernel does not
- * let the receiver read, the sender asks it to (PR_SET_PTRACER), once it knows who that is. `own`
- * are this end's commons, held meanwhile; NULL: it has none. */
+/* On what terms two ends meet. */
+struct neighbour_terms {
+    struct pairing pairing; /* of the session */
+    const uint8_t *secret;  /* NEIGHBOUR_SECRET bytes that only the two ends know; NULL: no keys */
+    struct commons *own;    /* this end's, held meanwhile; NULL: it has none */
+    bool lets_read;         /* if the kernel does not let the receiver read, the sender asks it to
+                               (PR_SET_PTRACER), once it knows who that is */
+};
+
+/* A receiver opens a door for its sender, or a sender knocks there. `c` is the channel of the
+ * units. `*n` is to be freed, unless it is NULL. */
 enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
-                                           struct pairing pairing, struct commons *own);
+                                           const struct neighbour_terms *terms);
 enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
-                                       struct pairing pairing, bool lets_read, struct commons *own);
+                                       const struct neighbour_terms *terms);
 
 /* Nobody uses it any more. */
 void neighbour_free(struct neighbour *n);

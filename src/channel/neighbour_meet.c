@@ -22,6 +22,7 @@
 
 enum {
     NAME_BYTES = 16,
+    GUESTS = 16, /* at the door, at most */
 };
 
 static const duration DOOR_OPEN = SECOND;            /* at most; and to be let read */
@@ -65,19 +66,44 @@ static socklen_t door_address(const struct neighbour *n, struct sockaddr_un *at)
 {
     uint16_t sender = n->is_sender ? n->near : n->far, receiver = n->is_sender ? n->far : n->near;
     const uint32_t pairing[] = {n->pairing.session, n->pairing.tag, sender, receiver};
+    const uint8_t *key = n->has_secret ? n->secret : NULL;
     uint8_t hash[NAME_BYTES];
     char text[2 * NAME_BYTES + 1];
 
     (void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)pairing, sizeof(pairing),
-                             NULL, 0);
+                             key, key != NULL ? NEIGHBOUR_SECRET : 0);
     (void)sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
     *at = (struct sockaddr_un){.sun_family = AF_UNIX};
     int length = snprintf(at->sun_path + 1, sizeof(at->sun_path) - 1, "zcrp-%s", text);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-static struct neighbour *make(bool is_sender, struct channel *c, struct pairing pairing,
-                              struct commons *own)
+enum prover { BY_SENDER = 1, BY_RECEIVER };
+
+/* Shows that whoever says this nonce has the session's secret. All 0 where there is none. */
+static void make_proof(const struct neighbour *n, enum prover by,
+                       const uint8_t nonce[NEIGHBOUR_NONCE], uint8_t proof[NEIGHBOUR_PROOF])
+{
+    uint8_t text[1 + NEIGHBOUR_NONCE] = {(uint8_t)by};
+
+    memset(proof, 0, NEIGHBOUR_PROOF);
+    memcpy(text + 1, nonce, NEIGHBOUR_NONCE);
+    if (n->has_secret)
+        (void)crypto_generichash(proof, NEIGHBOUR_PROOF, text, sizeof(text), n->secret,
+                                 sizeof(n->secret));
+}
+
+static bool is_proof(const struct neighbour *n, enum prover by,
+                     const uint8_t nonce[NEIGHBOUR_NONCE], const uint8_t proof[NEIGHBOUR_PROOF])
+{
+    uint8_t good[NEIGHBOUR_PROOF];
+
+    make_proof(n, by, nonce, good);
+    return sodium_memcmp(good, proof, sizeof(good)) == 0;
+}
+
+static struct neighbour *make(bool is_sender, struct channel *c,
+                              const struct neighbour_terms *terms)
 {
     struct neighbour *n = memory_reserve(sizeof(*n)); /* by a thread that has no heap yet */
     union address self = address_of_self(c->fd);
@@ -87,23 +113,31 @@ static struct neighbour *make(bool is_sender, struct channel *c, struct pairing 
     *n = (struct neighbour){.is_sender = is_sender,
                             .near = address_port(&self),
                             .far = address_port(&c->peer),
-                            .pairing = pairing,
+                            .pairing = terms->pairing,
+                            .has_secret = terms->secret != NULL,
                             .units = c,
-                            .own = commons_hold(own),
+                            .own = commons_hold(terms->own),
                             .opened = clock_now()};
-    n->in.door = n->out.bell = -1;
+    if (terms->secret != NULL)
+        memcpy(n->secret, terms->secret, sizeof(n->secret));
+    n->in.door = n->in.guest = n->out.bell = -1;
     return n;
 }
 
+/* What it is connected to is who the kernel says it is, from beginning to end. */
 static int open_socket(void)
 {
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int yes = 1;
+    return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
 
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
+/* Is the other end of this socket a process of this user that can be named here? */
+static bool is_own_user(int fd, pid_t *pid)
+{
+    struct ucred who = {.pid = 0};
+    socklen_t size = sizeof(who);
+
+    *pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
+    return *pid > 0 && who.uid == getuid();
 }
 
 static void close_file(int *fd)
@@ -119,6 +153,7 @@ static void decide(struct neighbour *n, enum neighbour_refusal why)
     n->why = why;
     atomic_store(&n->state, why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
     close_file(&n->in.door);
+    close_file(&n->in.guest);
     close_file(&n->out.bell);
 }
 
@@ -146,14 +181,29 @@ static int make_file(void)
     return -1;
 }
 
-/* Where the receiver can say why not. The kernel finds a name. */
-static bool open_bell(struct neighbour *n)
+/* Goes to the door. */
+static enum neighbour_refusal ring(struct neighbour *n)
 {
-    const struct sockaddr_un any = {.sun_family = AF_UNIX};
+    struct sockaddr_un at;
+    socklen_t size = door_address(n, &at);
 
     n->out.bell = open_socket();
-    return n->out.bell >= 0 && bind(n->out.bell, (const struct sockaddr *)&any,
-                                    offsetof(struct sockaddr_un, sun_path)) == 0;
+    if (n->out.bell < 0)
+        return NEIGHBOUR_LIMITED;
+    return connect(n->out.bell, (const struct sockaddr *)&at, size) == 0 ? NEIGHBOUR_FINE
+                                                                         : NEIGHBOUR_ELSEWHERE;
+}
+
+/* Tells the door who knocks, and nothing else: it is another user's. */
+static void knock_in_vain(const struct neighbour *n)
+{
+    struct neighbour_knock knock = {.version = NEIGHBOUR_VERSION,
+                                    .page_bytes = sizeof(struct neighbour_page),
+                                    .pairing = n->pairing};
+
+    entropy_fill(knock.nonce, sizeof(knock.nonce));
+    make_proof(n, BY_SENDER, knock.nonce, knock.proof);
+    (void)send(n->out.bell, &knock, sizeof(knock), MSG_NOSIGNAL);
 }
 
 /* Hands the files in at the door. */
@@ -175,33 +225,26 @@ static bool hand_in(struct neighbour *n, int memfd)
         uint8_t room[CMSG_SPACE(sizeof(files))];
     } notes = {
         .head = {.cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-    struct sockaddr_un at;
     struct iovec piece = {&knock, sizeof(knock)};
-    struct msghdr message = {.msg_name = &at,
-                             .msg_namelen = door_address(n, &at),
-                             .msg_iov = &piece,
+    struct msghdr message = {.msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &notes,
                              .msg_controllen = CMSG_SPACE(bytes)};
 
     memcpy(knock.nonce, n->out.nonce, sizeof(knock.nonce));
+    make_proof(n, BY_SENDER, n->out.nonce, knock.proof);
     memcpy(CMSG_DATA(&notes.head), files, bytes);
     return sendmsg(n->out.bell, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(knock);
 }
 
-enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
-                                       struct pairing pairing, bool lets_read, struct commons *own)
+/* Makes the page, and hands it in. */
+static enum neighbour_refusal share_page(struct neighbour *n)
 {
     enum neighbour_refusal why = NEIGHBOUR_LIMITED;
-    struct neighbour *n = make(true, c, pairing, own);
-
-    *made = NULL;
-    if (n == NULL)
-        return why;
     int memfd = make_file();
+
     n->page = memfd >= 0 ? map(memfd) : NULL;
-    if (n->page != NULL && open_bell(n)) {
-        n->out.lets_read = lets_read;
+    if (n->page != NULL) {
         entropy_fill(n->out.nonce, sizeof(n->out.nonce));
         ring_writer_init(&n->out.ring, &n->page->ring);
         n->out.answers.answers = &n->page->answers;
@@ -211,6 +254,26 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
     }
     if (memfd >= 0)
         (void)close(memfd);
+    return why;
+}
+
+enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
+                                       const struct neighbour_terms *terms)
+{
+    struct neighbour *n = make(true, c, terms);
+    pid_t receiver;
+
+    *made = NULL;
+    if (n == NULL)
+        return NEIGHBOUR_LIMITED;
+    n->out.lets_read = terms->lets_read;
+    enum neighbour_refusal why = ring(n);
+    if (why == NEIGHBOUR_FINE && !is_own_user(n->out.bell, &receiver)) {
+        knock_in_vain(n);
+        why = NEIGHBOUR_STRANGER;
+    }
+    if (why == NEIGHBOUR_FINE)
+        why = share_page(n);
     if (why == NEIGHBOUR_FINE)
         *made = n;
     else
@@ -221,9 +284,9 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
 /* ---- the receiver ---- */
 
 enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
-                                           struct pairing pairing, struct commons *own)
+                                           const struct neighbour_terms *terms)
 {
-    struct neighbour *n = make(false, c, pairing, own);
+    struct neighbour *n = make(false, c, terms);
     struct sockaddr_un at;
 
     *made = NULL;
@@ -231,7 +294,8 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
         return NEIGHBOUR_LIMITED;
     n->in.door = open_socket();
     socklen_t size = door_address(n, &at);
-    if (n->in.door < 0 || bind(n->in.door, (const struct sockaddr *)&at, size) != 0) {
+    if (n->in.door < 0 || bind(n->in.door, (const struct sockaddr *)&at, size) != 0 ||
+        listen(n->in.door, GUESTS) != 0) {
         neighbour_free(n);
         return NEIGHBOUR_LIMITED;
     }
@@ -246,12 +310,10 @@ struct caller {
         struct neighbour_word word;
     } says;
     ssize_t bytes; /* of that */
-    struct ucred who;
-    bool has_who;
+    pid_t pid;
+    bool is_own_user;
     int file[2];       /* the page's and the commons'; -1: none, */
     bool is_truncated; /* or this process had no room for them */
-    struct sockaddr_un from;
-    socklen_t from_bytes;
 };
 
 /* Keeps two, and closes the others. */
@@ -274,37 +336,34 @@ static void take_descriptors(struct cmsghdr *note, struct caller *caller)
 static void read_notes(struct msghdr *message, struct caller *caller)
 {
     for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
-        if (note->cmsg_level != SOL_SOCKET)
-            continue;
-        if (note->cmsg_type == SCM_CREDENTIALS) {
-            memcpy(&caller->who, CMSG_DATA(note), sizeof(caller->who));
-            caller->has_who = true;
-        } else if (note->cmsg_type == SCM_RIGHTS) {
+        if (note->cmsg_level == SOL_SOCKET && note->cmsg_type == SCM_RIGHTS)
             take_descriptors(note, caller);
-        }
     }
 }
 
-/* True if somebody did. The kernel closes descriptors that have no room. */
+/* False if nothing came yet; no bytes: the other end has closed. The kernel closes descriptors that
+ * have no room. */
 static bool take_caller(int fd, struct caller *caller)
 {
     union {
         struct cmsghdr head;
-        uint8_t room[CMSG_SPACE(2 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+        uint8_t room[CMSG_SPACE(2 * sizeof(int))];
     } notes;
     struct iovec piece = {&caller->says, sizeof(caller->says)};
-    struct msghdr message = {.msg_name = &caller->from,
-                             .msg_namelen = sizeof(caller->from),
-                             .msg_iov = &piece,
+    struct msghdr message = {.msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &notes,
                              .msg_controllen = sizeof(notes.room)};
 
     *caller = (struct caller){.file = {-1, -1}};
     caller->bytes = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (caller->bytes < 0)
+    if (caller->bytes < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    caller->from_bytes = message.msg_namelen;
+    if (caller->bytes <= 0) {
+        caller->bytes = 0;
+        return true;
+    }
+    caller->is_own_user = is_own_user(fd, &caller->pid);
     caller->is_truncated = message.msg_flags & MSG_CTRUNC;
     read_notes(&message, caller);
     return true;
@@ -316,20 +375,12 @@ static void close_files(struct caller *caller)
     close_file(&caller->file[1]);
 }
 
-/* A process of this user that can be named here, as the kernel says? */
-static bool is_own_user(const struct caller *caller)
-{
-    return caller->has_who && caller->who.pid > 0 && caller->who.uid == getuid();
-}
-
-/* Tells the sender. It may be deaf, or not there any more. */
-static void say(const struct neighbour *n, const struct caller *caller, enum neighbour_refusal why)
+/* Tells the guest. It may be deaf, or not there any more. */
+static void say(const struct neighbour *n, enum neighbour_refusal why)
 {
     struct neighbour_word word = {.version = NEIGHBOUR_VERSION, .why = why};
 
-    memcpy(word.nonce, caller->says.knock.nonce, sizeof(word.nonce));
-    (void)sendto(n->in.door, &word, sizeof(word), MSG_DONTWAIT | MSG_NOSIGNAL,
-                 (const struct sockaddr *)&caller->from, caller->from_bytes);
+    (void)send(n->in.guest, &word, sizeof(word), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* Is it a file that nobody can make shorter, of the right size? */
@@ -382,7 +433,7 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller *ca
     n->page = map(caller->file[0]);
     if (n->page == NULL)
         return NEIGHBOUR_LIMITED;
-    n->in.sender = caller->who.pid;
+    n->in.sender = caller->pid;
     n->in.page = knock->page;
     n->in.nonce_at = knock->nonce_at;
     memcpy(n->in.nonce, knock->nonce, sizeof(n->in.nonce));
@@ -392,13 +443,23 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller *ca
     return prove(n);
 }
 
-/* Does the caller know the pairing? */
+/* Does the caller know the pairing, and with keys its secret? */
 static bool is_expected(const struct neighbour *n, const struct caller *caller)
 {
     const struct neighbour_knock *knock = &caller->says.knock;
 
     return caller->bytes == (ssize_t)sizeof(*knock) && knock->version == NEIGHBOUR_VERSION &&
-           knock->page_bytes == sizeof(struct neighbour_page) && neighbour_is_of(n, knock->pairing);
+           knock->page_bytes == sizeof(struct neighbour_page) &&
+           neighbour_is_of(n, knock->pairing) && is_proof(n, BY_SENDER, knock->nonce, knock->proof);
+}
+
+static void write_proof(struct neighbour *n)
+{
+    uint64_t proof[NEIGHBOUR_PROOF / 8];
+
+    make_proof(n, BY_RECEIVER, n->in.nonce, (uint8_t *)proof);
+    for (int i = 0; i < NEIGHBOUR_PROOF / 8; i++)
+        atomic_store(&n->page->proof[i], proof[i]);
 }
 
 static void consent(struct neighbour *n, enum neighbour_refusal why)
@@ -407,6 +468,7 @@ static void consent(struct neighbour *n, enum neighbour_refusal why)
                   (n->in.commons != NULL && may_read_itself() ? SIGHT_COMMONS : 0U);
     if (why == NEIGHBOUR_FORBIDDEN && n->in.sight != 0)
         why = NEIGHBOUR_FINE;
+    write_proof(n);
     atomic_store(&n->page->sight, n->in.sight);
     atomic_store(&n->page->why, why);
     atomic_store(&n->page->consent, why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
@@ -416,17 +478,19 @@ static void consent(struct neighbour *n, enum neighbour_refusal why)
 /* Somebody who is not the sender leaves the door open for it. */
 static void on_knock(struct neighbour *n, const struct caller *caller)
 {
-    if (!is_expected(n, caller) || (caller->file[0] < 0 && !caller->is_truncated))
+    if (!is_expected(n, caller))
         return;
-    if (!is_own_user(caller)) {
+    if (!caller->is_own_user) {
         n->in.was_stranger = true;
-        say(n, caller, NEIGHBOUR_STRANGER);
+        say(n, NEIGHBOUR_STRANGER);
         return;
     }
+    if (caller->file[0] < 0 && !caller->is_truncated)
+        return;
     enum neighbour_refusal why = admit(n, caller);
     n->in.is_asking = why == NEIGHBOUR_FORBIDDEN && caller->says.knock.lets_read != 0;
     if (n->page == NULL || n->in.is_asking)
-        say(n, caller, why);
+        say(n, why);
     if (n->in.is_asking)
         close_file(&n->in.door);
     else if (n->page == NULL)
@@ -435,14 +499,34 @@ static void on_knock(struct neighbour *n, const struct caller *caller)
         consent(n, why);
 }
 
+/* Who says nothing makes room for the next. False if there is nobody. */
+static bool let_in(struct neighbour *n, bool is_silent)
+{
+    if (n->in.guest >= 0 && !is_silent)
+        return true;
+    int next = accept4(n->in.door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (next < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+        decide(n, NEIGHBOUR_LIMITED);
+    if (next < 0)
+        return false;
+    close_file(&n->in.guest);
+    n->in.guest = next;
+    return true;
+}
+
 static void look_at_door(struct neighbour *n)
 {
     struct caller caller;
+    bool is_silent = false;
 
-    if (!take_caller(n->in.door, &caller))
-        return;
-    on_knock(n, &caller);
-    close_files(&caller);
+    for (int i = 0; i < GUESTS && n->in.door >= 0 && let_in(n, is_silent); i++) {
+        is_silent = !take_caller(n->in.guest, &caller);
+        if (is_silent)
+            continue;
+        on_knock(n, &caller);
+        close_files(&caller);
+        close_file(&n->in.guest);
+    }
 }
 
 /* The sender was asked to let this process read. */
@@ -477,28 +561,42 @@ static enum neighbour_refusal refusal_of(uint32_t word)
                                                             : (enum neighbour_refusal)word;
 }
 
-/* Only whom the sender's knock reached can have said it. */
 static void on_word(struct neighbour *n, const struct caller *caller)
 {
     const struct neighbour_word *word = &caller->says.word;
 
-    if (caller->bytes != (ssize_t)sizeof(*word) || word->version != NEIGHBOUR_VERSION ||
-        sodium_memcmp(word->nonce, n->out.nonce, sizeof(word->nonce)) != 0)
+    if (caller->bytes != (ssize_t)sizeof(*word) || word->version != NEIGHBOUR_VERSION)
         return;
-    if (word->why != NEIGHBOUR_FORBIDDEN || !n->out.lets_read)
+    if (word->why != NEIGHBOUR_FORBIDDEN || !n->out.lets_read) {
         decide(n, refusal_of(word->why));
-    else if (is_own_user(caller)) /* without Yama this fails, and nothing is lost */
-        (void)prctl(PR_SET_PTRACER, (unsigned long)caller->who.pid, 0, 0, 0);
+        return;
+    }
+    close_file(&n->out.bell); /* what follows is said in the page */
+    if (caller->is_own_user)  /* without Yama this fails, and nothing is lost */
+        (void)prctl(PR_SET_PTRACER, (unsigned long)caller->pid, 0, 0, 0);
 }
 
 static void look_for_word(struct neighbour *n)
 {
     struct caller caller;
 
-    if (!take_caller(n->out.bell, &caller))
+    if (n->out.bell < 0 || !take_caller(n->out.bell, &caller))
         return;
-    on_word(n, &caller);
+    if (caller.bytes > 0)
+        on_word(n, &caller);
+    else if (atomic_load(&n->page->consent) == CONSENT_NONE)
+        decide(n, NEIGHBOUR_ELSEWHERE);
     close_files(&caller);
+}
+
+/* Has it shown that it has the session's secret? */
+static bool has_proven(const struct neighbour *n)
+{
+    uint64_t proof[NEIGHBOUR_PROOF / 8];
+
+    for (int i = 0; i < NEIGHBOUR_PROOF / 8; i++)
+        proof[i] = atomic_load(&n->page->proof[i]);
+    return is_proof(n, BY_RECEIVER, n->out.nonce, (const uint8_t *)proof);
 }
 
 /* What the receiver says it can read of what there is. */
@@ -507,7 +605,7 @@ static void begin(struct neighbour *n)
     uint32_t possible = SIGHT_MEMORY | (n->own != NULL ? SIGHT_COMMONS : 0U);
 
     n->out.sight = atomic_load(&n->page->sight) & possible;
-    decide(n, n->out.sight != 0 ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
+    decide(n, n->out.sight != 0 && has_proven(n) ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
 }
 
 static void look_for_consent(struct neighbour *n)
@@ -568,7 +666,9 @@ static void free_stage(struct neighbour *n)
 void neighbour_free(struct neighbour *n)
 {
     close_file(&n->in.door);
+    close_file(&n->in.guest);
     close_file(&n->out.bell);
+    sodium_memzero(n->secret, sizeof(n->secret));
     if (n->page != NULL)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));

@@ -10,8 +10,9 @@
 #include <sys/types.h>
 
 enum {
-    NEIGHBOUR_VERSION = 2,
+    NEIGHBOUR_VERSION = 3,
     NEIGHBOUR_NONCE = 16, /* bytes */
+    NEIGHBOUR_PROOF = 16,
 };
 
 /* The receiver's word. */
@@ -28,6 +29,7 @@ struct neighbour_page {
     _Atomic uint32_t consent; /* enum neighbour_consent */
     _Atomic uint32_t sight;   /* enum neighbour_sight, written before the consent */
     _Atomic uint32_t why;     /* enum neighbour_refusal */
+    _Atomic uint64_t proof[NEIGHBOUR_PROOF / 8]; /* the receiver's, written before the consent */
     struct ring ring;
     struct answers answers;
 };
@@ -50,12 +52,13 @@ struct neighbour_sender {
     struct stage stage;
     uint32_t sight;        /* the receiver's */
     _Atomic instant moved; /* when the receiver last read, or the ring was empty */
-    int bell;              /* where the receiver's word comes; -1: closed */
+    int bell;              /* to the door, from where the receiver's word comes; -1: closed */
     bool lets_read;        /* it asks the kernel to let the receiver read (Yama) */
 };
 
 struct neighbour_receiver {
     int door;          /* -1: closed */
+    int guest;         /* who is at the door; -1: nobody */
     bool is_asking;    /* the sender was asked to let this process read */
     bool was_stranger; /* who knew the pairing, and knocked */
     pid_t sender;
@@ -69,13 +72,15 @@ struct neighbour_receiver {
 };
 
 struct neighbour {
-    bool is_sender;         /* (c) */
-    uint16_t near, far;     /* (c) ports of the socket */
-    struct pairing pairing; /* (c) */
-    struct channel *units;  /* (c) the socket that they would take */
-    struct commons *own;    /* (c) this end's, held; NULL: none */
-    instant opened;         /* (c) the door was, or it knocked */
-    instant looked;         /* at the door, or for a word, last */
+    bool is_sender;                   /* (c) */
+    uint16_t near, far;               /* (c) ports of the socket */
+    struct pairing pairing;           /* (c) */
+    uint8_t secret[NEIGHBOUR_SECRET]; /* (c) of the session, */
+    bool has_secret;                  /* (c) if that has keys */
+    struct channel *units;            /* (c) the socket that they would take */
+    struct commons *own;              /* (c) this end's, held; NULL: none */
+    instant opened;                   /* (c) the door was, or it knocked */
+    instant looked;                   /* at the door, or for a word, last */
     struct neighbour_page *page;
     _Atomic int state; /* (a) enum neighbour_state */
     enum neighbour_refusal why;
@@ -99,14 +104,14 @@ struct neighbour_knock {
     uint64_t page, nonce_at;
     uint64_t commons_bytes; /* of the second file; 0: there is none */
     uint8_t nonce[NEIGHBOUR_NONCE];
+    uint8_t proof[NEIGHBOUR_PROOF]; /* the sender's */
 };
 
-/* The receiver's, where it has no page to write into, or has to show who it is. FORBIDDEN, to a
- * sender that lets it read: not yet, the kernel says. */
+/* The receiver's, where it has no page to write into. FORBIDDEN, to a sender that lets it read: not
+ * yet, the kernel says. */
 struct neighbour_word {
     uint32_t version;
-    uint32_t why;                   /* enum neighbour_refusal, not FINE */
-    uint8_t nonce[NEIGHBOUR_NONCE]; /* the knock's: nobody else has it */
+    uint32_t why; /* enum neighbour_refusal, not FINE */
 };
 
 #endif

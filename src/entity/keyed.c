@@ -143,6 +143,12 @@ bool keyed_seal(struct zcrp_entity *e, struct burst *burst)
     return keyring_is_ready(k->keyring) && keyring_seal(k->keyring, burst, k->staging);
 }
 
+void keyed_skip(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
+{
+    if (e->keyed.keyring != NULL && !burst->is_control && sent > 0)
+        sealer_skip(&e->keyed.keyring->units_out, burst->first_seq + sent);
+}
+
 /* ---- time ---- */
 
 instant keyed_deadline(const struct zcrp_entity *e)

@@ -47,15 +47,20 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
 {
     struct nearby *b = &e->nearby;
     struct channel *units = channels_of_units(&e->channels);
+    const struct neighbour_terms terms = {
+        .pairing = pairing,
+        .secret = e->keyed.keyring != NULL ? e->keyed.keyring->near : NULL,
+        .own = b->commons,
+        .lets_read = e->options.flags & ZCRP_ALLOW_PTRACE,
+    };
 
     b->tried = pairing;
     if (is_sender(e)) {
-        b->why = neighbour_knock(&b->neighbour, units, pairing,
-                                 e->options.flags & ZCRP_ALLOW_PTRACE, b->commons);
+        b->why = neighbour_knock(&b->neighbour, units, &terms);
         if (b->why == NEIGHBOUR_FINE)
             channel_call(e->channels.out); /* somebody is at the door */
     } else {
-        b->why = neighbour_open_door(&b->neighbour, units, pairing, b->commons);
+        b->why = neighbour_open_door(&b->neighbour, units, &terms);
     }
     if (b->neighbour == NULL)
         miss(e);
@@ -203,7 +208,7 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
     }
     if (calls)
         e->nearby.must_call = true;
-    return verdict == CHANNEL_BLOCKED ? channel_send(e->channels.out, burst, sent) : verdict;
+    return verdict;
 }
 
 bool nearby_call(struct zcrp_entity *e)

@@ -50,8 +50,8 @@ bool nearby_is_clearing(const struct zcrp_entity *e);
 /* The same, to send to: the units of a sender, the answers of a receiver. */
 struct neighbour *nearby_to_send(const struct zcrp_entity *e);
 
-/* Sends a burst: to the neighbour (NULL: there is none) if that takes it, else with the channel. As
- * channel_send; `*held` as of neighbour_send. Not locked. */
+/* Sends a burst to the neighbour (NULL: there is none). BLOCKED: it does not take it, so the burst
+ * takes the socket. Else as channel_send; `*held` as of neighbour_send. Not locked. */
 enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
                                  const struct burst *burst, uint32_t *sent, bool *held);
 

@@ -84,10 +84,6 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.connections = 1024;
     if (o.backlog == 0)
         o.backlog = 128;
-    if (o.keys != NULL && o.channel == ZCRP_CHANNEL_MEMORY)
-        return ZCRP_ERROR_ARGUMENT;
-    if (o.keys != NULL)
-        o.flags |= ZCRP_NO_MEMORY; /* what crosses there is not sealed */
     if (o.aal5.vci == 0)
         o.aal5.vci = 32;
     if (o.aal5.mtu == 0)

@@ -117,6 +117,23 @@ static int worth(const struct burst *burst)
     return 1 + (int)(burst->bytes / SENDING_CALL);
 }
 
+/* Sends a burst to the neighbour if that takes it, else over the socket, where it is sealed if
+ * there are keys. As nearby_send. Not locked. */
+static enum channel_verdict send_burst(struct zcrp_entity *e, struct neighbour *nearby,
+                                       struct burst *burst, uint32_t *sent, bool *held)
+{
+    enum channel_verdict verdict = nearby_send(e, nearby, burst, sent, held);
+
+    if (verdict == CHANNEL_OK)
+        keyed_skip(e, burst, *sent);
+    if (verdict != CHANNEL_BLOCKED)
+        return verdict;
+    if (keyed_seal(e, burst))
+        return channel_send(e->channels.out, burst, sent);
+    *sent = burst->datagrams;
+    return CHANNEL_OK;
+}
+
 /* Sends up to so many bursts, or what is worth as many. */
 static int send_bursts(struct zcrp_entity *e, int bursts)
 {
@@ -135,11 +152,8 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         entity_leave(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
-        enum channel_verdict verdict = CHANNEL_OK;
-        if (is_greeting || keyed_seal(e, &burst))
-            verdict = nearby_send(e, nearby, &burst, &sent, &held);
-        else
-            sent = burst.datagrams;
+        enum channel_verdict verdict = is_greeting ? channel_send(e->channels.out, &burst, &sent)
+                                                   : send_burst(e, nearby, &burst, &sent, &held);
         entity_enter(e);
         burst.segment = segment; /* what the machine knows of */
         on_burst_sent(e, &burst, verdict, sent, held);
@@ -254,12 +268,36 @@ static bool comes_first(struct zcrp_entity *e, struct neighbour *n, struct landi
     return e->nearby.is_first;
 }
 
+/* With keys a plan is either for what the neighbour sends, or for what is sealed. */
+static bool is_plan_near(const struct zcrp_entity *e, struct neighbour *n)
+{
+    return e->keyed.keyring != NULL && n != NULL && e->nearby.is_first && neighbour_has_units(n);
+}
+
+/* Receives what is sealed from the socket. Says that something came, so that the next turn is soon,
+ * when the neighbour's turn has come. */
+static int receive_sealed(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
+                          enum hearing hearing)
+{
+    int received = 0;
+
+    if (n == NULL || !e->nearby.is_first || hearing != HEAR_NEIGHBOUR)
+        received = channel_receive(e->channels.in, landing);
+    if (received == 0 && n != NULL && neighbour_has_units(n))
+        e->nearby.is_first = true;
+    return received;
+}
+
 /* Receives from the neighbour, if there is one, and else, or also, from the socket. */
 static int receive_units(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
                          enum hearing hearing)
 {
     int before = 0;
 
+    if (landing->is_near)
+        return neighbour_receive(n, landing);
+    if (e->keyed.keyring != NULL)
+        return receive_sealed(e, n, landing, hearing);
     if (!comes_first(e, n, landing, &before))
         return before != 0 ? before : channel_receive(e->channels.in, landing);
     int received = neighbour_receive(n, landing);
@@ -279,7 +317,7 @@ static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *m
     struct neighbour *n = nearby_of(sender);
     bool is_ours = n != NULL && claim_arrivals(sender);
     while (is_ours && (size = neighbour_answer(n, memory)) > 0) {
-        sender_receive(sender->machine.sender, clock_now(), memory, size);
+        sender_receive_near(sender->machine.sender, clock_now(), memory, size);
         found = ARRIVAL_SOME;
     }
     if (is_ours)
@@ -298,6 +336,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     entity_enter(e);
     struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
+    landing->is_near = is_ours && is_plan_near(e, n);
     if (is_ours)
         make_plan(e, landing);
     entity_leave(e);
@@ -307,6 +346,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     w->mail.bytes = 0;
     int most = (int)landing->openings;
     int received = receive_units(e, n, landing, hearing);
+    bool is_neighbours_turn = received == 0 && is_plan_near(e, n);
     entity_enter(e);
     if (received <= 0)
         landing->received = 0;
@@ -326,7 +366,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     enum arrival answers =
         e->twin != NULL ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
     if (received <= 0)
-        return answers;
+        return is_neighbours_turn ? ARRIVAL_SOME : answers;
     bool is_drained = most > 1 && received < most && e->channels.in->aal5 == NULL;
     return is_drained ? ARRIVAL_SOME : ARRIVAL_FULL;
 }

@@ -94,7 +94,7 @@ static bool make_key(struct chain *c)
     return false;
 }
 
-static bool make_next(struct chain *c)
+static bool make_next_secret(struct chain *c)
 {
     uint8_t next[CHAIN_SECRET_BYTES];
     bool is_made = chain_expand(c->secret, "zcrp ku", next, sizeof(next));
@@ -102,10 +102,14 @@ static bool make_next(struct chain *c)
     if (is_made) {
         memcpy(c->secret, next, sizeof(next));
         c->newest++;
-        is_made = make_key(c);
     }
     chain_wipe(next, sizeof(next));
     return is_made;
+}
+
+static bool make_next(struct chain *c)
+{
+    return make_next_secret(c) && make_key(c);
 }
 
 static const struct slot *slot_of(struct chain *c, uint64_t epoch)
@@ -191,4 +195,15 @@ static bool open(void *keys, const struct seal_text *t)
                                       t->bytes > 0 ? t->out : nothing, &out) == 0;
 }
 
-const struct cipher chain_cipher = {.seal = seal, .open = open, .forget = forget};
+static void reach(void *keys, uint64_t epoch)
+{
+    struct chain *c = keys;
+    bool is_made = c->newest < epoch;
+
+    while (is_made && c->newest + 1 < epoch)
+        is_made = make_next_secret(c);
+    if (is_made)
+        (void)make_next(c);
+}
+
+const struct cipher chain_cipher = {.seal = seal, .open = open, .forget = forget, .reach = reach};

@@ -239,10 +239,11 @@ static bool set_opener(struct opener *o, struct chain *c)
 }
 
 /* The names of a pairing are never 0. */
-static bool set_pairing(struct keyring *k, const uint8_t secret[CHAIN_SECRET_BYTES])
+static bool set_names(struct keyring *k, const uint8_t secret[CHAIN_SECRET_BYTES])
 {
     uint8_t names[8];
-    bool is_made = chain_expand(secret, "zcrp pairing", names, sizeof(names));
+    bool is_made = chain_expand(secret, "zcrp pairing", names, sizeof(names)) &&
+                   chain_expand(secret, "zcrp memory", k->near, sizeof(k->near));
 
     k->pairing.session = wire_get_u32(names) != 0 ? wire_get_u32(names) : 1;
     k->pairing.tag = wire_get_u32(names + 4) != 0 ? wire_get_u32(names + 4) : 1;
@@ -262,7 +263,7 @@ bool keyrings_make(enum chain_cipher cipher, const uint8_t out[CHAIN_SECRET_BYTE
     is_made &= set_opener(&receiver->units_in, stream(cipher, in, "zcrp unit"));
     is_made &= set_opener(&receiver->control_in, stream(cipher, in, "zcrp sender"));
     is_made &= set_sealer(&receiver->control_out, stream(cipher, out, "zcrp receiver"));
-    is_made &= set_pairing(sender, out) && set_pairing(receiver, in);
+    is_made &= set_names(sender, out) && set_names(receiver, in);
     if (is_made)
         return true;
     keyring_fini(sender);
@@ -281,7 +282,7 @@ void keyring_fini(struct keyring *k)
     chain_destroy(k->control_out.keys);
     chain_destroy(k->units_in.keys);
     chain_destroy(k->control_in.keys);
-    *k = (struct keyring){.pairing = {0, 0}};
+    chain_wipe(k, sizeof(*k));
 }
 
 static bool write_text(char *text, size_t size, const char *format, const char *value)

@@ -1,5 +1,5 @@
 /* wrap: memfd_create ftruncate fcntl fstat mmap process_vm_readv */
-/* wrap: socket setsockopt bind sendmsg recvmsg prctl */
+/* wrap: socket getsockopt bind listen connect sendmsg recvmsg prctl */
 /* How neighbours meet, over the real kernel, one call of which fails or says something else.
  * However it ends, no descriptor and no mapping is left. */
 #include "../support/neighbours.h"
@@ -24,8 +24,10 @@ enum call {
     FSTAT,
     MMAP,
     SOCKET,
-    SETSOCKOPT,
+    GETSOCKOPT,
     BIND,
+    LISTEN,
+    CONNECT,
     SENDMSG,
     RECVMSG,
     READV,
@@ -37,14 +39,15 @@ static struct {
     int fails_at, error; /* the one call that fails; 0: none */
     enum call fails;
     int calls[CALLS];
-    unsigned memfd_flags;     /* of the last memfd_create */
-    bool knows_noexec;        /* the kernel knows MFD_NOEXEC_SEAL */
-    off_t file_bytes;         /* 0: the real size */
-    int seals_missing;        /* of those that F_GET_SEALS tells of */
-    pid_t pid;                /* of whoever knocks; -1: the real one */
-    uid_t uid_more;           /* what is added to its user */
-    bool has_lost_descriptor; /* and to what it hands in */
-    bool has_lost_who;
+    unsigned memfd_flags; /* of the last memfd_create */
+    bool knows_noexec;    /* the kernel knows MFD_NOEXEC_SEAL */
+    off_t file_bytes;     /* 0: the real size */
+    int seals_missing;    /* of those that F_GET_SEALS tells of */
+    pid_t pid;            /* of who is at the other end; -1: the real one */
+    uid_t uid_more;       /* what is added to its user */
+    bool is_knocking;     /* these are for the receiver's eyes only, */
+    bool is_strange_door; /* or also for who knocks */
+    bool has_lost_descriptor;
     int descriptors; /* of those that are handed in; 0: as it is */
     bool is_full;    /* this process has no room for what is handed in */
     void (*on_knock)(struct neighbour_knock *knock);
@@ -55,6 +58,7 @@ static struct {
 
 static struct neighbours n;
 static bool lets_read; /* the sender does */
+static struct neighbour_terms sender_terms, receiver_terms;
 static int descriptors_before;
 
 /* Does this call fail? */
@@ -130,10 +134,34 @@ int __wrap_socket(int family, int type, int protocol)
     return fails(SOCKET) ? -1 : __real_socket(family, type, protocol);
 }
 
-int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+/* Who is at the other end of a socket? */
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-    return fails(SETSOCKOPT) ? -1 : __real_setsockopt(fd, level, name, value, size);
+    struct ucred *who = value;
+    int result = __real_getsockopt(fd, level, name, value, size);
+
+    if (level != SOL_SOCKET || name != SO_PEERCRED)
+        return result;
+    if (fails(GETSOCKOPT))
+        return -1;
+    if (!kernel.is_knocking || kernel.is_strange_door) {
+        who->pid = kernel.pid >= 0 ? kernel.pid : who->pid;
+        who->uid += kernel.uid_more;
+    }
+    return result;
+}
+
+int __real_listen(int fd, int guests);
+int __wrap_listen(int fd, int guests)
+{
+    return fails(LISTEN) ? -1 : __real_listen(fd, guests);
+}
+
+int __real_connect(int fd, const struct sockaddr *at, socklen_t size);
+int __wrap_connect(int fd, const struct sockaddr *at, socklen_t size)
+{
+    return fails(CONNECT) ? -1 : __real_connect(fd, at, size);
 }
 
 int __real_bind(int fd, const struct sockaddr *at, socklen_t size);
@@ -179,22 +207,6 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
     return __real_sendmsg(fd, message, flags);
 }
 
-static void change_who(struct msghdr *message)
-{
-    struct ucred who;
-
-    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
-        if (note->cmsg_type != SCM_CREDENTIALS)
-            continue;
-        memcpy(&who, CMSG_DATA(note), sizeof(who));
-        who.pid = kernel.pid >= 0 ? kernel.pid : who.pid;
-        who.uid += kernel.uid_more;
-        memcpy(CMSG_DATA(note), &who, sizeof(who));
-        if (kernel.has_lost_who)
-            note->cmsg_type = 0x7F;
-    }
-}
-
 ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
@@ -207,8 +219,6 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     ssize_t size = __real_recvmsg(fd, message, flags);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    if (size >= 0)
-        change_who(message);
     return size;
 }
 
@@ -271,6 +281,7 @@ static void setup(void)
     kernel.knows_noexec = true;
     kernel.pid = -1;
     lets_read = false;
+    sender_terms = receiver_terms = neighbours_terms;
     assert_true(neighbours_open(&n));
     descriptors_before = descriptors_open();
 }
@@ -297,14 +308,17 @@ FIXTURE(setup, teardown)
 /* The receiver's end, and whatever the sender has made of the door. */
 static void open_door(void)
 {
-    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, &receiver_terms), NEIGHBOUR_FINE);
 }
 
 static enum neighbour_refusal knock(void)
 {
-    enum neighbour_refusal why =
-        neighbour_knock(&n.sender, &n.out, neighbours_pairing, lets_read, NULL);
+    struct neighbour_terms terms = sender_terms;
+
+    terms.lets_read = lets_read;
+    kernel.is_knocking = true;
+    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, &terms);
+    kernel.is_knocking = false;
 
     assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
     return why;
@@ -316,7 +330,8 @@ static void expect_passed_over(void)
     open_door();
     assert_int_equal(knock(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_ELSEWHERE);
     neighbour_free(n.sender);
     n.sender = NULL;
     assert_int_equal(descriptors_open(), descriptors_before + 1);
@@ -422,7 +437,7 @@ TEST(neighbour_knock__nobody_opens)
 
     open_door();
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        break_call(SENDMSG, errors[i]);
+        break_call(i % 2 == 0 ? SENDMSG : CONNECT, errors[i]);
         assert_int_equal(knock(), NEIGHBOUR_ELSEWHERE);
         assert_int_equal(pages_mapped(), 0);
     }
@@ -435,11 +450,11 @@ TEST(neighbour_open_door__limits)
     static const struct {
         enum call call;
         int error;
-    } row[] = {{MMAP, ENOMEM}, {SOCKET, EMFILE}, {SETSOCKOPT, EPERM}, {BIND, EADDRINUSE}};
+    } row[] = {{MMAP, ENOMEM}, {SOCKET, EMFILE}, {BIND, EADDRINUSE}, {LISTEN, EADDRINUSE}};
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
+        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms),
                          NEIGHBOUR_LIMITED);
         assert_null(n.receiver);
         assert_int_equal(descriptors_open(), descriptors_before);
@@ -483,8 +498,12 @@ TEST(neighbour_look__process_without_a_number)
 
 TEST(neighbour_look__nobody_says_who)
 {
-    kernel.has_lost_who = true;
-    expect_strangers();
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    break_call(GETSOCKOPT, EPERM);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_STRANGER);
 }
 
 /* The table of descriptors is full, so the kernel hands none out. */
@@ -690,31 +709,162 @@ TEST(neighbour_lets_read__in_vain)
     assert_int_equal(descriptors_open(), descriptors_before);
 }
 
-/* Whoever does not know the nonce is not heard. */
-TEST(neighbour_lets_read__words_of_others)
+/* ---- a door of somebody else's ---- */
+
+/* The receiver's door has closed, and somebody who saw its name listens there. */
+static int listen_there(void)
+{
+    struct sockaddr_un at;
+    socklen_t size = sizeof(at);
+
+    open_door();
+    assert_int_equal(getsockname(n.receiver->in.door, (struct sockaddr *)&at, &size), 0);
+    neighbour_free(n.receiver);
+    n.receiver = NULL;
+    int fd = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    assert_int_equal(__real_bind(fd, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(__real_listen(fd, 1), 0);
+    return fd;
+}
+
+/* Another user is handed nothing: no file, no address, no nonce. */
+TEST(neighbour_knock__at_a_door_of_another_user)
+{
+    struct neighbour_knock knock_heard;
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(2 * sizeof(int))];
+    } notes;
+    struct iovec piece = {&knock_heard, sizeof(knock_heard)};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &notes,
+                             .msg_controllen = sizeof(notes.room)};
+    int door = listen_there();
+
+    kernel.is_strange_door = true;
+    kernel.uid_more = 1;
+    assert_int_equal(knock(), NEIGHBOUR_STRANGER);
+    int fd = accept(door, NULL, NULL);
+    assert_int_equal(__real_recvmsg(fd, &message, 0), sizeof(knock_heard));
+    assert_int_equal(message.msg_controllen, 0);
+    assert_int_equal(knock_heard.page, 0);
+    assert_int_equal(knock_heard.nonce_at, 0);
+    assert_int_equal(knock_heard.commons_bytes, 0);
+    assert_int_equal(kernel.calls[MEMFD_CREATE], 0);
+    (void)close(fd);
+    (void)close(door);
+}
+
+/* The receiver hears of it, too. */
+TEST(neighbour_knock__in_vain)
+{
+    open_door();
+    kernel.is_strange_door = true;
+    kernel.uid_more = 1;
+    assert_int_equal(knock(), NEIGHBOUR_STRANGER);
+    wait_until_over(n.receiver);
+    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_STRANGER);
+}
+
+/* Words that are none are not heard. */
+TEST(neighbour_lets_read__words_that_are_none)
 {
     const struct neighbour_word words[] = {
-        {.version = NEIGHBOUR_VERSION, .why = NEIGHBOUR_FORBIDDEN},
         {.version = NEIGHBOUR_VERSION, .why = NEIGHBOUR_STRANGER},
         {.version = NEIGHBOUR_VERSION + 1, .why = NEIGHBOUR_STRANGER},
     };
-    struct sockaddr_un at;
-    socklen_t size = sizeof(at);
-    int fd = __real_socket(AF_UNIX, SOCK_DGRAM, 0);
+    int door = listen_there();
 
     lets_read = true;
-    open_door();
     assert_int_equal(knock(), NEIGHBOUR_FINE);
-    assert_int_equal(getsockname(n.sender->out.bell, (struct sockaddr *)&at, &size), 0);
+    int fd = accept(door, NULL, NULL);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        assert_int_equal(
-            sendto(fd, &words[i], sizeof(words[i]) - (i == 0), 0, (struct sockaddr *)&at, size),
-            sizeof(words[i]) - (i == 0));
+        size_t bytes = sizeof(words[i]) - (i == 0);
+        assert_int_equal(send(fd, &words[i], bytes, 0), bytes);
         usleep(100);
         assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     }
     (void)close(fd);
+    (void)close(door);
     assert_int_equal(kernel.calls[PRCTL], 0);
+}
+
+/* Who comes first and says nothing does not keep the others out. */
+TEST(neighbour_look__silent_guests)
+{
+    struct sockaddr_un at;
+    socklen_t size = sizeof(at);
+    int fd[4];
+
+    open_door();
+    assert_int_equal(getsockname(n.receiver->in.door, (struct sockaddr *)&at, &size), 0);
+    for (int i = 0; i < 4; i++) {
+        fd[i] = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        assert_int_equal(__real_connect(fd[i], (struct sockaddr *)&at, size), 0);
+    }
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    usleep(100);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    for (int i = 0; i < 4; i++)
+        (void)close(fd[i]);
+    assert_int_equal(descriptors_open(), descriptors_before);
+}
+
+/* ---- with keys ---- */
+
+static const uint8_t secret[NEIGHBOUR_SECRET] = {1, 2, 3}, other_secret[NEIGHBOUR_SECRET] = {4};
+
+TEST(neighbour_secret__both_have_it)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    open_door();
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+}
+
+/* Who has not the secret does not find the door. */
+TEST(neighbour_secret__only_one_has_it)
+{
+    const uint8_t *const secrets[][2] = {{NULL, secret}, {secret, NULL}, {other_secret, secret}};
+
+    for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+        sender_terms.secret = secrets[i][0];
+        receiver_terms.secret = secrets[i][1];
+        open_door();
+        assert_int_equal(knock(), NEIGHBOUR_ELSEWHERE);
+        free_both();
+    }
+}
+
+static void change_proof(struct neighbour_knock *knock)
+{
+    knock->proof[NEIGHBOUR_PROOF - 1] ^= 1;
+}
+
+/* Nor does it help to see its name. */
+TEST(neighbour_secret__a_knock_without_proof)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    kernel.on_knock = change_proof;
+    expect_passed_over();
+}
+
+/* A process of the same user, which took the door's name when it was free, cannot consent. */
+TEST(neighbour_secret__a_consent_without_proof)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    int door = listen_there();
+
+    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    atomic_store(&n.sender->page->sight, SIGHT_MEMORY);
+    atomic_store(&n.sender->page->consent, CONSENT_YES);
+    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
+    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FALSE);
+    (void)close(door);
 }
 
 /* ---- a receiver that may not read any more ---- */

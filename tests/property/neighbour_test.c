@@ -207,7 +207,7 @@ static void answer_something(void)
     size_t size = TRAILER_BYTES + below(CONTROL_BYTES - TRAILER_BYTES);
 
     memset(n.burst.control, 0x5A, size);
-    datagram_tail_encode(n.burst.control + size - TAIL_BYTES, neighbours_pairing, 0,
+    datagram_tail_encode(n.burst.control + size - TAIL_BYTES, neighbours_terms.pairing, 0,
                          DATAGRAM_REQUEST);
     burst_set_control(&n.burst, size);
     (void)neighbour_reply(n.receiver, &n.burst, &calls);

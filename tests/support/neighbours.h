@@ -26,7 +26,8 @@ struct neighbours {
     uint8_t *landing_memory;
 };
 
-static const struct pairing neighbours_pairing = {.session = 0x12345678, .tag = 0x9ABCDEF0};
+static const struct neighbour_terms neighbours_terms = {
+    .pairing = {.session = 0x12345678, .tag = 0x9ABCDEF0}};
 
 static inline bool neighbours_port(int fd, char text[8])
 {
@@ -60,8 +61,12 @@ static inline bool neighbours_open(struct neighbours *n)
 /* A door, a knock, and the consent. True if both are here then. */
 static inline bool neighbours_meet(struct neighbours *n)
 {
-    n->door = neighbour_open_door(&n->receiver, &n->in, neighbours_pairing, n->commons[1]);
-    n->knock = neighbour_knock(&n->sender, &n->out, neighbours_pairing, false, n->commons[0]);
+    struct neighbour_terms terms[] = {neighbours_terms, neighbours_terms};
+
+    terms[0].own = n->commons[0];
+    terms[1].own = n->commons[1];
+    n->door = neighbour_open_door(&n->receiver, &n->in, &terms[1]);
+    n->knock = neighbour_knock(&n->sender, &n->out, &terms[0]);
     return n->receiver != NULL && n->sender != NULL &&
            neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
            neighbour_look(n->sender) == NEIGHBOUR_HERE;

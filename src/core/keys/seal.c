@@ -24,6 +24,18 @@ bool sealer_seal(struct sealer *s, struct seal_text *text)
     return s->cipher->seal(s->keys, text);
 }
 
+void sealer_skip(struct sealer *s, uint64_t next)
+{
+    uint64_t before = s->next >> s->epoch_bits, epoch = next >> s->epoch_bits;
+    if (next <= s->next)
+        return;
+    s->next = next;
+    if (epoch == before)
+        return;
+    s->cipher->forget(s->keys, epoch);
+    s->cipher->reach(s->keys, epoch);
+}
+
 static uint64_t newest_epoch(const struct opener *o)
 {
     return o->end == 0 ? 0 : (o->end - 1) >> o->epoch_bits;
@@ -55,6 +67,16 @@ static void move_window(struct opener *o, uint64_t end)
     o->end = end;
     if (newest_epoch(o) != before)
         o->cipher->forget(o->keys, newest_epoch(o) - 1);
+}
+
+void opener_skip(struct opener *o, uint64_t end)
+{
+    uint64_t before = newest_epoch(o);
+    if (end <= o->end)
+        return;
+    move_window(o, end);
+    if (newest_epoch(o) != before)
+        o->cipher->reach(o->keys, newest_epoch(o));
 }
 
 bool opener_open(struct opener *o, struct seal_text *text)

@@ -10,6 +10,9 @@
  * one after the other: number n belongs to the epoch n / 2^epoch_bits. So both ends change keys
  * without a word, and no message can fail because of it.
  *
+ * Units that cross through memory (channel/neighbour.h) are not sealed, but have numbers, too. Both
+ * ends skip those, so that they agree on number and epoch when units are sealed again.
+ *
  * I1  a sealer's numbers only grow: no number is sealed twice, whatever becomes of the datagram.
  * I2  an opener opens each number at most once.
  * I3  nothing but a drop counter changes before the tag has been verified. */
@@ -49,6 +52,8 @@ struct cipher {
     bool (*open)(void *keys, const struct seal_text *text);
     /* Keys of epochs below are needed no more. */
     void (*forget)(void *keys, uint64_t epoch);
+    /* Makes the keys of this epoch, however far it is from the one before. */
+    void (*reach)(void *keys, uint64_t epoch);
 };
 
 /* ---- one stream ---- */
@@ -74,12 +79,18 @@ struct opener {
  * epoch follows from the number. False as the cipher says. */
 bool sealer_seal(struct sealer *s, struct seal_text *text);
 
+/* Burns the numbers below `next`: what has them crosses unsealed, through memory (below). */
+void sealer_skip(struct sealer *s, uint64_t next);
+
 /* May a datagram with this number still be opened? */
 bool opener_admits(const struct opener *o, uint64_t number);
 
 /* Opens the text, and remembers its number. False, and nothing but a counter has changed, if it is
  * replayed or forged; `out` may have been written. */
 bool opener_open(struct opener *o, struct seal_text *text);
+
+/* Numbers below `end` came unsealed, through memory. What is sealed goes on from there. */
+void opener_skip(struct opener *o, uint64_t end);
 
 /* The epoch of a number, as flags of the datagram. */
 static inline uint8_t seal_epoch_flags(uint64_t number, uint32_t epoch_bits)
@@ -89,10 +100,13 @@ static inline uint8_t seal_epoch_flags(uint64_t number, uint32_t epoch_bits)
 
 /* ---- the keys of one half ---- */
 
+enum { KEYRING_NEAR_BYTES = 32 };
+
 /* What a sender, or a receiver, seals and opens with. Each of the four streams has keys of its own;
  * a sender opens no units, and a receiver seals none. */
 struct keyring {
     struct pairing pairing; /* follows from the keys; both 0 until the handshake is over */
+    uint8_t near[KEYRING_NEAR_BYTES]; /* likewise; only the two ends of the session know it */
     struct sealer units_out, control_out;
     struct opener units_in, control_in;
 };

@@ -85,6 +85,10 @@ struct landing {
     uint8_t ecn[LANDING_OPENINGS];
     bool is_spoilt;
 
+    /* Whose plan this is: what lands comes from memory that only the peer can have written, so it
+     * is not sealed, whether there are keys or not. Set before each plan. */
+    bool is_near;
+
     /* Where control datagrams for the sender of a connection go. NULL: there is none. */
     struct landing_mail *mail;
 

@@ -489,17 +489,25 @@ void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, siz
         receiver_on_hello(r, now, &heard);
 }
 
+/* What came unsealed has numbers, too. */
+static void skip_numbers(struct receiver *r)
+{
+    if (r->ack.arrived.count > 0)
+        opener_skip(&r->config.keyring->units_in, r->ack.newest + 1);
+}
+
 struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing)
 {
     struct harvest h = {.opening = 0};
     struct landing_walk walk = {.opening = 0};
     struct row row = {.a = {.message = NULL}};
     struct segment segment;
+    bool is_sealed = receiver_is_sealed(r, landing);
     CHECK(r->is_planned);
     while (landing_next(landing, &walk, &segment)) {
-        bool is_ours = r->config.keyring == NULL ? row_take(&row, &segment)
-                                                 : receiver_on_sealed(r, now, landing, &segment);
-        if (!is_ours && r->config.keyring == NULL) {
+        bool is_ours =
+            is_sealed ? receiver_on_sealed(r, now, landing, &segment) : row_take(&row, &segment);
+        if (!is_ours && !is_sealed) {
             row_close(r, now, landing, &row);
             is_ours = on_datagram(r, now, landing, &segment, &row);
         }
@@ -511,6 +519,8 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
         note_spoilt(r);
     landing_move_all(landing);
     r->is_planned = false;
+    if (landing->is_near && r->config.keyring != NULL)
+        skip_numbers(r);
     r->counters.bursts += h.arrivals.openings;
     return h.arrivals;
 }

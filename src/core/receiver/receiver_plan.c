@@ -111,7 +111,7 @@ static void plan_sealed(struct receiver *r, struct landing *landing, uint32_t op
 void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs)
 {
     CHECK(!r->is_planned);
-    if (r->config.keyring != NULL) {
+    if (receiver_is_sealed(r, landing)) {
         plan_sealed(r, landing, openings);
         return;
     }

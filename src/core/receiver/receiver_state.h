@@ -117,4 +117,10 @@ static inline bool receiver_is_known(const struct receiver *r)
     return r->session.known >= r->messages.next && r->messages.withdrawn == 0;
 }
 
+/* Is what lands there sealed? */
+static inline bool receiver_is_sealed(const struct receiver *r, const struct landing *landing)
+{
+    return r->config.keyring != NULL && !landing->is_near;
+}
+
 #endif

@@ -124,6 +124,10 @@ struct pairing sender_pairing(const struct sender *s);
 /* A datagram arrived on the acknowledgement channel. */
 void sender_receive(struct sender *s, instant now, const uint8_t *datagram, size_t size);
 
+/* The same, through memory that only the peer can have written: it is not sealed, whether there are
+ * keys or not. */
+void sender_receive_near(struct sender *s, instant now, const uint8_t *datagram, size_t size);
+
 /* Does what is due by the time. */
 void sender_expire(struct sender *s, instant now);
 

@@ -121,8 +121,7 @@ TEST(neighbour_is_possible__one_host)
 
 TEST(neighbour_knock__no_door)
 {
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
-                     NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_ELSEWHERE);
     ck_assert_ptr_null(n.sender);
 }
 
@@ -130,25 +129,21 @@ TEST(neighbour_open_door__twice)
 {
     struct neighbour *other;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_open_door(&other, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_LIMITED);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&other, &n.in, &neighbours_terms), NEIGHBOUR_LIMITED);
     ck_assert_ptr_null(other);
 }
 
 TEST(neighbour_look__both_are_here)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
-                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_HERE);
     ck_assert_int_eq(neighbour_why(n.sender), NEIGHBOUR_FINE);
-    ck_assert(neighbour_is_of(n.sender, neighbours_pairing));
+    ck_assert(neighbour_is_of(n.sender, neighbours_terms.pairing));
     ck_assert(!neighbour_is_of(n.sender, (struct pairing){.session = 1, .tag = 2}));
 }
 
@@ -156,22 +151,18 @@ TEST(neighbour_look__nobody_knocks)
 {
     int looks = 0;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
     for (; neighbour_look(n.receiver) == NEIGHBOUR_MEETING; looks++)
         usleep(10000);
     ck_assert_int_gt(looks, 10);
     ck_assert_int_eq(neighbour_why(n.receiver), NEIGHBOUR_ELSEWHERE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
-                     NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_ELSEWHERE);
 }
 
 TEST(neighbour_look__a_reason_that_is_none)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
-                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
     n.sender->page->why = 4711;
     n.sender->page->consent = 815;
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_AWAY);
@@ -183,10 +174,8 @@ TEST(neighbour_send__not_before_they_met)
     uint32_t sent;
     bool held;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
-                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
     neighbours_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_BLOCKED);
     plan_large(to);
@@ -505,10 +494,8 @@ TEST(neighbour_receive__process_is_gone)
 
 TEST(neighbour_free__while_they_meet)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, neighbours_pairing, NULL),
-                     NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, neighbours_pairing, false, NULL),
-                     NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
 }
 
 /* ---- answers and sleep ---- */
@@ -527,7 +514,7 @@ TEST(neighbour_reply__an_answer)
 
     meet();
     ck_assert(neighbour_sleep(n.sender));
-    fill_answer(neighbours_pairing, 100);
+    fill_answer(neighbours_terms.pairing, 100);
     ck_assert(neighbour_reply(n.receiver, &n.burst, &calls));
     ck_assert(calls);
     ck_assert_uint_eq(neighbour_answer(n.sender, buffer), 100);
@@ -540,9 +527,9 @@ TEST(neighbour_reply__of_another_session)
     bool calls;
 
     meet();
-    fill_answer((struct pairing){.session = 1, .tag = neighbours_pairing.tag}, 100);
+    fill_answer((struct pairing){.session = 1, .tag = neighbours_terms.pairing.tag}, 100);
     ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
-    fill_answer(neighbours_pairing, TRAILER_BYTES - 1);
+    fill_answer(neighbours_terms.pairing, TRAILER_BYTES - 1);
     ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
     n.burst.bytes = 0; /* no tail at all */
     ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
@@ -555,7 +542,7 @@ TEST(neighbour_reply__no_room)
     bool calls;
 
     meet();
-    fill_answer(neighbours_pairing, 100);
+    fill_answer(neighbours_terms.pairing, 100);
     for (int i = 0; i < ANSWER_SLOTS / 2; i++)
         ck_assert(neighbour_reply(n.receiver, &n.burst, &calls));
     ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));

@@ -100,6 +100,35 @@ TEST(keyring_open_unit__once)
 }
 
 /* Each bit of a unit flipped: dropped, and no state changed but a counter. */
+/* Units crossed through memory meanwhile: many more than a stranger may leap over. */
+TEST(sealer_skip__both_ends_go_on)
+{
+    enum { NEXT = 100000 };
+    uint8_t out[DATA];
+    write_units(0);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    ck_assert(open_unit(0, out));
+    opener_skip(&pair.receiver.units_in, NEXT);
+    ck_assert(!open_unit(0, out));
+    sealer_skip(&pair.sender.units_out, NEXT);
+    sealer_skip(&pair.sender.units_out, NEXT - 1); /* nothing is given back */
+    opener_skip(&pair.receiver.units_in, NEXT - 1);
+    write_units(NEXT);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    for (uint32_t i = 0; i < UNITS; i++) {
+        ck_assert(open_unit(i, out));
+        ck_assert_mem_eq(out, message + i * DATA, DATA);
+        ck_assert(!open_unit(i, out));
+    }
+}
+
+TEST(sealer_skip__a_skipped_number_is_burnt, .signal = SIGABRT)
+{
+    sealer_skip(&pair.sender.units_out, 1);
+    write_units(0);
+    (void)keyring_seal(&pair.sender, &burst, staging);
+}
+
 TEST(keyring_open_unit__each_bit_counts)
 {
     uint8_t out[DATA];

@@ -116,6 +116,13 @@ TEST(chain__epochs, .rows = ROWS(ciphers))
         t.epoch ^= 1;
         ck_assert(!chain_cipher.open(in, &t)); /* with the keys of another epoch */
     }
+    chain_cipher.reach(out, 1000); /* at once, or bit by bit */
+    chain_cipher.reach(in, 999);
+    chain_cipher.reach(in, 7);
+    struct seal_text far = {1000, 7, secret, 9, secret, 24, sealed[0]};
+    ck_assert(chain_cipher.seal(out, &far));
+    far = (struct seal_text){1000, 7, secret, 9, sealed[0], 24, opened};
+    ck_assert(chain_cipher.open(in, &far));
     chain_cipher.forget(in, 3);
     struct seal_text old = {2, 7, secret, 9, sealed[2], 24, opened};
     ck_assert(!chain_cipher.open(in, &old));
