@@ -221,7 +221,7 @@ TEST(board__fork)
         is_good = is_good && folder_count() == 1;
         ck_assert_int_eq(zcrp_close(e.sender), 0);
         ck_assert_int_eq(zcrp_close(e.receiver), 0);
-        exit(!(is_good && folder_count() == 1));
+        _exit(!(is_good && folder_count() == 1));
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
