@@ -157,6 +157,10 @@ $(SHARED): $(LIBRARY) src/zcrp.map
 	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) -o $@.$(VERSION) $(LIBRARY) $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
+# zcrp-top reads files of the library's, and shares what both know of them.
+BOARD_FILE := $(OBJ)/src/entity/board_file.o
+$(PRODUCTS)/zcrp-top: $(BOARD_FILE)
+
 # A program is a folder of tools/ with a main.c.
 .SECONDEXPANSION:
 $(PROGRAMS): $(PRODUCTS)/%: $$(call objects,tools/$$*/*.c tools/$$*/*/*.c) $(COMMON) $(STATIC)

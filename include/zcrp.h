@@ -426,6 +426,13 @@ struct zcrp_options {
      * shown their keys, is not. A sender or a receiver over descriptors takes none yet
      * (ZCRP_ERROR_ARGUMENT). */
     struct zcrp_keys *keys;
+
+    /* The folder in which statistics are offered to zcrp-top, or "1": the usual one (zcrp-top(1)).
+     * They are in a file for this user alone, which the process keeps up to date and removes at its
+     * end. A process has one such file: the folder of the first entity counts. ZCRP_STATS in the
+     * environment overrules this. Where they cannot be offered they are not, and nothing else
+     * changes. The text is copied. Default NULL: they are not offered. */
+    const char *stats_directory;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.

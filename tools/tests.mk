@@ -16,9 +16,10 @@ WORLD := $(filter-out %/main.o,$(call objects,tests/sim/*.c))
 STAGE := $(filter-out %_test.o,$(call objects,tests/attack/*.c))
 unit_bench := $(filter $(OBJ)/tests/unit/bench%,$(call tests_of,unit))
 unit_link := $(filter $(OBJ)/tests/unit/link%,$(call tests_of,unit))
-unit_library := $(filter-out $(unit_bench) $(unit_link),$(call tests_of,unit))
+unit_top := $(filter $(OBJ)/tests/unit/top%,$(call tests_of,unit))
+unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top),$(call tests_of,unit))
 
-unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link
+unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(OUT)/tests/unit-top
 property := $(OUT)/tests/property
 golden := $(OUT)/tests/golden
 sim := $(OUT)/sim
@@ -46,6 +47,10 @@ $(OUT)/tests/unit: $(unit_library) $(SUPPORT) $(COMMON) $(INTERNAL)
 $(OUT)/tests/unit-bench: $(unit_bench) $(SUPPORT) $(OUT)/zcrp-bench.a $(COMMON) $(STATIC)
 	$(link_test) $(libcheck) -lm
 $(OUT)/tests/unit-link: $(unit_link) $(SUPPORT) $(OUT)/zcrp-link.a $(COMMON) $(INTERNAL)
+	$(link_test) $(libcheck) -lm
+$(OUT)/zcrp-top.a: $(filter-out %/main.o,$(call objects,tools/zcrp-top/*.c))
+	$(archive)
+$(OUT)/tests/unit-top: $(unit_top) $(SUPPORT) $(OUT)/zcrp-top.a $(COMMON) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm

@@ -2,7 +2,10 @@
 
 #include "keyed_hash.h"
 
+#include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { HOST_AT = 4, HOST_BYTES = 16, LINK_AT = HOST_AT + HOST_BYTES, PLACE_BYTES = LINK_AT + 4 };
@@ -80,6 +83,19 @@ union address address_of_socket(int fd)
     if (getsockname(fd, &own.any, &size) != 0)
         own.room.ss_family = AF_UNSPEC;
     return own;
+}
+
+int address_write(const union address *a, char *text, size_t size)
+{
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    bool is_ip6 = a->any.sa_family == AF_INET6;
+
+    if ((a->any.sa_family != AF_INET && !is_ip6) ||
+        getnameinfo(&a->any, sizeof(*a), host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return -EAFNOSUPPORT;
+    int length = snprintf(text, size, is_ip6 ? "[%s]:%s" : "%s:%s", host, port);
+    return length >= 0 && (size_t)length < size ? 0 : -ENOSPC;
 }
 
 uint64_t address_number(const union address *a)

@@ -3,6 +3,7 @@
 #define ZCRP_CHANNEL_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -26,6 +27,11 @@ union address address_of_peer(int fd);
 
 /* The address that a socket is bound to; family 0 if the system does not say. */
 union address address_of_socket(int fd);
+
+/* Writes host and port: "192.0.2.1:7000", "[2001:db8::1]:7000". 0; -ENOSPC if `size` bytes are too
+ * few (64 are enough); -EAFNOSUPPORT if the family is neither of IP's. */
+__attribute__((warn_unused_result)) int address_write(const union address *a, char *text,
+                                                      size_t size);
 
 /* A number that stands for host and port, the same for equal addresses in one process; 0 if the
  * family is neither of IP's. */

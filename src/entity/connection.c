@@ -9,7 +9,7 @@
 #include "platform/sleep.h"
 #include "turns.h"
 
-#include <netdb.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -189,14 +189,11 @@ int zcrp_connection_wait(struct zcrp_connection *connection, int64_t timeout_ns)
 
 static int write_address(const union address *a, char *text, size_t size)
 {
-    char host[NI_MAXHOST], port[NI_MAXSERV];
+    int error = address_write(a, text, size);
 
-    if (getnameinfo(&a->any, sizeof(*a), host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return ZCRP_ERROR_ADDRESS;
-    bool is_ip6 = a->any.sa_family == AF_INET6;
-    int length = snprintf(text, size, is_ip6 ? "[%s]:%s" : "%s:%s", host, port);
-    return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+    if (error)
+        return error == -ENOSPC ? ZCRP_ERROR_SIZE : ZCRP_ERROR_ADDRESS;
+    return ZCRP_OK;
 }
 
 int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, size_t size)

@@ -162,7 +162,7 @@ static bool has_offer_come(struct zcrp_entity *e)
  * thread that is sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
-    instant due = instant_earlier(e->unblock_at, e->helm.look_at);
+    instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
 
     if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due) {
         instant later = clock_now() + MILLISECOND;
@@ -293,6 +293,8 @@ void entity_leave(struct zcrp_entity *e)
         nearby_tend(e);
         uint32_t count = take_endings(e, ending);
         bool is_all = !move_backlog_up(e) && count < ENDINGS;
+        if (e->notice.place >= 0)
+            notice_tend(e);
         struct calls calls = find_calls(e);
         if (e->options.trace != NULL)
             show_trace(e);

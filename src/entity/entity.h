@@ -28,6 +28,7 @@
 #include "keyed.h"
 #include "machine.h"
 #include "nearby.h"
+#include "notice.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
@@ -68,6 +69,7 @@ struct zcrp_entity {
 
     struct nearby nearby; /* (m) */
     struct keyed keyed;
+    struct notice notice;
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */

@@ -105,6 +105,7 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     code = init_entity(e, origin);
     if (code != ZCRP_OK)
         goto err1;
+    notice_init(e);
     *entity = e;
     return ZCRP_OK;
 
@@ -170,6 +171,7 @@ int zcrp_open_receiver_sized(struct zcrp_entity **entity, const int descriptors[
 void entity_destroy(struct zcrp_entity *e)
 {
     engine_leave(&e->member);
+    notice_fini(e);
     collection_fini(&e->collection);
     nearby_fini(e);
     fini_locks(e);

@@ -36,6 +36,7 @@ struct guest {
 struct zcrp_listener {
     uint32_t generation;         /* (c) */
     struct zcrp_options options; /* (c) complete; of each connection */
+    char *stats_directory;       /* (c) of the options: the listener's own copy; NULL: none */
     struct listen_socket socket; /* (c) */
     struct peers *peers;         /* (c) held */
     struct reception reception;  /* of callers that need keys */
@@ -170,12 +171,23 @@ static int choose_channel(struct zcrp_options *options, struct listen_socket *so
     return aal5_is_possible(&aal5) ? ZCRP_OK : ZCRP_ERROR_ARGUMENT;
 }
 
+/* What the options point to is the caller's. False: no memory. */
+static bool keep_options(struct zcrp_listener *l)
+{
+    if (l->options.stats_directory == NULL)
+        return true;
+    l->stats_directory = strdup(l->options.stats_directory);
+    l->options.stats_directory = l->stats_directory;
+    return l->stats_directory != NULL;
+}
+
 static int init(struct zcrp_listener *l)
 {
     l->peers = peers_create(l->options.connections);
     l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
     bool has_reception = reception_init(&l->reception, l->options.keys, l->options.connect_ns);
-    if (l->peers == NULL || l->backlog == NULL || !has_reception)
+    bool has_options = keep_options(l);
+    if (l->peers == NULL || l->backlog == NULL || !has_reception || !has_options)
         return ZCRP_ERROR_MEMORY;
     int error = listen_begin(&l->socket);
     if (error)
@@ -195,6 +207,7 @@ static void destroy(struct zcrp_listener *l)
     reception_fini(&l->reception);
     if (l->peers != NULL)
         peers_release(l->peers);
+    free(l->stats_directory);
     free(l->backlog);
     free(l);
 }
@@ -374,6 +387,7 @@ static void abandon(struct zcrp_listener *l)
     if (l->is_on)
         wake_fini(&l->wake);
     reception_abandon(&l->reception);
+    free(l->stats_directory);
     free(l->backlog);
     free(l);
 }

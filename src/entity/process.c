@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include "board.h"
 #include "channels.h"
 #include "collection.h"
 #include "entity.h"
@@ -79,6 +80,7 @@ static void side_after_fork(struct side *side)
 static void after_fork(void)
 {
     bell_after_fork();
+    board_after_fork();
     collection_after_fork();
     channels_after_fork();
     engine_after_fork();

@@ -1,5 +1,5 @@
 /* A listener whose callers cannot be admitted, and one that was at work when the process forked. */
-/* wrap: listen_admit peers_add */
+/* wrap: listen_admit peers_add strdup */
 #include "../support/mock.h"
 
 #include "channel/listen.h"
@@ -45,6 +45,15 @@ enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer)
     while (is_held)
         usleep(1000);
     return __real_peers_add(p, peer);
+}
+
+static bool has_no_memory; /* for a copy of a text */
+
+char *__real_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+    return has_no_memory ? NULL : __real_strdup(text);
 }
 
 static struct zcrp_listener *listener;
@@ -168,4 +177,18 @@ TEST(close__in_the_child_of_a_busy_process)
     assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
     (void)zcrp_connection_close(there);
     (void)zcrp_connection_close(here);
+}
+
+/* A listener has a copy of what the options point to. */
+TEST(listen__no_memory_for_options)
+{
+    const struct zcrp_options options = {.stats_directory = "/nowhere"};
+    struct zcrp_listener *other;
+
+    has_no_memory = true;
+    assert_int_equal(zcrp_listen(&other, "127.0.0.1", "0", &options), ZCRP_ERROR_MEMORY);
+    assert_null(other);
+    has_no_memory = false;
+    assert_int_equal(zcrp_listen(&other, "127.0.0.1", "0", &options), ZCRP_OK);
+    assert_int_equal(zcrp_listener_close(other), ZCRP_OK);
 }

@@ -1,0 +1,82 @@
+#include "notice.h"
+
+#include "entity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the statistics are offered, or NULL. The environment overrules the program. */
+static const char *wanted(const struct zcrp_entity *e)
+{
+    const char *text = secure_getenv("ZCRP_STATS");
+
+    if (text == NULL)
+        text = e->options.stats_directory;
+    return text == NULL || text[0] == '\0' || strcmp(text, "0") == 0 ? NULL : text;
+}
+
+static enum board_channel channel_of(const struct zcrp_entity *e)
+{
+    if (e->nearby.is_here)
+        return BOARD_MEMORY;
+    if (e->channels.out->aal5 != NULL)
+        return BOARD_AAL5;
+    return e->channels.out->kind == CHANNEL_UNIX ? BOARD_UNIX : BOARD_UDP;
+}
+
+static void write_row(struct zcrp_entity *e, instant now)
+{
+    struct notice *n = &e->notice;
+    struct zcrp_stats stats = entity_stats(e);
+    struct board_row row = {
+        .kind = e->machine.role == MACHINE_SENDER ? BOARD_SENDER : BOARD_RECEIVER,
+        .channel = channel_of(e),
+        .flags =
+            (e->keyed.keyring != NULL ? BOARD_KEYS : 0u) | (e->channels.is_half ? BOARD_HALF : 0u),
+        .opened_ns = n->opened,
+        .written_ns = now,
+        .entity = n->number,
+    };
+
+    nearby_add_stats(e, &stats);
+    channels_add_stats(&e->channels, &stats);
+    memcpy(row.peer, n->peer, sizeof(row.peer));
+    memcpy(row.stats, &stats, sizeof(row.stats));
+    board_write(n->place, &row);
+    n->written = now;
+    n->due = NEVER;
+}
+
+void notice_init(struct zcrp_entity *e)
+{
+    struct notice *n = &e->notice;
+    const char *where = wanted(e);
+
+    *n = (struct notice){.place = BOARD_NONE, .due = NEVER};
+    e->options.stats_directory = NULL; /* it is the caller's */
+    if (where == NULL)
+        return;
+    n->opened = clock_now();
+    if (address_write(&e->channels.out->peer, n->peer, sizeof(n->peer)) != 0)
+        (void)snprintf(n->peer, sizeof(n->peer), "-");
+    n->place = board_take(where, &n->number);
+    if (n->place >= 0)
+        write_row(e, n->opened);
+}
+
+void notice_fini(struct zcrp_entity *e)
+{
+    board_give(e->notice.place);
+}
+
+void notice_tend(struct zcrp_entity *e)
+{
+    struct notice *n = &e->notice;
+    instant now = clock_now();
+
+    if (now - n->written >= NOTICE_EVERY)
+        write_row(e, now);
+    else
+        n->due = n->written + NOTICE_EVERY;
+}

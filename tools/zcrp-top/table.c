@@ -1,0 +1,392 @@
+#include "table.h"
+
+#include "common/quantity.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CELL = 72, GAP = 2, TEXT_MOST = TABLE_WIDTH_MOST + 1 };
+
+/* ---- cells ---- */
+
+typedef void (*cell_writer)(char cell[CELL], const struct line *line);
+
+/* "1.23M" */
+static void figure(char cell[CELL], double value)
+{
+    char text[QUANTITY_ROOM];
+    char *to = cell;
+
+    quantity_figure(text, value);
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from != ' ')
+            *to++ = *from;
+    *to = '\0';
+}
+
+static void rate(char cell[CELL], double value)
+{
+    if (value > 0)
+        figure(cell, value);
+    else
+        strcpy(cell, "0");
+}
+
+static void seconds(char cell[CELL], double value)
+{
+    static const struct {
+        double from, unit;
+        const char *name;
+    } units[] = {{86400, 86400, "d"}, {3600, 3600, "h"},  {60, 60, "m"},
+                 {1, 1, "s"},         {1e-3, 1e-3, "ms"}, {0, 1e-6, "us"}};
+    size_t i = 0;
+
+    while (value < units[i].from)
+        i++;
+    (void)snprintf(cell, CELL, value / units[i].unit < 9.95 ? "%.1f%s" : "%.0f%s",
+                   value / units[i].unit, units[i].name);
+}
+
+static void write_pid(char cell[CELL], const struct line *line)
+{
+    (void)snprintf(cell, CELL, "%ld", (long)line->first->pid);
+}
+
+static void write_program(char cell[CELL], const struct line *line)
+{
+    (void)snprintf(cell, CELL, "%s", line->first->program);
+}
+
+static void write_peer(char cell[CELL], const struct line *line)
+{
+    (void)snprintf(cell, CELL, "%s", line->first->peer);
+}
+
+static void write_channel(char cell[CELL], const struct line *line)
+{
+    static const char *const names[] = {[BOARD_UDP] = "udp",
+                                        [BOARD_AAL5] = "aal5",
+                                        [BOARD_MEMORY] = "memory",
+                                        [BOARD_UNIX] = "unix"};
+    uint32_t channel = line->first->channel;
+    bool is_known = channel < sizeof names / sizeof *names;
+
+    strcpy(cell, line->is_mixed ? "several" : is_known ? names[channel] : "?");
+}
+
+static void write_keys(char cell[CELL], const struct line *line)
+{
+    strcpy(cell, line->has_keys ? "yes" : "no");
+}
+
+static void write_way(char cell[CELL], const struct line *line)
+{
+    strcpy(cell, line->ways == LINE_OUT ? "out" : line->ways == LINE_IN ? "in" : "both");
+}
+
+static void write_out(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->out_bytes);
+}
+
+static void write_in(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->in_bytes);
+}
+
+static void write_messages(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->messages);
+}
+
+static void write_units(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->units);
+}
+
+static void write_again(char cell[CELL], const struct line *line)
+{
+    if (line->units_out > 0)
+        (void)snprintf(cell, CELL, "%.2f%%", 100 * line->units_again / line->units_out);
+    else
+        strcpy(cell, "-");
+}
+
+static void write_round_trip(char cell[CELL], const struct line *line)
+{
+    if (line->round_trip_ns > 0)
+        seconds(cell, line->round_trip_ns / 1e9);
+    else
+        strcpy(cell, "-");
+}
+
+static void write_pace(char cell[CELL], const struct line *line)
+{
+    if (line->pace > 0)
+        figure(cell, line->pace);
+    else
+        strcpy(cell, "-");
+}
+
+static void write_drops(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->dropped);
+}
+
+static void write_failed(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->failed);
+}
+
+static void write_total(char cell[CELL], const struct line *line)
+{
+    rate(cell, line->total_bytes);
+}
+
+static void write_age(char cell[CELL], const struct line *line)
+{
+    seconds(cell, line->age_s);
+}
+
+/* ---- columns ---- */
+
+/* Where there is no room, those with the highest number go first; 0: never. */
+static const struct column {
+    const char *title;
+    bool is_text;
+    int dispensable;
+    cell_writer write;
+} columns[] = {
+    {"PID", false, 2, write_pid},        {"PROGRAM", true, 4, write_program},
+    {"PEER", true, 0, write_peer},       {"WAY", true, 6, write_way},
+    {"CHANNEL", true, 5, write_channel}, {"KEYS", true, 9, write_keys},
+    {"OUT B/s", false, 0, write_out},    {"IN B/s", false, 0, write_in},
+    {"MSG/s", false, 3, write_messages}, {"UNITS/s", false, 11, write_units},
+    {"AGAIN", false, 7, write_again},    {"RTT", false, 1, write_round_trip},
+    {"PACE B/s", false, 12, write_pace}, {"DROPS", false, 10, write_drops},
+    {"FAILED", false, 8, write_failed},  {"TOTAL B", false, 13, write_total},
+    {"AGE", false, 9, write_age},
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+struct layout {
+    size_t width[COLUMNS]; /* 0: left out */
+};
+
+static size_t width_of(const struct layout *layout)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        width += layout->width[i] > 0 ? layout->width[i] + GAP : 0;
+    return width > 0 ? width - GAP : 0;
+}
+
+/* The column that goes first, or COLUMNS. */
+static size_t least_important(const struct layout *layout)
+{
+    size_t found = COLUMNS;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (layout->width[i] > 0 && columns[i].dispensable > 0 &&
+            (found == COLUMNS || columns[i].dispensable > columns[found].dispensable))
+            found = i;
+    return found;
+}
+
+static void lay_out(struct layout *layout, const struct lines *lines, size_t rows, size_t width)
+{
+    char cell[CELL];
+    size_t gone;
+
+    for (size_t i = 0; i < COLUMNS; i++) {
+        layout->width[i] = strlen(columns[i].title);
+        for (size_t row = 0; row < rows; row++) {
+            columns[i].write(cell, &lines->line[row]);
+            if (strlen(cell) > layout->width[i])
+                layout->width[i] = strlen(cell);
+        }
+    }
+    while (width_of(layout) > width && (gone = least_important(layout)) < COLUMNS)
+        layout->width[gone] = 0;
+}
+
+/* ---- text ---- */
+
+/* A line of text, as it grows. */
+struct text {
+    char bytes[TEXT_MOST];
+    size_t length, most;
+};
+
+__attribute__((format(printf, 2, 3))) static void append(struct text *text, const char *format, ...)
+{
+    char more[TEXT_MOST];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(more, sizeof more, format, arguments);
+    va_end(arguments);
+    for (int i = 0; i < length && more[i] != '\0' && text->length < text->most; i++)
+        text->bytes[text->length++] = more[i];
+}
+
+/* Without the blanks at its end. */
+static void print(FILE *out, const struct table_shape *shape, struct text *text)
+{
+    while (text->length > 0 && text->bytes[text->length - 1] == ' ')
+        text->length--;
+    fprintf(out, "%.*s%s", (int)text->length, text->bytes, shape->end);
+    text->length = 0;
+}
+
+static struct text empty_text(const struct table_shape *shape)
+{
+    return (struct text){.most = shape->width < TEXT_MOST ? shape->width : TEXT_MOST - 1};
+}
+
+/* A row of the table; of NULL the titles. */
+static void print_row(FILE *out, const struct table_shape *shape, const struct layout *layout,
+                      const struct line *line)
+{
+    struct text text = empty_text(shape);
+    char cell[CELL];
+
+    for (size_t i = 0; i < COLUMNS; i++) {
+        int width = (int)layout->width[i];
+        if (width == 0)
+            continue;
+        if (line != NULL)
+            columns[i].write(cell, line);
+        else
+            strcpy(cell, columns[i].title);
+        append(&text, columns[i].is_text ? "%s%-*s" : "%s%*s", text.length > 0 ? "  " : "", width,
+               cell);
+    }
+    print(out, shape, &text);
+}
+
+static void append_count(struct text *text, uint64_t count, const char *one, const char *many)
+{
+    append(text, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
+static void print_head(FILE *out, const struct table_shape *shape, const struct sample *sample,
+                       const struct lines *lines)
+{
+    struct text text = empty_text(shape);
+    char cell[CELL], date[CELL] = "";
+    time_t now = time(NULL);
+    struct tm local;
+
+    if (localtime_r(&now, &local) != NULL)
+        (void)strftime(date, sizeof date, "%H:%M:%S", &local);
+    append(&text, "zcrp-top %s   ", date);
+    append_count(&text, sample->processes, "process", "processes");
+    append(&text, ", ");
+    append_count(&text, sample->count, "entity", "entities");
+    rate(cell, lines_out_bytes(lines));
+    append(&text, "   out %sB/s", cell);
+    rate(cell, lines_in_bytes(lines));
+    append(&text, "   in %sB/s", cell);
+    if (sample->left_out > 0)
+        append(&text, "   %" PRIu64 " more not shown", sample->left_out);
+    print(out, shape, &text);
+}
+
+void table_write(FILE *out, const struct table_shape *shape, const struct sample *sample,
+                 const struct lines *lines)
+{
+    size_t room = shape->rows > 3 ? shape->rows - 3 : 1;
+    size_t rows = lines->count < room ? lines->count : room;
+    struct text none = empty_text(shape);
+    struct layout layout;
+
+    lay_out(&layout, lines, rows, shape->width);
+    print_head(out, shape, sample, lines);
+    print(out, shape, &none);
+    print_row(out, shape, &layout, NULL);
+    for (size_t i = 0; i < rows; i++)
+        print_row(out, shape, &layout, &lines->line[i]);
+}
+
+void table_explain(FILE *out, const struct table_shape *shape, const struct folders *folders)
+{
+    static const char *const words[] = {"Switch them on in the environment of a program:", "",
+                                        "    ZCRP_STATS=1 zcrp-bench --size 1M --duration 30"};
+    struct text text = empty_text(shape);
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < folders->count; i++) {
+        int fd = board_folder(folders->where[i], false, path);
+        if (fd >= 0)
+            (void)close(fd);
+        append(&text, "No program offers statistics in %s.", path);
+        print(out, shape, &text);
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        append(&text, "%s", words[i]);
+        print(out, shape, &text);
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Texts are printable; two characters need an escape. */
+static void write_string(FILE *out, const char *key, const char *text)
+{
+    fprintf(out, ", \"%s\": \"", key);
+    for (; *text != '\0'; text++)
+        fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    fputc('"', out);
+}
+
+static const char *channel_text(const struct seen *seen)
+{
+    static char cell[CELL];
+
+    write_channel(cell, &(struct line){.first = seen});
+    return cell;
+}
+
+static void write_entity(FILE *out, const struct sample *before, const struct sample *sample,
+                         const struct seen *seen)
+{
+    const struct seen *earlier = sample_find(before, seen);
+    int64_t step = sample->at_ns - before->at_ns;
+
+    fprintf(out, "{\"pid\": %ld, \"entity\": %" PRIu64, (long)seen->pid, seen->number);
+    write_string(out, "program", seen->program);
+    write_string(out, "peer", seen->peer);
+    write_string(out, "kind", seen->kind == BOARD_SENDER ? "sender" : "receiver");
+    write_string(out, "channel", channel_text(seen));
+    fprintf(out, ", \"keys\": %s", seen->flags & BOARD_KEYS ? "true" : "false");
+    fprintf(out, ", \"connection\": %s", seen->flags & BOARD_HALF ? "true" : "false");
+    fprintf(out, ", \"age_s\": %.3f", (double)(sample->at_ns - seen->opened_ns) / 1e9);
+    fprintf(out, ", \"bytes_per_s\": %.6g",
+            lines_rate(earlier, seen, LINE_STAT_bytes_arrived, step));
+    fprintf(out, ", \"messages_per_s\": %.6g, \"stats\": {",
+            lines_rate(earlier, seen, LINE_STAT_messages, step));
+    for (size_t i = 0; i < BOARD_STATS; i++)
+        fprintf(out, "%s\"%s\": %" PRIu64, i > 0 ? ", " : "", lines_stat_name(i), seen->stats[i]);
+    fputs("}}", out);
+}
+
+void table_write_json(FILE *out, const struct sample *before, const struct sample *sample)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    fprintf(out, "{\"time\": %.3f", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+    fprintf(out, ", \"processes\": %" PRIu64 ", \"left_out\": %" PRIu64 ", \"entities\": [",
+            sample->processes, sample->left_out);
+    for (size_t i = 0; i < sample->count; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        write_entity(out, before, sample, &sample->seen[i]);
+    }
+    fputs("]}\n", out);
+}
