@@ -21,7 +21,7 @@
 
 extern const struct transport_kind transport_ktls;
 
-enum { READ_AHEAD = 128 << 10, ONE_DAY = 86400, ERROR_ROOM = 200 };
+enum { READ_AHEAD = 64 << 10, ONE_DAY = 86400, ERROR_ROOM = 200 };
 
 struct tls_state {
     SSL_CTX *context;
@@ -80,7 +80,7 @@ static bool set_up(SSL_CTX *context, bool is_kernel)
     if (is_kernel) {
         SSL_CTX_set_options(context, SSL_OP_ENABLE_KTLS);
     } else {
-        SSL_CTX_set_read_ahead(context, 1); /* fewer calls */
+        SSL_CTX_set_read_ahead(context, 1); /* fewer calls; more would be moved about in vain */
         SSL_CTX_set_default_read_buffer_len(context, READ_AHEAD);
     }
     return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
