@@ -87,13 +87,18 @@ ISAL := $(shell $(PKG_CONFIG) --libs libisal 2>/dev/null)
 KEYS ?= 1
 GNUTLS := $(if $(filter-out 0,$(KEYS)),$(shell $(PKG_CONFIG) --libs 'gnutls >= 3.7.0' 2>/dev/null))
 
+# Optional: AES with several blocks at a time (src/keys/vaes.h). IPSec-MB has no file of pkg-config.
+ipsec_mb := \#include <intel-ipsec-mb.h>\n\#if IMB_VERSION_NUM < IMB_VERSION(1, 0, 0)\n\#error\n\#endif\n
+IPSEC_MB := $(if $(GNUTLS),$(shell printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo -lIPSec_MB))
+
 # What the library is linked with, beside the system's own.
-LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL) $(GNUTLS)
+LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL) $(GNUTLS) $(IPSEC_MB)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
-	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
+	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) \
+	$(if $(IPSEC_MB),-DZCRP_IPSEC_MB) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
 LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is

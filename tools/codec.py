@@ -16,6 +16,8 @@ TRAILER_BYTES = 32
 TAIL_BYTES = 10
 UNIT_DATA_MAX = 65504
 HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
+SECOND, ANSWERS, REFUSES = 1, 2, 4
+FRAGMENT, STREAM, TAG = 1024, 12288, 16  # of a handshake's bytes
 WITHDRAWN = 2**64 - 1
 VOID_REASONS = (1, 2, 3)
 TOO_LARGE = 1
@@ -33,16 +35,17 @@ TRAILERS = {
     "offer": "size:u64 message:u32 reserved:10",
     "probe": "number:u32 reserved:4 reserved:4 length:u16 reserved:8",
     "answer": "number:u32 size:u32 reserved:4 reserved:2 reserved:8",
+    "handshake": "nonce:u64 cookie:u64 place:u16 have_first:u16 have_second:u16",
 }
 RUN = "first:u32 count:u32 size:u64"
 WIDTHS = {"u8": 1, "u16": 2, "i16": 2, "u32": 4, "u64": 8}
 
 TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,),
-         "cookie": (8,), "offer": (10,), "version": (15,)}
+         "cookie": (8,), "handshake": (9,), "offer": (10,), "version": (15,)}
 FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "request": ANSWER,
-         "hello": CLOSING}
-WITHOUT_SESSION = ("hello", "cookie")
-WITH_DATA = ("unit", "probe")
+         "hello": CLOSING, "handshake": SECOND | ANSWERS | REFUSES}
+WITHOUT_SESSION = ("hello", "cookie", "handshake")
+WITH_DATA = ("unit", "probe", "handshake")
 
 
 class Rejected(Exception):
@@ -105,6 +108,8 @@ def split(asked, datagram):
     body, trailer = datagram[:-TRAILER_BYTES], datagram[-TRAILER_BYTES:]
     trailer = unpack(TRAILERS[asked] + TAIL, trailer)
     trailer["kind"] = kind
+    if asked == "handshake":  # it has as many bytes as there are
+        trailer["length"] = max(len(body), TAG if trailer["flags"] & SECOND else 0)
     claimed = body_bytes(asked, trailer)
     require(len(body) >= claimed, "short")
     require(len(body) == claimed)
@@ -155,8 +160,15 @@ def check_offer(_, t):
     require(t["size"] <= MESSAGE_BYTES_MAX)
 
 
+def check_handshake(_, t):
+    count = t["length"] - (TAG if t["flags"] & SECOND else 0)
+    require(t["session"] == 0 and t["nonce"] != 0)
+    require(count <= FRAGMENT and t["place"] % FRAGMENT == 0 and t["place"] < STREAM)
+    require(count == 0 or not t["flags"] & REFUSES)
+
+
 CHECKS = {"unit": check_unit, "ack": check_ack, "request": check_request, "hello": check_hello,
-          "cookie": check_cookie, "offer": check_offer}
+          "cookie": check_cookie, "offer": check_offer, "handshake": check_handshake}
 
 
 def decode_version_answer(datagram):
@@ -193,7 +205,7 @@ def encode_body(asked, fields, data):
 
 
 def encode(asked, fields, data=b""):
-    """The datagram with these fields; `data` is what a unit or a probe carries."""
+    """The datagram with these fields; `data` is what a unit, a probe or a handshake carries."""
     kind = TYPES[asked][0]
     if asked == "ack" and fields["length"] > 0 and fields["length"] % 2 == 0:
         kind = 3

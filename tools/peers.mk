@@ -2,10 +2,11 @@
 # package is installed. `make PEERS=` builds without any, `make PEERS=srt` with that one. Included by
 # the Makefile.
 
-ALL_PEERS := srt quic
+ALL_PEERS := srt quic tls
 
 packages_srt := srt
 packages_quic := libngtcp2 >= 0.12 libngtcp2 < 1 libngtcp2_crypto_gnutls gnutls
+packages_tls := openssl >= 3
 
 has_packages = $(shell pkg-config --exists '$(packages_$(1))' 2>/dev/null && echo $(1))
 

@@ -1,5 +1,7 @@
 #include "chain.h"
 
+#include "vaes.h"
+
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
@@ -14,7 +16,8 @@ enum {
 
 /* The key of one epoch. */
 struct slot {
-    gnutls_aead_cipher_hd_t handle; /* NULL: none */
+    struct vaes_key *vaes; /* one of them has the key; both NULL: there is none */
+    gnutls_aead_cipher_hd_t handle;
     uint64_t epoch;
     uint8_t iv[CHAIN_IV_BYTES];
 };
@@ -69,29 +72,48 @@ bool chain_expand(const uint8_t secret[CHAIN_SECRET_BYTES], const char *label, u
     return gnutls_hkdf_expand(GNUTLS_MAC_SHA256, &key, &info, out, bytes) == 0;
 }
 
-/* Makes the key of the newest epoch. */
-static bool make_key(struct chain *c)
+static bool has_key(const struct slot *slot)
 {
-    bool is_aes = c->cipher == CHAIN_AES_128_GCM;
-    struct slot *slot = &c->slot[c->newest % SLOTS];
-    uint8_t bytes[CHAIN_KEY_MOST];
-    const gnutls_datum_t key = {bytes, is_aes ? 16 : 32};
-    int code = -1;
+    return slot->vaes != NULL || slot->handle != NULL;
+}
 
+static void drop_key(struct slot *slot)
+{
+    vaes_key_destroy(slot->vaes);
     if (slot->handle != NULL)
         gnutls_aead_cipher_deinit(slot->handle);
-    slot->handle = NULL;
-    slot->epoch = c->newest;
-    if (chain_expand(c->secret, "zcrp key", bytes, key.size) &&
-        chain_expand(c->secret, "zcrp iv", slot->iv, CHAIN_IV_BYTES))
-        code = gnutls_aead_cipher_init(
-            &slot->handle, is_aes ? GNUTLS_CIPHER_AES_128_GCM : GNUTLS_CIPHER_CHACHA20_POLY1305,
-            &key);
-    chain_wipe(bytes, sizeof(bytes));
-    if (code == 0)
+    chain_wipe(slot, sizeof(*slot));
+}
+
+static bool use_key(struct slot *slot, enum chain_cipher cipher, uint8_t *bytes)
+{
+    bool is_aes = cipher == CHAIN_AES_128_GCM;
+    const gnutls_datum_t key = {bytes, is_aes ? VAES_KEY_BYTES : CHAIN_KEY_MOST};
+
+    slot->vaes = is_aes ? vaes_key_create(bytes) : NULL;
+    if (slot->vaes != NULL || gnutls_aead_cipher_init(&slot->handle,
+                                                      is_aes ? GNUTLS_CIPHER_AES_128_GCM
+                                                             : GNUTLS_CIPHER_CHACHA20_POLY1305,
+                                                      &key) == 0)
         return true;
     slot->handle = NULL;
     return false;
+}
+
+/* Makes the key of the newest epoch. */
+static bool make_key(struct chain *c)
+{
+    struct slot *slot = &c->slot[c->newest % SLOTS];
+    uint8_t bytes[CHAIN_KEY_MOST];
+    size_t size = c->cipher == CHAIN_AES_128_GCM ? VAES_KEY_BYTES : CHAIN_KEY_MOST;
+
+    drop_key(slot);
+    slot->epoch = c->newest;
+    bool is_made = chain_expand(c->secret, "zcrp key", bytes, size) &&
+                   chain_expand(c->secret, "zcrp iv", slot->iv, CHAIN_IV_BYTES) &&
+                   use_key(slot, c->cipher, bytes);
+    chain_wipe(bytes, sizeof(bytes));
+    return is_made;
 }
 
 static bool make_next_secret(struct chain *c)
@@ -119,7 +141,7 @@ static const struct slot *slot_of(struct chain *c, uint64_t epoch)
     for (int i = 0; i < LEAPS_MOST && c->newest < epoch; i++)
         if (!make_next(c))
             return NULL;
-    return slot->handle != NULL && slot->epoch == epoch ? slot : NULL;
+    return has_key(slot) && slot->epoch == epoch ? slot : NULL;
 }
 
 struct chain *chain_create(enum chain_cipher cipher, const uint8_t secret[CHAIN_SECRET_BYTES])
@@ -142,10 +164,8 @@ static void forget(void *keys, uint64_t epoch)
 
     for (int i = 0; i < SLOTS; i++) {
         struct slot *slot = &c->slot[i];
-        if (slot->handle == NULL || slot->epoch >= epoch)
-            continue;
-        gnutls_aead_cipher_deinit(slot->handle);
-        chain_wipe(slot, sizeof(*slot));
+        if (has_key(slot) && slot->epoch < epoch)
+            drop_key(slot);
     }
 }
 
@@ -176,6 +196,10 @@ static bool seal(void *keys, const struct seal_text *t)
     if (slot == NULL)
         return false;
     write_nonce(nonce, slot, t->number);
+    if (slot->vaes != NULL) {
+        vaes_seal(slot->vaes, nonce, t);
+        return true;
+    }
     return gnutls_aead_cipher_encrypt(slot->handle, nonce, sizeof(nonce), t->bound, t->bound_bytes,
                                       SEAL_TAG_BYTES, t->bytes > 0 ? t->in : nonce, t->bytes,
                                       t->out, &out) == 0;
@@ -190,6 +214,8 @@ static bool open(void *keys, const struct seal_text *t)
     if (slot == NULL)
         return false;
     write_nonce(nonce, slot, t->number);
+    if (slot->vaes != NULL)
+        return vaes_open(slot->vaes, nonce, t);
     return gnutls_aead_cipher_decrypt(slot->handle, nonce, sizeof(nonce), t->bound, t->bound_bytes,
                                       SEAL_TAG_BYTES, t->in, t->bytes + SEAL_TAG_BYTES,
                                       t->bytes > 0 ? t->out : nothing, &out) == 0;

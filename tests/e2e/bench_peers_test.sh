@@ -45,6 +45,14 @@ slow, usual = [json.load(open('$place/' + name))['runs'][0]['gbit_per_s'] for na
 assert slow < usual / 3, (slow, usual)"
 check "the others" "$bench" $one --window 1M --buffers 1M --congestion cubic --timeout 20
 
+if "$bench" --keys --size 1 --count 1 --repeat 1 --transport zcrp --quiet 2>"$place/said"; then
+    check "with keys" "$bench" --peers 20 --keys --transport zcrp,tcp --size 64,64K --duration 0.3 --repeat 1
+    shows "which the table says" '^zcrp +udp\+keys +64 '
+    check "with keys over AAL5" "$bench" $one --keys --channel aal5-udp
+else
+    check "there are no keys" grep -F "built without keys" "$place/said"
+fi
+
 check "TCPs" "$bench" --peers 4 --transport tcp,tcp:reno,tcp:reno+128K --tcp-cc reno --size 1M \
     --duration 0.1 --repeat 1
 shows "plain TCP has the congestion control of --tcp-cc" '^tcp +tcp/reno +1M '

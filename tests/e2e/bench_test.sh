@@ -27,9 +27,17 @@ complains 2 "--unit: '3' is not a number from 64" --unit 3
 complains 2 "--congestion: 'vegas' is not none" --congestion vegas
 complains 2 "'rdma' is none of zcrp, tcp, udp-limit, srt" --transport rdma
 complains 2 "'tcp' is there twice" --transport tcp,tcp
-complains 2 "'zcrp:cubic': only tcp has others" --transport zcrp:cubic
+complains 2 "'zcrp:cubic': only tcp, tls and ktls have others" --transport zcrp:cubic
 complains 2 "--ping: udp-limit only goes one way" --ping --transport zcrp,udp-limit
 complains 2 "--ping has no --verify" --ping --verify
+complains 2 "--keys is of ZCRP" --keys --transport tcp,udp-limit
+complains 2 "what goes by memory is not sealed: no --channel memory" --keys --channel memory
+complains 2 "no --channel mapped" --keys --channel mapped --peers 2
+complains 2 "over UDP only: --channel aal5-udp" --keys --channel aal5
+for option in "--loss 1%" "--capture $place/file" "--trace $place/file"; do
+    complains 2 "--keys has no ${option%% *}" --keys $option
+done
+complains 2 "--keys is for the connecting end" --listen :0 --keys
 complains 2 "--mtu needs --netns" --mtu 1500
 complains 2 "--connect has no --netns" --netns --connect localhost:1
 complains 2 "--pin needs a core for each end" --pin 0

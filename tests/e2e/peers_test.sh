@@ -54,7 +54,7 @@ death_is_noticed() {
 }
 
 "$bench" doctor >"$place/doctor"
-for peer in srt quic; do
+for peer in srt quic tls; do
     if grep -q "$peer (.*): not built in" "$place/doctor"; then
         echo "$peer: skipped: not built in"
         continue
@@ -66,9 +66,26 @@ done
 
 check "all side by side" "$bench" --transport zcrp,peers --size 64K --count 20 --repeat 1
 
+if ! grep -q 'tls (.*): not built in' "$place/doctor"; then
+    check "tls: manners" "$bench" --transport tls,tls:reno+whole,tls:reno+128K --tcp-cc reno --size 1M \
+        --count 9 --repeat 1
+    cp "$place/out" "$place/table"
+    check "tls: of --tcp-cc" grep -E '^tls +tls-[a-z]+/reno' "$place/table"
+    check "tls: whole messages" grep -E '^tls:reno\+whole +tls-[a-z]+/reno ' "$place/table"
+    check "tls: small writes" grep -E '^tls:reno\+128K +tls-[a-z]+/reno\+128K ' "$place/table"
+    check "tls: the way back" "$bench" --transport tls --reverse --verify --size 1M --count 9 --repeat 1
+    complaint "tls: one thread" 2 "tls does not send while it receives" "$bench" --transport tls --ping \
+        --rate 1M --duration 1
+    if "$bench" --transport ktls --size 64 --count 9 --repeat 1 --quiet 2>"$place/said"; then
+        all_arrives ktls
+    else
+        check "ktls: why not" grep -E "this kernel has no TLS|the kernel seals nothing" "$place/said"
+    fi
+fi
+
 # ---- none there
 
-for peer in srt quic; do
+for peer in srt quic tls ktls; do
     complaint "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
     check "the doctor says that $peer is missing" \
         sh -c "'$bare' doctor | grep -A 1 '$peer (.*): not built in' | grep 'apt-get install [a-z0-9 -]* #'"

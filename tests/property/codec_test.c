@@ -298,6 +298,26 @@ static void version_round(uint8_t *bytes)
     check_with_mutants(bytes, VERSION_ANSWER_BYTES);
 }
 
+/* Bytes of handshakes */
+
+static void handshake_round(uint8_t *bytes)
+{
+    uint8_t flags = (uint8_t)below(8);
+    size_t count = (flags & HANDSHAKE_REFUSES) != 0 ? 0 : (size_t)below(HANDSHAKE_FRAGMENT + 1);
+    struct handshake_datagram d = {
+        .tag = number_not_0(),
+        .nonce = long_number_not_0(),
+        .cookie = long_number(),
+        .at = (uint16_t)(below(HANDSHAKE_PIECES) * HANDSHAKE_FRAGMENT),
+        .have = {(uint16_t)number(), (uint16_t)number()},
+        .flags = flags,
+    };
+    count += (flags & HANDSHAKE_SECOND) != 0 ? SEAL_TAG_BYTES : 0;
+    memset(bytes, (int)below(256), count);
+    handshake_encode(bytes + count, &d);
+    check_with_mutants(bytes, count + TRAILER_BYTES);
+}
+
 /* Probes of the path and their answers */
 
 static struct path_probe random_probe(uint32_t most)
@@ -342,6 +362,7 @@ TEST(codec__round_trips, .is_random = true)
         offer_round(bytes);
         path_round(bytes);
         version_round(bytes);
+        handshake_round(bytes);
         noise_round(bytes);
     }
     ck_assert_int_gt(accepted_mutants, ROUNDS);

@@ -4,6 +4,7 @@
 #define ZCRP_TESTS_SUPPORT_ROUND_TRIP_H
 
 #include "core/check.h"
+#include "core/keys/handshake.h"
 #include "core/wire/control.h"
 
 #include <string.h>
@@ -110,6 +111,20 @@ static inline size_t round_trip_of_answer(const uint8_t *in, size_t size, uint8_
     return TRAILER_BYTES;
 }
 
+static inline size_t round_trip_of_handshake(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+    if (handshake_decode(in, size, &d, &bytes) != VERDICT_OK)
+        return 0;
+    CHECK(bytes <= HANDSHAKE_FRAGMENT);
+    CHECK(d.at + bytes <= HANDSHAKE_ROOM);
+    CHECK(bytes + ((d.flags & HANDSHAKE_SECOND) != 0 ? SEAL_TAG_BYTES : 0) + TRAILER_BYTES == size);
+    memcpy(out, in, size - TRAILER_BYTES);
+    handshake_encode(out + size - TRAILER_BYTES, &d);
+    return size;
+}
+
 /* Only this version's answer is ever encoded: another's differs in the last byte alone. */
 static inline size_t round_trip_of_version(const uint8_t *in, size_t size, uint8_t *out)
 {
@@ -128,9 +143,9 @@ static inline size_t round_trip_of_version(const uint8_t *in, size_t size, uint8
 static inline int round_trip_accepted(const uint8_t *in, size_t size)
 {
     static size_t (*const turns[])(const uint8_t *in, size_t size, uint8_t *out) = {
-        round_trip_of_unit,  round_trip_of_ack,    round_trip_of_request,
-        round_trip_of_hello, round_trip_of_cookie, round_trip_of_offer,
-        round_trip_of_probe, round_trip_of_answer, round_trip_of_version,
+        round_trip_of_handshake, round_trip_of_unit,    round_trip_of_ack,   round_trip_of_request,
+        round_trip_of_hello,     round_trip_of_cookie,  round_trip_of_offer, round_trip_of_probe,
+        round_trip_of_answer,    round_trip_of_version,
     };
     static uint8_t out[ROUND_TRIP_MOST];
     int accepted = 0;

@@ -35,8 +35,7 @@ static bool is_legal(const struct handshake_datagram *d, uint32_t session, size_
     bool is_refusal = (d->flags & HANDSHAKE_REFUSES) != 0;
     if (session != 0 || d->tag == 0 || d->nonce == 0 || (d->flags & ~KNOWN_FLAGS) != 0)
         return false;
-    if (bytes > HANDSHAKE_FRAGMENT || d->at % HANDSHAKE_FRAGMENT != 0 ||
-        d->at + bytes > HANDSHAKE_ROOM)
+    if (bytes > HANDSHAKE_FRAGMENT || d->at % HANDSHAKE_FRAGMENT != 0 || d->at >= HANDSHAKE_ROOM)
         return false;
     return !is_refusal || bytes == 0;
 }

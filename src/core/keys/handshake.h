@@ -53,7 +53,7 @@ void handshake_encode(uint8_t out[TRAILER_BYTES], const struct handshake_datagra
 
 /* Reads the trailer of a datagram of `size` bytes. OK means: type 9, known flags, session 0, tag
  * and nonce not 0; at most HANDSHAKE_FRAGMENT bytes, and room for the tag if they are sealed; they
- * begin at a multiple of that, and end within the room; none with REFUSES. `*bytes` is how many
+ * begin at a multiple of that, within the room; none with REFUSES. `*bytes` is how many
  * there are, without a tag. */
 enum verdict handshake_decode(const uint8_t *in, size_t size, struct handshake_datagram *d,
                               size_t *bytes);

@@ -101,6 +101,29 @@ TEST(carrier_options__the_usual_circuit)
     ck_assert_uint_eq(carrier_options(&settings, false).aal5.vci, 32);
 }
 
+TEST(carrier_name__says_whether_there_are_keys)
+{
+    static const struct {
+        enum carrier carrier;
+        uint64_t key;
+        const char *name;
+    } rows[] = {
+        {CARRIER_AUTO, 0, "udp"},
+        {CARRIER_UDP, 1, "udp+keys"},
+        {CARRIER_MEMORY, 0, "memory"},
+        {CARRIER_AAL5_UDP, 0, "aal5-udp"},
+        {CARRIER_AAL5_UDP, 1, "aal5-udp+keys"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct settings settings = on(rows[i].carrier);
+        char name[TRANSPORT_CHANNEL_ROOM];
+        settings.key_2 = rows[i].key;
+        carrier_name(&settings, name);
+        ck_assert_str_eq(name, rows[i].name);
+    }
+}
+
 TEST(carrier_was_memory__by_what_was_counted)
 {
     static const struct {

@@ -13,7 +13,9 @@ static const struct settings some = {.unit_bytes = 1472,
                                      .limit_ns = 10000000000,
                                      .congestion = 4,
                                      .channel = 2,
-                                     .seed = UINT64_MAX};
+                                     .seed = UINT64_MAX,
+                                     .key_0 = UINT64_MAX,
+                                     .key_3 = 7};
 
 /* The line that says `settings`, without its newline. */
 static void line_of(const struct settings *settings, char line[CONTROL_LINE])
@@ -43,6 +45,46 @@ TEST(settings__come_back)
     ck_assert_mem_eq(line, "settings ", 9);
     ck_assert_int_eq(settings_read(line + 9, &back), 0);
     ck_assert_mem_eq(&back, &some, sizeof some);
+}
+
+TEST(settings__of_the_largest_values)
+{
+    struct settings most = {
+#define SETTINGS_MOST(name, most) .name = most,
+        SETTINGS(SETTINGS_MOST)
+#undef SETTINGS_MOST
+    };
+    struct settings back;
+    char line[CONTROL_LINE];
+
+    line_of(&most, line);
+    ck_assert_int_eq(settings_read(line + 9, &back), 0);
+    ck_assert_mem_eq(&back, &most, sizeof most);
+}
+
+TEST(settings_draw_key__each_time_another)
+{
+    struct settings settings[2] = {some, some};
+    uint8_t key[2][SETTINGS_KEY_BYTES];
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(settings_draw_key(&settings[i]), 0);
+        ck_assert(settings_have_key(&settings[i]));
+        settings_write_key(&settings[i], key[i]);
+    }
+    ck_assert_mem_ne(key[0], key[1], sizeof key[0]);
+    ck_assert(!settings_have_key(&(struct settings){.depth = 1, .seed = 1}));
+}
+
+TEST(settings_write_key__low_byte_first)
+{
+    static const uint8_t first[] = {1, 2, 0, 0, 0, 0, 0, 0, 3};
+    const struct settings settings = {.key_0 = 0x0201, .key_1 = 3, .key_3 = UINT64_C(4) << 56};
+    uint8_t key[SETTINGS_KEY_BYTES];
+
+    settings_write_key(&settings, key);
+    ck_assert_mem_eq(key, first, sizeof first);
+    ck_assert_uint_eq(key[SETTINGS_KEY_BYTES - 1], 4);
 }
 
 static void refuse(struct settings settings)

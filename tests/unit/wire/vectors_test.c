@@ -206,6 +206,22 @@ static enum verdict answer_read(const struct vector *v, char *text)
     return VERDICT_OK;
 }
 
+static enum verdict greeting_read(const struct vector *v, char *text)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+    enum verdict verdict = handshake_decode(v->bytes, v->size, &d, &bytes);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    const struct pairing pairing = {.tag = d.tag};
+    append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64 " place=%u", d.nonce, d.cookie,
+           d.at);
+    append(text, " have_first=%u have_second=%u length=%zu", d.have[0], d.have[1],
+           v->size - TRAILER_BYTES);
+    append_pairing(text, &pairing, d.flags);
+    return VERDICT_OK;
+}
+
 /* What is no version answer is judged like any other datagram. */
 static enum verdict version_read(const struct vector *v, char *text)
 {
@@ -225,9 +241,10 @@ static const struct {
     const char *type;
     enum verdict (*read)(const struct vector *v, char *text);
 } codecs[] = {
-    {"unit", unit_read},   {"ack", ack_read},       {"request", request_read},
-    {"hello", hello_read}, {"cookie", cookie_read}, {"offer", offer_read},
-    {"probe", probe_read}, {"answer", answer_read}, {"version", version_read},
+    {"unit", unit_read},          {"ack", ack_read},       {"request", request_read},
+    {"hello", hello_read},        {"cookie", cookie_read}, {"offer", offer_read},
+    {"probe", probe_read},        {"answer", answer_read}, {"version", version_read},
+    {"handshake", greeting_read},
 };
 
 static enum verdict codec_read(const struct vector *v, char *text)
@@ -263,12 +280,14 @@ static enum verdict verdict_at(const struct vector *v, size_t size)
     return codec_read(&other, text);
 }
 
-/* A datagram that is accepted, cut at its front, and with zeros before it. */
+/* A datagram that is accepted, cut at its front, and with zeros before it. A version answer and a
+ * handshake's bytes may be longer. */
 static void check_sizes(const char *line)
 {
     const struct vector *v = vector_of_line(line);
     bool is_rejected = strncmp(v->fields, "reject=", strlen("reject=")) == 0;
-    if (is_rejected || v->size > 300 || strcmp(v->type, "version") == 0)
+    bool is_open = strcmp(v->type, "version") == 0 || strcmp(v->type, "handshake") == 0;
+    if (is_rejected || v->size > 300 || is_open)
         return;
     for (size_t size = 0; size <= v->size + 8; size++) {
         enum verdict expected = size < v->size   ? VERDICT_SHORT

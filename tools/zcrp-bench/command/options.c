@@ -40,7 +40,7 @@ static const struct argument_row rows[] = {
     ARGUMENT_HEADING("What is measured. BYTES and N may end in K, M or G, for powers of 1024:"),
     ARGUMENT("transport", 't', OTHER, 0, 0, 0, "LIST",
              "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
-             "udp-limit (the bare channel), srt, quic, peers (the last two) (zcrp,tcp)",
+             "udp-limit (the bare channel), srt, quic, tls, ktls, peers (the last four) (zcrp,tcp)",
              .read = values_transport, DECIDES),
     ARGUMENT("size", 's', OTHER, 0, 0, 0, "LIST",
              "bytes of a message; 64..64M*4 is 64, 256, and so on to 64M (64,1K,16K,64K,1M,64M; "
@@ -131,6 +131,10 @@ static const struct argument_row rows[] = {
              "that both ends map, with --peers), aal5 (a raw socket: CAP_NET_RAW), aal5-udp "
              "(auto; with --loss or --capture udp)",
              .names = carrier_names, DECIDES),
+    ARGUMENT_TRUE("keys", 0, AT(has_keys),
+                  "ZCRP uses connections with a pre-shared key made for the run: what crosses is "
+                  "encrypted and authenticated",
+                  DECIDES),
     ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
              DECIDES),
     ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
@@ -146,7 +150,7 @@ static const struct argument_row rows[] = {
              "ZCRP's congestion control: bbr, cubic, reno, none (bbr)", .names = congestion_names,
              .wanted = "none, reno, cubic or bbr", DECIDES),
     ARGUMENT("tcp-cc", 0, OTHER, 0, 0, 0, "NAME",
-             "congestion control of plain tcp; default: the machine's (the best)",
+             "congestion control of plain tcp and tls; default: the machine's (the best)",
              .read = values_tcp_cc, DECIDES),
 
     ARGUMENT_HEADING("What comes out:"),
@@ -206,6 +210,7 @@ static const struct rule {
     {"duration", NULL, {"count", "bytes", "input"}},
     {"ping", NULL, {"input", "verify", "bytes", "interval", "parallel", "reverse"}},
     {"reverse", NULL, {"input", "output", "interval", "trace"}},
+    {"keys", NULL, {"loss", "capture", "trace"}},
     {"peers",
      NULL,
      {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "warmup", "loss",
@@ -266,6 +271,8 @@ static int check_transport(const struct options *options, const struct choice *c
 
     if (options->is_ping && kind->pong == NULL)
         return complain("--ping: %s only goes one way", choice->name);
+    if (options->is_ping && options->bits_per_s != 0 && kind->takes_turns)
+        return complain("--ping with --rate: %s does not send while it receives", choice->name);
     if (options->is_reverse && kind->is_one_way)
         return complain("--reverse: %s only goes one way", choice->name);
     if (options->peers > 0 && kind != &transport_zcrp && kind != &transport_tcp)
@@ -322,12 +329,31 @@ static int check_channel(const struct options *options)
     return options->is_netns ? complain("--channel memory is for ends of one host: no --netns") : 0;
 }
 
+/* Keys are of connections, which have sockets of their own. */
+static int check_keys(const struct options *options)
+{
+    uint64_t channel = options->settings.channel;
+
+    if (!options->has_keys)
+        return 0;
+    if (!has_zcrp(options))
+        return complain("--keys is of ZCRP: there is none in --transport");
+    if (carrier_is_memory(channel))
+        return complain("--keys: what goes by memory is not sealed: no --channel %s",
+                        carrier_names[channel]);
+    if (channel == CARRIER_AAL5)
+        return complain("--keys is of connections, which carry AAL5 over UDP only: "
+                        "--channel aal5-udp");
+    return 0;
+}
+
 /* Options that contradict each other. */
 static int check(const struct options *options)
 {
     bool is_alone = options->mode == OPTIONS_ALONE;
 
-    if (check_rules(options) < 0 || check_transports(options) < 0 || check_channel(options) < 0)
+    if (check_rules(options) < 0 || check_transports(options) < 0 || check_channel(options) < 0 ||
+        check_keys(options) < 0)
         return -1;
     if (options->output != NULL && options->input == NULL && options->mode != OPTIONS_LISTEN)
         return complain("--output needs --input");
@@ -360,14 +386,20 @@ static void choose_circuit(struct settings *settings)
 
 static int set_defaults(struct options *options)
 {
-    if (options->settings.loss != 0 && options->settings.channel == CARRIER_AUTO)
+    bool is_socket = options->settings.loss != 0 || options->has_keys;
+
+    if (is_socket && options->settings.channel == CARRIER_AUTO)
         options->settings.channel = CARRIER_UDP;
+    if (options->has_keys && settings_draw_key(&options->settings) < 0)
+        return -1;
     choose_circuit(&options->settings);
     if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
         return -1;
     for (size_t i = 0; i < options->transport_count; i++) {
-        if (strcmp(options->transports[i].name, "tcp") == 0)
-            options->transports[i].variant = options->tcp_cc;
+        struct choice *choice = &options->transports[i];
+
+        if (choice->kind->has_manners && strchr(choice->name, ':') == NULL)
+            choice->variant = options->tcp_cc;
     }
     return options->size_count > 0 ? 0 : values_size(options, sizes_by_default(options));
 }

@@ -48,6 +48,7 @@ struct options {
     uint64_t warmup;  /* measurements that come first and are not counted */
     char **command;   /* argv */
     bool is_spinless; /* see settings */
+    bool has_keys;    /* of ZCRP, drawn for the run */
 
     bool is_netns;     /* alone: each end in a network namespace of its own */
     uint64_t mtu;      /* of the link between them; 0: the usual */

@@ -41,14 +41,16 @@ static int read_choice(const char *name, struct choice *choice)
     choice->kind = strlen(name) < sizeof choice->name ? transport_find(kind) : NULL;
     choice->variant = has_variant ? &choice->name[length + 1] : MANNER_BEST;
     if (choice->kind == NULL)
-        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit, srt, quic", name);
-    if (has_variant && (choice->kind != &transport_tcp || *choice->variant == '\0' ||
+        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit, srt, quic, tls, ktls",
+                        name);
+    if (has_variant && (!choice->kind->has_manners || *choice->variant == '\0' ||
                         strlen(choice->variant) >= MANNER_NAME))
-        return complain("--transport: '%s': only tcp has others, as in tcp:cubic", name);
+        return complain("--transport: '%s': only tcp, tls and ktls have others, as in tcp:cubic",
+                        name);
     return 0;
 }
 
-/* A peer that is not built in is named, and left out. */
+/* A peer that is not built in, or that this machine cannot have, is named, and left out. */
 static int add_one(struct options *options, const char *name)
 {
     const struct peer *peer = peers_find(name);
@@ -57,6 +59,8 @@ static int add_one(struct options *options, const char *name)
         peers_complain(peer);
         return 0;
     }
+    if (peer != NULL && peer->kind->check != NULL && peer->kind->check() < 0)
+        return 0;
     for (size_t i = 0; i < options->transport_count; i++) {
         if (strcmp(options->transports[i].name, name) == 0)
             return complain("--transport: '%s' is there twice", name);

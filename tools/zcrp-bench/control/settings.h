@@ -3,6 +3,7 @@
 #ifndef BENCH_SETTINGS_H
 #define BENCH_SETTINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "zcrp-bench/control/control.h"
@@ -22,13 +23,27 @@
     X(vci, 4124)               /* the same; 0: the library's default */                            \
     X(mtu, 65535)              /* of AAL5's circuits; 0: the library's default */                  \
     X(cell_loss, 1000000)      /* of a million cells of AAL5 */                                    \
-    X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */
+    X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */                    \
+    X(key_0, UINT64_MAX)       /* of ZCRP: the pre-shared key, */                                  \
+    X(key_1, UINT64_MAX)       /* made for this run. */                                            \
+    X(key_2, UINT64_MAX)       /* All 0: */                                                        \
+    X(key_3, UINT64_MAX)       /* no keys */
 
 struct settings {
 #define SETTINGS_FIELD(name, most) uint64_t name;
     SETTINGS(SETTINGS_FIELD)
 #undef SETTINGS_FIELD
 };
+
+/* The pre-shared key of --keys. It crosses the control connection as it is, for everybody to read:
+ * what a benchmark sends is no secret. A program never does so. */
+enum { SETTINGS_KEY_BYTES = 4 * WORD_BYTES };
+
+/* Draws a key. 0, or -1 with a complaint. */
+int settings_draw_key(struct settings *settings);
+
+bool settings_have_key(const struct settings *settings);
+void settings_write_key(const struct settings *settings, uint8_t key[SETTINGS_KEY_BYTES]);
 
 /* Connecting end: says the line and hears the answer. 0, or -1 with a complaint. */
 int settings_say(struct control *control, const struct settings *settings);

@@ -18,33 +18,26 @@ struct houses {
     struct zcrp_connection **connection;
 };
 
-static const char *channel_of(const struct crowd *crowd)
-{
-    uint64_t channel = crowd->stage->settings.channel;
-
-    if (carrier_is_aal5(channel))
-        return carrier_names[channel];
-    return carrier_names[carrier_is_memory(channel) ? channel : CARRIER_UDP];
-}
-
 static int failed(const struct crowd *crowd, const char *what, int code)
 {
-    return complain("--peers: connections over %s: %s: %s", channel_of(crowd), what,
+    char channel[TRANSPORT_CHANNEL_ROOM];
+
+    carrier_name(&crowd->stage->settings, channel);
+    return complain("--peers: connections over %s: %s: %s", channel, what,
                     code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
 }
 
-/* The same at both ends, circuits included. Connecting fails after the limit of the settings, too,
- * and so does a message that does not move. */
-static struct zcrp_options options_of(const struct crowd *crowd)
+/* The same at both ends, circuits and keys included; the caller frees the keys. Connecting fails
+ * after the limit of the settings, too, and so does a message that does not move. A code. */
+static int make_options(const struct crowd *crowd, struct zcrp_options *options)
 {
-    struct zcrp_options options = carrier_options(&crowd->stage->settings, false);
-
-    options.connect_ns = options.silence_ns;
-    options.progress_ns = options.silence_ns;
-    options.connections = (uint32_t)crowd->stage->peers;
+    *options = carrier_options(&crowd->stage->settings, false);
+    options->connect_ns = options->silence_ns;
+    options->progress_ns = options->silence_ns;
+    options->connections = (uint32_t)crowd->stage->peers;
     if (crowd->stage->settings.channel == CARRIER_MAPPED)
-        options.mapped_bytes = crowd->stage->depth * (crowd->stage->size + PAGE);
-    return options;
+        options->mapped_bytes = crowd->stage->depth * (crowd->stage->size + PAGE);
+    return carrier_add_keys(&crowd->stage->settings, options);
 }
 
 static struct houses *make_houses(struct crowd *crowd)
@@ -61,11 +54,14 @@ static struct houses *make_houses(struct crowd *crowd)
 
 static int listen_here(struct crowd *crowd)
 {
-    const struct zcrp_options options = options_of(crowd);
     struct houses *houses = make_houses(crowd);
-    int code = houses == NULL ? ZCRP_ERROR_MEMORY
-                              : zcrp_listen(&houses->listener, "127.0.0.1", "0", &options);
+    struct zcrp_options options;
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, &options);
 
+    if (code == ZCRP_OK) {
+        code = zcrp_listen(&houses->listener, "127.0.0.1", "0", &options);
+        zcrp_keys_free(options.keys);
+    }
     return code == ZCRP_OK ? zcrp_listener_port(houses->listener) : failed(crowd, "listen", code);
 }
 
@@ -84,20 +80,19 @@ static int accept_all(struct crowd *crowd)
 
 static int connect_all(struct crowd *crowd, int port)
 {
-    const struct zcrp_options options = options_of(crowd);
     struct houses *houses = make_houses(crowd);
+    struct zcrp_options options;
     char text[PORT_ROOM];
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, &options);
 
-    if (houses == NULL)
-        return failed(crowd, "connect", ZCRP_ERROR_MEMORY);
+    if (code != ZCRP_OK)
+        return failed(crowd, "connect", code);
     snprintf(text, sizeof text, "%d", port);
-    snprintf(crowd->stage->channel, sizeof crowd->stage->channel, "%s", channel_of(crowd));
-    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        int code = zcrp_connect(&houses->connection[i], "127.0.0.1", text, &options, -1);
-        if (code != ZCRP_OK)
-            return failed(crowd, "connect", code);
-    }
-    return 0;
+    carrier_name(&crowd->stage->settings, crowd->stage->channel);
+    for (uint64_t i = 0; i < crowd->stage->peers && code == ZCRP_OK; i++)
+        code = zcrp_connect(&houses->connection[i], "127.0.0.1", text, &options, -1);
+    zcrp_keys_free(options.keys);
+    return code == ZCRP_OK ? 0 : failed(crowd, "connect", code);
 }
 
 /* Of the library's memory if both ends are to map it. */

@@ -218,6 +218,11 @@ static void write_circumstances(FILE *out, char *const *command)
     fputs("],\n", out);
 }
 
+static void write_keys(FILE *out, const struct settings *settings)
+{
+    fprintf(out, "  \"keys\": %s,\n", settings_have_key(settings) ? "\"psk\"" : "null");
+}
+
 static void write_seed(FILE *out, uint64_t seed)
 {
     if (seed != 0)
@@ -232,6 +237,7 @@ void json_write(FILE *out, const struct results *results)
 
     fputs("{\n", out);
     write_circumstances(out, results->options->command);
+    write_keys(out, &results->options->settings);
     write_seed(out, results->seed);
     fputs("  \"runs\": [\n", out);
     for (size_t i = 0; i < results_count(results); i++) {

@@ -107,12 +107,27 @@ int carrier_accept(struct transport *transport, int port)
 int carrier_connect(struct transport *transport, int port)
 {
     int own = is_raw(transport) ? replace_by_peer(transport) : udp_connect(transport, port);
-    enum carrier channel = (enum carrier)transport->settings->channel;
 
-    if (channel == CARRIER_AUTO) /* until it is known */
-        channel = CARRIER_UDP;
-    snprintf(transport->channel, sizeof transport->channel, "%s", carrier_names[channel]);
+    carrier_name(transport->settings, transport->channel);
     return own;
+}
+
+void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_ROOM])
+{
+    uint64_t channel = settings->channel == CARRIER_AUTO ? CARRIER_UDP : settings->channel;
+
+    snprintf(name, TRANSPORT_CHANNEL_ROOM, "%s%s", carrier_names[channel],
+             settings_have_key(settings) ? "+keys" : "");
+}
+
+int carrier_add_keys(const struct settings *settings, struct zcrp_options *options)
+{
+    uint8_t key[SETTINGS_KEY_BYTES];
+
+    if (!settings_have_key(settings))
+        return ZCRP_OK;
+    settings_write_key(settings, key);
+    return zcrp_keys_psk(&options->keys, "zcrp-bench", key, sizeof key);
 }
 
 static struct zcrp_aal5 circuits(const struct settings *settings, bool is_back)

@@ -93,7 +93,7 @@ struct manner contender_manner(const struct choice *choice)
     struct manner manners[MANNERS_MAX] = {0};
     bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
 
-    if (choice->kind == &transport_tcp)
+    if (choice->kind->has_manners)
         (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
     return manners[0];
 }
@@ -102,7 +102,7 @@ struct manner contender_manner(const struct choice *choice)
 static size_t list_for(const struct choice *choice, enum contender_use use,
                        struct manner manners[MANNERS_MAX])
 {
-    if (choice->kind != &transport_tcp || use == CONTENDER_BACK)
+    if (!choice->kind->has_manners || use == CONTENDER_BACK)
         return 1;
     if (use == CONTENDER_THERE)
         return manner_list(choice->variant, manners);

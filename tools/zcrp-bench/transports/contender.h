@@ -1,7 +1,7 @@
 /* A contender: one entry of --transport, with a channel for each manner in which it may be used.
- * For each size of messages, the fastest manner is found before anything is measured. Only TCP has
- * manners, of congestion control and of writes; which is best depends on the machine and on the
- * message.
+ * For each size of messages, the fastest manner is found before anything is measured. Only TCP, and
+ * TLS over it, have manners, of congestion control and of writes; which is best depends on the
+ * machine and on the message.
  *
  *      tcp            the best of all that this process may use: found by trying
  *      tcp:NAME       that congestion control, and the best writes

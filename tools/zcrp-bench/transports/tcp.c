@@ -29,12 +29,12 @@ static void tune(struct transport *transport)
     connection_limit(transport->fd, STREAM_PAUSE_MS * INT64_C(1000000));
 }
 
-static int tcp_offer(struct transport *transport)
+int tcp_offer(struct transport *transport)
 {
     return port_of(transport->listener);
 }
 
-static int tcp_accept(struct transport *transport, int port)
+int tcp_accept(struct transport *transport, int port)
 {
     struct address peer;
 
@@ -61,7 +61,7 @@ void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_R
              manner->write_bytes != 0 ? "+" : "", writes);
 }
 
-static int tcp_connect(struct transport *transport, int port)
+int tcp_connect(struct transport *transport, int port)
 {
     const struct settings *settings = transport->settings;
     struct address peer;
@@ -104,7 +104,7 @@ static ssize_t read_some(struct transport *transport, const struct iovec *pieces
 
 static const struct stream stream = {write_some, read_some, STREAM_PIECES};
 
-static struct look tcp_look(struct transport *transport)
+struct look tcp_look(struct transport *transport)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
@@ -123,6 +123,7 @@ static struct look tcp_look(struct transport *transport)
 
 const struct transport_kind transport_tcp = {
     .name = "tcp",
+    .has_manners = true,
     .offer = tcp_offer,
     .accept = tcp_accept,
     .connect = tcp_connect,

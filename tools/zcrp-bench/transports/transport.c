@@ -116,11 +116,15 @@ struct counts transport_count(struct transport *transport)
 /* Weak: NULL where the file that defines it was left out of the build. */
 extern const struct transport_kind transport_srt __attribute__((weak));
 extern const struct transport_kind transport_quic __attribute__((weak));
+extern const struct transport_kind transport_tls __attribute__((weak));
+extern const struct transport_kind transport_ktls __attribute__((weak));
 
 const struct peer peers[PEERS] = {
     {"srt", "libsrt-openssl-dev", "SRT in file mode", &transport_srt},
     {"quic", "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev",
      "QUIC, by ngtcp2 0.x; encrypts", &transport_quic},
+    {"tls", "libssl-dev", "TLS 1.3 over TCP, by OpenSSL 3; encrypts", &transport_tls},
+    {"ktls", "libssl-dev", "the same, sealed by the kernel", &transport_ktls},
 };
 
 const struct peer *peers_find(const char *name)

@@ -23,7 +23,7 @@
 #include "zcrp-bench/job/histogram.h"
 #include "zcrp-bench/job/job.h"
 
-/* How a transport is used. Only TCP has a choice; contender.h makes it. */
+/* How a transport is used. Only TCP, and TLS over it, have a choice; contender.h makes it. */
 enum { MANNER_NAME = 16 };
 
 struct manner {
@@ -61,6 +61,9 @@ struct transport_kind {
     const struct stream *stream; /* of kinds that use stream.h */
     bool is_simplex;             /* needs a second channel for the way back */
     bool is_one_way;             /* messages only go from the connecting to the listening end */
+    bool has_manners;            /* it goes over TCP */
+    bool takes_turns;            /* no thread may send while another one receives */
+    int (*check)(void); /* 0, or -1 with a complaint: this machine has none. NULL: all have it */
     int (*offer)(struct transport *transport); /* a port to connect to */
     int (*accept)(struct transport *transport, int port);
     int (*connect)(struct transport *transport, int port);
@@ -94,12 +97,18 @@ extern const struct transport_kind transport_tcp;
 extern const struct transport_kind transport_zcrp;
 extern const struct transport_kind transport_limit;
 
+/* TCP's functions, for what goes over it. */
+int tcp_offer(struct transport *transport);
+int tcp_accept(struct transport *transport, int port);
+int tcp_connect(struct transport *transport, int port);
+struct look tcp_look(struct transport *transport);
+
 /* The channel of a TCP that is used so: "tcp/cubic" of whole messages, "tcp/cubic+128K" of smaller
  * writes, by the congestion control that the socket has. */
 void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM]);
 
 /* A peer, whether built in or not. */
-enum { PEERS = 2 };
+enum { PEERS = 4 };
 
 struct peer {
     const char *name;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/transports/carrier.h"
@@ -13,6 +14,8 @@ static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
 
 struct zcrp_state {
+    struct zcrp_listener *listener;     /* with keys: until the other end has called */
+    struct zcrp_connection *connection; /* with keys: the entity is one half of it */
     struct zcrp_entity *entity;
     struct zcrp_msg **messages;
     uint64_t count; /* messages that exist */
@@ -24,30 +27,27 @@ static int message_failed(const char *what, uint64_t n, int code)
                     zcrp_strerror(code));
 }
 
-static struct zcrp_state *state_create(uint64_t depth)
+static int make_state(struct transport *transport)
 {
     struct zcrp_state *state = calloc(1, sizeof *state);
 
-    if (state == NULL)
-        return NULL;
-    state->messages = calloc(depth, sizeof(struct zcrp_msg *));
-    if (state->messages != NULL)
-        return state;
-    free(state);
-    return NULL;
+    transport->state = state;
+    if (state != NULL)
+        state->messages = calloc(transport->settings->depth, sizeof(struct zcrp_msg *));
+    if (state != NULL && state->messages != NULL)
+        return 0;
+    return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
 }
 
 static int end_open(struct transport *transport, bool is_sender)
 {
-    const struct settings *settings = transport->settings;
     const int descriptors[2] = {transport->fd, transport->fd};
-    struct zcrp_options options = carrier_options(settings, transport->is_back);
-    struct zcrp_state *state = state_create(settings->depth);
+    struct zcrp_options options = carrier_options(transport->settings, transport->is_back);
     int code;
 
-    transport->state = state;
-    if (state == NULL)
-        return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
+    if (make_state(transport) < 0)
+        return -1;
+    struct zcrp_state *state = transport->state;
     if (capture_channel(transport->fd, &options) < 0)
         return -1;
     if (is_sender && trace_channel(&options) < 0)
@@ -63,7 +63,11 @@ static void end_close(struct transport *transport)
 
     if (state == NULL)
         return;
-    zcrp_close(state->entity);
+    zcrp_listener_close(state->listener);
+    if (state->connection != NULL)
+        zcrp_connection_close(state->connection);
+    else
+        zcrp_close(state->entity);
     for (uint64_t i = 0; i < state->count; i++)
         zcrp_free_msg(state->messages[i]);
     free(state->messages);
@@ -175,15 +179,106 @@ static struct look end_look(struct transport *transport)
     };
 }
 
+/* With keys: a connection, one half of which is used. The library has its socket. */
+
+static bool has_keys(const struct transport *transport)
+{
+    return settings_have_key(transport->settings);
+}
+
+/* Of a connection. The keys are to be freed. */
+static int make_options(const struct transport *transport, struct zcrp_options *options)
+{
+    *options = carrier_options(transport->settings, transport->is_back);
+    options->connect_ns = options->silence_ns;
+    int code = carrier_add_keys(transport->settings, options);
+    return code == ZCRP_OK ? 0 : udp_failed(transport, "make keys", code);
+}
+
+static void use_half(struct zcrp_state *state, bool is_sender)
+{
+    state->entity = is_sender ? zcrp_connection_sender(state->connection)
+                              : zcrp_connection_receiver(state->connection);
+}
+
+static int keyed_offer(struct transport *transport)
+{
+    struct zcrp_options options;
+    struct address here;
+
+    if (make_state(transport) < 0 || address_local(transport->control->fd, &here) < 0 ||
+        make_options(transport, &options) < 0)
+        return -1;
+    struct zcrp_state *state = transport->state;
+    int code = zcrp_listen(&state->listener, here.host, here.port, &options);
+    if (code != ZCRP_OK)
+        code = zcrp_listen(&state->listener, here.host, "0", &options);
+    zcrp_keys_free(options.keys);
+    return code == ZCRP_OK ? zcrp_listener_port(state->listener)
+                           : udp_failed(transport, "listen", code);
+}
+
+/* Who has called has the key, so it is the other end. */
+static int keyed_accept(struct transport *transport)
+{
+    struct zcrp_state *state = transport->state;
+    int code =
+        zcrp_accept(state->listener, &state->connection, (int64_t)transport->settings->limit_ns);
+
+    if (code != ZCRP_OK)
+        return udp_failed(transport, "accept", code);
+    zcrp_listener_close(state->listener);
+    state->listener = NULL;
+    use_half(state, transport->is_back);
+    return 0;
+}
+
+/* The other end answers once it accepts, so that is not waited for here. Returns the port that it
+ * was given: the listener knows who called. */
+static int keyed_connect(struct transport *transport, int port)
+{
+    struct zcrp_options options;
+    struct address peer;
+
+    carrier_name(transport->settings, transport->channel);
+    if (make_state(transport) < 0 || address_peer(transport->control->fd, port, &peer) < 0 ||
+        make_options(transport, &options) < 0)
+        return -1;
+    struct zcrp_state *state = transport->state;
+    int code = zcrp_connect(&state->connection, peer.host, peer.port, &options, 0);
+    zcrp_keys_free(options.keys);
+    if (code != ZCRP_OK)
+        return udp_failed(transport, "connect", code);
+    use_half(state, !transport->is_back);
+    return port;
+}
+
+static int end_meet(struct transport *transport)
+{
+    const struct zcrp_state *state = transport->state;
+    int code = has_keys(transport) ? zcrp_connection_wait(state->connection, -1) : ZCRP_OK;
+
+    return code == ZCRP_OK ? 0 : udp_failed(transport, "connect", code);
+}
+
 /* ZCRP as a message transport. Simplex: a channel each way for round trips. */
+
+static int end_offer(struct transport *transport)
+{
+    return has_keys(transport) ? keyed_offer(transport) : carrier_offer(transport);
+}
 
 static int end_accept(struct transport *transport, int port)
 {
+    if (has_keys(transport))
+        return keyed_accept(transport);
     return carrier_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
 }
 
 static int end_connect(struct transport *transport, int port)
 {
+    if (has_keys(transport))
+        return keyed_connect(transport, port);
     int own = carrier_connect(transport, port);
 
     return own < 0 || end_open(transport, !transport->is_back) < 0 ? -1 : own;
@@ -281,9 +376,10 @@ static int end_pong(struct transport *there, struct transport *back, const struc
 const struct transport_kind transport_zcrp = {
     .name = "zcrp",
     .is_simplex = true,
-    .offer = carrier_offer,
+    .offer = end_offer,
     .accept = end_accept,
     .connect = end_connect,
+    .meet = end_meet,
     .prepare = end_prepare,
     .send = end_send_job,
     .receive = end_receive_job,

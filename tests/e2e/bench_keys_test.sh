@@ -1,0 +1,54 @@
+#!/bin/sh
+# zcrp-bench with keys, between two ends here and between one end each: every byte arrives, both ways,
+# in several flows, and the report says that there were keys.
+set -u
+
+. "$(dirname "$0")/../support/bench.sh"
+
+if ! "$bench" --keys --size 1 --count 1 --repeat 1 --transport zcrp --quiet 2>"$place/said"; then
+    check "the library was built without keys" grep -F "built without keys" "$place/said"
+    complains 1 "zcrp: cannot make keys" --keys --transport zcrp --size 64 --count 1
+    conclude
+    exit
+fi
+
+check "every byte" "$bench" --keys --verify --size 1,63,1024,70001,3M --count 99 --memory 9M --repeat 2 \
+    --json "$place/json"
+shows "the table says so" '^zcrp +udp\+keys +70001 '
+shows "and nothing of TCP" '^tcp +tcp/'
+check "the json, too" grep -F '"keys": "psk"' "$place/json"
+check "units and what was sealed" python3 -c "
+import json
+runs = [run for run in json.load(open('$place/json'))['runs'] if run['transport'] == 'zcrp']
+assert len(runs) == 10
+for run in runs:
+    assert run['channel'] == 'udp+keys' and run['verified'] and run['units'] > 0, run
+    for end in 'sender', 'receiver':
+        assert run[end]['stats']['drop_forged'] == run[end]['stats']['drop_replayed'] == 0, run
+        assert run[end]['stats']['messages'] == run['count'], run"
+check "without keys" "$bench" --transport zcrp --size 1K --count 9 --repeat 1 --json "$place/json"
+check "the json says that, too" grep -F '"keys": null' "$place/json"
+
+check "round trips" "$bench" --keys --ping --size 64,100000 --count 200 --repeat 1
+shows "of keys" '^zcrp +udp\+keys +64 '
+check "round trips by a schedule" "$bench" --keys --ping --transport zcrp --size 1K --rate 10M \
+    --duration 0.3 --repeat 1
+check "the way back" "$bench" --keys --reverse --verify --size 1M --count 20 --repeat 1
+check "several flows" "$bench" --keys --verify --parallel 3 --transport zcrp --size 64K --count 50 --repeat 1
+check "for a time" "$bench" --keys --transport zcrp --size 64K --duration 0.3 --interval 0.1 --repeat 1
+check "small units" "$bench" --keys --verify --transport zcrp --size 1M --count 20 --unit 1472 --repeat 1
+check "AAL5" "$bench" --keys --verify --transport zcrp --channel aal5-udp --size 100K --count 20 --repeat 1
+shows "with keys" '^zcrp +aal5-udp\+keys '
+if unshare -n true 2>/dev/null; then
+    check "between namespaces" "$bench" --keys --netns --mtu 1400 --verify --transport zcrp --size 100K \
+        --count 100 --repeat 1
+fi
+
+head -c 3000001 /dev/urandom >"$place/sent"
+listen --output "$place/arrived"
+check "the sending end" "$bench" --connect "127.0.0.1:$port" --keys --transport zcrp --input "$place/sent" \
+    --repeat 1
+ends 0
+check "a file arrives" cmp "$place/sent" "$place/arrived"
+
+conclude
