@@ -87,6 +87,9 @@ ISAL := $(shell $(PKG_CONFIG) --libs libisal 2>/dev/null)
 KEYS ?= 1
 GNUTLS := $(if $(filter-out 0,$(KEYS)),$(shell $(PKG_CONFIG) --libs 'gnutls >= 3.7.0' 2>/dev/null))
 
+# Optional: zcrp-cp, whose hashes it has.
+XXHASH := $(shell $(PKG_CONFIG) --libs libxxhash 2>/dev/null)
+
 # What the library is linked with, beside the system's own.
 LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL) $(GNUTLS)
 
@@ -111,7 +114,8 @@ to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
-PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(wildcard tools/*/main.c))
+PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(filter-out $(if $(XXHASH),,tools/zcrp-cp/main.c),\
+	$(wildcard tools/*/main.c)))
 SCRIPTS := $(if $(shell command -v python3),$(patsubst tools/%/__main__.py,$(PRODUCTS)/%,\
 	$(wildcard tools/*/__main__.py)))
 
@@ -161,6 +165,8 @@ $(SHARED): $(LIBRARY) src/zcrp.map
 .SECONDEXPANSION:
 $(PROGRAMS): $(PRODUCTS)/%: $$(call objects,tools/$$*/*.c tools/$$*/*/*.c) $(COMMON) $(STATIC)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(LDLIBS)
+
+$(PRODUCTS)/zcrp-cp: LDLIBS += $(XXHASH)
 
 # Or one with a __main__.py: its modules become one file that python3 runs.
 $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
