@@ -16,9 +16,10 @@ WORLD := $(filter-out %/main.o,$(call objects,tests/sim/*.c))
 STAGE := $(filter-out %_test.o,$(call objects,tests/attack/*.c))
 unit_bench := $(filter $(OBJ)/tests/unit/bench%,$(call tests_of,unit))
 unit_link := $(filter $(OBJ)/tests/unit/link%,$(call tests_of,unit))
-unit_library := $(filter-out $(unit_bench) $(unit_link),$(call tests_of,unit))
+unit_cp := $(filter $(OBJ)/tests/unit/cp%,$(call tests_of,unit))
+unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_cp),$(call tests_of,unit))
 
-unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link
+unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(if $(XXHASH),$(OUT)/tests/unit-cp)
 property := $(OUT)/tests/property
 golden := $(OUT)/tests/golden
 sim := $(OUT)/sim
@@ -47,6 +48,10 @@ $(OUT)/tests/unit-bench: $(unit_bench) $(SUPPORT) $(OUT)/zcrp-bench.a $(COMMON) 
 	$(link_test) $(libcheck) -lm
 $(OUT)/tests/unit-link: $(unit_link) $(SUPPORT) $(OUT)/zcrp-link.a $(COMMON) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
+$(OUT)/zcrp-cp.a: $(filter-out %/main.o,$(call objects,tools/zcrp-cp/*/*.c))
+	$(archive)
+$(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(INTERNAL)
+	$(link_test) $(libcheck) $(XXHASH) -lm
 $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(golden): $(call tests_of,golden) $(WORLD) $(SUPPORT) $(INTERNAL)
