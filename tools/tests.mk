@@ -50,7 +50,7 @@ $(OUT)/tests/unit-link: $(unit_link) $(SUPPORT) $(OUT)/zcrp-link.a $(COMMON) $(I
 	$(link_test) $(libcheck) -lm
 $(OUT)/zcrp-cp.a: $(filter-out %/main.o,$(call objects,tools/zcrp-cp/*/*.c))
 	$(archive)
-$(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(INTERNAL)
+$(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(STATIC)
 	$(link_test) $(libcheck) $(XXHASH) -lm
 $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
