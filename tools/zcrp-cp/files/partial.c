@@ -7,12 +7,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "beneath.h"
 
-enum { NAME_SHOWN = 200, PRIVATE_MODE = 0600, TRIES = 3 };
+enum { NAME_SHOWN = 200, PRIVATE_MODE = 0600, TRIES = 3, LOCK_TRIES = 40 };
 
 static void name_part(struct partial *partial, const char *name)
 {
@@ -34,6 +35,20 @@ static bool is_ours(const struct partial *partial)
            named.st_ino == open_file.st_ino && named.st_dev == open_file.st_dev;
 }
 
+/* A copy that was killed a moment ago may still hold the file: it gets a second to end. */
+static int lock(int fd)
+{
+    const struct timespec moment = {.tv_nsec = 25000000};
+
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        (void)nanosleep(&moment, NULL);
+    }
+    errno = EBUSY;
+    return -1;
+}
+
 /* 0; -1 with errno; or 1: something else was there, and is not any more, try again. */
 static int open_or_make(struct partial *partial)
 {
@@ -41,15 +56,14 @@ static int open_or_make(struct partial *partial)
 
     partial->fd = openat(partial->folder, partial->own,
                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (partial->fd < 0 && errno == ENOENT)
+    if (partial->fd < 0 && errno == ENOENT) {
         partial->fd = openat(partial->folder, partial->own,
                              O_RDWR | O_NOFOLLOW | O_CREAT | O_EXCL | O_CLOEXEC, PRIVATE_MODE);
-    if (partial->fd < 0 && errno != ELOOP && errno != EEXIST && errno != EACCES)
-        return -1;
-    if (partial->fd >= 0 && flock(partial->fd, LOCK_EX | LOCK_NB) != 0) {
-        errno = EBUSY;
-        return -1;
+        if (partial->fd < 0 && errno != EEXIST)
+            return -1;
     }
+    if (partial->fd >= 0 && lock(partial->fd) != 0)
+        return -1;
     if (partial->fd >= 0 && is_ours(partial)) {
         partial->was_there = fstat(partial->fd, &status) == 0 && status.st_size > 0;
         return 0;
