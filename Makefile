@@ -90,6 +90,8 @@ GNUTLS := $(if $(filter-out 0,$(KEYS)),$(shell $(PKG_CONFIG) --libs 'gnutls >= 3
 # Optional: AES with several blocks at a time (src/keys/vaes.h). IPSec-MB has no file of pkg-config.
 ipsec_mb := \#include <intel-ipsec-mb.h>\n\#if IMB_VERSION_NUM < IMB_VERSION(1, 0, 0)\n\#error\n\#endif\n
 IPSEC_MB := $(if $(GNUTLS),$(shell printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo -lIPSec_MB))
+# Optional: zcrp-cp, whose hashes it has.
+XXHASH := $(shell $(PKG_CONFIG) --libs libxxhash 2>/dev/null)
 
 # What the library is linked with, beside the system's own.
 LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL) $(GNUTLS) $(IPSEC_MB)
@@ -116,7 +118,8 @@ to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
-PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(wildcard tools/*/main.c))
+PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(filter-out $(if $(XXHASH),,tools/zcrp-cp/main.c),\
+	$(wildcard tools/*/main.c)))
 SCRIPTS := $(if $(shell command -v python3),$(patsubst tools/%/__main__.py,$(PRODUCTS)/%,\
 	$(wildcard tools/*/__main__.py)))
 
@@ -170,6 +173,8 @@ $(PRODUCTS)/zcrp-top: $(BOARD_FILE)
 .SECONDEXPANSION:
 $(PROGRAMS): $(PRODUCTS)/%: $$(call objects,tools/$$*/*.c tools/$$*/*/*.c) $(COMMON) $(STATIC)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(LDLIBS)
+
+$(PRODUCTS)/zcrp-cp: LDLIBS += $(XXHASH)
 
 # Or one with a __main__.py: its modules become one file that python3 runs.
 $(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags

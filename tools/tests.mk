@@ -17,9 +17,11 @@ STAGE := $(filter-out %_test.o,$(call objects,tests/attack/*.c))
 unit_bench := $(filter $(OBJ)/tests/unit/bench%,$(call tests_of,unit))
 unit_link := $(filter $(OBJ)/tests/unit/link%,$(call tests_of,unit))
 unit_top := $(filter $(OBJ)/tests/unit/top%,$(call tests_of,unit))
-unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top),$(call tests_of,unit))
+unit_cp := $(filter $(OBJ)/tests/unit/cp%,$(call tests_of,unit))
+unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top) $(unit_cp),$(call tests_of,unit))
 
-unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(OUT)/tests/unit-top
+unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(OUT)/tests/unit-top \
+	$(if $(XXHASH),$(OUT)/tests/unit-cp)
 property := $(OUT)/tests/property
 golden := $(OUT)/tests/golden
 sim := $(OUT)/sim
@@ -52,6 +54,10 @@ $(OUT)/zcrp-top.a: $(filter-out %/main.o,$(call objects,tools/zcrp-top/*.c))
 	$(archive)
 $(OUT)/tests/unit-top: $(unit_top) $(SUPPORT) $(OUT)/zcrp-top.a $(COMMON) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
+$(OUT)/zcrp-cp.a: $(filter-out %/main.o,$(call objects,tools/zcrp-cp/*/*.c))
+	$(archive)
+$(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(STATIC)
+	$(link_test) $(libcheck) $(XXHASH) -lm
 $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(golden): $(call tests_of,golden) $(WORLD) $(SUPPORT) $(INTERNAL)

@@ -1,0 +1,183 @@
+#!/bin/sh
+# zcrp-cp when something goes wrong: ends that are killed, files that shrink, no room, no rights, no
+# remote shell. What fails fails alone, with a reason, and a later copy goes on.
+# load: asleep
+set -u
+
+. "$(dirname "$0")/../support/script.sh"
+
+build=$(cd "$build" && pwd)
+program=$build/zcrp-cp
+[ -x "$program" ] || { echo "no zcrp-cp: it needs libxxhash"; exit 77; }
+chmod 755 "$place"
+cd "$place" || exit 1
+printf '#!/bin/sh\nshift\necho $$ >far-pid\nexec "$@"\n' >rsh
+chmod +x rsh
+export ZCRP_RSH="$place/rsh"
+
+copies() {
+    "$program" --far-program "$program" "$@"
+}
+
+# counted NAME FILE : a figure of the last line of --stats in a file.
+counted() {
+    sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$2" | tail -n 1
+}
+
+random_bytes() {
+    openssl enc -aes-128-ctr -K 00 -iv "$1" </dev/zero 2>/dev/null | head -c "$1"
+}
+
+has_no_parts() {
+    test -z "$(find "$1" -name '.*zcrp-*')"
+}
+
+# ---- killed at random moments, and started again
+
+seed=${ZCRP_SEED:-$(date +%s)}
+echo "ZCRP_SEED=$seed"
+# draw LEAST MOST : the next number.
+draw() {
+    seed=$(((seed * 1103515245 + 12345) % 2147483648))
+    drawn=$(($1 + seed / 65536 % ($2 - $1)))
+}
+
+size=30000000
+random_bytes $size >large
+mkdir there
+total=0
+for victim in near far near far; do
+    draw 100 280
+    "$program" --far-program "$program" --quiet --stats --interval 0.01 --rate 200M large \
+        localhost:"$place/there" >stats 2>said &
+    running=$!
+    sleep "0.$drawn"
+    if [ $victim = near ]; then kill -9 $running; else kill -9 "$(cat far-pid)"; fi
+    wait $running 2>/dev/null
+    status=$?
+    running=
+    [ $victim = near ] || check "status when the far end is killed" test $status -eq 3
+    check "there is no file yet" test ! -e there/large
+    crossed=$(counted crossed stats)
+    total=$((total + ${crossed:-0}))
+    echo "killed the $victim end after 0.$drawn s and ${crossed:-0} bytes"
+done
+check "the part file was left" test -n "$(find there -name '.large.zcrp-*')"
+check "the last copy" copies --quiet --stats large localhost:"$place/there"
+cp "$place/out" stats
+crossed=$(counted crossed stats)
+check "it is whole" cmp large there/large
+check "and no part is left" has_no_parts there
+total=$((total + crossed))
+check "the last copy sent what was missing, $crossed" test "$crossed" -lt $((size * 9 / 10))
+check "sent at most 5 % twice: $total of $size" test $((total * 100)) -le $((size * 105))
+
+# Interrupted by the user; then somebody writes into the part.
+rm -f there/large
+"$program" --far-program "$program" --quiet --rate 100M large localhost:"$place/there" 2>said &
+running=$!
+sleep 0.3
+kill -INT $running
+wait $running
+check "status when it is interrupted" test $? -eq 130
+running=
+check "the part is left" test -n "$(find there -name '.large.zcrp-*')"
+printf junk | dd of="$(find there -name '.large.zcrp-*')" bs=1 seek=200000 conv=notrunc status=none
+check "it goes on, and junk in the part is found" copies --quiet large localhost:"$place/there"
+check "it is whole" cmp large there/large
+
+# ---- files that change
+
+mkdir changing
+random_bytes 12000000 >changing/shrinks
+random_bytes 12000000 >changing/touched
+random_bytes 100000 >changing/zz-other
+copies --quiet --rate 150M changing localhost:"$place/there" 2>said &
+running=$!
+sleep 0.3
+truncate -s 1000000 changing/shrinks
+sleep 0.5
+touch changing/touched
+wait $running
+status=$?
+running=
+check "status when files change: $(cat said)" test $status -eq 1
+check "the one that shrinks fails" grep -q 'changing/shrinks: it ' said
+check "the one that is touched fails" grep -q 'changing/touched: it changed while it was copied' said
+check "the other one is copied" cmp changing/zz-other there/changing/zz-other
+check "nothing broken is left" test ! -e there/changing/shrinks -a ! -e there/changing/touched
+check "nor parts" has_no_parts there
+
+# ---- no remote shell, and strange ones
+
+complaint "no such remote shell" 3 "cannot run ./nothing" \
+    "$program" --rsh ./nothing large localhost:"$place/there"
+printf '#!/bin/sh\nexit 5\n' >ends
+chmod +x ends
+complaint "a remote shell that ends" 3 "with status 5" \
+    "$program" --rsh ./ends large localhost:"$place/there"
+printf '#!/bin/sh\necho oh no >&2\nexit 7\n' >dead
+chmod +x dead
+complaint "one that dies" 3 "oh no" "$program" --rsh ./dead large localhost:"$place/there"
+complaint "... with its status" 3 "with status 7" "$program" --rsh ./dead large localhost:there
+printf '#!/bin/sh\necho zcrp-cp 99 1 2\ncat >/dev/null\n' >other
+chmod +x other
+complaint "another version" 3 "another version" "$program" --rsh ./other large localhost:there
+printf '#!/bin/sh\necho welcome\nshift\nexec "$@"\n' >chatty
+chmod +x chatty
+check "one that greets" "$program" --rsh ./chatty --far-program "$program" large localhost:"$place/there"
+
+# ---- files that cannot be had
+
+mkdir odd
+echo good >odd/good
+mkfifo odd/pipe
+complaint "a pipe" 1 "odd/pipe: it is no file" copies odd localhost:"$place/there"
+check "the rest is copied" cmp odd/good there/odd/good
+complaint "a file that is not there" 1 "none: No such file" copies none odd/good localhost:"$place/there"
+check "the others are copied" cmp odd/good there/good
+rm -rf there/odd
+mkdir -p there/odd/good
+complaint "a directory in the way" 1 "odd/good: cannot be" copies odd localhost:"$place/there"
+rm -rf there/odd
+ln -s "$place" there/odd
+complaint "a link in the way" 1 "odd" copies odd localhost:"$place/there"
+check "nothing is written through it" test ! -e good
+rm -f there/odd
+
+# ---- what only root can try
+
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    mkdir -m 777 public
+    mkdir secret
+    echo mine >secret/mine
+    chmod 600 secret/mine
+    cp odd/good secret/zz-good
+    chmod 755 secret
+    chmod 644 secret/zz-good
+    complaint "a file without rights" 1 "secret/mine: Permission denied" \
+        $nobody "$program" --rsh "$place/chatty" --far-program "$program" secret \
+        localhost:"$place/public"
+    check "the other is copied" cmp secret/zz-good public/secret/zz-good
+    complaint "a directory without rights" 1 "Permission denied" \
+        $nobody "$program" --rsh "$place/chatty" --far-program "$program" \
+        secret/zz-good localhost:"$place/there"
+fi
+mkdir small
+if mount -t tmpfs -o size=4M zcrp-small small 2>/dev/null; then
+    trap 'umount "$place/small"; rm -rf "$place"' EXIT
+    mkdir fits
+    random_bytes 100000 >fits/a
+    random_bytes 9000000 >fits/b
+    random_bytes 100000 >fits/c
+    truncate -s 9M fits/d
+    random_bytes 6000000 | dd of=fits/d conv=notrunc status=none
+    complaint "no room" 1 "fits/b: no room for it: No space left" copies fits localhost:"$place/small"
+    check "nor for one with holes: $(cat said)" grep -q 'fits/d: ' said
+    check "one fits" cmp fits/a small/fits/a
+    check "another fits" cmp fits/c small/fits/c
+    check "no parts are left" has_no_parts small
+fi
+
+conclude

@@ -1,0 +1,167 @@
+#!/bin/sh
+# zcrp-cp as its user meets it: files and directories, both ways, by a remote shell and from a server.
+# The remote shell is a script that runs the far end here.
+# load: asleep
+set -u
+
+. "$(dirname "$0")/../support/script.sh"
+
+build=$(cd "$build" && pwd)
+program=$build/zcrp-cp
+[ -x "$program" ] || { echo "no zcrp-cp: it needs libxxhash"; exit 77; }
+cd "$place" || exit 1
+printf '#!/bin/sh\nshift\nexec "$@"\n' >rsh
+chmod +x rsh
+export ZCRP_RSH="$place/rsh"
+
+# copies WORD... : by the remote shell.
+copies() {
+    "$program" --far-program "$program" "$@"
+}
+
+# is_same A B : two trees have the same files, links, permissions and times.
+is_same() {
+    diff -r --no-dereference "$1" "$2" && (cd "$1" && list) >"$place/list1" &&
+        (cd "$2" && list) >"$place/list2" && cmp "$place/list1" "$place/list2"
+}
+list() {
+    find . -exec stat -c '%n %F %a %Y %y' '{}' \; | sort
+}
+
+# prints NAME COMMAND... : as check; the output stays in $place/printed.
+prints() {
+    check "$@"
+    cp "$place/out" "$place/printed"
+}
+
+# counted NAME : a figure of the last --stats in $place/printed.
+counted() {
+    sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$place/printed" | tail -n 1
+}
+
+# random_bytes NUMBER : the same each time.
+random_bytes() {
+    openssl enc -aes-128-ctr -K 00 -iv "$1" </dev/zero 2>/dev/null | head -c "$1"
+}
+
+# ---- what it says of itself, and to mistakes
+
+check "help" "$program" --help
+check "version" "$program" --version
+complains 2 "unknown option '--bogus'" --bogus
+complains 2 "what is to be copied" file
+complains 2 "one side is another host" a b
+complains 2 "one side is this host" host:a host:b
+complains 2 "all files come from one host" host:a other:b .
+complains 2 "does not begin with a dash" a -- -oProxyCommand=x:b
+complains 2 "there is no host" a :b
+complains 2 "a server needs --keys" a host::b
+complains 2 "--serve needs --keys" --serve .
+complains 2 "--read-only is for --serve" --read-only a host:b
+complains 2 "--rate: 'x' is not" --rate x a host:b
+complains 2 "--far is for zcrp-cp itself" --far </dev/null
+
+# ---- a tree with everything, both ways
+
+mkdir -p tree/sub/deep tree/empty 'tree/sub/a b' there here
+random_bytes 3000001 >tree/large
+random_bytes 65536 >tree/just-small
+random_bytes 65537 >tree/just-large
+: >tree/nothing
+echo text >tree/sub/deep/text
+echo dash >tree/-dash
+echo quote >"tree/it's \"quoted\""
+echo newline >"tree/new
+line"
+ln -s ../large tree/sub/link
+ln -s /nowhere/at/all tree/sub/dangling
+truncate -s 3M tree/sparse
+echo data | dd of=tree/sparse bs=1 seek=1500000 conv=notrunc status=none
+echo end | dd of=tree/sparse bs=1 seek=3145724 conv=notrunc status=none
+truncate -s 1M tree/hole
+chmod 600 tree/large
+chmod 555 tree/sub/deep/text
+touch -d '2001-02-03 04:05:06.789' tree/large tree/sub/deep
+chmod 500 tree/empty
+
+check "a tree there" copies tree localhost:"$place/there"
+check "... is the same" is_same tree there/tree
+check "a hole stays a hole" test "$(stat -c %b there/tree/hole)" -eq 0
+check "and a file with holes" test "$(stat -c %b there/tree/sparse)" -lt 1000
+check "no part files are left" test -z "$(find there -name '.*zcrp-*')"
+check "a tree here" copies localhost:"$place/there/tree" here
+check "... is the same" is_same tree here/tree
+
+prints "again: all of it is there" copies --stats tree localhost:"$place/there"
+check "... so nothing crosses" test "$(counted moved)" -eq 0
+check "... and nothing is copied" test "$(counted copied)" -eq 0
+
+touch there/tree/large
+prints "another time: its contents are compared" copies --stats --checksum tree localhost:"$place/there"
+check "... and are the same" test "$(counted moved)" -eq 0
+check "... and it has the time" is_same tree there/tree
+printf x | dd of=there/tree/large bs=1 seek=100 conv=notrunc status=none
+touch -r tree/large there/tree/large
+prints "other contents are found" copies --stats --checksum tree localhost:"$place/there"
+check "... and copied" is_same tree there/tree
+check "... that file alone" test "$(counted copied)" -eq 1
+
+mkdir contents
+check "what is in a directory" copies tree/. localhost:"$place/contents/"
+check "... without itself" cmp tree/large contents/large
+mkdir several
+check "several files" copies tree/large tree/nothing localhost:"$place/several"
+check "... are there" test -f several/large -a -f several/nothing
+check "several files from there" copies localhost:"$place/tree/large" localhost:"$place/tree/-dash" several
+check "... are here" cmp tree/-dash several/-dash
+check "a directory is made if a slash says so" copies tree/large localhost:"$place/made/"
+check "... and has the file" cmp tree/large made/large
+complaint "no directory" 1 "No such file" copies tree/large localhost:"$place/nowhere"
+
+check "many small files are made" sh -c 'mkdir many && cd many && seq 1500 | split -l 1 -a 4'
+check "many small files" copies many localhost:"$place/there"
+check "... are the same" is_same many there/many
+
+# ---- what is printed
+
+mkdir dry
+prints "a dry run" copies --dry-run tree localhost:"$place/dry"
+check "... tells of a file" grep -qx 'tree/large' printed
+check "... with its control bytes escaped" grep -qxF 'tree/new\012line' printed
+check "... and makes nothing" test -z "$(ls -A dry)"
+prints "verbose" copies -v tree localhost:"$place/there"
+check "... tells what is there" grep -qx 'tree/large: is there already' printed
+random_bytes 1250000 >slow
+start=$(date +%s%N)
+check "a rate" copies --rate 20M slow localhost:"$place/there"
+took=$((($(date +%s%N) - start) / 1000000))
+check "... is kept: $took ms" test "$took" -ge 350
+check "and it is whole" cmp slow there/slow
+
+# ---- a server
+
+"$build/zcrp-keys" generate psk copies key || exit 77
+"$build/zcrp-keys" generate psk copies other-key
+mkdir served
+"$program" --serve served --keys key --port 16636 >said-of-server &
+running=$!
+check "a server" eventually grep -q 'serves served' said-of-server
+serves() {
+    "$program" --port 16636 --keys key --address 127.0.0.1 "$@"
+}
+check "to a server" serves tree localhost::
+check "... is the same" is_same tree served/tree
+check "from a server" serves localhost::tree/sub several
+check "... is the same" is_same tree/sub several/sub
+complaint "out of the directory" 1 "Permission denied" serves tree localhost::../there
+complaint "from outside" 1 "Permission denied" serves localhost::tree/../../key several
+ln -s "$place" served/out
+complaint "by a link" 1 "Not a directory" serves localhost::out/key several
+complaint "to where a link leads" 1 "" serves tree/large localhost::out
+complaint "another key" 3 "cannot connect" "$program" --port 16636 --keys other-key \
+    --address 127.0.0.1 tree/large localhost::
+kill "$running"
+wait "$running" 2>/dev/null
+running=
+
+conclude

@@ -1,0 +1,508 @@
+/* The two ends of zcrp-cp, each against a peer that does not keep the rules: nothing outside the
+ * directory is touched, and the copy ends with an error instead of in one. */
+#include "zcrp-cp/ends/incoming.h"
+#include "zcrp-cp/ends/source.h"
+#include "zcrp-cp/ends/target.h"
+#include "zcrp-cp/files/beneath.h"
+#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/wire/line.h"
+
+#include "../../support/suite.h"
+#include "common/complain.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+LOAD(asleep)
+
+enum { RECORDS = 4, OUTCOMES_KEPT = 8, PORT_ROOM = 8 };
+
+static const char secret[] = "secret";
+
+/* ---- a stage: two ends of a connection, and a folder with two in it ---- */
+
+static struct line ours, theirs;
+static struct zcrp_listener *listener;
+static struct crew crew;
+static char folder[64];
+static int inside; /* the directory that may be touched */
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static void connect_ends(void)
+{
+    struct zcrp_connection *near = NULL, *far = NULL;
+    char port[PORT_ROOM];
+
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", "0", NULL), 0);
+    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    ck_assert_int_eq(zcrp_connect(&near, "127.0.0.1", port, NULL, 0), 0);
+    ck_assert_int_eq(zcrp_accept(listener, &far, -1), 0);
+    ck_assert_int_eq(zcrp_connection_wait(near, -1), 0);
+    line_init(&ours, near);
+    line_init(&theirs, far);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(path_of(name), "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void setup(void)
+{
+    complain_silently();
+    mapping_start();
+    strcpy(folder, "/tmp/zcrp-hostile-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(mkdir(path_of("inside"), 0700), 0);
+    ck_assert_int_eq(mkdir(path_of("outside"), 0700), 0);
+    write_file("outside/victim", secret);
+    inside = open(path_of("inside"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(inside, 0);
+    ck_assert_int_eq(crew_init(&crew), 0);
+    connect_ends();
+}
+
+static void teardown(void)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    (void)zcrp_listener_close(listener);
+    crew_fini(&crew);
+    (void)close(inside);
+    ck_assert_int_eq(system(command), 0);
+}
+
+FIXTURE(setup, teardown)
+
+/* Outside there is the victim, as it was, and nothing else. */
+static void check_outside(void)
+{
+    char text[sizeof(secret)] = "";
+    DIR *outside = opendir(path_of("outside"));
+    FILE *victim = fopen(path_of("outside/victim"), "r");
+    int names = 0;
+
+    ck_assert_ptr_nonnull(outside);
+    ck_assert_ptr_nonnull(victim);
+    while (readdir(outside) != NULL)
+        names++;
+    ck_assert_int_eq(names, 3); /* and . and .. */
+    ck_assert_ptr_nonnull(fgets(text, sizeof(text), victim));
+    ck_assert_str_eq(text, secret);
+    (void)closedir(outside);
+    (void)fclose(victim);
+}
+
+/* ---- a source that says anything ---- */
+
+static struct {
+    struct record list[RECORDS]; /* its whole list */
+    int list_count;
+    struct record extents[RECORDS]; /* of each file with holes */
+    int extent_count;
+    size_t block_length; /* of each block; 0: as it should be */
+    bool damages;        /* hashes are never right */
+    bool is_silly;       /* each answer is a LIST request */
+    int blocks;          /* asked for, ever */
+    int pending;         /* SEND since the last REPORT */
+    size_t lengths[REPORT_MOST];
+    uint8_t outcomes[OUTCOMES_KEPT];
+    int outcome_count;
+    bool is_over;
+} script;
+
+static uint8_t zeros[BLOCK_MOST];
+
+/* The target may have had enough already, and have taken its buffers back. */
+static void answer(const void *bytes, size_t length)
+{
+    (void)line_send_first(&theirs, bytes, length, 2000000000);
+}
+
+static void answer_records(const struct record *records, int count)
+{
+    static uint8_t bytes[PACK_ROOM];
+    struct writer writer = writer_of(bytes, sizeof(bytes));
+
+    for (int i = 0; i < count; i++)
+        ck_assert(record_encode(&writer, &records[i]));
+    answer(bytes, writer_length(&writer));
+}
+
+static void answer_pack(int count)
+{
+    static struct record records[PACK_FILES];
+
+    for (int i = 0; i < count; i++) {
+        records[i] = (struct record){.kind = RECORD_PACKED};
+        records[i].packed.content = (struct text){"x", 1};
+        crew_hash("x", 1, records[i].packed.hash);
+        records[i].packed.hash[0] ^= script.damages;
+    }
+    answer_records(records, count);
+}
+
+static void answer_report(void)
+{
+    static struct record records[REPORT_MOST];
+
+    for (int i = 0; i < script.pending; i++) {
+        records[i] = (struct record){.kind = RECORD_BLOCK};
+        crew_hash(zeros, script.lengths[i], records[i].block.hash);
+        records[i].block.hash[0] ^= script.damages;
+    }
+    answer_records(records, script.pending);
+    script.pending = 0;
+}
+
+static void answer_request(const struct record *request)
+{
+    static const struct record list = {.kind = RECORD_LIST}, end = {.kind = RECORD_END};
+
+    if (request->kind == RECORD_OUTCOME) {
+        if (script.outcome_count < OUTCOMES_KEPT)
+            script.outcomes[script.outcome_count++] = request->outcome.outcome;
+    } else if (script.is_silly) {
+        answer_records(&list, 1);
+    } else if (request->kind == RECORD_LIST) {
+        answer_records(script.list, script.list_count);
+        script.list[0] = end;
+        script.list_count = 1;
+    } else if (request->kind == RECORD_PACK) {
+        answer_pack(request->pack.count);
+    } else if (request->kind == RECORD_SEND) {
+        size_t length = script.block_length > 0 ? script.block_length : request->part.length;
+
+        script.blocks++;
+        script.lengths[script.pending++] = request->part.length;
+        answer(zeros, length);
+    } else if (request->kind == RECORD_CLOSE) {
+        script.lengths[script.pending++] = 0;
+    } else if (request->kind == RECORD_REPORT) {
+        answer_report();
+    } else if (request->kind == RECORD_EXTENTS) {
+        answer_records(script.extents, script.extent_count);
+    } else {
+        answer_records(&end, 1);
+        script.is_over = request->kind == RECORD_BYE;
+    }
+}
+
+static void *act(void *unused)
+{
+    struct requests requests;
+    int code = requests_init(&requests, &theirs, true);
+
+    while (code == 0 && !script.is_over) {
+        struct zcrp_msg *message = requests_receive(&requests, -1, &code);
+        struct record record;
+
+        if (message == NULL)
+            break;
+        struct reader reader = reader_of(message->buffer, message->length);
+        while (record_decode(&reader, &record) && atomic_load(&theirs.stop) == LINE_GOES)
+            answer_request(&record);
+        code = requests_put_back(&requests);
+    }
+    requests_fini(&requests);
+    return unused;
+}
+
+static void *close_theirs(void *unused)
+{
+    line_fini(&theirs);
+    return unused;
+}
+
+/* Runs the target against the script, and looks outside. */
+static enum line_end run_target(void)
+{
+    const struct target_wishes wishes = {.directory = inside};
+    pthread_t actor, closer;
+
+    ck_assert_int_eq(pthread_create(&actor, NULL, act, NULL), 0);
+    enum line_end end = target_run(&ours, &crew, &wishes, NULL);
+    line_end_waits(&theirs, LINE_LEFT);
+    ck_assert_int_eq(pthread_join(actor, NULL), 0);
+    ck_assert_int_eq(pthread_create(&closer, NULL, close_theirs, NULL), 0);
+    line_fini(&ours);
+    ck_assert_int_eq(pthread_join(closer, NULL), 0);
+    check_outside();
+    return end;
+}
+
+static void say(struct record record)
+{
+    script.list[script.list_count++] = record;
+}
+
+static struct record entry_of(uint8_t type, const char *path, uint64_t size, const char *link)
+{
+    struct record record = {.kind = RECORD_ENTRY};
+
+    record.entry = (struct entry){
+        .type = type,
+        .mode = type == ENTRY_DIRECTORY ? 0755 : 0644,
+        .size = size,
+        .path = {path, strlen(path)},
+        .link = {link, strlen(link)},
+    };
+    return record;
+}
+
+static void say_end(void)
+{
+    say((struct record){.kind = RECORD_END});
+}
+
+static bool is_there(const char *name)
+{
+    struct stat status;
+
+    return lstat(path_of(name), &status) == 0;
+}
+
+TEST(target__a_good_source)
+{
+    say(entry_of(ENTRY_DIRECTORY, "d", 0, ""));
+    say(entry_of(ENTRY_FILE, "d/small", 1, ""));
+    say(entry_of(ENTRY_FILE, "d/large", 5 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 2);
+    ck_assert(is_there("inside/d/small"));
+    ck_assert(is_there("inside/d/large"));
+}
+
+static const char *const bad_paths[] = {
+    "../outside/victim", "/tmp/victim", "a/../../outside/victim", "a//b", "", ".", "a/."};
+
+TEST(target__paths_that_lead_out, .rows = ROWS(bad_paths))
+{
+    say(entry_of(ENTRY_FILE, bad_paths[_i], 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+    ck_assert_int_eq(script.outcome_count, 0);
+}
+
+TEST(target__through_a_link_of_the_source)
+{
+    say(entry_of(ENTRY_LINK, "l", 0, "../outside"));
+    say(entry_of(ENTRY_FILE, "l/victim", 1, ""));
+    say(entry_of(ENTRY_FILE, "l/large", 1 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 3);
+    ck_assert_int_eq(script.outcomes[1] + script.outcomes[2], 2 * OUTCOME_FAILED);
+}
+
+TEST(target__a_directory_through_a_link)
+{
+    say(entry_of(ENTRY_LINK, "l", 0, "../outside"));
+    say(entry_of(ENTRY_DIRECTORY, "l/new", 0, ""));
+    say(entry_of(ENTRY_DIRECTORY, "l", 0, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 3);
+    ck_assert_int_eq(script.outcomes[1] + script.outcomes[2], 2 * OUTCOME_FAILED);
+}
+
+TEST(target__a_link_that_was_there)
+{
+    ck_assert_int_eq(symlink("../outside/victim", path_of("inside/f")), 0);
+    say(entry_of(ENTRY_FILE, "f", 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcomes[0], OUTCOME_COPIED); /* in the link's place */
+}
+
+TEST(target__a_file_twice)
+{
+    say(entry_of(ENTRY_FILE, "f", 1 << 20, ""));
+    say(entry_of(ENTRY_FILE, "f", 2 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 2);
+}
+
+TEST(target__a_size_that_cannot_be)
+{
+    say(entry_of(ENTRY_FILE, "f", SIZE_MOST, ""));
+    say(entry_of(ENTRY_FILE, "g", 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 2); /* g, and f as failed */
+    ck_assert(!is_there("inside/f"));
+    ck_assert(is_there("inside/g"));
+}
+
+TEST(target__hashes_that_are_never_right)
+{
+    script.damages = true;
+    say(entry_of(ENTRY_FILE, "large", 1 << 20, ""));
+    say(entry_of(ENTRY_FILE, "small", 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 2);
+    ck_assert_int_eq(script.outcomes[0] + script.outcomes[1], 2 * OUTCOME_FAILED);
+    ck_assert_int_eq(script.blocks, INCOMING_TRIES);
+    ck_assert(!is_there("inside/large"));
+    ck_assert(!is_there("inside/small"));
+}
+
+TEST(target__blocks_that_are_too_short)
+{
+    script.block_length = 10;
+    say(entry_of(ENTRY_FILE, "large", 1 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcomes[0], OUTCOME_FAILED);
+}
+
+TEST(target__blocks_that_are_too_long)
+{
+    script.block_length = BLOCK_MOST;
+    say(entry_of(ENTRY_FILE, "large", 1 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+TEST(target__answers_of_another_kind)
+{
+    script.is_silly = true;
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+TEST(target__an_empty_list)
+{
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+/* ---- extents ---- */
+
+static const struct {
+    uint64_t offset, length, second;
+    bool ends;
+} extents[] = {
+    {0, UINT64_C(1) << 40, 0, true}, /* beyond the end */
+    {1 << 21, 1, 0, true},           /* behind it */
+    {4096, 4096, 4096, true},        /* twice */
+    {0, 0, 0, true},                 /* of nothing */
+};
+
+TEST(target__extents_that_cannot_be, .rows = ROWS(extents))
+{
+    struct record file = entry_of(ENTRY_FILE, "f", 1 << 20, "");
+
+    file.entry.is_sparse = true;
+    for (int i = 0; i < 2; i++) {
+        script.extents[i].kind = RECORD_EXTENT;
+        script.extents[i].extent.offset = extents[_i].offset;
+        script.extents[i].extent.length = extents[_i].length;
+    }
+    script.extent_count = 2;
+    say(file);
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+/* ---- a target that asks for anything ---- */
+
+static struct record requests_of_target[RECORDS];
+static int request_count;
+
+static void *ask(void *unused)
+{
+    static uint8_t bytes[REQUEST_ROOM];
+    struct writer writer = writer_of(bytes, sizeof(bytes));
+    struct zcrp_msg *answer_to_list;
+    int code;
+
+    for (int i = 0; i < request_count; i++)
+        ck_assert(record_encode(&writer, &requests_of_target[i]));
+    (void)line_send_first(&theirs, bytes, writer_length(&writer), 2000000000);
+    answer_to_list = line_receive_first(&theirs, 2000000000, &code);
+    zcrp_free_msg(answer_to_list);
+    return unused;
+}
+
+static enum line_end run_source(void)
+{
+    struct walk walk = {0};
+    pthread_t asker, closer;
+
+    write_file("inside/file", "content");
+    ck_assert_int_eq(symlink("../outside/victim", path_of("inside/link")), 0);
+    ck_assert_int_eq(walk_add(&walk, inside, "."), 0);
+    ck_assert_int_eq(pthread_create(&asker, NULL, ask, NULL), 0);
+    enum line_end end = source_run(&ours, &crew, &walk, NULL);
+    line_end_waits(&theirs, LINE_LEFT);
+    ck_assert_int_eq(pthread_join(asker, NULL), 0);
+    ck_assert_int_eq(pthread_create(&closer, NULL, close_theirs, NULL), 0);
+    line_fini(&ours);
+    ck_assert_int_eq(pthread_join(closer, NULL), 0);
+    walk_fini(&walk);
+    return end;
+}
+
+static void request(uint8_t kind, uint32_t file, uint64_t offset, uint32_t length)
+{
+    struct record *record = &requests_of_target[request_count++];
+
+    record->kind = kind;
+    if (kind == RECORD_PACK) {
+        record->pack.count = 1;
+        record->pack.files[0] = file;
+        return;
+    }
+    record->part.file = file;
+    record->part.offset = offset;
+    record->part.length = length;
+}
+
+/* The list is: 0 file, 7 bytes; 1 link. */
+static const struct {
+    uint8_t kind;
+    uint32_t file;
+    uint64_t offset;
+    uint32_t length;
+} bad_requests[] = {
+    {RECORD_SEND, 2, 0, 1},          {RECORD_SEND, UINT32_MAX, 0, 1}, {RECORD_SEND, 1, 0, 1},
+    {RECORD_SEND, 0, 0, 8},          {RECORD_SEND, 0, 8, 1},          {RECORD_SEND, 0, 7, 1},
+    {RECORD_SEND, 0, 0, UINT32_MAX}, {RECORD_HASHES, 0, 0, 8},        {RECORD_HASHES, 1, 0, 1},
+    {RECORD_EXTENTS, 0, 8, 0},       {RECORD_EXTENTS, 7, 0, 0},       {RECORD_PACK, 1, 0, 0},
+    {RECORD_PACK, 2, 0, 0},          {RECORD_CLOSE, 2, 0, 0},         {RECORD_END, 0, 0, 0},
+    {RECORD_ENTRY, 0, 0, 0},
+};
+
+TEST(source__requests_for_what_there_is_not, .rows = ROWS(bad_requests))
+{
+    request(RECORD_LIST, 0, 0, 0);
+    request(bad_requests[_i].kind, bad_requests[_i].file, bad_requests[_i].offset,
+            bad_requests[_i].length);
+    ck_assert_int_eq(run_source(), LINE_FAILED);
+}
+
+TEST(source__before_the_list)
+{
+    request(RECORD_SEND, 0, 0, 1);
+    ck_assert_int_eq(run_source(), LINE_FAILED);
+}

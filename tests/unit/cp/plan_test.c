@@ -1,0 +1,98 @@
+#include "zcrp-cp/files/plan.h"
+
+#include "../../support/random.h"
+#include "../../support/suite.h"
+
+#include <string.h>
+
+enum { SIZE = 4096, OPERATIONS = 50000 };
+
+static struct plan plan;
+
+static void expect(bool taken, struct range part, uint64_t start, uint64_t end)
+{
+    ck_assert(taken);
+    ck_assert_uint_eq(part.start, start);
+    ck_assert_uint_eq(part.end, end);
+}
+
+TEST(plan__is_empty_at_first)
+{
+    struct range part;
+
+    ck_assert(plan_is_empty(&plan));
+    ck_assert(!plan_take_fetch(&plan, 8, &part));
+    ck_assert(!plan_take_compare(&plan, 8, &part));
+    ck_assert_int_eq(plan_fetch(&plan, 5, 5), 0);
+    ck_assert(plan_is_empty(&plan));
+    plan_fini(&plan);
+}
+
+TEST(plan_take_fetch__aligned_parts)
+{
+    struct range part;
+
+    ck_assert_int_eq(plan_fetch(&plan, 3, 20), 0);
+    expect(plan_take_fetch(&plan, 8, &part), part, 3, 8);
+    expect(plan_take_fetch(&plan, 8, &part), part, 8, 16);
+    expect(plan_take_fetch(&plan, 8, &part), part, 16, 20);
+    ck_assert(!plan_take_fetch(&plan, 8, &part));
+    plan_fini(&plan);
+}
+
+TEST(plan_fetch__joins_neighbours)
+{
+    struct range part;
+
+    ck_assert_int_eq(plan_fetch(&plan, 0, 4), 0);
+    ck_assert_int_eq(plan_fetch(&plan, 4, 8), 0);
+    ck_assert_int_eq(plan_fetch(&plan, 10, 12), 0);
+    expect(plan_take_fetch(&plan, 100, &part), part, 0, 8);
+    expect(plan_take_fetch(&plan, 100, &part), part, 10, 12);
+    plan_fini(&plan);
+}
+
+TEST(plan__two_lists)
+{
+    struct range part;
+
+    ck_assert_int_eq(plan_compare(&plan, 0, 8), 0);
+    ck_assert(!plan_take_fetch(&plan, 8, &part));
+    expect(plan_take_compare(&plan, 64, &part), part, 0, 8);
+    ck_assert_int_eq(plan_fetch(&plan, 2, 4), 0);
+    expect(plan_take_fetch(&plan, 64, &part), part, 2, 4);
+    ck_assert(plan_is_empty(&plan));
+    plan_fini(&plan);
+}
+
+/* Against an array of what is to be fetched: all of it comes once, and nothing else. */
+TEST(plan__random, .is_random = true)
+{
+    static bool wanted[SIZE];
+    uint64_t random = suite_seed(_i), count = 0;
+
+    memset(wanted, 0, sizeof(wanted));
+    for (int i = 0; i < OPERATIONS; i++) {
+        uint64_t start = random_below(&random, SIZE), end = start + random_below(&random, 20);
+        struct range part;
+        bool is_free = end <= SIZE;
+
+        for (uint64_t at = start; is_free && at < end; at++)
+            is_free = !wanted[at];
+        if (is_free && random_chance(&random, 50)) {
+            ck_assert_int_eq(plan_fetch(&plan, start, end), 0);
+            memset(wanted + start, true, end - start);
+            count += end - start;
+        } else if (plan_take_fetch(&plan, 1 + random_below(&random, 30), &part)) {
+            for (uint64_t at = part.start; at < part.end; at++) {
+                ck_assert(wanted[at]);
+                wanted[at] = false;
+                count--;
+            }
+        } else {
+            ck_assert_uint_eq(count, 0);
+        }
+        plan_check(&plan);
+    }
+    plan_fini(&plan);
+}

@@ -1,0 +1,117 @@
+/* What comes from the user, and what is shown: locations, lines of a meeting, names with anything
+ * in them. */
+#include "zcrp-cp/ends/meeting.h"
+#include "zcrp-cp/user/escape.h"
+#include "zcrp-cp/user/location.h"
+
+#include "../../support/suite.h"
+#include "common/complain.h"
+
+#include <string.h>
+
+static const struct {
+    const char *word;
+    int code;
+    enum location_kind kind;
+    const char *login, *host, *path;
+} locations[] = {
+    {"a/b", 0, LOCATION_HERE, "", "", "a/b"},
+    {"./a:b", 0, LOCATION_HERE, "", "", "./a:b"},
+    {"/a:b", 0, LOCATION_HERE, "", "", "/a:b"},
+    {"h:", 0, LOCATION_SHELL, "h", "h", ""},
+    {"h:a:b", 0, LOCATION_SHELL, "h", "h", "a:b"},
+    {"u@h:/a", 0, LOCATION_SHELL, "u@h", "h", "/a"},
+    {"h::a", 0, LOCATION_SERVER, "h", "h", "a"},
+    {"[2001:db8::1]:a", 0, LOCATION_SHELL, "[2001:db8::1]", "2001:db8::1", "a"},
+    {"u@[::1]::a", 0, LOCATION_SERVER, "u@[::1]", "::1", "a"},
+    {"[x", 0, LOCATION_HERE, "", "", "[x"},
+    {":a", -1, LOCATION_HERE, "", "", ""},
+    {"u@:a", -1, LOCATION_HERE, "", "", ""},
+    {"-x:a", -1, LOCATION_HERE, "", "", ""},
+    {"u@-x:a", -1, LOCATION_HERE, "", "", ""},
+    {"", -1, LOCATION_HERE, "", "", ""},
+};
+
+TEST(location_read__table, .rows = ROWS(locations))
+{
+    struct location location;
+
+    complain_silently();
+    ck_assert_int_eq(location_read(&location, locations[_i].word), locations[_i].code);
+    if (locations[_i].code != 0)
+        return;
+    ck_assert_int_eq((int)location.kind, (int)locations[_i].kind);
+    ck_assert_str_eq(location.login, locations[_i].login);
+    ck_assert_str_eq(location.host, locations[_i].host);
+    ck_assert_str_eq(location.path, locations[_i].path);
+}
+
+static const struct {
+    const char *text, *shown;
+    size_t length; /* 0: strlen */
+} escapes[] = {
+    {"plain name.txt", "plain name.txt", 0},
+    {"a\nb\033[2J", "a\\012b\\033[2J", 0},
+    {"back\\slash", "back\\134slash", 0},
+    {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 0},
+    {"\xc3", "\\303", 0},
+    {"\xc2\x9b", "\\302\\233", 0},          /* a control of C1 */
+    {"\xe2\x80\xae", "\\342\\200\\256", 0}, /* turns the line */
+    {"\xc0\xaf", "\\300\\257", 0},          /* too long for what it is */
+    {"\xed\xa0\x80", "\\355\\240\\200", 0}, /* half of a pair */
+    {"\xff\x7f", "\\377\\177", 0},
+    {"a\0b", "a\\000b", 3},
+};
+
+TEST(escape__table, .rows = ROWS(escapes))
+{
+    char shown[ESCAPED_ROOM];
+    struct text text = {escapes[_i].text, strlen(escapes[_i].text)};
+
+    if (escapes[_i].length > 0)
+        text.length = escapes[_i].length;
+    ck_assert_str_eq(escape(shown, sizeof(shown), text), escapes[_i].shown);
+}
+
+TEST(escape__little_room)
+{
+    char shown[6];
+
+    ck_assert_str_eq(escape(shown, sizeof(shown), (struct text){"abcdefgh", 8}), "abcde");
+    ck_assert_str_eq(escape(shown, sizeof(shown), (struct text){"ab\n", 3}), "ab");
+}
+
+TEST(meeting__lines)
+{
+    struct meeting made, read;
+    char line[MEETING_ROOM];
+    uint16_t port = 0, memory_port = 0;
+
+    ck_assert_int_eq(meeting_make(&made, 7000), 0);
+    meeting_write(&made, line);
+    ck_assert(line[strlen(line) - 1] == '\n');
+    memset(&read, 0, sizeof(read));
+    ck_assert(meeting_read(&read, line));
+    ck_assert_mem_eq(read.key, made.key, MEETING_KEY_BYTES);
+    ck_assert(meeting_proof_is(read.near_proof, made.near_proof));
+    ck_assert(meeting_proof_is(read.far_proof, made.far_proof));
+    ck_assert(!meeting_proof_is(read.far_proof, made.near_proof));
+    ck_assert_uint_eq(read.host, made.host);
+    ck_assert_uint_eq(read.port, 7000);
+    for (size_t length = 0; length + 6 < strlen(line); length += 7) {
+        char cut[MEETING_ROOM];
+
+        memcpy(cut, line, length);
+        cut[length] = '\0';
+        ck_assert(!meeting_read(&read, cut));
+    }
+    meeting_write_ports(40000, 0, line);
+    ck_assert(meeting_read_ports(line, &port, &memory_port));
+    ck_assert_uint_eq(port, 40000);
+    ck_assert(!meeting_read_ports("zcrp-cp 1 0 0\n", &port, &memory_port));
+    ck_assert(!meeting_read_ports("zcrp-cp 1 70000 0\n", &port, &memory_port));
+    ck_assert(!meeting_read_ports("zcrp-cp 9 7000 0\n", &port, &memory_port));
+    ck_assert(!meeting_read_ports("Welcome to zcrp-cp\n", &port, &memory_port));
+    ck_assert(meeting_is_line("zcrp-cp 9 something\n"));
+    ck_assert(!meeting_is_line("Welcome\n"));
+}

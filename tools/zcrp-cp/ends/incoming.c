@@ -1,0 +1,178 @@
+#include "incoming.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zcrp-cp/files/beneath.h"
+
+enum { EXTENTS_MOST = 1 << 22 }; /* of one file */
+
+void incoming_fail(struct incoming *incoming, struct text why)
+{
+    if (incoming->error[0] == '\0')
+        (void)snprintf(incoming->error, sizeof(incoming->error), "%.*s", (int)why.length,
+                       why.bytes);
+}
+
+void incoming_fail_errno(struct incoming *incoming, const char *what, int code)
+{
+    char text[TEXT_MOST];
+    int length = snprintf(text, sizeof(text), "%s: %s", what,
+                          code == EBUSY                    ? "another copy is writing it"
+                          : code == ELOOP || code == EXDEV ? "a symbolic link is in the way"
+                                                           : strerror(code));
+
+    incoming_fail(incoming, (struct text){text, (size_t)length});
+}
+
+/* ---- the beginning ---- */
+
+void incoming_begin_compare(struct incoming *incoming, int directory, struct wanted *wanted)
+{
+    *incoming = (struct incoming){.wanted = wanted, .compares = true};
+    incoming->partial.fd = incoming->partial.folder = -1;
+    int fd = beneath_open(directory, wanted->entry.path.bytes, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+    if (fd < 0 || mapping_init(&incoming->mapping, fd, wanted->entry.size, false) != 0 ||
+        plan_compare(&incoming->plan, 0, wanted->entry.size) != 0)
+        incoming->differs = true; /* what cannot be read is replaced */
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static int plan_part(struct incoming *incoming, uint64_t start, uint64_t end)
+{
+    return incoming->partial.was_there ? plan_compare(&incoming->plan, start, end)
+                                       : plan_fetch(&incoming->plan, start, end);
+}
+
+void incoming_begin(struct incoming *incoming, int directory, struct wanted *wanted)
+{
+    const struct entry *entry = &wanted->entry;
+
+    *incoming = (struct incoming){.wanted = wanted, .needs_extents = entry->is_sparse};
+    if (partial_open(&incoming->partial, directory, entry->path.bytes) != 0) {
+        incoming->partial.fd = incoming->partial.folder = -1;
+        incoming_fail_errno(incoming, "cannot be made", errno);
+    } else if (partial_allocate(&incoming->partial, entry->size, entry->is_sparse) != 0) {
+        incoming_fail_errno(incoming, "no room for it", errno);
+    } else if (mapping_init(&incoming->mapping, incoming->partial.fd, entry->size, true) != 0 ||
+               (!entry->is_sparse && plan_part(incoming, 0, entry->size) != 0)) {
+        incoming_fail_errno(incoming, "cannot be mapped", errno);
+    }
+}
+
+/* ---- what comes next ---- */
+
+static enum incoming_step last_step(struct incoming *incoming)
+{
+    if (incoming->in_flight > 0)
+        return INCOMING_WAIT;
+    if (incoming->compares)
+        return incoming->differs ? INCOMING_DIFFERS : INCOMING_SAME;
+    if (incoming->is_closed)
+        return INCOMING_WHOLE;
+    if (incoming->is_asked)
+        return INCOMING_WAIT;
+    incoming->is_asked = true;
+    return INCOMING_CLOSE;
+}
+
+enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struct range *part)
+{
+    if (mapping_is_torn(&incoming->mapping) && incoming->error[0] == '\0')
+        incoming_fail_errno(incoming, "no room for it", ENOSPC);
+    if (incoming->error[0] != '\0')
+        return incoming->in_flight > 0 ? INCOMING_WAIT : INCOMING_FAILED;
+    if (incoming->differs && incoming->compares)
+        return last_step(incoming);
+    if (incoming->needs_extents) {
+        *part = (struct range){incoming->extents_at, incoming->wanted->entry.size};
+        return incoming->in_flight > 0 ? INCOMING_WAIT : INCOMING_EXTENTS;
+    }
+    if (plan_take_compare(&incoming->plan, HASHED_MOST, part))
+        return INCOMING_COMPARE;
+    if (plan_take_fetch(&incoming->plan, most, part))
+        return INCOMING_FETCH;
+    return last_step(incoming);
+}
+
+/* ---- answers ---- */
+
+static void punch(struct incoming *incoming, uint64_t start, uint64_t end)
+{
+    if (incoming->partial.was_there && partial_punch(&incoming->partial, start, end) != 0)
+        incoming_fail_errno(incoming, "cannot have holes", errno);
+}
+
+bool incoming_add_extent(struct incoming *incoming, uint64_t offset, uint64_t length)
+{
+    uint64_t size = incoming->wanted->entry.size;
+
+    if (offset < incoming->extents_at || offset > size || length > size - offset ||
+        ++incoming->extents > EXTENTS_MOST)
+        return false;
+    punch(incoming, incoming->extents_at, offset);
+    incoming->extents_at = offset + length;
+    if (plan_part(incoming, offset, offset + length) != 0)
+        incoming_fail_errno(incoming, "cannot be planned", ENOMEM);
+    return true;
+}
+
+void incoming_end_extents(struct incoming *incoming)
+{
+    punch(incoming, incoming->extents_at, incoming->wanted->entry.size);
+    incoming->needs_extents = false;
+}
+
+void incoming_compare(struct incoming *incoming, struct range part, const uint8_t *theirs,
+                      const uint8_t *own)
+{
+    for (uint64_t at = part.start; at < part.end; at += LEAF_BYTES) {
+        uint64_t end = at + LEAF_BYTES < part.end ? at + LEAF_BYTES : part.end;
+
+        if (memcmp(theirs, own, HASH_BYTES) != 0) {
+            incoming->differs = true;
+            if (!incoming->compares && plan_fetch(&incoming->plan, at, end) != 0)
+                incoming_fail_errno(incoming, "cannot be planned", ENOMEM);
+        }
+        theirs += HASH_BYTES;
+        own += HASH_BYTES;
+    }
+}
+
+void incoming_retry(struct incoming *incoming, struct range part)
+{
+    static const char why[] = "it arrives damaged, again and again, or changes while it is copied";
+
+    if (++incoming->damaged >= INCOMING_TRIES)
+        incoming_fail(incoming, (struct text){why, sizeof(why) - 1});
+    else if (plan_fetch(&incoming->plan, part.start, part.end) != 0)
+        incoming_fail_errno(incoming, "cannot be planned", ENOMEM);
+}
+
+/* ---- the end ---- */
+
+bool incoming_finish(struct incoming *incoming)
+{
+    if (mapping_is_torn(&incoming->mapping))
+        incoming_fail_errno(incoming, "no room for it", ENOSPC);
+    else if (partial_finish(&incoming->partial, &incoming->wanted->entry) != 0)
+        incoming_fail_errno(incoming, "cannot be put in its place", errno);
+    return incoming->error[0] == '\0';
+}
+
+void incoming_fini(struct incoming *incoming, bool keeps)
+{
+    mapping_fini(&incoming->mapping);
+    if (!keeps)
+        partial_discard(&incoming->partial);
+    partial_close(&incoming->partial);
+    plan_fini(&incoming->plan);
+    free(incoming->wanted);
+    incoming->wanted = NULL;
+}

@@ -1,0 +1,92 @@
+/* One file on its way into the target: its part file, mapped, and what is still to be asked for.
+ *
+ *      [extents]   where a file with holes has data
+ *      [compare]   the hashes of what an earlier copy has left, or of the file that is there
+ *      [fetch]     the blocks that are missing
+ *      [close]     the source says whether the file is still as it was listed
+ *
+ * It decides and keeps the books; who sends the requests is in target.c. */
+#ifndef ZCRP_CP_INCOMING_H
+#define ZCRP_CP_INCOMING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/partial.h"
+#include "zcrp-cp/files/plan.h"
+#include "zcrp-cp/wire/record.h"
+
+enum { INCOMING_TRIES = 3 }; /* for a block that arrives damaged */
+
+/* An entry of the list that is to be dealt with. */
+struct wanted {
+    uint32_t number;    /* its place in the list */
+    struct entry entry; /* whose texts are in `bytes`, each with a 0 behind it */
+    int damaged;        /* times that it came so */
+    struct wanted *next;
+    char bytes[];
+};
+
+enum incoming_step {
+    INCOMING_EXTENTS, /* ask for extents from part->start on */
+    INCOMING_COMPARE, /* ask for the hashes of *part */
+    INCOMING_FETCH,   /* ask for *part */
+    INCOMING_CLOSE,   /* ask whether it is still the same */
+    INCOMING_WAIT,    /* nothing, until an answer has come */
+    INCOMING_SAME,    /* the file that is there is the same */
+    INCOMING_DIFFERS, /* the file that is there is another: incoming_begin */
+    INCOMING_WHOLE,   /* all is there: incoming_finish */
+    INCOMING_FAILED,  /* incoming->error */
+};
+
+struct incoming {
+    struct wanted *wanted; /* owned */
+    struct partial partial;
+    struct mapping mapping;
+    struct plan plan;
+    bool compares;             /* with the file that is there; nothing is written */
+    bool differs;              /* ... and it is another */
+    bool needs_extents;        /* the list of extents is not complete */
+    uint64_t extents_at;       /* up to where it is */
+    uint64_t extents;          /* so many have come */
+    uint64_t punched_at;       /* holes are made up to here */
+    unsigned in_flight;        /* requests that are not answered */
+    int damaged;               /* blocks that were */
+    bool is_closed;            /* the source says that it is still the same */
+    bool is_asked;             /* ... it was asked */
+    char error[TEXT_MOST + 1]; /* not empty: it has failed */
+};
+
+/* Prepares to compare with the file that is there. Fails the file if it cannot. The wanted entry is
+ * owned from now on. */
+void incoming_begin_compare(struct incoming *incoming, int directory, struct wanted *wanted);
+
+/* Prepares the part file. */
+void incoming_begin(struct incoming *incoming, int directory, struct wanted *wanted);
+
+/* What to do next. Takes *part out of the plan; fetched parts have at most `most` bytes. */
+enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struct range *part);
+
+/* Takes an extent, or the end of the list. False if the source may not say that. */
+bool incoming_add_extent(struct incoming *incoming, uint64_t offset, uint64_t length);
+void incoming_end_extents(struct incoming *incoming);
+
+/* A part has these hashes at the source; `own` are those of what is here. */
+void incoming_compare(struct incoming *incoming, struct range part, const uint8_t *theirs,
+                      const uint8_t *own);
+
+/* A part arrived damaged: it is fetched again, or the file fails. */
+void incoming_retry(struct incoming *incoming, struct range part);
+
+/* The file fails; the first reason stays. */
+void incoming_fail(struct incoming *incoming, struct text why);
+void incoming_fail_errno(struct incoming *incoming, const char *what, int code);
+
+/* Gives the file its name. False: it has failed. */
+bool incoming_finish(struct incoming *incoming);
+
+/* Frees what it holds. The part file stays if `keeps`. Nothing may be in flight. */
+void incoming_fini(struct incoming *incoming, bool keeps);
+
+#endif

@@ -1,0 +1,331 @@
+#include "near.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "meeting.h"
+#include "remote.h"
+#include "session.h"
+#include "source.h"
+#include "target.h"
+#include "zcrp-cp/files/walk.h"
+#include "zcrp-cp/user/location.h"
+
+enum { PORT_ROOM = 8 };
+
+static const int64_t second_ns = 1000000000, wait_ns = 100000000;
+
+/* One copy, as the user wants it. */
+struct near {
+    const struct options *options;
+    struct location far;    /* the host; `path` is the first of its paths */
+    const char **far_paths; /* all of them */
+    int far_count;
+    char **here; /* the paths of this end */
+    int here_count;
+    bool is_source;   /* this end is */
+    struct walk walk; /* its files then */
+    int directory;    /* or where they go; -1 */
+    struct remote remote;
+    struct meeting meeting;
+    struct crew crew;
+    struct progress progress;
+    bool was_refused; /* the far end has said that it cannot */
+};
+
+/* Static: the handler and the watching thread know it until the process ends. */
+static struct line line;
+static atomic_bool was_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&was_interrupted, true);
+    line_end_waits(&line, LINE_INTERRUPTED);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
+/* ---- the command line ---- */
+
+static int take_far_words(struct near *near, int count, char **words)
+{
+    struct location location;
+
+    near->far_paths = calloc((size_t)count, sizeof(*near->far_paths));
+    for (int i = 0; i < count; i++) {
+        if (location_read(&location, words[i]) != 0)
+            return -1;
+        if (location.kind == LOCATION_HERE)
+            return complain("one side is another host: '%s' is here", words[i]);
+        if (i > 0 && !location_is_same(&location, &near->far))
+            return complain("all files come from one host: '%s'", words[i]);
+        if (i == 0)
+            near->far = location;
+        near->far_paths[i] = location.path;
+    }
+    near->far_count = count;
+    return 0;
+}
+
+static int check_here(int count, char **words)
+{
+    struct location location;
+
+    for (int i = 0; i < count; i++) {
+        if (location_read(&location, words[i]) != 0)
+            return -1;
+        if (location.kind != LOCATION_HERE)
+            return complain("one side is this host: '%s' is not", words[i]);
+    }
+    return 0;
+}
+
+static int take_words(struct near *near, int count, char **words)
+{
+    struct location last;
+
+    if (location_read(&last, words[count - 1]) != 0)
+        return -1;
+    near->is_source = last.kind != LOCATION_HERE;
+    near->here = near->is_source ? words : words + count - 1;
+    near->here_count = near->is_source ? count - 1 : 1;
+    if (take_far_words(near, count - near->here_count,
+                       near->is_source ? words + count - 1 : words) != 0 ||
+        check_here(near->here_count, near->here) != 0)
+        return -1;
+    if (near->far.kind == LOCATION_SERVER && near->options->keys == NULL)
+        return complain("a server needs --keys");
+    return 0;
+}
+
+/* Files that are not there fail; the others are copied. */
+static int open_here(struct near *near)
+{
+    if (!near->is_source) {
+        near->directory = session_open_target(-1, near->here[0]);
+        return near->directory >= 0 ? 0 : complain("%s: %s", near->here[0], strerror(errno));
+    }
+    for (int i = 0; i < near->here_count; i++) {
+        const char *path = near->here[i];
+
+        if (walk_add(&near->walk, -1, path) != 0) {
+            const char *why = strerror(errno);
+            progress_outcome(&near->progress, (struct text){path, strlen(path)}, OUTCOME_FAILED,
+                             (struct text){why, strlen(why)}, 0);
+        }
+    }
+    return 0;
+}
+
+/* ---- connecting ---- */
+
+static int wait_for_peer(struct zcrp_connection *connection)
+{
+    int code = ZCRP_ERROR_TIMEOUT;
+
+    while (code == ZCRP_ERROR_TIMEOUT && !atomic_load(&was_interrupted)) {
+        code = zcrp_connection_wait(connection, wait_ns);
+        if (code == ZCRP_ERROR_BUSY)
+            code = ZCRP_ERROR_TIMEOUT;
+    }
+    return atomic_load(&was_interrupted) ? ZCRP_ERROR_INTERRUPTED : code;
+}
+
+/* Connects, and says what is wanted. As session_open. */
+static int reach(struct near *near, const char *host, uint16_t port,
+                 const struct zcrp_options *options, int64_t most_ns)
+{
+    struct zcrp_connection *connection = NULL;
+    char text[PORT_ROOM];
+    struct session_wishes wishes = {
+        .flags = (uint8_t)((near->is_source ? 0 : OPEN_PULL) |
+                           (near->options->checksum ? OPEN_CHECKSUM : 0) |
+                           (near->options->is_dry_run ? OPEN_DRY_RUN : 0)),
+        .rate = near->options->rate,
+        .paths = near->far_paths,
+        .path_count = near->far_count,
+    };
+
+    memcpy(wishes.near_proof, near->meeting.near_proof, PROOF_BYTES);
+    memcpy(wishes.far_proof, near->meeting.far_proof, PROOF_BYTES);
+    (void)snprintf(text, sizeof(text), "%u", (unsigned)port);
+    int code = zcrp_connect(&connection, host, text, options, 0);
+    if (code == 0)
+        code = wait_for_peer(connection);
+    if (code != 0) {
+        (void)zcrp_connection_close(connection);
+        return code;
+    }
+    line_init(&line, connection);
+    if (atomic_load(&was_interrupted))
+        line_end_waits(&line, LINE_INTERRUPTED);
+    code = session_open(&line, &wishes, most_ns);
+    near->was_refused = code == LINE_REFUSED;
+    if (code != 0)
+        line_fini(&line);
+    return code;
+}
+
+static const char *address(const struct near *near)
+{
+    return near->options->address != NULL ? near->options->address : near->far.host;
+}
+
+static int complain_of_reach(const struct near *near, int code)
+{
+    if (code > 0 || atomic_load(&was_interrupted))
+        return -1;
+    return complain("cannot connect to %s: %s", address(near), zcrp_strerror(code));
+}
+
+static int reach_with_keys(struct near *near, uint16_t port, struct zcrp_keys *keys)
+{
+    struct zcrp_options options = {.keys = keys};
+    int code = keys != NULL ? reach(near, address(near), port, &options, 10 * second_ns) : -1;
+
+    if (keys != NULL && code != 0)
+        (void)complain_of_reach(near, code);
+    zcrp_keys_free(keys);
+    return code == 0 ? 0 : -1;
+}
+
+static int reach_server(struct near *near)
+{
+    struct zcrp_keys *keys;
+    uint16_t port = (uint16_t)(near->options->port > 0 ? near->options->port : PORT_OF_SERVERS);
+    int code = zcrp_keys_read(&keys, near->options->keys);
+
+    if (code != 0)
+        return complain("%s: %s", near->options->keys, zcrp_strerror(code));
+    return reach_with_keys(near, port, keys);
+}
+
+/* By memory, if both ends are of one user on one host; otherwise, or if that fails, with the key.
+ */
+static int reach_remote(struct near *near)
+{
+    const struct zcrp_options by_memory = {.channel = ZCRP_CHANNEL_MEMORY,
+                                           .connect_ns = 2 * second_ns};
+    uint16_t port, memory_port;
+
+    if (meeting_make(&near->meeting, (uint16_t)near->options->port) != 0 ||
+        remote_start(&near->remote, near->options->rsh, near->far.login,
+                     near->options->far_program) != 0 ||
+        remote_meet(&near->remote, &near->meeting, &port, &memory_port) != 0)
+        return -1;
+    if (memory_port != 0 && meeting_may_use_memory() && near->options->address == NULL) {
+        int code = reach(near, "127.0.0.1", memory_port, &by_memory, second_ns);
+
+        if (code == 0)
+            return 0;
+        if (code > 0 || atomic_load(&was_interrupted))
+            return -1;
+    }
+    return reach_with_keys(near, port, meeting_keys(&near->meeting));
+}
+
+/* ---- the copy ---- */
+
+static int status_of(const struct near *near, enum line_end end)
+{
+    if (atomic_load(&was_interrupted))
+        return STATUS_INTERRUPTED;
+    if (end == LINE_STOPPED)
+        (void)complain("the remote shell ended before the copy was complete");
+    if (end != LINE_FINE)
+        return STATUS_BROKEN;
+    return near->progress.failed > 0 ? STATUS_SOME_FAILED : STATUS_FINE;
+}
+
+static int copy(struct near *near)
+{
+    const struct target_wishes wishes = {
+        .directory = near->directory,
+        .checksum = near->options->checksum,
+        .is_dry_run = near->options->is_dry_run,
+        .rate = near->options->rate,
+    };
+    enum line_end end;
+
+    line.tick = progress_tick;
+    line.context = &near->progress;
+    near->progress.line = &line;
+    if (near->remote.pid > 0 && remote_watch(&near->remote, &line) != 0)
+        return STATUS_BROKEN;
+    if (near->is_source)
+        end = source_run(&line, &near->crew, &near->walk, &near->progress);
+    else
+        end = target_run(&line, &near->crew, &wishes, &near->progress);
+    int status = status_of(near, end);
+    progress_keep(&near->progress);
+    line_fini(&line);
+    progress_end(&near->progress);
+    return status;
+}
+
+static int connect_and_copy(struct near *near)
+{
+    int code = near->far.kind == LOCATION_SERVER ? reach_server(near) : reach_remote(near);
+
+    if (code == 0)
+        return copy(near);
+    if (near->was_refused)
+        return STATUS_SOME_FAILED;
+    return atomic_load(&was_interrupted) ? STATUS_INTERRUPTED : STATUS_BROKEN;
+}
+
+static void set_progress(struct near *near)
+{
+    const struct options *options = near->options;
+
+    near->progress = (struct progress){
+        .is_quiet = options->is_quiet,
+        .is_verbose = options->is_verbose,
+        .is_dry_run = options->is_dry_run,
+        .wants_stats = options->wants_stats,
+        .interval_ns = options->interval_ns,
+        .is_source = near->is_source,
+    };
+    progress_start(&near->progress);
+}
+
+int near_run(const struct options *options, int count, char **words)
+{
+    static struct near near = {.directory = -1, .remote = {.in = -1, .out = -1}};
+    int status = STATUS_USAGE;
+
+    near.options = options;
+    if (take_words(&near, count, words) == 0) {
+        set_progress(&near);
+        catch_signals();
+        if (open_here(&near) != 0)
+            status = STATUS_SOME_FAILED;
+        else if (crew_init(&near.crew) != 0)
+            status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;
+        else
+            status = connect_and_copy(&near);
+        remote_end(&near.remote);
+    }
+    if (near.crew.thread_count > 0)
+        crew_fini(&near.crew);
+    meeting_forget(&near.meeting);
+    walk_fini(&near.walk);
+    free(near.far_paths);
+    if (near.directory >= 0)
+        (void)close(near.directory);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* One copy over one connection, once it stands: the near end says what it wants (OPEN), the far end
+ * looks whether it can be (READY), and then each of them is the source or the target. */
+#ifndef ZCRP_CP_SESSION_H
+#define ZCRP_CP_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zcrp-cp/files/crew.h"
+#include "zcrp-cp/user/progress.h"
+#include "zcrp-cp/wire/line.h"
+
+/* What the near end wants. */
+struct session_wishes {
+    uint8_t flags;            /* enum open_flags */
+    uint64_t rate;            /* bits a second; 0: any */
+    const char *const *paths; /* the sources, or the one target, as the far end knows them */
+    int path_count;
+    uint8_t near_proof[PROOF_BYTES]; /* shown, and wanted from the far end; 0: a server has none */
+    uint8_t far_proof[PROOF_BYTES];
+};
+
+/* What the far end allows. */
+struct session_rules {
+    int directory; /* nothing outside it is read or written; -1: the user's own rights are enough */
+    bool is_read_only;
+    const uint8_t *near_proof; /* NULL: none */
+    const uint8_t *far_proof;
+};
+
+/* Near end: says what it wants, and waits for the answer, at most `most_ns`. 0; a code of the
+ * library's, without a complaint; or LINE_BROKEN or LINE_REFUSED, and it was complained of. */
+int session_open(struct line *line, const struct session_wishes *wishes, int64_t most_ns);
+
+/* Opens the directory that files go to, below `directory` or, if that is -1, anywhere. It is made
+ * if it is not there and `path` ends with a slash. A descriptor, or -1 with errno. */
+int session_open_target(int directory, const char *path);
+
+/* Far end: waits for what is wanted, at most `most_ns`, answers, and does it. LINE_FAILED without a
+ * complaint if `most_ns` has passed or the proof is not good, and *was_opened stays false. */
+enum line_end session_serve(struct line *line, struct crew *crew, const struct session_rules *rules,
+                            int64_t most_ns, bool *was_opened);
+
+#endif

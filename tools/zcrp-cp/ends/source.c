@@ -1,0 +1,473 @@
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "common/complain.h"
+#include "stock.h"
+
+/* What the next REPORT tells of one SEND or CLOSE. */
+struct report_row {
+    struct opened *opened; /* whose slice was sent; NULL: none was */
+    struct task task;      /* its hash */
+    uint8_t hash[HASH_BYTES];
+    char error[TEXT_MOST + 1];
+};
+
+struct source {
+    struct line *line;
+    struct crew *crew;
+    struct walk *walk;
+    struct progress *progress;
+    struct stock stock;
+    struct answers answers;
+    struct requests requests;
+    struct report_row report[REPORT_MOST];
+    int report_count;
+    struct record held; /* an entry that did not fit into the last answer */
+    bool has_held;
+    bool is_over; /* BYE has come */
+    uint8_t content[PACKED_MOST];
+    uint8_t digests[HASHED_MOST / LEAF_BYTES * HASH_BYTES];
+};
+
+static const char *const broken = "the other end asks for what there is not";
+
+static struct text text_of(const char *string)
+{
+    return (struct text){string, strnlen(string, TEXT_MOST)};
+}
+
+static int refuse(void)
+{
+    (void)complain("%s", broken);
+    return LINE_BROKEN;
+}
+
+/* The file of a request, or NULL. */
+static struct item *find(struct source *source, uint32_t number)
+{
+    struct item *item = number < source->stock.count ? &source->stock.items[number] : NULL;
+
+    return item != NULL && item->type == ENTRY_FILE ? item : NULL;
+}
+
+static bool is_within(const struct item *item, const struct record *record)
+{
+    return record->part.offset <= item->size &&
+           record->part.length <= item->size - record->part.offset;
+}
+
+/* ---- LIST ---- */
+
+/* The next entry of the walk, as a record. */
+static enum walk_step next_record(struct source *source, struct record *record)
+{
+    uint32_t root = 0;
+    enum walk_step step = walk_next(source->walk, &record->entry, &root);
+
+    record->kind = RECORD_ENTRY;
+    if (step == WALK_ENTRY) {
+        progress_found(source->progress, &record->entry);
+        return stock_add(&source->stock, &record->entry, root) == 0 ? step : WALK_MEMORY;
+    }
+    if (step == WALK_TROUBLE) {
+        struct text path = {source->walk->path, strlen(source->walk->path)};
+        struct text error = text_of(source->walk->error);
+
+        record->kind = RECORD_TROUBLE;
+        record->trouble.path = path;
+        record->trouble.error = error;
+        progress_outcome(source->progress, path, OUTCOME_FAILED, error, 0);
+    }
+    return step;
+}
+
+/* What fits. The entry that does not is the first of the next answer: its texts stay in the walk
+ * until the step after. */
+static enum walk_step fill_list(struct source *source, struct writer *writer)
+{
+    if (source->has_held)
+        (void)record_encode(writer, &source->held);
+    source->has_held = false;
+    for (;;) {
+        enum walk_step step = next_record(source, &source->held);
+
+        if (step == WALK_END || step == WALK_MEMORY)
+            return step;
+        if (!record_encode(writer, &source->held)) {
+            source->has_held = true;
+            return WALK_ENTRY;
+        }
+    }
+}
+
+static int answer_list(struct source *source)
+{
+    struct zcrp_msg *message = answers_take(&source->answers);
+
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    struct writer writer = writer_of(message->buffer, ANSWER_ROOM - 1);
+    if (fill_list(source, &writer) == WALK_MEMORY) {
+        zcrp_free_msg(message);
+        return ZCRP_ERROR_MEMORY;
+    }
+    if (!source->has_held) {
+        writer.end++; /* there is always room for it */
+        writer.bad = false;
+        (void)record_encode(&writer, &(struct record){.kind = RECORD_END});
+        progress_found_all(source->progress);
+    }
+    return answers_send(&source->answers, message, writer_length(&writer));
+}
+
+/* ---- SEND, CLOSE, REPORT ---- */
+
+static struct report_row *add_row(struct source *source, const char *error)
+{
+    struct report_row *row = &source->report[source->report_count++];
+
+    row->opened = NULL;
+    (void)snprintf(row->error, sizeof(row->error), "%s", error != NULL ? error : "");
+    return row;
+}
+
+static int answer_send(struct source *source, const struct record *record)
+{
+    struct item *item = find(source, record->part.file);
+
+    if (item == NULL || !is_within(item, record) || source->report_count == REPORT_MOST)
+        return refuse();
+    const char *error = stock_open(&source->stock, item);
+    struct report_row *row = add_row(source, error);
+    if (error != NULL)
+        return answers_send_nothing(&source->answers);
+    uint8_t *slice = item->opened->mapping.memory + record->part.offset;
+    row->opened = item->opened;
+    stock_hold(row->opened);
+    row->task =
+        (struct task){slice, record->part.length, record->part.length, row->hash, false, NULL};
+    crew_add(source->crew, &row->task);
+    item->moved += record->part.length;
+    progress_moved(source->progress, record->part.length);
+    return answers_send_slice(&source->answers, item->opened, record->part.offset,
+                              record->part.length);
+}
+
+static int answer_close(struct source *source, const struct record *record)
+{
+    struct item *item = find(source, record->part.file);
+
+    if (item == NULL || source->report_count == REPORT_MOST)
+        return refuse();
+    (void)add_row(source, item->opened != NULL ? stock_changed(item, item->opened->fd) : NULL);
+    stock_close(&source->stock, item);
+    return 0;
+}
+
+/* Lets go of what the rows hold. */
+static void finish_rows(struct source *source)
+{
+    for (int i = 0; i < source->report_count; i++) {
+        struct report_row *row = &source->report[i];
+
+        if (row->opened == NULL)
+            continue;
+        crew_wait(source->crew, &row->task);
+        if (mapping_is_torn(&row->opened->mapping))
+            (void)snprintf(row->error, sizeof(row->error), "it became shorter while it was copied");
+        stock_release(&source->stock, row->opened);
+        row->opened = NULL;
+    }
+}
+
+static int answer_report(struct source *source)
+{
+    struct zcrp_msg *message = answers_take(&source->answers);
+
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    struct writer writer = writer_of(message->buffer, ANSWER_ROOM);
+    finish_rows(source);
+    for (int i = 0; i < source->report_count; i++) {
+        const struct report_row *row = &source->report[i];
+        struct record record = {.kind = RECORD_BLOCK};
+
+        memcpy(record.block.hash, row->hash, HASH_BYTES);
+        record.block.error = text_of(row->error);
+        (void)record_encode(&writer, &record);
+    }
+    source->report_count = 0;
+    return answers_send(&source->answers, message, writer_length(&writer));
+}
+
+/* ---- PACK ---- */
+
+/* Reads a small file whole. NULL, or why not. */
+static const char *read_content(const struct source *source, const struct item *item,
+                                uint8_t content[PACKED_MOST])
+{
+    const char *error;
+    size_t length = 0;
+    int fd = stock_peek(&source->stock, item, &error);
+
+    if (fd < 0)
+        return error;
+    while (length < item->size) {
+        ssize_t count = read(fd, content + length, (size_t)item->size - length);
+
+        if (count < 0)
+            error = strerror(errno);
+        if (count <= 0)
+            break;
+        length += (size_t)count;
+    }
+    if (error == NULL)
+        error = stock_changed(item, fd);
+    if (error == NULL && length < item->size)
+        error = "it became shorter while it was copied";
+    (void)close(fd);
+    return error;
+}
+
+static bool put_packed(struct source *source, struct writer *writer, struct item *item)
+{
+    struct record record = {.kind = RECORD_PACKED};
+    const char *error = read_content(source, item, source->content);
+
+    if (error != NULL) {
+        record.packed.error = text_of(error);
+    } else {
+        record.packed.content = (struct text){(const char *)source->content, (size_t)item->size};
+        crew_hash(source->content, (size_t)item->size, record.packed.hash);
+        item->moved += item->size;
+        progress_moved(source->progress, item->size);
+    }
+    return record_encode(writer, &record);
+}
+
+static int answer_pack(struct source *source, const struct record *record)
+{
+    struct zcrp_msg *message = answers_take(&source->answers);
+
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    struct writer writer = writer_of(message->buffer, PACK_ROOM);
+    for (int i = 0; i < record->pack.count; i++) {
+        struct item *item = find(source, record->pack.files[i]);
+
+        if (item == NULL || item->size > PACKED_MOST || !put_packed(source, &writer, item)) {
+            zcrp_free_msg(message);
+            return refuse();
+        }
+    }
+    return answers_send(&source->answers, message, writer_length(&writer));
+}
+
+/* ---- HASHES, EXTENTS ---- */
+
+static int answer_record(struct source *source, struct record *record)
+{
+    struct zcrp_msg *message = answers_take(&source->answers);
+
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    struct writer writer = writer_of(message->buffer, ANSWER_ROOM);
+    (void)record_encode(&writer, record);
+    return answers_send(&source->answers, message, writer_length(&writer));
+}
+
+static int answer_hashes(struct source *source, const struct record *request)
+{
+    struct item *item = find(source, request->part.file);
+    struct record record = {.kind = RECORD_DIGESTS};
+
+    if (item == NULL || !is_within(item, request))
+        return refuse();
+    const char *error = stock_open(&source->stock, item);
+    if (error == NULL) {
+        size_t leaves = (request->part.length + LEAF_BYTES - 1) / LEAF_BYTES;
+        struct task task = {item->opened->mapping.memory + request->part.offset,
+                            request->part.length,
+                            LEAF_BYTES,
+                            source->digests,
+                            false,
+                            NULL};
+
+        crew_add(source->crew, &task);
+        crew_wait(source->crew, &task);
+        record.digests.hashes = (struct text){(char *)source->digests, leaves * HASH_BYTES};
+        if (mapping_is_torn(&item->opened->mapping))
+            error = "it became shorter while it was copied";
+    }
+    if (error != NULL)
+        record.digests = (__typeof__(record.digests)){text_of(error), {"", 0}};
+    return answer_record(source, &record);
+}
+
+/* The next data at or behind `at`. False if there is none. */
+static bool next_extent(int fd, uint64_t at, uint64_t size, struct record *extent)
+{
+    off_t start = lseek(fd, (off_t)at, SEEK_DATA);
+
+    if (start < 0 && errno == EINVAL)
+        start = (off_t)at; /* it cannot tell: all of it is data */
+    if (start < 0 || (uint64_t)start >= size)
+        return false;
+    off_t end = lseek(fd, start, SEEK_HOLE);
+    if (end <= start || (uint64_t)end > size)
+        end = (off_t)size;
+    extent->kind = RECORD_EXTENT;
+    extent->extent.offset = (uint64_t)start;
+    extent->extent.length = (uint64_t)(end - start);
+    return true;
+}
+
+static int answer_extents(struct source *source, const struct record *request)
+{
+    struct item *item = find(source, request->part.file);
+    struct zcrp_msg *message = answers_take(&source->answers);
+
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    if (item == NULL || request->part.offset > item->size) {
+        zcrp_free_msg(message);
+        return refuse();
+    }
+    struct writer writer = writer_of(message->buffer, ANSWER_ROOM - 1);
+    struct record record = {.kind = RECORD_BLOCK};
+    const char *error = stock_open(&source->stock, item);
+    uint64_t at = request->part.offset;
+    bool fits = true;
+    if (error != NULL)
+        record.block.error = text_of(error);
+    while (error == NULL && fits && next_extent(item->opened->fd, at, item->size, &record)) {
+        fits = record_encode(&writer, &record);
+        at = record.extent.offset + record.extent.length;
+    }
+    writer.bad = false;
+    if (error != NULL)
+        (void)record_encode(&writer, &record);
+    writer.end++;
+    if (fits)
+        (void)record_encode(&writer, &(struct record){.kind = RECORD_END});
+    return answers_send(&source->answers, message, writer_length(&writer));
+}
+
+/* ---- OUTCOME, BYE ---- */
+
+static int note_outcome(struct source *source, const struct record *record)
+{
+    if (record->outcome.file >= source->stock.count)
+        return refuse();
+    struct item *item = &source->stock.items[record->outcome.file];
+    struct text path = {item->path, strlen(item->path)};
+    bool is_whole = record->outcome.outcome != OUTCOME_FAILED && item->moved < item->size;
+
+    progress_outcome(source->progress, path, record->outcome.outcome, record->outcome.error,
+                     is_whole ? item->size - item->moved : 0);
+    stock_close(&source->stock, item);
+    return 0;
+}
+
+static int answer(struct source *source, const struct record *record)
+{
+    switch ((enum record_kind)record->kind) {
+    case RECORD_LIST:
+        return answer_list(source);
+    case RECORD_SEND:
+        return answer_send(source, record);
+    case RECORD_PACK:
+        return answer_pack(source, record);
+    case RECORD_HASHES:
+        return answer_hashes(source, record);
+    case RECORD_EXTENTS:
+        return answer_extents(source, record);
+    case RECORD_CLOSE:
+        return answer_close(source, record);
+    case RECORD_REPORT:
+        return answer_report(source);
+    case RECORD_OUTCOME:
+        return note_outcome(source, record);
+    case RECORD_BYE:
+        source->is_over = true;
+        return answer_record(source, &(struct record){.kind = RECORD_END});
+    case RECORD_OPEN:
+    case RECORD_PATH:
+    case RECORD_READY:
+    case RECORD_ENTRY:
+    case RECORD_TROUBLE:
+    case RECORD_BLOCK:
+    case RECORD_PACKED:
+    case RECORD_DIGESTS:
+    case RECORD_EXTENT:
+    case RECORD_END:
+    case RECORD_KINDS:
+    default:
+        return refuse();
+    }
+}
+
+static int answer_all(struct source *source, const struct zcrp_msg *message)
+{
+    struct reader reader = reader_of(message->buffer, message->length);
+    struct record record;
+    int code = 0;
+
+    while (code == 0 && !source->is_over && record_decode(&reader, &record))
+        code = answer(source, &record);
+    return code == 0 && reader.bad ? refuse() : code;
+}
+
+/* ---- the copy ---- */
+
+/* One message of requests. A code of 0 also if none has come for a while. */
+static int turn(struct source *source)
+{
+    static const int64_t reap_ns = 20000000;
+    int code;
+    struct zcrp_msg *message = requests_receive(&source->requests, reap_ns, &code);
+
+    if (code == ZCRP_ERROR_TIMEOUT)
+        return answers_reap(&source->answers);
+    if (message == NULL)
+        return code;
+    code = answer_all(source, message);
+    if (code == 0)
+        code = requests_put_back(&source->requests);
+    return code == 0 ? answers_reap(&source->answers) : code;
+}
+
+enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk,
+                         struct progress *progress)
+{
+    struct source *source = calloc(1, sizeof(*source));
+    int code = source != NULL ? 0 : ZCRP_ERROR_MEMORY;
+
+    if (source == NULL)
+        return line_complain(line, code);
+    source->line = line;
+    source->crew = crew;
+    source->walk = walk;
+    source->progress = progress;
+    stock_init(&source->stock, walk);
+    answers_init(&source->answers, line, &source->stock);
+    code = requests_init(&source->requests, line, true);
+    while (code == 0 && !source->is_over)
+        code = turn(source);
+    if (code == 0)
+        code = answers_wait(&source->answers);
+    requests_fini(&source->requests);
+    finish_rows(source);
+    answers_fini(&source->answers);
+    stock_fini(&source->stock);
+    free(source);
+    return code == 0 ? LINE_FINE : line_complain(line, code);
+}

@@ -1,0 +1,126 @@
+#include "crew.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
+#endif
+
+void crew_hash(const void *bytes, size_t length, uint8_t hash[HASH_BYTES])
+{
+    XXH128_canonical_t canonical;
+
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, length));
+    memcpy(hash, canonical.digest, HASH_BYTES);
+}
+
+static void touch(const struct task *task)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = (uintptr_t)task->memory & ~(page - 1);
+
+    /* That it fails is no harm: the page is then missing where data lands, and that is noticed. */
+    (void)madvise((void *)start, (uintptr_t)task->memory + task->bytes - start,
+                  MADV_POPULATE_WRITE);
+}
+
+static void run(const struct task *task)
+{
+    if (task->leaf == 0) {
+        touch(task);
+        return;
+    }
+    for (size_t at = 0, i = 0; at < task->bytes; at += task->leaf, i++) {
+        size_t rest = task->bytes - at;
+
+        crew_hash(task->memory + at, rest < task->leaf ? rest : task->leaf,
+                  task->hashes + i * HASH_BYTES);
+    }
+}
+
+static struct task *take(struct crew *crew)
+{
+    struct task *task = crew->first;
+
+    crew->first = task->next;
+    if (crew->first == NULL)
+        crew->last = &crew->first;
+    return task;
+}
+
+static void *work(void *context)
+{
+    struct crew *crew = context;
+
+    (void)pthread_setname_np(pthread_self(), "zcrp-cp crew");
+    pthread_mutex_lock(&crew->lock);
+    while (!crew->is_over) {
+        if (crew->first == NULL) {
+            pthread_cond_wait(&crew->added, &crew->lock);
+            continue;
+        }
+        struct task *task = take(crew);
+        pthread_mutex_unlock(&crew->lock);
+        run(task);
+        pthread_mutex_lock(&crew->lock);
+        task->is_done = true;
+        pthread_cond_broadcast(&crew->done);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+int crew_init(struct crew *crew)
+{
+    *crew = (struct crew){.last = &crew->first};
+    (void)pthread_mutex_init(&crew->lock, NULL);
+    (void)pthread_cond_init(&crew->added, NULL);
+    (void)pthread_cond_init(&crew->done, NULL);
+    while (crew->thread_count < CREW_THREADS) {
+        int code = pthread_create(&crew->threads[crew->thread_count], NULL, work, crew);
+
+        if (code != 0) {
+            crew_fini(crew);
+            errno = code;
+            return -1;
+        }
+        crew->thread_count++;
+    }
+    return 0;
+}
+
+void crew_fini(struct crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->is_over = true;
+    pthread_cond_broadcast(&crew->added);
+    pthread_mutex_unlock(&crew->lock);
+    for (int i = 0; i < crew->thread_count; i++)
+        (void)pthread_join(crew->threads[i], NULL);
+    (void)pthread_cond_destroy(&crew->done);
+    (void)pthread_cond_destroy(&crew->added);
+    (void)pthread_mutex_destroy(&crew->lock);
+}
+
+void crew_add(struct crew *crew, struct task *task)
+{
+    pthread_mutex_lock(&crew->lock);
+    task->is_done = false;
+    task->next = NULL;
+    *crew->last = task;
+    crew->last = &task->next;
+    pthread_cond_signal(&crew->added);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+void crew_wait(struct crew *crew, struct task *task)
+{
+    pthread_mutex_lock(&crew->lock);
+    while (!task->is_done)
+        pthread_cond_wait(&crew->done, &crew->lock);
+    pthread_mutex_unlock(&crew->lock);
+}

@@ -1,0 +1,294 @@
+#include "walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "beneath.h"
+
+/* A name to be looked at; its path from the root's directory follows it in memory. */
+struct walk_item {
+    struct walk_item *next;
+    uint32_t root;
+    char path[];
+};
+
+enum { STATUS_BLOCK = 512, NAMES_ROOM = 64 };
+
+/* ---- roots ---- */
+
+/* "a/b//" -> "a/b"; "" -> "." */
+static char *trim(const char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length > 0 ? strndup(path, length) : strdup(".");
+}
+
+static int open_folder(int directory, const char *path)
+{
+    if (directory < 0)
+        return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return beneath_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static bool names_itself(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || name[0] == '\0';
+}
+
+/* Cuts `path` into the folder and the name in it. */
+static int open_root(struct root *root, int directory, char *path)
+{
+    char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *folder = path;
+
+    if (names_itself(name)) {
+        root->name = strdup(".");
+    } else {
+        root->name = strdup(name);
+        if (slash == NULL)
+            folder = ".";
+        else if (slash == path)
+            folder = "/";
+        else
+            *slash = '\0';
+    }
+    root->directory = open_folder(directory, folder);
+    return root->directory >= 0 && root->name != NULL ? 0 : -1;
+}
+
+int walk_add(struct walk *walk, int directory, const char *path)
+{
+    struct root *roots = realloc(walk->roots, (walk->root_count + 1) * sizeof(*roots));
+    char *copy = trim(path);
+
+    if (roots != NULL)
+        walk->roots = roots;
+    if (roots == NULL || copy == NULL) {
+        free(copy);
+        errno = ENOMEM;
+        return -1;
+    }
+    struct root *root = &roots[walk->root_count];
+    *root = (struct root){.directory = -1};
+    int code = open_root(root, directory, copy);
+    if (code == 0)
+        walk->root_count++;
+    else
+        free(root->name);
+    free(copy);
+    return code;
+}
+
+void walk_fini(struct walk *walk)
+{
+    for (struct walk_item *item = walk->stack, *next; item != NULL; item = next) {
+        next = item->next;
+        free(item);
+    }
+    for (uint32_t i = 0; i < walk->root_count; i++) {
+        (void)close(walk->roots[i].directory);
+        free(walk->roots[i].name);
+    }
+    free(walk->roots);
+    *walk = (struct walk){0};
+}
+
+/* ---- the stack ---- */
+
+/* The item of `name` in the folder `path`, or of the root's name itself. */
+static struct walk_item *make_item(uint32_t root, const char *path, const char *name)
+{
+    bool is_top = strcmp(path, ".") == 0;
+    size_t room = (is_top ? 0 : strlen(path) + 1) + strlen(name) + 1;
+    struct walk_item *item = malloc(sizeof(*item) + room);
+
+    if (item == NULL)
+        return NULL;
+    item->root = root;
+    (void)snprintf(item->path, room, "%s%s%s", is_top ? "" : path, is_top ? "" : "/", name);
+    return item;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct walk_item *const *left = a, *const *right = b;
+
+    return strcmp((*left)->path, (*right)->path);
+}
+
+struct item_list {
+    struct walk_item **row;
+    size_t count, room;
+};
+
+static int keep(struct item_list *list, struct walk_item *item)
+{
+    if (item != NULL && list->count == list->room) {
+        size_t room = list->room > 0 ? 2 * list->room : NAMES_ROOM;
+        struct walk_item **row = realloc(list->row, room * sizeof(struct walk_item *));
+
+        if (row == NULL) {
+            free(item);
+            return -1;
+        }
+        list->row = row;
+        list->room = room;
+    }
+    if (item == NULL)
+        return -1;
+    list->row[list->count++] = item;
+    return 0;
+}
+
+/* 0, ENOMEM, or why the folder cannot be read to its end. */
+static int read_names(struct item_list *list, DIR *folder, uint32_t root, const char *path)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *name = readdir(folder);
+
+        if (name == NULL)
+            return errno;
+        if (strcmp(name->d_name, ".") != 0 && strcmp(name->d_name, "..") != 0 &&
+            keep(list, make_item(root, path, name->d_name)) < 0)
+            return ENOMEM;
+    }
+}
+
+/* Puts what is in a folder on the stack, the first name on top. 0 or an errno; what could be read
+ * is there in any case. */
+static int push_folder(struct walk *walk, uint32_t root, const char *path)
+{
+    struct item_list list = {0};
+    int fd = beneath_open(walk->roots[root].directory, path, O_RDONLY | O_DIRECTORY, 0);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (folder == NULL) {
+        int code = errno;
+        if (fd >= 0)
+            (void)close(fd);
+        return code;
+    }
+    int code = read_names(&list, folder, root, path);
+    (void)closedir(folder);
+    if (list.count > 0)
+        qsort(list.row, list.count, sizeof(struct walk_item *), by_path);
+    for (size_t i = list.count; i > 0; i--) {
+        list.row[i - 1]->next = walk->stack;
+        walk->stack = list.row[i - 1];
+    }
+    free(list.row);
+    return code;
+}
+
+/* ---- entries ---- */
+
+static enum walk_step fail(struct walk *walk, const char *text)
+{
+    (void)snprintf(walk->error, sizeof(walk->error), "%s", text);
+    return WALK_TROUBLE;
+}
+
+static enum walk_step read_link(struct walk *walk, uint32_t root, struct entry *entry)
+{
+    const char *name;
+    int folder = beneath_parent(walk->roots[root].directory, walk->path, &name);
+    ssize_t length = folder >= 0 ? readlinkat(folder, name, walk->link, PATH_MOST) : -1;
+    int code = errno;
+
+    if (folder >= 0)
+        (void)close(folder);
+    if (length < 0)
+        return fail(walk, strerror(code));
+    entry->link = (struct text){walk->link, (size_t)length};
+    return WALK_ENTRY;
+}
+
+static enum walk_step describe(struct walk *walk, uint32_t root, const struct stat *status,
+                               struct entry *entry)
+{
+    *entry = (struct entry){
+        .mode = (uint16_t)(status->st_mode & 07777),
+        .time_s = status->st_mtim.tv_sec,
+        .time_ns = (uint32_t)status->st_mtim.tv_nsec,
+        .path = {walk->path, strlen(walk->path)},
+        .link = {"", 0},
+    };
+    if (S_ISLNK(status->st_mode)) {
+        entry->type = ENTRY_LINK;
+        return read_link(walk, root, entry);
+    }
+    if (S_ISDIR(status->st_mode)) {
+        entry->type = ENTRY_DIRECTORY;
+        return WALK_ENTRY;
+    }
+    if (!S_ISREG(status->st_mode))
+        return fail(walk, "it is no file, directory or symbolic link");
+    entry->type = ENTRY_FILE;
+    entry->size = (uint64_t)status->st_size;
+    entry->is_sparse = (uint64_t)status->st_blocks * STATUS_BLOCK < entry->size;
+    return WALK_ENTRY;
+}
+
+/* The entry of walk->path. A folder that cannot be read is trouble, and an entry all the same would
+ * make an empty one: it is left out. */
+static enum walk_step look(struct walk *walk, uint32_t root, struct entry *entry)
+{
+    struct stat status;
+
+    if (beneath_status(walk->roots[root].directory, walk->path, &status) != 0)
+        return fail(walk, strerror(errno));
+    enum walk_step step = describe(walk, root, &status, entry);
+    if (step != WALK_ENTRY || entry->type != ENTRY_DIRECTORY)
+        return step;
+    int code = push_folder(walk, root, walk->path);
+    return code == 0 ? WALK_ENTRY : code == ENOMEM ? WALK_MEMORY : fail(walk, strerror(code));
+}
+
+/* Puts the next root on the stack, or what is in it. */
+static enum walk_step push_root(struct walk *walk)
+{
+    uint32_t root = walk->next_root++;
+    const char *name = walk->roots[root].name;
+
+    if (strcmp(name, ".") == 0) {
+        int code = push_folder(walk, root, ".");
+        (void)snprintf(walk->path, sizeof(walk->path), ".");
+        return code == 0 ? WALK_ENTRY : code == ENOMEM ? WALK_MEMORY : fail(walk, strerror(code));
+    }
+    struct walk_item *item = make_item(root, ".", name);
+    if (item == NULL)
+        return WALK_MEMORY;
+    item->next = NULL;
+    walk->stack = item;
+    return WALK_ENTRY;
+}
+
+enum walk_step walk_next(struct walk *walk, struct entry *entry, uint32_t *root)
+{
+    while (walk->stack == NULL) {
+        if (walk->next_root == walk->root_count)
+            return WALK_END;
+        enum walk_step step = push_root(walk);
+        if (step != WALK_ENTRY)
+            return step;
+    }
+    struct walk_item *item = walk->stack;
+    walk->stack = item->next;
+    *root = item->root;
+    bool is_whole = strlen(item->path) <= PATH_MOST;
+    (void)snprintf(walk->path, sizeof(walk->path), "%s", item->path);
+    free(item);
+    return is_whole ? look(walk, *root, entry) : fail(walk, "the path is too long");
+}

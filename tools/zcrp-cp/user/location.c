@@ -1,0 +1,65 @@
+#include "location.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/complain.h"
+
+/* The colon that ends the host, or NULL. Within brackets colons are the address's. */
+static const char *find_colon(const char *word)
+{
+    const char *open_bracket = strchr(word, '[');
+    const char *end = word + strcspn(word, "/");
+    const char *from = word;
+
+    if (open_bracket != NULL && open_bracket < end &&
+        (open_bracket == word || open_bracket[-1] == '@')) {
+        const char *closing = strchr(open_bracket, ']');
+
+        if (closing == NULL || closing > end)
+            return NULL;
+        from = closing;
+    }
+    const char *colon = strchr(from, ':');
+    return colon != NULL && colon < end ? colon : NULL;
+}
+
+/* "user@[::1]" -> "::1" */
+static void cut_host(struct location *location)
+{
+    const char *at = strrchr(location->login, '@');
+    const char *host = at != NULL ? at + 1 : location->login;
+    size_t length = strlen(host);
+
+    if (host[0] == '[' && host[length - 1] == ']') {
+        host++;
+        length -= 2;
+    }
+    memcpy(location->host, host, length);
+    location->host[length] = '\0';
+}
+
+int location_read(struct location *location, const char *word)
+{
+    const char *colon = find_colon(word);
+
+    *location = (struct location){.path = word};
+    if (colon == NULL)
+        return word[0] != '\0' ? 0 : complain("an empty name");
+    if (colon - word >= HOST_ROOM)
+        return complain("the name of the host is too long: %.40s...", word);
+    (void)snprintf(location->login, sizeof(location->login), "%.*s", (int)(colon - word), word);
+    cut_host(location);
+    location->kind = colon[1] == ':' ? LOCATION_SERVER : LOCATION_SHELL;
+    location->path = colon + (colon[1] == ':' ? 2 : 1);
+    if (location->host[0] == '\0')
+        return complain("there is no host in '%s'", word);
+    if (location->login[0] == '-' || location->host[0] == '-')
+        return complain("a host does not begin with a dash: '%s'", word);
+    return 0;
+}
+
+bool location_is_same(const struct location *a, const struct location *b)
+{
+    return a->kind == b->kind && strcmp(a->login, b->login) == 0;
+}

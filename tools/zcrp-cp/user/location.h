@@ -1,0 +1,29 @@
+/* The words of the command line that name files here and elsewhere.
+ *
+ *      a/b  ./a:b        here: no colon before the first slash
+ *      host:a/b          there, by a remote shell; user@host:a/b, [2001:db8::1]:a/b
+ *      host::a/b         there, from a server (zcrp-cp --serve) */
+#ifndef ZCRP_CP_LOCATION_H
+#define ZCRP_CP_LOCATION_H
+
+#include <stdbool.h>
+
+enum location_kind { LOCATION_HERE, LOCATION_SHELL, LOCATION_SERVER };
+
+enum { HOST_ROOM = 256 };
+
+struct location {
+    enum location_kind kind;
+    char login[HOST_ROOM]; /* what the remote shell gets: user@host; "" if it is here */
+    char host[HOST_ROOM];  /* that of it which is an address, without user and brackets */
+    const char *path;      /* part of the word */
+};
+
+/* Reads a word. 0, or -1 with a complaint: no host, or one that a remote shell would take for an
+ * option, or too long a one. */
+int location_read(struct location *location, const char *word);
+
+/* Are both at one place, by one way? */
+bool location_is_same(const struct location *a, const struct location *b);
+
+#endif

@@ -1,0 +1,164 @@
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/quantity.h"
+#include "escape.h"
+#include "zcrp.h"
+
+static const int64_t second_ns = 1000000000, draw_ns = 200000000;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * second_ns + now.tv_nsec;
+}
+
+static double seconds_of(const struct progress *progress)
+{
+    double seconds = (double)(now_ns() - progress->start_ns) / (double)second_ns;
+
+    return seconds > 1e-6 ? seconds : 1e-6;
+}
+
+void progress_start(struct progress *progress)
+{
+    progress->start_ns = progress->told_ns = now_ns();
+    progress->is_terminal = !progress->is_quiet && isatty(STDERR_FILENO);
+}
+
+void progress_found(struct progress *progress, const struct entry *entry)
+{
+    if (progress == NULL)
+        return;
+    progress->files++;
+    progress->bytes += entry->size;
+}
+
+void progress_found_all(struct progress *progress)
+{
+    if (progress != NULL)
+        progress->knows_total = true;
+}
+
+void progress_moved(struct progress *progress, uint64_t bytes)
+{
+    if (progress != NULL)
+        progress->moved += bytes;
+}
+
+/* ---- the line ---- */
+
+static void wipe(struct progress *progress)
+{
+    if (progress->is_drawn)
+        fputs("\r\033[K", stderr);
+    progress->is_drawn = false;
+}
+
+static void print_left(const struct progress *progress, uint64_t done, double rate)
+{
+    double left = rate > 0 ? (double)(progress->bytes - done) / rate : 0;
+
+    if (progress->knows_total && rate > 0 && left < 100 * 3600)
+        fprintf(stderr, ", %d:%02d left", (int)left / 60, (int)left % 60);
+}
+
+static void draw(struct progress *progress)
+{
+    char total[QUANTITY_ROOM], so_far[QUANTITY_ROOM], each[QUANTITY_ROOM];
+    uint64_t done = progress->moved + progress->settled;
+    double rate = (double)progress->moved / seconds_of(progress);
+
+    done = done < progress->bytes ? done : progress->bytes;
+    quantity_figure(total, (double)progress->bytes);
+    quantity_figure(so_far, (double)done);
+    quantity_figure(each, rate);
+    fprintf(stderr, "\r\033[K%sB of %sB%s, %d %%, %sB/s", so_far, total,
+            progress->knows_total ? "" : " or more",
+            progress->bytes > 0 ? (int)(100.0 * (double)done / (double)progress->bytes) : 100,
+            each);
+    print_left(progress, done, rate);
+    fflush(stderr);
+    progress->is_drawn = true;
+}
+
+/* ---- statistics ---- */
+
+void progress_keep(struct progress *progress)
+{
+    struct zcrp_stats stats;
+    const struct line *line = progress->line;
+
+    if (line != NULL && line->connection != NULL &&
+        zcrp_stats(progress->is_source ? line->sender : line->receiver, &stats) == 0)
+        progress->crossed = stats.bytes_arrived;
+}
+
+static void tell(struct progress *progress)
+{
+    progress_keep(progress);
+    printf("{\"copied\": %" PRIu64 ", \"skipped\": %" PRIu64 ", \"failed\": %" PRIu64
+           ", \"bytes\": %" PRIu64 ", \"moved\": %" PRIu64 ", \"crossed\": %" PRIu64
+           ", \"seconds\": %.3f}\n",
+           progress->copied, progress->skipped, progress->failed, progress->bytes, progress->moved,
+           progress->crossed, seconds_of(progress));
+    fflush(stdout);
+}
+
+void progress_tick(void *context)
+{
+    struct progress *progress = context;
+    int64_t now = now_ns();
+
+    if (progress->is_terminal && now - progress->drawn_ns >= draw_ns) {
+        progress->drawn_ns = now;
+        draw(progress);
+    }
+    if (progress->wants_stats && progress->interval_ns > 0 &&
+        now - progress->told_ns >= progress->interval_ns) {
+        progress->told_ns = now;
+        tell(progress);
+    }
+}
+
+void progress_end(struct progress *progress)
+{
+    wipe(progress);
+    if (progress->wants_stats)
+        tell(progress);
+}
+
+/* ---- outcomes ---- */
+
+static void print_outcome(const struct progress *progress, const char *path, enum outcome outcome,
+                          struct text error)
+{
+    char text[4 * TEXT_MOST + 1];
+
+    if (outcome == OUTCOME_FAILED)
+        fprintf(stderr, "zcrp-cp: %s: %s\n", path, escape(text, sizeof(text), error));
+    else if (progress->is_verbose || (progress->is_dry_run && outcome == OUTCOME_COPIED))
+        printf("%s%s\n", path, outcome == OUTCOME_SKIPPED ? ": is there already" : "");
+}
+
+void progress_outcome(struct progress *progress, struct text path, enum outcome outcome,
+                      struct text error, uint64_t bytes)
+{
+    char shown[ESCAPED_ROOM];
+
+    if (progress == NULL)
+        return;
+    progress->copied += outcome == OUTCOME_COPIED;
+    progress->skipped += outcome == OUTCOME_SKIPPED;
+    progress->failed += outcome == OUTCOME_FAILED;
+    progress->settled += bytes;
+    wipe(progress);
+    print_outcome(progress, escape(shown, sizeof(shown), path), outcome, error);
+}

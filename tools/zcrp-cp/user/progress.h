@@ -1,0 +1,49 @@
+/* What the user sees of a copy: each file that failed on standard error, each other one with
+ * --verbose on standard output, a line with rate and time left on a terminal, and in the end with
+ * --stats one line of JSON. It also counts, for the exit status. Only the near end has one: the far
+ * end tells it what happened there. */
+#ifndef ZCRP_CP_PROGRESS_H
+#define ZCRP_CP_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zcrp-cp/wire/line.h"
+#include "zcrp-cp/wire/record.h"
+
+struct progress {
+    bool is_quiet, is_verbose, is_dry_run, wants_stats;
+    int64_t interval_ns;     /* a line of --stats this often; 0: only in the end */
+    const struct line *line; /* whose bytes are counted; NULL: none yet */
+    bool is_source;          /* count what is sent, not what is received */
+    bool is_terminal;        /* there is a line to draw */
+    bool is_drawn;           /* it stands on the terminal */
+    bool knows_total;        /* the list is complete */
+    uint64_t files, bytes;   /* in the list so far */
+    uint64_t moved;          /* bytes of files that crossed */
+    uint64_t settled;        /* bytes of files that need not cross */
+    uint64_t copied, skipped, failed;
+    int64_t start_ns, drawn_ns, told_ns;
+    uint64_t crossed; /* bytes of units that crossed, in the end */
+};
+
+/* Everything else is set by the caller. */
+void progress_start(struct progress *progress);
+
+/* Each of these does nothing for NULL. */
+void progress_found(struct progress *progress, const struct entry *entry);
+void progress_found_all(struct progress *progress);
+void progress_moved(struct progress *progress, uint64_t bytes);
+
+/* A file has ended so; `bytes` of it did not have to cross. */
+void progress_outcome(struct progress *progress, struct text path, enum outcome outcome,
+                      struct text error, uint64_t bytes);
+
+/* Draws the line anew, if it is time to. */
+void progress_tick(void *progress);
+
+/* Keeps the last figures, before the line is closed; then tells them. */
+void progress_keep(struct progress *progress);
+void progress_end(struct progress *progress);
+
+#endif
