@@ -10,7 +10,7 @@ static const duration FIRST_REQUEST = 20 * MILLISECOND;
 static const duration SLOWEST_REQUEST = SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
-static const duration REQUEST_DELAY = MILLISECOND; /* until a single message is announced */
+static const duration REQUEST_DELAY = 8 * MILLISECOND; /* until a single message is announced */
 
 enum {
     ACK_DELAY_PART = 8, /* of the round trip */
@@ -19,8 +19,9 @@ enum {
     ACK_OVERHEAD = 28,  /* bytes of IPv4 and UDP */
     ACK_UNITS = 1024,   /* acknowledged at once when so many arrived that nobody asked for */
     REQUEST_FEW = 16,   /* announced at once while the sender knows of fewer, */
-    REQUEST_MANY = 32,  /* or when so many are to be announced, */
-    REQUEST_PART = 4,   /* and such a part of those that it knows */
+    REQUEST_MANY = 32,  /* or when so many are to be announced, and such a part of those that it */
+    REQUEST_PART = 4,   /* knows; */
+    REQUEST_LITTLE = 8, /* or, of fewer, such a part */
     LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
 };
 
@@ -98,12 +99,18 @@ void receiver_timer_on_outstanding(struct receiver_timer *t, instant now)
     t->heard = now;
 }
 
+/* That many are announced without delay, when the sender knows of so many. */
+static uint64_t request_many(uint64_t known)
+{
+    return known < REQUEST_MANY * REQUEST_PART ? known / REQUEST_LITTLE : known / REQUEST_PART;
+}
+
 bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r)
 {
     uint64_t requested = r->session.requested;
     uint64_t unannounced = r->messages.next - requested;
     uint64_t known = requested > r->messages.base ? requested - r->messages.base : 0;
-    if (known < REQUEST_FEW || unannounced >= greater(REQUEST_MANY, known / REQUEST_PART))
+    if (known < REQUEST_FEW || unannounced >= request_many(known))
         return true;
     if (unannounced == 1)
         t->request = instant_earlier(t->request, now + REQUEST_DELAY);

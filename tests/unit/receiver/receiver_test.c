@@ -275,28 +275,41 @@ static void announce(uint32_t count)
     receiver_rig_bind("request");
     for (uint32_t i = 0; i < count; i++) {
         receiver_rig_post(128);
+        if (i >= 16)
+            receiver_rig_wait(8 * MILLISECOND);
         snprintf(expected, sizeof expected, "request %u*1=128", i);
         receiver_rig_expect(expected);
     }
 }
 
-TEST(request__few_at_once_and_one_more_after_a_millisecond)
+TEST(request__few_at_once_and_one_more_after_a_while)
 {
     announce(16);
     receiver_rig_post(128);
     receiver_rig_expect_silence();
-    receiver_rig_wait(MILLISECOND);
+    receiver_rig_wait(8 * MILLISECOND);
     receiver_rig_expect("request 16*1=128");
 }
 
+/* An eighth of those that the sender knows. */
 TEST(request__many_at_once)
 {
     announce(16);
+    receiver_rig_post(128);
+    receiver_rig_expect_silence();
+    receiver_rig_post(256);
+    receiver_rig_expect("request 16*1=128 17*1=256");
+}
+
+/* Of so many a quarter. */
+TEST(request__very_many_at_once)
+{
+    announce(128);
     for (int i = 0; i < 31; i++)
         receiver_rig_post(128);
     receiver_rig_expect_silence();
     receiver_rig_post(256);
-    receiver_rig_expect("request 16*31=128 47*1=256");
+    receiver_rig_expect("request 128*31=128 159*1=256");
 }
 
 /* ---- the round trip ---- */
