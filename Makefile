@@ -3,7 +3,7 @@
 #
 #: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make examples   the programs in examples/, in build/examples/
-#: make demo       a real file from one process to another, verified; then ZCRP beside TCP
+#: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
 #: make check      the same, and the most important tests under sanitizers; below five minutes
 #: make check-all  everything that there is to test; as root; about an hour

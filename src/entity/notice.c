@@ -44,8 +44,8 @@ static void write_row(struct zcrp_entity *e, instant now)
     memcpy(row.peer, n->peer, sizeof(row.peer));
     memcpy(row.stats, &stats, sizeof(row.stats));
     board_write(n->place, &row);
-    n->written = now;
     n->due = NEVER;
+    n->must_write = false;
 }
 
 void notice_init(struct zcrp_entity *e)
@@ -70,13 +70,17 @@ void notice_fini(struct zcrp_entity *e)
     board_give(e->notice.place);
 }
 
+void notice_expire(struct zcrp_entity *e, instant now)
+{
+    e->notice.must_write = now >= e->notice.due;
+}
+
 void notice_tend(struct zcrp_entity *e)
 {
     struct notice *n = &e->notice;
-    instant now = clock_now();
 
-    if (now - n->written >= NOTICE_EVERY)
-        write_row(e, now);
-    else
-        n->due = n->written + NOTICE_EVERY;
+    if (n->must_write)
+        write_row(e, clock_now());
+    else if (n->due == NEVER)
+        n->due = clock_now() + NOTICE_EVERY;
 }

@@ -1,14 +1,16 @@
 /* An entity's notice: its row on the board (board.h), if its statistics are offered there.
  *
- * Whoever ends a locked section writes the row, at most every NOTICE_EVERY. A section that comes
- * too early for that has the timeout thread end another one later. So the row of a busy entity is
- * NOTICE_EVERY old at most, that of an idle one is as it should be, and an idle one costs nothing.
- */
+ * The first locked section that ends after the row was written has the timeout thread come
+ * NOTICE_EVERY later, and that writes the row again. So the row of a busy entity is little older
+ * than that, the row of an idle one is as it should be, an idle entity costs nothing, and a locked
+ * section of a busy one two comparisons: no look at the clock. */
 #ifndef ZCRP_ENTITY_NOTICE_H
 #define ZCRP_ENTITY_NOTICE_H
 
 #include "board.h"
 #include "core/instant.h"
+
+#include <stdbool.h>
 
 struct zcrp_entity;
 
@@ -19,8 +21,8 @@ struct notice {
     uint64_t number;       /* (c) of the entity */
     instant opened;        /* (c) */
     char peer[BOARD_PEER]; /* (c) */
-    instant written;       /* (m) the row was */
-    instant due;           /* (m) it is to be written; NEVER: nothing has changed since */
+    instant due;           /* (m) the row is to be written; NEVER: nothing has changed since */
+    bool must_write;       /* (m) at the end of this locked section */
 };
 
 /* Takes a row for an entity that is open but for its threads, if that is wanted. */
@@ -29,8 +31,12 @@ void notice_init(struct zcrp_entity *e);
 /* Gives it back; nobody uses the entity any more. */
 void notice_fini(struct zcrp_entity *e);
 
-/* Writes the row if it is time to, within a locked section that is about to end. Only if the entity
- * has one. */
+/* Within a locked section of the timeout thread: has the row written at its end, if it is time to.
+ */
+void notice_expire(struct zcrp_entity *e, instant now);
+
+/* Within a locked section that is about to end, if the entity has a row: writes it, or says when it
+ * is to be written. */
 void notice_tend(struct zcrp_entity *e);
 
 #endif

@@ -582,6 +582,7 @@ static void on_due(void *client)
 
     entity_enter(e);
     e->due = NEVER;
+    notice_expire(e, now);
     unblock(e, now);
     bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
     bool is_quiet = entity_deadline(e) <= now && expire(e, now);

@@ -71,8 +71,11 @@ check "three tables" "$top" --batch --count 3 --delay 0.5 "$boards"
 cp "$place/out" "$place/tables"
 check "have three heads" test "$(grep -c '^zcrp-top .* 2 processes, 2 entities ' "$place/tables")" -eq 3
 check "and two lines each" test "$(grep -c ' zcrp-bench .* udp .*' "$place/tables")" -eq 6
-# 10 MB/s, and the last table is of half a second of it.
-check "the rate is as asked for" sh -c "tail -n 2 '$place/tables' | grep -qE ' (8|9|10|11|12)\.[0-9]M '"
+# 10 MB/s, where nothing else takes the processor for long.
+has_rate() {
+    "$top" --batch --count 2 --delay 0.7 "$boards" | tail -n 2 | grep -qE ' (8|9|10|11|12)\.[0-9]+M '
+}
+check "the rate is as asked for" eventually has_rate
 check "no line is too wide" "$top" --batch --count 1 --width 60 "$boards"
 shows "it has the peer" "PEER"
 cp "$place/out" "$place/tables"
@@ -96,7 +99,7 @@ for entity in sender, receiver:
     assert 0 < entity["age_s"] < 60 and len(entity["stats"]) > 50
 assert sender["stats"]["rtt_smoothed_ns"] > 0
 END
-    check "JSON" sh -c "'$top' --json --count 3 --delay 0.7 '$boards' | python3 '$place/judge.py'"
+    check "JSON" eventually sh -c "'$top' --json --count 3 --delay 0.7 '$boards' | python3 '$place/judge.py'"
 fi
 
 # ---- a terminal
