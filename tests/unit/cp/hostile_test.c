@@ -64,34 +64,6 @@ static void write_file(const char *name, const char *text)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-static void setup(void)
-{
-    complain_silently();
-    mapping_start();
-    strcpy(folder, "/tmp/zcrp-hostile-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(mkdir(path_of("inside"), 0700), 0);
-    ck_assert_int_eq(mkdir(path_of("outside"), 0700), 0);
-    write_file("outside/victim", secret);
-    inside = open(path_of("inside"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_ge(inside, 0);
-    ck_assert_int_eq(crew_init(&crew), 0);
-    connect_ends();
-}
-
-static void teardown(void)
-{
-    char command[128];
-
-    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-    (void)zcrp_listener_close(listener);
-    crew_fini(&crew);
-    (void)close(inside);
-    ck_assert_int_eq(system(command), 0);
-}
-
-FIXTURE(setup, teardown)
-
 /* Outside there is the victim, as it was, and nothing else. */
 static void check_outside(void)
 {
@@ -130,6 +102,41 @@ static struct {
 } script;
 
 static uint8_t zeros[BLOCK_MOST];
+
+/* What a target asks that is none. */
+static struct record requests_of_target[RECORDS];
+static int request_count;
+
+static void setup(void)
+{
+    complain_silently();
+    memset(&script, 0, sizeof(script));
+    memset(requests_of_target, 0, sizeof(requests_of_target));
+    request_count = 0;
+    mapping_start();
+    strcpy(folder, "/tmp/zcrp-hostile-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(mkdir(path_of("inside"), 0700), 0);
+    ck_assert_int_eq(mkdir(path_of("outside"), 0700), 0);
+    write_file("outside/victim", secret);
+    inside = open(path_of("inside"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(inside, 0);
+    ck_assert_int_eq(crew_init(&crew), 0);
+    connect_ends();
+}
+
+static void teardown(void)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    (void)zcrp_listener_close(listener);
+    crew_fini(&crew);
+    (void)close(inside);
+    ck_assert_int_eq(system(command), 0);
+}
+
+FIXTURE(setup, teardown)
 
 /* The target may have had enough already, and have taken its buffers back. */
 static void answer(const void *bytes, size_t length)
@@ -425,9 +432,6 @@ TEST(target__extents_that_cannot_be, .rows = ROWS(extents))
 }
 
 /* ---- a target that asks for anything ---- */
-
-static struct record requests_of_target[RECORDS];
-static int request_count;
 
 static void *ask(void *unused)
 {

@@ -15,7 +15,7 @@
 #include "zcrp-cp/files/beneath.h"
 
 enum {
-    WINDOW_BYTES = 64 << 20, /* asked for and not come */
+    WINDOW_BYTES = 48 << 20, /* asked for and not come: more than the library's window */
     OPEN_MOST = 64,          /* files under way at once */
     QUEUE_LEAST = 2000,      /* entries; with fewer the list is asked for more */
     LISTS_MOST = 2,          /* requests for that at once */

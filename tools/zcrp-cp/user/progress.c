@@ -10,6 +10,8 @@
 #include "escape.h"
 #include "zcrp.h"
 
+enum { BYTES_ROOM = QUANTITY_ROOM + 2 };
+
 static const int64_t second_ns = 1000000000, draw_ns = 200000000;
 
 static int64_t now_ns(void)
@@ -70,20 +72,29 @@ static void print_left(const struct progress *progress, uint64_t done, double ra
         fprintf(stderr, ", %d:%02d left", (int)left / 60, (int)left % 60);
 }
 
+/* "12.3 MB", "5.00 B" */
+static void write_bytes(char out[BYTES_ROOM], double bytes)
+{
+    char figure[QUANTITY_ROOM];
+
+    quantity_figure(figure, bytes);
+    (void)snprintf(out, BYTES_ROOM, "%s%sB", figure, strchr(figure, ' ') != NULL ? "" : " ");
+}
+
 static void draw(struct progress *progress)
 {
-    char total[QUANTITY_ROOM], so_far[QUANTITY_ROOM], each[QUANTITY_ROOM];
+    char total[BYTES_ROOM], so_far[BYTES_ROOM], each[BYTES_ROOM];
     uint64_t done = progress->moved + progress->settled;
     double rate = (double)progress->moved / seconds_of(progress);
 
     done = done < progress->bytes ? done : progress->bytes;
-    quantity_figure(total, (double)progress->bytes);
-    quantity_figure(so_far, (double)done);
-    quantity_figure(each, rate);
-    fprintf(stderr, "\r\033[K%sB of %sB%s, %d %%, %sB/s", so_far, total,
-            progress->knows_total ? "" : " or more",
-            progress->bytes > 0 ? (int)(100.0 * (double)done / (double)progress->bytes) : 100,
-            each);
+    write_bytes(total, (double)progress->bytes);
+    write_bytes(so_far, (double)done);
+    write_bytes(each, rate);
+    fprintf(stderr, "\r\033[K%s of %s%s, ", so_far, total, progress->knows_total ? "" : " or more");
+    if (progress->bytes > 0)
+        fprintf(stderr, "%d %%, ", (int)(100.0 * (double)done / (double)progress->bytes));
+    fprintf(stderr, "%s/s", each);
     print_left(progress, done, rate);
     fflush(stderr);
     progress->is_drawn = true;

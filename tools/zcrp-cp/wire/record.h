@@ -39,7 +39,7 @@ enum {
     TEXT_MOST = 400,         /* bytes of an error's text */
     HASH_BYTES = 16,         /* XXH3-128 */
     PROOF_BYTES = 16,        /* see far.h */
-    BLOCK_MOST = 4 << 20,    /* bytes of one SEND */
+    BLOCK_MOST = 2 << 20,    /* bytes of one SEND */
     LEAF_BYTES = 64 << 10,   /* of a file; each has a hash of its own in HASHES */
     HASHED_MOST = 64 << 20,  /* bytes of a file that one HASHES asks for */
     PACKED_MOST = 64 << 10,  /* bytes of a file that may come in a PACK */

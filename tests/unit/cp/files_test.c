@@ -1,0 +1,346 @@
+/* Files as zcrp-cp meets them: below a directory and nowhere else, as a list, as memory that may
+ * vanish, and as parts. */
+#include "zcrp-cp/files/beneath.h"
+#include "zcrp-cp/files/crew.h"
+#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/partial.h"
+#include "zcrp-cp/files/walk.h"
+
+#include "../../support/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static char folder[64];
+static int top;
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(path_of(name), "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* inside/: a/b/file, out -> ../outside, loop -> loop, a/file -> b/file. outside/: victim. */
+static void setup(void)
+{
+    mapping_start();
+    strcpy(folder, "/tmp/zcrp-files-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(mkdir(path_of("inside"), 0700), 0);
+    ck_assert_int_eq(mkdir(path_of("inside/a"), 0700), 0);
+    ck_assert_int_eq(mkdir(path_of("inside/a/b"), 0700), 0);
+    ck_assert_int_eq(mkdir(path_of("outside"), 0700), 0);
+    write_file("inside/a/b/file", "content");
+    write_file("outside/victim", "secret");
+    ck_assert_int_eq(symlink("../outside", path_of("inside/out")), 0);
+    ck_assert_int_eq(symlink("b/file", path_of("inside/a/file")), 0);
+    ck_assert_int_eq(symlink("loop", path_of("inside/loop")), 0);
+    top = open(path_of("inside"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(top, 0);
+}
+
+static void teardown(void)
+{
+    char command[128];
+
+    (void)close(top);
+    (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+FIXTURE(setup, teardown)
+
+/* ---- beneath ---- */
+
+/* As on a kernel that does not have openat2. In a process of its own: there is no way back. */
+static void forget_openat2(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof(rules) / sizeof(rules[0]), .filter = rules};
+
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    ck_assert_int_eq((int)syscall(SYS_openat2, top, ".", NULL, 0), -1);
+    ck_assert_int_eq(errno, ENOSYS);
+}
+
+static const struct {
+    const char *path;
+    bool is_opened;
+} opens[] = {
+    {".", true},           {"a", true},           {"a/b", true},   {"a/b/file", true},
+    {"out", false},        {"out/victim", false}, {"loop", false}, {"a/file", false},
+    {"a/b/file/x", false}, {"none", false},
+};
+
+static void open_all(void)
+{
+    for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++) {
+        int fd = beneath_open(top, opens[i].path, O_RDONLY, 0);
+
+        ck_assert_msg((fd >= 0) == opens[i].is_opened, "%s", opens[i].path);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    ck_assert_int_eq(beneath_open(top, "out/new", O_WRONLY | O_CREAT, 0600), -1);
+    ck_assert_int_eq(beneath_make_directory(top, "out/new"), -1);
+    ck_assert_int_eq(beneath_make_directory(top, "out"), -1);
+    ck_assert_int_eq(beneath_make_directory(top, "a/new"), 0);
+    ck_assert_int_eq(beneath_make_directory(top, "a/new"), 0);
+    ck_assert_int_ne(access(path_of("outside/new"), F_OK), 0);
+    ck_assert_int_eq(access(path_of("inside/a/new"), F_OK), 0);
+}
+
+TEST(beneath__stays_there)
+{
+    open_all();
+}
+
+TEST(beneath__without_openat2)
+{
+    const char *no_fork = getenv("CK_FORK");
+
+    if (no_fork != NULL && strcmp(no_fork, "no") == 0)
+        return; /* it would be the end of openat2 for the others */
+    forget_openat2();
+    open_all();
+}
+
+TEST(beneath_status__of_the_link_itself)
+{
+    struct stat status;
+
+    ck_assert_int_eq(beneath_status(top, "a/file", &status), 0);
+    ck_assert(S_ISLNK(status.st_mode));
+    ck_assert_int_eq(beneath_status(top, "out/victim", &status), -1);
+}
+
+/* ---- walk ---- */
+
+static void expect(struct walk *walk, const char *path, uint8_t type)
+{
+    struct entry entry;
+    uint32_t root;
+
+    ck_assert_int_eq(walk_next(walk, &entry, &root), WALK_ENTRY);
+    ck_assert_str_eq(walk->path, path);
+    ck_assert_uint_eq(entry.type, type);
+}
+
+TEST(walk__a_tree)
+{
+    struct walk walk = {0};
+    struct entry entry;
+    uint32_t root;
+
+    ck_assert_int_eq(mkfifo(path_of("inside/pipe"), 0600), 0);
+    ck_assert_int_eq(walk_add(&walk, -1, path_of("inside//")), 0);
+    expect(&walk, "inside", ENTRY_DIRECTORY);
+    expect(&walk, "inside/a", ENTRY_DIRECTORY);
+    expect(&walk, "inside/a/b", ENTRY_DIRECTORY);
+    expect(&walk, "inside/a/b/file", ENTRY_FILE);
+    expect(&walk, "inside/a/file", ENTRY_LINK);
+    expect(&walk, "inside/loop", ENTRY_LINK);
+    expect(&walk, "inside/out", ENTRY_LINK);
+    ck_assert_str_eq(walk.link, "../outside");
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_TROUBLE);
+    ck_assert_str_eq(walk.path, "inside/pipe");
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_END);
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_END);
+    walk_fini(&walk);
+}
+
+TEST(walk__what_is_in_a_directory_and_a_file)
+{
+    struct walk walk = {0};
+    struct entry entry;
+    uint32_t root;
+
+    ck_assert_int_eq(walk_add(&walk, top, "a/."), 0);
+    ck_assert_int_eq(walk_add(&walk, top, "a/b/file"), 0);
+    ck_assert_int_eq(walk_add(&walk, top, "out/victim"), -1);
+    expect(&walk, "b", ENTRY_DIRECTORY);
+    expect(&walk, "b/file", ENTRY_FILE);
+    expect(&walk, "file", ENTRY_LINK);
+    expect(&walk, "file", ENTRY_FILE);
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_END);
+    walk_fini(&walk);
+}
+
+TEST(walk__a_file_that_is_gone)
+{
+    struct walk walk = {0};
+    struct entry entry;
+    uint32_t root;
+
+    ck_assert_int_eq(walk_add(&walk, top, "none"), 0);
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_TROUBLE);
+    ck_assert_str_eq(walk.error, strerror(ENOENT));
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_END);
+    walk_fini(&walk);
+}
+
+/* ---- mapping ---- */
+
+TEST(mapping__a_file_that_shrinks)
+{
+    enum { BYTES = 1 << 20 };
+    struct mapping mapping;
+    int fd = open(path_of("inside/large"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    ck_assert_int_eq(ftruncate(fd, BYTES), 0);
+    ck_assert_int_eq(mapping_init(&mapping, fd, BYTES, true), 0);
+    mapping.memory[BYTES - 1] = 7;
+    ck_assert(!mapping_is_torn(&mapping));
+    ck_assert_int_eq(ftruncate(fd, 5000), 0);
+    ck_assert_int_eq(mapping.memory[4999], 0);
+    ck_assert(!mapping_is_torn(&mapping));
+    ck_assert_int_eq(mapping.memory[BYTES - 1], 0);
+    ck_assert(mapping_is_torn(&mapping));
+    mapping.memory[BYTES / 2] = 1;
+    ck_assert_int_eq(mapping.memory[BYTES / 2], 1);
+    mapping_fini(&mapping);
+    mapping_fini(&mapping);
+    (void)close(fd);
+}
+
+TEST(mapping__a_fault_elsewhere_ends_the_process, .signal = SIGBUS)
+{
+    ck_assert_int_eq(raise(SIGBUS), 0);
+    ck_assert_int_eq(raise(SIGBUS), 0);
+}
+
+/* ---- crew ---- */
+
+TEST(crew__hashes_of_leaves)
+{
+    static uint8_t memory[1000];
+    uint8_t hashes[3 * HASH_BYTES], hash[HASH_BYTES];
+    struct crew crew;
+    struct task task = {memory, sizeof(memory), 400, hashes, false, NULL};
+
+    for (size_t i = 0; i < sizeof(memory); i++)
+        memory[i] = (uint8_t)i;
+    ck_assert_int_eq(crew_init(&crew), 0);
+    crew_add(&crew, &task);
+    crew_wait(&crew, &task);
+    crew_fini(&crew);
+    crew_hash(memory, 400, hash);
+    ck_assert_mem_eq(hashes, hash, HASH_BYTES);
+    crew_hash(memory + 800, 200, hash);
+    ck_assert_mem_eq(hashes + 2 * HASH_BYTES, hash, HASH_BYTES);
+}
+
+/* XXH3-128 of nothing, from its specification: another library's hash is another protocol. */
+TEST(crew_hash__is_xxh3)
+{
+    static const uint8_t nothing[HASH_BYTES] = {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8,
+                                                0x60, 0x01, 0xc3, 0x24, 0x46, 0x8d, 0x49, 0x7f};
+    uint8_t hash[HASH_BYTES];
+
+    crew_hash("", 0, hash);
+    ck_assert_mem_eq(hash, nothing, HASH_BYTES);
+}
+
+/* ---- partial ---- */
+
+static struct entry entry_of(const char *path)
+{
+    return (struct entry){.type = ENTRY_FILE,
+                          .mode = 04751,
+                          .time_s = 1000000000,
+                          .path = {path, strlen(path)},
+                          .link = {"", 0}};
+}
+
+TEST(partial__is_found_again)
+{
+    struct partial partial;
+    struct entry entry = entry_of("a/new");
+    struct stat status;
+
+    ck_assert_int_eq(partial_open(&partial, top, "a/new"), 0);
+    ck_assert(!partial.was_there);
+    ck_assert_int_eq(partial_allocate(&partial, 100000, false), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(partial_open(&partial, top, "a/new"), 0);
+    ck_assert(partial.was_there);
+    ck_assert_int_eq(access(path_of("inside/a/new"), F_OK), -1);
+    ck_assert_int_eq(partial_finish(&partial, &entry), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(stat(path_of("inside/a/new"), &status), 0);
+    ck_assert_int_eq(status.st_size, 100000);
+    ck_assert_int_eq((int)(status.st_mode & 07777), 0751);
+    ck_assert_int_eq(status.st_mtim.tv_sec, 1000000000);
+}
+
+TEST(partial__of_another_copy)
+{
+    struct partial first, second;
+
+    ck_assert_int_eq(partial_open(&first, top, "new"), 0);
+    ck_assert_int_eq(partial_open(&second, top, "new"), -1);
+    ck_assert_int_eq(errno, EBUSY);
+    partial_discard(&first);
+    partial_close(&first);
+    ck_assert_int_eq(partial_open(&second, top, "new"), 0);
+    partial_discard(&second);
+    partial_close(&second);
+}
+
+/* Somebody has put something else where the part file belongs. */
+TEST(partial__a_link_in_its_place)
+{
+    struct partial partial;
+    struct stat status;
+
+    ck_assert_int_eq(partial_open(&partial, top, "new"), 0);
+    partial_discard(&partial);
+    ck_assert_int_eq(symlinkat("../outside/victim", top, partial.own), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(partial_open(&partial, top, "new"), 0);
+    ck_assert(!partial.was_there);
+    ck_assert_int_eq(partial_allocate(&partial, 1, false), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(stat(path_of("outside/victim"), &status), 0);
+    ck_assert_int_eq(status.st_size, 6);
+}
+
+TEST(partial__names_of_any_length)
+{
+    char name[NAME_MOST + 1];
+    struct partial partial;
+
+    memset(name, 'n', NAME_MOST);
+    name[NAME_MOST] = '\0';
+    ck_assert_int_eq(partial_open(&partial, top, name), 0);
+    ck_assert_uint_le(strlen(partial.own), NAME_MOST);
+    struct entry entry = entry_of(name);
+    ck_assert_int_eq(partial_finish(&partial, &entry), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(faccessat(top, name, F_OK, 0), 0);
+}
