@@ -7,6 +7,7 @@
 #include "common/complain.h"
 
 static const int64_t tick_ns = 100000000;
+static const int64_t last_words_ns = 1000000000;
 
 static int64_t now_ns(void)
 {
@@ -46,7 +47,10 @@ int line_wait(struct line *line, struct zcrp_msg *message, int64_t most_ns)
         int64_t left = end == INT64_MAX ? tick_ns : end - now_ns();
         int code = zcrp_wait_for(message, left < 0 ? 0 : left < tick_ns ? left : tick_ns);
 
-        if (atomic_load(&line->stop) != LINE_GOES)
+        int stop = atomic_load(&line->stop);
+        if (stop == LINE_LEFT && code != 0) /* what it said last may still be on its way */
+            code = zcrp_wait_for(message, last_words_ns);
+        if (stop == LINE_INTERRUPTED || (stop == LINE_LEFT && code != 0))
             return ZCRP_ERROR_INTERRUPTED;
         if (line->tick != NULL)
             line->tick(line->context);
