@@ -82,5 +82,5 @@ void notice_tend(struct zcrp_entity *e)
     if (n->must_write)
         write_row(e, clock_now());
     else if (n->due == NEVER)
-        n->due = clock_now() + NOTICE_EVERY;
+        n->due = (clock_now() / NOTICE_EVERY + 1) * NOTICE_EVERY;
 }

@@ -1,9 +1,10 @@
 /* An entity's notice: its row on the board (board.h), if its statistics are offered there.
  *
- * The first locked section that ends after the row was written has the timeout thread come
- * NOTICE_EVERY later, and that writes the row again. So the row of a busy entity is little older
- * than that, the row of an idle one is as it should be, an idle entity costs nothing, and a locked
- * section of a busy one two comparisons: no look at the clock. */
+ * The first locked section that ends after the row was written has the timeout thread write it
+ * again, when the clock next shows a multiple of NOTICE_EVERY. So the row of a busy entity is
+ * little older than that, the row of an idle one is as it should be, and an idle entity costs
+ * nothing. A locked section of a busy one costs two comparisons and no look at the clock, and the
+ * thread wakes once for all entities. */
 #ifndef ZCRP_ENTITY_NOTICE_H
 #define ZCRP_ENTITY_NOTICE_H
 

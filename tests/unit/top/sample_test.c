@@ -258,6 +258,34 @@ TEST(sample_take__stale)
     ck_assert(folder_has(holder.name));
 }
 
+static bool is_root(void)
+{
+    return geteuid() == 0;
+}
+
+/* Files of others are neither shown nor removed, but to root. */
+TEST(sample_take__of_another_user, .needs = is_root)
+{
+    const uid_t nobody = 65534;
+    char stale[BOARD_NAME];
+
+    board_name(stale, 1);
+    look(sizeof file);
+    folder_write(stale, &file, sizeof file);
+    ck_assert_int_eq(chmod(folder, 0777), 0);
+    ck_assert_int_eq(chmod(folder_path(holder.name), 0644), 0);
+    ck_assert_int_eq(chmod(folder_path(stale), 0644), 0);
+    ck_assert_int_eq(seteuid(nobody), 0);
+    look_again();
+    ck_assert_uint_eq(sample.processes, 0);
+    ck_assert(folder_has(stale));
+    ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_eq(chown(folder_path(holder.name), nobody, nobody), 0);
+    look_again();
+    ck_assert_uint_eq(sample.processes, 1);
+    ck_assert(!folder_has(stale));
+}
+
 /* The one that holds it has another number. */
 TEST(sample_take__held_by_another)
 {
