@@ -4,6 +4,10 @@
 
 static const duration BEGIN_BY = 100 * MILLISECOND;
 
+/* With keys a sender may know its session before the receiver does. */
+static const duration KNOCK_FIRST = MILLISECOND; /* and then ever more slowly */
+static const duration KNOCK_LAST = 512 * MILLISECOND;
+
 static bool is_sender(const struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_SENDER;
@@ -43,6 +47,21 @@ static void miss(struct zcrp_entity *e)
         machine_fail(&e->machine, clock_now(), OUTCOME_APART);
 }
 
+/* There was no door, and there may be one soon. */
+static bool is_early(const struct zcrp_entity *e)
+{
+    return is_sender(e) && e->nearby.why == NEIGHBOUR_ELSEWHERE && e->nearby.patience < KNOCK_LAST;
+}
+
+static bool must_meet(const struct zcrp_entity *e, struct pairing pairing)
+{
+    const struct nearby *b = &e->nearby;
+
+    if (b->neighbour != NULL || pairing.session == 0)
+        return false;
+    return !is_same(pairing, b->tried) || (is_early(e) && clock_now() >= b->again);
+}
+
 static void meet(struct zcrp_entity *e, struct pairing pairing)
 {
     struct nearby *b = &e->nearby;
@@ -54,6 +73,8 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
         .lets_read = e->options.flags & ZCRP_ALLOW_PTRACE,
     };
 
+    b->patience = is_same(pairing, b->tried) ? 2 * b->patience : KNOCK_FIRST;
+    b->again = clock_now() + b->patience;
     b->tried = pairing;
     if (is_sender(e)) {
         b->why = neighbour_knock(&b->neighbour, units, &terms);
@@ -62,7 +83,7 @@ static void meet(struct zcrp_entity *e, struct pairing pairing)
     } else {
         b->why = neighbour_open_door(&b->neighbour, units, &terms);
     }
-    if (b->neighbour == NULL)
+    if (b->neighbour == NULL && !is_early(e))
         miss(e);
 }
 
@@ -110,6 +131,7 @@ static void free_left(struct zcrp_entity *e)
     if (e->is_sending || e->is_arriving)
         return;
     b->why = neighbour_why(b->neighbour);
+    b->patience = KNOCK_LAST;
     b->bytes += neighbour_bytes(b->neighbour);
     neighbour_free(b->neighbour);
     b->neighbour = NULL;
@@ -152,7 +174,7 @@ void nearby_tend(struct zcrp_entity *e)
         return;
     struct pairing pairing =
         is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
-    if (b->neighbour == NULL && pairing.session != 0 && !is_same(pairing, b->tried))
+    if (must_meet(e, pairing))
         meet(e, pairing);
     if (b->neighbour == NULL)
         return;

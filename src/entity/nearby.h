@@ -27,7 +27,9 @@ struct nearby {
                                     receives */
     bool is_left;                /* and it goes away as soon as nobody uses it */
     bool must_call;              /* the neighbour sleeps; of the thread that sends */
-    struct pairing tried;        /* the last session in which this was tried */
+    struct pairing tried;        /* the last session in which this was tried; a sender that finds */
+    instant again;               /* no door knocks again, at this time, */
+    duration patience;           /* so much later than before, KNOCK_LAST: not any more */
     enum neighbour_refusal why;  /* it did not work */
     uint64_t bytes;              /* that former neighbours carried */
 };

@@ -39,6 +39,11 @@ check "for a time" "$bench" --keys --transport zcrp --size 64K --duration 0.3 --
 check "small units" "$bench" --keys --verify --transport zcrp --size 1M --count 20 --unit 1472 --repeat 1
 check "AAL5" "$bench" --keys --verify --transport zcrp --channel aal5-udp --size 100K --count 20 --repeat 1
 shows "with keys" '^zcrp +aal5-udp\+keys '
+check "by memory, where nothing is sealed" env -u ZCRP_NO_MEMORY "$bench" --keys --verify --transport zcrp --channel memory \
+    --size 64,1M --count 50 --repeat 1
+shows "both" '^zcrp +memory\+keys '
+check "round trips by memory" env -u ZCRP_NO_MEMORY "$bench" --keys --ping --transport zcrp --channel memory \
+    --size 64 --count 200 --repeat 1
 if unshare -n true 2>/dev/null; then
     check "between namespaces" "$bench" --keys --netns --mtu 1400 --verify --transport zcrp --size 100K \
         --count 100 --repeat 1

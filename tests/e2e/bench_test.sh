@@ -31,8 +31,6 @@ complains 2 "'zcrp:cubic': only tcp, tls and ktls have others" --transport zcrp:
 complains 2 "--ping: udp-limit only goes one way" --ping --transport zcrp,udp-limit
 complains 2 "--ping has no --verify" --ping --verify
 complains 2 "--keys is of ZCRP" --keys --transport tcp,udp-limit
-complains 2 "what goes by memory is not sealed: no --channel memory" --keys --channel memory
-complains 2 "no --channel mapped" --keys --channel mapped --peers 2
 complains 2 "over UDP only: --channel aal5-udp" --keys --channel aal5
 for option in "--loss 1%" "--capture $place/file" "--trace $place/file"; do
     complains 2 "--keys has no ${option%% *}" --keys $option

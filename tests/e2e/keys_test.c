@@ -123,7 +123,7 @@ TEST(keys__identity, .needs = has_keys)
 }
 
 /* One host, one user: both ends have shown that they have the keys, and nothing need be sealed. */
-TEST(keys__through_memory, .needs = has_keys)
+TEST(keys__through_memory, .needs = has_keys, .rows = 8)
 {
     static const size_t sizes[] = {0, 1, 1000, 65536, 1 << 20, 5000001};
     struct zcrp_stats s;

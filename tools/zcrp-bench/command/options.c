@@ -332,16 +332,11 @@ static int check_channel(const struct options *options)
 /* Keys are of connections, which have sockets of their own. */
 static int check_keys(const struct options *options)
 {
-    uint64_t channel = options->settings.channel;
-
     if (!options->has_keys)
         return 0;
     if (!has_zcrp(options))
         return complain("--keys is of ZCRP: there is none in --transport");
-    if (carrier_is_memory(channel))
-        return complain("--keys: what goes by memory is not sealed: no --channel %s",
-                        carrier_names[channel]);
-    if (channel == CARRIER_AAL5)
+    if (options->settings.channel == CARRIER_AAL5)
         return complain("--keys is of connections, which carry AAL5 over UDP only: "
                         "--channel aal5-udp");
     return 0;
@@ -384,6 +379,15 @@ static void choose_circuit(struct settings *settings)
         settings->vci = 32 + 4 * ((uint64_t)getpid() % 255);
 }
 
+/* Messages go both ways in round trips, and keys are of connections. The others are of sockets. */
+static bool is_connected(const struct options *options)
+{
+    bool is_of_socket = options->settings.loss != 0 || options->capture != NULL ||
+                        options->trace != NULL || carrier_is_aal5(options->settings.channel);
+
+    return options->has_keys || (options->is_ping && !is_of_socket);
+}
+
 static int set_defaults(struct options *options)
 {
     bool is_socket = options->settings.loss != 0 || options->has_keys;
@@ -392,6 +396,7 @@ static int set_defaults(struct options *options)
         options->settings.channel = CARRIER_UDP;
     if (options->has_keys && settings_draw_key(&options->settings) < 0)
         return -1;
+    options->settings.is_connected = is_connected(options);
     choose_circuit(&options->settings);
     if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
         return -1;

@@ -24,6 +24,7 @@
     X(mtu, 65535)              /* of AAL5's circuits; 0: the library's default */                  \
     X(cell_loss, 1000000)      /* of a million cells of AAL5 */                                    \
     X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */                    \
+    X(is_connected, 1)         /* 1: ZCRP's messages go by a connection, round trips both ways */  \
     X(key_0, UINT64_MAX)       /* of ZCRP: the pre-shared key, */                                  \
     X(key_1, UINT64_MAX)       /* made for this run. */                                            \
     X(key_2, UINT64_MAX)       /* All 0: */                                                        \

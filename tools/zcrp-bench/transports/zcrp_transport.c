@@ -13,9 +13,13 @@
 static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
 
+/* The connection whose other half is for the way back, which is opened next; NULL: none. */
+static struct zcrp_connection *connection_there;
+
 struct zcrp_state {
-    struct zcrp_listener *listener;     /* with keys: until the other end has called */
-    struct zcrp_connection *connection; /* with keys: the entity is one half of it */
+    struct zcrp_listener *listener;     /* until the other end has called */
+    struct zcrp_connection *connection; /* the entity is one half of it; NULL: it is of a socket, or
+                                           of the connection of the way there */
     struct zcrp_entity *entity;
     struct zcrp_msg **messages;
     uint64_t count; /* messages that exist */
@@ -57,6 +61,11 @@ static int end_open(struct transport *transport, bool is_sender)
     return code == ZCRP_OK ? 0 : udp_failed(transport, "start", code);
 }
 
+static bool is_connected(const struct transport *transport)
+{
+    return transport->settings->is_connected != 0;
+}
+
 static void end_close(struct transport *transport)
 {
     struct zcrp_state *state = transport->state;
@@ -66,8 +75,10 @@ static void end_close(struct transport *transport)
     zcrp_listener_close(state->listener);
     if (state->connection != NULL)
         zcrp_connection_close(state->connection);
-    else
+    else if (!is_connected(transport))
         zcrp_close(state->entity);
+    if (connection_there == state->connection)
+        connection_there = NULL;
     for (uint64_t i = 0; i < state->count; i++)
         zcrp_free_msg(state->messages[i]);
     free(state->messages);
@@ -179,12 +190,7 @@ static struct look end_look(struct transport *transport)
     };
 }
 
-/* With keys: a connection, one half of which is used. The library has its socket. */
-
-static bool has_keys(const struct transport *transport)
-{
-    return settings_have_key(transport->settings);
-}
+/* A connection, of which each transport uses one half. The library has its socket. */
 
 /* Of a connection. The keys are to be freed. */
 static int make_options(const struct transport *transport, struct zcrp_options *options)
@@ -195,17 +201,33 @@ static int make_options(const struct transport *transport, struct zcrp_options *
     return code == ZCRP_OK ? 0 : udp_failed(transport, "make keys", code);
 }
 
-static void use_half(struct zcrp_state *state, bool is_sender)
+static void use_half(struct zcrp_state *state, struct zcrp_connection *connection, bool is_sender)
 {
-    state->entity = is_sender ? zcrp_connection_sender(state->connection)
-                              : zcrp_connection_receiver(state->connection);
+    state->entity =
+        is_sender ? zcrp_connection_sender(connection) : zcrp_connection_receiver(connection);
 }
 
-static int keyed_offer(struct transport *transport)
+/* The way back takes the half that the way there has left, if there was one. */
+static bool takes_other_half(const struct transport *transport)
+{
+    return transport->is_back && connection_there != NULL;
+}
+
+static int use_other_half(struct transport *transport, bool is_sender)
+{
+    if (make_state(transport) < 0)
+        return -1;
+    use_half(transport->state, connection_there, is_sender);
+    return 0;
+}
+
+static int connected_offer(struct transport *transport)
 {
     struct zcrp_options options;
     struct address here;
 
+    if (takes_other_half(transport))
+        return use_other_half(transport, true) < 0 ? -1 : 1; /* no port is asked for */
     if (make_state(transport) < 0 || address_local(transport->control->fd, &here) < 0 ||
         make_options(transport, &options) < 0)
         return -1;
@@ -218,10 +240,13 @@ static int keyed_offer(struct transport *transport)
                            : udp_failed(transport, "listen", code);
 }
 
-/* Who has called has the key, so it is the other end. */
-static int keyed_accept(struct transport *transport)
+/* With keys, who has called is the other end. */
+static int connected_accept(struct transport *transport)
 {
     struct zcrp_state *state = transport->state;
+
+    if (state->listener == NULL)
+        return 0; /* it has the other half */
     int code =
         zcrp_accept(state->listener, &state->connection, (int64_t)transport->settings->limit_ns);
 
@@ -229,18 +254,21 @@ static int keyed_accept(struct transport *transport)
         return udp_failed(transport, "accept", code);
     zcrp_listener_close(state->listener);
     state->listener = NULL;
-    use_half(state, transport->is_back);
+    connection_there = transport->is_back ? NULL : state->connection;
+    use_half(state, state->connection, transport->is_back);
     return 0;
 }
 
 /* The other end answers once it accepts, so that is not waited for here. Returns the port that it
  * was given: the listener knows who called. */
-static int keyed_connect(struct transport *transport, int port)
+static int connected_connect(struct transport *transport, int port)
 {
     struct zcrp_options options;
     struct address peer;
 
     carrier_name(transport->settings, transport->channel);
+    if (takes_other_half(transport))
+        return use_other_half(transport, false) < 0 ? -1 : port;
     if (make_state(transport) < 0 || address_peer(transport->control->fd, port, &peer) < 0 ||
         make_options(transport, &options) < 0)
         return -1;
@@ -249,14 +277,15 @@ static int keyed_connect(struct transport *transport, int port)
     zcrp_keys_free(options.keys);
     if (code != ZCRP_OK)
         return udp_failed(transport, "connect", code);
-    use_half(state, !transport->is_back);
+    connection_there = transport->is_back ? NULL : state->connection;
+    use_half(state, state->connection, !transport->is_back);
     return port;
 }
 
 static int end_meet(struct transport *transport)
 {
     const struct zcrp_state *state = transport->state;
-    int code = has_keys(transport) ? zcrp_connection_wait(state->connection, -1) : ZCRP_OK;
+    int code = state->connection != NULL ? zcrp_connection_wait(state->connection, -1) : ZCRP_OK;
 
     return code == ZCRP_OK ? 0 : udp_failed(transport, "connect", code);
 }
@@ -265,20 +294,20 @@ static int end_meet(struct transport *transport)
 
 static int end_offer(struct transport *transport)
 {
-    return has_keys(transport) ? keyed_offer(transport) : carrier_offer(transport);
+    return is_connected(transport) ? connected_offer(transport) : carrier_offer(transport);
 }
 
 static int end_accept(struct transport *transport, int port)
 {
-    if (has_keys(transport))
-        return keyed_accept(transport);
+    if (is_connected(transport))
+        return connected_accept(transport);
     return carrier_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
 }
 
 static int end_connect(struct transport *transport, int port)
 {
-    if (has_keys(transport))
-        return keyed_connect(transport, port);
+    if (is_connected(transport))
+        return connected_connect(transport, port);
     int own = carrier_connect(transport, port);
 
     return own < 0 || end_open(transport, !transport->is_back) < 0 ? -1 : own;
