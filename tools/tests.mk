@@ -9,6 +9,11 @@ sources = $(wildcard $(foreach s,$(1),tests/$(s)/*_$(2).c tests/$(s)/*/*_$(2).c)
 tests_of = $(call objects,$(call sources,$(1),test))
 programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(call sources,$(1),$(2)))
 
+# Tests are compiled as fast as can be, and what they test as ever. A C library that is to check its own
+# buffers needs optimisation.
+QUICK := $(if $(findstring FORTIFY,$(CPPFLAGS) $(CFLAGS)),,-O0)
+$(foreach d,unit mock e2e support,$(OBJ)/tests/$(d)/%.o): COMPILE += $(QUICK)
+
 # A suite of libcheck is one program; main is in $(SUPPORT). What programs are made of is tested in
 # programs of its own, because their names may be the library's, too.
 SUPPORT := $(OUT)/support.a

@@ -215,7 +215,7 @@ TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
 /* The keys are good, but nobody accepts: that is another reason. */
 TEST(keys__nobody_accepts, .needs = has_keys)
 {
-    struct zcrp_options options = {.connect_ns = ENDS_SECOND / 2};
+    struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
     struct pair p;
     listen_with(&p, options, shared("alice", key));
     ck_assert_int_eq(connect_with(&p, options, shared("alice", key), -1), ZCRP_ERROR_UNREACHABLE);
