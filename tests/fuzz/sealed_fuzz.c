@@ -161,18 +161,41 @@ static void keep(struct run *r, const struct iovec pieces[2])
     memcpy(r->wire[at] + pieces[0].iov_len, pieces[1].iov_base, pieces[1].iov_len);
 }
 
-static void hear(struct run *r, bool is_receiver, const uint8_t *datagram, size_t size)
+/* Datagrams of one size, the last of which may be shorter, land together. */
+static void land(struct run *r, const uint8_t *bytes, size_t count, size_t segment)
 {
-    if (size == 0)
+    if (count == 0)
         return;
-    if (!is_receiver) {
-        sender_receive(r->sender, r->now, datagram, size);
-        return;
-    }
     receiver_plan(r->receiver, &r->landing, 2, 8);
     landing_check(&r->landing);
-    scatter(&r->landing, datagram, (uint32_t)size, 0);
+    scatter(&r->landing, bytes, (uint32_t)count, (uint32_t)segment);
     (void)receiver_landed(r->receiver, r->now, &r->landing);
+}
+
+static void hear(struct run *r, bool is_receiver, const uint8_t *datagram, size_t size)
+{
+    if (is_receiver)
+        land(r, datagram, size, 0);
+    else if (size > 0)
+        sender_receive(r->sender, r->now, datagram, size);
+}
+
+/* What crossed from `first` on, but for what is lost; one of them may be changed. */
+static void land_row(struct run *r, uint32_t first)
+{
+    uint8_t row[POOL * WIRE_MOST];
+    uint32_t lost = script_u8(&r->script), changed = script_u8(&r->script);
+    size_t bytes = 0, segment = r->size[first % POOL];
+    for (uint32_t i = first; i < r->pooled; i++) {
+        size_t size = r->size[i % POOL];
+        if (lost % 8 == i - first)
+            continue;
+        memcpy(row + bytes, r->wire[i % POOL], size);
+        if (changed % 8 == i - first)
+            row[bytes + script_number(&r->script, 2) % size] ^= 1;
+        bytes += size;
+    }
+    land(r, row, bytes, segment);
 }
 
 static bool take_from_sender(struct run *r)
@@ -184,8 +207,7 @@ static bool take_from_sender(struct run *r)
     for (uint32_t i = 0; i < r->burst.datagrams; i++)
         keep(r, &r->burst.iov[2 * i]);
     sender_sent(r->sender, r->now, &r->burst, r->burst.datagrams);
-    for (uint32_t i = first; i < r->pooled && script_u8(&r->script) < 200; i++)
-        hear(r, true, r->wire[i % POOL], r->size[i % POOL]);
+    land_row(r, first);
     return true;
 }
 

@@ -154,22 +154,33 @@ static void attack(void)
     add(copy.bytes, copy.size, copy.is_to_receiver);
 }
 
+static struct datagram take_out(uint64_t i)
+{
+    struct datagram d = pool[i];
+    memmove(&pool[i], &pool[i + 1], (--pooled - i) * sizeof d);
+    return d;
+}
+
+/* Often the datagrams behind one of the same size come with it, as the kernel joins them. */
 static void deliver(void)
 {
     if (pooled == 0)
         return;
     uint64_t i = one_in(3) ? random_below(&state, pooled) : 0;
-    struct datagram d = pool[i];
-    memmove(&pool[i], &pool[i + 1], (--pooled - i) * sizeof d);
+    struct datagram d = take_out(i);
     if (!d.is_to_receiver) {
         sender_receive(s, now, d.bytes, d.size);
         return;
     }
+    size_t size = d.size, bytes;
     receiver_plan(r, &landing, 1, 128);
     ck_assert_uint_eq(landing.openings, 1);
-    memcpy(landing.iov[0].iov_base, d.bytes, d.size);
-    landing.bytes[0] = (uint32_t)d.size;
-    landing.segment[0] = 0;
+    memcpy(landing.iov[0].iov_base, d.bytes, size);
+    for (bytes = size; i < pooled && pool[i].is_to_receiver && pool[i].size == size && !one_in(8);
+         bytes += size)
+        memcpy((uint8_t *)landing.iov[0].iov_base + bytes, take_out(i).bytes, size);
+    landing.bytes[0] = (uint32_t)bytes;
+    landing.segment[0] = (uint32_t)size;
     landing.ecn[0] = 0;
     landing.received = 1;
     receiver_landed(r, now, &landing);

@@ -190,18 +190,6 @@ bool receiver_enter(struct receiver *r, instant now, struct landing *landing, st
 
 /* ---- collecting a row ---- */
 
-/* The row that is being collected. Its first unit is read in full; the others are compared with
- * what is foreseen, and counted. All are entered together before anything else happens. */
-struct row {
-    struct arrival a;            /* what was collected; its message is NULL when no row is open */
-    struct unit_trailer trailer; /* of the first unit; in the end of the last */
-    struct trailer_row next;     /* of the unit that continues the row */
-    const uint8_t *place;        /* where that one belongs */
-    uint32_t bytes;              /* of each datagram */
-    uint32_t marks;              /* units that met congestion */
-    uint32_t most;               /* units: behind them something is still missing */
-};
-
 /* The message that a row can begin in with this unit: one that is posted, and misses it whole and
  * more behind it. NULL if there is none. */
 static struct message_in *message_of_row(struct receiver *r, const struct arrival *a,
@@ -219,9 +207,8 @@ static struct message_in *message_of_row(struct receiver *r, const struct arriva
     return message;
 }
 
-/* Opens a row with this unit, if it is one that others may follow: the newest, at its place, and
- * without anything to say but its data. Entering it later will not fail for want of room. */
-static bool row_open(struct receiver *r, struct row *row, const struct arrival *a)
+/* Entering it later will not fail for want of room. */
+bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct arrival *a)
 {
     const struct messages_in *messages = &r->messages;
     bool is_newest = r->ack.arrived.count == 0 || a->seq > r->ack.newest;
@@ -242,7 +229,7 @@ static bool row_open(struct receiver *r, struct row *row, const struct arrival *
 
 /* Takes the unit into the row, if that is what it continues. The last of its message does not, nor
  * does one that asks for an answer, or fills what is missing to its end. */
-static bool row_take(struct row *row, const struct segment *segment)
+static bool row_take(struct landing_row *row, const struct segment *segment)
 {
     if (row->a.message == NULL || row->a.units == row->most || segment->bytes != row->bytes ||
         !segment->is_as_planned || segment->data != row->place ||
@@ -260,8 +247,8 @@ void receiver_note_marks(struct receiver *r, uint32_t marks)
     r->ack.marks += marks;
 }
 
-/* Enters the row, if one is open, and closes it. */
-static void row_close(struct receiver *r, instant now, struct landing *landing, struct row *row)
+void receiver_row_close(struct receiver *r, instant now, struct landing *landing,
+                        struct landing_row *row)
 {
     struct arrival *a = &row->a;
     if (a->message == NULL)
@@ -464,7 +451,7 @@ static void count_arrival(struct receiver *r, struct harvest *h, const struct se
 /* A unit of the pairing; or a hello, a probe, an offer, or nothing. True if it belongs to the
  * pairing. */
 static bool on_datagram(struct receiver *r, instant now, struct landing *landing,
-                        const struct segment *segment, struct row *row)
+                        const struct segment *segment, struct landing_row *row)
 {
     struct unit_trailer unit;
     enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
@@ -473,13 +460,22 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
         return receiver_on_other(r, now, landing, segment, verdict);
     }
     struct arrival a = receiver_arrival(r, segment, &unit);
-    if (row_open(r, row, &a))
+    if (receiver_row_open(r, row, &a))
         return true;
     receiver_note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
     receiver_enter(r, now, landing, &a);
     if (!a.is_in_place || !segment->is_as_planned)
         note_scribbles(r, landing, segment);
     return true;
+}
+
+static bool on_plain(struct receiver *r, instant now, struct landing *landing,
+                     const struct segment *segment, struct landing_row *row)
+{
+    if (row_take(row, segment))
+        return true;
+    receiver_row_close(r, now, landing, row);
+    return on_datagram(r, now, landing, segment, row);
 }
 
 void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size)
@@ -500,21 +496,17 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
 {
     struct harvest h = {.opening = 0};
     struct landing_walk walk = {.opening = 0};
-    struct row row = {.a = {.message = NULL}};
+    struct landing_row row = {.a = {.message = NULL}};
     struct segment segment;
     bool is_sealed = receiver_is_sealed(r, landing);
     CHECK(r->is_planned);
     while (landing_next(landing, &walk, &segment)) {
-        bool is_ours =
-            is_sealed ? receiver_on_sealed(r, now, landing, &segment) : row_take(&row, &segment);
-        if (!is_ours && !is_sealed) {
-            row_close(r, now, landing, &row);
-            is_ours = on_datagram(r, now, landing, &segment, &row);
-        }
+        bool is_ours = is_sealed ? receiver_on_sealed(r, now, landing, &segment, &row)
+                                 : on_plain(r, now, landing, &segment, &row);
         if (is_ours)
             count_arrival(r, &h, &segment);
     }
-    row_close(r, now, landing, &row);
+    receiver_row_close(r, now, landing, &row);
     if (landing->is_spoilt)
         note_spoilt(r);
     landing_move_all(landing);

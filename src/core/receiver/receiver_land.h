@@ -27,6 +27,26 @@ struct arrival receiver_arrival(const struct receiver *r, const struct segment *
  * acknowledged. False if it counts as never received. */
 bool receiver_enter(struct receiver *r, instant now, struct landing *landing, struct arrival *a);
 
+/* The row that is being collected. Its first unit is read in full; the others are compared with
+ * what is foreseen, and counted. All are entered together before anything else happens. */
+struct landing_row {
+    struct arrival a;            /* what was collected; its message is NULL when no row is open */
+    struct unit_trailer trailer; /* of the first unit; in the end of the last */
+    struct trailer_row next;     /* of the unit that continues the row */
+    uint8_t *place;              /* where that one belongs */
+    uint32_t bytes;              /* of each datagram, as it is without keys */
+    uint32_t marks;              /* units that met congestion */
+    uint32_t most;               /* units: behind them something is still missing */
+};
+
+/* Opens a row with this unit, if it is one that others may follow: the newest, at its place, and
+ * without anything to say but its data. */
+bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct arrival *a);
+
+/* Enters the row, if one is open, and closes it. */
+void receiver_row_close(struct receiver *r, instant now, struct landing *landing,
+                        struct landing_row *row);
+
 /* True if the unit can be for its message, as far as is known of that one's length. */
 bool receiver_fits(const struct arrival *a);
 
@@ -43,6 +63,6 @@ bool receiver_on_other(struct receiver *r, instant now, struct landing *landing,
 
 /* With keys: a sealed datagram, or one of a handshake. True if it belongs to the pairing. */
 bool receiver_on_sealed(struct receiver *r, instant now, struct landing *landing,
-                        const struct segment *segment);
+                        const struct segment *segment, struct landing_row *row);
 
 #endif

@@ -35,10 +35,35 @@ static uint8_t *place_of_data(struct receiver *r, struct arrival *a)
     return is_missing && a->range.first < a->range.last ? message->buffer + a->range.first : NULL;
 }
 
+/* Is this the unit that continues the row? It is only what its trailer says. */
+static bool continues(const struct landing_row *row, const struct segment *segment,
+                      const struct sealed_unit *sealed)
+{
+    return row->a.message != NULL && row->a.units < row->most &&
+           segment->bytes == row->bytes + SEAL_UNIT_BYTES &&
+           trailer_row_foresees(&row->next, sealed->plain);
+}
+
+/* Opens it to its place, where everything is missing still. If it is forged the row is as it was.
+ */
+static bool open_next(struct receiver *r, struct landing *landing, const struct segment *segment,
+                      const struct sealed_unit *sealed, struct landing_row *row)
+{
+    uint32_t length = row->bytes - TRAILER_BYTES;
+    const uint8_t *in = in_one_piece(landing, segment, landing->bounce);
+    if (!keyring_open_unit(r->config.keyring, sealed, in, length, row->place))
+        return false;
+    trailer_row_step(&row->next);
+    row->a.units++;
+    row->marks += segment->ecn == LANDING_ECN_CONGESTED;
+    row->place += length;
+    return true;
+}
+
 /* Opens the unit to its place, or to scratch, from where what is missing of it is brought there. */
 static bool open_unit(struct receiver *r, instant now, struct landing *landing,
                       const struct segment *segment, const struct sealed_unit *sealed,
-                      const struct unit_trailer *t)
+                      const struct unit_trailer *t, struct landing_row *row)
 {
     struct arrival a = receiver_arrival(r, segment, t);
     uint8_t *scratch = landing->bounce;
@@ -54,6 +79,8 @@ static bool open_unit(struct receiver *r, instant now, struct landing *landing,
                              .ecn = segment->ecn};
     a.segment = &opened;
     a.message = NULL;
+    if (place != NULL && receiver_row_open(r, row, &a))
+        return true;
     receiver_note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
     receiver_enter(r, now, landing, &a);
     landing_move_all(landing); /* the next unit wants the scratch */
@@ -61,7 +88,7 @@ static bool open_unit(struct receiver *r, instant now, struct landing *landing,
 }
 
 static bool on_sealed_unit(struct receiver *r, instant now, struct landing *landing,
-                           const struct segment *segment)
+                           const struct segment *segment, struct landing_row *row)
 {
     struct unit_trailer unit;
     struct sealed_unit sealed;
@@ -73,13 +100,16 @@ static bool on_sealed_unit(struct receiver *r, instant now, struct landing *land
         r->counters.drop_session++;
         return false;
     }
+    if (continues(row, segment, &sealed))
+        return open_next(r, landing, segment, &sealed, row);
+    receiver_row_close(r, now, landing, row); /* what it has is missing no more */
     enum verdict verdict =
         unit_trailer_decode(sealed.plain, segment->bytes - SEAL_UNIT_BYTES, &unit);
     if (verdict != VERDICT_OK || !receiver_session_accepts(&r->session, unit.pairing)) {
         receiver_count_drop(r, verdict);
         return false;
     }
-    return open_unit(r, now, landing, segment, &sealed, &unit);
+    return open_unit(r, now, landing, segment, &sealed, &unit, row);
 }
 
 static bool on_sealed_control(struct receiver *r, instant now, struct landing *landing,
@@ -101,14 +131,15 @@ static bool on_sealed_control(struct receiver *r, instant now, struct landing *l
 
 /* A sealed datagram, or one of a handshake. True if it belongs to the pairing. */
 bool receiver_on_sealed(struct receiver *r, instant now, struct landing *landing,
-                        const struct segment *segment)
+                        const struct segment *segment, struct landing_row *row)
 {
     switch (datagram_type(segment->tail[TRAILER_BYTES - 1])) {
     case DATAGRAM_UNIT:
-        return on_sealed_unit(r, now, landing, segment);
+        return on_sealed_unit(r, now, landing, segment, row);
     case DATAGRAM_HELLO:
     case DATAGRAM_PATH_PROBE:
     case DATAGRAM_OFFER:
+        receiver_row_close(r, now, landing, row);
         return on_sealed_control(r, now, landing, segment);
     case DATAGRAM_ACK_POSITIVE:
     case DATAGRAM_ACK_NEGATIVE:

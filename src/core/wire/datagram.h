@@ -205,13 +205,20 @@ static inline void trailer_row_step(struct trailer_row *row)
     row->word[1] = trailer_row_sum(row->word[1], 1, row->grains);
 }
 
-/* Takes the trailer, if it is just the one that continues the row. */
-static inline bool trailer_row_take(struct trailer_row *row, const uint8_t in[TRAILER_BYTES])
+/* Is this just the trailer that continues the row? */
+static inline bool trailer_row_foresees(const struct trailer_row *row,
+                                        const uint8_t in[TRAILER_BYTES])
 {
     uint64_t differs = 0;
     for (int i = 0; i < TRAILER_WORDS; i++)
         differs |= wire_get_u64(in + 8 * i) ^ row->word[i];
-    if (differs != 0)
+    return differs == 0;
+}
+
+/* Takes the trailer, if it is that one. */
+static inline bool trailer_row_take(struct trailer_row *row, const uint8_t in[TRAILER_BYTES])
+{
+    if (!trailer_row_foresees(row, in))
         return false;
     trailer_row_step(row);
     return true;

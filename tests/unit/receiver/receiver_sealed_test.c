@@ -1,0 +1,160 @@
+/* Rows of sealed units: those that follow on each other in one opening are opened to their places
+ * and entered together. A forged one among them leaves the others as they are. */
+#include "core/receiver/receiver.h"
+
+#include "../../support/fake_cipher.h"
+#include "../../support/memory.h"
+#include "../../support/scatter.h"
+#include "../../support/secret.h"
+#include "../../support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNITS = 10, DATA = 64, SEALED = DATA + SEAL_TAG_BYTES + TRAILER_BYTES, SEQ_AT = 8 };
+
+static struct fake_pair keys;
+static struct receiver *r;
+static struct landing landing;
+static uint8_t buffer[UNITS * DATA], data[UNITS * DATA];
+static uint8_t staging[SEAL_STAGING];
+static uint8_t wire[64 * SEALED];
+static uint32_t bytes;
+
+static void set_up(void)
+{
+    const struct receiver_config config = {.unit_bytes = DATA + TRAILER_BYTES,
+                                           .stays = true,
+                                           .messages = 4,
+                                           .holes = 16,
+                                           .intervals = 16,
+                                           .capacity = 1 << 20,
+                                           .silence = 100 * SECOND,
+                                           .secret = secret_of_seed(1),
+                                           .jar = jar_of_seed(1),
+                                           .keyring = &keys.receiver};
+    uint64_t number;
+    fake_pair_init(&keys, 3, SEAL_EPOCH_BITS);
+    r = memory_of_receiver(&config, SECOND);
+    landing_init(&landing, malloc(landing_memory(1)), 1);
+    receiver_admit(r, SECOND);
+    memset(buffer, 0xAA, sizeof buffer);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 7 + i / 64);
+    bytes = 0;
+    ck_assert(receiver_post(r, SECOND, buffer, buffer, sizeof buffer, &number));
+}
+
+static void tear_down(void)
+{
+    free(landing.spill);
+    free(r);
+}
+
+FIXTURE(set_up, tear_down)
+
+/* All units of the message, sealed one behind the other. */
+static void seal_all(void)
+{
+    static struct burst burst;
+    burst = (struct burst){.datagrams = UNITS,
+                           .segment = DATA + TRAILER_BYTES,
+                           .bytes = UNITS * (DATA + TRAILER_BYTES)};
+    for (uint32_t i = 0; i < UNITS; i++) {
+        bool is_last = i + 1 == UNITS;
+        struct unit_trailer t = {.unit = i * (DATA / GRAIN),
+                                 .seq = i,
+                                 .next_unit = is_last ? 0 : (i + 1) * (DATA / GRAIN),
+                                 .length = DATA,
+                                 .next_length = is_last ? 0 : DATA,
+                                 .pairing = keys.sender.pairing,
+                                 .flags = is_last ? FLAG_IS_LAST : FLAG_HAS_NEXT};
+        unit_trailer_encode(burst.trailer[i], &t);
+        burst.iov[2 * i] = (struct iovec){data + (size_t)i * DATA, DATA};
+        burst.iov[2 * i + 1] = (struct iovec){burst.trailer[i], TRAILER_BYTES};
+    }
+    ck_assert(keyring_seal(&keys.sender, &burst, staging));
+}
+
+/* Units [first, last) come next; returns where the first of them is. */
+static uint8_t *add(uint32_t first, uint32_t last)
+{
+    uint8_t *at = wire + bytes;
+    memcpy(at, staging + (size_t)first * SEALED, (size_t)(last - first) * SEALED);
+    bytes += (last - first) * SEALED;
+    return at;
+}
+
+static void land(void)
+{
+    receiver_plan(r, &landing, 1, 128);
+    scatter(&landing, wire, bytes, SEALED);
+    receiver_landed(r, SECOND, &landing);
+    receiver_check(r);
+    bytes = 0;
+}
+
+static void expect_whole(uint64_t units)
+{
+    struct event event;
+    ck_assert(receiver_event(r, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_OK);
+    ck_assert_uint_eq(event.length, sizeof data);
+    ck_assert_mem_eq(buffer, data, sizeof data);
+    ck_assert_uint_eq(receiver_counters(r)->units, units);
+    ck_assert_uint_eq(receiver_counters(r)->in_place, units);
+}
+
+TEST(receiver_landed__a_sealed_row)
+{
+    seal_all();
+    add(0, UNITS);
+    land();
+    expect_whole(UNITS);
+}
+
+TEST(receiver_landed__sealed_rows_with_gaps)
+{
+    seal_all();
+    add(0, 3);
+    add(5, 8);
+    land();
+    add(3, 5);
+    add(8, UNITS);
+    land();
+    expect_whole(UNITS);
+}
+
+TEST(receiver_landed__a_forged_unit_in_a_row)
+{
+    seal_all();
+    add(0, 4);
+    add(4, 5)[7] ^= 1;
+    add(4, UNITS);
+    land();
+    expect_whole(UNITS);
+    ck_assert_uint_eq(keys.receiver.units_in.forged, 1);
+}
+
+/* It claims to be for what the row has just brought, under a number that was not there yet. */
+TEST(receiver_landed__a_forged_unit_over_a_row)
+{
+    seal_all();
+    add(0, 4);
+    wire_put_u32(add(1, 2) + SEALED - TRAILER_BYTES + SEQ_AT, 100);
+    add(4, UNITS);
+    land();
+    expect_whole(UNITS);
+    ck_assert_uint_eq(keys.receiver.units_in.forged, 1);
+}
+
+TEST(receiver_landed__a_sealed_row_again)
+{
+    seal_all();
+    add(0, 5);
+    add(0, 5);
+    add(2, UNITS);
+    land();
+    expect_whole(UNITS);
+    ck_assert_uint_eq(keys.receiver.units_in.replayed, 8);
+}
