@@ -152,8 +152,7 @@ static int answer_send(struct source *source, const struct record *record)
     uint8_t *slice = item->opened->mapping.memory + record->part.offset;
     row->opened = item->opened;
     stock_hold(row->opened);
-    row->task =
-        (struct task){slice, record->part.length, record->part.length, row->hash, false, NULL};
+    row->task = task_of_hash(slice, record->part.length, record->part.length, row->hash);
     crew_add(source->crew, &row->task);
     item->moved += record->part.length;
     progress_moved(source->progress, record->part.length);
@@ -294,12 +293,8 @@ static int answer_hashes(struct source *source, const struct record *request)
     const char *error = stock_open(&source->stock, item);
     if (error == NULL) {
         size_t leaves = (request->part.length + LEAF_BYTES - 1) / LEAF_BYTES;
-        struct task task = {item->opened->mapping.memory + request->part.offset,
-                            request->part.length,
-                            LEAF_BYTES,
-                            source->digests,
-                            false,
-                            NULL};
+        struct task task = task_of_hash(item->opened->mapping.memory + request->part.offset,
+                                        request->part.length, LEAF_BYTES, source->digests);
 
         crew_add(source->crew, &task);
         crew_wait(source->crew, &task);

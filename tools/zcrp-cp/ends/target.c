@@ -560,12 +560,8 @@ static int request_hashes(struct target *target, struct incoming *incoming, stru
     incoming->in_flight++;
     if (awaited->digests == NULL)
         return ZCRP_ERROR_MEMORY;
-    awaited->hash = (struct task){incoming->mapping.memory + part.start,
-                                  record.part.length,
-                                  LEAF_BYTES,
-                                  awaited->digests,
-                                  false,
-                                  NULL};
+    awaited->hash = task_of_hash(incoming->mapping.memory + part.start, record.part.length,
+                                 LEAF_BYTES, awaited->digests);
     crew_add(target->crew, &awaited->hash);
     return request(target, &record);
 }
@@ -719,12 +715,8 @@ static int on_block(struct target *target, struct awaited *awaited)
 
     target->in_flight -= length;
     if (awaited->code == 0 && awaited->message->length == length) {
-        awaited->hash = (struct task){awaited->incoming->mapping.memory + awaited->part.start,
-                                      length,
-                                      length,
-                                      awaited->own,
-                                      false,
-                                      NULL};
+        awaited->hash = task_of_hash(awaited->incoming->mapping.memory + awaited->part.start,
+                                     length, length, awaited->own);
         crew_add(target->crew, &awaited->hash);
     }
     return 0;

@@ -1,6 +1,7 @@
 #include "crew.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +24,9 @@ static void touch(const struct task *task)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t start = (uintptr_t)task->memory & ~(page - 1);
 
-    /* That it fails is no harm: the page is then missing where data lands, and that is noticed. */
+    /* That these fail is no harm: a page is then missing where data lands, and that is noticed. */
+    if (task->file > 0)
+        (void)fallocate(task->file, 0, (off_t)task->offset, (off_t)task->bytes);
     (void)madvise((void *)start, (uintptr_t)task->memory + task->bytes - start,
                   MADV_POPULATE_WRITE);
 }
