@@ -206,6 +206,7 @@ int parts_on_block(struct target *target, struct awaited *awaited)
     if (awaited->code == 0 && awaited->message->length == length) {
         awaited->hash = task_of_hash(awaited->incoming->mapping.memory + awaited->part.start,
                                      length, length, awaited->own);
+        awaited->hash.lets_go = true;
         crew_add(target->crew, &awaited->hash);
     }
     return 0;

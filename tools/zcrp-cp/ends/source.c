@@ -182,7 +182,7 @@ static void finish_rows(struct source *source)
         crew_wait(source->crew, &row->task);
         if (mapping_is_torn(&row->opened->mapping))
             (void)snprintf(row->error, sizeof(row->error), "it became shorter while it was copied");
-        stock_release(&source->stock, row->opened);
+        stock_release(row->opened);
         row->opened = NULL;
     }
 }
@@ -437,7 +437,10 @@ static int turn(struct source *source)
     code = answer_all(source, message);
     if (code == 0)
         code = requests_put_back(&source->requests);
-    return code == 0 ? answers_reap(&source->answers) : code;
+    if (code == 0)
+        code = answers_reap(&source->answers);
+    stock_tidy(&source->stock);
+    return code;
 }
 
 enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk,
@@ -453,12 +456,14 @@ enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk
     source->walk = walk;
     source->progress = progress;
     stock_init(&source->stock, walk);
-    answers_init(&source->answers, line, &source->stock);
+    answers_init(&source->answers, line);
     code = requests_init(&source->requests, line, true);
     while (code == 0 && !source->is_over)
         code = turn(source);
-    if (code == 0)
-        (void)answers_wait(&source->answers); /* the target has all, and may be gone by now */
+    if (source->is_over) { /* the target has all, and may be gone by now */
+        (void)answers_wait(&source->answers);
+        code = 0;
+    }
     requests_fini(&source->requests);
     finish_rows(source);
     answers_fini(&source->answers);

@@ -11,6 +11,7 @@ enum {
     WINDOW_BYTES = 48 << 20, /* asked for and not come: more than the library's window */
     QUEUE_LEAST = 2000,      /* entries; with fewer the list is asked for more */
     LISTS_MOST = 2,          /* requests for that at once */
+    LISTED_MOST = 1 << 28,   /* entries of a list; no source has more */
 };
 
 static int64_t now_ns(void)
@@ -45,6 +46,10 @@ static int add_entry(struct target *target, const struct entry *entry)
 
     if (wanted == NULL)
         return ZCRP_ERROR_MEMORY;
+    if (target->listed > LISTED_MOST) {
+        free(wanted);
+        return asking_refuse();
+    }
     progress_found(target->progress, &wanted->entry);
     *target->last = wanted;
     target->last = &wanted->next;

@@ -20,6 +20,7 @@ struct task {
     uint8_t *hashes; /* HASH_BYTES for each leaf */
     int file;        /* leaf 0: where these pages are to be taken first; 0: they have been */
     uint64_t offset; /* ... and where they are in it */
+    bool lets_go;    /* afterwards these pages of a mapped file are not needed here any more */
     bool is_done;    /* under the crew's lock */
     struct task *next;
 };

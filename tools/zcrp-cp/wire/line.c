@@ -46,7 +46,10 @@ int line_wait(struct line *line, struct zcrp_msg *message, int64_t most_ns)
         int64_t left = end == INT64_MAX ? tick_ns : end - now_ns();
         int code = zcrp_wait_for(message, left < 0 ? 0 : left < tick_ns ? left : tick_ns);
 
-        if (atomic_load(&line->stop) != LINE_GOES)
+        int stop = atomic_load(&line->stop);
+
+        /* What has come counts, also if its sender has left after its last word. */
+        if (stop == LINE_INTERRUPTED || (stop != LINE_GOES && code != 0))
             return ZCRP_ERROR_INTERRUPTED;
         if (line->tick != NULL)
             line->tick(line->context);
