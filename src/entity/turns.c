@@ -128,6 +128,10 @@ static enum channel_verdict send_burst(struct zcrp_entity *e, struct neighbour *
         keyed_skip(e, burst, *sent);
     if (verdict != CHANNEL_BLOCKED)
         return verdict;
+    if (e->nearby.is_required && !burst->is_control) { /* no unit takes another way */
+        *sent = 0;
+        return CHANNEL_CROWDED;
+    }
     if (keyed_seal(e, burst))
         return channel_send(e->channels.out, burst, sent);
     *sent = burst->datagrams;

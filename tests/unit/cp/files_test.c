@@ -241,7 +241,7 @@ TEST(crew__hashes_of_leaves)
     static uint8_t memory[1000];
     uint8_t hashes[3 * HASH_BYTES], hash[HASH_BYTES];
     struct crew crew;
-    struct task task = {memory, sizeof(memory), 400, hashes, false, NULL};
+    struct task task = task_of_hash(memory, sizeof(memory), 400, hashes);
 
     for (size_t i = 0; i < sizeof(memory); i++)
         memory[i] = (uint8_t)i;

@@ -1,8 +1,8 @@
 #include "answers.h"
 
-void answers_init(struct answers *answers, struct line *line, struct stock *stock)
+void answers_init(struct answers *answers, struct line *line)
 {
-    *answers = (struct answers){.line = line, .stock = stock};
+    *answers = (struct answers){.line = line};
 }
 
 /* Lets go of the oldest, which has ended. */
@@ -11,7 +11,7 @@ static void put_back(struct answers *answers)
     struct answer *answer = &answers->ring[answers->first];
 
     if (answer->opened != NULL)
-        stock_release(answers->stock, answer->opened);
+        stock_release(answer->opened);
     if (answer->opened == NULL && answer->message->message_size == PACK_ROOM &&
         answers->spare_count < ANSWERS_SPARE)
         answers->spare[answers->spare_count++] = answer->message;

@@ -18,14 +18,13 @@ struct answer {
 
 struct answers {
     struct line *line;
-    struct stock *stock;
     struct answer ring[ANSWERS_MOST];
     unsigned first, count;
     struct zcrp_msg *spare[ANSWERS_SPARE];
     int spare_count;
 };
 
-void answers_init(struct answers *answers, struct line *line, struct stock *stock);
+void answers_init(struct answers *answers, struct line *line);
 
 /* Takes back what is under way. */
 void answers_fini(struct answers *answers);

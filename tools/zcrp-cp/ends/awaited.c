@@ -103,7 +103,12 @@ struct awaited *awaiting_add_slice(struct awaiting *awaiting, struct incoming *i
         return NULL;
     awaited->incoming = incoming;
     awaited->part = part;
-    awaited->touch = (struct task){.memory = slice, .bytes = length};
+    awaited->touch = (struct task){
+        .memory = slice,
+        .bytes = length,
+        .file = incoming->partial.takes_late ? incoming->partial.fd : 0,
+        .offset = part.start,
+    };
     crew_add(awaiting->crew, &awaited->touch);
     return awaited;
 }

@@ -152,8 +152,7 @@ static int answer_send(struct source *source, const struct record *record)
     uint8_t *slice = item->opened->mapping.memory + record->part.offset;
     row->opened = item->opened;
     stock_hold(row->opened);
-    row->task =
-        (struct task){slice, record->part.length, record->part.length, row->hash, false, NULL};
+    row->task = task_of_hash(slice, record->part.length, record->part.length, row->hash);
     crew_add(source->crew, &row->task);
     item->moved += record->part.length;
     progress_moved(source->progress, record->part.length);
@@ -183,7 +182,7 @@ static void finish_rows(struct source *source)
         crew_wait(source->crew, &row->task);
         if (mapping_is_torn(&row->opened->mapping))
             (void)snprintf(row->error, sizeof(row->error), "it became shorter while it was copied");
-        stock_release(&source->stock, row->opened);
+        stock_release(row->opened);
         row->opened = NULL;
     }
 }
@@ -294,12 +293,8 @@ static int answer_hashes(struct source *source, const struct record *request)
     const char *error = stock_open(&source->stock, item);
     if (error == NULL) {
         size_t leaves = (request->part.length + LEAF_BYTES - 1) / LEAF_BYTES;
-        struct task task = {item->opened->mapping.memory + request->part.offset,
-                            request->part.length,
-                            LEAF_BYTES,
-                            source->digests,
-                            false,
-                            NULL};
+        struct task task = task_of_hash(item->opened->mapping.memory + request->part.offset,
+                                        request->part.length, LEAF_BYTES, source->digests);
 
         crew_add(source->crew, &task);
         crew_wait(source->crew, &task);
@@ -442,7 +437,10 @@ static int turn(struct source *source)
     code = answer_all(source, message);
     if (code == 0)
         code = requests_put_back(&source->requests);
-    return code == 0 ? answers_reap(&source->answers) : code;
+    if (code == 0)
+        code = answers_reap(&source->answers);
+    stock_tidy(&source->stock);
+    return code;
 }
 
 enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk,
@@ -458,12 +456,14 @@ enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk
     source->walk = walk;
     source->progress = progress;
     stock_init(&source->stock, walk);
-    answers_init(&source->answers, line, &source->stock);
+    answers_init(&source->answers, line);
     code = requests_init(&source->requests, line, true);
     while (code == 0 && !source->is_over)
         code = turn(source);
-    if (code == 0)
-        (void)answers_wait(&source->answers); /* the target has all, and may be gone by now */
+    if (source->is_over) { /* the target has all, and may be gone by now */
+        (void)answers_wait(&source->answers);
+        code = 0;
+    }
     requests_fini(&source->requests);
     finish_rows(source);
     answers_fini(&source->answers);

@@ -28,10 +28,10 @@ static void free_opened(struct stock *stock, struct opened *opened)
 void stock_fini(struct stock *stock)
 {
     for (uint32_t i = 0; i < stock->count; i++) {
-        if (stock->items[i].opened != NULL)
-            free_opened(stock, stock->items[i].opened);
+        stock_close(stock, &stock->items[i]);
         free(stock->items[i].path);
     }
+    stock_tidy(stock);
     free(stock->items);
     *stock = (struct stock){0};
 }
@@ -128,9 +128,24 @@ void stock_close(struct stock *stock, struct item *item)
     item->opened = NULL;
     if (opened == NULL)
         return;
-    opened->is_closing = true;
-    if (opened->in_flight == 0)
+    opened->next = stock->closing;
+    stock->closing = opened;
+}
+
+void stock_tidy(struct stock *stock)
+{
+    struct opened **place = &stock->closing;
+
+    while (*place != NULL) {
+        struct opened *opened = *place;
+
+        if (opened->in_flight > 0) {
+            place = &opened->next;
+            continue;
+        }
+        *place = opened->next;
         free_opened(stock, opened);
+    }
 }
 
 void stock_hold(struct opened *opened)
@@ -138,9 +153,7 @@ void stock_hold(struct opened *opened)
     opened->in_flight++;
 }
 
-void stock_release(struct stock *stock, struct opened *opened)
+void stock_release(struct opened *opened)
 {
     opened->in_flight--;
-    if (opened->in_flight == 0 && opened->is_closing)
-        free_opened(stock, opened);
 }

@@ -20,8 +20,8 @@ enum {
 struct opened {
     int fd;
     struct mapping mapping;
-    uint32_t in_flight; /* messages that are slices of it */
-    bool is_closing;    /* it is freed with the last of these */
+    uint32_t in_flight;  /* messages that are slices of it */
+    struct opened *next; /* of those that are closing */
 };
 
 struct item {
@@ -40,6 +40,7 @@ struct stock {
     uint32_t count;
     size_t room;
     int open_count;
+    struct opened *closing;
 };
 
 void stock_init(struct stock *stock, const struct walk *walk);
@@ -60,11 +61,13 @@ int stock_peek(const struct stock *stock, const struct item *item, const char **
 /* Is the open file still as it was listed? NULL, or how it differs. */
 const char *stock_changed(const struct item *item, int fd);
 
-/* Lets go of a file that is open, now or when nothing of it is in flight. */
+/* The file is not needed any more. stock_tidy frees those of which nothing is in flight: to unmap a
+ * large file takes a while, so that is for when there is nothing to answer. */
 void stock_close(struct stock *stock, struct item *item);
+void stock_tidy(struct stock *stock);
 
 /* A message with a slice of it is under way, and has ended. */
 void stock_hold(struct opened *opened);
-void stock_release(struct stock *stock, struct opened *opened);
+void stock_release(struct opened *opened);
 
 #endif

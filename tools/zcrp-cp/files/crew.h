@@ -18,9 +18,18 @@ struct task {
     size_t bytes;
     size_t leaf;     /* bytes that one hash is of; 0: do not hash, make the pages writable */
     uint8_t *hashes; /* HASH_BYTES for each leaf */
+    int file;        /* leaf 0: where these pages are to be taken first; 0: they have been */
+    uint64_t offset; /* ... and where they are in it */
+    bool lets_go;    /* afterwards these pages of a mapped file are not needed here any more */
     bool is_done;    /* under the crew's lock */
     struct task *next;
 };
+
+/* A task that hashes; one hash is of `leaf` bytes. */
+static inline struct task task_of_hash(uint8_t *memory, size_t bytes, size_t leaf, uint8_t *hashes)
+{
+    return (struct task){.memory = memory, .bytes = bytes, .leaf = leaf, .hashes = hashes};
+}
 
 struct crew {
     pthread_mutex_t lock;

@@ -99,9 +99,9 @@ int partial_open(struct partial *partial, int directory, const char *path)
     return -1;
 }
 
-/* A file system in memory takes each page twice if it is told before: to reserve it, and to clear
- * it when it is touched (a sixth of the time of a copy). There the space is only looked at, and
- * taken when the pages are touched, ahead of the data. */
+/* A file system in memory takes each page by itself, which holds a large file up for a second
+ * before the first byte comes. There the room is only looked at; the crew takes the pages, block by
+ * block, while others are under way. */
 static int look_for_room(const struct partial *partial, uint64_t size)
 {
     struct statvfs room;
@@ -116,7 +116,7 @@ static int look_for_room(const struct partial *partial, uint64_t size)
     return -1;
 }
 
-int partial_allocate(const struct partial *partial, uint64_t size, bool is_sparse)
+int partial_allocate(struct partial *partial, uint64_t size, bool is_sparse)
 {
     struct statfs kind;
 
@@ -124,7 +124,8 @@ int partial_allocate(const struct partial *partial, uint64_t size, bool is_spars
         return -1;
     if (is_sparse || size == 0)
         return 0;
-    if (fstatfs(partial->fd, &kind) == 0 && kind.f_type == TMPFS_MAGIC)
+    partial->takes_late = fstatfs(partial->fd, &kind) == 0 && kind.f_type == TMPFS_MAGIC;
+    if (partial->takes_late)
         return look_for_room(partial, size);
     if (fallocate(partial->fd, 0, 0, (off_t)size) == 0)
         return 0;

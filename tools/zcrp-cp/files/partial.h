@@ -20,6 +20,7 @@ struct partial {
     char name[NAME_MOST + 1]; /* that it gets in the end */
     char own[NAME_MOST + 1];  /* that it has */
     bool was_there;           /* an earlier copy has left it, with something in it */
+    bool takes_late;          /* its pages are to be taken when data is about to come */
 };
 
 /* Opens or makes the part file of the file `path` below `directory`. 0, or -1 with errno; EBUSY if
@@ -28,7 +29,7 @@ int partial_open(struct partial *partial, int directory, const char *path);
 
 /* Gives it `size` bytes, and takes the space for them unless the file has holes. 0, or -1 with
  * errno. */
-int partial_allocate(const struct partial *partial, uint64_t size, bool is_sparse);
+int partial_allocate(struct partial *partial, uint64_t size, bool is_sparse);
 
 /* Makes [start, end) a hole. 0, or -1 with errno. */
 int partial_punch(const struct partial *partial, uint64_t start, uint64_t end);

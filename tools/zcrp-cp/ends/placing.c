@@ -1,0 +1,276 @@
+#include "placing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "zcrp-cp/files/beneath.h"
+
+/* ---- directories and links ---- */
+
+int placing_directory(struct target *target, struct wanted *wanted)
+{
+    int code = 0;
+    struct finished *finished = NULL;
+
+    if (target->wishes->is_dry_run) {
+        free(wanted);
+        return 0;
+    }
+    if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) != 0)
+        code = asking_settle_errno(target, wanted, "cannot be made");
+    else
+        finished = malloc(sizeof(*finished));
+    if (finished == NULL) {
+        free(wanted);
+        return code;
+    }
+    *finished = (struct finished){wanted, target->directories};
+    target->directories = finished;
+    return 0;
+}
+
+static int finish_directory(struct target *target, const struct wanted *wanted)
+{
+    const struct timespec times[2] = {
+        {.tv_nsec = UTIME_OMIT},
+        {.tv_sec = (time_t)wanted->entry.time_s, .tv_nsec = (long)wanted->entry.time_ns},
+    };
+    int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
+                          O_RDONLY | O_DIRECTORY, 0);
+    int code = 0;
+
+    if (fd < 0 || fchmod(fd, partial_mode(&wanted->entry)) != 0 || futimens(fd, times) != 0)
+        code = asking_settle_errno(target, wanted, "cannot have its permissions and time");
+    if (fd >= 0)
+        (void)close(fd);
+    return code;
+}
+
+/* All that is in them is there. */
+int placing_finish_directories(struct target *target, bool is_fine)
+{
+    int code = 0;
+
+    while (target->directories != NULL) {
+        struct finished *finished = target->directories;
+
+        if (is_fine && code == 0)
+            code = finish_directory(target, finished->wanted);
+        target->directories = finished->next;
+        free(finished->wanted);
+        free(finished);
+    }
+    return code;
+}
+
+static bool link_is_there(const struct target *target, const struct wanted *wanted)
+{
+    char where[PATH_MOST + 1];
+    const char *name;
+    int folder = beneath_parent(target->wishes->directory, wanted->entry.path.bytes, &name);
+    ssize_t length = folder >= 0 ? readlinkat(folder, name, where, sizeof(where)) : -1;
+
+    if (folder >= 0)
+        (void)close(folder);
+    return length == (ssize_t)wanted->entry.link.length &&
+           memcmp(where, wanted->entry.link.bytes, (size_t)length) == 0;
+}
+
+int placing_link(struct target *target, struct wanted *wanted)
+{
+    int code;
+
+    if (link_is_there(target, wanted))
+        code = asking_settle(target, wanted, OUTCOME_SKIPPED, "", 0);
+    else if (target->wishes->is_dry_run ||
+             partial_make_link(target->wishes->directory, &wanted->entry) == 0)
+        code = asking_settle(target, wanted, OUTCOME_COPIED, "", 0);
+    else
+        code = asking_settle_errno(target, wanted, "cannot be made");
+    free(wanted);
+    return code;
+}
+
+/* ---- files ---- */
+
+/* Is there a file of this size already, and is its time the same? */
+static bool size_is_there(const struct target *target, const struct wanted *wanted, bool *same_time)
+{
+    struct stat status;
+
+    if (beneath_status(target->wishes->directory, wanted->entry.path.bytes, &status) != 0)
+        return false;
+    *same_time = status.st_mtim.tv_sec == wanted->entry.time_s &&
+                 status.st_mtim.tv_nsec == (long)wanted->entry.time_ns;
+    return S_ISREG(status.st_mode) && (uint64_t)status.st_size == wanted->entry.size;
+}
+
+/* A file that need not be copied gets what it may lack. */
+int placing_skip(struct target *target, const struct wanted *wanted)
+{
+    const struct timespec times[2] = {
+        {.tv_nsec = UTIME_OMIT},
+        {.tv_sec = (time_t)wanted->entry.time_s, .tv_nsec = (long)wanted->entry.time_ns},
+    };
+    int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
+                          O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    struct stat status;
+
+    if (fd >= 0 && fstat(fd, &status) == 0 && !target->wishes->is_dry_run) {
+        if ((status.st_mode & 0777) != partial_mode(&wanted->entry))
+            (void)fchmod(fd, partial_mode(&wanted->entry));
+        (void)futimens(fd, times);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return asking_settle(target, wanted, OUTCOME_SKIPPED, "", wanted->entry.size);
+}
+
+void placing_begin(struct target *target, struct wanted *wanted)
+{
+    if (wanted->entry.size <= PACKED_MOST) {
+        target->pack[target->pack_count++] = wanted;
+        target->pack_bytes += wanted->entry.size;
+    } else {
+        incoming_begin(asking_take_place(target), target->wishes->directory, wanted);
+    }
+}
+
+int placing_file(struct target *target, struct wanted *wanted)
+{
+    bool same_time = false, same_size = size_is_there(target, wanted, &same_time);
+    bool compares = target->wishes->checksum && same_size && wanted->entry.size > 0;
+    int code;
+
+    if (same_size && !compares && (same_time || target->wishes->checksum)) {
+        code = placing_skip(target, wanted);
+        free(wanted);
+        return code;
+    }
+    if (compares) {
+        incoming_begin_compare(asking_take_place(target), target->wishes->directory, wanted);
+        return 0;
+    }
+    if (!target->wishes->is_dry_run) {
+        placing_begin(target, wanted);
+        return 0;
+    }
+    code = asking_settle(target, wanted, OUTCOME_COPIED, "", wanted->entry.size);
+    free(wanted);
+    return code;
+}
+
+/* ---- small files ---- */
+
+static bool write_whole(int fd, struct text content)
+{
+    size_t done = 0;
+
+    while (done < content.length) {
+        ssize_t count = pwrite(fd, content.bytes + done, content.length - done, (off_t)done);
+
+        if (count < 0)
+            return false;
+        done += (size_t)count;
+    }
+    return ftruncate(fd, (off_t)content.length) == 0;
+}
+
+static int write_small(struct target *target, struct wanted *wanted, struct text content)
+{
+    struct partial partial;
+    int code;
+
+    if (partial_open(&partial, target->wishes->directory, wanted->entry.path.bytes) != 0) {
+        code = asking_settle_errno(target, wanted, "cannot be made");
+        free(wanted);
+        return code;
+    }
+    if (!write_whole(partial.fd, content) || partial_finish(&partial, &wanted->entry) != 0) {
+        code = asking_settle_errno(target, wanted, "cannot be written");
+        partial_discard(&partial);
+    } else {
+        code = asking_settle(target, wanted, OUTCOME_COPIED, "", 0);
+    }
+    partial_close(&partial);
+    free(wanted);
+    return code;
+}
+
+static int take_packed(struct target *target, struct wanted *wanted, const struct record *record)
+{
+    const char *error = "it arrives damaged, again and again";
+    uint8_t hash[HASH_BYTES];
+    int code;
+
+    if (record->packed.error.length > 0) {
+        struct incoming incoming = {0};
+
+        incoming_fail(&incoming, record->packed.error);
+        code = asking_settle(target, wanted, OUTCOME_FAILED, incoming.error, 0);
+        free(wanted);
+        return code;
+    }
+    crew_hash(record->packed.content.bytes, record->packed.content.length, hash);
+    bool is_good = record->packed.content.length == wanted->entry.size &&
+                   memcmp(hash, record->packed.hash, HASH_BYTES) == 0;
+    if (is_good) {
+        progress_moved(target->progress, wanted->entry.size);
+        return write_small(target, wanted, record->packed.content);
+    }
+    if (++wanted->damaged < INCOMING_TRIES && target->pack_count < PACK_FILES) {
+        target->pack[target->pack_count++] = wanted;
+        target->pack_bytes += wanted->entry.size;
+        return 0;
+    }
+    code = asking_settle(target, wanted, OUTCOME_FAILED, error, 0);
+    free(wanted);
+    return code;
+}
+
+int placing_on_pack(struct target *target, struct awaited *awaited)
+{
+    struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
+    struct record record;
+    int code = 0;
+
+    target->in_flight -= awaited->part.end;
+    for (unsigned i = 0; i < awaited->pack_count && code == 0; i++) {
+        if (!record_decode(&reader, &record) || record.kind != RECORD_PACKED)
+            return asking_refuse();
+        struct wanted *wanted = awaited->pack[i];
+        awaited->pack[i] = NULL;
+        code = take_packed(target, wanted, &record);
+    }
+    return code == 0 && (reader.bad || reader.at != reader.end) ? asking_refuse() : code;
+}
+
+int placing_request_pack(struct target *target)
+{
+    struct record record = {.kind = RECORD_PACK};
+    int code = 0;
+    struct awaited *awaited = awaiting_add(&target->awaiting, RECORD_PACK, PACK_ROOM, &code);
+
+    if (awaited == NULL)
+        return code;
+    awaited->pack = malloc(target->pack_count * sizeof(struct wanted *));
+    if (awaited->pack == NULL)
+        return ZCRP_ERROR_MEMORY;
+    record.pack.count = (uint16_t)target->pack_count;
+    for (unsigned i = 0; i < target->pack_count; i++) {
+        awaited->pack[i] = target->pack[i];
+        record.pack.files[i] = target->pack[i]->number;
+    }
+    awaited->pack_count = target->pack_count;
+    awaited->part.end = target->pack_bytes;
+    target->in_flight += target->pack_bytes;
+    target->asked += target->pack_bytes;
+    target->pack_count = 0;
+    target->pack_bytes = 0;
+    return asking_request(target, &record);
+}
