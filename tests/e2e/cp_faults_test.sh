@@ -4,6 +4,12 @@
 # load: asleep
 set -u
 
+# In a network of its own all that crosses can be counted, also what an end sent that was then killed.
+if [ -z "${ZCRP_TEST_ALONE-}" ] && unshare -n ip link set lo up 2>/dev/null; then
+    export ZCRP_TEST_ALONE=1
+    exec unshare -n sh -c 'ip link set lo up && exec sh "$0"' "$0"
+fi
+
 . "$(dirname "$0")/../support/script.sh"
 
 build=$(cd "$build" && pwd)
@@ -22,6 +28,11 @@ copies() {
 # counted NAME FILE : a figure of the last line of --stats in a file.
 counted() {
     sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$2" | tail -n 1
+}
+
+# crossed_here : bytes that loopback has carried, with all that belongs to them.
+crossed_here() {
+    sed -n 's/^ *lo: *\([0-9]*\).*/\1/p' /proc/net/dev
 }
 
 random_bytes() {
@@ -69,6 +80,8 @@ crossed=$(counted crossed stats)
 check "it is whole" cmp large there/large
 check "and no part is left" has_no_parts there
 total=$((total + crossed))
+[ -z "${ZCRP_TEST_ALONE-}" ] || total=$(crossed_here)
+echo "$total bytes crossed for a file of $size"
 check "the last copy sent what was missing, $crossed" test "$crossed" -lt $((size * 9 / 10))
 check "sent at most 5 % twice: $total of $size" test $((total * 100)) -le $((size * 105))
 
