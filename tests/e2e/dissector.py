@@ -12,7 +12,7 @@ import capture
 from capture import fields
 
 TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7},
-         "cookie": {8}, "offer": {10}, "version": {15}}
+         "cookie": {8}, "handshake": {9}, "offer": {10}, "version": {15}}
 SHOWN_AS = {"number": "probe"}
 failures = []
 
@@ -73,6 +73,18 @@ def ack(bounds, marks=0):
 
 def cookie_datagram(session=0):
     return struct.pack(">QQIH", NONCE, COOKIE, 0, 0) + tail(8, session=session)
+
+
+def handshake(data, flags=0, cookie=COOKIE, place=0, have=(0, 0), session=0):
+    return data + struct.pack(">QQHHH", NONCE, cookie, place, *have) + tail(9, flags, session)
+
+
+def sealed(datagram, number=None):
+    """As it crosses under keys: a unit, whose trailer stays in clear, or anything else."""
+    if number is None:
+        return datagram[:-32] + bytes([0xA5]) * 16 + datagram[-32:]
+    body = bytes([0x5A]) * (len(datagram) - 10)
+    return body + bytes([0xA5]) * 16 + struct.pack(">Q", number) + datagram[-10:]
 
 
 def probe(size):
@@ -140,6 +152,8 @@ def check_vector(name, asked, said, shown):
             check_list(name, key, value, shown)
         else:
             shown_as = "probe.size" if (asked, key) == ("answer", "size") else SHOWN_AS.get(key, key)
+            if (asked, key) == ("handshake", "cookie") and int(said["flags"], 0) & 1:
+                shown_as = "number"
             found = numbers(shown[shown_as])
             equal(f"{name}: {key}", found, [int(value, 0)])
 
@@ -149,7 +163,7 @@ def test_vectors(path):
     names = ["type", "version", "verdict", "message", "unit", "seq", "next_unit", "length",
              "next_length", "next_step", "session", "tag", "flags", "newest", "delay", "capacity", "marks",
              "nonce", "cookie", "requested", "bound", "intervals", "run.first", "run.count", "run.size",
-             "probe", "probe.size", "size"]
+             "probe", "probe.size", "size", "place", "have_first", "have_second", "number"]
     all_vectors = list(vectors())
     capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])
     rows = fields(path, ["zcrp." + name for name in names], "-o",
@@ -201,7 +215,16 @@ LINES = [
     (probe(1216), "Probe 7 of 1216 bytes"),
     (probe_answer(1216), "Answer to probe 7 of 1216 bytes"),
     (tail(15, version=3), "Version answer: version 3, to session c0ffee42, tag beefcafe"),
-    (bytes(22) + tail(9), "32 bytes [type: type 9, handshake bytes, reserved]"),
+    (handshake(bytes(200)), "Handshake bytes [0, 200), nonce 0123456789abcdef, tag beefcafe, has 0 and 0"),
+    (handshake(bytes(521), 3, 7, 1024, (122, 9)), "Handshake bytes [1024, 1529), sealed, answers, "
+     "nonce 0123456789abcdef, tag beefcafe, has 122 and 9"),
+    (handshake(b"", 6, 0), "Keys refused, answers, nonce 0123456789abcdef, tag beefcafe, has 0 and 0"),
+    (handshake(b"", session=1), "Handshake bytes [0, 0), nonce 0123456789abcdef, tag beefcafe, has 0 and 0 "
+     "[malformed: bytes of a handshake have no session, and a nonce]"),
+    (handshake(bytes(7), 1), "Handshake bytes [0, 0), sealed, nonce 0123456789abcdef, tag beefcafe, "
+     "has 0 and 0 [short: 7 bytes before the trailer, which says 16]"),
+    (sealed(unit(9, 0, 107, 64, 65, (45, 64, 0))), "Unit 9/0 (next 9/45) seq 107, 64 bytes, sealed"),
+    (sealed(ack([0, 46]), 17), "Block acknowledgement, sealed, number 17, session c0ffee42, tag beefcafe"),
     (offer(0, 0), "Offer: message 0 has 0 bytes"),
     (bytes(22) + tail(11), "32 bytes [type: type 11]"),
     (bytes(22) + tail(15), "32 bytes [malformed: a version answer has ten bytes]"),
@@ -224,10 +247,12 @@ def test_bundles(path):
     bundles = [b"".join(unit(1, 45 * i, i, 1440) for i in range(40)),
                b"".join(unit(1, 45 * i, i, 1440) for i in range(40, 44)) + unit(1, 1980, 44, 7, 2),
                b"".join(unit(n, 0, n, 0, 2) for n in range(100, 220)),
-               hello(7) + hello(8) + hello(9), unit(9, 0, 500, 64) + b"more" * 8]
+               hello(7) + hello(8) + hello(9), unit(9, 0, 500, 64) + b"more" * 8,
+               b"".join(sealed(unit(8, 45 * i, 600 + i, 1440 if i < 4 else 32)) for i in range(5))]
     capture.save(path, capture.RAW_IP, [capture.udp(bundle) for bundle in bundles])
     rows = fields(path, ["zcrp.seq", "zcrp.requested", "zcrp.verdict"], "-d", "udp.port==40000,zcrp")
     equal("40 units", numbers(rows[0][0]), list(range(40)))
+    equal("4 units, sealed, and a shorter one", numbers(rows[5][0]), list(range(600, 605)))
     equal("4 units and a shorter one", numbers(rows[1][0]), list(range(40, 45)))
     equal("120 empty messages", numbers(rows[2][0]), list(range(100, 220)))
     equal("hellos", rows[3], [[], ["7", "8", "9"], []])
@@ -391,25 +416,35 @@ ip link set lo up
 dumpcap -q -i lo -w "$1" 2>"$1.said" &
 trap 'kill -INT $!; wait $!' EXIT
 until grep -q '^File:' "$1.said"; do kill -0 $! || exit 1; sleep 0.05; done
-"$2" --transport zcrp --size 300K --count 30 --repeat 1 --unit 1472 --quiet || exit 1
+"$2" --transport zcrp --size 300K --count 30 --repeat 1 --unit 1472 --quiet $3 || exit 1
 sleep 0.3
 """
 
 
-def test_live(path):
+def live(path, option, named):
     """What the kernel shows of a run: the bursts are not cut yet. It may drop some for itself."""
     if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode:
         print("skipped, for want of the right to make a network namespace: test_live")
-        return
-    run = subprocess.run(["unshare", "-n", "sh", "-c", LIVE, "sh", path, BENCH],
+        return []
+    run = subprocess.run(["unshare", "-n", "sh", "-c", LIVE, "sh", path, BENCH, option],
                          capture_output=True, text=True, check=False)
-    check(f"a live capture: {run.stderr}", run.returncode == 0)
-    rows = fields(path, ["frame.protocols", "zcrp.verdict", "zcrp.seq", "zcrp.cut"],
-                  "-Y", "udp and not icmp")
-    check("live: not all is ZCRP", all(row[0][0].endswith("zcrp") for row in rows))
-    check("live: a datagram is malformed", not any(row[1] or row[3] for row in rows))
+    check(f"{named}: {run.stderr}", run.returncode == 0)
+    rows = fields(path, ["frame.protocols", "zcrp.verdict", "zcrp.seq", "zcrp.cut", "zcrp.type",
+                         "zcrp.number", "zcrp.data"], "-Y", "udp and not icmp")
+    check(f"{named}: not all is ZCRP", all(row[0][0].endswith("zcrp") for row in rows))
+    check(f"{named}: a datagram is malformed", not any(row[1] or row[3] for row in rows))
     units = sum(len(row[2]) for row in rows)
-    check(f"live: {units} units in {len(rows)} packets", units > len(rows) > 0)
+    check(f"{named}: {units} units in {len(rows)} packets", units > len(rows) > 0)
+    return rows
+
+
+def test_live(path):
+    live(path, "", "live")
+    rows = live(path, "--keys", "live, with keys")
+    kinds = {kind for row in rows for kind in row[4]}
+    check(f"live, with keys: types {kinds}", not rows or {"1", "4", "5", "8", "9"} <= kinds)
+    check("live, with keys: numbers", not rows or any(row[5] for row in rows))
+    check("live, with keys: data can be read", not any(row[6] for row in rows))
 
 
 def main():

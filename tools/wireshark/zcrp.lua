@@ -14,18 +14,21 @@ local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
 local VERSION, TRAILER, TAIL = 2, 32, 10
 local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE, PROBE_ANSWER, COOKIE = 1, 2, 3, 4, 5, 6, 7, 8
 local HANDSHAKE, OFFER, VERSION_ANSWER = 9, 10, 15
-local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN = 1, 2, 4, 8, 16, 32
+local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN, EPOCH = 1, 2, 4, 8, 16, 32, 64
+local SECOND, ANSWERS, REFUSES = 1, 2, 4 -- flags of handshake bytes
+local TAG, NUMBER = 16, 8 -- bytes of what is sealed: its authentication tag, and its number
+local FRAGMENT, STREAM_MAX = 1024, 12288
 local TOO_LARGE, MESSAGE_MAX = 1, UInt64(0, 32) -- a void unit's reason; 2^37 bytes
 local INFO_ENTRIES = 8 -- intervals and runs in the info column
 
 local kinds = {"Unit", "Block acknowledgement, first interval positive",
     "Block acknowledgement, first interval negative", "Request to send", "Hello", "Path probe",
-    "Path answer", "Cookie", [HANDSHAKE] = "Handshake bytes, reserved", [OFFER] = "Offer",
+    "Path answer", "Cookie", [HANDSHAKE] = "Handshake bytes", [OFFER] = "Offer",
     [VERSION_ANSWER] = "Version answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
     [ANSWER] = "answer", [CLOSING] = "closing", [ECN] = "ecn"}
 local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, ANSWER, CLOSING,
-    0, 0, 0, [OFFER] = 0}
+    0, 0, 0, [HANDSHAKE] = SECOND + ANSWERS + REFUSES, [OFFER] = 0}
 local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender",
     "the sender cannot read its memory"}
 
@@ -44,6 +47,8 @@ local layouts = {
     [PROBE_ANSWER] = {{0, 4, "probe"}, {4, 4, "probe_size"}, {8, 4, "reserved"}, {12, 2, "reserved"},
         {14, 8, "reserved"}},
     [COOKIE] = {{0, 8, "nonce"}, {8, 8, "cookie"}, {16, 6, "reserved"}},
+    [HANDSHAKE] = {{0, 8, "nonce"}, {8, 8, "cookie"}, {16, 2, "place"}, {18, 2, "have_first"},
+        {20, 2, "have_second"}},
     [OFFER] = {{0, 8, "size"}, {8, 4, "message"}, {12, 10, "reserved"}},
 }
 
@@ -69,6 +74,13 @@ local f = {
     requested = ProtoField.uint32("zcrp.requested", "Requested: all messages below"),
     probe = ProtoField.uint32("zcrp.probe", "Probe"),
     probe_size = ProtoField.uint32("zcrp.probe.size", "Bytes of the probe"),
+    place = ProtoField.uint16("zcrp.place", "Place of the first byte"),
+    have_first = ProtoField.uint16("zcrp.have_first", "Has of the first level"),
+    have_second = ProtoField.uint16("zcrp.have_second", "Has of the second level"),
+    handshake = ProtoField.bytes("zcrp.handshake", "Bytes of TLS 1.3 handshake messages"),
+    sealed = ProtoField.bytes("zcrp.sealed", "Sealed"),
+    auth = ProtoField.bytes("zcrp.sealed.tag", "Authentication tag"),
+    number = ProtoField.uint64("zcrp.number", "Number", base.DEC),
     padding = ProtoField.bytes("zcrp.padding", "Padding"),
     reserved = ProtoField.bytes("zcrp.reserved", "Reserved"),
     capacity = ProtoField.uint32("zcrp.capacity", "Capacity in bytes"),
@@ -92,7 +104,10 @@ local f = {
     answer = ProtoField.bool("zcrp.flags.answer", "Answer", 8, nil, ANSWER),
     closing = ProtoField.bool("zcrp.flags.closing", "Closing", 8, nil, CLOSING),
     ecn = ProtoField.bool("zcrp.flags.ecn", "ECN arrives", 8, nil, ECN),
-    unknown_flags = ProtoField.uint8("zcrp.flags.reserved", "Reserved for keys", base.HEX, nil, 0xc0),
+    epoch = ProtoField.uint8("zcrp.flags.epoch", "Epoch of the key, modulo 4", base.DEC, nil, 0xc0),
+    second = ProtoField.bool("zcrp.flags.second", "Second level", 8, nil, SECOND),
+    answers = ProtoField.bool("zcrp.flags.answers", "Answers", 8, nil, ANSWERS),
+    refuses = ProtoField.bool("zcrp.flags.refuses", "Refuses", 8, nil, REFUSES),
     version = ProtoField.uint8("zcrp.version", "Version", base.DEC, nil, 0xf0),
     kind = ProtoField.uint8("zcrp.type", "Type", base.DEC, kinds, 0x0f),
     verdict = ProtoField.string("zcrp.verdict", "Verdict"),
@@ -123,6 +138,8 @@ local e = {
         expert.severity.WARN),
     other = ProtoExpert.new("zcrp.version_answer", "The receiver speaks another version",
         expert.group.RESPONSE_CODE, expert.severity.WARN),
+    refused = ProtoExpert.new("zcrp.refused", "The keys are refused", expert.group.RESPONSE_CODE,
+        expert.severity.WARN),
     closing = ProtoExpert.new("zcrp.closing", "Closing", expert.group.SEQUENCE,
         expert.severity.CHAT),
 }
@@ -211,7 +228,10 @@ local function read_trailer(d, tvb)
             d[name] = number_at(range, name)
         end
     end
-    d.body = body_of(d.kind, d.length or 0)
+    if d.kind == HANDSHAKE then -- it has as many bytes as there are
+        d.length = math.max(tvb:len() - TRAILER, has(d.flags, SECOND) and TAG or 0)
+    end
+    d.body = d.kind == HANDSHAKE and d.length or body_of(d.kind, d.length or 0)
 end
 
 local function read_tail(d, tvb)
@@ -302,18 +322,30 @@ local function offer_breaks(d)
     end
 end
 
+local function handshake_breaks(d)
+    local bytes = d.length - (has(d.flags, SECOND) and TAG or 0)
+    if d.session ~= 0 or d.nonce == NONE then
+        return "bytes of a handshake have no session, and a nonce"
+    elseif bytes > FRAGMENT or d.place % FRAGMENT ~= 0 or d.place >= STREAM_MAX then
+        return "no stream has those bytes"
+    elseif bytes > 0 and has(d.flags, REFUSES) then
+        return "who refuses has no bytes"
+    end
+end
+
 local breaks = {[UNIT] = unit_breaks, [ACK] = ack_breaks, [ACK_NEGATIVE] = ack_breaks,
     [REQUEST] = request_breaks, [HELLO] = hello_breaks, [COOKIE] = cookie_breaks,
-    [OFFER] = offer_breaks}
+    [HANDSHAKE] = handshake_breaks, [OFFER] = offer_breaks}
+local without_session = {[HELLO] = true, [COOKIE] = true, [HANDSHAKE] = true}
 
 -- What is wrong with a datagram of the right size, or nothing.
 local function broken_rule(d, tvb)
     if d.tag == 0 then
         return "every datagram has a tag"
-    elseif d.session == 0 and d.kind ~= HELLO and d.kind ~= COOKIE then
-        return "only a hello, a cookie and a version answer may have no session"
+    elseif d.session == 0 and not without_session[d.kind] then
+        return "only what pairs or answers a version may have no session"
     end
-    for bit = 0, 7 do
+    for bit = 0, d.is_sealed and 5 or 7 do
         if has(d.flags, 2 ^ bit) and not has(flags_of[d.kind], 2 ^ bit) then
             return "a flag that this type does not have"
         end
@@ -323,7 +355,7 @@ end
 
 -- Verdicts 4 to 6 of docs/protocol.md.
 local function judge(d, tvb)
-    local body = tvb:len() - TRAILER
+    local body = tvb:len() - TRAILER - (d.is_sealed and TAG or 0)
     if body ~= d.body then
         return body < d.body and "short" or "malformed",
             string.format("%d bytes before the trailer, which says %d", body, d.body)
@@ -354,8 +386,27 @@ local function type_words(kind)
     return "type " .. kind .. (kinds[kind] and ", " .. kinds[kind]:lower() or "")
 end
 
+-- What is sealed. A unit has its trailer in clear, and 16 bytes more than that says. Of all else the
+-- number and the last ten bytes are in clear: `is_opaque`. That is nothing to be known by.
+local function read_sealed(tvb, kind, has_keys)
+    local size, d = tvb:len(), {kind = kind, is_sealed = true}
+    if kind == UNIT and size >= TRAILER + TAG then
+        read_tail(d, tvb)
+        read_trailer(d, tvb)
+        d.verdict = judge(d, tvb)
+    elseif has_keys and kind ~= UNIT and kind ~= HANDSHAKE and size >= TRAILER + TAG + NUMBER then
+        read_tail(d, tvb)
+        d.is_opaque, d.number = true, tvb(size - TAIL - NUMBER, NUMBER):uint64()
+        d.verdict = (d.session == 0 or d.tag == 0) and "malformed" or nil
+    else
+        return nil
+    end
+    return not d.verdict and d or nil
+end
+
 -- All that the trailer says; `verdict` and `why` if it breaks a rule, `kind` if there is a trailer.
-local function read(tvb)
+-- `has_keys` says that the conversation had a handshake.
+local function read(tvb, has_keys)
     local size, d = tvb:len(), read_version_answer(tvb)
     if d then
         return d
@@ -376,6 +427,7 @@ local function read(tvb)
         read_tail(d, tvb)
         read_trailer(d, tvb)
         d.verdict, d.why = judge(d, tvb)
+        return d.verdict and read_sealed(tvb, kind, has_keys) or d
     end
     return d
 end
@@ -385,9 +437,17 @@ end
 local sent = {}  -- [session:tag:message] = {first = {[unit] = {frame, seq}}, to = grains so far}
 local seqs = {}  -- [session:tag:seq] = frame
 local notes = {} -- [frame] = {[place in it] = {what, frame}}
+local keyed = {} -- [conversation] = true: it had a handshake
 
 function zcrp.init()
-    sent, seqs, notes = {}, {}, {}
+    sent, seqs, notes, keyed = {}, {}, {}, {}
+end
+
+-- The same of both directions.
+local function conversation_of(pinfo)
+    local from = string.format("%s:%d", tostring(pinfo.net_src), pinfo.src_port)
+    local to = string.format("%s:%d", tostring(pinfo.net_dst), pinfo.dst_port)
+    return from < to and from .. " " .. to or to .. " " .. from
 end
 
 -- Is this unit one that was sent before under another number, or even the same transmission?
@@ -431,7 +491,8 @@ end
 local function show_flags(d, tvb, tree)
     local at = tvb(tvb:len() - 2, 1)
     local branch = tree:add(f.flags, at)
-    for _, field in ipairs({f.has_next, f.is_last, f.void, f.answer, f.closing, f.ecn, f.unknown_flags}) do
+    for _, field in ipairs(d.kind == HANDSHAKE and {f.second, f.answers, f.refuses} or
+        {f.has_next, f.is_last, f.void, f.answer, f.closing, f.ecn, f.epoch}) do
         branch:add(field, at)
     end
 end
@@ -449,7 +510,9 @@ end
 local function show_trailer(d, tvb, tree)
     local length
     for _, entry in ipairs(layouts[d.kind]) do
-        local item = tree:add(f[entry[3]], tvb(tvb:len() - TRAILER + entry[1], entry[2]))
+        local is_number = d.kind == HANDSHAKE and entry[3] == "cookie" and has(d.flags, SECOND)
+        local field = is_number and f.number or f[entry[3]]
+        local item = tree:add(field, tvb(tvb:len() - TRAILER + entry[1], entry[2]))
         length = entry[3] == "length" and item or length
     end
     show_tail(d, tvb, tree)
@@ -468,9 +531,29 @@ local function show_note(note, tree)
     return what == "copy" and ", seen before" or ", repeat"
 end
 
+-- `to` bytes that are sealed: what only the two ends can read, and its tag.
+local function show_seal(tvb, to, tree)
+    if to > TAG then
+        tree:add(f.sealed, tvb(0, to - TAG))
+    end
+    tree:add(f.auth, tvb(to - TAG, TAG))
+end
+
+-- A datagram of which all but its last bytes is sealed.
+local function show_opaque(d, tvb, tree)
+    local at = tvb:len() - TAIL - NUMBER
+    show_seal(tvb, at, tree)
+    tree:add(f.number, tvb(at, NUMBER))
+    show_tail(d, tvb, tree)
+    return string.format("%s, sealed, number %s, session %08x, tag %08x",
+        kinds[d.kind]:gsub(",.*", ""), tostring(d.number), d.session, d.tag)
+end
+
 local function show_unit(d, tvb, pinfo, tree, place)
     local at, void, next_message = tvb:len() - TRAILER, has(d.flags, VOID), nil
-    if at > 0 then
+    if d.is_sealed then
+        show_seal(tvb, at, tree)
+    elseif at > 0 then
         tree:add(f.unit_data, tvb(0, at))
     end
     show_trailer(d, tvb, tree)
@@ -490,8 +573,8 @@ local function show_unit(d, tvb, pinfo, tree, place)
         forecast = string.format(" (next %.0f/%d)", next_message, d.next_unit)
     end
     local tail = d.verdict and "" or show_note(note_of(d, pinfo, place), tree)
-    return string.format("Unit %d/%d%s seq %d, %d bytes%s%s%s", d.message, d.unit, forecast, d.seq,
-        d.length, names_of(d.flags), size or "", tail)
+    return string.format("Unit %d/%d%s seq %d, %d bytes%s%s%s%s", d.message, d.unit, forecast, d.seq,
+        d.length, d.is_sealed and ", sealed" or "", names_of(d.flags), size or "", tail)
 end
 
 local function show_intervals(d, tvb, tree)
@@ -568,6 +651,26 @@ local function show_cookie(d, tvb, pinfo, tree)
         d.nonce:tohex(), d.session, d.tag)
 end
 
+local function show_handshake(d, tvb, pinfo, tree)
+    local is_second, to = has(d.flags, SECOND), tvb:len() - TRAILER
+    local bytes = d.length - (is_second and TAG or 0)
+    if is_second and to >= TAG then
+        show_seal(tvb, to, tree)
+    elseif to > 0 then
+        tree:add(f.handshake, tvb(0, to))
+    end
+    show_trailer(d, tvb, tree)
+    tree:add(f.length, tvb(0, to), d.length):set_generated()
+    if has(d.flags, REFUSES) then
+        tree:add_proto_expert_info(e.refused)
+    end
+    local what = has(d.flags, REFUSES) and "Keys refused" or
+        string.format("Handshake bytes [%d, %d)", d.place, d.place + bytes)
+    return string.format("%s%s%s, nonce %s, tag %08x, has %d and %d", what,
+        is_second and ", sealed" or "", has(d.flags, ANSWERS) and ", answers" or "",
+        d.nonce:tohex(), d.tag, d.have_first, d.have_second)
+end
+
 local function show_offer(d, tvb, pinfo, tree)
     show_trailer(d, tvb, tree)
     return string.format("Offer: message %d has %s bytes", d.message, tostring(d.size))
@@ -592,7 +695,8 @@ end
 
 local shows = {[UNIT] = show_unit, [ACK] = show_ack, [ACK_NEGATIVE] = show_ack,
     [REQUEST] = show_request, [HELLO] = show_hello, [PROBE] = show_path, [PROBE_ANSWER] = show_path,
-    [COOKIE] = show_cookie, [OFFER] = show_offer, [VERSION_ANSWER] = show_version_answer}
+    [COOKIE] = show_cookie, [HANDSHAKE] = show_handshake, [OFFER] = show_offer,
+    [VERSION_ANSWER] = show_version_answer}
 
 -- A datagram of another version, or of no type: its last byte, and its tail if it has one.
 local function show_unknown(d, tvb, tree)
@@ -608,10 +712,12 @@ end
 
 -- Shows one datagram, the `place`-th of its frame, and returns its line.
 local function show(tvb, pinfo, tree, place)
-    local d = read(tvb)
+    local conversation = conversation_of(pinfo)
+    local d = read(tvb, keyed[conversation])
+    keyed[conversation] = keyed[conversation] or d.kind == HANDSHAKE and not d.verdict or nil
     local branch = tree:add(zcrp, tvb())
-    local line = d.kind and shows[d.kind](d, tvb, pinfo, branch, place) or
-        show_unknown(d, tvb, branch)
+    local line = d.is_opaque and show_opaque(d, tvb, branch) or
+        d.kind and shows[d.kind](d, tvb, pinfo, branch, place) or show_unknown(d, tvb, branch)
     if d.verdict then
         branch:add(f.verdict, tvb(), d.verdict):set_generated()
         branch:add_tvb_expert_info(e[d.verdict], tvb(), d.verdict .. ": " .. d.why)
@@ -630,20 +736,21 @@ end
 
 -- ---- several datagrams that the kernel carries as one (GSO, GRO)
 
--- The size of the datagram that ends before `to`, by its trailer, or nothing.
-local function size_before(tvb, to)
+-- The size of the datagram that ends before `to`, by its trailer, or nothing. `tag` bytes are more
+-- than the trailer says, if the datagrams are sealed.
+local function size_before(tvb, to, tag)
     local last = to >= TRAILER and tvb(to - 1, 1):uint() or 0
     local kind = last % 16
     if math.floor(last / 16) ~= VERSION or not layouts[kind] then
         return nil
     end
-    return body_of(kind, length_before(tvb, to, kind)) + TRAILER
+    return body_of(kind, length_before(tvb, to, kind)) + tag + TRAILER
 end
 
 -- Are all datagrams in [0, rest) `segment` bytes long?
-local function is_cut_at(tvb, segment, rest)
+local function is_cut_at(tvb, segment, rest, tag)
     for to = segment, rest, segment do
-        if size_before(tvb, to) ~= segment then
+        if size_before(tvb, to, tag) ~= segment then
             return false
         end
     end
@@ -651,20 +758,29 @@ local function is_cut_at(tvb, segment, rest)
 end
 
 -- The size at which a bundle is cut: all datagrams are as long, but for the last, which is not
--- longer. If there is none, all of it is one datagram.
-local function segment_of(tvb)
+-- longer. If there is none, nothing.
+local function segment_with(tvb, tag)
     local size = tvb:len()
-    local last = size_before(tvb, size)
+    local last = size_before(tvb, size, tag)
     if not last or last >= size then
-        return size
+        return nil
     end
     local rest = size - last
     for count = 1, math.floor(rest / last) do
-        if rest % count == 0 and is_cut_at(tvb, rest / count, rest) then
+        if rest % count == 0 and is_cut_at(tvb, rest / count, rest, tag) then
             return rest / count
         end
     end
-    return size
+end
+
+-- If there is no size at which it is cut, all of it is one datagram. Only units are sealed and joined.
+local function segment_of(tvb)
+    local size = tvb:len()
+    if size_before(tvb, size, 0) == size then
+        return size
+    end
+    local is_unit = tvb(size - 1, 1):uint() == VERSION * 16 + UNIT
+    return segment_with(tvb, 0) or is_unit and segment_with(tvb, TAG) or size
 end
 
 -- One line for several datagrams.
