@@ -57,12 +57,16 @@ size=30000000
 random_bytes $size >large
 mkdir there
 total=0
-for victim in near far near far; do
-    draw 100 280
-    "$program" --far-program "$program" --quiet --stats --interval 0.01 --rate 200M large \
+for victim in near far near far near far near far near far; do
+    draw 0 1500
+    from=$(crossed_here)
+    "$program" --far-program "$program" --quiet --stats --interval 0.01 --rate 100M large \
         localhost:"$place/there" >stats 2>said &
     running=$!
-    sleep "0.$drawn"
+    until [ $(($(crossed_here) - from)) -gt $((drawn * 1000)) ] && [ -s far-pid ]; do
+        kill -0 $running 2>/dev/null || break
+        sleep 0.01
+    done
     if [ $victim = near ]; then kill -9 $running; else kill -9 "$(cat far-pid)"; fi
     wait $running 2>/dev/null
     status=$?
@@ -71,7 +75,8 @@ for victim in near far near far; do
     check "there is no file yet" test ! -e there/large
     crossed=$(counted crossed stats)
     total=$((total + ${crossed:-0}))
-    echo "killed the $victim end after 0.$drawn s and ${crossed:-0} bytes"
+    echo "killed the $victim end after $((drawn * 1000)) bytes"
+    rm -f far-pid
 done
 check "the part file was left" test -n "$(find there -name '.large.zcrp-*')"
 check "the last copy" copies --quiet --stats large localhost:"$place/there"
