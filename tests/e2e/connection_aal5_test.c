@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+LOAD(asleep)
+
 enum { MESSAGE = 100000, BIG = 5000000, AAL5_PORT = 6635 };
 
 static const struct zcrp_options aal5 = {.channel = ZCRP_CHANNEL_AAL5};

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 enum { MESSAGE = 100000, MANY = 50 };
 
 static const struct zcrp_options impatient = {

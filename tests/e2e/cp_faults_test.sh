@@ -53,12 +53,12 @@ draw() {
     drawn=$(($1 + seed / 65536 % ($2 - $1)))
 }
 
-size=30000000
+size=100000000
 random_bytes $size >large
 mkdir there
 total=0
 for victim in near far near far near far near far near far; do
-    draw 0 1500
+    draw 0 3000
     from=$(crossed_here)
     "$program" --far-program "$program" --quiet --stats --interval 0.01 --rate 100M large \
         localhost:"$place/there" >stats 2>said &

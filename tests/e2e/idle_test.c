@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 #if defined(__has_feature)
 #define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+LOAD(asleep)
+
 enum { MESSAGE = 300000, IDENTITY = ZCRP_KEYS_IDENTITY_MOST + 1 };
 
 static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
