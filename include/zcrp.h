@@ -28,8 +28,8 @@
  * Threads. Every function may be called from any thread at any time, with two exceptions. One
  * message must not be given to two calls at once, other than wait, probe, error and cancel. An
  * entity must not be used during or after its close. In a signal handler only zcrp_interrupt may be
- * called. The library prints nothing, never exits, and installs no signal handler. Only if one of
- * its own invariants does not hold, it says so on standard error and aborts.
+ * called. The library prints nothing, never exits, and installs no signal handler. There is one
+ * exception: if an invariant of its own is broken, it prints that to standard error and aborts.
  *
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
  * first. It may close those of its parent: that frees the child's copies and tells the peer
@@ -37,9 +37,9 @@
  * flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
  * say that such a message has ended, and zcrp_collect returns NULL.
  *
- * Strangers. Datagrams of a stranger that cannot read the path are dropped and counted. One that
- * can read it is kept out by keys (see there), which connections may have: docs/security.md says
- * what is open without.
+ * Strangers. The library drops and counts the datagrams of a stranger that cannot read the path. A
+ * stranger that can read it is kept out by keys, which connections may have (see "Keys").
+ * docs/security.md says what such a stranger can do without keys.
  *
  * Compatibility. C11 and C++. Linux. */
 #ifndef ZCRP_H
@@ -169,9 +169,9 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(INTERRUPTED, "the wait was interrupted")                                                     \
     X(FORKED, "it belongs to the parent of this process")                                          \
     X(APART, "the peer's memory is out of reach, and no other channel was allowed")                \
-    X(KEYS, "the peer has no key that is good here, or takes none of ours")                        \
+    X(KEYS, "this end does not accept the peer's keys, or the peer does not accept ours")          \
     X(NO_KEYS, "the library was built without keys")                                               \
-    X(EXPOSED, "others than its owner may read the file of a key")
+    X(EXPOSED, "the key file can be read by users other than its owner")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -199,7 +199,7 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
 /* ---- Keys -----------------------------------------------------------------------------------
  *
  * With keys both ends of a connection know who the other one is, nobody else can read what they
- * send, and nobody can change, forge or repeat it. Without, whoever reads the path can do all that.
+ * send, and nobody can change, forge or repeat it. Without keys everybody who reads the path can.
  * docs/security.md says what is promised, docs/protocol.md how it is done (TLS 1.3's handshake,
  * AES-128-GCM or ChaCha20-Poly1305).
  *
@@ -207,9 +207,9 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
  * and the listener hold them as long as they need them. Keys on means keys only: with a peer that
  * has none, or others, there is no connection (ZCRP_ERROR_KEYS), and no byte of data is sent.
  *
- * Calls for keys that are in use already, by a connection or a listener, are a mistake, but for
- * zcrp_keys_free. They return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or
- * ZCRP_ERROR_ARGUMENT, _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
+ * Once a connection or a listener uses keys, only zcrp_keys_free may be called with them. The calls
+ * return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or ZCRP_ERROR_ARGUMENT,
+ * _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
  * read the file of a secret key. On failure *keys is NULL. */
 
 struct zcrp_keys;
@@ -221,9 +221,9 @@ enum {
     ZCRP_KEYS_FINGERPRINT_BYTES = 32,
 };
 
-/* A pre-shared key: `bytes` bytes that both ends have and nobody else, at random and no password,
- * and the name by which the listening end knows which key is meant. The bytes are copied. A
- * listener may have several. Who connects shows the first. */
+/* A pre-shared key: `bytes` random bytes that only the two ends have. A password is not good
+ * enough. `identity` is a name that tells the listening end which key is meant. The bytes are
+ * copied. A listener may have several such keys. A connecting end uses its first one. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_psk(struct zcrp_keys **keys, const char *identity,
                                             const void *key, size_t bytes);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_add_psk(struct zcrp_keys *keys, const char *identity,
@@ -286,7 +286,7 @@ enum zcrp_option_flags {
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
     ZCRP_NO_ECN = 4,     /* do not ask for congestion marks, and do not look at them (RFC 3168) */
     ZCRP_NO_MEMORY = 8,  /* do not read straight from the memory of a peer on this host */
-    ZCRP_ALLOW_PTRACE = 16, /* let the receiver read this process's memory: see below */
+    ZCRP_ALLOW_PTRACE = 16, /* let the receiver read this process's memory: see above */
 };
 
 /* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of
@@ -317,14 +317,14 @@ enum zcrp_channel {
                               6635 at either end, else the sockets' own datagrams */
     ZCRP_CHANNEL_DATAGRAM = 1, /* the sockets' own, whatever the port; raw ones have none */
     ZCRP_CHANNEL_AAL5 = 2,     /* AAL5 on any socket */
-    ZCRP_CHANNEL_MEMORY = 3,   /* from memory to memory, or not at all: messages to a peer of which
-                                  that cannot be had fail with ZCRP_ERROR_APART. AUTO and DATAGRAM
-                                  use it where they can. */
+    ZCRP_CHANNEL_MEMORY = 3,   /* only from memory to memory. If that is not possible with a peer,
+                                  messages to it fail with ZCRP_ERROR_APART. AUTO and DATAGRAM use
+                                  memory where they can. */
 };
 
 /* Why units take the socket although the peer has an address of this host. */
 enum zcrp_memory_refusal {
-    ZCRP_MEMORY_FINE = 0,      /* they do not, or the peer is on another host */
+    ZCRP_MEMORY_FINE = 0,      /* they take memory, or the peer is on another host */
     ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace, behind a relay, does not
                                   want it, or lacks what it takes to meet: ask there */
     ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
@@ -341,11 +341,12 @@ enum zcrp_memory_refusal {
 struct zcrp_atm_faults {
     uint32_t loss;        /* of each cell to be lost */
     uint32_t tagged;      /* of each datagram to be one whose cells may go first (CLP) */
-    uint32_t tagged_loss; /* of each such cell, beside `loss` */
+    uint32_t tagged_loss; /* of each such cell to be lost, in addition to `loss` */
     uint32_t swapped;     /* of each cell to change places with the next */
     uint32_t merged;    /* of each datagram to lose its end and to be taken for one with the next */
     uint32_t congested; /* of each datagram to be marked: it has experienced congestion */
-    uint32_t discard;   /* with a lost cell go 0: no others, 1: those behind it, 2: all */
+    uint32_t discard;   /* cells of a datagram that are lost with one of it: 0: no others, 1: those
+                           behind it, 2: all */
     uint64_t seed;
 };
 
@@ -386,9 +387,9 @@ struct zcrp_options {
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
     uint32_t receive_buffer;
-    int64_t spin_ns; /* longest time that a waiter polls before it sleeps: to sleep and be woken
-                        often costs more. While its waits are longer it does not poll. 1: never;
-                        default 50 us */
+    int64_t spin_ns; /* longest time that a waiter polls before it sleeps. For short waits polling
+                        costs less than sleeping. While waits are longer than this, a waiter does
+                        not poll. 1: never; default 50 us */
     int congestion;  /* enum zcrp_congestion */
     uint32_t flags;  /* enum zcrp_option_flags, or-ed */
 
@@ -586,10 +587,10 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(left_out, "sequence numbers left out, to find acknowledgements that were invented")          \
     X(faults, "calls that found memory that cannot be accessed")                                   \
     X(bytes_copied_once, "bytes that went from the sender's memory straight to the receiver's")    \
-    X(memory_refused, "why they do not: enum zcrp_memory_refusal; 0: they do, or were not asked "  \
-                      "to")                                                                        \
-    X(drop_forged, "dropped: sealed by nobody who has the keys")                                   \
-    X(drop_replayed, "dropped: sealed, and came before, or much too late")
+    X(memory_refused,                                                                              \
+      "why memory is not used: enum zcrp_memory_refusal; 0: it is, or need not be")                \
+    X(drop_forged, "dropped: not sealed with the keys of this connection")                         \
+    X(drop_replayed, "dropped: sealed, and a repeat, or far too old")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

@@ -43,7 +43,8 @@ static ssize_t read_file(const char *path, char text[FILE_MOST])
         return complain("cannot read %s: %s", path, strerror(errno));
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         (void)close(fd);
-        return complain("others than its owner may read %s: chmod 600 it, or make a new key", path);
+        return complain(
+            "%s can be read by users other than its owner: chmod 600 it, or make a new key", path);
     }
     ssize_t bytes = read(fd, text, FILE_MOST - 1);
     (void)close(fd);

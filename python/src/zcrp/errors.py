@@ -160,7 +160,7 @@ class Apart(Error, name="APART"):
 
 
 class WrongKeys(Error, ConnectionRefusedError, name="KEYS"):
-    """The peer has no key that is good here, or takes none of ours."""
+    """This end does not accept the peer's keys, or the peer does not accept ours."""
 
 
 class NoKeys(Error, name="NO_KEYS"):
