@@ -51,19 +51,21 @@ int collection_descriptor(struct collection *c)
     return wake_fd(&c->wake);
 }
 
-void collection_put(struct collection *c, struct message *message)
+void collection_put(struct collection *c, const struct ending ending[], uint32_t count)
 {
-    if (!atomic_load(&c->is_on))
+    if (count == 0 || !atomic_load(&c->is_on))
         return;
     mutex_lock(&collections);
-    list_add(&c->ended, message);
-    atomic_store(&message->collection, c);
+    for (uint32_t i = 0; i < count; i++) {
+        list_add(&c->ended, ending[i].message);
+        atomic_store(&ending[i].message->collection, c);
+    }
     mutex_unlock(&collections);
 }
 
 void collection_ring(struct collection *c)
 {
-    if (atomic_load(&c->is_on))
+    if (atomic_load(&c->is_on) && !atomic_exchange(&c->is_rung, true))
         wake_signal(&c->wake);
 }
 
@@ -90,6 +92,16 @@ static bool is_empty_now(struct collection *c)
 }
 
 /* Clearing may swallow the ring for a message that was put just then, hence the second look. */
+static void clear(struct collection *c)
+{
+    wake_clear(&c->wake);
+    atomic_store(&c->is_rung, false);
+    if (!is_empty_now(c))
+        collection_ring(c);
+}
+
+/* Who gets nothing may wait for the next write itself (EPOLLET), not for what can be read: so the
+ * next ring writes. */
 struct message *collection_take(struct collection *c)
 {
     bool is_empty;
@@ -98,11 +110,10 @@ struct message *collection_take(struct collection *c)
     if (!atomic_load(&c->is_on))
         return NULL;
     m = take_open(c, &is_empty);
-    if (is_empty) {
-        wake_clear(&c->wake);
-        if (!is_empty_now(c))
-            wake_signal(&c->wake);
-    }
+    if (is_empty)
+        clear(c);
+    else if (m == NULL)
+        atomic_store(&c->is_rung, false);
     return m;
 }
 

@@ -7,7 +7,9 @@
  * closed. Then it has to leave the collection. So all collections share one mutex, which outlives
  * every entity. It is the last in the lock order, and held for a few instructions.
  *
- * I1  a message is in the list of the collection that it names, or names none. */
+ * I1  a message is in the list of the collection that it names, or names none.
+ * I2  is_rung is true only while the descriptor is readable, or about to be: a collector clears the
+ *     descriptor first, and is_rung then. */
 #ifndef ZCRP_ENTITY_COLLECTION_H
 #define ZCRP_ENTITY_COLLECTION_H
 
@@ -17,7 +19,8 @@
 struct collection {
     _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
     struct wake wake;   /* (k) readable while there is something to collect, or once in vain */
-    struct list ended;  /* (k) */
+    _Atomic bool is_rung; /* (a) a ring need not write: saves a system call for each batch */
+    struct list ended;    /* (k) */
 };
 
 /* Off. */
@@ -29,8 +32,8 @@ void collection_fini(struct collection *c);
 /* Turns the collection on, if it is not. Its descriptor, or the system's negative error number. */
 int collection_descriptor(struct collection *c);
 
-/* The message, whose latch is about to open, waits to be collected; nothing if off. */
-void collection_put(struct collection *c, struct message *message);
+/* The messages, whose latches are about to open, wait to be collected; nothing if off. */
+void collection_put(struct collection *c, const struct ending ending[], uint32_t count);
 
 /* Makes the descriptor readable, once the latches of messages put are open; nothing if off. */
 void collection_ring(struct collection *c);

@@ -10,13 +10,6 @@
 
 enum { ENDINGS = 32 };
 
-/* How a message ended, on its way from the locked section to its waiters. */
-struct ending {
-    struct message *message;
-    int code;
-    nlong length;
-};
-
 /* What a locked section has to wake. */
 struct calls {
     bool sending, room, progress, link, offer;
@@ -109,10 +102,9 @@ static bool move_backlog_up(struct zcrp_entity *e)
 
 static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        collection_put(&e->collection, ending[i].message);
+    collection_put(&e->collection, ending, count);
+    for (uint32_t i = 0; i < count; i++)
         message_end(ending[i].message, ending[i].code, ending[i].length);
-    }
     if (count > 0) {
         collection_ring(&e->collection);
         bell_ring();

@@ -104,6 +104,13 @@ void message_begin(struct message *m, struct zcrp_entity *entity, nlong size);
 /* The flight moves on (CHECKed). Under the mutex. */
 void message_move(struct message *m, enum message_life life);
 
+/* How a message ended, on its way from the locked section to its waiters. */
+struct ending {
+    struct message *message;
+    int code;
+    nlong length;
+};
+
 /* Tells that it has ended: opens the latch, wakes those who wait for it. The message may be gone
  * when this returns; bell_ring is left to the caller, once for several messages. */
 void message_end(struct message *m, int code, nlong length);

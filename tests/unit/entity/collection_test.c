@@ -3,6 +3,7 @@
 #include "entity/message.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 static struct collection collection;
 static struct zcrp_msg *m[3];
@@ -16,8 +17,10 @@ static bool is_readable(int fd)
 
 static void put(int i)
 {
-    message_begin(message_of(m[i]), NULL, 0);
-    collection_put(&collection, message_of(m[i]));
+    struct ending ending = {.message = message_of(m[i])};
+
+    message_begin(ending.message, NULL, 0);
+    collection_put(&collection, &ending, 1);
 }
 
 static void end(int i)
@@ -77,6 +80,24 @@ TEST(collection_take__latch_closed)
     end(0);
     ck_assert(is_readable(fd));
     ck_assert_ptr_eq(collection_take(&collection), message_of(m[0]));
+}
+
+/* Many rings until somebody looks are one write; after that the next one is heard again. */
+TEST(collection_ring__once_until_cleared)
+{
+    uint64_t rings;
+    int fd = collection_descriptor(&collection);
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++) {
+            put(i);
+            end(i);
+        }
+        ck_assert_int_eq(read(fd, &rings, sizeof rings), sizeof rings);
+        ck_assert_uint_eq(rings, 1);
+        for (int i = 0; i < 3; i++)
+            ck_assert_ptr_eq(collection_take(&collection), message_of(m[i]));
+    }
 }
 
 TEST(collection_withdraw__anywhere)
