@@ -164,6 +164,8 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         submit_message(entity, m, size);
     send_at_once(entity);
     entity_leave(entity);
+    if (entity->reader != entity)
+        turns_on_answer(entity->reader);
     return code;
 }
 

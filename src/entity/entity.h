@@ -70,6 +70,10 @@ struct zcrp_entity {
     struct nearby nearby; /* (m) */
     struct keyed keyed;
     struct notice notice;
+    struct answering answering;   /* (m) a connection's receiver only */
+    _Atomic bool has_message;     /* (a) of that: the user has one that it has not answered yet */
+    _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */
+    instant held_until;           /* (m) until then at the latest */
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */

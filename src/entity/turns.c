@@ -172,6 +172,7 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
     if (e->is_sending)
         return false;
     e->is_sending = true;
+    e->is_held = false;
     do
         done += send_bursts(e, bursts - done);
     while (nearby_call(e) && done < bursts);
@@ -332,6 +333,40 @@ static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *m
     return found;
 }
 
+/* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
+ * what it waits for, and is going to answer that. */
+static void reply_to_arrivals(struct zcrp_entity *e)
+{
+    bool is_waiter = helm_state(&e->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
+
+    if (!is_waiter || !answering_is_usual(&e->answering) || nearby_of(e) != NULL) {
+        sending_drain(e, SENDING_BURSTS);
+        return;
+    }
+    e->is_held = true;
+    e->held_until = clock_now() + HELD_MOST;
+}
+
+void turns_release(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    if (e->is_held)
+        sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+void turns_on_answer(struct zcrp_entity *e)
+{
+    if (!atomic_load(&e->has_message))
+        return;
+    entity_enter(e);
+    atomic_store(&e->has_message, false);
+    answering_on_answer(&e->answering);
+    if (e->is_held)
+        sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
 /* The plan is out for no longer than the call takes. */
 static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
@@ -360,7 +395,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     if (received == CHANNEL_BROKEN)
         entity_break(e);
     e->is_arriving = false;
-    sending_drain(e, SENDING_BURSTS);
+    reply_to_arrivals(e);
     bool is_replaced = e->lost == OUTCOME_OK && machine_is_replaced(&e->machine);
     entity_leave(e);
     if (w->mail.bytes > 0)
@@ -588,6 +623,8 @@ static void on_due(void *client)
     e->due = NEVER;
     notice_expire(e, now);
     unblock(e, now);
+    if (e->is_held && now >= e->held_until)
+        answering_on_late(&e->answering);
     bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
     bool is_quiet = entity_deadline(e) <= now && expire(e, now);
     sending_drain(e, SENDING_BURSTS);

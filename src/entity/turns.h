@@ -33,7 +33,8 @@ enum arrival {
 /* Where a turn looks: a system call is saved where only the neighbour is expected. */
 enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
 
-/* Receives once into the workspace, and sends what the machine then has to send. */
+/* Receives once into the workspace, and sends what the machine then has to send, or holds it
+ * (wait_policy.h, answering). */
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
 /* The neighbours of the reader and its twin are to call from now on. False if one of them has
@@ -54,6 +55,13 @@ duration arriving_rest(struct zcrp_entity *e);
 /* Sleeps until a datagram arrives, `wake` is signalled, or the deadline. With a nap, arrivals do
  * not end it, and it is no longer than the nap. As channel_wait. */
 int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
+
+/* Sends what was held for the user's answer, because the user waits on. Not locked. */
+void turns_release(struct zcrp_entity *e);
+
+/* The user of the connection sends a message: that answers what it got, if it got one. Not locked;
+ * `e` is the receiver. */
+void turns_on_answer(struct zcrp_entity *e);
 
 /* A receiver that has joined hears a hello that arrived before it was there, and answers. */
 void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);

@@ -121,6 +121,8 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 1;
         w->must_hear = false;
         enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
+        if (atomic_load(&reader->is_held) && !has_ended(w))
+            turns_release(reader);
         instant now = clock_now();
         if (found != ARRIVAL_NONE && idle != NEVER)
             spinning_learn(spinning, now - idle);
@@ -175,6 +177,15 @@ static void hand_over(struct zcrp_entity *reader)
     }
 }
 
+/* Locked. The user of a connection gets a message, which it may answer. */
+static void note_message(struct zcrp_entity *reader, const struct message_wait *w)
+{
+    if (reader->twin == NULL || w->entity != reader || !latch_is_open(w->latch))
+        return;
+    answering_on_message(&reader->answering);
+    atomic_store(&reader->has_message, true);
+}
+
 /* Waits at the helm, if it is free: false if it is not. */
 static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
 {
@@ -186,12 +197,15 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         return false;
     entity_enter(reader);
     bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
+    answering_on_wait(&reader->answering);
+    atomic_store(&reader->has_message, false);
     entity_leave(reader);
     if (is_ours) {
         arriving_wake(reader);
         steer(reader, w);
         entity_enter(reader);
         helm_leave(&reader->helm);
+        note_message(reader, w);
         hand_over(reader);
     }
     workspace_give(w->workspace);

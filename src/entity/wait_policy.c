@@ -137,3 +137,40 @@ void moderation_check(const struct moderation *m)
     CHECK(m->nap >= MODERATION_LEAST);
     CHECK(m->nap <= MODERATION_FAR);
 }
+
+/* ---- answering ---- */
+
+void answering_on_message(struct answering *a)
+{
+    a->is_open = true;
+}
+
+void answering_on_answer(struct answering *a)
+{
+    if (a->is_open && a->count < ANSWERS_USUAL)
+        a->count++;
+    a->is_open = false;
+}
+
+void answering_on_wait(struct answering *a)
+{
+    if (a->is_open)
+        a->count = 0;
+    a->is_open = false;
+}
+
+void answering_on_late(struct answering *a)
+{
+    a->count = 0;
+}
+
+bool answering_is_usual(const struct answering *a)
+{
+    return a->count == ANSWERS_USUAL;
+}
+
+void answering_check(const struct answering *a)
+{
+    CHECK(a->count >= 0);
+    CHECK(a->count <= ANSWERS_USUAL);
+}

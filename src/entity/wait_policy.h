@@ -1,5 +1,6 @@
-/* How a thread waits for arrivals: whether it spins before it sleeps (spin), and whether arrivals
- * may end its sleep at once (interrupt moderation). Both learn from the waits before.
+/* How a thread waits for arrivals: whether it spins before it sleeps (spin), whether arrivals may
+ * end its sleep at once (interrupt moderation), and whether the acknowledgement of what it waited
+ * for may wait for the user's answer (answering). All learn from the waits before.
  *
  * Pure; of one thread at a time. */
 #ifndef ZCRP_ENTITY_WAIT_POLICY_H
@@ -136,5 +137,38 @@ duration moderation_rest(struct moderation *m, uint64_t expected, duration round
 
 /* Asserts the invariant. */
 void moderation_check(const struct moderation *m);
+
+/* ---- answering ----
+ *
+ * Does the user of a connection answer each message that it waited for, before it waits again? Then
+ * the acknowledgement is held until the answer has been sent. The peer waits for the answer, so one
+ * datagram less is on the way to it.
+ *
+ *     a message has come --> the user answers       count + 1: once ANSWERS_USUAL, it is held
+ *                       \--> the user waits again,  count = 0
+ *                            or HELD_MOST is over
+ *
+ * I1  0 <= count <= ANSWERS_USUAL */
+#define HELD_MOST MILLISECOND /* an acknowledgement is never later than that */
+
+enum { ANSWERS_USUAL = 4 };
+
+struct answering {
+    int count;    /* messages in a row that were answered */
+    bool is_open; /* one has come, and was not answered yet */
+};
+
+void answering_on_message(struct answering *a);
+void answering_on_answer(struct answering *a);
+void answering_on_wait(struct answering *a);
+
+/* The answer took too long. */
+void answering_on_late(struct answering *a);
+
+/* Is an answer to the next message likely? */
+bool answering_is_usual(const struct answering *a);
+
+/* Asserts the invariant. */
+void answering_check(const struct answering *a);
 
 #endif
