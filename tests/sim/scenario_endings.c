@@ -102,7 +102,8 @@ static struct setup restarts(uint64_t seed, uint32_t parameter)
         setup.submits.restart_at = (instant)(20 + random_next(&random) % 100) * MILLISECOND;
     if ((parameter & BY_RECEIVER) != 0)
         setup.posts.restart_at = (instant)(20 + random_next(&random) % 100) * MILLISECOND;
-    setup.submits.close_at = setup.posts.close_at = 2 * SECOND;
+    /* An idle sender takes up to two seconds to notice that its peer knows nothing of it. */
+    setup.submits.close_at = setup.posts.close_at = 4 * SECOND;
     return setup;
 }
 
