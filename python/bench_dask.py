@@ -95,9 +95,9 @@ def over_link(protocol, arguments):
     """Runs the two ends in the two namespaces of a link."""
     itself = [sys.executable, "-B", __file__, "--case", arguments.case, "--bytes", str(arguments.bytes),
               "--repeat", str(arguments.repeat), "--near", protocol]
-    workers = [sys.executable, "-m", "distributed.cli.dask_worker", f"{protocol}://{HERE}:{PORT}", "--protocol", protocol,
-               "--host", THERE, "--nworkers", str(WORKERS[arguments.case] // 2), "--nthreads", "1", "--memory-limit", "0",
-               "--no-dashboard"]
+    workers = [sys.executable, "-m", "distributed.cli.dask_worker", f"{protocol}://{HERE}:{PORT}",
+               "--protocol", protocol, "--host", THERE, "--nworkers", str(WORKERS[arguments.case] // 2),
+               "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
     link = [os.path.join(arguments.build, "zcrp-link"), *shlex.split(arguments.link)]
     done = subprocess.run([*link, "--", *itself, "--", *workers], **DESCRIPTORS, text=True, check=False)
     if not done.stdout.strip():

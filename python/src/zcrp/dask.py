@@ -87,7 +87,7 @@ def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
 
 
 class _Stream:
-    """Where a comm writes. Its names are those of a comm over ``tcp://``, whose ``stream.write`` Dask's tests replace."""
+    """Where a comm writes. It is named as in a comm over ``tcp://``, whose ``stream.write`` Dask's tests replace."""
 
     def __init__(self, connection: zcrp_asyncio.Connection) -> None:
         self._connection = connection
