@@ -29,7 +29,7 @@
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
 #: make python-bench   the same beside zcrp-bench and sockets of Python (BENCH=...: arguments)
-#: make python-bench-dask   zcrp:// beside tcp:// under Dask
+#: make python-bench-dask   zcrp:// beside tcp:// under Dask (BENCH=...: arguments)
 #: make wheel      the Python package as one file: build/python/wheel
 #: make packages   Debian packages of the last commit: build/packages/*.deb (needs sh tools/setup packages)
 #: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away

@@ -33,7 +33,7 @@ python-check: python-package
 python-bench: python-package build/zcrp-bench
 	@$(venv)/python -B python/bench.py $(BENCH)
 
-python-bench-dask: python-package
+python-bench-dask: python-package build/zcrp-link
 	@$(venv)/python -B python/bench_dask.py $(BENCH)
 
 # One file an architecture, in build/python/wheel: it has the library and what that is linked with.

@@ -86,6 +86,16 @@ def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
     return frames, large
 
 
+class _Stream:
+    """Where a comm writes. It is named as in a comm over ``tcp://``, whose ``stream.write`` Dask's tests replace."""
+
+    def __init__(self, connection: zcrp_asyncio.Connection) -> None:
+        self._connection = connection
+
+    def write(self, messages: list[Any]) -> zcrp_asyncio.Posted[None]:
+        return self._connection.send_batch(messages)
+
+
 class ZcrpComm(Comm):  # type: ignore[misc]
     """A connection, as Dask wants it."""
 
@@ -93,6 +103,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
                  deserialize: bool = True) -> None:
         super().__init__(deserialize=deserialize)
         self._connection = connection
+        self.stream = _Stream(connection)
         self._local_addr, self._peer_addr = local_addr, peer_addr
         self._closed = False
         self._room = bytearray(TABLE_BYTES)
@@ -161,7 +172,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
                                  context=context, frame_split_size=sys.maxsize)
         try:
             messages = pack([ensure_memoryview(frame) for frame in frames])
-            self._watch(self._connection.send_batch(messages))
+            self._watch(self.stream.write(messages))
         except Error as error:
             self.abort()
             raise CommClosedError(f"in {self}: {type(error).__name__}: {error}") from error
