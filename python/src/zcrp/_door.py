@@ -29,6 +29,7 @@ RECEIVER: int = lib.DOOR_RECEIVER
 SENDER: int = lib.DOOR_SENDER
 
 _ids = itertools.count(1)
+_SPARE_MOST = 256
 
 # Looked up once: each message takes these ways, and an attribute of cffi's costs as much as the call.
 _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
@@ -101,6 +102,20 @@ class Handle:
 
     # ---- posting
 
+    def take_post(self) -> Any:
+        """A post of one message: one that was used before, or a new one."""
+        if self.spare:
+            try:
+                return self.spare.pop()
+            except IndexError:
+                pass  # another thread has taken it
+        return new_post(1)
+
+    def give_post(self, post: Any) -> None:
+        """A post of one message that has ended, and that nobody else will use."""
+        if len(self.spare) < _SPARE_MOST:
+            self.spare.append(post)
+
     def post(self, half: int, exports: Sequence[Export]) -> tuple[int, Any]:
         """Submits messages. The id and the post."""
         if len(exports) == 1:
@@ -117,7 +132,7 @@ class Handle:
     def post_one(self, half: int, export: Export) -> tuple[int, Any]:
         """The same for one message."""
         number = next(_ids)
-        post = new_post(1)
+        post = self.take_post()
         self.held[half][number] = (post, export)
         code = _submit_one(self.door, half, post, number, *export)
         if code != OK:
@@ -150,7 +165,7 @@ class Handle:
         """Submits one message and waits for it. Its length. If it does not end well, it has ended."""
         limit = -1 if timeout is None else limit_ns(timeout)
         number = next(_ids)
-        post = self.spare.pop() if self.spare else new_post(1)
+        post = self.take_post()
         pointer, size = export
         self.held[half][number] = (post, export)
         try:
@@ -167,7 +182,7 @@ class Handle:
         if end < 0:
             let_go([export])
             raise error_of(end, lib.door_post_length(post, 0))
-        self.spare.append(post)
+        self.give_post(post)
         return end
 
     @staticmethod

@@ -90,6 +90,11 @@ class Message(_Posted):
         self._connection, self._half = connection, half
         self._number, self._post = handle.post_one(half, export)
 
+    def __del__(self) -> None:
+        """The post is used again if the message has ended: nobody who could ask for it is left."""
+        if hasattr(self, "_post") and self._number not in self._connection._handle.held[self._half]:
+            self._connection._handle.give_post(self._post)
+
     def wait(self, timeout: Optional[float] = None) -> int:
         """Waits until it has ended. How many bytes were sent or received.
 
