@@ -7,6 +7,7 @@ import pytest
 
 import zcrp
 from conftest import LONG, HOST, in_thread, meet
+from zcrp._zcrp import ffi
 
 SIZES = [0, 1, 63, 64, 1000, 1 << 14, 100_001, 1 << 20]
 
@@ -251,3 +252,37 @@ def test_fire_and_forget_is_released(pair):
     other.post_receive(bytearray(1))
     one.post_send(b"x").wait(LONG)
     assert len(one._handle.held[1]) <= 1
+
+
+def test_an_ended_message_keeps_its_result(pair):
+    """Also while others are posted after it, and to each thread that asks."""
+    one, other = pair
+    first = other.post_receive(bytearray(8))
+    one.send(b"abc", LONG)
+    assert first.wait(LONG) == 3
+    for _ in range(3):
+        posted = other.post_receive(bytearray(8))
+        one.send(b"defgh", LONG)
+        assert posted.wait(LONG) == 5
+        del posted
+    assert first.done and not first.cancel() and first.wait(LONG) == 3
+
+
+def test_posts_are_used_again(pair):
+    """Those of messages that have ended, and that nobody holds any more; each by one message at a time."""
+    one, other = pair
+    for _ in range(10):
+        posted = other.post_receive(bytearray(8))
+        one.send(b"x", LONG)
+        assert posted.wait(LONG) == 1
+        del posted
+    assert len(other._handle.spare) == 1
+    dropped = other.post_receive(bytearray(8))
+    del dropped  # in flight: it keeps its post
+    held = [other.post_receive(bytearray(8)) for _ in range(3)]
+    assert len({ffi.cast("uintptr_t", message._post) for message in held}) == 3 and not other._handle.spare
+    for message in held:
+        assert message.cancel()
+    del message, held
+    assert len(other._handle.spare) == 3
+    one.post_send(b"y")

@@ -20,6 +20,7 @@ Export = tuple[Any, int]
 #: From this size on it is worth a call to leave memory as it is.
 _BLANK_BYTES = 1 << 14
 
+_from_buffer = ffi.from_buffer
 _new_bytearray = ctypes.pythonapi.PyByteArray_FromStringAndSize
 _new_bytearray.restype = ctypes.py_object
 _new_bytearray.argtypes = [ctypes.c_char_p, ctypes.c_ssize_t]
@@ -43,17 +44,19 @@ def _view(buffer: Any) -> memoryview:
 def readable(buffer: Union[Buffer, bytes]) -> Export:
     """Memory to send."""
     if type(buffer) is bytes:
-        return ffi.from_buffer(buffer), len(buffer)
+        return _from_buffer(buffer), len(buffer)
     view = _view(buffer)
-    return ffi.from_buffer(view), view.nbytes
+    return _from_buffer(view), view.nbytes
 
 
 def writable(buffer: Buffer) -> Export:
     """Memory to receive into."""
+    if type(buffer) is bytearray:
+        return _from_buffer(buffer), len(buffer)
     view = _view(buffer)
     if view.readonly:
         raise BufferError("the buffer is read-only, so nothing can be received into it")
-    return ffi.from_buffer(view), view.nbytes
+    return _from_buffer(view), view.nbytes
 
 
 def blank(size: int) -> bytearray:

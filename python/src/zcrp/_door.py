@@ -15,7 +15,7 @@ import collections
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, Union
+from typing import Any, NoReturn, Optional, Union
 
 from ._buffers import Export
 from ._zcrp import ffi, lib
@@ -29,6 +29,12 @@ RECEIVER: int = lib.DOOR_RECEIVER
 SENDER: int = lib.DOOR_SENDER
 
 _ids = itertools.count(1)
+_SPARE_MOST = 256
+
+# Looked up once: each message takes these ways, and an attribute of cffi's costs as much as the call.
+_gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
+_submit_one, _is_over, _pass = lib.door_submit_one, lib.door_post_is_over, lib.door_pass
+
 _open: set[Handle] = set()
 
 
@@ -71,10 +77,10 @@ def in_slices(call: Callable[[int], int], limit: int) -> int:
 
 
 def new_post(count: int) -> Any:
-    post = lib.door_post_new(count)
-    if post == ffi.NULL:
+    post = _gc(_post_new(count), _post_free)
+    if not post:
         raise MemoryError("there is no memory left for messages")
-    return ffi.gc(post, lib.door_post_free)
+    return post
 
 
 def let_go(exports: Sequence[Export]) -> None:
@@ -96,21 +102,48 @@ class Handle:
 
     # ---- posting
 
+    def take_post(self) -> Any:
+        """A post of one message: one that was used before, or a new one."""
+        if self.spare:
+            try:
+                return self.spare.pop()
+            except IndexError:
+                pass  # another thread has taken it
+        return new_post(1)
+
+    def give_post(self, post: Any) -> None:
+        """A post of one message that has ended, and that nobody else will use."""
+        if len(self.spare) < _SPARE_MOST:
+            self.spare.append(post)
+
     def post(self, half: int, exports: Sequence[Export]) -> tuple[int, Any]:
         """Submits messages. The id and the post."""
+        if len(exports) == 1:
+            return self.post_one(half, exports[0])
         number = next(_ids)
         post = new_post(len(exports))
         self.held[half][number] = (post, exports)
-        if len(exports) == 1:
-            code = lib.door_submit_one(self.door, half, post, number, *exports[0])
-        else:
-            code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
-                                   [size for _, size in exports])
+        code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
+                               [size for _, size in exports])
         if code != OK:
-            self.release(half, number)
-            let_go(exports)
-            raise error_of(code)
+            self.refuse(half, number, exports, code)
         return number, post
+
+    def post_one(self, half: int, export: Export) -> tuple[int, Any]:
+        """The same for one message."""
+        number = next(_ids)
+        post = self.take_post()
+        self.held[half][number] = (post, export)
+        code = _submit_one(self.door, half, post, number, *export)
+        if code != OK:
+            self.refuse(half, number, (export,), code)
+        return number, post
+
+    def refuse(self, half: int, number: int, exports: Sequence[Export], code: int) -> NoReturn:
+        """They could not be submitted."""
+        self.release(half, number)
+        let_go(exports)
+        raise error_of(code)
 
     def release(self, half: int, number: int) -> None:
         """The messages have ended."""
@@ -122,7 +155,7 @@ class Handle:
         try:
             while held:
                 number = next(iter(held))
-                if not lib.door_post_is_over(held[number][0]):
+                if not _is_over(held[number][0]):
                     return
                 self.release(half, number)
         except (KeyError, RuntimeError, StopIteration):
@@ -132,11 +165,11 @@ class Handle:
         """Submits one message and waits for it. Its length. If it does not end well, it has ended."""
         limit = -1 if timeout is None else limit_ns(timeout)
         number = next(_ids)
-        post = self.spare.pop() if self.spare else new_post(1)
+        post = self.take_post()
         pointer, size = export
         self.held[half][number] = (post, export)
         try:
-            end: int = lib.door_pass(self.door, half, post, pointer, size, min(limit, SLICE_NS) if limit >= 0 else SLICE_NS)
+            end: int = _pass(self.door, half, post, pointer, size, SLICE_NS if limit < 0 else min(limit, SLICE_NS))
             if end == TIMEOUT:
                 end = self.go_on(post, limit)
         except BaseException:
@@ -149,7 +182,7 @@ class Handle:
         if end < 0:
             let_go([export])
             raise error_of(end, lib.door_post_length(post, 0))
-        self.spare.append(post)
+        self.give_post(post)
         return end
 
     @staticmethod

@@ -9,14 +9,17 @@ from types import TracebackType
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _door
-from ._buffers import Buffer, blank, readable, writable
-from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
+from ._buffers import Buffer, Export, blank, readable, writable
+from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle
 from ._zcrp import ffi, lib
 from .errors import Closed, Error, Forked, TooLarge, error_of
 from .options import Options, native
 
 __all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Statistics", "connect", "listen",
            "wait"]
+
+
+_post_end = lib.door_post_end
 
 
 class Statistics(NamedTuple):
@@ -37,13 +40,12 @@ class ListenerStatistics(NamedTuple):
 class _Posted:
     """Messages in flight. Keeps the connection."""
 
-    __slots__ = ("_connection", "_half", "_number", "_post", "_count")
+    __slots__ = ("_connection", "_half", "_number", "_post")
 
-    def __init__(self, connection: Connection, half: int, exports: Sequence[Any]) -> None:
-        handle = connection._handle
-        handle.reap(half)
-        self._connection, self._half, self._count = connection, half, len(exports)
-        self._number, self._post = handle.post(half, exports)
+    _connection: Connection
+    _half: int
+    _number: int
+    _post: Any
 
     @property
     def done(self) -> bool:
@@ -81,6 +83,18 @@ class Message(_Posted):
 
     __slots__ = ()
 
+    def __init__(self, connection: Connection, half: int, export: Export) -> None:
+        handle = connection._handle
+        if handle.held[half]:
+            handle.reap(half)
+        self._connection, self._half = connection, half
+        self._number, self._post = handle.post_one(half, export)
+
+    def __del__(self) -> None:
+        """The post is used again if the message has ended: nobody who could ask for it is left."""
+        if hasattr(self, "_post") and self._number not in self._connection._handle.held[self._half]:
+            self._connection._handle.give_post(self._post)
+
     def wait(self, timeout: Optional[float] = None) -> int:
         """Waits until it has ended. How many bytes were sent or received.
 
@@ -88,7 +102,7 @@ class Message(_Posted):
         signal's exception ends the wait.
         """
         limit = -1 if timeout is None else _door.limit_ns(timeout)
-        end: int = lib.door_post_end(self._post, min(limit, _door.SLICE_NS) if limit >= 0 else _door.SLICE_NS)
+        end: int = _post_end(self._post, SLICE_NS if limit < 0 else min(limit, SLICE_NS))
         if end == TIMEOUT:
             end = Handle.go_on(self._post, limit)
         if end != TIMEOUT:
@@ -101,7 +115,13 @@ class Message(_Posted):
 class Batch(_Posted):
     """Messages that one call has posted, in flight."""
 
-    __slots__ = ()
+    __slots__ = ("_count",)
+
+    def __init__(self, connection: Connection, half: int, exports: Sequence[Export]) -> None:
+        handle = connection._handle
+        handle.reap(half)
+        self._connection, self._half, self._count = connection, half, len(exports)
+        self._number, self._post = handle.post(half, exports)
 
     def __len__(self) -> int:
         return self._count
@@ -207,11 +227,11 @@ class Connection:
 
     def post_send(self, buffer: Buffer) -> Message:
         """Sends a message, and returns at once. The buffer must not change before the message has ended."""
-        return Message(self, SENDER, [readable(buffer)])
+        return Message(self, SENDER, readable(buffer))
 
     def post_receive(self, buffer: Buffer) -> Message:
         """Posts a buffer for the next message that has none yet, and returns at once."""
-        return Message(self, RECEIVER, [writable(buffer)])
+        return Message(self, RECEIVER, writable(buffer))
 
     def post_send_batch(self, buffers: Iterable[Buffer]) -> Batch:
         """Sends a message for each buffer, and returns at once. All are posted, or none."""
