@@ -183,6 +183,9 @@ check-all:
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm'
+	@ZCRP_LIVES=13000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
+		plain:property/sealing
+	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys
 	@ZCRP_DEATHS=5000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		asan:e2e/death
 	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 tools/run-tests --verbose \

@@ -5,7 +5,7 @@ set -u
 . "$(dirname "$0")/../support/script.sh"
 
 lab=$build/lab
-needs "$lab/latch_latency" "$lab/overlap" "$lab/connections"
+needs "$lab/latch_latency" "$lab/overlap" "$lab/connections" "$lab/first_message"
 
 # told PATTERN : the last output that was checked has such a line.
 told() {
@@ -26,5 +26,16 @@ complaint "too few messages" 2 "usage: overlap" "$lab/overlap" 1
 check "connections" "$lab/connections" 20 65536
 told '^20 connections: .* 5 threads; each [0-9.]+ KiB, 1\.[0-9]+ descriptors$'
 complaint "too many connections" 2 "usage: connections" "$lab/connections" 20000
+
+if "$build/zcrp-keys" generate psk lab "$place/key" 2>"$place/said" &&
+    "$build/zcrp-link" --quiet --wait 0 -- true -- true 2>"$place/said"; then
+    check "first messages" "$build/zcrp-link" --quiet --delay 5ms --wait 9s --port 7000 \
+        -- "$lab/first_message" 198.18.0.2 10 -- "$lab/first_message" 198.18.0.2
+    cp "$place/out" "$place/first"
+    for figure in 'ZCRP: .* there' 'TLS: .* there' 'ZCRP: .* here' 'TLS: .* here'; do
+        check "$figure" grep -E "^$figure \([0-9.]+\.\.[0-9.]+\)$" "$place/first"
+    done
+fi
+complaint "no address" 2 "usage: first_message" "$lab/first_message"
 
 conclude

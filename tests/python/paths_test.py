@@ -19,7 +19,7 @@ sys.path.insert(0, TOOLS)
 
 import paths
 import tables
-from paths import Path, Street
+from paths import Beginning, Path, Street
 
 loader = importlib.machinery.SourceFileLoader("path_tables", os.path.join(TOOLS, "path-tables"))
 path_tables = importlib.util.module_from_spec(
@@ -119,6 +119,25 @@ class Rows(unittest.TestCase):
         cells = path_tables.path_row(PATH, []).split(" | ")
         self.assertEqual(cells[1:3], ["-, -, -", "**-**"])
 
+    def test_path_with_keys_is_beside_tls(self):
+        path = Path("keyed", 100e6, 40, {"keys": 80, "tls cubic": 3, "tls bbr": 80})
+        turn = {"keys": run(gbit_per_s=0.08), "tls cubic": run("tls:cubic", 0.004),
+                "tls bbr": run("tls:bbr", 0.1)}
+        cells = path_tables.keyed_row(path, [turn]).split(" | ")
+        self.assertEqual(cells[1:4], ["80.0, 4.00, 100.0", "**20.0**", "**0.80**"])
+        self.assertIn("--transport zcrp --keys psk --size 1M", cells[4])
+
+    def test_beginning_has_what_zcrp_takes_more(self):
+        said = ("ZCRP: 3.50 round trips to the first message there (3.4..3.6)\n"
+                "TLS: 2.50 round trips to the first message there (2.4..2.6)\n"
+                "ZCRP: 3.25 round trips to the first message here (3.4..3.6)\n"
+                "TLS: 3.00 round trips to the first message here (2.4..2.6)\n")
+        trips = paths.round_trips(said)
+        cells = path_tables.beginning_row(Beginning("two", 40), [trips]).split(" | ")
+        self.assertEqual(cells[1:5], ["3.50, 2.50", "**1.00**", "3.25, 3.00", "**0.25**"])
+        self.assertIn("--delay 20ms", cells[5])
+        self.assertIn("first_message 198.18.0.2 40 -- ", cells[5])
+
     def test_street_that_was_not_measured(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
         self.assertEqual(path_tables.street_row(street, []).split(" | ")[1:3], ["-", "-"])
@@ -184,15 +203,19 @@ class Page(unittest.TestCase):
     PAGE = ("before\n<!-- paths -->\n| t | u |\n| --- | --- |\n"
             "| a path | old |\n| b path | kept |\n<!-- end -->\nafter <!-- end -->\n")
 
+    @staticmethod
+    def table(rows):
+        return path_tables.Table("paths", ["t", "u"], rows, None,
+                                 lambda path, turns: f"{turns}\n", 1)
+
     def test_rows_that_were_not_measured_stay(self):
-        kind = [PATH, Path("b path", 1e6, 1, {"zcrp": 1})]
-        text = path_tables.make_table("paths", ["t", "u"], kind, lambda path, turns: f"{turns}\n",
-                                      {"a path": ["new"]}, self.PAGE)
+        rows = [PATH, Path("b path", 1e6, 1, {"zcrp": 1})]
+        text = path_tables.make_table(self.table(rows), {"a path": ["new"]}, self.PAGE)
         self.assertEqual(text.splitlines()[2:], ["['new']", "| b path | kept |"])
 
     def test_row_that_was_never_measured_is_not_there(self):
-        self.assertEqual(path_tables.make_table("paths", ["t", "u"], [Path("c", 1e6, 1, {})],
-                                                None, {}, self.PAGE).count("\n"), 2)
+        rows = [Path("c", 1e6, 1, {})]
+        self.assertEqual(path_tables.make_table(self.table(rows), {}, self.PAGE).count("\n"), 2)
 
     def test_replace_touches_its_own_table(self):
         page = tables.replace(self.PAGE, "paths", "new\n")

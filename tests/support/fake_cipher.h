@@ -1,6 +1,6 @@
 /* A cipher that is none, for tests of what the core does with one: it adds a stream of bytes that
- * key, epoch and number give, and a tag that depends on everything. It counts epochs, and can log
- * every number that was sealed. */
+ * key, epoch and number give, and a tag that depends on everything. It counts what is opened, and
+ * can log every number that was sealed. */
 #ifndef ZCRP_TESTS_SUPPORT_FAKE_CIPHER_H
 #define ZCRP_TESTS_SUPPORT_FAKE_CIPHER_H
 
@@ -13,6 +13,7 @@
 struct fake_keys {
     uint64_t secret;
     uint64_t forgotten;                                          /* epochs below */
+    uint64_t opened;                                             /* texts that were good */
     void (*log)(void *context, uint64_t epoch, uint64_t number); /* of what is sealed; NULL: none */
     void *context;
 };
@@ -62,6 +63,7 @@ static inline bool fake_open(void *keys, const struct seal_text *t)
     fake_tag(k, t, t->in, tag);
     bool is_good = memcmp(tag, t->in + t->bytes, sizeof tag) == 0;
     fake_stream(k, t);
+    k->opened += is_good;
     return is_good;
 }
 

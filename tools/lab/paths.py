@@ -4,12 +4,15 @@ A run is what zcrp-bench and zcrp-link wrote (JSON). A turn is the runs of a pat
 their transport. A figure is computed within a turn, from runs of that turn alone.
 """
 
+import re
+
 # Bytes of a message in a full packet of 1500.
 FULL = {"zcrp": 1440, "tcp": 1448}
 MTU = 1500
 PORT = 7000
 THERE = "198.18.0.2"
-TRANSPORTS = {"zcrp": "zcrp", "cubic": "tcp:cubic+whole", "bbr": "tcp:bbr+whole"}
+TRANSPORTS = {"zcrp": "zcrp", "cubic": "tcp:cubic+whole", "bbr": "tcp:bbr+whole",
+              "keys": "zcrp --keys psk", "tls cubic": "tls:cubic+whole", "tls bbr": "tls:bbr+whole"}
 
 
 class Path:
@@ -33,8 +36,20 @@ class Path:
 
     def command(self):
         there = f"{THERE}:{PORT}"
+        first = next(iter(self.counts))
         return (f"zcrp-link {self.link} --wait 9s --port {PORT} -- zcrp-bench --connect {there} "
-                f"{self.sender('zcrp', self.counts['zcrp'])} -- zcrp-bench --listen {there} --once")
+                f"{self.sender(first, self.counts[first])} -- zcrp-bench --listen {there} --once")
+
+
+class Beginning:
+    """A path over which peers that have not met send a first message; see first_message.c."""
+
+    def __init__(self, name, round_trip_ms):
+        self.name, self.round_trip_ms = name, round_trip_ms
+
+    def command(self, link="zcrp-link", program="build/lab/first_message"):
+        return (f"{link} --delay {self.round_trip_ms / 2:g}ms --wait 9s --port {PORT} -- {program} {THERE} "
+                f"{self.round_trip_ms:g} -- {program} {THERE}")
 
 
 class Street:
@@ -71,6 +86,12 @@ def words(*parts):
 
 def mega(rate):
     return f"{rate / 1e9:g}G" if rate >= 1e9 else f"{rate / 1e6:g}M"
+
+
+def round_trips(said):
+    """What first_message says: medians by protocol and by place."""
+    found = re.findall(r"^(\w+): ([0-9.]+) round trips .* (\w+) \(", said, re.M)
+    return {(protocol, place): float(figure) for protocol, figure, place in found}
 
 
 def goodput(run):

@@ -1,5 +1,6 @@
 /* ZCRP's options from the settings of a run. */
 #include "zcrp-bench/transports/carrier.h"
+#include "zcrp-bench/transports/run_keys.h"
 
 #include "../../support/suite.h"
 
@@ -105,20 +106,20 @@ TEST(carrier_name__says_whether_there_are_keys)
 {
     static const struct {
         enum carrier carrier;
-        uint64_t key;
+        enum run_keys keys;
         const char *name;
     } rows[] = {
-        {CARRIER_AUTO, 0, "udp"},
-        {CARRIER_UDP, 1, "udp+keys"},
-        {CARRIER_MEMORY, 0, "memory"},
-        {CARRIER_AAL5_UDP, 0, "aal5-udp"},
-        {CARRIER_AAL5_UDP, 1, "aal5-udp+keys"},
+        {CARRIER_AUTO, RUN_KEYS_NONE, "udp"},
+        {CARRIER_UDP, RUN_KEYS_PSK, "udp+keys"},
+        {CARRIER_MEMORY, RUN_KEYS_NONE, "memory"},
+        {CARRIER_AAL5_UDP, RUN_KEYS_NONE, "aal5-udp"},
+        {CARRIER_AAL5_UDP, RUN_KEYS_CERT, "aal5-udp+keys"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct settings settings = on(rows[i].carrier);
         char name[TRANSPORT_CHANNEL_ROOM];
-        settings.key_2 = rows[i].key;
+        settings.keys = rows[i].keys;
         carrier_name(&settings, name);
         ck_assert_str_eq(name, rows[i].name);
     }

@@ -8,6 +8,7 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "zcrp-bench/transports/carrier.h"
+#include "zcrp-bench/transports/run_keys.h"
 
 enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
 
@@ -131,10 +132,11 @@ static const struct argument_row rows[] = {
              "that both ends map, with --peers), aal5 (a raw socket: CAP_NET_RAW), aal5-udp "
              "(auto; with --loss or --capture udp)",
              .names = carrier_names, DECIDES),
-    ARGUMENT_TRUE("keys", 0, AT(has_keys),
-                  "ZCRP uses connections with a pre-shared key made for the run: what crosses is "
-                  "encrypted and authenticated",
-                  DECIDES),
+    ARGUMENT("keys", 0, OTHER, 0, 0, 0, "KIND",
+             "ZCRP uses connections with keys made for the run, so what crosses is encrypted and "
+             "authenticated: psk (a pre-shared key; without KIND), raw (public keys, pinned) or "
+             "cert (certificates)",
+             .read = values_keys, .is_optional = true, .wanted = "psk, raw or cert", DECIDES),
     ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
              DECIDES),
     ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
@@ -332,7 +334,7 @@ static int check_channel(const struct options *options)
 /* Keys are of connections, which have sockets of their own. */
 static int check_keys(const struct options *options)
 {
-    if (!options->has_keys)
+    if (options->settings.keys == RUN_KEYS_NONE)
         return 0;
     if (!has_zcrp(options))
         return complain("--keys is of ZCRP: there is none in --transport");
@@ -385,16 +387,16 @@ static bool is_connected(const struct options *options)
     bool is_of_socket = options->settings.loss != 0 || options->capture != NULL ||
                         options->trace != NULL || carrier_is_aal5(options->settings.channel);
 
-    return options->has_keys || (options->is_ping && !is_of_socket);
+    return options->settings.keys != RUN_KEYS_NONE || (options->is_ping && !is_of_socket);
 }
 
 static int set_defaults(struct options *options)
 {
-    bool is_socket = options->settings.loss != 0 || options->has_keys;
+    bool has_keys = options->settings.keys != RUN_KEYS_NONE;
 
-    if (is_socket && options->settings.channel == CARRIER_AUTO)
+    if ((has_keys || options->settings.loss != 0) && options->settings.channel == CARRIER_AUTO)
         options->settings.channel = CARRIER_UDP;
-    if (options->has_keys && settings_draw_key(&options->settings) < 0)
+    if (has_keys && settings_draw_key(&options->settings) < 0)
         return -1;
     options->settings.is_connected = is_connected(options);
     choose_circuit(&options->settings);

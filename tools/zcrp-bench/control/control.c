@@ -15,7 +15,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 
-static const char greeting[] = "zcrp-bench 8";
+static const char greeting[] = "zcrp-bench 9";
 static const char failure[] = "failed";
 
 /* A host that vanished is noticed although it says nothing. */

@@ -2,7 +2,7 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 8                    zcrp-bench 8
+ *      zcrp-bench 9                    zcrp-bench 9
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open

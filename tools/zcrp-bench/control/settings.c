@@ -25,11 +25,6 @@ int settings_draw_key(struct settings *settings)
     return 0;
 }
 
-bool settings_have_key(const struct settings *settings)
-{
-    return (settings->key_0 | settings->key_1 | settings->key_2 | settings->key_3) != 0;
-}
-
 void settings_write_key(const struct settings *settings, uint8_t key[SETTINGS_KEY_BYTES])
 {
     word_store(key, settings->key_0);

@@ -3,7 +3,6 @@
 #ifndef BENCH_SETTINGS_H
 #define BENCH_SETTINGS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "zcrp-bench/control/control.h"
@@ -25,10 +24,11 @@
     X(cell_loss, 1000000)      /* of a million cells of AAL5 */                                    \
     X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */                    \
     X(is_connected, 1)         /* 1: ZCRP's messages go by a connection, round trips both ways */  \
-    X(key_0, UINT64_MAX)       /* of ZCRP: the pre-shared key, */                                  \
-    X(key_1, UINT64_MAX)       /* made for this run. */                                            \
-    X(key_2, UINT64_MAX)       /* All 0: */                                                        \
-    X(key_3, UINT64_MAX)       /* no keys */
+    X(keys, 3)                 /* of ZCRP: enum run_keys (transports/run_keys.h) */                \
+    X(key_0, UINT64_MAX)       /* The secret, */                                                   \
+    X(key_1, UINT64_MAX)       /* drawn for this run, */                                           \
+    X(key_2, UINT64_MAX)       /* from which */                                                    \
+    X(key_3, UINT64_MAX)       /* the keys are made */
 
 struct settings {
 #define SETTINGS_FIELD(name, most) uint64_t name;
@@ -36,14 +36,13 @@ struct settings {
 #undef SETTINGS_FIELD
 };
 
-/* The pre-shared key of --keys. It crosses the control connection as it is, for everybody to read:
- * what a benchmark sends is no secret. A program never does so. */
+/* The secret of --keys. It crosses the control connection as it is, for everybody to read: what a
+ * benchmark sends is no secret. A program never does so. */
 enum { SETTINGS_KEY_BYTES = 4 * WORD_BYTES };
 
-/* Draws a key. 0, or -1 with a complaint. */
+/* Draws a secret. 0, or -1 with a complaint. */
 int settings_draw_key(struct settings *settings);
 
-bool settings_have_key(const struct settings *settings);
 void settings_write_key(const struct settings *settings, uint8_t key[SETTINGS_KEY_BYTES]);
 
 /* Connecting end: says the line and hears the answer. 0, or -1 with a complaint. */

@@ -8,6 +8,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/peers/peers.h"
 #include "zcrp-bench/transports/carrier.h"
+#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp.h"
 
 enum { EVENTS = 256, PORT_ROOM = 8, PAGE = 4096 };
@@ -29,7 +30,7 @@ static int failed(const struct crowd *crowd, const char *what, int code)
 
 /* The same at both ends, circuits and keys included; the caller frees the keys. Connecting fails
  * after the limit of the settings, too, and so does a message that does not move. A code. */
-static int make_options(const struct crowd *crowd, struct zcrp_options *options)
+static int make_options(const struct crowd *crowd, bool is_listening, struct zcrp_options *options)
 {
     *options = carrier_options(&crowd->stage->settings, false);
     options->connect_ns = options->silence_ns;
@@ -37,7 +38,7 @@ static int make_options(const struct crowd *crowd, struct zcrp_options *options)
     options->connections = (uint32_t)crowd->stage->peers;
     if (crowd->stage->settings.channel == CARRIER_MAPPED)
         options->mapped_bytes = crowd->stage->depth * (crowd->stage->size + PAGE);
-    return carrier_add_keys(&crowd->stage->settings, options);
+    return run_keys_make(&crowd->stage->settings, is_listening, &options->keys);
 }
 
 static struct houses *make_houses(struct crowd *crowd)
@@ -56,7 +57,7 @@ static int listen_here(struct crowd *crowd)
 {
     struct houses *houses = make_houses(crowd);
     struct zcrp_options options;
-    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, &options);
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, true, &options);
 
     if (code == ZCRP_OK) {
         code = zcrp_listen(&houses->listener, "127.0.0.1", "0", &options);
@@ -83,7 +84,7 @@ static int connect_all(struct crowd *crowd, int port)
     struct houses *houses = make_houses(crowd);
     struct zcrp_options options;
     char text[PORT_ROOM];
-    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, &options);
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, false, &options);
 
     if (code != ZCRP_OK)
         return failed(crowd, "connect", code);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "zcrp-bench/results/report.h"
+#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp.h"
 
 enum { PROCESSOR_ROOM = 200 };
@@ -220,7 +221,10 @@ static void write_circumstances(FILE *out, char *const *command)
 
 static void write_keys(FILE *out, const struct settings *settings)
 {
-    fprintf(out, "  \"keys\": %s,\n", settings_have_key(settings) ? "\"psk\"" : "null");
+    if (settings->keys != RUN_KEYS_NONE)
+        fprintf(out, "  \"keys\": \"%s\",\n", run_keys_names[settings->keys]);
+    else
+        fputs("  \"keys\": null,\n", out);
 }
 
 static void write_seed(FILE *out, uint64_t seed)

@@ -7,6 +7,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp-bench/transports/stream.h"
 #include "zcrp.h"
 
@@ -117,17 +118,7 @@ void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_R
     uint64_t channel = settings->channel == CARRIER_AUTO ? CARRIER_UDP : settings->channel;
 
     snprintf(name, TRANSPORT_CHANNEL_ROOM, "%s%s", carrier_names[channel],
-             settings_have_key(settings) ? "+keys" : "");
-}
-
-int carrier_add_keys(const struct settings *settings, struct zcrp_options *options)
-{
-    uint8_t key[SETTINGS_KEY_BYTES];
-
-    if (!settings_have_key(settings))
-        return ZCRP_OK;
-    settings_write_key(settings, key);
-    return zcrp_keys_psk(&options->keys, "zcrp-bench", key, sizeof key);
+             settings->keys != RUN_KEYS_NONE ? "+keys" : "");
 }
 
 static struct zcrp_aal5 circuits(const struct settings *settings, bool is_back)

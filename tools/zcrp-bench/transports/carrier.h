@@ -40,10 +40,6 @@ int carrier_connect(struct transport *transport, int port);
  * came to is known later. */
 void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_ROOM]);
 
-/* Adds the run's keys, if there are any, to the options of a connection; the caller frees
- * options->keys. A code of the library. */
-int carrier_add_keys(const struct settings *settings, struct zcrp_options *options);
-
 /* ZCRP's options, as the settings say. Over AAL5 units and control have a circuit each, and the way
  * back two more, so that both ends may share an address. */
 struct zcrp_options carrier_options(const struct settings *settings, bool is_back);
