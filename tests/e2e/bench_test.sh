@@ -215,7 +215,7 @@ check "small units, no offload" env ZCRP_NO_SEGMENT=1 ZCRP_NO_GRO=1 "$bench" --v
     --transport zcrp --size 40000 --count 20 --unit 1472 --repeat 1
 
 head -c 3000001 /dev/urandom >"$place/sent"
-for transport in zcrp tcp udp-limit; do
+for transport in zcrp tcp:default udp-limit; do
     check "file over $transport" "$bench" --transport $transport --input "$place/sent" \
         --output "$place/arrived" --repeat 2 --size 1M,999
     check "file over $transport arrives" cmp "$place/sent" "$place/arrived"
@@ -232,9 +232,9 @@ check "which the json says" grep -F '"verified": null' "$place/json"
 
 cp "$place/sent" "$place/other"
 printf 'changed' | dd of="$place/other" bs=1 seek=2000000 conv=notrunc 2>/dev/null
-for transport in zcrp tcp; do
+for transport in zcrp tcp:default; do
     listen --input "$place/other"
-    complains 1 "$transport: message 1 arrived wrong, first at byte 951424 of 1048576" \
+    complains 1 "${transport%%:*}: message 1 arrived wrong, first at byte 951424 of 1048576" \
         --connect "127.0.0.1:$port" --transport $transport --input "$place/sent" --repeat 1 \
         --json "$place/json"
     ends 1

@@ -103,7 +103,7 @@ static struct setup restarts(uint64_t seed, uint32_t parameter)
     if ((parameter & BY_RECEIVER) != 0)
         setup.posts.restart_at = (instant)(20 + random_next(&random) % 100) * MILLISECOND;
     /* An idle sender takes up to two seconds to notice that its peer knows nothing of it. */
-    setup.submits.close_at = setup.posts.close_at = 4 * SECOND;
+    setup.submits.close_at = setup.posts.close_at = 3 * SECOND;
     return setup;
 }
 
