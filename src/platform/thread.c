@@ -39,16 +39,9 @@ void thread_join(struct thread *t)
     CHECK(pthread_join(t->handle, NULL) == 0);
 }
 
-/* Adaptive: whoever finds it taken looks again for a moment before it sleeps, because sections are
- * shorter than a sleep. */
 void mutex_init(struct mutex *m)
 {
-    pthread_mutexattr_t kind;
-
-    CHECK(pthread_mutexattr_init(&kind) == 0);
-    CHECK(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP) == 0);
-    CHECK(pthread_mutex_init(&m->handle, &kind) == 0);
-    CHECK(pthread_mutexattr_destroy(&kind) == 0);
+    CHECK(pthread_mutex_init(&m->handle, NULL) == 0);
 }
 
 void mutex_fini(struct mutex *m)
