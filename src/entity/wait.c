@@ -197,8 +197,10 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         return false;
     entity_enter(reader);
     bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
-    answering_on_wait(&reader->answering);
-    atomic_store(&reader->has_message, false);
+    if (w->entity == reader) {
+        answering_on_wait(&reader->answering);
+        atomic_store(&reader->has_message, false);
+    }
     entity_leave(reader);
     if (is_ours) {
         arriving_wake(reader);

@@ -140,12 +140,13 @@ void moderation_check(const struct moderation *m);
 
 /* ---- answering ----
  *
- * Does the user of a connection answer each message that it waited for, before it waits again? Then
- * the acknowledgement is held until the answer has been sent. The peer waits for the answer, so one
- * datagram less is on the way to it.
+ * Does the user of a connection answer each message that it waited for, before it waits for the
+ * next one? Then the acknowledgement is held until the answer has been sent. The peer waits for the
+ * answer, so one datagram less is on the way to it. It is sent earlier if the user waits for
+ * something else meanwhile, such as the end of a message of its own.
  *
- *     a message has come --> the user answers       count + 1: once ANSWERS_USUAL, it is held
- *                       \--> the user waits again,  count = 0
+ *     a message has come --> the user answers             count + 1: once ANSWERS_USUAL, it is held
+ *                       \--> it waits for the next one,   count = 0
  *                            or HELD_MOST is over
  *
  * I1  0 <= count <= ANSWERS_USUAL */
