@@ -138,8 +138,10 @@ tsan:
 	+@$(call again,$@) SUITES='unit mock e2e aal5 memory scripts'
 fuzz:
 	+@$(call again,fuzz) SUITES=fuzz
+# What a child of a fork leaves to its end may be lost only possibly.
+VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 valgrind:
-	+@$(again) SUITES='unit mock' LAUNCH='valgrind -q --error-exitcode=9 --leak-check=full'
+	+@$(again) SUITES='unit mock' LAUNCH='$(VALGRIND)'
 
 # Every value that a sweep can have, a million strangers, a minute of listening for an echo.
 attack-all:

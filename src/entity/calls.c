@@ -1,11 +1,11 @@
 /* What users call on messages and entities, but for waiting (wait.c) and open and close (life.c):
  * making messages, submitting, taking back, collecting, expecting; statistics. */
-#include "changes.h"
 #include "channel/commons.h"
 #include "codes.h"
 #include "connection.h"
 #include "core/wire/datagram.h"
 #include "turns.h"
+#include "waiting/changes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "connection.h"
 
-#include "changes.h"
 #include "channel/commons.h"
 #include "channel/names.h"
 #include "codes.h"
@@ -8,6 +7,7 @@
 #include "options.h"
 #include "platform/sleep.h"
 #include "turns.h"
+#include "waiting/changes.h"
 
 #include <errno.h>
 #include <stdio.h>

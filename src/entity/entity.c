@@ -1,9 +1,9 @@
 #include "entity.h"
 
-#include "changes.h"
 #include "codes.h"
 #include "core/check.h"
 #include "platform/sleep.h"
+#include "waiting/changes.h"
 
 #include <sched.h>
 #include <string.h>

@@ -24,7 +24,6 @@
 #include "channels.h"
 #include "collection.h"
 #include "engine/engine.h"
-#include "helm.h"
 #include "keyed.h"
 #include "machine.h"
 #include "nearby.h"
@@ -32,7 +31,8 @@
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
-#include "wait_policy.h"
+#include "waiting/helm.h"
+#include "waiting/wait_policy.h"
 #include "workspace.h"
 
 /* Where an entity stands. It only moves on, by entity_move. */

@@ -2,7 +2,6 @@
  * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the backlog.
  *
  *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections */
-#include "changes.h"
 #include "channel/aal5_channel.h"
 #include "channel/keyed_hash.h"
 #include "channel/listen.h"
@@ -14,6 +13,7 @@
 #include "platform/sleep.h"
 #include "process.h"
 #include "reception.h"
+#include "waiting/changes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@ enum arrival {
 enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
 
 /* Receives once into the workspace, and sends what the machine then has to send, or holds it
- * (wait_policy.h, answering). */
+ * (waiting/wait_policy.h, answering). */
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
 /* The neighbours of the reader and its twin are to call from now on. False if one of them has

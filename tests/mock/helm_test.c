@@ -2,7 +2,7 @@
  * is armed again. */
 /* wrap: clock_now */
 #include "../support/mock.h"
-#include "entity/helm.h"
+#include "entity/waiting/helm.h"
 #include "platform/system.h"
 
 static struct helm helm;

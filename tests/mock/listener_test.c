@@ -167,10 +167,12 @@ TEST(close__in_the_child_of_a_busy_process)
     while (!is_within)
         usleep(1000);
     pid_t child = fork();
-    if (child == 0)
-        _exit(zcrp_connection_close(there) == ZCRP_OK && zcrp_listener_close(listener) == ZCRP_OK
-                  ? 0
-                  : 1);
+    if (child ==
+        0) { /* what only its parent could free is lost to it, and none of valgrind's business */
+        if (zcrp_connection_close(there) == ZCRP_OK && zcrp_listener_close(listener) == ZCRP_OK)
+            (void)execlp("true", "true", (char *)NULL);
+        _exit(1);
+    }
     is_held = false;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

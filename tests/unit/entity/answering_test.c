@@ -1,5 +1,5 @@
 #include "../../support/suite.h"
-#include "entity/wait_policy.h"
+#include "entity/waiting/wait_policy.h"
 
 static struct answering answering;
 

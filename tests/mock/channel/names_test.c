@@ -1,7 +1,7 @@
 /* wrap: getaddrinfo freeaddrinfo socket bind connect close getsockopt recvmsg ready_wait */
 #include "channel/names.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "platform/sleep.h"
 
 #include <netdb.h>

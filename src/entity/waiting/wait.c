@@ -1,6 +1,6 @@
 /* Waiting for messages: for one at the helm, or with its latch; for several with the bell. And the
  * interruption of waits, which may come from a signal handler. */
-#include "turns.h"
+#include "entity/turns.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
  * queued. */
 #include "channel/socket.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>

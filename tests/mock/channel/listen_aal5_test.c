@@ -3,7 +3,7 @@
 /* wrap: recvmsg sendmsg */
 #include "channel/listen.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "channel/keyed_hash.h"
 #include "core/wire/aal5.h"
 #include "core/wire/control.h"

@@ -1,7 +1,7 @@
 /* wrap: recvmmsg */
 #include "channel/aal5_channel.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "core/wire/wire.h"
 
 #include <netinet/in.h>

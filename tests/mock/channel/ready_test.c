@@ -1,7 +1,7 @@
 /* wrap: ppoll clock_now */
 #include "platform/sleep.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "platform/system.h"
 
 #include <signal.h>

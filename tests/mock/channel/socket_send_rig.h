@@ -5,7 +5,7 @@
 
 #include "channel/socket.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>

@@ -1,7 +1,7 @@
 /* wrap: sendmmsg getsockopt */
 #include "channel/aal5_channel.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "channel/socket.h"
 
 #include <netinet/in.h>

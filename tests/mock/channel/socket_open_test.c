@@ -2,7 +2,7 @@
 /* The kernel for tests of socket_open: one socket, whose options are kept as they are set. */
 #include "channel/socket.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 
 #include <arpa/inet.h>
 #include <linux/sock_diag.h>

@@ -2,7 +2,7 @@
 /* wrap: getsockname socket setsockopt bind connect close recvmsg sendmsg */
 #include "channel/listen.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "channel/keyed_hash.h"
 
 #include <netinet/in.h>

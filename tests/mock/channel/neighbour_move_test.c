@@ -1,8 +1,8 @@
 /* wrap: process_vm_readv process_vm_writev mmap */
 /* How bytes move between neighbours, when the kernel copies none of them, or some. */
-#include "../support/neighbours.h"
+#include "../../support/neighbours.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 
 #include <sys/mman.h>
 #include <sys/uio.h>

@@ -1,7 +1,7 @@
 /* wrap: ready_wait clock_now socket_open socket_restore */
 #include "channel/channel.h"
 
-#include "../support/mock.h"
+#include "../../support/mock.h"
 #include "channel/socket.h"
 #include "platform/sleep.h"
 #include "platform/system.h"
