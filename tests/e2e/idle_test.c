@@ -21,7 +21,7 @@ LOAD(asleep)
 #define IS_SANITIZED 0
 #endif
 
-enum { FIRST = 20, MORE = 200, ALL = FIRST + MORE, BYTES = 1 << 20, KIB_MOST = 20 };
+enum { FIRST = 20, MORE = 200, ALL = FIRST + MORE, BYTES = 1 << 20, KIB_MOST = 24 };
 
 static struct zcrp_connection *connection[ALL];
 static struct zcrp_msg *in, *out;
