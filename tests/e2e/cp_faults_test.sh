@@ -69,10 +69,15 @@ for victim in near far near far near far near far near far; do
         kill -0 $running 2>/dev/null || break
         sleep 0.01
     done
-    if [ $victim = near ]; then kill -9 $running; else kill -9 "$(cat far-pid)"; fi
+    far=$(cat far-pid)
+    if [ $victim = near ]; then kill -9 $running; else kill -9 "$far"; fi
     wait $running 2>/dev/null
     status=$?
     running=
+    for try in $(seq 200); do # the far end has the part until it has noticed
+        kill -0 "$far" 2>/dev/null || break
+        sleep 0.01
+    done
     [ $victim = near ] || check "status when the far end is killed" test $status -eq 3
     check "there is no file yet" test ! -e there/large
     crossed=$(counted crossed stats)
