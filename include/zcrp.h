@@ -199,17 +199,19 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
 /* ---- Keys -----------------------------------------------------------------------------------
  *
  * With keys both ends of a connection know who the other one is, nobody else can read what they
- * send, and nobody can change, forge or repeat it. Without keys everybody who reads the path can.
- * docs/security.md says what is promised, docs/protocol.md how it is done (TLS 1.3's handshake,
- * AES-128-GCM or ChaCha20-Poly1305).
+ * send, and nobody can change, forge or repeat it. Without keys, whoever can read the path can do
+ * all of that. docs/security.md says what is promised, docs/protocol.md how it is done (TLS 1.3's
+ * handshake, AES-128-GCM or ChaCha20-Poly1305).
  *
  * Make keys, put them in options.keys of zcrp_connect or zcrp_listen, and free them: the connection
  * and the listener hold them as long as they need them. Keys on means keys only: with a peer that
  * has none, or others, there is no connection (ZCRP_ERROR_KEYS), and no byte of data is sent.
  *
- * Once a connection or a listener uses keys, only zcrp_keys_free may be called with them. The calls
- * return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or ZCRP_ERROR_ARGUMENT,
- * _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
+ * Any number of connections and listeners may use the same keys. Keys that one of them uses must
+ * not be changed any more (zcrp_keys_add_psk, _set_lookup, _pin).
+ *
+ * The calls return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or
+ * ZCRP_ERROR_ARGUMENT, _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
  * read the file of a secret key. On failure *keys is NULL. */
 
 struct zcrp_keys;

@@ -100,8 +100,8 @@ static void clear(struct collection *c)
         collection_ring(c);
 }
 
-/* Who gets nothing may wait for the next write itself (EPOLLET), not for what can be read: so the
- * next ring writes. */
+/* A user that gets nothing may wait for the next write of the descriptor (EPOLLET), although it is
+ * readable already. So the next ring writes. */
 struct message *collection_take(struct collection *c)
 {
     bool is_empty;

@@ -156,8 +156,10 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
 
-    if (e->is_held && deadline < e->held_until)
-        deadline = e->held_until;
+    if (e->is_held) {
+        due = instant_earlier(due, e->held_until);
+        deadline = deadline < e->held_until ? e->held_until : deadline;
+    }
     if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due) {
         instant later = clock_now() + MILLISECOND;
         deadline = deadline < later ? later : deadline;

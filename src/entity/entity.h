@@ -71,7 +71,6 @@ struct zcrp_entity {
     struct keyed keyed;
     struct notice notice;
     struct answering answering;   /* (m) a connection's receiver only */
-    _Atomic bool has_message;     /* (a) of that: the user has one that it has not answered yet */
     _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */
     instant held_until;           /* (m) until then at the latest */
     bool is_sending;              /* (m) a thread has a burst out */

@@ -357,10 +357,9 @@ void turns_release(struct zcrp_entity *e)
 
 void turns_on_answer(struct zcrp_entity *e)
 {
-    if (!atomic_load(&e->has_message))
+    if (!answering_is_open(&e->answering))
         return;
     entity_enter(e);
-    atomic_store(&e->has_message, false);
     answering_on_answer(&e->answering);
     if (e->is_held)
         sending_drain(e, SENDING_BURSTS);

@@ -10,7 +10,7 @@ LOAD(asleep)
 
 enum { ROUNDS = 400, SIZE = 64 };
 
-/* What the answering end receives and sends: a question, an answer, an acknowledgement. */
+/* Datagrams of the answering end: it receives questions, and sends answers and acknowledgements. */
 struct sent {
     _Atomic int last;      /* type of the last datagram that was one of these; 0: a question */
     _Atomic int behind;    /* acknowledgements straight behind an answer */
@@ -69,7 +69,17 @@ static void ask(struct zcrp_connection *c, struct zcrp_msg *out, struct zcrp_msg
     ck_assert_int_eq(ends_wait(out), ZCRP_OK);
 }
 
-TEST(answer__before_the_acknowledgement)
+static uint64_t probes(struct zcrp_connection *c)
+{
+    struct zcrp_stats stats;
+
+    ck_assert_int_eq(zcrp_stats(zcrp_connection_sender(c), &stats), ZCRP_OK);
+    return stats.probes;
+}
+
+/* Questions and answers, and a question that nobody answers: how often the asking end had to probe
+ * for its acknowledgement. */
+static uint64_t ask_and_answer(void)
 {
     struct sent sent = {.last = 0};
     const struct zcrp_options there = {.channel = ZCRP_CHANNEL_DATAGRAM, .flags = ZCRP_NO_MEMORY};
@@ -87,12 +97,25 @@ TEST(answer__before_the_acknowledgement)
         ask(b.there, out, in);
     ck_assert_int_gt(sent.behind, 0);
     /* Nobody answers, and nobody waits there: the library acknowledges nevertheless. */
+    usleep(20000); /* until that end waits for the question */
+    uint64_t probed = probes(b.there);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, SIZE), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
+    probed = probes(b.there) - probed;
     atomic_store(&sent.is_quiet, true);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     house_part(&b);
     (void)zcrp_listener_close(house.listener);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
+    return probed;
+}
+
+/* A thread that the system wakes late makes the other end probe, too: hence the tries. */
+TEST(answer__before_the_acknowledgement)
+{
+    int tries = 5;
+
+    while (ask_and_answer() > 0)
+        ck_assert_int_gt(--tries, 0);
 }

@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-LOAD(asleep)
-
 #if defined(__has_feature)
 #define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -21,7 +19,7 @@ LOAD(asleep)
 #define IS_SANITIZED 0
 #endif
 
-enum { FIRST = 20, MORE = 200, ALL = FIRST + MORE, BYTES = 1 << 20, KIB_MOST = 24 };
+enum { FIRST = 20, MORE = 200, ALL = FIRST + MORE, BYTES = 1 << 20, KIB_MOST = 20 };
 
 static struct zcrp_connection *connection[ALL];
 static struct zcrp_msg *in, *out;

@@ -180,7 +180,8 @@ static void hear(struct run *r, bool is_receiver, const uint8_t *datagram, size_
         sender_receive(r->sender, r->now, datagram, size);
 }
 
-/* What crossed from `first` on, but for what is lost; one of them may be changed. */
+/* Lands the datagrams that crossed from `first` on. The script says which are lost, and which one
+ * is changed. */
 static void land_row(struct run *r, uint32_t first)
 {
     uint8_t row[POOL * WIRE_MOST];

@@ -183,7 +183,6 @@ static void note_message(struct zcrp_entity *reader, const struct message_wait *
     if (reader->twin == NULL || w->entity != reader || !latch_is_open(w->latch))
         return;
     answering_on_message(&reader->answering);
-    atomic_store(&reader->has_message, true);
 }
 
 /* Waits at the helm, if it is free: false if it is not. */
@@ -197,10 +196,8 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         return false;
     entity_enter(reader);
     bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
-    if (w->entity == reader) {
+    if (w->entity == reader)
         answering_on_wait(&reader->answering);
-        atomic_store(&reader->has_message, false);
-    }
     entity_leave(reader);
     if (is_ours) {
         arriving_wake(reader);

@@ -142,26 +142,29 @@ void moderation_check(const struct moderation *m)
 
 void answering_on_message(struct answering *a)
 {
-    a->is_open = true;
+    atomic_store(&a->is_open, true);
 }
 
 void answering_on_answer(struct answering *a)
 {
-    if (a->is_open && a->count < ANSWERS_USUAL)
+    if (atomic_exchange(&a->is_open, false) && a->count < ANSWERS_USUAL)
         a->count++;
-    a->is_open = false;
 }
 
 void answering_on_wait(struct answering *a)
 {
-    if (a->is_open)
+    if (atomic_exchange(&a->is_open, false))
         a->count = 0;
-    a->is_open = false;
 }
 
 void answering_on_late(struct answering *a)
 {
     a->count = 0;
+}
+
+bool answering_is_open(const struct answering *a)
+{
+    return atomic_load(&a->is_open);
 }
 
 bool answering_is_usual(const struct answering *a)

@@ -8,6 +8,7 @@
 
 #include "core/instant.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -155,8 +156,8 @@ void moderation_check(const struct moderation *m);
 enum { ANSWERS_USUAL = 4 };
 
 struct answering {
-    int count;    /* messages in a row that were answered */
-    bool is_open; /* one has come, and was not answered yet */
+    int count;            /* messages in a row that were answered */
+    _Atomic bool is_open; /* one has come, and was not answered yet */
 };
 
 void answering_on_message(struct answering *a);
@@ -165,6 +166,9 @@ void answering_on_wait(struct answering *a);
 
 /* The answer took too long. */
 void answering_on_late(struct answering *a);
+
+/* Has a message come that was not answered yet? Any thread may ask. */
+bool answering_is_open(const struct answering *a);
 
 /* Is an answer to the next message likely? */
 bool answering_is_usual(const struct answering *a);

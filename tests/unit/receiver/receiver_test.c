@@ -301,7 +301,7 @@ TEST(request__many_at_once)
     receiver_rig_expect("request 16*1=128 17*1=256");
 }
 
-/* Of so many a quarter. */
+/* The sender knows of 128: a quarter of them are announced at once. */
 TEST(request__very_many_at_once)
 {
     announce(128);

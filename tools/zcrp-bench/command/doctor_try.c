@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/environment.h"
 #include "zcrp.h"
 
 enum { MESSAGE_BYTES = 1 << 16, STATUS_LINE = 256 };
@@ -235,19 +236,11 @@ static const char *const reasons[] = {
     [ZCRP_MEMORY_FALSE] = "what one handed to the other was wrong",
 };
 
-/* As the library reads it: neither empty nor 0. */
-static bool is_kept_off(void)
-{
-    const char *text = secure_getenv("ZCRP_NO_MEMORY");
-
-    return text != NULL && *text != '\0' && strcmp(text, "0") != 0;
-}
-
 static void try_memory(void)
 {
     struct attempt attempt = {.why = ZCRP_MEMORY_FINE};
 
-    if (!is_kept_off())
+    if (!environment_is_set("ZCRP_NO_MEMORY"))
         attempt = attempt_here(false);
 
     if (attempt.was_memory) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "meeting.h"
 #include "remote.h"
 #include "session.h"
@@ -59,7 +60,7 @@ static void listen_memory(struct far *far)
 {
     const struct zcrp_options options = {.channel = ZCRP_CHANNEL_MEMORY};
 
-    if (far->meeting.host != meeting_host() || !meeting_may_use_memory() ||
+    if (far->meeting.host != meeting_host() || environment_is_set("ZCRP_NO_MEMORY") ||
         zcrp_listen(&far->memory, "127.0.0.1", "0", &options) != 0)
         far->memory = NULL;
 }

@@ -162,13 +162,6 @@ uint64_t meeting_host(void)
     return host;
 }
 
-bool meeting_may_use_memory(void)
-{
-    const char *no = getenv("ZCRP_NO_MEMORY");
-
-    return no == NULL || no[0] == '\0' || strcmp(no, "0") == 0;
-}
-
 /* ---- secrets ---- */
 
 struct zcrp_keys *meeting_keys(const struct meeting *meeting)

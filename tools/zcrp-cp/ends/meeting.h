@@ -46,9 +46,6 @@ bool meeting_is_line(const char *line);
 /* What this process's meeting->host is. */
 uint64_t meeting_host(void);
 
-/* Is the memory channel wanted by the environment (ZCRP_NO_MEMORY)? */
-bool meeting_may_use_memory(void);
-
 /* The key, for zcrp_listen and zcrp_connect. NULL, with a complaint. */
 struct zcrp_keys *meeting_keys(const struct meeting *meeting);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "meeting.h"
 #include "remote.h"
 #include "session.h"
@@ -227,7 +228,8 @@ static int reach_remote(struct near *near)
                      near->options->far_program) != 0 ||
         remote_meet(&near->remote, &near->meeting, &port, &memory_port) != 0)
         return -1;
-    if (memory_port != 0 && meeting_may_use_memory() && near->options->address == NULL) {
+    if (memory_port != 0 && !environment_is_set("ZCRP_NO_MEMORY") &&
+        near->options->address == NULL) {
         int code = reach(near, "127.0.0.1", memory_port, &by_memory, second_ns);
 
         if (code == 0)

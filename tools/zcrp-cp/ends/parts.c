@@ -197,7 +197,7 @@ int parts_on_extents(struct awaited *awaited)
     return reader.bad || !has_some ? asking_refuse() : 0;
 }
 
-/* A block has come, or has not: it is hashed where it lies. */
+/* The message of a block has ended. If the block has come, it is hashed where it lies. */
 int parts_on_block(struct target *target, struct awaited *awaited)
 {
     size_t length = (size_t)(awaited->part.end - awaited->part.start);
