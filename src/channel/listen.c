@@ -199,7 +199,7 @@ static void set_caller(struct caller *caller, const struct arrival *a, const str
     caller->from = a->from;
     caller->from_size = a->from_size;
     caller->here = a->here;
-    caller->has_cookie = false;
+    caller->has_cookie = caller->is_early = false;
     caller->hello_bytes = said->size <= LISTEN_HELLO_MOST ? said->size : 0;
     memcpy(caller->hello, said->bytes, caller->hello_bytes);
 }
@@ -214,6 +214,17 @@ static bool hear_handshake(const struct listen_socket *l, const struct arrival *
     return is_handshake(l, caller);
 }
 
+/* Takes the request of somebody who may just have been admitted, where callers need keys. */
+static bool hear_early(const struct listen_socket *l, const struct arrival *a,
+                       const struct content *said, struct caller *caller)
+{
+    if (!l->has_keys || datagram_type(said->bytes[said->size - 1]) != DATAGRAM_REQUEST)
+        return false;
+    set_caller(caller, a, said);
+    caller->is_early = caller->hello_bytes > 0;
+    return caller->is_early;
+}
+
 /* Answers what was read. True if a caller sent it. Nothing can be sent to port 0. */
 static bool hear(const struct listen_socket *l, struct arrival *a, struct caller *caller)
 {
@@ -223,7 +234,7 @@ static bool hear(const struct listen_socket *l, struct arrival *a, struct caller
 
     if (said.size == 0 || address_port(&a->from) == 0)
         return false;
-    if (hear_handshake(l, a, &said, caller))
+    if (hear_handshake(l, a, &said, caller) || hear_early(l, a, &said, caller))
         return true;
     size_t tail = said.size < TRAILER_BYTES ? said.size : TRAILER_BYTES;
     enum listening what = listening_hear(&l->jar, address_number(&a->from), clock_now(),
@@ -278,8 +289,16 @@ static int place_for_child(int fd, const struct caller *caller, union address *p
     return 0;
 }
 
-/* All that the child heard before it was connected; the caller's own is only its hello again. The
- * caller may send faster than this reads. What is left of others is dropped by the channel. */
+static bool is_early(const struct listen_socket *l, const struct arrival *a, struct caller *caller)
+{
+    struct content said = content_of(l, a);
+
+    return said.size > 0 && hear_early(l, a, &said, caller);
+}
+
+/* All that the child heard before it was connected; the caller's own is only its hello again, or
+ * early. The caller may send faster than this reads. What is left of others is dropped by the
+ * channel. */
 static void hear_strays(const struct listen_socket *l, const struct caller *caller, int child,
                         struct strays *strays)
 {
@@ -288,11 +307,12 @@ static void hear_strays(const struct listen_socket *l, const struct caller *call
 
     for (int i = 0; i < HEARD_BY_A_CHILD && result >= 0; i++) {
         result = read_one(child, &a);
-        if (result <= 0 || address_is_same(&a.from, &caller->from))
+        if (result <= 0 || strays->count == LISTEN_STRAYS_MOST)
             continue;
+        struct caller *stray = &strays->caller[strays->count];
+        bool is_own = address_is_same(&a.from, &caller->from);
         a.here = caller->here;
-        if (strays->count < LISTEN_STRAYS_MOST && hear(l, &a, &strays->caller[strays->count]))
-            strays->count++;
+        strays->count += is_own ? is_early(l, &a, stray) : hear(l, &a, stray);
     }
 }
 

@@ -35,7 +35,8 @@ struct listen_socket {
 };
 
 /* Somebody who brought a cookie back; or, where callers need keys, somebody who goes on with a
- * handshake, and maybe brought a cookie. */
+ * handshake, and maybe brought a cookie; or whose handshake is over, and who is early: it sends a
+ * request before it has a child, if it is who it seems. */
 struct caller {
     union address from;
     socklen_t from_size;
@@ -43,6 +44,7 @@ struct caller {
     uint8_t hello[LISTEN_HELLO_MOST]; /* without what carried it */
     size_t hello_bytes;
     bool has_cookie; /* and it is good */
+    bool is_early;   /* `hello` is a request, sealed for a session */
 };
 
 /* Callers that a child heard. */

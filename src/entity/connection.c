@@ -53,6 +53,8 @@ static void start_halves(struct zcrp_connection *c, const struct caller *hello)
         turns_hear(c->receiver, hello->hello, hello->hello_bytes);
     turns_start(c->receiver);
     turns_start(c->sender);
+    if (hello != NULL && hello->is_early)
+        turns_hear_request(c->sender, hello->hello, hello->hello_bytes);
 }
 
 static void free_connection(struct zcrp_connection *c)

@@ -28,7 +28,7 @@ struct zcrp_connection {
 
 /* What a listener knows of the peer of a connection that it admits. */
 struct introduction {
-    const struct caller *hello;  /* what the peer has said, without keys */
+    const struct caller *hello;  /* what the peer has said, without keys; or early, with keys */
     struct admission *admission; /* what it has shown, with keys: the connection's from now on, also
                                     on failure. NULL: there are none */
 };

@@ -109,10 +109,27 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct a
         more[(*count)++] = strays.caller[i];
 }
 
+/* Keeps what somebody has sent who was admitted, and has not been accepted yet: its first request
+ * is on the way when its handshake ends. Whether it is genuine the connection will see. */
+static void keep_early(struct zcrp_listener *l, const struct caller *caller)
+{
+    mutex_lock(&l->mutex);
+    for (uint32_t i = 0; i < l->waiting; i++) {
+        struct guest *guest = &l->backlog[(l->first + i) % l->options.backlog];
+        if (!guest->caller.is_early && address_is_same(&guest->caller.from, &caller->from))
+            guest->caller = *caller;
+    }
+    mutex_unlock(&l->mutex);
+}
+
 /* A caller is admitted at once, or, if it needs keys, at the end of its handshake. */
 static void hear(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
                  uint32_t *count)
 {
+    if (caller->is_early) {
+        keep_early(l, caller);
+        return;
+    }
     bool needs_keys = l->reception.keys != NULL;
     struct admission *admission =
         needs_keys ? reception_hear(&l->reception, &l->socket, caller) : NULL;

@@ -417,6 +417,14 @@ void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
     entity_leave(e);
 }
 
+void turns_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
+{
+    entity_enter(e);
+    (void)keyed_hear(e, clock_now(), request, size); /* the handshake is over */
+    sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
 /* ---- arriving at a sender ---- */
 
 static int receive_answer(struct zcrp_entity *e, struct neighbour *n, uint8_t *memory,

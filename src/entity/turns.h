@@ -66,6 +66,9 @@ void turns_on_answer(struct zcrp_entity *e);
 /* A receiver that has joined hears a hello that arrived before it was there, and answers. */
 void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 
+/* A sender that has started, and whose handshake is over, hears a request that came before that. */
+void turns_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size);
+
 /* Does what is due by the time. */
 void timeout_turn(struct zcrp_entity *e);
 
