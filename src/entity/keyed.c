@@ -29,6 +29,7 @@ bool keyed_init(struct zcrp_entity *e, struct admission *admission, struct zcrp_
     k->admission = admission;
     k->staging = malloc(SEAL_STAGING);
     k->greeting = keys != NULL && is_sender(e) ? begin(keys) : NULL;
+    k->is_news = keys != NULL && !is_sender(e);
     bool has_all = k->staging != NULL && (k->greeting != NULL || keys == NULL || !is_sender(e));
     if (!has_all)
         keyed_fini(e);
@@ -81,11 +82,10 @@ static struct admission *hear_greeting(struct zcrp_entity *e, instant now, const
 }
 
 /* The first word that was sealed for the session shows that the peer is through. */
-static void hear_sealed(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
+static void end_greeting(struct zcrp_entity *e)
 {
     struct keyed *k = &e->keyed;
 
-    sender_receive(e->machine.sender, now, datagram, size);
     if (k->greeting == NULL || machine_link(&e->machine) != LINK_UP)
         return;
     greeting_destroy(k->greeting);
@@ -102,8 +102,23 @@ struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *
     if (k->greeting != NULL &&
         (type == DATAGRAM_HANDSHAKE || (is_asking && type == DATAGRAM_COOKIE)))
         return hear_greeting(e, now, datagram, size);
-    hear_sealed(e, now, datagram, size);
+    sender_receive(e->machine.sender, now, datagram, size);
+    end_greeting(e);
     return NULL;
+}
+
+bool keyed_on_arrivals(struct zcrp_entity *receiver)
+{
+    bool was_news = receiver->keyed.is_news;
+
+    receiver->keyed.is_news = false;
+    return was_news;
+}
+
+void keyed_confirm(struct zcrp_entity *sender, instant now)
+{
+    sender_admit(sender->machine.sender, now);
+    end_greeting(sender);
 }
 
 void keyed_admit_receiver(struct zcrp_entity *receiver, struct admission *made)

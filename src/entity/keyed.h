@@ -26,6 +26,7 @@ struct keyed {
     uint8_t *staging;            /* SEAL_STAGING bytes, of the thread that sends */
     struct admission *admission; /* of the connection, for the sender that has a greeting */
     struct greeting *greeting;   /* (m) NULL: the handshake is over, or another half has it */
+    bool is_news; /* (m) to a sender with a greeting, that its receiver hears the peer */
 };
 
 /* Takes the keyring of this half, and, for a sender whose handshake is to come, begins that with
@@ -38,6 +39,13 @@ void keyed_fini(struct zcrp_entity *e);
  * sender has taken its keyring from that, and the rest is for the receiver. Else NULL. Locked. */
 struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *datagram,
                              size_t size);
+
+/* The receiver has heard the peer: true if the sender, its twin, is to be told. Locked. */
+bool keyed_on_arrivals(struct zcrp_entity *receiver);
+
+/* The sender is told: what is sealed with the keys of the session shows that the peer is through.
+ * Locked. */
+void keyed_confirm(struct zcrp_entity *sender, instant now);
 
 /* The connection's receiver takes its keyring, and frees the admission. Not locked. */
 void keyed_admit_receiver(struct zcrp_entity *receiver, struct admission *made);

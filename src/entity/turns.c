@@ -220,15 +220,26 @@ static void make_plan(struct zcrp_entity *e, struct landing *landing)
     receiver_plan(r, landing, choice.openings, choice.units);
 }
 
-/* Only datagrams of the pairing tell how the next ones will come. */
-static void land_arrivals(struct zcrp_entity *e, struct landing *landing)
+/* Only datagrams of the pairing tell how the next ones will come. True if the twin is to be told
+ * that the peer is there. */
+static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
 {
     struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
 
     if (arrivals.openings == 0)
-        return;
+        return false;
     openings_learn(&e->openings, landing);
     moderation_on_arrivals(&e->moderation, arrivals.openings, arrivals.bytes);
+    return keyed_on_arrivals(e);
+}
+
+/* The connection's receiver hears the peer, which its sender awaits. */
+static void confirm_peer(struct zcrp_entity *sender)
+{
+    entity_enter(sender);
+    keyed_confirm(sender, clock_now());
+    sending_drain(sender, SENDING_BURSTS);
+    entity_leave(sender);
 }
 
 /* What arrived for the connection's sender, without the receiver's mutex. */
@@ -390,13 +401,15 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
         landing->received = 0;
     if (received == CHANNEL_FAULT)
         machine_on_plan_fault(&e->machine, landing);
-    land_arrivals(e, landing);
+    bool has_shown_peer = land_arrivals(e, landing);
     if (received == CHANNEL_BROKEN)
         entity_break(e);
     e->is_arriving = false;
     reply_to_arrivals(e);
     bool is_replaced = e->lost == OUTCOME_OK && machine_is_replaced(&e->machine);
     entity_leave(e);
+    if (has_shown_peer)
+        confirm_peer(e->twin);
     if (w->mail.bytes > 0)
         deliver_mail(e->twin, &w->mail);
     if (is_replaced)
