@@ -14,8 +14,8 @@
 static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
 
-/* The connection whose other half is for the way back, which is opened next; NULL: none. */
-static struct zcrp_connection *connection_there;
+/* The connection whose other half is for the way back, which this thread opens next; NULL: none. */
+static _Thread_local struct zcrp_connection *connection_there;
 
 struct zcrp_state {
     struct zcrp_listener *listener;     /* until the other end has called */
