@@ -118,18 +118,28 @@ static int receive(const struct crowd_kind *kind, struct crowd *crowd)
     return 0;
 }
 
+/* Waits until the receiving process has got so far. */
+static int await_word(const struct stage *stage, const _Atomic int *word, int not_yet)
+{
+    int64_t limit_ns = watch_now_ns() + (int64_t)stage->settings.limit_ns;
+
+    while (*word == not_yet) {
+        if (watch_now_ns() > limit_ns)
+            return complain("--peers: the receiving process does not get ready");
+        usleep(1000);
+    }
+    return 0;
+}
+
 static int send_until_over(const struct crowd_kind *kind, struct crowd *crowd)
 {
     struct stage *stage = crowd->stage;
     struct gauge gauge = {.kib = resident_kib()};
     enum peers_phase seen = PEERS_OPENING;
 
-    while (stage->port == 0)
-        usleep(1000);
-    if (kind->connect(crowd, stage->port) < 0)
+    if (await_word(stage, &stage->port, 0) < 0 || kind->connect(crowd, stage->port) < 0 ||
+        await_word(stage, &stage->phase, PEERS_OPENING) < 0)
         return -1;
-    while (stage->phase == PEERS_OPENING)
-        usleep(1000);
     if (kind->begin(crowd, true) < 0)
         return -1;
     while (stage->phase != PEERS_OVER) {
