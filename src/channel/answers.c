@@ -43,6 +43,11 @@ bool answers_put(struct answers_place *p, const uint8_t *datagram, size_t bytes,
     return true;
 }
 
+bool answers_has(const struct answers_place *p)
+{
+    return atomic_load(&slot_of(p, 0)->bytes) != 0;
+}
+
 size_t answers_take(struct answers_place *p, uint8_t *buffer)
 {
     uint32_t bytes = (uint32_t)lesser(atomic_load(&slot_of(p, 0)->bytes), CONTROL_BYTES);
@@ -59,7 +64,7 @@ size_t answers_take(struct answers_place *p, uint8_t *buffer)
 bool answers_sleep(struct answers_place *p)
 {
     atomic_store(&p->answers->is_asleep, 1);
-    if (atomic_load(&slot_of(p, 0)->bytes) == 0)
+    if (!answers_has(p))
         return true;
     answers_wake(p);
     return false;

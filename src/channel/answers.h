@@ -43,6 +43,9 @@ struct answers_place {
  * and is to be called. */
 bool answers_put(struct answers_place *p, const uint8_t *datagram, size_t bytes, bool *calls);
 
+/* Is there one to be read? */
+bool answers_has(const struct answers_place *p);
+
 /* Copies the next answer to `buffer`, which has room for CONTROL_BYTES. Its bytes; 0: none. */
 size_t answers_take(struct answers_place *p, uint8_t *buffer);
 

@@ -2,7 +2,8 @@
  * receiver reads them straight from the sender's memory into the user's: one copy.
  *
  *     sender    neighbour_send     -- a note of where each unit lies (ring.h) --> neighbour_receive
- *               small units are copied together first, a burst a note process_vm_readv
+ *               small units are copied together first, a burst a note  process_vm_readv, or a
+ *                                                                      copy of what both map
  *               neighbour_answer   <-- acknowledgements, requests (answers.h) --    neighbour_reply
  *
  * It carries the protocol's own datagrams, those of the session that began over the socket. So
@@ -26,8 +27,8 @@
  *
  * An end may have commons (commons.h): the sender hands them in, too. What lies there the receiver
  * copies from its own mapping, and into commons of its own it copies without a call. If it may not
- * read the sender's memory, only commons are read: then the sender copies what lies elsewhere to
- * its stage, which is in the commons.
+ * read the sender's memory, it reads commons only: then the sender copies what lies elsewhere to
+ * the stage.
  *
  * Nobody writes to another process's memory, but for the ring. Each call that reads from the sender
  * reads the nonce, too: so a process that has ended, or become another program, is noticed.
@@ -42,7 +43,7 @@ struct commons;
 struct neighbour;
 
 enum {
-    NEIGHBOUR_STAGE = 1 << 20, /* bytes that a sender copies small units to; in its commons */
+    NEIGHBOUR_STAGE = 1 << 20, /* bytes that a sender copies small units to; both map them */
     NEIGHBOUR_SECRET = 32,     /* bytes */
 };
 
@@ -123,6 +124,9 @@ bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of);
 
 /* The next control datagram; its bytes, or 0. `buffer` has room for CONTROL_BYTES. */
 size_t neighbour_answer(struct neighbour *n, uint8_t *buffer);
+
+/* Is there one? By the thread that receives. */
+bool neighbour_has_answer(const struct neighbour *n);
 
 /* ---- the receiver's side ---- */
 

@@ -653,16 +653,6 @@ bool neighbour_is_of(const struct neighbour *n, struct pairing pairing)
     return n->pairing.session == pairing.session && n->pairing.tag == pairing.tag;
 }
 
-static void free_stage(struct neighbour *n)
-{
-    struct stage *s = &n->out.stage;
-
-    if (s->memory != NULL && commons_has(n->own, s->memory, NEIGHBOUR_STAGE))
-        commons_give(n->own, s->memory);
-    else
-        memory_release(s->memory, NEIGHBOUR_STAGE);
-}
-
 void neighbour_free(struct neighbour *n)
 {
     close_file(&n->in.door);
@@ -673,7 +663,6 @@ void neighbour_free(struct neighbour *n)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
     commons_unmap(n->in.commons, n->in.commons_bytes);
-    free_stage(n);
     commons_let_go(n->own);
     memory_release(n, sizeof(*n));
 }

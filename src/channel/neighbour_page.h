@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 enum {
-    NEIGHBOUR_VERSION = 3,
+    NEIGHBOUR_VERSION = 4,
     NEIGHBOUR_NONCE = 16, /* bytes */
     NEIGHBOUR_PROOF = 16,
 };
@@ -32,14 +32,15 @@ struct neighbour_page {
     _Atomic uint64_t proof[NEIGHBOUR_PROOF / 8]; /* the receiver's, written before the consent */
     struct ring ring;
     struct answers answers;
+    uint8_t stage[NEIGHBOUR_STAGE];
 };
 
-/* Small units are copied together here, a burst behind the other; the receiver reads them. A burst
- * lies in one piece, so some of the end may be left unused.
+/* How the sender uses the stage: small units are copied together there, a burst behind the other,
+ * and the receiver copies them from there. A burst lies in one piece, so some of the end may be
+ * left unused.
  *
  * I1  tail <= head <= tail + NEIGHBOUR_STAGE */
 struct stage {
-    uint8_t *memory;          /* of the commons, if there are any; NULL until the first burst */
     uint64_t head;            /* bytes taken since the beginning, */
     _Atomic uint64_t tail;    /* and of those, given back */
     uint64_t end[RING_NOTES]; /* of each note: `head` behind it */

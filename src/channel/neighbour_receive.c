@@ -1,25 +1,24 @@
 /* How bytes come from a neighbour. */
 #include "core/number.h"
 #include "neighbour_page.h"
-#include "platform/system.h"
+#include "platform/nofault.h"
 
 #include <errno.h>
 #include <sodium/utils.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum { COPY_MOST = LANDING_IOV + LANDING_OPENINGS + 1 }; /* a piece may hold data and trailer */
 
 /* One call's worth: where the notes' bytes lie, and where they go. All notes are of the sender's
- * memory, and the nonce comes first; or all are of its commons, which are this process's memory,
- * too. */
+ * memory, and the nonce comes first; or all are of its commons or the stage, which this process
+ * maps, too. */
 struct copying {
     uint32_t notes;
     struct ring_note note[LANDING_OPENINGS];
     uint32_t asked[LANDING_OPENINGS]; /* bytes of each note that the call is to copy */
-    bool is_common;
+    bool is_mapped;
     uint8_t nonce[NEIGHBOUR_NONCE];
     struct iovec here[COPY_MOST], there[COPY_MOST];
     uint32_t heres, theres;
@@ -36,10 +35,15 @@ static void add_here(struct copying *c, void *at, size_t bytes)
     c->here[c->heres++] = (struct iovec){at, bytes};
 }
 
+static bool is_mapped(const struct ring_note *note)
+{
+    return note->place != RING_MEMORY;
+}
+
 static void copying_begin(const struct neighbour *n, struct copying *c)
 {
     c->notes = c->heres = c->theres = 0;
-    c->is_common = false;
+    c->is_mapped = false;
     add_there(c, n->in.nonce_at, sizeof(c->nonce));
     add_here(c, c->nonce, sizeof(c->nonce));
 }
@@ -67,7 +71,7 @@ static void read_there(const struct neighbour *n, struct copying *c)
     c->asked[c->notes] = note->bytes;
 }
 
-/* ---- from the sender's commons ---- */
+/* ---- from what both map ---- */
 
 /* Memory that is there for certain: no call has to copy it. */
 static bool is_own(const struct neighbour *n, const struct landing *l, const void *at, size_t bytes)
@@ -91,6 +95,12 @@ static void read_part(const struct neighbour *n, struct copying *c, const struct
     c->asked[c->notes] += (uint32_t)to.iov_len;
 }
 
+/* Where this process has the note's data; it is within. */
+static const uint8_t *data_of(const struct neighbour *n, const struct ring_note *note)
+{
+    return (note->place == RING_STAGE ? n->page->stage : n->in.commons) + note->where;
+}
+
 /* The note's bytes from `at` on go to this piece: those in front of the trailer, then the trailer.
  */
 static void read_piece(const struct neighbour *n, struct copying *c, const struct landing *l,
@@ -102,7 +112,7 @@ static void read_piece(const struct neighbour *n, struct copying *c, const struc
     struct iovec rest = {(uint8_t *)to.iov_base + first, to.iov_len - first};
 
     if (first > 0)
-        read_part(n, c, l, n->in.commons + note->where + at, (struct iovec){to.iov_base, first});
+        read_part(n, c, l, data_of(n, note) + at, (struct iovec){to.iov_base, first});
     if (rest.iov_len > 0)
         read_part(n, c, l, (const uint8_t *)n->page + trailer_of(n, c) + (at + first - data), rest);
 }
@@ -110,9 +120,10 @@ static void read_piece(const struct neighbour *n, struct copying *c, const struc
 static bool is_within(const struct neighbour *n, const struct ring_note *note)
 {
     uint32_t data = note->bytes - tail_of(note);
+    size_t bytes = note->place == RING_STAGE ? sizeof(n->page->stage) : n->in.commons_bytes;
+    bool is_there = note->place == RING_STAGE || n->in.commons != NULL;
 
-    return n->in.commons != NULL && note->where <= n->in.commons_bytes &&
-           data <= n->in.commons_bytes - note->where;
+    return is_there && note->where <= bytes && data <= bytes - note->where;
 }
 
 /* ---- from either ---- */
@@ -126,7 +137,7 @@ static void fill_opening(const struct neighbour *n, struct copying *c, const str
     for (uint32_t i = l->first[c->notes]; at < note->bytes && i < l->first[c->notes + 1]; i++) {
         struct iovec piece = l->iov[i];
         piece.iov_len = lesser(piece.iov_len, note->bytes - at);
-        if (c->is_common)
+        if (c->is_mapped)
             read_piece(n, c, l, at, piece);
         else
             add_here(c, piece.iov_base, piece.iov_len);
@@ -139,11 +150,11 @@ static bool fits(const struct neighbour *n, struct copying *c)
 {
     const struct ring_note *note = &c->note[c->notes];
 
-    if (c->notes == 0 && note->is_common) {
-        c->is_common = true;
+    if (c->notes == 0 && is_mapped(note)) {
+        c->is_mapped = true;
         c->heres = c->theres = 0; /* no nonce */
     }
-    return note->is_common == c->is_common && (!c->is_common || is_within(n, note));
+    return is_mapped(note) == c->is_mapped && (!c->is_mapped || is_within(n, note));
 }
 
 static void gather(struct neighbour *n, struct copying *c, const struct landing *l)
@@ -152,7 +163,7 @@ static void gather(struct neighbour *n, struct copying *c, const struct landing 
     while (c->notes < l->openings && ring_look(&n->in.ring, c->notes, &c->note[c->notes]) &&
            fits(n, c)) {
         c->asked[c->notes] = 0;
-        if (!c->is_common)
+        if (!c->is_mapped)
             read_there(n, c);
         fill_opening(n, c, l);
         c->notes++;
@@ -170,17 +181,24 @@ static void lose(struct neighbour *n, bool is_forbidden)
     atomic_store(&n->state, NEIGHBOUR_AWAY);
 }
 
+/* What is left of the mapped notes goes to memory that may be gone. */
+static int64_t copy_mapped(const struct copying *c)
+{
+    size_t bytes = 0;
+
+    for (uint32_t i = 0; i < c->heres; i++)
+        bytes += c->here[i].iov_len;
+    ssize_t size = bytes == 0 ? 0 : nofault_write(c->here, c->heres, c->there, c->theres, bytes);
+    return size < 0 ? 0 : size;
+}
+
 /* Copies, from the sender that consented and nobody else. The bytes copied, which are fewer than
  * asked for if some memory cannot be accessed; -1 if the sender was lost. */
 static int64_t copy(struct neighbour *n, struct copying *c)
 {
-    pid_t from = c->is_common ? getpid() : n->in.sender;
-
-    if (c->is_common && c->heres == 0)
-        return 0;
-    ssize_t size = process_vm_readv(from, c->here, c->heres, c->there, c->theres, 0);
-    if (c->is_common)
-        return size < 0 ? 0 : size;
+    if (c->is_mapped)
+        return copy_mapped(c);
+    ssize_t size = process_vm_readv(n->in.sender, c->here, c->heres, c->there, c->theres, 0);
     if (size < (ssize_t)sizeof(c->nonce) ||
         sodium_memcmp(c->nonce, n->in.nonce, sizeof(c->nonce)) != 0) {
         lose(n, size < 0 && errno == EPERM);
@@ -215,13 +233,13 @@ static int on_fault(struct neighbour *n, struct landing *l)
     copying_begin(n, &c);
     if (!ring_look(&n->in.ring, 0, &c.note[0]))
         return 0;
-    if (!c.note[0].is_common) {
+    if (!is_mapped(&c.note[0])) {
         read_there(n, &c);
         add_here(&c, l->bounce, c.note[0].bytes);
         asked = c.asked[0];
         copied = copy(n, &c);
     }
-    if (copied == (int64_t)asked) { /* commons can always be read */
+    if (copied == (int64_t)asked) { /* what is mapped can always be read */
         (void)ring_finish(&n->in.ring, RING_DONE);
         channel_note(n->units, CHANNEL_FAULTS, 1);
         return CHANNEL_FAULT;
@@ -240,9 +258,9 @@ static int receive_notes(struct neighbour *n, struct landing *l)
     uint32_t i = 0;
 
     gather(n, &c, l);
-    if (c.notes == 0 && !c.is_common)
+    if (c.notes == 0 && !c.is_mapped)
         return 0;
-    if (c.notes == 0) { /* not within the commons */
+    if (c.notes == 0) { /* not within what is mapped */
         finish(n, l, 0, &c.note[0], RING_FAULTED);
         return 1;
     }

@@ -1,12 +1,12 @@
 /* How bytes leave for a neighbour. */
 #include "core/check.h"
 #include "neighbour_page.h"
+#include "platform/nofault.h"
 #include "platform/system.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together */
 
@@ -14,37 +14,24 @@ enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together
 
 /* ---- the stage ---- */
 
-/* In the commons if the receiver sees them. */
-static bool stage_open(struct neighbour *n)
-{
-    struct stage *s = &n->out.stage;
-
-    if (s->memory == NULL && (n->out.sight & SIGHT_COMMONS))
-        s->memory = commons_take(n->own, NEIGHBOUR_STAGE);
-    if (s->memory == NULL && (n->out.sight & SIGHT_MEMORY))
-        s->memory = memory_reserve(NEIGHBOUR_STAGE);
-    return s->memory != NULL;
-}
-
 /* Where the receiver finds bytes of the sender's. */
 static void set_place(const struct neighbour *n, struct ring_note *note, const void *at)
 {
     size_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
+    bool is_common = (n->out.sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
 
-    note->is_common = (n->out.sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
-    note->where = note->is_common ? commons_offset(n->own, at) : (uintptr_t)at;
+    note->place = is_common ? RING_COMMONS : RING_MEMORY;
+    note->where = is_common ? commons_offset(n->own, at) : (uintptr_t)at;
 }
 
-/* Where `bytes` fit in one piece; NULL: nowhere, now. */
-static uint8_t *stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
+/* Where `bytes` fit in one piece; `*head` is behind them. False: nowhere, now. */
+static bool stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
 {
     uint64_t at = s->head % NEIGHBOUR_STAGE;
     uint64_t skip = at + bytes > NEIGHBOUR_STAGE ? NEIGHBOUR_STAGE - at : 0;
 
     *head = s->head + skip + bytes;
-    if (*head - atomic_load(&s->tail) > NEIGHBOUR_STAGE)
-        return NULL;
-    return s->memory + (*head - bytes) % NEIGHBOUR_STAGE;
+    return *head - atomic_load(&s->tail) <= NEIGHBOUR_STAGE;
 }
 
 /* Copies units, some of it the user's: the kernel does, because it bears memory that is gone
@@ -52,8 +39,7 @@ static uint8_t *stage_place(const struct stage *s, uint32_t bytes, uint64_t *hea
 static enum channel_verdict copy_units(const struct iovec *unit, uint32_t units, uint8_t *to,
                                        uint32_t bytes)
 {
-    struct iovec there = {to, bytes};
-    ssize_t copied = process_vm_writev(getpid(), unit, 2UL * units, &there, 1, 0);
+    ssize_t copied = nofault_read(to, unit, 2UL * units, bytes);
 
     if (copied == (ssize_t)bytes)
         return CHANNEL_OK;
@@ -67,15 +53,16 @@ static enum channel_verdict stage_units(struct neighbour *n, const struct iovec 
     struct neighbour_sender *out = &n->out;
     uint64_t head;
 
-    uint8_t *to = stage_place(&out->stage, note->bytes, &head);
-    if (to == NULL)
+    if (!stage_place(&out->stage, note->bytes, &head))
         return CHANNEL_CROWDED;
-    enum channel_verdict verdict = copy_units(unit, units, to, note->bytes);
+    note->place = RING_STAGE;
+    note->where = (head - note->bytes) % NEIGHBOUR_STAGE;
+    enum channel_verdict verdict =
+        copy_units(unit, units, n->page->stage + note->where, note->bytes);
     if (verdict != CHANNEL_OK)
         return verdict;
     out->stage.head = head;
     out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
-    set_place(n, note, to);
     *calls |= ring_offer(&out->ring, note, NULL, RING_NOBODY);
     return CHANNEL_OK;
 }
@@ -85,7 +72,7 @@ static enum channel_verdict send_small(struct neighbour *n, const struct burst *
 {
     struct ring_note note = {.bytes = b->bytes, .segment = b->segment};
 
-    if (!stage_open(n) || b->bytes >= LANDING_DATAGRAM)
+    if (b->bytes >= LANDING_DATAGRAM)
         return CHANNEL_BLOCKED;
     enum channel_verdict verdict = stage_units(n, b->iov, b->datagrams, &note, calls);
     *sent = verdict == CHANNEL_OK ? b->datagrams : 0;
@@ -96,7 +83,7 @@ static enum channel_verdict send_small(struct neighbour *n, const struct burst *
 static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                         bool *calls)
 {
-    enum channel_verdict verdict = stage_open(n) ? CHANNEL_OK : CHANNEL_BLOCKED;
+    enum channel_verdict verdict = CHANNEL_OK;
 
     for (uint32_t i = 0; i < b->datagrams && verdict == CHANNEL_OK; i++) {
         const struct iovec *unit = &b->iov[2 * i];
@@ -217,6 +204,11 @@ bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
 bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of)
 {
     return n->is_sender && ring_revoke(&n->out.ring, message, of);
+}
+
+bool neighbour_has_answer(const struct neighbour *n)
+{
+    return neighbour_is_here(n) && answers_has(&n->out.answers);
 }
 
 size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)

@@ -43,7 +43,7 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
     store(&slot->bytes, note->bytes);
     store(&slot->segment, note->segment);
     store(&slot->has_trailer, note->has_trailer);
-    store(&slot->is_common, note->is_common);
+    store(&slot->place, note->place);
     atomic_store_explicit(&slot->where, note->where, memory_order_relaxed);
     if (note->has_trailer)
         memcpy(slot->trailer, trailer, TRAILER_BYTES);
@@ -97,7 +97,8 @@ static bool makes_sense(const struct ring_note *note)
 {
     uint32_t least = note->has_trailer ? TRAILER_BYTES : 1;
 
-    return note->bytes >= least && note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes;
+    return note->bytes >= least && note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes &&
+           note->place < RING_PLACES;
 }
 
 bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
@@ -111,7 +112,7 @@ bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
         .bytes = load(&slot->bytes),
         .segment = load(&slot->segment),
         .has_trailer = load(&slot->has_trailer) != 0,
-        .is_common = load(&slot->is_common) != 0,
+        .place = load(&slot->place),
     };
     return makes_sense(note);
 }

@@ -38,7 +38,7 @@ struct ring_slot {
     _Atomic uint32_t bytes;
     _Atomic uint32_t segment;
     _Atomic uint32_t has_trailer;
-    _Atomic uint32_t is_common;
+    _Atomic uint32_t place;
     _Atomic uint64_t where;
     uint8_t trailer[TRAILER_BYTES];
 };
@@ -48,13 +48,21 @@ struct ring {
     struct ring_slot slot[RING_NOTES];
 };
 
+/* Where the bytes lie that a note is of. */
+enum ring_place {
+    RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
+    RING_COMMONS, /* in the writer's commons (commons.h): so far from their start */
+    RING_STAGE,   /* in the stage, which both map: likewise */
+    RING_PLACES
+};
+
 /* What a note says: datagrams in the writer's memory. */
 struct ring_note {
-    uint64_t where;   /* address of the first byte, in the writer's memory or in its commons */
-    uint32_t bytes;   /* of all datagrams together, with the trailer; below LANDING_DATAGRAM */
-    uint32_t segment; /* of each but the last, which may be shorter; 0: there is one */
-    bool has_trailer; /* the last TRAILER_BYTES of the one datagram are the note's */
-    bool is_common;   /* `where` is an offset in the writer's commons (commons.h) */
+    uint64_t where;        /* of the first byte, as its place has it */
+    uint32_t bytes;        /* of all datagrams together, with the trailer; below LANDING_DATAGRAM */
+    uint32_t segment;      /* of each but the last, which may be shorter; 0: there is one */
+    bool has_trailer;      /* the last TRAILER_BYTES of the one datagram are the note's */
+    enum ring_place place; /* of all its bytes but the trailer's */
 };
 
 /* ---- the writer's side ---- */

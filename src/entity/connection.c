@@ -42,7 +42,7 @@ static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 {
     if (bytes == 0 || !c->sender->nearby.is_possible)
         return;
-    c->commons = commons_create(bytes + NEIGHBOUR_STAGE);
+    c->commons = commons_create(bytes);
     c->sender->nearby.commons = c->receiver->nearby.commons = c->commons;
 }
 

@@ -1,6 +1,7 @@
 #include "nearby.h"
 
 #include "entity.h"
+#include "platform/nofault.h"
 
 static const duration BEGIN_BY = 100 * MILLISECOND;
 
@@ -18,6 +19,8 @@ int nearby_init(struct zcrp_entity *e)
     e->nearby.is_required = e->options.channel == ZCRP_CHANNEL_MEMORY;
     e->nearby.is_possible = !(e->options.flags & ZCRP_NO_MEMORY) &&
                             neighbour_is_possible(channels_of_units(&e->channels));
+    if (e->nearby.is_possible)
+        nofault_begin();
     return e->nearby.is_required && !e->nearby.is_possible ? ZCRP_ERROR_APART : ZCRP_OK;
 }
 

@@ -475,8 +475,27 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hea
 
 /* ---- arriving at either ---- */
 
+/* Is there nothing to receive from the neighbour? Then a waiter that spins looks again at once, and
+ * nothing is planned. Whoever hears for a receiver hears its socket, too, until the neighbour comes
+ * first. */
+static bool is_neighbour_quiet(struct zcrp_entity *e)
+{
+    mutex_lock(&e->mutex);
+    struct neighbour *n = nearby_of(e);
+    bool is_quiet = n == NULL && e->reader != e;
+    if (n != NULL && !e->is_arriving)
+        is_quiet = e->machine.role == MACHINE_SENDER
+                       ? !neighbour_has_answer(n)
+                       : e->nearby.is_first && !neighbour_has_units(n);
+    mutex_unlock(&e->mutex);
+    return is_quiet;
+}
+
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
+    if (hearing == HEAR_NEIGHBOUR && is_neighbour_quiet(e) &&
+        (e->twin == NULL || is_neighbour_quiet(e->twin)))
+        return ARRIVAL_NONE;
     return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory, hearing)
                                              : receiving_once(e, w, hearing);
 }

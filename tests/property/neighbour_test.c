@@ -330,8 +330,9 @@ static struct ring_note any_note(void)
     if (chance(50))
         note.bytes = (uint32_t)below(LANDING_DATAGRAM);
     note.segment = chance(70) ? 0 : (uint32_t)below(2UL * LANDING_DATAGRAM);
-    note.is_common = n.commons[0] != NULL && chance(50);
-    note.where = below(GOOD + GUARD) + (note.is_common ? common_good() : (uintptr_t)good);
+    bool is_common = n.commons[0] != NULL && chance(50);
+    note.place = is_common ? RING_COMMONS : RING_MEMORY;
+    note.where = below(GOOD + GUARD) + (is_common ? common_good() : (uintptr_t)good);
     if (chance(20))
         note.where = chance(50) ? random_next(&random_state) : UINT64_MAX - below(100000);
     return note;
@@ -346,11 +347,12 @@ static bool makes_sense(const struct ring_note *note)
 /* The bytes of it that are where it says, if all of them are there; else NULL. */
 static const uint8_t *bytes_of(const struct ring_note *note)
 {
-    uint64_t begin = note->is_common ? common_good() : (uintptr_t)good;
+    bool is_common = note->place == RING_COMMONS;
+    uint64_t begin = is_common ? common_good() : (uintptr_t)good;
     uint64_t at = note->where - begin;
     uint32_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
 
-    if (data == 0 && (!note->is_common || note->where <= commons_bytes(n.commons[0])))
+    if (data == 0 && (!is_common || note->where <= commons_bytes(n.commons[0])))
         return good;
     return note->where >= begin && at < GOOD && data <= GOOD - at ? good + at : NULL;
 }

@@ -6,8 +6,8 @@
 #include <sched.h>
 
 enum {
-    TURNS_A_LOOK = 64,   /* at the clock, for what is due */
-    TURNS_A_HEARING = 8, /* of the socket too, beside a neighbour */
+    TURNS_A_LOOK = 64,    /* at the clock, for what is due */
+    TURNS_A_HEARING = 32, /* of the socket too, beside a neighbour */
 };
 
 /* ---- at the helm ---- */

@@ -1,10 +1,9 @@
-/* wrap: process_vm_readv process_vm_writev mmap */
+/* wrap: process_vm_readv process_vm_writev */
 /* How bytes move between neighbours, when the kernel copies none of them, or some. */
 #include "../../support/neighbours.h"
 
 #include "../../support/mock.h"
 
-#include <sys/mman.h>
 #include <sys/uio.h>
 
 enum { UNITS = 10, DATA = 1440, LARGE = 16384, MESSAGE = 5, AS_IT_IS = -1000 };
@@ -14,7 +13,6 @@ static uint8_t from[UNITS * LARGE], to[UNITS * LARGE];
 
 /* What the calls result in: minus an error number, or a size; AS_IT_IS: what they do. */
 static int readv_result, writev_result;
-static bool has_no_memory;
 static bool is_forbidden; /* to read another process's memory */
 
 static int result_of(int wanted)
@@ -50,16 +48,10 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     return __real_process_vm_writev(pid, here, heres, there, theres, flags);
 }
 
-void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
-{
-    return has_no_memory ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, fd, offset);
-}
-
 static void setup(void)
 {
     readv_result = writev_result = AS_IT_IS;
-    has_no_memory = is_forbidden = false;
+    is_forbidden = false;
     assert_true(neighbours_open(&n));
     assert_true(neighbours_meet(&n));
 }
@@ -149,17 +141,6 @@ TEST(neighbour_send__may_read_commons_only)
                     NEIGHBOUR_STAGE / (LARGE + TRAILER_BYTES));
     assert_int_equal(receive_all(), units);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
-}
-
-/* Nobody waits for room that would never be there. */
-TEST(neighbour_send__no_memory)
-{
-    uint32_t sent;
-
-    has_no_memory = true;
-    assert_int_equal(send_units(DATA, &sent), CHANNEL_BLOCKED);
-    has_no_memory = false;
-    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
 }
 
 TEST(neighbour_receive__may_not_read_any_more)

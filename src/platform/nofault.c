@@ -1,0 +1,148 @@
+#include "nofault.h"
+
+#include "system.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* The process's file, cut into places. */
+struct ferry {
+    uint32_t generation; /* (c) of the process that made it */
+    int fd;              /* (c) */
+    uint8_t *memory;     /* (c) the file, mapped */
+    _Atomic bool is_taken[NOFAULT_PLACES];
+};
+
+enum { FERRY_BYTES = NOFAULT_LITTLE * NOFAULT_PLACES };
+
+static _Atomic(struct ferry *) the_ferry;
+
+/* ---- the file ---- */
+
+/* What is written beyond the limit ends the process (SIGXFSZ), also in memory. */
+static bool is_within_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= FERRY_BYTES;
+}
+
+/* What it mapped a child does not have. */
+static void destroy(struct ferry *f)
+{
+    if (f == NULL)
+        return;
+    if (f->generation == forked_generation() && f->memory != NULL)
+        (void)munmap(f->memory, FERRY_BYTES);
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    memory_release(f, sizeof(*f));
+}
+
+static struct ferry *create(void)
+{
+    struct ferry *f = memory_reserve(sizeof(*f)); /* by a thread that has no heap yet */
+
+    if (f == NULL)
+        return NULL;
+    f->generation = forked_generation();
+    f->fd = memfd_create("own-zcrp", MFD_CLOEXEC);
+    void *memory = MAP_FAILED;
+    if (f->fd >= 0 && is_within_limit() && ftruncate(f->fd, FERRY_BYTES) == 0)
+        memory = mmap(NULL, FERRY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+    if (memory != MAP_FAILED) {
+        f->memory = memory;
+        (void)madvise(memory, FERRY_BYTES, MADV_DONTFORK);
+        return f;
+    }
+    destroy(f);
+    return NULL;
+}
+
+/* This process's; NULL: it cannot have one. */
+static struct ferry *find(void)
+{
+    struct ferry *found = atomic_load(&the_ferry);
+
+    if (found != NULL && found->generation == forked_generation())
+        return found;
+    struct ferry *made = create();
+    if (made == NULL)
+        return NULL;
+    if (atomic_compare_exchange_strong(&the_ferry, &found, made)) {
+        destroy(found);
+        return made;
+    }
+    destroy(made);
+    return found;
+}
+
+void nofault_begin(void)
+{
+    (void)find();
+}
+
+/* A place of this thread's, for little; -1: none. */
+static int take_place(struct ferry *f, size_t bytes)
+{
+    for (int i = 0; f != NULL && bytes <= NOFAULT_LITTLE && i < NOFAULT_PLACES; i++)
+        if (!atomic_load_explicit(&f->is_taken[i], memory_order_relaxed) &&
+            !atomic_exchange(&f->is_taken[i], true))
+            return i;
+    return -1;
+}
+
+static void give_place(struct ferry *f, int place)
+{
+    atomic_store(&f->is_taken[place], false);
+}
+
+/* ---- copying ---- */
+
+ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t bytes)
+{
+    struct ferry *f = find();
+    int place = is_within_limit() ? take_place(f, bytes) : -1;
+
+    if (place < 0) {
+        struct iovec there = {to, bytes};
+        return process_vm_writev(getpid(), from, pieces, &there, 1, 0);
+    }
+    ssize_t copied = pwritev(f->fd, from, (int)pieces, (off_t)place * NOFAULT_LITTLE);
+    if (copied > 0)
+        memcpy(to, f->memory + (size_t)place * NOFAULT_LITTLE, (size_t)copied);
+    int error = errno;
+    give_place(f, place);
+    errno = error;
+    return copied;
+}
+
+static void join(uint8_t *to, const struct iovec *from, size_t pieces)
+{
+    for (size_t i = 0; i < pieces; i++) {
+        memcpy(to, from[i].iov_base, from[i].iov_len);
+        to += from[i].iov_len;
+    }
+}
+
+ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *from, size_t froms,
+                      size_t bytes)
+{
+    struct ferry *f = find();
+    int place = take_place(f, bytes);
+
+    if (place < 0)
+        return process_vm_readv(getpid(), to, tos, from, froms, 0);
+    join(f->memory + (size_t)place * NOFAULT_LITTLE, from, froms);
+    ssize_t copied = preadv(f->fd, to, (int)tos, (off_t)place * NOFAULT_LITTLE);
+    int error = errno;
+    give_place(f, place);
+    errno = error;
+    return copied;
+}
