@@ -67,15 +67,40 @@ static enum channel_verdict stage_units(struct neighbour *n, const struct iovec 
     return CHANNEL_OK;
 }
 
+static uint32_t unit_bytes(const struct burst *b, uint32_t i)
+{
+    return (uint32_t)(b->iov[2UL * i].iov_len + b->iov[2UL * i + 1].iov_len);
+}
+
+/* The units from `first` on that one note has room for, and their bytes. */
+static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring_note *note)
+{
+    uint32_t i = first;
+
+    *note = (struct ring_note){.bytes = unit_bytes(b, i++), .segment = b->segment};
+    for (; i < b->datagrams && note->bytes + unit_bytes(b, i) < LANDING_DATAGRAM; i++)
+        note->bytes += unit_bytes(b, i);
+    if (note->segment > note->bytes) /* the last unit, alone */
+        note->segment = note->bytes;
+    return i - first;
+}
+
+/* A burst may be worth several notes. */
 static enum channel_verdict send_small(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                        bool *calls)
 {
-    struct ring_note note = {.bytes = b->bytes, .segment = b->segment};
+    enum channel_verdict verdict = CHANNEL_OK;
+    struct ring_note note;
 
-    if (b->bytes >= LANDING_DATAGRAM)
-        return CHANNEL_BLOCKED;
-    enum channel_verdict verdict = stage_units(n, b->iov, b->datagrams, &note, calls);
-    *sent = verdict == CHANNEL_OK ? b->datagrams : 0;
+    while (*sent < b->datagrams) {
+        uint32_t units = units_of_note(b, *sent, &note);
+        if (!ring_has_room(&n->out.ring))
+            return CHANNEL_CROWDED;
+        verdict = stage_units(n, &b->iov[2UL * *sent], units, &note, calls);
+        if (verdict != CHANNEL_OK)
+            return verdict;
+        *sent += units;
+    }
     return verdict;
 }
 

@@ -205,6 +205,28 @@ TEST(neighbour_send__small_units_are_copied_together)
     ck_assert_uint_eq(n.sender->out.ring.reaped, 1);
 }
 
+/* A burst of several calls' worth: each note has as much as fits. */
+TEST(neighbour_send__many_small_units)
+{
+    enum { UNITS = 66, FIRST = 44 };
+    uint32_t sent, units = 0;
+    bool held;
+
+    meet();
+    neighbours_fill(&n.burst, MESSAGE, from, UNITS, SMALL_DATA);
+    ck_assert_uint_gt(n.burst.bytes, LANDING_DATAGRAM);
+    ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
+    ck_assert_uint_eq(sent, UNITS);
+    for (; units < UNITS; units += FIRST) {
+        uint32_t now = UNITS - units < FIRST ? UNITS - units : FIRST;
+        neighbours_plan(&n.landing, to, 1, FIRST, SMALL_DATA);
+        ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+        ck_assert_uint_eq(n.landing.bytes[0], now * (SMALL_DATA + TRAILER_BYTES));
+        ck_assert_mem_eq(to, from + (size_t)units * SMALL_DATA, (size_t)now * SMALL_DATA);
+    }
+    expect_nothing_to_reap();
+}
+
 TEST(neighbour_send__large_units_are_read_in_place)
 {
     meet();
