@@ -8,7 +8,9 @@
 
 LOAD(asleep)
 
-enum { MANY = 40 };
+enum { MANY = 40, CROWD = 400 };
+
+static const nlong small_sizes[] = {64, 1000, 2000, 4000};
 
 static const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};
 static const struct zcrp_options required = {.channel = ZCRP_CHANNEL_MEMORY};
@@ -99,6 +101,30 @@ TEST(memory__is_required)
     (void)zcrp_close(e.sender);
     (void)zcrp_close(e.receiver);
     loopback_close(&sockets);
+}
+
+/* Many at once, of every size up to that which is copied by itself: no burst is too much. */
+TEST(memory__is_required_and_has_room, .rows = ROWS(small_sizes))
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct ends e = ends_open_at(&sockets, &required, &required);
+    struct zcrp_msg *in[CROWD], *out[CROWD];
+
+    for (uint64_t i = 0; i < CROWD; i++) {
+        in[i] = ends_empty(small_sizes[_i]);
+        out[i] = ends_filled(small_sizes[_i], i);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], small_sizes[_i]), ZCRP_OK);
+    }
+    for (int i = 0; i < CROWD; i++)
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], small_sizes[_i]), ZCRP_OK);
+    for (int i = 0; i < CROWD; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        ck_assert_mem_eq(in[i]->buffer, out[i]->buffer, small_sizes[_i]);
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ends_close(&e);
 }
 
 TEST(memory__is_required_and_off)
