@@ -66,11 +66,12 @@ uninstall:
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(foreach m,$(MANUALS),$(call manual,$m))
 
-# ---- packages of Debian, of the last commit (debian/)
+# ---- packages of Debian, of the last commit (debian/), or of the tree where that is all there is
 
 packages:
 	@rm -rf build/packages && mkdir -p build/packages/libzcrp
-	@git archive HEAD | tar -x -C build/packages/libzcrp
+	@if git rev-parse -q --verify HEAD >/dev/null 2>&1; then git archive HEAD; else tar -c --exclude=./build .; fi | \
+		tar -x -C build/packages/libzcrp
 	@cd build/packages/libzcrp && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -b >../log 2>&1 || \
 		{ tail -n 30 ../log; exit 1; }
 	@rm -rf build/packages/libzcrp

@@ -169,6 +169,8 @@ check:
 
 # ---- make check-all: the rest, too
 
+packages_check := sh tools/setup packages && tools/packages-check
+
 TOTAL := $(CURDIR)/build/total
 or_failure = || echo 0 1 0 >>$(TOTAL)
 stage = $(call again,$(1)) TALLY=$(TOTAL) $(2) $(or_failure)
@@ -184,7 +186,9 @@ check-all:
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
-		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm'
+		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
+		'fresh/packages-trixie:alone=tools/fresh trixie "$(packages_check)"' \
+		'fresh/packages-bookworm:alone=tools/fresh bookworm "$(packages_check)"'
 	@ZCRP_LIVES=13000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		plain:property/sealing
 	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys
