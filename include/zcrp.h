@@ -208,7 +208,7 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
  * has none, or others, there is no connection (ZCRP_ERROR_KEYS), and no byte of data is sent.
  *
  * Any number of connections and listeners may use the same keys. Keys that one of them uses must
- * not be changed any more (zcrp_keys_add_psk, _set_lookup, _pin).
+ * not be changed any more (zcrp_keys_add_psk, _set_lookup, _pin, _log).
  *
  * The calls return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or
  * ZCRP_ERROR_ARGUMENT, _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
@@ -255,6 +255,15 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
 /* Reads a file that zcrp-keys made: a pre-shared key ("identity:hexadecimal digits"), or a key pair
  * in PEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_read(struct zcrp_keys **keys, const char *path);
+
+/* To look into captures (docs/wireshark.md): appends the secrets of each connection that is made
+ * with these keys to the file at `path`, in the format of SSLKEYLOGFILE. Whoever reads that file
+ * and a capture of these connections reads all that they carry. The file is made with mode 600. It
+ * is refused if it is a link (ZCRP_ERROR_SYSTEM, ELOOP), not a regular file (_ARGUMENT), another
+ * user's, or open to others (_EXPOSED); then the keys stay as they were. A second call replaces the
+ * file. Nothing else makes the library write secrets; it never reads the variable SSLKEYLOGFILE.
+ * If a line cannot be written, it and all that follow are missing, and connections go on. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_log(struct zcrp_keys *keys, const char *path);
 
 /* Lets go of the keys. What they occupied is overwritten once no connection and no listener holds
  * them any more. NULL is fine. */

@@ -218,6 +218,12 @@ class keys
         detail::check(zcrp_keys_pin(handle_, fingerprint.c_str()));
     }
 
+    /* Appends the secrets of each connection to a file, with which captures can be decrypted. */
+    void log(const std::string &path)
+    {
+        detail::check(zcrp_keys_log(handle_, path.c_str()));
+    }
+
     ::zcrp_keys *get() const noexcept
     {
         return handle_;

@@ -86,6 +86,16 @@ def test_files(tmp_path):
         zcrp.Keys.read(file)
 
 
+def test_key_log(tmp_path):
+    file = tmp_path / "log"
+    keys = zcrp.Keys.psk("laboratory", KEY)
+    keys.log(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o644)
+    with pytest.raises(zcrp.Exposed):
+        keys.log(file)
+
+
 def test_keys_that_are_none(tmp_path):
     for call in (lambda: zcrp.Keys.psk("short", b"x"), lambda: zcrp.Keys.psk("", KEY), lambda: zcrp.Keys.raw(b"no PEM"),
                  lambda: zcrp.Keys.psk("x", KEY).pin("sha256:00"), lambda: zcrp.Keys.psk("a\0b", KEY)):

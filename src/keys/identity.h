@@ -4,6 +4,7 @@
 
 #include "chain.h"
 #include "keys.h"
+#include "log.h"
 
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>
@@ -33,6 +34,7 @@ struct zcrp_keys {
     void *lookup_context;
     gnutls_certificate_credentials_t own; /* raw key or certificate, and authorities */
     struct pinned_key *pinned;
+    struct log *log;                        /* of secrets; NULL: none */
     char name[ZCRP_KEYS_IDENTITY_MOST + 1]; /* that a peer's certificate must have; "": any */
 };
 

@@ -88,6 +88,7 @@ void zcrp_keys_free(struct zcrp_keys *keys)
     if (keys->own != NULL)
         gnutls_certificate_free_credentials(keys->own);
     gnutls_priority_deinit(keys->priority);
+    log_close(keys->log);
     chain_wipe(keys, sizeof(*keys));
     free(keys);
 }
@@ -223,6 +224,20 @@ int zcrp_keys_read(struct zcrp_keys **keys, const char *path)
     chain_wipe(text, LARGEST);
     free(text);
     return code;
+}
+
+int zcrp_keys_log(struct zcrp_keys *keys, const char *path)
+{
+    struct log *log;
+
+    if (keys == NULL || path == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    int code = log_open(&log, path);
+    if (code != ZCRP_OK)
+        return code;
+    log_close(keys->log);
+    keys->log = log;
+    return ZCRP_OK;
 }
 
 /* ---- raw public keys ---- */

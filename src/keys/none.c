@@ -53,6 +53,12 @@ int zcrp_keys_read(struct zcrp_keys **keys, const char *path)
     return ZCRP_ERROR_NO_KEYS;
 }
 
+int zcrp_keys_log(struct zcrp_keys *keys, const char *path)
+{
+    (void)keys, (void)path;
+    return ZCRP_ERROR_NO_KEYS;
+}
+
 void zcrp_keys_free(struct zcrp_keys *keys)
 {
     (void)keys;

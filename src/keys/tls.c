@@ -80,6 +80,19 @@ static int on_alert(gnutls_session_t session, gnutls_record_encryption_level_t l
     return 0;
 }
 
+/* Without this function GnuTLS itself would write to the file that SSLKEYLOGFILE names. */
+static int on_log(gnutls_session_t session, const char *label, const gnutls_datum_t *secret)
+{
+    const struct tls *t = gnutls_session_get_ptr(session);
+    gnutls_datum_t client, server;
+
+    if (t->keys->log == NULL)
+        return 0;
+    gnutls_session_get_random(session, &client, &server);
+    log_write(t->keys->log, label, &client, secret);
+    return 0;
+}
+
 /* 0 and the key; a random one for an identity that is not known, so that both fail alike. */
 static int on_identity(gnutls_session_t session, const char *identity, gnutls_datum_t *key)
 {
@@ -139,6 +152,7 @@ static int init(struct tls *t)
     gnutls_handshake_set_secret_function(t->session, on_secret);
     gnutls_handshake_set_read_function(t->session, on_bytes);
     gnutls_alert_set_read_function(t->session, on_alert);
+    gnutls_session_set_keylog_function(t->session, on_log);
     gnutls_handshake_set_timeout(t->session, GNUTLS_INDEFINITE_TIMEOUT);
     code = gnutls_priority_set(t->session, t->keys->priority);
     if (code < 0)

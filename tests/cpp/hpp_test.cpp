@@ -170,6 +170,7 @@ static void knows_its_peer()
     if (code_of([&] { (void)zcrp::keys::psk("us", secret); }) == ZCRP_ERROR_NO_KEYS)
         return; /* built without */
     zcrp::keys both = zcrp::keys::psk("us", secret), stranger = zcrp::keys::psk("us", other);
+    CHECK(code_of([&] { both.log("/dev/null"); }) == ZCRP_ERROR_ARGUMENT); /* no file */
     o.keys = both.get();
     wrong.keys = stranger.get();
     zcrp::listener l("127.0.0.1", "0", o);

@@ -60,6 +60,25 @@ if unshare -n true 2>/dev/null; then
         --count 100 --repeat 1
 fi
 
+check "a key log" "$bench" --keys --transport zcrp --size 1K --count 9 --repeat 1 --key-log "$place/log"
+check "of its owner's" test "$(stat -c %a "$place/log")" = 600
+check "with secrets" grep -qE '^CLIENT_TRAFFIC_SECRET_0 [0-9a-f]{64} [0-9a-f]{64}$' "$place/log"
+check "of several connections" "$bench" --keys --peers 3 --transport zcrp --size 1K --duration 0.1 --repeat 1 \
+    --key-log "$place/log"
+check "behind the others" test "$(grep -c '^CLIENT_TRAFFIC_SECRET_0' "$place/log")" -ge 4
+chmod 640 "$place/log"
+complains 1 "zcrp: cannot make keys" --keys --transport zcrp --size 64 --count 1 --key-log "$place/log"
+complains 2 "--key-log needs --keys" --transport zcrp --size 64 --count 1 --key-log "$place/log"
+rm "$place/log"
+listen --key-log "$place/log"
+check "of the listening end" "$bench" --connect "127.0.0.1:$port" --keys --transport zcrp --size 1K --count 9 --repeat 1
+ends 0
+check "one connection" test "$(grep -c '^SERVER_TRAFFIC_SECRET_0' "$place/log")" = 1
+rm "$place/log"
+check "the environment says nothing" env SSLKEYLOGFILE="$place/log" "$bench" --keys --transport zcrp --size 1K \
+    --count 9 --repeat 1
+check "no file" test ! -e "$place/log"
+
 head -c 3000001 /dev/urandom >"$place/sent"
 for kind in psk raw cert; do
     listen --output "$place/arrived"

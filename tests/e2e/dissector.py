@@ -414,24 +414,13 @@ def test_capture_fails(path):
     equal("nothing to capture", run.returncode, 2)
 
 
-LIVE = """
-rm -f "$1" "$1.said" # of the run before
-ip link set lo up
-dumpcap -q -i lo -w "$1" 2>"$1.said" &
-trap 'kill -INT $!; wait $!' EXIT
-until grep -q '^File:' "$1.said" 2>/dev/null; do kill -0 $! || exit 1; sleep 0.05; done
-"$2" --transport zcrp --size 300K --count 30 --repeat 1 --unit 1472 --quiet $3 || exit 1
-sleep 0.3
-"""
-
-
-def live(path, option, named):
+def live(path, options, named):
     """What the kernel shows of a run: the bursts are not cut yet. It may drop some for itself."""
-    if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode:
+    if not capture.can_unshare():
         print("skipped, for want of the right to make a network namespace: test_live")
         return []
-    run = subprocess.run(["unshare", "-n", "sh", "-c", LIVE, "sh", path, BENCH, option],
-                         capture_output=True, text=True, check=False)
+    run = capture.live(path, [BENCH, "--transport", "zcrp", "--size", "300K", "--count", "30", "--repeat", "1",
+                              "--unit", "1472", "--quiet", *options])
     check(f"{named}: {run.stderr}", run.returncode == 0)
     rows = fields(path, ["frame.protocols", "zcrp.verdict", "zcrp.seq", "zcrp.cut", "zcrp.type",
                          "zcrp.number", "zcrp.data"], "-Y", "udp and not icmp", *AT_ANY_PORT)
@@ -443,8 +432,8 @@ def live(path, option, named):
 
 
 def test_live(path):
-    live(path, "", "live")
-    rows = live(path, "--keys", "live, with keys")
+    live(path, [], "live")
+    rows = live(path, ["--keys"], "live, with keys")
     kinds = {kind for row in rows for kind in row[4]}
     check(f"live, with keys: types {kinds}", not rows or {"1", "4", "5", "8", "9"} <= kinds)
     check("live, with keys: numbers", not rows or any(row[5] for row in rows))

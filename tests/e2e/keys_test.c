@@ -1,5 +1,6 @@
 /* Connections with keys: who gets in, who does not, and what crosses then. */
 #include "../support/ends.h"
+#include "../support/folder.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -573,6 +574,68 @@ TEST(keys__files, .needs = has_keys)
     pass(p.there, p.here, 1000, 1);
     part(&p);
     ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM);
+}
+
+/* ---- the key log ---- */
+
+/* How many lines of the file have this label. */
+static int count_lines(const char *path, const char *label)
+{
+    char text[256];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(text, sizeof text, file) != NULL) {
+        ck_assert_ptr_nonnull(strchr(text, '\n'));
+        count += strncmp(text, label, strlen(label)) == 0 && text[strlen(label)] == ' ';
+    }
+    fclose(file);
+    return count;
+}
+
+static void meet_and_log(const char *there, const char *here)
+{
+    struct pair p;
+    struct zcrp_keys *caller = shared("alice", key), *listener = shared("alice", key);
+    if (here != NULL)
+        ck_assert_int_eq(zcrp_keys_log(listener, here), ZCRP_OK);
+    if (there != NULL)
+        ck_assert_int_eq(zcrp_keys_log(caller, there), ZCRP_OK);
+    listen_with(&p, (struct zcrp_options){0}, listener);
+    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, caller, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(p.there, p.here, 1000, 1);
+    part(&p);
+}
+
+/* Each end writes the same secrets, those of one connection behind those of the other. */
+TEST(keys__log, .needs = has_keys)
+{
+    static const char *const labels[] = {"CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+                                         "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+                                         "CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"};
+    folder_make();
+    for (int i = 1; i <= 2; i++) {
+        meet_and_log(folder_path("there"), folder_path("here"));
+        for (size_t j = 0; j < sizeof labels / sizeof *labels; j++) {
+            ck_assert_int_eq(count_lines(folder_path("there"), labels[j]), i);
+            ck_assert_int_eq(count_lines(folder_path("here"), labels[j]), i);
+        }
+    }
+    folder_remove();
+}
+
+/* The environment alone makes nobody write, also not GnuTLS; nor does the other end's log. */
+TEST(keys__log_of_those_that_ask_only, .needs = has_keys)
+{
+    folder_make();
+    ck_assert_int_eq(setenv("SSLKEYLOGFILE", folder_path("environment"), 1), 0);
+    meet_and_log(NULL, NULL);
+    ck_assert_int_eq(folder_count(), 0);
+    meet_and_log(NULL, folder_path("here"));
+    ck_assert_int_eq(folder_count(), 1);
+    ck_assert_int_eq(count_lines(folder_path("here"), "CLIENT_TRAFFIC_SECRET_0"), 1);
+    folder_remove();
 }
 
 /* ---- strangers that begin a handshake, and do not go on ---- */

@@ -6,6 +6,7 @@ import struct
 import subprocess
 
 SCRIPT = "tools/wireshark/zcrp.lua"
+HELPERS = ["tools/wireshark/zcrp_keys.lua", "tools/wireshark/zcrp_crypto.lua"]
 RAW_IP, USER0, ERF = 101, 147, 197
 ERF_AAL5 = 4
 CELL = 48
@@ -86,23 +87,51 @@ def another_user(folder):
     return settings
 
 
-def tshark(path, *arguments):
+def tshark(path, *arguments, helpers=None):
     """Its output, with ZCRP found by its form only. Anything Lua complains of is an error. The folder
-    of the capture is for tests alone: this one puts a copy of the script there."""
-    script = shutil.copy(SCRIPT, os.path.dirname(path))
+    of the capture is for tests alone: this one puts a copy of the script and its helpers there."""
+    folder = os.path.dirname(path)
+    script = shutil.copy(SCRIPT, folder)
+    for helper in HELPERS if helpers is None else helpers:
+        shutil.copy(helper, folder)
     command = ["tshark", "-n", "-r", path, "-X", "lua_script:" + script,
                "-o", "udp.try_heuristic_first:TRUE", *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False,
-                         **another_user(os.path.dirname(path)))
+                         **another_user(folder))
     said = [line for line in run.stderr.splitlines() if "Lua" in line or "rror" in line]
     if run.returncode or said or "Lua Error" in run.stdout:
         raise SystemExit(f"{' '.join(command)}: {run.stderr[-2000:]}{run.stdout[-500:]}")
     return run.stdout
 
 
-def fields(path, names, *arguments):
+def fields(path, names, *arguments, **settings):
     """For each packet a list, for each name a list of all its values."""
     wanted = [word for name in names for word in ("-e", name)]
     lines = tshark(path, "-T", "fields", "-E", "separator=\t", "-E", "aggregator=;", *wanted,
-                   *arguments).split("\n")[:-1]
+                   *arguments, **settings).split("\n")[:-1]
     return [[value.split(";") if value else [] for value in line.split("\t")] for line in lines]
+
+
+# --- what the kernel shows of a run --------------------------------------------------------------
+
+LIVE = """
+capture=$1
+shift
+rm -f "$capture" "$capture.said" # of the run before
+ip link set lo up
+dumpcap -q -i lo -w "$capture" 2>"$capture.said" &
+trap 'kill -INT $!; wait $!' EXIT
+until grep -q '^File:' "$capture.said" 2>/dev/null; do kill -0 $! || exit 1; sleep 0.05; done
+"$@" || exit 1
+sleep 0.3
+"""
+
+
+def can_unshare():
+    return subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode == 0
+
+
+def live(path, command):
+    """Captures what a command sends in a network namespace of its own."""
+    return subprocess.run(["unshare", "-n", "sh", "-c", LIVE, "sh", path, *command],
+                          capture_output=True, text=True, check=False)

@@ -6,9 +6,14 @@
 --
 -- Written from docs/protocol.md. What depends on earlier frames (pieces, repeats) is found once, in
 -- the first pass, and kept by frame number, because Wireshark shows frames again in any order.
+--
+-- What is sealed is opened with a key log (zcrp_keys.lua beside this file), and then shown as if it
+-- had crossed so.
 
 local zcrp = Proto("zcrp", "Zero-Copying Reliable Protocol")
 local aal5 = Proto("zcrp_aal5", "AAL5 over MPLS")
+local folder = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
+local has_keys_file, keys_file = pcall(dofile, folder .. "zcrp_keys.lua")
 
 local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
 local VERSION, TRAILER, TAIL = 2, 32, 10
@@ -16,6 +21,7 @@ local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE, PROBE_ANSWER, COOKIE = 1, 
 local HANDSHAKE, OFFER, VERSION_ANSWER = 9, 10, 15
 local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN, EPOCH = 1, 2, 4, 8, 16, 32, 64
 local SECOND, ANSWERS, REFUSES = 1, 2, 4 -- flags of handshake bytes
+local EPOCH_NUMBERS = 2 ^ 22 -- that are sealed with one key
 local TAG, NUMBER = 16, 8 -- bytes of what is sealed: its authentication tag, and its number
 local FRAGMENT, STREAM_MAX = 1024, 12288
 local TOO_LARGE, MESSAGE_MAX = 1, UInt64(0, 32) -- a void unit's reason; 2^37 bytes
@@ -140,6 +146,16 @@ local e = {
         expert.group.RESPONSE_CODE, expert.severity.WARN),
     refused = ProtoExpert.new("zcrp.refused", "The keys are refused", expert.group.RESPONSE_CODE,
         expert.severity.WARN),
+    decrypted = ProtoExpert.new("zcrp.decrypted", "Decrypted with the key log",
+        expert.group.DECRYPTION, expert.severity.CHAT),
+    no_key = ProtoExpert.new("zcrp.no_key", "No key for this session in the key log",
+        expert.group.DECRYPTION, expert.severity.NOTE),
+    no_log = ProtoExpert.new("zcrp.no_key_log", "The key log cannot be read",
+        expert.group.DECRYPTION, expert.severity.WARN),
+    no_file = ProtoExpert.new("zcrp.no_keys_file", "zcrp_keys.lua or zcrp_crypto.lua is missing " ..
+        "beside zcrp.lua", expert.group.DECRYPTION, expert.severity.WARN),
+    forged = ProtoExpert.new("zcrp.forged", "The tag is wrong: not sealed with the key of the log",
+        expert.group.DECRYPTION, expert.severity.WARN),
     closing = ProtoExpert.new("zcrp.closing", "Closing", expert.group.SEQUENCE,
         expert.severity.CHAT),
 }
@@ -151,6 +167,8 @@ zcrp.prefs.circuits = Pref.range("AAL5 circuits", "32-1055", "Circuits that carr
     "of whole PDUs, as VPI * 65536 + VCI", 2 ^ 28 - 1)
 zcrp.prefs.labels = Pref.range("MPLS labels", "16-1039", "Labels that carry AAL5 PDUs with " ..
     "ZCRP: 16 + VPI * 4096 + VCI - 32", 2 ^ 20 - 1)
+zcrp.prefs.key_log = Pref.string("Key log file", "", "Secrets of the connections, in the format " ..
+    "of SSLKEYLOGFILE, as zcrp_keys_log and zcrp-bench --key-log write it")
 zcrp.prefs.repeats = Pref.bool("Find repeated units", true, "Remembers every unit that was sent")
 
 -- ---- small things
@@ -345,7 +363,7 @@ local function broken_rule(d, tvb)
     elseif d.session == 0 and not without_session[d.kind] then
         return "only what pairs or answers a version may have no session"
     end
-    for bit = 0, d.is_sealed and 5 or 7 do
+    for bit = 0, (d.is_sealed or d.is_opened) and 5 or 7 do
         if has(d.flags, 2 ^ bit) and not has(flags_of[d.kind], 2 ^ bit) then
             return "a flag that this type does not have"
         end
@@ -432,15 +450,27 @@ local function read(tvb, has_keys)
     return d
 end
 
+-- What was opened: as what is not sealed, but for its epoch.
+local function read_opened(tvb)
+    local d = {kind = tvb(tvb:len() - 1, 1):uint() % 16, is_opened = true}
+    read_tail(d, tvb)
+    read_trailer(d, tvb)
+    d.verdict, d.why = judge(d, tvb)
+    return d
+end
+
 -- ---- what was sent before
 
 local sent = {}  -- [session:tag:message] = {first = {[unit] = {frame, seq}}, to = grains so far}
 local seqs = {}  -- [session:tag:seq] = frame
 local notes = {} -- [frame] = {[place in it] = {what, frame}}
 local keyed = {} -- [conversation] = true: it had a handshake
+local randoms = {} -- [tag:nonce of a handshake] = the client random, in hexadecimal digits
+local numbers = {} -- [frame] = {[place in it] = the number of a sealed unit, all 64 bits}
+local key_log      -- nil: not read yet
 
 function zcrp.init()
-    sent, seqs, notes, keyed = {}, {}, {}, {}
+    sent, seqs, notes, keyed, randoms, numbers, key_log = {}, {}, {}, {}, {}, {}, nil
 end
 
 -- The same of both directions.
@@ -484,6 +514,93 @@ local function note_of(d, pinfo, place)
         end
     end
     return frame and frame[place]
+end
+
+-- ---- opening what is sealed
+
+-- The key log, if there is one and it can be read; else nothing, and what is wrong, if anything is.
+local function the_key_log()
+    local path = zcrp.prefs.key_log
+    if path == "" then
+        return nil
+    elseif not has_keys_file then
+        return nil, "no_file"
+    elseif not key_log or key_log.path ~= path then
+        key_log = keys_file.read(path)
+    end
+    if not key_log.is_there then
+        return nil, "no_log"
+    end
+    return key_log
+end
+
+-- Does the log have the pairing that the end of this datagram names?
+local function is_logged(tvb)
+    local log, at = the_key_log(), tvb:len() - TAIL
+    return log and at >= 0 and log:of_pairing(tvb(at, 4):uint(), tvb(at + 4, 4):uint(), "unit") ~= nil
+end
+
+local function handshake_name(d)
+    return string.format("%08x:%s", d.tag, d.nonce:tohex())
+end
+
+-- The first bytes that the connecting side says are a ClientHello: its random stands behind the
+-- type, a length of three bytes and a version (RFC 8446, 4.1.2).
+local function note_random(d, tvb)
+    local is_first = d.place == 0 and not has(d.flags, SECOND) and not has(d.flags, ANSWERS)
+    if is_first and d.length >= 38 and tvb(0, 1):uint() == 1 then
+        randoms[handshake_name(d)] = tvb(6, 32):bytes():tohex(true)
+    end
+end
+
+local from_sender = {[HELLO] = true, [PROBE] = true, [OFFER] = true}
+
+local function stream_of(d, log)
+    if d.kind == HANDSHAKE then
+        local random = randoms[handshake_name(d)]
+        return random and log:of_handshake(random, has(d.flags, ANSWERS))
+    end
+    return log:of_pairing(d.session, d.tag, d.kind == UNIT and "unit" or
+        from_sender[d.kind] and "sender" or "receiver")
+end
+
+-- A unit has only the low 32 bits of its number. What they mean depends on the units before it.
+local function number_of(d, stream, pinfo, place)
+    if d.kind == HANDSHAKE then
+        return d.cookie:tonumber()
+    elseif d.kind ~= UNIT then
+        return d.number:tonumber()
+    end
+    local frame = numbers[pinfo.number] or {}
+    numbers[pinfo.number] = frame
+    frame[place] = frame[place] or stream:expand(d.seq)
+    return frame[place]
+end
+
+local function is_of_epoch(d, number)
+    return d.kind == HANDSHAKE or
+        math.floor(number / EPOCH_NUMBERS) % 4 == math.floor(d.flags / EPOCH)
+end
+
+-- Opens a sealed datagram: `plain` is what was sealed; else `problem` says why there is none.
+local function open(d, tvb, pinfo, place)
+    local log, problem = the_key_log()
+    local stream = log and stream_of(d, log)
+    if not stream then
+        d.problem = log and "no_key" or problem
+        return
+    end
+    local bytes, number = tvb():raw(), number_of(d, stream, pinfo, place)
+    local at = #bytes - (d.is_opaque and NUMBER + TAIL or TRAILER) -- where the tag ends
+    d.plain = is_of_epoch(d, number) and stream:open(number, bytes:sub(at + 1),
+        bytes:sub(1, at - TAG), bytes:sub(at - TAG + 1, at)) or nil
+    d.problem = not d.plain and "forged" or nil
+end
+
+-- The datagram as it was before it was sealed, but for its epoch.
+local function opened_tvb(d, tvb)
+    local rest = d.is_opaque and TAIL or TRAILER
+    return ByteArray.new(d.plain .. tvb(tvb:len() - rest, rest):raw(), true):tvb("Opened ZCRP")
 end
 
 -- ---- showing
@@ -659,6 +776,9 @@ local function show_handshake(d, tvb, pinfo, tree)
     elseif to > 0 then
         tree:add(f.handshake, tvb(0, to))
     end
+    if d.plain and #d.plain > 0 then
+        tree:add(f.handshake, ByteArray.new(d.plain, true):tvb("Opened handshake bytes")())
+    end
     show_trailer(d, tvb, tree)
     tree:add(f.length, tvb(0, to), d.length):set_generated()
     if has(d.flags, REFUSES) then
@@ -710,14 +830,59 @@ local function show_unknown(d, tvb, tree)
     return string.format("%d bytes", size)
 end
 
+local problems = {no_key = ", no key for this session", no_log = ", no key log",
+    no_file = ", no key log", forged = ", wrong tag"}
+
+-- What is read is shown; what is opaque and was not opened cannot be.
+local function show_read(d, tvb, pinfo, tree, place)
+    return d.is_opaque and show_opaque(d, tvb, tree) or
+        d.kind and shows[d.kind](d, tvb, pinfo, tree, place) or show_unknown(d, tvb, tree)
+end
+
+-- What crossed, and then what was sealed. Returns the line and the opened datagram with its bytes.
+local function show_opened(d, tvb, pinfo, tree, place)
+    local inner = opened_tvb(d, tvb)
+    local at = tvb:len() - (d.is_opaque and NUMBER + TAIL or TRAILER)
+    show_seal(tvb, at, tree)
+    if d.is_opaque then
+        tree:add(f.number, tvb(at, NUMBER))
+    end
+    d = read_opened(inner)
+    return show_read(d, inner, pinfo, tree, place), d, inner
+end
+
+local function show_sealed(d, tvb, pinfo, tree, place)
+    local line
+    if d.plain and d.kind ~= HANDSHAKE then
+        line, d, tvb = show_opened(d, tvb, pinfo, tree, place)
+        d.is_decrypted = true
+    else
+        line, d.is_decrypted = show_read(d, tvb, pinfo, tree, place), d.plain ~= nil
+    end
+    if d.is_decrypted or d.problem then
+        tree:add_proto_expert_info(e[d.problem or "decrypted"])
+        line = line .. (problems[d.problem] or ", decrypted")
+    end
+    return line, d, tvb
+end
+
+local function is_sealed(d)
+    return not d.verdict and (d.is_sealed or d.kind == HANDSHAKE and has(d.flags, SECOND))
+end
+
 -- Shows one datagram, the `place`-th of its frame, and returns its line.
 local function show(tvb, pinfo, tree, place)
-    local conversation = conversation_of(pinfo)
-    local d = read(tvb, keyed[conversation])
-    keyed[conversation] = keyed[conversation] or d.kind == HANDSHAKE and not d.verdict or nil
+    local conversation, line = conversation_of(pinfo), nil
+    local d = read(tvb, keyed[conversation] or is_logged(tvb))
     local branch = tree:add(zcrp, tvb())
-    local line = d.is_opaque and show_opaque(d, tvb, branch) or
-        d.kind and shows[d.kind](d, tvb, pinfo, branch, place) or show_unknown(d, tvb, branch)
+    if d.kind == HANDSHAKE and not d.verdict then
+        keyed[conversation] = true
+        note_random(d, tvb)
+    end
+    if is_sealed(d) then
+        open(d, tvb, pinfo, place)
+    end
+    line, d, tvb = show_sealed(d, tvb, pinfo, branch, place)
     if d.verdict then
         branch:add(f.verdict, tvb(), d.verdict):set_generated()
         branch:add_tvb_expert_info(e[d.verdict], tvb(), d.verdict .. ": " .. d.why)
@@ -784,17 +949,20 @@ local function segment_of(tvb)
 end
 
 -- One line for several datagrams.
-local function line_of(lines, datagrams, size)
-    local first, last, again = datagrams[1], datagrams[#datagrams], 0
+local function line_of(lines, datagrams)
+    local first, last, again, size = datagrams[1], datagrams[#datagrams], 0, 0
     if first.kind ~= UNIT then
         return listed(lines)
     end
     for _, line in ipairs(lines) do
         again = again + (line:find(", repeat", 1, true) and 1 or 0)
     end
-    return string.format("%d units %d/%d to %d/%d seq %d to %d, %d bytes%s%s", #lines,
+    for _, d in ipairs(datagrams) do
+        size = size + (d.length or 0)
+    end
+    return string.format("%d units %d/%d to %d/%d seq %d to %d, %d bytes%s%s%s", #lines,
         first.message, first.unit, last.message, last.unit, first.seq, last.seq,
-        size - TRAILER * #lines, names_of(last.flags),
+        size, names_of(last.flags), first.is_decrypted and ", decrypted" or "",
         again > 0 and string.format(", %d repeats", again) or "")
 end
 
@@ -805,7 +973,7 @@ local function show_bundle(tvb, pinfo, tree)
         local part = tvb(from, math.min(segment, size - from)):tvb()
         lines[#lines + 1], datagrams[#lines + 1] = show(part, pinfo, tree, #lines)
     end
-    pinfo.cols.info = #lines == 1 and lines[1] or line_of(lines, datagrams, size)
+    pinfo.cols.info = #lines == 1 and lines[1] or line_of(lines, datagrams)
 end
 
 function zcrp.dissector(tvb, pinfo, tree)

@@ -13,6 +13,7 @@
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/peers/peers.h"
 #include "zcrp-bench/recording/recording.h"
+#include "zcrp-bench/transports/run_keys.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -82,5 +83,6 @@ int main(int argc, char **argv)
     int status = options_parse(&options, argc, argv);
     if (status != 0)
         return arguments_status(status);
+    run_keys_log_to(options.key_log);
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -71,5 +71,10 @@ class Keys:
         """Takes the peer whose public key has this fingerprint: ``sha256:`` and 64 hexadecimal digits."""
         check(lib.zcrp_keys_pin(self._native, _name(fingerprint)))
 
+    def log(self, path: Path) -> None:
+        """Appends the secrets of each connection to a file, with which captures of it can be decrypted.
+        :class:`zcrp.Exposed` if others than its owner may read it."""
+        check(lib.zcrp_keys_log(self._native, _name(path)))
+
     def __repr__(self) -> str:
         return "<zcrp.Keys>"

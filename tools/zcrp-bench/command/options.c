@@ -170,6 +170,9 @@ static const struct argument_row rows[] = {
         "capture", 0, TEXT, AT(capture), 0, 0, "FILE",
         "write what crosses ZCRP's channels at this end (of two ends here: the sending one) to "
         "FILE, for tshark and Wireshark"),
+    ARGUMENT("key-log", 0, TEXT, AT(key_log), 0, 0, "FILE",
+             "with --keys, append the secrets of ZCRP's connections at this end to FILE, so that "
+             "captures can be decrypted"),
     ARGUMENT("trace", 0, TEXT, AT(trace), 0, 0, "FILE",
              "write the life of ZCRP's transfers to FILE as JSON lines, for zcrp-plot", DECIDES),
     ARGUMENT_TRUE("quiet", 'q', AT(is_quiet), "print no table and no progress"),
@@ -335,7 +338,9 @@ static int check_channel(const struct options *options)
 static int check_keys(const struct options *options)
 {
     if (options->settings.keys == RUN_KEYS_NONE)
-        return 0;
+        return options->key_log != NULL && options->mode != OPTIONS_LISTEN
+                   ? complain("--key-log needs --keys")
+                   : 0;
     if (!has_zcrp(options))
         return complain("--keys is of ZCRP: there is none in --transport");
     if (options->settings.channel == CARRIER_AAL5)

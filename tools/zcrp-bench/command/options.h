@@ -60,6 +60,8 @@ struct options {
 
     const char *capture; /* file of what crosses ZCRP's channels at this end; NULL: none */
 
+    const char *key_log; /* file of the secrets of connections; NULL: none */
+
     const char *trace; /* file of the life of ZCRP's transfers; NULL: none */
 
     const char *json; /* file, "-" is standard output, NULL: none */

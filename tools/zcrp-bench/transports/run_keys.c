@@ -19,6 +19,7 @@ const char *const run_keys_names[RUN_KEYS_KINDS + 1] = {
 };
 
 static const char name[] = "zcrp-bench";
+static const char *log_path; /* NULL: there is no key log */
 
 static int make_shared(const struct settings *settings, struct zcrp_keys **keys)
 {
@@ -255,9 +256,8 @@ static int make_certified(const struct settings *settings, bool is_listening,
 }
 #endif
 
-int run_keys_make(const struct settings *settings, bool is_listening, struct zcrp_keys **keys)
+static int make(const struct settings *settings, bool is_listening, struct zcrp_keys **keys)
 {
-    *keys = NULL;
     switch ((enum run_keys)settings->keys) {
     case RUN_KEYS_NONE:
         return ZCRP_OK;
@@ -271,4 +271,22 @@ int run_keys_make(const struct settings *settings, bool is_listening, struct zcr
         break; /* settings_read takes no other */
     }
     return ZCRP_ERROR_ARGUMENT;
+}
+
+int run_keys_make(const struct settings *settings, bool is_listening, struct zcrp_keys **keys)
+{
+    *keys = NULL;
+    int code = make(settings, is_listening, keys);
+    if (code == ZCRP_OK && *keys != NULL && log_path != NULL)
+        code = zcrp_keys_log(*keys, log_path);
+    if (code == ZCRP_OK)
+        return ZCRP_OK;
+    zcrp_keys_free(*keys);
+    *keys = NULL;
+    return code;
+}
+
+void run_keys_log_to(const char *path)
+{
+    log_path = path;
 }

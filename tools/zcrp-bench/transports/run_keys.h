@@ -24,4 +24,8 @@ extern const char *const run_keys_names[RUN_KEYS_KINDS + 1];
  * is NULL. A code of the library. */
 int run_keys_make(const struct settings *settings, bool is_listening, struct zcrp_keys **keys);
 
+/* The keys that this process makes from now on append the secrets of their connections to the file
+ * at `path` (zcrp_keys_log), which stays the caller's. NULL: to none, as at the beginning. */
+void run_keys_log_to(const char *path);
+
 #endif
