@@ -40,11 +40,6 @@ bool chain_prefers_aes(void)
 #endif
 }
 
-void chain_wipe(void *memory, size_t bytes)
-{
-    gnutls_memset(memory, 0, bytes);
-}
-
 /* ---- deriving ---- */
 
 /* struct HkdfLabel of RFC 8446, 7.1. */
@@ -82,7 +77,7 @@ static void drop_key(struct slot *slot)
     vaes_key_destroy(slot->vaes);
     if (slot->handle != NULL)
         gnutls_aead_cipher_deinit(slot->handle);
-    chain_wipe(slot, sizeof(*slot));
+    explicit_bzero(slot, sizeof(*slot));
 }
 
 static bool use_key(struct slot *slot, enum chain_cipher cipher, uint8_t *bytes)
@@ -112,7 +107,7 @@ static bool make_key(struct chain *c)
     bool is_made = chain_expand(c->secret, "zcrp key", bytes, size) &&
                    chain_expand(c->secret, "zcrp iv", slot->iv, CHAIN_IV_BYTES) &&
                    use_key(slot, c->cipher, bytes);
-    chain_wipe(bytes, sizeof(bytes));
+    explicit_bzero(bytes, sizeof(bytes));
     return is_made;
 }
 
@@ -125,7 +120,7 @@ static bool make_next_secret(struct chain *c)
         memcpy(c->secret, next, sizeof(next));
         c->newest++;
     }
-    chain_wipe(next, sizeof(next));
+    explicit_bzero(next, sizeof(next));
     return is_made;
 }
 
@@ -174,7 +169,7 @@ void chain_destroy(struct chain *chain)
     if (chain == NULL)
         return;
     forget(chain, UINT64_MAX);
-    chain_wipe(chain, sizeof(*chain));
+    explicit_bzero(chain, sizeof(*chain));
     free(chain);
 }
 

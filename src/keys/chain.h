@@ -36,7 +36,4 @@ struct chain *chain_create(enum chain_cipher cipher, const uint8_t secret[CHAIN_
 /* Wipes the keys and frees the chain. NULL is fine. */
 void chain_destroy(struct chain *chain);
 
-/* Overwrites memory, also if it is not used any more. */
-void chain_wipe(void *memory, size_t bytes);
-
 #endif

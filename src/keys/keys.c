@@ -70,7 +70,7 @@ static void free_lists(struct zcrp_keys *keys)
     while (keys->shared != NULL) {
         struct shared_key *key = keys->shared;
         keys->shared = key->next;
-        chain_wipe(key, sizeof(*key));
+        explicit_bzero(key, sizeof(*key));
         free(key);
     }
     while (keys->pinned != NULL) {
@@ -89,7 +89,7 @@ void zcrp_keys_free(struct zcrp_keys *keys)
         gnutls_certificate_free_credentials(keys->own);
     gnutls_priority_deinit(keys->priority);
     log_close(keys->log);
-    chain_wipe(keys, sizeof(*keys));
+    explicit_bzero(keys, sizeof(*keys));
     free(keys);
 }
 
@@ -202,7 +202,7 @@ static int parse_shared(char *text, struct zcrp_keys **keys)
     const gnutls_datum_t hex = {(unsigned char *)digits, (unsigned int)strcspn(digits, "\r\n")};
     int code = gnutls_hex_decode(&hex, key, &bytes) == 0 ? zcrp_keys_psk(keys, text, key, bytes)
                                                          : ZCRP_ERROR_ARGUMENT;
-    chain_wipe(key, sizeof(key));
+    explicit_bzero(key, sizeof(key));
     return code;
 }
 
@@ -221,7 +221,7 @@ int zcrp_keys_read(struct zcrp_keys **keys, const char *path)
         code = zcrp_keys_raw(keys, text, (size_t)bytes);
     else if (bytes >= 0)
         code = parse_shared(text, keys);
-    chain_wipe(text, LARGEST);
+    explicit_bzero(text, LARGEST);
     free(text);
     return code;
 }

@@ -71,8 +71,8 @@ void log_write(struct log *log, const char *label, const gnutls_datum_t *random,
     int length = snprintf(line, sizeof(line), "%s %s %s\n", label, digits[0], digits[1]);
     if (write(log->fd, line, (size_t)length) != length)
         atomic_store(&log->is_broken, true);
-    chain_wipe(line, sizeof(line));
-    chain_wipe(digits, sizeof(digits));
+    explicit_bzero(line, sizeof(line));
+    explicit_bzero(digits, sizeof(digits));
 }
 
 void log_close(struct log *log)

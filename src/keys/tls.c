@@ -104,7 +104,7 @@ static int on_identity(gnutls_session_t session, const char *identity, gnutls_da
     key->data = count > 0 ? gnutls_malloc(count) : NULL;
     if (key->data != NULL)
         memcpy(key->data, bytes, count);
-    chain_wipe(bytes, sizeof(bytes));
+    explicit_bzero(bytes, sizeof(bytes));
     return key->data != NULL ? 0 : -1;
 }
 
@@ -187,7 +187,7 @@ void tls_destroy(struct tls *t)
     chain_destroy(t->second[0]);
     chain_destroy(t->second[1]);
     zcrp_keys_free(t->keys);
-    chain_wipe(t, sizeof(*t));
+    explicit_bzero(t, sizeof(*t));
     free(t);
 }
 
@@ -236,7 +236,7 @@ static struct chain *stream(enum chain_cipher cipher, const uint8_t secret[CHAIN
     uint8_t own[CHAIN_SECRET_BYTES];
     struct chain *c =
         chain_expand(secret, label, own, sizeof(own)) ? chain_create(cipher, own) : NULL;
-    chain_wipe(own, sizeof(own));
+    explicit_bzero(own, sizeof(own));
     return c;
 }
 
@@ -296,7 +296,7 @@ void keyring_fini(struct keyring *k)
     chain_destroy(k->control_out.keys);
     chain_destroy(k->units_in.keys);
     chain_destroy(k->control_in.keys);
-    chain_wipe(k, sizeof(*k));
+    explicit_bzero(k, sizeof(*k));
 }
 
 static bool write_text(char *text, size_t size, const char *format, const char *value)

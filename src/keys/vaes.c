@@ -2,12 +2,11 @@
 
 #ifdef ZCRP_IPSEC_MB
 
-#include "chain.h"
-
 #include <gnutls/gnutls.h>
 #include <intel-ipsec-mb.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGNMENT = 64 };
 
@@ -48,7 +47,7 @@ void vaes_key_destroy(struct vaes_key *key)
 {
     if (key == NULL)
         return;
-    chain_wipe(key, sizeof(*key));
+    explicit_bzero(key, sizeof(*key));
     free(key);
 }
 

@@ -1,5 +1,6 @@
-/* Landing, in two files: datagrams as they are (receiver_land.c), and sealed ones, which have to be
- * opened first (receiver_sealed.c). What both do with a unit. */
+/* Landing, in three files: a landing and its datagrams (receiver_landed.c), those that are sealed
+ * and have to be opened first (receiver_sealed.c), and what becomes of a unit in either case
+ * (receiver_land.c). */
 #ifndef ZCRP_CORE_RECEIVER_LAND_H
 #define ZCRP_CORE_RECEIVER_LAND_H
 
@@ -42,6 +43,9 @@ struct landing_row {
 /* Opens a row with this unit, if it is one that others may follow: the newest, at its place, and
  * without anything to say but its data. */
 bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct arrival *a);
+
+/* Takes the unit into the row, if that is what it continues. */
+bool receiver_row_take(struct landing_row *row, const struct segment *segment);
 
 /* Enters the row, if one is open, and closes it. */
 void receiver_row_close(struct receiver *r, instant now, struct landing *landing,

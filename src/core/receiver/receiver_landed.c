@@ -1,0 +1,118 @@
+/* Landing: the reading of what arrived (the paper's receiving thread). */
+#include "core/check.h"
+#include "receiver_land.h"
+
+/* ---- what landed where it does not stay ---- */
+
+/* These bytes were written, and not because the message there wants them. */
+static void scribble(struct receiver *r, const uint8_t *from, size_t bytes)
+{
+    for (uint64_t number = r->planned.first; number < r->planned.last; number++) {
+        struct message_in *message = messages_in_find(&r->messages, number);
+        uintptr_t at = message == NULL ? 0 : (uintptr_t)from - (uintptr_t)message->buffer;
+        if (message == NULL || at >= message->size)
+            continue;
+        if (at + bytes > message->scribbled)
+            message->scribbled = at + bytes;
+    }
+}
+
+static void note_scribbles(struct receiver *r, const struct landing *landing,
+                           const struct segment *segment)
+{
+    struct iovec piece[LANDING_IOV];
+    uint32_t count = landing_list(landing, segment, piece);
+    for (uint32_t i = 0; i < count; i++)
+        scribble(r, piece[i].iov_base, piece[i].iov_len);
+}
+
+/* Something landed of which nothing is known: anywhere that the channel was pointed at. */
+static void note_spoilt(struct receiver *r)
+{
+    for (uint64_t number = r->planned.first; number < r->planned.last; number++) {
+        struct message_in *message = messages_in_find(&r->messages, number);
+        if (message != NULL && message->offered > message->scribbled)
+            message->scribbled = message->offered;
+    }
+}
+
+/* ---- a landing ---- */
+
+/* The arrivals of a landing, as far as it was read. */
+struct harvest {
+    struct receiver_arrivals arrivals;
+    uint32_t opening; /* behind the last that counts */
+};
+
+static void count_arrival(struct receiver *r, struct harvest *h, const struct segment *segment)
+{
+    uint32_t opening = segment->start.opening;
+    h->arrivals.bytes += segment->bytes;
+    if (opening < h->opening)
+        return;
+    h->opening = opening + 1;
+    h->arrivals.openings++;
+    r->ack.has_ecn |= segment->ecn != LANDING_ECN_NONE;
+}
+
+/* A unit of the pairing; or a hello, a probe, an offer, or nothing. True if it belongs to the
+ * pairing. */
+static bool on_datagram(struct receiver *r, instant now, struct landing *landing,
+                        const struct segment *segment, struct landing_row *row)
+{
+    struct unit_trailer unit;
+    enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
+    if (verdict != VERDICT_OK || !receiver_session_accepts(&r->session, unit.pairing)) {
+        note_scribbles(r, landing, segment);
+        return receiver_on_other(r, now, landing, segment, verdict);
+    }
+    struct arrival a = receiver_arrival(r, segment, &unit);
+    if (receiver_row_open(r, row, &a))
+        return true;
+    receiver_note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
+    receiver_enter(r, now, landing, &a);
+    if (!a.is_in_place || !segment->is_as_planned)
+        note_scribbles(r, landing, segment);
+    return true;
+}
+
+static bool on_plain(struct receiver *r, instant now, struct landing *landing,
+                     const struct segment *segment, struct landing_row *row)
+{
+    if (receiver_row_take(row, segment))
+        return true;
+    receiver_row_close(r, now, landing, row);
+    return on_datagram(r, now, landing, segment, row);
+}
+
+/* What came unsealed has numbers, too. */
+static void skip_numbers(struct receiver *r)
+{
+    if (r->ack.arrived.count > 0)
+        opener_skip(&r->config.keyring->units_in, r->ack.newest + 1);
+}
+
+struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing)
+{
+    struct harvest h = {.opening = 0};
+    struct landing_walk walk = {.opening = 0};
+    struct landing_row row = {.a = {.message = NULL}};
+    struct segment segment;
+    bool is_sealed = receiver_is_sealed(r, landing);
+    CHECK(r->is_planned);
+    while (landing_next(landing, &walk, &segment)) {
+        bool is_ours = is_sealed ? receiver_on_sealed(r, now, landing, &segment, &row)
+                                 : on_plain(r, now, landing, &segment, &row);
+        if (is_ours)
+            count_arrival(r, &h, &segment);
+    }
+    receiver_row_close(r, now, landing, &row);
+    if (landing->is_spoilt)
+        note_spoilt(r);
+    landing_move_all(landing);
+    r->is_planned = false;
+    if (landing->is_near && r->config.keyring != NULL)
+        skip_numbers(r);
+    r->counters.bursts += h.arrivals.openings;
+    return h.arrivals;
+}
