@@ -298,7 +298,7 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
     if (entity_is_forked(entity))
         return ZCRP_ERROR_FORKED;
     entity_enter(entity);
-    known = entity_stats(entity);
+    known = notice_stats(entity);
     nearby_add_stats(entity, &known);
     entity_leave(entity);
     channels_add_stats(&entity->channels, &known);

@@ -255,22 +255,10 @@ static void make_calls(struct zcrp_entity *e, struct calls calls)
 
 /* ---- statistics ---- */
 
-struct zcrp_stats entity_stats(const struct zcrp_entity *e)
-{
-    struct zcrp_stats stats = {
-        .messages = e->messages,
-        .messages_failed = e->failures,
-        .bytes = e->bytes,
-    };
-
-    machine_add_stats(&e->machine, &stats);
-    return stats;
-}
-
 /* Shows the user's trace what has changed since the last time. */
 static void show_trace(struct zcrp_entity *e)
 {
-    struct zcrp_stats stats = entity_stats(e);
+    struct zcrp_stats stats = notice_stats(e);
 
     if (memcmp(&stats, &e->traced, sizeof stats) == 0)
         return;

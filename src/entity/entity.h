@@ -113,9 +113,6 @@ static inline bool entity_is_failing(const struct zcrp_entity *e)
 /* When the machine has something to do by the time. Locked. */
 instant entity_deadline(const struct zcrp_entity *e);
 
-/* The statistics that the mutex guards, without the channels'. Locked. */
-struct zcrp_stats entity_stats(const struct zcrp_entity *e);
-
 /* Does it belong to the parent of this process? */
 static inline bool entity_is_forked(const struct zcrp_entity *e)
 {

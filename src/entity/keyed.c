@@ -121,14 +121,11 @@ void keyed_confirm(struct zcrp_entity *sender, instant now)
     end_greeting(sender);
 }
 
-void keyed_admit_receiver(struct zcrp_entity *receiver, struct admission *made)
+void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant now)
 {
-    entity_enter(receiver);
     *receiver->keyed.keyring = made->receiver;
     made->receiver = (struct keyring){.pairing = {0, 0}};
-    receiver_admit(receiver->machine.receiver, clock_now());
-    entity_leave(receiver);
-    admission_destroy(made);
+    receiver_admit(receiver->machine.receiver, now);
 }
 
 /* ---- sending ---- */

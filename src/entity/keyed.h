@@ -47,8 +47,8 @@ bool keyed_on_arrivals(struct zcrp_entity *receiver);
  * Locked. */
 void keyed_confirm(struct zcrp_entity *sender, instant now);
 
-/* The connection's receiver takes its keyring, and frees the admission. Not locked. */
-void keyed_admit_receiver(struct zcrp_entity *receiver, struct admission *made);
+/* The connection's receiver takes its keyring. Locked. */
+void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant now);
 
 /* The handshake's next datagram, as a burst; false if there is none. Locked. */
 bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst);

@@ -236,17 +236,6 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
     return verdict;
 }
 
-bool nearby_call(struct zcrp_entity *e)
-{
-    if (!e->nearby.must_call)
-        return false;
-    e->nearby.must_call = false;
-    entity_leave(e);
-    channel_call(e->channels.out);
-    entity_enter(e);
-    return true;
-}
-
 /* A thread that receives now looks here before it sleeps. */
 bool nearby_sleep(struct zcrp_entity *e)
 {

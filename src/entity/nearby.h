@@ -57,11 +57,6 @@ struct neighbour *nearby_to_send(const struct zcrp_entity *e);
 enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
                                  const struct burst *burst, uint32_t *sent, bool *held);
 
-/* Calls a neighbour that sleeps, when it has been sent all that there is: one that is called may
- * take this thread's core at once. True if it did. By the thread that sends. Locked; the lock is
- * left meanwhile. */
-bool nearby_call(struct zcrp_entity *e);
-
 /* The message is decided: the neighbour reads no more of it. Locked. */
 void nearby_take_back(struct zcrp_entity *e, uint64_t message);
 

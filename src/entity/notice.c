@@ -25,10 +25,22 @@ static enum board_channel channel_of(const struct zcrp_entity *e)
     return e->channels.out->kind == CHANNEL_UNIX ? BOARD_UNIX : BOARD_UDP;
 }
 
+struct zcrp_stats notice_stats(const struct zcrp_entity *e)
+{
+    struct zcrp_stats stats = {
+        .messages = e->messages,
+        .messages_failed = e->failures,
+        .bytes = e->bytes,
+    };
+
+    machine_add_stats(&e->machine, &stats);
+    return stats;
+}
+
 static void write_row(struct zcrp_entity *e, instant now)
 {
     struct notice *n = &e->notice;
-    struct zcrp_stats stats = entity_stats(e);
+    struct zcrp_stats stats = notice_stats(e);
     struct board_row row = {
         .kind = e->machine.role == MACHINE_SENDER ? BOARD_SENDER : BOARD_RECEIVER,
         .channel = channel_of(e),

@@ -1,4 +1,5 @@
-/* An entity's notice: its row on the board (board.h), if its statistics are offered there.
+/* An entity's statistics, and its notice: its row on the board (board.h), if they are offered
+ * there.
  *
  * The first locked section that ends after the row was written has the timeout thread write it
  * again, when the clock next shows a multiple of NOTICE_EVERY. So the row of a busy entity is
@@ -10,6 +11,7 @@
 
 #include "board.h"
 #include "core/instant.h"
+#include "zcrp.h"
 
 #include <stdbool.h>
 
@@ -25,6 +27,9 @@ struct notice {
     instant due;           /* (m) the row is to be written; NEVER: nothing has changed since */
     bool must_write;       /* (m) at the end of this locked section */
 };
+
+/* The statistics that the mutex guards, without the channels'. Locked. */
+struct zcrp_stats notice_stats(const struct zcrp_entity *e);
 
 /* Takes a row for an entity that is open but for its threads, if that is wanted. */
 void notice_init(struct zcrp_entity *e);

@@ -165,6 +165,19 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
     return done;
 }
 
+/* Calls a neighbour that sleeps, when it has been sent all that there is: one that is called may
+ * take this thread's core at once. True if it did. The lock is left meanwhile. */
+static bool call_neighbour(struct zcrp_entity *e)
+{
+    if (!e->nearby.must_call)
+        return false;
+    e->nearby.must_call = false;
+    entity_leave(e);
+    channel_call(e->channels.out);
+    entity_enter(e);
+    return true;
+}
+
 bool sending_drain(struct zcrp_entity *e, int bursts)
 {
     int done = 0;
@@ -175,7 +188,7 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
     e->is_held = false;
     do
         done += send_bursts(e, bursts - done);
-    while (nearby_call(e) && done < bursts);
+    while (call_neighbour(e) && done < bursts);
     e->is_sending = false;
     return done > 0;
 }
@@ -242,6 +255,15 @@ static void confirm_peer(struct zcrp_entity *sender)
     entity_leave(sender);
 }
 
+/* The handshake has ended, and the sender has what is its own. */
+static void admit_receiver(struct zcrp_entity *receiver, struct admission *made)
+{
+    entity_enter(receiver);
+    keyed_admit(receiver, made, clock_now());
+    entity_leave(receiver);
+    admission_destroy(made);
+}
+
 /* What arrived for the connection's sender, without the receiver's mutex. */
 static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
 {
@@ -259,7 +281,7 @@ static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *
     sending_drain(sender, SENDING_BURSTS);
     entity_leave(sender);
     if (made != NULL)
-        keyed_admit_receiver(sender->reader, made);
+        admit_receiver(sender->reader, made);
 }
 
 /* Another peer is where the connection's was: the receiver has noticed, and the sender says how the

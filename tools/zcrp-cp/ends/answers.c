@@ -8,7 +8,7 @@ void answers_init(struct answers *answers, struct line *line)
 /* Lets go of the oldest, which has ended. */
 static void put_back(struct answers *answers)
 {
-    struct answer *answer = &answers->ring[answers->first];
+    struct sent_answer *answer = &answers->ring[answers->first];
 
     if (answer->opened != NULL)
         stock_release(answer->opened);
@@ -82,7 +82,7 @@ static int submit(struct answers *answers, struct zcrp_msg *message, size_t leng
     if (opened != NULL)
         stock_hold(opened);
     answers->ring[(answers->first + answers->count++) % ANSWERS_MOST] =
-        (struct answer){message, opened};
+        (struct sent_answer){message, opened};
     return 0;
 }
 

@@ -11,14 +11,14 @@ enum {
     ANSWERS_SPARE = 8,  /* messages that are kept for the next records */
 };
 
-struct answer {
+struct sent_answer {
     struct zcrp_msg *message;
     struct opened *opened; /* whose slice it is; NULL: it has memory of its own */
 };
 
 struct answers {
     struct line *line;
-    struct answer ring[ANSWERS_MOST];
+    struct sent_answer ring[ANSWERS_MOST];
     unsigned first, count;
     struct zcrp_msg *spare[ANSWERS_SPARE];
     int spare_count;

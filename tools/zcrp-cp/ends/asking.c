@@ -18,7 +18,7 @@ struct text asking_text(const char *string)
 
 /* ---- requests ---- */
 
-int asking_flush(struct target *target)
+int asking_flush(struct copy_target *target)
 {
     if (target->message == NULL)
         return 0;
@@ -26,7 +26,7 @@ int asking_flush(struct target *target)
     return requests_send(&target->requests, writer_length(&target->writer));
 }
 
-int asking_request(struct target *target, const struct record *record)
+int asking_request(struct copy_target *target, const struct record *record)
 {
     int code = 0;
 
@@ -43,7 +43,7 @@ int asking_request(struct target *target, const struct record *record)
     return 0;
 }
 
-int asking_report(struct target *target)
+int asking_report(struct copy_target *target)
 {
     int code = 0;
 
@@ -55,13 +55,13 @@ int asking_report(struct target *target)
     return asking_request(target, &(struct record){.kind = RECORD_REPORT});
 }
 
-int asking_count(struct target *target)
+int asking_count(struct copy_target *target)
 {
     return ++target->unreported == REPORT_MOST ? asking_report(target) : 0;
 }
 
 /* Tells the user, or the source, which tells its user. */
-int asking_settle(struct target *target, const struct wanted *wanted, enum outcome outcome,
+int asking_settle(struct copy_target *target, const struct wanted *wanted, enum outcome outcome,
                   const char *error, uint64_t settled)
 {
     struct record record = {.kind = RECORD_OUTCOME};
@@ -73,7 +73,7 @@ int asking_settle(struct target *target, const struct wanted *wanted, enum outco
     return asking_request(target, &record);
 }
 
-int asking_settle_errno(struct target *target, const struct wanted *wanted, const char *what)
+int asking_settle_errno(struct copy_target *target, const struct wanted *wanted, const char *what)
 {
     struct incoming incoming = {0};
 
@@ -83,7 +83,7 @@ int asking_settle_errno(struct target *target, const struct wanted *wanted, cons
 
 /* ---- places ---- */
 
-struct incoming *asking_take_place(struct target *target)
+struct incoming *asking_take_place(struct copy_target *target)
 {
     int i = 0;
 
@@ -94,7 +94,7 @@ struct incoming *asking_take_place(struct target *target)
     return &target->open[i];
 }
 
-void asking_leave_place(struct target *target, struct incoming *incoming, bool keeps)
+void asking_leave_place(struct copy_target *target, struct incoming *incoming, bool keeps)
 {
     incoming_fini(incoming, keeps);
     target->is_open[incoming - target->open] = false;

@@ -21,7 +21,7 @@ struct finished {
     struct finished *next;
 };
 
-struct target {
+struct copy_target {
     struct line *line;
     struct crew *crew;
     const struct target_wishes *wishes;
@@ -50,24 +50,24 @@ struct target {
 };
 
 /* Adds a request to the message that is being filled, and sends that. */
-int asking_request(struct target *target, const struct record *record);
-int asking_flush(struct target *target);
+int asking_request(struct copy_target *target, const struct record *record);
+int asking_flush(struct copy_target *target);
 
 /* Counts a SEND or CLOSE; asks for the REPORT of all of them, if there are any. */
-int asking_count(struct target *target);
-int asking_report(struct target *target);
+int asking_count(struct copy_target *target);
+int asking_report(struct copy_target *target);
 
 /* Tells the user what became of an entry, or the source, which tells its user. `settled` bytes of
  * it need not cross. */
-int asking_settle(struct target *target, const struct wanted *wanted, enum outcome outcome,
+int asking_settle(struct copy_target *target, const struct wanted *wanted, enum outcome outcome,
                   const char *error, uint64_t settled);
 
 /* It has failed: `what` happened, and errno says why. */
-int asking_settle_errno(struct target *target, const struct wanted *wanted, const char *what);
+int asking_settle_errno(struct copy_target *target, const struct wanted *wanted, const char *what);
 
 /* A place for a large file; there has to be one. Leaving frees the file. */
-struct incoming *asking_take_place(struct target *target);
-void asking_leave_place(struct target *target, struct incoming *incoming, bool keeps);
+struct incoming *asking_take_place(struct copy_target *target);
+void asking_leave_place(struct copy_target *target, struct incoming *incoming, bool keeps);
 
 /* The source broke the rules. LINE_BROKEN. */
 int asking_refuse(void);

@@ -20,7 +20,7 @@ static struct record part_record(uint8_t kind, const struct incoming *incoming, 
     return record;
 }
 
-static int request_block(struct target *target, struct incoming *incoming, struct range part)
+static int request_block(struct copy_target *target, struct incoming *incoming, struct range part)
 {
     struct record record = part_record(RECORD_SEND, incoming, part);
     int code = 0;
@@ -34,7 +34,7 @@ static int request_block(struct target *target, struct incoming *incoming, struc
     return code == 0 ? asking_count(target) : code;
 }
 
-static int request_hashes(struct target *target, struct incoming *incoming, struct range part)
+static int request_hashes(struct copy_target *target, struct incoming *incoming, struct range part)
 {
     struct record record = part_record(RECORD_HASHES, incoming, part);
     size_t leaves = (record.part.length + LEAF_BYTES - 1) / LEAF_BYTES;
@@ -55,7 +55,7 @@ static int request_hashes(struct target *target, struct incoming *incoming, stru
     return asking_request(target, &record);
 }
 
-static int request_extents(struct target *target, struct incoming *incoming, struct range part)
+static int request_extents(struct copy_target *target, struct incoming *incoming, struct range part)
 {
     struct record record =
         part_record(RECORD_EXTENTS, incoming, (struct range){part.start, part.start});
@@ -69,7 +69,7 @@ static int request_extents(struct target *target, struct incoming *incoming, str
     return asking_request(target, &record);
 }
 
-static int request_close(struct target *target, struct incoming *incoming)
+static int request_close(struct copy_target *target, struct incoming *incoming)
 {
     struct record record = part_record(RECORD_CLOSE, incoming, (struct range){0, 0});
     int code = 0;
@@ -84,7 +84,7 @@ static int request_close(struct target *target, struct incoming *incoming)
 }
 
 /* The file that is there is another one: the copy begins. */
-static int replace(struct target *target, struct incoming *incoming)
+static int replace(struct copy_target *target, struct incoming *incoming)
 {
     struct wanted *wanted = incoming->wanted;
     int code = 0;
@@ -102,7 +102,7 @@ static int replace(struct target *target, struct incoming *incoming)
     return code;
 }
 
-static int end_file(struct target *target, struct incoming *incoming, enum incoming_step step)
+static int end_file(struct copy_target *target, struct incoming *incoming, enum incoming_step step)
 {
     bool is_whole = step == INCOMING_WHOLE && incoming_finish(incoming);
     int code;
@@ -118,7 +118,7 @@ static int end_file(struct target *target, struct incoming *incoming, enum incom
 }
 
 /* Bytes of a block: less if only so much may be sent each second. */
-static uint64_t block_most(const struct target *target)
+static uint64_t block_most(const struct copy_target *target)
 {
     uint64_t share = target->wishes->rate / 8 / RATE_SHARE / LEAF_BYTES * LEAF_BYTES;
 
@@ -128,7 +128,7 @@ static uint64_t block_most(const struct target *target)
 }
 
 /* Takes a file's next step. *did: there was one. */
-int parts_advance(struct target *target, struct incoming *incoming, bool *did)
+int parts_advance(struct copy_target *target, struct incoming *incoming, bool *did)
 {
     struct range part;
     enum incoming_step step = incoming_next(incoming, block_most(target), &part);
@@ -157,7 +157,7 @@ int parts_advance(struct target *target, struct incoming *incoming, bool *did)
 
 /* ---- answers about a file ---- */
 
-int parts_on_hashes(struct target *target, struct awaited *awaited)
+int parts_on_hashes(struct copy_target *target, struct awaited *awaited)
 {
     struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
     struct record record;
@@ -198,7 +198,7 @@ int parts_on_extents(struct awaited *awaited)
 }
 
 /* The message of a block has ended. If the block has come, it is hashed where it lies. */
-int parts_on_block(struct target *target, struct awaited *awaited)
+int parts_on_block(struct copy_target *target, struct awaited *awaited)
 {
     size_t length = (size_t)(awaited->part.end - awaited->part.start);
 
@@ -213,7 +213,7 @@ int parts_on_block(struct target *target, struct awaited *awaited)
 }
 
 /* What the source says of a block, or of the file's end. */
-static void judge(struct target *target, struct awaited *awaited, const struct record *record)
+static void judge(struct copy_target *target, struct awaited *awaited, const struct record *record)
 {
     struct incoming *incoming = awaited->incoming;
 
@@ -236,7 +236,7 @@ static void judge(struct target *target, struct awaited *awaited, const struct r
 
 /* All blocks since the last report, which are the first in the ring, up to this report, the last
  * that has come. */
-int parts_on_report(struct target *target, const struct awaited *report)
+int parts_on_report(struct copy_target *target, const struct awaited *report)
 {
     struct reader reader = reader_of(report->message->buffer, report->message->length);
     struct record record;

@@ -6,13 +6,13 @@
 #include "asking.h"
 
 /* Takes a file's next step. *did: there was one. */
-int parts_advance(struct target *target, struct incoming *incoming, bool *did);
+int parts_advance(struct copy_target *target, struct incoming *incoming, bool *did);
 
 /* Answers that have come. A REPORT is about all SEND and CLOSE before it, and takes them all out of
  * the ring. */
-int parts_on_hashes(struct target *target, struct awaited *awaited);
+int parts_on_hashes(struct copy_target *target, struct awaited *awaited);
 int parts_on_extents(struct awaited *awaited);
-int parts_on_block(struct target *target, struct awaited *awaited);
-int parts_on_report(struct target *target, const struct awaited *report);
+int parts_on_block(struct copy_target *target, struct awaited *awaited);
+int parts_on_report(struct copy_target *target, const struct awaited *report);
 
 #endif

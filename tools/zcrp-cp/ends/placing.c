@@ -12,7 +12,7 @@
 
 /* ---- directories and links ---- */
 
-int placing_directory(struct target *target, struct wanted *wanted)
+int placing_directory(struct copy_target *target, struct wanted *wanted)
 {
     int code = 0;
     struct finished *finished = NULL;
@@ -34,7 +34,7 @@ int placing_directory(struct target *target, struct wanted *wanted)
     return 0;
 }
 
-static int finish_directory(struct target *target, const struct wanted *wanted)
+static int finish_directory(struct copy_target *target, const struct wanted *wanted)
 {
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
@@ -52,7 +52,7 @@ static int finish_directory(struct target *target, const struct wanted *wanted)
 }
 
 /* All that is in them is there. */
-int placing_finish_directories(struct target *target, bool is_fine)
+int placing_finish_directories(struct copy_target *target, bool is_fine)
 {
     int code = 0;
 
@@ -68,7 +68,7 @@ int placing_finish_directories(struct target *target, bool is_fine)
     return code;
 }
 
-static bool link_is_there(const struct target *target, const struct wanted *wanted)
+static bool link_is_there(const struct copy_target *target, const struct wanted *wanted)
 {
     char where[PATH_MOST + 1];
     const char *name;
@@ -81,7 +81,7 @@ static bool link_is_there(const struct target *target, const struct wanted *want
            memcmp(where, wanted->entry.link.bytes, (size_t)length) == 0;
 }
 
-int placing_link(struct target *target, struct wanted *wanted)
+int placing_link(struct copy_target *target, struct wanted *wanted)
 {
     int code;
 
@@ -99,7 +99,8 @@ int placing_link(struct target *target, struct wanted *wanted)
 /* ---- files ---- */
 
 /* Is there a file of this size already, and is its time the same? */
-static bool size_is_there(const struct target *target, const struct wanted *wanted, bool *same_time)
+static bool size_is_there(const struct copy_target *target, const struct wanted *wanted,
+                          bool *same_time)
 {
     struct stat status;
 
@@ -111,7 +112,7 @@ static bool size_is_there(const struct target *target, const struct wanted *want
 }
 
 /* A file that need not be copied gets what it may lack. */
-int placing_skip(struct target *target, const struct wanted *wanted)
+int placing_skip(struct copy_target *target, const struct wanted *wanted)
 {
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
@@ -131,7 +132,7 @@ int placing_skip(struct target *target, const struct wanted *wanted)
     return asking_settle(target, wanted, OUTCOME_SKIPPED, "", wanted->entry.size);
 }
 
-void placing_begin(struct target *target, struct wanted *wanted)
+void placing_begin(struct copy_target *target, struct wanted *wanted)
 {
     if (wanted->entry.size <= PACKED_MOST) {
         target->pack[target->pack_count++] = wanted;
@@ -141,7 +142,7 @@ void placing_begin(struct target *target, struct wanted *wanted)
     }
 }
 
-int placing_file(struct target *target, struct wanted *wanted)
+int placing_file(struct copy_target *target, struct wanted *wanted)
 {
     bool same_time = false, same_size = size_is_there(target, wanted, &same_time);
     bool compares = target->wishes->checksum && same_size && wanted->entry.size > 0;
@@ -181,7 +182,7 @@ static bool write_whole(int fd, struct text content)
     return ftruncate(fd, (off_t)content.length) == 0;
 }
 
-static int write_small(struct target *target, struct wanted *wanted, struct text content)
+static int write_small(struct copy_target *target, struct wanted *wanted, struct text content)
 {
     struct partial partial;
     int code;
@@ -202,7 +203,8 @@ static int write_small(struct target *target, struct wanted *wanted, struct text
     return code;
 }
 
-static int take_packed(struct target *target, struct wanted *wanted, const struct record *record)
+static int take_packed(struct copy_target *target, struct wanted *wanted,
+                       const struct record *record)
 {
     const char *error = "it arrives damaged, again and again";
     uint8_t hash[HASH_BYTES];
@@ -233,7 +235,7 @@ static int take_packed(struct target *target, struct wanted *wanted, const struc
     return code;
 }
 
-int placing_on_pack(struct target *target, struct awaited *awaited)
+int placing_on_pack(struct copy_target *target, struct awaited *awaited)
 {
     struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
     struct record record;
@@ -250,7 +252,7 @@ int placing_on_pack(struct target *target, struct awaited *awaited)
     return code == 0 && (reader.bad || reader.at != reader.end) ? asking_refuse() : code;
 }
 
-int placing_request_pack(struct target *target)
+int placing_request_pack(struct copy_target *target)
 {
     struct record record = {.kind = RECORD_PACK};
     int code = 0;

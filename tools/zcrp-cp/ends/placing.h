@@ -8,22 +8,22 @@
 
 /* Each takes the entry, and owns it from then on. placing_file needs a place and room in the pack.
  */
-int placing_directory(struct target *target, struct wanted *wanted);
-int placing_link(struct target *target, struct wanted *wanted);
-int placing_file(struct target *target, struct wanted *wanted);
+int placing_directory(struct copy_target *target, struct wanted *wanted);
+int placing_link(struct copy_target *target, struct wanted *wanted);
+int placing_file(struct copy_target *target, struct wanted *wanted);
 
 /* Begins the copy of a file: it joins the pack, or gets a place. */
-void placing_begin(struct target *target, struct wanted *wanted);
+void placing_begin(struct copy_target *target, struct wanted *wanted);
 
 /* The file that is there is the same. The entry stays the caller's. */
-int placing_skip(struct target *target, const struct wanted *wanted);
+int placing_skip(struct copy_target *target, const struct wanted *wanted);
 
 /* Asks for the pack, and takes one that has come. */
-int placing_request_pack(struct target *target);
-int placing_on_pack(struct target *target, struct awaited *awaited);
+int placing_request_pack(struct copy_target *target);
+int placing_on_pack(struct copy_target *target, struct awaited *awaited);
 
 /* Gives the directories their permissions and times, when all that is in them is there; frees them
  * in any case. */
-int placing_finish_directories(struct target *target, bool is_fine);
+int placing_finish_directories(struct copy_target *target, bool is_fine);
 
 #endif

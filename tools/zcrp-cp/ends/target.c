@@ -24,7 +24,7 @@ static int64_t now_ns(void)
 
 /* ---- the list ---- */
 
-static struct wanted *make_wanted(struct target *target, const struct entry *entry)
+static struct wanted *make_wanted(struct copy_target *target, const struct entry *entry)
 {
     size_t path = entry->path.length, link = entry->link.length;
     struct wanted *wanted = calloc(1, sizeof(*wanted) + path + link + 2);
@@ -40,7 +40,7 @@ static struct wanted *make_wanted(struct target *target, const struct entry *ent
     return wanted;
 }
 
-static int add_entry(struct target *target, const struct entry *entry)
+static int add_entry(struct copy_target *target, const struct entry *entry)
 {
     struct wanted *wanted = make_wanted(target, entry);
 
@@ -57,7 +57,7 @@ static int add_entry(struct target *target, const struct entry *entry)
     return 0;
 }
 
-static int on_list(struct target *target, const struct awaited *awaited)
+static int on_list(struct copy_target *target, const struct awaited *awaited)
 {
     struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
     struct record record;
@@ -82,7 +82,7 @@ static int on_list(struct target *target, const struct awaited *awaited)
     return code == 0 && reader.bad ? asking_refuse() : code;
 }
 
-static int request_list(struct target *target)
+static int request_list(struct copy_target *target)
 {
     int code = 0;
 
@@ -95,7 +95,7 @@ static int request_list(struct target *target)
     return code;
 }
 
-static struct wanted *take_wanted(struct target *target)
+static struct wanted *take_wanted(struct copy_target *target)
 {
     struct wanted *wanted = target->first;
 
@@ -106,7 +106,7 @@ static struct wanted *take_wanted(struct target *target)
     return wanted;
 }
 
-static int begin_next(struct target *target)
+static int begin_next(struct copy_target *target)
 {
     struct wanted *wanted = take_wanted(target);
 
@@ -123,7 +123,7 @@ static int begin_next(struct target *target)
 }
 
 /* Others than blocks are dealt with at once; they leave the ring when they are at its front. */
-static void tidy(struct target *target)
+static void tidy(struct copy_target *target)
 {
     while (target->awaiting.come > 0) {
         uint8_t kind = awaiting_at(&target->awaiting, 0)->kind;
@@ -134,7 +134,7 @@ static void tidy(struct target *target)
     }
 }
 
-static int on_answer(struct target *target, struct awaited *awaited)
+static int on_answer(struct copy_target *target, struct awaited *awaited)
 {
     if (awaited->code != 0 && awaited->kind != RECORD_SEND)
         return awaited->code;
@@ -175,7 +175,7 @@ static int on_answer(struct target *target, struct awaited *awaited)
 /* ---- how much is asked for ---- */
 
 /* May more be asked for now? */
-static bool has_allowance(const struct target *target)
+static bool has_allowance(const struct copy_target *target)
 {
     uint64_t bytes_per_s = target->wishes->rate / 8;
 
@@ -188,7 +188,7 @@ static bool has_allowance(const struct target *target)
 }
 
 /* One step of one of the files that are open. */
-static int advance_any(struct target *target, bool *did)
+static int advance_any(struct copy_target *target, bool *did)
 {
     int code = 0;
 
@@ -200,14 +200,14 @@ static int advance_any(struct target *target, bool *did)
     return code;
 }
 
-static bool pack_is_due(const struct target *target)
+static bool pack_is_due(const struct copy_target *target)
 {
     return target->pack_count == PACK_FILES || target->pack_bytes + PACKED_MOST > PACK_BYTES ||
            (target->pack_count > 0 && target->queued == 0);
 }
 
 /* Asks for as much as may be under way. */
-static int fill(struct target *target)
+static int fill(struct copy_target *target)
 {
     int code = request_list(target);
 
@@ -231,13 +231,13 @@ static int fill(struct target *target)
     return code == 0 ? asking_flush(target) : code;
 }
 
-static bool is_done(const struct target *target)
+static bool is_done(const struct copy_target *target)
 {
     return target->is_listed && target->lists == 0 && target->queued == 0 &&
            target->open_count == 0 && target->pack_count == 0 && target->awaiting.count == 0;
 }
 
-static int say_bye(struct target *target)
+static int say_bye(struct copy_target *target)
 {
     int code = placing_finish_directories(target, true);
 
@@ -247,7 +247,7 @@ static int say_bye(struct target *target)
 }
 
 /* Waits for one answer. With a rate, not for long: time alone allows to ask for more. */
-static int take_answer(struct target *target)
+static int take_answer(struct copy_target *target)
 {
     int64_t most_ns = target->wishes->rate > 0 && target->in_flight < WINDOW_BYTES ? 5000000 : -1;
     int code;
@@ -262,7 +262,7 @@ static int take_answer(struct target *target)
     return code;
 }
 
-static int copy(struct target *target)
+static int copy(struct copy_target *target)
 {
     int code = 0;
 
@@ -278,7 +278,7 @@ static int copy(struct target *target)
     return code;
 }
 
-static void fini(struct target *target)
+static void fini(struct copy_target *target)
 {
     awaiting_fini(&target->awaiting);
     requests_fini(&target->requests);
@@ -297,7 +297,7 @@ static void fini(struct target *target)
 enum line_end target_run(struct line *line, struct crew *crew, const struct target_wishes *wishes,
                          struct progress *progress)
 {
-    struct target *target = calloc(1, sizeof(*target));
+    struct copy_target *target = calloc(1, sizeof(*target));
     int code = target != NULL ? 0 : ZCRP_ERROR_MEMORY;
 
     if (target == NULL)
