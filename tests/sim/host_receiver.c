@@ -21,13 +21,17 @@ static void create(struct host_receiver *h)
 {
     h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
     h->config.jar = jar_of_seed(chance_of(h->scene->setup->seed + 2, h->lives));
+    h->config.keyring = sealing_of_receiver(h->sealing, h->lives);
     h->core = memory_of_receiver(&h->config, h->scene->now);
+    if (h->sealing != NULL)
+        receiver_admit(h->core, h->scene->now);
 }
 
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
-                        const struct host_sender *peer)
+                        const struct host_sender *peer, struct sealing *sealing)
 {
     *h = (struct host_receiver){.scene = scene,
+                                .sealing = sealing,
                                 .back = back,
                                 .peer = peer,
                                 .config = scene->setup->receiver,
@@ -273,6 +277,16 @@ static void learn_session(struct host_receiver *h, const struct burst *burst)
     adopt_session(h);
 }
 
+/* A control datagram, sealed if there are keys. */
+static void send_back(struct host_receiver *h, struct burst *burst)
+{
+    static uint8_t staging[SEAL_STAGING];
+    if (h->sealing != NULL)
+        scene_expect(h->scene, keyring_seal(h->config.keyring, burst, staging),
+                     "a control datagram cannot be sealed");
+    link_send(h->back, h->scene->now, burst->iov[1].iov_base, burst->bytes);
+}
+
 static void send_control(struct host_receiver *h)
 {
     struct burst burst;
@@ -282,7 +296,7 @@ static void send_control(struct host_receiver *h)
         scene_expect(h->scene, burst.is_control && burst.datagrams == 1, "not one datagram");
         scene_expect(h->scene, burst.bytes <= CONTROL_BYTES, "a control datagram is too long");
         learn_session(h, &burst);
-        link_send(h->back, h->scene->now, burst.control, burst.bytes);
+        send_back(h, &burst);
     }
 }
 

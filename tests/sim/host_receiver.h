@@ -17,6 +17,7 @@ struct parcel {
 
 struct host_receiver {
     struct scene *scene;
+    struct sealing *sealing; /* NULL: there are no keys */
     struct link *back;
     const struct host_sender *peer;
     struct receiver *core;
@@ -43,7 +44,7 @@ struct host_receiver {
 };
 
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
-                        const struct host_sender *peer);
+                        const struct host_sender *peer, struct sealing *sealing);
 void host_receiver_fini(struct host_receiver *h);
 
 /* A datagram arrives; for struct link. */

@@ -19,12 +19,17 @@ enum {
 static void create(struct host_sender *h)
 {
     h->config.secret = secret_of_seed(chance_of(h->scene->setup->seed + 1, h->lives));
+    h->config.keyring = sealing_of_sender(h->sealing, h->lives);
     h->core = memory_of_sender(&h->config, h->scene->now);
 }
 
-void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out)
+void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out,
+                      struct sealing *sealing)
 {
-    *h = (struct host_sender){.scene = scene, .out = out, .config = scene->setup->sender};
+    *h = (struct host_sender){
+        .scene = scene, .sealing = sealing, .out = out, .config = scene->setup->sender};
+    for (int i = 0; i < FLIGHTS && sealing != NULL; i++)
+        h->flight[i].envelope = malloc(sizeof(struct envelope));
     user_init(&h->user, scene, &scene->setup->submits, NAME);
     create(h);
 }
@@ -32,6 +37,8 @@ void host_sender_init(struct host_sender *h, struct scene *scene, struct link *o
 void host_sender_fini(struct host_sender *h)
 {
     user_fini(&h->user);
+    for (int i = 0; i < FLIGHTS; i++)
+        free(h->flight[i].envelope);
     free(h->core);
 }
 

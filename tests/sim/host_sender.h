@@ -4,13 +4,21 @@
 #ifndef ZCRP_TESTS_SIM_HOST_SENDER_H
 #define ZCRP_TESTS_SIM_HOST_SENDER_H
 
+#include "sealing.h"
 #include "user.h"
 
 enum { FLIGHTS = 2, SESSIONS = 64 };
 
+/* What a burst crosses as, with keys. */
+struct envelope {
+    struct burst burst;
+    uint8_t staging[SEAL_STAGING];
+};
+
 /* A burst in the kernel. */
 struct flight {
     struct burst burst;
+    struct envelope *envelope; /* NULL: it crosses as it is */
     bool is_up;
     bool has_left;
     uint32_t accepted; /* datagrams that the kernel takes */
@@ -26,6 +34,7 @@ struct beginning {
 
 struct host_sender {
     struct scene *scene;
+    struct sealing *sealing; /* NULL: there are no keys */
     struct link *out;
     struct sender *core;
     struct sender_config config;
@@ -40,7 +49,8 @@ struct host_sender {
     struct sender_counters dead; /* counters of the process before */
 };
 
-void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out);
+void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out,
+                      struct sealing *sealing);
 void host_sender_fini(struct host_sender *h);
 
 /* A datagram arrives; for struct link. */

@@ -74,9 +74,11 @@ static void lie(struct host_sender *h, uint8_t *bytes, uint32_t size)
 static void leave(struct host_sender *h, struct flight *flight)
 {
     uint8_t bytes[UINT16_MAX + TRAILER_BYTES];
+    const struct burst *burst =
+        flight->envelope != NULL ? &flight->envelope->burst : &flight->burst;
     flight->has_left = true;
     for (uint32_t i = 0; i < flight->accepted; i++) {
-        uint32_t size = gather(&flight->burst, i, bytes);
+        uint32_t size = gather(burst, i, bytes);
         learn_pairing(h, &flight->burst, i);
         lie(h, bytes, size);
         link_send(h->out, h->scene->now, bytes, size);
@@ -130,12 +132,25 @@ static void expect_burst(struct host_sender *h, const struct burst *burst)
     scene_expect(h->scene, burst->datagrams <= h->config.burst_units, "a burst has too many units");
 }
 
+/* Bursts are sealed in the order in which they are taken, whenever they leave, and however much of
+ * them. */
+static void seal(struct host_sender *h, struct flight *flight)
+{
+    struct envelope *envelope = flight->envelope;
+    if (envelope == NULL)
+        return;
+    envelope->burst = flight->burst;
+    scene_expect(h->scene, keyring_seal(h->config.keyring, &envelope->burst, envelope->staging),
+                 "a burst cannot be sealed");
+}
+
 /* True if a burst was taken. */
 static bool take_off(struct host_sender *h, struct flight *flight)
 {
     if (flight->is_up || !sender_take(h->core, h->scene->now, &flight->burst))
         return false;
     expect_burst(h, &flight->burst);
+    seal(h, flight);
     flight->is_up = true;
     flight->has_left = false;
     flight->accepted = accepted(h, &flight->burst);

@@ -70,6 +70,22 @@ void setup_patience(struct setup *setup, duration patience)
     setup->receiver.silence = patience;
 }
 
+static void keep_below(uint32_t *bytes, uint32_t most)
+{
+    if (*bytes > most)
+        *bytes = most;
+}
+
+void setup_keys(struct setup *setup, uint32_t epoch_bits)
+{
+    setup->epoch_bits = epoch_bits;
+    setup->sender.stays = setup->receiver.stays = true;
+    setup->lie_permille = 0; /* a forecast is sealed with its unit */
+    keep_below(&setup->sender.unit_bytes, UINT16_MAX - SEAL_CONTROL_BYTES);
+    keep_below(&setup->receiver.unit_bytes, UINT16_MAX - SEAL_CONTROL_BYTES);
+    keep_below(&setup->sender.burst_bytes, UINT16_MAX);
+}
+
 uint64_t setup_message_size(const struct setup *setup, uint64_t index)
 {
     uint64_t number = chance_of(setup->seed + 3, index);

@@ -68,6 +68,7 @@ struct setup {
     instant limit_at;         /* from then on it refuses datagrams larger than */
     uint32_t limit_bytes;     /* these, and the channel learns it; limit_at may be NEVER */
     uint32_t check_every;     /* steps from one full check to the next */
+    uint32_t epoch_bits;      /* numbers that a key is for, as a power of two; 0: no keys */
     bool may_fail;            /* messages may end for the network's reasons */
     bool is_corrupt;          /* bytes may be wrong: only safety is looked at */
     instant limit;            /* the run is over by then, or has failed */
@@ -81,6 +82,10 @@ struct setup setup_plain(uint64_t seed);
 
 /* How long both ends wait for each other, whatever they wait for. */
 void setup_patience(struct setup *setup, duration patience);
+
+/* The ends have keys, each for 2^epoch_bits numbers. Units and bursts become smaller if what is
+ * sealed would not fit a datagram, and no forecast is made up any more. */
+void setup_keys(struct setup *setup, uint32_t epoch_bits);
 
 /* Bytes of message `index`, and of the buffer that is posted for it. */
 uint64_t setup_message_size(const struct setup *setup, uint64_t index);

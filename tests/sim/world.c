@@ -26,8 +26,9 @@ struct world *world_create(const struct setup *setup, FILE *log)
     w->out.witness = on_sent;
     w->back.witness = on_sent_back;
     w->out.witness_of = w->back.witness_of = &w->scene;
-    host_sender_init(&w->sender, &w->scene, &w->out);
-    host_receiver_init(&w->receiver, &w->scene, &w->back, &w->sender);
+    w->sealing = sealing_create(&w->scene);
+    host_sender_init(&w->sender, &w->scene, &w->out, w->sealing);
+    host_receiver_init(&w->receiver, &w->scene, &w->back, &w->sender, w->sealing);
     return w;
 }
 
@@ -37,6 +38,7 @@ void world_destroy(struct world *w)
     host_receiver_fini(&w->receiver);
     link_fini(&w->out);
     link_fini(&w->back);
+    sealing_destroy(w->sealing);
     free(w);
 }
 

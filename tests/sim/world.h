@@ -9,6 +9,7 @@
 struct world {
     struct setup setup;
     struct scene scene;
+    struct sealing *sealing; /* NULL: there are no keys */
     struct link out;
     struct link back;
     struct host_sender sender;
