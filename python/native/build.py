@@ -27,16 +27,16 @@ def rows(header, macro):
 
 
 def option_fields(header):
-    """The fields of struct zcrp_options that are numbers, and keys."""
+    """The fields of struct zcrp_options that are numbers, keys, and texts."""
     body = re.search(r"^struct zcrp_options \{(.*?)^\};", header, re.M | re.S).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    return re.findall(r"^\s*((?:u?int(?:32|64)_t |int |struct zcrp_keys \*)\w+;)", body, re.M)
+    return re.findall(r"^\s*((?:u?int(?:32|64)_t |int |struct zcrp_keys \*|const char \*)\w+;)", body, re.M)
 
 
 def key_functions(header):
-    """What makes keys, but for what calls back."""
-    found = re.findall(r"^ZCRP_PUBLIC (?:ZCRP_MUST_USE )?((?:int|void) zcrp_keys_\w+\(.*?\);)", header, re.M | re.S)
-    return [function for function in found if "lookup" not in function]
+    """What makes keys, and the type of the function that looks one up."""
+    lookup = re.findall(r"^typedef size_t \(\*zcrp_keys_lookup\)\(.*?\);", header, re.M | re.S)
+    return lookup + re.findall(r"^ZCRP_PUBLIC (?:ZCRP_MUST_USE )?((?:int|void) zcrp_keys_\w+\(.*?\);)", header, re.M | re.S)
 
 
 def constants(header, enum):
@@ -54,13 +54,15 @@ def declarations():
     header = read(HEADER)
     errors = [f"ZCRP_ERROR_{name}" for name in rows(header, "ZCRP_ERRORS")]
     names = errors + constants(header, "zcrp_congestion") + constants(header, "zcrp_channel")
-    names += constants(header, "zcrp_option_flags")
+    names += constants(header, "zcrp_option_flags") + ["ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST"]
     return "\n".join([
         *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
         "struct zcrp_listener_stats { uint64_t admitted; uint64_t dropped; uint64_t connections; ...; };",
         "struct zcrp_options {", *option_fields(header), "...; };",
         "struct zcrp_keys;", *key_functions(header),
+        'extern "Python" size_t look_up_key(void *context, const char *identity, uint8_t *key, size_t size);',
+        "struct zcrp_msg;", "void zcrp_free_msg(struct zcrp_msg *message);",
         "const char *zcrp_strerror(int code);", "int zcrp_version(void);",
         door_declarations()])
 

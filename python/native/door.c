@@ -327,6 +327,17 @@ int door_stats(struct door *door, int half, struct zcrp_stats *stats)
     return leave(door, zcrp_stats(half_of(door, half), stats));
 }
 
+int door_alloc(struct door *door, uint64_t size, struct zcrp_msg **message, void **memory)
+{
+    if (!enter(door))
+        return ZCRP_ERROR_CLOSED;
+    *message = zcrp_connection_alloc_msg(door->connection, size);
+    if (*message == NULL)
+        return leave(door, ZCRP_ERROR_MEMORY);
+    *memory = (*message)->buffer;
+    return leave(door, ZCRP_OK);
+}
+
 int door_listener_port(struct door *door)
 {
     if (!enter(door))

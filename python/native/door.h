@@ -50,6 +50,11 @@ int door_connection_identity(struct door *door, char *text, size_t size);
 int door_descriptor(struct door *door, int half);
 int door_expect(struct door *door, uint64_t *size, int64_t timeout_ns);
 int door_stats(struct door *door, int half, struct zcrp_stats *stats);
+
+/* As zcrp_connection_alloc_msg: *message has the memory, which outlives the door, and is given to
+ * zcrp_free_msg. It is not submitted itself. ZCRP_OK or ZCRP_ERROR_CLOSED, _MEMORY. */
+int door_alloc(struct door *door, uint64_t size, struct zcrp_msg **message, void **memory);
+
 int door_listener_port(struct door *door);
 int door_listener_descriptor(struct door *door);
 int door_listener_stats(struct door *door, struct zcrp_listener_stats *stats);

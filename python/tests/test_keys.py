@@ -1,6 +1,8 @@
 """Keys: who has them is served, and nobody else."""
 import asyncio
+import gc
 import os
+import sys
 
 import pytest
 
@@ -106,3 +108,54 @@ def test_keys_that_are_none(tmp_path):
     with pytest.raises(TypeError):
         zcrp.Keys.psk("x", "text")
     assert os.listdir(tmp_path) == []
+
+
+def call_with(identity, key):
+    """A listener that looks keys up. Who called, or why not, and what was asked for."""
+    asked = []
+
+    def look_up(name):
+        asked.append(name)
+        if name == "broken":
+            raise LookupError("as it should")
+        return {"found": KEY[::-1], "short": b"x"}.get(name)
+
+    keys = zcrp.Keys.psk("laboratory", KEY)
+    keys.set_lookup(look_up)
+    with zcrp.listen(HOST, options=options(keys)) as listener:
+        del keys
+        gc.collect()
+        box = []
+
+        def call():
+            try:
+                box.append(zcrp.connect(HOST, listener.port, options(zcrp.Keys.psk(identity, key))))
+            except zcrp.WrongKeys:
+                listener.close()
+
+        thread = in_thread(call)
+        try:
+            with listener.accept(LONG) as one:
+                thread.join()
+                with box[0] as other:
+                    sent = other.post_send(b"x")
+                    assert one.receive(LONG) == b"x" and sent.wait(LONG) == 1
+                    return one.identity(), asked
+        except zcrp.Closed:
+            thread.join()
+            return None, asked
+
+
+def test_a_key_is_looked_up():
+    assert call_with("found", KEY[::-1]) == ("found", ["found"])
+    assert call_with("laboratory", KEY) == ("laboratory", [])
+
+
+@pytest.mark.parametrize("identity", ["nobody", "short", "broken"])
+def test_a_key_that_is_not_found(identity, monkeypatch):
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: raised.append(str(report.exc_value)))
+    found, asked = call_with(identity, KEY)
+    assert found is None and set(asked) == {identity}
+    assert set(raised) == {"nobody": set(), "short": {"a pre-shared key cannot have 1 bytes"},
+                           "broken": {"as it should"}}[identity]

@@ -258,6 +258,16 @@ class Handle:
         check(code)
         return str(ffi.string(room).decode(errors="replace"))
 
+    def allocate(self, size: int) -> memoryview:
+        """Memory that lasts until nobody has a view of it."""
+        if size < 0:
+            raise ValueError(f"a buffer cannot have {size} bytes")
+        message, memory = ffi.new("struct zcrp_msg **"), ffi.new("void **")
+        check(lib.door_alloc(self.door, size, message, memory))
+        owner = ffi.gc(message[0], lib.zcrp_free_msg)
+        held = ffi.gc(memory[0], lambda _: ffi.release(owner))
+        return memoryview(ffi.buffer(held, size))
+
     def statistics(self, half: int) -> dict[str, int]:
         stats = ffi.new("struct zcrp_stats *")
         check(lib.door_stats(self.door, half, stats))

@@ -174,6 +174,17 @@ class Connection:
             del data[length:]
         return data
 
+    def allocate(self, size: int) -> memoryview:
+        """A buffer that a peer on this host may map, so that messages from one such buffer into another take one
+        copy without a system call. ``numpy.frombuffer`` makes an array of it.
+
+        It comes from the memory that ``Options.mapped_bytes`` has set aside. If that does not suffice, or the peer is
+        on another host, it is ordinary memory. It may be used after :meth:`close`. What it holds is not cleared.
+
+        A peer of this user on this host can read all of the memory set aside, at any time, and write none of it.
+        """
+        return self._handle.allocate(size)
+
     def _collect(self, half: int) -> None:
         """Messages have ended, a size has come, or the connection has changed."""
         count = _ROOM

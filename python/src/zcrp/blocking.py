@@ -241,6 +241,17 @@ class Connection:
         """Posts buffers for the next messages, in their order, and returns at once. All are posted, or none."""
         return Batch(self, RECEIVER, [writable(buffer) for buffer in buffers])
 
+    def allocate(self, size: int) -> memoryview:
+        """A buffer that a peer on this host may map, so that messages from one such buffer into another take one
+        copy without a system call. ``numpy.frombuffer`` makes an array of it.
+
+        It comes from the memory that ``Options.mapped_bytes`` has set aside. If that does not suffice, or the peer is
+        on another host, it is ordinary memory. It may be used after :meth:`close`. What it holds is not cleared.
+
+        A peer of this user on this host can read all of the memory set aside, at any time, and write none of it.
+        """
+        return self._handle.allocate(size)
+
     def _check_here(self) -> None:
         """Raises Forked in a child, where the lock may be held for ever, and Closed."""
         code = lib.door_connection_status(self._handle.door)

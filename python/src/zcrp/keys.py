@@ -6,6 +6,7 @@ Without, whoever reads the path can do all that.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Optional, Union
 
 from ._door import check
@@ -14,6 +15,22 @@ from ._zcrp import ffi, lib
 __all__ = ["Keys"]
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+#: Whoever uses keys may look one up after the last object of Python that has them is gone, so these are kept.
+_lookups: list[Any] = []
+
+
+@ffi.def_extern(error=0)  # type: ignore[untyped-decorator, unused-ignore]
+def look_up_key(context: Any, identity: Any, room: Any, size: int) -> int:
+    """Called in a thread of the library's. What the function raises goes to sys.unraisablehook."""
+    key = ffi.from_handle(context)(ffi.string(identity).decode(errors="surrogateescape"))
+    if key is None:
+        return 0
+    if not lib.ZCRP_KEYS_PSK_LEAST <= len(key) <= min(size, lib.ZCRP_KEYS_PSK_MOST):
+        raise ValueError(f"a pre-shared key cannot have {len(key)} bytes")
+    ffi.memmove(room, key, len(key))
+    return len(key)
 
 
 def _name(text: Union[str, Path]) -> bytes:
@@ -66,6 +83,17 @@ class Keys:
     def add_psk(self, identity: str, key: bytes) -> None:
         """One more pre-shared key, of a listener."""
         check(lib.zcrp_keys_add_psk(self._native, _name(identity), key, len(key)))
+
+    def set_lookup(self, lookup: Callable[[str], Optional[bytes]]) -> None:
+        """Asks this function for the key of each identity that a caller names and a listener does not have.
+
+        It returns the key's 32 to 64 bytes, or None: the caller is refused. So it is if the function raises, which
+        ``sys.unraisablehook`` reports. The function runs in a thread of the library's, holds all callers up, and must
+        not call this package. It is kept as long as the process lasts.
+        """
+        handle = ffi.new_handle(lookup)
+        _lookups.append(handle)
+        check(lib.zcrp_keys_set_lookup(self._native, lib.look_up_key, handle))
 
     def pin(self, fingerprint: str) -> None:
         """Takes the peer whose public key has this fingerprint: ``sha256:`` and 64 hexadecimal digits."""

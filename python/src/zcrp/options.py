@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, Optional
+import os
+import weakref
+from typing import Any, Literal, Optional, Union
 
 from ._zcrp import ffi, lib
 from .keys import Keys
@@ -11,6 +13,9 @@ _NS = 1_000_000_000
 _TIMES = {"silence", "linger", "spin", "connect", "progress"}
 _FLAGS = {"segment": lib.ZCRP_NO_SEGMENT, "gro": lib.ZCRP_NO_GRO, "ecn": lib.ZCRP_NO_ECN,
           "memory": lib.ZCRP_NO_MEMORY}
+
+#: The texts that a struct zcrp_options points to live as long as it does.
+_texts: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +56,11 @@ class Options:
     #: Of a listener: connections at once, and callers that were not accepted yet.
     connections: Optional[int] = None
     backlog: Optional[int] = None
+    #: Bytes of memory for buffers that a peer on this host may map (:meth:`Connection.allocate`). Default 0.
+    mapped_bytes: Optional[int] = None
+    #: The folder in which this process offers its statistics to ``zcrp-top``; ``"1"``: the usual one. The folder of the
+    #: first connection or listener counts. ``ZCRP_STATS`` in the environment overrules it. None: they are not offered.
+    stats_directory: Union[str, os.PathLike[str], None] = None
 
     def _native(self) -> Any:
         native = ffi.new("struct zcrp_options *")
@@ -60,6 +70,8 @@ class Options:
                 native.flags |= 0 if value else _FLAGS[field.name]
             elif field.name == "keys":
                 native.keys = ffi.NULL if value is None else value._native
+            elif field.name == "stats_directory" and value is not None:
+                native.stats_directory = _texts[native] = _text(value)
             elif value is not None:
                 self._set(native, field.name, value)
         return native
@@ -76,6 +88,13 @@ class Options:
             raise ValueError(f"the option {name} cannot be {value!r}") from None
         if value == -1:
             raise ValueError(f"the option {name} cannot be negative")
+
+
+def _text(path: Union[str, os.PathLike[str]]) -> Any:
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("a folder's name cannot contain a null character")
+    return ffi.new("char[]", encoded)
 
 
 def native(options: Optional[Options]) -> Any:
