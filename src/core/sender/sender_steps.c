@@ -2,8 +2,10 @@
 
 void sender_ask(struct sender *s)
 {
-    if (s->config.keyring == NULL || sender_session_is_paired(&s->session))
+    if (s->config.keyring == NULL)
         sender_session_ask(&s->session, &s->secret);
+    else if (sender_session_is_paired(&s->session))
+        sender_session_set_due(&s->session, HELLO_TELLS);
 }
 
 void sender_hear(struct sender *s, instant now)

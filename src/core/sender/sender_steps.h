@@ -7,8 +7,8 @@
 
 enum { PROBE_UNITS = 2 }; /* RFC 9002, 6.2.4; with a probe of the path one of them */
 
-/* Asks for a receiver with the next hello. With keys only while it is paired: who has no session
- * gets none by asking. */
+/* Asks for a receiver with the next hello. With keys there is no other session: the hello asks the
+ * receiver of this one whether it is there. */
 void sender_ask(struct sender *s);
 
 /* Something of the pairing arrived: the receiver is there, and no other need be asked for. If the
