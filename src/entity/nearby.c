@@ -154,19 +154,21 @@ static void on_fault(struct zcrp_entity *e, uint64_t message)
         (void)sender_fault(e->machine.sender, message);
 }
 
-static void reap(struct zcrp_entity *e)
+void nearby_reap(struct zcrp_entity *e)
 {
+    struct neighbour *n = e->nearby.neighbour;
     uint64_t message;
-    bool has_faulted, any = false;
+    bool has_faulted;
 
-    while (neighbour_reap(e->nearby.neighbour, &message, &has_faulted)) {
+    while (neighbour_reap(n, &message, &has_faulted)) {
         if (has_faulted)
             on_fault(e, message);
         sender_let_go(e->machine.sender, message);
-        any = true;
     }
-    if (any && e->blocked == CHANNEL_CROWDED)
+    if (e->blocked == CHANNEL_CROWDED && neighbour_has_room(n)) {
         e->blocked = CHANNEL_OK;
+        e->unblock_at = NEVER;
+    }
 }
 
 void nearby_tend(struct zcrp_entity *e)
@@ -183,7 +185,7 @@ void nearby_tend(struct zcrp_entity *e)
         return;
     enum neighbour_state state = neighbour_look(b->neighbour);
     if (is_sender(e))
-        reap(e);
+        nearby_reap(e);
     if (!b->is_left && (state == NEIGHBOUR_AWAY || !neighbour_is_of(b->neighbour, pairing)))
         leave(e);
     else if (state == NEIGHBOUR_HERE && !b->is_here && !b->is_left)

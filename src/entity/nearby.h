@@ -46,6 +46,9 @@ void nearby_tend(struct zcrp_entity *e);
 /* The neighbour, if it is there; NULL if not. By a thread that sends or receives. Locked. */
 struct neighbour *nearby_of(const struct zcrp_entity *e);
 
+/* Lets go of what a sender's neighbour has read, which makes room. There is a neighbour. Locked. */
+void nearby_reap(struct zcrp_entity *e);
+
 /* A sender sends nothing for a moment, until all that took the socket has arrived. Locked. */
 bool nearby_is_clearing(const struct zcrp_entity *e);
 

@@ -97,7 +97,10 @@ static void await_room(struct zcrp_entity *e)
 {
     struct neighbour *n = e->machine.role == MACHINE_SENDER ? nearby_to_send(e) : NULL;
 
-    if (n == NULL || e->blocked != CHANNEL_OK || neighbour_has_room(n) || neighbour_stands_still(n))
+    if (n == NULL || e->blocked != CHANNEL_OK || neighbour_has_room(n))
+        return;
+    nearby_reap(e);
+    if (neighbour_has_room(n) || neighbour_stands_still(n))
         return;
     e->blocked = CHANNEL_CROWDED;
     e->unblock_at = clock_now() + CHANNEL_PAUSE;

@@ -19,7 +19,7 @@ struct ferry {
     _Atomic bool is_taken[NOFAULT_PLACES];
 };
 
-enum { FERRY_BYTES = NOFAULT_LITTLE * NOFAULT_PLACES };
+enum { FERRY_BYTES = NOFAULT_MOST * NOFAULT_PLACES };
 
 static _Atomic(struct ferry *) the_ferry;
 
@@ -88,10 +88,13 @@ void nofault_begin(void)
     (void)find();
 }
 
-/* A place of this thread's, for little; -1: none. */
-static int take_place(struct ferry *f, size_t bytes)
+/* A place of this thread's, if these bytes are to go over the file; -1: none. */
+static int take_place(struct ferry *f, size_t pieces, size_t bytes)
 {
-    for (int i = 0; f != NULL && bytes <= NOFAULT_LITTLE && i < NOFAULT_PLACES; i++)
+    bool is_little =
+        bytes <= NOFAULT_LITTLE || (bytes <= NOFAULT_MOST && bytes <= pieces * NOFAULT_PIECE);
+
+    for (int i = 0; f != NULL && is_little && i < NOFAULT_PLACES; i++)
         if (!atomic_load_explicit(&f->is_taken[i], memory_order_relaxed) &&
             !atomic_exchange(&f->is_taken[i], true))
             return i;
@@ -108,15 +111,15 @@ static void give_place(struct ferry *f, int place)
 ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t bytes)
 {
     struct ferry *f = find();
-    int place = is_within_limit() ? take_place(f, bytes) : -1;
+    int place = is_within_limit() ? take_place(f, pieces, bytes) : -1;
 
     if (place < 0) {
         struct iovec there = {to, bytes};
         return process_vm_writev(getpid(), from, pieces, &there, 1, 0);
     }
-    ssize_t copied = pwritev(f->fd, from, (int)pieces, (off_t)place * NOFAULT_LITTLE);
+    ssize_t copied = pwritev(f->fd, from, (int)pieces, (off_t)place * NOFAULT_MOST);
     if (copied > 0)
-        memcpy(to, f->memory + (size_t)place * NOFAULT_LITTLE, (size_t)copied);
+        memcpy(to, f->memory + (size_t)place * NOFAULT_MOST, (size_t)copied);
     int error = errno;
     give_place(f, place);
     errno = error;
@@ -135,12 +138,12 @@ ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *fr
                       size_t bytes)
 {
     struct ferry *f = find();
-    int place = take_place(f, bytes);
+    int place = take_place(f, tos, bytes);
 
     if (place < 0)
         return process_vm_readv(getpid(), to, tos, from, froms, 0);
-    join(f->memory + (size_t)place * NOFAULT_LITTLE, from, froms);
-    ssize_t copied = preadv(f->fd, to, (int)tos, (off_t)place * NOFAULT_LITTLE);
+    join(f->memory + (size_t)place * NOFAULT_MOST, from, froms);
+    ssize_t copied = preadv(f->fd, to, (int)tos, (off_t)place * NOFAULT_MOST);
     int error = errno;
     give_place(f, place);
     errno = error;

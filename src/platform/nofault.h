@@ -2,9 +2,9 @@
  * file that is mapped may become shorter at any time. The kernel copies, and says how far it came;
  * a copy by this process would end it (SIGBUS).
  *
- * Little goes over a file in memory that the process has for this: a call that writes to it or
- * reads from it is cheaper than one that looks up the pages of a process. More goes that way at
- * once (process_vm_readv).
+ * Little, or much in small pieces, goes over a file in memory that the process has for this: a call
+ * that writes to it or reads from it is cheaper than one that looks up the page of each piece. The
+ * rest goes that other way (process_vm_readv), which copies it once less.
  *
  * Any thread. A child of a fork gets a file of its own. */
 #ifndef ZCRP_PLATFORM_NOFAULT_H
@@ -15,8 +15,10 @@
 #include <sys/uio.h>
 
 enum {
-    NOFAULT_LITTLE = 8192, /* bytes that go over the file, at most */
-    NOFAULT_PLACES = 16,   /* as many threads copy so at once; others take the other way */
+    NOFAULT_LITTLE = 8192, /* bytes that go over the file in any case, */
+    NOFAULT_PIECE = 2048,  /* or that a piece of more has in the mean, at most */
+    NOFAULT_MOST = 65536,  /* that go over the file at all */
+    NOFAULT_PLACES = 8,    /* as many threads copy so at once; others take the other way */
 };
 
 /* Makes the process's file, if it has none yet. Without one everything takes the other way. */
