@@ -1,4 +1,4 @@
-/* wrap: process_vm_readv process_vm_writev */
+/* wrap: process_vm_readv pwritev */
 /* How bytes move between neighbours, when the kernel copies none of them, or some. */
 #include "../../support/neighbours.h"
 
@@ -36,16 +36,11 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
     return readv_result == AS_IT_IS ? size : result_of(readv_result);
 }
 
-ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
-                                 const struct iovec *there, unsigned long theres,
-                                 unsigned long flags);
-ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
-                                 const struct iovec *there, unsigned long theres,
-                                 unsigned long flags)
+ssize_t __real_pwritev(int fd, const struct iovec *piece, int pieces, off_t at);
+ssize_t __wrap_pwritev(int fd, const struct iovec *piece, int pieces, off_t at)
 {
-    if (writev_result != AS_IT_IS)
-        return result_of(writev_result);
-    return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+    return writev_result != AS_IT_IS ? result_of(writev_result)
+                                     : __real_pwritev(fd, piece, pieces, at);
 }
 
 static void setup(void)
