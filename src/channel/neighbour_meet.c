@@ -121,6 +121,7 @@ static struct neighbour *make(bool is_sender, struct channel *c,
     if (terms->secret != NULL)
         memcpy(n->secret, terms->secret, sizeof(n->secret));
     n->in.door = n->in.guest = n->out.bell = -1;
+    n->out.still_since = NEVER;
     return n;
 }
 

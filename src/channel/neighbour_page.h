@@ -51,10 +51,11 @@ struct neighbour_sender {
     struct ring_writer ring;
     struct answers_place answers;
     struct stage stage;
-    uint32_t sight;        /* the receiver's */
-    _Atomic instant moved; /* when the receiver last read, or the ring was empty */
-    int bell;              /* to the door, from where the receiver's word comes; -1: closed */
-    bool lets_read;        /* it asks the kernel to let the receiver read (Yama) */
+    uint32_t sight;              /* the receiver's */
+    _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of
+                                    what there is; NEVER: it has read since, or there is nothing */
+    int bell;                    /* to the door, from where the receiver's word comes; -1: closed */
+    bool lets_read;              /* it asks the kernel to let the receiver read (Yama) */
 };
 
 struct neighbour_receiver {

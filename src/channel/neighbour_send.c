@@ -39,9 +39,13 @@ static bool stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
 static enum channel_verdict copy_units(const struct iovec *unit, uint32_t units, uint8_t *to,
                                        uint32_t bytes)
 {
-    ssize_t copied = nofault_read(to, unit, 2UL * units, bytes);
+    bool is_one = units == 1; /* its trailer is the library's own */
+    size_t wanted = is_one ? unit[0].iov_len : bytes;
+    ssize_t copied = wanted == 0 ? 0 : nofault_read(to, unit, is_one ? 1 : 2UL * units, wanted);
 
-    if (copied == (ssize_t)bytes)
+    if (is_one)
+        memcpy(to + wanted, unit[1].iov_base, unit[1].iov_len);
+    if (copied == (ssize_t)wanted)
         return CHANNEL_OK;
     return copied >= 0 || errno == EFAULT ? CHANNEL_FAULT : CHANNEL_BLOCKED;
 }
@@ -175,11 +179,15 @@ bool neighbour_stands_still(struct neighbour *n)
 {
     struct neighbour_sender *out = &n->out;
     bool is_empty = atomic_load(&out->ring.head) == atomic_load(&out->ring.reaped);
-    instant now = clock_now();
 
-    if (is_empty)
-        atomic_store(&out->moved, now);
-    return now - atomic_load(&out->moved) > STANDS_STILL;
+    if (is_empty) {
+        atomic_store(&out->still_since, NEVER);
+        return false;
+    }
+    instant now = clock_now(), since = atomic_load(&out->still_since);
+    if (since == NEVER)
+        atomic_store(&out->still_since, now);
+    return since != NEVER && now - since > STANDS_STILL;
 }
 
 bool neighbour_has_room(const struct neighbour *n)
@@ -216,7 +224,7 @@ bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
         uint64_t number = atomic_load(&n->out.ring.reaped);
         if (!ring_reap(&n->out.ring, &reaped))
             return false;
-        atomic_store(&n->out.moved, clock_now());
+        atomic_store(&n->out.still_since, NEVER);
         atomic_store(&n->out.stage.tail, n->out.stage.end[number % RING_NOTES]);
         *message = reaped.owner;
         *has_faulted = reaped.has_faulted;

@@ -117,7 +117,9 @@ ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t b
         struct iovec there = {to, bytes};
         return process_vm_writev(getpid(), from, pieces, &there, 1, 0);
     }
-    ssize_t copied = pwritev(f->fd, from, (int)pieces, (off_t)place * NOFAULT_MOST);
+    off_t at = (off_t)place * NOFAULT_MOST;
+    ssize_t copied = pieces == 1 ? pwrite(f->fd, from->iov_base, bytes, at)
+                                 : pwritev(f->fd, from, (int)pieces, at);
     if (copied > 0)
         memcpy(to, f->memory + (size_t)place * NOFAULT_MOST, (size_t)copied);
     int error = errno;
@@ -143,7 +145,9 @@ ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *fr
     if (place < 0)
         return process_vm_readv(getpid(), to, tos, from, froms, 0);
     join(f->memory + (size_t)place * NOFAULT_MOST, from, froms);
-    ssize_t copied = preadv(f->fd, to, (int)tos, (off_t)place * NOFAULT_MOST);
+    off_t at = (off_t)place * NOFAULT_MOST;
+    ssize_t copied =
+        tos == 1 ? pread(f->fd, to->iov_base, bytes, at) : preadv(f->fd, to, (int)tos, at);
     int error = errno;
     give_place(f, place);
     errno = error;
