@@ -22,6 +22,7 @@
 
 enum {
     HEARD_AT_ONCE = 256, /* datagrams, in one turn */
+    HEARD_BEHIND = 64,   /* of them, when somebody is admitted */
     CALLERS_AT_ONCE = 1 + LISTEN_STRAYS_MOST,
 };
 
@@ -79,57 +80,69 @@ static bool is_own_trouble(int error)
     return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
 }
 
-/* Admits one caller; adds those that its socket heard meanwhile. By the engine's thread alone. */
+/* Somebody else, or what the guest itself sends early: its first request is on the way when its
+ * handshake ends. Whether it is genuine the connection will see. */
+static void sort(struct guest *guest, const struct caller *heard, struct caller *more,
+                 uint32_t *count)
+{
+    if (!heard->is_early)
+        more[(*count)++] = *heard;
+    else if (address_is_same(&guest->caller.from, &heard->from))
+        guest->caller = *heard;
+}
+
+/* From now on the guest's own socket hears what it sends. What came before is here. */
+static void hear_rest(struct zcrp_listener *l, struct guest *guest, const struct strays *strays,
+                      struct caller *more, uint32_t *count)
+{
+    struct caller heard;
+    int result = l->reception.keys != NULL ? 0 : -EAGAIN;
+
+    for (uint32_t i = 0; i < strays->count && *count < CALLERS_AT_ONCE; i++)
+        sort(guest, &strays->caller[i], more, count);
+    for (int i = 0; i < HEARD_BEHIND && result >= 0 && *count < CALLERS_AT_ONCE; i++) {
+        result = listen_hear(&l->socket, &heard);
+        if (result == 1)
+            sort(guest, &heard, more, count);
+    }
+}
+
+/* Admits one caller; adds those that its socket, or the listening one, heard meanwhile. By the
+ * engine's thread alone. */
 static void admit(struct zcrp_listener *l, const struct caller *caller, struct admission *admission,
                   struct caller *more, uint32_t *count)
 {
+    struct guest guest = {.caller = *caller, .admission = admission};
     struct strays strays;
-    int fd;
 
     if (!reserve(l, &caller->from)) {
         admission_destroy(admission);
         return;
     }
-    int error = listen_admit(&l->socket, caller, &fd, &strays);
+    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
+    if (!error)
+        hear_rest(l, &guest, &strays, more, count);
     mutex_lock(&l->mutex);
     if (error) {
         peers_remove(l->peers, &caller->from);
         admission_destroy(admission);
         l->trouble = is_own_trouble(error) ? error : l->trouble;
     } else {
-        uint32_t at = (l->first + l->waiting++) % l->options.backlog;
+        l->backlog[(l->first + l->waiting++) % l->options.backlog] = guest;
         l->admitted++;
-        l->backlog[at] = (struct guest){.caller = *caller, .admission = admission, .fd = fd};
     }
     if (l->is_on && has_news(l))
         wake_signal(&l->wake);
     mutex_unlock(&l->mutex);
     changes_tell(&l->changes);
-    for (uint32_t i = 0; !error && i < strays.count && *count < CALLERS_AT_ONCE; i++)
-        more[(*count)++] = strays.caller[i];
-}
-
-/* Keeps what somebody has sent who was admitted, and has not been accepted yet: its first request
- * is on the way when its handshake ends. Whether it is genuine the connection will see. */
-static void keep_early(struct zcrp_listener *l, const struct caller *caller)
-{
-    mutex_lock(&l->mutex);
-    for (uint32_t i = 0; i < l->waiting; i++) {
-        struct guest *guest = &l->backlog[(l->first + i) % l->options.backlog];
-        if (!guest->caller.is_early && address_is_same(&guest->caller.from, &caller->from))
-            guest->caller = *caller;
-    }
-    mutex_unlock(&l->mutex);
 }
 
 /* A caller is admitted at once, or, if it needs keys, at the end of its handshake. */
 static void hear(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
                  uint32_t *count)
 {
-    if (caller->is_early) {
-        keep_early(l, caller);
+    if (caller->is_early) /* and nobody is being admitted */
         return;
-    }
     bool needs_keys = l->reception.keys != NULL;
     struct admission *admission =
         needs_keys ? reception_hear(&l->reception, &l->socket, caller) : NULL;
