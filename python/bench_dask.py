@@ -10,12 +10,14 @@ at the other. Each result is checked.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import dask.array
@@ -91,6 +93,31 @@ def on_this_host(protocol, arguments):
         return measure(client, arguments, arguments.bytes)
 
 
+# What each Python process of a link does first: its TCP sockets have this congestion control. Sockets that a
+# listening one accepts have it, too.
+FIRST = '''
+import socket
+
+class Socket(socket.socket):
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        if self.type == socket.SOCK_STREAM and self.family in (socket.AF_INET, socket.AF_INET6):
+            self.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, {name!r})
+
+socket.socket = Socket
+'''
+
+
+@contextlib.contextmanager
+def congestion_control(name):
+    """The environment of processes whose TCP is so controlled; None: as the system has it."""
+    with tempfile.TemporaryDirectory() as place:
+        if name:
+            with open(os.path.join(place, "sitecustomize.py"), "w", encoding="utf-8") as file:
+                file.write(FIRST.format(name=name.encode()))
+        yield os.environ | {"PYTHONPATH": os.pathsep.join([place, os.environ.get("PYTHONPATH", "")])}
+
+
 def over_link(protocol, arguments):
     """Runs the two ends in the two namespaces of a link."""
     itself = [sys.executable, "-B", __file__, "--case", arguments.case, "--bytes", str(arguments.bytes),
@@ -99,7 +126,9 @@ def over_link(protocol, arguments):
                "--protocol", protocol, "--host", THERE, "--nworkers", str(WORKERS[arguments.case] // 2),
                "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
     link = [os.path.join(arguments.build, "zcrp-link"), *shlex.split(arguments.link)]
-    done = subprocess.run([*link, "--", *itself, "--", *workers], **DESCRIPTORS, text=True, check=False)
+    with congestion_control(arguments.tcp_cc) as environment:
+        done = subprocess.run([*link, "--", *itself, "--", *workers], **DESCRIPTORS, env=environment, text=True,
+                              check=False)
     if not done.stdout.strip():
         raise SystemExit(f"bench: nothing came over the link\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -137,6 +166,7 @@ def parse():
     parser.add_argument("--repeat", type=int, help="transfers in a round (3; over a link 1)")
     parser.add_argument("--bytes", type=int, help="of the array (transfer: 256 MB, transpose: 1 GB)")
     parser.add_argument("--link", help="options of zcrp-link; without it, all is on this host")
+    parser.add_argument("--tcp-cc", help="TCP's congestion control over a link (as the system has it)")
     parser.add_argument("--build", default="build", help="the folder of zcrp-link")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--near", help=argparse.SUPPRESS)
