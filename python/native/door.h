@@ -31,15 +31,15 @@ enum door_half { DOOR_RECEIVER = 0, DOOR_SENDER = 1 };
 /* ---- doors */
 
 /* Listens. As zcrp_listen; also ZCRP_ERROR_MEMORY. */
-int door_listen(struct door **door, const char *host, const char *port,
+int door_listen(struct door **result, const char *host, const char *port,
                 const struct zcrp_options *options);
 
 /* Connects, and does not wait for the peer. As zcrp_connect with a time limit of 0. */
-int door_connect(struct door **door, const char *host, const char *port,
+int door_connect(struct door **result, const char *host, const char *port,
                  const struct zcrp_options *options);
 
 /* As zcrp_accept. */
-int door_accept(struct door *listener, struct door **door, int64_t timeout_ns);
+int door_accept(struct door *listener, struct door **result, int64_t timeout_ns);
 
 /* As the functions of zcrp.h that these are called after; ZCRP_ERROR_CLOSED after door_close. */
 int door_connection_wait(struct door *door, int64_t timeout_ns);

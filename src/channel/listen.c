@@ -319,7 +319,7 @@ static void hear_strays(const struct listen_socket *l, const struct caller *call
 int listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                  struct strays *strays)
 {
-    union address place;
+    union address place = {.room = {.ss_family = AF_UNSPEC}};
     socklen_t size;
     int error = place_for_child(l->fd, caller, &place, &size);
 

@@ -76,10 +76,10 @@ struct neighbour_terms {
 };
 
 /* A receiver opens a door for its sender, or a sender knocks there. `c` is the channel of the
- * units. `*n` is to be freed, unless it is NULL. */
-enum neighbour_refusal neighbour_open_door(struct neighbour **n, struct channel *c,
+ * units. `*made` is to be freed, unless it is NULL. */
+enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
                                            const struct neighbour_terms *terms);
-enum neighbour_refusal neighbour_knock(struct neighbour **n, struct channel *c,
+enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
                                        const struct neighbour_terms *terms);
 
 /* Nobody uses it any more. */

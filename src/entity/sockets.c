@@ -73,7 +73,7 @@ int zcrp_udp_port(int descriptor)
         struct sockaddr_in ip4;
         struct sockaddr_in6 ip6;
         struct sockaddr_storage room;
-    } address;
+    } address = {.room = {.ss_family = AF_UNSPEC}};
     socklen_t size = sizeof(address);
 
     if (descriptor < 0)

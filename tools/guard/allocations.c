@@ -10,7 +10,9 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* glibc's own, below the names that this library takes over. */
+/* glibc's own, below the names that this library takes over. Those have parameters of other names
+ * in glibc's headers. */
+// NOLINTBEGIN(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
@@ -93,3 +95,4 @@ void zcrp_allocations_read(uint64_t *count, uint64_t *most_bytes)
     *count = atomic_load(&calls);
     *most_bytes = atomic_load(&peak);
 }
+// NOLINTEND(readability-identifier-naming,readability-inconsistent-declaration-parameter-name)

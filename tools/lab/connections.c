@@ -33,7 +33,8 @@ static int count_entries(const char *path)
 
     while (directory != NULL && readdir(directory) != NULL)
         count++;
-    closedir(directory);
+    if (directory != NULL)
+        closedir(directory);
     return count;
 }
 

@@ -5,8 +5,8 @@
 /* The CRC is linear, so the entry of a byte is the sum of those of its bits, and a table follows
  * from the eight of its powers of two. */
 #define ENTRY(n, b0, b1, b2, b3, b4, b5, b6, b7)                                                   \
-    (((n)&1 ? b0 : 0) ^ ((n)&2 ? b1 : 0) ^ ((n)&4 ? b2 : 0) ^ ((n)&8 ? b3 : 0) ^                   \
-     ((n)&16 ? b4 : 0) ^ ((n)&32 ? b5 : 0) ^ ((n)&64 ? b6 : 0) ^ ((n)&128 ? b7 : 0))
+    (((n)&1 ? (b0) : 0) ^ ((n)&2 ? (b1) : 0) ^ ((n)&4 ? (b2) : 0) ^ ((n)&8 ? (b3) : 0) ^           \
+     ((n)&16 ? (b4) : 0) ^ ((n)&32 ? (b5) : 0) ^ ((n)&64 ? (b6) : 0) ^ ((n)&128 ? (b7) : 0))
 #define ENTRIES_4(n, ...)                                                                          \
     ENTRY(n, __VA_ARGS__), ENTRY(n + 1, __VA_ARGS__), ENTRY(n + 2, __VA_ARGS__),                   \
         ENTRY(n + 3, __VA_ARGS__)

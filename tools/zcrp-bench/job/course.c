@@ -48,7 +48,7 @@ static void set(struct course *course, struct job *job, uint64_t count, uint64_t
 static uint64_t messages_ahead(const struct course *course, const struct job *job, uint64_t n,
                                int64_t elapsed_ns)
 {
-    double time_ns = fmin(ahead_ns, (double)(course->duration_ns / PARTS));
+    double time_ns = fmin(ahead_ns, (double)course->duration_ns / PARTS);
     double ahead = (double)n * time_ns / (double)(elapsed_ns + 1);
     uint64_t most = job->depth > 1 ? job->depth : 2;
 

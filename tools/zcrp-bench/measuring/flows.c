@@ -1,5 +1,6 @@
 #include "zcrp-bench/measuring/flows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -123,10 +124,11 @@ static int run_parts(struct part *parts, size_t count)
 int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
 {
     size_t count = ends->options->parallel;
-    struct part parts[OPTIONS_MAX_PARALLEL];
+    struct part parts[OPTIONS_MAX_PARALLEL] = {0};
     struct run runs[OPTIONS_MAX_PARALLEL] = {0};
     struct interval interval;
 
+    assert(count > 0 && count <= OPTIONS_MAX_PARALLEL);
     for (size_t i = 0; i < count; i++)
         parts[i] = (struct part){.end = &ends[i], .which = which, .size = size, .run = &runs[i]};
     if (interval_begin(&interval, ends, count, which, size) < 0)

@@ -236,7 +236,7 @@ static int fit_memory(struct sending_end *end, struct job *job)
 /* What is under way over this channel at the end of the time takes no more than a part of it. */
 static void limit_depth(struct job *job, const struct transport *transport, int64_t duration_ns)
 {
-    double most = transport->bytes_per_s * (double)(duration_ns / UNDER_WAY_PART) / 1e9;
+    double most = transport->bytes_per_s * (double)duration_ns / UNDER_WAY_PART / 1e9;
 
     if (most < 2 * (double)job->size)
         most = 2 * (double)job->size;

@@ -217,7 +217,7 @@ enum { BAR = 40 }; /* characters of the most frequent */
 static void write_histogram(const struct run *run)
 {
     struct histogram_part part = {0};
-    uint64_t most = 0;
+    uint64_t most = 1;
 
     while (histogram_next(run->histogram, &part))
         most = part.count > most ? part.count : most;

@@ -1,5 +1,6 @@
 /* SRT as its own tools use it for files: file mode (no time stamps, nothing dropped, its congestion
  * control for files), a stream of bytes, so that a message may be larger than the buffers. */
+#include <assert.h>
 #include <limits.h>
 #include <srt/srt.h>
 #include <stdio.h>
@@ -74,10 +75,11 @@ static int port_of(SRTSOCKET socket)
 
 static int offer(struct transport *transport)
 {
-    SRTSOCKET *socket;
+    SRTSOCKET *socket = NULL;
 
     if (start(transport, &socket, true) < 0)
         return -1;
+    assert(socket != NULL);
     return srt_listen(*socket, 1) < 0 ? failed("listen") : port_of(*socket);
 }
 
@@ -94,12 +96,13 @@ static int accept_one(struct transport *transport, int port)
 static int connect_to(struct transport *transport, int port)
 {
     struct peer_address there;
-    SRTSOCKET *socket;
+    SRTSOCKET *socket = NULL;
 
     if (start(transport, &socket, false) < 0 ||
         peer_address_there(transport->control, port, &there) < 0)
         return -1;
     snprintf(transport->channel, sizeof transport->channel, "srt/file");
+    assert(socket != NULL);
     set(*socket, SRTO_CONNTIMEO, (int)(transport->settings->limit_ns / NS_A_MILLISECOND));
     if (srt_connect(*socket, &there.any, (int)there.length) < 0)
         return failed("connect");

@@ -218,7 +218,7 @@ static int listen_for_clients(const struct options *options, struct zcrp_listene
 
 int far_serve(const struct options *options)
 {
-    struct zcrp_listener *listener;
+    struct zcrp_listener *listener = NULL;
     struct session_rules rules = {.is_read_only = options->is_read_only};
 
     rules.directory = open(options->serve, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -40,9 +40,11 @@ static int make_room(struct stock *stock)
 {
     if (stock->count < stock->room)
         return 0;
+    if (stock->count >= STOCK_MOST)
+        return -1;
     size_t room = stock->room > 0 ? 2 * stock->room : ROOM_LEAST;
     struct item *items = realloc(stock->items, room * sizeof(*items));
-    if (items == NULL || stock->count >= STOCK_MOST)
+    if (items == NULL)
         return -1;
     stock->items = items;
     stock->room = room;

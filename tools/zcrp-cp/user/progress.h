@@ -40,7 +40,7 @@ void progress_outcome(struct progress *progress, struct text path, enum outcome 
                       struct text error, uint64_t bytes);
 
 /* Draws the line anew, if it is time to. */
-void progress_tick(void *progress);
+void progress_tick(void *context);
 
 /* Keeps the last figures, before the line is closed; then tells them. */
 void progress_keep(struct progress *progress);
