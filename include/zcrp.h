@@ -91,7 +91,8 @@ struct zcrp_msg {
 /* ---- The paper's API ------------------------------------------------------------------------ */
 
 /* A message with a buffer of its own for up to `size` bytes, at a cache line's start. NULL when
- * there is no memory. Free it with zcrp_free_msg. */
+ * there is no memory. Free it with zcrp_free_msg. Between two processes of one host small messages
+ * in such buffers are copied without a system call; those over the caller's memory need one. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_alloc_msg(nlong size);
 
 /* Frees a message, but not the memory that zcrp_wrap_msg wrapped. NULL is fine. A message in flight

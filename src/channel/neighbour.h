@@ -130,8 +130,15 @@ bool neighbour_has_answer(const struct neighbour *n);
 
 /* ---- the receiver's side ---- */
 
-/* Is there something to receive? By the thread that receives. */
+/* Is there something to receive? By the thread that receives, as all of these. */
 bool neighbour_has_units(struct neighbour *n);
+
+/* What that is, looking at `most` notes at most: each fills an opening of a landing. */
+struct notes {
+    uint32_t count;
+    uint32_t units; /* most that one has */
+};
+struct notes neighbour_notes(struct neighbour *n, uint32_t most);
 
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
 int neighbour_receive(struct neighbour *n, struct landing *l);

@@ -74,19 +74,21 @@ static void read_there(const struct neighbour *n, struct copying *c)
 /* ---- from what both map ---- */
 
 /* Memory that is there for certain: no call has to copy it. */
-static bool is_own(const struct neighbour *n, const struct landing *l, const void *at, size_t bytes)
+static bool is_lasting(const struct neighbour *n, const struct landing *l, const void *at,
+                       size_t bytes)
 {
     size_t offset = (uintptr_t)at - (uintptr_t)l->trailer;
     bool is_scratch = (uintptr_t)at >= (uintptr_t)l->trailer && offset < sizeof(l->trailer);
 
-    return (is_scratch && bytes <= sizeof(l->trailer) - offset) || commons_has(n->own, at, bytes);
+    return l->is_lasting || (is_scratch && bytes <= sizeof(l->trailer) - offset) ||
+           commons_has(n->own, at, bytes);
 }
 
 /* Copies a part of the next note to memory of this end, or leaves that to the call. */
 static void read_part(const struct neighbour *n, struct copying *c, const struct landing *l,
                       const uint8_t *from, struct iovec to)
 {
-    if (is_own(n, l, to.iov_base, to.iov_len)) {
+    if (is_lasting(n, l, to.iov_base, to.iov_len)) {
         memcpy(to.iov_base, from, to.iov_len);
         return;
     }
@@ -273,11 +275,23 @@ static int receive_notes(struct neighbour *n, struct landing *l)
     return left < 0 || i > 0 ? (int)i : on_fault(n, l);
 }
 
-bool neighbour_has_units(struct neighbour *n)
+struct notes neighbour_notes(struct neighbour *n, uint32_t most)
 {
+    struct notes notes = {0, 0};
     struct ring_note note;
 
-    return neighbour_is_here(n) && ring_look(&n->in.ring, 0, &note);
+    while (notes.count < most && neighbour_is_here(n) &&
+           ring_look(&n->in.ring, notes.count, &note)) {
+        uint32_t units = note.segment > 0 ? (note.bytes - 1) / note.segment + 1 : 1;
+        notes.units = units > notes.units ? units : notes.units;
+        notes.count++;
+    }
+    return notes;
+}
+
+bool neighbour_has_units(struct neighbour *n)
+{
+    return neighbour_notes(n, 1).count > 0;
 }
 
 int neighbour_receive(struct neighbour *n, struct landing *l)

@@ -34,10 +34,19 @@ static bool stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
     return *head - atomic_load(&s->tail) <= NEIGHBOUR_STAGE;
 }
 
-/* Copies units, some of it the user's: the kernel does, because it bears memory that is gone
- * (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
-static enum channel_verdict copy_units(const struct iovec *unit, uint32_t units, uint8_t *to,
-                                       uint32_t bytes)
+static void join_units(const struct iovec *unit, uint32_t units, uint8_t *to)
+{
+    for (uint32_t i = 0; i < 2 * units; i++) {
+        if (unit[i].iov_len > 0)
+            memcpy(to, unit[i].iov_base, unit[i].iov_len);
+        to += unit[i].iov_len;
+    }
+}
+
+/* Copies units, some of it memory that the user brought: the kernel does, because it bears memory
+ * that is gone (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
+static enum channel_verdict copy_wrapped(const struct iovec *unit, uint32_t units, uint8_t *to,
+                                         uint32_t bytes)
 {
     bool is_one = units == 1; /* its trailer is the library's own */
     size_t wanted = is_one ? unit[0].iov_len : bytes;
@@ -50,8 +59,19 @@ static enum channel_verdict copy_units(const struct iovec *unit, uint32_t units,
     return copied >= 0 || errno == EFAULT ? CHANNEL_FAULT : CHANNEL_BLOCKED;
 }
 
+static enum channel_verdict copy_units(const struct burst *b, uint32_t first, uint32_t units,
+                                       uint8_t *to, uint32_t bytes)
+{
+    const struct iovec *unit = &b->iov[2UL * first];
+
+    if (!b->is_lasting)
+        return copy_wrapped(unit, units, to, bytes);
+    join_units(unit, units, to);
+    return CHANNEL_OK;
+}
+
 /* Copies units together, and offers them in one note. */
-static enum channel_verdict stage_units(struct neighbour *n, const struct iovec *unit,
+static enum channel_verdict stage_units(struct neighbour *n, const struct burst *b, uint32_t first,
                                         uint32_t units, struct ring_note *note, bool *calls)
 {
     struct neighbour_sender *out = &n->out;
@@ -62,7 +82,7 @@ static enum channel_verdict stage_units(struct neighbour *n, const struct iovec 
     note->place = RING_STAGE;
     note->where = (head - note->bytes) % NEIGHBOUR_STAGE;
     enum channel_verdict verdict =
-        copy_units(unit, units, n->page->stage + note->where, note->bytes);
+        copy_units(b, first, units, n->page->stage + note->where, note->bytes);
     if (verdict != CHANNEL_OK)
         return verdict;
     out->stage.head = head;
@@ -100,7 +120,7 @@ static enum channel_verdict send_small(struct neighbour *n, const struct burst *
         uint32_t units = units_of_note(b, *sent, &note);
         if (!ring_has_room(&n->out.ring))
             return CHANNEL_CROWDED;
-        verdict = stage_units(n, &b->iov[2UL * *sent], units, &note, calls);
+        verdict = stage_units(n, b, *sent, units, &note, calls);
         if (verdict != CHANNEL_OK)
             return verdict;
         *sent += units;
@@ -119,7 +139,7 @@ static enum channel_verdict send_copies(struct neighbour *n, const struct burst 
         struct ring_note note = {.bytes = (uint32_t)(unit[0].iov_len + unit[1].iov_len)};
         if (!ring_has_room(&n->out.ring))
             return CHANNEL_CROWDED;
-        verdict = stage_units(n, unit, 1, &note, calls);
+        verdict = stage_units(n, b, i, 1, &note, calls);
         *sent += verdict == CHANNEL_OK;
     }
     return verdict;

@@ -125,6 +125,7 @@ static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
 {
     collection_withdraw(m);
     message_begin(m, e, size);
+    e->wrapped += m->is_wrapped;
     if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, clock_now(), m))
         backlog_add(&e->backlog, m);
     if (e->lost != OUTCOME_OK)

@@ -74,6 +74,7 @@ static uint32_t take_endings(struct zcrp_entity *e, struct ending ending[ENDINGS
 
     while (count < ENDINGS &&
            (ending_from_machine(e, &ending[count]) || ending_from_backlog(e, &ending[count]))) {
+        e->wrapped -= ending[count].message->is_wrapped;
         if (ending[count].code == ZCRP_OK)
             e->messages++;
         else

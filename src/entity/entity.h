@@ -61,6 +61,7 @@ struct zcrp_entity {
     bool is_broken;           /* (m) the channel is of no use any more */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */
+    uint64_t wrapped;         /* (m) messages in flight in memory that the user brought */
     uint64_t messages;        /* (m) that ended well, and */
     uint64_t failures;        /* (m) that did not; */
     uint64_t bytes;           /* (m) of those that ended well */

@@ -154,6 +154,7 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         if (!is_greeting && !machine_take(&e->machine, now, &burst))
             break;
         uint32_t segment = burst.segment;
+        burst.is_lasting = e->wrapped == 0;
         struct neighbour *nearby = nearby_to_send(e);
         bool has_ecn = wants_ecn(e), held = false;
         entity_leave(e);
@@ -228,12 +229,29 @@ static bool claim_arrivals(struct zcrp_entity *e)
     return is_ours;
 }
 
-static void make_plan(struct zcrp_entity *e, struct landing *landing)
+/* With keys a plan is either for what the neighbour sends, or for what is sealed. */
+static bool is_plan_near(const struct zcrp_entity *e, struct neighbour *n)
+{
+    return e->keyed.keyring != NULL && n != NULL && e->nearby.is_first && neighbour_has_units(n);
+}
+
+/* What the neighbour has is known, and that its socket brings no units, once it comes first. True
+ * if it has some. */
+static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
     struct openings_choice choice = openings_choose(&e->openings, receiver_recent_bytes(r));
+    struct notes notes = {0, 0};
 
+    if (n != NULL && e->nearby.is_first) {
+        notes = neighbour_notes(n, choice.openings);
+        choice.openings = notes.count > 0 ? notes.count : 1;
+        choice.units = notes.units > 0 ? notes.units : 1;
+    }
+    landing->is_near = is_plan_near(e, n);
+    landing->is_lasting = e->wrapped == 0;
     receiver_plan(r, landing, choice.openings, choice.units);
+    return notes.count > 0;
 }
 
 /* Only datagrams of the pairing tell how the next ones will come. True if the twin is to be told
@@ -307,12 +325,6 @@ static bool comes_first(struct zcrp_entity *e, struct neighbour *n, struct landi
     *received = channel_receive(e->channels.in, landing);
     e->nearby.is_first = *received == 0;
     return e->nearby.is_first;
-}
-
-/* With keys a plan is either for what the neighbour sends, or for what is sealed. */
-static bool is_plan_near(const struct zcrp_entity *e, struct neighbour *n)
-{
-    return e->keyed.keyring != NULL && n != NULL && e->nearby.is_first && neighbour_has_units(n);
 }
 
 /* Receives what is sealed from the socket. Says that something came, so that the next turn is soon,
@@ -410,9 +422,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     entity_enter(e);
     struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
-    landing->is_near = is_ours && is_plan_near(e, n);
-    if (is_ours)
-        make_plan(e, landing);
+    bool has_notes = is_ours && make_plan(e, n, landing);
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
@@ -429,6 +439,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     bool has_shown_peer = land_arrivals(e, landing);
     if (received == CHANNEL_BROKEN)
         entity_break(e);
+    bool has_more = has_notes && neighbour_has_units(n);
     e->is_arriving = false;
     reply_to_arrivals(e);
     bool is_replaced = e->lost == OUTCOME_OK && machine_is_replaced(&e->machine);
@@ -443,7 +454,8 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
         e->twin != NULL ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
     if (received <= 0)
         return is_neighbours_turn ? ARRIVAL_SOME : answers;
-    bool is_drained = most > 1 && received < most && e->channels.in->aal5 == NULL;
+    bool is_drained =
+        has_notes ? !has_more : most > 1 && received < most && e->channels.in->aal5 == NULL;
     return is_drained ? ARRIVAL_SOME : ARRIVAL_FULL;
 }
 
@@ -518,9 +530,10 @@ static bool is_neighbour_quiet(struct zcrp_entity *e)
 
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
-    if (hearing == HEAR_NEIGHBOUR && is_neighbour_quiet(e) &&
-        (e->twin == NULL || is_neighbour_quiet(e->twin)))
-        return ARRIVAL_NONE;
+    if (hearing == HEAR_NEIGHBOUR && is_neighbour_quiet(e)) {
+        bool has_answer = e->twin != NULL && !is_neighbour_quiet(e->twin);
+        return has_answer ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
+    }
     return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory, hearing)
                                              : receiving_once(e, w, hearing);
 }

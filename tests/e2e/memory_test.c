@@ -230,6 +230,36 @@ TEST(memory__sender_has_a_hole)
     ends_close(&e);
 }
 
+/* Small messages lie in memory of the library's, and one in memory that is gone. */
+TEST(memory__one_small_message_has_a_hole, .rows = 2)
+{
+    enum { SMALL = 64, COUNT = 5, BAD = 2 };
+    bool is_sender = _i == 0;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    uint8_t *hole = mmap(NULL, SMALL, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct zcrp_msg *bad = zcrp_wrap_msg(hole, SMALL), *in[COUNT], *out[COUNT];
+
+    meet(&e);
+    for (unsigned i = 0; i < COUNT; i++) {
+        in[i] = i == BAD && !is_sender ? bad : ends_empty(SMALL);
+        out[i] = i == BAD && is_sender ? bad : ends_filled(SMALL, i);
+        ends_submit(&e, in[i], out[i], SMALL);
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), i == BAD ? ZCRP_ERROR_FAULT : ZCRP_OK);
+        ck_assert((ends_wait(out[i]) == ZCRP_OK) == (i != BAD));
+        if (i != BAD)
+            ck_assert(pattern_holds(in[i]->buffer, SMALL, i));
+    }
+    ends_move(&e, SMALL, 7);
+    for (unsigned i = 0; i < COUNT; i++) {
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ck_assert_int_eq(munmap(hole, SMALL), 0);
+    ends_close(&e);
+}
+
 /* The receiver's is. */
 TEST(memory__receiver_has_a_hole)
 {

@@ -89,6 +89,10 @@ struct landing {
      * is not sealed, whether there are keys or not. Set before each plan. */
     bool is_near;
 
+    /* The memory of all messages planned stays mapped until they have landed. Set before each
+     * plan. */
+    bool is_lasting;
+
     /* Where control datagrams for the sender of a connection go. NULL: there is none. */
     struct landing_mail *mail;
 

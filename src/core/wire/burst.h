@@ -35,6 +35,7 @@ struct burst {
     uint64_t first_seq; /* sequence number of datagram 0; meaningless for control */
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
     bool is_flat;       /* its pieces follow on each other in memory */
+    bool is_lasting;    /* its pieces stay mapped until it was sent; set by who knows of them */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];
     struct iovec iov[2 * BURST_UNITS];

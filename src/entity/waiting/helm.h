@@ -59,6 +59,7 @@ struct helm {
     instant left;     /* (m) when a waiter left */
     duration absence; /* (m) between a waiter's leaving and the next one's coming, usually */
     struct spinning spinning; /* of the waiter that is at it */
+    uint32_t turns;           /* of waiters, so far; of the waiter that is at it */
     struct sleeper *sleepers; /* (m) */
 };
 

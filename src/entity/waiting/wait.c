@@ -8,6 +8,7 @@
 enum {
     TURNS_A_LOOK = 64,    /* at the clock, for what is due */
     TURNS_A_HEARING = 32, /* of the socket too, beside a neighbour */
+    TURNS_A_YIELD = 8,    /* of the core */
 };
 
 /* ---- at the helm ---- */
@@ -100,7 +101,8 @@ static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, insta
 {
     if (now - *idle >= spinning_limit(&reader->helm.spinning))
         return rest_at_helm(reader, w, idle);
-    sched_yield(); /* the peer may be waiting for this very core */
+    if (reader->helm.turns % TURNS_A_YIELD == 0)
+        sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
 
@@ -117,8 +119,9 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
 {
     struct spinning *spinning = &reader->helm.spinning;
     instant idle = NEVER;
-    for (uint32_t turns = 1; !has_ended(w); turns++) {
-        bool hears = w->must_hear || turns % TURNS_A_HEARING == 1;
+    while (!has_ended(w)) {
+        uint32_t turns = ++reader->helm.turns;
+        bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
         enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
         if (atomic_load(&reader->is_held) && !has_ended(w))

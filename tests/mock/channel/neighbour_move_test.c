@@ -1,4 +1,4 @@
-/* wrap: process_vm_readv pwritev */
+/* wrap: process_vm_readv pwritev preadv */
 /* How bytes move between neighbours, when the kernel copies none of them, or some. */
 #include "../../support/neighbours.h"
 
@@ -43,10 +43,18 @@ ssize_t __wrap_pwritev(int fd, const struct iovec *piece, int pieces, off_t at)
                                      : __real_pwritev(fd, piece, pieces, at);
 }
 
+ssize_t __real_preadv(int fd, const struct iovec *piece, int pieces, off_t at);
+ssize_t __wrap_preadv(int fd, const struct iovec *piece, int pieces, off_t at)
+{
+    return readv_result != AS_IT_IS ? result_of(readv_result)
+                                    : __real_preadv(fd, piece, pieces, at);
+}
+
 static void setup(void)
 {
     readv_result = writev_result = AS_IT_IS;
     is_forbidden = false;
+    memset(from, 0, sizeof(from));
     assert_true(neighbours_open(&n));
     assert_true(neighbours_meet(&n));
 }
@@ -87,6 +95,44 @@ TEST(neighbour_send__may_not_copy)
     writev_result = AS_IT_IS;
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
     assert_int_equal(receive(), 1);
+}
+
+/* Small units from memory that stays, into memory that stays: the kernel is not asked to copy. */
+TEST(neighbour_send__needs_no_call_for_lasting_memory)
+{
+    uint32_t sent;
+
+    for (uint32_t i = 0; i < sizeof(from); i++)
+        from[i] = (uint8_t)(i * 7 + i / 256);
+    writev_result = readv_result = -EPERM;
+    n.burst.is_lasting = n.landing.is_lasting = true;
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+    assert_int_equal(sent, UNITS);
+    neighbours_plan(&n.landing, to, 1, UNITS, DATA);
+    assert_int_equal(neighbour_receive(n.receiver, &n.landing), 1);
+    assert_int_equal(n.landing.bytes[0], UNITS * (DATA + TRAILER_BYTES));
+    assert_memory_equal(to, from, (size_t)UNITS * DATA);
+    n.landing.is_lasting = false;
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+    assert_int_equal(receive(), CHANNEL_FAULT);
+}
+
+/* What is there to be received: notes, and the units of the largest. */
+TEST(neighbour_notes__counts_what_was_offered)
+{
+    struct notes notes = neighbour_notes(n.receiver, UNITS);
+    uint32_t sent;
+
+    assert_int_equal(notes.count, 0);
+    assert_int_equal(notes.units, 0);
+    assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+    notes = neighbour_notes(n.receiver, UNITS);
+    assert_int_equal(notes.count, UNITS);
+    assert_int_equal(notes.units, 1);
+    notes = neighbour_notes(n.receiver, UNITS + 2);
+    assert_int_equal(notes.count, UNITS + 1);
+    assert_int_equal(notes.units, UNITS);
 }
 
 TEST(neighbour_send__user_memory_is_gone)
