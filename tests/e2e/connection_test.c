@@ -195,8 +195,11 @@ TEST(connect__says_why_not)
                      ZCRP_ERROR_TIMEOUT); /* it listens, but accepts nobody */
     ck_assert_ptr_null(c);
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
-    ck_assert_int_eq(zcrp_connect(&c, "127.66.0.1", h.port, &hasty, -1),
-                     ZCRP_ERROR_REFUSED); /* an address that no test has */
+    int code = ZCRP_OK;
+    for (int i = 0; i < 5 && code != ZCRP_ERROR_REFUSED;
+         i++) /* the kernel limits what it refuses */
+        code = zcrp_connect(&c, "127.66.0.1", h.port, &hasty, -1); /* an address of no test */
+    ck_assert_int_eq(code, ZCRP_ERROR_REFUSED);
     ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", "0", NULL, -1), ZCRP_ERROR_ADDRESS);
     ck_assert_int_eq(zcrp_connect(&c, "", "7000", NULL, -1), ZCRP_ERROR_ADDRESS);
     ck_assert_int_eq(zcrp_connect(NULL, "127.0.0.1", "7000", NULL, -1), ZCRP_ERROR_ARGUMENT);
