@@ -38,7 +38,7 @@
  * say that such a message has ended, and zcrp_collect returns NULL.
  *
  * Strangers. The library drops and counts the datagrams of a stranger that cannot read the path. A
- * stranger that can read it is kept out by keys, which connections may have (see "Keys").
+ * stranger that can read it is kept out by keys, if both ends have some (see "Keys").
  * docs/security.md says what such a stranger can do without keys.
  *
  * Compatibility. C11 and C++. Linux. */
@@ -199,17 +199,25 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
 
 /* ---- Keys -----------------------------------------------------------------------------------
  *
- * With keys both ends of a connection know who the other one is, nobody else can read what they
- * send, and nobody can change, forge or repeat it. Without keys, whoever can read the path can do
- * all of that. docs/security.md says what is promised, docs/protocol.md how it is done (TLS 1.3's
- * handshake, AES-128-GCM or ChaCha20-Poly1305).
+ * With keys both ends of a connection, or a sender and a receiver, know who the other one is,
+ * nobody else can read what they send, and nobody can change, forge or repeat it. Without keys,
+ * whoever can read the path can do all of that. docs/security.md says what is promised,
+ * docs/protocol.md how it is done (TLS 1.3's handshake, AES-128-GCM or ChaCha20-Poly1305).
  *
- * Make keys, put them in options.keys of zcrp_connect or zcrp_listen, and free them: the connection
- * and the listener hold them as long as they need them. Keys on means keys only: with a peer that
- * has none, or others, there is no connection (ZCRP_ERROR_KEYS), and no byte of data is sent.
+ * Make keys, put them in options.keys of zcrp_connect or zcrp_listen, or of zcrp_open_sender or
+ * zcrp_open_receiver, and free them: the library holds them as long as it needs them. Keys on means
+ * keys only: with a peer that has none, or others, there is no connection, messages fail
+ * (ZCRP_ERROR_KEYS), and no byte of data is sent.
  *
- * Any number of connections and listeners may use the same keys. Keys that one of them uses must
- * not be changed any more (zcrp_keys_add_psk, _set_lookup, _pin, _log).
+ * In a handshake a sender is the connecting end, and a receiver the listening one. They need one
+ * connected socket, the same descriptor twice, and have it for themselves. They have one session:
+ * once that has ended, each further message fails with the reason. To go on, close them and open
+ * others on the same descriptors. Until it has begun, a sender that found nobody can still find a
+ * receiver, unless the keys are wrong. A receiver waits for a sender that has a good key, whoever
+ * else comes, and counts those (keys_refused).
+ *
+ * Any number of connections, listeners, senders and receivers may use the same keys. Keys that one
+ * of them uses must not be changed any more (zcrp_keys_add_psk, _set_lookup, _pin, _log).
  *
  * The calls return ZCRP_ERROR_NO_KEYS if the library was built without keys; else 0, or
  * ZCRP_ERROR_ARGUMENT, _MEMORY, _SYSTEM (errno says how), or _EXPOSED if others than its owner may
@@ -434,10 +442,10 @@ struct zcrp_options {
      * 0: none. */
     uint64_t mapped_bytes;
 
-    /* Connections and listeners: who this side is, and whom it takes. NULL: no keys. What leaves
-     * this host is sealed; the memory channel, between two processes of one user that have both
-     * shown their keys, is not. A sender or a receiver over descriptors takes none yet
-     * (ZCRP_ERROR_ARGUMENT). */
+    /* Who this side is, and whom it takes. NULL: no keys. What leaves this host is sealed; the
+     * memory channel, between two processes of one user that have both shown their keys, is not. A
+     * sender or a receiver with keys takes one connected socket, as both of its descriptors
+     * (ZCRP_ERROR_ARGUMENT), and no other entity on that socket (ZCRP_ERROR_BUSY). */
     struct zcrp_keys *keys;
 
     /* The folder in which statistics are offered to zcrp-top, or "1": the usual one (zcrp-top(1)).
@@ -602,7 +610,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(memory_refused,                                                                              \
       "why memory is not used: enum zcrp_memory_refusal; 0: it is, or need not be")                \
     X(drop_forged, "dropped: not sealed with the keys of this connection")                         \
-    X(drop_replayed, "dropped: sealed, and a repeat, or far too old")
+    X(drop_replayed, "dropped: sealed, and a repeat, or far too old")                              \
+    X(keys_refused, "handshakes with a peer that has no key which is good here")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;
@@ -797,6 +806,10 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *c
  * the connection has no keys, or is not up yet, _ARGUMENT. */
 ZCRP_PUBLIC int zcrp_connection_identity(const struct zcrp_connection *connection, char *text,
                                          size_t size);
+
+/* The same of a sender or a receiver with keys: over descriptors, or one half of a connection. 0,
+ * or ZCRP_ERROR_SIZE, _IDLE, _ARGUMENT, _FORKED. */
+ZCRP_PUBLIC int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size);
 
 /* Ends the waits for messages of the connection, and in zcrp_connect. A signal handler may call it.
  */

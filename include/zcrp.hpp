@@ -394,6 +394,15 @@ class entity
         return detail::check(zcrp_descriptor(handle_));
     }
 
+    /* Who the peer is, as its keys have shown. Throws ZCRP_ERROR_IDLE without keys. */
+    std::string identity() const
+    {
+        char text[ZCRP_KEYS_IDENTITY_MOST + 1];
+
+        detail::check(zcrp_identity(handle_, text, sizeof text));
+        return text;
+    }
+
     /* Ends the waits of this entity, with ZCRP_ERROR_INTERRUPTED. A signal handler may call it. */
     void interrupt() noexcept
     {

@@ -1,5 +1,6 @@
 /* Accepting a peer. */
 #include "address.h"
+#include "core/keys/handshake.h"
 #include "core/wire/aal5.h"
 #include "core/wire/cookie.h"
 #include "crc.h"
@@ -115,6 +116,9 @@ static enum listening hear(int fd, struct knock *k, enum wrapping wrapping,
 
     if (!has_place || k->size > LARGEST || !unwrap(k, wrapping))
         return LISTENING_DROPS;
+    if (handshake_has_cookie(jar, address_number(&k->from), clock_now(), k->payload,
+                             k->payload_bytes))
+        return LISTENING_ACCEPTS; /* a sender with keys: it goes on with its handshake */
     size_t tail = k->payload_bytes < TRAILER_BYTES ? k->payload_bytes : TRAILER_BYTES;
     return listening_hear(jar, address_number(&k->from), clock_now(),
                           k->payload + k->payload_bytes - tail, k->payload_bytes, payload, size);

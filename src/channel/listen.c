@@ -164,16 +164,10 @@ static struct content content_of(const struct listen_socket *l, const struct arr
 /* A hello, with a good cookie, from somebody who has no keys: it is told so. */
 static void refuse(const struct listen_socket *l, const struct caller *caller)
 {
-    struct hello hello;
     uint8_t refusal[TRAILER_BYTES];
 
-    if (hello_decode(caller->hello, caller->hello_bytes, &hello) != VERDICT_OK)
-        return;
-    const struct handshake_datagram d = {.tag = hello.pairing.tag,
-                                         .nonce = hello.nonce,
-                                         .flags = HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES};
-    handshake_encode(refusal, &d);
-    listen_tell(l, caller, refusal, sizeof(refusal));
+    if (handshake_refuse_hello(caller->hello, caller->hello_bytes, refusal))
+        listen_tell(l, caller, refusal, sizeof(refusal));
 }
 
 /* Does it go on with a handshake? */
@@ -186,10 +180,8 @@ static bool is_handshake(const struct listen_socket *l, struct caller *caller)
         handshake_decode(caller->hello, caller->hello_bytes, &d, &bytes) != VERDICT_OK ||
         (d.flags & (HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES)) == HANDSHAKE_ANSWERS)
         return false;
-    const struct cookie_owner owner = {
-        .peer = address_number(&caller->from), .nonce = d.nonce, .pairing = {.tag = d.tag}};
-    caller->has_cookie =
-        (d.flags & HANDSHAKE_SECOND) == 0 && cookie_is_good(&l->jar, &owner, clock_now(), d.cookie);
+    caller->has_cookie = handshake_has_cookie(&l->jar, address_number(&caller->from), clock_now(),
+                                              caller->hello, caller->hello_bytes);
     return true;
 }
 

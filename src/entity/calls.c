@@ -8,6 +8,7 @@
 #include "waiting/changes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -288,7 +289,22 @@ struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
     return m == NULL ? NULL : &m->public;
 }
 
-/* ---- statistics ---- */
+/* ---- what is known of an entity ---- */
+
+int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size)
+{
+    if (entity == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    entity_enter(entity);
+    const char *identity = keyed_identity(entity);
+    int length = identity != NULL ? snprintf(text, size, "%s", identity) : 0;
+    entity_leave(entity);
+    if (identity == NULL)
+        return ZCRP_ERROR_IDLE;
+    return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+}
 
 int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_t stats_size)
 {
@@ -301,6 +317,7 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
     entity_enter(entity);
     known = notice_stats(entity);
     nearby_add_stats(entity, &known);
+    keyed_add_stats(entity, &known);
     entity_leave(entity);
     channels_add_stats(&entity->channels, &known);
     memset(stats, 0, stats_size);

@@ -20,9 +20,10 @@ static bool has_socket(const struct channels *c, uint64_t cookie)
     return cookie != 0 && (c->cookie[0] == cookie || c->cookie[1] == cookie);
 }
 
+/* What is for one whose peer has keys would be taken by any other. */
 static bool are_rivals(const struct channels *a, const struct channels *b)
 {
-    return a->is_sender == b->is_sender &&
+    return (a->is_sender == b->is_sender || a->has_keys || b->has_keys) &&
            (has_socket(a, b->cookie[0]) || has_socket(a, b->cookie[1]));
 }
 
@@ -99,7 +100,9 @@ static int duplicate_descriptors(struct channels *c, const int descriptors[2])
         descriptors[0] == descriptors[1] || (c->cookie[0] != 0 && c->cookie[0] == c->cookie[1]);
     c->owned[1] = c->owned[0];
     code = is_one ? ZCRP_OK : duplicate(descriptors[1], &c->owned[1]);
-    if (code == ZCRP_OK && registry_add(c))
+    if (code == ZCRP_OK && c->has_keys && !is_one)
+        code = ZCRP_ERROR_ARGUMENT; /* a handshake goes both ways */
+    else if (code == ZCRP_OK && registry_add(c))
         return ZCRP_OK;
     close_duplicates(c);
     return code == ZCRP_OK ? ZCRP_ERROR_BUSY : code;
@@ -169,8 +172,10 @@ static int init_channels(struct channels *c, const struct zcrp_options *options)
 int channels_open(struct channels *c, bool is_sender, const int descriptors[2],
                   const struct zcrp_options *options)
 {
-    *c = (struct channels){
-        .is_sender = is_sender, .tap = options->tap, .tap_context = options->tap_context};
+    *c = (struct channels){.is_sender = is_sender,
+                           .has_keys = options->keys != NULL,
+                           .tap = options->tap,
+                           .tap_context = options->tap_context};
     int code = duplicate_descriptors(c, descriptors);
     if (code)
         return code;

@@ -4,6 +4,7 @@
  * The channels work on duplicates of the descriptors, so a user who closes one early does no harm.
  *
  * One socket has at most one sender and one receiver, or either would take what is for the other.
+ * With keys it has one entity, because both ends of a handshake hear all of it.
  * The registry knows sockets by the kernel's cookie, so that duplicates of a descriptor are the
  * same. It has one mutex, never held together with another. */
 #ifndef ZCRP_ENTITY_CHANNELS_H
@@ -19,6 +20,7 @@
 struct channels {
     bool is_sender;
     bool is_half;              /* of a connection, which owns the one socket */
+    bool has_keys;             /* and so one socket, which it has for itself */
     int given[2];              /* the user's descriptors, and */
     int owned[2];              /* duplicates of them; the same twice if they are one socket */
     uint64_t cookie[2];        /* of the sockets; 0: the kernel does not say */

@@ -10,7 +10,6 @@
 #include "waiting/changes.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -217,15 +216,7 @@ int zcrp_connection_identity(const struct zcrp_connection *connection, char *tex
 {
     if (connection == NULL || text == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (connection->keys == NULL)
-        return ZCRP_ERROR_IDLE;
-    entity_enter(connection->sender);
-    bool is_up = keyring_is_ready(&connection->admission->sender);
-    int length = snprintf(text, size, "%s", connection->admission->identity);
-    entity_leave(connection->sender);
-    if (!is_up)
-        return ZCRP_ERROR_IDLE;
-    return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+    return zcrp_identity(connection->sender, text, size);
 }
 
 int zcrp_connection_interrupt(struct zcrp_connection *connection)

@@ -186,6 +186,9 @@ static struct calls find_calls(struct zcrp_entity *e)
     bool keeps_time = is_open && helm_state(&e->reader->helm) != HELM_FREE;
     instant due = next_due(e, keeps_time ? NEVER : deadline);
     bool has_link_news = has_link_changed(e);
+
+    if (has_link_news && e->machine.role == MACHINE_RECEIVER && !e->machine.stays)
+        e->lost = machine_end(&e->machine);
     struct calls calls = {
         .sending = is_sending,
         .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,

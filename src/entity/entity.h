@@ -81,7 +81,7 @@ struct zcrp_entity {
     instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
     enum peer_link link;          /* (m) to the peer, as was told */
-    enum outcome lost;            /* (m) why a connection's receiver has no peer; OK: it has one */
+    enum outcome lost;            /* (m) why a receiver has no peer any more; OK: it may have one */
     uint64_t offers;              /* (m) that came, as was told */
     _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
     struct condition progress;    /* something changed since the life is no longer OPEN */

@@ -4,13 +4,16 @@
  *
  *     zcrp_connect    the connection's sender has one, until its peer has shown that it is through
  *     zcrp_listen     the listener has one for each caller, until that has shown that it has the
- * key
- */
+ *                     key
+ *     entities alone  a sender as zcrp_connect, a receiver as zcrp_listen, for one caller */
 #ifndef ZCRP_ENTITY_GREETING_H
 #define ZCRP_ENTITY_GREETING_H
 
 #include "core/keys/handshake.h"
 #include "keys/tls.h"
+
+/* Who began a handshake, and does not go on with it, gives way to others after this. */
+#define GREETING_PATIENCE SECOND
 
 struct greeting {
     struct handshake handshake;

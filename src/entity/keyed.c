@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const duration GREETING_MOST = 5 * SECOND; /* a cookie is good for longer */
+
 static bool is_sender(const struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_SENDER;
@@ -36,10 +38,32 @@ bool keyed_init(struct zcrp_entity *e, struct admission *admission, struct zcrp_
     return has_all;
 }
 
+bool keyed_init_alone(struct zcrp_entity *e, struct zcrp_keys *keys)
+{
+    struct keyed *k = &e->keyed;
+
+    if (keys == NULL)
+        return true;
+    k->keys = keys_hold(keys);
+    k->admission = admission_create();
+    k->staging = malloc(SEAL_STAGING);
+    k->greeting = is_sender(e) ? begin(keys) : NULL;
+    bool has_greeting = k->greeting != NULL || !is_sender(e);
+    if (k->admission == NULL || k->staging == NULL || !has_greeting) {
+        keyed_fini(e);
+        return false;
+    }
+    k->keyring = is_sender(e) ? &k->admission->sender : &k->admission->receiver;
+    return true;
+}
+
 void keyed_fini(struct zcrp_entity *e)
 {
     greeting_destroy(e->keyed.greeting);
     free(e->keyed.staging);
+    if (e->keyed.keys != NULL)
+        admission_destroy(e->keyed.admission);
+    zcrp_keys_free(e->keyed.keys);
     e->keyed = (struct keyed){.keyring = NULL};
 }
 
@@ -81,15 +105,17 @@ static struct admission *hear_greeting(struct zcrp_entity *e, instant now, const
     return NULL;
 }
 
+static void drop_greeting(struct keyed *k)
+{
+    greeting_destroy(k->greeting);
+    k->greeting = NULL;
+}
+
 /* The first word that was sealed for the session shows that the peer is through. */
 static void end_greeting(struct zcrp_entity *e)
 {
-    struct keyed *k = &e->keyed;
-
-    if (k->greeting == NULL || machine_link(&e->machine) != LINK_UP)
-        return;
-    greeting_destroy(k->greeting);
-    k->greeting = NULL;
+    if (e->keyed.greeting != NULL && sender_link(e->machine.sender) == LINK_UP)
+        drop_greeting(&e->keyed);
 }
 
 struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *datagram,
@@ -128,6 +154,102 @@ void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant n
     receiver_admit(receiver->machine.receiver, now);
 }
 
+/* ---- a receiver that is alone ---- */
+
+bool keyed_awaits_caller(const struct zcrp_entity *e)
+{
+    return e->keyed.keys != NULL && !is_sender(e) && !keyring_is_ready(e->keyed.keyring);
+}
+
+static uint64_t peer_number(struct zcrp_entity *receiver)
+{
+    return address_number(&channels_of_units(&receiver->channels)->peer);
+}
+
+/* The hello of a sender without keys is refused, like any other only if it has a cookie. */
+static void hear_question(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    struct keyed *k = &e->keyed;
+    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
+
+    if (k->answers == KEYED_ANSWERS)
+        return;
+    uint8_t *answer = k->answer[k->answers];
+    enum listening what =
+        listening_hear(&jar, peer_number(e), now, datagram + size - tail, size, answer, &bytes);
+    if (what == LISTENING_ACCEPTS)
+        bytes = handshake_refuse_hello(datagram, size, answer) ? TRAILER_BYTES : 0;
+    k->answer_bytes[k->answers] = (uint8_t)bytes;
+    k->answers += bytes > 0;
+    k->strange += bytes == 0;
+}
+
+/* Somebody has brought a cookie back, and begins. Who began before is given some time. */
+static bool begin_with_caller(struct zcrp_entity *e, instant now,
+                              const struct handshake_datagram *d)
+{
+    struct keyed *k = &e->keyed;
+
+    if (k->greeting != NULL && !greeting_has_failed(k->greeting) &&
+        now - k->greeting->began < GREETING_PATIENCE)
+        return false;
+    drop_greeting(k);
+    k->greeting = greeting_create(k->keys, false, d->tag, d->nonce);
+    return k->greeting != NULL;
+}
+
+static void end_with_caller(struct zcrp_entity *e, instant now)
+{
+    struct keyed *k = &e->keyed;
+    struct admission *made = greeting_admit(k->greeting);
+
+    drop_greeting(k);
+    if (made == NULL)
+        return; /* no memory at present: it calls again */
+    memcpy(k->admission->identity, made->identity, sizeof(made->identity));
+    keyed_admit(e, made, now);
+    admission_destroy(made);
+}
+
+static void hear_caller(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    struct keyed *k = &e->keyed;
+    struct handshake_datagram d;
+    size_t bytes;
+
+    if (handshake_decode(datagram, size, &d, &bytes) != VERDICT_OK) {
+        k->strange++;
+        return;
+    }
+    bool is_known = k->greeting != NULL && k->greeting->handshake.nonce == d.nonce;
+    if (!is_known && !handshake_has_cookie(&jar, peer_number(e), now, datagram, size)) {
+        k->unproven++;
+        return;
+    }
+    if (!is_known && !begin_with_caller(e, now, &d))
+        return;
+    if (!greeting_hear(k->greeting, now, datagram, size))
+        return;
+    if (k->greeting->verdict == TLS_DONE)
+        end_with_caller(e, now);
+    else
+        k->refused++;
+}
+
+void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct landing_mail *mail)
+{
+    const uint8_t *datagram;
+    size_t at = 0, size;
+
+    while ((size = landing_mail_next(mail, &at, &datagram)) > 0 && keyed_awaits_caller(receiver))
+        if (datagram_type(datagram[size - 1]) == DATAGRAM_HANDSHAKE)
+            hear_caller(receiver, now, datagram, size);
+        else
+            hear_question(receiver, now, datagram, size);
+}
+
 /* ---- sending ---- */
 
 bool keyed_has_datagram(const struct zcrp_entity *e)
@@ -135,11 +257,23 @@ bool keyed_has_datagram(const struct zcrp_entity *e)
     return e->keyed.greeting != NULL && handshake_has_datagram(&e->keyed.greeting->handshake);
 }
 
+static size_t take_answer(struct keyed *k, uint8_t *out)
+{
+    size_t size = k->answer_bytes[--k->answers];
+
+    memcpy(out, k->answer[k->answers], size);
+    return size;
+}
+
 bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
 {
-    if (e->keyed.greeting == NULL)
-        return false;
-    size_t size = handshake_take(&e->keyed.greeting->handshake, now, burst->control);
+    struct keyed *k = &e->keyed;
+    size_t size = 0;
+
+    if (k->answers > 0)
+        size = take_answer(k, burst->control);
+    else if (k->greeting != NULL)
+        size = handshake_take(&k->greeting->handshake, now, burst->control);
     if (size > 0)
         burst_set_control(burst, size);
     burst->pins = 0;
@@ -161,11 +295,55 @@ void keyed_skip(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
         sealer_skip(&e->keyed.keyring->units_out, burst->first_seq + sent);
 }
 
+/* ---- what is known of it ---- */
+
+const char *keyed_identity(const struct zcrp_entity *e)
+{
+    const struct keyed *k = &e->keyed;
+
+    return k->keyring != NULL && keyring_is_ready(k->keyring) ? k->admission->identity : NULL;
+}
+
+void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
+{
+    stats->keys_refused = e->keyed.refused;
+    stats->drop_session += e->keyed.strange;
+    stats->drop_cookie += e->keyed.unproven;
+}
+
 /* ---- time ---- */
+
+/* A handshake that is not over by then is over without a result. That of a connection has only the
+ * limit that the connection has. */
+static instant greeting_end(const struct zcrp_entity *e)
+{
+    const struct greeting *g = e->keyed.greeting;
+    bool is_asking =
+        !is_sender(e) || (sender_link(e->machine.sender) == LINK_ASKING && !greeting_has_failed(g));
+
+    return e->keyed.keys != NULL && is_asking ? g->began + GREETING_MOST : NEVER;
+}
 
 instant keyed_deadline(const struct zcrp_entity *e)
 {
-    return e->keyed.greeting != NULL ? handshake_deadline(&e->keyed.greeting->handshake) : NEVER;
+    const struct greeting *g = e->keyed.greeting;
+
+    return g != NULL ? instant_earlier(handshake_deadline(&g->handshake), greeting_end(e)) : NEVER;
+}
+
+/* Nothing has been sealed with the keys that there may be. */
+static void begin_anew(struct zcrp_entity *e)
+{
+    struct keyed *k = &e->keyed;
+
+    drop_greeting(k);
+    if (!is_sender(e))
+        return;
+    keyring_fini(k->keyring);
+    sender_on_keys(e->machine.sender, true); /* nothing is known of whoever is there now */
+    k->greeting = begin(k->keys);
+    if (k->greeting == NULL)
+        fail(e, clock_now());
 }
 
 void keyed_expire(struct zcrp_entity *e, instant now)
@@ -174,7 +352,11 @@ void keyed_expire(struct zcrp_entity *e, instant now)
 
     if (g == NULL)
         return;
+    if (greeting_end(e) <= now) {
+        begin_anew(e);
+        return;
+    }
     handshake_expire(&g->handshake, now);
-    if (greeting_has_failed(g) && machine_link(&e->machine) == LINK_ASKING)
+    if (is_sender(e) && greeting_has_failed(g) && sender_link(e->machine.sender) == LINK_ASKING)
         fail(e, now);
 }

@@ -99,7 +99,10 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     e->machine.stays = origin->descriptors == NULL;
     e->options = *complete;
     int code = ZCRP_ERROR_MEMORY;
-    if (!keyed_init(e, origin->admission, origin->greets ? complete->keys : NULL))
+    bool has_keys = origin->descriptors != NULL
+                        ? keyed_init_alone(e, complete->keys)
+                        : keyed_init(e, origin->admission, origin->greets ? complete->keys : NULL);
+    if (!has_keys)
         goto err0;
     e->machine.keyring = e->keyed.keyring;
     code = init_entity(e, origin);
@@ -136,8 +139,6 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     if (descriptors == NULL)
         return ZCRP_ERROR_ARGUMENT;
     int code = options_complete(&complete, options, options_size);
-    if (code == ZCRP_OK && complete.keys != NULL)
-        code = ZCRP_ERROR_ARGUMENT; /* only connections have some yet */
     if (code != ZCRP_OK)
         return code;
     struct zcrp_entity *e;

@@ -236,12 +236,16 @@ void machine_expire(struct machine *m, instant now)
 
 enum peer_link machine_link(const struct machine *m)
 {
-    return m->stays && m->role == MACHINE_SENDER ? sender_link(m->sender) : LINK_ASKING;
+    bool is_lost = m->receiver != NULL && receiver_ended(m->receiver) != OUTCOME_OK;
+
+    if (!m->stays)
+        return is_lost ? LINK_ENDED : LINK_ASKING;
+    return m->role == MACHINE_SENDER ? sender_link(m->sender) : LINK_ASKING;
 }
 
 enum outcome machine_end(const struct machine *m)
 {
-    return m->sender ? sender_ended(m->sender) : OUTCOME_OK;
+    return m->sender ? sender_ended(m->sender) : receiver_ended(m->receiver);
 }
 
 uint64_t machine_expected(const struct machine *m)

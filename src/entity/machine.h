@@ -54,8 +54,8 @@ instant machine_deadline(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);
 
 /* Of a sender that stays: whether its peer is there, and how that ended. Of other senders
- * LINK_ASKING and CLOSED; of a receiver LINK_ASKING and OK, because its connection's sender knows.
- */
+ * LINK_ASKING and CLOSED. Of a connection's receiver LINK_ASKING, because its sender knows. Of any
+ * other LINK_ASKING and OK, until with keys its only session has ended. */
 enum peer_link machine_link(const struct machine *m);
 enum outcome machine_end(const struct machine *m);
 

@@ -52,6 +52,7 @@ static void write_row(struct zcrp_entity *e, instant now)
     };
 
     nearby_add_stats(e, &stats);
+    keyed_add_stats(e, &stats);
     channels_add_stats(&e->channels, &stats);
     memcpy(row.peer, n->peer, sizeof(row.peer));
     memcpy(row.stats, &stats, sizeof(row.stats));

@@ -78,7 +78,7 @@ static struct visitor *find_way(struct reception *r, const struct caller *caller
     }
     if (way == NULL || greeting_has_failed(way->greeting))
         return way;
-    return clock_now() - way->greeting->began >= RECEPTION_PATIENCE ? way : NULL;
+    return clock_now() - way->greeting->began >= GREETING_PATIENCE ? way : NULL;
 }
 
 static struct visitor *find_place(struct reception *r, const struct caller *caller)

@@ -2,7 +2,7 @@
  * socket: a caller gets a socket of its own only once it has shown that it has a key which is good
  * here. Strangers without a cookie cost no handshake; those with one share RECEPTION_MOST places,
  * of which one host has RECEPTION_OF_HOST. Who is refused, or has kept a place for
- * RECEPTION_PATIENCE, gives way to others once there is none left; the connect limit ends a
+ * GREETING_PATIENCE, gives way to others once there is none left; the connect limit ends a
  * handshake in any case. So whoever begins a handshake and does not go on with it holds others up
  * for that long at most.
  *
@@ -15,8 +15,6 @@
 #include "platform/thread.h"
 
 enum { RECEPTION_MOST = 64, RECEPTION_OF_HOST = 16 };
-
-#define RECEPTION_PATIENCE SECOND
 
 struct visitor {
     struct greeting *greeting; /* NULL: the place is free */

@@ -423,10 +423,11 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
     bool has_notes = is_ours && make_plan(e, n, landing);
+    bool awaits_caller = keyed_awaits_caller(e);
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
-    landing->mail = e->twin != NULL ? &w->mail : NULL;
+    landing->mail = e->twin != NULL || awaits_caller ? &w->mail : NULL;
     w->mail.bytes = 0;
     int most = (int)landing->openings;
     int received = receive_units(e, n, landing, hearing);
@@ -437,6 +438,8 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     if (received == CHANNEL_FAULT)
         machine_on_plan_fault(&e->machine, landing);
     bool has_shown_peer = land_arrivals(e, landing);
+    if (awaits_caller)
+        keyed_hear_callers(e, clock_now(), &w->mail);
     if (received == CHANNEL_BROKEN)
         entity_break(e);
     bool has_more = has_notes && neighbour_has_units(n);
@@ -446,7 +449,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     entity_leave(e);
     if (has_shown_peer)
         confirm_peer(e->twin);
-    if (w->mail.bytes > 0)
+    if (e->twin != NULL && w->mail.bytes > 0)
         deliver_mail(e->twin, &w->mail);
     if (is_replaced)
         end_connection(e->twin);
@@ -477,28 +480,44 @@ void turns_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t si
 
 /* ---- arriving at a sender ---- */
 
+/* `*is_near`: it is the neighbour's, and not sealed. */
 static int receive_answer(struct zcrp_entity *e, struct neighbour *n, uint8_t *memory,
-                          enum hearing hearing)
+                          enum hearing hearing, bool *is_near)
 {
     size_t size = n != NULL ? neighbour_answer(n, memory) : 0;
 
+    *is_near = size > 0;
     if (size > 0 || (n != NULL && hearing == HEAR_NEIGHBOUR))
         return (int)size;
     return channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
 }
 
+/* What arrived is for a sender that hears it itself. Of what its handshake ended with it has taken
+ * what is its own. */
+static void update(struct zcrp_entity *e, const uint8_t *datagram, size_t size, bool is_near)
+{
+    if (is_near)
+        sender_receive_near(e->machine.sender, clock_now(), datagram, size);
+    else if (e->keyed.keyring == NULL)
+        sender_receive(e->machine.sender, clock_now(), datagram, size);
+    else
+        admission_destroy(keyed_hear(e, clock_now(), datagram, size));
+}
+
 static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hearing hearing)
 {
+    bool is_near;
+
     entity_enter(e);
     struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
-    int size = receive_answer(e, n, memory, hearing);
+    int size = receive_answer(e, n, memory, hearing, &is_near);
     entity_enter(e);
     if (size > 0)
-        sender_receive(e->machine.sender, clock_now(), memory, (size_t)size);
+        update(e, memory, (size_t)size, is_near);
     else if (size < 0)
         entity_break(e);
     pass_hints(e);

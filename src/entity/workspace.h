@@ -29,7 +29,8 @@
 struct workspace {
     struct landing landing;
     uint8_t *memory; /* of the landing; for control alone its first LANDING_DATAGRAM bytes */
-    struct landing_mail mail; /* for a connection's sender, of what its receiver received */
+    struct landing_mail mail; /* for a connection's sender, of what its receiver received; or for a
+                                 handshake of the receiver's */
     struct wake wake;
     struct workspace *next_free, *next_made;
 };

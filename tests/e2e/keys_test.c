@@ -1,6 +1,7 @@
 /* Connections with keys: who gets in, who does not, and what crosses then. */
 #include "../support/ends.h"
 #include "../support/folder.h"
+#include "../support/shared_keys.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,24 +18,6 @@
 LOAD(asleep)
 
 enum { MESSAGE = 300000, IDENTITY = ZCRP_KEYS_IDENTITY_MOST + 1 };
-
-static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
-static const uint8_t other_key[ZCRP_KEYS_PSK_LEAST] = "another one, which is not random";
-
-static bool has_keys(void)
-{
-    struct zcrp_keys *keys;
-    int code = zcrp_keys_psk(&keys, "probe", key, sizeof key);
-    zcrp_keys_free(keys);
-    return code == ZCRP_OK;
-}
-
-static struct zcrp_keys *shared(const char *identity, const uint8_t *bytes)
-{
-    struct zcrp_keys *keys;
-    ck_assert_int_eq(zcrp_keys_psk(&keys, identity, bytes, ZCRP_KEYS_PSK_LEAST), ZCRP_OK);
-    return keys;
-}
 
 /* ---- two ends ---- */
 
@@ -271,18 +254,6 @@ TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
     zcrp_free_msg(m);
     zcrp_connection_close(p.there);
     zcrp_listener_close(p.listener);
-}
-
-TEST(keys__mistakes, .needs = has_keys)
-{
-    struct zcrp_options options = {.keys = shared("alice", key)};
-    struct zcrp_entity *e;
-    int fds[2];
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds), 0);
-    ck_assert_int_eq(zcrp_open_sender(&e, fds, &options), ZCRP_ERROR_ARGUMENT);
-    zcrp_keys_free(options.keys);
-    close(fds[0]);
-    close(fds[1]);
 }
 
 /* ---- endings ---- */

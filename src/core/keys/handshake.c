@@ -65,6 +65,29 @@ enum verdict handshake_decode(const uint8_t *in, size_t size, struct handshake_d
     return is_legal(d, tail.pairing.session, *bytes) ? VERDICT_OK : VERDICT_MALFORMED;
 }
 
+bool handshake_has_cookie(const struct cookie_jar *jar, uint64_t peer, instant now,
+                          const uint8_t *datagram, size_t size)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+    if (handshake_decode(datagram, size, &d, &bytes) != VERDICT_OK ||
+        (d.flags & (HANDSHAKE_ANSWERS | HANDSHAKE_SECOND)) != 0)
+        return false;
+    const struct cookie_owner owner = {.peer = peer, .nonce = d.nonce, .pairing = {.tag = d.tag}};
+    return cookie_is_good(jar, &owner, now, d.cookie);
+}
+
+bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAILER_BYTES])
+{
+    struct hello h;
+    if (hello_decode(hello, size, &h) != VERDICT_OK)
+        return false;
+    const struct handshake_datagram d = {
+        .tag = h.pairing.tag, .nonce = h.nonce, .flags = HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES};
+    handshake_encode(out, &d);
+    return true;
+}
+
 /* ---- streams ---- */
 
 /* Bytes that are there without a gap. */

@@ -22,6 +22,7 @@
 
 #include "core/instant.h"
 #include "core/wire/control.h"
+#include "core/wire/cookie.h"
 #include "seal.h"
 
 enum {
@@ -57,6 +58,14 @@ void handshake_encode(uint8_t out[TRAILER_BYTES], const struct handshake_datagra
  * there are, without a tag. */
 enum verdict handshake_decode(const uint8_t *in, size_t size, struct handshake_datagram *d,
                               size_t *bytes);
+
+/* Does this datagram begin a handshake, or go on with one, and bring back a cookie of the jar's
+ * that was given to `peer` (wire/cookie.h)? */
+bool handshake_has_cookie(const struct cookie_jar *jar, uint64_t peer, instant now,
+                          const uint8_t *datagram, size_t size);
+
+/* Writes what refuses the sender of a hello, which has no keys. False if it is no hello. */
+bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAILER_BYTES]);
 
 /* ---- one handshake ---- */
 

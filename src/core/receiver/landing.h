@@ -93,7 +93,8 @@ struct landing {
      * plan. */
     bool is_lasting;
 
-    /* Where control datagrams for the sender of a connection go. NULL: there is none. */
+    /* Where control datagrams for the sender of a connection go, and, before there are keys, those
+     * for the handshake. NULL: there is none. */
     struct landing_mail *mail;
 
     /* Its own. */

@@ -218,6 +218,11 @@ bool receiver_is_replaced(const struct receiver *r)
     return r->is_replaced;
 }
 
+enum outcome receiver_ended(const struct receiver *r)
+{
+    return r->ended;
+}
+
 const struct receiver_counters *receiver_counters(const struct receiver *r)
 {
     return &r->counters;

@@ -153,6 +153,10 @@ void receiver_fail(struct receiver *r, instant now, enum outcome outcome);
  * RESTARTED, and the other one is not answered. */
 bool receiver_is_replaced(const struct receiver *r);
 
+/* Of a receiver with keys: with what outcome its only session ended; OK: it goes on, or has not
+ * begun. */
+enum outcome receiver_ended(const struct receiver *r);
+
 /* The session that its sender is bound in; 0, 0: none is. */
 struct pairing receiver_pairing(const struct receiver *r);
 

@@ -139,6 +139,8 @@ bool receiver_on_sealed(struct receiver *r, instant now, struct landing *landing
     case DATAGRAM_HELLO:
     case DATAGRAM_PATH_PROBE:
     case DATAGRAM_OFFER:
+        if (!keyring_is_ready(r->config.keyring))
+            break; /* it cannot be opened, and may ask for a handshake */
         receiver_row_close(r, now, landing, row);
         return on_sealed_control(r, now, landing, segment);
     case DATAGRAM_ACK_POSITIVE:

@@ -78,6 +78,7 @@ struct receiver {
     struct secret secret;
     enum receiver_phase phase;
     bool is_replaced;        /* it stays, and its sender's place is another's */
+    enum outcome ended;      /* with keys: how its only session was lost; OK: it was not */
     uint64_t steady;         /* units that landed in place since one did not */
     struct interval planned; /* messages that the newest plan points at */
     bool is_planned;         /* a plan is out */

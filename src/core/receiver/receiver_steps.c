@@ -31,6 +31,8 @@ void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
     struct pairing pairing = r->session.pairing;
     messages_in_end_all(&r->messages, outcome);
     receiver_leave(r, now);
+    if (r->config.keyring != NULL && pairing.session != 0)
+        r->ended = outcome; /* nobody else has these keys */
     if (pairing.session != 0)
         r->session.left = pairing; /* whose sender may close it yet, and is to be told */
     receiver_clear_due(r, REPLY_CLOSES);

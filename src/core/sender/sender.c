@@ -51,10 +51,12 @@ struct arena_bytes sender_bytes(const struct sender_config *config)
     return counting.used;
 }
 
-/* From now on the peer is needed. */
+/* From now on the peer is needed. What its handshake has found out before still holds. */
 static void on_outstanding(struct sender *s, instant now)
 {
-    sender_session_on_outstanding(&s->session);
+    bool is_known = s->config.keyring != NULL && s->session.unpaired == OUTCOME_KEYS;
+    if (!is_known)
+        sender_session_on_outstanding(&s->session);
     sender_timer_on_outstanding(&s->timer, now, &s->config, sender_session_is_paired(&s->session));
 }
 

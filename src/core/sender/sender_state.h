@@ -42,7 +42,8 @@ struct sender {
     uint64_t bytes_unasked; /* sent since an acknowledgement was asked for, */
     uint64_t units_unasked; /* and units */
     enum sender_phase phase;
-    enum outcome ended; /* with which a sender that stays has lost its peer; OK: it has not */
+    enum outcome ended; /* with which a sender that stays, or has keys, has lost its peer; OK: it
+                           has not */
     bool has_ignored;   /* a request named messages too far ahead to be kept */
 };
 

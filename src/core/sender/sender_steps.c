@@ -26,10 +26,18 @@ void sender_leave(struct sender *s, instant now)
         sender_ask(s);
 }
 
+/* A sender with keys has one session, whose numbers are sealed once. Until that begins it may find
+ * a receiver later, unless the keys are wrong. */
+static bool ends_with(const struct sender *s, enum outcome outcome)
+{
+    bool has_keys = s->config.keyring != NULL;
+    return s->config.stays || (has_keys && (s->session.was_paired || outcome == OUTCOME_KEYS));
+}
+
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
 {
     messages_out_end_all(&s->messages, outcome);
-    if (s->config.stays && s->ended == OUTCOME_OK)
+    if (ends_with(s, outcome) && s->ended == OUTCOME_OK)
         s->ended = outcome;
     sender_leave(s, now);
 }

@@ -2,6 +2,7 @@
 
 #include "../../support/fake_cipher.h"
 #include "../../support/random.h"
+#include "../../support/secret.h"
 #include "../../support/suite.h"
 
 enum { TAG = 11, NONCE = 77, COOKIE = 5 };
@@ -65,6 +66,39 @@ static void expire(struct handshake *h)
     ck_assert_int_ne(handshake_deadline(h), NEVER);
     now = handshake_deadline(h);
     handshake_expire(h, now);
+}
+
+TEST(handshake_has_cookie__of_this_peer)
+{
+    const struct cookie_jar jar = jar_of_seed(1);
+    const struct cookie_owner owner = {.peer = 3, .nonce = NONCE, .pairing = {.tag = TAG}};
+    struct handshake_datagram d = {
+        .tag = TAG, .nonce = NONCE, .cookie = cookie_make(&jar, &owner, now)};
+    handshake_encode(datagram, &d);
+    ck_assert(handshake_has_cookie(&jar, 3, now, datagram, TRAILER_BYTES));
+    ck_assert(!handshake_has_cookie(&jar, 4, now, datagram, TRAILER_BYTES));
+    ck_assert(!handshake_has_cookie(&jar, 3, now + 3 * COOKIE_SLOT, datagram, TRAILER_BYTES));
+    ck_assert(!handshake_has_cookie(&jar, 3, now, datagram, TRAILER_BYTES - 1));
+    d.flags = HANDSHAKE_ANSWERS;
+    handshake_encode(datagram, &d);
+    ck_assert(!handshake_has_cookie(&jar, 3, now, datagram, TRAILER_BYTES));
+    d.flags = HANDSHAKE_SECOND; /* that is a number */
+    handshake_encode(datagram, &d);
+    ck_assert(!handshake_has_cookie(&jar, 3, now, datagram, TRAILER_BYTES));
+}
+
+TEST(handshake_refuse_hello__by_its_name)
+{
+    const struct hello hello = {.pairing = {.tag = TAG}, .nonce = NONCE};
+    struct handshake_datagram d;
+    uint8_t out[TRAILER_BYTES];
+    size_t count, size = hello_encode(datagram, sizeof datagram, &hello);
+    ck_assert(!handshake_refuse_hello(datagram, size - 1, out));
+    ck_assert(handshake_refuse_hello(datagram, size, out));
+    ck_assert_int_eq(handshake_decode(out, TRAILER_BYTES, &d, &count), VERDICT_OK);
+    ck_assert_uint_eq(d.tag, TAG);
+    ck_assert_uint_eq(d.nonce, NONCE);
+    ck_assert_int_eq(d.flags, HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES);
 }
 
 TEST(handshake_take__hello_first)

@@ -7,6 +7,7 @@
 #include "../../support/scatter.h"
 #include "../../support/secret.h"
 #include "../../support/suite.h"
+#include "core/wire/control.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -157,4 +158,42 @@ TEST(receiver_landed__a_sealed_row_again)
     land();
     expect_whole(UNITS);
     ck_assert_uint_eq(keys.receiver.units_in.replayed, 8);
+}
+
+static void add_hello(void)
+{
+    const struct hello hello = {.pairing = {.tag = 5}, .nonce = 7};
+    bytes = (uint32_t)hello_encode(wire, sizeof wire, &hello);
+}
+
+/* What asks for a handshake is for whoever makes keys. Once there are some it is a stranger's. */
+TEST(receiver_landed__a_hello_before_there_are_keys)
+{
+    uint8_t memory[256];
+    struct landing_mail mail = {.memory = memory, .room = sizeof memory};
+    struct pairing pairing = keys.receiver.pairing;
+    const uint8_t *posted;
+    size_t at = 0;
+    landing.mail = &mail;
+    keys.receiver.pairing = (struct pairing){0, 0};
+    add_hello();
+    land();
+    ck_assert_uint_eq(landing_mail_next(&mail, &at, &posted), TRAILER_BYTES);
+    ck_assert_mem_eq(posted, wire, TRAILER_BYTES);
+    keys.receiver.pairing = pairing;
+    mail.bytes = 0;
+    add_hello();
+    land();
+    ck_assert_uint_eq(mail.bytes, 0);
+    ck_assert_uint_eq(receiver_counters(r)->drop_short, 1);
+    ck_assert_uint_eq(receiver_counters(r)->hellos, 0);
+}
+
+TEST(receiver_ended__with_its_only_session)
+{
+    ck_assert_int_eq(receiver_ended(r), OUTCOME_OK);
+    receiver_fail(r, SECOND, OUTCOME_SILENT);
+    ck_assert_int_eq(receiver_ended(r), OUTCOME_SILENT);
+    receiver_fail(r, SECOND, OUTCOME_CLOSED);
+    ck_assert_int_eq(receiver_ended(r), OUTCOME_SILENT);
 }

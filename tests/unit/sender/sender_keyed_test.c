@@ -68,3 +68,70 @@ TEST(sender_expire__no_answer_for_long)
     }
     ck_assert_uint_gt(hellos, 0);
 }
+
+/* One that is no half of a connection, and has no keys yet. */
+static void start_alone(void)
+{
+    struct sender_config config = sender_rig_config();
+
+    free(rig.s);
+    keyring = (struct keyring){.pairing = {0, 0}};
+    config.keyring = &keyring;
+    sender_rig_init(&config);
+}
+
+static void expire(void)
+{
+    rig.now = sender_deadline(rig.s);
+    sender_expire(rig.s, rig.now);
+}
+
+/* Before there are keys it has found nobody, and may find somebody later; it asks for nothing
+ * itself. */
+TEST(sender_fail__before_the_session)
+{
+    start_alone();
+    for (int i = 0; i < 2; i++) {
+        sender_rig_submit(RIG_DATA);
+        ck_assert_uint_eq(take_all(), 0);
+        expire();
+        sender_rig_expect_event(OUTCOME_UNREACHABLE, 0);
+        ck_assert_int_eq(sender_deadline(rig.s), NEVER);
+    }
+    sender_rig_submit(RIG_DATA);
+    keyring.pairing = rig.pairing = of_keys;
+    sender_admit(rig.s, rig.now);
+    sender_rig_expect_no_event();
+    ck_assert_int_eq(sender_link(rig.s), LINK_UP);
+}
+
+/* Its session is the only one, because numbers are sealed once. */
+TEST(sender_fail__ends_with_its_session)
+{
+    start_alone();
+    keyring.pairing = rig.pairing = of_keys;
+    sender_admit(rig.s, rig.now);
+    sender_fail(rig.s, rig.now, OUTCOME_SILENT);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_expect_event(OUTCOME_SILENT, 0);
+    sender_admit(rig.s, rig.now);
+    ck_assert_int_eq(sender_link(rig.s), LINK_ENDED);
+}
+
+TEST(sender_fail__ends_with_wrong_keys)
+{
+    start_alone();
+    sender_fail(rig.s, rig.now, OUTCOME_KEYS);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_expect_event(OUTCOME_KEYS, 0);
+}
+
+/* Somebody is there, and goes on with no handshake, since before there was a message. */
+TEST(sender_submit__what_the_handshake_found_out_holds)
+{
+    start_alone();
+    sender_on_keys(rig.s, false);
+    sender_rig_submit(RIG_DATA);
+    expire();
+    sender_rig_expect_event(OUTCOME_KEYS, 0);
+}
