@@ -181,12 +181,14 @@ static void knows_its_peer()
     CHECK(here.receive(in) == 100 && in == out);
     sender.join();
     CHECK(here.identity() == "us" && there.identity() == "us");
+    CHECK(here.receiver().identity() == "us" && there.sender().identity() == "us");
     CHECK(code_of([&] { zcrp::connection c("127.0.0.1", std::to_string(l.port()), wrong); }) ==
           ZCRP_ERROR_KEYS);
     CHECK(code_of([&] { (void)zcrp::keys::psk("us", {"short", 5}); }) == ZCRP_ERROR_ARGUMENT);
     CHECK(code_of([] { (void)zcrp::keys::read("/nowhere"); }) == ZCRP_ERROR_SYSTEM);
     pair p;
     CHECK(code_of([&] { (void)p.here.identity(); }) == ZCRP_ERROR_IDLE);
+    CHECK(code_of([&] { (void)p.here.sender().identity(); }) == ZCRP_ERROR_IDLE);
 }
 
 static void says_what_is_wrong()
