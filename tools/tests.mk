@@ -17,7 +17,7 @@ $(foreach d,unit mock e2e support,$(OBJ)/tests/$(d)/%.o): COMPILE += $(QUICK)
 # A suite of libcheck is one program; main is in $(SUPPORT). What programs are made of is tested in
 # programs of its own, because their names may be the library's, too.
 SUPPORT := $(OUT)/support.a
-WORLD := $(filter-out %/main.o,$(call objects,tests/sim/*.c))
+WORLD := $(filter-out %/main.o,$(call objects,tests/sim/*.c tests/sim/scenarios/*.c))
 STAGE := $(filter-out %_test.o,$(call objects,tests/attack/*.c))
 unit_bench := $(filter $(OBJ)/tests/unit/bench%,$(call tests_of,unit))
 unit_link := $(filter $(OBJ)/tests/unit/link%,$(call tests_of,unit))
@@ -191,7 +191,7 @@ check-all:
 		'fresh/packages-bookworm:alone=tools/fresh bookworm "$(packages_check)"'
 	@ZCRP_LIVES=13000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		plain:property/sealing
-	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys
+	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys/keys
 	@ZCRP_DEATHS=5000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		asan:e2e/death
 	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 tools/run-tests --verbose \

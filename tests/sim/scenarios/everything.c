@@ -1,7 +1,7 @@
 /* Everything at once: links, users, threads and tables of all kinds, drawn from the seed. */
-#include "scenario.h"
+#include "../scenario.h"
 
-#include "chance.h"
+#include "../chance.h"
 
 static struct conditions any_conditions(uint64_t *random)
 {

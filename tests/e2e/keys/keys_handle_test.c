@@ -1,6 +1,6 @@
 /* Keys over descriptors: a sender and a receiver of one connected socket each. */
-#include "../support/ends.h"
-#include "../support/shared_keys.h"
+#include "../../support/ends.h"
+#include "../../support/shared_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>

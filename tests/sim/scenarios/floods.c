@@ -1,7 +1,7 @@
 /* Strangers, and floods: what was said once comes again a hundred thousand times a second. Nobody
  * may answer it by as much, and a unit is repeated because it was lost, not because that is said so
  * often. The parameter is the types that come again, and perhaps LOSSY. */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include "core/wire/datagram.h"
 

@@ -1,5 +1,5 @@
 /* What is lost: at random, by mask, by turns, one at a time, and for a while. */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* The path's MTU, which changes while messages are under way, and nobody says so. */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

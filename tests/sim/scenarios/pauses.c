@@ -1,6 +1,6 @@
 /* Pauses: users that do nothing for a minute, and hosts that do not run, so that to them the clock
  * jumps and every timer is late. */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

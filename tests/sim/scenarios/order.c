@@ -1,6 +1,6 @@
 /* What comes in another order than it was sent, or twice, or changed, or otherwise than foretold.
  */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

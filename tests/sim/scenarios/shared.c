@@ -1,6 +1,6 @@
 /* Several flows through one bottleneck: what each gets of it. Each flow is a world of its own; only
  * the bottleneck, and so its queue, is common to all. */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

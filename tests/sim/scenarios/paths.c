@@ -1,6 +1,6 @@
 /* Paths that users have: goodput, repeats and queues over each, in virtual time. The parameter is
  * the path and the congestion control. */
-#include "scenario.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* Datagrams as PDUs of cells, and all that an ATM network does to them. */
-#include "chance.h"
-#include "scenario.h"
+#include "../chance.h"
+#include "../scenario.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /* With keys: what is lost, doubled, damaged and not sent, and each number is sealed once and opened
  * once (sealing.h). Epochs are short, and so keys change many times. */
-#include "scenario.h"
+#include "../scenario.h"
 
-#include "chance.h"
+#include "../chance.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* How messages and sessions end otherwise than well. */
-#include "scenario.h"
+#include "../scenario.h"
 
-#include "chance.h"
+#include "../chance.h"
 
 #include <inttypes.h>
 #include <string.h>

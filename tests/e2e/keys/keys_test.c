@@ -1,7 +1,7 @@
 /* Connections with keys: who gets in, who does not, and what crosses then. */
-#include "../support/ends.h"
-#include "../support/folder.h"
-#include "../support/shared_keys.h"
+#include "../../support/ends.h"
+#include "../../support/folder.h"
+#include "../../support/shared_keys.h"
 
 #include <errno.h>
 #include <netinet/in.h>
