@@ -73,11 +73,12 @@ check "AAL5 in small PDUs" "$bench" $one --channel aal5-udp --aal5-mtu 1200
 
 # stops TRANSPORT WHICH TEXT : the first (receiving) or second (sending) process stands still, and the
 # other one does not wait for longer than --timeout says.
+limit=${CK_TIMEOUT_MULTIPLIER:-1}
 stops() {
-    "$bench" --peers 2 --transport "$1" --size 64K --duration 100 --repeat 1 --timeout 1 --quiet \
+    "$bench" --peers 2 --transport "$1" --size 64K --duration 100 --repeat 1 --timeout "$limit" --quiet \
         2>"$place/said" &
     running=$!
-    sleep 1
+    sleep "$limit"
     kill -STOP "$(cut -d ' ' -f "$2" "/proc/$running/task/$running/children")"
     wait "$running"
     check "status of $1 when process $2 stands still" test $? -eq 1

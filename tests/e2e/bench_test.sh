@@ -215,6 +215,7 @@ check "small units, no offload" env ZCRP_NO_SEGMENT=1 ZCRP_NO_GRO=1 "$bench" --v
     --transport zcrp --size 40000 --count 20 --unit 1472 --repeat 1
 
 head -c 3000001 /dev/urandom >"$place/sent"
+printf 'as sent' | dd of="$place/sent" bs=1 seek=2000000 conv=notrunc 2>/dev/null
 for transport in zcrp tcp:default udp-limit; do
     check "file over $transport" "$bench" --transport $transport --input "$place/sent" \
         --output "$place/arrived" --repeat 2 --size 1M,999
