@@ -140,13 +140,13 @@ class Rows(unittest.TestCase):
 
     def test_street_that_was_not_measured(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
-        self.assertEqual(path_tables.street_row(street, []).split(" | ")[1:3], ["-", "-"])
+        self.assertEqual(path_tables.street_row(street, []).split("|")[2:4], [" - ", " - "])
 
     def test_street_has_the_median_of_each_flow(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
         turns = [[9e6, 9e6], [8e6, 10e6], [7e6, 11e6]]
-        self.assertEqual(path_tables.street_row(street, turns).split(" | ")[1:3],
-                         ["8.00 + 10.0", "Jain's index: **0.988**"])
+        self.assertEqual(path_tables.street_row(street, turns).split("|")[2:4],
+                         [" 8.00 + 10.0 ", " Jain's index: **0.988** "])
 
 
 class Running(unittest.TestCase):
@@ -230,7 +230,7 @@ class Page(unittest.TestCase):
 
     def test_page_has_the_tables_place(self):
         page = tables.read_page()
-        for name in ("paths", "streets", "conditions of paths"):
+        for name in ("paths", "commands of paths", "streets", "conditions of paths"):
             self.assertIn(f"<!-- {name} -->", page)
 
 
