@@ -30,6 +30,10 @@ python-check: python-package
 	@cd python && ../$(venv)/python -m mypy --cache-dir ../$(PYTHON_ROOM)/mypy
 	@cd python && ../$(venv)/python -B -m pytest -q -p no:cacheprovider $(PYTEST)
 
+# A file of dask.distributed's own tests over zcrp://, as `make python-upstream FILE=distributed/comm/tests/test_comms.py`.
+python-upstream: python-package
+	@$(venv)/python -B python/tests/upstream.py $(FILE) $(PYTEST)
+
 python-bench: python-package build/zcrp-bench
 	@$(venv)/python -B python/bench.py $(BENCH)
 
@@ -44,4 +48,4 @@ wheel: $(PYTHON_VENV)/ready
 		>$(PYTHON_ROOM)/auditwheel.log 2>&1 || { cat $(PYTHON_ROOM)/auditwheel.log; exit 1; }
 	@ls $(PYTHON_ROOM)/wheel/*
 
-.PHONY: libraries python-package python-check python-bench python-bench-dask wheel
+.PHONY: libraries python-package python-check python-upstream python-bench python-bench-dask wheel

@@ -76,6 +76,13 @@ def test_addresses():
     assert get_local_address_for("zcrp://[::1]:123") == "zcrp://[::1]"
 
 
+def test_local_address_for_ip6(monkeypatch):
+    """Also where Dask's get_ip answers with an address of IPv4 only, as it did."""
+    monkeypatch.setattr(zcrp.dask, "get_ip", lambda host: HOST)
+    assert get_local_address_for("zcrp://[::1]:123") == "zcrp://[::1]"
+    assert get_local_address_for("zcrp://127.0.0.1:80") == "zcrp://127.0.0.1"
+
+
 def is_at(host, port=None):
     def check(place):
         found, number = parse_host_port(place)
@@ -178,6 +185,17 @@ async def test_port_that_is_taken():
         with pytest.raises(OSError) as failure:
             await listen(listener.listen_address, lambda comm: None)
         assert failure.value.errno == 98
+
+
+@awaited
+async def test_port_that_was_left():
+    """Who stops listening can listen there again at once, as over tcp://."""
+    for _ in range(50):
+        async with listen(f"zcrp://127.0.0.1:{PORT + 5}", echo) as listener:
+            comm = await connect(listener.contact_address)
+            await comm.write("x")
+            assert await comm.read() == "x"
+            comm.abort()
 
 
 @awaited
@@ -391,6 +409,23 @@ async def test_closed_is_noticed_when_nobody_reads():
     with pytest.raises(CommClosedError):
         await b.write("x")
     await b.close()
+
+
+def test_closed_by_the_peer_is_let_go(caplog):
+    """Dask forgets a comm that it finds closed, without closing it."""
+    @awaited
+    async def run():
+        a, b = await meet()
+        await a.close()
+        while not b.closed():
+            await asyncio.sleep(0.01)
+        connection = b._connection
+        del a, b
+        gc.collect()
+        await asyncio.sleep(0.01)
+        assert "closed" in repr(connection) and not caplog.records
+
+    run()
 
 
 @awaited

@@ -16,10 +16,13 @@ small writes do not wait for each other's reader, and the peer's end is noticed 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
+import socket
 import struct
 import sys
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Optional
@@ -52,6 +55,10 @@ LARGE = 1 << 63
 _U64 = struct.Struct("<Q")
 _RETRY_S = 0.1  # between accepts, when there is no descriptor left
 _CONNECTIONS = 1 << 15  # of a listener, at once
+_LEAVING_S = 1.0  # the most that a port is occupied after a listener and its connections were told to close
+_STEP_S = 0.005
+
+_left: dict[int, float] = {}  # when a listener of this process left a port
 
 
 def pack(frames: list[memoryview]) -> list[Any]:
@@ -191,6 +198,8 @@ class ZcrpComm(Comm):  # type: ignore[misc]
             comm = this()
             if not _is_good(done) and comm is not None:
                 comm._closed = True
+                if done is comm._table:  # nothing more comes, and Dask need not close what it finds closed
+                    comm.abort()
 
         posted.add_done_callback(ended)
         return posted
@@ -218,6 +227,15 @@ def _drop(connection: zcrp_asyncio.Connection, name: str) -> None:
         connection._handle.abandon()
     else:
         connection._loop.call_soon_threadsafe(connection.abort)
+
+
+def _local_host_for(host: str) -> str:
+    """The address of this machine that reaches a host. Dask's get_ip knew IPv4 only before 2025.12."""
+    if ":" in host:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+            probe.connect((host, 80))
+            return str(probe.getsockname()[0])
+    return str(get_ip(host))
 
 
 def _keys() -> Optional[Keys]:
@@ -267,12 +285,15 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
 
     async def start(self) -> None:
         backlog = int(dask.config.get("distributed.comm.socket-backlog"))
-        try:
-            self._listener = await zcrp_asyncio.listen(
-                ensure_ip(self.ip), self.port,
-                Options(backlog=backlog, connections=max(backlog, _CONNECTIONS), keys=_keys()))
-        except Address as error:  # Dask looks for another port by the number
-            raise OSError(errno.EADDRINUSE, f"{PREFIX}{unparse_host_port(self.ip, self.port)}: {error}") from error
+        options = Options(backlog=backlog, connections=max(backlog, _CONNECTIONS), keys=_keys())
+        while self._listener is None:
+            try:
+                self._listener = await zcrp_asyncio.listen(ensure_ip(self.ip), self.port, options)
+            except Address as error:
+                if time.monotonic() > _left.get(self.port, -_LEAVING_S) + _LEAVING_S:  # Dask looks for another by the number
+                    raise OSError(errno.EADDRINUSE,
+                                  f"{PREFIX}{unparse_host_port(self.ip, self.port)}: {error}") from error
+                await asyncio.sleep(_STEP_S)
         self.port = self._listener.port
         self._run(self._accept(self._listener))
 
@@ -310,6 +331,7 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
     def stop(self) -> None:
         listener, self._listener = self._listener, None
         if listener is not None:
+            _left[self.port] = time.monotonic()
             listener.abort()
 
     def get_host_port(self) -> tuple[str, int]:
@@ -352,4 +374,4 @@ class Backend(_Backend):  # type: ignore[misc]
 
     def get_local_address_for(self, loc: str) -> str:
         host, _ = parse_host_port(loc)
-        return str(unparse_host_port(get_ip(ensure_ip(host)), None))
+        return str(unparse_host_port(_local_host_for(ensure_ip(host)), None))
