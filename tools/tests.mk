@@ -164,7 +164,7 @@ check:
 	+@$(call build_variant,plain,$(SUITE_NAMES))
 	+@$(call build_variant,asan,$(CHECK_asan))
 	+@$(call build_variant,tsan,$(CHECK_tsan))
-	@$(call run_tests,$(call wanted,plain,$(SUITE_NAMES)) $(call wanted,asan,$(CHECK_asan)) \
+	@MODELS=holds $(call run_tests,$(call wanted,plain,$(SUITE_NAMES)) $(call wanted,asan,$(CHECK_asan)) \
 		$(call wanted,tsan,$(CHECK_tsan)))
 
 # ---- make check-all: the rest, too
