@@ -27,7 +27,7 @@ TEST(peer__never_comes, .rows = 4)
 
     ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &impatient), 0);
     ck_assert_int_eq(zcrp_submit(e, m, 10), 0);
-    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(200)), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(50)), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_wait_for(m, MILLISECONDS(2000)),
                      is_sender ? ZCRP_ERROR_UNREACHABLE : ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_close(e), ZCRP_OK);
