@@ -30,7 +30,7 @@ python-check: python-package
 	@cd python && ../$(venv)/python -m mypy --cache-dir ../$(PYTHON_ROOM)/mypy
 	@cd python && ../$(venv)/python -B -m pytest -q -p no:cacheprovider $(PYTEST)
 
-# A file of dask.distributed's own tests over zcrp://, as `make python-upstream FILE=distributed/comm/tests/test_comms.py`.
+# A file of dask.distributed's own tests over zcrp://. FILE=.../distributed/comm/tests/test_comms.py
 python-upstream: python-package
 	@$(venv)/python -B python/tests/upstream.py $(FILE) $(PYTEST)
 

@@ -290,9 +290,9 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
             try:
                 self._listener = await zcrp_asyncio.listen(ensure_ip(self.ip), self.port, options)
             except Address as error:
-                if time.monotonic() > _left.get(self.port, -_LEAVING_S) + _LEAVING_S:  # Dask looks for another by the number
-                    raise OSError(errno.EADDRINUSE,
-                                  f"{PREFIX}{unparse_host_port(self.ip, self.port)}: {error}") from error
+                if time.monotonic() - _left.get(self.port, -_LEAVING_S) >= _LEAVING_S:
+                    address = PREFIX + str(unparse_host_port(self.ip, self.port))
+                    raise OSError(errno.EADDRINUSE, f"{address}: {error}") from error  # Dask tries the next port
                 await asyncio.sleep(_STEP_S)
         self.port = self._listener.port
         self._run(self._accept(self._listener))
