@@ -482,7 +482,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
  * acknowledgement, or the peer failed by another limit. A sender's close waits for all its
  * messages, also for those that the peer has not posted a buffer for yet. It does not wait for
  * messages that were cancelled: telling the peer costs at most a round trip.
- * ZCRP_ERROR_ARGUMENT for one half of a connection: its connection is to be closed. */
+ * ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as zcrp_cancel says; nothing was
+ * freed, and the entity can only be closed again. ZCRP_ERROR_ARGUMENT for one half of a connection:
+ * its connection is to be closed. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
@@ -517,7 +519,9 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
  * had arrived already. Never waits for the peer, only for a system call under way: 100 ms at most.
- * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
+ * ZCRP_ERROR_BUSY: a sender on this host had begun to copy to the buffer, and its process stands
+ * still. The message stays in flight, and ends with ZCRP_ERROR_CANCELLED when that process goes on
+ * or ends. ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
 /* Asks the sender for the size in bytes of the next message that has no buffer yet. It is for a
@@ -817,7 +821,7 @@ ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
 
 /* Waits until all that was sent is acknowledged (options.linger_ns), tells the peer, and frees the
  * connection. Messages that are left fail with ZCRP_ERROR_CLOSED. 0, or ZCRP_ERROR_TIMEOUT if the
- * peer did not confirm. NULL is fine. */
+ * peer did not confirm, or _BUSY as of zcrp_close. NULL is fine. */
 ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
 
 #ifdef __cplusplus

@@ -275,7 +275,8 @@ class message
     ~message()
     {
         if (handle_ != nullptr && zcrp_error(handle_) == ZCRP_ERROR_BUSY)
-            (void)zcrp_cancel(handle_);
+            while (zcrp_cancel(handle_) == ZCRP_ERROR_BUSY) { /* the peer may write to it still */
+            }
         zcrp_free_msg(handle_);
     }
 
@@ -459,13 +460,19 @@ class endpoint : public entity
 
     ~endpoint()
     {
-        (void)zcrp_close(handle_);
+        while (zcrp_close(handle_) == ZCRP_ERROR_BUSY) {
+        }
     }
 
-    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. */
+    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. Not after
+     * ZCRP_ERROR_BUSY. */
     void close()
     {
-        detail::check(zcrp_close(std::exchange(handle_, nullptr)));
+        int code = zcrp_close(handle_);
+
+        if (code != ZCRP_ERROR_BUSY)
+            handle_ = nullptr;
+        detail::check(code);
     }
 
   private:
@@ -501,7 +508,8 @@ class connection
 
     ~connection()
     {
-        (void)zcrp_connection_close(handle_);
+        while (zcrp_connection_close(handle_) == ZCRP_ERROR_BUSY) {
+        }
     }
 
     entity sender() const noexcept
@@ -570,7 +578,11 @@ class connection
     /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. */
     void close()
     {
-        detail::check(zcrp_connection_close(std::exchange(handle_, nullptr)));
+        int code = zcrp_connection_close(handle_);
+
+        if (code != ZCRP_ERROR_BUSY)
+            handle_ = nullptr;
+        detail::check(code);
     }
 
     ::zcrp_connection *get() const noexcept

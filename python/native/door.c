@@ -115,7 +115,9 @@ static void close_now(struct door *door)
     if (door->listener != NULL)
         door->code = zcrp_listener_close(door->listener);
     else
-        door->code = zcrp_connection_close(door->connection);
+        do
+            door->code = zcrp_connection_close(door->connection);
+        while (door->code == ZCRP_ERROR_BUSY);
     atomic_store(&door->is_closed, true);
     int over = atomic_load(&door->over);
     if (over != NO_DESCRIPTOR)
@@ -391,10 +393,13 @@ void door_post_free(struct door_post *post)
 
 int door_post_cancel(struct door_post *post)
 {
-    int cancelled = 0;
+    int cancelled = 0, code;
 
-    for (int i = post->count; i-- > 0;)
-        cancelled += zcrp_cancel(post->messages[i]) == ZCRP_OK;
+    for (int i = post->count; i-- > 0;) {
+        while ((code = zcrp_cancel(post->messages[i])) == ZCRP_ERROR_BUSY)
+            ; /* the peer may write to it still */
+        cancelled += code == ZCRP_OK;
+    }
     return cancelled;
 }
 

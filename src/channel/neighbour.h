@@ -30,10 +30,14 @@
  * read the sender's memory, it reads commons only: then the sender copies what lies elsewhere to
  * the stage.
  *
- * Nobody writes to another process's memory, but for the ring. Each call that reads from the sender
- * reads the nonce, too: so a process that has ended, or become another program, is noticed.
+ * A sender that has nothing else to do pushes some of the bytes itself, to where the receiver has
+ * opened targets for them (targets.h): so both copy, on a processor each.
  *
- * Threads: one at a time sends, reaps, receives, and replies; each of them beside the others. */
+ * Each call that reads from the sender reads a nonce, too, and before each push the sender reads
+ * one of the receiver's: so a process that has ended, or become another program, is noticed.
+ *
+ * Threads: one at a time sends, reaps, pushes, receives, and replies; each of them beside the
+ * others. */
 #ifndef ZCRP_CHANNEL_NEIGHBOUR_H
 #define ZCRP_CHANNEL_NEIGHBOUR_H
 
@@ -122,6 +126,14 @@ bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted);
 #define NEIGHBOUR_ANY UINT64_MAX
 bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of);
 
+/* Claims something to push, if there is something: by the thread that reaps. Then neighbour_push
+ * copies it, by one thread, which need not be that. Then whoever reaps lets go of one after the
+ * other: false if there is none; `*message` is whose memory it was. What was taken back meanwhile
+ * is held until then. */
+bool neighbour_claim(struct neighbour *n);
+void neighbour_push(struct neighbour *n);
+bool neighbour_let_go(struct neighbour *n, uint64_t *message);
+
 /* The next control datagram; its bytes, or 0. `buffer` has room for CONTROL_BYTES. */
 size_t neighbour_answer(struct neighbour *n, uint8_t *buffer);
 
@@ -142,6 +154,11 @@ struct notes neighbour_notes(struct neighbour *n, uint32_t most);
 
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
 int neighbour_receive(struct neighbour *n, struct landing *l);
+
+/* Does the sender still write, or so it seems, to openings of a landing that is over? Then nothing
+ * is received, and no message may end, until it does not. By the thread that receives. A system
+ * call or two, if it is so. */
+bool neighbour_is_late(struct neighbour *n);
 
 /* Sends a control datagram of the session; false if it is another, or there is no room: then it
  * takes the socket. */

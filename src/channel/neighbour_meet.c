@@ -120,7 +120,7 @@ static struct neighbour *make(bool is_sender, struct channel *c,
                             .opened = clock_now()};
     if (terms->secret != NULL)
         memcpy(n->secret, terms->secret, sizeof(n->secret));
-    n->in.door = n->in.guest = n->out.bell = -1;
+    n->in.door = n->in.guest = n->out.bell = n->in.sender_file = -1;
     n->out.still_since = NEVER;
     return n;
 }
@@ -262,14 +262,13 @@ enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *
                                        const struct neighbour_terms *terms)
 {
     struct neighbour *n = make(true, c, terms);
-    pid_t receiver;
 
     *made = NULL;
     if (n == NULL)
         return NEIGHBOUR_LIMITED;
     n->out.lets_read = terms->lets_read;
     enum neighbour_refusal why = ring(n);
-    if (why == NEIGHBOUR_FINE && !is_own_user(n->out.bell, &receiver)) {
+    if (why == NEIGHBOUR_FINE && !is_own_user(n->out.bell, &n->out.receiver)) {
         knock_in_vain(n);
         why = NEIGHBOUR_STRANGER;
     }
@@ -463,10 +462,30 @@ static void write_proof(struct neighbour *n)
         atomic_store(&n->page->proof[i], proof[i]);
 }
 
+/* The sender looks for this nonce before it pushes. A process is to be noticed that ends while it
+ * pushes. */
+static bool offer_targets(struct neighbour *n)
+{
+    uint64_t nonce[NEIGHBOUR_NONCE / 8];
+    int file = process_file(n->in.sender);
+
+    if (file < 0)
+        return false;
+    close_file(&file);
+    entropy_fill(n->in.own_nonce, sizeof(n->in.own_nonce));
+    memcpy(nonce, n->in.own_nonce, sizeof(nonce));
+    for (int i = 0; i < NEIGHBOUR_NONCE / 8; i++)
+        atomic_store(&n->page->nonce[i], nonce[i]);
+    atomic_store(&n->page->nonce_at, (uintptr_t)n->in.own_nonce);
+    return true;
+}
+
 static void consent(struct neighbour *n, enum neighbour_refusal why)
 {
     n->in.sight = (why == NEIGHBOUR_FINE ? SIGHT_MEMORY : 0U) |
                   (n->in.commons != NULL && may_read_itself() ? SIGHT_COMMONS : 0U);
+    if (why == NEIGHBOUR_FINE && offer_targets(n))
+        n->in.sight |= SIGHT_TARGETS;
     if (why == NEIGHBOUR_FORBIDDEN && n->in.sight != 0)
         why = NEIGHBOUR_FINE;
     write_proof(n);
@@ -600,12 +619,27 @@ static bool has_proven(const struct neighbour *n)
     return is_proof(n, BY_RECEIVER, n->out.nonce, (const uint8_t *)proof);
 }
 
+/* The receiver offers targets. The kernel has said who it is, and says now if it may be written to:
+ * the right to read is the same. */
+static bool may_push(struct neighbour *n)
+{
+    uint64_t nonce[NEIGHBOUR_NONCE / 8];
+
+    for (int i = 0; i < NEIGHBOUR_NONCE / 8; i++)
+        nonce[i] = atomic_load(&n->page->nonce[i]);
+    memcpy(n->out.receiver_nonce, nonce, sizeof(nonce));
+    n->out.receiver_nonce_at = atomic_load(&n->page->nonce_at);
+    return neighbour_sees_receiver(n);
+}
+
 /* What the receiver says it can read of what there is. */
 static void begin(struct neighbour *n)
 {
+    uint32_t sight = atomic_load(&n->page->sight);
     uint32_t possible = SIGHT_MEMORY | (n->own != NULL ? SIGHT_COMMONS : 0U);
 
-    n->out.sight = atomic_load(&n->page->sight) & possible;
+    n->out.sight = sight & possible;
+    atomic_store(&n->out.may_push, (sight & SIGHT_TARGETS) && may_push(n));
     decide(n, n->out.sight != 0 && has_proven(n) ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
 }
 
@@ -659,10 +693,12 @@ void neighbour_free(struct neighbour *n)
     close_file(&n->in.door);
     close_file(&n->in.guest);
     close_file(&n->out.bell);
+    close_file(&n->in.sender_file);
     sodium_memzero(n->secret, sizeof(n->secret));
     if (n->page != NULL)
         (void)munmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
+    sodium_memzero(n->in.own_nonce, sizeof(n->in.own_nonce));
     commons_unmap(n->in.commons, n->in.commons_bytes);
     commons_let_go(n->own);
     memory_release(n, sizeof(*n));

@@ -6,22 +6,26 @@
 #include "commons.h"
 #include "neighbour.h"
 #include "ring.h"
+#include "targets.h"
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 enum {
-    NEIGHBOUR_VERSION = 4,
+    NEIGHBOUR_VERSION = 5,
     NEIGHBOUR_NONCE = 16, /* bytes */
     NEIGHBOUR_PROOF = 16,
+    PUSH_NOTES = 2, /* that a sender pushes with one call */
 };
 
 /* The receiver's word. */
 enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
-/* What the receiver can read of the sender's; bits. */
+/* What the receiver can read of the sender's; and what it offers. Bits. */
 enum neighbour_sight {
     SIGHT_MEMORY = 1,  /* all its memory */
     SIGHT_COMMONS = 2, /* its commons */
+    SIGHT_TARGETS = 4, /* the sender may push, if the kernel lets it */
 };
 
 /* The shared memory. */
@@ -29,9 +33,12 @@ struct neighbour_page {
     _Atomic uint32_t consent; /* enum neighbour_consent */
     _Atomic uint32_t sight;   /* enum neighbour_sight, written before the consent */
     _Atomic uint32_t why;     /* enum neighbour_refusal */
-    _Atomic uint64_t proof[NEIGHBOUR_PROOF / 8]; /* the receiver's, written before the consent */
+    _Atomic uint64_t proof[NEIGHBOUR_PROOF / 8]; /* the receiver's, written before the consent, */
+    _Atomic uint64_t nonce[NEIGHBOUR_NONCE / 8]; /* and so this, */
+    _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct ring ring;
     struct answers answers;
+    struct targets targets;
     uint8_t stage[NEIGHBOUR_STAGE];
 };
 
@@ -46,11 +53,24 @@ struct stage {
     uint64_t end[RING_NOTES]; /* of each note: `head` behind it */
 };
 
+/* What a sender pushes at present. The notes are pinned; whoever made the claim has this alone. */
+struct push {
+    uint32_t notes;
+    uint64_t number[PUSH_NOTES];
+    struct iovec from[PUSH_NOTES], to[PUSH_NOTES]; /* `to`: in the receiver's memory */
+};
+
 struct neighbour_sender {
     uint8_t nonce[NEIGHBOUR_NONCE]; /* the receiver looks for it here */
     struct ring_writer ring;
     struct answers_place answers;
     struct stage stage;
+    struct iovec data[RING_NOTES]; /* of each note that holds a message: its data */
+    struct push push;
+    pid_t receiver;
+    uint8_t receiver_nonce[NEIGHBOUR_NONCE];
+    uint64_t receiver_nonce_at;  /* an address in the receiver's memory */
+    _Atomic bool may_push;       /* the kernel lets it */
     uint32_t sight;              /* the receiver's */
     _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of
                                     what there is; NEVER: it has read since, or there is nothing */
@@ -71,6 +91,11 @@ struct neighbour_receiver {
     uint8_t nonce[NEIGHBOUR_NONCE];
     struct ring_reader ring;
     struct answers_place answers;
+    uint8_t own_nonce[NEIGHBOUR_NONCE]; /* the sender looks for it here */
+    uint64_t late[LANDING_OPENINGS];    /* notes whose targets the sender has claimed and not */
+    uint32_t lates;                     /* settled in time */
+    int sender_file;                    /* of its process, while there are such; -1: none */
+    bool has_pushed;                    /* the sender, of what was shared with it last */
 };
 
 struct neighbour {
@@ -90,6 +115,9 @@ struct neighbour {
     struct neighbour_sender out;  /* of a sender */
     struct neighbour_receiver in; /* of a receiver */
 };
+
+/* Is the receiver's process still the one that this sender met? A system call. */
+bool neighbour_sees_receiver(const struct neighbour *n);
 
 /* Without a lock, by whoever sends or receives. */
 static inline bool neighbour_is_here(const struct neighbour *n)

@@ -2,19 +2,31 @@
 #include "core/number.h"
 #include "neighbour_page.h"
 #include "platform/nofault.h"
+#include "platform/system.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sodium/utils.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-enum { COPY_MOST = LANDING_IOV + LANDING_OPENINGS + 1 }; /* a piece may hold data and trailer */
+enum {
+    COPY_MOST = LANDING_IOV + LANDING_OPENINGS + 1, /* a piece may hold data and trailer */
+    SHARE_LEAST = 4, /* notes, from which on the sender is let push some */
+    OWN_FEW = 2,     /* that are copied with one call then, if it pushes; */
+    OWN_MANY = 8,    /* if it did not push of the last that it could have */
+    YIELD_LOOKS = 64,
+};
+
+static const duration LATE_AFTER = 200 * MICROSECOND; /* a sender settles what it has claimed */
 
 /* One call's worth: where the notes' bytes lie, and where they go. All notes are of the sender's
  * memory, and the nonce comes first; or all are of its commons or the stage, which this process
  * maps, too. */
 struct copying {
+    uint32_t ahead; /* of the ring's next note, the first of these */
     uint32_t notes;
     struct ring_note note[LANDING_OPENINGS];
     uint32_t asked[LANDING_OPENINGS]; /* bytes of each note that the call is to copy */
@@ -40,8 +52,9 @@ static bool is_mapped(const struct ring_note *note)
     return note->place != RING_MEMORY;
 }
 
-static void copying_begin(const struct neighbour *n, struct copying *c)
+static void copying_begin(const struct neighbour *n, struct copying *c, uint32_t ahead)
 {
+    c->ahead = ahead;
     c->notes = c->heres = c->theres = 0;
     c->is_mapped = false;
     add_there(c, n->in.nonce_at, sizeof(c->nonce));
@@ -53,10 +66,16 @@ static uint32_t tail_of(const struct ring_note *note)
     return note->has_trailer ? TRAILER_BYTES : 0;
 }
 
-/* Within the page: the next note's trailer. */
+/* Within the page: the trailer of the note `ahead`. */
+static size_t trailer_ahead(const struct neighbour *n, uint32_t ahead)
+{
+    return offsetof(struct neighbour_page, ring) + ring_trailer_at(&n->in.ring, ahead);
+}
+
+/* The next note's. */
 static size_t trailer_of(const struct neighbour *n, const struct copying *c)
 {
-    return offsetof(struct neighbour_page, ring) + ring_trailer_at(&n->in.ring, c->notes);
+    return trailer_ahead(n, c->ahead + c->notes);
 }
 
 /* ---- from the sender's memory ---- */
@@ -130,13 +149,13 @@ static bool is_within(const struct neighbour *n, const struct ring_note *note)
 
 /* ---- from either ---- */
 
-/* The next note's bytes go into the pieces of the opening, in order. */
+/* The next note's bytes go into the pieces of its opening, in order. */
 static void fill_opening(const struct neighbour *n, struct copying *c, const struct landing *l)
 {
     const struct ring_note *note = &c->note[c->notes];
-    uint32_t at = 0;
+    uint32_t opening = c->ahead + c->notes, at = 0;
 
-    for (uint32_t i = l->first[c->notes]; at < note->bytes && i < l->first[c->notes + 1]; i++) {
+    for (uint32_t i = l->first[opening]; at < note->bytes && i < l->first[opening + 1]; i++) {
         struct iovec piece = l->iov[i];
         piece.iov_len = lesser(piece.iov_len, note->bytes - at);
         if (c->is_mapped)
@@ -159,10 +178,12 @@ static bool fits(const struct neighbour *n, struct copying *c)
     return is_mapped(note) == c->is_mapped && (!c->is_mapped || is_within(n, note));
 }
 
-static void gather(struct neighbour *n, struct copying *c, const struct landing *l)
+/* Gathers notes from the one `ahead` on, `most` at most: note i of the ring goes to opening i. */
+static void gather(struct neighbour *n, struct copying *c, const struct landing *l, uint32_t ahead,
+                   uint32_t most)
 {
-    copying_begin(n, c);
-    while (c->notes < l->openings && ring_look(&n->in.ring, c->notes, &c->note[c->notes]) &&
+    copying_begin(n, c, ahead);
+    while (c->notes < most && ring_look(&n->in.ring, ahead + c->notes, &c->note[c->notes]) &&
            fits(n, c)) {
         c->asked[c->notes] = 0;
         if (!c->is_mapped)
@@ -232,7 +253,7 @@ static int on_fault(struct neighbour *n, struct landing *l)
     int64_t copied = 0;
     uint32_t asked = 0;
 
-    copying_begin(n, &c);
+    copying_begin(n, &c, 0);
     if (!ring_look(&n->in.ring, 0, &c.note[0]))
         return 0;
     if (!is_mapped(&c.note[0])) {
@@ -254,12 +275,12 @@ static int on_fault(struct neighbour *n, struct landing *l)
 
 /* Fills openings from the next notes. How many; what lies before a fault arrives, and the fault is
  * left to the next call. */
-static int receive_notes(struct neighbour *n, struct landing *l)
+static int receive_alone(struct neighbour *n, struct landing *l)
 {
     struct copying c;
     uint32_t i = 0;
 
-    gather(n, &c, l);
+    gather(n, &c, l, 0, l->openings);
     if (c.notes == 0 && !c.is_mapped)
         return 0;
     if (c.notes == 0) { /* not within what is mapped */
@@ -273,6 +294,188 @@ static int receive_notes(struct neighbour *n, struct landing *l)
     }
     l->is_spoilt |= i < c.notes; /* some of the rest may have been copied, too */
     return left < 0 || i > 0 ? (int)i : on_fault(n, l);
+}
+
+/* ---- while the sender pushes some ---- */
+
+/* The notes of one landing, and who copies them. */
+struct share {
+    uint32_t notes;
+    uint32_t row; /* so many are copied with one call */
+    struct ring_note note[LANDING_OPENINGS];
+    bool is_open[LANDING_OPENINGS];    /* it has a target, */
+    bool is_senders[LANDING_OPENINGS]; /* which the sender had claimed when its turn came */
+    bool is_whole[LANDING_OPENINGS];
+};
+
+static uint64_t number_of(const struct neighbour *n, uint32_t i)
+{
+    return n->in.ring.tail + i;
+}
+
+/* The note's data fills one piece, and behind it is a piece for the trailer. */
+static bool is_plain(const struct landing *l, uint32_t i, const struct ring_note *note)
+{
+    const struct iovec *piece = &l->iov[l->first[i]];
+    bool has_two = l->first[i] + 2 <= l->first[i + 1];
+    uintptr_t scratch = has_two ? (uintptr_t)piece[1].iov_base - (uintptr_t)l->trailer : SIZE_MAX;
+
+    return has_two && note->has_trailer && note->place != RING_STAGE &&
+           piece[0].iov_len == note->bytes - TRAILER_BYTES && piece[0].iov_len > 0 &&
+           scratch < sizeof(l->trailer) && piece[1].iov_len == TRAILER_BYTES;
+}
+
+/* Opens targets for all but the first notes. False if nobody would push, or there is too little. */
+static bool share_out(struct neighbour *n, const struct landing *l, struct share *s)
+{
+    struct targets *targets = &n->page->targets;
+    uint32_t end = 0;
+
+    s->notes = 0;
+    s->row = n->in.has_pushed ? OWN_FEW : OWN_MANY;
+    if (!(n->in.sight & SIGHT_TARGETS))
+        return false;
+    while (s->notes < l->openings && ring_look(&n->in.ring, s->notes, &s->note[s->notes]))
+        s->notes++;
+    if (s->notes < SHARE_LEAST)
+        return false;
+    for (uint32_t i = 0; i < s->notes; i++) {
+        s->is_senders[i] = s->is_whole[i] = false;
+        s->is_open[i] = i >= s->row && is_plain(l, i, &s->note[i]) &&
+                        targets_open(targets, number_of(n, i), l->iov[l->first[i]].iov_base);
+        if (s->is_open[i])
+            end = i + 1;
+    }
+    targets_show(targets, number_of(n, end));
+    return true;
+}
+
+static void copy_row(struct neighbour *n, struct landing *l, struct share *s, uint32_t i,
+                     uint32_t notes)
+{
+    struct copying c;
+
+    for (uint32_t end = i + notes; i < end; i += c.notes) {
+        gather(n, &c, l, i, end - i);
+        int64_t left = c.notes > 0 ? copy(n, &c) : -1;
+        if (left < 0)
+            return;
+        for (uint32_t k = 0; k < c.notes && left >= (int64_t)c.asked[k]; k++) {
+            left -= c.asked[k];
+            s->note[i + k] = c.note[k];
+            s->is_whole[i + k] = true;
+        }
+    }
+}
+
+static bool is_own(struct neighbour *n, struct share *s, uint32_t i)
+{
+    if (s->is_open[i])
+        s->is_senders[i] = !targets_withdraw(&n->page->targets, number_of(n, i));
+    return !s->is_senders[i];
+}
+
+static void copy_own(struct neighbour *n, struct landing *l, struct share *s)
+{
+    uint32_t own;
+
+    for (uint32_t i = 0; i<s->notes; i += own> 0 ? own : 1) {
+        own = 0;
+        while (own < s->row && i + own < s->notes && is_own(n, s, i + own))
+            own++;
+        copy_row(n, l, s, i, own);
+    }
+}
+
+/* CLAIMED: it takes too long. */
+static enum target_state await_target(struct targets *t, uint64_t number, instant deadline)
+{
+    enum target_state state = targets_take(t, number);
+
+    for (uint32_t looks = 1; state == TARGET_CLAIMED && clock_now() < deadline; looks++) {
+        if (looks % YIELD_LOOKS == 0)
+            sched_yield(); /* the sender may be waiting for this very core */
+        state = targets_take(t, number);
+    }
+    return state;
+}
+
+/* The data of note `i` is where it belongs. */
+static void land_trailer(const struct neighbour *n, const struct landing *l, uint32_t i)
+{
+    memcpy(l->iov[l->first[i] + 1].iov_base, (const uint8_t *)n->page + trailer_ahead(n, i),
+           TRAILER_BYTES);
+}
+
+/* What the sender could not push is copied after all: that finds out why. */
+static void take_pushed(struct neighbour *n, struct landing *l, struct share *s)
+{
+    instant deadline = clock_now() + LATE_AFTER;
+
+    n->in.has_pushed = false;
+    for (uint32_t i = 0; i < s->notes; i++) {
+        if (!s->is_senders[i])
+            continue;
+        n->in.has_pushed = true;
+        enum target_state state = await_target(&n->page->targets, number_of(n, i), deadline);
+        if (state == TARGET_CLAIMED) {
+            n->in.late[n->in.lates++] = number_of(n, i);
+        } else if (state == TARGET_PUSHED) {
+            land_trailer(n, l, i);
+            s->is_whole[i] = true;
+        } else {
+            copy_row(n, l, s, i, 1);
+        }
+    }
+}
+
+static int receive_notes(struct neighbour *n, struct landing *l)
+{
+    struct share s;
+    uint32_t whole = 0;
+
+    if (!share_out(n, l, &s))
+        return receive_alone(n, l);
+    copy_own(n, l, &s);
+    take_pushed(n, l, &s);
+    for (; whole < s.notes && s.is_whole[whole]; whole++)
+        finish(n, l, whole, &s.note[whole], RING_DONE);
+    l->is_spoilt |= whole < s.notes;
+    return whole > 0 || n->in.lates > 0 ? (int)whole : receive_alone(n, l);
+}
+
+/* The sender's process writes nothing any more: it has ended, or has become another program. */
+static bool has_sender_ended(struct neighbour *n)
+{
+    uint8_t nonce[NEIGHBOUR_NONCE];
+    struct iovec here = {nonce, sizeof(nonce)};
+    struct iovec there = {(void *)(uintptr_t)n->in.nonce_at, sizeof(nonce)}; /* NOLINT */
+
+    if (n->in.sender_file < 0)
+        n->in.sender_file = process_file(n->in.sender);
+    if (n->in.sender_file < 0)
+        return errno == ESRCH;
+    if (process_has_ended(n->in.sender_file))
+        return true;
+    ssize_t size = process_vm_readv(n->in.sender, &here, 1, &there, 1, 0);
+    return size < 0 ? errno == EFAULT
+                    : size != (ssize_t)sizeof(nonce) ||
+                          sodium_memcmp(nonce, n->in.nonce, sizeof(nonce)) != 0;
+}
+
+bool neighbour_is_late(struct neighbour *n)
+{
+    struct neighbour_receiver *in = &n->in;
+    bool has_ended = in->lates > 0 && has_sender_ended(n);
+
+    for (uint32_t i = in->lates; i-- > 0;)
+        if (targets_take(&n->page->targets, in->late[i]) != TARGET_CLAIMED || has_ended)
+            in->late[i] = in->late[--in->lates];
+    if (in->lates == 0 && in->sender_file >= 0) {
+        (void)close(in->sender_file);
+        in->sender_file = -1;
+    }
+    return in->lates > 0;
 }
 
 struct notes neighbour_notes(struct neighbour *n, uint32_t most)
@@ -297,7 +500,7 @@ bool neighbour_has_units(struct neighbour *n)
 int neighbour_receive(struct neighbour *n, struct landing *l)
 {
     l->received = 0;
-    if (!neighbour_is_here(n))
+    if (!neighbour_is_here(n) || n->in.lates > 0)
         return 0;
     ring_skip(&n->in.ring);
     int received = receive_notes(n, l);

@@ -168,6 +168,7 @@ static enum channel_verdict send_large(struct neighbour *n, const struct burst *
         struct ring_note note = {.bytes = (uint32_t)(data->iov_len + trailer->iov_len),
                                  .has_trailer = true};
         set_place(n, &note, data->iov_base);
+        out->data[atomic_load(&out->ring.head) % RING_NOTES] = *data;
         out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = out->stage.head;
         *calls |= ring_offer(&out->ring, &note, trailer->iov_base, message_of_unit(b, i));
         atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);

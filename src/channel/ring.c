@@ -58,7 +58,7 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
     uint64_t number = atomic_load(&w->reaped);
     struct ring_slot *slot = slot_at(w->ring, number);
 
-    if (number == atomic_load(&w->head))
+    if (number == atomic_load(&w->head) || w->is_pinned[number % RING_NOTES])
         return false;
     uint32_t state = atomic_load(&slot->state);
     if (state == RING_OFFERED || state == RING_REVOKED)
@@ -79,11 +79,29 @@ bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of)
         *of = w->owner[i % RING_NOTES];
         if (*of == RING_NOBODY || (owner != RING_ANY && owner != *of))
             continue;
-        w->owner[i % RING_NOTES] = RING_NOBODY;
         (void)atomic_compare_exchange_strong(&slot_at(w->ring, i)->state, &offered, RING_REVOKED);
+        if (w->is_pinned[i % RING_NOTES])
+            continue;
+        w->owner[i % RING_NOTES] = RING_NOBODY;
         return true;
     }
     return false;
+}
+
+bool ring_pin(struct ring_writer *w, uint64_t number)
+{
+    bool is_there = number >= atomic_load(&w->reaped) && number < atomic_load(&w->head) &&
+                    w->owner[number % RING_NOTES] != RING_NOBODY &&
+                    atomic_load(&slot_at(w->ring, number)->state) == RING_OFFERED;
+
+    w->is_pinned[number % RING_NOTES] |= is_there;
+    return is_there;
+}
+
+uint64_t ring_unpin(struct ring_writer *w, uint64_t number)
+{
+    w->is_pinned[number % RING_NOTES] = false;
+    return w->owner[number % RING_NOTES];
 }
 
 /* ---- reading ---- */

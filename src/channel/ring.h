@@ -17,6 +17,9 @@
  * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer calls.
  * tests/model/ring.pml has these rules.
  *
+ * A note is pinned while the writer's own process reads the memory that it is of (targets.h). Then
+ * it is not reaped, and to revoke it leaves it its owner, who gets it back once it is unpinned.
+ *
  * I1  writer: reaped <= head <= reaped + RING_NOTES; the notes between are not EMPTY.
  * I2  reader: every note before `tail` is EMPTY, DONE, FAULTED, or offered anew. */
 #ifndef ZCRP_CHANNEL_RING_H
@@ -72,6 +75,7 @@ struct ring_writer {
     _Atomic uint64_t head;      /* notes offered, */
     _Atomic uint64_t reaped;    /* and of those, that the reader is done with, as is known */
     uint64_t owner[RING_NOTES]; /* of each note: who wants to know that the reader is done */
+    bool is_pinned[RING_NOTES];
 };
 
 void ring_writer_init(struct ring_writer *w, struct ring *ring);
@@ -99,6 +103,13 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
 #define RING_ANY UINT64_MAX
 #define RING_NOBODY (UINT64_MAX - 1)
 bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of);
+
+/* Pins a note that has an owner; false if it is not offered any more, or has none. By the thread
+ * that reaps, as all of these. */
+bool ring_pin(struct ring_writer *w, uint64_t number);
+
+/* Whose it is. */
+uint64_t ring_unpin(struct ring_writer *w, uint64_t number);
 
 /* ---- the reader's side ---- */
 

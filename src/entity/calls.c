@@ -247,7 +247,21 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
 }
 
 /* The event of a message that a burst or a plan holds comes when that call of the channel is over:
- * the latch tells. The library's threads never wait like this. */
+ * the latch tells. The library's threads never wait like this. False: the peer writes to it still,
+ * or so it seems. */
+static bool await_end(struct zcrp_entity *e, struct message *m)
+{
+    bool is_late = false;
+
+    while (!latch_is_open(&m->latch) && !is_late) {
+        (void)latch_wait(&m->latch, clock_now() + ENTITY_BUSY_AFTER, 0, NULL, 0);
+        entity_enter(e);
+        is_late = e->nearby.is_late;
+        entity_leave(e);
+    }
+    return latch_is_open(&m->latch);
+}
+
 int zcrp_cancel(struct zcrp_msg *message)
 {
     struct message *m = message_of(message);
@@ -262,8 +276,10 @@ int zcrp_cancel(struct zcrp_msg *message)
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
         sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    (void)latch_wait(&m->latch, NEVER, 0, NULL, 0);
+    bool has_ended = await_end(e, m);
     entity_depart(e);
+    if (!has_ended)
+        return ZCRP_ERROR_BUSY;
     return is_cancelled ? ZCRP_OK : ZCRP_ERROR_IDLE;
 }
 

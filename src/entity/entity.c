@@ -157,6 +157,8 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
 
+    if (e->nearby.is_late)
+        due = instant_earlier(due, clock_now() + MILLISECOND);
     if (e->is_held) {
         due = instant_earlier(due, e->held_until);
         deadline = deadline < e->held_until ? e->held_until : deadline;

@@ -35,6 +35,9 @@
 #include "waiting/wait_policy.h"
 #include "workspace.h"
 
+/* So long a call waits for a peer that is late (neighbour_is_late). */
+#define ENTITY_BUSY_AFTER (100 * MILLISECOND)
+
 /* Where an entity stands. It only moves on, by entity_move. */
 enum entity_life {
     ENTITY_OPEN,     /* messages are submitted */

@@ -262,6 +262,10 @@ static void fail_rest(struct zcrp_entity *e)
 int entity_linger(struct zcrp_entity *e, instant since)
 {
     entity_enter(e);
+    if (e->life == ENTITY_FAILING) { /* it was BUSY the last time */
+        entity_leave(e);
+        return ZCRP_OK;
+    }
     entity_move(e, ENTITY_DRAINING);
     bool is_confirmed = close_machine(e, since);
     if (!is_confirmed)
@@ -270,6 +274,18 @@ int entity_linger(struct zcrp_entity *e, instant since)
     fail_rest(e);
     entity_leave(e);
     return is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
+}
+
+bool entity_is_busy(struct zcrp_entity *e)
+{
+    instant until = clock_now() + ENTITY_BUSY_AFTER;
+
+    entity_enter(e);
+    while (e->nearby.is_late && clock_now() < until)
+        (void)condition_wait(&e->progress, &e->mutex, until);
+    bool is_busy = e->nearby.is_late;
+    entity_leave(e);
+    return is_busy;
 }
 
 void entity_quit(struct zcrp_entity *e)
@@ -291,6 +307,8 @@ int zcrp_close(struct zcrp_entity *entity)
         return ZCRP_OK;
     }
     int code = entity_linger(entity, clock_now());
+    if (entity_is_busy(entity))
+        return ZCRP_ERROR_BUSY;
     entity_quit(entity);
     entity_destroy(entity);
     return code;

@@ -131,7 +131,7 @@ static void free_left(struct zcrp_entity *e)
     struct nearby *b = &e->nearby;
 
     nearby_take_back(e, NEIGHBOUR_ANY);
-    if (e->is_sending || e->is_arriving)
+    if (e->is_sending || e->is_arriving || b->is_pushing || b->is_late)
         return;
     b->why = neighbour_why(b->neighbour);
     b->patience = KNOCK_LAST;
@@ -238,10 +238,40 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
     return verdict;
 }
 
+bool nearby_claim(struct zcrp_entity *e)
+{
+    struct neighbour *n = is_sender(e) ? nearby_to_send(e) : NULL;
+    bool is_ours = n != NULL && !e->nearby.is_pushing && neighbour_claim(n);
+
+    e->nearby.is_pushing |= is_ours;
+    return is_ours;
+}
+
+void nearby_push(struct zcrp_entity *e)
+{
+    struct neighbour *n = e->nearby.neighbour; /* it stays while this is claimed */
+    uint64_t message;
+
+    neighbour_push(n);
+    entity_enter(e);
+    while (neighbour_let_go(n, &message))
+        if (sender_is_decided(e->machine.sender, message))
+            nearby_take_back(e, message);
+    e->nearby.is_pushing = false;
+    entity_leave(e);
+}
+
+void nearby_look_late(struct zcrp_entity *e)
+{
+    e->nearby.is_late = e->nearby.neighbour != NULL && neighbour_is_late(e->nearby.neighbour);
+    receiver_hold(e->machine.receiver, e->nearby.is_late);
+}
+
 /* A thread that receives now looks here before it sleeps. */
 bool nearby_sleep(struct zcrp_entity *e)
 {
-    return e->is_arriving || !e->nearby.is_here || neighbour_sleep(e->nearby.neighbour);
+    return e->is_arriving || e->nearby.is_late || !e->nearby.is_here ||
+           neighbour_sleep(e->nearby.neighbour);
 }
 
 bool nearby_wake(struct zcrp_entity *e)

@@ -2,7 +2,8 @@
  * session once, lets units and answers take the short way while the neighbour is there, and lets go
  * of what the neighbour does not read any more.
  *
- * The neighbour changes only under the mutex, and goes away only while no thread sends or receives.
+ * The neighbour changes only under the mutex, and goes away only while no thread sends, receives or
+ * pushes.
  * So a thread that claimed one of these under the mutex uses it without. */
 #ifndef ZCRP_ENTITY_NEARBY_H
 #define ZCRP_ENTITY_NEARBY_H
@@ -27,6 +28,8 @@ struct nearby {
                                     receives */
     bool is_left;                /* and it goes away as soon as nobody uses it */
     bool must_call;              /* the neighbour sleeps; of the thread that sends */
+    bool is_pushing;             /* a thread of this sender pushes */
+    bool is_late;                /* of a receiver: see neighbour_is_late */
     struct pairing tried;        /* the last session in which this was tried; a sender that finds */
     instant again;               /* no door knocks again, at this time, */
     duration patience;           /* so much later than before, KNOCK_LAST: not any more */
@@ -62,6 +65,15 @@ enum channel_verdict nearby_send(struct zcrp_entity *e, struct neighbour *n,
 
 /* The message is decided: the neighbour reads no more of it. Locked. */
 void nearby_take_back(struct zcrp_entity *e, uint64_t message);
+
+/* Claims what this sender can push for its neighbour at once. Locked. True if the caller is to push
+ * it, outside. */
+bool nearby_claim(struct zcrp_entity *e);
+void nearby_push(struct zcrp_entity *e);
+
+/* The thread that receives has asked the neighbour, or looks again whether the sender is still
+ * late. Until it is not, nothing is received and no message ends. Locked. */
+void nearby_look_late(struct zcrp_entity *e);
 
 /* Nobody looks whether the neighbour has something, so it is to call: false if it has something
  * already. Locked. */

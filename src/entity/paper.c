@@ -53,9 +53,9 @@ static int close_side(struct side *side)
     if (!side_change(side, SIDE_OPEN, SIDE_CLOSING))
         return ZCRP_ERROR_NOT_STARTED;
     side_await_unused(side);
-    (void)zcrp_close(side->entity);
-    (void)side_change(side, SIDE_CLOSING, SIDE_NONE);
-    return ZCRP_OK;
+    bool is_busy = zcrp_close(side->entity) == ZCRP_ERROR_BUSY;
+    (void)side_change(side, SIDE_CLOSING, is_busy ? SIDE_OPEN : SIDE_NONE);
+    return is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK;
 }
 
 nbyte zcrp_send_init(int *file_descriptors)

@@ -2,6 +2,9 @@
 
 enum { TURN_RECEIVES = 64 };
 
+/* How often it is asked whether a neighbour is late still. */
+#define LATE_LOOK MILLISECOND
+
 /* Control that comes this soon after a turn belongs to the same crowd. */
 #define CROWD (20 * MICROSECOND)
 
@@ -223,7 +226,7 @@ static void on_room(void *client)
 /* Claims the arrivals; false if another thread receives. Locked. */
 static bool claim_arrivals(struct zcrp_entity *e)
 {
-    bool is_ours = !e->is_arriving && !e->is_broken;
+    bool is_ours = !e->is_arriving && !e->nearby.is_late && !e->is_broken;
 
     e->is_arriving = e->is_arriving || is_ours;
     return is_ours;
@@ -437,6 +440,8 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
         landing->received = 0;
     if (received == CHANNEL_FAULT)
         machine_on_plan_fault(&e->machine, landing);
+    if (n != NULL)
+        nearby_look_late(e);
     bool has_shown_peer = land_arrivals(e, landing);
     if (awaits_caller)
         keyed_hear_callers(e, clock_now(), &w->mail);
@@ -531,34 +536,89 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hea
 
 /* ---- arriving at either ---- */
 
-/* Is there nothing to receive from the neighbour? Then a waiter that spins looks again at once, and
- * nothing is planned. Whoever hears for a receiver hears its socket, too, until the neighbour comes
- * first. */
-static bool is_neighbour_quiet(struct zcrp_entity *e)
+/* What the neighbour has for this entity. */
+enum news {
+    NEWS_NONE,
+    NEWS_SOME,
+    NEWS_TARGETS, /* nothing to receive, but something to push, which is claimed */
+};
+
+/* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned.
+ * Whoever hears for a receiver hears its socket, too, until the neighbour comes first. */
+static enum news neighbours_news(struct zcrp_entity *e)
 {
     mutex_lock(&e->mutex);
     struct neighbour *n = nearby_of(e);
+    bool is_sender = e->machine.role == MACHINE_SENDER;
     bool is_quiet = n == NULL && e->reader != e;
     if (n != NULL && !e->is_arriving)
-        is_quiet = e->machine.role == MACHINE_SENDER
-                       ? !neighbour_has_answer(n)
-                       : e->nearby.is_first && !neighbour_has_units(n);
+        is_quiet =
+            is_sender ? !neighbour_has_answer(n) : e->nearby.is_first && !neighbour_has_units(n);
+    enum news news = is_quiet ? NEWS_NONE : NEWS_SOME;
+    if (is_quiet && is_sender && nearby_claim(e))
+        news = NEWS_TARGETS;
     mutex_unlock(&e->mutex);
-    return is_quiet;
+    return news;
+}
+
+/* True if something was pushed. */
+static bool push_some(struct zcrp_entity *sender)
+{
+    mutex_lock(&sender->mutex);
+    bool is_ours = nearby_claim(sender);
+    mutex_unlock(&sender->mutex);
+    if (is_ours)
+        nearby_push(sender);
+    return is_ours;
+}
+
+/* Of the connection's sender, whose receiver has no news. */
+static enum arrival twins_turn(struct zcrp_entity *sender, struct workspace *w)
+{
+    switch (neighbours_news(sender)) {
+    case NEWS_SOME:
+        return update_from_neighbour(sender, w->memory);
+    case NEWS_TARGETS:
+        nearby_push(sender);
+        return ARRIVAL_FULL;
+    case NEWS_NONE:
+        break;
+    }
+    return ARRIVAL_NONE;
+}
+
+static enum arrival sender_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    enum arrival found = update_once(e, w->memory, hearing);
+
+    return found == ARRIVAL_NONE && push_some(e) ? ARRIVAL_FULL : found;
+}
+
+static enum arrival receiver_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    enum arrival found = receiving_once(e, w, hearing);
+
+    return found == ARRIVAL_NONE && e->twin != NULL && push_some(e->twin) ? ARRIVAL_FULL : found;
 }
 
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
-    if (hearing == HEAR_NEIGHBOUR && is_neighbour_quiet(e)) {
-        bool has_answer = e->twin != NULL && !is_neighbour_quiet(e->twin);
-        return has_answer ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
+    enum news news = hearing == HEAR_NEIGHBOUR ? neighbours_news(e) : NEWS_SOME;
+
+    if (news == NEWS_TARGETS) {
+        nearby_push(e);
+        return ARRIVAL_FULL;
     }
-    return e->machine.role == MACHINE_SENDER ? update_once(e, w->memory, hearing)
-                                             : receiving_once(e, w, hearing);
+    if (news == NEWS_NONE)
+        return e->twin != NULL ? twins_turn(e->twin, w) : ARRIVAL_NONE;
+    return e->machine.role == MACHINE_SENDER ? sender_turn(e, w, hearing)
+                                             : receiver_turn(e, w, hearing);
 }
 
 duration arriving_rest(struct zcrp_entity *e)
 {
+    if (e->nearby.is_late)
+        return LATE_LOOK; /* nothing is received */
     if (nearby_of(e) != NULL)
         return 0; /* what a neighbour sends is there at once */
     return moderation_rest(&e->moderation, machine_expected(&e->machine),
@@ -721,7 +781,11 @@ static void on_due(void *client)
     unblock(e, now);
     if (e->is_held && now >= e->held_until)
         answering_on_late(&e->answering);
+    bool was_late = e->nearby.is_late;
+    if (was_late)
+        nearby_look_late(e);
     bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
+    must_arm |= was_late && !e->nearby.is_late && e->reader == e; /* nobody has looked meanwhile */
     bool is_quiet = entity_deadline(e) <= now && expire(e, now);
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);

@@ -3,12 +3,14 @@
 #include "core/check.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ENTROPY_MOST = 256 }; /* bytes that getrandom gives whole, whatever signals come */
@@ -123,6 +125,18 @@ void memory_release(void *memory, size_t bytes)
 {
     if (memory != NULL)
         CHECK(munmap(memory, bytes) == 0);
+}
+
+int process_file(int pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+bool process_has_ended(int file)
+{
+    struct pollfd end = {.fd = file, .events = POLLIN};
+
+    return poll(&end, 1, 0) == 1 && (end.revents & POLLIN);
 }
 
 uint32_t forked_generation(void)

@@ -1,7 +1,7 @@
 /* What the library asks of the operating system in one call: the time, random bytes, whether memory
- * can be accessed, memory that costs nothing until it is touched, and how many forks lie behind
- * this process. The assertion of core/check.h ends the process here, too, because the core cannot
- * print. */
+ * can be accessed, memory that costs nothing until it is touched, whether another process has
+ * ended, and how many forks lie behind this process. The assertion of core/check.h ends the process
+ * here, too, because the core cannot print. */
 #ifndef ZCRP_PLATFORM_SYSTEM_H
 #define ZCRP_PLATFORM_SYSTEM_H
 
@@ -49,6 +49,11 @@ void memory_forget(void *memory, size_t bytes, size_t kept);
 
 /* Gives it back; fine for NULL. */
 void memory_release(void *memory, size_t bytes);
+
+/* A descriptor of a process; -1 and errno if there is none, or the kernel (before Linux 5.3) has no
+ * such. And whether that process has ended, with all its threads. Both are a system call. */
+__attribute__((warn_unused_result)) int process_file(int pid);
+bool process_has_ended(int file);
 
 /* Forks. A child process has its parent's memory and descriptors, but not its threads. An object
  * that keeps the generation in which it was made can tell that it is in a child.

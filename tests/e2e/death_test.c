@@ -262,10 +262,9 @@ static bool close_all(struct life *l)
 
     if (zcrp_stats(l->entity, &s) == 0 && s.bytes_copied_once > 0)
         tally->in_memory++;
-    if (l->connection != NULL)
-        (void)zcrp_connection_close(l->connection);
-    else
-        (void)zcrp_close(l->entity);
+    while ((l->connection != NULL ? zcrp_connection_close(l->connection) : zcrp_close(l->entity)) ==
+           ZCRP_ERROR_BUSY)
+        ; /* the peer has claimed memory, and waits for a core */
     if (ends_now_ns() - began > limits.linger_ns + limits.connect_ns + LATE)
         return has_failed(l, "close takes too long");
     return all_are_owned(l);

@@ -120,6 +120,22 @@ static void scribble_slot(uint64_t *random)
         write_page(slot + 4 * random_below(random, 5), &word, sizeof(word));
 }
 
+/* Any word but an address: a sender that is told one writes there, and it is this process that has
+ * told it. */
+static void scribble_target(uint64_t *random)
+{
+    size_t targets = offsetof(struct neighbour_page, targets);
+    size_t target = targets + offsetof(struct targets, target) +
+                    random_below(random, RING_NOTES) * sizeof(struct target);
+    uint32_t state = (uint32_t)random_below(random, TARGET_FAILED + 2);
+    uint64_t end = random_below(random, 4UL * RING_NOTES);
+
+    if (random_chance(random, 30))
+        write_page(targets + offsetof(struct targets, end), &end, sizeof(end));
+    else
+        write_page(target + offsetof(struct target, state), &state, sizeof(state));
+}
+
 static void scribble_anywhere(uint64_t *random)
 {
     uint8_t bytes[64];
@@ -127,7 +143,10 @@ static void scribble_anywhere(uint64_t *random)
 
     for (size_t i = 0; i < size; i++)
         bytes[i] = random_chance(random, 50) ? 0 : (uint8_t)random_next(random);
-    write_page(random_below(random, sizeof(struct neighbour_page) - size), bytes, size);
+    size_t at = random_below(random, sizeof(struct neighbour_page) - size);
+    size_t targets = offsetof(struct neighbour_page, targets);
+    if (at + size <= targets || at >= targets + sizeof(struct targets))
+        write_page(at, bytes, size);
 }
 
 static struct {
@@ -139,8 +158,10 @@ static void scribble(void *unused)
 {
     (void)unused;
     while (!atomic_load(&scribbler.is_over)) {
-        if (random_chance(&scribbler.random, 80))
+        if (random_chance(&scribbler.random, 70))
             scribble_slot(&scribbler.random);
+        else if (random_chance(&scribbler.random, 30))
+            scribble_target(&scribbler.random);
         else
             scribble_anywhere(&scribbler.random);
     }
@@ -185,9 +206,28 @@ static void take_back(uint64_t wanted)
     }
 }
 
+static bool is_claimed;
+
+/* A claim and its push may be far apart. */
+static void push_something(void)
+{
+    uint64_t message;
+
+    if (!is_claimed) {
+        is_claimed = neighbour_claim(n.sender);
+        return;
+    }
+    neighbour_push(n.sender);
+    while (neighbour_let_go(n.sender, &message))
+        ck_assert(message < MESSAGES || message == RING_NOBODY);
+    is_claimed = false;
+}
+
 static void receive_something(void)
 {
     uint32_t openings = 1 + (uint32_t)below(LANDING_OPENINGS);
+
+    (void)neighbour_is_late(n.receiver);
 
     neighbours_plan(&n.landing, to + GUARD, openings, 1, chance(50) ? SLOT : DATA_MOST);
     int received = neighbour_receive(n.receiver, &n.landing);
@@ -224,7 +264,7 @@ static void sleep_and_wake(void)
 
 static void do_something(void)
 {
-    switch (below(8)) {
+    switch (below(9)) {
     case 0:
     case 1:
         send_something();
@@ -241,6 +281,9 @@ static void do_something(void)
         break;
     case 6:
         sleep_and_wake();
+        break;
+    case 7:
+        push_something();
         break;
     default:
         if (chance(20))
@@ -261,6 +304,8 @@ TEST(neighbour__scribbled_while_units_move, .is_random = true)
         do_something();
     atomic_store(&scribbler.is_over, true);
     thread_join(&thread);
+    if (is_claimed)
+        push_something();
     reap_something();
     take_back(NEIGHBOUR_ANY);
     for (int i = 0; i < MESSAGES; i++) {

@@ -111,7 +111,12 @@ struct iovec receiver_buffer(struct receiver *r, uint64_t number)
 
 bool receiver_event(struct receiver *r, struct event *event)
 {
-    return !r->is_planned && messages_in_take_event(&r->messages, event);
+    return !r->is_planned && !r->is_held && messages_in_take_event(&r->messages, event);
+}
+
+void receiver_hold(struct receiver *r, bool is_held)
+{
+    r->is_held = is_held;
 }
 
 /* ---- offers ---- */

@@ -137,8 +137,12 @@ bool receiver_take(struct receiver *r, instant now, struct burst *burst);
 void receiver_expire(struct receiver *r, instant now);
 instant receiver_deadline(const struct receiver *r);
 
-/* The next event; false if there is none, or a plan is out. */
+/* The next event; false if there is none, or a plan is out, or it is held. */
 bool receiver_event(struct receiver *r, struct event *event);
+
+/* Somebody may still write to memory that was planned, or not any more. Meanwhile there is no
+ * event, and nothing is to be planned. */
+void receiver_hold(struct receiver *r, bool is_held);
 
 /* Starts to close: what is posted fails with CLOSED, the peer is told. */
 void receiver_close(struct receiver *r, instant now);

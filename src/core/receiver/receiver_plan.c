@@ -110,7 +110,7 @@ static void plan_sealed(struct receiver *r, struct landing *landing, uint32_t op
 
 void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs)
 {
-    CHECK(!r->is_planned);
+    CHECK(!r->is_planned && !r->is_held);
     if (receiver_is_sealed(r, landing)) {
         plan_sealed(r, landing, openings);
         return;

@@ -82,6 +82,7 @@ struct receiver {
     uint64_t steady;         /* units that landed in place since one did not */
     struct interval planned; /* messages that the newest plan points at */
     bool is_planned;         /* a plan is out */
+    bool is_held;            /* somebody writes to memory that was planned, for all that is known */
 };
 
 static inline bool receiver_is_over(const struct receiver *r)

@@ -108,6 +108,53 @@ TEST(ring_finish__faulted)
     expect_reaped(1, true);
 }
 
+/* ---- pinning ---- */
+
+TEST(ring_pin__is_not_reaped)
+{
+    (void)offer(7);
+    ck_assert(ring_pin(&writer, 0));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    expect_nothing_to_reap();
+    ck_assert_uint_eq(ring_unpin(&writer, 0), 7);
+    expect_reaped(7, false);
+}
+
+/* It does not count any more, and its owner gets it back when it is unpinned. */
+TEST(ring_pin__is_revoked)
+{
+    uint64_t of;
+
+    (void)offer(7);
+    (void)offer(7);
+    ck_assert(ring_pin(&writer, 0));
+    ck_assert(ring_revoke(&writer, 7, &of)); /* the second */
+    ck_assert(!ring_revoke(&writer, 7, &of));
+    expect_no_next();
+    ck_assert_uint_eq(ring_unpin(&writer, 0), 7);
+    ck_assert(ring_revoke(&writer, 7, &of));
+    ck_assert_uint_eq(of, 7);
+    ck_assert(!ring_revoke(&writer, 7, &of));
+}
+
+TEST(ring_pin__what_there_is)
+{
+    uint64_t of;
+
+    ck_assert(!ring_pin(&writer, 0));
+    (void)offer(RING_NOBODY);
+    (void)offer(1);
+    (void)offer(2);
+    ck_assert(!ring_pin(&writer, 0));
+    ck_assert(!ring_pin(&writer, 3));
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert(!ring_pin(&writer, 1));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    expect_reaped(RING_NOBODY, false);
+    ck_assert(!ring_pin(&writer, 0));
+    ck_assert(ring_pin(&writer, 2));
+}
+
 TEST(ring_offer__full)
 {
     for (uint64_t i = 0; i < RING_NOTES; i++) {

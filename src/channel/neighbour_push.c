@@ -1,0 +1,86 @@
+/* How a sender pushes bytes to a neighbour, which has opened targets for them. */
+#include "neighbour_page.h"
+
+#include <sodium/utils.h>
+#include <sys/uio.h>
+
+/* ---- claiming ---- */
+
+/* A claim that comes to nothing. */
+static void give_up(struct neighbour *n, uint64_t number)
+{
+    targets_settle(&n->page->targets, number, false);
+}
+
+/* Only bytes of a message that is held are pushed. */
+static bool claim_one(struct neighbour *n, struct push *push)
+{
+    struct ring_writer *ring = &n->out.ring;
+    uint64_t number, at;
+
+    if (!targets_claim(&n->page->targets, atomic_load(&ring->reaped), atomic_load(&ring->head),
+                       &number, &at))
+        return false;
+    if (!ring_pin(ring, number)) {
+        give_up(n, number);
+        return true;
+    }
+    push->number[push->notes] = number;
+    push->from[push->notes] = n->out.data[number % RING_NOTES];
+    push->to[push->notes] = (struct iovec){(void *)(uintptr_t)at, /* NOLINT */
+                                           push->from[push->notes].iov_len};
+    push->notes++;
+    return true;
+}
+
+bool neighbour_claim(struct neighbour *n)
+{
+    struct push *push = &n->out.push;
+
+    push->notes = 0;
+    if (!neighbour_is_here(n) || !atomic_load_explicit(&n->out.may_push, memory_order_relaxed))
+        return false;
+    for (uint32_t i = 0; i < PUSH_NOTES && claim_one(n, push); i++)
+        ;
+    return push->notes > 0;
+}
+
+/* ---- pushing ---- */
+
+bool neighbour_sees_receiver(const struct neighbour *n)
+{
+    const struct neighbour_sender *out = &n->out;
+    uint8_t nonce[NEIGHBOUR_NONCE];
+    struct iovec here = {nonce, sizeof(nonce)};
+    struct iovec there = {(void *)(uintptr_t)out->receiver_nonce_at, sizeof(nonce)}; /* NOLINT */
+
+    return process_vm_readv(out->receiver, &here, 1, &there, 1, 0) == (ssize_t)sizeof(nonce) &&
+           sodium_memcmp(nonce, out->receiver_nonce, sizeof(nonce)) == 0;
+}
+
+/* A receiver that has ended, or become another program, is written to no more. */
+void neighbour_push(struct neighbour *n)
+{
+    struct push *push = &n->out.push;
+    bool is_there = neighbour_sees_receiver(n);
+    ssize_t left = is_there ? process_vm_writev(n->out.receiver, push->from, push->notes, push->to,
+                                                push->notes, 0)
+                            : 0;
+
+    if (!is_there)
+        atomic_store(&n->out.may_push, false);
+    for (uint32_t i = 0; i < push->notes; i++) {
+        left -= (ssize_t)push->from[i].iov_len;
+        targets_settle(&n->page->targets, push->number[i], left >= 0);
+    }
+}
+
+bool neighbour_let_go(struct neighbour *n, uint64_t *message)
+{
+    struct push *push = &n->out.push;
+
+    if (push->notes == 0)
+        return false;
+    *message = ring_unpin(&n->out.ring, push->number[--push->notes]);
+    return true;
+}

@@ -1,0 +1,331 @@
+/* wrap: process_vm_readv process_vm_writev */
+/* How a sender pushes to a neighbour while that copies: the sender's turn comes within the
+ * receiver's first call. */
+#include "../../support/neighbours.h"
+
+#include "../../support/mock.h"
+#include "platform/system.h"
+
+#include <signal.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+enum { UNITS = 16, DATA = 16384, MESSAGE = 5, OTHER = 6, AS_IT_IS = -1000 };
+
+static struct neighbours n;
+static uint8_t from[UNITS * DATA], to[UNITS * DATA];
+
+/* What the sender does meanwhile, once. */
+static void (*meanwhile)(void);
+static int writev_result; /* minus an error number, or a size; AS_IT_IS: what the call does */
+static int writes;
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags)
+{
+    void (*then)(void) = heres > 1 ? meanwhile : NULL;
+
+    meanwhile = heres > 1 ? NULL : meanwhile;
+    if (then != NULL)
+        then();
+    return __real_process_vm_readv(pid, here, heres, there, theres, flags);
+}
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags)
+{
+    writes++;
+    if (writev_result == AS_IT_IS)
+        return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+    if (writev_result >= 0)
+        return writev_result;
+    errno = -writev_result;
+    return -1;
+}
+
+static void setup(void)
+{
+    writev_result = AS_IT_IS;
+    writes = 0;
+    meanwhile = NULL;
+    for (size_t i = 0; i < sizeof(from); i++)
+        from[i] = (uint8_t)(i * 2654435761u >> 24);
+    memset(to, 0, sizeof(to));
+    assert_true(neighbours_open(&n));
+    assert_true(neighbours_meet(&n));
+}
+
+static void teardown(void)
+{
+    neighbours_close(&n);
+}
+
+FIXTURE(setup, teardown)
+
+static void send_units(uint32_t units)
+{
+    uint32_t sent;
+    bool held, calls;
+
+    neighbours_fill(&n.burst, MESSAGE, from, units, DATA);
+    assert_int_equal(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    assert_int_equal(sent, units);
+}
+
+static int receive(uint32_t units)
+{
+    neighbours_plan(&n.landing, to, units, 1, DATA);
+    n.landing.is_spoilt = false;
+    return neighbour_receive(n.receiver, &n.landing);
+}
+
+static uint32_t let_go_all(void)
+{
+    uint64_t message;
+    uint32_t notes = 0;
+
+    for (; neighbour_let_go(n.sender, &message); notes++)
+        assert_int_equal(message, MESSAGE);
+    return notes;
+}
+
+static void push_all(void)
+{
+    while (neighbour_claim(n.sender)) {
+        neighbour_push(n.sender);
+        assert_int_not_equal(let_go_all(), 0);
+    }
+}
+
+static void expect_all(uint32_t units)
+{
+    assert_int_equal(receive(units), units);
+    assert_false(n.landing.is_spoilt);
+    assert_memory_equal(to, from, (size_t)units * DATA);
+    for (uint32_t i = 0; i < units; i++) {
+        assert_int_equal(n.landing.bytes[i], DATA + TRAILER_BYTES);
+        assert_int_equal(n.landing.trailer[i][0], i);
+    }
+    assert_false(neighbour_is_late(n.receiver));
+}
+
+static void expect_reaped(uint32_t units)
+{
+    uint64_t message;
+    bool has_faulted;
+
+    for (uint32_t i = 0; i < units; i++) {
+        assert_true(neighbour_reap(n.sender, &message, &has_faulted));
+        assert_false(has_faulted);
+    }
+    assert_false(neighbour_reap(n.sender, &message, &has_faulted));
+}
+
+TEST(neighbour_push__all_but_the_first)
+{
+    send_units(UNITS);
+    meanwhile = push_all;
+    expect_all(UNITS);
+    assert_int_equal(writes,
+                     UNITS / 2 / PUSH_NOTES); /* the receiver's first call has half of them */
+    expect_reaped(UNITS);
+    send_units(UNITS);
+    meanwhile = push_all;
+    expect_all(UNITS); /* it calls for fewer now */
+    assert_int_equal(writes, UNITS / 2 / PUSH_NOTES + (UNITS - 2) / PUSH_NOTES);
+}
+
+TEST(neighbour_push__nobody_pushes)
+{
+    send_units(UNITS);
+    expect_all(UNITS);
+    expect_reaped(UNITS);
+    assert_int_equal(writes, 0);
+    assert_false(neighbour_claim(n.sender)); /* the targets are withdrawn */
+}
+
+/* Few units are not worth it. */
+TEST(neighbour_push__few)
+{
+    send_units(3);
+    meanwhile = push_all;
+    expect_all(3);
+    assert_int_equal(writes, 0);
+}
+
+/* What could not be pushed, or not whole, is copied. */
+TEST(neighbour_push__fails)
+{
+    static const int results[] = {-EFAULT, -EPERM, -ESRCH, -ENOSYS, 0, 100, DATA, DATA + 1};
+
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        writev_result = results[i];
+        memset(to, 0, sizeof(to));
+        send_units(UNITS);
+        meanwhile = push_all;
+        neighbours_plan(&n.landing, to, UNITS, 1, DATA);
+        if (results[i] >= DATA) /* that much it says it has written, and has not */
+            memcpy(to, from, sizeof(to));
+        expect_all(UNITS);
+        expect_reaped(UNITS);
+    }
+}
+
+/* The process at the receiver's place is another one: it is not written to. */
+TEST(neighbour_push__receiver_is_gone)
+{
+    memset(n.receiver->in.own_nonce, 0, NEIGHBOUR_NONCE);
+    send_units(UNITS);
+    meanwhile = push_all;
+    expect_all(UNITS);
+    assert_int_equal(writes, 0);
+    send_units(UNITS);
+    assert_false(neighbour_claim(n.sender));
+}
+
+static void push_and_take_back(void)
+{
+    uint64_t message, of;
+
+    assert_true(neighbour_claim(n.sender));
+    while (neighbour_take_back(n.sender, MESSAGE, &of))
+        ;
+    neighbour_push(n.sender);
+    for (uint32_t i = 0; i < PUSH_NOTES; i++) { /* it has them still */
+        assert_true(neighbour_let_go(n.sender, &message));
+        assert_true(neighbour_take_back(n.sender, message, &of));
+        assert_int_equal(of, MESSAGE);
+    }
+    assert_false(neighbour_take_back(n.sender, MESSAGE, &of));
+}
+
+/* What is taken back meanwhile is the user's only after the push, and does not count. */
+TEST(neighbour_push__taken_back)
+{
+    uint64_t message;
+    bool has_faulted;
+
+    send_units(UNITS);
+    meanwhile = push_and_take_back;
+    int received = receive(UNITS);
+    for (int i = 0; i < received; i++)
+        assert_int_equal(n.landing.bytes[i], 0);
+    assert_true(n.landing.is_spoilt);
+    assert_int_equal(receive(UNITS), 0);
+    assert_false(neighbour_reap(n.sender, &message, &has_faulted)); /* nobody's */
+    send_units(UNITS);
+    expect_all(UNITS);
+}
+
+/* ---- who does not settle ---- */
+
+static void claim(void)
+{
+    assert_true(neighbour_claim(n.sender));
+}
+
+/* What was before it has arrived. */
+static void expect_late(void)
+{
+    send_units(UNITS);
+    meanwhile = claim;
+    assert_int_equal(receive(UNITS), UNITS - PUSH_NOTES);
+    assert_true(n.landing.is_spoilt);
+    assert_true(neighbour_is_late(n.receiver));
+    assert_int_equal(receive(UNITS), 0); /* not even what could be read */
+}
+
+TEST(neighbour_is_late__until_it_settles)
+{
+    expect_late();
+    neighbour_push(n.sender);
+    assert_false(neighbour_is_late(n.receiver));
+    assert_int_equal(let_go_all(), PUSH_NOTES);
+    neighbours_plan(&n.landing, to + (size_t)(UNITS - PUSH_NOTES) * DATA, PUSH_NOTES, 1, DATA);
+    assert_int_equal(neighbour_receive(n.receiver, &n.landing), PUSH_NOTES);
+    assert_memory_equal(to, from, sizeof(to));
+    expect_reaped(UNITS);
+}
+
+/* What is pinned is not reaped, although the reader is done with it. */
+TEST(neighbour_is_late__settles_and_does_not_let_go)
+{
+    uint64_t message;
+    bool has_faulted;
+
+    expect_late();
+    neighbour_push(n.sender);
+    assert_false(neighbour_is_late(n.receiver));
+    assert_int_equal(receive(UNITS), PUSH_NOTES);
+    for (int i = 0; i < UNITS - PUSH_NOTES; i++)
+        assert_true(neighbour_reap(n.sender, &message, &has_faulted));
+    assert_false(neighbour_reap(n.sender, &message, &has_faulted));
+    assert_int_equal(let_go_all(), PUSH_NOTES);
+    expect_reaped(PUSH_NOTES);
+}
+
+/* A process that has ended writes nothing any more, also one that nobody has waited for yet. */
+TEST(neighbour_is_late__until_it_ends)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    expect_late();
+    n.receiver->in.sender = child;
+    (void)close(n.receiver->in.sender_file);
+    n.receiver->in.sender_file = -1;
+    assert_true(neighbour_is_late(n.receiver));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    siginfo_t end;
+    assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+    assert_false(neighbour_is_late(n.receiver));
+    assert_int_equal(n.receiver->in.sender_file, -1);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    n.receiver->in.sender = getpid();
+    neighbour_push(n.sender);
+    (void)let_go_all();
+}
+
+/* Another program in the same process. */
+TEST(neighbour_is_late__until_it_is_another)
+{
+    expect_late();
+    memset(n.sender->out.nonce, 0, NEIGHBOUR_NONCE);
+    assert_false(neighbour_is_late(n.receiver));
+    neighbour_push(n.sender);
+    (void)let_go_all();
+}
+
+/* ---- a receiver that lies ---- */
+
+/* Targets of notes that there are not, or that hold no message, are settled and not written to. */
+TEST(neighbour_claim__of_nothing)
+{
+    struct targets *t = &n.sender->page->targets;
+    uint64_t of;
+
+    assert_false(neighbour_claim(n.sender));
+    send_units(UNITS);
+    for (uint64_t end = 0; end <= 2 * RING_NOTES; end += RING_NOTES / 2) {
+        atomic_store(&t->end, end);
+        assert_false(neighbour_claim(n.sender));
+    }
+    while (neighbour_take_back(n.sender, MESSAGE, &of))
+        ;
+    assert_true(targets_open(t, 3, to));
+    targets_show(t, 4);
+    assert_false(neighbour_claim(n.sender));
+    assert_int_equal(targets_take(t, 3), TARGET_FAILED);
+    assert_int_equal(writes, 0);
+}

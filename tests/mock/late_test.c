@@ -1,0 +1,220 @@
+/* A sender on this host whose process stands still while it pushes: it has claimed memory of the
+ * receiver's, and may write there at any time. No message ends before that is over; then nobody
+ * writes to it any more. */
+/* wrap: process_vm_writev */
+#include "../support/loopback.h"
+#include "../support/mock.h"
+#include "../support/pattern.h"
+#include "zcrp.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA };
+
+#define MS ((int64_t)1000000)
+
+static const struct zcrp_options limits = {.silence_ns = 500 * MS, .linger_ns = 200 * MS};
+
+/* Both processes have these. */
+static struct {
+    _Atomic bool stops; /* the next push; it has then */
+} * shared;
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags)
+{
+    bool stops = true;
+
+    if (atomic_compare_exchange_strong(&shared->stops, &stops, false))
+        (void)raise(SIGSTOP);
+    return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 * MS + t.tv_nsec;
+}
+
+/* ---- the sender's process ---- */
+
+static void be_sender(const struct loopback *sockets)
+{
+    struct zcrp_entity *e;
+    struct zcrp_msg *m[SLOTS];
+    int code = zcrp_open_sender(&e, sockets->sender, &limits);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < SLOTS; i++) {
+        m[i] = zcrp_alloc_msg(BYTES);
+        memset(m[i]->buffer, SENT, BYTES);
+        if (code == 0)
+            code = zcrp_submit(e, m[i], BYTES);
+    }
+    for (int i = 0; code == 0; i = (i + 1) % SLOTS) {
+        code = zcrp_wait_for(m[i], -1);
+        if (code == 0)
+            code = zcrp_submit(e, m[i], BYTES);
+    }
+    for (;;)
+        (void)pause();
+}
+
+/* ---- the receiver ---- */
+
+struct receiver {
+    struct loopback sockets;
+    pid_t peer;
+    struct zcrp_entity *entity;
+    struct zcrp_msg *slot[SLOTS];
+};
+
+static void post(struct receiver *r, int i)
+{
+    memset(r->slot[i]->buffer, OWNED, BYTES);
+    assert_int_equal(zcrp_submit(r->entity, r->slot[i], BYTES), ZCRP_OK);
+}
+
+static void begin(struct receiver *r)
+{
+    (void)unsetenv("ZCRP_NO_MEMORY");
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    r->sockets = loopback_open(LOOPBACK_UDP4, false);
+    r->peer = fork();
+    if (r->peer == 0)
+        be_sender(&r->sockets);
+    assert_int_equal(zcrp_open_receiver(&r->entity, r->sockets.receiver, &limits), ZCRP_OK);
+    for (int i = 0; i < SLOTS; i++) {
+        r->slot[i] = zcrp_alloc_msg(BYTES);
+        post(r, i);
+    }
+}
+
+static bool has_stopped(const struct receiver *r)
+{
+    int status;
+
+    return waitpid(r->peer, &status, WNOHANG | WUNTRACED) == r->peer && WIFSTOPPED(status);
+}
+
+/* Receives until the sender has been stopped within a push. */
+static void receive_until_it_stops(struct receiver *r)
+{
+    int64_t limit = now_ns() + 20000 * MS;
+
+    atomic_store(&shared->stops, true);
+    for (int i = 0; !has_stopped(r); i = (i + 1) % SLOTS) {
+        while (zcrp_wait_for(r->slot[i], 10 * MS) == ZCRP_ERROR_TIMEOUT &&
+               atomic_load(&shared->stops))
+            assert_true(now_ns() < limit);
+        if (zcrp_error(r->slot[i]) == ZCRP_OK) {
+            assert_true(pattern_is_even(r->slot[i]->buffer, BYTES, SENT));
+            post(r, i);
+        }
+    }
+}
+
+static void expect_busy(struct receiver *r)
+{
+    int busy = 0;
+
+    for (int i = 0; i < SLOTS; i++) {
+        if (zcrp_error(r->slot[i]) != ZCRP_ERROR_BUSY)
+            continue;
+        int64_t began = now_ns();
+        assert_int_equal(zcrp_cancel(r->slot[i]), ZCRP_ERROR_BUSY);
+        assert_true(now_ns() - began >= 90 * MS);
+        assert_int_equal(zcrp_error(r->slot[i]), ZCRP_ERROR_BUSY);
+        busy++;
+    }
+    assert_int_not_equal(busy, 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(zcrp_close(r->entity), ZCRP_ERROR_BUSY);
+    assert_int_equal(zcrp_submit(r->entity, r->slot[0], BYTES),
+                     zcrp_error(r->slot[0]) == ZCRP_ERROR_BUSY ? ZCRP_ERROR_BUSY
+                                                               : ZCRP_ERROR_CLOSED);
+}
+
+/* All messages end; then nobody writes to them. */
+static void expect_own(struct receiver *r)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        assert_int_not_equal(zcrp_wait_for(r->slot[i], 5000 * MS), ZCRP_ERROR_TIMEOUT);
+        assert_int_not_equal(zcrp_error(r->slot[i]), ZCRP_ERROR_BUSY);
+        memset(r->slot[i]->buffer, OWNED, BYTES);
+    }
+    (void)usleep(20000);
+    for (int i = 0; i < SLOTS; i++)
+        assert_true(pattern_is_even(r->slot[i]->buffer, BYTES, OWNED));
+}
+
+static void end(struct receiver *r)
+{
+    assert_int_not_equal(zcrp_close(r->entity), ZCRP_ERROR_BUSY);
+    for (int i = 0; i < SLOTS; i++)
+        zcrp_free_msg(r->slot[i]);
+    (void)kill(r->peer, SIGKILL);
+    (void)waitpid(r->peer, NULL, 0);
+    loopback_close(&r->sockets);
+    (void)munmap(shared, sizeof(*shared));
+}
+
+static void stop_and(int signal)
+{
+    struct receiver r;
+
+    begin(&r);
+    receive_until_it_stops(&r);
+    expect_busy(&r);
+    assert_int_equal(kill(r.peer, signal), 0);
+    expect_own(&r);
+    end(&r);
+}
+
+TEST(late__goes_on)
+{
+    stop_and(SIGCONT);
+}
+
+TEST(late__is_killed)
+{
+    stop_and(SIGKILL);
+}
+
+/* Nothing of the session is lost by it. */
+TEST(late__goes_on_and_all_arrives)
+{
+    struct receiver r;
+
+    begin(&r);
+    receive_until_it_stops(&r);
+    (void)usleep(50000);
+    assert_int_equal(kill(r.peer, SIGCONT), 0);
+    for (int i = 0; i < 10 * SLOTS; i++) {
+        struct zcrp_msg *m = r.slot[i % SLOTS];
+        assert_int_equal(zcrp_wait_for(m, 5000 * MS), ZCRP_OK);
+        assert_true(pattern_is_even(m->buffer, BYTES, SENT));
+        post(&r, i % SLOTS);
+    }
+    for (int i = 0; i < SLOTS; i++)
+        assert_int_not_equal(zcrp_cancel(r.slot[i]), ZCRP_ERROR_BUSY);
+    expect_own(&r);
+    end(&r);
+}
