@@ -128,9 +128,8 @@ ZCRP_PUBLIC nbyte zcrp_probe(struct zcrp_msg *message);
 
 /* Ends this process's sender or receiver. Waits until all that was sent is acknowledged, but at
  * most five seconds without a new acknowledgement; tells the peer; joins the threads. Messages that
- * are left fail with ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success, 0 if there was
- * none.
- */
+ * are left fail with ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success; 0 if there was
+ * none, or as ZCRP_ERROR_BUSY says at zcrp_close. */
 ZCRP_PUBLIC nbyte zcrp_send_close(void);
 ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
 

@@ -13,6 +13,8 @@ bool targets_claim(struct targets *t, uint64_t first, uint64_t end, uint64_t *nu
 
     if (shown < first || shown > end)
         return false;
+    if (shown - first > TARGETS_ROW)
+        first = shown - TARGETS_ROW;
     for (*number = shown; (*number)-- > first;) {
         struct target *target = target_at(t, *number);
         uint32_t state = TARGET_OPEN;
@@ -20,8 +22,6 @@ bool targets_claim(struct targets *t, uint64_t first, uint64_t end, uint64_t *nu
             *at = atomic_load_explicit(&target->at, memory_order_relaxed);
             return true;
         }
-        if (state == TARGET_NONE)
-            return false;
     }
     return false;
 }

@@ -35,10 +35,13 @@ struct targets {
     struct target target[RING_NOTES];  /* of note n: that of n % RING_NOTES */
 };
 
+enum { TARGETS_ROW = 32 }; /* that a reader opens at once, at most */
+
 /* ---- the writer's side ---- */
 
-/* Claims the last open target of the notes from `first` to before `end`, which are offered. False
- * if there is none; else it is of note `*number`, at `*at`. */
+/* Claims the last open target of the notes from `first` to before `end`, which are offered, and not
+ * more than TARGETS_ROW from the last. False if there is none; else it is of note `*number`, at
+ * `*at`. */
 bool targets_claim(struct targets *t, uint64_t first, uint64_t end, uint64_t *number, uint64_t *at);
 
 /* Nothing is written there any more. */

@@ -244,6 +244,8 @@ bool nearby_claim(struct zcrp_entity *e)
     bool is_ours = n != NULL && !e->nearby.is_pushing && neighbour_claim(n);
 
     e->nearby.is_pushing |= is_ours;
+    if (is_ours)
+        atomic_store_explicit(&e->nearby.has_pushed, true, memory_order_relaxed);
     return is_ours;
 }
 

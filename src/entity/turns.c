@@ -5,6 +5,9 @@ enum { TURN_RECEIVES = 64 };
 /* How often it is asked whether a neighbour is late still. */
 #define LATE_LOOK MILLISECOND
 
+/* How long a thread naps, at most, while another one receives. */
+#define OTHERS_TURN (100 * MICROSECOND)
+
 /* Control that comes this soon after a turn belongs to the same crowd. */
 #define CROWD (20 * MICROSECOND)
 
@@ -619,6 +622,8 @@ duration arriving_rest(struct zcrp_entity *e)
 {
     if (e->nearby.is_late)
         return LATE_LOOK; /* nothing is received */
+    if (e->is_arriving)
+        return OTHERS_TURN; /* another thread receives, and may be waiting for this very core */
     if (nearby_of(e) != NULL)
         return 0; /* what a neighbour sends is there at once */
     return moderation_rest(&e->moderation, machine_expected(&e->machine),
@@ -675,15 +680,25 @@ void arriving_wake(struct zcrp_entity *reader)
     entity_leave(reader);
 }
 
+/* Receives until nothing is there any more, or so many times. A waiter who has come to the helm
+ * meanwhile goes on instead; it may be napping until then. */
+static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int most)
+{
+    enum arrival found = ARRIVAL_FULL;
+
+    for (int i = 0; i < most && found == ARRIVAL_FULL && helm_state(&e->helm) == HELM_FREE; i++)
+        found = arriving_turn(e, w, HEAR_ALL);
+    helm_call(&e->helm);
+    return found;
+}
+
 /* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
  */
 static bool receive_all(struct zcrp_entity *e, struct workspace *w)
 {
     int most = e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e);
-    enum arrival found = ARRIVAL_FULL;
+    enum arrival found = receive_some(e, w, most);
 
-    for (int i = 0; i < most && found == ARRIVAL_FULL; i++)
-        found = arriving_turn(e, w, HEAR_ALL);
     e->turned = clock_now();
     return found == ARRIVAL_FULL;
 }
@@ -696,9 +711,7 @@ void arriving_arm(struct zcrp_entity *reader)
         struct workspace *w = workspace_take();
         if (w == NULL)
             return; /* it calls again, by and by */
-        for (int i = 0; i < TURN_RECEIVES && arriving_turn(reader, w, HEAR_ALL) == ARRIVAL_FULL;
-             i++)
-            ;
+        (void)receive_some(reader, w, TURN_RECEIVES);
         workspace_give(w);
     }
 }

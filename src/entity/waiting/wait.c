@@ -87,6 +87,8 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
     bool may_sleep = nap > 0 || arriving_may_sleep(reader);
     if (may_sleep && !has_ended(w))
         ready = arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->helm.due));
+    if (ready == 0)
+        sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
     if (nap > 0)
         *idle = NEVER;
     w->must_hear = nap > 0 || (ready > 0 && (ready & CHANNEL_READABLE));
@@ -94,13 +96,32 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
     return ready != CHANNEL_BROKEN;
 }
 
+/* How long the waiter may spin. A sender who has pushed for its neighbour since it spun in vain
+ * does so for longer: when the neighbour has landed that there will be more to push. */
+static duration spin_for(const struct zcrp_entity *reader)
+{
+    const struct zcrp_entity *sender = reader->twin != NULL ? reader->twin : reader;
+    duration limit = spinning_limit(&reader->helm.spinning);
+
+    return atomic_load(&sender->nearby.has_pushed) ? 2 * reader->options.spin_ns : limit;
+}
+
+static void stop_spinning(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *sender = reader->twin != NULL ? reader->twin : reader;
+
+    atomic_store(&sender->nearby.has_pushed, false);
+}
+
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
  * False as of rest_at_helm. */
 static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, instant *idle,
                        instant now)
 {
-    if (now - *idle >= spinning_limit(&reader->helm.spinning))
+    if (now - *idle >= spin_for(reader)) {
+        stop_spinning(reader);
         return rest_at_helm(reader, w, idle);
+    }
     if (reader->helm.turns % TURNS_A_YIELD == 0)
         sched_yield(); /* the peer may be waiting for this very core */
     return true;
