@@ -29,7 +29,7 @@ struct nearby {
     bool is_left;                /* and it goes away as soon as nobody uses it */
     bool must_call;              /* the neighbour sleeps; of the thread that sends */
     bool is_pushing;             /* a thread of this sender pushes */
-    _Atomic bool has_pushed;     /* (a) since a waiter spun for that in vain */
+    _Atomic bool has_pushed;     /* (a) since its waiter slept last */
     bool is_late;                /* of a receiver: see neighbour_is_late */
     struct pairing tried;        /* the last session in which this was tried; a sender that finds */
     instant again;               /* no door knocks again, at this time, */

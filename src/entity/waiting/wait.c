@@ -96,21 +96,10 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
     return ready != CHANNEL_BROKEN;
 }
 
-/* How long the waiter may spin. A sender who has pushed for its neighbour since it spun in vain
- * does so for longer: when the neighbour has landed that there will be more to push. */
-static duration spin_for(const struct zcrp_entity *reader)
+/* The sender whose answers the waiter receives, if there is one: of a connection, or itself. */
+static struct zcrp_entity *sender_at(struct zcrp_entity *reader)
 {
-    const struct zcrp_entity *sender = reader->twin != NULL ? reader->twin : reader;
-    duration limit = spinning_limit(&reader->helm.spinning);
-
-    return atomic_load(&sender->nearby.has_pushed) ? 2 * reader->options.spin_ns : limit;
-}
-
-static void stop_spinning(struct zcrp_entity *reader)
-{
-    struct zcrp_entity *sender = reader->twin != NULL ? reader->twin : reader;
-
-    atomic_store(&sender->nearby.has_pushed, false);
+    return reader->twin != NULL ? reader->twin : reader;
 }
 
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
@@ -118,8 +107,8 @@ static void stop_spinning(struct zcrp_entity *reader)
 static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, instant *idle,
                        instant now)
 {
-    if (now - *idle >= spin_for(reader)) {
-        stop_spinning(reader);
+    if (now - *idle >= spinning_limit(&reader->helm.spinning)) {
+        atomic_store(&sender_at(reader)->nearby.has_pushed, false);
         return rest_at_helm(reader, w, idle);
     }
     if (reader->helm.turns % TURNS_A_YIELD == 0)
@@ -129,8 +118,13 @@ static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, insta
 
 static void begin_wait(struct zcrp_entity *reader)
 {
+    bool has_pushed = atomic_load(&sender_at(reader)->nearby.has_pushed);
+
     entity_enter(reader);
-    spinning_begin(&reader->helm.spinning, machine_expected(&reader->machine) > 0);
+    bool is_amid = machine_expected(&reader->machine) > 0;
+    spinning_begin(&reader->helm.spinning, has_pushed ? WAITING_TO_PUSH
+                                           : is_amid  ? WAITING_FOR_REST
+                                                      : WAITING_FOR_NEXT);
     entity_leave(reader);
 }
 

@@ -47,26 +47,27 @@ void spin_check(const struct spin *spin)
 
 void spinning_init(struct spinning *s, duration most)
 {
-    *s = (struct spinning){.is_amid = false};
-    spin_init(&s->next, most);
-    spin_init(&s->rest, most);
+    s->now = WAITING_FOR_NEXT;
+    spin_init(&s->of[WAITING_FOR_NEXT], most);
+    spin_init(&s->of[WAITING_FOR_REST], most);
+    spin_init(&s->of[WAITING_TO_PUSH], most < NEVER / 2 ? 2 * most : most);
 }
 
-void spinning_begin(struct spinning *s, bool is_amid)
+void spinning_begin(struct spinning *s, enum waiting now)
 {
-    s->is_amid = is_amid;
+    s->now = now;
 }
 
 duration spinning_limit(const struct spinning *s)
 {
-    duration limit = spin_limit(&s->next);
+    bool spins = s->now != WAITING_FOR_REST || spin_limit(&s->of[WAITING_FOR_NEXT]) > 0;
 
-    return s->is_amid && limit > 0 ? spin_limit(&s->rest) : limit;
+    return spins ? spin_limit(&s->of[s->now]) : 0;
 }
 
 void spinning_learn(struct spinning *s, duration waited)
 {
-    spin_learn(s->is_amid ? &s->rest : &s->next, waited);
+    spin_learn(&s->of[s->now], waited);
 }
 
 /* ---- interrupt moderation ---- */

@@ -62,17 +62,22 @@ void spin_check(const struct spin *spin);
  * pauses behind each message the waits amid them are short, and many; they must not pay for
  * spinning through the pauses. So each kind learns by itself. Where the waits for the next message
  * are too long to spin, the stream is slower than its receiver: then nobody spins amid messages
- * either, and what comes may gather. */
+ * either, and what comes may gather.
+ *
+ * A sender that has pushed to a neighbour since it slept waits for more to push. That is there when
+ * the neighbour has ended a landing and begun the next one, so this spin is twice as long. */
+enum waiting { WAITING_FOR_NEXT, WAITING_FOR_REST, WAITING_TO_PUSH, WAITINGS };
+
 struct spinning {
-    struct spin next, rest; /* of waits for the next message; for the rest of one */
-    bool is_amid;           /* what the present wait is for: the rest */
+    struct spin of[WAITINGS];
+    enum waiting now; /* what the present wait is for */
 };
 
 /* With the longest spin. */
 void spinning_init(struct spinning *s, duration most);
 
 /* A wait begins. */
-void spinning_begin(struct spinning *s, bool is_amid);
+void spinning_begin(struct spinning *s, enum waiting now);
 
 /* How long it may spin. */
 duration spinning_limit(const struct spinning *s);

@@ -125,21 +125,21 @@ TEST(spin_learn__the_longest_wait_and_spin)
     ck_assert_int_eq(spin_limit(&spin), 0);
 }
 
-/* ---- the two kinds of waits ---- */
+/* ---- the kinds of waits ---- */
 
 static struct spinning spinning;
 
 static void wait_for(bool is_amid, duration waited, int times)
 {
     for (int i = 0; i < times; i++) {
-        spinning_begin(&spinning, is_amid);
+        spinning_begin(&spinning, is_amid ? WAITING_FOR_REST : WAITING_FOR_NEXT);
         spinning_learn(&spinning, waited);
     }
 }
 
 static duration limit(bool is_amid)
 {
-    spinning_begin(&spinning, is_amid);
+    spinning_begin(&spinning, is_amid ? WAITING_FOR_REST : WAITING_FOR_NEXT);
     return spinning_limit(&spinning);
 }
 
@@ -165,6 +165,21 @@ TEST(spinning__long_waits_amid_messages_end_it_for_themselves)
     }
     ck_assert_int_eq(limit(false), MOST);
     ck_assert_int_eq(limit(true), 0);
+}
+
+/* What a sender pushes comes later than what it waits for else, and it learns that by itself. */
+TEST(spinning__to_push)
+{
+    spinning_init(&spinning, MOST);
+    wait_for(false, 100 * MOST, 20);
+    spinning_begin(&spinning, WAITING_TO_PUSH);
+    ck_assert_int_eq(spinning_limit(&spinning), 2 * MOST);
+    for (int i = 0; i < 20; i++)
+        spinning_learn(&spinning, 2 * MOST);
+    ck_assert_int_eq(spinning_limit(&spinning), 0);
+    spinning_init(&spinning, INT64_MAX);
+    spinning_begin(&spinning, WAITING_TO_PUSH);
+    ck_assert_int_eq(spinning_limit(&spinning), INT64_MAX);
 }
 
 /* Each breaks an invariant; spin_check ends the process. */
