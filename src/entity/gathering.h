@@ -1,5 +1,5 @@
 /* Gathering: a user who collects messages and submits each again is likely to submit more at once.
- * So what is submitted meanwhile waits for more of it, and one call sends all.
+ * So what is submitted meanwhile waits for more of it, and leaves together.
  *
  *     submitted while more is to be collected     ON: it waits
  *     submitted, and nothing more is collected    OFF: all is sent, by this thread
@@ -21,7 +21,7 @@
 #define GATHERING_MOST MILLISECOND /* nothing waits for longer */
 
 enum {
-    GATHERING_MESSAGES = 128, /* that are worth a call: as many units as a burst has */
+    GATHERING_MESSAGES = 256, /* that are worth a call: two bursts, which ask for one answer */
     GATHERING_BYTES = 1 << 16,
 };
 
