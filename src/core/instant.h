@@ -18,4 +18,9 @@ static inline instant instant_earlier(instant a, instant b)
     return a < b ? a : b;
 }
 
+static inline instant instant_later(instant a, instant b)
+{
+    return a > b ? a : b;
+}
+
 #endif

@@ -122,32 +122,65 @@ void zcrp_free_msg(struct zcrp_msg *message)
 
 /* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
  * receiver whose peer is gone ends at once. */
-static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
+static void submit_message(struct zcrp_entity *e, instant now, struct message *m, nlong size)
 {
     collection_withdraw(m);
     message_begin(m, e, size);
     e->wrapped += m->is_wrapped;
-    if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, clock_now(), m))
+    if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m))
         backlog_add(&e->backlog, m);
     if (e->lost != OUTCOME_OK)
-        machine_fail(&e->machine, clock_now(), e->lost);
+        machine_fail(&e->machine, now, e->lost);
 }
 
-/* If nothing is under way, the caller's thread sends itself, and wakes no other. Else messages
- * queue up, and go out in bursts. A receiver's request goes out at once when the machine says so.
- */
+/* Is the message to wait until more is submitted? Only if it could be sent now. */
+static bool is_gathered(struct zcrp_entity *e, instant now, nlong size)
+{
+    return collection_has_more(&e->collection) &&
+           (gathering_is_on(&e->gathering) || machine_has_burst(&e->machine)) &&
+           gathering_adds(&e->gathering, now, size);
+}
+
+/* If nothing is under way, or messages were gathered, the caller's thread sends itself, and wakes
+ * no other. Else messages queue up, and go out in bursts. A receiver's request goes out at once
+ * when the machine says so. */
 static void send_at_once(struct zcrp_entity *e)
 {
     bool is_sender = e->machine.role == MACHINE_SENDER;
-    if (is_sender ? sender_gauges(e->machine.sender).in_transit == 0
-                  : machine_has_burst(&e->machine))
+    if (gathering_is_on(&e->gathering) ||
+        (is_sender ? sender_gauges(e->machine.sender).in_transit == 0
+                   : machine_has_burst(&e->machine)))
         sending_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
+}
+
+/* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
+ * the end of that does not tell. */
+static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    instant now = clock_now();
+    bool was_gathering = gathering_is_on(&e->gathering);
+
+    submit_message(e, now, m, size);
+    bool is_waiting = is_gathered(e, now, size);
+    if (!is_waiting)
+        send_at_once(e);
+    if (is_waiting && was_gathering)
+        entity_leave_untold(e);
+    else
+        entity_leave(e);
+}
+
+/* Under the mutex. Why a message cannot be submitted; OK if it can. */
+static int refusal(const struct zcrp_entity *e)
+{
+    if (e->is_broken)
+        return ZCRP_ERROR_CHANNEL;
+    return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
 }
 
 int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
 {
     struct message *m = message_of(message);
-    int code = ZCRP_OK;
 
     if (entity == NULL || m == NULL)
         return ZCRP_ERROR_ARGUMENT;
@@ -158,14 +191,11 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
         return ZCRP_ERROR_SIZE;
     entity_enter(entity);
-    if (entity->is_broken)
-        code = ZCRP_ERROR_CHANNEL;
-    else if (entity->life != ENTITY_OPEN)
-        code = ZCRP_ERROR_CLOSED;
+    int code = refusal(entity);
+    if (code == ZCRP_OK)
+        submit_and_leave(entity, m, size);
     else
-        submit_message(entity, m, size);
-    send_at_once(entity);
-    entity_leave(entity);
+        entity_leave(entity);
     if (entity->reader != entity)
         turns_on_answer(entity->reader);
     return code;
@@ -302,6 +332,8 @@ struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
     bool is_ours = entity != NULL && !entity_is_forked(entity);
     struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
 
+    if (is_ours && m == NULL)
+        turns_end_gathering(entity);
     return m == NULL ? NULL : &m->public;
 }
 

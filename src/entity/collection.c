@@ -79,6 +79,7 @@ static struct message *take_open(struct collection *c, bool *is_empty)
     if (m != NULL)
         let_go(c, m);
     *is_empty = c->ended.first == NULL;
+    atomic_store_explicit(&c->has_more, m != NULL && !*is_empty, memory_order_relaxed);
     mutex_unlock(&collections);
     return m;
 }

@@ -19,8 +19,9 @@
 struct collection {
     _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
     struct wake wake;   /* (k) readable while there is something to collect, or once in vain */
-    _Atomic bool is_rung; /* (a) a ring need not write: saves a system call for each batch */
-    struct list ended;    /* (k) */
+    _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
+    _Atomic bool has_more; /* (a) when a message was taken last, there were more */
+    struct list ended;     /* (k) */
 };
 
 /* Off. */
@@ -40,6 +41,12 @@ void collection_ring(struct collection *c);
 
 /* The message that ended first, or NULL. Never blocks. */
 struct message *collection_take(struct collection *c);
+
+/* Does its user collect, and has he left messages? He is likely to go on. Any thread may ask. */
+static inline bool collection_has_more(const struct collection *c)
+{
+    return atomic_load_explicit(&c->has_more, memory_order_relaxed);
+}
 
 /* Takes the message out of the collection that it is in, if any. Its latch is open, or the parent
  * of this process had it in flight: then it is in no collection of this process. */

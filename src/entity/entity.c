@@ -106,11 +106,14 @@ static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uin
     collection_put(&e->collection, ending, count);
     for (uint32_t i = 0; i < count; i++)
         message_end(ending[i].message, ending[i].code, ending[i].length);
-    if (count > 0) {
-        collection_ring(&e->collection);
-        bell_ring();
-        helm_call(&e->reader->helm);
-    }
+}
+
+/* Messages have ended: calls those who wait for any of them. */
+static void ring(struct zcrp_entity *e)
+{
+    collection_ring(&e->collection);
+    bell_ring();
+    helm_call(&e->reader->helm);
 }
 
 /* ---- wake-ups ---- */
@@ -126,6 +129,8 @@ instant entity_deadline(const struct zcrp_entity *e)
 static bool is_sending_due(struct zcrp_entity *e)
 {
     if (e->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
+        return false;
+    if (gathering_is_on(&e->gathering) && e->life == ENTITY_OPEN)
         return false;
     return e->machine.role == MACHINE_SENDER && !nearby_is_clearing(e) &&
            (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
@@ -151,17 +156,22 @@ static bool has_offer_come(struct zcrp_entity *e)
     return has_come;
 }
 
-/* When the timeout thread has something to do. A receiver's deadlines are for control datagrams. A
- * thread that is sending sends them, too: then there is nothing to do but to look again later. */
+/* When the timeout thread has something to do. A receiver's deadlines are for control datagrams.
+ * They go with what is gathered, or held. A thread that is sending sends them, too: then there is
+ * nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
+    instant gathered = gathering_until(&e->gathering);
 
     if (e->nearby.is_late)
         due = instant_earlier(due, clock_now() + MILLISECOND);
+    due = instant_earlier(due, gathered);
+    if (gathered != NEVER && e->machine.role == MACHINE_RECEIVER)
+        deadline = instant_later(deadline, gathered);
     if (e->is_held) {
         due = instant_earlier(due, e->held_until);
-        deadline = deadline < e->held_until ? e->held_until : deadline;
+        deadline = instant_later(deadline, e->held_until);
     }
     if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due) {
         instant later = clock_now() + MILLISECOND;
@@ -278,10 +288,12 @@ static void show_trace(struct zcrp_entity *e)
 void entity_leave(struct zcrp_entity *e)
 {
     struct ending ending[ENDINGS];
+    bool have_ended = false;
 
     for (;;) {
         nearby_tend(e);
         uint32_t count = take_endings(e, ending);
+        have_ended = have_ended || count > 0;
         bool is_all = !move_backlog_up(e) && count < ENDINGS;
         if (e->notice.place >= 0)
             notice_tend(e);
@@ -292,9 +304,16 @@ void entity_leave(struct zcrp_entity *e)
         make_calls(e, calls);
         tell_endings(e, ending, count);
         if (is_all)
-            return;
+            break;
         mutex_lock(&e->mutex);
     }
+    if (have_ended)
+        ring(e);
+}
+
+void entity_leave_untold(struct zcrp_entity *e)
+{
+    mutex_unlock(&e->mutex);
 }
 
 void entity_break(struct zcrp_entity *e)

@@ -24,6 +24,7 @@
 #include "channels.h"
 #include "collection.h"
 #include "engine/engine.h"
+#include "gathering.h"
 #include "keyed.h"
 #include "machine.h"
 #include "nearby.h"
@@ -77,6 +78,7 @@ struct zcrp_entity {
     struct answering answering;   /* (m) a connection's receiver only */
     _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */
     instant held_until;           /* (m) until then at the latest */
+    struct gathering gathering;   /* (m) */
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
@@ -101,6 +103,10 @@ void entity_enter(struct zcrp_entity *e);
 
 /* Ends it, as described above. Messages end here: their users go on before this returns. */
 void entity_leave(struct zcrp_entity *e);
+
+/* Ends a locked section in which a message was only added to those that are gathered. What that
+ * calls for is done by the end of the gathering, which the engine knows. */
+void entity_leave_untold(struct zcrp_entity *e);
 
 /* The entity moves on, or stays (CHECKed: it never moves back). Locked. */
 void entity_move(struct zcrp_entity *e, enum entity_life life);

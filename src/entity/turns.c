@@ -196,6 +196,7 @@ bool sending_drain(struct zcrp_entity *e, int bursts)
         return false;
     e->is_sending = true;
     e->is_held = false;
+    gathering_end(&e->gathering);
     do
         done += send_bursts(e, bursts - done);
     while (call_neighbour(e) && done < bursts);
@@ -305,7 +306,8 @@ static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *
         else if ((now_made = keyed_hear(sender, clock_now(), datagram, size)) != NULL)
             made = now_made;
     pass_hints(sender);
-    sending_drain(sender, SENDING_BURSTS);
+    if (!gathering_is_on(&sender->gathering)) /* its user sends soon, and more at once */
+        sending_drain(sender, SENDING_BURSTS);
     entity_leave(sender);
     if (made != NULL)
         admit_receiver(sender->reader, made);
@@ -387,10 +389,12 @@ static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *m
     return found;
 }
 
-/* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
- * what it waits for, and is going to answer that. */
+/* Says what is to be said of arrivals, or leaves it to the end of a gathering, or holds it: the
+ * user, whose thread is at the helm, may have what it waits for, and is going to answer that. */
 static void reply_to_arrivals(struct zcrp_entity *e)
 {
+    if (gathering_is_on(&e->gathering))
+        return;
     bool is_waiter = helm_state(&e->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
 
     if (!is_waiter || !answering_is_usual(&e->answering) || nearby_of(e) != NULL) {
@@ -406,6 +410,16 @@ void turns_release(struct zcrp_entity *e)
     entity_enter(e);
     if (e->is_held)
         sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+void turns_end_gathering(struct zcrp_entity *e)
+{
+    if (!gathering_is_on(&e->gathering))
+        return;
+    entity_enter(e);
+    if (gathering_is_on(&e->gathering))
+        sending_drain(e, SENDING_AT_ONCE);
     entity_leave(e);
 }
 

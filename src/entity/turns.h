@@ -59,6 +59,9 @@ int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, insta
 /* Sends what was held for the user's answer, because the user waits on. Not locked. */
 void turns_release(struct zcrp_entity *e);
 
+/* Sends what waits for more, because no more comes. Not locked. */
+void turns_end_gathering(struct zcrp_entity *e);
+
 /* The user of the connection sends a message: that answers what it got, if it got one. Not locked;
  * `e` is the receiver. */
 void turns_on_answer(struct zcrp_entity *e);

@@ -187,3 +187,69 @@ TEST(collect__taken_otherwise)
         zcrp_free_msg(m[i]);
     loopback_close(&l.sockets);
 }
+
+/* Three messages have crossed; the first of them, collected, is submitted again while there is more
+ * to collect, on both sides. */
+static void submit_amid(struct ends *e, struct zcrp_msg *in[3], struct zcrp_msg *out[3])
+{
+    ck_assert_int_ge(zcrp_descriptor(e->receiver), 0);
+    ck_assert_int_ge(zcrp_descriptor(e->sender), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        in[i] = ends_empty(10);
+        out[i] = ends_filled(10, i);
+        ends_submit(e, in[i], out[i], 10);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+    }
+    struct zcrp_msg *in_again = zcrp_collect(e->receiver);
+    struct zcrp_msg *out_again = zcrp_collect(e->sender);
+    ck_assert_int_eq(zcrp_submit(e->receiver, in_again, 10), 0);
+    ck_assert_int_eq(zcrp_submit(e->sender, out_again, 10), 0);
+}
+
+static void end_amid(struct ends *e, struct zcrp_msg *in[3], struct zcrp_msg *out[3])
+{
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    ends_close(e);
+}
+
+/* What is submitted amid a collection waits for more. It leaves also if no more comes: the user
+ * collects no further, or waits, or closes. */
+TEST(collect__submitted_amid)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in[3], *out[3];
+
+    submit_amid(&e, in, out);
+    ck_assert(is_readable(zcrp_descriptor(e.receiver), 0));
+    while (zcrp_probe(in[0]) == 0 || zcrp_probe(out[0]) == 0)
+        (void)poll(NULL, 0, 1);
+    end_amid(&e, in, out);
+}
+
+TEST(collect__submitted_amid_and_waited_for)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in[3], *out[3];
+
+    submit_amid(&e, in, out);
+    end_amid(&e, in, out);
+}
+
+TEST(collect__submitted_amid_and_closed)
+{
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in[3], *out[3];
+
+    submit_amid(&e, in, out);
+    ck_assert_int_eq(zcrp_close(e.sender), ZCRP_OK);
+    e.sender = NULL;
+    end_amid(&e, in, out);
+}

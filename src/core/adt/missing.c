@@ -90,7 +90,11 @@ static struct place find(const struct missing_pool *pool, const struct missing *
 struct interval missing_next(const struct missing_pool *pool, const struct missing *chain,
                              uint64_t from)
 {
-    int32_t at = find(pool, chain, from).at;
+    int32_t at = chain->first;
+    if (at == MISSING_NONE)
+        return (struct interval){0, 0};
+    if (pool->node[at].range.last <= from)
+        at = find(pool, chain, from).at;
     if (at == MISSING_NONE)
         return (struct interval){0, 0};
     struct interval range = pool->node[at].range;
@@ -163,7 +167,7 @@ static void trim(struct missing_pool *pool, struct missing *chain, struct place 
     chain->hint = place.before;
 }
 
-/* Takes out a range that does not simply start the link behind the hint. */
+/* Takes out a range that does not simply start, or fill, the link behind the hint. */
 static bool remove_anywhere(struct missing_pool *pool, struct missing *chain, struct interval range)
 {
     CHECK(range.first <= range.last);
@@ -181,16 +185,17 @@ static bool remove_anywhere(struct missing_pool *pool, struct missing *chain, st
 
 bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range)
 {
-    int32_t at = link_behind(pool, chain, chain->hint);
-    if (at != MISSING_NONE) {
-        struct interval *link = &pool->node[at].range;
-        if (range.first == link->first && range.first < range.last && range.last < link->last) {
-            link->first = range.last;
-            chain->bytes -= range.last - range.first;
-            return true;
-        }
-    }
-    return remove_anywhere(pool, chain, range);
+    struct place place = {chain->hint, link_behind(pool, chain, chain->hint)};
+    if (place.at == MISSING_NONE)
+        return remove_anywhere(pool, chain, range);
+    struct interval *link = &pool->node[place.at].range;
+    if (range.first != link->first || range.first >= range.last || range.last > link->last)
+        return remove_anywhere(pool, chain, range);
+    chain->bytes -= range.last - range.first;
+    link->first = range.last;
+    if (link->first == link->last)
+        unlink_node(pool, chain, &place);
+    return true;
 }
 
 void missing_pool_shrink(struct missing_pool *pool)

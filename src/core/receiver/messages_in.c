@@ -21,14 +21,6 @@ void messages_in_init(struct messages_in *m, struct table ring, struct table nod
     missing_pool_init(&m->missing, nodes);
 }
 
-struct message_in *messages_in_find(struct messages_in *m, uint64_t number)
-{
-    if (number - m->base >= m->next - m->base)
-        return NULL;
-    struct message_in *message = slot(m, number);
-    return message->state == MESSAGE_IN_FREE ? NULL : message;
-}
-
 struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *buffer,
                                    uint64_t size)
 {

@@ -58,7 +58,13 @@ struct messages_in {
 void messages_in_init(struct messages_in *m, struct table ring, struct table nodes, uint64_t first);
 
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
-struct message_in *messages_in_find(struct messages_in *m, uint64_t number);
+static inline struct message_in *messages_in_find(struct messages_in *m, uint64_t number)
+{
+    if (number - m->base >= m->next - m->base)
+        return NULL;
+    struct message_in *message = &m->ring[number & (m->ring_table.size - 1)];
+    return message->state == MESSAGE_IN_FREE ? NULL : message;
+}
 
 /* Adds a POSTED message under number `next`; NULL when the table or the pool is full. */
 struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *buffer,

@@ -84,6 +84,6 @@ void prediction_advance(struct prediction *walk, const struct stretch *stretch, 
 {
     walk->offset = stretch->offset + bytes;
     walk->length = UINT32_MAX;
-    if (stretch->length == 0)
+    if (stretch->length == 0 || walk->offset >= stretch->message->size)
         next_message(walk);
 }

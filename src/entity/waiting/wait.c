@@ -263,6 +263,7 @@ static int wait_for_end(struct message *m, instant deadline)
                              .latch = &m->latch,
                              .deadline = deadline,
                              .begun = interrupt_begin(&e->interrupt)};
+    turns_end_gathering(e);
     bool was_at_helm = false;
     bool in_time = true; /* once at least: a wait without time looks whether anything is there */
     while (!has_ended(&w) && in_time) {
