@@ -21,7 +21,8 @@ struct message_wait {
     uint32_t begun;              /* of the entity's interrupt */
     struct workspace *workspace; /* of a waiter at the helm */
     bool lacks_memory;           /* for a workspace: the helm is of no use to this waiter */
-    bool must_hear;              /* the socket has something */
+    bool must_hear;              /* the socket is to be looked at, */
+    bool is_readable;            /* and surely has something, if nobody else takes it */
 };
 
 static bool has_ended(const struct message_wait *w)
@@ -89,7 +90,8 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
         ready = arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->helm.due));
     if (nap > 0)
         *idle = NEVER;
-    w->must_hear = nap > 0 || (ready > 0 && (ready & CHANNEL_READABLE));
+    w->is_readable = ready > 0 && (ready & CHANNEL_READABLE);
+    w->must_hear = nap > 0 || w->is_readable;
     wake_up(reader, w, ready);
     return ready != CHANNEL_BROKEN;
 }
@@ -113,17 +115,37 @@ static void begin_wait(struct zcrp_entity *reader)
     entity_leave(reader);
 }
 
+/* Where waits for the next message are long, hardly anything is there at the beginning of one: the
+ * waiter sleeps without a look, and saves a system call. Amid a message it looks, because it may
+ * nap then. When the wait began; NEVER: it has not begun. False as of rest_at_helm. */
+static bool begin_asleep(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
+{
+    instant now = clock_now();
+
+    begin_wait(reader);
+    if (reader->helm.spinning.is_amid || spinning_limit(&reader->helm.spinning) > 0 ||
+        now >= w->deadline || has_ended(w))
+        return true;
+    *idle = now;
+    return rest_at_helm(reader, w, idle);
+}
+
 /* Turn after turn; a wait lasts from the first that finds no more to the next that finds something.
  * A waiter that spins looks once more before the first of its waits. */
 static void steer(struct zcrp_entity *reader, struct message_wait *w)
 {
     struct spinning *spinning = &reader->helm.spinning;
     instant idle = NEVER;
+    if (!begin_asleep(reader, w, &idle))
+        return;
     while (!has_ended(w)) {
         uint32_t turns = ++reader->helm.turns;
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
         enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
+        if (w->is_readable && found == ARRIVAL_NONE)
+            sched_yield(); /* to the engine's thread, which is receiving it */
+        w->is_readable = false;
         if (atomic_load(&reader->is_held) && !has_ended(w))
             turns_release(reader);
         instant now = clock_now();
