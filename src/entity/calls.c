@@ -133,15 +133,19 @@ static void submit_message(struct zcrp_entity *e, struct message *m, nlong size)
         machine_fail(&e->machine, clock_now(), e->lost);
 }
 
-/* If nothing is under way, the caller's thread sends itself, and wakes no other. Else messages
- * queue up, and go out in bursts. A receiver's request goes out at once when the machine says so.
- */
-static void send_at_once(struct zcrp_entity *e)
+/* If nothing is under way, or the message fills a system call by itself, the caller's thread sends,
+ * and wakes no other. Else messages queue up, and go out in bursts. A receiver's request goes out
+ * at once when the machine says so. */
+static void send_at_once(struct zcrp_entity *e, nlong size)
 {
-    bool is_sender = e->machine.role == MACHINE_SENDER;
-    if (is_sender ? sender_gauges(e->machine.sender).in_transit == 0
-                  : machine_has_burst(&e->machine))
-        sending_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
+    if (e->machine.role != MACHINE_SENDER) {
+        if (machine_has_burst(&e->machine))
+            sending_drain(e, SENDING_BURSTS);
+        return;
+    }
+    bool fills_call = size >= SENDING_CALL && !e->is_ready;
+    if (fills_call || sender_gauges(e->machine.sender).in_transit == 0)
+        sending_drain(e, SENDING_AT_ONCE);
 }
 
 int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
@@ -164,7 +168,7 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         code = ZCRP_ERROR_CLOSED;
     else
         submit_message(entity, m, size);
-    send_at_once(entity);
+    send_at_once(entity, size);
     entity_leave(entity);
     if (entity->reader != entity)
         turns_on_answer(entity->reader);
