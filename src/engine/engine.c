@@ -42,6 +42,7 @@ struct engine {
     struct deadlines deadlines; /* (e) of `expire` */
     struct alarm alarm;         /* (e) that the timeout thread waits for */
     instant timeout_at;         /* (e) when that is set to ring; INT64_MIN: the thread is awake */
+    instant put_off_at;         /* (e) when that was last made later */
     struct deadlines naps;      /* (e) of `arrive`; set by the arriving thread */
     struct engine_member *first_ready, *last_ready; /* (e) */
     struct condition has_ready;
@@ -328,6 +329,40 @@ void engine_due(struct engine_member *m, instant at)
         deadlines_set(&engine->deadlines, &m->deadline, at);
     if (at < engine->timeout_at)
         set_alarm(engine, at);
+    mutex_unlock(&engine->mutex);
+}
+
+/* The alarm was set for a deadline that is later now. An alarm that rings too early does no harm.
+ * Within the mutex. */
+static void put_alarm_off(struct engine *engine)
+{
+    const struct deadline *first = deadlines_first(&engine->deadlines);
+    instant at = first != NULL ? first->at : NEVER;
+    instant now = clock_now();
+
+    if (engine->timeout_at == INT64_MIN || engine->timeout_at >= at ||
+        now - engine->put_off_at < ENGINE_PUT_OFF)
+        return;
+    engine->put_off_at = now;
+    set_alarm(engine, at);
+}
+
+void engine_put_off(struct engine_member *m, instant at, uint32_t wish)
+{
+    struct engine *engine = m->engine;
+
+    mutex_lock(&engine->mutex);
+    if (m->is_leaving || m->deadline.place == 0 || atomic_load(&m->wishes) != wish) {
+        mutex_unlock(&engine->mutex);
+        return;
+    }
+    bool was_first = deadlines_first(&engine->deadlines) == &m->deadline;
+    if (at == NEVER)
+        deadlines_remove(&engine->deadlines, &m->deadline);
+    else
+        deadlines_set(&engine->deadlines, &m->deadline, at);
+    if (was_first)
+        put_alarm_off(engine);
     mutex_unlock(&engine->mutex);
 }
 

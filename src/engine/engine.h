@@ -68,6 +68,7 @@ struct engine_member {
     uint32_t slot;                      /* (c) in the engine's table */
     uint32_t turns;                     /* (e) that run now */
     struct deadline deadline;           /* (e) of `expire` */
+    _Atomic uint32_t wishes;            /* (a) of the member for other deadlines, so far */
     struct deadline nap;                /* (e) of `arrive` */
     struct engine_member *next_ready;   /* (e) */
     bool is_ready;                      /* (e) in the queue */
@@ -97,6 +98,15 @@ void engine_arm_writable(struct engine_member *m);
 
 /* `expire` is called at that instant at the latest. Only an earlier one changes anything. */
 void engine_due(struct engine_member *m, instant at);
+
+/* The alarm is moved back at most once in that time: where messages follow each other more closely,
+ * to let it ring now and then costs less. */
+#define ENGINE_PUT_OFF (4 * MILLISECOND)
+
+/* Nothing is due before `at` any more, so the timeout thread need not wake for what was asked for
+ * before. A member counts its `wishes` up, under its own mutex, whenever it decides on engine_due
+ * or on this, and says here what it counted: so this does nothing if it comes late. */
+void engine_put_off(struct engine_member *m, instant at, uint32_t wish);
 
 /* `send` is called soon. */
 void engine_ready(struct engine_member *m);

@@ -141,16 +141,21 @@ static bool is_gathered(struct zcrp_entity *e, instant now, nlong size)
            gathering_adds(&e->gathering, now, size);
 }
 
-/* If nothing is under way, or messages were gathered, the caller's thread sends itself, and wakes
- * no other. Else messages queue up, and go out in bursts. A receiver's request goes out at once
- * when the machine says so. */
-static void send_at_once(struct zcrp_entity *e)
+/* If nothing is under way, or messages were gathered, or the message fills a system call by itself,
+ * the caller's thread sends, and wakes no other. Else messages queue up, and go out in bursts. A
+ * receiver's request goes out at once when the machine says so. */
+static void send_at_once(struct zcrp_entity *e, nlong size)
 {
-    bool is_sender = e->machine.role == MACHINE_SENDER;
-    if (gathering_is_on(&e->gathering) ||
-        (is_sender ? sender_gauges(e->machine.sender).in_transit == 0
-                   : machine_has_burst(&e->machine)))
-        sending_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
+    bool gathered = gathering_is_on(&e->gathering);
+
+    if (e->machine.role != MACHINE_SENDER) {
+        if (gathered || machine_has_burst(&e->machine))
+            sending_drain(e, SENDING_BURSTS);
+        return;
+    }
+    bool fills_call = size >= SENDING_CALL && !e->is_ready;
+    if (gathered || fills_call || sender_gauges(e->machine.sender).in_transit == 0)
+        sending_drain(e, SENDING_AT_ONCE);
 }
 
 /* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
@@ -163,7 +168,7 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
     submit_message(e, now, m, size);
     bool is_waiting = is_gathered(e, now, size);
     if (!is_waiting)
-        send_at_once(e);
+        send_at_once(e, size);
     if (is_waiting && was_gathering)
         entity_leave_untold(e);
     else

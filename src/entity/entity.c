@@ -10,11 +10,16 @@
 
 enum { ENDINGS = 32 };
 
+/* A deadline that is later by so much is not that of a stream that goes on. */
+#define LATER_BY_FAR (20 * MILLISECOND)
+
 /* What a locked section has to wake. */
 struct calls {
     bool sending, room, progress, link, offer;
     bool is_broken;    /* with `link`: the channel is */
     enum outcome lost; /* with `link`: why a connection's peer is gone; OK: it is not */
+    bool puts_off;     /* `due` is later than what the engine was told, */
+    uint32_t wish;     /* which is its wish of this number */
     instant due;       /* for the engine; NEVER: nothing new */
     instant wake;      /* for the waiter at the helm: to be awake by then */
 };
@@ -188,6 +193,29 @@ static bool is_attended(const struct zcrp_entity *e)
     return helm_state(&e->reader->helm) == HELM_AWAKE;
 }
 
+/* Has what the engine was told passed, with much time until the next deadline? Then its timeout
+ * thread would wake for nothing. */
+static bool is_put_off(struct zcrp_entity *e, instant due)
+{
+    if (e->due == NEVER || (due != NEVER && due - e->due < LATER_BY_FAR))
+        return false;
+    instant now = clock_now();
+    bool is_rare = now - e->put_off_at >= ENGINE_PUT_OFF;
+
+    e->put_off_at = is_rare ? now : e->put_off_at;
+    return is_rare;
+}
+
+/* What the engine is told of the next deadline. */
+static void tell_due(struct zcrp_entity *e, struct calls *calls, instant due)
+{
+    calls->puts_off = is_put_off(e, due);
+    calls->due = calls->puts_off || due < e->due ? due : NEVER;
+    e->due = calls->puts_off ? due : instant_earlier(e->due, due);
+    if (calls->puts_off || calls->due != NEVER)
+        calls->wish = atomic_fetch_add(&e->member.wishes, 1) + 1;
+}
+
 /* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
  * engine was asked for once it is not asked for again. */
 static struct calls find_calls(struct zcrp_entity *e)
@@ -209,13 +237,12 @@ static struct calls find_calls(struct zcrp_entity *e)
         .offer = has_offer_come(e),
         .is_broken = e->is_broken,
         .lost = e->link == LINK_ENDED ? machine_end(&e->machine) : OUTCOME_OK,
-        .due = due < e->due ? due : NEVER,
         .wake = deadline,
     };
 
     e->is_ready = e->is_ready || calls.sending;
     e->awaits_room = e->awaits_room || calls.room;
-    e->due = instant_earlier(e->due, due);
+    tell_due(e, &calls, due);
     return calls;
 }
 
@@ -256,7 +283,10 @@ static void tell_link(struct zcrp_entity *e, struct calls calls)
 static void make_calls(struct zcrp_entity *e, struct calls calls)
 {
     helm_call_before(&e->reader->helm, calls.wake);
-    engine_due(&e->member, calls.due);
+    if (calls.puts_off)
+        engine_put_off(&e->member, calls.due, calls.wish);
+    else
+        engine_due(&e->member, calls.due);
     if (calls.sending)
         engine_ready(&e->member);
     if (calls.room)

@@ -85,6 +85,7 @@ struct zcrp_entity {
     bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
     instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
+    instant put_off_at;           /* (m) when it was last told of a later one */
     enum peer_link link;          /* (m) to the peer, as was told */
     enum outcome lost;            /* (m) why a receiver has no peer any more; OK: it may have one */
     uint64_t offers;              /* (m) that came, as was told */

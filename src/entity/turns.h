@@ -13,7 +13,7 @@
 
 enum {
     SENDING_BURSTS = 64,    /* in one go, if there is no reason for fewer */
-    SENDING_AT_ONCE = 24,   /* by the thread that submits a message, if nothing is under way */
+    SENDING_AT_ONCE = 24,   /* by the thread that submits a message, if it sends itself */
     SENDING_CALL = 1 << 16, /* bytes; a burst of more counts as several */
 };
 

@@ -129,6 +129,23 @@ TEST(helm_arms__not_while_it_is_taken)
     assert_true(helm_arms(&helm, now));
 }
 
+/* A waiter that falls asleep is what a look would find: none is due, and the next one is later. */
+TEST(helm_sleep__needs_no_look)
+{
+    come_and_go(0, 20);
+    assert_true(helm_lets_be(&helm));
+    helm_leave(&helm);
+    assert_false(helm_hand_over(&helm).must_arm);
+    assert_true(helm_take(&helm, &wake));
+    assert_int_equal(helm.look_at, now + HELM_TICK); /* it may be gone again at once */
+    helm_sleep(&helm, NEVER);
+    assert_int_equal(helm.look_at, NEVER);
+    helm_wake_up(&helm);
+    helm_leave(&helm);
+    assert_false(helm_hand_over(&helm).must_arm);
+    assert_int_equal(helm.look_at, now + 2 * HELM_TICK);
+}
+
 /* It was left just before the look: a tick is waited for all the same. */
 TEST(helm_arms__not_who_has_just_left)
 {

@@ -173,7 +173,7 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
         receiver_timer_on_disorder(&r->timer, now, intervals);
     if (a->number >= r->session.known && a->number < r->messages.next) {
         r->session.known = a->number + 1;
-        receiver_timer_on_known(&r->timer, now, r->session.known);
+        receiver_timer_on_known(&r->timer, now, r);
     }
 }
 

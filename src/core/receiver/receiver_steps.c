@@ -167,7 +167,7 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
     }
     bool is_news = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
     bool is_known = r->session.known >= r->messages.next;
-    receiver_timer_on_known(&r->timer, now, r->session.known);
+    receiver_timer_on_known(&r->timer, now, r);
     if (!is_news || !is_known) /* else it answers a request */
         answer(r, now, is_news);
 }

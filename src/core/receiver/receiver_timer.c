@@ -134,12 +134,18 @@ void receiver_timer_on_ask(struct receiver_timer *t, instant now)
     t->request = now;
 }
 
+/* Until the request is repeated, if everything was announced. */
+static void wait_for_sign(struct receiver_timer *t, instant now, const struct receiver *r)
+{
+    if (r->session.requested == r->messages.next)
+        t->request = now + request_interval(r, 0);
+}
+
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r)
 {
     t->heard = now;
     t->requests = 0;
-    if (r->session.requested == r->messages.next)
-        t->request = now + request_interval(r, 0);
+    wait_for_sign(t, now, r);
 }
 
 /* Is there credit for an acknowledgement of the size that it would have? */
@@ -222,8 +228,11 @@ void receiver_timer_on_bound(struct receiver_timer *t, instant now, uint64_t non
         note_round_trip(t, now - t->given);
 }
 
-void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known)
+void receiver_timer_on_known(struct receiver_timer *t, instant now, const struct receiver *r)
 {
+    uint64_t known = r->session.known;
+
+    wait_for_sign(t, now, r);
     if (t->asked == NEVER || known < t->asked_for)
         return;
     note_round_trip(t, now - t->asked);

@@ -87,8 +87,9 @@ void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t 
 void receiver_timer_on_cookie(struct receiver_timer *t, instant now, uint64_t nonce);
 void receiver_timer_on_bound(struct receiver_timer *t, instant now, uint64_t nonce);
 
-/* The sender knows of all messages below `known`. */
-void receiver_timer_on_known(struct receiver_timer *t, instant now, uint64_t known);
+/* The sender has just been heard of, and knows of all messages below the session's `known`. So the
+ * request that it answers is not repeated soon. */
+void receiver_timer_on_known(struct receiver_timer *t, instant now, const struct receiver *r);
 
 /* A hello was answered, an acknowledgement of `bytes` left, a request did (`is_answered`: at
  * once, because the sender knew of nothing to send), or the close. */

@@ -123,9 +123,25 @@ static void add_units(struct sender *s, struct burst *b, const struct row *row)
     s->units_unasked += row->count;
 }
 
+/* Will all that was submitted, from this unit on, be in transit before an acknowledgement is
+ * needed? Then the one that is asked for at its end will do. Only on a short path that nothing
+ * waits on (pacing.h): elsewhere acknowledgements show the rate. */
+static bool fits_window(const struct sender *s, const struct fragment *f)
+{
+    if (f->is_repeat || f->length == 0 || f->message + 1 != s->messages.next ||
+        s->flow.pacing.rate != 0 || s->flow.is_near || !s->flow.rtt.has_sample ||
+        s->flow.rtt.lowest >= PACING_BURST_TIME)
+        return false;
+    uint64_t bytes = f->source->size - f->offset;
+    uint64_t units = bytes / f->length + 1;
+    const struct units_in_transit *t = &s->recovery.in_transit;
+    return t->bytes + bytes + units * TRAILER_BYTES <= flow_window(&s->flow) &&
+           t->units + units <= t->capacity;
+}
+
 /* An acknowledgement is asked for when nothing follows, or when what was sent since the last fills
  * a part of the window, or a quarter of a table that only acknowledgements empty. */
-static bool should_answer(struct sender *s, bool has_next)
+static bool should_answer(struct sender *s, const struct fragment *next)
 {
     uint64_t table = lesser(s->messages.capacity, s->recovery.in_transit.capacity);
     uint64_t parts = s->flow.pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
@@ -136,7 +152,8 @@ static bool should_answer(struct sender *s, bool has_next)
     }
     if (congestion_is_starting(&s->flow.congestion))
         share = lesser(share, ANSWER_BURSTS * s->flow.pacing.burst);
-    if (has_next && s->bytes_unasked < share && s->units_unasked < table / ANSWERS)
+    bool is_early = s->bytes_unasked < share && s->units_unasked < table / ANSWERS;
+    if (next != NULL && (is_early || fits_window(s, next)))
         return false;
     s->bytes_unasked = 0;
     s->units_unasked = 0;
@@ -252,7 +269,7 @@ static uint32_t take_row(struct sender *s, instant now, struct burst *b, struct 
     const struct fragment *behind = sender_head(s, next) ? next : NULL;
     uint32_t more = behind != NULL ? may_send(s, b, next) : 0;
     bool is_open = more == 0 && behind != NULL && may_begin(s, next);
-    bool is_answer = more == 0 && should_answer(s, is_open);
+    bool is_answer = more == 0 && should_answer(s, is_open ? next : NULL);
     is_answer |= row->head.is_repeat; /* where one was lost the next that asks may be, too */
     write_trailers(s, b, row, behind, is_answer);
     if (more == 0)

@@ -36,8 +36,17 @@ bool helm_take(struct helm *helm, struct wake *wake)
     return is_ours;
 }
 
+/* A waiter is there: that is what a look would find. */
+static void forget_look(struct helm *helm)
+{
+    helm->look_at = NEVER;
+    helm->look = 2 * helm->look < HELM_LOOK_MOST ? 2 * helm->look : HELM_LOOK_MOST;
+}
+
 void helm_sleep(struct helm *helm, instant due)
 {
+    if (helm->look_at != NEVER)
+        forget_look(helm);
     atomic_store(&helm->due, due);
     helm_move(helm, HELM_ASLEEP);
 }
@@ -162,12 +171,11 @@ bool helm_arms(struct helm *helm, instant now)
         helm->look_at = helm->left + HELM_TICK;
         return false;
     }
-    helm->look_at = NEVER;
     if (helm_state(helm) == HELM_FREE) {
         stop_looking(helm);
         return true;
     }
-    helm->look = 2 * helm->look < HELM_LOOK_MOST ? 2 * helm->look : HELM_LOOK_MOST;
+    forget_look(helm);
     return false;
 }
 

@@ -14,7 +14,8 @@
  *
  * So a program that waits again and again finds the socket as it left it and wakes no thread, and
  * one that computes between its waits loses no time. A look that finds a waiter at the helm is the
- * last until one leaves again. Looks become later, up to HELM_LOOK_MOST, as long as they find one.
+ * last until one leaves again, and a waiter that falls asleep there needs no look to find it. Looks
+ * become later, up to HELM_LOOK_MOST, as long as they find one.
  *
  * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
  * functions need the entity's mutex, (m), unless they say otherwise. tests/model/engine.pml has the

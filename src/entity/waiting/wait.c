@@ -21,7 +21,8 @@ struct message_wait {
     uint32_t begun;              /* of the entity's interrupt */
     struct workspace *workspace; /* of a waiter at the helm */
     bool lacks_memory;           /* for a workspace: the helm is of no use to this waiter */
-    bool must_hear;              /* the socket has something */
+    bool must_hear;              /* the socket is to be looked at, */
+    bool is_readable;            /* and surely has something, if nobody else takes it */
 };
 
 static bool has_ended(const struct message_wait *w)
@@ -91,7 +92,8 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
         sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
     if (nap > 0)
         *idle = NEVER;
-    w->must_hear = nap > 0 || (ready > 0 && (ready & CHANNEL_READABLE));
+    w->is_readable = ready > 0 && (ready & CHANNEL_READABLE);
+    w->must_hear = nap > 0 || w->is_readable;
     wake_up(reader, w, ready);
     return ready != CHANNEL_BROKEN;
 }
@@ -116,7 +118,8 @@ static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, insta
     return true;
 }
 
-static void begin_wait(struct zcrp_entity *reader)
+/* True if it is for a message to begin, from a peer that is no neighbour. */
+static bool begin_wait(struct zcrp_entity *reader)
 {
     bool has_pushed = atomic_load(&sender_at(reader)->nearby.has_pushed);
 
@@ -125,7 +128,24 @@ static void begin_wait(struct zcrp_entity *reader)
     spinning_begin(&reader->helm.spinning, has_pushed ? WAITING_TO_PUSH
                                            : is_amid  ? WAITING_FOR_REST
                                                       : WAITING_FOR_NEXT);
+    bool is_far = nearby_of(reader) == NULL;
     entity_leave(reader);
+    return is_far && !has_pushed && !is_amid;
+}
+
+/* Where waits for the next message are long, hardly anything is there at the beginning of one: the
+ * waiter sleeps without a look, and saves a system call. Amid a message it looks, because it may
+ * nap then, and a look at a neighbour is no system call. When the wait began; NEVER: it has not
+ * begun. False as of rest_at_helm. */
+static bool begin_asleep(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
+{
+    instant now = clock_now();
+
+    if (!begin_wait(reader) || spinning_limit(&reader->helm.spinning) > 0 || now >= w->deadline ||
+        has_ended(w))
+        return true;
+    *idle = now;
+    return rest_at_helm(reader, w, idle);
 }
 
 /* Turn after turn; a wait lasts from the first that finds no more to the next that finds something.
@@ -134,11 +154,16 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
 {
     struct spinning *spinning = &reader->helm.spinning;
     instant idle = NEVER;
+    if (!begin_asleep(reader, w, &idle))
+        return;
     while (!has_ended(w)) {
         uint32_t turns = ++reader->helm.turns;
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
         enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
+        if (w->is_readable && found == ARRIVAL_NONE)
+            sched_yield(); /* to the engine's thread, which is receiving it */
+        w->is_readable = false;
         if (atomic_load(&reader->is_held) && !has_ended(w))
             turns_release(reader);
         instant now = clock_now();
@@ -153,7 +178,7 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
         if (found == ARRIVAL_FULL || has_ended(w))
             continue;
         if (idle == NEVER) {
-            begin_wait(reader);
+            (void)begin_wait(reader);
             idle = now;
         }
         if (found == ARRIVAL_SOME && spinning_limit(spinning) > 0)

@@ -211,6 +211,42 @@ TEST(engine_due__the_earliest_counts)
     leave(&rig);
 }
 
+TEST(engine_put_off__is_later_or_never)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    instant now = clock_now();
+    engine_due(&rig.member, now + 10 * MILLISECOND);
+    engine_put_off(&rig.member, now + 40 * MILLISECOND, 0);
+    ck_assert(becomes(&rig.expiries, 1));
+    ck_assert_int_ge(clock_now() - now, 40 * MILLISECOND);
+    engine_due(&rig.member, clock_now() + 10 * MILLISECOND);
+    engine_put_off(&rig.member, NEVER, 0);
+    usleep(30000);
+    ck_assert_int_eq(atomic_load(&rig.expiries), 1);
+    leave(&rig);
+}
+
+/* What was decided later is told earlier, and holds; so does a deadline that another member has. */
+TEST(engine_put_off__that_is_out_of_date)
+{
+    struct rig rig[2];
+    for (int i = 0; i < 2; i++)
+        join(&rig[i], ENGINE_RECEIVERS);
+    uint32_t wish = atomic_fetch_add(&rig[0].member.wishes, 1) + 1;
+    atomic_fetch_add(&rig[0].member.wishes, 1);
+    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND);
+    engine_put_off(&rig[0].member, NEVER, wish);
+    ck_assert(becomes(&rig[0].expiries, 1));
+    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND);
+    engine_due(&rig[1].member, clock_now() + 20 * MILLISECOND);
+    engine_put_off(&rig[0].member, NEVER, wish + 1);
+    ck_assert(becomes(&rig[1].expiries, 1));
+    ck_assert_int_eq(atomic_load(&rig[0].expiries), 1);
+    for (int i = 0; i < 2; i++)
+        leave(&rig[i]);
+}
+
 TEST(engine_ready__sends)
 {
     struct rig rig[3];

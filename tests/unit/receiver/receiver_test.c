@@ -312,6 +312,20 @@ TEST(request__very_many_at_once)
     receiver_rig_expect("request 128*31=128 159*1=256");
 }
 
+/* The sender answers that it knows of the message: the next request only asks whether it is there.
+ */
+TEST(request__not_soon_again_once_it_is_known)
+{
+    announce(2);
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect("request 1*1=128");
+    receiver_rig_wait(20 * MILLISECOND);
+    receiver_rig_expect("request 1*1=128");
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 2});
+    receiver_rig_expect_silence();
+    receiver_rig_wait(SECOND);
+}
+
 /* ---- the round trip ---- */
 
 /* A question is given a cookie, which comes back so much later. */

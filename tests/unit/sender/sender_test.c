@@ -128,6 +128,27 @@ TEST(take__asks_for_an_answer_a_quarter_of_the_window_on)
     sender_rig_expect("0:512+64LA");
 }
 
+/* On a short path the last unit asks if all fits the window; else as above. An empty message fits.
+ */
+TEST(take__asks_at_the_end_for_what_fits_the_window)
+{
+    rig.capacity = 32 * RIG_UNIT;
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(4, 4000);
+    sender_rig_expect("0:0+64LA");
+    rig.now += 100 * MICROSECOND;
+    sender_rig_ack("0 1");
+    sender_rig_submit(9 * RIG_DATA);
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64");
+    sender_rig_expect("1:256+64 1:320+64 1:384+64 1:448+64");
+    sender_rig_submit(0);
+    sender_rig_expect("1:512+64L 2:0+0LA");
+    sender_rig_ack("0 11");
+    sender_rig_submit(33 * RIG_DATA);
+    sender_rig_expect("3:0+64 3:64+64 3:128+64 3:192+64");
+    sender_rig_expect("3:256+64 3:320+64 3:384+64 3:448+64A");
+}
+
 TEST(take__asks_for_an_answer_a_quarter_of_the_table_on)
 {
     for (int i = 0; i < 10; i++)
