@@ -25,7 +25,7 @@ complains 2 "--size: ''" --size 64,
 complains 2 "--size: '99999999999999999999'" --size 99999999999999999999
 complains 2 "--unit: '3' is not a number from 64" --unit 3
 complains 2 "--congestion: 'vegas' is not none" --congestion vegas
-complains 2 "'rdma' is none of zcrp, tcp, udp-limit, srt" --transport rdma
+complains 2 "'rdma' is none of zcrp, tcp, udp-limit, unix, pipe, srt" --transport rdma
 complains 2 "'tcp' is there twice" --transport tcp,tcp
 complains 2 "'zcrp:cubic': only tcp, tls and ktls have others" --transport zcrp:cubic
 complains 2 "--ping: udp-limit only goes one way" --ping --transport zcrp,udp-limit

@@ -39,10 +39,12 @@ static const char *const congestion_names[] = {"", "none", "reno", "cubic", "bbr
 
 static const struct argument_row rows[] = {
     ARGUMENT_HEADING("What is measured. BYTES and N may end in K, M or G, for powers of 1024:"),
-    ARGUMENT("transport", 't', OTHER, 0, 0, 0, "LIST",
-             "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
-             "udp-limit (the bare channel), srt, quic, tls, ktls, peers (the last four) (zcrp,tcp)",
-             .read = values_transport, DECIDES),
+    ARGUMENT(
+        "transport", 't', OTHER, 0, 0, 0, "LIST",
+        "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
+        "udp-limit (the bare channel), unix and pipe (both ends here), srt, quic, tls, ktls, peers "
+        "(the last four) (zcrp,tcp)",
+        .read = values_transport, DECIDES),
     ARGUMENT("size", 's', OTHER, 0, 0, 0, "LIST",
              "bytes of a message; 64..64M*4 is 64, 256, and so on to 64M (64,1K,16K,64K,1M,64M; "
              "with --input 1M, with --ping 64)",
@@ -122,7 +124,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("window", 'w', NUMBER, SETTING(window_bytes), 1, INT64_MAX, "BYTES",
              "most that ZCRP sends unacknowledged (32M)", DECIDES),
     ARGUMENT("buffers", 0, NUMBER, SETTING(buffer_bytes), 1, INT32_MAX, "BYTES",
-             "socket buffers to ask for, except TCP's (4M)", DECIDES),
+             "socket buffers to ask for, except TCP's (4M; of unix 128K, of pipe 512K)", DECIDES),
     ARGUMENT_TRUE(
         "no-spin", 0, AT(is_spinless),
         "a thread that waits for a message of ZCRP sleeps at once; it does not spin first",
@@ -282,8 +284,11 @@ static int check_transport(const struct options *options, const struct choice *c
         return complain("--reverse: %s only goes one way", choice->name);
     if (options->peers > 0 && kind != &transport_zcrp && kind != &transport_tcp)
         return complain("--peers: zcrp and tcp only, not %s", choice->name);
-    if (options->settings.loss > 0 && kind == &transport_limit)
-        return complain("--loss: udp-limit does not repeat what is lost");
+    if (options->settings.loss > 0 && (kind == &transport_limit || kind->is_local))
+        return complain("--loss: %s does not repeat what is lost", choice->name);
+    if (kind->is_local && (options->mode == OPTIONS_CONNECT || options->is_netns))
+        return complain("--%s: %s is for two ends on one host, which zcrp-bench starts itself",
+                        options->is_netns ? "netns" : "connect", choice->name);
     return 0;
 }
 

@@ -42,7 +42,8 @@ static int read_choice(const char *name, struct choice *choice)
     choice->kind = strlen(name) < sizeof choice->name ? transport_find(kind) : NULL;
     choice->variant = has_variant ? &choice->name[length + 1] : MANNER_BEST;
     if (choice->kind == NULL)
-        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit, srt, quic, tls, ktls",
+        return complain("--transport: '%s' is none of zcrp, tcp, udp-limit, unix, pipe, srt, quic, "
+                        "tls, ktls",
                         name);
     if (has_variant && (!choice->kind->has_manners || *choice->variant == '\0' ||
                         strlen(choice->variant) >= MANNER_NAME))

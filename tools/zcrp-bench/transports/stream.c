@@ -9,6 +9,38 @@
 
 enum { ENOUGH = 1 << 20 };
 
+/* What became of a call that has moved nothing. */
+static ssize_t nothing_moved(const struct transport *transport, const char *doing)
+{
+    if (errno == EAGAIN || errno == EINTR)
+        return 0;
+    return complain("%s: cannot %s: %s", transport->kind->name, doing, strerror(errno));
+}
+
+ssize_t stream_sent(const struct transport *transport, ssize_t sent)
+{
+    return sent < 0 ? nothing_moved(transport, "send") : sent;
+}
+
+static ssize_t write_to_socket(struct transport *transport, const void *bytes, size_t size)
+{
+    uint64_t most = transport->manner.write_bytes;
+    size_t part = most != 0 && most < size ? most : size;
+
+    return stream_sent(transport, send(transport->fd, bytes, part, MSG_NOSIGNAL));
+}
+
+ssize_t stream_read(struct transport *transport, const struct iovec *pieces, int count)
+{
+    ssize_t got = readv(transport->fd, pieces, count);
+
+    if (got == 0)
+        return complain("%s: the connection ended in the middle of a job", transport->kind->name);
+    return got < 0 ? nothing_moved(transport, "receive") : got;
+}
+
+const struct stream stream_of_socket = {write_to_socket, stream_read, STREAM_PIECES};
+
 /* A call has moved so many bytes, or none. 0 while there is hope; *since is when it was first that
  * nothing moved, or 0. */
 static int go_on(struct transport *transport, ssize_t moved, int64_t *since)

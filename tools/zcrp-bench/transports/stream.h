@@ -1,5 +1,6 @@
-/* Messages over a stream of bytes in order, as TCP, SRT and QUIC carry it: one behind the other,
- * from and to their places in memory. The receiving end knows where each ends. */
+/* Messages over a stream of bytes in order, as TCP, SRT, QUIC, AF_UNIX sockets and pipes
+ * carry it: one behind the other, from and to their places in memory. The receiving end knows where
+ * each ends. */
 #ifndef BENCH_STREAM_H
 #define BENCH_STREAM_H
 
@@ -25,6 +26,14 @@ struct stream {
     ssize_t (*read)(struct transport *transport, const struct iovec *pieces, int count);
     int pieces; /* that `read` fills at once, 1 to STREAM_PIECES */
 };
+
+/* The stream that is a socket, transport->fd, which blocks for STREAM_PAUSE_MS at most. */
+extern const struct stream stream_of_socket;
+
+/* Parts of it, for kinds with a descriptor of another sort. What a call that sends has returned, as
+ * a kind's `write` does; errno is that call's. And the `read` from transport->fd. */
+ssize_t stream_sent(const struct transport *transport, ssize_t sent);
+ssize_t stream_read(struct transport *transport, const struct iovec *pieces, int count);
 
 /* As in struct transport_kind, for kinds with a `stream`. */
 int stream_send(struct transport *transport, struct job *job);

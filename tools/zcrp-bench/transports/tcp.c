@@ -1,15 +1,12 @@
 /* TCP as well as one can use it: no delay, writes of what the manner says straight from the
  * message's memory, reads straight into the memory of as many messages as one call takes. */
-#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "common/complain.h"
 #include "common/quantity.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/transports/stream.h"
@@ -77,33 +74,6 @@ int tcp_connect(struct transport *transport, int port)
     return port_of(transport->fd);
 }
 
-/* What became of a call that has moved nothing. */
-static ssize_t nothing_moved(const char *doing)
-{
-    if (errno == EAGAIN || errno == EINTR)
-        return 0;
-    return complain("tcp: cannot %s: %s", doing, strerror(errno));
-}
-
-static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
-{
-    uint64_t most = transport->manner.write_bytes;
-    ssize_t sent = send(transport->fd, bytes, most != 0 && most < size ? most : size, MSG_NOSIGNAL);
-
-    return sent < 0 ? nothing_moved("send") : sent;
-}
-
-static ssize_t read_some(struct transport *transport, const struct iovec *pieces, int count)
-{
-    ssize_t got = readv(transport->fd, pieces, count);
-
-    if (got == 0)
-        return complain("tcp: the connection ended in the middle of a job");
-    return got < 0 ? nothing_moved("receive") : got;
-}
-
-static const struct stream stream = {write_some, read_some, STREAM_PIECES};
-
 struct look tcp_look(struct transport *transport)
 {
     struct tcp_info info = {0};
@@ -127,6 +97,6 @@ const struct transport_kind transport_tcp = {
     .offer = tcp_offer,
     .accept = tcp_accept,
     .connect = tcp_connect,
-    STREAM_CALLS(&stream),
+    STREAM_CALLS(&stream_of_socket),
     .look = tcp_look,
 };

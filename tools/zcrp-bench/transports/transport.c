@@ -11,9 +11,7 @@
 #include "zcrp-bench/job/watch.h"
 
 static const struct transport_kind *const kinds[] = {
-    &transport_zcrp,
-    &transport_tcp,
-    &transport_limit,
+    &transport_zcrp, &transport_tcp, &transport_unix, &transport_pipe, &transport_limit,
 };
 
 const struct transport_kind *transport_find(const char *name)

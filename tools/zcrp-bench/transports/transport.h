@@ -1,6 +1,6 @@
-/* What carries messages: ZCRP; TCP to compare with; the bare UDP channel as the yardstick; and the
- * peers, other message protocols, each where its library was installed at build time. One interface
- * for both ends of each:
+/* What carries messages: ZCRP; TCP to compare with, and on one host AF_UNIX sockets and pipes; the
+ * bare UDP channel as the yardstick; and the peers, other message protocols, each where its library
+ * was installed at build time. One interface for both ends of each:
  *
  *      transport_open / transport_answer   connecting / listening end: the channel, for a whole run
  *      prepare                             before the watch starts, for each job
@@ -42,7 +42,7 @@ struct transport {
     double bytes_per_s;   /* connecting end: this flow's share when warming up; 0: not known */
     char channel[TRANSPORT_CHANNEL_ROOM]; /* "udp", "tcp/cubic"; known at the connecting end */
     int listener; /* listening end: where the control connection came from */
-    int fd;       /* the channel's socket, or -1 */
+    int fd;       /* the channel's socket, or the pipe that this end reads; or -1 */
     void *state;  /* the kind's own */
 };
 
@@ -63,6 +63,7 @@ struct transport_kind {
     bool is_one_way;             /* messages only go from the connecting to the listening end */
     bool has_manners;            /* it goes over TCP */
     bool takes_turns;            /* no thread may send while another one receives */
+    bool is_local;               /* both ends have to be on one host, in one network namespace */
     int (*check)(void); /* 0, or -1 with a complaint: this machine has none. NULL: all have it */
     int (*offer)(struct transport *transport); /* a port to connect to */
     int (*accept)(struct transport *transport, int port);
@@ -95,6 +96,8 @@ struct transport_kind {
 
 extern const struct transport_kind transport_tcp;
 extern const struct transport_kind transport_zcrp;
+extern const struct transport_kind transport_unix;
+extern const struct transport_kind transport_pipe;
 extern const struct transport_kind transport_limit;
 
 /* TCP's functions, for what goes over it. */
@@ -106,6 +109,14 @@ struct look tcp_look(struct transport *transport);
 /* The channel of a TCP that is used so: "tcp/cubic" of whole messages, "tcp/cubic+128K" of smaller
  * writes, by the congestion control that the socket has. */
 void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM]);
+
+/* AF_UNIX's functions, for what is handed over through such a socket: transport->fd. */
+int unix_offer(struct transport *transport);
+int unix_accept(struct transport *transport, int port);
+int unix_connect(struct transport *transport, int port);
+
+/* The channel of a kind with a buffer of its own: "unix/256K". */
+void unix_name(struct transport *transport, uint64_t buffer_bytes);
 
 /* A peer, whether built in or not. */
 enum { PEERS = 4 };

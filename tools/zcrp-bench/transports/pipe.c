@@ -1,0 +1,286 @@
+/* Two pipes, one for each direction, written and read with blocking calls. The connecting end makes
+ * them, and hands the other end its two through an AF_UNIX socket. vmsplice would save a copy, but
+ * does not tell when the memory of a message may be used again. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/transports/stream.h"
+
+/* Older C libraries have no name for the thread that a timer is to interrupt. */
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { BEST_BYTES = 512 << 10, LEAST_BYTES = 64 << 10, NS_A_MILLISECOND = 1000000 };
+
+/* A call on a pipe has no time limit, and poll before it costs half a round trip. So this end's
+ * threads have a timer each while a job is under way: a signal that ends a call, and nothing else.
+ */
+struct beat {
+    timer_t timer;
+    bool is_on;
+};
+
+struct pipe_end {
+    int out; /* written; transport->fd is the one that is read */
+    struct beat beat;
+    struct beat asking; /* of the thread that asks, in round trips */
+};
+
+static int failed(const char *doing)
+{
+    return complain("pipe: cannot %s: %s", doing, strerror(errno));
+}
+
+static void on_beat(int signal)
+{
+    (void)signal;
+}
+
+static int begin_beat(struct beat *beat)
+{
+    struct sigevent event = {
+        .sigev_notify = SIGEV_THREAD_ID,
+        .sigev_signo = SIGALRM,
+        .sigev_notify_thread_id = gettid(),
+    };
+    const struct timespec pause = {.tv_nsec = STREAM_PAUSE_MS * NS_A_MILLISECOND};
+    const struct itimerspec every = {.it_interval = pause, .it_value = pause};
+
+    if (timer_create(CLOCK_MONOTONIC, &event, &beat->timer) < 0)
+        return failed("make a timer");
+    beat->is_on = true;
+    return timer_settime(beat->timer, 0, &every, NULL) < 0 ? failed("start a timer") : 0;
+}
+
+static void end_beat(struct beat *beat)
+{
+    if (beat->is_on)
+        timer_delete(beat->timer);
+    beat->is_on = false;
+}
+
+/* Both ends: `in` and `out` are this end's, from now on the transport's. A reader that is gone is
+ * an error of the call. */
+static int start(struct transport *transport, int in, int out)
+{
+    const struct sigaction action = {.sa_handler = on_beat};
+    struct pipe_end *end = calloc(1, sizeof *end);
+
+    close(transport->fd);
+    transport->fd = in;
+    transport->state = end;
+    if (end == NULL) {
+        close(out);
+        return complain("pipe: no memory");
+    }
+    end->out = out;
+    signal(SIGPIPE, SIG_IGN);
+    return sigaction(SIGALRM, &action, NULL) < 0 ? failed("take a signal") : 0;
+}
+
+/* What --buffers says, or the fastest: a process without rights may have 1 MiB, but that is a sixth
+ * slower, because what is under way leaves the cache. Less if it has so many pipes already that it
+ * may not. */
+static int widen(int fd, const struct settings *settings)
+{
+    int bytes = settings->buffer_bytes != 0 ? (int)settings->buffer_bytes : BEST_BYTES;
+
+    while (fcntl(fd, F_SETPIPE_SZ, bytes) < 0 && bytes > LEAST_BYTES)
+        bytes /= 2;
+    return fcntl(fd, F_GETPIPE_SZ);
+}
+
+/* There is always one byte with descriptors: the message of a stream must not be empty. */
+union rights {
+    struct cmsghdr header; /* for its alignment */
+    char bytes[CMSG_SPACE(2 * sizeof(int))];
+};
+
+static struct msghdr message_of(struct iovec *byte, union rights *rights)
+{
+    return (struct msghdr){
+        .msg_iov = byte,
+        .msg_iovlen = 1,
+        .msg_control = rights->bytes,
+        .msg_controllen = sizeof rights->bytes,
+    };
+}
+
+static int hand_over(int fd, const int pipes[2])
+{
+    union rights rights = {0};
+    struct iovec byte = {"", 1};
+    struct msghdr message = message_of(&byte, &rights);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    memcpy(CMSG_DATA(header), pipes, 2 * sizeof(int));
+    return sendmsg(fd, &message, MSG_NOSIGNAL) == 1 ? 0 : failed("hand over its other end");
+}
+
+static int take_over(int fd, int pipes[2])
+{
+    union rights rights = {0};
+    char room;
+    struct iovec byte = {&room, 1};
+    struct msghdr message = message_of(&byte, &rights);
+    ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    if (got < 0)
+        return failed("get its other end");
+    if (header == NULL || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+        return complain("pipe: the other end hands over no pipes");
+    memcpy(pipes, CMSG_DATA(header), 2 * sizeof(int));
+    return 0;
+}
+
+static int accept_both(struct transport *transport, int port)
+{
+    int pipes[2] = {-1, -1};
+
+    if (unix_accept(transport, port) < 0 || take_over(transport->fd, pipes) < 0)
+        return -1;
+    return start(transport, pipes[0], pipes[1]);
+}
+
+/* Keeps one end of each pipe, hands over the others. */
+static int share(struct transport *transport, const int there[2], const int back[2])
+{
+    const int others[2] = {there[0], back[1]};
+    int bytes = widen(there[1], transport->settings);
+    int status = hand_over(transport->fd, others);
+
+    widen(back[1], transport->settings);
+    unix_name(transport, (uint64_t)bytes);
+    close(there[0]);
+    close(back[1]);
+    return start(transport, back[0], there[1]) < 0 ? -1 : status;
+}
+
+static int connect_both(struct transport *transport, int port)
+{
+    int there[2];
+    int back[2];
+    int own = unix_connect(transport, port);
+
+    if (own < 0)
+        return -1;
+    if (pipe2(there, O_CLOEXEC) < 0)
+        return failed("make pipes");
+    if (pipe2(back, O_CLOEXEC) < 0) {
+        failed("make pipes");
+        close(there[0]);
+        close(there[1]);
+        return -1;
+    }
+    return share(transport, there, back) < 0 ? -1 : own;
+}
+
+static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
+{
+    const struct pipe_end *end = transport->state;
+
+    return stream_sent(transport, write(end->out, bytes, size));
+}
+
+static const struct stream stream = {write_some, stream_read, STREAM_PIECES};
+
+/* ---- jobs, and beats meanwhile */
+
+static int send_all(struct transport *transport, struct job *job)
+{
+    struct pipe_end *end = transport->state;
+    int status = begin_beat(&end->beat) < 0 ? -1 : stream_send(transport, job);
+
+    end_beat(&end->beat);
+    return status;
+}
+
+static int receive_all(struct transport *transport, struct job *job)
+{
+    struct pipe_end *end = transport->state;
+    int status = begin_beat(&end->beat) < 0 ? -1 : stream_receive(transport, job);
+
+    end_beat(&end->beat);
+    return status;
+}
+
+static int pong(struct transport *transport, struct transport *back, const struct job *job)
+{
+    struct pipe_end *end = transport->state;
+    int status = begin_beat(&end->beat) < 0 ? -1 : stream_pong(transport, back, job);
+
+    end_beat(&end->beat);
+    return status;
+}
+
+static bool is_last(const struct job *job, uint64_t n)
+{
+    return n + 1 == job->count;
+}
+
+/* Here and below: one thread asks and hears, or one each. */
+static int ask(struct transport *there, const struct job *job, uint64_t n)
+{
+    struct pipe_end *end = there->state;
+
+    if (n == 0 && begin_beat(&end->asking) < 0)
+        return -1;
+    int status = stream_ask(there, job, n);
+    if (status < 0 || is_last(job, n))
+        end_beat(&end->asking);
+    return status;
+}
+
+static int hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
+                int64_t *at_ns)
+{
+    struct pipe_end *end = there->state;
+
+    if (n == 0 && begin_beat(&end->beat) < 0)
+        return -1;
+    int status = stream_hear(there, back, job, n, at_ns);
+    if (status < 0 || is_last(job, n))
+        end_beat(&end->beat);
+    return status;
+}
+
+static void close_end(struct transport *transport)
+{
+    struct pipe_end *end = transport->state;
+
+    if (end == NULL)
+        return;
+    end_beat(&end->beat);
+    end_beat(&end->asking);
+    close(end->out);
+    free(end);
+}
+
+const struct transport_kind transport_pipe = {
+    .name = "pipe",
+    .is_local = true,
+    .stream = &stream,
+    .offer = unix_offer,
+    .accept = accept_both,
+    .connect = connect_both,
+    .send = send_all,
+    .receive = receive_all,
+    .ask = ask,
+    .hear = hear,
+    .pong = pong,
+    .close = close_end,
+};
