@@ -114,16 +114,24 @@ def fields(path, names, *arguments, **settings):
 
 # --- what the kernel shows of a run --------------------------------------------------------------
 
+# The kernel's buffer (64 MiB) holds a whole run, whenever dumpcap gets a processor. The capture ends when the file
+# has the mark, which was sent last: what came before is in it, too.
 LIVE = """
 capture=$1
 shift
 rm -f "$capture" "$capture.said" # of the run before
 ip link set lo up
-dumpcap -q -i lo -w "$capture" 2>"$capture.said" &
+dumpcap -q -B 64 -i lo -w "$capture" 2>"$capture.said" &
 trap 'kill -INT $!; wait $!' EXIT
 until grep -q '^File:' "$capture.said" 2>/dev/null; do kill -0 $! || exit 1; sleep 0.05; done
 "$@" || exit 1
-sleep 0.3
+tries=0
+until grep -q "the end of this capture" "$capture"; do
+    [ $((tries += 1)) -le 200 ] || { echo "the capture never had its end" >&2; exit 1; }
+    python3 -c 'import socket
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"the end of this capture", ("127.0.0.1", 9))'
+    sleep 0.1
+done
 """
 
 
