@@ -15,7 +15,8 @@ enum {
     NEIGHBOUR_VERSION = 5,
     NEIGHBOUR_NONCE = 16, /* bytes */
     NEIGHBOUR_PROOF = 16,
-    PUSH_NOTES = 2, /* that a sender pushes with one call */
+    PUSH_NOTES = 8,         /* that a sender pushes with one call, at most, */
+    PUSH_BYTES = 96 * 1024, /* and as soon as they have so many bytes */
 };
 
 /* The receiver's word. */

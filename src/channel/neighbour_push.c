@@ -40,8 +40,8 @@ bool neighbour_claim(struct neighbour *n)
     push->notes = 0;
     if (!neighbour_is_here(n) || !atomic_load_explicit(&n->out.may_push, memory_order_relaxed))
         return false;
-    for (uint32_t i = 0; i < PUSH_NOTES && claim_one(n, push); i++)
-        ;
+    for (uint32_t i = 0, bytes = 0; i < PUSH_NOTES && bytes < PUSH_BYTES && claim_one(n, push); i++)
+        bytes += push->notes > 0 ? (uint32_t)push->from[push->notes - 1].iov_len : 0;
     return push->notes > 0;
 }
 

@@ -15,8 +15,8 @@
 enum {
     COPY_MOST = LANDING_IOV + LANDING_OPENINGS + 1, /* a piece may hold data and trailer */
     SHARE_LEAST = 4, /* notes, from which on the sender is let push some */
-    OWN_FEW = 2,     /* that are copied with one call then, if it pushes; */
-    OWN_MANY = 8,    /* if it did not push of the last that it could have */
+    OWN_MANY = 8,    /* that are copied with one call, if it pushes none; */
+    OWN_PART = 4,    /* else such a part of those that are left */
     YIELD_LOOKS = 64,
 };
 
@@ -301,7 +301,6 @@ static int receive_alone(struct neighbour *n, struct landing *l)
 /* The notes of one landing, and who copies them. */
 struct share {
     uint32_t notes;
-    uint32_t row; /* so many are copied with one call */
     struct ring_note note[LANDING_OPENINGS];
     bool is_open[LANDING_OPENINGS];    /* it has a target, */
     bool is_senders[LANDING_OPENINGS]; /* which the sender had claimed when its turn came */
@@ -325,6 +324,17 @@ static bool is_plain(const struct landing *l, uint32_t i, const struct ring_note
            scratch < sizeof(l->trailer) && piece[1].iov_len == TRAILER_BYTES;
 }
 
+/* How many notes are copied with one call from note `i` on: fewer and fewer beside a sender that
+ * pushes, so that neither waits long for the other in the end. */
+static uint32_t own_row(const struct neighbour *n, const struct share *s, uint32_t i)
+{
+    uint32_t part = (s->notes - i) / OWN_PART;
+
+    if (!n->in.has_pushed)
+        return OWN_MANY;
+    return part > 0 ? part : 1;
+}
+
 /* Opens targets for all but the first notes. False if nobody would push, or there is too little. */
 static bool share_out(struct neighbour *n, const struct landing *l, struct share *s)
 {
@@ -332,16 +342,16 @@ static bool share_out(struct neighbour *n, const struct landing *l, struct share
     uint32_t end = 0;
 
     s->notes = 0;
-    s->row = n->in.has_pushed ? OWN_FEW : OWN_MANY;
     if (!(n->in.sight & SIGHT_TARGETS))
         return false;
     while (s->notes < l->openings && ring_look(&n->in.ring, s->notes, &s->note[s->notes]))
         s->notes++;
     if (s->notes < SHARE_LEAST)
         return false;
+    uint32_t row = own_row(n, s, 0);
     for (uint32_t i = 0; i < s->notes; i++) {
         s->is_senders[i] = s->is_whole[i] = false;
-        s->is_open[i] = i >= s->row && is_plain(l, i, &s->note[i]) &&
+        s->is_open[i] = i >= row && is_plain(l, i, &s->note[i]) &&
                         targets_open(targets, number_of(n, i), l->iov[l->first[i]].iov_base);
         if (s->is_open[i])
             end = i + 1;
@@ -377,13 +387,14 @@ static bool is_own(struct neighbour *n, struct share *s, uint32_t i)
 
 static void copy_own(struct neighbour *n, struct landing *l, struct share *s)
 {
-    uint32_t own;
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i<s->notes; i += own> 0 ? own : 1) {
-        own = 0;
-        while (own < s->row && i + own < s->notes && is_own(n, s, i + own))
+    while (i < s->notes) {
+        uint32_t row = own_row(n, s, i), own = 0;
+        while (own < row && i + own < s->notes && is_own(n, s, i + own))
             own++;
         copy_row(n, l, s, i, own);
+        i += own > 0 ? own : 1;
     }
 }
 

@@ -18,7 +18,8 @@ bool targets_claim(struct targets *t, uint64_t first, uint64_t end, uint64_t *nu
     for (*number = shown; (*number)-- > first;) {
         struct target *target = target_at(t, *number);
         uint32_t state = TARGET_OPEN;
-        if (atomic_compare_exchange_strong(&target->state, &state, TARGET_CLAIMED)) {
+        if (atomic_load(&target->state) == TARGET_OPEN && /* a look takes the reader's line less */
+            atomic_compare_exchange_strong(&target->state, &state, TARGET_CLAIMED)) {
             *at = atomic_load_explicit(&target->at, memory_order_relaxed);
             return true;
         }

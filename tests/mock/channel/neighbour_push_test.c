@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 enum { UNITS = 16, DATA = 16384, MESSAGE = 5, OTHER = 6, AS_IT_IS = -1000 };
+enum { A_PUSH = PUSH_BYTES / DATA, FIRST_OWN = 8 }; /* units that the two copy with one call */
 
 static struct neighbours n;
 static uint8_t from[UNITS * DATA], to[UNITS * DATA];
@@ -134,13 +135,13 @@ TEST(neighbour_push__all_but_the_first)
     send_units(UNITS);
     meanwhile = push_all;
     expect_all(UNITS);
-    assert_int_equal(writes,
-                     UNITS / 2 / PUSH_NOTES); /* the receiver's first call has half of them */
+    int first = writes;
+    assert_int_equal(first, (UNITS - FIRST_OWN + A_PUSH - 1) / A_PUSH);
     expect_reaped(UNITS);
     send_units(UNITS);
     meanwhile = push_all;
-    expect_all(UNITS); /* it calls for fewer now */
-    assert_int_equal(writes, UNITS / 2 / PUSH_NOTES + (UNITS - 2) / PUSH_NOTES);
+    expect_all(UNITS); /* the receiver's first call has a quarter now */
+    assert_int_equal(writes - first, (UNITS - UNITS / 4 + A_PUSH - 1) / A_PUSH);
 }
 
 TEST(neighbour_push__nobody_pushes)
@@ -199,7 +200,7 @@ static void push_and_take_back(void)
     while (neighbour_take_back(n.sender, MESSAGE, &of))
         ;
     neighbour_push(n.sender);
-    for (uint32_t i = 0; i < PUSH_NOTES; i++) { /* it has them still */
+    for (uint32_t i = 0; i < A_PUSH; i++) { /* it has them still */
         assert_true(neighbour_let_go(n.sender, &message));
         assert_true(neighbour_take_back(n.sender, message, &of));
         assert_int_equal(of, MESSAGE);
@@ -237,7 +238,7 @@ static void expect_late(void)
 {
     send_units(UNITS);
     meanwhile = claim;
-    assert_int_equal(receive(UNITS), UNITS - PUSH_NOTES);
+    assert_int_equal(receive(UNITS), UNITS - A_PUSH);
     assert_true(n.landing.is_spoilt);
     assert_true(neighbour_is_late(n.receiver));
     assert_int_equal(receive(UNITS), 0); /* not even what could be read */
@@ -248,9 +249,9 @@ TEST(neighbour_is_late__until_it_settles)
     expect_late();
     neighbour_push(n.sender);
     assert_false(neighbour_is_late(n.receiver));
-    assert_int_equal(let_go_all(), PUSH_NOTES);
-    neighbours_plan(&n.landing, to + (size_t)(UNITS - PUSH_NOTES) * DATA, PUSH_NOTES, 1, DATA);
-    assert_int_equal(neighbour_receive(n.receiver, &n.landing), PUSH_NOTES);
+    assert_int_equal(let_go_all(), A_PUSH);
+    neighbours_plan(&n.landing, to + (size_t)(UNITS - A_PUSH) * DATA, A_PUSH, 1, DATA);
+    assert_int_equal(neighbour_receive(n.receiver, &n.landing), A_PUSH);
     assert_memory_equal(to, from, sizeof(to));
     expect_reaped(UNITS);
 }
@@ -264,12 +265,12 @@ TEST(neighbour_is_late__settles_and_does_not_let_go)
     expect_late();
     neighbour_push(n.sender);
     assert_false(neighbour_is_late(n.receiver));
-    assert_int_equal(receive(UNITS), PUSH_NOTES);
-    for (int i = 0; i < UNITS - PUSH_NOTES; i++)
+    assert_int_equal(receive(UNITS), A_PUSH);
+    for (int i = 0; i < UNITS - A_PUSH; i++)
         assert_true(neighbour_reap(n.sender, &message, &has_faulted));
     assert_false(neighbour_reap(n.sender, &message, &has_faulted));
-    assert_int_equal(let_go_all(), PUSH_NOTES);
-    expect_reaped(PUSH_NOTES);
+    assert_int_equal(let_go_all(), A_PUSH);
+    expect_reaped(A_PUSH);
 }
 
 /* A process that has ended writes nothing any more, also one that nobody has waited for yet. */
