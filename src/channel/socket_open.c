@@ -138,7 +138,7 @@ static void find_offloads(struct channel *c, const struct channel_options *optio
 
     if (may && options->use_gso && !socket_is_set("ZCRP_NO_SEGMENT") &&
         get(c->fd, IPPROTO_UDP, UDP_SEGMENT, &segment) == 0)
-        atomic_init(&c->gso_segments, BURST_UNITS);
+        atomic_init(&c->gso_segments, BURST_CUT);
     if (may && options->use_gro && !socket_is_set("ZCRP_NO_GRO"))
         c->has_gro = set(c->fd, IPPROTO_UDP, UDP_GRO, 1);
 }

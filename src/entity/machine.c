@@ -17,7 +17,7 @@ enum {
     HOLES = 4096,
     INTERVALS = 1024,
     GSO_BYTES = 65507, /* what the kernel cuts at once is no more than a datagram could be, */
-    BURST_CALLS = 16,  /* and one call takes several of those */
+    BURST_CALLS = 17,  /* and one call takes several of those: 1 MiB */
 
     /* The sender is promised some of eight parts of the receive buffer as granted. The kernel
      * charges what a datagram occupies (about 768 bytes more than it has, rounded up), doubles what

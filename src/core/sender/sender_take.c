@@ -22,6 +22,22 @@ struct row {
 
 /* ---- what may go ---- */
 
+/* Will all that was submitted, from this unit on, be in transit before an acknowledgement is
+ * needed? Then the one that is asked for at its end will do. Only on a short path that nothing
+ * waits on (pacing.h): elsewhere acknowledgements show the rate. */
+static bool fits_window(const struct sender *s, const struct fragment *f)
+{
+    if (f->is_repeat || f->length == 0 || f->message + 1 != s->messages.next ||
+        s->flow.pacing.rate != 0 || s->flow.is_near || !s->flow.rtt.has_sample ||
+        s->flow.rtt.lowest >= PACING_BURST_TIME)
+        return false;
+    uint64_t bytes = f->source->size - f->offset;
+    uint64_t units = bytes / f->length + 1;
+    const struct units_in_transit *t = &s->recovery.in_transit;
+    return t->bytes + bytes + units * TRAILER_BYTES <= flow_window(&s->flow) &&
+           t->units + units <= t->capacity;
+}
+
 /* Bytes that are worth a call. */
 static uint64_t call_bytes(const struct sender *s)
 {
@@ -30,11 +46,22 @@ static uint64_t call_bytes(const struct sender *s)
 }
 
 /* Bytes of a burst at most; it may always be one unit. Acknowledgements are asked for behind a
- * burst, so one that is more than a call takes no larger part of the window than they shall. */
+ * burst, so one that is more than a call takes no larger part of the window than they shall, unless
+ * one at the end of all will do. */
 static uint64_t burst_bytes(const struct sender *s)
 {
-    uint64_t part = greater(call_bytes(s), flow_window(&s->flow) / ANSWERS);
+    uint64_t window = flow_window(&s->flow);
+    uint64_t part = s->fits_window ? window : greater(call_bytes(s), window / ANSWERS);
     return lesser(lesser(s->config.burst_bytes, part), s->flow.pacing.burst);
+}
+
+/* Datagrams of `bytes` in a burst at most, however few bytes they have. One that the kernel cuts
+ * more than once ends behind a whole cut, so that all but a message's last travel in equal ones. */
+static uint64_t burst_units(const struct sender *s, uint32_t bytes)
+{
+    uint64_t cut = lesser(s->config.call_bytes / bytes, BURST_CUT);
+    uint64_t units = lesser(s->config.burst_units, burst_bytes(s) / bytes);
+    return cut > 1 && units > cut ? units - units % cut : s->config.burst_units;
 }
 
 /* How many more datagrams of `bytes` the window lets into transit. One always may be alone there,
@@ -53,13 +80,12 @@ static uint64_t burst_room(const struct sender *s, const struct burst *b, uint32
 {
     uint64_t most = burst_bytes(s);
     if (b->datagrams == 0)
-        return lesser(s->config.burst_units, greater(most / bytes, 1));
-    if (b->datagrams == s->config.burst_units || bytes > b->segment || b->bytes + bytes > most ||
+        return lesser(burst_units(s, bytes), greater(most / bytes, 1));
+    uint64_t units = burst_units(s, b->segment);
+    if (b->datagrams >= units || bytes > b->segment || b->bytes + bytes > most ||
         b->bytes != b->datagrams * b->segment)
         return 0;
-    return bytes < b->segment
-               ? 1
-               : lesser(s->config.burst_units - b->datagrams, (most - b->bytes) / bytes);
+    return bytes < b->segment ? 1 : lesser(units - b->datagrams, (most - b->bytes) / bytes);
 }
 
 /* How many units of the row of `f` may go with this burst now; 0: it has to wait. */
@@ -121,22 +147,6 @@ static void add_units(struct sender *s, struct burst *b, const struct row *row)
     b->bytes += bytes;
     s->bytes_unasked += bytes;
     s->units_unasked += row->count;
-}
-
-/* Will all that was submitted, from this unit on, be in transit before an acknowledgement is
- * needed? Then the one that is asked for at its end will do. Only on a short path that nothing
- * waits on (pacing.h): elsewhere acknowledgements show the rate. */
-static bool fits_window(const struct sender *s, const struct fragment *f)
-{
-    if (f->is_repeat || f->length == 0 || f->message + 1 != s->messages.next ||
-        s->flow.pacing.rate != 0 || s->flow.is_near || !s->flow.rtt.has_sample ||
-        s->flow.rtt.lowest >= PACING_BURST_TIME)
-        return false;
-    uint64_t bytes = f->source->size - f->offset;
-    uint64_t units = bytes / f->length + 1;
-    const struct units_in_transit *t = &s->recovery.in_transit;
-    return t->bytes + bytes + units * TRAILER_BYTES <= flow_window(&s->flow) &&
-           t->units + units <= t->capacity;
 }
 
 /* An acknowledgement is asked for when nothing follows, or when what was sent since the last fills
@@ -251,6 +261,7 @@ static void leave_out(struct sender *s)
 static void begin_burst(struct sender *s, instant now, struct burst *b, const struct fragment *f)
 {
     b->segment = f->length + TRAILER_BYTES;
+    s->fits_window = fits_window(s, f);
     leave_out(s);
     b->first_seq = s->recovery.in_transit.next;
     if (s->recovery.in_transit.units > 0)

@@ -198,7 +198,7 @@ TEST(socket_open__udp4)
     assert_int_equal(c.path_bytes, 1472);
     assert_int_equal(c.receive_buffer, 212992);
     assert_int_equal(c.drops_seen, 4);
-    assert_int_equal(gso_segments(), BURST_UNITS);
+    assert_int_equal(gso_segments(), BURST_CUT);
     assert_true(c.has_gro);
     assert_int_equal(fake.gro, 1);
     assert_int_equal(fake.overflow, 1);
@@ -323,7 +323,7 @@ TEST(socket_open__offloads)
         fake.knows_gro = row[i].knows_gro;
         setenv(row[i].variable, row[i].value, 1);
         assert_int_equal(socket_open(&c, FD, &row[i].options), 0);
-        assert_int_equal(gso_segments(), row[i].gso ? BURST_UNITS : 1);
+        assert_int_equal(gso_segments(), row[i].gso ? BURST_CUT : 1);
         assert_int_equal(c.has_gro, row[i].gro);
         assert_int_equal(fake.gro, row[i].gro ? 1 : -1);
     }

@@ -138,11 +138,11 @@ TEST(segmented__interface_became_narrower)
     expect_send(CHANNEL_TOO_BIG, 0);
     expect_call(1, 0, 1, 0);
     expect_call(2, 0, 1, 0);
-    assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+    assert_int_equal(atomic_load(&c.gso_segments), BURST_CUT);
     expect_counter(CHANNEL_FALLBACKS, 0);
     will_return_count(__wrap_sendmsg, -EMSGSIZE, FAULT_LATE_MOST + 2);
     expect_send(CHANNEL_TOO_BIG, 0);
-    assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+    assert_int_equal(atomic_load(&c.gso_segments), BURST_CUT);
     expect_counter(CHANNEL_FALLBACKS, 0);
 }
 
@@ -153,7 +153,7 @@ TEST(segmented__late_emsgsize)
     will_return_count(__wrap_sendmsg, -EMSGSIZE, FAULT_LATE_MOST);
     will_return(__wrap_sendmsg, 44 * SEGMENT);
     expect_send(CHANNEL_OK, 44);
-    assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+    assert_int_equal(atomic_load(&c.gso_segments), BURST_CUT);
     expect_counter(CHANNEL_TOO_BIGS, FAULT_LATE_MOST);
 }
 
@@ -184,7 +184,7 @@ TEST(segmented__crowded)
     will_return(__wrap_sendmsg, -ENOMEM);
     expect_send(CHANNEL_CROWDED, 0);
     expect_counter(CHANNEL_CROWDS, 2);
-    assert_int_equal(atomic_load(&c.gso_segments), BURST_UNITS);
+    assert_int_equal(atomic_load(&c.gso_segments), BURST_CUT);
 }
 
 TEST(segmented__late_refusal)

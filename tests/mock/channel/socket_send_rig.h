@@ -32,7 +32,7 @@ static inline void fill_burst(uint32_t datagrams, uint32_t segment)
 static inline void setup_channel(void)
 {
     c = (struct channel){.fd = FD, .kind = CHANNEL_UDP4, .datagram_max = WIDEST};
-    atomic_init(&c.gso_segments, BURST_UNITS);
+    atomic_init(&c.gso_segments, BURST_CUT);
 }
 
 static inline void expect_send(enum channel_verdict verdict, uint32_t sent)

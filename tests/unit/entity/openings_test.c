@@ -1,4 +1,5 @@
 #include "../../support/suite.h"
+#include "core/wire/burst.h"
 #include "entity/workspace.h"
 
 static struct openings openings;
@@ -23,7 +24,7 @@ static void expect(uint32_t recent_bytes, uint32_t count, uint32_t units)
 
 static void expect_bursts(void)
 {
-    expect(64, 1, LANDING_UNITS);
+    expect(64, 1, BURST_CUT);
 }
 
 static void expect_singles(void)
@@ -41,8 +42,8 @@ TEST(choose__without_gro_each_comes_by_itself)
 TEST(choose__by_size)
 {
     openings_init(&openings, true);
-    expect(0, 1, LANDING_UNITS);
-    expect(LANDING_DATAGRAM / 2, 1, LANDING_UNITS);
+    expect(0, 1, BURST_CUT);
+    expect(LANDING_DATAGRAM / 2, 1, BURST_CUT);
     expect(LANDING_DATAGRAM / 2 + 1, OPENINGS_LARGE, LANDING_UNITS);
 }
 
@@ -84,6 +85,40 @@ TEST(learn__joined_ones_begin_anew)
         expect_singles();
         receive(1, 96);
         receive(1, 96);
+        expect_bursts();
+    }
+}
+
+/* A call brings one burst of so many datagrams. */
+static void receive_joined(uint32_t datagrams)
+{
+    landing.bytes[0] = datagrams * 1472 - 8;
+    receive(1, 1472);
+    landing.bytes[0] = 0;
+}
+
+TEST(learn__bursts_of_one_length)
+{
+    openings_init(&openings, true);
+    for (int i = 0; i < OPENINGS_WHOLE; i++) {
+        expect_bursts();
+        receive_joined(44);
+    }
+    expect(64, LANDING_UNITS / 44, 44);
+    for (int i = 0; i < 100; i++) { /* every other one ends a message */
+        receive_joined(2);
+        receive_joined(44);
+        expect(64, LANDING_UNITS / 44, 44);
+    }
+    receive_joined(45);
+    expect_bursts();
+}
+
+TEST(learn__bursts_of_any_length)
+{
+    openings_init(&openings, true);
+    for (uint32_t i = 0; i < 1000; i++) {
+        receive_joined(2 + i * 7 % 40);
         expect_bursts();
     }
 }

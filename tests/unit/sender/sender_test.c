@@ -221,6 +221,44 @@ TEST(take__bursts_of_several_calls)
     sender_rig_expect("1:1024+64 1:1088+64A");
 }
 
+/* The kernel cuts three at once. A quarter of the window is seven, of which six leave. */
+TEST(take__bursts_end_behind_a_cut)
+{
+    struct sender_config config = sender_rig_config();
+    config.burst_units = 16;
+    config.call_bytes = 3 * RIG_UNIT;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    sender_rig_submit(1);
+    rig.capacity = 28 * RIG_UNIT;
+    sender_rig_pair(2, 5000);
+    sender_rig_expect("0:0+1LA");
+    rig.now += MICROSECOND;
+    sender_rig_ack("0 1");
+    sender_rig_submit(60 * RIG_DATA);
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64 1:256+64 1:320+64");
+    sender_rig_expect("1:384+64 1:448+64 1:512+64 1:576+64 1:640+64 1:704+64A");
+}
+
+/* One answer at its end will do. */
+TEST(take__all_that_fits_the_window_in_one_burst)
+{
+    struct sender_config config = sender_rig_config();
+    config.burst_units = 16;
+    config.call_bytes = 2 * RIG_UNIT;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    sender_rig_submit(1);
+    rig.capacity = 16 * RIG_UNIT;
+    sender_rig_pair(2, 5000);
+    sender_rig_expect("0:0+1LA");
+    rig.now += MICROSECOND;
+    sender_rig_ack("0 1");
+    sender_rig_submit(7 * RIG_DATA);
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64 1:256+64 1:320+64 1:384+64LA");
+    sender_rig_expect_nothing();
+}
+
 /* It is the receiver that has no more room, so nothing is learned of the path. */
 TEST(take__waits_for_the_receiver_and_the_window_stays)
 {
