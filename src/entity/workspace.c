@@ -143,12 +143,13 @@ void openings_init(struct openings *o, bool has_gro)
     *o = (struct openings){.has_gro = has_gro};
 }
 
-/* A joined burst of that many datagrams came; of 0, one that the channel dropped. */
+/* A joined burst of that many datagrams came; of 0, one that the channel dropped. A neighbour may
+ * say any number. */
 static void learn_cut(struct openings *o, uint32_t datagrams)
 {
     const uint32_t most = 2 * OPENINGS_WHOLE * OPENINGS_SHORT;
 
-    if (datagrams == 0)
+    if (datagrams == 0 || datagrams > LANDING_UNITS)
         return;
     if (datagrams == o->cut) {
         o->whole = o->whole + OPENINGS_SHORT < most ? o->whole + OPENINGS_SHORT : most;

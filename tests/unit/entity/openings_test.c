@@ -123,6 +123,18 @@ TEST(learn__bursts_of_any_length)
     }
 }
 
+/* A neighbour says any number: what no kernel joins is not planned for. */
+TEST(learn__bursts_of_lies)
+{
+    openings_init(&openings, true);
+    landing.bytes[0] = LANDING_DATAGRAM;
+    for (uint32_t i = 0; i < 2 * OPENINGS_WHOLE; i++) {
+        receive(1, 1);
+        expect_bursts();
+    }
+    landing.bytes[0] = 0;
+}
+
 TEST(learn__never_wraps)
 {
     openings_init(&openings, true);
