@@ -129,6 +129,21 @@ TEST(helm_arms__not_while_it_is_taken)
     assert_true(helm_arms(&helm, now));
 }
 
+/* Beside a neighbour each waiter says that the socket is let be: that makes no look earlier. */
+TEST(helm_lets_be__once)
+{
+    come_and_go(0, 20);
+    for (int i = 0; i < 2; i++) {
+        assert_true(helm_lets_be(&helm));
+        helm_leave(&helm);
+        assert_false(helm_hand_over(&helm).must_arm);
+        assert_int_equal(helm.look_at - now, (i + 1) * HELM_TICK);
+        assert_true(helm_take(&helm, &wake));
+        now = helm.look_at;
+        assert_false(helm_arms(&helm, now));
+    }
+}
+
 /* A waiter that falls asleep is what a look would find: none is due, and the next one is later. */
 TEST(helm_sleep__needs_no_look)
 {

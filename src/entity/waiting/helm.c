@@ -156,7 +156,7 @@ bool helm_lets_be(struct helm *helm)
 {
     bool is_looked_after = helm_state(helm) != HELM_FREE;
 
-    if (is_looked_after) {
+    if (is_looked_after && !helm->is_let_be) {
         helm->is_let_be = true;
         helm->look = HELM_TICK;
     }
