@@ -1,7 +1,5 @@
 #include "workspace.h"
 
-#include "core/wire/burst.h"
-
 #include "platform/system.h"
 #include "platform/thread.h"
 
@@ -143,34 +141,13 @@ void openings_init(struct openings *o, bool has_gro)
     *o = (struct openings){.has_gro = has_gro};
 }
 
-/* A joined burst of that many datagrams came; of 0, one that the channel dropped. A neighbour may
- * say any number. */
-static void learn_cut(struct openings *o, uint32_t datagrams)
-{
-    const uint32_t most = 2 * OPENINGS_WHOLE * OPENINGS_SHORT;
-
-    if (datagrams == 0 || datagrams > LANDING_UNITS)
-        return;
-    if (datagrams == o->cut) {
-        o->whole = o->whole + OPENINGS_SHORT < most ? o->whole + OPENINGS_SHORT : most;
-    } else if (datagrams > o->cut || o->whole == 0) {
-        o->cut = datagrams;
-        o->whole = OPENINGS_SHORT;
-    } else {
-        o->whole--;
-    }
-}
-
 void openings_learn(struct openings *o, const struct landing *l)
 {
     for (uint32_t opening = 0; opening < l->received; opening++) {
-        uint32_t segment = l->segment[opening];
-        if (segment == 0) {
+        if (l->segment[opening] == 0)
             o->alone += o->alone < OPENINGS_ALONE;
-            continue;
-        }
-        o->alone -= o->alone < OPENINGS_JOINED ? o->alone : OPENINGS_JOINED;
-        learn_cut(o, (l->bytes[opening] + segment - 1) / segment);
+        else
+            o->alone -= o->alone < OPENINGS_JOINED ? o->alone : OPENINGS_JOINED;
     }
     if (o->alone == OPENINGS_ALONE)
         o->are_alone = true;
@@ -188,9 +165,5 @@ struct openings_choice openings_choose(const struct openings *o, uint32_t recent
         return (struct openings_choice){OPENINGS_LARGE, LANDING_UNITS};
     if (o->are_alone)
         return (struct openings_choice){LANDING_OPENINGS, 1};
-    if (o->whole < OPENINGS_WHOLE * OPENINGS_SHORT)
-        return (struct openings_choice){1, BURST_CUT};
-    uint32_t openings = LANDING_UNITS / o->cut;
-    return (struct openings_choice){openings < LANDING_OPENINGS ? openings : LANDING_OPENINGS,
-                                    o->cut};
+    return (struct openings_choice){1, LANDING_UNITS};
 }

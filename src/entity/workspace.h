@@ -9,18 +9,14 @@
  *
  *     datagrams come                     openings            units in each
  *     joined by the kernel (GRO)         one                 as many as a burst may have
- *     the same, always as many           LANDING_UNITS / n   n
  *     too large to be joined             OPENINGS_LARGE      the same
  *     each by itself                     LANDING_OPENINGS    one
  *
- * Nobody knows where a joined burst ends and the next begins, so a plan expects only one. But where
- * a sender's bursts reach the socket as its kernel cut them (virtual Ethernet), all have n
- * datagrams but those at the ends of messages, which the plan foresees. Once OPENINGS_WHOLE had the
- * same number, one call receives several. A socket without GRO never joins any. With GRO the path
- * decides: a tunnel may hand over datagrams one by one, and each of them would cost a plan for a
- * whole burst, and a system call. So when OPENINGS_ALONE in a row came alone, the plan expects
- * single ones, until two come joined. All but the first of those have to be moved: at most a burst,
- * once in OPENINGS_ALONE datagrams. */
+ * Nobody knows where a joined burst ends and the next begins, so a plan expects only one. A socket
+ * without GRO never joins any. With GRO the path decides: a tunnel may hand over datagrams one by
+ * one, and each of them would cost a plan for a whole burst, and a system call. So when
+ * OPENINGS_ALONE in a row came alone, the plan expects single ones, until two come joined. All but
+ * the first of those have to be moved: at most a burst, once in OPENINGS_ALONE datagrams. */
 #ifndef ZCRP_ENTITY_WORKSPACE_H
 #define ZCRP_ENTITY_WORKSPACE_H
 
@@ -62,16 +58,12 @@ enum {
     OPENINGS_LARGE = 16,  /* one system call receives no more units of this size */
     OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
     OPENINGS_JOINED = 8,  /* two that were joined count against so many */
-    OPENINGS_WHOLE = 16,  /* bursts of one length; one that is shorter counts against */
-    OPENINGS_SHORT = 4,   /* a fourth of one that is not */
 };
 
 struct openings {
     bool has_gro;
     uint32_t alone; /* datagrams that came by themselves lately, less those that were joined */
     bool are_alone; /* one opening each */
-    uint32_t cut;   /* datagrams in the longest joined bursts of late */
-    uint32_t whole; /* such bursts, OPENINGS_SHORT each, less those that were shorter */
 };
 
 struct openings_choice {

@@ -31,12 +31,12 @@
 #include <sys/uio.h>
 
 enum {
-    LANDING_UNITS = 176,   /* pairs, over all openings */
+    LANDING_UNITS = 128,   /* pairs, over all openings */
     LANDING_OPENINGS = 32, /* receives per system call at most */
     LANDING_IOV = 2 * LANDING_UNITS + LANDING_OPENINGS,
-    LANDING_DATAGRAM = 65536,         /* room for any datagram or burst, and a byte more */
-    LANDING_MOVES = 512,              /* contiguous pieces to move */
-    LANDING_SPILL = LANDING_DATAGRAM, /* spill bytes per opening */
+    LANDING_DATAGRAM = 65536,          /* room for any datagram or burst, and a byte more */
+    LANDING_MOVES = 4 * LANDING_UNITS, /* contiguous pieces to move */
+    LANDING_SPILL = LANDING_DATAGRAM,  /* spill bytes per opening */
 };
 
 /* Explicit congestion notification (RFC 3168, 5). */

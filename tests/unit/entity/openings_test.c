@@ -1,5 +1,4 @@
 #include "../../support/suite.h"
-#include "core/wire/burst.h"
 #include "entity/workspace.h"
 
 static struct openings openings;
@@ -24,7 +23,7 @@ static void expect(uint32_t recent_bytes, uint32_t count, uint32_t units)
 
 static void expect_bursts(void)
 {
-    expect(64, 1, BURST_CUT);
+    expect(64, 1, LANDING_UNITS);
 }
 
 static void expect_singles(void)
@@ -42,8 +41,8 @@ TEST(choose__without_gro_each_comes_by_itself)
 TEST(choose__by_size)
 {
     openings_init(&openings, true);
-    expect(0, 1, BURST_CUT);
-    expect(LANDING_DATAGRAM / 2, 1, BURST_CUT);
+    expect(0, 1, LANDING_UNITS);
+    expect(LANDING_DATAGRAM / 2, 1, LANDING_UNITS);
     expect(LANDING_DATAGRAM / 2 + 1, OPENINGS_LARGE, LANDING_UNITS);
 }
 
@@ -87,52 +86,6 @@ TEST(learn__joined_ones_begin_anew)
         receive(1, 96);
         expect_bursts();
     }
-}
-
-/* A call brings one burst of so many datagrams. */
-static void receive_joined(uint32_t datagrams)
-{
-    landing.bytes[0] = datagrams * 1472 - 8;
-    receive(1, 1472);
-    landing.bytes[0] = 0;
-}
-
-TEST(learn__bursts_of_one_length)
-{
-    openings_init(&openings, true);
-    for (int i = 0; i < OPENINGS_WHOLE; i++) {
-        expect_bursts();
-        receive_joined(44);
-    }
-    expect(64, LANDING_UNITS / 44, 44);
-    for (int i = 0; i < 100; i++) { /* every other one ends a message */
-        receive_joined(2);
-        receive_joined(44);
-        expect(64, LANDING_UNITS / 44, 44);
-    }
-    receive_joined(45);
-    expect_bursts();
-}
-
-TEST(learn__bursts_of_any_length)
-{
-    openings_init(&openings, true);
-    for (uint32_t i = 0; i < 1000; i++) {
-        receive_joined(2 + i * 7 % 40);
-        expect_bursts();
-    }
-}
-
-/* A neighbour says any number: what no kernel joins is not planned for. */
-TEST(learn__bursts_of_lies)
-{
-    openings_init(&openings, true);
-    landing.bytes[0] = LANDING_DATAGRAM;
-    for (uint32_t i = 0; i < 2 * OPENINGS_WHOLE; i++) {
-        receive(1, 1);
-        expect_bursts();
-    }
-    landing.bytes[0] = 0;
 }
 
 TEST(learn__never_wraps)
