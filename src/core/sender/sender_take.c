@@ -56,9 +56,12 @@ static uint64_t burst_bytes(const struct sender *s)
 }
 
 /* Datagrams of `bytes` in a burst at most, however few bytes they have. One that the kernel cuts
- * more than once ends behind a whole cut, so that all but a message's last travel in equal ones. */
+ * more than once ends behind a whole cut, so that all but a message's last travel in equal ones.
+ * Nobody cuts what a neighbour reads. */
 static uint64_t burst_units(const struct sender *s, uint32_t bytes)
 {
+    if (s->flow.is_near)
+        return lesser(s->config.burst_units, BURST_CUT);
     uint64_t cut = lesser(s->config.call_bytes / bytes, BURST_CUT);
     uint64_t units = lesser(s->config.burst_units, burst_bytes(s) / bytes);
     return cut > 1 && units > cut ? units - units % cut : s->config.burst_units;
