@@ -3,8 +3,9 @@
 static const duration INITIAL_RTT = 100 * MILLISECOND;
 
 enum {
-    WINDOW_PARTS = 4,      /* one is free before a burst leaves that is not whole */
-    NEAR_WINDOW = 4 << 20, /* bytes; what is to be read should still be in the cache */
+    WINDOW_PARTS = 4,       /* one is free before a burst leaves that is not whole */
+    NEAR_WINDOW = 12 << 20, /* bytes: not quite what a ring holds. Beside other work an end has a
+                               core for milliseconds at a time, and then reads on alone */
 };
 
 void flow_init(struct flow *f, const struct flow_config *config, instant now)
