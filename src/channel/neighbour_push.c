@@ -6,14 +6,9 @@
 
 /* ---- claiming ---- */
 
-/* A claim that comes to nothing. */
-static void give_up(struct neighbour *n, uint64_t number)
-{
-    targets_settle(&n->page->targets, number, false);
-}
-
-/* Only bytes of a message that is held are pushed. */
-static bool claim_one(struct neighbour *n, struct push *push)
+/* Claims one target more, and adds its bytes to `*bytes`. Only bytes of a message that is held are
+ * pushed; another claim is given up. False: there is no target. */
+static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
 {
     struct ring_writer *ring = &n->out.ring;
     uint64_t number, at;
@@ -22,26 +17,28 @@ static bool claim_one(struct neighbour *n, struct push *push)
                        &number, &at))
         return false;
     if (!ring_pin(ring, number)) {
-        give_up(n, number);
+        targets_settle(&n->page->targets, number, false);
         return true;
     }
+    struct iovec from = n->out.data[number % RING_NOTES];
     push->number[push->notes] = number;
-    push->from[push->notes] = n->out.data[number % RING_NOTES];
-    push->to[push->notes] = (struct iovec){(void *)(uintptr_t)at, /* NOLINT */
-                                           push->from[push->notes].iov_len};
+    push->from[push->notes] = from;
+    push->to[push->notes] = (struct iovec){(void *)(uintptr_t)at, from.iov_len}; /* NOLINT */
     push->notes++;
+    *bytes += from.iov_len;
     return true;
 }
 
 bool neighbour_claim(struct neighbour *n)
 {
     struct push *push = &n->out.push;
+    uint64_t bytes = 0;
 
     push->notes = 0;
     if (!neighbour_is_here(n) || !atomic_load_explicit(&n->out.may_push, memory_order_relaxed))
         return false;
-    for (uint32_t i = 0, bytes = 0; i < PUSH_NOTES && bytes < PUSH_BYTES && claim_one(n, push); i++)
-        bytes += push->notes > 0 ? (uint32_t)push->from[push->notes - 1].iov_len : 0;
+    for (uint32_t i = 0; i < PUSH_NOTES && bytes < PUSH_BYTES && claim_one(n, push, &bytes); i++)
+        continue;
     return push->notes > 0;
 }
 

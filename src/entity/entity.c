@@ -178,10 +178,8 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
         due = instant_earlier(due, e->held_until);
         deadline = instant_later(deadline, e->held_until);
     }
-    if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due) {
-        instant later = clock_now() + MILLISECOND;
-        deadline = deadline < later ? later : deadline;
-    }
+    if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due)
+        deadline = instant_later(deadline, clock_now() + MILLISECOND);
     return instant_earlier(due, deadline);
 }
 

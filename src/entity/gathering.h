@@ -45,9 +45,19 @@ static inline instant gathering_until(const struct gathering *g)
 }
 
 /* A message of `size` was submitted, and its user has more to collect. True if it waits. */
-bool gathering_adds(struct gathering *g, instant now, uint64_t size);
+static inline bool gathering_adds(struct gathering *g, instant now, uint64_t size)
+{
+    if (!gathering_is_on(g))
+        *g = (struct gathering){.is_on = true, .until = now + GATHERING_MOST};
+    g->messages++;
+    g->bytes += size;
+    return g->messages < GATHERING_MESSAGES && g->bytes < GATHERING_BYTES;
+}
 
 /* What waited is sent. */
-void gathering_end(struct gathering *g);
+static inline void gathering_end(struct gathering *g)
+{
+    atomic_store_explicit(&g->is_on, false, memory_order_relaxed);
+}
 
 #endif

@@ -41,7 +41,8 @@ struct sender {
     struct secret secret;
     uint64_t bytes_unasked; /* sent since an acknowledgement was asked for, */
     uint64_t units_unasked; /* and units */
-    bool fits_window;       /* all that is to be sent, from the present burst on, does */
+    uint64_t burst_bytes;   /* of the present burst at most, */
+    uint64_t burst_units;   /* and datagrams */
     enum sender_phase phase;
     enum outcome ended; /* with which a sender that stays, or has keys, has lost its peer; OK: it
                            has not */

@@ -45,25 +45,25 @@ static uint64_t call_bytes(const struct sender *s)
     return lesser(bytes, s->flow.pacing.burst);
 }
 
-/* Bytes of a burst at most; it may always be one unit. Acknowledgements are asked for behind a
- * burst, so one that is more than a call takes no larger part of the window than they shall, unless
- * one at the end of all will do. */
-static uint64_t burst_bytes(const struct sender *s)
+/* Bytes of a burst that begins with this unit at most; it may always be one unit. Acknowledgements
+ * are asked for behind a burst, so one that is more than a call takes no larger part of the window
+ * than they shall, unless one at the end of all will do. */
+static uint64_t burst_bytes(const struct sender *s, const struct fragment *f)
 {
     uint64_t window = flow_window(&s->flow);
-    uint64_t part = s->fits_window ? window : greater(call_bytes(s), window / ANSWERS);
+    uint64_t part = fits_window(s, f) ? window : greater(call_bytes(s), window / ANSWERS);
     return lesser(lesser(s->config.burst_bytes, part), s->flow.pacing.burst);
 }
 
-/* Datagrams of `bytes` in a burst at most, however few bytes they have. One that the kernel cuts
- * more than once ends behind a whole cut, so that all but a message's last travel in equal ones.
- * Nobody cuts what a neighbour reads. */
-static uint64_t burst_units(const struct sender *s, uint32_t bytes)
+/* Datagrams of a burst of `most` bytes at most, however few bytes they have. One that the kernel
+ * cuts more than once ends behind a whole cut, so that all but a message's last travel in equal
+ * ones. Nobody cuts what a neighbour reads. */
+static uint64_t burst_units(const struct sender *s, uint32_t segment, uint64_t most)
 {
     if (s->flow.is_near)
         return lesser(s->config.burst_units, BURST_CUT);
-    uint64_t cut = lesser(s->config.call_bytes / bytes, BURST_CUT);
-    uint64_t units = lesser(s->config.burst_units, burst_bytes(s) / bytes);
+    uint64_t cut = lesser(s->config.call_bytes / segment, BURST_CUT);
+    uint64_t units = lesser(s->config.burst_units, most / segment);
     return cut > 1 && units > cut ? units - units % cut : s->config.burst_units;
 }
 
@@ -81,10 +81,10 @@ static uint64_t window_room(const struct sender *s, uint64_t window, uint64_t by
  * smaller (burst.h, I2), and then nothing follows. The first always fits. */
 static uint64_t burst_room(const struct sender *s, const struct burst *b, uint32_t bytes)
 {
-    uint64_t most = burst_bytes(s);
+    uint64_t most = s->burst_bytes;
+    uint64_t units = s->burst_units;
     if (b->datagrams == 0)
-        return lesser(burst_units(s, bytes), greater(most / bytes, 1));
-    uint64_t units = burst_units(s, b->segment);
+        return lesser(units, greater(most / bytes, 1));
     if (b->datagrams >= units || bytes > b->segment || b->bytes + bytes > most ||
         b->bytes != b->datagrams * b->segment)
         return 0;
@@ -264,7 +264,8 @@ static void leave_out(struct sender *s)
 static void begin_burst(struct sender *s, instant now, struct burst *b, const struct fragment *f)
 {
     b->segment = f->length + TRAILER_BYTES;
-    s->fits_window = fits_window(s, f);
+    s->burst_bytes = burst_bytes(s, f);
+    s->burst_units = burst_units(s, b->segment, s->burst_bytes);
     leave_out(s);
     b->first_seq = s->recovery.in_transit.next;
     if (s->recovery.in_transit.units > 0)

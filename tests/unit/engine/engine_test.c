@@ -227,7 +227,7 @@ TEST(engine_put_off__is_later_or_never)
     leave(&rig);
 }
 
-/* What was decided later is told earlier, and holds; so does a deadline that another member has. */
+/* A call with an older wish does nothing. A call never moves another member's deadline. */
 TEST(engine_put_off__that_is_out_of_date)
 {
     struct rig rig[2];

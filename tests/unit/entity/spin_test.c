@@ -167,7 +167,7 @@ TEST(spinning__long_waits_amid_messages_end_it_for_themselves)
     ck_assert_int_eq(limit(true), 0);
 }
 
-/* What a sender pushes comes later than what it waits for else, and it learns that by itself. */
+/* A sender waits longer for a target than for other things. It learns each time by itself. */
 TEST(spinning__to_push)
 {
     spinning_init(&spinning, MOST);

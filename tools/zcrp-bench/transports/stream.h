@@ -30,8 +30,9 @@ struct stream {
 /* The stream that is a socket, transport->fd, which blocks for STREAM_PAUSE_MS at most. */
 extern const struct stream stream_of_socket;
 
-/* Parts of it, for kinds with a descriptor of another sort. What a call that sends has returned, as
- * a kind's `write` does; errno is that call's. And the `read` from transport->fd. */
+/* Two parts of it, for kinds that have another sort of descriptor. `stream_sent` turns what a
+ * system call returned into what a kind's `write` returns; errno is the call's. `stream_read` reads
+ * from transport->fd. */
 ssize_t stream_sent(const struct transport *transport, ssize_t sent);
 ssize_t stream_read(struct transport *transport, const struct iovec *pieces, int count);
 

@@ -1,6 +1,6 @@
-/* What carries messages: ZCRP; TCP to compare with, and on one host AF_UNIX sockets and pipes; the
- * bare UDP channel as the yardstick; and the peers, other message protocols, each where its library
- * was installed at build time. One interface for both ends of each:
+/* A transport carries messages. There are ZCRP, TCP, AF_UNIX sockets and pipes on one host, the
+ * bare UDP channel as the yardstick, and other message protocols whose libraries were installed at
+ * build time. Both ends of each have one interface:
  *
  *      transport_open / transport_answer   connecting / listening end: the channel, for a whole run
  *      prepare                             before the watch starts, for each job
