@@ -55,7 +55,7 @@ void workspace_after_fork(void);
 /* ---- openings; cannot fail, O(openings) ---- */
 
 enum {
-    OPENINGS_LARGE = 16,  /* one system call receives no more units of this size */
+    OPENINGS_LARGE = 18,  /* a burst of such units, and one more shows that it was all */
     OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
     OPENINGS_JOINED = 8,  /* two that were joined count against so many */
 };

@@ -70,8 +70,9 @@ bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer,
     *number = message->number;
     if (was_idle)
         receiver_timer_on_outstanding(&r->timer, now);
-    if (receiver_timer_on_posted(&r->timer, now, r))
-        receiver_announce(r, r->session.requested);
+    receiver_timer_on_posted(&r->timer, now, r);
+    if (receiver_timer_is_urgent(r))
+        receiver_announce_new(r);
     return true;
 }
 
@@ -171,8 +172,7 @@ static void do_due(struct receiver *r, instant now, enum receiver_due due)
         receiver_fail(r, now, OUTCOME_SILENT);
         break;
     case RECEIVER_DUE_REQUEST:
-        receiver_announce(r, r->session.requested < r->messages.next ? r->session.requested
-                                                                     : receiver_unknown(r));
+        receiver_announce(r, r->timer.request <= now ? receiver_unknown(r) : r->session.requested);
         break;
     case RECEIVER_DUE_CLOSING:
         receiver_set_due(r, REPLY_CLOSES);

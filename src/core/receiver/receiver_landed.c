@@ -113,6 +113,8 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
     r->is_planned = false;
     if (landing->is_near && r->config.keyring != NULL)
         skip_numbers(r);
+    if (h.arrivals.openings > 0 && receiver_timer_may_announce(r, now))
+        receiver_announce_new(r);
     r->counters.bursts += h.arrivals.openings;
     return h.arrivals;
 }

@@ -64,6 +64,9 @@ struct receiver_offers {
     uint32_t asked;  /* requests that have asked in vain */
 };
 
+/* Runs of one request, at most. */
+enum { RECEIVER_RUNS = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
+
 struct receiver {
     struct receiver_config config; /* (c) */
     uint8_t *far;                  /* (c) the far block */
@@ -113,10 +116,10 @@ static inline bool receiver_awaits_offer(const struct receiver *r)
     return o->are_wanted && !is_known && o->asked < RECEIVER_ASKS;
 }
 
-/* Has the sender said that it knows of every message? */
+/* Has the sender said that it knows of every message that was announced? */
 static inline bool receiver_is_known(const struct receiver *r)
 {
-    return r->session.known >= r->messages.next && r->messages.withdrawn == 0;
+    return r->session.known >= r->session.requested && r->messages.withdrawn == 0;
 }
 
 /* Is what lands there sealed? */

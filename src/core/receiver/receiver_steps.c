@@ -51,6 +51,13 @@ void receiver_announce(struct receiver *r, uint64_t number)
     receiver_set_due(r, REPLY_REQUESTS);
 }
 
+void receiver_announce_new(struct receiver *r)
+{
+    uint64_t unknown = receiver_unknown(r);
+    bool is_little = r->messages.next - unknown <= RECEIVER_RUNS;
+    receiver_announce(r, is_little ? unknown : r->session.requested);
+}
+
 uint64_t receiver_unknown(const struct receiver *r)
 {
     bool is_all = r->messages.withdrawn > 0 || r->session.known >= r->messages.next;
@@ -166,7 +173,7 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
         return;
     }
     bool is_news = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
-    bool is_known = r->session.known >= r->messages.next;
+    bool is_known = r->session.known >= r->session.requested;
     receiver_timer_on_known(&r->timer, now, r);
     if (!is_news || !is_known) /* else it answers a request */
         answer(r, now, is_news);

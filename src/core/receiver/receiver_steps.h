@@ -14,6 +14,10 @@ void receiver_leave(struct receiver *r, instant now);
 /* Asks that the messages from `number` on are announced with the next take. */
 void receiver_announce(struct receiver *r, uint64_t number);
 
+/* The same of those that were not announced before. If one request has room for all that the sender
+ * may not know it restates that, too: a request may have been lost. */
+void receiver_announce_new(struct receiver *r);
+
 /* The first message that the sender may not know of, or the oldest if it knows all. */
 uint64_t receiver_unknown(const struct receiver *r);
 

@@ -1,8 +1,6 @@
 /* Datagrams that go back: acknowledgements, requests to send and answers, one a take. */
 #include "receiver_state.h"
 
-enum { REQUEST_RUNS = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
-
 /* ---- acknowledgements ---- */
 
 static void take_ack(struct receiver *r, instant now, struct burst *burst)
@@ -70,7 +68,7 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
                               .runs = burst->control};
     struct request_run run;
     uint64_t number = r->replies.next_request;
-    while (request.length < REQUEST_RUNS && next_run(r, &number, &run))
+    while (request.length < RECEIVER_RUNS && next_run(r, &number, &run))
         request_run_encode(burst->control + request.length++ * REQUEST_RUN_BYTES, &run);
     burst_set_control(burst, request_encode(burst->control, sizeof burst->control, &request));
     bool is_news = number > r->session.requested;

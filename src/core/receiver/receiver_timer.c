@@ -10,7 +10,7 @@ static const duration FIRST_REQUEST = 20 * MILLISECOND;
 static const duration SLOWEST_REQUEST = SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
-static const duration REQUEST_DELAY = 8 * MILLISECOND; /* until a single message is announced */
+static const duration REQUEST_DELAY = 256 * MILLISECOND; /* of what is posted, at most */
 
 enum {
     ACK_DELAY_PART = 8, /* of the round trip */
@@ -18,12 +18,47 @@ enum {
     ACK_CREDIT = 10240, /* bytes: so much may be saved up */
     ACK_OVERHEAD = 28,  /* bytes of IPv4 and UDP */
     ACK_UNITS = 1024,   /* acknowledged at once when so many arrived that nobody asked for */
-    REQUEST_FEW = 16,   /* announced at once while the sender knows of fewer, */
-    REQUEST_MANY = 32,  /* or when so many are to be announced, and such a part of those that it */
-    REQUEST_PART = 4,   /* knows; */
-    REQUEST_LITTLE = 8, /* or, of fewer, such a part */
+    REQUEST_LEAST = 8,  /* announced in any case when the sender knows of fewer, */
+    REQUEST_FEW = 16,   /* with the next post when it knows of fewer, */
+    REQUEST_PART = 4,   /* or when such a part of those that it knows is to be announced; */
+    REQUEST_AGE = 8,    /* or with the next arrival after such a part of the time that messages
+                           have been posted when they arrive */
     LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
 };
+
+/* ---- how many ---- */
+
+/* So many messages were posted and not announced; of so many the sender knows, if no request was
+ * lost. */
+static uint64_t unannounced(const struct receiver *r)
+{
+    return r->messages.next - r->session.requested;
+}
+
+static uint64_t announced(const struct receiver *r)
+{
+    return r->session.requested - lesser(r->messages.base, r->session.requested);
+}
+
+bool receiver_timer_is_urgent(const struct receiver *r)
+{
+    uint64_t known = announced(r);
+    return known < REQUEST_FEW || unannounced(r) >= known / REQUEST_PART;
+}
+
+bool receiver_timer_may_announce(const struct receiver *r, instant now)
+{
+    const struct receiver_timer *t = &r->timer;
+    duration age = now - t->aging_since > t->age ? now - t->aging_since : t->age;
+    bool is_old = now - t->posted >= age / REQUEST_AGE;
+    return r->phase == RECEIVER_OPEN && unannounced(r) > 0 && is_old;
+}
+
+/* The sender uses up what it knows, and the user posts nothing that would bring a request. */
+static bool is_used_up(const struct receiver *r)
+{
+    return unannounced(r) > 0 && announced(r) < REQUEST_LEAST;
+}
 
 /* ---- when ---- */
 
@@ -43,7 +78,12 @@ static instant request_at(const struct receiver *r)
     bool is_wanted = r->phase == RECEIVER_OPEN && receiver_session_is_bound(&r->session) &&
                      (is_outstanding(r) || receiver_awaits_offer(r) || r->session.is_unheard) &&
                      !receiver_is_due(r, REPLY_REQUESTS);
-    return is_wanted ? r->timer.request : NEVER;
+    if (!is_wanted)
+        return NEVER;
+    if (is_used_up(r))
+        return r->timer.heard;
+    instant announced_at = unannounced(r) > 0 ? r->timer.posted + REQUEST_DELAY : NEVER;
+    return instant_earlier(r->timer.request, announced_at);
 }
 
 static instant closing_at(const struct receiver *r)
@@ -91,6 +131,7 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now)
                                  .asked = NEVER,
                                  .nonce = t->nonce,
                                  .given = t->given,
+                                 .aging_since = now,
                                  .closings = t->closings};
 }
 
@@ -99,22 +140,15 @@ void receiver_timer_on_outstanding(struct receiver_timer *t, instant now)
     t->heard = now;
 }
 
-/* That many are announced without delay, when the sender knows of so many. */
-static uint64_t request_many(uint64_t known)
+void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r)
 {
-    return known < REQUEST_MANY * REQUEST_PART ? known / REQUEST_LITTLE : known / REQUEST_PART;
-}
-
-bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r)
-{
-    uint64_t requested = r->session.requested;
-    uint64_t unannounced = r->messages.next - requested;
-    uint64_t known = requested > r->messages.base ? requested - r->messages.base : 0;
-    if (known < REQUEST_FEW || unannounced >= request_many(known))
-        return true;
-    if (unannounced == 1)
-        t->request = instant_earlier(t->request, now + REQUEST_DELAY);
-    return false;
+    if (unannounced(r) == 1)
+        t->posted = now;
+    if (t->aging >= r->messages.base)
+        return;
+    t->age = now - t->aging_since;
+    t->aging = r->messages.next - 1;
+    t->aging_since = now;
 }
 
 /* While the sender may not know everything the request is repeated soon, then ever more slowly;
@@ -134,11 +168,10 @@ void receiver_timer_on_ask(struct receiver_timer *t, instant now)
     t->request = now;
 }
 
-/* Until the request is repeated, if everything was announced. */
+/* Until the request is repeated. */
 static void wait_for_sign(struct receiver_timer *t, instant now, const struct receiver *r)
 {
-    if (r->session.requested == r->messages.next)
-        t->request = now + request_interval(r, 0);
+    t->request = now + request_interval(r, 0);
 }
 
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r)

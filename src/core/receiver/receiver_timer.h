@@ -25,6 +25,7 @@ struct receiver_timer {
     instant heard;     /* of the peer, or when there was first something to be heard for */
     instant ack;       /* when an acknowledgement has to go out at the latest; NEVER: no news */
     instant request;   /* when the request is repeated unless something is heard */
+    instant posted;    /* when the first message was posted that is not announced */
     instant closing;   /* when the close is said again */
     instant answered;  /* when a hello was last answered */
     uint64_t credit;   /* bytes that acknowledgements may take unasked */
@@ -37,6 +38,10 @@ struct receiver_timer {
     instant asked;       /* when a request left that the sender answers at once; NEVER: none */
     uint64_t asked_for;  /* it has been answered when the sender knows of all messages below */
     duration round_trip; /* the shortest time that either took; 0: not known */
+
+    uint64_t aging;      /* the message that shows how long they stay posted; */
+    instant aging_since; /* when it was posted */
+    duration age;        /* of the one before, when it ended */
 };
 
 /* Things that can be due, in the order in which they are to be done. Once done they are due no
@@ -64,9 +69,16 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now);
 /* There is a message where there was none. */
 void receiver_timer_on_outstanding(struct receiver_timer *t, instant now);
 
-/* A message was posted. True if it is to be announced at once: the sender knows of few, or there is
- * much to be announced together. */
-bool receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
+/* A message was posted. */
+void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
+
+/* Is what was posted to be announced at once? The sender knows of few messages, or there is much to
+ * be announced together. */
+bool receiver_timer_is_urgent(const struct receiver *r);
+
+/* Is it to be announced with an acknowledgement? It has waited for an eighth of the time that
+ * messages have been posted when they arrive. */
+bool receiver_timer_may_announce(const struct receiver *r, instant now);
 
 /* A request is due at once, and repeated soon. */
 void receiver_timer_on_ask(struct receiver_timer *t, instant now);

@@ -268,55 +268,97 @@ TEST(ack__thins_out_when_nobody_asks)
 
 /* ---- requests ---- */
 
-/* Posts `count` messages, and each is announced at once. */
-static void announce(uint32_t count)
+/* Posts 16 messages, each of which is announced at once, and the sender says that it knows them. */
+static void announce_few(void)
 {
     char expected[32];
     receiver_rig_bind("request");
-    for (uint32_t i = 0; i < count; i++) {
-        receiver_rig_post(128);
-        if (i >= 16)
-            receiver_rig_wait(8 * MILLISECOND);
-        snprintf(expected, sizeof expected, "request %u*1=128", i);
+    for (uint32_t i = 0; i < 16; i++) {
+        receiver_rig_post(64);
+        snprintf(expected, sizeof expected, "request 0*%u=64", i + 1);
         receiver_rig_expect(expected);
     }
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 16});
+    receiver_rig_expect_silence();
+}
+
+/* Message `n` arrives, and all before it have. */
+static void arrive(uint32_t n)
+{
+    char expected[32];
+    struct unit_trailer t = receiver_rig_last(n, n, 0, 64);
+    t.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(t);
+    receiver_rig_expect_message(n, 64);
+    snprintf(expected, sizeof expected, "+ 0 %u", n + 1);
+    receiver_rig_expect(expected);
 }
 
 TEST(request__few_at_once_and_one_more_after_a_while)
 {
-    announce(16);
-    receiver_rig_post(128);
+    announce_few();
+    receiver_rig_post(256);
     receiver_rig_expect_silence();
-    receiver_rig_wait(8 * MILLISECOND);
-    receiver_rig_expect("request 16*1=128");
+    receiver_rig_wait(256 * MILLISECOND);
+    receiver_rig_expect("request 16*1=256");
 }
 
-/* An eighth of those that the sender knows. */
+/* A quarter of those that the sender knows. */
 TEST(request__many_at_once)
 {
-    announce(16);
-    receiver_rig_post(128);
-    receiver_rig_expect_silence();
-    receiver_rig_post(256);
-    receiver_rig_expect("request 16*1=128 17*1=256");
-}
-
-/* The sender knows of 128: a quarter of them are announced at once. */
-TEST(request__very_many_at_once)
-{
-    announce(128);
-    for (int i = 0; i < 31; i++)
+    announce_few();
+    for (int i = 0; i < 3; i++)
         receiver_rig_post(128);
     receiver_rig_expect_silence();
     receiver_rig_post(256);
-    receiver_rig_expect("request 128*31=128 159*1=256");
+    receiver_rig_expect("request 16*3=128 19*1=256");
+}
+
+/* It has been posted for an eighth of the time that the others have. */
+TEST(request__with_an_arrival)
+{
+    announce_few();
+    rig.now += 70 * MILLISECOND;
+    receiver_rig_post(256);
+    rig.now += 5 * MILLISECOND;
+    arrive(0);
+    receiver_rig_expect_silence();
+    rig.now += 10 * MILLISECOND;
+    arrive(1);
+    receiver_rig_expect("request 16*1=256");
+}
+
+/* The sender uses up what it knows, and its user posts nothing more. */
+TEST(request__when_the_sender_knows_few)
+{
+    announce_few();
+    rig.now += 70 * MILLISECOND;
+    receiver_rig_post(256);
+    for (uint32_t n = 0; n < 8; n++)
+        arrive(n);
+    ck_assert(receiver_deadline(rig.r) > rig.now);
+    arrive(8);
+    ck_assert(receiver_deadline(rig.r) <= rig.now);
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect("request 16*1=256");
+}
+
+/* The request for message 1 is lost, and the next one restates it. */
+TEST(request__restates_what_may_be_lost)
+{
+    receiver_rig_start(1, 64);
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_post(128);
+    receiver_rig_expect("request 1*1=128");
+    receiver_rig_post(256);
+    receiver_rig_expect("request 1*1=128 2*1=256");
 }
 
 /* The sender answers that it knows of the message: the next request only asks whether it is there.
  */
 TEST(request__not_soon_again_once_it_is_known)
 {
-    announce(2);
+    receiver_rig_start(2, 128);
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
     receiver_rig_expect("request 1*1=128");
     receiver_rig_wait(20 * MILLISECOND);
