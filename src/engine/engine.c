@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
+#include "resting.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,9 +41,8 @@ struct engine {
     bool is_stopping;           /* (e) */
     struct condition is_left;   /* a turn ended while its member leaves */
     struct deadlines deadlines; /* (e) of `expire` */
-    struct alarm alarm;         /* (e) that the timeout thread waits for */
-    instant timeout_at;         /* (e) when that is set to ring; INT64_MIN: the thread is awake */
-    instant put_off_at;         /* (e) when that was last made later */
+    struct alarm alarm;         /* (e) that the timeout thread waits for, */
+    struct resting resting;     /* (e) for so long */
     struct deadlines naps;      /* (e) of `arrive`; set by the arriving thread */
     struct engine_member *first_ready, *last_ready; /* (e) */
     struct condition has_ready;
@@ -302,18 +302,10 @@ static void run_sending(void *context)
 
 /* ---- the timeout thread ---- */
 
-/* A call is much cheaper than to wake the thread, so that it sleeps for another time. Within the
- * mutex. */
-static void set_alarm(struct engine *engine, instant at)
-{
-    engine->timeout_at = at;
-    alarm_set(&engine->alarm, at);
-}
-
 /* An alarm that has rung rings no more unless it is set. Within the mutex. */
 static void rest_until(struct engine *engine, instant at)
 {
-    engine->timeout_at = at;
+    engine->resting.at = at;
     if (at != NEVER)
         alarm_set(&engine->alarm, at);
 }
@@ -327,24 +319,18 @@ void engine_due(struct engine_member *m, instant at)
     mutex_lock(&engine->mutex);
     if (!m->is_leaving && (m->deadline.place == 0 || at < m->deadline.at))
         deadlines_set(&engine->deadlines, &m->deadline, at);
-    if (at < engine->timeout_at)
-        set_alarm(engine, at);
+    if (resting_on_due(&engine->resting, m, at, clock_now()))
+        alarm_set(&engine->alarm, at);
     mutex_unlock(&engine->mutex);
 }
 
-/* The alarm was set for a deadline that is later now. An alarm that rings too early does no harm.
- * Within the mutex. */
+/* The alarm was set for a deadline that is later now. Within the mutex. */
 static void put_alarm_off(struct engine *engine)
 {
     const struct deadline *first = deadlines_first(&engine->deadlines);
-    instant at = first != NULL ? first->at : NEVER;
-    instant now = clock_now();
 
-    if (engine->timeout_at == INT64_MIN || engine->timeout_at >= at ||
-        now - engine->put_off_at < ENGINE_PUT_OFF)
-        return;
-    engine->put_off_at = now;
-    set_alarm(engine, at);
+    if (resting_on_later(&engine->resting, first != NULL ? first->at : NEVER, clock_now()))
+        alarm_set(&engine->alarm, engine->resting.at);
 }
 
 void engine_put_off(struct engine_member *m, instant at, uint32_t wish)
@@ -378,7 +364,7 @@ static void run_timeout(void *context)
             mutex_unlock(&engine->mutex);
             alarm_wait(&engine->alarm);
             mutex_lock(&engine->mutex);
-            engine->timeout_at = INT64_MIN;
+            engine->resting.at = RESTING_AWAKE;
             continue;
         }
         deadlines_remove(&engine->deadlines, first);
@@ -412,7 +398,8 @@ static void stop_threads(struct engine *engine)
 {
     mutex_lock(&engine->mutex);
     engine->is_stopping = true;
-    set_alarm(engine, 0);
+    engine->resting.at = 0;
+    alarm_set(&engine->alarm, 0);
     mutex_unlock(&engine->mutex);
     wake_signal(&engine->stop);
     condition_signal(&engine->has_ready);
@@ -484,7 +471,7 @@ static int create(struct engine **made, enum engine_role role)
     if (engine == NULL)
         return -ENOMEM;
     engine->role = role;
-    engine->timeout_at = INT64_MIN;
+    engine->resting.at = RESTING_AWAKE;
     mutex_init(&engine->mutex);
     condition_init(&engine->is_left);
     condition_init(&engine->has_ready);

@@ -30,6 +30,7 @@
 #define ZCRP_ENGINE_ENGINE_H
 
 #include "deadlines.h"
+#include "resting.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,10 +99,6 @@ void engine_arm_writable(struct engine_member *m);
 
 /* `expire` is called at that instant at the latest. Only an earlier one changes anything. */
 void engine_due(struct engine_member *m, instant at);
-
-/* The alarm is moved back at most once in that time: where messages follow each other more closely,
- * to let it ring now and then costs less. */
-#define ENGINE_PUT_OFF (4 * MILLISECOND)
 
 /* Nothing is due before `at` any more, so the timeout thread need not wake for what was asked for
  * before. A member counts its `wishes` up, under its own mutex, whenever it decides on engine_due

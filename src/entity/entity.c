@@ -198,7 +198,7 @@ static bool is_put_off(struct zcrp_entity *e, instant due)
     if (e->due == NEVER || (due != NEVER && due - e->due < LATER_BY_FAR))
         return false;
     instant now = clock_now();
-    bool is_rare = now - e->put_off_at >= ENGINE_PUT_OFF;
+    bool is_rare = now - e->put_off_at >= RESTING_PUT_OFF;
 
     e->put_off_at = is_rare ? now : e->put_off_at;
     return is_rare;

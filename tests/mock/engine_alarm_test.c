@@ -61,7 +61,7 @@ TEST(engine_put_off__moves_the_alarm_now_and_then)
         engine_due(&member, now + SECOND);
         engine_put_off(&member, NEVER, 0);
     }
-    assert_in_range(sets, 0, 3 + 2 * (clock_now() - now) / ENGINE_PUT_OFF);
+    assert_in_range(sets, 0, 3 + 2 * (clock_now() - now) / RESTING_PUT_OFF);
     engine_leave(&member);
     close(fd[0]);
     close(fd[1]);
