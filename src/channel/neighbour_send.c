@@ -217,7 +217,7 @@ bool neighbour_has_room(const struct neighbour *n)
     uint64_t notes = atomic_load(&out->ring.head) - atomic_load(&out->ring.reaped);
     uint64_t staged = out->stage.head - atomic_load(&out->stage.tail);
 
-    return notes + BURST_UNITS <= RING_NOTES && staged + 2UL * LANDING_DATAGRAM <= NEIGHBOUR_STAGE;
+    return notes + BURST_CUT <= RING_NOTES && staged + 2UL * LANDING_DATAGRAM <= NEIGHBOUR_STAGE;
 }
 
 enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,

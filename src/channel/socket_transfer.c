@@ -110,6 +110,7 @@ static void cut_at(struct msghdr *m, union segment_note *note, uint32_t segment)
 {
     uint16_t bytes = (uint16_t)segment;
 
+    *note = (union segment_note){0};
     m->msg_control = note;
     m->msg_controllen = sizeof(*note);
     note->head.cmsg_level = IPPROTO_UDP;
@@ -122,7 +123,7 @@ static void cut_at(struct msghdr *m, union segment_note *note, uint32_t segment)
 static int send_segmented(const struct channel *c, const struct burst *b, uint32_t from,
                           uint32_t count)
 {
-    union segment_note note = {0};
+    union segment_note note;
     struct iovec whole;
     struct msghdr message = message_of_datagrams(b, from, count, &whole);
     ssize_t bytes;
@@ -141,7 +142,7 @@ static int send_several(const struct channel *c, const struct burst *b, uint32_t
                         uint32_t count, uint32_t *taken)
 {
     struct mmsghdr message[BURST_UNITS];
-    union segment_note note[BURST_UNITS / 2] = {0};
+    union segment_note note[BURST_UNITS / 2];
     struct iovec whole[BURST_UNITS];
     uint32_t messages = 0;
     int sent;

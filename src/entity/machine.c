@@ -96,7 +96,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
                         const struct channel *units)
 {
     uint32_t unit = unit_bytes(m, options, units);
-    uint32_t most = m->keyring == NULL ? GSO_BYTES : GSO_BYTES - BURST_UNITS * SEAL_UNIT_BYTES;
+    uint32_t most = m->keyring == NULL ? GSO_BYTES : GSO_BYTES - BURST_CUT * SEAL_UNIT_BYTES;
     uint32_t call = unit > most ? unit : most;
     bool is_one_call = units->aal5 != NULL || m->keyring != NULL;
     struct sender_config config = {
@@ -104,7 +104,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .unit_most = options->unit_bytes != 0 ? unit : without_seal(m, units->path_most),
         .stays = m->stays,
         .is_cut = units->aal5 != NULL,
-        .burst_units = BURST_UNITS,
+        .burst_units = m->keyring == NULL ? BURST_UNITS : BURST_CUT,
         .burst_bytes = is_one_call ? call : BURST_CALLS * call,
         .call_bytes = call,
         .messages = options->messages,

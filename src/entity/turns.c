@@ -247,10 +247,12 @@ static bool is_plan_near(const struct zcrp_entity *e, struct neighbour *n)
 static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
-    struct openings_choice choice = openings_choose(&e->openings, receiver_recent_bytes(r));
+    bool is_near = n != NULL && e->nearby.is_first;
+    struct openings_choice choice =
+        openings_choose(&e->openings, receiver_recent_bytes(r), is_near ? 0 : receiver_expected(r));
     struct notes notes = {0, 0};
 
-    if (n != NULL && e->nearby.is_first) {
+    if (is_near) {
         notes = neighbour_notes(n, choice.openings);
         choice.openings = notes.count > 0 ? notes.count : 1;
         choice.units = notes.units > 0 ? notes.units : 1;

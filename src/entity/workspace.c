@@ -141,13 +141,32 @@ void openings_init(struct openings *o, bool has_gro)
     *o = (struct openings){.has_gro = has_gro};
 }
 
+/* A joined burst came. One whose last datagram is shorter is the end of a message, and tells
+ * nothing. */
+static void learn_cut(struct openings *o, uint32_t bytes, uint32_t segment)
+{
+    uint32_t datagrams = bytes / segment;
+    bool is_same = datagrams == o->cut && segment == o->segment;
+
+    if (bytes % segment != 0 || datagrams == 0)
+        return;
+    if (is_same)
+        o->whole += o->whole < OPENINGS_WHOLE;
+    else if (o->whole > 0 && datagrams < o->cut)
+        o->whole = 0;
+    else
+        *o = (struct openings){o->has_gro, o->alone, o->are_alone, datagrams, segment, 1};
+}
+
 void openings_learn(struct openings *o, const struct landing *l)
 {
     for (uint32_t opening = 0; opening < l->received; opening++) {
-        if (l->segment[opening] == 0)
+        if (l->segment[opening] == 0) {
             o->alone += o->alone < OPENINGS_ALONE;
-        else
-            o->alone -= o->alone < OPENINGS_JOINED ? o->alone : OPENINGS_JOINED;
+            continue;
+        }
+        o->alone -= o->alone < OPENINGS_JOINED ? o->alone : OPENINGS_JOINED;
+        learn_cut(o, l->bytes[opening], l->segment[opening]);
     }
     if (o->alone == OPENINGS_ALONE)
         o->are_alone = true;
@@ -155,7 +174,19 @@ void openings_learn(struct openings *o, const struct landing *l)
         o->are_alone = false;
 }
 
-struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes)
+/* How many joined bursts bring the rest of the message, as far as a plan has room. Only the last
+ * may be shorter. */
+static uint32_t bursts_of(const struct openings *o, uint64_t rest)
+{
+    uint64_t burst = (uint64_t)o->cut * o->segment;
+    uint64_t bursts = (rest + burst - 1) / burst;
+    uint32_t most = LANDING_UNITS / o->cut;
+
+    return bursts < most ? (uint32_t)bursts : most;
+}
+
+struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes,
+                                       uint64_t rest)
 {
     bool are_large = recent_bytes > LANDING_DATAGRAM / 2;
 
@@ -165,5 +196,7 @@ struct openings_choice openings_choose(const struct openings *o, uint32_t recent
         return (struct openings_choice){OPENINGS_LARGE, LANDING_UNITS};
     if (o->are_alone)
         return (struct openings_choice){LANDING_OPENINGS, 1};
+    if (o->whole == OPENINGS_WHOLE && bursts_of(o, rest) > 1)
+        return (struct openings_choice){bursts_of(o, rest), o->cut};
     return (struct openings_choice){1, LANDING_UNITS};
 }

@@ -9,10 +9,13 @@
  *
  *     datagrams come                     openings            units in each
  *     joined by the kernel (GRO)         one                 as many as a burst may have
+ *     the same, n each, amid a message   LANDING_UNITS / n   n
  *     too large to be joined             OPENINGS_LARGE      the same
  *     each by itself                     LANDING_OPENINGS    one
  *
- * Nobody knows where a joined burst ends and the next begins, so a plan expects only one. A socket
+ * Nobody knows where a joined burst ends and the next begins, so a plan expects only one. But where
+ * bursts reach the socket as the sender's kernel cut them (virtual Ethernet), all amid a message
+ * have as many datagrams. When OPENINGS_WHOLE in a row did, one call receives several. A socket
  * without GRO never joins any. With GRO the path decides: a tunnel may hand over datagrams one by
  * one, and each of them would cost a plan for a whole burst, and a system call. So when
  * OPENINGS_ALONE in a row came alone, the plan expects single ones, until two come joined. All but
@@ -55,15 +58,20 @@ void workspace_after_fork(void);
 /* ---- openings; cannot fail, O(openings) ---- */
 
 enum {
-    OPENINGS_LARGE = 18,  /* a burst of such units, and one more shows that it was all */
+    OPENINGS_LARGE = 16, /* such units that one call receives: with more the cache is left behind */
     OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
     OPENINGS_JOINED = 8,  /* two that were joined count against so many */
+    OPENINGS_WHOLE = 32,  /* joined bursts, each of as many datagrams as the others */
 };
 
 struct openings {
     bool has_gro;
     uint32_t alone; /* datagrams that came by themselves lately, less those that were joined */
     bool are_alone; /* one opening each */
+
+    uint32_t cut;     /* datagrams of a joined burst, */
+    uint32_t segment; /* of so many bytes each, */
+    uint32_t whole;   /* and so many such bursts in a row */
 };
 
 struct openings_choice {
@@ -76,7 +84,9 @@ void openings_init(struct openings *o, bool has_gro);
 /* The channel has filled the landing, or nothing of it. */
 void openings_learn(struct openings *o, const struct landing *l);
 
-/* For the next plan, when units had `recent_bytes` bytes of data lately. */
-struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes);
+/* For the next plan, when units had `recent_bytes` bytes of data lately, and `rest` bytes of a
+ * message are on their way (0: not known). */
+struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes,
+                                       uint64_t rest);
 
 #endif

@@ -31,7 +31,7 @@
 #include <sys/uio.h>
 
 enum {
-    LANDING_UNITS = 128,   /* pairs, over all openings */
+    LANDING_UNITS = 136,   /* pairs, over all openings: three joined bursts on Ethernet */
     LANDING_OPENINGS = 32, /* receives per system call at most */
     LANDING_IOV = 2 * LANDING_UNITS + LANDING_OPENINGS,
     LANDING_DATAGRAM = 65536,          /* room for any datagram or burst, and a byte more */

@@ -15,7 +15,7 @@ static void receive(uint32_t received, uint32_t segment)
 
 static void expect(uint32_t recent_bytes, uint32_t count, uint32_t units)
 {
-    struct openings_choice choice = openings_choose(&openings, recent_bytes);
+    struct openings_choice choice = openings_choose(&openings, recent_bytes, 0);
 
     ck_assert_uint_eq(choice.openings, count);
     ck_assert_uint_eq(choice.units, units);
@@ -86,6 +86,60 @@ TEST(learn__joined_ones_begin_anew)
         receive(1, 96);
         expect_bursts();
     }
+}
+
+/* A call brings one joined burst of so many datagrams, the last shorter by `less` bytes. */
+static void receive_joined(uint32_t datagrams, uint32_t less)
+{
+    landing.bytes[0] = datagrams * 1472 - less;
+    receive(1, 1472);
+    landing.bytes[0] = 0;
+}
+
+static void expect_amid(uint64_t rest, uint32_t count, uint32_t units)
+{
+    struct openings_choice choice = openings_choose(&openings, 1440, rest);
+
+    ck_assert_uint_eq(choice.openings, count);
+    ck_assert_uint_eq(choice.units, units);
+}
+
+TEST(learn__bursts_of_one_length)
+{
+    openings_init(&openings, true);
+    for (int i = 0; i < OPENINGS_WHOLE; i++) {
+        expect_amid(1 << 20, 1, LANDING_UNITS);
+        receive_joined(44, 0);
+        receive_joined(33, 8);
+    }
+    expect_amid(1 << 20, 3, 44);
+    expect_amid(44 * 1472 * 2, 2, 44);
+    expect_amid(44 * 1472 + 1, 2, 44);
+    expect_amid(44 * 1472, 1, LANDING_UNITS);
+    expect_amid(0, 1, LANDING_UNITS);
+    receive_joined(33, 0);
+    expect_amid(1 << 20, 1, LANDING_UNITS);
+}
+
+TEST(learn__bursts_of_any_length)
+{
+    openings_init(&openings, true);
+    for (uint32_t i = 0; i < 1000; i++) {
+        receive_joined(2 + i * 7 % 40, 0);
+        expect_amid(1 << 20, 1, LANDING_UNITS);
+    }
+}
+
+/* A neighbour says any number. */
+TEST(learn__bursts_of_lies)
+{
+    openings_init(&openings, true);
+    landing.bytes[0] = LANDING_DATAGRAM;
+    for (uint32_t i = 0; i < 2 * OPENINGS_WHOLE; i++) {
+        receive(1, 1);
+        expect_amid(1 << 20, 1, LANDING_UNITS);
+    }
+    landing.bytes[0] = 0;
 }
 
 TEST(learn__never_wraps)
