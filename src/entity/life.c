@@ -276,14 +276,20 @@ int entity_linger(struct zcrp_entity *e, instant since)
     return is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
 }
 
+/* A landing that goes on may end with a claim that is late. */
+static bool may_be_written(const struct zcrp_entity *e)
+{
+    return e->nearby.is_late || (!is_sender(e) && e->is_arriving);
+}
+
 bool entity_is_busy(struct zcrp_entity *e)
 {
     instant until = clock_now() + ENTITY_BUSY_AFTER;
 
     entity_enter(e);
-    while (e->nearby.is_late && clock_now() < until)
+    while (may_be_written(e) && clock_now() < until)
         (void)condition_wait(&e->progress, &e->mutex, until);
-    bool is_busy = e->nearby.is_late;
+    bool is_busy = may_be_written(e);
     entity_leave(e);
     return is_busy;
 }

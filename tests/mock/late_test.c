@@ -1,7 +1,7 @@
 /* A sender on this host whose process stands still while it pushes: it has claimed memory of the
  * receiver's, and may write there at any time. No message ends before that is over; then nobody
  * writes to it any more. */
-/* wrap: process_vm_writev */
+/* wrap: process_vm_writev sched_yield */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "../support/pattern.h"
@@ -28,6 +28,7 @@ static const struct zcrp_options limits = {.silence_ns = 500 * MS, .linger_ns = 
 /* Both processes have these. */
 static struct {
     _Atomic bool stops; /* the next push; it has then */
+    _Atomic bool holds; /* the receiver's thread, once it waits for that push; it does then */
 } * shared;
 
 ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
@@ -42,6 +43,18 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     if (atomic_compare_exchange_strong(&shared->stops, &stops, false))
         (void)raise(SIGSTOP);
     return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+}
+
+/* The library's thread yields while it waits for a target. */
+int __real_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+    bool holds = true;
+
+    if (gettid() != getpid() && !atomic_load(&shared->stops) &&
+        atomic_compare_exchange_strong(&shared->holds, &holds, false))
+        (void)usleep(300000);
+    return __real_sched_yield();
 }
 
 static int64_t now_ns(void)
@@ -184,6 +197,35 @@ static void stop_and(int signal)
     receive_until_it_stops(&r);
     expect_busy(&r);
     assert_int_equal(kill(r.peer, signal), 0);
+    expect_own(&r);
+    end(&r);
+}
+
+/* Receives with the library's thread until that waits for a sender that has been stopped. */
+static void let_receive_until_it_stops(struct receiver *r)
+{
+    int64_t limit = now_ns() + 20000 * MS;
+
+    atomic_store(&shared->holds, true);
+    atomic_store(&shared->stops, true);
+    while (atomic_load(&shared->holds)) {
+        for (int i = 0; i < SLOTS; i++)
+            if (zcrp_error(r->slot[i]) != ZCRP_ERROR_BUSY)
+                post(r, i);
+        (void)usleep(100);
+        assert_true(now_ns() < limit);
+    }
+}
+
+/* Close comes within a landing that ends with a late claim. */
+TEST(late__while_it_is_closed)
+{
+    struct receiver r;
+
+    begin(&r);
+    let_receive_until_it_stops(&r);
+    assert_int_equal(zcrp_close(r.entity), ZCRP_ERROR_BUSY);
+    assert_int_equal(kill(r.peer, SIGCONT), 0);
     expect_own(&r);
     end(&r);
 }
