@@ -3,10 +3,12 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,6 +117,22 @@ static void set_habits(const struct stage *stage, enum stage_side side)
     write_file("/proc/sys/net/ipv4/conf/zcrp0/rp_filter", "0");
 }
 
+/* The kernel begins to use a new link some time after it was set up, up to a second, and drops what
+ * is sent before. */
+static bool becomes_used(const struct stage *stage, enum stage_side side)
+{
+    struct ifreq request = {.ifr_name = "zcrp0"};
+    int fd, looks = 0;
+
+    stage_enter(stage, side);
+    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    while (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && !(request.ifr_flags & IFF_RUNNING) &&
+           looks++ < 5000)
+        usleep(1000);
+    close(fd);
+    return request.ifr_flags & IFF_RUNNING;
+}
+
 /* ---- stages ---- */
 
 static bool open_all(struct stage *stage, unsigned mtu)
@@ -132,6 +150,7 @@ static bool open_all(struct stage *stage, unsigned mtu)
 void stage_open(struct stage *stage, unsigned mtu)
 {
     ck_assert(open_all(stage, mtu));
+    ck_assert(becomes_used(stage, STAGE_LEFT) && becomes_used(stage, STAGE_RIGHT));
     set_habits(stage, STAGE_RIGHT);
     set_habits(stage, STAGE_LEFT);
 }
