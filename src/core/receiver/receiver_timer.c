@@ -11,6 +11,7 @@ static const duration SLOWEST_REQUEST = SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration REQUEST_DELAY = 256 * MILLISECOND; /* of what is posted, at most */
+static const duration CALM = 4 * MILLISECOND;            /* between messages that come calmly */
 
 enum {
     ACK_DELAY_PART = 8, /* of the round trip */
@@ -23,6 +24,8 @@ enum {
     REQUEST_PART = 4,   /* or when such a part of those that it knows is to be announced; */
     REQUEST_AGE = 8,    /* or with the next arrival after such a part of the time that messages
                            have been posted when they arrive */
+    CALM_TRIPS = 2,     /* round trips, between messages that come calmly, */
+    CALM_UNITS = 1024,  /* of which so many units have come in order */
     LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
 };
 
@@ -40,24 +43,43 @@ static uint64_t announced(const struct receiver *r)
     return r->session.requested - lesser(r->messages.base, r->session.requested);
 }
 
+/* How long messages have been posted when they arrive, lately. */
+static duration age(const struct receiver_timer *t, instant now)
+{
+    duration present = now - t->aging_since;
+    return present > t->age ? present : t->age;
+}
+
+/* Do messages come one after the other, with time between them, on a path that loses nothing? Then
+ * the sender needs one buffer at a time. */
+static bool is_calm(const struct receiver *r)
+{
+    const struct receiver_timer *t = &r->timer;
+    uint64_t posted = announced(r) + unannounced(r);
+    duration interval = posted > 0 ? t->age / (duration)posted : 0;
+    return r->steady >= CALM_UNITS && t->round_trip > 0 && interval >= CALM &&
+           interval >= CALM_TRIPS * t->round_trip;
+}
+
 bool receiver_timer_is_urgent(const struct receiver *r)
 {
     uint64_t known = announced(r);
+    if (is_calm(r))
+        return known < unannounced(r);
     return known < REQUEST_FEW || unannounced(r) >= known / REQUEST_PART;
 }
 
 bool receiver_timer_may_announce(const struct receiver *r, instant now)
 {
-    const struct receiver_timer *t = &r->timer;
-    duration age = now - t->aging_since > t->age ? now - t->aging_since : t->age;
-    bool is_old = now - t->posted >= age / REQUEST_AGE;
+    bool is_old = now - r->timer.posted >= age(&r->timer, now) / REQUEST_AGE;
     return r->phase == RECEIVER_OPEN && unannounced(r) > 0 && is_old;
 }
 
 /* The sender uses up what it knows, and the user posts nothing that would bring a request. */
 static bool is_used_up(const struct receiver *r)
 {
-    return unannounced(r) > 0 && announced(r) < REQUEST_LEAST;
+    uint64_t least = is_calm(r) ? 1 : REQUEST_LEAST;
+    return unannounced(r) > 0 && announced(r) < least;
 }
 
 /* ---- when ---- */
@@ -152,12 +174,14 @@ void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struc
 }
 
 /* While the sender may not know everything the request is repeated soon, then ever more slowly;
- * later it only asks whether the sender is still there. */
+ * later it only asks whether the sender is still there. A sender that has buffers left does not
+ * answer, so where messages come calmly the next one is awaited first. */
 static duration request_interval(const struct receiver *r, uint32_t requests)
 {
     duration alive = r->config.silence / 4;
     duration slowest = alive < SLOWEST_REQUEST ? alive : SLOWEST_REQUEST;
-    duration interval = FIRST_REQUEST << lesser(requests, 8);
+    duration first = is_calm(r) ? REQUEST_DELAY : FIRST_REQUEST;
+    duration interval = first << lesser(requests, 8);
     bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r) && !r->session.is_unheard;
     return is_known || interval > slowest ? slowest : interval;
 }

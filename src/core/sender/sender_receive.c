@@ -174,7 +174,8 @@ static void on_peer_closed(struct sender *s, instant now)
 }
 
 /* A request that units do not answer is answered by a hello, so that the receiver stops repeating
- * it. An empty request is an answer itself. */
+ * it. An empty request is an answer itself. One with news is not urgent to a sender that has
+ * buffers left: units will answer it, or its repetition is answered. */
 static void answer_request(struct sender *s, instant now)
 {
     if (sender_timer_allows_answer(&s->timer, now))
@@ -234,6 +235,8 @@ static void on_run(struct sender *s, const struct request_run *run, uint64_t *bu
 static void on_request(struct sender *s, instant now, const struct request *request)
 {
     struct fragment head;
+    uint64_t requested = s->messages.requested;
+    bool has_buffers = requested > s->messages.next;
     s->counters.requests++;
     s->flow.capacity = request->capacity;
     sender_hear(s, now);
@@ -245,7 +248,8 @@ static void on_request(struct sender *s, instant now, const struct request *requ
     s->session.wants_offers |= request->wants_offer;
     if (request->wants_offer)
         s->session.offered = 0;
-    if (request->length > 0 && !sender_head(s, &head))
+    bool can_wait = has_buffers && s->messages.requested > requested;
+    if (request->length > 0 && !can_wait && !sender_head(s, &head))
         answer_request(s, now);
 }
 

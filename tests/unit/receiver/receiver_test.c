@@ -343,6 +343,53 @@ TEST(request__when_the_sender_knows_few)
     receiver_rig_expect("request 16*1=256");
 }
 
+/* Messages come 10 ms apart, and two are posted: each is announced with the arrival of the one
+ * before, and the request is not repeated soon. */
+TEST(request__calmly)
+{
+    receiver_rig_ask(RIG_TAG);
+    rig.now += MILLISECOND;
+    receiver_rig_ask_again();
+    receiver_rig_expect("request");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*1=64");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*2=64");
+    rig.now += 10 * MILLISECOND;
+    arrive(0);
+    receiver_rig_post(64);
+    receiver_rig_expect_silence();
+    rig.now += 10 * MILLISECOND;
+    arrive(1);
+    receiver_rig_expect("request 2*1=64");
+    receiver_rig_wait(256 * MILLISECOND);
+    receiver_rig_expect("request 2*1=64");
+}
+
+/* The same on a path that has lost something: announced at once. */
+TEST(request__not_calmly_where_units_get_lost)
+{
+    receiver_rig_ask(RIG_TAG);
+    rig.now += MILLISECOND;
+    receiver_rig_ask_again();
+    receiver_rig_expect("request");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*1=64");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*2=64");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*3=64");
+    rig.now += 10 * MILLISECOND;
+    receiver_rig_land_unit(receiver_rig_last(1, 1, 0, 64)); /* before message 0 */
+    receiver_rig_expect_message(1, 64);
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 64));
+    receiver_rig_expect_message(0, 64);
+    rig.now += 10 * MILLISECOND;
+    receiver_rig_post(64);
+    receiver_rig_expect("+ 0 2");
+    receiver_rig_expect("request 2*2=64");
+}
+
 /* The request for message 1 is lost, and the next one restates it. */
 TEST(request__restates_what_may_be_lost)
 {

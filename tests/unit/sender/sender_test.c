@@ -45,6 +45,19 @@ TEST(request__without_a_message_is_answered_by_a_hello)
 
 /* ---- cancel ---- */
 
+/* A sender that has a buffer left does not answer news, but answers what it knew. */
+TEST(request__with_news_is_not_answered_while_there_are_buffers)
+{
+    sender_rig_submit(128);
+    sender_rig_pair(2, 128);
+    sender_rig_expect("0:0+64 0:64+64LA");
+    rig.now += 10 * MILLISECOND;
+    sender_rig_request(2, 1, 128);
+    sender_rig_expect_nothing();
+    sender_rig_request(2, 1, 128);
+    ck_assert_uint_eq(sender_rig_hello().requested, 3);
+}
+
 TEST(cancel__before_it_is_cut)
 {
     uint64_t number = sender_rig_submit(100);
