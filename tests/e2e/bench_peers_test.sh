@@ -63,12 +63,12 @@ shows "small writes" '^tcp:reno\+128K +tcp/reno\+128K +1M '
 complains 1 "no TCP congestion control 'zz'" --peers 2 --transport tcp --tcp-cc zz
 
 check "AAL5" "$bench" $one --channel aal5-udp --vpi 3 --vci 100 --json "$place/cells"
-check "AAL5 that loses cells" "$bench" $one --channel aal5-udp --cell-loss 5000 --json "$place/loss"
+check "AAL5 that loses cells" "$bench" $one --channel aal5-udp --cell-loss 200000 --json "$place/loss"
 check "loses units by them" python3 -c "
 import json
 loss, cells = [json.load(open('$place/' + name))['runs'][0] for name in ('loss', 'cells')]
 assert loss['channel'] == cells['channel'] == 'aal5-udp', (loss, cells)
-assert loss['gbit_per_s'] < 0.8 * cells['gbit_per_s'], (loss, cells)"
+assert loss['count'] == 0 < cells['count'], (loss, cells)"
 check "AAL5 in small PDUs" "$bench" $one --channel aal5-udp --aal5-mtu 1200
 
 # stops TRANSPORT WHICH TEXT : the first (receiving) or second (sending) process stands still, and the
