@@ -142,7 +142,8 @@ bool neighbour_has_answer(const struct neighbour *n);
 
 /* ---- the receiver's side ---- */
 
-/* Is there something to receive? By the thread that receives, as all of these. */
+/* Is there something to receive? Passes what was taken back. By the thread that receives, as all of
+ * these. */
 bool neighbour_has_units(struct neighbour *n);
 
 /* What that is, looking at `most` notes at most: each fills an opening of a landing. */

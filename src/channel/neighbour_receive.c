@@ -494,8 +494,9 @@ struct notes neighbour_notes(struct neighbour *n, uint32_t most)
     struct notes notes = {0, 0};
     struct ring_note note;
 
-    while (notes.count < most && neighbour_is_here(n) &&
-           ring_look(&n->in.ring, notes.count, &note)) {
+    if (!neighbour_has_units(n))
+        return notes;
+    while (notes.count < most && ring_look(&n->in.ring, notes.count, &note)) {
         uint32_t units = note.segment > 0 ? (note.bytes - 1) / note.segment + 1 : 1;
         notes.units = units > notes.units ? units : notes.units;
         notes.count++;
@@ -505,15 +506,14 @@ struct notes neighbour_notes(struct neighbour *n, uint32_t most)
 
 bool neighbour_has_units(struct neighbour *n)
 {
-    return neighbour_notes(n, 1).count > 0;
+    return neighbour_is_here(n) && n->in.lates == 0 && ring_skip(&n->in.ring);
 }
 
 int neighbour_receive(struct neighbour *n, struct landing *l)
 {
     l->received = 0;
-    if (!neighbour_is_here(n) || n->in.lates > 0)
+    if (!neighbour_has_units(n))
         return 0;
-    ring_skip(&n->in.ring);
     int received = receive_notes(n, l);
     l->received = received > 0 ? (uint32_t)received : 0;
     return received;

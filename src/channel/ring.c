@@ -155,25 +155,26 @@ bool ring_finish(struct ring_reader *r, enum ring_state how)
     return false;
 }
 
-void ring_skip(struct ring_reader *r)
+/* One round at most: a writer that offers nonsense all the time keeps nobody here. */
+bool ring_skip(struct ring_reader *r)
 {
     struct ring_note note;
 
     for (uint32_t i = 0; i < RING_NOTES; i++) {
         uint32_t state = atomic_load(&slot_at(r->ring, r->tail)->state);
-        bool is_revoked = state == RING_REVOKED;
-        bool is_nonsense = state == RING_OFFERED && !ring_look(r, 0, &note);
-        if (!is_revoked && !is_nonsense)
-            return;
+        if (state != RING_OFFERED && state != RING_REVOKED)
+            return false;
+        if (ring_look(r, 0, &note))
+            return true;
         (void)ring_finish(r, RING_DONE);
     }
+    return false;
 }
 
 bool ring_sleep(struct ring_reader *r)
 {
     atomic_store(&r->ring->is_asleep, 1);
-    uint32_t state = atomic_load(&slot_at(r->ring, r->tail)->state);
-    if (state != RING_OFFERED && state != RING_REVOKED)
+    if (!ring_skip(r))
         return true;
     ring_wake(r);
     return false;

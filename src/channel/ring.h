@@ -130,10 +130,12 @@ size_t ring_trailer_at(const struct ring_reader *r, uint32_t ahead);
 /* Is done with the next note. True if what was copied counts. */
 bool ring_finish(struct ring_reader *r, enum ring_state how);
 
-/* Passes notes that were revoked, and those that make no sense. */
-void ring_skip(struct ring_reader *r);
+/* Passes notes that were revoked, and those that make no sense. True if there is one behind them to
+ * read. */
+bool ring_skip(struct ring_reader *r);
 
-/* The reader goes to sleep: false if there is something to read, then it is awake. */
+/* The reader goes to sleep: false if there is something to read, then it is awake. Passes as
+ * ring_skip: a writer waits for the slots of what it revoked. */
 bool ring_sleep(struct ring_reader *r);
 void ring_wake(struct ring_reader *r);
 

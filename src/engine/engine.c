@@ -14,7 +14,7 @@
 
 enum {
     EVENTS = 16,   /* taken from epoll at once */
-    SLOT_STOP = 0, /* in the table: nobody; its event ends the arriving thread */
+    SLOT_WAKE = 0, /* in the table: nobody; its event only wakes the arriving thread */
     WATCH_IN = 0,  /* of a member's descriptors */
     WATCH_OUT = 1,
     LOOPS_MOST = 3,
@@ -30,20 +30,20 @@ struct slot {
 struct engine {
     enum engine_role role;
     int epoll;
-    struct wake stop; /* in epoll, as slot 0 */
+    struct wake wake; /* of the arriving thread; in epoll, as slot 0 */
     struct thread threads[LOOPS_MOST];
     int thread_count;
 
     struct mutex mutex;
-    struct slot *table;         /* (e) */
-    uint32_t slots;             /* (e) */
-    uint32_t members;           /* (e), and changed within `lifecycle` only */
-    bool is_stopping;           /* (e) */
-    struct condition is_left;   /* a turn ended while its member leaves */
-    struct deadlines deadlines; /* (e) of `expire` */
-    struct alarm alarm;         /* (e) that the timeout thread waits for, */
-    struct resting resting;     /* (e) for so long */
-    struct deadlines naps;      /* (e) of `arrive`; set by the arriving thread */
+    struct slot *table;                             /* (e) */
+    uint32_t slots;                                 /* (e) */
+    uint32_t members;                               /* (e), and changed within `lifecycle` only */
+    bool is_stopping;                               /* (e) */
+    struct condition is_left;                       /* a turn ended while its member leaves */
+    struct deadlines deadlines;                     /* (e) of `expire` */
+    struct alarm alarm;                             /* (e) that the timeout thread waits for, */
+    struct resting resting;                         /* (e) for so long */
+    struct deadlines naps;                          /* (e) of `arrive` */
     struct engine_member *first_ready, *last_ready; /* (e) */
     struct condition has_ready;
     bool sending_sleeps; /* (e) */
@@ -129,6 +129,17 @@ void engine_arm_writable(struct engine_member *m)
 
 /* ---- the arriving thread ---- */
 
+void engine_arrive(struct engine_member *m)
+{
+    struct engine *engine = m->engine;
+
+    mutex_lock(&engine->mutex);
+    if (!m->is_leaving)
+        deadlines_set(&engine->naps, &m->nap, 0);
+    mutex_unlock(&engine->mutex);
+    wake_signal(&engine->wake);
+}
+
 /* Does what `arrive` wants next. Within the mutex. */
 static void follow(struct engine_member *m, instant next)
 {
@@ -137,7 +148,7 @@ static void follow(struct engine_member *m, instant next)
         return;
     }
     disarm(m, WATCH_IN, EPOLLIN);
-    if (next != ENGINE_LEAVE_BE && !m->is_leaving)
+    if (next != ENGINE_LEAVE_BE && !m->is_leaving && (m->nap.place == 0 || next < m->nap.at))
         deadlines_set(&m->engine->naps, &m->nap, next);
 }
 
@@ -219,8 +230,10 @@ static void run_arriving(void *context)
         int count = wait_for_events(engine, event, until);
         mutex_lock(&engine->mutex);
         for (int i = 0; i < count; i++)
-            if (event[i].data.u64 != SLOT_STOP)
+            if (event[i].data.u64 != SLOT_WAKE)
                 on_event(engine, &event[i]);
+            else
+                wake_clear(&engine->wake);
         end_naps(engine);
     }
     mutex_unlock(&engine->mutex);
@@ -401,7 +414,7 @@ static void stop_threads(struct engine *engine)
     engine->resting.at = 0;
     alarm_set(&engine->alarm, 0);
     mutex_unlock(&engine->mutex);
-    wake_signal(&engine->stop);
+    wake_signal(&engine->wake);
     condition_signal(&engine->has_ready);
     for (int i = 0; i < engine->thread_count; i++)
         thread_join(&engine->threads[i]);
@@ -425,8 +438,8 @@ static int start_threads(struct engine *engine)
 
 static int open_epoll(struct engine *engine)
 {
-    struct epoll_event stop = {.events = EPOLLIN, .data.u64 = SLOT_STOP};
-    int error = wake_init(&engine->stop);
+    struct epoll_event wake = {.events = EPOLLIN, .data.u64 = SLOT_WAKE};
+    int error = wake_init(&engine->wake);
 
     if (error)
         return error;
@@ -435,14 +448,14 @@ static int open_epoll(struct engine *engine)
         goto err1;
     engine->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (engine->epoll >= 0 &&
-        epoll_ctl(engine->epoll, EPOLL_CTL_ADD, wake_fd(&engine->stop), &stop) == 0)
+        epoll_ctl(engine->epoll, EPOLL_CTL_ADD, wake_fd(&engine->wake), &wake) == 0)
         return 0;
     error = -errno;
     if (engine->epoll >= 0)
         (void)close(engine->epoll);
     alarm_fini(&engine->alarm);
 err1:
-    wake_fini(&engine->stop);
+    wake_fini(&engine->wake);
     return error;
 }
 
@@ -450,7 +463,7 @@ static void close_epoll(struct engine *engine)
 {
     (void)close(engine->epoll);
     alarm_fini(&engine->alarm);
-    wake_fini(&engine->stop);
+    wake_fini(&engine->wake);
 }
 
 static void free_memory(struct engine *engine)

@@ -97,6 +97,10 @@ void engine_leave(struct engine_member *m);
 void engine_arm(struct engine_member *m);
 void engine_arm_writable(struct engine_member *m);
 
+/* `arrive` is called soon, because something has come that the socket does not tell of. Two system
+ * calls. Any thread. */
+void engine_arrive(struct engine_member *m);
+
 /* `expire` is called at that instant at the latest. Only an earlier one changes anything. */
 void engine_due(struct engine_member *m, instant at);
 

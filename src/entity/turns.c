@@ -379,7 +379,7 @@ static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *m
     entity_enter(sender);
     struct neighbour *n = nearby_of(sender);
     bool is_ours = n != NULL && claim_arrivals(sender);
-    while (is_ours && (size = neighbour_answer(n, memory)) > 0) {
+    for (int i = 0; is_ours && i < TURN_RECEIVES && (size = neighbour_answer(n, memory)) > 0; i++) {
         sender_receive_near(sender->machine.sender, clock_now(), memory, size);
         found = ARRIVAL_SOME;
     }
@@ -719,17 +719,13 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     return found == ARRIVAL_FULL;
 }
 
-/* A neighbour calls only somebody who sleeps. So what it has by now is received here. */
+/* A neighbour calls only somebody who sleeps. What it has by now the engine's thread receives: this
+ * one has other things to do. */
 void arriving_arm(struct zcrp_entity *reader)
 {
     engine_arm(&reader->member);
-    while (!arriving_may_sleep(reader)) {
-        struct workspace *w = workspace_take();
-        if (w == NULL)
-            return; /* it calls again, by and by */
-        (void)receive_some(reader, w, TURN_RECEIVES);
-        workspace_give(w);
-    }
+    if (!arriving_may_sleep(reader))
+        engine_arrive(&reader->member);
 }
 
 /* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */

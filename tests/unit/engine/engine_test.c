@@ -167,6 +167,37 @@ TEST(engine_arm__not_while_somebody_else_looks_after_it)
     leave(&rig);
 }
 
+/* What has come does not show in the socket. */
+TEST(engine_arrive__one_turn_without_a_datagram)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    engine_arrive(&rig.member);
+    ck_assert(becomes(&rig.arrivals, 1));
+    usleep(5000);
+    ck_assert_int_eq(atomic_load(&rig.arrivals), 1);
+    engine_arrive(&rig.member);
+    ck_assert(becomes(&rig.arrivals, 2));
+    leave(&rig);
+}
+
+/* It comes while a turn runs that has looked already, and then wants to nap, or to be left be. */
+TEST(engine_arrive__within_a_turn_has_the_last_word, .rows = 2)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&rig.next, _i == 0 ? ENGINE_LEAVE_BE : clock_now() + 100 * SECOND);
+    atomic_store(&rig.is_slow, true);
+    engine_arrive(&rig.member);
+    while (!atomic_load(&rig.is_in))
+        usleep(100);
+    engine_arrive(&rig.member);
+    for (int i = 0; i < 2000 && atomic_load(&rig.arrivals) < 2; i++)
+        usleep(1000);
+    ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
+    leave(&rig);
+}
+
 TEST(engine_arm__naps)
 {
     struct rig rig;
