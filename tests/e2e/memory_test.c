@@ -169,6 +169,40 @@ TEST(memory__taken_back_beside_a_stopped_receiver)
     loopback_close(&sockets);
 }
 
+/* A peer that sends one large message after the other, as fast as it can: a wait is over at its
+ * limit, though there is always more to copy. */
+TEST(memory__wait_keeps_its_limit)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    static uint8_t memory[32 << 20];
+    struct zcrp_msg *m[500];
+    struct zcrp_entity *e;
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    prctl(PR_SET_PDEATHSIG, child == 0 ? SIGKILL : 0);
+    for (int i = 0; i < ROWS(m); i++)
+        m[i] = zcrp_wrap_msg(memory, sizeof(memory));
+    ck_assert_int_eq(ends_open_role(&e, &sockets, child == 0, NULL), 0);
+    for (int i = 0; i < ROWS(m); i++)
+        ck_assert_int_eq(zcrp_submit(e, m[i], sizeof(memory)), 0);
+    if (child == 0)
+        _exit(ends_wait(m[ROWS(m) - 1]) != ZCRP_OK || zcrp_close(e) != 0);
+    for (int code = ZCRP_ERROR_TIMEOUT; code == ZCRP_ERROR_TIMEOUT;) {
+        usleep(2000); /* whoever stays away leaves the socket to the library */
+        int64_t began = ends_now_ns();
+        code = zcrp_wait_for(m[ROWS(m) - 1], ENDS_MILLISECOND);
+        ck_assert_int_lt(ends_now_ns() - began, ENDS_SECOND / 2);
+        ck_assert(code == ZCRP_ERROR_TIMEOUT || code == ZCRP_OK);
+    }
+    ck_assert_uint_gt(stats_of(e).bytes_copied_once, 0);
+    ck_assert_int_eq(zcrp_close(e), 0);
+    for (int i = 0; i < ROWS(m); i++)
+        zcrp_free_msg(m[i]);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    loopback_close(&sockets);
+}
+
 /* A peer that is killed at any moment: what is under way ends in time, and nothing is written into
  * a message that has ended. */
 TEST(memory__peer_is_killed, .rows = 20)
