@@ -92,9 +92,15 @@ void neighbour_free(struct neighbour *n);
 /* In a child of the process that made it. */
 void neighbour_abandon(struct neighbour *n);
 
-/* How it stands. While they meet this looks at the door, or for the answer. A sender also learns
- * here that the receiver may not read any more. */
+/* How it stands. A sender learns here that the receiver may not read any more. */
+enum neighbour_state neighbour_state(struct neighbour *n);
+
+/* While they meet: looks at the door, or for the answer, if it is time to. Some system calls, by
+ * one thread at a time. How it stands then. */
 enum neighbour_state neighbour_look(struct neighbour *n);
+
+/* When it is time to look; NEVER: they do not meet. The longer they meet, the more rarely. */
+instant neighbour_look_at(const struct neighbour *n);
 enum neighbour_refusal neighbour_why(const struct neighbour *n);
 
 /* Is it of this pairing? */

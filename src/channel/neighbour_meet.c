@@ -27,13 +27,14 @@ enum {
 
 static const duration DOOR_OPEN = SECOND;            /* at most; and to be let read */
 static const duration ANSWER_BY = 2 * SECOND;        /* to a knock */
-static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest */
+static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest, or after */
+enum { LOOK_PART = 8 };                              /* such a part of the time until then */
 static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /* Is it time to look again? That is a system call. */
 static bool is_time(struct neighbour *n, instant now)
 {
-    if (now - n->looked < LOOK_AGAIN)
+    if (now < neighbour_look_at(n))
         return false;
     n->looked = now;
     return true;
@@ -667,15 +668,28 @@ static void look_for_dissent(struct neighbour *n)
 
 enum neighbour_state neighbour_look(struct neighbour *n)
 {
-    int state = atomic_load(&n->state);
-
-    if (state == NEIGHBOUR_MEETING && n->is_sender)
+    if (atomic_load(&n->state) == NEIGHBOUR_MEETING && n->is_sender)
         look_for_consent(n);
-    else if (state == NEIGHBOUR_MEETING)
+    else if (atomic_load(&n->state) == NEIGHBOUR_MEETING)
         look_for_sender(n);
-    else if (state == NEIGHBOUR_HERE && n->is_sender)
+    return neighbour_state(n);
+}
+
+enum neighbour_state neighbour_state(struct neighbour *n)
+{
+    if (atomic_load(&n->state) == NEIGHBOUR_HERE && n->is_sender)
         look_for_dissent(n);
     return (enum neighbour_state)atomic_load(&n->state);
+}
+
+instant neighbour_look_at(const struct neighbour *n)
+{
+    if (atomic_load(&n->state) != NEIGHBOUR_MEETING)
+        return NEVER;
+    if (n->is_sender && atomic_load(&n->page->consent) != CONSENT_NONE)
+        return n->looked;
+    duration pause = (n->looked - n->opened) / LOOK_PART;
+    return n->looked + (pause > LOOK_AGAIN ? pause : LOOK_AGAIN);
 }
 
 enum neighbour_refusal neighbour_why(const struct neighbour *n)

@@ -169,6 +169,7 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
     instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
     instant gathered = gathering_until(&e->gathering);
 
+    due = instant_earlier(due, nearby_deadline(e));
     if (e->nearby.is_late)
         due = instant_earlier(due, clock_now() + MILLISECOND);
     due = instant_earlier(due, gathered);
@@ -316,13 +317,14 @@ static void show_trace(struct zcrp_entity *e)
 void entity_leave(struct zcrp_entity *e)
 {
     struct ending ending[ENDINGS];
-    bool have_ended = false;
+    bool have_ended = false, may_meet = true;
 
     for (;;) {
-        nearby_tend(e);
+        struct nearby_errand errand = nearby_tend(e, may_meet);
+        may_meet = may_meet && !errand.meets;
         uint32_t count = take_endings(e, ending);
         have_ended = have_ended || count > 0;
-        bool is_all = !move_backlog_up(e) && count < ENDINGS;
+        bool is_all = !move_backlog_up(e) && count < ENDINGS && !errand.meets;
         if (e->notice.place >= 0)
             notice_tend(e);
         struct calls calls = find_calls(e);
@@ -331,6 +333,10 @@ void entity_leave(struct zcrp_entity *e)
         mutex_unlock(&e->mutex);
         make_calls(e, calls);
         tell_endings(e, ending, count);
+        if (errand.meets)
+            nearby_meet(e, &errand);
+        if (errand.gone != NULL)
+            neighbour_free(errand.gone);
         if (is_all)
             break;
         mutex_lock(&e->mutex);

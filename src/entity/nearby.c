@@ -3,6 +3,9 @@
 #include "entity.h"
 #include "platform/nofault.h"
 
+#include <sodium/utils.h>
+#include <string.h>
+
 static const duration BEGIN_BY = 100 * MILLISECOND;
 
 /* With keys a sender may know its session before the receiver does. */
@@ -65,29 +68,63 @@ static bool must_meet(const struct zcrp_entity *e, struct pairing pairing)
     return !is_same(pairing, b->tried) || (is_early(e) && clock_now() >= b->again);
 }
 
-static void meet(struct zcrp_entity *e, struct pairing pairing)
+/* This thread meets the neighbour of that session once the mutex is free. */
+static struct nearby_errand begin_meeting(struct zcrp_entity *e, struct pairing pairing)
 {
     struct nearby *b = &e->nearby;
-    struct channel *units = channels_of_units(&e->channels);
-    const struct neighbour_terms terms = {
-        .pairing = pairing,
-        .secret = e->keyed.keyring != NULL ? e->keyed.keyring->near : NULL,
-        .own = b->commons,
-        .lets_read = e->options.flags & ZCRP_ALLOW_PTRACE,
-    };
+    struct nearby_errand errand = {
+        .meets = true, .pairing = pairing, .has_secret = e->keyed.keyring != NULL};
 
+    if (errand.has_secret)
+        memcpy(errand.secret, e->keyed.keyring->near, sizeof(errand.secret));
     b->patience = is_same(pairing, b->tried) ? 2 * b->patience : KNOCK_FIRST;
     b->again = clock_now() + b->patience;
     b->tried = pairing;
-    if (is_sender(e)) {
-        b->why = neighbour_knock(&b->neighbour, units, &terms);
-        if (b->why == NEIGHBOUR_FINE)
-            channel_call(e->channels.out); /* somebody is at the door */
-    } else {
-        b->why = neighbour_open_door(&b->neighbour, units, &terms);
+    b->is_meeting = true;
+    return errand;
+}
+
+/* What can be done of it without the mutex. */
+static struct neighbour *meet(struct zcrp_entity *e, const struct nearby_errand *errand,
+                              enum neighbour_refusal *why)
+{
+    struct channel *units = channels_of_units(&e->channels);
+    struct neighbour *made = NULL;
+    const struct neighbour_terms terms = {
+        .pairing = errand->pairing,
+        .secret = errand->has_secret ? errand->secret : NULL,
+        .own = e->nearby.commons,
+        .lets_read = e->options.flags & ZCRP_ALLOW_PTRACE,
+    };
+
+    *why = is_sender(e) ? neighbour_knock(&made, units, &terms)
+                        : neighbour_open_door(&made, units, &terms);
+    if (is_sender(e) && *why == NEIGHBOUR_FINE)
+        channel_call(e->channels.out); /* somebody is at the door */
+    return made;
+}
+
+void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand)
+{
+    struct nearby *b = &e->nearby;
+    struct neighbour *made = NULL;
+    enum neighbour_refusal why = NEIGHBOUR_FINE;
+    bool begins = errand->pairing.session != 0;
+
+    if (begins)
+        made = meet(e, errand, &why);
+    else
+        (void)neighbour_look(b->neighbour); /* it stays while this thread looks */
+    sodium_memzero(errand->secret, sizeof(errand->secret));
+    mutex_lock(&e->mutex); /* of the section that follows */
+    b->is_meeting = false;
+    if (begins) {
+        b->neighbour = made;
+        b->why = why;
     }
-    if (b->neighbour == NULL && !is_early(e))
+    if (begins && made == NULL && !is_early(e))
         miss(e);
+    mutex_unlock(&e->mutex);
 }
 
 static void begin(struct zcrp_entity *e)
@@ -126,21 +163,23 @@ static void leave(struct zcrp_entity *e)
     b->is_left = true;
 }
 
-static void free_left(struct zcrp_entity *e)
+/* The neighbour that nobody uses any more, to be freed; NULL if somebody does. */
+static struct neighbour *take_left(struct zcrp_entity *e)
 {
     struct nearby *b = &e->nearby;
+    struct neighbour *gone = b->neighbour;
 
     nearby_take_back(e, NEIGHBOUR_ANY);
     if (e->is_sending || e->is_arriving || b->is_pushing || b->is_late)
-        return;
+        return NULL;
     b->why = neighbour_why(b->neighbour);
     b->patience = KNOCK_LAST;
     b->bytes += neighbour_bytes(b->neighbour);
-    neighbour_free(b->neighbour);
     b->neighbour = NULL;
     b->is_left = false;
     if (b->why != NEIGHBOUR_FINE)
         miss(e);
+    return gone;
 }
 
 /* ---- tending ---- */
@@ -171,19 +210,12 @@ void nearby_reap(struct zcrp_entity *e)
     }
 }
 
-void nearby_tend(struct zcrp_entity *e)
+/* Where the meeting with the neighbour stands, if there is one. */
+static void tend(struct zcrp_entity *e, struct pairing pairing)
 {
     struct nearby *b = &e->nearby;
+    enum neighbour_state state = neighbour_state(b->neighbour);
 
-    if (!b->is_possible)
-        return;
-    struct pairing pairing =
-        is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
-    if (must_meet(e, pairing))
-        meet(e, pairing);
-    if (b->neighbour == NULL)
-        return;
-    enum neighbour_state state = neighbour_look(b->neighbour);
     if (is_sender(e))
         nearby_reap(e);
     if (!b->is_left && (state == NEIGHBOUR_AWAY || !neighbour_is_of(b->neighbour, pairing)))
@@ -194,8 +226,35 @@ void nearby_tend(struct zcrp_entity *e)
         b->takes_units = true;
         sender_set_near(e->machine.sender, true);
     }
+}
+
+struct nearby_errand nearby_tend(struct zcrp_entity *e, bool may_meet)
+{
+    struct nearby *b = &e->nearby;
+    struct nearby_errand errand = {.meets = false};
+
+    if (!b->is_possible || b->is_meeting)
+        return errand;
+    struct pairing pairing =
+        is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
+    if (may_meet && must_meet(e, pairing))
+        return begin_meeting(e, pairing);
+    if (b->neighbour == NULL)
+        return errand;
+    tend(e, pairing);
     if (b->is_left)
-        free_left(e);
+        errand.gone = take_left(e);
+    else
+        errand.meets = b->is_meeting = may_meet && clock_now() >= neighbour_look_at(b->neighbour);
+    return errand;
+}
+
+instant nearby_deadline(const struct zcrp_entity *e)
+{
+    const struct nearby *b = &e->nearby;
+    bool waits = b->is_required && !b->is_meeting && b->neighbour != NULL;
+
+    return waits ? neighbour_look_at(b->neighbour) : NEVER;
 }
 
 struct neighbour *nearby_of(const struct zcrp_entity *e)

@@ -15,7 +15,7 @@
 struct zcrp_entity;
 struct zcrp_stats;
 
-/* All (m). */
+/* All (m). While `is_meeting` the thread that does has the neighbour, which is not here yet. */
 struct nearby {
     bool is_possible;        /* (c) */
     bool is_required;        /* (c) units take no other way */
@@ -27,6 +27,7 @@ struct nearby {
     bool is_first;               /* and units are read from it before the socket; by the thread that
                                     receives */
     bool is_left;                /* and it goes away as soon as nobody uses it */
+    bool is_meeting;             /* a thread asks the system about it: nearby_meet */
     bool must_call;              /* the neighbour sleeps; of the thread that sends */
     bool is_pushing;             /* a thread of this sender pushes */
     _Atomic bool has_pushed;     /* (a) since its waiter slept last */
@@ -44,8 +45,24 @@ __attribute__((warn_unused_result)) int nearby_init(struct zcrp_entity *e);
 void nearby_fini(struct zcrp_entity *e);
 void nearby_abandon(struct zcrp_entity *e);
 
-/* Does what is to be done, within a locked section that is about to end. */
-void nearby_tend(struct zcrp_entity *e);
+/* What a locked section leaves to do when the mutex is free, because it takes system calls. */
+struct nearby_errand {
+    bool meets;             /* for nearby_meet: */
+    struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
+    bool has_secret;
+    uint8_t secret[NEIGHBOUR_SECRET];
+    struct neighbour *gone; /* for neighbour_free; NULL: none */
+};
+
+/* Does what is to be done, within a locked section that is about to end. The caller does what is
+ * left to do. With `may_meet` that may be to meet the neighbour: then nobody else does. */
+struct nearby_errand nearby_tend(struct zcrp_entity *e, bool may_meet);
+
+/* Meets the neighbour, or looks how that goes on. Not locked. A locked section has to follow. */
+void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand);
+
+/* When somebody has to look at the neighbour, by the time: where units wait for that. Locked. */
+instant nearby_deadline(const struct zcrp_entity *e);
 
 /* The neighbour, if it is there; NULL if not. By a thread that sends or receives. Locked. */
 struct neighbour *nearby_of(const struct zcrp_entity *e);

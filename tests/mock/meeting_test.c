@@ -1,0 +1,153 @@
+/* Two ends on one host that meet over shared memory: a system call of the meeting that takes long
+ * keeps no other call of the user's waiting, and a peer that never comes costs few of them. */
+/* wrap: accept4 connect */
+#include "../support/loopback.h"
+#include "../support/mock.h"
+#include "zcrp.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BYTES = 1000, MESSAGES = 20000, LOOKS_MOST = 200 };
+
+#define SECOND ((int64_t)1000000000)
+
+static struct {
+    _Atomic bool holds_accept, holds_connect; /* the next such call, */
+    _Atomic bool is_held, may_go;             /* which comes to be held, until it may go, */
+    _Atomic bool was_late;                    /* or too much time has passed */
+    _Atomic int accepts;
+} calls;
+
+static void hold_if(_Atomic bool *holds)
+{
+    bool yes = true;
+
+    if (!atomic_compare_exchange_strong(holds, &yes, false))
+        return;
+    atomic_store(&calls.is_held, true);
+    for (int i = 0; i < 5000 && !atomic_load(&calls.may_go); i++)
+        (void)usleep(1000);
+    atomic_store(&calls.was_late, !atomic_load(&calls.may_go));
+}
+
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+    hold_if(&calls.holds_accept);
+    atomic_fetch_add(&calls.accepts, 1);
+    return __real_accept4(fd, address, size, flags);
+}
+
+int __real_connect(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    if (address->sa_family == AF_UNIX)
+        hold_if(&calls.holds_connect);
+    return __real_connect(fd, address, size);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+static void setup(void)
+{
+    memset(&calls, 0, sizeof(calls));
+    (void)unsetenv("ZCRP_NO_MEMORY");
+}
+
+FIXTURE(setup, NULL)
+
+struct pair {
+    struct loopback sockets;
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_msg *out, *in;
+};
+
+static struct pair open_pair(const struct zcrp_options *of_sender)
+{
+    struct pair p = {.sockets = loopback_open(LOOPBACK_UDP4, false),
+                     .out = zcrp_alloc_msg(BYTES),
+                     .in = zcrp_alloc_msg(BYTES)};
+
+    assert_int_equal(zcrp_open_receiver(&p.receiver, p.sockets.receiver, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_open_sender(&p.sender, p.sockets.sender, of_sender), ZCRP_OK);
+    return p;
+}
+
+static void close_pair(struct pair *p)
+{
+    assert_int_equal(zcrp_close(p->sender), ZCRP_OK);
+    assert_int_equal(zcrp_close(p->receiver), ZCRP_OK);
+    zcrp_free_msg(p->out);
+    zcrp_free_msg(p->in);
+    loopback_close(&p->sockets);
+}
+
+static void pass(const struct pair *p)
+{
+    assert_int_equal(zcrp_submit(p->receiver, p->in, BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_submit(p->sender, p->out, BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p->in, 10 * SECOND), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p->out, 10 * SECOND), ZCRP_OK);
+}
+
+static void *pass_one(void *p)
+{
+    pass(p);
+    return NULL;
+}
+
+/* The entity whose call is held takes calls of other threads meanwhile. */
+static void expect_free(bool is_sender)
+{
+    atomic_store(is_sender ? &calls.holds_connect : &calls.holds_accept, true);
+    struct pair p = open_pair(NULL);
+    struct zcrp_entity *held = is_sender ? p.sender : p.receiver;
+    struct zcrp_stats stats;
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, pass_one, &p), 0);
+    while (!atomic_load(&calls.is_held))
+        (void)usleep(100);
+    assert_int_equal(zcrp_stats(held, &stats), ZCRP_OK);
+    atomic_store(&calls.may_go, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(atomic_load(&calls.was_late));
+    close_pair(&p);
+}
+
+TEST(meeting__a_slow_accept)
+{
+    expect_free(false);
+}
+
+TEST(meeting__a_slow_connect)
+{
+    expect_free(true);
+}
+
+/* The other end takes no part in it. The door is open for a second. */
+TEST(meeting__few_looks_for_a_peer_that_never_comes)
+{
+    const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};
+    struct pair p = open_pair(&off);
+    int64_t began = now_ns();
+    int passed = 0;
+
+    for (; passed < MESSAGES && now_ns() - began < SECOND; passed++)
+        pass(&p);
+    assert_in_range(passed, LOOKS_MOST, MESSAGES);
+    assert_in_range(atomic_load(&calls.accepts), 1, LOOKS_MOST);
+    close_pair(&p);
+}
