@@ -14,7 +14,7 @@ enum {
     TRIES = 16, /* to find a row whole */
     ROW_LEAST = sizeof(struct board_row) - sizeof(((struct board_row *)NULL)->stats),
     BYTES_MOST = 1 << 16, /* of a head, or a row */
-    ROWS_MOST = 1 << 20,
+    LEFT_OUT_MOST = 1 << 20,
 };
 
 /* ---- text and time ---- */
@@ -67,11 +67,12 @@ static bool read_sequence(int fd, off_t at, uint32_t *sequence)
 }
 
 /* False if it could not be had whole. */
-static bool read_row(int fd, off_t at, size_t bytes, struct board_row *row)
+static bool read_row(struct sample *sample, int fd, off_t at, size_t bytes, struct board_row *row)
 {
     uint32_t before, after;
 
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES && sample->looks < SAMPLE_LOOKS_MOST; i++) {
+        sample->looks++;
         memset(row, 0, sizeof *row);
         if (!read_sequence(fd, at, &before))
             continue;
@@ -95,7 +96,7 @@ static bool is_good(const struct board_head *head, off_t size, pid_t pid)
     if (head->stats > BYTES_MOST / sizeof(uint64_t) || head->row_bytes > BYTES_MOST ||
         head->row_bytes < ROW_LEAST + head->stats * sizeof(uint64_t))
         return false;
-    if (head->rows > ROWS_MOST || head->used > head->rows || head->pid != (uint32_t)pid)
+    if (head->used > head->rows || head->pid != (uint32_t)pid)
         return false;
     return (uint64_t)size >= head->head_bytes + (uint64_t)head->used * head->row_bytes;
 }
@@ -120,7 +121,7 @@ static int read_place(struct sample *sample, int fd, const struct board_head *he
     off_t at = (off_t)(head->head_bytes + (uint64_t)i * head->row_bytes);
     struct board_row row;
 
-    bool is_whole = read_row(fd, at, ROW_LEAST + stats * sizeof(uint64_t), &row);
+    bool is_whole = read_row(sample, fd, at, ROW_LEAST + stats * sizeof(uint64_t), &row);
     if (is_whole && row.kind != BOARD_SENDER && row.kind != BOARD_RECEIVER)
         return 0;
     if (!is_whole || sample->count == SAMPLE_ENTITIES_MOST) {
@@ -144,10 +145,12 @@ int sample_read(struct sample *sample, int fd, off_t size, const struct seen *pr
     if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         !is_good(&head, size, process->pid))
         return 1;
-    for (uint32_t i = 0; i < head.used; i++)
+    uint32_t used = head.used < BOARD_ROWS ? head.used : BOARD_ROWS;
+    for (uint32_t i = 0; i < used; i++)
         if (read_place(sample, fd, &head, i, process) < 0)
             return -1;
-    sample->left_out += head.left_out < ROWS_MOST ? head.left_out : ROWS_MOST;
+    uint64_t left_out = head.left_out < LEFT_OUT_MOST ? head.left_out : LEFT_OUT_MOST;
+    sample->left_out += left_out + head.used - used;
     sample->processes++;
     return 0;
 }
@@ -203,6 +206,7 @@ static int look_through(struct sample *sample, int fd, size_t which)
         (void)close(fd);
         return 0;
     }
+    sample->looks = 0;
     for (int i = 0; result == 0 && i < SAMPLE_FILES_MOST && (entry = readdir(folder)) != NULL; i++)
         result = look_at(sample, fd, entry->d_name, &(struct seen){.folder = which});
     (void)closedir(folder);

@@ -4,7 +4,9 @@
  * Nothing that a file says is believed. It is read, never mapped; it may be anybody's, anything,
  * and change while it is read. Only a regular file counts that is this user's, or anybody's if root
  * looks, and that is locked: the kernel says by which process, which the file's name has to be
- * of. Text becomes printable. A file whose process has ended is removed, if it is a board. */
+ * of. Text becomes printable. A file whose process has ended is removed, if it is a board. No more
+ * rows of a file are read than a process writes, and of a folder only SAMPLE_LOOKS_MOST, each try
+ * counted: what is beyond is left out, so that nobody's files hold the others' up. */
 #ifndef TOP_SAMPLE_H
 #define TOP_SAMPLE_H
 
@@ -17,6 +19,7 @@ enum {
     SAMPLE_ENTITIES_MOST = 1 << 16,
     SAMPLE_FILES_MOST = 4096, /* in one folder; beyond that none is looked at */
     SAMPLE_FOLDERS_MOST = 256,
+    SAMPLE_LOOKS_MOST = 1 << 17, /* at rows of one folder */
 };
 
 /* What was seen of an entity. */
@@ -41,6 +44,7 @@ struct sample {
     size_t count, room;
     uint64_t processes; /* that offer statistics */
     uint64_t left_out;  /* entities that are there and not in `seen` */
+    uint32_t looks;     /* at rows of this folder, so far */
 };
 
 /* The folders, by name. */

@@ -3,11 +3,13 @@
 #include "../../support/random.h"
 #include "../../support/suite.h"
 #include "boards.h"
+#include "core/instant.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <time.h>
 
 static struct holder holder;
 static struct board_file file;
@@ -107,7 +109,7 @@ WRONG(row_of_nothing, (file.head.row_bytes = 0, file.head.stats = 0))
 WRONG(row_too_long, file.head.row_bytes = UINT32_MAX)
 WRONG(stats_too_many, file.head.stats = UINT32_MAX)
 WRONG(stats_wrap_around, file.head.stats = 1u << 29)
-WRONG(rows_too_many, (file.head.rows = UINT32_MAX, file.head.used = UINT32_MAX))
+WRONG(rows_beyond_the_end, (file.head.rows = UINT32_MAX, file.head.used = UINT32_MAX))
 WRONG(more_used_than_there, file.head.used = BOARD_ROWS + 1)
 WRONG(of_another_process, file.head.pid++)
 
@@ -122,7 +124,7 @@ TEST(sample_take__bad_head, .rows = 12)
                                            row_too_long,
                                            stats_too_many,
                                            stats_wrap_around,
-                                           rows_too_many,
+                                           rows_beyond_the_end,
                                            more_used_than_there,
                                            of_another_process};
 
@@ -176,6 +178,14 @@ TEST(sample_take__other_libraries)
 
 /* ---- rows that are not what they should be ---- */
 
+static int64_t thread_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * SECOND + now.tv_nsec;
+}
+
 TEST(sample_take__row_of_nobody)
 {
     file.rows[0].kind = BOARD_NOBODY;
@@ -191,6 +201,57 @@ TEST(sample_take__row_is_being_written)
     look(sizeof file);
     ck_assert_uint_eq(sample.count, 1);
     ck_assert_uint_eq(sample.left_out, 1);
+}
+
+/* Writes a board with so many rows of nobody, as short as rows can be; with an odd sequence none of
+ * them is whole. */
+static int write_rows_of_nobody(uint32_t count, uint32_t sequence)
+{
+    enum { BYTES = 104 };
+    struct board_head head = board_head_of(holder.pid, count);
+
+    head.rows = count;
+    head.stats = 0;
+    head.row_bytes = BYTES;
+    folder_write(holder.name, &head, sizeof head);
+    int fd = open(folder_path(holder.name), O_RDWR);
+    ck_assert_int_eq(ftruncate(fd, (off_t)sizeof head + (off_t)count * BYTES), 0);
+    for (off_t i = 0; i < count; i++)
+        ck_assert_int_eq(pwrite(fd, &sequence, sizeof sequence, (off_t)sizeof head + i * BYTES),
+                         sizeof sequence);
+    return fd;
+}
+
+/* One file says that it has a thousand times as many rows as a process writes. */
+TEST(sample_take__rows_without_number)
+{
+    enum { MANY = 1 << 20 };
+
+    close(write_rows_of_nobody(MANY, 1));
+    holder_lock(&holder);
+    int64_t before = thread_ns();
+    look_again();
+    ck_assert_int_lt(thread_ns() - before, 2 * SECOND);
+    ck_assert_uint_eq(sample.count, 0);
+    ck_assert_uint_eq(sample.left_out, MANY);
+}
+
+/* Thousands of files with as many rows as a process writes. */
+TEST(sample_read__files_without_number, .rows = 2)
+{
+    enum { FILES = 8000 };
+    struct seen process = {.pid = holder.pid};
+    int fd = write_rows_of_nobody(BOARD_ROWS, (uint32_t)_i);
+    struct stat status;
+
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    int64_t before = thread_ns();
+    for (int i = 0; i < FILES; i++)
+        ck_assert_int_eq(sample_read(&sample, fd, status.st_size, &process), 0);
+    ck_assert_int_lt(thread_ns() - before, 2 * SECOND);
+    ck_assert_uint_le(sample.left_out, FILES * BOARD_ROWS);
+    ck_assert_uint_ge(sample.left_out, FILES * BOARD_ROWS / 2);
+    close(fd);
 }
 
 TEST(sample_take__text_of_anything)
