@@ -7,7 +7,28 @@
 
 enum { OCTAL_ROOM = 5, CONTROLS_END = 0xa0 };
 
-/* The bytes of the character of UTF-8 at `at` (RFC 3629), or 0: it is none, or a control. */
+/* Characters that turn the direction of a line (Bidi_Control of Unicode 14), that show nothing
+ * (Default_Ignorable_Code_Point), or that end a line. */
+static bool is_unseen(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x00ad, 0x00ad},   {0x034f, 0x034f}, {0x061c, 0x061c},   {0x115f, 0x1160},
+        {0x17b4, 0x17b5},   {0x180b, 0x180f}, {0x200b, 0x200f},   {0x2028, 0x202e},
+        {0x2060, 0x206f},   {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+        {0xffa0, 0xffa0},   {0xfff0, 0xfff8}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+        {0xe0000, 0xe0fff},
+    };
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
+/* The bytes of the character of UTF-8 at `at` (RFC 3629), or 0: it is none, a control, or unseen.
+ */
 static size_t character_bytes(const uint8_t *at, size_t left)
 {
     static const struct {
@@ -26,9 +47,7 @@ static size_t character_bytes(const uint8_t *at, size_t left)
             code = code << 6 | (at[i] & 0x3f);
         }
         bool is_good = code >= forms[bytes - 1].least && code <= 0x10ffff && code != 0x7f &&
-                       code != '\\' && (code < 0xd800 || code > 0xdfff) &&
-                       (code < 0x200e || code > 0x200f) && (code < 0x2028 || code > 0x202e) &&
-                       (code < 0x2066 || code > 0x2069); /* they turn the direction of a line */
+                       code != '\\' && (code < 0xd800 || code > 0xdfff) && !is_unseen(code);
         return is_good ? bytes : 0;
     }
     return 0;

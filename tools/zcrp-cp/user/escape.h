@@ -1,6 +1,7 @@
-/* Names and texts of strangers, for a terminal: each control byte, each backslash and each byte
- * that is no UTF-8 becomes \ooo, its octal value, so that a name can neither move the cursor nor
- * feign a line of ours. */
+/* Names and texts of strangers, for a terminal: each byte of a control, of a character that shows
+ * nothing or turns the direction of a line, of a backslash, and of what is no UTF-8 becomes \ooo,
+ * its octal value. So a name can neither move the cursor, nor feign a line of ours or another name.
+ */
 #ifndef ZCRP_CP_ESCAPE_H
 #define ZCRP_CP_ESCAPE_H
 
