@@ -246,15 +246,20 @@ typedef size_t (*zcrp_keys_lookup)(void *context, const char *identity, uint8_t 
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup,
                                                    void *context);
 
-/* A key pair of this side's own: a secret key in PEM (PKCS #8; Ed25519, ECDSA or RSA). Each peer's
- * public key has to be pinned by its fingerprint, the SHA-256 of its SubjectPublicKeyInfo:
- * "sha256:" and 64 hexadecimal digits, as `zcrp-keys fingerprint` says. */
+/* A key pair of this side's own: a secret key in PEM (PKCS #8). Each peer's public key has to be
+ * pinned by its fingerprint, the SHA-256 of its SubjectPublicKeyInfo: "sha256:" and 64 hexadecimal
+ * digits, as `zcrp-keys fingerprint` says.
+ *
+ * Keys of these kinds are taken, raw and in certificates: Ed25519; ECDSA over P-256, P-384 or
+ * P-521; RSA with a modulus of at most 4,096 bits and an exponent of at most 32 bits. A peer that
+ * shows another one, also within a chain of certificates, is refused before anything is checked
+ * with it (ZCRP_ERROR_KEYS). An own key of another kind or size is ZCRP_ERROR_ARGUMENT. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint);
 
 /* A certificate of this side's own and its secret key (files in PEM), the authorities that it
  * trusts, and the name that a peer's certificate must have (NULL: any name that these authorities
- * have certified). Both sides show one. */
+ * have certified). Both sides show one. Keys are of the kinds of zcrp_keys_raw. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
                                                     const char *certificate_file,
                                                     const char *key_file,

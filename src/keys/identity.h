@@ -6,6 +6,7 @@
 #include "keys.h"
 #include "log.h"
 
+#include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>
 
@@ -42,7 +43,11 @@ struct zcrp_keys {
  * bytes; how many; 0: there is none. */
 size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, uint8_t *key);
 
-/* Is the peer of this session, which has shown that it has the key, one that is taken? */
+/* Is this public key of a kind and a size with which a signature may be checked (zcrp.h)? */
+bool identity_has_bounds(gnutls_pubkey_t key);
+
+/* Is the peer of this session one that is taken, if it has the key that it has shown? Looks at what
+ * was shown only, and checks nothing that was signed with it. */
 bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session);
 
 /* The SHA-256 of the public key that the peer has shown. */

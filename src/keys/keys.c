@@ -14,11 +14,12 @@
 
 /* ---- what a handshake may agree on ---- */
 
-/* Groups and signatures as usual; only the ciphers whose keys the chains know (chain.h), both of
- * which come with SHA-256. */
+/* Groups as usual; signatures by the kinds of key that are taken (zcrp.h); only the ciphers whose
+ * keys the chains know (chain.h), both of which come with SHA-256. */
 #define PRIORITY                                                                                   \
     "NONE:+VERS-TLS1.3:+AEAD:+SHA256:+GROUP-X25519:+GROUP-SECP256R1:"                              \
     "+SIGN-EDDSA-ED25519:+SIGN-ECDSA-SECP256R1-SHA256:+SIGN-RSA-PSS-RSAE-SHA256:"                  \
+    "+SIGN-ECDSA-SECP384R1-SHA384:+SIGN-ECDSA-SECP521R1-SHA512:"                                   \
     "%DISABLE_TLS13_COMPAT_MODE:"
 #define AES_FIRST "+AES-128-GCM:+CHACHA20-POLY1305:"
 #define AES_LAST "+CHACHA20-POLY1305:+AES-128-GCM:"
@@ -240,6 +241,56 @@ int zcrp_keys_log(struct zcrp_keys *keys, const char *path)
     return ZCRP_OK;
 }
 
+/* ---- what a signature may be checked with ---- */
+
+enum { RSA_MODULUS_BITS_MOST = 4096, RSA_EXPONENT_BYTES_MOST = 4 };
+
+static bool is_small_rsa(gnutls_pubkey_t key, unsigned int modulus_bits)
+{
+    gnutls_datum_t modulus = {NULL, 0}, exponent = {NULL, 0};
+
+    if (modulus_bits > RSA_MODULUS_BITS_MOST ||
+        gnutls_pubkey_export_rsa_raw2(key, &modulus, &exponent, GNUTLS_EXPORT_FLAG_NO_LZ) < 0)
+        return false;
+    bool is_small = exponent.size <= RSA_EXPONENT_BYTES_MOST;
+    gnutls_free(modulus.data);
+    gnutls_free(exponent.data);
+    return is_small;
+}
+
+static bool has_known_curve(gnutls_pubkey_t key)
+{
+    gnutls_ecc_curve_t curve;
+
+    return gnutls_pubkey_export_ecc_raw2(key, &curve, NULL, NULL, 0) >= 0 &&
+           (curve == GNUTLS_ECC_CURVE_SECP256R1 || curve == GNUTLS_ECC_CURVE_SECP384R1 ||
+            curve == GNUTLS_ECC_CURVE_SECP521R1);
+}
+
+bool identity_has_bounds(gnutls_pubkey_t key)
+{
+    unsigned int bits = 0;
+    int kind = gnutls_pubkey_get_pk_algorithm(key, &bits);
+
+    if (kind == GNUTLS_PK_RSA)
+        return is_small_rsa(key, bits);
+    return kind == GNUTLS_PK_EDDSA_ED25519 || (kind == GNUTLS_PK_ECDSA && has_known_curve(key));
+}
+
+/* A key that was shown: of a certificate, or raw. */
+static bool is_bounded(enum keys_kind kind, const gnutls_datum_t *shown)
+{
+    gnutls_pubkey_t key;
+
+    if (gnutls_pubkey_init(&key) < 0)
+        return false;
+    int code = kind == KEYS_RAW ? gnutls_pubkey_import(key, shown, GNUTLS_X509_FMT_DER)
+                                : gnutls_pubkey_import_x509_raw(key, shown, GNUTLS_X509_FMT_DER, 0);
+    bool is_so = code >= 0 && identity_has_bounds(key);
+    gnutls_pubkey_deinit(key);
+    return is_so;
+}
+
 /* ---- raw public keys ---- */
 
 int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
@@ -264,6 +315,8 @@ int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
         code = gnutls_pubkey_init(&public);
     if (code >= 0)
         code = gnutls_pubkey_import_privkey(public, key, GNUTLS_KEY_DIGITAL_SIGNATURE, 0);
+    if (code >= 0 && !identity_has_bounds(public))
+        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
     if (code >= 0)
         code = gnutls_pubkey_export2(public, GNUTLS_X509_FMT_PEM, &info);
     if (code >= 0)
@@ -302,6 +355,25 @@ int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
 
 /* ---- certificates ---- */
 
+/* Would a peer take the keys of the own certificate and of those above it? */
+static bool is_own_bounded(gnutls_certificate_credentials_t own)
+{
+    gnutls_x509_crt_t *chain = NULL;
+    unsigned int count = 0;
+    bool is_so = gnutls_certificate_get_x509_crt(own, 0, &chain, &count) >= 0;
+
+    for (unsigned int i = 0; i < count; i++) {
+        gnutls_pubkey_t key = NULL;
+        is_so = is_so && gnutls_pubkey_init(&key) >= 0 &&
+                gnutls_pubkey_import_x509(key, chain[i], 0) >= 0 && identity_has_bounds(key);
+        if (key != NULL)
+            gnutls_pubkey_deinit(key);
+        gnutls_x509_crt_deinit(chain[i]);
+    }
+    gnutls_free(chain);
+    return is_so;
+}
+
 int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
                           const char *key_file, const char *authorities_file, const char *name)
 {
@@ -324,6 +396,8 @@ int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
     if (code >= 0)
         code = gnutls_certificate_set_x509_key_file(made->own, certificate_file, key_file,
                                                     GNUTLS_X509_FMT_PEM);
+    if (code >= 0 && !is_own_bounded(made->own))
+        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
     if (name != NULL)
         (void)snprintf(made->name, sizeof(made->name), "%s", name);
     return give(keys, made, code >= 0 ? ZCRP_OK : ZCRP_ERROR_ARGUMENT);
@@ -361,8 +435,22 @@ static bool is_certified(const struct zcrp_keys *keys, gnutls_session_t session)
     return gnutls_certificate_verify_peers3(session, name, &status) >= 0 && status == 0;
 }
 
+/* All keys that a chain shows, because a signature may be checked with each of them. */
+static bool are_bounded(const struct zcrp_keys *keys, gnutls_session_t session)
+{
+    unsigned int count = 0;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+
+    for (unsigned int i = 0; shown != NULL && i < count; i++)
+        if (!is_bounded(keys->kind, &shown[i]))
+            return false;
+    return shown != NULL && count > 0;
+}
+
 bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session)
 {
+    if (keys->kind != KEYS_SHARED && !are_bounded(keys, session))
+        return false;
     switch (keys->kind) {
     case KEYS_SHARED:
         return true; /* its binder has shown that it has the key */

@@ -4,12 +4,12 @@
 #include "../../support/suite.h"
 
 #ifdef ZCRP_KEYS
-#include <gnutls/x509.h>
+#include "../../support/papers.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #ifndef __has_feature
 #define __has_feature(name) 0
@@ -275,58 +275,6 @@ TEST(tls__raw_keys)
 
 /* ---- certificates ---- */
 
-/* A certificate of this name that has signed itself, in files that the test removes. */
-struct papers {
-    char certificate[32], key[32];
-};
-
-static void write_paper(char path[32], const gnutls_datum_t *text)
-{
-    strcpy(path, "/tmp/zcrp-paper-XXXXXX");
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text->data, text->size), text->size);
-    close(fd);
-}
-
-static struct papers make_papers(const char *name)
-{
-    static const unsigned char serial = 1;
-    struct papers papers;
-    gnutls_x509_crt_t crt;
-    gnutls_x509_privkey_t private;
-    gnutls_datum_t text;
-    ck_assert_int_eq(gnutls_x509_crt_init(&crt), 0);
-    ck_assert_int_eq(gnutls_x509_privkey_init(&private), 0);
-    ck_assert_int_eq(gnutls_x509_privkey_generate(private, GNUTLS_PK_EDDSA_ED25519, 0, 0), 0);
-    gnutls_x509_crt_set_version(crt, 3);
-    gnutls_x509_crt_set_serial(crt, &serial, 1);
-    gnutls_x509_crt_set_activation_time(crt, time(NULL) - 86400);
-    gnutls_x509_crt_set_expiration_time(crt, time(NULL) + 86400);
-    gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name, (unsigned int)strlen(name),
-                                         0);
-    gnutls_x509_crt_set_basic_constraints(crt, 1, -1);
-    gnutls_x509_crt_set_key(crt, private);
-    ck_assert_int_eq(gnutls_x509_crt_sign2(crt, crt, private, GNUTLS_DIG_SHA512, 0), 0);
-    ck_assert_int_eq(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text), 0);
-    write_paper(papers.certificate, &text);
-    gnutls_free(text.data);
-    ck_assert_int_eq(gnutls_x509_privkey_export2_pkcs8(private, GNUTLS_X509_FMT_PEM, NULL,
-                                                       GNUTLS_PKCS_PLAIN, &text),
-                     0);
-    write_paper(papers.key, &text);
-    gnutls_free(text.data);
-    gnutls_x509_crt_deinit(crt);
-    gnutls_x509_privkey_deinit(private);
-    return papers;
-}
-
-static void burn(const struct papers *papers)
-{
-    unlink(papers->certificate);
-    unlink(papers->key);
-}
-
 static const struct {
     const char *name; /* that the client asks for */
     bool is_trusted;  /* the server's certificate */
@@ -340,7 +288,8 @@ static const struct {
 
 TEST(tls__certificates, .rows = ROWS(certified))
 {
-    struct papers ours = make_papers("client.example"), theirs = make_papers("server.example");
+    struct papers ours = make_papers("client.example", &plain_claim);
+    struct papers theirs = make_papers("server.example", &plain_claim);
     const struct papers *trusted = certified[_i].is_trusted ? &theirs : &ours;
     ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
                                            trusted->certificate, certified[_i].name),
@@ -359,6 +308,43 @@ TEST(tls__certificates, .rows = ROWS(certified))
     ck_assert_int_eq(
         zcrp_keys_certificate(&client.keys, ours.certificate, ours.key, theirs.certificate, NULL),
         ZCRP_ERROR_EXPOSED);
+    burn(&ours);
+    burn(&theirs);
+}
+
+/* Keys of all kinds that are taken, and of some that are not. */
+static const struct {
+    gnutls_pk_algorithm_t kind;
+    unsigned int bits;
+    int code;
+} kinds[] = {
+    {GNUTLS_PK_EDDSA_ED25519, 0, ZCRP_OK},
+    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), ZCRP_OK},
+    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP384R1), ZCRP_OK},
+    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP521R1), ZCRP_OK},
+    {GNUTLS_PK_RSA, 2048, ZCRP_OK},
+    {GNUTLS_PK_EDDSA_ED448, 0, ZCRP_ERROR_ARGUMENT},
+    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP224R1), ZCRP_ERROR_ARGUMENT},
+};
+
+TEST(tls__kinds_of_certificates, .rows = ROWS(kinds))
+{
+    const struct claim claim = {.kind = kinds[_i].kind, .bits = kinds[_i].bits};
+    struct papers theirs = make_papers("server.example", &claim);
+    struct papers ours = make_papers("client.example", &plain_claim);
+
+    ck_assert_int_eq(zcrp_keys_certificate(&server.keys, theirs.certificate, theirs.key,
+                                           ours.certificate, "client.example"),
+                     kinds[_i].code);
+    if (server.keys != NULL) {
+        ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
+                                               theirs.certificate, "server.example"),
+                         0);
+        shake(0);
+        ck_assert_int_eq(client.verdict, TLS_DONE);
+        ck_assert_int_eq(server.verdict, TLS_DONE);
+        end();
+    }
     burn(&ours);
     burn(&theirs);
 }
