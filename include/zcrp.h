@@ -233,7 +233,8 @@ enum {
 
 /* A pre-shared key: `bytes` random bytes that only the two ends have. A password is not good
  * enough. `identity` is a name that tells the listening end which key is meant. The bytes are
- * copied. A listener may have several such keys. A connecting end uses its first one. */
+ * copied. A listener may have several such keys. A connecting end uses its first one. Each end that
+ * has a key can take either side with it: whoever connects can also pose as the listener. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_psk(struct zcrp_keys **keys, const char *identity,
                                             const void *key, size_t bytes);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_add_psk(struct zcrp_keys *keys, const char *identity,
@@ -259,7 +260,10 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *
 
 /* A certificate of this side's own and its secret key (files in PEM), the authorities that it
  * trusts, and the name that a peer's certificate must have (NULL: any name that these authorities
- * have certified). Both sides show one. Keys are of the kinds of zcrp_keys_raw. */
+ * have certified). Both sides show one. The name is looked for among the alternative names alone,
+ * never in the common name. If a certificate says what it is for (extended key usage), the
+ * listener's has to say server authentication, and the caller's client authentication. Keys are of
+ * the kinds of zcrp_keys_raw. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
                                                     const char *certificate_file,
                                                     const char *key_file,

@@ -427,12 +427,43 @@ static bool is_pinned(const struct zcrp_keys *keys, gnutls_session_t session)
     return false;
 }
 
-static bool is_certified(const struct zcrp_keys *keys, gnutls_session_t session)
+/* Has the certificate that was shown a name of a host where such names belong? GnuTLS would take
+ * the common name of one that has none. */
+static bool has_alternative_name(gnutls_session_t session)
 {
-    unsigned int status = 0;
-    const char *name = keys->name[0] != '\0' ? keys->name : NULL;
+    unsigned int count = 0;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+    gnutls_x509_crt_t certificate;
+    char name[1024];
+    int type = 0;
 
-    return gnutls_certificate_verify_peers3(session, name, &status) >= 0 && status == 0;
+    if (shown == NULL || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
+        return false;
+    if (gnutls_x509_crt_import(certificate, &shown[0], GNUTLS_X509_FMT_DER) < 0)
+        type = GNUTLS_E_CERTIFICATE_ERROR;
+    bool is_found = false;
+    for (unsigned int i = 0; !is_found && (type >= 0 || type == GNUTLS_E_SHORT_MEMORY_BUFFER);
+         i++) {
+        size_t size = sizeof(name);
+        type = gnutls_x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL);
+        is_found = type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_IPADDRESS;
+    }
+    gnutls_x509_crt_deinit(certificate);
+    return is_found;
+}
+
+static bool is_certified(const struct zcrp_keys *keys, gnutls_session_t session, bool is_listening)
+{
+    const char *purpose = is_listening ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER;
+    gnutls_typed_vdata_st wanted[] = {
+        {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)purpose},
+        {.type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)keys->name},
+    };
+    unsigned int status = 0;
+    bool has_name = keys->name[0] != '\0';
+
+    return gnutls_certificate_verify_peers(session, wanted, has_name ? 2 : 1, &status) >= 0 &&
+           status == 0 && (!has_name || has_alternative_name(session));
 }
 
 /* All keys that a chain shows, because a signature may be checked with each of them. */
@@ -447,7 +478,7 @@ static bool are_bounded(const struct zcrp_keys *keys, gnutls_session_t session)
     return shown != NULL && count > 0;
 }
 
-bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session)
+bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session, bool is_listening)
 {
     if (keys->kind != KEYS_SHARED && !are_bounded(keys, session))
         return false;
@@ -457,7 +488,7 @@ bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session)
     case KEYS_RAW:
         return is_pinned(keys, session);
     case KEYS_CERTIFICATE:
-        return is_certified(keys, session);
+        return is_certified(keys, session, is_listening);
     }
     return false;
 }

@@ -105,7 +105,7 @@ static int on_signature(gnutls_session_t session, unsigned int type, unsigned in
     (void)type, (void)when, (void)message;
     if (!is_incoming)
         return 0;
-    t->is_peer_taken = identity_takes_peer(t->keys, session);
+    t->is_peer_taken = identity_takes_peer(t->keys, session, !t->h->is_connecting);
     return t->is_peer_taken ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
 }
 

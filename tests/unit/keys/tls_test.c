@@ -312,6 +312,47 @@ TEST(tls__certificates, .rows = ROWS(certified))
     burn(&theirs);
 }
 
+#define SERVER GNUTLS_KP_TLS_WWW_SERVER
+#define CLIENT GNUTLS_KP_TLS_WWW_CLIENT
+#define PAPER(...)                                                                                 \
+    {                                                                                              \
+        .kind = GNUTLS_PK_EDDSA_ED25519, __VA_ARGS__                                               \
+    }
+
+/* What both certificates say, and who refuses the other one for it. */
+static const struct {
+    struct claim ours, theirs;
+    enum tls_verdict client, server;
+} claims[] = {
+    {PAPER(.purpose = CLIENT), PAPER(.purpose = SERVER), TLS_DONE, TLS_DONE},
+    {PAPER(.purpose = GNUTLS_KP_ANY), PAPER(.purpose = GNUTLS_KP_ANY), TLS_DONE, TLS_DONE},
+    {PAPER(.purpose = SERVER), PAPER(.purpose = SERVER), TLS_DONE, TLS_FAILED},
+    {PAPER(.purpose = CLIENT), PAPER(.purpose = CLIENT), TLS_FAILED, TLS_GOES_ON},
+    {PAPER(.purpose = GNUTLS_KP_CODE_SIGNING), PAPER(.purpose = SERVER), TLS_DONE, TLS_FAILED},
+    {PAPER(), PAPER(.has_common_name = true), TLS_FAILED, TLS_GOES_ON},
+    {PAPER(), PAPER(.has_common_name = true, .has_mail = true), TLS_FAILED, TLS_GOES_ON},
+    {PAPER(.has_common_name = true), PAPER(), TLS_DONE, TLS_FAILED},
+};
+
+TEST(tls__what_certificates_are_for, .rows = ROWS(claims))
+{
+    struct papers ours = make_papers("client.example", &claims[_i].ours);
+    struct papers theirs = make_papers("server.example", &claims[_i].theirs);
+
+    ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
+                                           theirs.certificate, "server.example"),
+                     0);
+    ck_assert_int_eq(zcrp_keys_certificate(&server.keys, theirs.certificate, theirs.key,
+                                           ours.certificate, "client.example"),
+                     0);
+    shake(0);
+    ck_assert_int_eq(client.verdict, claims[_i].client);
+    ck_assert_int_eq(server.verdict, claims[_i].server);
+    end();
+    burn(&ours);
+    burn(&theirs);
+}
+
 /* Keys of all kinds that are taken, and of some that are not. */
 static const struct {
     gnutls_pk_algorithm_t kind;
