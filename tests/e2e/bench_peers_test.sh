@@ -36,6 +36,16 @@ for run in runs:
     assert is_watched or run['sender_threads'] == run['receiver_threads'] == threads, run
     assert run['sender']['cpu_s'] > 0 and run['receiver']['cpu_s'] > 0, run"
 
+# ---- both ways at once
+
+complains 2 "--duplex needs --peers" --duplex
+check "both ways" "$bench" --peers 3 --duplex --size 64,64K --duration 0.3 --repeat 1 --json "$place/json"
+check "all six ways move" python3 -c "
+import json
+for run in json.load(open('$place/json'))['runs']:
+    assert run['flows'] == 3 and run['count'] > 0, run
+    assert run['fairness'] > 0.55, run # at most 0.5 if only one way of each moves"
+
 # ---- what the settings say reaches the connections
 
 one="--peers 4 --transport zcrp --size 1M --duration 0.3 --repeat 1 --quiet"

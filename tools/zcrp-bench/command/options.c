@@ -67,6 +67,10 @@ static const struct argument_row rows[] = {
         "one thread and epoll; zcrp and tcp. Goes with --size, --duration, --repeat, --memory, "
         "--depth, --timeout, --pin, --json, --quiet and how messages are sent, except --no-spin",
         DECIDES),
+    ARGUMENT_TRUE("duplex", 0, AT(is_duplex),
+                  "with --peers: messages go both ways at once over each connection; bytes of both "
+                  "ways are counted",
+                  DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
     ARGUMENT("warmup", 0, NUMBER, AT(warmup), 0, 10000, "N",
@@ -208,6 +212,7 @@ static const struct rule {
     const char *without[MOST_OTHERS]; /* goes with none of these */
 } rules[] = {
     {"once", "listen", {NULL}},
+    {"duplex", "peers", {NULL}},
     {"connect", NULL, {"netns", "output"}},
     {"mtu", "netns", {NULL}},
     {"seed", "cell-loss", {NULL}},

@@ -37,6 +37,7 @@ struct options {
     uint64_t bits_per_s;   /* that the sending end keeps to; 0: as fast as it goes */
     uint64_t parallel;     /* flows at once, each measurement in all of them */
     uint64_t peers;        /* connections between two processes; 0: no measurement of these */
+    bool is_duplex;        /* and messages go both ways over each */
     uint64_t repeat;       /* measurements of each size and transport */
     uint64_t memory_bytes; /* that messages cycle through; OPTIONS_MEMORY_ALL: no cycling */
     struct settings settings;

@@ -48,14 +48,15 @@ static int count_threads(void)
 }
 
 /* The messages' memory is touched, so that it is not counted as the peers'. */
-static int crowd_init(struct crowd *crowd, struct stage *stage)
+static int crowd_init(struct crowd *crowd, struct stage *stage, bool is_sender)
 {
-    uint64_t bytes = stage->peers * stage->depth * stage->size;
+    uint64_t bytes = stage->ways * stage->depth * stage->size;
 
     *crowd = (struct crowd){.stage = stage,
+                            .is_sender = is_sender,
                             .epoll = epoll_create1(EPOLL_CLOEXEC),
                             .memory = malloc(bytes),
-                            .received = calloc(stage->peers, sizeof *crowd->received)};
+                            .received = calloc(stage->ways, sizeof *crowd->received)};
     if (crowd->epoll < 0 || crowd->memory == NULL || crowd->received == NULL)
         return complain("no memory or no descriptor for %llu peers: %s",
                         (unsigned long long)stage->peers, strerror(errno));
@@ -78,12 +79,14 @@ static void gauge_end(const struct gauge *gauge, const struct stage *stage, stru
     side->threads = count_threads() - 1;
 }
 
+/* Of the ways on which this process receives. */
 static void note_bytes(const struct crowd *crowd, bool is_begin)
 {
     struct stage *stage = crowd->stage;
 
-    for (uint64_t i = 0; i < stage->peers; i++)
-        stage->bytes[i] = crowd->received[i] - (is_begin ? 0 : stage->bytes[i]);
+    for (uint64_t i = 0; i < stage->ways; i++)
+        if (!crowd_sends(crowd, i))
+            stage->bytes[i] = crowd->received[i] - (is_begin ? 0 : stage->bytes[i]);
 }
 
 /* The receiving process says when it is measured: some time after the first message. */
@@ -96,7 +99,7 @@ static int receive(const struct crowd_kind *kind, struct crowd *crowd)
     if (port < 0)
         return -1;
     stage->port = port;
-    if (kind->accept(crowd) < 0 || kind->begin(crowd, false) < 0)
+    if (kind->accept(crowd) < 0 || kind->begin(crowd) < 0)
         return -1;
     stage->phase = PEERS_OPEN;
     int64_t begin_ns = watch_now_ns() + stage->duration_ns / WARM_UP_PART;
@@ -112,7 +115,7 @@ static int receive(const struct crowd_kind *kind, struct crowd *crowd)
             gauge_end(&gauge, stage, &stage->receiver);
             stage->phase = PEERS_OVER;
         }
-        if (kind->turn(crowd, false) < 0)
+        if (kind->turn(crowd) < 0)
             return -1;
     }
     return 0;
@@ -140,16 +143,18 @@ static int send_until_over(const struct crowd_kind *kind, struct crowd *crowd)
     if (await_word(stage, &stage->port, 0) < 0 || kind->connect(crowd, stage->port) < 0 ||
         await_word(stage, &stage->phase, PEERS_OPENING) < 0)
         return -1;
-    if (kind->begin(crowd, true) < 0)
+    if (kind->begin(crowd) < 0)
         return -1;
     while (stage->phase != PEERS_OVER) {
         if (seen != PEERS_MEASURING && stage->phase == PEERS_MEASURING) {
             gauge.begun = watch_read();
+            note_bytes(crowd, true);
             seen = PEERS_MEASURING;
         }
-        if (kind->turn(crowd, true) < 0)
+        if (kind->turn(crowd) < 0)
             return -1;
     }
+    note_bytes(crowd, false);
     gauge_end(&gauge, stage, &stage->sender);
     kind->name(crowd);
     return 0;
@@ -165,7 +170,7 @@ static pid_t start(const struct crowd_kind *kind, struct stage *stage, bool is_s
     if (child != 0)
         return child;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || pin_to(core) < 0 || crowd_init(&crowd, stage) < 0)
+    if (getppid() != parent || pin_to(core) < 0 || crowd_init(&crowd, stage, is_sender) < 0)
         _exit(EXIT_FAILURE);
     int status = is_sender ? send_until_over(kind, &crowd) : receive(kind, &crowd);
     _exit(status < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
@@ -194,13 +199,13 @@ static void note_run(const struct stage *stage, const struct choice *choice, str
         .sender = {.cpu_s = stage->sender.cpu_s, .allocations.calls = ALLOCATIONS_UNKNOWN},
         .receiver = {.cpu_s = stage->receiver.cpu_s, .allocations.calls = ALLOCATIONS_UNKNOWN},
         .flows = stage->peers,
-        .fairness = jain(stage->bytes, stage->peers),
+        .fairness = jain(stage->bytes, stage->ways),
         .peers = {.sender_threads = stage->sender.threads,
                   .receiver_threads = stage->receiver.threads,
                   .sender_kib = stage->sender.kib,
                   .receiver_kib = stage->receiver.kib}};
     snprintf(run->channel, sizeof run->channel, "%s", stage->channel);
-    for (uint64_t i = 0; i < stage->peers; i++)
+    for (uint64_t i = 0; i < stage->ways; i++)
         run->bytes += stage->bytes[i];
     run->count = run->bytes / stage->size;
 }
@@ -246,8 +251,9 @@ static int measure(const struct options *options, const struct choice *choice, s
 static int measure_one(const struct options *options, const struct choice *choice, uint64_t size,
                        struct run *run)
 {
-    size_t bytes = sizeof(struct stage) + options->peers * sizeof(uint64_t);
-    uint64_t slots = options->memory_bytes / (options->peers * size);
+    uint64_t ways = options->is_duplex ? 2 * options->peers : options->peers;
+    size_t bytes = sizeof(struct stage) + ways * sizeof(uint64_t);
+    uint64_t slots = options->memory_bytes / (ways * size);
     uint64_t depth = options->settings.depth;
     struct stage *stage =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -259,6 +265,7 @@ static int measure_one(const struct options *options, const struct choice *choic
     stage->settings = options->settings;
     stage->manner = contender_manner(choice);
     stage->peers = options->peers;
+    stage->ways = ways;
     stage->size = size;
     stage->depth = depth < slots ? depth : slots;
     stage->duration_ns =

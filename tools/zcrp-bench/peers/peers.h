@@ -5,6 +5,9 @@
  *       connect N             -- loopback -->        accept N
  *       messages in a circle, `depth` a peer         counts bytes, a peer each
  *
+ * With --duplex messages go the other way, too, at once and over the same connections. Each
+ * connection then has two ways: of peer i these are way i, and way i + `peers` back.
+ *
  * Every measurement has two processes of its own. What they share is in struct stage. */
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
@@ -35,40 +38,48 @@ struct stage {
     struct settings settings; /* but messages under way are `depth` below */
     struct manner manner;     /* of TCP */
     uint64_t peers, size, depth;
+    uint64_t ways; /* messages go: as many as peers, or twice as many */
     int64_t duration_ns;
     _Atomic int phase;                    /* enum peers_phase */
     _Atomic int port;                     /* where the receiving process listens; 0: not yet */
     double seconds;                       /* that were measured */
     char channel[TRANSPORT_CHANNEL_ROOM]; /* its name; the sending process knows it */
     struct peers_side sender, receiver;
-    uint64_t bytes[]; /* of each peer's messages, in that time */
+    uint64_t bytes[]; /* of each way's messages, in that time */
 };
 
 /* One process's connections. */
 struct crowd {
     struct stage *stage;
+    bool is_sender; /* the process that sends if messages go one way */
     int epoll;
-    uint8_t *memory;    /* of messages: `depth` slots of `size` bytes for each peer */
-    uint64_t *received; /* bytes of each peer so far */
+    uint8_t *memory;    /* of messages: `depth` slots of `size` bytes for each way */
+    uint64_t *received; /* bytes of each way so far */
     void *state;        /* the kind's */
 };
 
 /* How messages move. All return 0, or -1 with a complaint. */
 struct crowd_kind {
-    int (*listen)(struct crowd *crowd);                /* the port, instead of 0 */
-    int (*accept)(struct crowd *crowd);                /* all peers */
-    int (*connect)(struct crowd *crowd, int port);     /* all peers; names the channel */
-    int (*begin)(struct crowd *crowd, bool is_sender); /* messages move from now on */
-    int (*turn)(struct crowd *crowd, bool is_sender);  /* what can be done; waits for it a little */
-    void (*name)(struct crowd *crowd);                 /* the channel, as the sender found it */
+    int (*listen)(struct crowd *crowd);            /* the port, instead of 0 */
+    int (*accept)(struct crowd *crowd);            /* all peers */
+    int (*connect)(struct crowd *crowd, int port); /* all peers; names the channel */
+    int (*begin)(struct crowd *crowd);             /* messages move from now on */
+    int (*turn)(struct crowd *crowd);              /* what can be done; waits for it a little */
+    void (*name)(struct crowd *crowd);             /* the channel, as the sender found it */
 };
 
 extern const struct crowd_kind crowd_zcrp, crowd_tcp;
 
-/* The slot of a peer's message. */
-static inline uint8_t *crowd_slot(const struct crowd *crowd, uint64_t peer, uint64_t slot)
+/* Does this process send on that way? Else it receives. */
+static inline bool crowd_sends(const struct crowd *crowd, uint64_t way)
 {
-    return crowd->memory + (peer * crowd->stage->depth + slot) * crowd->stage->size;
+    return crowd->is_sender == (way < crowd->stage->peers);
+}
+
+/* The slot of a way's message. */
+static inline uint8_t *crowd_slot(const struct crowd *crowd, uint64_t way, uint64_t slot)
+{
+    return crowd->memory + (way * crowd->stage->depth + slot) * crowd->stage->size;
 }
 
 /* Measures each size and transport in turns, and reports. 0, or -1 with a complaint. */

@@ -22,16 +22,16 @@ enum {
 };
 
 struct line {
-    int fd;
     uint64_t at;   /* in the message that is under way */
     uint64_t slot; /* that it has */
 };
 
 struct lines {
     int listener;
-    struct line *line;
-    uint8_t *memory;  /* for small messages */
-    int64_t moved_ns; /* when a socket was last ready */
+    int *fd;           /* of each peer */
+    struct line *line; /* of each way */
+    uint8_t *memory;   /* for small messages */
+    int64_t moved_ns;  /* when a socket was last ready */
 };
 
 static int failed(const char *what)
@@ -45,10 +45,11 @@ static struct lines *make_lines(struct crowd *crowd)
 
     if (lines == NULL)
         return NULL;
-    lines->line = calloc(crowd->stage->peers, sizeof *lines->line);
+    lines->fd = calloc(crowd->stage->peers, sizeof *lines->fd);
+    lines->line = calloc(crowd->stage->ways, sizeof *lines->line);
     lines->memory = malloc(READ_BYTES);
     crowd->state = lines;
-    return lines->line != NULL && lines->memory != NULL ? lines : NULL;
+    return lines->fd != NULL && lines->line != NULL && lines->memory != NULL ? lines : NULL;
 }
 
 static int listen_here(struct crowd *crowd)
@@ -73,8 +74,8 @@ static int accept_all(struct crowd *crowd)
     int64_t limit_ns = (int64_t)crowd->stage->settings.limit_ns;
 
     for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        lines->line[i].fd = connection_accept(lines->listener, limit_ns);
-        if (lines->line[i].fd < 0)
+        lines->fd[i] = connection_accept(lines->listener, limit_ns);
+        if (lines->fd[i] < 0)
             return -1;
     }
     return 0;
@@ -90,22 +91,25 @@ static int connect_all(struct crowd *crowd, int port)
         return failed("memory");
     snprintf(there.port, sizeof there.port, "%d", port);
     for (uint64_t i = 0; i < stage->peers; i++) {
-        lines->line[i].fd =
+        lines->fd[i] =
             connection_open(&there, stage->manner.congestion, (int64_t)stage->settings.limit_ns);
-        if (lines->line[i].fd < 0)
+        if (lines->fd[i] < 0)
             return -1;
     }
-    tcp_name(lines->line[0].fd, &stage->manner, stage->channel);
+    tcp_name(lines->fd[0], &stage->manner, stage->channel);
     return 0;
 }
 
-static int begin(struct crowd *crowd, bool is_sender)
+static int begin(struct crowd *crowd)
 {
     struct lines *lines = crowd->state;
+    bool is_duplex = crowd->stage->ways > crowd->stage->peers;
+    uint32_t events = (crowd->is_sender || is_duplex ? EPOLLOUT : 0U) |
+                      (!crowd->is_sender || is_duplex ? EPOLLIN : 0U);
 
     for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        struct epoll_event event = {.events = is_sender ? EPOLLOUT : EPOLLIN, .data.u64 = i};
-        if (epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, lines->line[i].fd, &event) < 0)
+        struct epoll_event event = {.events = events, .data.u64 = i};
+        if (epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, lines->fd[i], &event) < 0)
             return failed("epoll");
     }
     lines->moved_ns = watch_now_ns();
@@ -122,11 +126,11 @@ static void advance(const struct crowd *crowd, struct line *line, uint64_t bytes
     line->slot = (line->slot + 1) % crowd->stage->depth;
 }
 
-static ssize_t send_piece(struct crowd *crowd, uint64_t peer, struct line *line)
+static ssize_t send_piece(struct crowd *crowd, uint64_t way, int fd, struct line *line)
 {
     uint64_t left = crowd->stage->size - line->at;
     uint64_t most = crowd->stage->manner.write_bytes;
-    ssize_t sent = send(line->fd, crowd_slot(crowd, peer, line->slot) + line->at,
+    ssize_t sent = send(fd, crowd_slot(crowd, way, line->slot) + line->at,
                         most != 0 && most < left ? most : left, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (sent > 0)
@@ -134,38 +138,49 @@ static ssize_t send_piece(struct crowd *crowd, uint64_t peer, struct line *line)
     return sent;
 }
 
-static ssize_t receive_piece(struct crowd *crowd, uint64_t peer, struct line *line)
+static ssize_t receive_piece(struct crowd *crowd, uint64_t way, int fd, struct line *line)
 {
     struct lines *lines = crowd->state;
     bool is_small = crowd->stage->size < READ_BYTES;
-    uint8_t *to = is_small ? lines->memory : crowd_slot(crowd, peer, line->slot) + line->at;
+    uint8_t *to = is_small ? lines->memory : crowd_slot(crowd, way, line->slot) + line->at;
     uint64_t most = is_small ? READ_BYTES : crowd->stage->size - line->at;
-    ssize_t got = recv(line->fd, to, most, MSG_DONTWAIT);
+    ssize_t got = recv(fd, to, most, MSG_DONTWAIT);
 
     if (got <= 0)
         return got;
-    crowd->received[peer] += (uint64_t)got;
+    crowd->received[way] += (uint64_t)got;
     if (!is_small)
         advance(crowd, line, (uint64_t)got);
     return got;
 }
 
-static int serve(struct crowd *crowd, uint64_t peer, bool is_sender)
+static int serve(struct crowd *crowd, uint64_t way)
 {
     struct lines *lines = crowd->state;
-    struct line *line = &lines->line[peer];
+    struct line *line = &lines->line[way];
+    int fd = lines->fd[way % crowd->stage->peers];
+    bool sends = crowd_sends(crowd, way);
     ssize_t moved = 1;
 
     for (int i = 0; i < CALLS && moved > 0; i++)
-        moved = is_sender ? send_piece(crowd, peer, line) : receive_piece(crowd, peer, line);
+        moved = sends ? send_piece(crowd, way, fd, line) : receive_piece(crowd, way, fd, line);
     if (moved > 0 || (moved < 0 && errno == EAGAIN) || crowd->stage->phase == PEERS_OVER)
         return 0;
     if (moved == 0)
         errno = ECONNRESET;
-    return failed(is_sender ? "send" : "receive");
+    return failed(sends ? "send" : "receive");
 }
 
-static int turn(struct crowd *crowd, bool is_sender)
+/* One way after the other, of the peer whose socket is ready. */
+static int serve_peer(struct crowd *crowd, uint64_t peer)
+{
+    for (uint64_t way = peer; way < crowd->stage->ways; way += crowd->stage->peers)
+        if (serve(crowd, way) < 0)
+            return -1;
+    return 0;
+}
+
+static int turn(struct crowd *crowd)
 {
     struct epoll_event event[EVENTS];
     struct lines *lines = crowd->state;
@@ -173,7 +188,7 @@ static int turn(struct crowd *crowd, bool is_sender)
     int64_t now_ns = watch_now_ns();
 
     for (int i = 0; i < count; i++) {
-        if (serve(crowd, event[i].data.u64, is_sender) < 0)
+        if (serve_peer(crowd, event[i].data.u64) < 0)
             return -1;
     }
     if (count > 0)

@@ -15,7 +15,7 @@ enum { EVENTS = 256, PORT_ROOM = 8, PAGE = 4096 };
 
 struct houses {
     struct zcrp_listener *listener;
-    struct zcrp_entity **entity; /* of each peer: the half that is used */
+    struct zcrp_entity **entity; /* of each way: a half of its connection */
     struct zcrp_connection **connection;
 };
 
@@ -37,7 +37,7 @@ static int make_options(const struct crowd *crowd, bool is_listening, struct zcr
     options->progress_ns = options->silence_ns;
     options->connections = (uint32_t)crowd->stage->peers;
     if (crowd->stage->settings.channel == CARRIER_MAPPED)
-        options->mapped_bytes = crowd->stage->depth * (crowd->stage->size + PAGE);
+        options->mapped_bytes = 2 * crowd->stage->depth * (crowd->stage->size + PAGE);
     return run_keys_make(&crowd->stage->settings, is_listening, &options->keys);
 }
 
@@ -47,7 +47,7 @@ static struct houses *make_houses(struct crowd *crowd)
 
     if (houses == NULL)
         return NULL;
-    houses->entity = calloc(crowd->stage->peers, sizeof(struct zcrp_entity *));
+    houses->entity = calloc(crowd->stage->ways, sizeof(struct zcrp_entity *));
     houses->connection = calloc(crowd->stage->peers, sizeof(struct zcrp_connection *));
     crowd->state = houses;
     return houses->entity != NULL && houses->connection != NULL ? houses : NULL;
@@ -97,28 +97,28 @@ static int connect_all(struct crowd *crowd, int port)
 }
 
 /* Of the library's memory if both ends are to map it. */
-static struct zcrp_msg *make_message(struct crowd *crowd, uint64_t peer, uint64_t slot)
+static struct zcrp_msg *make_message(struct crowd *crowd, uint64_t way, uint64_t slot)
 {
     struct houses *houses = crowd->state;
     nlong size = crowd->stage->size;
 
     if (crowd->stage->settings.channel == CARRIER_MAPPED)
-        return zcrp_connection_alloc_msg(houses->connection[peer], size);
-    return zcrp_wrap_msg(crowd_slot(crowd, peer, slot), size);
+        return zcrp_connection_alloc_msg(houses->connection[way % crowd->stage->peers], size);
+    return zcrp_wrap_msg(crowd_slot(crowd, way, slot), size);
 }
 
-static int begin_peer(struct crowd *crowd, uint64_t peer)
+static int begin_way(struct crowd *crowd, uint64_t way)
 {
     struct houses *houses = crowd->state;
-    struct zcrp_entity *entity = houses->entity[peer];
+    struct zcrp_entity *entity = houses->entity[way];
     int fd = zcrp_descriptor(entity);
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = peer};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = way};
     nlong size = crowd->stage->size;
 
     if (fd < 0 || epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
         return failed(crowd, "a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
     for (uint64_t i = 0; i < crowd->stage->depth; i++) {
-        struct zcrp_msg *message = make_message(crowd, peer, i);
+        struct zcrp_msg *message = make_message(crowd, way, i);
         int code = message == NULL ? ZCRP_ERROR_MEMORY : zcrp_submit(entity, message, size);
         if (code != ZCRP_OK)
             return failed(crowd, "submit", code);
@@ -126,29 +126,30 @@ static int begin_peer(struct crowd *crowd, uint64_t peer)
     return 0;
 }
 
-static int begin(struct crowd *crowd, bool is_sender)
+static int begin(struct crowd *crowd)
 {
     struct houses *houses = crowd->state;
 
-    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
-        struct zcrp_connection *c = houses->connection[i];
-        houses->entity[i] = is_sender ? zcrp_connection_sender(c) : zcrp_connection_receiver(c);
-        if (begin_peer(crowd, i) < 0)
+    for (uint64_t i = 0; i < crowd->stage->ways; i++) {
+        struct zcrp_connection *c = houses->connection[i % crowd->stage->peers];
+        houses->entity[i] =
+            crowd_sends(crowd, i) ? zcrp_connection_sender(c) : zcrp_connection_receiver(c);
+        if (begin_way(crowd, i) < 0)
             return -1;
     }
     return 0;
 }
 
 /* What has ended is submitted again. */
-static int serve(struct crowd *crowd, uint64_t peer)
+static int serve(struct crowd *crowd, uint64_t way)
 {
     struct houses *houses = crowd->state;
-    struct zcrp_entity *entity = houses->entity[peer];
+    struct zcrp_entity *entity = houses->entity[way];
     struct zcrp_msg *message;
 
     while ((message = zcrp_collect(entity)) != NULL) {
         int code = zcrp_error(message);
-        crowd->received[peer] += message->length;
+        crowd->received[way] += message->length;
         if (code == ZCRP_OK)
             code = zcrp_submit(entity, message, crowd->stage->size);
         if (code != ZCRP_OK && crowd->stage->phase != PEERS_OVER)
@@ -159,12 +160,11 @@ static int serve(struct crowd *crowd, uint64_t peer)
     return 0;
 }
 
-static int turn(struct crowd *crowd, bool is_sender)
+static int turn(struct crowd *crowd)
 {
     struct epoll_event event[EVENTS];
     int count = epoll_wait(crowd->epoll, event, EVENTS, PEERS_LOOK_MS);
 
-    (void)is_sender;
     for (int i = 0; i < count; i++) {
         if (serve(crowd, event[i].data.u64) < 0)
             return -1;
@@ -180,7 +180,7 @@ static void name(struct crowd *crowd)
 
     if (crowd->stage->settings.channel != CARRIER_AUTO)
         return;
-    for (uint64_t i = 0; i < crowd->stage->peers; i++) {
+    for (uint64_t i = 0; i < crowd->stage->ways; i++) {
         struct zcrp_stats stats = {0};
         zcrp_stats(houses->entity[i], &stats);
         const struct counts counts = counts_of_stats(&stats);
