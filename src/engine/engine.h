@@ -7,8 +7,10 @@
  *     receivers' engine     zcrp-receiving  as zcrp-update
  *                           zcrp-timeout    as above
  *
- *     member --engine_join--> | arm, ready, due: what is wanted next       | --engine_stop,
- * _leave--> | arrive, writable, send, expire: a turn     |
+ *                   +----------------------------------------+
+ *     engine_join ->| arm, ready, due: what is wanted next   |-> engine_stop, engine_leave
+ *                   | arrive, writable, send, expire: a turn |
+ *                   +----------------------------------------+
  *
  * The first member that joins an engine starts its threads, and the last that leaves ends them.
  * ZCRP_ENGINES=k in the environment makes k engines of each kind. A member stays in the one that it

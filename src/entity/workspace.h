@@ -1,8 +1,7 @@
 /* What a thread needs for turns, and an entity does not: the landing that datagrams are received
  * into, its memory, and the wake that ends the thread's sleep. A thread takes a workspace for a
  * turn, or for as long as it waits; so there are as many as threads, however many entities there
- * are. They are kept for the next turn,
- * until the last entity is closed.
+ * are. They are kept for the next turn, until the last entity is closed.
  *
  * How many openings the next plan has, and for how many units each, depends on how an entity's
  * datagrams came:

@@ -38,7 +38,7 @@ enum datagram_type {
     DATAGRAM_PATH_PROBE = 6,   /* sender to receiver: does this size arrive? */
     DATAGRAM_PATH_ANSWER = 7,  /* receiver to sender: it does */
     DATAGRAM_COOKIE = 8,       /* receiver to sender: proves an address when it is brought back */
-    DATAGRAM_HANDSHAKE = 9,    /* reserved for keys */
+    DATAGRAM_HANDSHAKE = 9,    /* either way: a piece of the TLS handshake of two ends with keys */
     DATAGRAM_OFFER = 10,       /* sender to receiver: how large a message without a buffer is */
     DATAGRAM_VERSION_ANSWER = 15, /* receiver to sender: its version; the same in any version */
 };

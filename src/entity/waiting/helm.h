@@ -7,10 +7,9 @@
  * A socket that is armed wakes the engine's thread once after it was borrowed; that thread finds
  * the helm taken and lets the socket be. A waiter that leaves hands over:
  *
- *     another waiter sleeps                   it is called, and takes the helm
- *     waiters usually come back at once       nothing: the socket is looked at some ticks later
- *     they usually come back later            the socket is armed, and the library receives
- * meanwhile
+ *     another waiter sleeps               it is called, and takes the helm
+ *     waiters usually come back at once   nothing: the socket is looked at some ticks later
+ *     they usually come back later        the socket is armed, and the library receives then
  *
  * So a program that waits again and again finds the socket as it left it and wakes no thread, and
  * one that computes between its waits loses no time. A look that finds a waiter at the helm is the
@@ -32,9 +31,7 @@
 
 #define HELM_TICK (250 * MICROSECOND)    /* a waiter that has left is expected back for so long */
 #define HELM_LOOK_MOST (4 * MILLISECOND) /* from leaving to a look at a socket that is let be */
-#define HELM_AT_ONCE                                                                               \
-    (100 * MICROSECOND) /* waiters that come back within that come back at once                    \
-                         */
+#define HELM_AT_ONCE (100 * MICROSECOND) /* absences up to that count as none */
 
 enum helm_state {
     HELM_FREE,   /* no waiter is at it */
@@ -73,8 +70,8 @@ static inline enum helm_state helm_state(const struct helm *helm)
     return (enum helm_state)atomic_load(&helm->state);
 }
 
-/* Takes the helm; false if it is taken, or closed. `wake` is the thread's own; it lives as long as
- * the process. */
+/* Takes the helm; false if it is taken, or closed. `wake` is of the thread's workspace, which lives
+ * until the last entity is closed: so a late helm_call finds it. */
 bool helm_take(struct helm *helm, struct wake *wake);
 
 /* The waiter sleeps until `due` at the latest; it is awake again; it leaves. */
