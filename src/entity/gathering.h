@@ -8,7 +8,7 @@
  *
  * Large messages are worth a call each, so they never wait.
  *
- * Pure. The owner's mutex guards it; `is_on` is also read without. */
+ * Pure. The owner's mutex guards it; `is_on` is also read without, so it changes by itself. */
 #ifndef ZCRP_ENTITY_GATHERING_H
 #define ZCRP_ENTITY_GATHERING_H
 
@@ -47,8 +47,12 @@ static inline instant gathering_until(const struct gathering *g)
 /* A message of `size` was submitted, and its user has more to collect. True if it waits. */
 static inline bool gathering_adds(struct gathering *g, instant now, uint64_t size)
 {
-    if (!gathering_is_on(g))
-        *g = (struct gathering){.is_on = true, .until = now + GATHERING_MOST};
+    if (!gathering_is_on(g)) {
+        g->messages = 0;
+        g->bytes = 0;
+        g->until = now + GATHERING_MOST;
+        atomic_store_explicit(&g->is_on, true, memory_order_relaxed);
+    }
     g->messages++;
     g->bytes += size;
     return g->messages < GATHERING_MESSAGES && g->bytes < GATHERING_BYTES;

@@ -1,0 +1,91 @@
+/* What is submitted while its user has more to collect waits for more of it (gathering). Meanwhile
+ * the library goes on with everything else. */
+#include "../support/ends.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+LOAD(asleep)
+
+enum { POSTED = 4, LEFT = 2, SIZE = 64, FEW = 10 };
+
+/* Ends whose receiver has POSTED buffers, LEFT messages that its user has not collected, and a
+ * spare one. What that user submits is gathered. */
+struct collecting {
+    struct ends ends;
+    struct zcrp_msg *in[POSTED + LEFT + 1], *out, *spare;
+};
+
+static void send_one(const struct collecting *c)
+{
+    ck_assert_int_eq(zcrp_submit(c->ends.sender, c->out, SIZE), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(c->out), ZCRP_OK);
+}
+
+static struct collecting collecting_open(void)
+{
+    struct collecting c = {.ends = ends_open(LOOPBACK_UDP4, false, NULL),
+                           .out = ends_filled(SIZE, 1)};
+
+    ck_assert_int_ge(zcrp_descriptor(c.ends.receiver), 0);
+    for (unsigned i = 0; i < POSTED + LEFT + 1; i++) {
+        c.in[i] = ends_empty(SIZE);
+        ck_assert_int_eq(zcrp_submit(c.ends.receiver, c.in[i], SIZE), ZCRP_OK);
+    }
+    for (unsigned i = 0; i < LEFT + 1; i++) {
+        send_one(&c);
+        ck_assert_int_eq(ends_wait(c.in[i]), ZCRP_OK);
+    }
+    c.spare = zcrp_collect(c.ends.receiver);
+    ck_assert_ptr_eq(c.spare, c.in[0]);
+    return c;
+}
+
+static void collecting_close(struct collecting *c)
+{
+    ends_close(&c->ends);
+    for (unsigned i = 0; i < POSTED + LEFT + 1; i++)
+        zcrp_free_msg(c->in[i]);
+    zcrp_free_msg(c->out);
+}
+
+/* ---- two threads ---- */
+
+struct waiting {
+    struct zcrp_msg *message;
+    _Atomic bool is_over;
+};
+
+static void *wait_on(void *context)
+{
+    struct waiting *w = context;
+
+    while (!atomic_load(&w->is_over))
+        ck_assert_int_eq(zcrp_wait_for(w->message, 0), ZCRP_ERROR_TIMEOUT);
+    return NULL;
+}
+
+/* Buffers are announced at once, and so gathered, while the sender knows of few. */
+static void gather_beside_a_waiter(void)
+{
+    struct collecting c = collecting_open();
+    struct waiting w = {.message = c.in[LEFT + 1]};
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, wait_on, &w), 0);
+    for (int i = 0; i < FEW; i++) {
+        ck_assert_int_eq(zcrp_submit(c.ends.receiver, c.spare, SIZE), ZCRP_OK);
+        ck_assert_int_eq(zcrp_cancel(c.spare), ZCRP_OK);
+    }
+    atomic_store(&w.is_over, true);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    collecting_close(&c);
+}
+
+/* One thread waits for a message, and looks whether others are gathered, which another thread
+ * submits. For the thread sanitizer. */
+TEST(gathering__while_another_thread_waits)
+{
+    for (int i = 0; i < 20; i++)
+        gather_beside_a_waiter();
+}
