@@ -27,9 +27,10 @@
  *
  * Threads. Every function may be called from any thread at any time, with two exceptions. One
  * message must not be given to two calls at once, other than wait, probe, error and cancel. An
- * entity must not be used during or after its close. In a signal handler only zcrp_interrupt may be
- * called. The library prints nothing, never exits, and installs no signal handler. There is one
- * exception: if an invariant of its own is broken, it prints that to standard error and aborts.
+ * entity must not be used during or after its close. In a signal handler only zcrp_interrupt,
+ * zcrp_connection_interrupt and zcrp_listener_interrupt may be called. The library prints nothing,
+ * never exits, and installs no signal handler. There is one exception: if an invariant of its own
+ * is broken, it prints that to standard error and aborts.
  *
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
  * first. It may close those of its parent: that frees the child's copies and tells the peer
@@ -365,7 +366,7 @@ enum zcrp_memory_refusal {
 };
 
 /* Faults of an ATM network, to be simulated from a seed: for tests, and to see how a program bears
- * them. Chances are in a million. All zero: no faults. */
+ * them. Chances are in a million, 0 .. 10^6. All zero: no faults. */
 struct zcrp_atm_faults {
     uint32_t loss;        /* of each cell to be lost */
     uint32_t tagged;      /* of each datagram to be one whose cells may go first (CLP) */
@@ -373,9 +374,9 @@ struct zcrp_atm_faults {
     uint32_t swapped;     /* of each cell to change places with the next */
     uint32_t merged;    /* of each datagram to lose its end and to be taken for one with the next */
     uint32_t congested; /* of each datagram to be marked: it has experienced congestion */
-    uint32_t discard;   /* cells of a datagram that are lost with one of it: 0: no others, 1: those
-                           behind it, 2: all */
-    uint64_t seed;
+    uint32_t discard;   /* cells of a datagram that are lost with one of it, 0 .. 2: 0: no others,
+                           1: those behind it, 2: all */
+    uint64_t seed;      /* 0 .. 2^64 - 1 */
 };
 
 /* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
@@ -384,10 +385,10 @@ struct zcrp_atm_faults {
  * other name in it no channel of AAL5 can be opened (ZCRP_ERROR_ARGUMENT). */
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
-    uint32_t vci;         /* of units, 32 .. 4127; default 32 */
-    uint32_t vci_control; /* of acknowledgements and requests; default: that of units. Over a
-                             connection both go both ways: another than that of units, default the
-                             next */
+    uint32_t vci;         /* of units, 32 .. 4127, with a vpi of 255 to 4111; default 32 */
+    uint32_t vci_control; /* of acknowledgements and requests, 32 .. 4127, likewise; default: that
+                             of units. Over a connection both go both ways: another than that of
+                             units, default the next */
     uint32_t mtu;         /* of the circuit: largest datagram, 1200 .. 65535; default 9180 */
     struct zcrp_atm_faults faults;
 };
@@ -401,19 +402,23 @@ struct zcrp_stats;
  * in order, within the entity's lock. So it holds everything up, and must not call the library. */
 typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_stats *stats);
 
-/* Options of an entity. Zero means the default, for every field; so start from {0}. */
+/* Options of an entity. Zero means the default, for every field; so start from {0}. A value out of
+ * the range that its field states is refused (ZCRP_ERROR_ARGUMENT). Times (_ns) are
+ * 1 .. 2^63 - 1. */
 struct zcrp_options {
     uint32_t unit_bytes;   /* largest datagram of the path, trailer included, 64 .. 65507;
                               default: what the path's or circuit's MTU carries */
     uint32_t messages;     /* messages under way at once, 1 .. 2^20; default 1024. More may be
                               submitted: they wait for their turn. */
-    uint64_t window_bytes; /* most that is sent unacknowledged; 250 Mb/s over a satellite needs 20
-                              MB. The sender takes an eighth of this as memory, at most, and
-                              touches only what it uses; default 32 MiB */
+    uint64_t window_bytes; /* most that is sent unacknowledged, 1 .. 2^64 - 1, but never more than
+                              2^16 units; 250 Mb/s over a satellite needs 20 MB. The sender takes an
+                              eighth of this as memory, at most, and touches only what it uses;
+                              default 32 MiB */
     int64_t silence_ns;    /* if nothing comes from a known peer for this long, messages fail with
                               ZCRP_ERROR_SILENT; default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
-    uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes; default 4 MiB */
+    uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes, 1 .. 2^32 - 1, of which
+                              1 GiB is asked for at most; default 4 MiB */
     uint32_t receive_buffer;
     int64_t spin_ns; /* longest time that a waiter polls before it sleeps. For short waits polling
                         costs less than sleeping. While waits are longer than this, a waiter does
@@ -439,13 +444,13 @@ struct zcrp_options {
      * long, messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
     int64_t progress_ns;
 
-    /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog.
-     * Beyond them callers are dropped and counted (zcrp_listener_stats); they call again. Default
-     * 1024 and 128. */
+    /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog, each
+     * 1 .. 2^20. Beyond them callers are dropped and counted (zcrp_listener_stats); they call
+     * again. Default 1024 and 128. */
     uint32_t connections;
     uint32_t backlog;
 
-    /* Connections: memory for messages that a peer on this host may map, bytes, 2^44 at most
+    /* Connections: memory for messages that a peer on this host may map, bytes, 0 .. 2^44
      * (zcrp_connection_alloc_msg). Pages are taken from the system when they are touched. Default
      * 0: none. */
     uint64_t mapped_bytes;
