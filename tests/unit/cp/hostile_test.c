@@ -91,6 +91,7 @@ static struct {
     struct record extents[RECORDS]; /* of each file with holes */
     int extent_count;
     size_t block_length; /* of each block; 0: as it should be */
+    const char *content; /* of each small file; NULL: "x" */
     bool damages;        /* hashes are never right */
     bool is_silly;       /* each answer is a LIST request */
     int blocks;          /* asked for, ever */
@@ -102,6 +103,7 @@ static struct {
 } script;
 
 static uint8_t zeros[BLOCK_MOST];
+static struct target_wishes wishes;
 
 /* What a target asks that is none. */
 static struct record requests_of_target[RECORDS];
@@ -111,6 +113,7 @@ static void setup(void)
 {
     complain_silently();
     memset(&script, 0, sizeof(script));
+    memset(&wishes, 0, sizeof(wishes));
     memset(requests_of_target, 0, sizeof(requests_of_target));
     request_count = 0;
     mapping_start();
@@ -154,14 +157,32 @@ static void answer_records(const struct record *records, int count)
     answer(bytes, writer_length(&writer));
 }
 
+static struct text content(void)
+{
+    const char *bytes = script.content != NULL ? script.content : "x";
+
+    return (struct text){bytes, strlen(bytes)};
+}
+
+/* Of a small file, as a whole. */
+static void answer_hashes(void)
+{
+    struct record record = {.kind = RECORD_DIGESTS};
+    uint8_t hash[HASH_BYTES];
+
+    crew_hash(content().bytes, content().length, hash);
+    record.digests.hashes = (struct text){(const char *)hash, sizeof(hash)};
+    answer_records(&record, 1);
+}
+
 static void answer_pack(int count)
 {
     static struct record records[PACK_FILES];
 
     for (int i = 0; i < count; i++) {
         records[i] = (struct record){.kind = RECORD_PACKED};
-        records[i].packed.content = (struct text){"x", 1};
-        crew_hash("x", 1, records[i].packed.hash);
+        records[i].packed.content = content();
+        crew_hash(content().bytes, content().length, records[i].packed.hash);
         records[i].packed.hash[0] ^= script.damages;
     }
     answer_records(records, count);
@@ -195,6 +216,8 @@ static void answer_request(const struct record *request)
         script.list_count = 1;
     } else if (request->kind == RECORD_PACK) {
         answer_pack(request->pack.count);
+    } else if (request->kind == RECORD_HASHES) {
+        answer_hashes();
     } else if (request->kind == RECORD_SEND) {
         size_t length = script.block_length > 0 ? script.block_length : request->part.length;
 
@@ -242,8 +265,9 @@ static void *close_theirs(void *unused)
 /* Runs the target against the script, and looks outside. */
 static enum line_end run_target(void)
 {
-    const struct target_wishes wishes = {.directory = inside};
     pthread_t actor, closer;
+
+    wishes.directory = inside;
 
     ck_assert_int_eq(pthread_create(&actor, NULL, act, NULL), 0);
     enum line_end end = target_run(&ours, &crew, &wishes, NULL);
@@ -348,6 +372,54 @@ TEST(target__a_file_twice)
     say_end();
     ck_assert_int_eq(run_target(), LINE_FINE);
     ck_assert_int_eq(script.outcome_count, 2);
+}
+
+/* ---- a file with a second name, outside ---- */
+
+static struct stat status_of(const char *name)
+{
+    struct stat status;
+
+    ck_assert_int_eq(stat(path_of(name), &status), 0);
+    return status;
+}
+
+static const struct {
+    bool checksum;   /* contents are compared, and are the same */
+    int64_t earlier; /* seconds that the source's file is older */
+    uint16_t mode;   /* that the source says */
+    uint8_t outcome; /* a copy takes the name inside, or nothing happens */
+} linked[] = {
+    {false, 0, 0777, OUTCOME_COPIED},
+    {true, 0, 0777, OUTCOME_COPIED},
+    {true, 1000, 0600, OUTCOME_COPIED},
+    {true, 0, 0600, OUTCOME_SKIPPED},
+};
+
+/* inside/f is outside/victim by another name. */
+TEST(target__a_file_with_a_name_outside, .rows = ROWS(linked))
+{
+    struct record file = entry_of(ENTRY_FILE, "f", sizeof(secret) - 1, "");
+    char here[256];
+
+    ck_assert_int_eq(chmod(path_of("outside/victim"), 0600), 0);
+    (void)strcpy(here, path_of("inside/f"));
+    ck_assert_int_eq(link(path_of("outside/victim"), here), 0);
+    struct stat before = status_of("outside/victim");
+    file.entry.mode = linked[_i].mode;
+    file.entry.time_s = before.st_mtim.tv_sec - linked[_i].earlier;
+    file.entry.time_ns = (uint32_t)before.st_mtim.tv_nsec;
+    script.content = secret;
+    wishes.checksum = linked[_i].checksum;
+    say(file);
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    struct stat after = status_of("outside/victim"), ours_now = status_of("inside/f");
+    ck_assert_int_eq((int)after.st_mode, (int)before.st_mode);
+    ck_assert_int_eq(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
+    ck_assert_int_eq(script.outcomes[0], linked[_i].outcome);
+    ck_assert_int_eq((int)ours_now.st_mode & 07777, linked[_i].mode);
+    ck_assert_int_eq(ours_now.st_mtim.tv_sec, file.entry.time_s);
 }
 
 TEST(target__a_size_that_cannot_be)

@@ -98,17 +98,37 @@ int placing_link(struct copy_target *target, struct wanted *wanted)
 
 /* ---- files ---- */
 
-/* Is there a file of this size already, and is its time the same? */
+/* What a file lacks that has the contents already. */
+struct lack {
+    bool time, mode;
+};
+
+static struct lack lack_of(const struct stat *status, const struct wanted *wanted)
+{
+    return (struct lack){
+        .time = status->st_mtim.tv_sec != wanted->entry.time_s ||
+                status->st_mtim.tv_nsec != (long)wanted->entry.time_ns,
+        .mode = (status->st_mode & 0777) != partial_mode(&wanted->entry),
+    };
+}
+
+/* Its other names may lead outside: there somebody else would get the permissions and the time. */
+static bool has_other_names(const struct stat *status)
+{
+    return status->st_nlink > 1;
+}
+
+/* Is there a file of this size already, that may get what it lacks? */
 static bool size_is_there(const struct copy_target *target, const struct wanted *wanted,
-                          bool *same_time)
+                          struct lack *lack)
 {
     struct stat status;
 
     if (beneath_status(target->wishes->directory, wanted->entry.path.bytes, &status) != 0)
         return false;
-    *same_time = status.st_mtim.tv_sec == wanted->entry.time_s &&
-                 status.st_mtim.tv_nsec == (long)wanted->entry.time_ns;
-    return S_ISREG(status.st_mode) && (uint64_t)status.st_size == wanted->entry.size;
+    *lack = lack_of(&status, wanted);
+    return S_ISREG(status.st_mode) && (uint64_t)status.st_size == wanted->entry.size &&
+           !(has_other_names(&status) && (lack->time || lack->mode));
 }
 
 /* A file that need not be copied gets what it may lack. */
@@ -122,8 +142,9 @@ int placing_skip(struct copy_target *target, const struct wanted *wanted)
                           O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     struct stat status;
 
-    if (fd >= 0 && fstat(fd, &status) == 0 && !target->wishes->is_dry_run) {
-        if ((status.st_mode & 0777) != partial_mode(&wanted->entry))
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        !has_other_names(&status) && !target->wishes->is_dry_run) {
+        if (lack_of(&status, wanted).mode)
             (void)fchmod(fd, partial_mode(&wanted->entry));
         (void)futimens(fd, times);
     }
@@ -144,11 +165,12 @@ void placing_begin(struct copy_target *target, struct wanted *wanted)
 
 int placing_file(struct copy_target *target, struct wanted *wanted)
 {
-    bool same_time = false, same_size = size_is_there(target, wanted, &same_time);
+    struct lack lack = {0};
+    bool same_size = size_is_there(target, wanted, &lack);
     bool compares = target->wishes->checksum && same_size && wanted->entry.size > 0;
     int code;
 
-    if (same_size && !compares && (same_time || target->wishes->checksum)) {
+    if (same_size && !compares && (!lack.time || target->wishes->checksum)) {
         code = placing_skip(target, wanted);
         free(wanted);
         return code;
