@@ -1,6 +1,7 @@
 /* The two ends of zcrp-cp, each against a peer that does not keep the rules: nothing outside the
  * directory is touched, and the copy ends with an error instead of in one. */
 #include "zcrp-cp/ends/incoming.h"
+#include "zcrp-cp/ends/placing.h"
 #include "zcrp-cp/ends/source.h"
 #include "zcrp-cp/ends/target.h"
 #include "zcrp-cp/files/beneath.h"
@@ -473,6 +474,35 @@ TEST(target__answers_of_another_kind)
 TEST(target__an_empty_list)
 {
     ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+/* A source that lists a directory again and again costs no more memory than one that does so once.
+ */
+TEST(target__a_directory_again_and_again)
+{
+    enum { TIMES = 1000 };
+    static struct copy_target target;
+    struct wanted *wanted;
+    int kept = 0;
+
+    wishes.directory = inside;
+    target.wishes = &wishes;
+    for (int i = 0; i < TIMES; i++) {
+        ck_assert_ptr_nonnull(wanted = calloc(1, sizeof(*wanted) + 4));
+        wanted->entry = entry_of(ENTRY_DIRECTORY, i % 2 == 0 ? "d" : "d/e", 0, "").entry;
+        wanted->entry.mode = (uint16_t)(i < TIMES - 2 ? 0755 : 0711);
+        strcpy(wanted->bytes, wanted->entry.path.bytes);
+        wanted->entry.path.bytes = wanted->bytes;
+        ck_assert_int_eq(placing_directory(&target, wanted), 0);
+    }
+    for (const struct finished *one = target.directories; one != NULL; one = one->next)
+        kept++;
+    ck_assert_int_eq(kept, 2);
+    ck_assert_int_eq(placing_finish_directories(&target, true), 0);
+    ck_assert_int_eq((int)status_of("inside/d").st_mode & 07777, 0711); /* as it was listed last */
+    ck_assert_int_eq((int)status_of("inside/d/e").st_mode & 07777, 0711);
+    line_fini(&ours);
+    line_fini(&theirs);
 }
 
 /* ---- extents ---- */

@@ -12,26 +12,45 @@
 
 /* ---- directories and links ---- */
 
+/* Keeps it for the end. One that was listed before has what is said of it last, and takes no more
+ * memory, however often a source lists it. */
+static int keep_directory(struct copy_target *target, struct wanted *wanted)
+{
+    struct finished *finished = malloc(sizeof(*finished));
+    const char **known = NULL;
+
+    if (finished != NULL) {
+        *finished = (struct finished){wanted->entry.path.bytes, wanted, target->directories};
+        known = paths_add(&target->directory_paths, &finished->path);
+    }
+    if (known == NULL) {
+        free(finished);
+        free(wanted);
+        return ZCRP_ERROR_MEMORY;
+    }
+    if (known == &finished->path) {
+        target->directories = finished;
+        return 0;
+    }
+    free(finished);
+    finished = (struct finished *)known; /* its first field */
+    free(finished->wanted);
+    finished->wanted = wanted;
+    finished->path = wanted->entry.path.bytes;
+    return 0;
+}
+
 int placing_directory(struct copy_target *target, struct wanted *wanted)
 {
     int code = 0;
-    struct finished *finished = NULL;
 
-    if (target->wishes->is_dry_run) {
-        free(wanted);
-        return 0;
-    }
-    if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) != 0)
+    if (!target->wishes->is_dry_run) {
+        if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
+            return keep_directory(target, wanted);
         code = asking_settle_errno(target, wanted, "cannot be made");
-    else
-        finished = malloc(sizeof(*finished));
-    if (finished == NULL) {
-        free(wanted);
-        return code;
     }
-    *finished = (struct finished){wanted, target->directories};
-    target->directories = finished;
-    return 0;
+    free(wanted);
+    return code;
 }
 
 static int finish_directory(struct copy_target *target, const struct wanted *wanted)
@@ -56,6 +75,7 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
 {
     int code = 0;
 
+    paths_fini(&target->directory_paths);
     while (target->directories != NULL) {
         struct finished *finished = target->directories;
 
