@@ -8,6 +8,7 @@
 
 #include "../../support/suite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -329,6 +330,80 @@ TEST(partial__a_link_in_its_place)
     partial_close(&partial);
     ck_assert_int_eq(stat(path_of("outside/victim"), &status), 0);
     ck_assert_int_eq(status.st_size, 6);
+}
+
+/* ---- a part file's place that another user has taken ---- */
+
+enum { NOBODY = 65534, SOMEBODY = 65533 };
+
+/* shared/ is everybody's, and sticky: nobody removes what is another's. */
+static void take_place_of_part(const char *name)
+{
+    struct partial partial;
+
+    ck_assert_int_eq(mkdir(path_of("inside/shared"), 0700), 0);
+    ck_assert_int_eq(chmod(path_of("inside/shared"), 01777), 0);
+    ck_assert_int_eq(partial_open(&partial, top, name), 0);
+    if (geteuid() == 0) { /* a file of NOBODY's, which holds its lock */
+        ck_assert_int_eq(fchown(partial.fd, NOBODY, NOBODY), 0);
+        ck_assert_int_eq(fchmod(partial.fd, 0666), 0);
+        ck_assert_int_eq(chmod(path_of("inside"), 0755), 0);
+        ck_assert_int_eq(seteuid(SOMEBODY), 0);
+        return; /* and leaves it open */
+    }
+    partial_discard(&partial); /* what cannot be removed: a folder */
+    ck_assert_int_eq(mkdirat(partial.folder, partial.own, 0700), 0);
+    partial_close(&partial);
+}
+
+static int names_in_shared(void)
+{
+    DIR *shared = opendir(path_of("inside/shared"));
+    int names = -2; /* . and .. */
+
+    ck_assert_ptr_nonnull(shared);
+    while (readdir(shared) != NULL)
+        names++;
+    (void)closedir(shared);
+    return names;
+}
+
+TEST(partial__its_place_is_taken)
+{
+    struct partial partial;
+    struct entry entry = entry_of("shared/new");
+
+    take_place_of_part("shared/new");
+    ck_assert_int_eq(partial_open(&partial, top, "shared/new"), 0);
+    ck_assert(!partial.was_there);
+    ck_assert_int_eq(partial_finish(&partial, &entry), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(seteuid(getuid()), 0);
+    ck_assert_int_eq(access(path_of("inside/shared/new"), F_OK), 0);
+    ck_assert_int_eq(names_in_shared(), 2); /* and what was there */
+}
+
+/* No later copy would find such a part, so none is left. */
+TEST(partial__in_another_place_is_not_left)
+{
+    struct partial partial;
+
+    take_place_of_part("shared/new");
+    ck_assert_int_eq(partial_open(&partial, top, "shared/new"), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(seteuid(getuid()), 0);
+    ck_assert_int_eq(names_in_shared(), 1);
+}
+
+TEST(partial_make_link__its_place_is_taken)
+{
+    struct entry entry = entry_of("shared/new");
+
+    entry.link = (struct text){"there", 5};
+    take_place_of_part("shared/new");
+    ck_assert_int_eq(partial_make_link(top, &entry), 0);
+    ck_assert_int_eq(seteuid(getuid()), 0);
+    ck_assert_int_eq(names_in_shared(), 2);
 }
 
 TEST(partial__names_of_any_length)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -27,13 +28,35 @@ static void name_part(struct partial *partial, const char *name)
                    hash);
 }
 
-/* Is the open file a part file of ours, and does it still have the name? */
+/* Another user has taken the name, where only the owner of a file may remove it (the sticky bit).
+ * False: errno. */
+static bool name_by_chance(struct partial *partial)
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+        return false;
+    (void)snprintf(partial->own, sizeof(partial->own), ".%.*s.zcrp-%016" PRIx64, NAME_SHOWN,
+                   partial->name, number);
+    partial->is_loose = true;
+    return true;
+}
+
+/* Is the open file a part file of ours? */
 static bool is_ours(const struct partial *partial)
+{
+    struct stat status;
+
+    return fstat(partial->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           status.st_uid == geteuid() && status.st_nlink == 1;
+}
+
+/* Does it still have the name? */
+static bool is_named(const struct partial *partial)
 {
     struct stat open_file, named;
 
-    return fstat(partial->fd, &open_file) == 0 && S_ISREG(open_file.st_mode) &&
-           open_file.st_uid == geteuid() && open_file.st_nlink == 1 &&
+    return fstat(partial->fd, &open_file) == 0 &&
            fstatat(partial->folder, partial->own, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            named.st_ino == open_file.st_ino && named.st_dev == open_file.st_dev;
 }
@@ -52,7 +75,8 @@ static int lock(int fd)
     return -1;
 }
 
-/* 0; -1 with errno; or 1: something else was there, and is not any more, try again. */
+/* 0; -1 with errno; or 1: something else was there, try again. Another user's file is not waited
+ * for: its owner may hold the lock for ever. */
 static int open_or_make(struct partial *partial)
 {
     struct stat status;
@@ -65,16 +89,19 @@ static int open_or_make(struct partial *partial)
         if (partial->fd < 0 && errno != EEXIST)
             return -1;
     }
-    if (partial->fd >= 0 && lock(partial->fd) != 0)
+    bool was_ours = partial->fd >= 0 && is_ours(partial);
+    if (was_ours && lock(partial->fd) != 0)
         return -1;
-    if (partial->fd >= 0 && is_ours(partial)) {
+    if (was_ours && is_ours(partial) && is_named(partial)) {
         partial->was_there = fstat(partial->fd, &status) == 0 && status.st_size > 0;
         return 0;
     }
     if (partial->fd >= 0)
         (void)close(partial->fd);
     partial->fd = -1;
-    return unlinkat(partial->folder, partial->own, 0) == 0 || errno == ENOENT ? 1 : -1;
+    if (unlinkat(partial->folder, partial->own, 0) == 0 || errno == ENOENT)
+        return 1;
+    return name_by_chance(partial) ? 1 : -1;
 }
 
 int partial_open(struct partial *partial, int directory, const char *path)
@@ -166,6 +193,8 @@ void partial_discard(const struct partial *partial)
 
 void partial_close(struct partial *partial)
 {
+    if (partial->is_loose)
+        partial_discard(partial);
     if (partial->fd >= 0)
         (void)close(partial->fd);
     if (partial->folder >= 0)
@@ -173,14 +202,16 @@ void partial_close(struct partial *partial)
     partial->fd = partial->folder = -1;
 }
 
-static int put_link(const struct partial *partial, const char *where, const struct entry *entry)
+static int put_link(struct partial *partial, const char *where, const struct entry *entry)
 {
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
         {.tv_sec = (time_t)entry->time_s, .tv_nsec = (long)entry->time_ns},
     };
 
-    (void)unlinkat(partial->folder, partial->own, 0);
+    if (unlinkat(partial->folder, partial->own, 0) != 0 && errno != ENOENT &&
+        !name_by_chance(partial))
+        return -1;
     if (symlinkat(where, partial->folder, partial->own) != 0)
         return -1;
     /* Not every file system keeps the time of a link. */

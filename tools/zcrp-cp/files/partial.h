@@ -5,7 +5,9 @@
  *      folder/name            what was there before, untouched until the end
  *      folder/.name.zcrp-0123456789abcdef
  *
- * Whoever has a part file open has it locked, so two copies never write one. */
+ * Whoever has a part file open has it locked, so two copies never write one. Where another user has
+ * made a file by that name first, which cannot be removed, the part gets a name of chance, and is
+ * not kept for a later copy. */
 #ifndef ZCRP_CP_PARTIAL_H
 #define ZCRP_CP_PARTIAL_H
 
@@ -20,6 +22,7 @@ struct partial {
     char name[NAME_MOST + 1]; /* that it gets in the end */
     char own[NAME_MOST + 1];  /* that it has */
     bool was_there;           /* an earlier copy has left it, with something in it */
+    bool is_loose;            /* its name is one of chance: no later copy finds it */
     bool takes_late;          /* its pages are to be taken when data is about to come */
 };
 
@@ -40,7 +43,7 @@ int partial_finish(const struct partial *partial, const struct entry *entry);
 /* Removes the part file. */
 void partial_discard(const struct partial *partial);
 
-/* Closes it; what is there stays for a later copy. */
+/* Closes it; what is there stays for a later copy, if one can find it. */
 void partial_close(struct partial *partial);
 
 /* Puts a symbolic link in its place, replacing what is there unless it is a directory. */
