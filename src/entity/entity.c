@@ -162,8 +162,8 @@ static bool has_offer_come(struct zcrp_entity *e)
 }
 
 /* When the timeout thread has something to do. A receiver's deadlines are for control datagrams.
- * They go with what is gathered, or held. A thread that is sending sends them, too: then there is
- * nothing to do but to look again later. */
+ * They go with what is gathered, but for acknowledgements, or with what is held. A thread that is
+ * sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
@@ -174,7 +174,7 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
         due = instant_earlier(due, clock_now() + MILLISECOND);
     due = instant_earlier(due, gathered);
     if (gathered != NEVER && e->machine.role == MACHINE_RECEIVER)
-        deadline = instant_later(deadline, gathered);
+        deadline = instant_later(deadline, instant_earlier(gathered, machine_acks_at(&e->machine)));
     if (e->is_held) {
         due = instant_earlier(due, e->held_until);
         deadline = instant_later(deadline, e->held_until);

@@ -5,6 +5,7 @@
  *     submitted, and nothing more is collected    OFF: all is sent, by this thread
  *     as much waits as is worth a call            OFF, the same
  *     GATHERING_MOST is over                      OFF: the timeout thread sends it
+ *     an acknowledgement is due                   OFF: it leaves behind that
  *
  * Large messages are worth a call each, so they never wait.
  *

@@ -253,6 +253,11 @@ uint64_t machine_expected(const struct machine *m)
     return m->receiver ? receiver_expected(m->receiver) : 0;
 }
 
+instant machine_acks_at(const struct machine *m)
+{
+    return m->receiver ? receiver_acks_at(m->receiver) : NEVER;
+}
+
 duration machine_round_trip(const struct machine *m)
 {
     return m->receiver ? receiver_round_trip(m->receiver) : 0;

@@ -65,6 +65,9 @@ bool machine_is_replaced(const struct machine *m);
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
 
+/* When a receiver has to acknowledge at the latest; NEVER: there is no news, or it is a sender. */
+instant machine_acks_at(const struct machine *m);
+
 /* The path's round trip, or less, as a receiver sees it; 0: not known, or a sender. */
 duration machine_round_trip(const struct machine *m);
 

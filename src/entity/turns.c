@@ -391,11 +391,12 @@ static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *m
     return found;
 }
 
-/* Says what is to be said of arrivals, or leaves it to the end of a gathering, or holds it: the
- * user, whose thread is at the helm, may have what it waits for, and is going to answer that. */
+/* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
+ * what it waits for, and is going to answer that. A gathering delays no acknowledgement that is
+ * due, which takes with it what was gathered. */
 static void reply_to_arrivals(struct zcrp_entity *e)
 {
-    if (gathering_is_on(&e->gathering))
+    if (gathering_is_on(&e->gathering) && machine_acks_at(&e->machine) > clock_now())
         return;
     bool is_waiter = helm_state(&e->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
 

@@ -9,6 +9,9 @@ LOAD(asleep)
 
 enum { POSTED = 4, LEFT = 2, SIZE = 64, FEW = 10 };
 
+/* So long gathered messages wait, if nothing sends them before. */
+#define GATHERING_NS ENDS_MILLISECOND
+
 /* Ends whose receiver has POSTED buffers, LEFT messages that its user has not collected, and a
  * spare one. What that user submits is gathered. */
 struct collecting {
@@ -47,6 +50,33 @@ static void collecting_close(struct collecting *c)
     for (unsigned i = 0; i < POSTED + LEFT + 1; i++)
         zcrp_free_msg(c->in[i]);
     zcrp_free_msg(c->out);
+}
+
+/* From the beginning of a gathering, which its user does not end, until the sender has an
+ * acknowledgement of a message that came meanwhile. */
+static int64_t acknowledged_ns(struct collecting *c)
+{
+    int64_t began = ends_now_ns();
+
+    ck_assert_int_eq(zcrp_submit(c->ends.receiver, c->spare, SIZE), ZCRP_OK);
+    send_one(c);
+    int64_t taken = ends_now_ns() - began;
+    c->spare = zcrp_collect(c->ends.receiver);
+    ck_assert_ptr_nonnull(c->spare);
+    return taken;
+}
+
+/* If acknowledgements waited for the end of the gathering, hardly any would be earlier. Beside
+ * other tests many are late. */
+TEST(gathering__does_not_delay_acknowledgements)
+{
+    struct collecting c = collecting_open();
+    int early = 0;
+
+    for (int i = 0; i < 100; i++)
+        early += acknowledged_ns(&c) < GATHERING_NS;
+    ck_assert_int_gt(early, 25);
+    collecting_close(&c);
 }
 
 /* ---- two threads ---- */

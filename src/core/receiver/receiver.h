@@ -137,6 +137,9 @@ bool receiver_take(struct receiver *r, instant now, struct burst *burst);
 void receiver_expire(struct receiver *r, instant now);
 instant receiver_deadline(const struct receiver *r);
 
+/* When an acknowledgement has to go out at the latest; NEVER: there is no news. O(1). */
+instant receiver_acks_at(const struct receiver *r);
+
 /* The next event; false if there is none, or a plan is out, or it is held. */
 bool receiver_event(struct receiver *r, struct event *event);
 

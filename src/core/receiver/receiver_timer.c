@@ -114,6 +114,11 @@ static instant closing_at(const struct receiver *r)
     return is_wanted ? r->timer.closing : NEVER;
 }
 
+instant receiver_acks_at(const struct receiver *r)
+{
+    return receiver_is_over(r) ? NEVER : r->timer.ack;
+}
+
 instant receiver_deadline(const struct receiver *r)
 {
     if (receiver_is_over(r))

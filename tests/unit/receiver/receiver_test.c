@@ -167,10 +167,13 @@ TEST(unit__of_another_session_tag_or_version_is_dropped)
 TEST(ack__after_a_millisecond)
 {
     start();
+    ck_assert_int_eq(receiver_acks_at(rig.r), NEVER);
     receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     receiver_rig_expect_silence();
+    ck_assert_int_eq(receiver_acks_at(rig.r), rig.now + MILLISECOND);
     receiver_rig_wait(MILLISECOND);
     receiver_rig_expect("+ 0 1");
+    ck_assert_int_eq(receiver_acks_at(rig.r), NEVER);
     receiver_rig_expect_silence();
 }
 
@@ -180,6 +183,7 @@ TEST(ack__at_once_when_asked_for)
     struct unit_trailer t = receiver_rig_unit(0, 0, 0);
     t.flags |= FLAG_ANSWER;
     receiver_rig_land_unit(t);
+    ck_assert_int_le(receiver_acks_at(rig.r), rig.now);
     receiver_rig_expect("+ 0 1");
 }
 
