@@ -404,7 +404,7 @@ typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_sta
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. A value out of
  * the range that its field states is refused (ZCRP_ERROR_ARGUMENT). Times (_ns) are
- * 1 .. 2^63 - 1. */
+ * 1 .. 2^63 - 1, and the last means no limit. */
 struct zcrp_options {
     uint32_t unit_bytes;   /* largest datagram of the path, trailer included, 64 .. 65507;
                               default: what the path's or circuit's MTU carries */

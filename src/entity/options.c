@@ -16,6 +16,7 @@ enum {
 };
 
 #define MAPPED_MOST (UINT64_C(1) << 44) /* bytes: a process has 2^47 to map */
+#define LONGEST (NEVER / 2) /* time; any may be added to any reading of the clock: 146 years */
 
 static bool is_in_range(const struct zcrp_options *o)
 {
@@ -53,10 +54,12 @@ static bool take_over(struct zcrp_options *o, const struct zcrp_options *given, 
     return true;
 }
 
-static void set_default(int64_t *time, duration usual)
+static void complete_time(int64_t *time, duration usual)
 {
     if (*time == 0)
         *time = usual;
+    if (*time > LONGEST)
+        *time = LONGEST;
 }
 
 int options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size)
@@ -71,11 +74,11 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.messages = 1024;
     if (o.window_bytes == 0)
         o.window_bytes = 32 * MEBIBYTE;
-    set_default(&o.silence_ns, 30 * SECOND);
-    set_default(&o.linger_ns, 5 * SECOND);
-    set_default(&o.spin_ns, 50 * MICROSECOND);
-    set_default(&o.connect_ns, 5 * SECOND);
-    set_default(&o.progress_ns, 30 * SECOND);
+    complete_time(&o.silence_ns, 30 * SECOND);
+    complete_time(&o.linger_ns, 5 * SECOND);
+    complete_time(&o.spin_ns, 50 * MICROSECOND);
+    complete_time(&o.connect_ns, 5 * SECOND);
+    complete_time(&o.progress_ns, 30 * SECOND);
     if (o.send_buffer == 0)
         o.send_buffer = 4 * MEBIBYTE;
     if (o.receive_buffer == 0)

@@ -7,8 +7,9 @@
 
 /* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
- * depends on what the channel is for. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one
- * is out of its range, or the struct has something that this library does not know. */
+ * depends on what the channel is for. Times longer than half of what an instant can be become that,
+ * so that no sum with the clock wraps. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one is out of its range,
+ * or the struct has something that this library does not know. */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
 

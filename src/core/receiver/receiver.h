@@ -27,13 +27,14 @@
 struct receiver;
 
 struct receiver_config {
-    uint32_t unit_bytes;     /* what a unit is guessed to be before the first arrives */
-    uint32_t messages;       /* in the table; rounded up to a power of two */
-    uint32_t holes;          /* missing ranges over all messages, beside one each */
-    uint32_t intervals;      /* of arrived sequence numbers */
-    uint32_t capacity;       /* bytes of units the socket can hold; told to the sender */
-    bool stays;              /* it has one sender, and binds no other after it */
-    duration silence;        /* bound once, and the sender unheard of for so long: fail */
+    uint32_t unit_bytes; /* what a unit is guessed to be before the first arrives */
+    uint32_t messages;   /* in the table; rounded up to a power of two */
+    uint32_t holes;      /* missing ranges over all messages, beside one each */
+    uint32_t intervals;  /* of arrived sequence numbers */
+    uint32_t capacity;   /* bytes of units the socket can hold; told to the sender */
+    bool stays;          /* it has one sender, and binds no other after it */
+    duration silence;    /* bound once, and the sender unheard of for so long: fail */
+    /* Added to the time it may not pass NEVER. */
     struct secret secret;    /* sessions come from here */
     struct cookie_jar jar;   /* cookies: the same as whoever answers hellos before it is opened */
     uint64_t peer;           /* stands for the sender's address, in cookies */

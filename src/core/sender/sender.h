@@ -41,6 +41,7 @@ struct sender_config {
     duration connect;       /* not paired by then, with something outstanding: fail */
     duration silence;       /* paired once, and the peer unheard of for so long: fail */
     duration progress;      /* nothing in transit acknowledged for so long: fail */
+    /* None of these three, added to the time, may pass NEVER. */
     enum congestion_kind congestion;
     struct secret secret;    /* tags, nonces and what is left out come from here */
     struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever

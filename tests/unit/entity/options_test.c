@@ -82,6 +82,22 @@ TEST(options_complete__sizes)
     ck_assert_int_eq(o.progress_ns, 30000000000);
 }
 
+/* A limit that no clock reaches is the longest that can be added to the time. */
+TEST(options_complete__longest_times)
+{
+    const struct zcrp_options given = {.silence_ns = INT64_MAX,
+                                       .linger_ns = INT64_MAX,
+                                       .spin_ns = INT64_MAX,
+                                       .connect_ns = INT64_MAX,
+                                       .progress_ns = INT64_MAX};
+    struct zcrp_options o;
+
+    ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
+    const int64_t times[] = {o.silence_ns, o.linger_ns, o.spin_ns, o.connect_ns, o.progress_ns};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        ck_assert_int_eq(times[i], INT64_MAX / 2);
+}
+
 TEST(options_complete__wrong)
 {
     static const struct zcrp_options wrong[] = {
