@@ -62,6 +62,7 @@ struct zcrp_entity {
 
     struct mutex mutex;
     enum entity_life life;    /* (m) */
+    int close_code;           /* (m) what close has found out of the peer, once it is FAILING */
     bool is_broken;           /* (m) the channel is of no use any more */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */

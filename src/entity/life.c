@@ -264,7 +264,7 @@ int entity_linger(struct zcrp_entity *e, instant since)
     entity_enter(e);
     if (e->life == ENTITY_FAILING) { /* it was BUSY the last time */
         entity_leave(e);
-        return ZCRP_OK;
+        return e->close_code;
     }
     entity_move(e, ENTITY_DRAINING);
     bool is_confirmed = close_machine(e, since);
@@ -272,8 +272,9 @@ int entity_linger(struct zcrp_entity *e, instant since)
         machine_give_up(&e->machine);
     say_last_words(e);
     fail_rest(e);
+    e->close_code = is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
     entity_leave(e);
-    return is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
+    return e->close_code;
 }
 
 /* A landing that goes on may end with a claim that is late. */
