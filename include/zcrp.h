@@ -492,12 +492,14 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
 
 /* Ends the entity as zcrp_send_close does, and frees it. NULL is fine. Messages stay the caller's.
  * 0, or ZCRP_ERROR_TIMEOUT if the peer did not confirm: linger_ns passed without a new
- * acknowledgement, or the peer failed by another limit. A sender's close waits for all its
- * messages, also for those that the peer has not posted a buffer for yet. It does not wait for
- * messages that were cancelled: telling the peer costs at most a round trip.
- * ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as zcrp_cancel says; nothing was
- * freed, and the entity can only be closed again. ZCRP_ERROR_ARGUMENT for one half of a connection:
- * its connection is to be closed. */
+ * acknowledgement, or the peer failed by another limit. If it failed so before, as messages with
+ * ZCRP_ERROR_SILENT or _STALLED say, close returns TIMEOUT at once. A peer that was never found
+ * need not confirm. A sender's close waits for all its messages, also for those that the peer has
+ * not posted a buffer for yet. It does not wait for messages that were cancelled: telling the peer
+ * costs at most a round trip. ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as
+ * zcrp_cancel says; nothing was freed, and the entity can only be closed again, which then returns
+ * what was found out of the peer. ZCRP_ERROR_ARGUMENT for one half of a connection: its connection
+ * is to be closed. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
@@ -834,7 +836,7 @@ ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
 
 /* Waits until all that was sent is acknowledged (options.linger_ns), tells the peer, and frees the
  * connection. Messages that are left fail with ZCRP_ERROR_CLOSED. 0, or ZCRP_ERROR_TIMEOUT if the
- * peer did not confirm, or _BUSY as of zcrp_close. NULL is fine. */
+ * peer did not confirm, or _BUSY, both as of zcrp_close. NULL is fine. */
 ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
 
 #ifdef __cplusplus

@@ -63,7 +63,9 @@ TEST(peer__dies, .rows = 2)
     for (int i = 0; i < 10 && code == ZCRP_OK; i++)
         code = exchange(e, m);
     ck_assert_int_eq(code, ZCRP_ERROR_SILENT);
-    (void)zcrp_close(e);
+    int64_t begun = ends_now_ns();
+    ck_assert_int_eq(zcrp_close(e), ZCRP_ERROR_TIMEOUT);          /* it has not confirmed, */
+    ck_assert_int_lt(ends_now_ns() - begun, impatient.linger_ns); /* and is not waited for again */
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }

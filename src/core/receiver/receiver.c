@@ -149,8 +149,11 @@ void receiver_close(struct receiver *r, instant now)
     receiver_clear_due(r, REPLY_REQUESTS);
     receiver_set_due(r, REPLY_CLOSES);
     receiver_timer_on_close(&r->timer, now);
-    if (!receiver_session_is_bound(&r->session))
-        receiver_end_close(r); /* there is nobody to tell */
+    if (receiver_session_is_bound(&r->session))
+        return;
+    receiver_end_close(r); /* there is nobody to tell, */
+    if (r->session.is_untold)
+        r->phase = RECEIVER_CLOSED; /* or nobody any more, who has not confirmed */
 }
 
 bool receiver_is_closed(const struct receiver *r)

@@ -33,6 +33,7 @@ void receiver_session_bind(struct receiver_session *s, uint32_t name, const stru
     s->nonce = hello->nonce;
     s->known = s->message_base + first;
     s->was_bound = true;
+    s->is_untold = false;
 }
 
 void receiver_session_leave(struct receiver_session *s, uint64_t next, uint64_t first)
@@ -41,7 +42,8 @@ void receiver_session_leave(struct receiver_session *s, uint64_t next, uint64_t 
                                    .message_base = next - first,
                                    .requested = next,
                                    .known = next,
-                                   .was_bound = s->was_bound};
+                                   .was_bound = s->was_bound,
+                                   .is_untold = s->is_untold};
 }
 
 bool receiver_session_on_known(struct receiver_session *s, uint32_t wire, uint64_t next)

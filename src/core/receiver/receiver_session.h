@@ -23,6 +23,7 @@ struct receiver_session {
     bool has_units;         /* units of this session arrived */
     bool is_unheard; /* it began with keys, and nothing came since: the sender may not know */
     bool was_bound;  /* once, in any session */
+    bool is_untold;  /* the sender of the last session was left without a word */
 };
 
 /* The part that a hello plays for this session. */

@@ -33,8 +33,10 @@ void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
     receiver_leave(r, now);
     if (r->config.keyring != NULL && pairing.session != 0)
         r->ended = outcome; /* nobody else has these keys */
-    if (pairing.session != 0)
+    if (pairing.session != 0) {
         r->session.left = pairing; /* whose sender may close it yet, and is to be told */
+        r->session.is_untold = outcome != OUTCOME_PEER_CLOSED && outcome != OUTCOME_RESTARTED;
+    }
     receiver_clear_due(r, REPLY_CLOSES);
     if (r->phase == RECEIVER_CLOSING) /* there is nobody to tell any more */
         r->phase = RECEIVER_CLOSED;
@@ -186,6 +188,7 @@ void receiver_on_hello(struct receiver *r, instant now, const struct hello *hell
         on_partner(r, now, hello);
         break;
     case HELLO_OF_LEFT:
+        r->session.is_untold = false;
         receiver_set_due(r, REPLY_CONFIRMS);
         break;
     case HELLO_OF_STRANGER:

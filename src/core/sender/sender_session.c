@@ -124,18 +124,22 @@ void sender_session_enter(struct sender_session *s, struct pairing pairing, uint
     s->message_base = message_base;
     s->seq_base = seq_base;
     s->was_paired = true;
+    s->is_untold = false;
 }
 
 void sender_session_leave(struct sender_session *s)
 {
-    *s = (struct sender_session){
-        .left = s->pairing, .was_paired = s->was_paired, .unpaired = s->unpaired};
+    *s = (struct sender_session){.left = s->pairing,
+                                 .was_paired = s->was_paired,
+                                 .is_untold = s->is_untold,
+                                 .unpaired = s->unpaired};
 }
 
 void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack)
 {
     bool is_close = ack->is_closing && ack->pairing.session == s->left.session &&
                     ack->pairing.tag == s->left.tag;
+    s->is_untold = s->is_untold && !is_close;
     if (!is_close || s->confirmations == SESSION_CONFIRMATIONS)
         return;
     s->confirmations++;

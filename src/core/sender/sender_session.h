@@ -74,6 +74,7 @@ struct sender_session {
     bool has_closed;        /* the peer was told of the close in this session */
     bool has_shown_cookie;  /* a receiver may have bound the tag */
     bool was_paired;        /* once, in any session */
+    bool is_untold;         /* the receiver of the last session was left without a word */
     enum outcome unpaired;  /* why a sender that is never paired fails, as far as is known */
 };
 

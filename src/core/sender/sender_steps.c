@@ -39,7 +39,10 @@ void sender_fail(struct sender *s, instant now, enum outcome outcome)
     messages_out_end_all(&s->messages, outcome);
     if (ends_with(s, outcome) && s->ended == OUTCOME_OK)
         s->ended = outcome;
+    bool is_gone = outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_RESTARTED;
+    bool is_untold = sender_session_is_paired(&s->session) && !is_gone;
     sender_leave(s, now);
+    s->session.is_untold = s->session.is_untold || is_untold;
 }
 
 void sender_finish(struct sender *s)

@@ -125,7 +125,7 @@ static enum sender_due hello_due(const struct sender *s)
     if (!sender_has_finished(s))
         return is_lost ? DUE_QUESTION : DUE_HELLO;
     if (is_alone(s))
-        return DUE_END;
+        return s->session.is_untold ? DUE_END_UNCONFIRMED : DUE_END;
     if (s->timer.hellos >= LAST_HELLOS)
         return DUE_END_UNCONFIRMED;
     return is_paired ? DUE_HELLO : DUE_QUESTION;

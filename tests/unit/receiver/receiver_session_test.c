@@ -336,6 +336,27 @@ TEST(close__over_by_silence)
     receiver_rig_expect_end(OUTCOME_CLOSED);
 }
 
+/* The sender has fallen silent before: it is not told, and so it has not confirmed. It may close
+ * that session itself, later, or be followed by another sender. */
+TEST(close__after_silence_is_not_confirmed, .rows = 3)
+{
+    start();
+    struct pairing pairing = rig.pairing;
+    rig.now += 60 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    if (_i == 1)
+        receiver_rig_hello((struct hello){.pairing = pairing, .is_closing = true});
+    if (_i == 2) {
+        receiver_rig_bind("request");
+        receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    }
+    receiver_close(rig.r, rig.now);
+    ck_assert(receiver_is_closed(rig.r));
+    ck_assert_int_eq(receiver_is_confirmed(rig.r), _i > 0);
+}
+
 TEST(close__unbound_is_over_at_once)
 {
     receiver_rig_post(128);

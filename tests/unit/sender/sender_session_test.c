@@ -398,6 +398,32 @@ TEST(close__unpaired_is_over_at_once)
     ck_assert(sender_is_confirmed(rig.s));
 }
 
+/* The receiver has fallen silent before, or stalled: it is not told, and so it has not confirmed.
+ * It may close that session itself, later, or be followed by another receiver. */
+TEST(close__after_a_limit_is_not_confirmed, .rows = 4)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
+    struct pairing pairing = rig.pairing;
+    sender_fail(rig.s, rig.now, _i == 1 ? OUTCOME_STALLED : OUTCOME_SILENT);
+    sender_rig_expect_event(_i == 1 ? OUTCOME_STALLED : OUTCOME_SILENT, 0);
+    if (_i == 2) {
+        rig.pairing = pairing;
+        sender_rig_say_ack("", true);
+    }
+    if (_i == 3) {
+        sender_rig_pair(0, 0);
+        sender_rig_say_ack("", true);
+    }
+    sender_close(rig.s, rig.now);
+    while (sender_has_burst(rig.s))
+        sender_rig_hello();
+    while (!sender_is_closed(rig.s))
+        sender_rig_wait();
+    ck_assert(!sender_has_burst(rig.s));
+    ck_assert_int_eq(sender_is_confirmed(rig.s), _i > 1);
+}
+
 /* A receiver may have bound it. */
 TEST(close__with_a_cookie_shown_asks_a_while)
 {
