@@ -241,6 +241,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         entity_abandon(c->sender);
         entity_abandon(c->receiver);
         (void)close(c->fd);
+        peers_abandon(c->peers);
         free_connection(c);
         return ZCRP_OK;
     }

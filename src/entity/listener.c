@@ -235,8 +235,7 @@ static void destroy(struct zcrp_listener *l)
         wake_fini(&l->wake);
     mutex_fini(&l->mutex);
     reception_fini(&l->reception);
-    if (l->peers != NULL)
-        peers_release(l->peers);
+    peers_release(l->peers);
     free(l->stats_directory);
     free(l->backlog);
     free(l);
@@ -417,6 +416,7 @@ static void abandon(struct zcrp_listener *l)
     if (l->is_on)
         wake_fini(&l->wake);
     reception_abandon(&l->reception);
+    peers_abandon(l->peers);
     free(l->stats_directory);
     free(l->backlog);
     free(l);

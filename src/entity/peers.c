@@ -2,14 +2,15 @@
 
 #include "platform/thread.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct peers {
     struct mutex mutex;
-    uint32_t most;     /* (c) */
-    uint32_t holders;  /* (m) */
-    uint32_t count;    /* (m) */
-    uint64_t number[]; /* (m) of their addresses, in any order */
+    uint32_t most;            /* (c) */
+    _Atomic uint32_t holders; /* (a) */
+    uint32_t count;           /* (m) */
+    uint64_t number[];        /* (m) of their addresses, in any order */
 };
 
 struct peers *peers_create(uint32_t most)
@@ -25,21 +26,22 @@ struct peers *peers_create(uint32_t most)
 
 struct peers *peers_hold(struct peers *p)
 {
-    mutex_lock(&p->mutex);
-    p->holders++;
-    mutex_unlock(&p->mutex);
+    atomic_fetch_add(&p->holders, 1);
     return p;
 }
 
 void peers_release(struct peers *p)
 {
-    mutex_lock(&p->mutex);
-    bool is_last = --p->holders == 0;
-    mutex_unlock(&p->mutex);
-    if (!is_last)
+    if (p == NULL || atomic_fetch_sub(&p->holders, 1) > 1)
         return;
     mutex_fini(&p->mutex);
     free(p);
+}
+
+void peers_abandon(struct peers *p)
+{
+    if (p != NULL && atomic_fetch_sub(&p->holders, 1) == 1)
+        free(p);
 }
 
 /* Its place, or the count if it is not there. Under the mutex. */

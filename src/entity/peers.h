@@ -16,9 +16,12 @@ enum peers_verdict { PEERS_ADDED, PEERS_KNOWN, PEERS_FULL };
 /* An empty set for up to `most` peers, held once; NULL if there is no memory. */
 struct peers *peers_create(uint32_t most);
 
-/* Holds it once more; returns it. Lets go. */
+/* Holds it once more; returns it. Lets go; NULL is fine. */
 struct peers *peers_hold(struct peers *p);
 void peers_release(struct peers *p);
+
+/* Lets go of it in a child, where a thread of the parent's may hold its mutex. NULL is fine. */
+void peers_abandon(struct peers *p);
 
 /* How many there are. */
 uint32_t peers_count(struct peers *p);

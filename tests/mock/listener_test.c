@@ -1,5 +1,5 @@
 /* A listener whose callers cannot be admitted, and one that was at work when the process forked. */
-/* wrap: listen_admit peers_add strdup */
+/* wrap: listen_admit peers_add peers_create free strdup */
 #include "../support/mock.h"
 
 #include "channel/listen.h"
@@ -45,6 +45,28 @@ enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer)
     while (is_held)
         usleep(1000);
     return __real_peers_add(p, peer);
+}
+
+static struct peers *_Atomic peers; /* of the last listener */
+static _Atomic bool has_peers;
+
+struct peers *__real_peers_create(uint32_t most);
+void __real_free(void *memory);
+
+struct peers *__wrap_peers_create(uint32_t most)
+{
+    struct peers *made = __real_peers_create(most);
+
+    peers = made;
+    has_peers = made != NULL;
+    return made;
+}
+
+void __wrap_free(void *memory)
+{
+    if (memory == peers)
+        has_peers = false;
+    __real_free(memory);
 }
 
 static bool has_no_memory; /* for a copy of a text */
@@ -177,6 +199,33 @@ TEST(close__in_the_child_of_a_busy_process)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+    (void)zcrp_connection_close(there);
+    (void)zcrp_connection_close(here);
+}
+
+/* The child's copies of what a listener and its connections share go with the last of them. */
+TEST(close__in_a_child_leaves_no_peers)
+{
+    struct zcrp_connection *here;
+    int status;
+
+    struct zcrp_connection *there = call();
+    assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+    for (int first = 0; first < 2; first++) {
+        pid_t child = fork();
+        if (child == 0) {
+            bool good = first == 0 || zcrp_connection_close(here) == ZCRP_OK;
+            good = good && zcrp_listener_close(listener) == ZCRP_OK && has_peers == (first == 0);
+            good = good && (first == 1 || zcrp_connection_close(here) == ZCRP_OK) && !has_peers;
+            (void)zcrp_connection_close(there);
+            if (good)
+                (void)execlp("true", "true", (char *)NULL);
+            _exit(1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    assert_true(has_peers);
     (void)zcrp_connection_close(there);
     (void)zcrp_connection_close(here);
 }
