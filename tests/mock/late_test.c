@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,13 +66,33 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000 * MS + t.tv_nsec;
 }
 
+/* How the two processes are connected: by a pair of sockets, or by a connection. */
+struct way {
+    struct loopback sockets;
+    int port[2]; /* a pipe, which says where the receiver's process listens; -1: no connection */
+};
+
 /* ---- the sender's process ---- */
 
-static void be_sender(const struct loopback *sockets)
+static int open_sender(const struct way *way, struct zcrp_entity **e)
+{
+    struct zcrp_connection *c = NULL;
+    char port[8];
+
+    if (way->port[0] < 0)
+        return zcrp_open_sender(e, way->sockets.sender, &limits);
+    if (read(way->port[0], port, sizeof(port)) != sizeof(port))
+        return ZCRP_ERROR_SYSTEM;
+    int code = zcrp_connect(&c, "127.0.0.1", port, &limits, -1);
+    *e = zcrp_connection_sender(c);
+    return code;
+}
+
+static void be_sender(const struct way *way)
 {
     struct zcrp_entity *e;
     struct zcrp_msg *m[SLOTS];
-    int code = zcrp_open_sender(&e, sockets->sender, &limits);
+    int code = open_sender(way, &e);
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int i = 0; i < SLOTS; i++) {
@@ -92,9 +113,11 @@ static void be_sender(const struct loopback *sockets)
 /* ---- the receiver ---- */
 
 struct receiver {
-    struct loopback sockets;
+    struct way way;
     pid_t peer;
-    struct zcrp_entity *entity;
+    struct zcrp_listener *listener; /* NULL: it is an entity of its own, */
+    struct zcrp_connection *connection;
+    struct zcrp_entity *entity; /* or the connection's half */
     struct zcrp_msg *slot[SLOTS];
 };
 
@@ -104,16 +127,33 @@ static void post(struct receiver *r, int i)
     assert_int_equal(zcrp_submit(r->entity, r->slot[i], BYTES), ZCRP_OK);
 }
 
-static void begin(struct receiver *r)
+static void accept_sender(struct receiver *r)
 {
+    char port[8];
+
+    assert_int_equal(zcrp_listen(&r->listener, "127.0.0.1", "0", &limits), ZCRP_OK);
+    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(r->listener));
+    assert_int_equal(write(r->way.port[1], port, sizeof(port)), sizeof(port));
+    assert_int_equal(zcrp_accept(r->listener, &r->connection, 5000 * MS), ZCRP_OK);
+    r->entity = zcrp_connection_receiver(r->connection);
+}
+
+static void begin(struct receiver *r, bool is_connection)
+{
+    *r = (struct receiver){.way = {.port = {-1, -1}}};
     (void)unsetenv("ZCRP_NO_MEMORY");
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(shared, MAP_FAILED);
-    r->sockets = loopback_open(LOOPBACK_UDP4, false);
+    r->way.sockets = loopback_open(LOOPBACK_UDP4, false);
+    if (is_connection)
+        assert_int_equal(pipe(r->way.port), 0);
     r->peer = fork();
     if (r->peer == 0)
-        be_sender(&r->sockets);
-    assert_int_equal(zcrp_open_receiver(&r->entity, r->sockets.receiver, &limits), ZCRP_OK);
+        be_sender(&r->way);
+    if (is_connection)
+        accept_sender(r);
+    else
+        assert_int_equal(zcrp_open_receiver(&r->entity, r->way.sockets.receiver, &limits), ZCRP_OK);
     for (int i = 0; i < SLOTS; i++) {
         r->slot[i] = zcrp_alloc_msg(BYTES);
         post(r, i);
@@ -144,6 +184,11 @@ static void receive_until_it_stops(struct receiver *r)
     }
 }
 
+static int close_it(const struct receiver *r)
+{
+    return r->connection != NULL ? zcrp_connection_close(r->connection) : zcrp_close(r->entity);
+}
+
 static void expect_busy(struct receiver *r)
 {
     int busy = 0;
@@ -159,7 +204,7 @@ static void expect_busy(struct receiver *r)
     }
     assert_int_not_equal(busy, 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(zcrp_close(r->entity), ZCRP_ERROR_BUSY);
+        assert_int_equal(close_it(r), ZCRP_ERROR_BUSY);
     assert_int_equal(zcrp_submit(r->entity, r->slot[0], BYTES),
                      zcrp_error(r->slot[0]) == ZCRP_ERROR_BUSY ? ZCRP_ERROR_BUSY
                                                                : ZCRP_ERROR_CLOSED);
@@ -181,20 +226,24 @@ static void expect_own(struct receiver *r)
 /* A close that was BUSY before says what the first one found out of the peer. */
 static void end(struct receiver *r, int code)
 {
-    assert_int_equal(zcrp_close(r->entity), code);
+    assert_int_equal(close_it(r), code);
+    (void)zcrp_listener_close(r->listener);
     for (int i = 0; i < SLOTS; i++)
         zcrp_free_msg(r->slot[i]);
     (void)kill(r->peer, SIGKILL);
     (void)waitpid(r->peer, NULL, 0);
-    loopback_close(&r->sockets);
+    loopback_close(&r->way.sockets);
+    for (int i = 0; i < 2; i++)
+        if (r->way.port[i] >= 0)
+            (void)close(r->way.port[i]);
     (void)munmap(shared, sizeof(*shared));
 }
 
-static void stop_and(int signal)
+static void stop_and(int signal, bool is_connection)
 {
     struct receiver r;
 
-    begin(&r);
+    begin(&r, is_connection);
     receive_until_it_stops(&r);
     expect_busy(&r);
     assert_int_equal(kill(r.peer, signal), 0);
@@ -219,26 +268,46 @@ static void let_receive_until_it_stops(struct receiver *r)
 }
 
 /* Close comes within a landing that ends with a late claim. */
-TEST(late__while_it_is_closed)
+static void close_while_it_is_late(bool is_connection)
 {
     struct receiver r;
 
-    begin(&r);
+    begin(&r, is_connection);
     let_receive_until_it_stops(&r);
-    assert_int_equal(zcrp_close(r.entity), ZCRP_ERROR_BUSY);
+    assert_int_equal(close_it(&r), ZCRP_ERROR_BUSY);
     assert_int_equal(kill(r.peer, SIGCONT), 0);
     expect_own(&r);
     end(&r, ZCRP_ERROR_TIMEOUT);
 }
 
+TEST(late__while_it_is_closed)
+{
+    close_while_it_is_late(false);
+}
+
+TEST(late__while_its_connection_is_closed)
+{
+    close_while_it_is_late(true);
+}
+
 TEST(late__goes_on)
 {
-    stop_and(SIGCONT);
+    stop_and(SIGCONT, false);
 }
 
 TEST(late__is_killed)
 {
-    stop_and(SIGKILL);
+    stop_and(SIGKILL, false);
+}
+
+TEST(late__goes_on_over_a_connection)
+{
+    stop_and(SIGCONT, true);
+}
+
+TEST(late__is_killed_over_a_connection)
+{
+    stop_and(SIGKILL, true);
 }
 
 /* Nothing of the session is lost by it. */
@@ -246,7 +315,7 @@ TEST(late__goes_on_and_all_arrives)
 {
     struct receiver r;
 
-    begin(&r);
+    begin(&r, false);
     receive_until_it_stops(&r);
     (void)usleep(50000);
     assert_int_equal(kill(r.peer, SIGCONT), 0);
