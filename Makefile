@@ -33,7 +33,7 @@
 #: make python-bench-dask   zcrp:// beside tcp:// under Dask (BENCH=...: arguments)
 #: make wheel      the Python package as one file: build/python/wheel
 #: make packages   Debian packages of the last commit: build/packages/*.deb (needs sh tools/setup packages)
-#: make install    to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
+#: make install    what was built last, to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make clean      remove build/
 #:
 #: CC, CXX, AR, LD, OBJCOPY, PKG_CONFIG, CPPFLAGS, CFLAGS, LDFLAGS, PREFIX, BINDIR, LIBDIR, INCLUDEDIR,
@@ -46,6 +46,33 @@ VERSION := $(shell sed -n 's/^\#define ZCRP_VERSION_TEXT "\(.*\)"/\1/p' include/
 SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
 
 VARIANT ?= plain
+OUT := build/$(VARIANT)
+
+# ---- what was built last
+
+# `make install` takes over what the last build was made with, whoever calls it and in whatever environment, so that
+# it installs what was built. If it is given one of these variables with another value, it begins anew.
+CHOSEN := AR CC CFLAGS CPPFLAGS KEYS LD LDFLAGS OBJCOPY PEERS PKG_CONFIG WERROR
+FOUND := GNUTLS IPSEC_MB ISAL SODIUM XXHASH
+hash := \#
+define newline
+
+
+endef
+ifneq ($(MAKECMDGOALS),)
+ifeq ($(filter-out install uninstall,$(MAKECMDGOALS)),)
+-include $(OUT)/settings
+endif
+endif
+is_given = $(filter command environment,$(firstword $(origin $(1))))
+are_different = $(subst x$(1),,x$(2))$(subst x$(2),,x$(1))
+told = $(foreach v,$(CHOSEN),$(if $(call is_given,$v),$(call are_different,$($v),$(last_$v))))
+last := $(if $(last_CC),$(if $(strip $(told)),,yes))
+$(if $(last),$(foreach v,$(CHOSEN),$(eval $v := $$(last_$v))))
+found = $(if $(last),$(last_$(1)),$(shell $(2)))
+setting = last_$(1) := $(subst $(hash),$$(hash),$(subst $$,$$$$,$($(1))))$(newline)
+settings = $(subst $(newline) ,$(newline),$(foreach v,$(CHOSEN) $(FOUND),$(call setting,$v)))
+
 CFLAGS ?= -O2 -g
 OBJCOPY ?= objcopy
 PKG_CONFIG ?= pkg-config
@@ -77,25 +104,26 @@ else ifneq ($(filter clang fuzz,$(VARIANT)),)
 override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
 endif
 
-OUT := build/$(VARIANT)
 OBJ := $(OUT)/obj
 PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
 # Optional: the CRC of AAL5 at the speed of memory (src/channel/crc.h).
-ISAL := $(shell $(PKG_CONFIG) --libs libisal 2>/dev/null)
+ISAL := $(call found,ISAL,$(PKG_CONFIG) --libs libisal 2>/dev/null)
 
 # Optional: keys (src/keys). KEYS=0 builds without them.
 KEYS ?= 1
-GNUTLS := $(if $(filter-out 0,$(KEYS)),$(shell $(PKG_CONFIG) --libs 'gnutls >= 3.7.0' 2>/dev/null))
+GNUTLS := $(if $(filter-out 0,$(KEYS)),$(call found,GNUTLS,$(PKG_CONFIG) --libs 'gnutls >= 3.7.0' 2>/dev/null))
 
 # Optional: AES with several blocks at a time (src/keys/vaes.h). IPSec-MB has no file of pkg-config.
 ipsec_mb := \#include <intel-ipsec-mb.h>\n\#if IMB_VERSION_NUM < IMB_VERSION(1, 0, 0)\n\#error\n\#endif\n
-IPSEC_MB := $(if $(GNUTLS),$(shell printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo -lIPSec_MB))
+IPSEC_MB := $(if $(GNUTLS),$(call found,IPSEC_MB,printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
+	echo -lIPSec_MB))
 # Optional: zcrp-cp, whose hashes it has.
-XXHASH := $(shell $(PKG_CONFIG) --libs libxxhash 2>/dev/null)
+XXHASH := $(call found,XXHASH,$(PKG_CONFIG) --libs libxxhash 2>/dev/null)
 
 # What the library is linked with, beside the system's own.
-LIBRARIES := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium) $(ISAL) $(GNUTLS) $(IPSEC_MB)
+SODIUM := $(call found,SODIUM,$(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium)
+LIBRARIES := $(SODIUM) $(ISAL) $(GNUTLS) $(IPSEC_MB)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
@@ -137,10 +165,12 @@ say = @echo "  $(1)	$@";
 endif
 
 # Changes when the compiler, a flag or a peer does, and everything with it.
-flags = $(COMPILE) $(LDFLAGS) $(PEERS)
+$(OUT)/flags: export FLAGS = $(COMPILE) $(LDFLAGS) $(PEERS)
+$(OUT)/flags: export SETTINGS = $(settings)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
+	@echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" >$@
+	@echo "$$SETTINGS" | cmp -s - $(OUT)/settings || echo "$$SETTINGS" >$(OUT)/settings
 
 $(OBJ)/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)

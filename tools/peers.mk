@@ -11,16 +11,16 @@ packages_tls := openssl >= 3
 has_packages = $(shell pkg-config --exists '$(packages_$(1))' 2>/dev/null && echo $(1))
 
 # The thread sanitizer takes what it cannot see in libraries for races.
-PEERS := $(if $(filter tsan fuzz,$(VARIANT)),,$(foreach p,$(ALL_PEERS),$(call has_packages,$(p))))
+PEERS := $(if $(last),$(last_PEERS),$(if $(filter tsan fuzz,$(VARIANT)),,$(foreach p,$(ALL_PEERS),$(call has_packages,$(p)))))
 
 # What belongs to peers that are not there.
 peer_sources = $(wildcard tools/zcrp-bench/transports/$(1).c tools/zcrp-bench/transports/$(1)_*.c)
 LEFT_OUT := $(foreach p,$(filter-out $(PEERS),$(ALL_PEERS)),$(call peer_sources,$(p)))
 define peer
 $(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(1))): COMPILE += \
-	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags '$(packages_$(1))'))
+	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags '$(packages_$(1))' 2>/dev/null))
 endef
 $(foreach p,$(PEERS),$(eval $(call peer,$(p))))
 
 peer_packages := $(foreach p,$(PEERS),$(packages_$(p)))
-$(PRODUCTS)/zcrp-bench: LDLIBS += $(if $(peer_packages),$(shell pkg-config --libs '$(peer_packages)'))
+$(PRODUCTS)/zcrp-bench: LDLIBS += $(if $(peer_packages),$(shell pkg-config --libs '$(peer_packages)' 2>/dev/null))

@@ -111,7 +111,7 @@ tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY)
 	$(foreach c,gcc clang,'checks/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
 	$(foreach c,g++ clang++,'checks/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
 	'checks/codec=python3 tools/codec.py docs/vectors/datagrams.txt' \
-	'checks/install=tools/install-check'
+	'checks/install=tools/install-check' 'checks/install-as-built=tools/install-as-built'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic $(WERROR) include/zcrp.h
 
 # `make run SUITES="unit e2e" VARIANT=asan` builds and runs these. `make built` only builds: without the
