@@ -243,7 +243,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_add_psk(struct zcrp_keys *keys, const ch
 
 /* A function of the user's that a listener asks for the key of an identity that it does not have:
  * writes at most `size` bytes to `key` and returns how many, or 0 if there is none. It runs in a
- * thread of the library's, holds all callers up, and must not call the library. */
+ * thread of the library's, holds up all callers of that listener and zcrp_listener_close, and must
+ * not call the library. */
 typedef size_t (*zcrp_keys_lookup)(void *context, const char *identity, uint8_t *key, size_t size);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup,
                                                    void *context);

@@ -105,3 +105,26 @@ uint64_t address_number(const union address *a)
 
     return place_of(a, place) ? jar.hash(jar.key, place, sizeof(place)) : 0;
 }
+
+/* Are the last 64 bits the host's own choice? Not where IPv4 is mapped, and not on one link only.
+ */
+static bool has_network(const uint8_t *host)
+{
+    static const uint8_t mapped[8];
+    bool is_link = host[0] == 0xFE && (host[1] & 0xC0) == 0x80;
+
+    return memcmp(host, mapped, sizeof(mapped)) != 0 && !is_link;
+}
+
+uint64_t address_host_number(const union address *a)
+{
+    struct cookie_jar jar = keyed_hash_jar();
+    uint8_t place[PLACE_BYTES];
+
+    if (!place_of(a, place))
+        return 0;
+    memset(place + 2, 0, 2);
+    if (a->any.sa_family == AF_INET6 && has_network(place + HOST_AT))
+        memset(place + HOST_AT + HOST_BYTES / 2, 0, HOST_BYTES / 2);
+    return jar.hash(jar.key, place, sizeof(place));
+}

@@ -37,4 +37,8 @@ __attribute__((warn_unused_result)) int address_write(const union address *a, ch
  * family is neither of IP's. */
 uint64_t address_number(const union address *a);
 
+/* The same of the host alone, whatever the port. In IPv6 all addresses of one network of 64 bits
+ * are one host, because one host may take any of them. */
+uint64_t address_host_number(const union address *a);
+
 #endif

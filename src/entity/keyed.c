@@ -2,6 +2,7 @@
 
 #include "channel/keyed_hash.h"
 #include "entity.h"
+#include "sources.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,14 +186,18 @@ static void hear_question(struct zcrp_entity *e, instant now, const uint8_t *dat
     k->strange += bytes == 0;
 }
 
-/* Somebody has brought a cookie back, and begins. Who began before is given some time. */
+/* Somebody has brought a cookie back, and begins. Who began before is given some time; and behind
+ * one who failed there is a pause, which bounds what a peer with a wrong key makes this side
+ * compute. */
 static bool begin_with_caller(struct zcrp_entity *e, instant now,
                               const struct handshake_datagram *d)
 {
     struct keyed *k = &e->keyed;
 
-    if (k->greeting != NULL && !greeting_has_failed(k->greeting) &&
-        now - k->greeting->began < GREETING_PATIENCE)
+    bool has_failed = k->greeting != NULL && greeting_has_failed(k->greeting);
+    duration patience = has_failed ? HANDSHAKE_PAUSE : GREETING_PATIENCE;
+
+    if (k->greeting != NULL && now - k->greeting->began < patience)
         return false;
     drop_greeting(k);
     k->greeting = greeting_create(k->keys, false, d->tag, d->nonce);

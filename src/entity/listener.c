@@ -1,7 +1,9 @@
 /* A listener: a socket that any number of peers call, and those that have been admitted and not
  * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the backlog.
  *
- *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections */
+ *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections
+ *
+ * Callers that need keys are handed to the reception, whose thread admits them (reception.h). */
 #include "channel/aal5_channel.h"
 #include "channel/keyed_hash.h"
 #include "channel/listen.h"
@@ -22,7 +24,7 @@
 
 enum {
     HEARD_AT_ONCE = 256, /* datagrams, in one turn */
-    HEARD_BEHIND = 64,   /* of them, when somebody is admitted */
+    HEARD_BEHIND = 64,   /* behind somebody with keys who is admitted */
     CALLERS_AT_ONCE = 1 + LISTEN_STRAYS_MOST,
 };
 
@@ -80,55 +82,15 @@ static bool is_own_trouble(int error)
     return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
 }
 
-/* Somebody else, or what the guest itself sends early: its first request is on the way when its
- * handshake ends. Whether it is genuine the connection will see. */
-static void sort(struct guest *guest, const struct caller *heard, struct caller *more,
-                 uint32_t *count)
+/* Puts a guest into the backlog, or does not because of an error. */
+static void enter(struct zcrp_listener *l, const struct guest *guest, int error)
 {
-    if (!heard->is_early)
-        more[(*count)++] = *heard;
-    else if (address_is_same(&guest->caller.from, &heard->from))
-        guest->caller = *heard;
-}
-
-/* From now on the guest's own socket hears what it sends. What came before is here. */
-static void hear_rest(struct zcrp_listener *l, struct guest *guest, const struct strays *strays,
-                      struct caller *more, uint32_t *count)
-{
-    struct caller heard;
-    int result = l->reception.keys != NULL ? 0 : -EAGAIN;
-
-    for (uint32_t i = 0; i < strays->count && *count < CALLERS_AT_ONCE; i++)
-        sort(guest, &strays->caller[i], more, count);
-    for (int i = 0; i < HEARD_BEHIND && result >= 0 && *count < CALLERS_AT_ONCE; i++) {
-        result = listen_hear(&l->socket, &heard);
-        if (result == 1)
-            sort(guest, &heard, more, count);
-    }
-}
-
-/* Admits one caller; adds those that its socket, or the listening one, heard meanwhile. By the
- * engine's thread alone. */
-static void admit(struct zcrp_listener *l, const struct caller *caller, struct admission *admission,
-                  struct caller *more, uint32_t *count)
-{
-    struct guest guest = {.caller = *caller, .admission = admission};
-    struct strays strays;
-
-    if (!reserve(l, &caller->from)) {
-        admission_destroy(admission);
-        return;
-    }
-    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
-    if (!error)
-        hear_rest(l, &guest, &strays, more, count);
     mutex_lock(&l->mutex);
     if (error) {
-        peers_remove(l->peers, &caller->from);
-        admission_destroy(admission);
+        peers_remove(l->peers, &guest->caller.from);
         l->trouble = is_own_trouble(error) ? error : l->trouble;
     } else {
-        l->backlog[(l->first + l->waiting++) % l->options.backlog] = guest;
+        l->backlog[(l->first + l->waiting++) % l->options.backlog] = *guest;
         l->admitted++;
     }
     if (l->is_on && has_news(l))
@@ -137,44 +99,84 @@ static void admit(struct zcrp_listener *l, const struct caller *caller, struct a
     changes_tell(&l->changes);
 }
 
-/* A caller is admitted at once, or, if it needs keys, at the end of its handshake. */
-static void hear(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
-                 uint32_t *count)
+/* Admits a caller without keys; adds those that its socket heard meanwhile. By the engine's thread
+ * alone. */
+static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
+                  uint32_t *count)
 {
-    if (caller->is_early) /* and nobody is being admitted */
-        return;
-    bool needs_keys = l->reception.keys != NULL;
-    struct admission *admission =
-        needs_keys ? reception_hear(&l->reception, &l->socket, caller) : NULL;
+    struct guest guest = {.caller = *caller};
+    struct strays strays;
 
-    if (!needs_keys || admission != NULL)
-        admit(l, caller, admission, more, count);
+    if (!reserve(l, &caller->from))
+        return;
+    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
+    for (uint32_t i = 0; i < strays.count && *count < CALLERS_AT_ONCE; i++)
+        more[(*count)++] = strays.caller[i];
+    enter(l, &guest, error);
 }
 
-static void on_due(void *client)
+/* From now on the guest's own socket hears what it sends. What came before is here: it may be the
+ * guest's first request, which is on the way when its handshake ends. */
+static void hear_rest(struct zcrp_listener *l, const struct strays *strays)
 {
-    struct zcrp_listener *l = client;
+    struct caller heard;
+    int result = 0;
 
-    engine_due(&l->member, reception_expire(&l->reception, &l->socket));
+    for (uint32_t i = 0; i < strays->count; i++)
+        reception_hear(&l->reception, &strays->caller[i]);
+    for (int i = 0; i < HEARD_BEHIND && result >= 0; i++) {
+        result = listen_hear(&l->socket, &heard);
+        if (result == 1)
+            reception_hear(&l->reception, &heard);
+    }
+}
+
+/* Admits a caller at the end of its handshake. Whether its early request is genuine the connection
+ * will see. By the reception's thread alone. */
+static void welcome(void *context, const struct caller *caller, struct admission *admission)
+{
+    struct zcrp_listener *l = context;
+    struct guest guest = {.caller = *caller, .admission = admission};
+    struct strays strays;
+
+    if (!reserve(l, &caller->from)) {
+        admission_destroy(admission);
+        return;
+    }
+    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
+    if (error)
+        admission_destroy(admission);
+    else
+        hear_rest(l, &strays);
+    (void)reception_take_early(&l->reception, caller, &guest.caller);
+    enter(l, &guest, error);
+}
+
+/* One datagram, and the callers of which it is the cause. */
+static int hear(struct zcrp_listener *l)
+{
+    struct caller callers[CALLERS_AT_ONCE];
+    int heard = listen_hear(&l->socket, &callers[0]);
+    uint32_t count = heard == 1;
+
+    if (count > 0 && l->reception.keys != NULL) {
+        reception_hear(&l->reception, &callers[0]);
+        return heard;
+    }
+    while (count > 0) {
+        struct caller caller = callers[--count];
+        admit(l, &caller, callers, &count);
+    }
+    return heard;
 }
 
 static instant on_arrival(void *client)
 {
     struct zcrp_listener *l = client;
-    struct caller callers[CALLERS_AT_ONCE];
     int heard = 0;
 
-    for (int i = 0; i < HEARD_AT_ONCE && heard >= 0; i++) {
-        uint32_t count = 0;
-        heard = listen_hear(&l->socket, &callers[0]);
-        count = heard == 1;
-        while (count > 0) {
-            struct caller caller = callers[--count];
-            hear(l, &caller, callers, &count);
-        }
-    }
-    if (l->reception.keys != NULL)
-        on_due(l);
+    for (int i = 0; i < HEARD_AT_ONCE && heard >= 0; i++)
+        heard = hear(l);
     return heard < 0 && heard != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 
@@ -183,7 +185,7 @@ static void on_nothing(void *client)
     (void)client;
 }
 
-static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_due};
+static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_nothing};
 
 /* ---- opening ---- */
 
@@ -220,6 +222,8 @@ static int init(struct zcrp_listener *l)
     if (l->peers == NULL || l->backlog == NULL || !has_reception || !has_options)
         return ZCRP_ERROR_MEMORY;
     int error = listen_begin(&l->socket);
+    if (!error)
+        error = reception_start(&l->reception, &l->socket, welcome, l);
     if (error)
         return code_of_channel(error);
     error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
@@ -233,6 +237,7 @@ static void destroy(struct zcrp_listener *l)
 {
     if (l->is_on)
         wake_fini(&l->wake);
+    reception_stop(&l->reception);
     mutex_fini(&l->mutex);
     reception_fini(&l->reception);
     peers_release(l->peers);
@@ -433,6 +438,7 @@ int zcrp_listener_close(struct zcrp_listener *listener)
         return ZCRP_OK;
     }
     engine_leave(&l->member);
+    reception_stop(&l->reception);
     close_sockets(l);
     destroy(l);
     return ZCRP_OK;

@@ -48,9 +48,33 @@ TEST(address__of_one_peer, .rows = ROWS(row))
     ck_assert_uint_eq(address_port(&a), row[_i].port);
 }
 
+static const struct {
+    const char *host, *other;
+    bool is_same;
+} hosts[] = {
+    {"192.0.2.1", "192.0.2.1", true},
+    {"192.0.2.1", "192.0.2.2", false},
+    {"192.0.2.1", "2001:db8::1", false},
+    {"2001:db8::1", "2001:db8::ffff:1", true}, /* one host may take any address of its network */
+    {"2001:db8::1", "2001:db8:0:1::1", false},
+    {"fe80::1", "fe80::2", false},
+    {"::1", "::2", false},
+    {"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
+};
+
+TEST(address_host_number__of_one_host, .rows = ROWS(hosts))
+{
+    union address a = address_of(hosts[_i].host, 7000, 0);
+    union address b = address_of(hosts[_i].other, 7001, 0);
+
+    ck_assert((address_host_number(&a) == address_host_number(&b)) == hosts[_i].is_same);
+}
+
 TEST(address__of_nobody)
 {
     union address none = address_of("", 0, 0);
+
+    ck_assert_uint_eq(address_host_number(&none), 0);
 
     ck_assert(!address_is_same(&none, &none));
     ck_assert_uint_eq(address_number(&none), 0);

@@ -1,0 +1,418 @@
+/* What callers without a good key cost those that have one: a listener's handshakes run in a thread
+ * of their own, and those that fail are few for each host. */
+#include "../../support/ends.h"
+#include "../../support/shared_keys.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+LOAD(asleep)
+
+enum { ECHOES = 20, BYTES = 100 };
+
+struct place {
+    struct zcrp_listener *listener;
+    char port[8];
+};
+
+static struct place listen_with(struct zcrp_keys *keys)
+{
+    const struct zcrp_options options = {.keys = keys};
+    struct place p;
+
+    ck_assert_int_eq(zcrp_listen(&p.listener, "127.0.0.1", "0", &options), ZCRP_OK);
+    snprintf(p.port, sizeof(p.port), "%d", zcrp_listener_port(p.listener));
+    zcrp_keys_free(keys);
+    return p;
+}
+
+static int call(const struct place *p, struct zcrp_connection **c, struct zcrp_keys *keys,
+                int64_t timeout_ns)
+{
+    const struct zcrp_options options = {.keys = keys};
+    int code = zcrp_connect(c, "127.0.0.1", p->port, &options, timeout_ns);
+
+    zcrp_keys_free(keys);
+    return code;
+}
+
+struct both {
+    struct zcrp_connection *there, *here;
+};
+
+/* A caller with a good key; how long it took until it was accepted. */
+static int64_t meet(const struct place *p, struct both *b, struct zcrp_keys *keys)
+{
+    int64_t began = ends_now_ns();
+
+    ck_assert_int_eq(call(p, &b->there, keys, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p->listener, &b->here, 5 * ENDS_SECOND), ZCRP_OK);
+    return ends_now_ns() - began;
+}
+
+static void part(const struct both *b)
+{
+    (void)zcrp_connection_close(b->there);
+    (void)zcrp_connection_close(b->here);
+}
+
+static void pass(struct zcrp_connection *from, struct zcrp_connection *to)
+{
+    struct zcrp_msg *out = zcrp_alloc_msg(BYTES), *in = zcrp_alloc_msg(BYTES);
+
+    memset(out->buffer, 7, BYTES);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, BYTES), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, BYTES), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+}
+
+/* ---- a lookup that takes its time ---- */
+
+static _Atomic bool is_held, is_within;
+
+static size_t look_up(void *context, const char *identity, uint8_t *found, size_t size)
+{
+    (void)context, (void)identity;
+    atomic_store(&is_within, true);
+    while (atomic_load(&is_held))
+        usleep(1000);
+    memcpy(found, key, ZCRP_KEYS_PSK_LEAST);
+    return size >= ZCRP_KEYS_PSK_LEAST ? ZCRP_KEYS_PSK_LEAST : 0;
+}
+
+/* The user's function stands still amid a handshake, for as long as it takes for a connection's
+ * messages to come and go. Handshakes ran in the thread that receives for all. */
+TEST(strangers__a_handshake_holds_no_message_up, .needs = has_keys)
+{
+    struct zcrp_keys *keys = shared("alice", key);
+    struct both first, second;
+    struct zcrp_listener_stats stats;
+
+    ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
+    struct place p = listen_with(keys);
+    (void)meet(&p, &first, shared("alice", key));
+    pass(first.there, first.here);
+    atomic_store(&is_held, true);
+    ck_assert_int_eq(call(&p, &second.there, shared("bob", key), 0), ZCRP_OK);
+    while (!atomic_load(&is_within))
+        usleep(1000);
+    for (int i = 0; i < ECHOES; i++) {
+        pass(first.there, first.here);
+        pass(first.here, first.there);
+    }
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    ck_assert_uint_eq(stats.admitted, 1);
+    atomic_store(&is_held, false);
+    ck_assert_int_eq(zcrp_accept(p.listener, &second.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(second.there, second.here);
+    part(&second);
+    part(&first);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* It ends with the handshake that is under way. */
+static void *let_go(void *unused)
+{
+    usleep(50000);
+    atomic_store(&is_held, false);
+    return unused;
+}
+
+TEST(strangers__close_amid_a_handshake, .needs = has_keys)
+{
+    struct zcrp_keys *keys = shared("alice", key);
+    struct zcrp_connection *c;
+    pthread_t thread;
+
+    ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
+    struct place p = listen_with(keys);
+    atomic_store(&is_held, true);
+    ck_assert_int_eq(call(&p, &c, shared("bob", key), 0), ZCRP_OK);
+    while (!atomic_load(&is_within))
+        usleep(1000);
+    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+    ck_assert(!atomic_load(&is_held));
+    pthread_join(thread, NULL);
+    (void)zcrp_connection_close(c);
+}
+
+/* The child has no thread that would go on with it, and its close does not wait for one. */
+TEST(strangers__fork_amid_a_handshake, .needs = has_keys)
+{
+    struct zcrp_keys *keys = shared("alice", key);
+    struct both b;
+    int status;
+
+    ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
+    struct place p = listen_with(keys);
+    atomic_store(&is_held, true);
+    ck_assert_int_eq(call(&p, &b.there, shared("bob", key), 0), ZCRP_OK);
+    while (!atomic_load(&is_within))
+        usleep(1000);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(zcrp_listener_close(p.listener) == ZCRP_OK ? 0 : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    atomic_store(&is_held, false);
+    ck_assert_int_eq(zcrp_accept(p.listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
+    part(&b);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* ---- callers with a wrong key, one after the other ---- */
+
+static const char mine[] = "-----BEGIN PRIVATE KEY-----\n"
+                           "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+                           "-----END PRIVATE KEY-----\n";
+static const char wrong[] = "-----BEGIN PRIVATE KEY-----\n"
+                            "MC4CAQAwBQYDK2VwBCIEIEzNCJsopdubKS92nA/5yo/1vahLoLYnwlZFZCd7BNtv\n"
+                            "-----END PRIVATE KEY-----\n";
+static const char mine_fingerprint[] =
+    "06e3fd8fda29bb60ab59557de61edb0aecdb231134be30e75b455f8e1b792fa9";
+
+static struct zcrp_keys *raw(const char *pem)
+{
+    struct zcrp_keys *keys;
+
+    ck_assert_int_eq(zcrp_keys_raw(&keys, pem, strlen(pem)), ZCRP_OK);
+    ck_assert_int_eq(zcrp_keys_pin(keys, mine_fingerprint), ZCRP_OK);
+    return keys;
+}
+
+struct attacker {
+    const struct place *place;
+    pthread_t thread;
+    _Atomic bool is_over;
+    uint64_t tries;
+};
+
+static void *attack(void *context)
+{
+    struct attacker *a = context;
+    struct zcrp_connection *c;
+
+    for (; !atomic_load(&a->is_over); a->tries++)
+        if (call(a->place, &c, raw(wrong), ENDS_SECOND) == ZCRP_OK)
+            abort();
+    return NULL;
+}
+
+enum { ATTACKERS = 3, SECONDS = 2, AT_ONCE = 32, A_SECOND = 20 };
+
+/* As many as there are for one host, and no more; before, there were hundreds each second. Somebody
+ * with the right key, who calls from the same host, is in all the same. */
+TEST(strangers__fail_so_often_and_no_more, .needs = has_keys)
+{
+    static struct attacker attacker[ATTACKERS];
+    struct zcrp_listener_stats stats;
+    struct place p = listen_with(raw(mine));
+    struct both b;
+
+    int64_t began = ends_now_ns(), slowest = 0;
+    for (int i = 0; i < ATTACKERS; i++) {
+        attacker[i].place = &p;
+        ck_assert_int_eq(pthread_create(&attacker[i].thread, NULL, attack, &attacker[i]), 0);
+    }
+    for (int i = 0; ends_now_ns() - began < SECONDS * ENDS_SECOND; i++) {
+        int64_t took = meet(&p, &b, raw(mine));
+        slowest = took > slowest ? took : slowest;
+        part(&b);
+    }
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    int64_t lasted = ends_now_ns() - began;
+    for (int i = 0; i < ATTACKERS; i++)
+        atomic_store(&attacker[i].is_over, true);
+    for (int i = 0; i < ATTACKERS; i++)
+        pthread_join(attacker[i].thread, NULL);
+    printf("%lu refused in %.1f s; the slowest of %lu good callers was in after %.1f ms\n",
+           (unsigned long)stats.refused, (double)lasted / 1e9, (unsigned long)stats.admitted,
+           (double)slowest / 1e6);
+    ck_assert_uint_le(stats.refused, (uint64_t)(AT_ONCE + A_SECOND * lasted / ENDS_SECOND + 1));
+    ck_assert_int_lt(slowest, 3 * ENDS_SECOND);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* The same of a receiver over a descriptor. */
+TEST(strangers__fail_so_often_at_a_receiver, .needs = has_keys)
+{
+    struct zcrp_options ours = {.keys = raw(mine)};
+    struct zcrp_options theirs = {
+        .keys = raw(wrong), .linger_ns = 1, .connect_ns = ENDS_SECOND / 4};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
+    struct zcrp_entity *receiver, *sender;
+    int64_t began = ends_now_ns();
+    int tries = 0;
+
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &ours), ZCRP_OK);
+    for (; ends_now_ns() - began < ENDS_SECOND; tries++) {
+        ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &theirs), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(sender, m, BYTES), ZCRP_OK);
+        ck_assert_int_ne(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_OK);
+        (void)zcrp_close(sender);
+    }
+    uint64_t refused = ends_stats(receiver).keys_refused;
+    int64_t lasted = ends_now_ns() - began;
+    printf("%d tries, %lu refused in %.1f s\n", tries, (unsigned long)refused,
+           (double)lasted / 1e9);
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_le(refused, (uint64_t)(1 + A_SECOND * lasted / ENDS_SECOND));
+    ck_assert_int_eq(zcrp_close(receiver), ZCRP_OK);
+    zcrp_keys_free(ours.keys);
+    zcrp_keys_free(theirs.keys);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+
+/* ---- processes with addresses of their own, which do nothing else ---- */
+
+/* One try after the other, from 127.0.0.`host`; the port of the listener comes through the gate. */
+_Noreturn static void attack_from(unsigned int host, int gate)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(0x7F000000 + host)}};
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const struct zcrp_options options = {.keys = raw(wrong), .linger_ns = 1};
+    struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
+    int port;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(gate, &port, sizeof(port)) != sizeof(port))
+        _exit(0);
+    there.sin_port = htons((uint16_t)port);
+    for (;;) {
+        struct zcrp_entity *e;
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), both[] = {fd, fd};
+        if (fd < 0 || bind(fd, (struct sockaddr *)&own, sizeof(own)) != 0 ||
+            connect(fd, (struct sockaddr *)&there, sizeof(there)) != 0 ||
+            zcrp_open_sender(&e, both, &options) != ZCRP_OK)
+            _exit(1);
+        if (zcrp_submit(e, m, BYTES) != ZCRP_OK || zcrp_wait_for(m, -1) == ZCRP_OK)
+            _exit(1);
+        (void)zcrp_close(e);
+        (void)close(fd);
+    }
+}
+
+struct strangers {
+    pid_t pid[ATTACKERS];
+    int gate[2];
+};
+
+/* Before there is a thread. */
+static struct strangers start_strangers(void)
+{
+    struct strangers s;
+
+    ck_assert_int_eq(pipe(s.gate), 0);
+    for (int i = 0; i < ATTACKERS; i++) {
+        s.pid[i] = fork();
+        ck_assert_int_ge(s.pid[i], 0);
+        if (s.pid[i] == 0)
+            attack_from((unsigned int)(2 + i), s.gate[0]);
+    }
+    return s;
+}
+
+static void let_loose(const struct strangers *s, int port)
+{
+    for (int i = 0; i < ATTACKERS; i++)
+        ck_assert_int_eq(write(s->gate[1], &port, sizeof(port)), sizeof(port));
+}
+
+static void stop_strangers(const struct strangers *s)
+{
+    for (int i = 0; i < ATTACKERS; i++)
+        ends_kill_peer(s->pid[i]);
+    close(s->gate[0]);
+    close(s->gate[1]);
+}
+
+/* A message there and one back, again and again. */
+struct echoes {
+    const struct both *both;
+    _Atomic bool is_over;
+    pthread_t thread;
+    int count;
+    int64_t took_ns[100000];
+};
+
+static void *echo(void *context)
+{
+    struct echoes *e = context;
+
+    for (; !atomic_load(&e->is_over) && e->count < 100000; e->count++) {
+        int64_t began = ends_now_ns();
+        pass(e->both->there, e->both->here);
+        pass(e->both->here, e->both->there);
+        e->took_ns[e->count] = ends_now_ns() - began;
+        usleep(500);
+    }
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int64_t share_of(struct echoes *e, double share)
+{
+    qsort(e->took_ns, (size_t)e->count, sizeof(e->took_ns[0]), compare);
+    return e->took_ns[(int)((e->count - 1) * share)];
+}
+
+/* Three strangers at full rate, each from a host of its own. Without any, and then with them: how
+ * long do the messages of a connection take, and how long does a caller with a good key? The bound
+ * is for a busy machine; docs/security.md has what a quiet one took. */
+TEST(strangers__at_full_rate, .needs = has_keys)
+{
+    static struct echoes e;
+    struct strangers strangers = start_strangers();
+    struct place p = listen_with(raw(mine));
+    struct zcrp_listener_stats stats;
+    struct both first, b;
+    int64_t slowest = 0;
+
+    (void)meet(&p, &first, raw(mine));
+    e.both = &first;
+    let_loose(&strangers, zcrp_listener_port(p.listener));
+    int64_t began = ends_now_ns();
+    ck_assert_int_eq(pthread_create(&e.thread, NULL, echo, &e), 0);
+    while (ends_now_ns() - began < SECONDS * ENDS_SECOND) {
+        int64_t took = meet(&p, &b, raw(mine));
+        slowest = took > slowest ? took : slowest;
+        part(&b);
+        usleep(10000);
+    }
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    int64_t lasted = ends_now_ns() - began;
+    atomic_store(&e.is_over, true);
+    pthread_join(e.thread, NULL);
+    stop_strangers(&strangers);
+    printf("%lu refused in %.1f s; the slowest of %lu callers in after %.1f ms; %d echoes, 99 %% "
+           "within %.2f ms, the slowest %.2f ms\n",
+           (unsigned long)stats.refused, (double)lasted / 1e9, (unsigned long)stats.admitted,
+           (double)slowest / 1e6, e.count, (double)share_of(&e, 0.99) / 1e6,
+           (double)share_of(&e, 1) / 1e6);
+    ck_assert_uint_gt(stats.refused, 0);
+    ck_assert_uint_le(stats.refused,
+                      (uint64_t)(ATTACKERS * (AT_ONCE + A_SECOND * lasted / ENDS_SECOND + 1)));
+    ck_assert_int_lt(slowest, 3 * ENDS_SECOND);
+    ck_assert_int_lt(share_of(&e, 0.99), 250 * ENDS_MILLISECOND);
+    part(&first);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}

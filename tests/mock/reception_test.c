@@ -1,0 +1,122 @@
+/* A listener with keys that lacks a thread, or memory for a handshake. */
+/* wrap: thread_start greeting_create greeting_admit */
+#include "../support/mock.h"
+
+#include "entity/greeting.h"
+#include "platform/thread.h"
+#include "zcrp.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t second = 1000000000;
+static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
+
+static int start_error;                                 /* of the reception's thread; 0: none */
+static _Atomic int without_greeting, without_admission; /* how many will fail */
+
+int __real_thread_start(struct thread *t, const char *name, thread_run run, void *context);
+int __wrap_thread_start(struct thread *t, const char *name, thread_run run, void *context)
+{
+    if (start_error != 0 && strcmp(name, "zcrp-keys") == 0)
+        return -start_error;
+    return __real_thread_start(t, name, run, context);
+}
+
+struct greeting *__real_greeting_create(struct zcrp_keys *keys, bool is_connecting, uint32_t tag,
+                                        uint64_t nonce);
+struct greeting *__wrap_greeting_create(struct zcrp_keys *keys, bool is_connecting, uint32_t tag,
+                                        uint64_t nonce)
+{
+    if (!is_connecting && atomic_fetch_sub(&without_greeting, 1) > 0)
+        return NULL;
+    return __real_greeting_create(keys, is_connecting, tag, nonce);
+}
+
+struct admission *__real_greeting_admit(const struct greeting *g);
+struct admission *__wrap_greeting_admit(const struct greeting *g)
+{
+    if (!g->handshake.is_connecting && atomic_fetch_sub(&without_admission, 1) > 0)
+        return NULL;
+    return __real_greeting_admit(g);
+}
+
+static struct zcrp_options options;
+static bool has_keys;
+
+static void setup(void)
+{
+    start_error = 0;
+    without_greeting = 0;
+    without_admission = 0;
+    options = (struct zcrp_options){.connect_ns = second / 2};
+    has_keys = zcrp_keys_psk(&options.keys, "alice", key, sizeof(key)) == ZCRP_OK;
+}
+
+static void teardown(void)
+{
+    zcrp_keys_free(options.keys);
+}
+
+FIXTURE(setup, teardown)
+
+TEST(listen__no_thread)
+{
+    if (!has_keys)
+        skip();
+    struct zcrp_listener *listener;
+
+    start_error = EAGAIN;
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_ERROR_SYSTEM);
+    assert_int_equal(errno, EAGAIN);
+    assert_null(listener);
+    start_error = 0;
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+}
+
+/* Calls; what becomes of it. */
+static int call(struct zcrp_listener_stats *stats)
+{
+    struct zcrp_listener *listener;
+    struct zcrp_connection *there, *here;
+    char port[8];
+
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
+    snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    assert_int_equal(zcrp_connect(&there, "127.0.0.1", port, &options, 0), ZCRP_OK);
+    int code = zcrp_accept(listener, &here, second);
+    assert_int_equal(zcrp_listener_stats(listener, stats), ZCRP_OK);
+    if (code == ZCRP_OK)
+        (void)zcrp_connection_close(here);
+    (void)zcrp_connection_close(there);
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+    return code;
+}
+
+/* The caller says it again, and there is memory by then. */
+TEST(accept__no_memory_for_a_handshake)
+{
+    if (!has_keys)
+        skip();
+    struct zcrp_listener_stats stats;
+
+    without_greeting = 2;
+    assert_int_equal(call(&stats), ZCRP_OK);
+    assert_true(without_greeting <= 0);
+    assert_int_equal(stats.refused, 0);
+}
+
+/* It was no stranger, and is not counted as one. */
+TEST(accept__no_memory_for_what_it_ends_with)
+{
+    if (!has_keys)
+        skip();
+    struct zcrp_listener_stats stats;
+
+    without_admission = 1;
+    assert_int_equal(call(&stats), ZCRP_ERROR_TIMEOUT);
+    assert_int_equal(stats.refused, 0);
+    assert_int_equal(stats.admitted, 0);
+}
