@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "callers.h"
 #include "common/complain.h"
 #include "common/environment.h"
 #include "meeting.h"
@@ -25,6 +27,8 @@ struct far {
     struct meeting meeting;
     struct zcrp_listener *sealed; /* with the key */
     struct zcrp_listener *memory; /* by memory; NULL: none */
+    struct session_rules rules;
+    struct callers callers; /* of the latter */
     struct crew crew;
 };
 
@@ -76,54 +80,90 @@ static int tell_ports(const struct far *far)
                : complain("cannot answer: %s", strerror(errno));
 }
 
-/* The next that calls, at either; or NULL, and it was complained of. */
-static struct zcrp_connection *accept_either(const struct far *far, bool *is_memory)
+/* The near end has called the sealed listener: nobody else has the key. */
+static struct session *hear_sealed(struct far *far)
 {
+    struct session *session = NULL;
     struct zcrp_connection *connection = NULL;
-    struct pollfd places[2] = {
-        {.fd = zcrp_listener_descriptor(far->sealed), .events = POLLIN},
-        {.fd = far->memory != NULL ? zcrp_listener_descriptor(far->memory) : -1, .events = POLLIN},
-    };
-    enum { PATIENCE_MS = 60000, STEP_MS = 200 };
 
-    for (int waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
-        int count = poll(places, 2, STEP_MS);
-
-        if (atomic_load(&line.stop) != LINE_GOES)
-            return NULL;
-        *is_memory = (places[1].revents & POLLIN) != 0;
-        if (count > 0 && zcrp_accept(*is_memory ? far->memory : far->sealed, &connection, 0) == 0)
-            return connection;
-    }
-    (void)complain("the near end has not connected: does a firewall drop UDP?");
-    return NULL;
+    if (zcrp_accept(far->sealed, &connection, 0) != 0)
+        return NULL;
+    line_init(&line, connection);
+    (void)session_hear(&line, &far->rules, 10 * second_ns, &session);
+    if (session == NULL)
+        line_end_waits(&line, LINE_LEFT);
+    return session;
 }
 
-/* Whoever calls by memory without the proof is a stranger, and the near end may still come. */
-static enum line_end serve_first(struct far *far)
+/* Somebody has called the other one, or has shown the proof there. */
+static struct session *hear_memory(struct far *far, bool has_called)
 {
-    const struct session_rules rules = {
-        .directory = -1,
-        .near_proof = far->meeting.near_proof,
-        .far_proof = far->meeting.far_proof,
-    };
-    bool is_memory = false, was_opened = false;
-    enum line_end end = LINE_FAILED;
+    struct zcrp_connection *connection = NULL;
 
-    while (!was_opened) {
-        struct zcrp_connection *connection = accept_either(far, &is_memory);
-
-        if (connection == NULL)
-            return LINE_FAILED;
-        int stop = atomic_load(&line.stop);
+    if (has_called && zcrp_accept(far->memory, &connection, 0) == 0)
+        callers_add(&far->callers, connection);
+    struct session *session = callers_take(&far->callers, &connection);
+    if (session != NULL)
         line_init(&line, connection);
-        atomic_store(&line.stop, stop);
-        end =
-            session_serve(&line, &far->crew, &rules, (is_memory ? 1 : 10) * second_ns, &was_opened);
-        line_fini(&line);
-        if (!is_memory)
-            break;
+    return session;
+}
+
+static int64_t now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec;
+}
+
+/* Waits for the near end at both listeners. What it wants, and it has the line; or NULL, and it was
+ * complained of, unless the line has ended. */
+static struct session *hear_near(struct far *far)
+{
+    enum { PATIENCE_S = 60, STEP_MS = 200 };
+    struct session *session = NULL;
+    struct pollfd places[3] = {
+        {.fd = zcrp_listener_descriptor(far->sealed), .events = POLLIN},
+        {.fd = far->callers.changed, .events = POLLIN},
+        {.events = POLLIN},
+    };
+
+    for (int64_t end = now_s() + PATIENCE_S; session == NULL && now_s() < end;) {
+        bool may_call = far->memory != NULL && callers_have_room(&far->callers);
+
+        places[2].fd = may_call ? zcrp_listener_descriptor(far->memory) : -1;
+        int count = poll(places, 3, STEP_MS);
+        if (atomic_load(&line.stop) != LINE_GOES)
+            return NULL;
+        if (count > 0 && (places[0].revents & POLLIN) != 0)
+            session = hear_sealed(far);
+        else if (count > 0)
+            session = hear_memory(far, may_call && (places[2].revents & POLLIN) != 0);
     }
+    if (session == NULL && atomic_load(&line.stop) == LINE_GOES)
+        (void)complain("the near end has not connected: does a firewall drop UDP?");
+    return session;
+}
+
+/* Whoever calls by memory without the proof is a stranger, and is heard no more once the near end
+ * is there. */
+static enum line_end serve_near(struct far *far)
+{
+    enum line_end end = LINE_FAILED;
+    struct session *session = NULL;
+
+    if (callers_init(&far->callers, &far->rules) == 0)
+        session = hear_near(far);
+    else
+        (void)complain("cannot hear the near end: %s", strerror(errno));
+    callers_end(&far->callers);
+    (void)zcrp_listener_close(far->memory);
+    far->memory = NULL;
+    if (session != NULL)
+        end = session_run(session, &line, &far->crew);
+    if (line.connection != NULL)
+        line_fini(&line);
+    callers_fini(&far->callers);
     return end;
 }
 
@@ -134,14 +174,18 @@ int far_run(void)
 
     if (read_meeting(&far.meeting) != 0)
         return STATUS_USAGE;
+    far.rules = (struct session_rules){
+        .directory = -1,
+        .near_proof = far.meeting.near_proof,
+        .far_proof = far.meeting.far_proof,
+    };
     if (crew_init(&far.crew) != 0) {
         (void)complain("cannot start threads: %s", strerror(errno));
         return STATUS_BROKEN;
     }
     if (listen_sealed(&far) == 0) {
         listen_memory(&far);
-        if (tell_ports(&far) == 0 && remote_watch_near(&line) == 0 &&
-            serve_first(&far) == LINE_FINE)
+        if (tell_ports(&far) == 0 && remote_watch_near(&line) == 0 && serve_near(&far) == LINE_FINE)
             status = STATUS_FINE;
     }
     (void)zcrp_listener_close(far.memory);
@@ -164,12 +208,12 @@ struct client {
 static void *serve_client(void *context)
 {
     struct client *client = context;
-    bool was_opened;
+    struct session *session;
 
     (void)pthread_setname_np(pthread_self(), "zcrp-cp serve");
     if (crew_init(&client->crew) == 0) {
-        (void)session_serve(&client->line, &client->crew, &client->rules, 10 * second_ns,
-                            &was_opened);
+        if (session_hear(&client->line, &client->rules, 10 * second_ns, &session) == 0)
+            (void)session_run(session, &client->line, &client->crew);
         crew_fini(&client->crew);
     }
     line_fini(&client->line);

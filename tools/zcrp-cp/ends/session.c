@@ -94,17 +94,16 @@ int session_open(struct line *line, const struct session_wishes *wishes, int64_t
 
 /* ---- far end ---- */
 
-/* What the far end has to do. */
-struct task_of_copy {
+struct session {
     struct record open;
     int target;       /* the target's directory; -1: none */
     struct walk walk; /* the source's files */
     char error[TEXT_MOST + 1];
 };
 
-static void say(struct task_of_copy *task, const char *path, const char *why)
+static void say(struct session *session, const char *path, const char *why)
 {
-    (void)snprintf(task->error, sizeof(task->error), "%.200s: %s", path, why);
+    (void)snprintf(session->error, sizeof(session->error), "%.200s: %s", path, why);
 }
 
 /* A path below a server's directory: "/a/b/" is a/b, and "" all of it. NULL: it is none. */
@@ -150,65 +149,65 @@ static const char *without_home(const char *path)
     return strncmp(path, "~/", 2) == 0 ? path + 2 : path;
 }
 
-static void prepare_path(struct task_of_copy *task, const struct session_rules *rules,
+static void prepare_path(struct session *session, const struct session_rules *rules,
                          const char *path)
 {
     char below[PATH_MOST + 1];
     const char *real = rules->directory < 0 ? without_home(path) : path;
 
-    if ((task->open.open.flags & OPEN_PULL) == 0) {
-        if (task->target >= 0)
-            say(task, path, "a second target");
-        else if ((task->target = session_open_target(rules->directory, real)) < 0)
-            say(task, path, strerror(errno));
+    if ((session->open.open.flags & OPEN_PULL) == 0) {
+        if (session->target >= 0)
+            say(session, path, "a second target");
+        else if ((session->target = session_open_target(rules->directory, real)) < 0)
+            say(session, path, strerror(errno));
         return;
     }
     if (rules->directory >= 0)
         real = path_below(path, below);
     if (real == NULL)
-        say(task, path, strerror(EACCES));
-    else if (walk_add(&task->walk, rules->directory, real) != 0)
-        say(task, path, strerror(errno));
+        say(session, path, strerror(EACCES));
+    else if (walk_add(&session->walk, rules->directory, real) != 0)
+        say(session, path, strerror(errno));
 }
 
-static bool prepare(struct task_of_copy *task, const struct session_rules *rules,
+static bool prepare(struct session *session, const struct session_rules *rules,
                     struct reader *reader)
 {
     struct record record;
     char path[PATH_MOST + 1];
     int paths = 0;
 
-    if ((task->open.open.flags & OPEN_PULL) == 0 && rules->is_read_only)
-        say(task, "this server", "nothing is written here");
-    while (task->error[0] == '\0' && record_decode(reader, &record)) {
+    if ((session->open.open.flags & OPEN_PULL) == 0 && rules->is_read_only)
+        say(session, "this server", "nothing is written here");
+    while (session->error[0] == '\0' && record_decode(reader, &record)) {
         if (record.kind != RECORD_PATH)
             return false;
         (void)snprintf(path, sizeof(path), "%.*s", (int)record.path.length, record.path.bytes);
-        prepare_path(task, rules, path);
+        prepare_path(session, rules, path);
         paths++;
     }
-    if (task->error[0] == '\0' && paths == 0)
-        say(task, "nothing", "there is no path");
+    if (session->error[0] == '\0' && paths == 0)
+        say(session, "nothing", "there is no path");
     return !reader->bad;
 }
 
 /* Reads OPEN. False: it is none, or without the proof. */
-static bool read_open(struct task_of_copy *task, const struct session_rules *rules,
+static bool read_open(struct session *session, const struct session_rules *rules,
                       const struct zcrp_msg *message)
 {
     struct reader reader = reader_of(message->buffer, message->length);
 
-    if (!record_decode(&reader, &task->open) || task->open.kind != RECORD_OPEN)
+    if (!record_decode(&reader, &session->open) || session->open.kind != RECORD_OPEN)
         return false;
-    if (rules->near_proof != NULL && !meeting_proof_is(task->open.open.proof, rules->near_proof))
+    if (rules->near_proof != NULL && !meeting_proof_is(session->open.open.proof, rules->near_proof))
         return false;
-    if (task->open.open.version != RECORD_VERSION)
-        say(task, "zcrp-cp", "the ends have different versions");
-    return task->error[0] != '\0' || prepare(task, rules, &reader);
+    if (session->open.open.version != RECORD_VERSION)
+        say(session, "zcrp-cp", "the ends have different versions");
+    return session->error[0] != '\0' || prepare(session, rules, &reader);
 }
 
 static int answer(struct line *line, const struct session_rules *rules,
-                  const struct task_of_copy *task)
+                  const struct session *session)
 {
     uint8_t bytes[TEXT_MOST + 64];
     struct writer writer = writer_of(bytes, sizeof(bytes));
@@ -216,43 +215,62 @@ static int answer(struct line *line, const struct session_rules *rules,
 
     if (rules->far_proof != NULL)
         memcpy(record.ready.proof, rules->far_proof, PROOF_BYTES);
-    record.ready.error = (struct text){task->error, strlen(task->error)};
+    record.ready.error = (struct text){session->error, strlen(session->error)};
     (void)record_encode(&writer, &record);
     return line_send_first(line, bytes, writer_length(&writer), answer_ns);
 }
 
-static enum line_end run(struct line *line, struct crew *crew, struct task_of_copy *task)
+int session_hear(struct line *line, const struct session_rules *rules, int64_t most_ns,
+                 struct session **session)
+{
+    struct session *heard = calloc(1, sizeof(*heard));
+    int code = ZCRP_ERROR_MEMORY;
+
+    *session = NULL;
+    if (heard == NULL)
+        return code;
+    heard->target = -1;
+    struct zcrp_msg *message = line_receive_first(line, most_ns, &code);
+    if (message != NULL)
+        code = read_open(heard, rules, message) ? answer(line, rules, heard) : LINE_BROKEN;
+    zcrp_free_msg(message);
+    if (code == 0)
+        *session = heard;
+    else
+        session_drop(heard);
+    return code;
+}
+
+static enum line_end run(struct session *session, struct line *line, struct crew *crew)
 {
     const struct target_wishes wishes = {
-        .directory = task->target,
-        .checksum = (task->open.open.flags & OPEN_CHECKSUM) != 0,
-        .is_dry_run = (task->open.open.flags & OPEN_DRY_RUN) != 0,
-        .rate = task->open.open.rate,
+        .directory = session->target,
+        .checksum = (session->open.open.flags & OPEN_CHECKSUM) != 0,
+        .is_dry_run = (session->open.open.flags & OPEN_DRY_RUN) != 0,
+        .rate = session->open.open.rate,
     };
 
-    if (task->error[0] != '\0')
+    if (session->error[0] != '\0')
         return LINE_FINE; /* the near end complains of it */
-    if ((task->open.open.flags & OPEN_PULL) != 0)
-        return source_run(line, crew, &task->walk, NULL);
+    if ((session->open.open.flags & OPEN_PULL) != 0)
+        return source_run(line, crew, &session->walk, NULL);
     return target_run(line, crew, &wishes, NULL);
 }
 
-enum line_end session_serve(struct line *line, struct crew *crew, const struct session_rules *rules,
-                            int64_t most_ns, bool *was_opened)
+enum line_end session_run(struct session *session, struct line *line, struct crew *crew)
 {
-    struct task_of_copy task = {.target = -1};
-    enum line_end end = LINE_FAILED;
-    int code;
-    struct zcrp_msg *message = line_receive_first(line, most_ns, &code);
+    enum line_end end = run(session, line, crew);
 
-    *was_opened = message != NULL && read_open(&task, rules, message);
-    zcrp_free_msg(message);
-    if (*was_opened) {
-        code = answer(line, rules, &task);
-        end = code == 0 ? run(line, crew, &task) : line_complain(line, code);
-    }
-    if (task.target >= 0)
-        (void)close(task.target);
-    walk_fini(&task.walk);
+    session_drop(session);
     return end;
+}
+
+void session_drop(struct session *session)
+{
+    if (session == NULL)
+        return;
+    if (session->target >= 0)
+        (void)close(session->target);
+    walk_fini(&session->walk);
+    free(session);
 }

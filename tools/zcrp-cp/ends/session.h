@@ -36,9 +36,17 @@ int session_open(struct line *line, const struct session_wishes *wishes, int64_t
  * if it is not there and `path` ends with a slash. A descriptor, or -1 with errno. */
 int session_open_target(int directory, const char *path);
 
-/* Far end: waits for what is wanted, at most `most_ns`, answers, and does it. LINE_FAILED without a
- * complaint if `most_ns` has passed or the proof is not good, and *was_opened stays false. */
-enum line_end session_serve(struct line *line, struct crew *crew, const struct session_rules *rules,
-                            int64_t most_ns, bool *was_opened);
+/* What a near end wants, as a far end has heard it. */
+struct session;
+
+/* Far end: waits for what is wanted, at most `most_ns`, and answers. 0 and *session, to be ended by
+ * session_run or session_drop: the near end has the answer. Or a code, and *session is NULL: the
+ * library's, or LINE_BROKEN if it is none that zcrp-cp says or the proof is not good. */
+int session_hear(struct line *line, const struct session_rules *rules, int64_t most_ns,
+                 struct session **session);
+
+/* Does what is wanted, and frees it; or only that, and NULL is fine. */
+enum line_end session_run(struct session *session, struct line *line, struct crew *crew);
+void session_drop(struct session *session);
 
 #endif

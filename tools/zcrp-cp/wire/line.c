@@ -19,11 +19,9 @@ static int64_t now_ns(void)
 
 void line_init(struct line *line, struct zcrp_connection *connection)
 {
-    *line = (struct line){
-        .connection = connection,
-        .sender = zcrp_connection_sender(connection),
-        .receiver = zcrp_connection_receiver(connection),
-    };
+    line->connection = connection;
+    line->sender = zcrp_connection_sender(connection);
+    line->receiver = zcrp_connection_receiver(connection);
 }
 
 void line_fini(struct line *line)

@@ -39,7 +39,8 @@ enum line_end {
     LINE_STOPPED = -2, /* line->stop says why */
 };
 
-/* Takes a connection, which it then closes. */
+/* Takes a connection, which it then closes. The line was all zero before, or had another one: then
+ * an end of waits that was said before still holds. */
 void line_init(struct line *line, struct zcrp_connection *connection);
 void line_fini(struct line *line);
 
