@@ -631,7 +631,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
       "why memory is not used: enum zcrp_memory_refusal; 0: it is, or need not be")                \
     X(drop_forged, "dropped: not sealed with the keys of this connection")                         \
     X(drop_replayed, "dropped: sealed, and a repeat, or far too old")                              \
-    X(keys_refused, "handshakes with a peer that has no key which is good here")
+    X(keys_refused, "handshakes with a peer that has no key which is good here")                   \
+    X(unwatched, "times that epoll had no room for the socket, which is looked at by time then")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

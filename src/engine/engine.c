@@ -80,8 +80,8 @@ static uint64_t name_of(const struct engine *engine, const struct engine_member 
 }
 
 /* Tells epoll what the descriptor is armed for from now on. One that is armed for nothing tells of
- * an error once at most. Within the mutex. */
-static void set_armed(struct engine_member *m, int which, uint32_t events)
+ * an error once at most. False if the system has no room for it. Within the mutex. */
+static bool set_armed(struct engine_member *m, int which, uint32_t events)
 {
     struct engine *engine = m->engine;
     struct engine_watch *w = &m->watch[which];
@@ -89,22 +89,40 @@ static void set_armed(struct engine_member *m, int which, uint32_t events)
                                 .data.u64 = name_of(engine, m, which)};
 
     if (m->is_leaving || w->fd < 0 || events == w->events)
-        return;
+        return true;
     int call = w->is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    if (epoll_ctl(engine->epoll, call, w->fd, &event) == 0) {
-        w->is_known = true;
-        w->events = events;
-    }
+    if (epoll_ctl(engine->epoll, call, w->fd, &event) != 0)
+        return false;
+    w->is_known = true;
+    w->events = events;
+    return true;
 }
 
-static void arm(struct engine_member *m, int which, uint32_t events)
+/* At that instant the arriving thread does the turn for these events. Within the mutex. */
+static void nap_until(struct engine_member *m, instant at, uint32_t events)
 {
-    set_armed(m, which, m->watch[which].events | events);
+    if (m->is_leaving)
+        return;
+    m->awaited |= events;
+    if (m->nap.place == 0 || at < m->nap.at)
+        deadlines_set(&m->engine->naps, &m->nap, at);
 }
 
+/* What epoll cannot watch is looked at by time, until it can. False if the arriving thread has to
+ * learn of that. Within the mutex. */
+static bool arm(struct engine_member *m, int which, uint32_t events)
+{
+    if (set_armed(m, which, m->watch[which].events | events))
+        return true;
+    atomic_fetch_add(&m->unwatched, 1);
+    nap_until(m, clock_now() + ENGINE_LOOK, events);
+    return false;
+}
+
+/* What stays armed calls for a turn more. */
 static void disarm(struct engine_member *m, int which, uint32_t events)
 {
-    set_armed(m, which, m->watch[which].events & ~events);
+    (void)set_armed(m, which, m->watch[which].events & ~events);
 }
 
 static int watch_to_send(const struct engine_member *m)
@@ -114,17 +132,25 @@ static int watch_to_send(const struct engine_member *m)
 
 void engine_arm(struct engine_member *m)
 {
-    mutex_lock(&m->engine->mutex);
+    struct engine *engine = m->engine;
+
+    mutex_lock(&engine->mutex);
     m->was_armed = true;
-    arm(m, WATCH_IN, EPOLLIN);
-    mutex_unlock(&m->engine->mutex);
+    bool is_armed = arm(m, WATCH_IN, EPOLLIN);
+    mutex_unlock(&engine->mutex);
+    if (!is_armed)
+        wake_signal(&engine->wake);
 }
 
 void engine_arm_writable(struct engine_member *m)
 {
-    mutex_lock(&m->engine->mutex);
-    arm(m, watch_to_send(m), EPOLLOUT);
-    mutex_unlock(&m->engine->mutex);
+    struct engine *engine = m->engine;
+
+    mutex_lock(&engine->mutex);
+    bool is_armed = arm(m, watch_to_send(m), EPOLLOUT);
+    mutex_unlock(&engine->mutex);
+    if (!is_armed)
+        wake_signal(&engine->wake);
 }
 
 /* ---- the arriving thread ---- */
@@ -134,8 +160,7 @@ void engine_arrive(struct engine_member *m)
     struct engine *engine = m->engine;
 
     mutex_lock(&engine->mutex);
-    if (!m->is_leaving)
-        deadlines_set(&engine->naps, &m->nap, 0);
+    nap_until(m, 0, EPOLLIN);
     mutex_unlock(&engine->mutex);
     wake_signal(&engine->wake);
 }
@@ -144,12 +169,12 @@ void engine_arrive(struct engine_member *m)
 static void follow(struct engine_member *m, instant next)
 {
     if (next == ENGINE_ARM || m->was_armed) {
-        arm(m, WATCH_IN, EPOLLIN);
+        (void)arm(m, WATCH_IN, EPOLLIN);
         return;
     }
     disarm(m, WATCH_IN, EPOLLIN);
-    if (next != ENGINE_LEAVE_BE && !m->is_leaving && (m->nap.place == 0 || next < m->nap.at))
-        deadlines_set(&m->engine->naps, &m->nap, next);
+    if (next != ENGINE_LEAVE_BE)
+        nap_until(m, next, EPOLLIN);
 }
 
 /* A turn of a member that is held. Within the mutex, which it leaves meanwhile. */
@@ -160,6 +185,18 @@ static void arrive(struct engine *engine, struct engine_member *m)
     instant next = m->duties->arrive(m->client);
     mutex_lock(&engine->mutex);
     follow(m, next);
+}
+
+/* The turns of a member that is held. Within the mutex, which they leave meanwhile. */
+static void take_turns(struct engine *engine, struct engine_member *m, uint32_t events)
+{
+    if (events & EPOLLOUT) {
+        mutex_unlock(&engine->mutex);
+        m->duties->writable(m->client);
+        mutex_lock(&engine->mutex);
+    }
+    if (events & EPOLLIN)
+        arrive(engine, m);
 }
 
 /* Within the mutex. An error of the socket's is told by receiving. */
@@ -173,14 +210,9 @@ static void on_event(struct engine *engine, const struct epoll_event *event)
         return;
     uint32_t armed = m->watch[which].events;
     uint32_t fired = event->events & (EPOLLERR | EPOLLHUP) ? armed : event->events & armed;
-    if (fired & EPOLLOUT) {
+    if (fired & EPOLLOUT)
         disarm(m, which, EPOLLOUT);
-        mutex_unlock(&engine->mutex);
-        m->duties->writable(m->client);
-        mutex_lock(&engine->mutex);
-    }
-    if (fired & EPOLLIN)
-        arrive(engine, m);
+    take_turns(engine, m, fired);
     release(engine, m);
 }
 
@@ -196,8 +228,10 @@ static void end_naps(struct engine *engine)
         deadlines_remove(&engine->naps, first);
         struct engine_member *m =
             (struct engine_member *)((char *)first - offsetof(struct engine_member, nap));
+        uint32_t awaited = m->awaited;
+        m->awaited = 0;
         if (hold(m)) {
-            arrive(engine, m);
+            take_turns(engine, m, awaited);
             release(engine, m);
         }
     }

@@ -21,6 +21,9 @@
  * wakes for a socket that a user looks after, but for one datagram at most. Whoever arms a socket
  * during such a turn has the last word.
  *
+ * Where epoll takes no more sockets (max_user_watches, no memory) the arriving thread looks every
+ * ENGINE_LOOK instead: as at the end of a nap. With each look epoll is asked again.
+ *
  * I1  A turn runs only between join and stop. Stop waits for the turns that run.
  * I2  One thread at a time runs each kind of turn of one member.
  * I3  What was wanted before a turn began may be forgotten by it: a turn looks at everything, and
@@ -40,6 +43,9 @@
 enum engine_role { ENGINE_SENDERS, ENGINE_RECEIVERS };
 
 enum { ENGINES_MOST = 64 }; /* of each role */
+
+/* How often a socket is looked at that epoll cannot watch. */
+#define ENGINE_LOOK (5 * MILLISECOND)
 
 /* What `arrive` may return instead of an instant. */
 #define ENGINE_ARM NEVER          /* wake me when something arrives */
@@ -72,7 +78,9 @@ struct engine_member {
     uint32_t turns;                     /* (e) that run now */
     struct deadline deadline;           /* (e) of `expire` */
     _Atomic uint32_t wishes;            /* (a) of the member for other deadlines, so far */
-    struct deadline nap;                /* (e) of `arrive` */
+    struct deadline nap;                /* (e) of `arrive`, or of `writable` */
+    uint32_t awaited;                   /* (e) which of them: EPOLLIN, EPOLLOUT */
+    _Atomic uint32_t unwatched;         /* (a) times that epoll did not take a socket */
     struct engine_member *next_ready;   /* (e) */
     bool is_ready;                      /* (e) in the queue */
     bool was_armed;                     /* (e) by somebody else, since its arriving turn began */
@@ -94,8 +102,9 @@ void engine_stop(struct engine_member *m);
  * the engine's threads. Fine for one that never joined. */
 void engine_leave(struct engine_member *m);
 
-/* Arms the socket: `arrive` is called once something has arrived, or `writable` once there is room.
- * At most one system call. Any thread. */
+/* Arms the socket: `arrive` is called once something has arrived, or `writable` once there is room,
+ * or so it is hoped if epoll cannot watch it; that is counted. At most one system call, then two.
+ * Any thread. */
 void engine_arm(struct engine_member *m);
 void engine_arm_writable(struct engine_member *m);
 

@@ -31,6 +31,7 @@ struct zcrp_stats notice_stats(const struct zcrp_entity *e)
         .messages = e->messages,
         .messages_failed = e->failures,
         .bytes = e->bytes,
+        .unwatched = atomic_load(&e->member.unwatched),
     };
 
     machine_add_stats(&e->machine, &stats);
