@@ -447,7 +447,9 @@ struct zcrp_options {
 
     /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog, each
      * 1 .. 2^20. Beyond them callers are dropped and counted (zcrp_listener_stats); they call
-     * again. Default 1024 and 128. */
+     * again. One host (IPv6: one network of 64 bits) gets no more of either while it has more than
+     * seven times as many as are left: alone it gets 897 of 1024, and all if they are at most 8.
+     * Default 1024 and 128. */
     uint32_t connections;
     uint32_t backlog;
 

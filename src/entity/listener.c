@@ -32,6 +32,7 @@ enum {
 struct guest {
     struct caller caller;
     struct admission *admission; /* NULL: without keys */
+    uint64_t host;               /* its number (address_host_number) */
     int fd;
 };
 
@@ -65,12 +66,22 @@ static bool has_news(const struct zcrp_listener *l)
 
 /* ---- hearing ---- */
 
+/* Is there room in the backlog, and some for this host? Under the mutex. */
+static bool has_room(const struct zcrp_listener *l, uint64_t host)
+{
+    uint32_t taken = 0;
+
+    for (uint32_t i = 0; i < l->waiting; i++)
+        taken += l->backlog[(l->first + i) % l->options.backlog].host == host;
+    return peers_may_share(taken, l->options.backlog - l->waiting);
+}
+
 /* Is there room for this caller, and is it a new one? It is one of the peers then. */
-static bool reserve(struct zcrp_listener *l, const union address *peer)
+static bool reserve(struct zcrp_listener *l, const struct guest *guest)
 {
     mutex_lock(&l->mutex);
-    bool is_full = l->waiting == l->options.backlog;
-    enum peers_verdict verdict = is_full ? PEERS_FULL : peers_add(l->peers, peer);
+    enum peers_verdict verdict =
+        has_room(l, guest->host) ? peers_add(l->peers, &guest->caller.from) : PEERS_FULL;
     l->dropped += verdict == PEERS_FULL;
     mutex_unlock(&l->mutex);
     return verdict == PEERS_ADDED;
@@ -104,10 +115,10 @@ static void enter(struct zcrp_listener *l, const struct guest *guest, int error)
 static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
                   uint32_t *count)
 {
-    struct guest guest = {.caller = *caller};
+    struct guest guest = {.caller = *caller, .host = address_host_number(&caller->from)};
     struct strays strays;
 
-    if (!reserve(l, &caller->from))
+    if (!reserve(l, &guest))
         return;
     int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
     for (uint32_t i = 0; i < strays.count && *count < CALLERS_AT_ONCE; i++)
@@ -136,10 +147,11 @@ static void hear_rest(struct zcrp_listener *l, const struct strays *strays)
 static void welcome(void *context, const struct caller *caller, struct admission *admission)
 {
     struct zcrp_listener *l = context;
-    struct guest guest = {.caller = *caller, .admission = admission};
+    struct guest guest = {
+        .caller = *caller, .admission = admission, .host = address_host_number(&caller->from)};
     struct strays strays;
 
-    if (!reserve(l, &caller->from)) {
+    if (!reserve(l, &guest)) {
         admission_destroy(admission);
         return;
     }

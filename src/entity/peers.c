@@ -10,12 +10,15 @@ struct peers {
     uint32_t most;            /* (c) */
     _Atomic uint32_t holders; /* (a) */
     uint32_t count;           /* (m) */
-    uint64_t number[];        /* (m) of their addresses, in any order */
+    struct peer {
+        uint64_t number; /* (m) of its address */
+        uint64_t host;   /* (m) of its host */
+    } peer[];            /* in any order */
 };
 
 struct peers *peers_create(uint32_t most)
 {
-    struct peers *p = malloc(sizeof(*p) + most * sizeof(p->number[0]));
+    struct peers *p = malloc(sizeof(*p) + most * sizeof(p->peer[0]));
 
     if (p == NULL)
         return NULL;
@@ -49,23 +52,33 @@ static uint32_t find(const struct peers *p, uint64_t number)
 {
     uint32_t i = 0;
 
-    while (i < p->count && p->number[i] != number)
+    while (i < p->count && p->peer[i].number != number)
         i++;
     return i;
 }
 
+/* Under the mutex. */
+static uint32_t count_of_host(const struct peers *p, uint64_t host)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        count += p->peer[i].host == host;
+    return count;
+}
+
 enum peers_verdict peers_add(struct peers *p, const union address *peer)
 {
-    uint64_t number = address_number(peer);
+    uint64_t number = address_number(peer), host = address_host_number(peer);
     enum peers_verdict verdict = PEERS_ADDED;
 
     mutex_lock(&p->mutex);
     if (find(p, number) < p->count)
         verdict = PEERS_KNOWN;
-    else if (p->count == p->most)
+    else if (!peers_may_share(count_of_host(p, host), p->most - p->count))
         verdict = PEERS_FULL;
     else
-        p->number[p->count++] = number;
+        p->peer[p->count++] = (struct peer){number, host};
     mutex_unlock(&p->mutex);
     return verdict;
 }
@@ -83,6 +96,6 @@ void peers_remove(struct peers *p, const union address *peer)
     mutex_lock(&p->mutex);
     uint32_t i = find(p, address_number(peer));
     if (i < p->count)
-        p->number[i] = p->number[--p->count];
+        p->peer[i] = p->peer[--p->count];
     mutex_unlock(&p->mutex);
 }

@@ -1,5 +1,6 @@
 /* The peers of a listener: of its backlog and of its connections. A caller that is known already
- * gets no second connection, however often its hello comes.
+ * gets no second connection, however often its hello comes. A host that has taken much of the room
+ * gets no more of it (peers_may_share), so that there is a place for a host that is new.
  *
  * The listener and each connection hold it; the last one that lets go frees it. Any thread. */
 #ifndef ZCRP_ENTITY_PEERS_H
@@ -7,6 +8,7 @@
 
 #include "channel/address.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct peers;
@@ -26,7 +28,16 @@ void peers_abandon(struct peers *p);
 /* How many there are. */
 uint32_t peers_count(struct peers *p);
 
-/* O(peers). */
+enum { PEERS_SHARE = 7 };
+
+/* May a host that has `taken` places have another one, while so many are left? A host that takes
+ * all that it can get leaves an eighth of what was free, a second one an eighth of that. */
+static inline bool peers_may_share(uint32_t taken, uint32_t left)
+{
+    return left > 0 && taken <= (uint64_t)PEERS_SHARE * left;
+}
+
+/* FULL: there is no room, or none for this host. O(peers). */
 enum peers_verdict peers_add(struct peers *p, const union address *peer);
 void peers_remove(struct peers *p, const union address *peer);
 

@@ -112,8 +112,8 @@ static void measure(const struct zcrp_options *options, double *connected, doubl
 TEST(idle__keeps_few_pages, .rows = 2)
 {
     static const struct zcrp_options row[] = {
-        {.connections = ALL},
-        {.connections = ALL, .unit_bytes = 1472, .silence_ns = 4 * ENDS_SECOND}};
+        {.connections = 2 * ALL},
+        {.connections = 2 * ALL, .unit_bytes = 1472, .silence_ns = 4 * ENDS_SECOND}};
     double connected, accepted;
 
     if (IS_SANITIZED)

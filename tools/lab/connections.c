@@ -55,7 +55,7 @@ static void close_all(int count)
 
 static _Noreturn void serve(int count, int tell, struct zcrp_msg *in, struct zcrp_msg *out)
 {
-    const struct zcrp_options options = {.connections = MOST};
+    const struct zcrp_options options = {.connections = 2 * MOST};
     struct zcrp_listener *listener;
     char port[8] = "";
 

@@ -35,7 +35,7 @@ static int make_options(const struct crowd *crowd, bool is_listening, struct zcr
     *options = carrier_options(&crowd->stage->settings, false);
     options->connect_ns = options->silence_ns;
     options->progress_ns = options->silence_ns;
-    options->connections = (uint32_t)crowd->stage->peers;
+    options->connections = 2 * (uint32_t)crowd->stage->peers; /* one host gets seven of eight */
     if (crowd->stage->settings.channel == CARRIER_MAPPED)
         options->mapped_bytes = 2 * crowd->stage->depth * (crowd->stage->size + PAGE);
     return run_keys_make(&crowd->stage->settings, is_listening, &options->keys);
