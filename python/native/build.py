@@ -26,6 +26,12 @@ def rows(header, macro):
     return re.findall(r"^\s*X\((\w+),", table, re.M)
 
 
+def counters(header, struct):
+    """The fields of a struct that has only counters."""
+    body = re.search(rf"^struct {struct} \{{(.*?)^\}};", header, re.M | re.S).group(1)
+    return re.findall(r"^\s*(uint64_t \w+;)", body, re.M)
+
+
 def option_fields(header):
     """The fields of struct zcrp_options that are numbers, keys, and texts."""
     body = re.search(r"^struct zcrp_options \{(.*?)^\};", header, re.M | re.S).group(1)
@@ -58,7 +64,7 @@ def declarations():
     return "\n".join([
         *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
-        "struct zcrp_listener_stats { uint64_t admitted; uint64_t dropped; uint64_t connections; ...; };",
+        "struct zcrp_listener_stats {", *counters(header, "zcrp_listener_stats"), "...; };",
         "struct zcrp_options {", *option_fields(header), "...; };",
         "struct zcrp_keys;", *key_functions(header),
         'extern "Python" size_t look_up_key(void *context, const char *identity, uint8_t *key, size_t size);',

@@ -1,4 +1,5 @@
 """Exceptions by name; options; what cannot be opened."""
+import asyncio
 import errno
 import resource
 import socket
@@ -7,9 +8,10 @@ import time
 import pytest
 
 import zcrp
+import zcrp.asyncio
 from zcrp import errors
 from zcrp._zcrp import ffi, lib
-from conftest import HOST, IMPATIENT, LONG, meet
+from conftest import HOST, IMPATIENT, LONG, in_thread, meet
 
 
 def codes():
@@ -51,6 +53,42 @@ def test_nobody_listens():
         zcrp.connect(HOST, port, IMPATIENT)
     with pytest.raises(zcrp.Timeout):
         zcrp.connect(HOST, port, timeout=0.1)
+
+
+def test_a_time_limit_of_connect_holds():
+    """Also if it is longer than the library looks for a peer by default, and longer than can be counted."""
+    ended = []
+
+    def wait(port):
+        with pytest.raises(zcrp.Timeout):
+            zcrp.connect(HOST, port, timeout=6)
+        ended.append(time.monotonic() - started)
+
+    async def wait_for_many(port):
+        plain, with_options, in_a_hurry, *patient = connecting = [
+            asyncio.ensure_future(zcrp.asyncio.connect(HOST, port, options, timeout=limit)) for options, limit in (
+                (None, 6), (zcrp.Options(silence=20), 6), (zcrp.Options(connect=0.2), 1e30),
+                (None, 1e12), (None, 1e30), (None, float("inf")))]
+        await asyncio.wait({in_a_hurry})
+        assert isinstance(in_a_hurry.exception(), zcrp.Unreachable)
+        await asyncio.wait({plain, with_options})
+        ended.append(time.monotonic() - started)
+        assert isinstance(plain.exception(), zcrp.Timeout) and isinstance(with_options.exception(), zcrp.Timeout)
+        assert not any(one.done() for one in patient)
+        for one in patient:
+            one.cancel()
+        await asyncio.wait(connecting)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.bind((HOST, 0))
+        port = mute.getsockname()[1]
+        started = time.monotonic()
+        thread = in_thread(lambda: wait(port))
+        try:
+            asyncio.run(wait_for_many(port))
+        finally:
+            thread.join()
+    assert len(ended) == 2 and all(6 <= one < 60 for one in ended)
 
 
 def test_listens_but_does_not_accept():

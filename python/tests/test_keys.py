@@ -3,6 +3,7 @@ import asyncio
 import gc
 import os
 import sys
+import time
 
 import pytest
 
@@ -62,6 +63,22 @@ def test_others_are_refused(wrong):
             zcrp.connect(HOST, listener.port, options(None if wrong is None else zcrp.Keys.psk(*wrong)))
         with pytest.raises(zcrp.Timeout):
             listener.accept(0.05)
+        shown = 0 if wrong is None else 1  # only who shows a key is refused one
+        while listener.statistics().refused < shown:
+            time.sleep(0.01)
+        assert listener.statistics() == zcrp.ListenerStatistics(admitted=0, dropped=0, connections=0, refused=shown)
+
+
+def test_refused_are_counted_awaited():
+    async def run():
+        async with await zcrp.asyncio.listen(HOST, options=options(zcrp.Keys.psk("laboratory", KEY))) as listener:
+            for count in range(3):
+                while listener.statistics().refused < count:
+                    await asyncio.sleep(0.01)
+                assert listener.statistics() == zcrp.ListenerStatistics(0, 0, 0, count)
+                with pytest.raises(zcrp.WrongKeys):
+                    await zcrp.asyncio.connect(HOST, listener.port, options(zcrp.Keys.psk("stranger", KEY)))
+    asyncio.run(asyncio.wait_for(run(), 60))
 
 
 def test_without_keys_nobody_is_known(pair):

@@ -236,7 +236,8 @@ def test_statistics(pair):
     assert other.statistics().receiver["messages"] == 1
     assert "memory_refused" in one.statistics().receiver
     with zcrp.listen(HOST) as listener:
-        assert listener.statistics() == zcrp.ListenerStatistics(0, 0, 0)
+        assert listener.statistics() == zcrp.ListenerStatistics(0, 0, 0, 0)
+    assert zcrp.ListenerStatistics._fields == tuple(name for name, _ in ffi.typeof("struct zcrp_listener_stats").fields)
 
 
 def test_fire_and_forget_is_released(pair):

@@ -273,6 +273,11 @@ class Handle:
         check(lib.door_stats(self.door, half, stats))
         return {name: getattr(stats, name) for name, _ in ffi.typeof("struct zcrp_stats").fields}
 
+    def listener_statistics(self, names: Sequence[str]) -> list[int]:
+        stats = ffi.new("struct zcrp_listener_stats *")
+        check(lib.door_listener_stats(self.door, stats))
+        return [getattr(stats, name) for name in names]
+
 
 def connect(host: Any, port: Any, options: Any) -> Handle:
     door = ffi.new("struct door **")

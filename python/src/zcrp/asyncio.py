@@ -31,7 +31,7 @@ from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
 from .errors import Closed, Error, TooLarge, error_of
-from .options import Options, native
+from .options import Options, native, native_to_connect
 
 __all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
 
@@ -320,9 +320,7 @@ class Listener:
 
     def statistics(self) -> ListenerStatistics:
         """What was counted so far."""
-        stats = ffi.new("struct zcrp_listener_stats *")
-        _door.check(lib.door_listener_stats(self._handle.door, stats))
-        return ListenerStatistics(stats.admitted, stats.dropped, stats.connections)
+        return ListenerStatistics._make(self._handle.listener_statistics(ListenerStatistics._fields))
 
     async def close(self) -> None:
         """Stops listening. Peers that were not accepted are turned away; connections go on."""
@@ -364,7 +362,8 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
                   timeout: Optional[float] = None) -> Connection:
     """Connects to a listener, and waits until it has accepted.
 
-    Without a time limit as long as ``options.connect`` says: 5 seconds by default.
+    With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
+    says. With neither it tries for 5 seconds, and says why nobody was found: :class:`zcrp.Refused`, for instance.
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout
@@ -373,7 +372,7 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     except (OSError, UnicodeError):
         found = []
     address = str(found[0][4][0]) if found else host
-    handle = _door.connect(_door.text(address), _door.text(port), native(options))
+    handle = _door.connect(_door.text(address), _door.text(port), native_to_connect(options, timeout))
     try:
         connection = Connection(handle)
     except BaseException:

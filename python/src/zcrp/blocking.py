@@ -13,7 +13,7 @@ from ._buffers import Buffer, Export, blank, readable, writable
 from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle
 from ._zcrp import ffi, lib
 from .errors import Closed, Error, Forked, TooLarge, error_of
-from .options import Options, native
+from .options import Options, native, native_to_connect
 
 __all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Statistics", "connect", "listen",
            "wait"]
@@ -35,6 +35,8 @@ class ListenerStatistics(NamedTuple):
     admitted: int
     dropped: int
     connections: int
+    #: Callers that have no key which is good here.
+    refused: int
 
 
 class _Posted:
@@ -318,9 +320,7 @@ class Listener:
 
     def statistics(self) -> ListenerStatistics:
         """What was counted so far."""
-        stats = ffi.new("struct zcrp_listener_stats *")
-        _door.check(lib.door_listener_stats(self._handle.door, stats))
-        return ListenerStatistics(stats.admitted, stats.dropped, stats.connections)
+        return ListenerStatistics._make(self._handle.listener_statistics(ListenerStatistics._fields))
 
     def close(self) -> None:
         """Stops listening. Peers that were not accepted are turned away; connections go on."""
@@ -350,10 +350,11 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
             timeout: Optional[float] = None) -> Connection:
     """Connects to a listener, and waits until it has accepted.
 
-    Without a time limit as long as ``options.connect`` says: 5 seconds by default.
+    With a time limit it tries until that has passed (:class:`Timeout`), or for as long as ``options.connect`` says.
+    With neither it tries for 5 seconds, and says why nobody was found: :class:`Refused`, for instance.
     """
     limit = _door.limit_ns(timeout)
-    handle = _door.connect(_door.text(host), _door.text(port), native(options))
+    handle = _door.connect(_door.text(host), _door.text(port), native_to_connect(options, timeout))
     try:
         _door.check(_door.in_slices(lambda slice_ns: int(lib.door_connection_wait(handle.door, slice_ns)), limit))
         return Connection(handle)

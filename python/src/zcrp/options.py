@@ -10,6 +10,7 @@ from ._zcrp import ffi, lib
 from .keys import Keys
 
 _NS = 1_000_000_000
+_LONGEST = (1 << 62) // _NS  # seconds; no time limit of the library's is longer
 _TIMES = {"silence", "linger", "spin", "connect", "progress"}
 _FLAGS = {"segment": lib.ZCRP_NO_SEGMENT, "gro": lib.ZCRP_NO_GRO, "ecn": lib.ZCRP_NO_ECN,
           "memory": lib.ZCRP_NO_MEMORY}
@@ -100,3 +101,10 @@ def _text(path: Union[str, os.PathLike[str]]) -> Any:
 def native(options: Optional[Options]) -> Any:
     """A struct zcrp_options, or NULL."""
     return ffi.NULL if options is None else options._native()
+
+
+def native_to_connect(options: Optional[Options], timeout: Optional[float]) -> Any:
+    """The same for a caller with a time limit. It alone holds, unless the options say how long to connect."""
+    if timeout is None or (options is not None and options.connect is not None):
+        return native(options)
+    return native(dataclasses.replace(options or Options(), connect=_LONGEST))
