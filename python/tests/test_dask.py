@@ -2,6 +2,7 @@
 
 distributed/comm/tests/test_comms.py has the cases; its packages leave it out, so they are written anew here."""
 import asyncio
+import functools
 import gc
 import logging
 import os
@@ -22,13 +23,14 @@ distributed = pytest.importorskip("distributed")
 from distributed.comm import (CommClosedError, connect, get_address_host, get_local_address_for, listen, parse_address,
                               parse_host_port, resolve_address)
 from distributed.comm.registry import backends, get_backend
+from distributed.comm.utils import to_frames
 from distributed.protocol import Serialized, deserialize, serialize, to_serialize
 from distributed.utils import get_ip, get_ipv6
 
 import zcrp
 import zcrp.asyncio
 import zcrp.dask
-from conftest import HOST
+from conftest import HOST, run_program
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -37,13 +39,12 @@ PORT = 20000 + os.getpid() % 20000  # ports that are named; as many as there are
 
 
 def awaited(test):
+    @functools.wraps(test)
     def run(*arguments, **named):
         async def limited():
             await asyncio.wait_for(test(*arguments, **named), 60)
         asyncio.run(limited())
         gc.collect()
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    run.pytestmark = getattr(test, "pytestmark", [])
     return run
 
 
@@ -423,7 +424,7 @@ def test_closed_by_the_peer_is_let_go(caplog):
         del a, b
         gc.collect()
         await asyncio.sleep(0.01)
-        assert "closed" in repr(connection) and not caplog.records
+        assert "closed" in repr(connection) and "dangling" not in caplog.text
 
     run()
 
@@ -497,6 +498,22 @@ async def test_closed_by_a_read_that_is_cancelled():
     await part(a, b)
 
 
+@pytest.mark.parametrize("kind", [MemoryError, OverflowError, RuntimeError, OSError])
+@awaited
+async def test_whatever_fails_ends_a_read(kind, monkeypatch):
+    a, b = await meet()
+    await a.write({"x": to_serialize(bytes(100_000))})
+
+    def fail(*arguments):
+        raise kind("underneath")
+
+    monkeypatch.setattr(b._connection, "receive_batch", fail)
+    with pytest.raises(CommClosedError, match="underneath"):
+        await b.read()
+    assert b.closed()
+    await part(a, b)
+
+
 @awaited
 async def test_dropped():
     """A comm that nobody has is closed."""
@@ -526,18 +543,133 @@ async def test_tables_that_are_damaged():
         await peer.close()
 
 
+async def asked_by_a_stranger():
+    """A comm, and the connection of a peer that writes to it what it likes."""
+    async with await zcrp.asyncio.listen(HOST) as listener:
+        asked = asyncio.ensure_future(zcrp.dask.ZcrpConnector().connect(f"{HOST}:{listener.port}"))
+        return await listener.accept(), await asked
+
+
+@pytest.mark.parametrize("size", [0, 1, 59_999, 60_001])
+@awaited
+async def test_frames_of_another_size_than_was_announced(size):
+    """What did not arrive is memory of this process: nobody reads it."""
+    peer, comm = await asked_by_a_stranger()
+    data = b"x" * 60_000
+    frames = await to_frames({"data": to_serialize(data)})
+    sent = peer.send_batch([message if len(message) != len(data) else bytes(size)
+                            for message in zcrp.dask.pack([memoryview(frame) for frame in frames])])
+    with pytest.raises(CommClosedError):
+        await comm.read()
+    assert comm.closed()
+    await asyncio.wait({sent})
+    await peer.close()
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@awaited
+async def test_a_table_of_another_size_than_was_announced(change):
+    peer, comm = await asked_by_a_stranger()
+    first, table = zcrp.dask.pack(frames_of([4000] * 20))
+    sent = peer.send_batch([struct.pack("<Q", len(table) + change), table])
+    with pytest.raises(CommClosedError):
+        await comm.read()
+    assert comm.closed()
+    await asyncio.wait({sent})
+    await peer.close()
+
+
+HUNGRY = """
+    import asyncio, os, struct, sys
+    if "without numpy" in sys.argv:
+        sys.modules["numpy"] = None
+    import zcrp.asyncio, zcrp.dask
+    from distributed.comm import CommClosedError
+
+    TABLE_MOST = getattr(zcrp.dask, "TABLE_MOST", 1 << 24)
+    ANNOUNCED = {
+        "a table of 3 GiB": struct.pack("<Q", 3 << 30),
+        "a table of all that can be": struct.pack("<Q", (1 << 64) - 1),
+        "a table as large as may be": struct.pack("<Q", TABLE_MOST),
+        "a table that is a byte larger": struct.pack("<Q", TABLE_MOST + 1),
+        "a frame of 3 GiB": struct.pack("<3Q", 0, 1, 3 << 30 | 1 << 63),
+        "a frame of all that can be": struct.pack("<3Q", 0, 1, (1 << 64) - 1),
+        "as many frames as have room": struct.pack("<2Q4094Q", 0, 4094, *[1 << 20 | 1 << 63] * 4094),
+    }
+
+    def memory():
+        with open("/proc/self/statm") as numbers:
+            return int(numbers.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    async def main():
+        async with await zcrp.asyncio.listen("127.0.0.1") as listener:
+            async def offer(message):
+                asked = asyncio.ensure_future(zcrp.dask.ZcrpConnector().connect(f"127.0.0.1:{listener.port}"))
+                peer, comm = await listener.accept(), await asked
+                reading = asyncio.ensure_future(comm.read())
+                sent = peer.send(message)
+                await asyncio.wait({sent})
+                await asyncio.wait({reading}, timeout=0.3)
+                used = memory()
+                ended = reading.done()
+                comm.abort()
+                await asyncio.wait({reading})
+                assert isinstance(reading.exception(), CommClosedError), reading.exception()
+                await peer.close()
+                return used, ended
+
+            await offer(b"x")
+            before = memory()
+            used, ended = await offer(ANNOUNCED[sys.argv[1]])
+            print((used - before) >> 20, ended)
+
+    asyncio.run(main())
+    """
+
+
+@pytest.mark.parametrize("numpy", ["with numpy", "without numpy"])
+@pytest.mark.parametrize("announced, ends", [
+    ("a table of 3 GiB", True), ("a table of all that can be", True), ("a table as large as may be", False),
+    ("a table that is a byte larger", True), ("a frame of 3 GiB", False), ("a frame of all that can be", True),
+    ("as many frames as have room", False)])
+def test_what_is_announced_costs_nothing(announced, ends, numpy):
+    """Memory is taken as bytes arrive, and none have. What cannot be ends the comm."""
+    mebibytes, ended = run_program(HUNGRY, announced, numpy).split()
+    assert int(mebibytes) < 12 and ended == str(ends)
+
+
+def test_a_listener_without_keys_says_so(caplog, tmp_path):
+    """Once, however many connect; one with keys has nothing to say."""
+    def said():
+        return [record.getMessage() for record in caplog.records if "no keys" in record.getMessage()]
+
+    @awaited
+    async def run():
+        async with listen("zcrp://127.0.0.1", echo) as listener:
+            for _ in range(3):
+                await part(await connect(listener.contact_address))
+            assert len(said()) == 1 and listener.listen_address in said()[0]
+        caplog.clear()
+        with dask.config.set({zcrp.dask.KEYS: with_a_key(tmp_path)}):
+            async with listen("zcrp://127.0.0.1", echo):
+                assert not said()
+
+    run()
+
+
 # ---- what is passed
 
 def frames_of(sizes):
     return [memoryview(os.urandom(size)) for size in sizes]
 
 
-@pytest.mark.parametrize("sizes", [[], [0], [1, 0, 3], [4095, 4096, 4097], [5] * 5000, [4000] * 20, [100_000, 7, 5000, 0]])
+@pytest.mark.parametrize("sizes", [[], [0], [1, 0, 3], [4095, 4096, 4097], [5] * 5000, [4000] * 20, [4000] * 5000,
+                                   [100_000, 7, 5000, 0]])
 def test_tables(sizes):
     frames = frames_of(sizes)
     first, *rest = zcrp.dask.pack(frames)
     if struct.unpack_from("<Q", first)[0]:
-        assert len(first) == 8 and struct.unpack("<Q", first)[0] == len(rest[0])
+        assert len(first) == 8 and struct.unpack("<Q", first)[0] == len(rest[0]) <= zcrp.dask.TABLE_MOST
         first, *rest = rest
     found, large = zcrp.dask.unpack(bytearray(first))
     assert [len(message) for message in rest] == large
@@ -545,10 +677,17 @@ def test_tables(sizes):
     assert [bytes(next(arrived) if frame is None else frame) for frame in found] == [bytes(frame) for frame in frames]
 
 
+def test_too_many_frames():
+    """Their sizes alone would be more than a table may have."""
+    zcrp.dask.pack([memoryview(b"")] * (zcrp.dask.TABLE_MOST // 8 - 2))
+    with pytest.raises(ValueError, match="frames"):
+        zcrp.dask.pack([memoryview(b"")] * (zcrp.dask.TABLE_MOST // 8 - 1))
+
+
 @awaited
 async def test_messages_of_all_sizes():
     a, b = await meet()
-    for message in ({}, b"", "x", {"n": list(range(20000))}, [to_serialize(b"x" * n) for n in (0, 1, 4096, 300_000)],
+    for message in ([to_serialize(b"z" * 5000)] * 2000, [to_serialize(b"z" * 4000)] * 5000, {}, b"", "x", {"n": list(range(20000))}, [to_serialize(b"x" * n) for n in (0, 1, 4096, 300_000)],
                     {i: to_serialize(numpy.arange(i)) for i in range(0, 3000, 7)}, [to_serialize(b"y")] * 6000):
         await a.write(message)
         found = await b.read()
@@ -643,29 +782,29 @@ CLUSTER = """
 
 
 def on_a_cluster(tmp_path, compute):
-    """Runs it on four workers, each a process. The last line that it printed."""
+    """Runs it on four workers, each a process. The lines that it, and Dask, printed."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(CLUSTER.replace("COMPUTE", compute.strip())), encoding="utf-8")
     done = subprocess.run([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=150, check=False)
     assert done.returncode == 0, done.stdout
-    return done.stdout.splitlines()[-1]
+    return done.stdout.splitlines()
 
 
 def test_transpose_on_four_workers(tmp_path):
-    assert on_a_cluster(tmp_path, """
+    assert "right" in on_a_cluster(tmp_path, """
             n = 4000
             x = da.arange(n * n, chunks=n * n // 16, dtype="f8").reshape(n, n).rechunk((500, 500)).persist()
             found = (x + x.T).rechunk((n, 250)).sum(axis=0).compute()
             column = numpy.arange(n)
             assert numpy.allclose(found, n * column + n * n * column + n * (n - 1) / 2 * (n + 1))
             print("right")
-    """) == "right"
+    """)
 
 
 def test_shuffle_on_four_workers(tmp_path):
     """From rows to columns by way of all workers."""
-    assert on_a_cluster(tmp_path, """
+    assert "right" in on_a_cluster(tmp_path, """
             x = da.random.default_rng(1).random((3000, 3000), chunks=(100, 3000)).persist()
             with dask.config.set({"array.rechunk.method": "p2p"}):
                 columns = x.rechunk((3000, 100)).persist()
@@ -673,4 +812,4 @@ def test_shuffle_on_four_workers(tmp_path):
             sums = columns.sum(axis=0).compute()
             assert numpy.allclose(sums, x.compute().sum(axis=0))
             print("right")
-    """) == "right"
+    """)

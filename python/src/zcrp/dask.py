@@ -12,6 +12,11 @@ What Dask writes is one *table*, and a message for each large frame:
 
 The reader has a buffer posted for the next table at all times, and knows from it what to post for the frames. So
 small writes do not wait for each other's reader, and the peer's end is noticed when nobody reads.
+
+Before the first message nobody knows who the peer is, and without keys nobody knows later. So a table has at most
+TABLE_MOST bytes. Memory is set aside as announced, but none of it is touched before bytes arrive, and at most 2 * AHEAD
+frames are posted at once. Each message has exactly the size that was announced, or the comm ends: nobody reads what
+the memory held before.
 """
 from __future__ import annotations
 
@@ -37,9 +42,15 @@ from distributed.protocol.utils import host_array
 from distributed.utils import ensure_ip, ensure_memoryview, get_ip
 
 from . import asyncio as zcrp_asyncio
+from ._buffers import blank
 from .errors import Address, Closed, Error, System
 from .keys import Keys
 from .options import Options
+
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
 
 __all__ = ["Backend", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
 
@@ -50,7 +61,9 @@ KEYS = "distributed.comm.zcrp.keys"
 
 PREFIX = "zcrp://"
 TABLE_BYTES = 1 << 15  # of the buffer that is posted for the next table
-SMALL_BYTES = 1 << 12  # frames below go with the table
+TABLE_MOST = 1 << 24  # of a table: 2 million frames
+SMALL_BYTES = 1 << 12  # frames below go with the table, while there is room
+AHEAD = 512  # large frames that are posted together; the next as many follow before the first have arrived
 LARGE = 1 << 63
 _U64 = struct.Struct("<Q")
 _RETRY_S = 0.1  # between accepts, when there is no descriptor left
@@ -62,8 +75,14 @@ _left: dict[int, float] = {}  # when a listener of this process left a port
 
 
 def pack(frames: list[memoryview]) -> list[Any]:
-    """The messages for these frames."""
-    is_large = [frame.nbytes >= SMALL_BYTES for frame in frames]
+    """The messages for these frames. ValueError: there are more than a table has room for."""
+    room = TABLE_MOST - 16 - 8 * len(frames)
+    if room < 0:
+        raise ValueError(f"a message cannot have {len(frames)} frames")
+    is_large = []
+    for frame in frames:
+        is_large.append(frame.nbytes >= SMALL_BYTES or frame.nbytes > room)
+        room -= 0 if is_large[-1] else frame.nbytes
     words = [0, len(frames), *(frame.nbytes | LARGE if large else frame.nbytes
                                for frame, large in zip(frames, is_large))]
     small = [frame for frame, large in zip(frames, is_large) if not large]
@@ -91,6 +110,16 @@ def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
     if at != len(view):
         raise ValueError("the table of frames does not add up")
     return frames, large
+
+
+def _room_for(size: int) -> Any:
+    """Memory for a frame, which holds anything. Dask's own writes zeros where there is no NumPy, so it is touched."""
+    return memoryview(blank(size)) if numpy is None else host_array(size)
+
+
+def _check_sizes(found: list[int], announced: list[int]) -> None:
+    if found != announced:
+        raise ValueError("a message has another size than was announced")
 
 
 class _Stream:
@@ -137,7 +166,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
             raise CommClosedError(f"in {self}: it is closed")
         try:
             frames = await self._read_frames(table)
-        except (Error, ValueError) as error:
+        except Exception as error:
             self.abort()
             raise CommClosedError(f"in {self}: {type(error).__name__}: {error}") from error
         except BaseException:  # what was read so far is lost
@@ -156,17 +185,31 @@ class ZcrpComm(Comm):  # type: ignore[misc]
         if len(table) < _U64.size:
             raise ValueError("the table of frames is cut off")
         size = _U64.unpack_from(table)[0]
+        if size > TABLE_MOST:
+            raise ValueError(f"a table of {size} bytes is too large")
         if size != 0:
-            table = bytearray(size)
-            await self._connection.receive_into(table)
+            table = blank(size)
+            _check_sizes([await self._connection.receive_into(table)], [size])
         frames, large = unpack(table)
-        rooms = [host_array(size) for size in large]
-        posted = self._connection.receive_batch(rooms)
+        arrived = iter(await self._read_large(large))
+        return [next(arrived) if frame is None else frame for frame in frames]
+
+    async def _read_large(self, sizes: list[int]) -> list[memoryview]:
+        """Receives frames of these sizes, and has the buffer for the next table posted behind them."""
+        rooms: list[memoryview] = []
+        posted: list[tuple[zcrp_asyncio.Posted[list[int]], list[int]]] = []
+        for at in range(0, len(sizes), AHEAD):
+            some = sizes[at:at + AHEAD]
+            rooms += [_room_for(size) for size in some]
+            posted.append((self._connection.receive_batch(rooms[at:]), some))
+            if len(posted) > 1:
+                before, announced = posted.pop(0)
+                _check_sizes(await before, announced)
         if not self._closed:
             self._table = self._watch(self._connection.receive_into(self._room))
-        await posted
-        arrived = iter(rooms)
-        return [next(arrived) if frame is None else frame for frame in frames]
+        for last, announced in posted:
+            _check_sizes(await last, announced)
+        return rooms
 
     # ---- writing
 
@@ -295,6 +338,9 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
                     raise OSError(errno.EADDRINUSE, f"{address}: {error}") from error  # Dask tries the next port
                 await asyncio.sleep(_STEP_S)
         self.port = self._listener.port
+        if options.keys is None:
+            logger.warning("%s has no keys: whoever reaches it is served. %s names a file of zcrp-keys.",
+                           self.listen_address, KEYS)
         self._run(self._accept(self._listener))
 
     def _run(self, work: Any) -> None:
