@@ -498,6 +498,30 @@ async def test_closed_by_a_read_that_is_cancelled():
     await part(a, b)
 
 
+@awaited
+async def test_a_server_that_stops_ends_what_it_reads():
+    """Dask stops its listeners, and cancels then what reads still: from a peer that died unnoticed, for instance.
+    Before, and at the other end, who cancels a read finds it cancelled."""
+    queue = asyncio.Queue()
+    async with listen("zcrp://127.0.0.1", queue.put) as listener:
+        pairs = []
+        for _ in range(2):
+            there = await connect(listener.contact_address)
+            pairs.append((there, await queue.get()))
+        reads = [[asyncio.ensure_future(comm.read()) for comm in pair] for pair in pairs]
+        await asyncio.sleep(0.01)
+        reads[0][1].cancel()
+        await asyncio.wait({reads[0][1]})
+        assert reads[0][1].cancelled()
+    for read in reads[1]:
+        read.cancel()
+    await asyncio.wait(reads[1])
+    assert reads[1][0].cancelled() and not reads[1][1].cancelled()
+    assert isinstance(reads[1][1].exception(), CommClosedError) and pairs[1][1].closed()
+    await asyncio.wait(reads[0])
+    await part(*pairs[0], *pairs[1])
+
+
 @pytest.mark.parametrize("kind", [MemoryError, OverflowError, RuntimeError, OSError])
 @awaited
 async def test_whatever_fails_ends_a_read(kind, monkeypatch):
@@ -813,3 +837,16 @@ def test_shuffle_on_four_workers(tmp_path):
             assert numpy.allclose(sums, x.compute().sum(axis=0))
             print("right")
     """)
+
+
+def test_worker_that_was_killed(tmp_path):
+    """The cluster closes as one whose workers live: nobody logs an error."""
+    printed = on_a_cluster(tmp_path, """
+            import os, signal, time
+            before = client.run(os.getpid)
+            os.kill(next(iter(before.values())), signal.SIGKILL)
+            while set(client.scheduler_info()["workers"]) <= set(before):
+                time.sleep(0.05)  # until another one has come for it
+    """)
+    assert any("Restarting worker" in line for line in printed)
+    assert not [line for line in printed if "ERROR" in line or "Traceback" in line], printed

@@ -142,6 +142,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
         self.stream = _Stream(connection)
         self._local_addr, self._peer_addr = local_addr, peer_addr
         self._closed = False
+        self._listener: Optional[ZcrpListener] = None  # that it came from
         self._room = bytearray(TABLE_BYTES)
         self._finalizer = weakref.finalize(self, _drop, connection, repr(self))
         self._finalizer.atexit = False
@@ -169,6 +170,12 @@ class ZcrpComm(Comm):  # type: ignore[misc]
         except Exception as error:
             self.abort()
             raise CommClosedError(f"in {self}: {type(error).__name__}: {error}") from error
+        except asyncio.CancelledError:
+            self.abort()
+            if self._listener is None or self._listener.is_listening:
+                raise
+            # Dask cancels what reads once its server has stopped. It would log that as an error.
+            raise CommClosedError(f"in {self}: the server has stopped") from None
         except BaseException:  # what was read so far is lost
             self.abort()
             raise
@@ -367,12 +374,17 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
         peer = PREFIX + connection.peer
         comm = self.comm_class(connection, PREFIX + connection.local, peer, self.deserialize)
         comm.allow_offload = self.allow_offload
+        comm._listener = self
         try:
             await self.on_connection(comm)
         except CommClosedError:
             logger.info("Connection from %s closed before handshake completed", peer)
             return
         await self.comm_handler(comm)
+
+    @property
+    def is_listening(self) -> bool:
+        return self._listener is not None
 
     def stop(self) -> None:
         listener, self._listener = self._listener, None
