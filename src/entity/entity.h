@@ -75,6 +75,7 @@ struct zcrp_entity {
 
     struct nearby nearby; /* (m) */
     struct keyed keyed;
+    struct condition has_letters; /* for its thread; or this is to stop */
     struct notice notice;
     struct answering answering;   /* (m) a connection's receiver only */
     _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */

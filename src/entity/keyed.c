@@ -1,13 +1,26 @@
 #include "keyed.h"
 
 #include "channel/keyed_hash.h"
-#include "entity.h"
+#include "reception.h"
 #include "sources.h"
+#include "turns.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const duration GREETING_MOST = 5 * SECOND; /* a cookie is good for longer */
+
+/* The thread that does the handshakes of a receiver that is alone, one after the other. It takes
+ * the greeting away from the entity, and the datagrams that have come for it, and puts it back. */
+struct keyed_thread {
+    struct thread thread;
+    bool is_running;        /* (c) from start to stop */
+    bool is_stopping;       /* (m) */
+    bool has_greeting;      /* (m) it is at work on the greeting */
+    uint64_t nonce;         /* (m) of the caller that the greeting is with; 0: there is none */
+    struct letters letters; /* (m) from this caller */
+    struct letters reading; /* of the thread */
+};
 
 static bool is_sender(const struct zcrp_entity *e)
 {
@@ -49,8 +62,9 @@ bool keyed_init_alone(struct zcrp_entity *e, struct zcrp_keys *keys)
     k->admission = admission_create();
     k->staging = malloc(SEAL_STAGING);
     k->greeting = is_sender(e) ? begin(keys) : NULL;
-    bool has_greeting = k->greeting != NULL || !is_sender(e);
-    if (k->admission == NULL || k->staging == NULL || !has_greeting) {
+    k->thread = is_sender(e) ? NULL : calloc(1, sizeof(*k->thread));
+    bool has_handshake = k->greeting != NULL || k->thread != NULL;
+    if (k->admission == NULL || k->staging == NULL || !has_handshake) {
         keyed_fini(e);
         return false;
     }
@@ -61,6 +75,7 @@ bool keyed_init_alone(struct zcrp_entity *e, struct zcrp_keys *keys)
 void keyed_fini(struct zcrp_entity *e)
 {
     greeting_destroy(e->keyed.greeting);
+    free(e->keyed.thread);
     free(e->keyed.staging);
     if (e->keyed.keys != NULL)
         admission_destroy(e->keyed.admission);
@@ -110,6 +125,8 @@ static void drop_greeting(struct keyed *k)
 {
     greeting_destroy(k->greeting);
     k->greeting = NULL;
+    if (k->thread != NULL)
+        k->thread->nonce = 0;
 }
 
 /* The first word that was sealed for the session shows that the peer is through. */
@@ -197,24 +214,25 @@ static bool begin_with_caller(struct zcrp_entity *e, instant now,
     bool has_failed = k->greeting != NULL && greeting_has_failed(k->greeting);
     duration patience = has_failed ? HANDSHAKE_PAUSE : GREETING_PATIENCE;
 
+    if (k->thread->has_greeting)
+        return false;
     if (k->greeting != NULL && now - k->greeting->began < patience)
         return false;
     drop_greeting(k);
+    k->thread->letters.count = 0;
     k->greeting = greeting_create(k->keys, false, d->tag, d->nonce);
+    k->thread->nonce = k->greeting != NULL ? d->nonce : 0;
     return k->greeting != NULL;
 }
 
-static void end_with_caller(struct zcrp_entity *e, instant now)
+/* One that finds no room is repeated by the caller. */
+static void add_letter(struct keyed_thread *t, const uint8_t *datagram, size_t size)
 {
-    struct keyed *k = &e->keyed;
-    struct admission *made = greeting_admit(k->greeting);
-
-    drop_greeting(k);
-    if (made == NULL)
-        return; /* no memory at present: it calls again */
-    memcpy(k->admission->identity, made->identity, sizeof(made->identity));
-    keyed_admit(e, made, now);
-    admission_destroy(made);
+    if (t->letters.count == RECEPTION_LETTERS)
+        return;
+    uint32_t at = t->letters.count++;
+    t->letters.letter[at].size = (uint16_t)size;
+    memcpy(t->letters.letter[at].bytes, datagram, size);
 }
 
 static void hear_caller(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
@@ -228,19 +246,15 @@ static void hear_caller(struct zcrp_entity *e, instant now, const uint8_t *datag
         k->strange++;
         return;
     }
-    bool is_known = k->greeting != NULL && k->greeting->handshake.nonce == d.nonce;
+    bool is_known = k->thread->nonce == d.nonce;
     if (!is_known && !handshake_has_cookie(&jar, peer_number(e), now, datagram, size)) {
         k->unproven++;
         return;
     }
     if (!is_known && !begin_with_caller(e, now, &d))
         return;
-    if (!greeting_hear(k->greeting, now, datagram, size))
-        return;
-    if (k->greeting->verdict == TLS_DONE)
-        end_with_caller(e, now);
-    else
-        k->refused++;
+    add_letter(k->thread, datagram, size);
+    condition_signal(&e->has_letters);
 }
 
 void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct landing_mail *mail)
@@ -253,6 +267,106 @@ void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct 
             hear_caller(receiver, now, datagram, size);
         else
             hear_question(receiver, now, datagram, size);
+}
+
+/* ---- the thread of a receiver that is alone ---- */
+
+/* Takes the greeting and what came for it, once something has. False: there is no more to do. */
+static bool take_letters(struct zcrp_entity *e, struct greeting **greeting)
+{
+    struct keyed *k = &e->keyed;
+    struct keyed_thread *t = k->thread;
+
+    mutex_lock(&e->mutex);
+    while (!t->is_stopping && keyed_awaits_caller(e) && t->letters.count == 0)
+        (void)condition_wait(&e->has_letters, &e->mutex, NEVER);
+    bool has_more = !t->is_stopping && keyed_awaits_caller(e);
+    if (has_more) {
+        t->reading.count = t->letters.count;
+        memcpy(t->reading.letter, t->letters.letter,
+               t->letters.count * sizeof(t->letters.letter[0]));
+        t->letters.count = 0;
+        *greeting = k->greeting;
+        k->greeting = NULL;
+        t->has_greeting = *greeting != NULL;
+    }
+    mutex_unlock(&e->mutex);
+    return has_more;
+}
+
+/* True if the handshake has come to its end with these. Not locked: the user's lookup runs here. */
+static bool read_letters(struct greeting *g, const struct letters *letters)
+{
+    bool has_ended = false;
+
+    for (uint32_t i = 0; i < letters->count; i++)
+        has_ended |=
+            greeting_hear(g, clock_now(), letters->letter[i].bytes, letters->letter[i].size);
+    return has_ended;
+}
+
+/* The handshake is over: the receiver takes its keys. Without any, because there is no memory at
+ * present, the caller calls again. Locked. */
+static void end_with_caller(struct zcrp_entity *e, struct admission *made)
+{
+    struct keyed *k = &e->keyed;
+
+    drop_greeting(k);
+    if (made == NULL)
+        return;
+    memcpy(k->admission->identity, made->identity, sizeof(made->identity));
+    keyed_admit(e, made, clock_now());
+}
+
+static void put_back(struct zcrp_entity *e, struct greeting *g, bool has_ended)
+{
+    bool is_through = has_ended && g->verdict == TLS_DONE;
+    struct admission *made = is_through ? greeting_admit(g) : NULL;
+
+    entity_enter(e);
+    e->keyed.greeting = g;
+    e->keyed.thread->has_greeting = false;
+    e->keyed.refused += has_ended && !is_through;
+    if (is_through)
+        end_with_caller(e, made);
+    sending_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+    admission_destroy(made);
+}
+
+static void run(void *context)
+{
+    struct zcrp_entity *e = context;
+    struct greeting *greeting = NULL;
+
+    while (take_letters(e, &greeting))
+        if (greeting != NULL)
+            put_back(e, greeting, read_letters(greeting, &e->keyed.thread->reading));
+}
+
+int keyed_start(struct zcrp_entity *e)
+{
+    struct keyed_thread *t = e->keyed.thread;
+
+    if (t == NULL)
+        return 0;
+    int error = thread_start(&t->thread, "zcrp-keys", run, e);
+    t->is_running = error == 0;
+    return error;
+}
+
+void keyed_stop(struct zcrp_entity *e)
+{
+    struct keyed_thread *t = e->keyed.thread;
+
+    if (t == NULL || !t->is_running)
+        return;
+    mutex_lock(&e->mutex);
+    t->is_stopping = true;
+    mutex_unlock(&e->mutex);
+    condition_signal(&e->has_letters);
+    thread_join(&t->thread);
+    t->is_running = false;
 }
 
 /* ---- sending ---- */

@@ -5,7 +5,11 @@
  *     connecting side    handshake --> keyrings of both halves --> the machines are admitted
  *     listening side     the listener has done that before there are halves
  *     sender alone       as connecting; what it cannot bring to an end it begins anew
- *     receiver alone     hello --> cookie; handshake with a cookie --> its keyring --> admitted
+ *     receiver alone     hello --> cookie; handshake with a cookie --> its thread, zcrp-keys -->
+ *                        its keyring --> admitted
+ *
+ * The handshakes of a receiver that is alone run in a thread of their own, without the mutex,
+ * because the user's key lookup runs within them.
  *
  * What the machine sends is sealed once it has left the mutex, by the thread that has the claim to
  * send; what arrives is opened by the machine, under the mutex. What crosses through memory on one
@@ -21,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct keyed_thread;
 struct landing_mail;
 struct zcrp_entity;
 
@@ -33,7 +38,9 @@ struct keyed {
     struct admission *admission; /* the connection's, for the sender that has a greeting; or its own
                                     of an entity that is alone */
     struct zcrp_keys *keys;      /* held by an entity that is alone; NULL: it is a half */
-    struct greeting *greeting;   /* (m) NULL: the handshake is over, not begun, or another half's */
+    struct greeting *greeting;   /* (m) NULL: the handshake is over, not begun, another half's, or
+                                    the thread is at work on it */
+    struct keyed_thread *thread; /* of a receiver that is alone; NULL: there is none */
     bool is_news;     /* (m) to a sender with a greeting, that its receiver hears the peer */
     uint32_t answers; /* (m) of a receiver that is alone, to hellos, each as long as a hello */
     uint8_t answer[KEYED_ANSWERS][TRAILER_BYTES];
@@ -52,6 +59,12 @@ keyed_init(struct zcrp_entity *e, struct admission *admission, struct zcrp_keys 
 __attribute__((warn_unused_result)) bool keyed_init_alone(struct zcrp_entity *e,
                                                           struct zcrp_keys *keys);
 void keyed_fini(struct zcrp_entity *e);
+
+/* Starts the thread of a receiver that is alone, and ends it: that waits for the handshake that is
+ * being computed, and for the user's lookup. Nothing happens where there is none. Start: 0, or the
+ * system's negative error number. Not locked. */
+__attribute__((warn_unused_result)) int keyed_start(struct zcrp_entity *e);
+void keyed_stop(struct zcrp_entity *e);
 
 /* A sender hears a datagram. Returns what the handshake ended with, if it ended well just now: the
  * sender has taken its keyring from that, and the rest is for the receiver. Else NULL. Locked. */
@@ -72,7 +85,8 @@ void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant n
  * Locked. */
 bool keyed_awaits_caller(const struct zcrp_entity *e);
 
-/* It hears what has come: hellos, and the handshake. Locked. */
+/* It hears what has come: hellos, which it answers, and the handshake, which is for the thread.
+ * Locked. */
 void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct landing_mail *mail);
 
 /* The handshake's next datagram, or the next answer to a hello, as a burst; false if there is none.

@@ -48,6 +48,7 @@ static void init_locks(struct zcrp_entity *e)
 {
     mutex_init(&e->mutex);
     condition_init(&e->progress);
+    condition_init(&e->has_letters);
     e->due = e->unblock_at = NEVER;
     moderation_init(&e->moderation);
     helm_init(&e->helm, e->options.spin_ns);
@@ -55,6 +56,7 @@ static void init_locks(struct zcrp_entity *e)
 
 static void fini_locks(struct zcrp_entity *e)
 {
+    condition_fini(&e->has_letters);
     condition_fini(&e->progress);
     mutex_fini(&e->mutex);
 }
@@ -126,6 +128,15 @@ int entity_join(struct zcrp_entity *e)
     return error ? code_of_channel(error) : ZCRP_OK;
 }
 
+/* Joins the engine, and starts the thread that it may have beside. */
+static int start(struct zcrp_entity *e)
+{
+    int code = entity_join(e);
+    int error = code == ZCRP_OK ? keyed_start(e) : 0;
+
+    return error ? code_of_channel(error) : code;
+}
+
 static int open_entity(struct zcrp_entity **entity, enum machine_role role,
                        const int descriptors[2], const struct zcrp_options *options,
                        size_t options_size)
@@ -145,7 +156,7 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     code = entity_make(&e, role, &origin, &complete);
     if (code != ZCRP_OK)
         return code;
-    code = entity_join(e);
+    code = start(e);
     if (code != ZCRP_OK) {
         entity_destroy(e);
         return code;

@@ -854,5 +854,6 @@ void turns_end(struct zcrp_entity *e)
     entity_move(e, ENTITY_STOPPING);
     helm_close(&e->helm);
     entity_leave(e);
+    keyed_stop(e);
     engine_stop(&e->member);
 }

@@ -1,6 +1,9 @@
-/* A listener with keys that lacks a thread, or memory for a handshake. */
+/* A listener with keys, and a receiver over descriptors, that lacks a thread, or memory for a
+ * handshake. */
 /* wrap: thread_start greeting_create greeting_admit */
+#include "../support/loopback.h"
 #include "../support/mock.h"
+#include "../support/own.h"
 
 #include "entity/greeting.h"
 #include "platform/thread.h"
@@ -13,7 +16,7 @@
 static const int64_t second = 1000000000;
 static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
 
-static int start_error;                                 /* of the reception's thread; 0: none */
+static int start_error;                                 /* of zcrp-keys; 0: none */
 static _Atomic int without_greeting, without_admission; /* how many will fail */
 
 int __real_thread_start(struct thread *t, const char *name, thread_run run, void *context);
@@ -119,4 +122,70 @@ TEST(accept__no_memory_for_what_it_ends_with)
     assert_int_equal(call(&stats), ZCRP_ERROR_TIMEOUT);
     assert_int_equal(stats.refused, 0);
     assert_int_equal(stats.admitted, 0);
+}
+
+/* ---- a receiver over descriptors ---- */
+
+TEST(open_receiver__no_thread)
+{
+    if (!has_keys)
+        skip();
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    int before = own_descriptors();
+    struct zcrp_entity *receiver;
+
+    start_error = EAGAIN;
+    assert_int_equal(zcrp_open_receiver(&receiver, sockets.receiver, &options), ZCRP_ERROR_SYSTEM);
+    assert_int_equal(errno, EAGAIN);
+    assert_null(receiver);
+    assert_int_equal(own_descriptors(), before);
+    start_error = 0;
+    assert_int_equal(zcrp_open_receiver(&receiver, sockets.receiver, &options), ZCRP_OK);
+    assert_int_equal(zcrp_close(receiver), ZCRP_OK);
+    loopback_close(&sockets);
+}
+
+/* Sends a message; what becomes of it within a second. */
+static int send_one(struct zcrp_stats *stats)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *in = zcrp_alloc_msg(1), *out = zcrp_alloc_msg(1);
+    struct zcrp_entity *sender, *receiver;
+
+    assert_int_equal(zcrp_open_receiver(&receiver, sockets.receiver, &options), ZCRP_OK);
+    assert_int_equal(zcrp_open_sender(&sender, sockets.sender, &options), ZCRP_OK);
+    assert_int_equal(zcrp_submit(receiver, in, 1), ZCRP_OK);
+    assert_int_equal(zcrp_submit(sender, out, 1), ZCRP_OK);
+    int code = zcrp_wait_for(in, second);
+    assert_int_equal(zcrp_stats(receiver, stats), ZCRP_OK);
+    (void)zcrp_close(sender);
+    (void)zcrp_close(receiver);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    loopback_close(&sockets);
+    return code;
+}
+
+TEST(receiver__no_memory_for_a_handshake)
+{
+    if (!has_keys)
+        skip();
+    struct zcrp_stats stats;
+
+    without_greeting = 2;
+    assert_int_equal(send_one(&stats), ZCRP_OK);
+    assert_true(without_greeting <= 0);
+    assert_int_equal(stats.keys_refused, 0);
+}
+
+TEST(receiver__no_memory_for_what_it_ends_with)
+{
+    if (!has_keys)
+        skip();
+    struct zcrp_stats stats;
+
+    options.linger_ns = second / 10;
+    without_admission = 1;
+    assert_int_equal(send_one(&stats), ZCRP_ERROR_TIMEOUT);
+    assert_int_equal(stats.keys_refused, 0);
 }

@@ -88,8 +88,8 @@ class Keys:
         """Asks this function for the key of each identity that a caller names and a listener does not have.
 
         It returns the key's 32 to 64 bytes, or None: the caller is refused. So it is if the function raises, which
-        ``sys.unraisablehook`` reports. The function runs in a thread of the library's, holds all callers up, and must
-        not call this package. It is kept as long as the process lasts.
+        ``sys.unraisablehook`` reports. The function runs in a thread of the library's, and holds up all callers of the
+        listener that asks, and its close: so it must not close that. It is kept as long as the process lasts.
         """
         handle = ffi.new_handle(lookup)
         _lookups.append(handle)
