@@ -1,5 +1,6 @@
 /* The two ends of zcrp-cp, each against a peer that does not keep the rules: nothing outside the
  * directory is touched, and the copy ends with an error instead of in one. */
+#include "zcrp-cp/ends/answers.h"
 #include "zcrp-cp/ends/incoming.h"
 #include "zcrp-cp/ends/placing.h"
 #include "zcrp-cp/ends/source.h"
@@ -611,4 +612,53 @@ TEST(source__before_the_list)
 {
     request(RECORD_SEND, 0, 0, 1);
     ck_assert_int_eq(run_source(), LINE_FAILED);
+}
+
+/* ---- answers that the target does not take ---- */
+
+enum { SESSIONS = 12, MIB = 1 << 20 };
+
+static struct answers answers[SESSIONS];
+
+/* Sends packs until it would have to wait for the target, which takes nothing. Their bytes. */
+static size_t fill_answers(struct answers *one, bool *is_endless)
+{
+    size_t bytes = 0;
+
+    answers_init(one, &ours);
+    for (*is_endless = true; bytes < (size_t)ANSWERS_MOST * PACK_ROOM; bytes += PACK_ROOM) {
+        int code;
+        struct zcrp_msg *message = answers_take(one, &code);
+
+        if (message == NULL) {
+            *is_endless = false;
+            break;
+        }
+        ck_assert_int_eq(answers_send(one, message, PACK_ROOM), 0);
+    }
+    return bytes;
+}
+
+TEST(answers__are_bounded)
+{
+    bool is_endless;
+    size_t all = 0, first;
+
+    line_end_waits(&ours, LINE_INTERRUPTED); /* a wait would have no end */
+    first = fill_answers(&answers[0], &is_endless);
+    ck_assert_msg(!is_endless && first <= 32 * MIB, "one session holds %zu MiB", first / MIB);
+    ck_assert_uint_ge(first, 16 * MIB); /* more than a path of 10 ms and 10 Gbit/s has in transit */
+    for (int i = 1; i < SESSIONS; i++) {
+        size_t one = fill_answers(&answers[i], &is_endless);
+
+        ck_assert_uint_ge(one, 2 * PACK_ROOM); /* each of them goes on */
+        all += one;
+    }
+    ck_assert_msg(first + all <= 288 * MIB, "all sessions hold %zu MiB", (first + all) / MIB);
+    for (int i = 0; i < SESSIONS; i++)
+        answers_fini(&answers[i]);
+    ck_assert_uint_eq(fill_answers(&answers[0], &is_endless), first); /* there is room again */
+    answers_fini(&answers[0]);
+    line_fini(&ours);
+    line_fini(&theirs);
 }

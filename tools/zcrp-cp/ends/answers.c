@@ -1,8 +1,24 @@
 #include "answers.h"
 
+#include <stdatomic.h>
+
+/* What all copies of this process have. */
+static atomic_size_t all_bytes;
+
 void answers_init(struct answers *answers, struct line *line)
 {
     *answers = (struct answers){.line = line};
+}
+
+static bool is_own(const struct sent_answer *answer)
+{
+    return answer->opened == NULL && answer->message->message_size == PACK_ROOM;
+}
+
+static void forget_bytes(struct answers *answers, size_t bytes)
+{
+    answers->bytes -= bytes;
+    atomic_fetch_sub(&all_bytes, bytes);
 }
 
 /* Lets go of the oldest, which has ended. */
@@ -12,11 +28,14 @@ static void put_back(struct answers *answers)
 
     if (answer->opened != NULL)
         stock_release(answer->opened);
-    if (answer->opened == NULL && answer->message->message_size == PACK_ROOM &&
-        answers->spare_count < ANSWERS_SPARE)
+    if (is_own(answer) && answers->spare_count < ANSWERS_SPARE &&
+        atomic_load(&all_bytes) <= ANSWERS_BYTES_ALL) {
         answers->spare[answers->spare_count++] = answer->message;
-    else
+    } else {
+        if (is_own(answer))
+            forget_bytes(answers, PACK_ROOM);
         zcrp_free_msg(answer->message);
+    }
     answers->first = (answers->first + 1) % ANSWERS_MOST;
     answers->count--;
 }
@@ -29,13 +48,7 @@ void answers_fini(struct answers *answers)
     }
     while (answers->spare_count > 0)
         zcrp_free_msg(answers->spare[--answers->spare_count]);
-}
-
-struct zcrp_msg *answers_take(struct answers *answers)
-{
-    if (answers->spare_count > 0)
-        return answers->spare[--answers->spare_count];
-    return zcrp_alloc_msg(PACK_ROOM);
+    forget_bytes(answers, answers->bytes);
 }
 
 int answers_reap(struct answers *answers)
@@ -57,6 +70,35 @@ static int wait_for_oldest(struct answers *answers)
     int code = line_wait(answers->line, answers->ring[answers->first].message, -1);
 
     return line_is_over(code) ? code : answers_reap(answers);
+}
+
+/* Takes the bytes of one more message, if there is room for them. */
+static bool take_bytes(struct answers *answers)
+{
+    size_t own = answers->bytes + PACK_ROOM;
+    size_t all = atomic_fetch_add(&all_bytes, PACK_ROOM) + PACK_ROOM;
+
+    if (own <= ANSWERS_BYTES_LEAST || (own <= ANSWERS_BYTES_MOST && all <= ANSWERS_BYTES_ALL)) {
+        answers->bytes = own;
+        return true;
+    }
+    atomic_fetch_sub(&all_bytes, PACK_ROOM);
+    return false;
+}
+
+struct zcrp_msg *answers_take(struct answers *answers, int *code)
+{
+    *code = answers_reap(answers);
+    while (*code == 0 && answers->spare_count == 0) {
+        if (take_bytes(answers)) {
+            struct zcrp_msg *message = zcrp_alloc_msg(PACK_ROOM);
+
+            *code = message != NULL ? 0 : ZCRP_ERROR_MEMORY;
+            return message;
+        }
+        *code = wait_for_oldest(answers);
+    }
+    return *code == 0 ? answers->spare[--answers->spare_count] : NULL;
 }
 
 int answers_wait(struct answers *answers)

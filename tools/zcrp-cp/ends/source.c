@@ -110,10 +110,11 @@ static enum walk_step fill_list(struct source *source, struct writer *writer)
 
 static int answer_list(struct source *source)
 {
-    struct zcrp_msg *message = answers_take(&source->answers);
+    int code;
+    struct zcrp_msg *message = answers_take(&source->answers, &code);
 
     if (message == NULL)
-        return ZCRP_ERROR_MEMORY;
+        return code;
     struct writer writer = writer_of(message->buffer, ANSWER_ROOM - 1);
     if (fill_list(source, &writer) == WALK_MEMORY) {
         zcrp_free_msg(message);
@@ -189,10 +190,11 @@ static void finish_rows(struct source *source)
 
 static int answer_report(struct source *source)
 {
-    struct zcrp_msg *message = answers_take(&source->answers);
+    int code;
+    struct zcrp_msg *message = answers_take(&source->answers, &code);
 
     if (message == NULL)
-        return ZCRP_ERROR_MEMORY;
+        return code;
     struct writer writer = writer_of(message->buffer, ANSWER_ROOM);
     finish_rows(source);
     for (int i = 0; i < source->report_count; i++) {
@@ -254,10 +256,11 @@ static bool put_packed(struct source *source, struct writer *writer, struct item
 
 static int answer_pack(struct source *source, const struct record *record)
 {
-    struct zcrp_msg *message = answers_take(&source->answers);
+    int code;
+    struct zcrp_msg *message = answers_take(&source->answers, &code);
 
     if (message == NULL)
-        return ZCRP_ERROR_MEMORY;
+        return code;
     struct writer writer = writer_of(message->buffer, PACK_ROOM);
     for (int i = 0; i < record->pack.count; i++) {
         struct item *item = find(source, record->pack.files[i]);
@@ -274,10 +277,11 @@ static int answer_pack(struct source *source, const struct record *record)
 
 static int answer_record(struct source *source, struct record *record)
 {
-    struct zcrp_msg *message = answers_take(&source->answers);
+    int code;
+    struct zcrp_msg *message = answers_take(&source->answers, &code);
 
     if (message == NULL)
-        return ZCRP_ERROR_MEMORY;
+        return code;
     struct writer writer = writer_of(message->buffer, ANSWER_ROOM);
     (void)record_encode(&writer, record);
     return answers_send(&source->answers, message, writer_length(&writer));
@@ -328,10 +332,11 @@ static bool next_extent(int fd, uint64_t at, uint64_t size, struct record *exten
 static int answer_extents(struct source *source, const struct record *request)
 {
     struct item *item = find(source, request->part.file);
-    struct zcrp_msg *message = answers_take(&source->answers);
+    int code;
+    struct zcrp_msg *message = answers_take(&source->answers, &code);
 
     if (message == NULL)
-        return ZCRP_ERROR_MEMORY;
+        return code;
     if (item == NULL || request->part.offset > item->size) {
         zcrp_free_msg(message);
         return refuse();
