@@ -3,6 +3,7 @@
 #include "zcrp-cp/ends/answers.h"
 #include "zcrp-cp/ends/incoming.h"
 #include "zcrp-cp/ends/placing.h"
+#include "zcrp-cp/ends/session.h"
 #include "zcrp-cp/ends/source.h"
 #include "zcrp-cp/ends/target.h"
 #include "zcrp-cp/files/beneath.h"
@@ -661,4 +662,63 @@ TEST(answers__are_bounded)
     answers_fini(&answers[0]);
     line_fini(&ours);
     line_fini(&theirs);
+}
+
+/* ---- what a client of a server asks for ---- */
+
+enum { NAMES_MOST = 5000, NAME_ROOM = 24 };
+
+static const struct {
+    int names, folders; /* that they are in */
+    bool is_served;
+} demands[] = {{1000, 1, true}, {1000, 20, true}, {1000, 100, false}, {NAMES_MOST, 1, false}};
+
+static struct session *heard;
+
+static void *hear(void *rules)
+{
+    (void)session_hear(&theirs, rules, 10000000000, &heard);
+    return NULL;
+}
+
+static int descriptors(void)
+{
+    DIR *all = opendir("/proc/self/fd");
+    int count = 0;
+
+    ck_assert_ptr_nonnull(all);
+    while (readdir(all) != NULL)
+        count++;
+    (void)closedir(all);
+    return count;
+}
+
+TEST(session__names_are_bounded, .rows = ROWS(demands))
+{
+    static char names[NAMES_MOST][NAME_ROOM];
+    static const char *paths[NAMES_MOST];
+    const struct session_rules rules = {.directory = inside};
+    const struct session_wishes all = {
+        .flags = OPEN_PULL, .paths = paths, .path_count = demands[_i].names};
+    pthread_t hearer;
+    char name[NAME_ROOM];
+
+    for (int i = 0; i < demands[_i].folders; i++) {
+        (void)snprintf(name, sizeof(name), "inside/%d", i);
+        ck_assert_int_eq(mkdir(path_of(name), 0700), 0);
+    }
+    for (int i = 0; i < demands[_i].names; i++) {
+        (void)snprintf(names[i], NAME_ROOM, "%d/%d", i % demands[_i].folders, i);
+        paths[i] = names[i];
+    }
+    int before = descriptors();
+    ck_assert_int_eq(pthread_create(&hearer, NULL, hear, (void *)&rules), 0);
+    int code = session_open(&ours, &all, 10000000000);
+    ck_assert_int_eq(pthread_join(hearer, NULL), 0);
+    ck_assert_int_eq(code, demands[_i].is_served ? 0 : LINE_REFUSED);
+    ck_assert_int_le(descriptors() - before, 40);
+    session_drop(heard);
+    ck_assert_int_eq(pthread_create(&hearer, NULL, close_theirs, NULL), 0);
+    line_fini(&ours);
+    ck_assert_int_eq(pthread_join(hearer, NULL), 0);
 }

@@ -168,6 +168,9 @@ static void prepare_path(struct session *session, const struct session_rules *ru
         say(session, path, strerror(EACCES));
     else if (walk_add(&session->walk, rules->directory, real) != 0)
         say(session, path, strerror(errno));
+    else if (rules->directory >= 0 && (session->walk.root_count > SESSION_NAMES_MOST ||
+                                       session->walk.folder_count > SESSION_FOLDERS_MOST))
+        say(session, path, "too many names, or in too many directories");
 }
 
 static bool prepare(struct session *session, const struct session_rules *rules,

@@ -10,6 +10,12 @@
 #include "zcrp-cp/user/progress.h"
 #include "zcrp-cp/wire/line.h"
 
+/* What a client may ask a server for at once; a far end of its own user has no such limits. */
+enum {
+    SESSION_NAMES_MOST = 1024,
+    SESSION_FOLDERS_MOST = 32, /* that these are in: each is a descriptor */
+};
+
 /* What the near end wants. */
 struct session_wishes {
     uint8_t flags;            /* enum open_flags */

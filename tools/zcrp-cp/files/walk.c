@@ -45,8 +45,8 @@ static bool names_itself(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || name[0] == '\0';
 }
 
-/* Cuts `path` into the folder and the name in it. */
-static int open_root(struct root *root, int directory, char *path)
+/* Cuts `path` into the folder and the name in it, which are the root's. -1: no memory. */
+static int cut_path(struct root *root, char *path)
 {
     char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
@@ -63,8 +63,30 @@ static int open_root(struct root *root, int directory, char *path)
         else
             *slash = '\0';
     }
-    root->directory = open_folder(directory, folder);
-    return root->directory >= 0 && root->name != NULL ? 0 : -1;
+    root->folder = strdup(folder);
+    return root->name != NULL && root->folder != NULL ? 0 : -1;
+}
+
+/* Its folder, which a root before it may have open; the last one, as a rule. */
+static int open_root(const struct walk *walk, struct root *root, int directory)
+{
+    for (uint32_t i = walk->root_count; i > 0; i--) {
+        if (strcmp(walk->roots[i - 1].folder, root->folder) == 0) {
+            root->directory = walk->roots[i - 1].directory;
+            return 0;
+        }
+    }
+    root->directory = open_folder(directory, root->folder);
+    root->opened_this = root->directory >= 0;
+    return root->opened_this ? 0 : -1;
+}
+
+static void free_root(struct root *root)
+{
+    if (root->opened_this)
+        (void)close(root->directory);
+    free(root->folder);
+    free(root->name);
 }
 
 int walk_add(struct walk *walk, int directory, const char *path)
@@ -81,13 +103,20 @@ int walk_add(struct walk *walk, int directory, const char *path)
     }
     struct root *root = &roots[walk->root_count];
     *root = (struct root){.directory = -1};
-    int code = open_root(root, directory, copy);
+    int code = cut_path(root, copy);
     if (code == 0)
-        walk->root_count++;
-    else
-        free(root->name);
+        code = open_root(walk, root, directory);
     free(copy);
-    return code;
+    if (code != 0) {
+        int why = errno;
+
+        free_root(root);
+        errno = why;
+        return -1;
+    }
+    walk->root_count++;
+    walk->folder_count += root->opened_this;
+    return 0;
 }
 
 void walk_fini(struct walk *walk)
@@ -96,10 +125,8 @@ void walk_fini(struct walk *walk)
         next = item->next;
         free(item);
     }
-    for (uint32_t i = 0; i < walk->root_count; i++) {
-        (void)close(walk->roots[i].directory);
-        free(walk->roots[i].name);
-    }
+    for (uint32_t i = 0; i < walk->root_count; i++)
+        free_root(&walk->roots[i]);
     free(walk->roots);
     *walk = (struct walk){0};
 }

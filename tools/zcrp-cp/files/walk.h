@@ -6,21 +6,26 @@
 #ifndef ZCRP_CP_WALK_H
 #define ZCRP_CP_WALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "zcrp-cp/wire/record.h"
 
 struct walk_item;
 
-/* One thing that was named: the directory that it is in, and its name there. */
+/* One thing that was named: the directory that it is in, and its name there. Those that are in one
+ * directory share a descriptor. */
 struct root {
-    int directory; /* the walk's to close */
-    char *name;    /* "." for what is in the directory, without itself; the walk's to free */
+    char *folder;     /* how the directory was named */
+    int directory;    /* a descriptor of it; the walk's */
+    bool opened_this; /* it is the first in this directory */
+    char *name;       /* "." for what is in the directory, without itself */
 };
 
 struct walk {
     struct root *roots;
     uint32_t root_count, next_root;
+    uint32_t folder_count;    /* descriptors of roots */
     struct walk_item *stack;  /* found, and not told yet */
     char path[PATH_MOST + 1]; /* of the last entry */
     char link[PATH_MOST + 1]; /* where that leads to, if it is a link */
