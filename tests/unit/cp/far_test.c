@@ -178,3 +178,32 @@ TEST(far__amid_strangers, .rows = ROWS(amid))
     for (int i = 0; i < amid[_i].strangers; i++)
         (void)zcrp_connection_close(strangers[i]);
 }
+
+/* Those who call the listener with the key, and have none, or another one. */
+TEST(far__amid_those_without_the_key)
+{
+    const char *no_fork = getenv("CK_FORK");
+    struct zcrp_connection *connection = NULL;
+    struct meeting other;
+    struct line line = {0};
+    int status = -1;
+
+    if (no_fork != NULL && strcmp(no_fork, "no") == 0)
+        return; /* as above */
+    ck_assert_int_eq(meeting_make(&other, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        struct zcrp_options options = {.keys = i == 0 ? NULL : meeting_keys(&other)};
+        char text[PORT_ROOM];
+
+        (void)snprintf(text, sizeof(text), "%u", (unsigned)port);
+        ck_assert_int_ne(zcrp_connect(&strangers[i], "127.0.0.1", text, &options, second_ns / 2),
+                         0);
+        zcrp_keys_free(options.keys);
+    }
+    ck_assert_int_eq(call(&connection, false, 10 * second_ns), 0);
+    line_init(&line, connection);
+    ck_assert_int_eq(copy(&line), LINE_FINE);
+    line_fini(&line);
+    ck_assert_int_eq(waitpid(far, &status, 0), far);
+    ck_assert_int_eq(status, 0);
+}

@@ -15,9 +15,10 @@
 #include "common/environment.h"
 #include "meeting.h"
 #include "remote.h"
+#include "server.h"
 #include "session.h"
 
-enum { PORT_ROOM = 8, SESSIONS_MOST = 64 };
+enum { PORT_ROOM = 8 };
 
 static const int64_t second_ns = 1000000000;
 
@@ -197,57 +198,9 @@ int far_run(void)
 
 /* ---- a server ---- */
 
-static atomic_int session_count;
-
-struct client {
-    struct line line;
-    struct crew crew;
-    struct session_rules rules;
-};
-
-static void *serve_client(void *context)
-{
-    struct client *client = context;
-    struct session *session;
-
-    (void)pthread_setname_np(pthread_self(), "zcrp-cp serve");
-    if (crew_init(&client->crew) == 0) {
-        if (session_hear(&client->line, &client->rules, 10 * second_ns, &session) == 0)
-            (void)session_run(session, &client->line, &client->crew);
-        crew_fini(&client->crew);
-    }
-    line_fini(&client->line);
-    free(client);
-    atomic_fetch_sub(&session_count, 1);
-    return NULL;
-}
-
-/* A client of its own thread. One too many, or one without memory, is turned away. */
-static void begin_client(struct zcrp_connection *connection, const struct session_rules *rules)
-{
-    struct client *client = calloc(1, sizeof(*client));
-    pthread_t thread;
-
-    if (client == NULL || atomic_load(&session_count) >= SESSIONS_MOST) {
-        (void)zcrp_connection_close(connection);
-        free(client);
-        return;
-    }
-    line_init(&client->line, connection);
-    client->rules = *rules;
-    atomic_fetch_add(&session_count, 1);
-    if (pthread_create(&thread, NULL, serve_client, client) == 0) {
-        (void)pthread_detach(thread);
-        return;
-    }
-    atomic_fetch_sub(&session_count, 1);
-    line_fini(&client->line);
-    free(client);
-}
-
 static int listen_for_clients(const struct options *options, struct zcrp_listener **listener)
 {
-    struct zcrp_options how = {.connections = 2 * SESSIONS_MOST};
+    struct zcrp_options how = {.connections = 2 * SERVER_CLIENTS_MOST};
     char port[PORT_ROOM];
     int code = zcrp_keys_read(&how.keys, options->keys);
 
@@ -262,31 +215,23 @@ static int listen_for_clients(const struct options *options, struct zcrp_listene
 
 int far_serve(const struct options *options)
 {
-    struct zcrp_listener *listener = NULL;
-    struct session_rules rules = {.is_read_only = options->is_read_only};
+    static struct server server;
 
-    rules.directory = open(options->serve, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (rules.directory < 0) {
+    server.rules.is_read_only = options->is_read_only;
+    server.rules.directory = open(options->serve, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    server.clients_most = server_clients();
+    server.idle_ns = 10 * second_ns;
+    if (server.rules.directory < 0) {
         (void)complain("%s: %s", options->serve, strerror(errno));
         return STATUS_SOME_FAILED;
     }
-    if (listen_for_clients(options, &listener) != 0)
+    if (listen_for_clients(options, &server.listener) != 0)
         return STATUS_BROKEN;
     if (!options->is_quiet) {
-        printf("zcrp-cp serves %s on UDP port %d\n", options->serve, zcrp_listener_port(listener));
+        printf("zcrp-cp serves %s on UDP port %d\n", options->serve,
+               zcrp_listener_port(server.listener));
         fflush(stdout);
     }
-    for (;;) {
-        struct zcrp_connection *connection = NULL;
-        int code = zcrp_accept(listener, &connection, -1);
-
-        if (code == 0)
-            begin_client(connection, &rules);
-        else if (code != ZCRP_ERROR_MEMORY && code != ZCRP_ERROR_SYSTEM)
-            break;
-        else
-            (void)usleep(100000);
-    }
-    (void)complain("the server ended");
+    (void)complain("the server ended: %s", zcrp_strerror(server_run(&server)));
     return STATUS_BROKEN;
 }

@@ -1,0 +1,246 @@
+#include "server.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
+    UNHEARD_SHARE = 5,      /* of the time that a client may be idle */
+};
+
+static const int64_t second_ns = 1000000000;
+
+struct client {
+    struct server *server;
+    struct line line;
+    struct crew crew;
+    uint64_t moved;    /* messages and bytes, when it was last looked at */
+    int64_t active_ns; /* when that had changed */
+    bool gives_way;
+    atomic_bool is_heard; /* it has said what it wants */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * second_ns + now.tv_nsec;
+}
+
+int server_clients(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur < DESCRIPTORS_SPARE + 2 * SERVER_DESCRIPTORS)
+        return 1;
+    rlim_t most = (limit.rlim_cur - DESCRIPTORS_SPARE) / SERVER_DESCRIPTORS;
+    return most < SERVER_CLIENTS_MOST ? (int)most : SERVER_CLIENTS_MOST;
+}
+
+/* ---- one client ---- */
+
+/* Nobody looks at its line any more, and then it has left. */
+static void forget(struct client *client)
+{
+    struct server *server = client->server;
+
+    pthread_mutex_lock(&server->lock);
+    for (int i = 0; i < SERVER_CLIENTS_MOST; i++) {
+        if (server->clients[i] == client)
+            server->clients[i] = NULL;
+    }
+    pthread_mutex_unlock(&server->lock);
+    line_fini(&client->line);
+    free(client);
+    pthread_mutex_lock(&server->lock);
+    server->count--;
+    pthread_cond_signal(&server->left);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void *serve(void *context)
+{
+    struct client *client = context;
+    const struct session_rules *rules = &client->server->rules;
+    struct session *session;
+
+    (void)pthread_setname_np(pthread_self(), "zcrp-cp serve");
+    if (crew_init(&client->crew) == 0) {
+        if (session_hear(&client->line, rules, 10 * second_ns, &session) == 0) {
+            atomic_store(&client->is_heard, true);
+            (void)session_run(session, &client->line, &client->crew);
+        }
+        crew_fini(&client->crew);
+    }
+    forget(client);
+    return NULL;
+}
+
+static void add(struct server *server, struct client *client)
+{
+    int i = 0;
+
+    pthread_mutex_lock(&server->lock);
+    while (server->clients[i] != NULL)
+        i++;
+    server->clients[i] = client;
+    server->count++;
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* One without memory, or a thread, is turned away. There is a place. */
+static void begin(struct server *server, struct zcrp_connection *connection)
+{
+    struct client *client = calloc(1, sizeof(*client));
+    pthread_t thread;
+
+    if (client == NULL) {
+        (void)zcrp_connection_close(connection);
+        return;
+    }
+    client->server = server;
+    client->active_ns = now_ns();
+    line_init(&client->line, connection);
+    add(server, client);
+    if (pthread_create(&thread, NULL, serve, client) == 0)
+        (void)pthread_detach(thread);
+    else
+        forget(client);
+}
+
+/* ---- when there is no place ---- */
+
+static uint64_t moved(struct zcrp_entity *entity)
+{
+    struct zcrp_stats stats;
+
+    return zcrp_stats(entity, &stats) == 0 ? stats.messages + stats.bytes_arrived : 0;
+}
+
+/* Has it been idle for longer than it may? One that calls says at once what it wants, unless it has
+ * given up while it waited in the listener. */
+static bool is_idle(struct client *client, int64_t now, int64_t idle_ns)
+{
+    int64_t most_ns = atomic_load(&client->is_heard) ? idle_ns : idle_ns / UNHEARD_SHARE;
+
+    uint64_t all = moved(client->line.sender) + moved(client->line.receiver);
+
+    if (all != client->moved)
+        client->active_ns = now;
+    client->moved = all;
+    return now - client->active_ns >= most_ns;
+}
+
+/* Looks at all clients. The one that has been idle for the longest time; NULL: none has for long
+ * enough, or one gives way already. Under the lock. */
+static struct client *find_idle(struct server *server)
+{
+    struct client *idle = NULL;
+    int64_t now = now_ns();
+    bool gives_way = false;
+
+    for (int i = 0; i < SERVER_CLIENTS_MOST; i++) {
+        struct client *client = server->clients[i];
+
+        if (client == NULL)
+            continue;
+        gives_way = gives_way || client->gives_way;
+        if (is_idle(client, now, server->idle_ns) &&
+            (idle == NULL || client->active_ns < idle->active_ns))
+            idle = client;
+    }
+    return gives_way ? NULL : idle;
+}
+
+/* Waits until a client has left, or for some time. Under the lock. */
+static void wait_for_place(struct server *server, int64_t ns)
+{
+    int64_t end = now_ns() + ns;
+    struct timespec time = {.tv_sec = end / second_ns, .tv_nsec = end % second_ns};
+
+    (void)pthread_cond_timedwait(&server->left, &server->lock, &time);
+}
+
+static bool somebody_calls(const struct server *server)
+{
+    struct pollfd place = {.fd = zcrp_listener_descriptor(server->listener), .events = POLLIN};
+
+    return poll(&place, 1, 0) > 0;
+}
+
+/* Waits until there is a place. */
+static void make_place(struct server *server)
+{
+    int64_t look_ns = server->idle_ns / 4 < second_ns ? server->idle_ns / 4 : second_ns;
+
+    pthread_mutex_lock(&server->lock);
+    while (server->count >= server->clients_most) {
+        struct client *idle = find_idle(server);
+
+        if (idle != NULL && somebody_calls(server)) {
+            idle->gives_way = true;
+            line_end_waits(&idle->line, LINE_INTERRUPTED);
+        }
+        wait_for_place(server, look_ns);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- all of them ---- */
+
+static void init(struct server *server)
+{
+    pthread_condattr_t attributes;
+
+    memset(server->clients, 0, sizeof(server->clients));
+    server->count = 0;
+    (void)pthread_mutex_init(&server->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&server->left, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
+
+static void fini(struct server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    for (int i = 0; i < SERVER_CLIENTS_MOST; i++) {
+        if (server->clients[i] != NULL)
+            line_end_waits(&server->clients[i]->line, LINE_INTERRUPTED);
+    }
+    while (server->count > 0)
+        wait_for_place(server, second_ns);
+    pthread_mutex_unlock(&server->lock);
+    (void)pthread_cond_destroy(&server->left);
+    (void)pthread_mutex_destroy(&server->lock);
+}
+
+int server_run(struct server *server)
+{
+    int code = 0;
+
+    init(server);
+    while (code == 0 || code == ZCRP_ERROR_MEMORY || code == ZCRP_ERROR_SYSTEM) {
+        struct zcrp_connection *connection = NULL;
+
+        make_place(server);
+        code = zcrp_accept(server->listener, &connection, -1);
+        if (code == 0)
+            begin(server, connection);
+        else
+            (void)usleep(100000);
+    }
+    fini(server);
+    return code;
+}

@@ -1,0 +1,38 @@
+/* A standing far end: its clients, each of a thread of its own. It never has more of them than it
+ * has descriptors for. When there is no place left and another one calls, the client gives way that
+ * has moved nothing for the longest time, if that is long enough; else the caller waits in the
+ * listener. So who has the key can keep others out only by copying all the time. */
+#ifndef ZCRP_CP_SERVER_H
+#define ZCRP_CP_SERVER_H
+
+#include <pthread.h>
+
+#include "session.h"
+
+enum {
+    SERVER_CLIENTS_MOST = 64,
+    SERVER_DESCRIPTORS = 320, /* of one client, at most: its names' folders and its open files */
+};
+
+struct client;
+
+struct server {
+    struct zcrp_listener *listener; /* the caller's, as the next three */
+    struct session_rules rules;
+    int clients_most; /* 1 .. SERVER_CLIENTS_MOST */
+    int64_t idle_ns;  /* a client that moves nothing for so long may have to give way */
+    pthread_mutex_t lock;
+    pthread_cond_t left;                         /* a client has */
+    struct client *clients[SERVER_CLIENTS_MOST]; /* under the lock; NULL: none */
+    int count;                                   /* of them, and of those that hang up */
+};
+
+/* How many clients this process has descriptors for, at most SERVER_CLIENTS_MOST. Raises the soft
+ * limit of descriptors to the hard one. */
+int server_clients(void);
+
+/* Serves until zcrp_listener_interrupt, or until the listener has failed; then all clients have
+ * left. Its code. */
+int server_run(struct server *server);
+
+#endif
