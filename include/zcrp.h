@@ -539,9 +539,10 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 
 /* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
- * had arrived already. Never waits for the peer, only for a system call under way: 100 ms at most.
+ * had arrived already. Never waits for the peer, only for a system call under way: 200 ms at most.
  * ZCRP_ERROR_BUSY: a sender on this host had begun to copy to the buffer, and its process stands
- * still. The message stays in flight, and ends with ZCRP_ERROR_CANCELLED when that process goes on
+ * still; or this process copies from or to the memory of a peer on this host, and that does not
+ * come. The message stays in flight, and ends with ZCRP_ERROR_CANCELLED when that process goes on
  * or ends. ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 

@@ -281,17 +281,26 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
     return false;
 }
 
+/* Under the mutex. Does the peer write to this side's memory, or so it seems, or is a call out that
+ * was out already at the last look, when `*crossings` had begun? */
+static bool is_held_up(const struct zcrp_entity *e, uint64_t *crossings)
+{
+    bool is_same = nearby_is_crossing(e) && *crossings == e->nearby.crossings;
+
+    *crossings = e->nearby.crossings;
+    return e->nearby.is_late || is_same;
+}
+
 /* The event of a message that a burst or a plan holds comes when that call of the channel is over:
- * the latch tells. The library's threads never wait like this. False: the peer writes to it still,
- * or so it seems. */
-static bool await_end(struct zcrp_entity *e, struct message *m)
+ * the latch tells. The library's threads never wait like this. False: it takes too long. */
+static bool await_end(struct zcrp_entity *e, struct message *m, uint64_t crossings)
 {
     bool is_late = false;
 
     while (!latch_is_open(&m->latch) && !is_late) {
         (void)latch_wait(&m->latch, clock_now() + ENTITY_BUSY_AFTER, 0, NULL, 0);
         entity_enter(e);
-        is_late = e->nearby.is_late;
+        is_late = is_held_up(e, &crossings);
         entity_leave(e);
     }
     return latch_is_open(&m->latch);
@@ -310,8 +319,9 @@ int zcrp_cancel(struct zcrp_msg *message)
     bool is_cancelled = take_back(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
         sending_drain(e, SENDING_BURSTS);
+    uint64_t crossings = e->nearby.crossings;
     entity_leave(e);
-    bool has_ended = await_end(e, m);
+    bool has_ended = await_end(e, m, crossings);
     entity_depart(e);
     if (!has_ended)
         return ZCRP_ERROR_BUSY;

@@ -248,7 +248,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
     int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
-    if (entity_is_busy(c->receiver))
+    if (entity_is_busy(c->receiver) || entity_is_busy(c->sender))
         return ZCRP_ERROR_BUSY;
     entity_quit(c->receiver);
     entity_quit(c->sender);

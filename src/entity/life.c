@@ -288,10 +288,11 @@ int entity_linger(struct zcrp_entity *e, instant since)
     return e->close_code;
 }
 
-/* A landing that goes on may end with a claim that is late. */
-static bool may_be_written(const struct zcrp_entity *e)
+/* A landing that goes on may end with a claim that is late, and it or a push may sleep in the
+ * peer's memory. */
+static bool is_held_up(const struct zcrp_entity *e)
 {
-    return e->nearby.is_late || (!is_sender(e) && e->is_arriving);
+    return e->nearby.is_late || nearby_is_crossing(e);
 }
 
 bool entity_is_busy(struct zcrp_entity *e)
@@ -299,9 +300,9 @@ bool entity_is_busy(struct zcrp_entity *e)
     instant until = clock_now() + ENTITY_BUSY_AFTER;
 
     entity_enter(e);
-    while (may_be_written(e) && clock_now() < until)
+    while (is_held_up(e) && clock_now() < until)
         (void)condition_wait(&e->progress, &e->mutex, until);
-    bool is_busy = may_be_written(e);
+    bool is_busy = is_held_up(e);
     entity_leave(e);
     return is_busy;
 }

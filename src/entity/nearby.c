@@ -303,6 +303,7 @@ bool nearby_claim(struct zcrp_entity *e)
     bool is_ours = n != NULL && !e->nearby.is_pushing && neighbour_claim(n);
 
     e->nearby.is_pushing |= is_ours;
+    e->nearby.crossings += is_ours;
     if (is_ours)
         atomic_store_explicit(&e->nearby.has_pushed, true, memory_order_relaxed);
     return is_ours;
@@ -320,6 +321,11 @@ void nearby_push(struct zcrp_entity *e)
             nearby_take_back(e, message);
     e->nearby.is_pushing = false;
     entity_leave(e);
+}
+
+bool nearby_is_crossing(const struct zcrp_entity *e)
+{
+    return is_sender(e) ? e->nearby.is_pushing : e->is_arriving;
 }
 
 void nearby_look_late(struct zcrp_entity *e)

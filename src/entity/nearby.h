@@ -30,6 +30,7 @@ struct nearby {
     bool is_meeting;             /* a thread asks the system about it: nearby_meet */
     bool must_call;              /* the neighbour sleeps; of the thread that sends */
     bool is_pushing;             /* a thread of this sender pushes */
+    uint64_t crossings;          /* claims so far, of a receiver's arrivals or a sender's pushes */
     _Atomic bool has_pushed;     /* (a) since its waiter slept last */
     bool is_late;                /* of a receiver: see neighbour_is_late */
     struct pairing tried;        /* the last session in which this was tried; a sender that finds */
@@ -88,6 +89,9 @@ void nearby_take_back(struct zcrp_entity *e, uint64_t message);
  * it, outside. */
 bool nearby_claim(struct zcrp_entity *e);
 void nearby_push(struct zcrp_entity *e);
+
+/* Is a call out that may read from the peer's memory, or write to it? Locked. */
+bool nearby_is_crossing(const struct zcrp_entity *e);
 
 /* The thread that receives has asked the neighbour, or looks again whether the sender is still
  * late. Until it is not, nothing is received and no message ends. Locked. */

@@ -233,6 +233,7 @@ static bool claim_arrivals(struct zcrp_entity *e)
     bool is_ours = !e->is_arriving && !e->nearby.is_late && !e->is_broken;
 
     e->is_arriving = e->is_arriving || is_ours;
+    e->nearby.crossings += is_ours && e->machine.role == MACHINE_RECEIVER;
     return is_ours;
 }
 
