@@ -192,8 +192,10 @@ $(STATIC): $(LIBRARY)
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
 names = -Wl,--version-script=src/zcrp.map,--no-undefined-version
+# A thread that waits for pages (src/platform/pages.h) may outlive the last entity.
+stays = -Wl,-z,nodelete
 $(SHARED): $(LIBRARY) src/zcrp.map
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) -o $@.$(VERSION) $(LIBRARY) $(LIBRARIES) && \
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) $(stays) -o $@.$(VERSION) $(LIBRARY) $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # zcrp-top reads files of the library's, and shares what both know of them.

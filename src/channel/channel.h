@@ -59,6 +59,7 @@ enum channel_verdict {
     CHANNEL_REFUSED = -4, /* nobody listens at the peer's address, or no route leads there, now */
     CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more); see channel_fault */
     CHANNEL_FAULT = -6,   /* the kernel cannot read, or write, memory that it was given */
+    CHANNEL_ABSENT = -7,  /* pages of the user's memory are to come first; of no call of a socket */
 };
 
 /* What happened, and how often since init. */

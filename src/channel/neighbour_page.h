@@ -5,6 +5,7 @@
 #include "answers.h"
 #include "commons.h"
 #include "neighbour.h"
+#include "platform/pages.h"
 #include "ring.h"
 #include "targets.h"
 
@@ -96,6 +97,7 @@ struct neighbour_receiver {
     uint64_t late[LANDING_OPENINGS];    /* notes whose targets the sender has claimed and not */
     uint32_t lates;                     /* settled in time */
     int sender_file;                    /* of its process, while there are such; -1: none */
+    struct pages_seen seen;             /* of this side's, where data land */
     bool has_pushed;                    /* the sender, of what was shared with it last */
 };
 

@@ -2,6 +2,7 @@
 #include "core/number.h"
 #include "neighbour_page.h"
 #include "platform/nofault.h"
+#include "platform/pages.h"
 #include "platform/system.h"
 
 #include <errno.h>
@@ -335,6 +336,24 @@ static uint32_t own_row(const struct neighbour *n, const struct share *s, uint32
     return part > 0 ? part : 1;
 }
 
+/* The sender must not sleep for pages of this side's. What is not there comes now, because it is
+ * about to be written to. */
+static bool bring_targets(struct neighbour *n, const struct landing *l, const struct share *s)
+{
+    struct iovec piece[LANDING_OPENINGS];
+    uint32_t pieces = 0;
+
+    for (uint32_t i = 0; i < s->notes; i++)
+        if (is_plain(l, i, &s->note[i]))
+            piece[pieces++] = l->iov[l->first[i]];
+    if (l->is_seen || pages_of_all_are_there(&n->in.seen, piece, pieces, 1, NULL))
+        return true;
+    for (uint32_t i = 0; i < pieces; i++)
+        if (!memory_is_accessible(piece[i].iov_base, piece[i].iov_len, MEMORY_WRITE))
+            return false;
+    return true;
+}
+
 /* Opens targets for all but the first notes. False if nobody would push, or there is too little. */
 static bool share_out(struct neighbour *n, const struct landing *l, struct share *s)
 {
@@ -346,7 +365,7 @@ static bool share_out(struct neighbour *n, const struct landing *l, struct share
         return false;
     while (s->notes < l->openings && ring_look(&n->in.ring, s->notes, &s->note[s->notes]))
         s->notes++;
-    if (s->notes < SHARE_LEAST)
+    if (s->notes < SHARE_LEAST || !bring_targets(n, l, s))
         return false;
     uint32_t row = own_row(n, s, 0);
     for (uint32_t i = 0; i < s->notes; i++) {

@@ -73,6 +73,7 @@ enum channel_verdict fault_note(struct channel *c, int error)
         break;
     case CHANNEL_OK:
     case CHANNEL_BROKEN:
+    case CHANNEL_ABSENT:
         atomic_store_explicit(&c->fault, error, memory_order_relaxed);
         break;
     }

@@ -101,6 +101,7 @@ int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
         return ZCRP_ERROR_BUSY;
     m->public = (struct zcrp_msg){
         .buffer = buffer, .message_size = size, .buffer_size = size, .context = m->public.context};
+    m->seen_bytes = 0;
     return ZCRP_OK;
 }
 
@@ -125,8 +126,9 @@ void zcrp_free_msg(struct zcrp_msg *message)
 static void submit_message(struct zcrp_entity *e, instant now, struct message *m, nlong size)
 {
     collection_withdraw(m);
-    message_begin(m, e, size);
+    message_begin(m, e, size, now);
     e->wrapped += m->is_wrapped;
+    e->unseen += m->is_unseen;
     if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m))
         backlog_add(&e->backlog, m);
     if (e->lost != OUTCOME_OK)

@@ -80,6 +80,7 @@ static uint32_t take_endings(struct zcrp_entity *e, struct ending ending[ENDINGS
     while (count < ENDINGS &&
            (ending_from_machine(e, &ending[count]) || ending_from_backlog(e, &ending[count]))) {
         e->wrapped -= ending[count].message->is_wrapped;
+        e->unseen -= ending[count].message->is_unseen;
         if (ending[count].code == ZCRP_OK)
             e->messages++;
         else

@@ -32,6 +32,7 @@
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
+#include "presence.h"
 #include "waiting/helm.h"
 #include "waiting/wait_policy.h"
 #include "workspace.h"
@@ -66,7 +67,8 @@ struct zcrp_entity {
     bool is_broken;           /* (m) the channel is of no use any more */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */
-    uint64_t wrapped;         /* (m) messages in flight in memory that the user brought */
+    uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
+    uint64_t unseen;          /* (m) of those, such as message_is_unseen says */
     uint64_t messages;        /* (m) that ended well, and */
     uint64_t failures;        /* (m) that did not; */
     uint64_t bytes;           /* (m) of those that ended well */
@@ -74,6 +76,7 @@ struct zcrp_entity {
     uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
 
     struct nearby nearby; /* (m) */
+    struct presence presence;
     struct keyed keyed;
     struct condition has_letters; /* for its thread; or this is to stop */
     struct notice notice;

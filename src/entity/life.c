@@ -199,6 +199,7 @@ void entity_abandon(struct zcrp_entity *e)
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
     nearby_abandon(e);
+    presence_abandon(e);
     machine_fini(&e->machine);
     channels_abandon(&e->channels);
     keyed_fini(e);
@@ -260,6 +261,8 @@ static void say_last_words(struct zcrp_entity *e)
 {
     while (e->is_sending)
         (void)condition_wait(&e->progress, &e->mutex, NEVER);
+    if (e->blocked == CHANNEL_ABSENT) /* words wait for no page */
+        e->blocked = CHANNEL_OK;
     sending_drain(e, SENDING_BURSTS);
 }
 

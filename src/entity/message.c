@@ -2,6 +2,8 @@
 
 #include "core/check.h"
 
+#define SEEN_FOR SECOND
+
 int message_code(const struct message *m)
 {
     if (latch_is_open(&m->latch))
@@ -10,8 +12,16 @@ int message_code(const struct message *m)
     return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
 }
 
-void message_begin(struct message *m, struct zcrp_entity *entity, nlong size)
+bool message_is_unseen(const struct message *m, nlong size, instant now)
 {
+    return m->is_wrapped && (size > m->seen_bytes || now - m->seen_at > SEEN_FOR);
+}
+
+void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now)
+{
+    m->is_unseen = message_is_unseen(m, size, now);
+    if (m->is_unseen)
+        m->seen_at = now;
     m->entity = entity;
     m->generation = forked_generation();
     m->size = size;
@@ -24,6 +34,7 @@ void message_end(struct message *m, int code, nlong length)
 {
     m->code = code;
     m->public.length = length;
+    m->seen_bytes = code == ZCRP_OK ? length : 0;
     latch_open(&m->latch);
 }
 

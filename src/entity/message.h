@@ -62,12 +62,15 @@ struct message {
     void *memory;            /* (c) the library's buffer, to be freed; NULL: it wraps */
     struct commons *commons; /* (c) that it is of; NULL: none */
     bool is_wrapped;         /* (c) */
+    nlong seen_bytes;        /* (l) of what it wraps: it ended well with so many, */
+    instant seen_at;         /* (l) having been given then; see message_is_unseen */
 
     /* While in flight. */
     struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
     uint32_t generation;        /* (l) of the process that did (platform/system.h) */
     nlong size;                 /* (l) bytes to send or receive, at most */
     enum message_life life;     /* (m) */
+    bool is_unseen;             /* (m) its pages may not be there */
     uint64_t number;            /* (m) the machine's, once it is in the machine */
     int reason;                 /* (m) why it ended in the backlog */
     uint64_t blanks;            /* (m) numbers to leave blank before its own; see backlog.h */
@@ -97,9 +100,13 @@ static inline bool message_is_in_flight(const struct message *m)
 /* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY, _IDLE or _FORKED; any thread, any time. */
 int message_code(const struct message *m);
 
+/* May pages of its `size` first bytes have to come? Not if it wraps nothing, or if they were there
+ * within the last second. */
+bool message_is_unseen(const struct message *m, nlong size, instant now);
+
 /* In flight from now on, and idle until it is queued or in the machine. Nobody waits for it: what
  * was known of its last flight is forgotten. */
-void message_begin(struct message *m, struct zcrp_entity *entity, nlong size);
+void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now);
 
 /* The flight moves on (CHECKed). Under the mutex. */
 void message_move(struct message *m, enum message_life life);

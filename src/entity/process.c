@@ -4,6 +4,7 @@
 #include "channels.h"
 #include "collection.h"
 #include "entity.h"
+#include "platform/pages.h"
 #include "platform/system.h"
 #include "platform/waking.h"
 #include "zcrp.h"
@@ -86,6 +87,7 @@ static void after_fork(void)
     engine_after_fork();
     entity_after_fork();
     workspace_after_fork();
+    pages_after_fork();
     mutex_init(&mutex);
     side_after_fork(&sending);
     side_after_fork(&receiving);

@@ -5,6 +5,10 @@ enum { TURN_RECEIVES = 64 };
 /* How often it is asked whether a neighbour is late still. */
 #define LATE_LOOK MILLISECOND
 
+/* How often a burst is tried whose pages are to come, at least. Meanwhile the machine says that it
+ * is there. */
+#define ABSENT_LOOK (20 * MILLISECOND)
+
 /* How long a thread naps, at most, while another one receives. */
 #define OTHERS_TURN (100 * MICROSECOND)
 
@@ -69,6 +73,10 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
         if (verdict == CHANNEL_CROWDED)
             e->unblock_at = clock_now() + CHANNEL_PAUSE;
         break;
+    case CHANNEL_ABSENT:
+        e->blocked = verdict;
+        e->unblock_at = clock_now() + ABSENT_LOOK;
+        break;
     case CHANNEL_TOO_BIG:
         if (!shrink_units(e, burst->segment))
             sent = burst->datagrams;
@@ -112,10 +120,20 @@ static void await_room(struct zcrp_entity *e)
     e->unblock_at = clock_now() + CHANNEL_PAUSE;
 }
 
+/* Pages that were to come have come, or the message that they are of is of no interest any more. */
+static void await_pages(struct zcrp_entity *e)
+{
+    if (e->blocked != CHANNEL_ABSENT || presence_is_awaited(e))
+        return;
+    e->blocked = CHANNEL_OK;
+    e->unblock_at = NEVER;
+}
+
 static bool may_send(struct zcrp_entity *e)
 {
     if (nearby_is_clearing(e))
         return false;
+    await_pages(e);
     await_room(e);
     return !e->is_broken && e->blocked == CHANNEL_OK;
 }
@@ -131,6 +149,10 @@ static int worth(const struct burst *burst)
 static enum channel_verdict send_burst(struct zcrp_entity *e, struct neighbour *nearby,
                                        struct burst *burst, uint32_t *sent, bool *held)
 {
+    if (nearby != NULL && !presence_allows(e, burst)) {
+        *sent = 0;
+        return CHANNEL_ABSENT;
+    }
     enum channel_verdict verdict = nearby_send(e, nearby, burst, sent, held);
 
     if (verdict == CHANNEL_OK)
@@ -161,6 +183,7 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
             break;
         uint32_t segment = burst.segment;
         burst.is_lasting = e->wrapped == 0;
+        burst.is_seen = e->unseen == 0;
         struct neighbour *nearby = nearby_to_send(e);
         bool has_ecn = wants_ecn(e), held = false;
         entity_leave(e);
@@ -171,6 +194,8 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         entity_enter(e);
         burst.segment = segment; /* what the machine knows of */
         on_burst_sent(e, &burst, verdict, sent, held);
+        if (verdict == CHANNEL_ABSENT)
+            presence_fetch(e);
     }
     return done;
 }
@@ -260,6 +285,7 @@ static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing
     }
     landing->is_near = is_plan_near(e, n);
     landing->is_lasting = e->wrapped == 0;
+    landing->is_seen = e->unseen == 0;
     receiver_plan(r, landing, choice.openings, choice.units);
     return notes.count > 0;
 }
@@ -857,4 +883,5 @@ void turns_end(struct zcrp_entity *e)
     entity_leave(e);
     keyed_stop(e);
     engine_stop(&e->member);
+    presence_end(e);
 }

@@ -39,6 +39,11 @@ void thread_join(struct thread *t)
     CHECK(pthread_join(t->handle, NULL) == 0);
 }
 
+void thread_leave(struct thread *t)
+{
+    CHECK(pthread_detach(t->handle) == 0);
+}
+
 void mutex_init(struct mutex *m)
 {
     CHECK(pthread_mutex_init(&m->handle, NULL) == 0);

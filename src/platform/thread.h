@@ -1,7 +1,7 @@
 /* The library's threads, and what they share memory with: the mutex and the condition.
  *
- * A thread has a name, takes no signal that is sent to the application, and is joined. Misuse of a
- * mutex or a condition ends the process where it can be seen (CHECKed). */
+ * A thread has a name, takes no signal that is sent to the application, and is joined, or left.
+ * Misuse of a mutex or a condition ends the process where it can be seen (CHECKed). */
 #ifndef ZCRP_PLATFORM_THREAD_H
 #define ZCRP_PLATFORM_THREAD_H
 
@@ -31,6 +31,10 @@ __attribute__((warn_unused_result)) int thread_start(struct thread *t, const cha
 
 /* Waits, without limit, for `run` to return. Once for each start, and not by the thread itself. */
 void thread_join(struct thread *t);
+
+/* Nobody will join it. Instead of join; `t` has to last until `run` ends, or until both this is
+ * over and `run` frees it. */
+void thread_leave(struct thread *t);
 
 /* Mutual exclusion. Not recursive. A lock waits without limit, so nothing holds a mutex over a
  * system call, a wait, or user code. */

@@ -37,6 +37,7 @@ struct burst {
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
     bool is_flat;       /* its pieces follow on each other in memory */
     bool is_lasting;    /* its pieces stay mapped until it was sent; set by who knows of them */
+    bool is_seen;       /* no page of theirs is to come; likewise */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];
     struct iovec iov[2 * BURST_UNITS];

@@ -19,7 +19,7 @@ static void put(int i)
 {
     struct ending ending = {.message = message_of(m[i])};
 
-    message_begin(ending.message, NULL, 0);
+    message_begin(ending.message, NULL, 0, 0);
     collection_put(&collection, &ending, 1);
 }
 

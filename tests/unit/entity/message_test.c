@@ -52,7 +52,7 @@ TEST(zcrp_rewrap_msg__cases)
     ck_assert_ptr_eq(m->context, &own);
     ck_assert_ptr_eq(m->buffer, bytes + 5);
     ck_assert_uint_eq(m->message_size, 5);
-    message_begin(message_of(m), NULL, 5);
+    message_begin(message_of(m), NULL, 5, 0);
     ck_assert_int_eq(zcrp_rewrap_msg(m, bytes, 10), ZCRP_ERROR_BUSY);
     message_end(message_of(m), ZCRP_OK, 5);
     zcrp_free_msg(m);
@@ -64,7 +64,7 @@ TEST(message_code__life)
     struct zcrp_msg *m = zcrp_alloc_msg(10);
 
     for (int i = 0; i < 2; i++) {
-        message_begin(message_of(m), NULL, 10);
+        message_begin(message_of(m), NULL, 10, 0);
         ck_assert(message_is_in_flight(message_of(m)));
         ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_BUSY);
         ck_assert_uint_eq(zcrp_probe(m), 0);
@@ -86,7 +86,7 @@ TEST(message_move__onwards)
     message_move(&m, MESSAGE_IN_MACHINE);
     message_move(&m, MESSAGE_ENDED);
     ck_assert_int_eq(m.life, MESSAGE_ENDED);
-    message_begin(&m, NULL, 1);
+    message_begin(&m, NULL, 1, 0);
     ck_assert_int_eq(m.life, MESSAGE_IDLE);
     message_move(&m, MESSAGE_IN_MACHINE);
     ck_assert_int_eq(m.life, MESSAGE_IN_MACHINE);
@@ -107,4 +107,40 @@ TEST(zcrp_strerror__all)
     ck_assert_str_eq(zcrp_strerror(ZCRP_ERROR_TIMEOUT), "the time limit passed");
     ck_assert_str_eq(zcrp_strerror(1), zcrp_strerror(-ZCRP_ERROR_COUNT - 1));
     ck_assert_str_eq(zcrp_strerror(INT32_MIN), zcrp_strerror(1));
+}
+
+/* What ended well, with so many bytes, within the last second need not be looked at. */
+TEST(message_is_unseen__table)
+{
+    static const struct {
+        bool is_wrapped;
+        int code;
+        nlong length, size;
+        instant later;
+        bool is_unseen;
+    } row[] = {
+        {true, ZCRP_OK, 10, 10, SECOND, false},
+        {true, ZCRP_OK, 10, 10, SECOND + 1, true},
+        {true, ZCRP_OK, 9, 10, 0, true},
+        {true, ZCRP_OK, 9, 9, 0, false},
+        {true, ZCRP_ERROR_CANCELLED, 10, 10, 0, true},
+        {false, ZCRP_ERROR_CANCELLED, 10, 10, 2 * SECOND, false},
+    };
+    nbyte bytes[10];
+
+    for (int i = 0; i < ROWS(row); i++) {
+        struct zcrp_msg *m = row[i].is_wrapped ? zcrp_wrap_msg(bytes, 10) : zcrp_alloc_msg(10);
+        instant now = 5 * SECOND;
+
+        ck_assert_int_eq(message_is_unseen(message_of(m), 10, now), row[i].is_wrapped);
+        message_begin(message_of(m), NULL, 10, now);
+        message_end(message_of(m), row[i].code, row[i].length);
+        now += row[i].later;
+        ck_assert_int_eq(message_is_unseen(message_of(m), row[i].size, now), row[i].is_unseen);
+        if (row[i].is_wrapped) {
+            ck_assert_int_eq(zcrp_rewrap_msg(m, bytes, 10), ZCRP_OK);
+            ck_assert(message_is_unseen(message_of(m), 1, now));
+        }
+        zcrp_free_msg(m);
+    }
 }
