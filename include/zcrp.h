@@ -850,7 +850,9 @@ ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
 
 /* Waits until all that was sent is acknowledged (options.linger_ns), tells the peer, and frees the
  * connection. Messages that are left fail with ZCRP_ERROR_CLOSED. 0, or ZCRP_ERROR_TIMEOUT if the
- * peer did not confirm, or _BUSY, both as of zcrp_close. NULL is fine. */
+ * peer did not confirm, or _BUSY, both as of zcrp_close. If the peer closes the connection, too, it
+ * may be gone before its last word arrives: then the close takes 0.3 s more, and is confirmed all
+ * the same. NULL is fine. */
 ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
 
 #ifdef __cplusplus

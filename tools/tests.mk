@@ -197,6 +197,8 @@ check-all:
 		asan:e2e/death
 	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 tools/run-tests --verbose \
 		--timeout 3600 --tally $(TOTAL) plain:e2e/churn asan:e2e/churn tsan:e2e/churn
+	@ZCRP_RECONNECT_SECONDS=60 ZCRP_RECONNECT_CALLERS=64 CK_TIMEOUT_MULTIPLIER=30 tools/run-tests --verbose \
+		--timeout 1200 --tally $(TOTAL) plain:e2e/reconnect
 	@tools/run-tests --total $(TOTAL)
 
 COV ?= $(SANITIZED)

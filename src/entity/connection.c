@@ -229,6 +229,22 @@ int zcrp_connection_interrupt(struct zcrp_connection *connection)
 
 /* ---- closing ---- */
 
+/* Both ends know of the end of the connection. */
+static void agree(struct zcrp_entity *half)
+{
+    entity_enter(half);
+    machine_agree_close(&half->machine);
+    entity_leave(half);
+}
+
+static bool has_peer_closed(struct zcrp_connection *c)
+{
+    entity_enter(c->receiver);
+    bool has_closed = machine_is_told(&c->receiver->machine);
+    entity_leave(c->receiver);
+    return has_closed;
+}
+
 /* What was sent is waited for first; then the peer is told that nothing is received any more. A
  * peer that did not confirm the first is told once, and is not waited for again. */
 int zcrp_connection_close(struct zcrp_connection *connection)
@@ -246,7 +262,11 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return ZCRP_OK;
     }
     instant began = clock_now();
+    if (has_peer_closed(c))
+        agree(c->sender); /* its thread may not have come to that yet */
     int sent = entity_linger(c->sender, began);
+    if (sent == ZCRP_OK)
+        agree(c->receiver);
     int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
     if (entity_is_busy(c->receiver) || entity_is_busy(c->sender))
         return ZCRP_ERROR_BUSY;

@@ -330,6 +330,19 @@ bool machine_is_replaced(const struct machine *m)
     return m->receiver != NULL && receiver_is_replaced(m->receiver);
 }
 
+bool machine_is_told(const struct machine *m)
+{
+    return m->receiver != NULL && receiver_is_told(m->receiver);
+}
+
+void machine_agree_close(struct machine *m)
+{
+    if (m->sender)
+        sender_agree_close(m->sender);
+    else
+        receiver_agree_close(m->receiver);
+}
+
 /* ---- faults ---- */
 
 static bool fail_for_fault(struct machine *m, uint64_t number)

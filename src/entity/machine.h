@@ -62,6 +62,9 @@ enum outcome machine_end(const struct machine *m);
 /* Of a connection's receiver: another peer is where its own was. */
 bool machine_is_replaced(const struct machine *m);
 
+/* Of a connection's receiver: the peer has closed its sender, and so closes the connection. */
+bool machine_is_told(const struct machine *m);
+
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);
 
@@ -83,6 +86,9 @@ instant machine_progress_at(const struct machine *m);
 void machine_close(struct machine *m, instant now);
 bool machine_is_closed(const struct machine *m);
 bool machine_is_confirmed(const struct machine *m);
+
+/* Both ends of the connection know that it ends: see sender_agree_close. */
+void machine_agree_close(struct machine *m);
 
 /* Closing takes too long: a sender tells its peer once that the rest will not come. */
 void machine_give_up(struct machine *m);

@@ -351,6 +351,14 @@ static void end_connection(struct zcrp_entity *sender)
     entity_leave(sender);
 }
 
+/* The peer closes the connection, as the receiver has heard. */
+static void agree_close(struct zcrp_entity *sender)
+{
+    entity_enter(sender);
+    machine_agree_close(&sender->machine);
+    entity_leave(sender);
+}
+
 /* When the neighbour begins to send units, those that it sent before are all in the socket. They
  * are read first, so that nothing is overtaken. Those that take the socket later have been given
  * up. */
@@ -489,7 +497,12 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
         machine_on_plan_fault(&e->machine, landing);
     if (n != NULL)
         nearby_look_late(e);
+    bool was_replaced = machine_is_replaced(&e->machine);
+    bool was_told = machine_is_told(&e->machine);
     bool has_shown_peer = land_arrivals(e, landing);
+    bool is_told = !was_told && machine_is_told(&e->machine);
+    if (is_told && e->lost == OUTCOME_OK)
+        e->lost = OUTCOME_PEER_CLOSED; /* so ends what is posted from now on */
     if (awaits_caller)
         keyed_hear_callers(e, clock_now(), &w->mail);
     if (received == CHANNEL_BROKEN)
@@ -497,7 +510,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     bool has_more = has_notes && neighbour_has_units(n);
     e->is_arriving = false;
     reply_to_arrivals(e);
-    bool is_replaced = e->lost == OUTCOME_OK && machine_is_replaced(&e->machine);
+    bool is_replaced = !was_replaced && machine_is_replaced(&e->machine);
     entity_leave(e);
     if (has_shown_peer)
         confirm_peer(e->twin);
@@ -505,6 +518,8 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
         deliver_mail(e->twin, &w->mail);
     if (is_replaced)
         end_connection(e->twin);
+    if (is_told)
+        agree_close(e->twin);
     enum arrival answers =
         e->twin != NULL ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
     if (received <= 0)

@@ -156,6 +156,16 @@ void receiver_close(struct receiver *r, instant now)
         r->phase = RECEIVER_CLOSED; /* or nobody any more, who has not confirmed */
 }
 
+void receiver_agree_close(struct receiver *r)
+{
+    r->is_agreed = true;
+}
+
+bool receiver_is_told(const struct receiver *r)
+{
+    return r->is_told;
+}
+
 bool receiver_is_closed(const struct receiver *r)
 {
     return receiver_is_over(r);
@@ -181,7 +191,7 @@ static void do_due(struct receiver *r, instant now, enum receiver_due due)
         receiver_set_due(r, REPLY_CLOSES);
         break;
     case RECEIVER_DUE_END:
-        r->phase = RECEIVER_CLOSED;
+        r->phase = r->is_agreed ? RECEIVER_CONFIRMED : RECEIVER_CLOSED;
         break;
     case RECEIVER_DUE_NOTHING:
         break;

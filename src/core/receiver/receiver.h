@@ -153,6 +153,12 @@ void receiver_close(struct receiver *r, instant now);
 bool receiver_is_closed(const struct receiver *r);
 bool receiver_is_confirmed(const struct receiver *r);
 
+/* Both ends know that the connection ends, as sender_agree_close. */
+void receiver_agree_close(struct receiver *r);
+
+/* Of a receiver that stays: its sender has closed, and so closes the connection. */
+bool receiver_is_told(const struct receiver *r);
+
 /* Ends all messages with this outcome and leaves the session, if any. A close that is under way is
  * over. */
 void receiver_fail(struct receiver *r, instant now, enum outcome outcome);

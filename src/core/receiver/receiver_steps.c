@@ -158,6 +158,7 @@ void receiver_admit(struct receiver *r, instant now)
 static void on_sender_closed(struct receiver *r, instant now)
 {
     bool is_open = r->phase == RECEIVER_OPEN;
+    r->is_told = r->config.stays;
     receiver_fail(r, now, OUTCOME_PEER_CLOSED);
     receiver_clear_due(r, REPLY_CONFIRMS);
     if (is_open)

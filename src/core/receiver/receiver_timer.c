@@ -26,7 +26,8 @@ enum {
                            have been posted when they arrive */
     CALM_TRIPS = 2,     /* round trips, between messages that come calmly, */
     CALM_UNITS = 1024,  /* of which so many units have come in order */
-    LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up */
+    LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up, */
+    ENOUGH_SAID = 4,    /* or one whose peer knows already has said enough */
 };
 
 /* ---- how many ---- */
@@ -137,7 +138,8 @@ enum receiver_due receiver_timer_due(const struct receiver *r, instant now)
         return RECEIVER_DUE_REQUEST;
     if (closing_at(r) > now)
         return RECEIVER_DUE_NOTHING;
-    return r->timer.closings >= LAST_CLOSINGS ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
+    uint32_t most = r->is_agreed ? ENOUGH_SAID : LAST_CLOSINGS;
+    return r->timer.closings >= most ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
 }
 
 bool receiver_timer_allows_answer(const struct receiver_timer *t, instant now)

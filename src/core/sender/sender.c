@@ -162,6 +162,11 @@ void sender_close(struct sender *s, instant now)
     sender_expire(s, now);
 }
 
+void sender_agree_close(struct sender *s)
+{
+    s->is_agreed = true;
+}
+
 void sender_give_up(struct sender *s)
 {
     CHECK(s->phase != SENDER_OPEN);
@@ -224,6 +229,9 @@ static void do_due(struct sender *s, instant now, enum sender_due due)
         break;
     case DUE_QUESTION:
         sender_ask(s);
+        break;
+    case DUE_REST:
+        sender_timer_on_hello(&s->timer, now, s);
         break;
     case DUE_END:
         s->phase = SENDER_CONFIRMED;

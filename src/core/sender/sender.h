@@ -170,6 +170,11 @@ bool sender_wants_ecn(const struct sender *s);
  */
 void sender_close(struct sender *s, instant now);
 
+/* Both ends know that the connection ends: the peer closes it, too. It may be gone before its
+ * confirmation has arrived, and repeat it for nobody. So a close that is not confirmed is not said
+ * as often, and counts as confirmed. Before the close or after it began. */
+void sender_agree_close(struct sender *s);
+
 /* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
  * the peer is told, once. */
 void sender_give_up(struct sender *s);

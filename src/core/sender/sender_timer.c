@@ -14,6 +14,7 @@ static const duration ANSWER_INTERVAL = MILLISECOND;
 
 enum {
     LAST_HELLOS = 8,    /* unanswered, after which a closing sender gives up, */
+    ENOUGH_SAID = 4,    /* or one whose peer closes, too, has said enough, */
     LAST_QUESTIONS = 3, /* or one that may have been bound by a receiver, but never paired */
     UNANSWERED = 2,     /* probe timeouts, or hellos: then the receiver may be another one */
 };
@@ -108,12 +109,13 @@ bool sender_is_quiet(const struct sender *s, instant now)
 /* ---- what ---- */
 
 /* Nobody is there to be told of the close: no receiver can have bound this sender, or the one that
- * did has been left. */
+ * did has been left. A peer that closes the connection, too, may not have heard yet that this end
+ * knows: it gets some time, in which the receiver may say so again. */
 static bool is_alone(const struct sender *s)
 {
+    bool may_be_awaited = s->session.has_shown_cookie || s->is_agreed;
     return !sender_session_is_paired(&s->session) &&
-           (s->session.left.session != 0 || !s->session.has_shown_cookie ||
-            s->timer.hellos >= LAST_QUESTIONS);
+           (s->session.left.session != 0 || !may_be_awaited || s->timer.hellos >= LAST_QUESTIONS);
 }
 
 /* A hello is due: which, or is it time to give the close up? */
@@ -126,9 +128,13 @@ static enum sender_due hello_due(const struct sender *s)
         return is_lost ? DUE_QUESTION : DUE_HELLO;
     if (is_alone(s))
         return s->session.is_untold ? DUE_END_UNCONFIRMED : DUE_END;
+    if (s->is_agreed && s->session.has_closed && s->timer.hellos >= ENOUGH_SAID)
+        return DUE_END;
     if (s->timer.hellos >= LAST_HELLOS)
         return DUE_END_UNCONFIRMED;
-    return is_paired ? DUE_HELLO : DUE_QUESTION;
+    if (is_paired)
+        return DUE_HELLO;
+    return s->is_agreed ? DUE_REST : DUE_QUESTION; /* at that address may be another one by now */
 }
 
 enum sender_due sender_timer_due(const struct sender *s, instant now)

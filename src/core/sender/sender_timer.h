@@ -46,6 +46,7 @@ enum sender_due {
     DUE_PATH,            /* the probe of the path was not answered */
     DUE_HELLO,           /* say hello, */
     DUE_QUESTION,        /* or ask for a receiver, */
+    DUE_REST,            /* or say nothing, and wait as after a question, */
     DUE_END_UNCONFIRMED, /* or end the close: the peer does not answer, */
     DUE_END,             /* or there is none that would have to be told */
     DUE_NOTHING,

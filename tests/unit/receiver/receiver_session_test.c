@@ -202,6 +202,27 @@ TEST(stays__binds_no_sender_after_its_own)
     ck_assert(receiver_is_replaced(rig.r));
 }
 
+/* Its sender closes before this side does, or while that one closes, too: the connection ends. */
+TEST(stays__is_told_of_a_close, .rows = 2)
+{
+    start_staying();
+    if (_i == 1)
+        receiver_close(rig.r, rig.now);
+    ck_assert(!receiver_is_told(rig.r));
+    receiver_rig_hello((struct hello){.pairing = rig.pairing});
+    ck_assert(!receiver_is_told(rig.r));
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    ck_assert(receiver_is_told(rig.r));
+}
+
+/* One that does not stay may have another sender. */
+TEST(close__of_the_sender_is_its_own_affair)
+{
+    start();
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    ck_assert(!receiver_is_told(rig.r));
+}
+
 /* Its own may ask again. */
 TEST(stays__with_its_sender)
 {
@@ -296,6 +317,24 @@ TEST(close__tells_until_it_is_confirmed)
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(receiver_is_confirmed(rig.r));
+}
+
+/* A peer that knows already, or is gone, need not be told again and again. */
+TEST(close__nobody_confirms, .rows = 2)
+{
+    static const uint32_t said[] = {8, 4};
+    uint32_t closings = 0;
+    start();
+    if (_i == 1)
+        receiver_agree_close(rig.r);
+    receiver_close(rig.r, rig.now);
+    for (; !receiver_is_closed(rig.r); closings++) {
+        receiver_rig_expect("close +");
+        receiver_rig_wait((20 * MILLISECOND) << closings);
+    }
+    ck_assert_uint_eq(closings, said[_i]);
+    ck_assert_int_eq(receiver_is_confirmed(rig.r), _i == 1);
+    receiver_rig_expect_silence();
 }
 
 TEST(close__the_sender_is_another_one)

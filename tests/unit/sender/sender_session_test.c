@@ -442,6 +442,61 @@ TEST(close__with_a_cookie_shown_asks_a_while)
     ck_assert(sender_is_confirmed(rig.s));
 }
 
+/* A peer that closes, too, may be gone, and need not be told again and again. */
+TEST(close__nobody_confirms, .rows = 2)
+{
+    static const uint32_t said[] = {8, 4};
+    uint32_t hellos = 0;
+    sender_rig_pair(0, 0);
+    if (_i == 1)
+        sender_agree_close(rig.s);
+    sender_close(rig.s, rig.now);
+    instant began = rig.now;
+    for (; !sender_is_closed(rig.s); sender_rig_wait()) {
+        if (!sender_has_burst(rig.s))
+            continue;
+        ck_assert(sender_rig_hello().is_closing);
+        hellos++;
+    }
+    ck_assert_uint_eq(hellos, said[_i]);
+    ck_assert_int_eq(sender_is_confirmed(rig.s), _i == 1);
+    ck_assert(_i == 0 || rig.now - began == 300 * MILLISECOND);
+}
+
+/* The peer closes the connection, which this side was not paired for yet, and may not have heard
+ * that it was heard. It is not asked any more, and gets some time. */
+TEST(close__agreed_and_unpaired_rests, .rows = 2)
+{
+    struct hello hello = sender_rig_hello();
+    if (_i == 1) {
+        sender_rig_cookie(&hello, 0);
+        sender_rig_hello();
+    }
+    sender_agree_close(rig.s);
+    instant began = rig.now;
+    for (sender_close(rig.s, rig.now); !sender_is_closed(rig.s); sender_rig_wait())
+        sender_rig_expect_nothing();
+    ck_assert(sender_is_confirmed(rig.s));
+    ck_assert_int_eq(rig.now - began, 140 * MILLISECOND);
+}
+
+/* What is to be acknowledged first is waited for all the same, and the peer is told of the close.
+ */
+TEST(close__agreed_waits_for_units)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
+    sender_agree_close(rig.s);
+    sender_close(rig.s, rig.now);
+    sender_rig_expect_nothing();
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    sender_rig_wait();
+    ck_assert(sender_rig_hello().is_closing);
+    ck_assert(!sender_is_closed(rig.s));
+}
+
 TEST(close__confirmed)
 {
     uint64_t number;
