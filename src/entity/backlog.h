@@ -7,7 +7,7 @@
  * peer's message fails, and the later ones still meet. The cancelled message itself is gone at
  * once, so the message behind them counts the blanks.
  *
- * Under the entity's mutex. Nothing here can fail; all is O(1). */
+ * Under the link's mutex. Nothing here can fail; all is O(1). */
 #ifndef ZCRP_ENTITY_BACKLOG_H
 #define ZCRP_ENTITY_BACKLOG_H
 

@@ -171,6 +171,8 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
     bool is_waiting = is_gathered(e, now, size);
     if (!is_waiting)
         send_at_once(e, size);
+    if (entity_reader(e) != e)
+        turns_on_answer(entity_reader(e));
     if (is_waiting && was_gathering)
         entity_leave_untold(e);
     else
@@ -203,8 +205,6 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         submit_and_leave(entity, m, size);
     else
         entity_leave(entity);
-    if (entity->reader != entity)
-        turns_on_answer(entity->reader);
     return code;
 }
 

@@ -17,7 +17,7 @@
 
 static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete)
 {
-    const struct origin origin = {
+    struct origin origin = {
         .socket = c->fd,
         .admission = c->admission,
         .greets = c->admission != NULL && !keyring_is_ready(&c->admission->sender),
@@ -26,13 +26,12 @@ static int make_halves(struct zcrp_connection *c, const struct zcrp_options *com
 
     if (code != ZCRP_OK)
         return code;
+    origin.link = c->receiver->link;
     code = entity_make(&c->sender, MACHINE_SENDER, &origin, complete);
     if (code != ZCRP_OK) {
         entity_destroy(c->receiver);
         return code;
     }
-    c->sender->reader = c->receiver;
-    c->receiver->twin = c->sender;
     return ZCRP_OK;
 }
 
@@ -237,14 +236,6 @@ static void agree(struct zcrp_entity *half)
     entity_leave(half);
 }
 
-static bool has_peer_closed(struct zcrp_connection *c)
-{
-    entity_enter(c->receiver);
-    bool has_closed = machine_is_told(&c->receiver->machine);
-    entity_leave(c->receiver);
-    return has_closed;
-}
-
 /* What was sent is waited for first; then the peer is told that nothing is received any more. A
  * peer that did not confirm the first is told once, and is not waited for again. */
 int zcrp_connection_close(struct zcrp_connection *connection)
@@ -262,8 +253,6 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return ZCRP_OK;
     }
     instant began = clock_now();
-    if (has_peer_closed(c))
-        agree(c->sender); /* its thread may not have come to that yet */
     int sent = entity_linger(c->sender, began);
     if (sent == ZCRP_OK)
         agree(c->receiver);

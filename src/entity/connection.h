@@ -3,8 +3,7 @@
  *     zcrp_connect   -->  socket, connected  -->  receiver  <- units, hellos, probes
  *     zcrp_accept    -->  a listener's child           \-----> sender <- everything else
  *
- * Each half is an entity like any other: its mutex, its machine, its messages. What one of them
- * receives for the other changes hands without a lock held. */
+ * The halves are of one link, and so under one mutex. */
 #ifndef ZCRP_ENTITY_CONNECTION_H
 #define ZCRP_ENTITY_CONNECTION_H
 

@@ -16,17 +16,16 @@ enum { ENDINGS = 32 };
 /* What a locked section has to wake. */
 struct calls {
     bool sending, room, progress, link, offer;
-    bool is_broken;    /* with `link`: the channel is */
-    enum outcome lost; /* with `link`: why a connection's peer is gone; OK: it is not */
-    bool puts_off;     /* `due` is later than what the engine was told, */
-    uint32_t wish;     /* which is its wish of this number */
-    instant due;       /* for the engine; NEVER: nothing new */
-    instant wake;      /* for the waiter at the helm: to be awake by then */
+    bool puts_off; /* `due` is later than what the engine was told, */
+    uint32_t wish; /* which is its wish of this number */
+    instant due;   /* for the engine; NEVER: nothing new */
+    instant wake;  /* for the waiter at the helm: to be awake by then */
 };
 
 void entity_enter(struct zcrp_entity *e)
 {
-    mutex_lock(&e->mutex);
+    mutex_lock(&e->link->mutex);
+    entity_touch(e);
 }
 
 void entity_move(struct zcrp_entity *e, enum entity_life life)
@@ -119,7 +118,7 @@ static void ring(struct zcrp_entity *e)
 {
     collection_ring(&e->collection);
     bell_ring();
-    helm_call(&e->reader->helm);
+    helm_call(&entity_reader(e)->helm);
 }
 
 /* ---- wake-ups ---- */
@@ -146,9 +145,9 @@ static bool is_sending_due(struct zcrp_entity *e)
 static bool has_link_changed(struct zcrp_entity *e)
 {
     enum peer_link now = e->is_broken ? LINK_ENDED : machine_link(&e->machine);
-    bool has_changed = now != e->link;
+    bool has_changed = now != e->peer_link;
 
-    e->link = now;
+    e->peer_link = now;
     return has_changed;
 }
 
@@ -185,12 +184,9 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
     return instant_earlier(due, deadline);
 }
 
-/* The helm's books are its reader's; another entity can only read its state. */
 static bool is_attended(const struct zcrp_entity *e)
 {
-    if (e->reader == e)
-        return helm_is_attended(&e->helm);
-    return helm_state(&e->reader->helm) == HELM_AWAKE;
+    return helm_is_attended(&entity_reader(e)->helm);
 }
 
 /* Has what the engine was told passed, with much time until the next deadline? Then its timeout
@@ -216,6 +212,33 @@ static void tell_due(struct zcrp_entity *e, struct calls *calls, instant due)
         calls->wish = atomic_fetch_add(&e->member.wishes, 1) + 1;
 }
 
+static void tell_change(struct zcrp_entity *e)
+{
+    changes_tell(&e->changes);
+    collection_ring(&e->collection);
+}
+
+/* The peer was found or lost. The other half of the connection ends with it: whatever its receiver
+ * is asked for from now on, or both, if the socket failed. A close of this side's own is none of
+ * its business. */
+static void pass_link_on(struct zcrp_entity *e)
+{
+    struct zcrp_entity *other = entity_other(e);
+    enum outcome why = e->peer_link == LINK_ENDED ? machine_end(&e->machine) : OUTCOME_OK;
+
+    if (e->machine.role == MACHINE_RECEIVER && !e->machine.stays)
+        e->lost = machine_end(&e->machine);
+    if (other == NULL)
+        return;
+    if (e->is_broken) {
+        entity_break(other);
+    } else if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
+        other->lost = why;
+        machine_fail(&other->machine, clock_now(), why);
+    }
+    entity_touch(other);
+}
+
 /* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
  * engine was asked for once it is not asked for again. */
 static struct calls find_calls(struct zcrp_entity *e)
@@ -223,66 +246,28 @@ static struct calls find_calls(struct zcrp_entity *e)
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
     bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
-    bool keeps_time = is_open && helm_state(&e->reader->helm) != HELM_FREE;
+    bool keeps_time = is_open && helm_state(&entity_reader(e)->helm) != HELM_FREE;
     instant due = next_due(e, keeps_time ? NEVER : deadline);
-    bool has_link_news = has_link_changed(e);
-
-    if (has_link_news && e->machine.role == MACHINE_RECEIVER && !e->machine.stays)
-        e->lost = machine_end(&e->machine);
     struct calls calls = {
         .sending = is_sending,
         .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,
         .progress = !is_open,
-        .link = has_link_news,
+        .link = has_link_changed(e),
         .offer = has_offer_come(e),
-        .is_broken = e->is_broken,
-        .lost = e->link == LINK_ENDED ? machine_end(&e->machine) : OUTCOME_OK,
         .wake = deadline,
     };
 
+    if (calls.link)
+        pass_link_on(e);
     e->is_ready = e->is_ready || calls.sending;
     e->awaits_room = e->awaits_room || calls.room;
     tell_due(e, &calls, due);
     return calls;
 }
 
-static void tell_change(struct zcrp_entity *e)
-{
-    changes_tell(&e->changes);
-    collection_ring(&e->collection);
-}
-
-/* The peer of a connection is gone: so ends whatever its receiver is asked for from now on. Or the
- * socket is of no use any more, to neither half. */
-static void lose_peer(struct zcrp_entity *half, enum outcome why, bool is_broken)
-{
-    entity_enter(half);
-    if (is_broken)
-        entity_break(half);
-    else if (half->lost == OUTCOME_OK) {
-        half->lost = why;
-        machine_fail(&half->machine, clock_now(), why);
-    }
-    entity_leave(half);
-}
-
-/* The peer was found or lost: of that the connection's receiver learns from its sender. A close of
- * this side's own is none of its business. Either half tells the other that the socket failed. */
-static void tell_link(struct zcrp_entity *e, struct calls calls)
-{
-    struct zcrp_entity *twin = e->reader != e ? e->reader : e->twin;
-
-    tell_change(e);
-    if (twin == NULL)
-        return;
-    if (calls.is_broken || (calls.lost != OUTCOME_OK && calls.lost != OUTCOME_CLOSED))
-        lose_peer(twin, calls.lost, calls.is_broken);
-    tell_change(twin);
-}
-
 static void make_calls(struct zcrp_entity *e, struct calls calls)
 {
-    helm_call_before(&e->reader->helm, calls.wake);
+    helm_call_before(&entity_reader(e)->helm, calls.wake);
     if (calls.puts_off)
         engine_put_off(&e->member, calls.due, calls.wish);
     else
@@ -293,10 +278,10 @@ static void make_calls(struct zcrp_entity *e, struct calls calls)
         engine_arm_writable(&e->member);
     if (calls.progress)
         condition_broadcast(&e->progress);
-    if (calls.link)
-        tell_link(e, calls);
-    if (calls.offer)
+    if (calls.link || calls.offer)
         tell_change(e);
+    if (calls.link && entity_other(e) != NULL)
+        tell_change(entity_other(e));
 }
 
 /* ---- statistics ---- */
@@ -315,40 +300,82 @@ static void show_trace(struct zcrp_entity *e)
 
 /* ---- the end of a locked section ---- */
 
+/* What a locked section leaves to do for one half, when the mutex is free. */
+struct effects {
+    struct zcrp_entity *entity;
+    struct nearby_errand errand;
+    struct calls calls;
+    uint32_t count;
+    struct ending ending[ENDINGS];
+};
+
+/* Locked. False if more has ended, or may end, than there is room for. */
+static bool find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet)
+{
+    x->entity = e;
+    x->errand = nearby_tend(e, may_meet);
+    x->count = take_endings(e, x->ending);
+    bool is_all = !move_backlog_up(e) && x->count < ENDINGS;
+    if (e->notice.place >= 0)
+        notice_tend(e);
+    x->calls = find_calls(e);
+    if (e->options.trace != NULL)
+        show_trace(e);
+    return is_all;
+}
+
+static void bring_about(struct effects *x)
+{
+    make_calls(x->entity, x->calls);
+    tell_endings(x->entity, x->ending, x->count);
+    if (x->count > 0)
+        ring(x->entity);
+    if (x->errand.meets)
+        nearby_meet(x->entity, &x->errand);
+    if (x->errand.gone != NULL)
+        neighbour_free(x->errand.gone);
+}
+
+/* Locked. Of all halves that are touched: how many. The sender comes first, because its receiver
+ * learns from it how the connection stands. What is touched after that has another round. */
+static uint32_t find_all(struct link *l, struct effects effects[LINK_HALVES], bool may_meet)
+{
+    uint32_t count = 0;
+
+    for (uint32_t role = 0; role < LINK_HALVES; role++) {
+        uint32_t bit = UINT32_C(1) << role;
+        if (!(l->touched & bit))
+            continue;
+        l->touched &= ~bit;
+        if (!find_effects(l->half[role], &effects[count++], may_meet))
+            l->touched |= bit;
+    }
+    return count;
+}
+
 void entity_leave(struct zcrp_entity *e)
 {
-    struct ending ending[ENDINGS];
-    bool have_ended = false, may_meet = true;
+    struct link *l = e->link;
+    struct effects effects[LINK_HALVES];
+    bool has_met = false, is_over = false;
 
-    for (;;) {
-        struct nearby_errand errand = nearby_tend(e, may_meet);
-        may_meet = may_meet && !errand.meets;
-        uint32_t count = take_endings(e, ending);
-        have_ended = have_ended || count > 0;
-        bool is_all = !move_backlog_up(e) && count < ENDINGS && !errand.meets;
-        if (e->notice.place >= 0)
-            notice_tend(e);
-        struct calls calls = find_calls(e);
-        if (e->options.trace != NULL)
-            show_trace(e);
-        mutex_unlock(&e->mutex);
-        make_calls(e, calls);
-        tell_endings(e, ending, count);
-        if (errand.meets)
-            nearby_meet(e, &errand);
-        if (errand.gone != NULL)
-            neighbour_free(errand.gone);
-        if (is_all)
-            break;
-        mutex_lock(&e->mutex);
+    while (!is_over) {
+        uint32_t count = find_all(l, effects, !has_met);
+        is_over = l->touched == 0;
+        mutex_unlock(&l->mutex);
+        for (uint32_t i = 0; i < count; i++) {
+            bring_about(&effects[i]);
+            has_met |= effects[i].errand.meets;
+            is_over &= !effects[i].errand.meets;
+        }
+        if (!is_over)
+            mutex_lock(&l->mutex);
     }
-    if (have_ended)
-        ring(e);
 }
 
 void entity_leave_untold(struct zcrp_entity *e)
 {
-    mutex_unlock(&e->mutex);
+    mutex_unlock(&e->link->mutex);
 }
 
 void entity_break(struct zcrp_entity *e)

@@ -16,7 +16,7 @@
  * A user's call that knows its entity by a message alone visits the entity: it stays until the
  * visit is over, also if another thread closes it.
  *
- * Lock letters: (c) constant from open to close; (m) the mutex; (a) atomic. */
+ * Lock letters: (c) constant from open to close; (m) the link's mutex; (a) atomic. */
 #ifndef ZCRP_ENTITY_ENTITY_H
 #define ZCRP_ENTITY_ENTITY_H
 
@@ -26,6 +26,7 @@
 #include "engine/engine.h"
 #include "gathering.h"
 #include "keyed.h"
+#include "link.h"
 #include "machine.h"
 #include "nearby.h"
 #include "notice.h"
@@ -49,19 +50,16 @@ enum entity_life {
 };
 
 struct zcrp_entity {
-    struct zcrp_options options; /* (c) complete */
-    uint32_t generation;         /* (c) of the process that opened it (platform/system.h) */
-    struct channels channels;    /* (c) */
-    struct zcrp_entity
-        *reader;              /* (c) receives for this one: itself, or the connection's receiver */
-    struct zcrp_entity *twin; /* (c) the sender that it receives for; NULL: none */
+    struct zcrp_options options;  /* (c) complete */
+    uint32_t generation;          /* (c) of the process that opened it (platform/system.h) */
+    struct channels channels;     /* (c) */
+    struct link *link;            /* (c) */
     struct collection collection; /* has a mutex of its own */
     struct engine_member member;  /* whose threads do the turns */
     struct helm helm;             /* where a user's thread does them while it waits */
     struct interrupt interrupt;   /* of its waits */
     _Atomic int visitors;         /* (a) calls that are within by way of a message */
 
-    struct mutex mutex;
     enum entity_life life;    /* (m) */
     int close_code;           /* (m) what close has found out of the peer, once it is FAILING */
     bool is_broken;           /* (m) the channel is of no use any more */
@@ -91,7 +89,7 @@ struct zcrp_entity {
     instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
     instant put_off_at;           /* (m) when it was last told of a later one */
-    enum peer_link link;          /* (m) to the peer, as was told */
+    enum peer_link peer_link;     /* (m) to the peer, as was told */
     enum outcome lost;            /* (m) why a receiver has no peer any more; OK: it may have one */
     uint64_t offers;              /* (m) that came, as was told */
     _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
@@ -104,10 +102,29 @@ struct zcrp_entity {
     struct openings openings;     /* (m) receiver only */
 };
 
-/* Begins a locked section. */
+/* Begins a locked section of the entity's link, which touches this entity. */
 void entity_enter(struct zcrp_entity *e);
 
-/* Ends it, as described above. Messages end here: their users go on before this returns. */
+/* The section touches this entity, too: the other half. Locked. */
+static inline void entity_touch(struct zcrp_entity *e)
+{
+    link_touch(e->link, e->machine.role);
+}
+
+/* The other half of its connection; NULL: it has none. */
+static inline struct zcrp_entity *entity_other(const struct zcrp_entity *e)
+{
+    return link_other(e->link, e->machine.role);
+}
+
+/* The half that reads the socket for it: itself, or its connection's receiver. */
+static inline struct zcrp_entity *entity_reader(const struct zcrp_entity *e)
+{
+    return link_reader(e->link);
+}
+
+/* Ends it, as described above, for all that was touched. Messages end here: their users go on
+ * before this returns. */
 void entity_leave(struct zcrp_entity *e);
 
 /* Ends a locked section in which a message was only added to those that are gathered. What that

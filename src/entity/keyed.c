@@ -277,9 +277,9 @@ static bool take_letters(struct zcrp_entity *e, struct greeting **greeting)
     struct keyed *k = &e->keyed;
     struct keyed_thread *t = k->thread;
 
-    mutex_lock(&e->mutex);
+    mutex_lock(&e->link->mutex);
     while (!t->is_stopping && keyed_awaits_caller(e) && t->letters.count == 0)
-        (void)condition_wait(&e->has_letters, &e->mutex, NEVER);
+        (void)condition_wait(&e->has_letters, &e->link->mutex, NEVER);
     bool has_more = !t->is_stopping && keyed_awaits_caller(e);
     if (has_more) {
         t->reading.count = t->letters.count;
@@ -290,7 +290,7 @@ static bool take_letters(struct zcrp_entity *e, struct greeting **greeting)
         k->greeting = NULL;
         t->has_greeting = *greeting != NULL;
     }
-    mutex_unlock(&e->mutex);
+    mutex_unlock(&e->link->mutex);
     return has_more;
 }
 
@@ -361,9 +361,9 @@ void keyed_stop(struct zcrp_entity *e)
 
     if (t == NULL || !t->is_running)
         return;
-    mutex_lock(&e->mutex);
+    mutex_lock(&e->link->mutex);
     t->is_stopping = true;
-    mutex_unlock(&e->mutex);
+    mutex_unlock(&e->link->mutex);
     condition_signal(&e->has_letters);
     thread_join(&t->thread);
     t->is_running = false;

@@ -71,7 +71,7 @@ void keyed_stop(struct zcrp_entity *e);
 struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *datagram,
                              size_t size);
 
-/* The receiver has heard the peer: true if the sender, its twin, is to be told. Locked. */
+/* The receiver has heard the peer: true if its connection's sender is to be told. Locked. */
 bool keyed_on_arrivals(struct zcrp_entity *receiver);
 
 /* The sender is told: what is sealed with the keys of the session shows that the peer is through.

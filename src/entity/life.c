@@ -46,7 +46,6 @@ static void fini_memory(struct zcrp_entity *e)
 
 static void init_locks(struct zcrp_entity *e)
 {
-    mutex_init(&e->mutex);
     condition_init(&e->progress);
     condition_init(&e->has_letters);
     e->due = e->unblock_at = NEVER;
@@ -58,7 +57,6 @@ static void fini_locks(struct zcrp_entity *e)
 {
     condition_fini(&e->has_letters);
     condition_fini(&e->progress);
-    mutex_fini(&e->mutex);
 }
 
 /* Over the user's descriptors, or one half of a connection over its socket. */
@@ -75,7 +73,6 @@ static int init_entity(struct zcrp_entity *e, const struct origin *origin)
 
     if (code)
         return code;
-    e->reader = e;
     code = nearby_init(e);
     if (code == ZCRP_OK)
         code = init_memory(e);
@@ -107,13 +104,19 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     if (!has_keys)
         goto err0;
     e->machine.keyring = e->keyed.keyring;
+    e->link = origin->link != NULL ? origin->link : link_create();
+    if (e->link == NULL)
+        goto err1;
     code = init_entity(e, origin);
     if (code != ZCRP_OK)
-        goto err1;
+        goto err2;
+    link_add(e->link, role, e);
     notice_init(e);
     *entity = e;
     return ZCRP_OK;
 
+err2:
+    link_remove(e->link, role);
 err1:
     keyed_fini(e);
 err0:
@@ -182,6 +185,8 @@ int zcrp_open_receiver_sized(struct zcrp_entity **entity, const int descriptors[
 
 void entity_destroy(struct zcrp_entity *e)
 {
+    enum machine_role role = e->machine.role;
+
     engine_leave(&e->member);
     notice_fini(e);
     collection_fini(&e->collection);
@@ -190,6 +195,7 @@ void entity_destroy(struct zcrp_entity *e)
     fini_memory(e);
     channels_close(&e->channels);
     keyed_fini(e);
+    link_remove(e->link, role);
     free(e);
 }
 
@@ -198,6 +204,7 @@ void entity_abandon(struct zcrp_entity *e)
 {
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
+    link_abandon(e->link, e->machine.role);
     nearby_abandon(e);
     presence_abandon(e);
     machine_fini(&e->machine);
@@ -230,7 +237,7 @@ static instant close_limit(struct zcrp_entity *e, instant since)
 static bool wait_until(struct zcrp_entity *e, bool (*is_so)(struct zcrp_entity *e), instant since)
 {
     while (!is_so(e) && clock_now() < close_limit(e, since))
-        (void)condition_wait(&e->progress, &e->mutex, close_limit(e, since));
+        (void)condition_wait(&e->progress, &e->link->mutex, close_limit(e, since));
     return is_so(e);
 }
 
@@ -260,7 +267,7 @@ static bool close_machine(struct zcrp_entity *e, instant since)
 static void say_last_words(struct zcrp_entity *e)
 {
     while (e->is_sending)
-        (void)condition_wait(&e->progress, &e->mutex, NEVER);
+        (void)condition_wait(&e->progress, &e->link->mutex, NEVER);
     if (e->blocked == CHANNEL_ABSENT) /* words wait for no page */
         e->blocked = CHANNEL_OK;
     sending_drain(e, SENDING_BURSTS);
@@ -304,7 +311,7 @@ bool entity_is_busy(struct zcrp_entity *e)
 
     entity_enter(e);
     while (is_held_up(e) && clock_now() < until)
-        (void)condition_wait(&e->progress, &e->mutex, until);
+        (void)condition_wait(&e->progress, &e->link->mutex, until);
     bool is_busy = is_held_up(e);
     entity_leave(e);
     return is_busy;

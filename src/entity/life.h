@@ -11,6 +11,7 @@ struct origin {
     int socket;                  /* which has this socket, */
     struct admission *admission; /* and these keys; NULL: none */
     bool greets;                 /* the keys are to be made: the sender begins a handshake */
+    struct link *link;           /* that the other half has; NULL: it makes its own */
 };
 
 /* Makes an entity that nothing drives yet. ZCRP_OK or a code. */

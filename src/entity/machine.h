@@ -1,5 +1,5 @@
 /* The two pure machines of src/core behind one face: what the entity does alike with either. The
- * contracts are those of sender.h and receiver.h. Under the entity's mutex. */
+ * contracts are those of sender.h and receiver.h. Under the link's mutex. */
 #ifndef ZCRP_ENTITY_MACHINE_H
 #define ZCRP_ENTITY_MACHINE_H
 

@@ -116,7 +116,7 @@ void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand)
     else
         (void)neighbour_look(b->neighbour); /* it stays while this thread looks */
     sodium_memzero(errand->secret, sizeof(errand->secret));
-    mutex_lock(&e->mutex); /* of the section that follows */
+    entity_enter(e); /* the section that follows ends it */
     b->is_meeting = false;
     if (begins) {
         b->neighbour = made;
@@ -124,7 +124,7 @@ void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand)
     }
     if (begins && made == NULL && !is_early(e))
         miss(e);
-    mutex_unlock(&e->mutex);
+    mutex_unlock(&e->link->mutex);
 }
 
 static void begin(struct zcrp_entity *e)

@@ -22,8 +22,9 @@ enum { TURN_RECEIVES = 64 };
 static uint64_t count_hints(const struct zcrp_entity *e, enum channel_counter which)
 {
     uint64_t count = channels_count(&e->channels, which);
+    const struct zcrp_entity *reader = entity_reader(e);
 
-    return e->reader != e ? count + channels_count(&e->reader->channels, which) : count;
+    return reader != e ? count + channels_count(&reader->channels, which) : count;
 }
 
 /* Tells the machine of what the system has hinted at since the last time. */
@@ -290,8 +291,8 @@ static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing
     return notes.count > 0;
 }
 
-/* Only datagrams of the pairing tell how the next ones will come. True if the twin is to be told
- * that the peer is there. */
+/* Only datagrams of the pairing tell how the next ones will come. True if the connection's sender
+ * is to be told that the peer is there. */
 static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
 {
     struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
@@ -303,60 +304,72 @@ static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
     return keyed_on_arrivals(e);
 }
 
-/* The connection's receiver hears the peer, which its sender awaits. */
-static void confirm_peer(struct zcrp_entity *sender)
+/* Control for a sender, sealed or not. What its handshake ends with is shared out. */
+static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t size)
 {
-    entity_enter(sender);
-    keyed_confirm(sender, clock_now());
-    sending_drain(sender, SENDING_BURSTS);
-    entity_leave(sender);
-}
+    struct zcrp_entity *receiver = entity_other(sender);
 
-/* The handshake has ended, and the sender has what is its own. */
-static void admit_receiver(struct zcrp_entity *receiver, struct admission *made)
-{
-    entity_enter(receiver);
-    keyed_admit(receiver, made, clock_now());
-    entity_leave(receiver);
+    if (sender->keyed.keyring == NULL) {
+        sender_receive(sender->machine.sender, clock_now(), datagram, size);
+        return;
+    }
+    struct admission *made = keyed_hear(sender, clock_now(), datagram, size);
+    if (made != NULL && receiver != NULL) {
+        entity_touch(receiver);
+        keyed_admit(receiver, made, clock_now());
+    }
     admission_destroy(made);
 }
 
-/* What arrived for the connection's sender, without the receiver's mutex. */
-static void deliver_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
+/* What the neighbour of a sender says, some of it at most. Locked. */
+static enum arrival hear_neighbour(struct zcrp_entity *sender, uint8_t *memory)
+{
+    struct neighbour *n = sender->is_broken ? NULL : nearby_of(sender);
+    enum arrival found = ARRIVAL_NONE;
+    size_t size;
+
+    for (int i = 0; n != NULL && i < TURN_RECEIVES && (size = neighbour_answer(n, memory)) > 0;
+         i++) {
+        sender_receive_near(sender->machine.sender, clock_now(), memory, size);
+        found = ARRIVAL_SOME;
+    }
+    return found;
+}
+
+/* What a connection's receiver has learnt of the peer just now. */
+struct peer_news {
+    bool has_shown;   /* its first word: it is there */
+    bool is_replaced; /* another peer is where the connection's was */
+    bool has_closed;
+};
+
+/* What a connection's receiver has for its sender: datagrams, news of the peer, and what the
+ * neighbour says. Locked. */
+static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w,
+                                  struct peer_news news)
 {
     const uint8_t *datagram;
     size_t at = 0, size;
-    struct admission *made = NULL, *now_made;
 
-    entity_enter(sender);
-    while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
-        if (sender->keyed.keyring == NULL)
-            sender_receive(sender->machine.sender, clock_now(), datagram, size);
-        else if ((now_made = keyed_hear(sender, clock_now(), datagram, size)) != NULL)
-            made = now_made;
+    if (news.has_shown)
+        keyed_confirm(sender, clock_now());
+    while ((size = landing_mail_next(&w->mail, &at, &datagram)) > 0)
+        hear(sender, datagram, size);
+    if (news.is_replaced)
+        machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
+    if (news.has_closed)
+        machine_agree_close(&sender->machine);
+    enum arrival found = hear_neighbour(sender, w->memory);
+    bool is_quiet = at == 0 && found == ARRIVAL_NONE && !news.has_shown && !news.is_replaced &&
+                    !news.has_closed;
+    if (!is_quiet || sender->nearby.is_possible) /* a neighbour may have read, or consented */
+        entity_touch(sender);
+    if (is_quiet)
+        return ARRIVAL_NONE;
     pass_hints(sender);
     if (!gathering_is_on(&sender->gathering)) /* its user sends soon, and more at once */
         sending_drain(sender, SENDING_BURSTS);
-    entity_leave(sender);
-    if (made != NULL)
-        admit_receiver(sender->reader, made);
-}
-
-/* Another peer is where the connection's was: the receiver has noticed, and the sender says how the
- * connection ended. */
-static void end_connection(struct zcrp_entity *sender)
-{
-    entity_enter(sender);
-    machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
-    entity_leave(sender);
-}
-
-/* The peer closes the connection, as the receiver has heard. */
-static void agree_close(struct zcrp_entity *sender)
-{
-    entity_enter(sender);
-    machine_agree_close(&sender->machine);
-    entity_leave(sender);
+    return found;
 }
 
 /* When the neighbour begins to send units, those that it sent before are all in the socket. They
@@ -405,27 +418,6 @@ static int receive_units(struct zcrp_entity *e, struct neighbour *n, struct land
     return channel_receive(e->channels.in, landing);
 }
 
-/* What the neighbour of a connection's sender says. */
-static enum arrival update_from_neighbour(struct zcrp_entity *sender, uint8_t *memory)
-{
-    enum arrival found = ARRIVAL_NONE;
-    size_t size = 0;
-
-    entity_enter(sender);
-    struct neighbour *n = nearby_of(sender);
-    bool is_ours = n != NULL && claim_arrivals(sender);
-    for (int i = 0; is_ours && i < TURN_RECEIVES && (size = neighbour_answer(n, memory)) > 0; i++) {
-        sender_receive_near(sender->machine.sender, clock_now(), memory, size);
-        found = ARRIVAL_SOME;
-    }
-    if (is_ours)
-        sender->is_arriving = false;
-    if (found != ARRIVAL_NONE)
-        sending_drain(sender, SENDING_BURSTS);
-    entity_leave(sender);
-    return found;
-}
-
 /* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
  * what it waits for, and is going to answer that. A gathering delays no acknowledgement that is
  * due, which takes with it what was gathered. */
@@ -465,17 +457,17 @@ void turns_on_answer(struct zcrp_entity *e)
 {
     if (!answering_is_open(&e->answering))
         return;
-    entity_enter(e);
+    entity_touch(e);
     answering_on_answer(&e->answering);
     if (e->is_held)
         sending_drain(e, SENDING_BURSTS);
-    entity_leave(e);
 }
 
 /* The plan is out for no longer than the call takes. */
 static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
     struct landing *landing = &w->landing;
+    struct zcrp_entity *sender = entity_other(e);
 
     entity_enter(e);
     struct neighbour *n = nearby_of(e);
@@ -485,7 +477,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
-    landing->mail = e->twin != NULL || awaits_caller ? &w->mail : NULL;
+    landing->mail = sender != NULL || awaits_caller ? &w->mail : NULL;
     w->mail.bytes = 0;
     int most = (int)landing->openings;
     int received = receive_units(e, n, landing, hearing);
@@ -499,9 +491,10 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
         nearby_look_late(e);
     bool was_replaced = machine_is_replaced(&e->machine);
     bool was_told = machine_is_told(&e->machine);
-    bool has_shown_peer = land_arrivals(e, landing);
-    bool is_told = !was_told && machine_is_told(&e->machine);
-    if (is_told && e->lost == OUTCOME_OK)
+    struct peer_news news = {.has_shown = land_arrivals(e, landing)};
+    news.has_closed = !was_told && machine_is_told(&e->machine);
+    news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
+    if (news.has_closed && e->lost == OUTCOME_OK)
         e->lost = OUTCOME_PEER_CLOSED; /* so ends what is posted from now on */
     if (awaits_caller)
         keyed_hear_callers(e, clock_now(), &w->mail);
@@ -510,18 +503,8 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     bool has_more = has_notes && neighbour_has_units(n);
     e->is_arriving = false;
     reply_to_arrivals(e);
-    bool is_replaced = !was_replaced && machine_is_replaced(&e->machine);
+    enum arrival answers = sender != NULL ? update_sender(sender, w, news) : ARRIVAL_NONE;
     entity_leave(e);
-    if (has_shown_peer)
-        confirm_peer(e->twin);
-    if (e->twin != NULL && w->mail.bytes > 0)
-        deliver_mail(e->twin, &w->mail);
-    if (is_replaced)
-        end_connection(e->twin);
-    if (is_told)
-        agree_close(e->twin);
-    enum arrival answers =
-        e->twin != NULL ? update_from_neighbour(e->twin, w->memory) : ARRIVAL_NONE;
     if (received <= 0)
         return is_neighbours_turn ? ARRIVAL_SOME : answers;
     bool is_drained =
@@ -559,18 +542,6 @@ static int receive_answer(struct zcrp_entity *e, struct neighbour *n, uint8_t *m
     return channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
 }
 
-/* What arrived is for a sender that hears it itself. Of what its handshake ended with it has taken
- * what is its own. */
-static void update(struct zcrp_entity *e, const uint8_t *datagram, size_t size, bool is_near)
-{
-    if (is_near)
-        sender_receive_near(e->machine.sender, clock_now(), datagram, size);
-    else if (e->keyed.keyring == NULL)
-        sender_receive(e->machine.sender, clock_now(), datagram, size);
-    else
-        admission_destroy(keyed_hear(e, clock_now(), datagram, size));
-}
-
 static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hearing hearing)
 {
     bool is_near;
@@ -583,8 +554,10 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hea
         return ARRIVAL_NONE;
     int size = receive_answer(e, n, memory, hearing, &is_near);
     entity_enter(e);
-    if (size > 0)
-        update(e, memory, (size_t)size, is_near);
+    if (size > 0 && is_near)
+        sender_receive_near(e->machine.sender, clock_now(), memory, (size_t)size);
+    else if (size > 0)
+        hear(e, memory, (size_t)size);
     else if (size < 0)
         entity_break(e);
     pass_hints(e);
@@ -598,48 +571,84 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hea
 
 /* ---- arriving at either ---- */
 
-/* What the neighbour has for this entity. */
+/* What the neighbours of a link have. */
 enum news {
     NEWS_NONE,
-    NEWS_SOME,
+    NEWS_SOME,    /* for its reader, or the socket is to be heard */
+    NEWS_ANSWERS, /* for a connection's sender */
     NEWS_TARGETS, /* nothing to receive, but something to push, which is claimed */
 };
 
-/* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned.
- * Whoever hears for a receiver hears its socket, too, until the neighbour comes first. */
-static enum news neighbours_news(struct zcrp_entity *e)
+/* Whoever hears for a receiver hears its socket, too, until the neighbour comes first. */
+static bool has_news(struct zcrp_entity *e)
 {
-    mutex_lock(&e->mutex);
     struct neighbour *n = nearby_of(e);
-    bool is_sender = e->machine.role == MACHINE_SENDER;
-    bool is_quiet = n == NULL && e->reader != e;
-    if (n != NULL && !e->is_arriving)
-        is_quiet =
-            is_sender ? !neighbour_has_answer(n) : e->nearby.is_first && !neighbour_has_units(n);
-    enum news news = is_quiet ? NEWS_NONE : NEWS_SOME;
-    if (is_quiet && is_sender && nearby_claim(e))
+
+    if (n == NULL)
+        return entity_reader(e) == e;
+    if (e->is_arriving)
+        return true;
+    return e->machine.role == MACHINE_SENDER ? neighbour_has_answer(n)
+                                             : !e->nearby.is_first || neighbour_has_units(n);
+}
+
+/* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned,
+ * and nothing told. */
+static enum news neighbours_news(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
+    enum news news = NEWS_NONE;
+
+    mutex_lock(&reader->link->mutex);
+    if (has_news(reader))
+        news = NEWS_SOME;
+    else if (sender != NULL && sender != reader && has_news(sender))
+        news = NEWS_ANSWERS;
+    else if (sender != NULL && nearby_claim(sender))
         news = NEWS_TARGETS;
-    mutex_unlock(&e->mutex);
+    mutex_unlock(&reader->link->mutex);
     return news;
 }
 
 /* True if something was pushed. */
 static bool push_some(struct zcrp_entity *sender)
 {
-    mutex_lock(&sender->mutex);
+    mutex_lock(&sender->link->mutex);
     bool is_ours = nearby_claim(sender);
-    mutex_unlock(&sender->mutex);
+    mutex_unlock(&sender->link->mutex);
     if (is_ours)
         nearby_push(sender);
     return is_ours;
 }
 
-/* Of the connection's sender, whose receiver has no news. */
-static enum arrival twins_turn(struct zcrp_entity *sender, struct workspace *w)
+static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w)
 {
-    switch (neighbours_news(sender)) {
+    entity_enter(sender);
+    enum arrival found = hear_neighbour(sender, w->memory);
+    if (found != ARRIVAL_NONE)
+        sending_drain(sender, SENDING_BURSTS);
+    entity_leave(sender);
+    return found;
+}
+
+static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    enum arrival found =
+        sender == e ? update_once(e, w->memory, hearing) : receiving_once(e, w, hearing);
+
+    return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
+}
+
+enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+
+    switch (hearing == HEAR_NEIGHBOUR ? neighbours_news(e) : NEWS_SOME) {
     case NEWS_SOME:
-        return update_from_neighbour(sender, w->memory);
+        return reader_turn(e, w, hearing);
+    case NEWS_ANSWERS:
+        return read_answers(sender, w);
     case NEWS_TARGETS:
         nearby_push(sender);
         return ARRIVAL_FULL;
@@ -647,34 +656,6 @@ static enum arrival twins_turn(struct zcrp_entity *sender, struct workspace *w)
         break;
     }
     return ARRIVAL_NONE;
-}
-
-static enum arrival sender_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
-{
-    enum arrival found = update_once(e, w->memory, hearing);
-
-    return found == ARRIVAL_NONE && push_some(e) ? ARRIVAL_FULL : found;
-}
-
-static enum arrival receiver_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
-{
-    enum arrival found = receiving_once(e, w, hearing);
-
-    return found == ARRIVAL_NONE && e->twin != NULL && push_some(e->twin) ? ARRIVAL_FULL : found;
-}
-
-enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
-{
-    enum news news = hearing == HEAR_NEIGHBOUR ? neighbours_news(e) : NEWS_SOME;
-
-    if (news == NEWS_TARGETS) {
-        nearby_push(e);
-        return ARRIVAL_FULL;
-    }
-    if (news == NEWS_NONE)
-        return e->twin != NULL ? twins_turn(e->twin, w) : ARRIVAL_NONE;
-    return e->machine.role == MACHINE_SENDER ? sender_turn(e, w, hearing)
-                                             : receiver_turn(e, w, hearing);
 }
 
 duration arriving_rest(struct zcrp_entity *e)
@@ -709,31 +690,21 @@ static int receives_of_turn(struct zcrp_entity *e)
 
 bool arriving_may_sleep(struct zcrp_entity *reader)
 {
-    struct zcrp_entity *twin = reader->twin;
+    struct zcrp_entity *other = entity_other(reader);
 
     entity_enter(reader);
-    bool may = nearby_sleep(reader);
+    bool may = nearby_sleep(reader) && (other == NULL || nearby_sleep(other));
     entity_leave(reader);
-    if (twin == NULL || !may)
-        return may;
-    entity_enter(twin);
-    may = nearby_sleep(twin);
-    entity_leave(twin);
     return may;
 }
 
 void arriving_wake(struct zcrp_entity *reader)
 {
-    struct zcrp_entity *twin = reader->twin;
-    bool any = false;
+    struct zcrp_entity *other = entity_other(reader);
 
-    if (twin != NULL) {
-        entity_enter(twin);
-        any = nearby_wake(twin);
-        entity_leave(twin);
-    }
     entity_enter(reader);
-    any |= nearby_wake(reader);
+    bool any = nearby_wake(reader);
+    any |= other != NULL && nearby_wake(other);
     if (any)
         (void)helm_lets_be(&reader->helm);
     entity_leave(reader);
@@ -799,34 +770,35 @@ static instant on_arrival(void *client)
 
 /* ---- timeout ---- */
 
-/* Within a locked section: does what is due. True if the entity is the sender of a connection that
- * is quiet: it has given memory back, and the receiver should, too. */
-static bool expire(struct zcrp_entity *e, instant now)
+/* Within a locked section: does what is due. A connection that is quiet gives memory back. */
+static void expire(struct zcrp_entity *e, instant now)
 {
-    bool is_quiet = e->reader != e && machine_is_quiet(&e->machine, now);
+    struct zcrp_entity *other = entity_other(e);
 
-    if (is_quiet)
+    if (other != NULL && machine_is_quiet(&e->machine, now)) {
         machine_rest(&e->machine);
+        machine_rest(&other->machine);
+    }
     machine_expire(&e->machine, now);
     keyed_expire(e, now);
-    return is_quiet;
 }
 
-static void rest(struct zcrp_entity *e)
+/* Within a locked section. */
+static void expire_if_due(struct zcrp_entity *e, instant now)
 {
-    entity_enter(e);
-    machine_rest(&e->machine);
-    entity_leave(e);
-}
-
-void timeout_turn(struct zcrp_entity *e)
-{
-    entity_enter(e);
-    bool is_quiet = !e->is_broken && expire(e, clock_now());
+    if (e == NULL || entity_deadline(e) > now)
+        return;
+    entity_touch(e);
+    expire(e, now);
     sending_drain(e, SENDING_BURSTS);
-    entity_leave(e);
-    if (is_quiet)
-        rest(e->reader);
+}
+
+void timeout_turn(struct zcrp_entity *reader, instant now)
+{
+    entity_enter(reader);
+    expire_if_due(reader, now);
+    expire_if_due(entity_other(reader), now);
+    entity_leave(reader);
 }
 
 /* Within a locked section: the machine has buffers again, or so it is hoped. */
@@ -853,12 +825,12 @@ static void on_due(void *client)
     if (was_late)
         nearby_look_late(e);
     bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
-    must_arm |= was_late && !e->nearby.is_late && e->reader == e; /* nobody has looked meanwhile */
-    bool is_quiet = entity_deadline(e) <= now && expire(e, now);
+    must_arm |=
+        was_late && !e->nearby.is_late && entity_reader(e) == e; /* nobody has looked meanwhile */
+    if (entity_deadline(e) <= now)
+        expire(e, now);
     sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    if (is_quiet)
-        rest(e->reader);
     if (must_arm)
         arriving_arm(e);
 }
@@ -877,12 +849,12 @@ int turns_join(struct zcrp_entity *e)
     bool is_sender = e->machine.role == MACHINE_SENDER;
 
     return engine_join(&e->member, is_sender ? ENGINE_SENDERS : ENGINE_RECEIVERS, &duties, e,
-                       e->reader == e ? e->channels.in->fd : -1, e->channels.out->fd);
+                       entity_reader(e) == e ? e->channels.in->fd : -1, e->channels.out->fd);
 }
 
 void turns_start(struct zcrp_entity *e)
 {
-    if (e->reader == e)
+    if (entity_reader(e) == e)
         engine_arm(&e->member);
     entity_enter(e); /* what is due from the beginning */
     if (keyed_has_datagram(e))

@@ -37,7 +37,7 @@ enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
  * (waiting/wait_policy.h, answering). */
 enum arrival arriving_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
-/* The neighbours of the reader and its twin are to call from now on. False if one of them has
+/* The neighbours of the reader and its other half are to call from now on. False if one of them has
  * something already. Not locked. */
 bool arriving_may_sleep(struct zcrp_entity *reader);
 
@@ -62,8 +62,8 @@ void turns_release(struct zcrp_entity *e);
 /* Sends what waits for more, because no more comes. Not locked. */
 void turns_end_gathering(struct zcrp_entity *e);
 
-/* The user of the connection sends a message: that answers what it got, if it got one. Not locked;
- * `e` is the receiver. */
+/* The user of the connection sends a message: that answers what it got, if it got one. Locked; `e`
+ * is the receiver. */
 void turns_on_answer(struct zcrp_entity *e);
 
 /* A receiver that has joined hears a hello that arrived before it was there, and answers. */
@@ -72,8 +72,8 @@ void turns_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 /* A sender that has started, and whose handshake is over, hears a request that came before that. */
 void turns_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size);
 
-/* Does what is due by the time. */
-void timeout_turn(struct zcrp_entity *e);
+/* Does what is due by the time, of the reader and its other half. Not locked. */
+void timeout_turn(struct zcrp_entity *reader, instant now);
 
 /* The entity joins the engine, which does no turn of it yet. 0, or the system's negative error
  * number. */

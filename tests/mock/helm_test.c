@@ -45,16 +45,6 @@ TEST(helm_take__by_one)
     assert_false(helm_take(&helm, &wake));
 }
 
-TEST(helm_sleep_until__only_earlier)
-{
-    assert_true(helm_take(&helm, &wake));
-    helm_sleep(&helm, 100);
-    helm_sleep_until(&helm, 200);
-    assert_int_equal(atomic_load(&helm.due), 100);
-    helm_sleep_until(&helm, 50);
-    assert_int_equal(atomic_load(&helm.due), 50);
-}
-
 TEST(helm_lets_be__while_somebody_is_there)
 {
     assert_false(helm_lets_be(&helm));

@@ -51,13 +51,6 @@ void helm_sleep(struct helm *helm, instant due)
     helm_move(helm, HELM_ASLEEP);
 }
 
-/* By the waiter itself, which alone sets it. */
-void helm_sleep_until(struct helm *helm, instant due)
-{
-    if (due < atomic_load(&helm->due))
-        atomic_store(&helm->due, due);
-}
-
 void helm_wake_up(struct helm *helm)
 {
     helm_move(helm, HELM_AWAKE);

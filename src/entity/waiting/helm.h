@@ -17,7 +17,7 @@
  * become later, up to HELM_LOOK_MOST, as long as they find one.
  *
  * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
- * functions need the entity's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
+ * functions need the link's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
  * rules. */
 #ifndef ZCRP_ENTITY_HELM_H
 #define ZCRP_ENTITY_HELM_H
@@ -76,7 +76,6 @@ bool helm_take(struct helm *helm, struct wake *wake);
 
 /* The waiter sleeps until `due` at the latest; it is awake again; it leaves. */
 void helm_sleep(struct helm *helm, instant due);
-void helm_sleep_until(struct helm *helm, instant due); /* or earlier; without a lock */
 void helm_wake_up(struct helm *helm);
 void helm_leave(struct helm *helm);
 

@@ -30,37 +30,18 @@ static bool has_ended(const struct message_wait *w)
     return latch_is_open(w->latch) || interrupt_is_due(&w->entity->interrupt, w->begun);
 }
 
-/* Does what is due by the time: of the entity whose datagrams the waiter receives, and of its twin.
- */
-static void keep_time_of(struct zcrp_entity *e, instant now)
-{
-    entity_enter(e);
-    bool is_due = entity_deadline(e) <= now;
-    entity_leave(e);
-    if (is_due)
-        timeout_turn(e);
-}
-
-static void keep_time(struct zcrp_entity *reader, instant now)
-{
-    keep_time_of(reader, now);
-    if (reader->twin != NULL)
-        keep_time_of(reader->twin, now);
-}
-
-/* How long not even arrivals shall wake the waiter; 0: they shall. The helm's sleep is known before
- * the twin's deadline is read: whoever makes that earlier afterwards calls the waiter. */
+/* How long not even arrivals shall wake the waiter; 0: they shall. */
 static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
 {
+    const struct zcrp_entity *other = entity_other(reader);
+
     entity_enter(reader);
-    helm_sleep(&reader->helm, instant_earlier(deadline, entity_deadline(reader)));
+    deadline = instant_earlier(deadline, entity_deadline(reader));
+    if (other != NULL)
+        deadline = instant_earlier(deadline, entity_deadline(other));
+    helm_sleep(&reader->helm, deadline);
     duration nap = arriving_rest(reader);
     entity_leave(reader);
-    if (reader->twin == NULL)
-        return nap;
-    entity_enter(reader->twin);
-    helm_sleep_until(&reader->helm, entity_deadline(reader->twin));
-    entity_leave(reader->twin);
     return nap;
 }
 
@@ -74,7 +55,7 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
         entity_break(reader);
     entity_leave(reader);
     arriving_wake(reader);
-    keep_time(reader, clock_now());
+    timeout_turn(reader, clock_now());
 }
 
 /* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
@@ -101,7 +82,9 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
 /* The sender whose answers the waiter receives, if there is one: of a connection, or itself. */
 static struct zcrp_entity *sender_at(struct zcrp_entity *reader)
 {
-    return reader->twin != NULL ? reader->twin : reader;
+    struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
+
+    return sender != NULL ? sender : reader;
 }
 
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
@@ -172,7 +155,7 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
         if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
-            keep_time(reader, now);
+            timeout_turn(reader, now);
         if (found != ARRIVAL_NONE)
             idle = NEVER;
         if (found == ARRIVAL_FULL || has_ended(w))
@@ -209,21 +192,19 @@ static void hand_over(struct zcrp_entity *reader)
 {
     struct handover over = helm_hand_over(&reader->helm);
 
+    if (entity_other(reader) != NULL)
+        entity_touch(entity_other(reader));
     entity_leave(reader);
     if (over.called != NULL)
         latch_wake(over.called);
     if (over.must_arm)
         arriving_arm(reader);
-    if (reader->twin != NULL) {
-        entity_enter(reader->twin);
-        entity_leave(reader->twin);
-    }
 }
 
 /* Locked. The user of a connection gets a message, which it may answer. */
 static void note_message(struct zcrp_entity *reader, const struct message_wait *w)
 {
-    if (reader->twin == NULL || w->entity != reader || !latch_is_open(w->latch))
+    if (entity_other(reader) == NULL || w->entity != reader || !latch_is_open(w->latch))
         return;
     answering_on_message(&reader->answering);
 }
@@ -292,10 +273,10 @@ static int wait_for_end(struct message *m, instant deadline)
     bool was_at_helm = false;
     bool in_time = true; /* once at least: a wait without time looks whether anything is there */
     while (!has_ended(&w) && in_time) {
-        if (wait_at_helm(e->reader, &w))
+        if (wait_at_helm(entity_reader(e), &w))
             was_at_helm = true;
         else
-            wait_asleep(e->reader, &w, was_at_helm ? 0 : e->options.spin_ns);
+            wait_asleep(entity_reader(e), &w, was_at_helm ? 0 : e->options.spin_ns);
         in_time = clock_now() < deadline;
     }
     int code = end_of(&w);
@@ -378,7 +359,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
     if (entity_is_forked(entity))
         return ZCRP_ERROR_FORKED;
     interrupt_raise(&entity->interrupt);
-    helm_call(&entity->reader->helm);
+    helm_call(&entity_reader(entity)->helm);
     bell_ring();
     errno = error;
     return ZCRP_OK;

@@ -1,0 +1,60 @@
+/* A link: what a process has with one peer. One mutex guards all of it: a sender, or a receiver, or
+ * the two halves of a connection, which share a socket. The receiver reads for both.
+ *
+ *     handle over descriptors   a link with one half
+ *     connection                a link with both
+ *
+ * A locked section (entity_enter, entity_leave) may change either half. Each half that it may have
+ * changed is *touched*, and the end of the section does for it whatever the change calls for.
+ *
+ * Lock letters: (c) constant once the halves are made; (m) the mutex. */
+#ifndef ZCRP_ENTITY_LINK_H
+#define ZCRP_ENTITY_LINK_H
+
+#include "machine.h"
+#include "platform/thread.h"
+
+struct zcrp_entity;
+
+enum { LINK_HALVES = 2 };
+
+struct link {
+    struct mutex mutex;
+    struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
+    uint32_t touched;                      /* (m) halves, a bit each */
+};
+
+/* Without halves; NULL: no memory. */
+struct link *link_create(void);
+
+/* Gives it another half. Before anybody else knows that half. */
+void link_add(struct link *l, enum machine_role role, struct zcrp_entity *half);
+
+/* The half goes away, unless it was never there. The last one frees the link. Nobody else knows
+ * that half any more. */
+void link_remove(struct link *l, enum machine_role role);
+
+/* The same in a child, where a thread that is not there may hold the mutex. */
+void link_abandon(struct link *l, enum machine_role role);
+
+/* The half that reads the socket. */
+static inline struct zcrp_entity *link_reader(const struct link *l)
+{
+    struct zcrp_entity *receiver = l->half[MACHINE_RECEIVER];
+
+    return receiver != NULL ? receiver : l->half[MACHINE_SENDER];
+}
+
+/* The other half of a connection; NULL: there is none. */
+static inline struct zcrp_entity *link_other(const struct link *l, enum machine_role role)
+{
+    return l->half[role == MACHINE_SENDER ? MACHINE_RECEIVER : MACHINE_SENDER];
+}
+
+/* Locked: the half may be changed by this section. */
+static inline void link_touch(struct link *l, enum machine_role role)
+{
+    l->touched |= UINT32_C(1) << role;
+}
+
+#endif
