@@ -182,7 +182,7 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
 /* Under the mutex. Why a message cannot be submitted; OK if it can. */
 static int refusal(const struct zcrp_entity *e)
 {
-    if (e->is_broken)
+    if (e->link->is_broken)
         return ZCRP_ERROR_CHANNEL;
     return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
 }
@@ -213,7 +213,7 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
 /* Under the mutex. BUSY while nothing is known of a message that has no buffer. */
 static int next_size(struct zcrp_entity *e, nlong *size)
 {
-    if (e->is_broken)
+    if (e->link->is_broken)
         return ZCRP_ERROR_CHANNEL;
     if (e->life != ENTITY_OPEN)
         return ZCRP_ERROR_CLOSED;

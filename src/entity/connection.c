@@ -112,7 +112,7 @@ err0:
 static int status_of(struct zcrp_connection *c)
 {
     entity_enter(c->sender);
-    int code = c->sender->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
+    int code = c->sender->link->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
     if (code == ZCRP_OK)
         code = code_of_link(machine_link(&c->sender->machine), machine_end(&c->sender->machine));
     entity_leave(c->sender);

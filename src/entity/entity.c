@@ -45,7 +45,7 @@ static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
         if (!machine_event(&e->machine, &event))
             return false;
     *ending = (struct ending){.message = event.user,
-                              .code = code_of_outcome(event.outcome, e->is_broken),
+                              .code = code_of_outcome(event.outcome, e->link->is_broken),
                               .length = event.length};
     message_move(ending->message, MESSAGE_ENDED);
     if (code_ends_session(event.outcome))
@@ -68,7 +68,8 @@ static bool ending_from_backlog(struct zcrp_entity *e, struct ending *ending)
     }
     if (m != NULL)
         message_move(m, MESSAGE_ENDED);
-    *ending = (struct ending){.message = m, .code = code_of_outcome(OUTCOME_CLOSED, e->is_broken)};
+    *ending =
+        (struct ending){.message = m, .code = code_of_outcome(OUTCOME_CLOSED, e->link->is_broken)};
     return m != NULL;
 }
 
@@ -118,14 +119,14 @@ static void ring(struct zcrp_entity *e)
 {
     collection_ring(&e->collection);
     bell_ring();
-    helm_call(&entity_reader(e)->helm);
+    helm_call(&e->link->helm);
 }
 
 /* ---- wake-ups ---- */
 
 instant entity_deadline(const struct zcrp_entity *e)
 {
-    if (e->is_broken)
+    if (e->link->is_broken)
         return NEVER;
     return instant_earlier(machine_deadline(&e->machine), keyed_deadline(e));
 }
@@ -133,7 +134,7 @@ instant entity_deadline(const struct zcrp_entity *e)
 /* Has the sending thread something to do? */
 static bool is_sending_due(struct zcrp_entity *e)
 {
-    if (e->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
+    if (e->link->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
         return false;
     if (gathering_is_on(&e->gathering) && e->life == ENTITY_OPEN)
         return false;
@@ -144,7 +145,7 @@ static bool is_sending_due(struct zcrp_entity *e)
 /* The peer has been found, or lost, since this was asked last. */
 static bool has_link_changed(struct zcrp_entity *e)
 {
-    enum peer_link now = e->is_broken ? LINK_ENDED : machine_link(&e->machine);
+    enum peer_link now = e->link->is_broken ? LINK_ENDED : machine_link(&e->machine);
     bool has_changed = now != e->peer_link;
 
     e->peer_link = now;
@@ -166,7 +167,8 @@ static bool has_offer_come(struct zcrp_entity *e)
  * sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
-    instant due = instant_earlier(e->unblock_at, instant_earlier(e->helm.look_at, e->notice.due));
+    instant look_at = entity_reader(e) == e ? e->link->helm.look_at : NEVER;
+    instant due = instant_earlier(e->unblock_at, instant_earlier(look_at, e->notice.due));
     instant gathered = gathering_until(&e->gathering);
 
     due = instant_earlier(due, nearby_deadline(e));
@@ -186,7 +188,7 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
 
 static bool is_attended(const struct zcrp_entity *e)
 {
-    return helm_is_attended(&entity_reader(e)->helm);
+    return helm_is_attended(&e->link->helm);
 }
 
 /* Has what the engine was told passed, with much time until the next deadline? Then its timeout
@@ -219,8 +221,7 @@ static void tell_change(struct zcrp_entity *e)
 }
 
 /* The peer was found or lost. The other half of the connection ends with it: whatever its receiver
- * is asked for from now on, or both, if the socket failed. A close of this side's own is none of
- * its business. */
+ * is asked for from now on. A close of this side's own is none of its business. */
 static void pass_link_on(struct zcrp_entity *e)
 {
     struct zcrp_entity *other = entity_other(e);
@@ -228,11 +229,9 @@ static void pass_link_on(struct zcrp_entity *e)
 
     if (e->machine.role == MACHINE_RECEIVER && !e->machine.stays)
         e->lost = machine_end(&e->machine);
-    if (other == NULL)
+    if (other == NULL || e->link->is_broken)
         return;
-    if (e->is_broken) {
-        entity_break(other);
-    } else if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
+    if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
         other->lost = why;
         machine_fail(&other->machine, clock_now(), why);
     }
@@ -246,7 +245,7 @@ static struct calls find_calls(struct zcrp_entity *e)
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
     bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
-    bool keeps_time = is_open && helm_state(&entity_reader(e)->helm) != HELM_FREE;
+    bool keeps_time = is_open && helm_state(&e->link->helm) != HELM_FREE;
     instant due = next_due(e, keeps_time ? NEVER : deadline);
     struct calls calls = {
         .sending = is_sending,
@@ -267,7 +266,7 @@ static struct calls find_calls(struct zcrp_entity *e)
 
 static void make_calls(struct zcrp_entity *e, struct calls calls)
 {
-    helm_call_before(&entity_reader(e)->helm, calls.wake);
+    helm_call_before(&e->link->helm, calls.wake);
     if (calls.puts_off)
         engine_put_off(&e->member, calls.due, calls.wish);
     else
@@ -380,10 +379,17 @@ void entity_leave_untold(struct zcrp_entity *e)
 
 void entity_break(struct zcrp_entity *e)
 {
-    if (e->is_broken)
+    struct link *l = e->link;
+
+    if (l->is_broken)
         return;
-    e->is_broken = true;
-    machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
+    l->is_broken = true;
+    for (uint32_t role = 0; role < LINK_HALVES; role++) {
+        if (l->half[role] == NULL)
+            continue;
+        machine_fail(&l->half[role]->machine, clock_now(), OUTCOME_CLOSED);
+        entity_touch(l->half[role]);
+    }
 }
 
 /* ---- visits ---- */

@@ -34,8 +34,6 @@
 #include "platform/thread.h"
 #include "platform/waking.h"
 #include "presence.h"
-#include "waiting/helm.h"
-#include "waiting/wait_policy.h"
 #include "workspace.h"
 
 /* So long a call waits for a peer that is late (neighbour_is_late). */
@@ -56,13 +54,11 @@ struct zcrp_entity {
     struct link *link;            /* (c) */
     struct collection collection; /* has a mutex of its own */
     struct engine_member member;  /* whose threads do the turns */
-    struct helm helm;             /* where a user's thread does them while it waits */
     struct interrupt interrupt;   /* of its waits */
     _Atomic int visitors;         /* (a) calls that are within by way of a message */
 
     enum entity_life life;    /* (m) */
     int close_code;           /* (m) what close has found out of the peer, once it is FAILING */
-    bool is_broken;           /* (m) the channel is of no use any more */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */
     uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
@@ -94,12 +90,6 @@ struct zcrp_entity {
     uint64_t offers;              /* (m) that came, as was told */
     _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
     struct condition progress;    /* something changed since the life is no longer OPEN */
-
-    bool is_arriving;             /* (m) a thread receives */
-    int receives;                 /* of a sender's arriving turn, at most, */
-    instant turned;               /* which ended then; only such a turn looks at these */
-    struct moderation moderation; /* (m) of the thread that waits for arrivals */
-    struct openings openings;     /* (m) receiver only */
 };
 
 /* Begins a locked section of the entity's link, which touches this entity. */
@@ -140,7 +130,7 @@ void entity_break(struct zcrp_entity *e);
 /* Does nothing enter the machine any more? Locked. */
 static inline bool entity_is_failing(const struct zcrp_entity *e)
 {
-    return e->is_broken || e->life >= ENTITY_FAILING;
+    return e->link->is_broken || e->life >= ENTITY_FAILING;
 }
 
 /* When the machine has something to do by the time. Locked. */

@@ -28,7 +28,8 @@ static int init_memory(struct zcrp_entity *e)
 {
     const struct channel *units = channels_of_units(&e->channels);
 
-    openings_init(&e->openings, e->channels.in->has_gro);
+    if (!is_sender(e))
+        openings_init(&e->link->rx.openings, e->channels.in->has_gro);
     int error = workspace_reserve();
     if (error)
         return code_of_channel(error);
@@ -49,8 +50,6 @@ static void init_locks(struct zcrp_entity *e)
     condition_init(&e->progress);
     condition_init(&e->has_letters);
     e->due = e->unblock_at = NEVER;
-    moderation_init(&e->moderation);
-    helm_init(&e->helm, e->options.spin_ns);
 }
 
 static void fini_locks(struct zcrp_entity *e)
@@ -104,7 +103,7 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     if (!has_keys)
         goto err0;
     e->machine.keyring = e->keyed.keyring;
-    e->link = origin->link != NULL ? origin->link : link_create();
+    e->link = origin->link != NULL ? origin->link : link_create(e->options.spin_ns);
     if (e->link == NULL)
         goto err1;
     code = init_entity(e, origin);
@@ -220,7 +219,7 @@ static bool is_backlog_through(struct zcrp_entity *e)
 
 static bool is_closed(struct zcrp_entity *e)
 {
-    return e->is_broken || machine_is_closed(&e->machine);
+    return e->link->is_broken || machine_is_closed(&e->machine);
 }
 
 /* When the peer has to have acknowledged something new: the limit counts from the last time. */

@@ -2,12 +2,15 @@
 
 #include <stdlib.h>
 
-struct link *link_create(void)
+struct link *link_create(duration spin)
 {
     struct link *l = calloc(1, sizeof(*l));
 
-    if (l != NULL)
-        mutex_init(&l->mutex);
+    if (l == NULL)
+        return NULL;
+    mutex_init(&l->mutex);
+    moderation_init(&l->rx.moderation);
+    helm_init(&l->helm, spin);
     return l;
 }
 

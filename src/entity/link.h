@@ -13,19 +13,34 @@
 
 #include "machine.h"
 #include "platform/thread.h"
+#include "waiting/helm.h"
+#include "waiting/wait_policy.h"
+#include "workspace.h"
 
 struct zcrp_entity;
 
 enum { LINK_HALVES = 2 };
 
+/* How the reader receives, whoever does. */
+struct rx {
+    bool is_claimed;              /* (m) a thread receives */
+    int receives;                 /* of a sender's arriving turn, at most, */
+    instant turned;               /* which ended then; only such a turn looks at these */
+    struct moderation moderation; /* (m) of the thread that waits for arrivals */
+    struct openings openings;     /* (m) of a receiver */
+};
+
 struct link {
     struct mutex mutex;
     struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
     uint32_t touched;                      /* (m) halves, a bit each */
+    bool is_broken;                        /* (m) the socket is of no use any more */
+    struct rx rx;
+    struct helm helm; /* where a user's thread does the turns while it waits */
 };
 
-/* Without halves; NULL: no memory. */
-struct link *link_create(void);
+/* Without halves, whose waiters spin so long at most. NULL: no memory. */
+struct link *link_create(duration spin);
 
 /* Gives it another half. Before anybody else knows that half. */
 void link_add(struct link *l, enum machine_role role, struct zcrp_entity *half);

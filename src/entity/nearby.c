@@ -134,7 +134,7 @@ static void begin(struct zcrp_entity *e)
     e->nearby.takes_units = false;
     e->nearby.found = clock_now();
     if (!is_sender(e))
-        openings_init(&e->openings, true); /* bursts come joined */
+        openings_init(&e->link->rx.openings, true); /* bursts come joined */
 }
 
 bool nearby_is_clearing(const struct zcrp_entity *e)
@@ -158,7 +158,7 @@ static void leave(struct zcrp_entity *e)
     if (b->is_here && is_sender(e))
         sender_set_near(e->machine.sender, false);
     else if (b->is_here)
-        openings_init(&e->openings, e->channels.in->has_gro);
+        openings_init(&e->link->rx.openings, e->channels.in->has_gro);
     b->is_here = false;
     b->is_left = true;
 }
@@ -170,7 +170,7 @@ static struct neighbour *take_left(struct zcrp_entity *e)
     struct neighbour *gone = b->neighbour;
 
     nearby_take_back(e, NEIGHBOUR_ANY);
-    if (e->is_sending || e->is_arriving || b->is_pushing || b->is_late)
+    if (e->is_sending || e->link->rx.is_claimed || b->is_pushing || b->is_late)
         return NULL;
     b->why = neighbour_why(b->neighbour);
     b->patience = KNOCK_LAST;
@@ -325,7 +325,7 @@ void nearby_push(struct zcrp_entity *e)
 
 bool nearby_is_crossing(const struct zcrp_entity *e)
 {
-    return is_sender(e) ? e->nearby.is_pushing : e->is_arriving;
+    return is_sender(e) ? e->nearby.is_pushing : e->link->rx.is_claimed;
 }
 
 void nearby_look_late(struct zcrp_entity *e)
@@ -337,7 +337,7 @@ void nearby_look_late(struct zcrp_entity *e)
 /* A thread that receives now looks here before it sleeps. */
 bool nearby_sleep(struct zcrp_entity *e)
 {
-    return e->is_arriving || e->nearby.is_late || !e->nearby.is_here ||
+    return e->link->rx.is_claimed || e->nearby.is_late || !e->nearby.is_here ||
            neighbour_sleep(e->nearby.neighbour);
 }
 

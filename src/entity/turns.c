@@ -136,7 +136,7 @@ static bool may_send(struct zcrp_entity *e)
         return false;
     await_pages(e);
     await_room(e);
-    return !e->is_broken && e->blocked == CHANNEL_OK;
+    return !e->link->is_broken && e->blocked == CHANNEL_OK;
 }
 
 /* A burst counts as so many: as many as would have its bytes, each what the kernel cuts at once. */
@@ -256,9 +256,9 @@ static void on_room(void *client)
 /* Claims the arrivals; false if another thread receives. Locked. */
 static bool claim_arrivals(struct zcrp_entity *e)
 {
-    bool is_ours = !e->is_arriving && !e->nearby.is_late && !e->is_broken;
+    bool is_ours = !e->link->rx.is_claimed && !e->nearby.is_late && !e->link->is_broken;
 
-    e->is_arriving = e->is_arriving || is_ours;
+    e->link->rx.is_claimed = e->link->rx.is_claimed || is_ours;
     e->nearby.crossings += is_ours && e->machine.role == MACHINE_RECEIVER;
     return is_ours;
 }
@@ -275,8 +275,8 @@ static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing
 {
     struct receiver *r = e->machine.receiver;
     bool is_near = n != NULL && e->nearby.is_first;
-    struct openings_choice choice =
-        openings_choose(&e->openings, receiver_recent_bytes(r), is_near ? 0 : receiver_expected(r));
+    struct openings_choice choice = openings_choose(&e->link->rx.openings, receiver_recent_bytes(r),
+                                                    is_near ? 0 : receiver_expected(r));
     struct notes notes = {0, 0};
 
     if (is_near) {
@@ -299,8 +299,8 @@ static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
 
     if (arrivals.openings == 0)
         return false;
-    openings_learn(&e->openings, landing);
-    moderation_on_arrivals(&e->moderation, arrivals.openings, arrivals.bytes);
+    openings_learn(&e->link->rx.openings, landing);
+    moderation_on_arrivals(&e->link->rx.moderation, arrivals.openings, arrivals.bytes);
     return keyed_on_arrivals(e);
 }
 
@@ -324,7 +324,7 @@ static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t siz
 /* What the neighbour of a sender says, some of it at most. Locked. */
 static enum arrival hear_neighbour(struct zcrp_entity *sender, uint8_t *memory)
 {
-    struct neighbour *n = sender->is_broken ? NULL : nearby_of(sender);
+    struct neighbour *n = sender->link->is_broken ? NULL : nearby_of(sender);
     enum arrival found = ARRIVAL_NONE;
     size_t size;
 
@@ -425,7 +425,7 @@ static void reply_to_arrivals(struct zcrp_entity *e)
 {
     if (gathering_is_on(&e->gathering) && machine_acks_at(&e->machine) > clock_now())
         return;
-    bool is_waiter = helm_state(&e->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
+    bool is_waiter = helm_state(&e->link->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
 
     if (!is_waiter || !answering_is_usual(&e->answering) || nearby_of(e) != NULL) {
         sending_drain(e, SENDING_BURSTS);
@@ -501,7 +501,7 @@ static enum arrival receiving_once(struct zcrp_entity *e, struct workspace *w, e
     if (received == CHANNEL_BROKEN)
         entity_break(e);
     bool has_more = has_notes && neighbour_has_units(n);
-    e->is_arriving = false;
+    e->link->rx.is_claimed = false;
     reply_to_arrivals(e);
     enum arrival answers = sender != NULL ? update_sender(sender, w, news) : ARRIVAL_NONE;
     entity_leave(e);
@@ -561,7 +561,7 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hea
     else if (size < 0)
         entity_break(e);
     pass_hints(e);
-    e->is_arriving = false;
+    e->link->rx.is_claimed = false;
     bool has_sent = sending_drain(e, SENDING_BURSTS);
     entity_leave(e);
     if (size > 0)
@@ -586,7 +586,7 @@ static bool has_news(struct zcrp_entity *e)
 
     if (n == NULL)
         return entity_reader(e) == e;
-    if (e->is_arriving)
+    if (e->link->rx.is_claimed)
         return true;
     return e->machine.role == MACHINE_SENDER ? neighbour_has_answer(n)
                                              : !e->nearby.is_first || neighbour_has_units(n);
@@ -662,11 +662,11 @@ duration arriving_rest(struct zcrp_entity *e)
 {
     if (e->nearby.is_late)
         return LATE_LOOK; /* nothing is received */
-    if (e->is_arriving)
+    if (e->link->rx.is_claimed)
         return OTHERS_TURN; /* another thread receives, and may be waiting for this very core */
     if (nearby_of(e) != NULL)
         return 0; /* what a neighbour sends is there at once */
-    return moderation_rest(&e->moderation, machine_expected(&e->machine),
+    return moderation_rest(&e->link->rx.moderation, machine_expected(&e->machine),
                            machine_round_trip(&e->machine));
 }
 
@@ -681,11 +681,12 @@ int arriving_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, insta
  * to find out that there is no more: if there is, the next turn begins at once. */
 static int receives_of_turn(struct zcrp_entity *e)
 {
-    if (clock_now() - e->turned < CROWD)
-        e->receives = 2 * e->receives < TURN_RECEIVES ? 2 * e->receives : TURN_RECEIVES;
+    if (clock_now() - e->link->rx.turned < CROWD)
+        e->link->rx.receives =
+            2 * e->link->rx.receives < TURN_RECEIVES ? 2 * e->link->rx.receives : TURN_RECEIVES;
     else
-        e->receives = 1;
-    return e->receives;
+        e->link->rx.receives = 1;
+    return e->link->rx.receives;
 }
 
 bool arriving_may_sleep(struct zcrp_entity *reader)
@@ -706,7 +707,7 @@ void arriving_wake(struct zcrp_entity *reader)
     bool any = nearby_wake(reader);
     any |= other != NULL && nearby_wake(other);
     if (any)
-        (void)helm_lets_be(&reader->helm);
+        (void)helm_lets_be(&reader->link->helm);
     entity_leave(reader);
 }
 
@@ -716,9 +717,10 @@ static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int
 {
     enum arrival found = ARRIVAL_FULL;
 
-    for (int i = 0; i < most && found == ARRIVAL_FULL && helm_state(&e->helm) == HELM_FREE; i++)
+    for (int i = 0; i < most && found == ARRIVAL_FULL && helm_state(&e->link->helm) == HELM_FREE;
+         i++)
         found = arriving_turn(e, w, HEAR_ALL);
-    helm_call(&e->helm);
+    helm_call(&e->link->helm);
     return found;
 }
 
@@ -729,7 +731,7 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     int most = e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e);
     enum arrival found = receive_some(e, w, most);
 
-    e->turned = clock_now();
+    e->link->rx.turned = clock_now();
     return found == ARRIVAL_FULL;
 }
 
@@ -748,7 +750,7 @@ static instant on_arrival(void *client)
     struct zcrp_entity *e = client;
 
     entity_enter(e);
-    bool is_looked_after = helm_lets_be(&e->helm);
+    bool is_looked_after = helm_lets_be(&e->link->helm);
     entity_leave(e);
     if (is_looked_after)
         return ENGINE_LEAVE_BE;
@@ -759,7 +761,7 @@ static instant on_arrival(void *client)
     workspace_give(w);
     entity_enter(e);
     duration nap = may_be_more ? 0 : arriving_rest(e);
-    bool is_over = e->is_broken;
+    bool is_over = e->link->is_broken;
     entity_leave(e);
     if (is_over)
         return ENGINE_LEAVE_BE;
@@ -824,7 +826,7 @@ static void on_due(void *client)
     bool was_late = e->nearby.is_late;
     if (was_late)
         nearby_look_late(e);
-    bool must_arm = helm_arms(&e->helm, now) && !e->is_broken;
+    bool must_arm = entity_reader(e) == e && helm_arms(&e->link->helm, now) && !e->link->is_broken;
     must_arm |=
         was_late && !e->nearby.is_late && entity_reader(e) == e; /* nobody has looked meanwhile */
     if (entity_deadline(e) <= now)
@@ -866,7 +868,7 @@ void turns_end(struct zcrp_entity *e)
 {
     entity_enter(e);
     entity_move(e, ENTITY_STOPPING);
-    helm_close(&e->helm);
+    helm_close(&e->link->helm);
     entity_leave(e);
     keyed_stop(e);
     engine_stop(&e->member);

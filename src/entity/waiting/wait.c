@@ -39,7 +39,7 @@ static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
     deadline = instant_earlier(deadline, entity_deadline(reader));
     if (other != NULL)
         deadline = instant_earlier(deadline, entity_deadline(other));
-    helm_sleep(&reader->helm, deadline);
+    helm_sleep(&reader->link->helm, deadline);
     duration nap = arriving_rest(reader);
     entity_leave(reader);
     return nap;
@@ -50,7 +50,7 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
     if (ready > 0 && (ready & CHANNEL_WOKEN))
         wake_clear(&w->workspace->wake);
     entity_enter(reader);
-    helm_wake_up(&reader->helm);
+    helm_wake_up(&reader->link->helm);
     if (ready == CHANNEL_BROKEN)
         entity_break(reader);
     entity_leave(reader);
@@ -68,7 +68,8 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
     duration nap = fall_asleep(reader, w->deadline);
     bool may_sleep = nap > 0 || arriving_may_sleep(reader);
     if (may_sleep && !has_ended(w))
-        ready = arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->helm.due));
+        ready =
+            arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->link->helm.due));
     if (ready == 0)
         sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
     if (nap > 0)
@@ -92,11 +93,11 @@ static struct zcrp_entity *sender_at(struct zcrp_entity *reader)
 static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, instant *idle,
                        instant now)
 {
-    if (now - *idle >= spinning_limit(&reader->helm.spinning)) {
+    if (now - *idle >= spinning_limit(&reader->link->helm.spinning)) {
         atomic_store(&sender_at(reader)->nearby.has_pushed, false);
         return rest_at_helm(reader, w, idle);
     }
-    if (reader->helm.turns % TURNS_A_YIELD == 0)
+    if (reader->link->helm.turns % TURNS_A_YIELD == 0)
         sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
@@ -108,9 +109,9 @@ static bool begin_wait(struct zcrp_entity *reader)
 
     entity_enter(reader);
     bool is_amid = machine_expected(&reader->machine) > 0;
-    spinning_begin(&reader->helm.spinning, has_pushed ? WAITING_TO_PUSH
-                                           : is_amid  ? WAITING_FOR_REST
-                                                      : WAITING_FOR_NEXT);
+    spinning_begin(&reader->link->helm.spinning, has_pushed ? WAITING_TO_PUSH
+                                                 : is_amid  ? WAITING_FOR_REST
+                                                            : WAITING_FOR_NEXT);
     bool is_far = nearby_of(reader) == NULL;
     entity_leave(reader);
     return is_far && !has_pushed && !is_amid;
@@ -124,8 +125,8 @@ static bool begin_asleep(struct zcrp_entity *reader, struct message_wait *w, ins
 {
     instant now = clock_now();
 
-    if (!begin_wait(reader) || spinning_limit(&reader->helm.spinning) > 0 || now >= w->deadline ||
-        has_ended(w))
+    if (!begin_wait(reader) || spinning_limit(&reader->link->helm.spinning) > 0 ||
+        now >= w->deadline || has_ended(w))
         return true;
     *idle = now;
     return rest_at_helm(reader, w, idle);
@@ -135,12 +136,12 @@ static bool begin_asleep(struct zcrp_entity *reader, struct message_wait *w, ins
  * A waiter that spins looks once more before the first of its waits. */
 static void steer(struct zcrp_entity *reader, struct message_wait *w)
 {
-    struct spinning *spinning = &reader->helm.spinning;
+    struct spinning *spinning = &reader->link->helm.spinning;
     instant idle = NEVER;
     if (!begin_asleep(reader, w, &idle))
         return;
     while (!has_ended(w)) {
-        uint32_t turns = ++reader->helm.turns;
+        uint32_t turns = ++reader->link->helm.turns;
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
         enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
@@ -190,7 +191,7 @@ static int end_of(const struct message_wait *w)
  * engine's business then. */
 static void hand_over(struct zcrp_entity *reader)
 {
-    struct handover over = helm_hand_over(&reader->helm);
+    struct handover over = helm_hand_over(&reader->link->helm);
 
     if (entity_other(reader) != NULL)
         entity_touch(entity_other(reader));
@@ -212,14 +213,14 @@ static void note_message(struct zcrp_entity *reader, const struct message_wait *
 /* Waits at the helm, if it is free: false if it is not. */
 static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
 {
-    if (helm_state(&reader->helm) != HELM_FREE)
+    if (helm_state(&reader->link->helm) != HELM_FREE)
         return false;
     w->workspace = workspace_take();
     w->lacks_memory = w->workspace == NULL;
     if (w->lacks_memory)
         return false;
     entity_enter(reader);
-    bool is_ours = !reader->is_broken && helm_take(&reader->helm, &w->workspace->wake);
+    bool is_ours = !reader->link->is_broken && helm_take(&reader->link->helm, &w->workspace->wake);
     if (w->entity == reader)
         answering_on_wait(&reader->answering);
     entity_leave(reader);
@@ -227,7 +228,7 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         arriving_wake(reader);
         steer(reader, w);
         entity_enter(reader);
-        helm_leave(&reader->helm);
+        helm_leave(&reader->link->helm);
         note_message(reader, w);
         hand_over(reader);
     }
@@ -248,12 +249,12 @@ static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w
         return;
     }
     entity_enter(reader);
-    helm_add_sleeper(&reader->helm, &sleeper);
+    helm_add_sleeper(&reader->link->helm, &sleeper);
     hand_over(reader);
     if (!has_ended(w))
         (void)latch_wait(w->latch, w->deadline, spin, interrupts, w->begun);
     entity_enter(reader);
-    helm_remove_sleeper(&reader->helm, &sleeper);
+    helm_remove_sleeper(&reader->link->helm, &sleeper);
     hand_over(reader);
 }
 
@@ -359,7 +360,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
     if (entity_is_forked(entity))
         return ZCRP_ERROR_FORKED;
     interrupt_raise(&entity->interrupt);
-    helm_call(&entity_reader(entity)->helm);
+    helm_call(&entity->link->helm);
     bell_ring();
     errno = error;
     return ZCRP_OK;
