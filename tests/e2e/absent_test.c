@@ -274,6 +274,8 @@ static struct owner own_here(void)
     return o;
 }
 
+/* In the end whoever waits for pages is let go: the search for leaks stops all threads, and could
+ * not stop one that sleeps there. */
 static void end_here(struct owner *o)
 {
     int64_t began = ends_now_ns();
@@ -281,6 +283,7 @@ static void end_here(struct owner *o)
     house_part(&o->ends);
     ck_assert_int_lt(ends_now_ns() - began, LATE_NS);
     (void)zcrp_listener_close(o->house.listener);
+    (void)close(o->faults);
     zcrp_free_msg(o->out);
     zcrp_free_msg(o->in);
 }
