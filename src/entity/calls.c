@@ -4,7 +4,8 @@
 #include "codes.h"
 #include "connection.h"
 #include "core/wire/datagram.h"
-#include "turns.h"
+#include "rx.h"
+#include "tx.h"
 #include "waiting/changes.h"
 
 #include <errno.h>
@@ -152,12 +153,12 @@ static void send_at_once(struct zcrp_entity *e, nlong size)
 
     if (e->machine.role != MACHINE_SENDER) {
         if (gathered || machine_has_burst(&e->machine))
-            sending_drain(e, SENDING_BURSTS);
+            tx_drain(e, SENDING_BURSTS);
         return;
     }
     bool fills_call = size >= SENDING_CALL && !e->is_ready;
     if (gathered || fills_call || sender_gauges(e->machine.sender).in_transit == 0)
-        sending_drain(e, SENDING_AT_ONCE);
+        tx_drain(e, SENDING_AT_ONCE);
 }
 
 /* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
@@ -172,7 +173,7 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
     if (!is_waiting)
         send_at_once(e, size);
     if (entity_reader(e) != e)
-        turns_on_answer(entity_reader(e));
+        rx_on_answer(entity_reader(e));
     if (is_waiting && was_gathering)
         entity_leave_untold(e);
     else
@@ -245,7 +246,7 @@ static void ask_for_offer(struct zcrp_entity *e)
     entity_enter(e);
     if (next_size(e, &size) == ZCRP_ERROR_BUSY)
         machine_ask_offers(&e->machine, clock_now());
-    sending_drain(e, SENDING_BURSTS);
+    tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
 
@@ -320,7 +321,7 @@ int zcrp_cancel(struct zcrp_msg *message)
     entity_enter(e);
     bool is_cancelled = take_back(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
-        sending_drain(e, SENDING_BURSTS);
+        tx_drain(e, SENDING_BURSTS);
     uint64_t crossings = e->nearby.crossings;
     entity_leave(e);
     bool has_ended = await_end(e, m, crossings);
@@ -350,7 +351,7 @@ struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
     struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
 
     if (is_ours && m == NULL)
-        turns_end_gathering(entity);
+        tx_end_gathering(entity);
     return m == NULL ? NULL : &m->public;
 }
 

@@ -6,6 +6,7 @@
 #include "life.h"
 #include "options.h"
 #include "platform/sleep.h"
+#include "rx.h"
 #include "turns.h"
 #include "waiting/changes.h"
 
@@ -48,11 +49,11 @@ static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 static void start_halves(struct zcrp_connection *c, const struct caller *hello)
 {
     if (hello != NULL && c->keys == NULL)
-        turns_hear(c->receiver, hello->hello, hello->hello_bytes);
+        rx_hear(c->receiver, hello->hello, hello->hello_bytes);
     turns_start(c->receiver);
     turns_start(c->sender);
     if (hello != NULL && hello->is_early)
-        turns_hear_request(c->sender, hello->hello, hello->hello_bytes);
+        rx_hear_request(c->sender, hello->hello, hello->hello_bytes);
 }
 
 static void free_connection(struct zcrp_connection *c)

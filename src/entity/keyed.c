@@ -3,7 +3,7 @@
 #include "channel/keyed_hash.h"
 #include "reception.h"
 #include "sources.h"
-#include "turns.h"
+#include "tx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -329,7 +329,7 @@ static void put_back(struct zcrp_entity *e, struct greeting *g, bool has_ended)
     e->keyed.refused += has_ended && !is_through;
     if (is_through)
         end_with_caller(e, made);
-    sending_drain(e, SENDING_BURSTS);
+    tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
     admission_destroy(made);
 }

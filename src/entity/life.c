@@ -14,6 +14,7 @@
 #include "options.h"
 #include "process.h"
 #include "turns.h"
+#include "tx.h"
 
 #include <stdlib.h>
 
@@ -255,7 +256,7 @@ static bool close_machine(struct zcrp_entity *e, instant since)
     machine_close(&e->machine, clock_now());
     if (!is_sender(e)) {
         entity_move(e, ENTITY_FAILING);
-        sending_drain(e, SENDING_BURSTS);
+        tx_drain(e, SENDING_BURSTS);
     }
     tell_ended(e);
     return wait_until(e, is_closed, since) && machine_is_confirmed(&e->machine);
@@ -269,7 +270,7 @@ static void say_last_words(struct zcrp_entity *e)
         (void)condition_wait(&e->progress, &e->link->mutex, NEVER);
     if (e->blocked == CHANNEL_ABSENT) /* words wait for no page */
         e->blocked = CHANNEL_OK;
-    sending_drain(e, SENDING_BURSTS);
+    tx_drain(e, SENDING_BURSTS);
 }
 
 /* What is left fails. */

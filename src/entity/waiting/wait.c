@@ -1,6 +1,8 @@
 /* Waiting for messages: for one at the helm, or with its latch; for several with the bell. And the
  * interruption of waits, which may come from a signal handler. */
-#include "entity/turns.h"
+#include "entity/rx.h"
+#include "entity/timers.h"
+#include "entity/tx.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -40,7 +42,7 @@ static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
     if (other != NULL)
         deadline = instant_earlier(deadline, entity_deadline(other));
     helm_sleep(&reader->link->helm, deadline);
-    duration nap = arriving_rest(reader);
+    duration nap = rx_rest(reader);
     entity_leave(reader);
     return nap;
 }
@@ -54,8 +56,8 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
     if (ready == CHANNEL_BROKEN)
         entity_break(reader);
     entity_leave(reader);
-    arriving_wake(reader);
-    timeout_turn(reader, clock_now());
+    rx_wake(reader);
+    timers_turn(reader, clock_now());
 }
 
 /* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
@@ -66,10 +68,9 @@ static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, ins
 {
     int ready = 0;
     duration nap = fall_asleep(reader, w->deadline);
-    bool may_sleep = nap > 0 || arriving_may_sleep(reader);
+    bool may_sleep = nap > 0 || rx_may_sleep(reader);
     if (may_sleep && !has_ended(w))
-        ready =
-            arriving_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->link->helm.due));
+        ready = rx_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->link->helm.due));
     if (ready == 0)
         sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
     if (nap > 0)
@@ -144,19 +145,19 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
         uint32_t turns = ++reader->link->helm.turns;
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
-        enum arrival found = arriving_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
+        enum arrival found = rx_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
         if (w->is_readable && found == ARRIVAL_NONE)
             sched_yield(); /* to the engine's thread, which is receiving it */
         w->is_readable = false;
         if (atomic_load(&reader->is_held) && !has_ended(w))
-            turns_release(reader);
+            rx_release(reader);
         instant now = clock_now();
         if (found != ARRIVAL_NONE && idle != NEVER)
             spinning_learn(spinning, now - idle);
         if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
-            timeout_turn(reader, now);
+            timers_turn(reader, now);
         if (found != ARRIVAL_NONE)
             idle = NEVER;
         if (found == ARRIVAL_FULL || has_ended(w))
@@ -199,7 +200,7 @@ static void hand_over(struct zcrp_entity *reader)
     if (over.called != NULL)
         latch_wake(over.called);
     if (over.must_arm)
-        arriving_arm(reader);
+        rx_arm(reader);
 }
 
 /* Locked. The user of a connection gets a message, which it may answer. */
@@ -225,7 +226,7 @@ static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
         answering_on_wait(&reader->answering);
     entity_leave(reader);
     if (is_ours) {
-        arriving_wake(reader);
+        rx_wake(reader);
         steer(reader, w);
         entity_enter(reader);
         helm_leave(&reader->link->helm);
@@ -270,7 +271,7 @@ static int wait_for_end(struct message *m, instant deadline)
                              .latch = &m->latch,
                              .deadline = deadline,
                              .begun = interrupt_begin(&e->interrupt)};
-    turns_end_gathering(e);
+    tx_end_gathering(e);
     bool was_at_helm = false;
     bool in_time = true; /* once at least: a wait without time looks whether anything is there */
     while (!has_ended(&w) && in_time) {

@@ -1,0 +1,523 @@
+#include "rx.h"
+
+#include "tx.h"
+
+enum { TURN_RECEIVES = 64 };
+
+/* How often it is asked whether a neighbour is late still. */
+#define LATE_LOOK MILLISECOND
+
+/* How long a thread naps, at most, while another one receives. */
+#define OTHERS_TURN (100 * MICROSECOND)
+
+/* Control that comes this soon after a turn belongs to the same crowd. */
+#define CROWD (20 * MICROSECOND)
+
+/* ---- arriving at a receiver ---- */
+
+/* Claims the arrivals; false if another thread receives. Locked. */
+static bool claim_arrivals(struct zcrp_entity *e)
+{
+    bool is_ours = !e->link->rx.is_claimed && !e->nearby.is_late && !e->link->is_broken;
+
+    e->link->rx.is_claimed = e->link->rx.is_claimed || is_ours;
+    e->nearby.crossings += is_ours && e->machine.role == MACHINE_RECEIVER;
+    return is_ours;
+}
+
+/* With keys a plan is either for what the neighbour sends, or for what is sealed. */
+static bool is_plan_near(const struct zcrp_entity *e, struct neighbour *n)
+{
+    return e->keyed.keyring != NULL && n != NULL && e->nearby.is_first && neighbour_has_units(n);
+}
+
+/* What the neighbour has is known, and that its socket brings no units, once it comes first. True
+ * if it has some. */
+static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing *landing)
+{
+    struct receiver *r = e->machine.receiver;
+    bool is_near = n != NULL && e->nearby.is_first;
+    struct openings_choice choice = openings_choose(&e->link->rx.openings, receiver_recent_bytes(r),
+                                                    is_near ? 0 : receiver_expected(r));
+    struct notes notes = {0, 0};
+
+    if (is_near) {
+        notes = neighbour_notes(n, choice.openings);
+        choice.openings = notes.count > 0 ? notes.count : 1;
+        choice.units = notes.units > 0 ? notes.units : 1;
+    }
+    landing->is_near = is_plan_near(e, n);
+    landing->is_lasting = e->wrapped == 0;
+    landing->is_seen = e->unseen == 0;
+    receiver_plan(r, landing, choice.openings, choice.units);
+    return notes.count > 0;
+}
+
+/* Only datagrams of the pairing tell how the next ones will come. True if the connection's sender
+ * is to be told that the peer is there. */
+static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
+{
+    struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
+
+    if (arrivals.openings == 0)
+        return false;
+    openings_learn(&e->link->rx.openings, landing);
+    moderation_on_arrivals(&e->link->rx.moderation, arrivals.openings, arrivals.bytes);
+    return keyed_on_arrivals(e);
+}
+
+/* Control for a sender, sealed or not. What its handshake ends with is shared out. */
+static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t size)
+{
+    struct zcrp_entity *receiver = entity_other(sender);
+
+    if (sender->keyed.keyring == NULL) {
+        sender_receive(sender->machine.sender, clock_now(), datagram, size);
+        return;
+    }
+    struct admission *made = keyed_hear(sender, clock_now(), datagram, size);
+    if (made != NULL && receiver != NULL) {
+        entity_touch(receiver);
+        keyed_admit(receiver, made, clock_now());
+    }
+    admission_destroy(made);
+}
+
+/* What the neighbour of a sender says, some of it at most. Locked. */
+static enum arrival hear_neighbour(struct zcrp_entity *sender, uint8_t *memory)
+{
+    struct neighbour *n = sender->link->is_broken ? NULL : nearby_of(sender);
+    enum arrival found = ARRIVAL_NONE;
+    size_t size;
+
+    for (int i = 0; n != NULL && i < TURN_RECEIVES && (size = neighbour_answer(n, memory)) > 0;
+         i++) {
+        sender_receive_near(sender->machine.sender, clock_now(), memory, size);
+        found = ARRIVAL_SOME;
+    }
+    return found;
+}
+
+/* What a connection's receiver has learnt of the peer just now. */
+struct peer_news {
+    bool has_shown;   /* its first word: it is there */
+    bool is_replaced; /* another peer is where the connection's was */
+    bool has_closed;
+};
+
+/* What a connection's receiver has for its sender: datagrams, news of the peer, and what the
+ * neighbour says. Locked. */
+static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w,
+                                  struct peer_news news)
+{
+    const uint8_t *datagram;
+    size_t at = 0, size;
+
+    if (news.has_shown)
+        keyed_confirm(sender, clock_now());
+    while ((size = landing_mail_next(&w->mail, &at, &datagram)) > 0)
+        hear(sender, datagram, size);
+    if (news.is_replaced)
+        machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
+    if (news.has_closed)
+        machine_agree_close(&sender->machine);
+    enum arrival found = hear_neighbour(sender, w->memory);
+    bool is_quiet = at == 0 && found == ARRIVAL_NONE && !news.has_shown && !news.is_replaced &&
+                    !news.has_closed;
+    if (!is_quiet || sender->nearby.is_possible) /* a neighbour may have read, or consented */
+        entity_touch(sender);
+    if (is_quiet)
+        return ARRIVAL_NONE;
+    tx_pass_hints(sender);
+    if (!gathering_is_on(&sender->gathering)) /* its user sends soon, and more at once */
+        tx_drain(sender, SENDING_BURSTS);
+    return found;
+}
+
+/* When the neighbour begins to send units, those that it sent before are all in the socket. They
+ * are read first, so that nothing is overtaken. Those that take the socket later have been given
+ * up. */
+static bool comes_first(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
+                        int *received)
+{
+    if (n == NULL || e->nearby.is_first || !neighbour_has_units(n))
+        return n != NULL && e->nearby.is_first;
+    *received = channel_receive(e->channels.in, landing);
+    e->nearby.is_first = *received == 0;
+    return e->nearby.is_first;
+}
+
+/* Receives what is sealed from the socket. Says that something came, so that the next turn is soon,
+ * when the neighbour's turn has come. */
+static int receive_sealed(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
+                          enum hearing hearing)
+{
+    int received = 0;
+
+    if (n == NULL || !e->nearby.is_first || hearing != HEAR_NEIGHBOUR)
+        received = channel_receive(e->channels.in, landing);
+    if (received == 0 && n != NULL && neighbour_has_units(n))
+        e->nearby.is_first = true;
+    return received;
+}
+
+/* Receives from the neighbour, if there is one, and else, or also, from the socket. */
+static int receive_units(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
+                         enum hearing hearing)
+{
+    int before = 0;
+
+    if (landing->is_near)
+        return neighbour_receive(n, landing);
+    if (e->keyed.keyring != NULL)
+        return receive_sealed(e, n, landing, hearing);
+    if (!comes_first(e, n, landing, &before))
+        return before != 0 ? before : channel_receive(e->channels.in, landing);
+    int received = neighbour_receive(n, landing);
+
+    if (received != 0 || hearing == HEAR_NEIGHBOUR)
+        return received;
+    return channel_receive(e->channels.in, landing);
+}
+
+/* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
+ * what it waits for, and is going to answer that. A gathering delays no acknowledgement that is
+ * due, which takes with it what was gathered. */
+static void reply_to_arrivals(struct zcrp_entity *e)
+{
+    if (gathering_is_on(&e->gathering) && machine_acks_at(&e->machine) > clock_now())
+        return;
+    bool is_waiter = helm_state(&e->link->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
+
+    if (!is_waiter || !answering_is_usual(&e->answering) || nearby_of(e) != NULL) {
+        tx_drain(e, SENDING_BURSTS);
+        return;
+    }
+    e->is_held = true;
+    e->held_until = clock_now() + HELD_MOST;
+}
+
+void rx_release(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    if (e->is_held)
+        tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+void rx_on_answer(struct zcrp_entity *e)
+{
+    if (!answering_is_open(&e->answering))
+        return;
+    entity_touch(e);
+    answering_on_answer(&e->answering);
+    if (e->is_held)
+        tx_drain(e, SENDING_BURSTS);
+}
+
+/* The plan is out for no longer than the call takes. */
+static enum arrival receive_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    struct landing *landing = &w->landing;
+    struct zcrp_entity *sender = entity_other(e);
+
+    entity_enter(e);
+    struct neighbour *n = nearby_of(e);
+    bool is_ours = claim_arrivals(e);
+    bool has_notes = is_ours && make_plan(e, n, landing);
+    bool awaits_caller = keyed_awaits_caller(e);
+    entity_leave(e);
+    if (!is_ours)
+        return ARRIVAL_NONE;
+    landing->mail = sender != NULL || awaits_caller ? &w->mail : NULL;
+    w->mail.bytes = 0;
+    int most = (int)landing->openings;
+    int received = receive_units(e, n, landing, hearing);
+    bool is_neighbours_turn = received == 0 && is_plan_near(e, n);
+    entity_enter(e);
+    if (received <= 0)
+        landing->received = 0;
+    if (received == CHANNEL_FAULT)
+        machine_on_plan_fault(&e->machine, landing);
+    if (n != NULL)
+        nearby_look_late(e);
+    bool was_replaced = machine_is_replaced(&e->machine);
+    bool was_told = machine_is_told(&e->machine);
+    struct peer_news news = {.has_shown = land_arrivals(e, landing)};
+    news.has_closed = !was_told && machine_is_told(&e->machine);
+    news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
+    if (news.has_closed && e->lost == OUTCOME_OK)
+        e->lost = OUTCOME_PEER_CLOSED; /* so ends what is posted from now on */
+    if (awaits_caller)
+        keyed_hear_callers(e, clock_now(), &w->mail);
+    if (received == CHANNEL_BROKEN)
+        entity_break(e);
+    bool has_more = has_notes && neighbour_has_units(n);
+    e->link->rx.is_claimed = false;
+    reply_to_arrivals(e);
+    enum arrival answers = sender != NULL ? update_sender(sender, w, news) : ARRIVAL_NONE;
+    entity_leave(e);
+    if (received <= 0)
+        return is_neighbours_turn ? ARRIVAL_SOME : answers;
+    bool is_drained =
+        has_notes ? !has_more : most > 1 && received < most && e->channels.in->aal5 == NULL;
+    return is_drained ? ARRIVAL_SOME : ARRIVAL_FULL;
+}
+
+void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
+{
+    entity_enter(e);
+    receiver_welcome(e->machine.receiver, clock_now(), hello, size);
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
+{
+    entity_enter(e);
+    (void)keyed_hear(e, clock_now(), request, size); /* the handshake is over */
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+/* ---- arriving at a sender ---- */
+
+/* `*is_near`: it is the neighbour's, and not sealed. */
+static int receive_answer(struct zcrp_entity *e, struct neighbour *n, uint8_t *memory,
+                          enum hearing hearing, bool *is_near)
+{
+    size_t size = n != NULL ? neighbour_answer(n, memory) : 0;
+
+    *is_near = size > 0;
+    if (size > 0 || (n != NULL && hearing == HEAR_NEIGHBOUR))
+        return (int)size;
+    return channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
+}
+
+static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hearing hearing)
+{
+    bool is_near;
+
+    entity_enter(e);
+    struct neighbour *n = nearby_of(e);
+    bool is_ours = claim_arrivals(e);
+    entity_leave(e);
+    if (!is_ours)
+        return ARRIVAL_NONE;
+    int size = receive_answer(e, n, memory, hearing, &is_near);
+    entity_enter(e);
+    if (size > 0 && is_near)
+        sender_receive_near(e->machine.sender, clock_now(), memory, (size_t)size);
+    else if (size > 0)
+        hear(e, memory, (size_t)size);
+    else if (size < 0)
+        entity_break(e);
+    tx_pass_hints(e);
+    e->link->rx.is_claimed = false;
+    bool has_sent = tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+    if (size > 0)
+        return ARRIVAL_FULL;
+    return has_sent ? ARRIVAL_SOME : ARRIVAL_NONE;
+}
+
+/* ---- arriving at either ---- */
+
+/* What the neighbours of a link have. */
+enum news {
+    NEWS_NONE,
+    NEWS_SOME,    /* for its reader, or the socket is to be heard */
+    NEWS_ANSWERS, /* for a connection's sender */
+    NEWS_TARGETS, /* nothing to receive, but something to push, which is claimed */
+};
+
+/* Whoever hears for a receiver hears its socket, too, until the neighbour comes first. */
+static bool has_news(struct zcrp_entity *e)
+{
+    struct neighbour *n = nearby_of(e);
+
+    if (n == NULL)
+        return entity_reader(e) == e;
+    if (e->link->rx.is_claimed)
+        return true;
+    return e->machine.role == MACHINE_SENDER ? neighbour_has_answer(n)
+                                             : !e->nearby.is_first || neighbour_has_units(n);
+}
+
+/* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned,
+ * and nothing told. */
+static enum news neighbours_news(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
+    enum news news = NEWS_NONE;
+
+    mutex_lock(&reader->link->mutex);
+    if (has_news(reader))
+        news = NEWS_SOME;
+    else if (sender != NULL && sender != reader && has_news(sender))
+        news = NEWS_ANSWERS;
+    else if (sender != NULL && nearby_claim(sender))
+        news = NEWS_TARGETS;
+    mutex_unlock(&reader->link->mutex);
+    return news;
+}
+
+/* True if something was pushed. */
+static bool push_some(struct zcrp_entity *sender)
+{
+    mutex_lock(&sender->link->mutex);
+    bool is_ours = nearby_claim(sender);
+    mutex_unlock(&sender->link->mutex);
+    if (is_ours)
+        nearby_push(sender);
+    return is_ours;
+}
+
+static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w)
+{
+    entity_enter(sender);
+    enum arrival found = hear_neighbour(sender, w->memory);
+    if (found != ARRIVAL_NONE)
+        tx_drain(sender, SENDING_BURSTS);
+    entity_leave(sender);
+    return found;
+}
+
+static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    enum arrival found =
+        sender == e ? update_once(e, w->memory, hearing) : receive_once(e, w, hearing);
+
+    return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
+}
+
+enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+
+    switch (hearing == HEAR_NEIGHBOUR ? neighbours_news(e) : NEWS_SOME) {
+    case NEWS_SOME:
+        return reader_turn(e, w, hearing);
+    case NEWS_ANSWERS:
+        return read_answers(sender, w);
+    case NEWS_TARGETS:
+        nearby_push(sender);
+        return ARRIVAL_FULL;
+    case NEWS_NONE:
+        break;
+    }
+    return ARRIVAL_NONE;
+}
+
+duration rx_rest(struct zcrp_entity *e)
+{
+    if (e->nearby.is_late)
+        return LATE_LOOK; /* nothing is received */
+    if (e->link->rx.is_claimed)
+        return OTHERS_TURN; /* another thread receives, and may be waiting for this very core */
+    if (nearby_of(e) != NULL)
+        return 0; /* what a neighbour sends is there at once */
+    return moderation_rest(&e->link->rx.moderation, machine_expected(&e->machine),
+                           machine_round_trip(&e->machine));
+}
+
+int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline)
+{
+    if (nap == 0)
+        return channel_wait(e->channels.in, wake_fd(wake), deadline);
+    return channel_nap(e->channels.in, wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
+}
+
+/* How often one turn receives at most. Control that comes now and then is received without a call
+ * to find out that there is no more: if there is, the next turn begins at once. */
+static int receives_of_turn(struct zcrp_entity *e)
+{
+    if (clock_now() - e->link->rx.turned < CROWD)
+        e->link->rx.receives =
+            2 * e->link->rx.receives < TURN_RECEIVES ? 2 * e->link->rx.receives : TURN_RECEIVES;
+    else
+        e->link->rx.receives = 1;
+    return e->link->rx.receives;
+}
+
+bool rx_may_sleep(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *other = entity_other(reader);
+
+    entity_enter(reader);
+    bool may = nearby_sleep(reader) && (other == NULL || nearby_sleep(other));
+    entity_leave(reader);
+    return may;
+}
+
+void rx_wake(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *other = entity_other(reader);
+
+    entity_enter(reader);
+    bool any = nearby_wake(reader);
+    any |= other != NULL && nearby_wake(other);
+    if (any)
+        (void)helm_lets_be(&reader->link->helm);
+    entity_leave(reader);
+}
+
+/* Receives until nothing is there any more, or so many times. A waiter who has come to the helm
+ * meanwhile goes on instead; it may be napping until then. */
+static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int most)
+{
+    enum arrival found = ARRIVAL_FULL;
+
+    for (int i = 0; i < most && found == ARRIVAL_FULL && helm_state(&e->link->helm) == HELM_FREE;
+         i++)
+        found = rx_turn(e, w, HEAR_ALL);
+    helm_call(&e->link->helm);
+    return found;
+}
+
+/* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
+ */
+static bool receive_all(struct zcrp_entity *e, struct workspace *w)
+{
+    int most = e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e);
+    enum arrival found = receive_some(e, w, most);
+
+    e->link->rx.turned = clock_now();
+    return found == ARRIVAL_FULL;
+}
+
+/* A neighbour calls only somebody who sleeps. What it has by now the engine's thread receives: this
+ * one has other things to do. */
+void rx_arm(struct zcrp_entity *reader)
+{
+    engine_arm(&reader->member);
+    if (!rx_may_sleep(reader))
+        engine_arrive(&reader->member);
+}
+
+/* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */
+instant rx_on_arrival(void *client)
+{
+    struct zcrp_entity *e = client;
+
+    entity_enter(e);
+    bool is_looked_after = helm_lets_be(&e->link->helm);
+    entity_leave(e);
+    if (is_looked_after)
+        return ENGINE_LEAVE_BE;
+    struct workspace *w = workspace_take();
+    if (w == NULL)
+        return clock_now() + MILLISECOND; /* no memory at present */
+    bool may_be_more = receive_all(e, w);
+    workspace_give(w);
+    entity_enter(e);
+    duration nap = may_be_more ? 0 : rx_rest(e);
+    bool is_over = e->link->is_broken;
+    entity_leave(e);
+    if (is_over)
+        return ENGINE_LEAVE_BE;
+    if (nap > 0 || !rx_may_sleep(e))
+        return clock_now() + nap;
+    return ENGINE_ARM;
+}

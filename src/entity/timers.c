@@ -1,0 +1,69 @@
+#include "timers.h"
+
+#include "rx.h"
+#include "tx.h"
+
+/* Within a locked section: does what is due. A connection that is quiet gives memory back. */
+static void expire(struct zcrp_entity *e, instant now)
+{
+    struct zcrp_entity *other = entity_other(e);
+
+    if (other != NULL && machine_is_quiet(&e->machine, now)) {
+        machine_rest(&e->machine);
+        machine_rest(&other->machine);
+    }
+    machine_expire(&e->machine, now);
+    keyed_expire(e, now);
+}
+
+/* Within a locked section. */
+static void expire_if_due(struct zcrp_entity *e, instant now)
+{
+    if (e == NULL || entity_deadline(e) > now)
+        return;
+    entity_touch(e);
+    expire(e, now);
+    tx_drain(e, SENDING_BURSTS);
+}
+
+void timers_turn(struct zcrp_entity *reader, instant now)
+{
+    entity_enter(reader);
+    expire_if_due(reader, now);
+    expire_if_due(entity_other(reader), now);
+    entity_leave(reader);
+}
+
+/* Within a locked section: the machine has buffers again, or so it is hoped. */
+static void unblock(struct zcrp_entity *e, instant now)
+{
+    if (now < e->unblock_at)
+        return;
+    e->unblock_at = NEVER;
+    e->blocked = CHANNEL_OK;
+}
+
+void timers_on_due(void *client)
+{
+    struct zcrp_entity *e = client;
+    instant now = clock_now();
+
+    entity_enter(e);
+    e->due = NEVER;
+    notice_expire(e, now);
+    unblock(e, now);
+    if (e->is_held && now >= e->held_until)
+        answering_on_late(&e->answering);
+    bool was_late = e->nearby.is_late;
+    if (was_late)
+        nearby_look_late(e);
+    bool must_arm = entity_reader(e) == e && helm_arms(&e->link->helm, now) && !e->link->is_broken;
+    must_arm |=
+        was_late && !e->nearby.is_late && entity_reader(e) == e; /* nobody has looked meanwhile */
+    if (entity_deadline(e) <= now)
+        expire(e, now);
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+    if (must_arm)
+        rx_arm(e);
+}

@@ -1,0 +1,252 @@
+#include "tx.h"
+
+/* How often a burst is tried whose pages are to come, at least. Meanwhile the machine says that it
+ * is there. */
+#define ABSENT_LOOK (20 * MILLISECOND)
+
+/* ---- what the system and the channel say ---- */
+
+/* The system's hints come with whatever call is next: also with those of a connection's receiver.
+ */
+static uint64_t count_hints(const struct zcrp_entity *e, enum channel_counter which)
+{
+    uint64_t count = channels_count(&e->channels, which);
+    const struct zcrp_entity *reader = entity_reader(e);
+
+    return reader != e ? count + channels_count(&reader->channels, which) : count;
+}
+
+void tx_pass_hints(struct zcrp_entity *e)
+{
+    uint64_t hints = count_hints(e, CHANNEL_TOO_BIGS);
+    uint64_t refusals = count_hints(e, CHANNEL_REFUSALS);
+
+    if (e->machine.role == MACHINE_SENDER && hints > e->hints)
+        sender_on_path_hint(e->machine.sender, clock_now());
+    if (e->machine.role == MACHINE_SENDER && refusals > e->refusals)
+        sender_on_refused(e->machine.sender);
+    e->hints = hints;
+    e->refusals = refusals;
+}
+
+/* The interface refuses datagrams of this size: units get smaller. False if they cannot; then the
+ * burst counts as lost, so that some time passes before it is repeated. */
+static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
+{
+    return e->machine.role == MACHINE_SENDER &&
+           sender_on_refused_size(e->machine.sender, clock_now(), refused);
+}
+
+/* The neighbour is to read the burst's units. Messages that were decided meanwhile are not read. */
+static void on_burst_held(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
+{
+    sender_held(e->machine.sender, burst, sent);
+    for (uint32_t i = 0; i < burst->pins; i++)
+        if (sender_is_decided(e->machine.sender, burst->pin[i].message))
+            nearby_take_back(e, burst->pin[i].message);
+}
+
+/* Tells the machine what became of the burst. A receiver's answer that found no room is dropped:
+ * the machine repeats it in time. */
+static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
+                          enum channel_verdict verdict, uint32_t sent, bool held)
+{
+    switch (verdict) {
+    case CHANNEL_OK:
+        break;
+    case CHANNEL_BLOCKED:
+    case CHANNEL_CROWDED:
+        if (e->machine.role != MACHINE_SENDER)
+            break;
+        e->blocked = verdict;
+        if (verdict == CHANNEL_CROWDED)
+            e->unblock_at = clock_now() + CHANNEL_PAUSE;
+        break;
+    case CHANNEL_ABSENT:
+        e->blocked = verdict;
+        e->unblock_at = clock_now() + ABSENT_LOOK;
+        break;
+    case CHANNEL_TOO_BIG:
+        if (!shrink_units(e, burst->segment))
+            sent = burst->datagrams;
+        e->hints = count_hints(e, CHANNEL_TOO_BIGS); /* this was none */
+        break;
+    case CHANNEL_REFUSED:
+        sent = burst->datagrams;
+        break;
+    case CHANNEL_FAULT:
+        machine_on_burst_fault(&e->machine, burst);
+        break;
+    case CHANNEL_BROKEN:
+        entity_break(e);
+        break;
+    }
+    tx_pass_hints(e);
+    if (held)
+        on_burst_held(e, burst, sent);
+    else
+        machine_sent(&e->machine, clock_now(), burst, sent);
+}
+
+/* The path may turn out not to carry what marks congestion. */
+static bool wants_ecn(const struct zcrp_entity *e)
+{
+    return e->machine.role != MACHINE_SENDER || sender_wants_ecn(e->machine.sender);
+}
+
+/* While a neighbour has no room nothing is taken from the machine. One that stands still does not
+ * count: units take the socket then. */
+static void await_room(struct zcrp_entity *e)
+{
+    struct neighbour *n = e->machine.role == MACHINE_SENDER ? nearby_to_send(e) : NULL;
+
+    if (n == NULL || e->blocked != CHANNEL_OK || neighbour_has_room(n))
+        return;
+    nearby_reap(e);
+    if (neighbour_has_room(n) || neighbour_stands_still(n))
+        return;
+    e->blocked = CHANNEL_CROWDED;
+    e->unblock_at = clock_now() + CHANNEL_PAUSE;
+}
+
+/* Pages that were to come have come, or the message that they are of is of no interest any more. */
+static void await_pages(struct zcrp_entity *e)
+{
+    if (e->blocked != CHANNEL_ABSENT || presence_is_awaited(e))
+        return;
+    e->blocked = CHANNEL_OK;
+    e->unblock_at = NEVER;
+}
+
+static bool may_send(struct zcrp_entity *e)
+{
+    if (nearby_is_clearing(e))
+        return false;
+    await_pages(e);
+    await_room(e);
+    return !e->link->is_broken && e->blocked == CHANNEL_OK;
+}
+
+/* ---- bursts ---- */
+
+/* A burst counts as so many: as many as would have its bytes, each what the kernel cuts at once. */
+static int worth(const struct burst *burst)
+{
+    return 1 + (int)(burst->bytes / SENDING_CALL);
+}
+
+/* Sends a burst to the neighbour if that takes it, else over the socket, where it is sealed if
+ * there are keys. As nearby_send. Not locked. */
+static enum channel_verdict send_burst(struct zcrp_entity *e, struct neighbour *nearby,
+                                       struct burst *burst, uint32_t *sent, bool *held)
+{
+    if (nearby != NULL && !presence_allows(e, burst)) {
+        *sent = 0;
+        return CHANNEL_ABSENT;
+    }
+    enum channel_verdict verdict = nearby_send(e, nearby, burst, sent, held);
+
+    if (verdict == CHANNEL_OK)
+        keyed_skip(e, burst, *sent);
+    if (verdict != CHANNEL_BLOCKED)
+        return verdict;
+    if (e->nearby.is_required && !burst->is_control) { /* no unit takes another way */
+        *sent = 0;
+        return CHANNEL_CROWDED;
+    }
+    if (keyed_seal(e, burst))
+        return channel_send(e->channels.out, burst, sent);
+    *sent = burst->datagrams;
+    return CHANNEL_OK;
+}
+
+/* Sends up to so many bursts, or what is worth as many. */
+static int send_bursts(struct zcrp_entity *e, int bursts)
+{
+    struct burst burst;
+    int done = 0;
+
+    for (; done < bursts && may_send(e); done += worth(&burst)) {
+        uint32_t sent;
+        instant now = clock_now();
+        bool is_greeting = keyed_take(e, now, &burst);
+        if (!is_greeting && !machine_take(&e->machine, now, &burst))
+            break;
+        uint32_t segment = burst.segment;
+        burst.is_lasting = e->wrapped == 0;
+        burst.is_seen = e->unseen == 0;
+        struct neighbour *nearby = nearby_to_send(e);
+        bool has_ecn = wants_ecn(e), held = false;
+        entity_leave(e);
+        if (!has_ecn)
+            channel_leave_ecn(e->channels.out);
+        enum channel_verdict verdict = is_greeting ? channel_send(e->channels.out, &burst, &sent)
+                                                   : send_burst(e, nearby, &burst, &sent, &held);
+        entity_enter(e);
+        burst.segment = segment; /* what the machine knows of */
+        on_burst_sent(e, &burst, verdict, sent, held);
+        if (verdict == CHANNEL_ABSENT)
+            presence_fetch(e);
+    }
+    return done;
+}
+
+/* Calls a neighbour that sleeps, when it has been sent all that there is: one that is called may
+ * take this thread's core at once. True if it did. The lock is left meanwhile. */
+static bool call_neighbour(struct zcrp_entity *e)
+{
+    if (!e->nearby.must_call)
+        return false;
+    e->nearby.must_call = false;
+    entity_leave(e);
+    channel_call(e->channels.out);
+    entity_enter(e);
+    return true;
+}
+
+bool tx_drain(struct zcrp_entity *e, int bursts)
+{
+    int done = 0;
+
+    if (e->is_sending)
+        return false;
+    e->is_sending = true;
+    e->is_held = false;
+    gathering_end(&e->gathering);
+    do
+        done += send_bursts(e, bursts - done);
+    while (call_neighbour(e) && done < bursts);
+    e->is_sending = false;
+    return done > 0;
+}
+
+void tx_on_ready(void *client)
+{
+    struct zcrp_entity *e = client;
+
+    entity_enter(e);
+    e->is_ready = false;
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+void tx_on_room(void *client)
+{
+    struct zcrp_entity *e = client;
+
+    entity_enter(e);
+    e->awaits_room = false;
+    e->blocked = CHANNEL_OK;
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+void tx_end_gathering(struct zcrp_entity *e)
+{
+    if (!gathering_is_on(&e->gathering))
+        return;
+    entity_enter(e);
+    if (gathering_is_on(&e->gathering))
+        tx_drain(e, SENDING_AT_ONCE);
+    entity_leave(e);
+}
