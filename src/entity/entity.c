@@ -25,7 +25,6 @@ struct calls {
 void entity_enter(struct zcrp_entity *e)
 {
     mutex_lock(&e->link->mutex);
-    entity_touch(e);
 }
 
 void entity_move(struct zcrp_entity *e, enum entity_life life)
@@ -358,6 +357,7 @@ void entity_leave(struct zcrp_entity *e)
     struct effects effects[LINK_HALVES];
     bool has_met = false, is_over = false;
 
+    entity_touch(e); /* also if the section has waited, and another one has ended meanwhile */
     while (!is_over) {
         uint32_t count = find_all(l, effects, !has_met);
         is_over = l->touched == 0;

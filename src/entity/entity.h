@@ -92,10 +92,10 @@ struct zcrp_entity {
     struct condition progress;    /* something changed since the life is no longer OPEN */
 };
 
-/* Begins a locked section of the entity's link, which touches this entity. */
+/* Begins a locked section of the entity's link. */
 void entity_enter(struct zcrp_entity *e);
 
-/* The section touches this entity, too: the other half. Locked. */
+/* The section touches the other half, too. Locked. */
 static inline void entity_touch(struct zcrp_entity *e)
 {
     link_touch(e->link, e->machine.role);
@@ -113,8 +113,8 @@ static inline struct zcrp_entity *entity_reader(const struct zcrp_entity *e)
     return link_reader(e->link);
 }
 
-/* Ends it, as described above, for all that was touched. Messages end here: their users go on
- * before this returns. */
+/* Ends it, as described above, for this entity and all that was touched. Messages end here: their
+ * users go on before this returns. */
 void entity_leave(struct zcrp_entity *e);
 
 /* Ends a locked section in which a message was only added to those that are gathered. What that

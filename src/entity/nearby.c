@@ -116,7 +116,8 @@ void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand)
     else
         (void)neighbour_look(b->neighbour); /* it stays while this thread looks */
     sodium_memzero(errand->secret, sizeof(errand->secret));
-    entity_enter(e); /* the section that follows ends it */
+    entity_enter(e);
+    entity_touch(e); /* for the section that follows */
     b->is_meeting = false;
     if (begins) {
         b->neighbour = made;

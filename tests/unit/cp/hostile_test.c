@@ -117,6 +117,8 @@ static void setup(void)
     complain_silently();
     memset(&script, 0, sizeof(script));
     memset(&wishes, 0, sizeof(wishes));
+    memset(&ours, 0, sizeof(ours));
+    memset(&theirs, 0, sizeof(theirs));
     memset(requests_of_target, 0, sizeof(requests_of_target));
     request_count = 0;
     mapping_start();
