@@ -50,7 +50,7 @@ struct engine {
 };
 
 /* Starting and ending threads, rare and slow, is one at a time. */
-static struct mutex lifecycle = {PTHREAD_MUTEX_INITIALIZER};
+static struct mutex lifecycle = {.handle = PTHREAD_MUTEX_INITIALIZER};
 static struct engine *engines[2][ENGINES_MOST]; /* under `lifecycle` */
 
 /* ---- turns ---- */

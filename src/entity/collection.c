@@ -2,7 +2,7 @@
 
 #include "platform/thread.h"
 
-static struct mutex collections = {PTHREAD_MUTEX_INITIALIZER};
+static struct mutex collections = {.handle = PTHREAD_MUTEX_INITIALIZER};
 
 void collection_init(struct collection *c)
 {

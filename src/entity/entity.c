@@ -25,6 +25,7 @@ struct calls {
 void entity_enter(struct zcrp_entity *e)
 {
     mutex_lock(&e->link->mutex);
+    entity_touch(e);
 }
 
 void entity_move(struct zcrp_entity *e, enum entity_life life)
@@ -185,9 +186,13 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
     return instant_earlier(due, deadline);
 }
 
+/* Does a waiter see to what this half has to send? One that has only just left is expected back,
+ * and looked after: but only the reader's own words wait for that look. */
 static bool is_attended(const struct zcrp_entity *e)
 {
-    return helm_is_attended(&e->link->helm);
+    if (entity_reader(e) == e)
+        return helm_is_attended(&e->link->helm);
+    return helm_state(&e->link->helm) == HELM_AWAKE;
 }
 
 /* Has what the engine was told passed, with much time until the next deadline? Then its timeout
@@ -357,6 +362,7 @@ void entity_leave(struct zcrp_entity *e)
     struct effects effects[LINK_HALVES];
     bool has_met = false, is_over = false;
 
+    CHECK(mutex_is_held(&l->mutex));
     entity_touch(e); /* also if the section has waited, and another one has ended meanwhile */
     while (!is_over) {
         uint32_t count = find_all(l, effects, !has_met);

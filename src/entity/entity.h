@@ -92,7 +92,8 @@ struct zcrp_entity {
     struct condition progress;    /* something changed since the life is no longer OPEN */
 };
 
-/* Begins a locked section of the entity's link. */
+/* Begins a locked section of the entity's link, which touches this entity. One that is entered
+ * amid another, as tx_drain does, is ended by that. */
 void entity_enter(struct zcrp_entity *e);
 
 /* The section touches the other half, too. Locked. */

@@ -11,6 +11,7 @@
 #ifndef ZCRP_ENTITY_LINK_H
 #define ZCRP_ENTITY_LINK_H
 
+#include "core/check.h"
 #include "machine.h"
 #include "platform/thread.h"
 #include "waiting/helm.h"
@@ -69,6 +70,7 @@ static inline struct zcrp_entity *link_other(const struct link *l, enum machine_
 /* Locked: the half may be changed by this section. */
 static inline void link_touch(struct link *l, enum machine_role role)
 {
+    CHECK(mutex_is_held(&l->mutex));
     l->touched |= UINT32_C(1) << role;
 }
 

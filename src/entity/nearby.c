@@ -1,5 +1,6 @@
 #include "nearby.h"
 
+#include "core/check.h"
 #include "entity.h"
 #include "platform/nofault.h"
 
@@ -116,8 +117,7 @@ void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand)
     else
         (void)neighbour_look(b->neighbour); /* it stays while this thread looks */
     sodium_memzero(errand->secret, sizeof(errand->secret));
-    entity_enter(e);
-    entity_touch(e); /* for the section that follows */
+    entity_enter(e); /* the section that follows ends it */
     b->is_meeting = false;
     if (begins) {
         b->neighbour = made;
@@ -234,6 +234,7 @@ struct nearby_errand nearby_tend(struct zcrp_entity *e, bool may_meet)
     struct nearby *b = &e->nearby;
     struct nearby_errand errand = {.meets = false};
 
+    CHECK(mutex_is_held(&e->link->mutex));
     if (!b->is_possible || b->is_meeting)
         return errand;
     struct pairing pairing =

@@ -9,7 +9,7 @@
 #include "platform/waking.h"
 #include "zcrp.h"
 
-static struct mutex mutex = {PTHREAD_MUTEX_INITIALIZER};
+static struct mutex mutex = {.handle = PTHREAD_MUTEX_INITIALIZER};
 static struct side sending = {.unused = {PTHREAD_COND_INITIALIZER}};
 static struct side receiving = {.unused = {PTHREAD_COND_INITIALIZER}};
 

@@ -1,5 +1,7 @@
 #include "tx.h"
 
+#include "core/check.h"
+
 /* How often a burst is tried whose pages are to come, at least. Meanwhile the machine says that it
  * is there. */
 #define ABSENT_LOOK (20 * MILLISECOND)
@@ -208,6 +210,7 @@ bool tx_drain(struct zcrp_entity *e, int bursts)
 {
     int done = 0;
 
+    CHECK(mutex_is_held(&e->link->mutex));
     if (e->is_sending)
         return false;
     e->is_sending = true;

@@ -44,9 +44,18 @@ void thread_leave(struct thread *t)
     CHECK(pthread_detach(t->handle) == 0);
 }
 
+/* Each thread has an address of its own here. */
+static _Thread_local const char self;
+
+static void set_holder(struct mutex *m, const void *holder)
+{
+    atomic_store_explicit(&m->holder, holder, memory_order_relaxed);
+}
+
 void mutex_init(struct mutex *m)
 {
     CHECK(pthread_mutex_init(&m->handle, NULL) == 0);
+    set_holder(m, NULL);
 }
 
 void mutex_fini(struct mutex *m)
@@ -57,11 +66,18 @@ void mutex_fini(struct mutex *m)
 void mutex_lock(struct mutex *m)
 {
     CHECK(pthread_mutex_lock(&m->handle) == 0);
+    set_holder(m, &self);
 }
 
 void mutex_unlock(struct mutex *m)
 {
+    set_holder(m, NULL);
     CHECK(pthread_mutex_unlock(&m->handle) == 0);
+}
+
+bool mutex_is_held(const struct mutex *m)
+{
+    return atomic_load_explicit(&m->holder, memory_order_relaxed) == &self;
 }
 
 void condition_init(struct condition *c)
@@ -82,9 +98,12 @@ void condition_fini(struct condition *c)
 bool condition_wait(struct condition *c, struct mutex *m, instant deadline)
 {
     struct timespec until = clock_timespec(deadline);
+
+    set_holder(m, NULL);
     int error = deadline == NEVER ? pthread_cond_wait(&c->handle, &m->handle)
                                   : pthread_cond_timedwait(&c->handle, &m->handle, &until);
 
+    set_holder(m, &self);
     CHECK(error == 0 || error == ETIMEDOUT);
     return error == 0;
 }

@@ -8,6 +8,7 @@
 #include "core/instant.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { THREAD_NAME_MAX = 15 }; /* characters; the kernel keeps no more */
@@ -40,6 +41,7 @@ void thread_leave(struct thread *t);
  * system call, a wait, or user code. */
 struct mutex {
     pthread_mutex_t handle;
+    _Atomic(const void *) holder; /* (a) a thread; NULL: nobody */
 };
 
 void mutex_init(struct mutex *m);
@@ -47,6 +49,9 @@ void mutex_fini(struct mutex *m); /* nobody holds it */
 
 void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
+
+/* Does this thread hold it? */
+bool mutex_is_held(const struct mutex *m);
 
 /* Waiting for a change of what a mutex guards, with a deadline on the monotonic clock. */
 struct condition {

@@ -135,7 +135,7 @@ TEST(close__during_wait, .rows = 2)
 }
 
 /* Everything that was submitted before the close arrives, though nobody waited for it. */
-TEST(close__lingers)
+static void *close_and_linger(void *unused)
 {
     enum { COUNT = 50 };
     const struct zcrp_options options = {.messages = 8};
@@ -155,6 +155,24 @@ TEST(close__lingers)
     }
     ck_assert_int_eq(zcrp_close(e.receiver), 0);
     loopback_close(&e.sockets);
+    return unused;
+}
+
+TEST(close__lingers)
+{
+    (void)close_and_linger(NULL);
+}
+
+/* While other threads keep the processors busy, other sections come between those of a close. */
+TEST(close__lingers_beside_others)
+{
+    enum { THREADS = 8 };
+    pthread_t thread[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, close_and_linger, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
 }
 
 /* What the peer still has fails when this end closes. */

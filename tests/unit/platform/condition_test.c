@@ -95,3 +95,35 @@ TEST(condition_wait__deadline)
     ck_assert(!condition_wait(&game.changed, &game.mutex, INT64_MIN));
     mutex_unlock(&game.mutex);
 }
+
+/* ---- who holds a mutex ---- */
+
+static struct mutex held;
+static bool seen_by_other;
+
+static void look_at_held(void *unused)
+{
+    (void)unused;
+    seen_by_other = mutex_is_held(&held);
+}
+
+TEST(mutex_is_held__by_this_thread)
+{
+    struct condition never;
+    struct thread other;
+
+    mutex_init(&held);
+    condition_init(&never);
+    ck_assert(!mutex_is_held(&held));
+    mutex_lock(&held);
+    ck_assert(mutex_is_held(&held));
+    ck_assert_int_eq(thread_start(&other, "other", look_at_held, NULL), 0);
+    thread_join(&other);
+    ck_assert(!seen_by_other);
+    ck_assert(!condition_wait(&never, &held, clock_now() + MILLISECOND));
+    ck_assert(mutex_is_held(&held)); /* again */
+    mutex_unlock(&held);
+    ck_assert(!mutex_is_held(&held));
+    condition_fini(&never);
+    mutex_fini(&held);
+}
