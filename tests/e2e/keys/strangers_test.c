@@ -413,6 +413,8 @@ TEST(strangers__at_full_rate, .needs = has_keys)
                       (uint64_t)(ATTACKERS * (AT_ONCE + A_SECOND * lasted / ENDS_SECOND + 1)));
     ck_assert_int_lt(slowest, 3 * ENDS_SECOND);
     ck_assert_int_lt(share_of(&e, 0.99), 250 * ENDS_MILLISECOND);
+    ck_assert_int_lt(share_of(&e, 1),
+                     3 * ENDS_SECOND); /* none waited for a timer of the protocol */
     part(&first);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }
