@@ -172,9 +172,10 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
     bool is_waiting = is_gathered(e, now, size);
     if (!is_waiting)
         send_at_once(e, size);
-    if (entity_reader(e) != e)
+    bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
+    if (answers)
         rx_on_answer(entity_reader(e));
-    if (is_waiting && was_gathering)
+    if (is_waiting && was_gathering && !answers)
         entity_leave_untold(e);
     else
         entity_leave(e);

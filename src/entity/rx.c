@@ -207,8 +207,6 @@ void rx_release(struct zcrp_entity *e)
 
 void rx_on_answer(struct zcrp_entity *e)
 {
-    if (!answering_is_open(&e->answering))
-        return;
     entity_touch(e);
     answering_on_answer(&e->answering);
     if (e->is_held)
@@ -446,6 +444,8 @@ bool rx_may_sleep(struct zcrp_entity *reader)
     struct zcrp_entity *other = entity_other(reader);
 
     entity_enter(reader);
+    if (other != NULL)
+        entity_touch(other);
     bool may = nearby_sleep(reader) && (other == NULL || nearby_sleep(other));
     entity_leave(reader);
     return may;
@@ -456,6 +456,8 @@ void rx_wake(struct zcrp_entity *reader)
     struct zcrp_entity *other = entity_other(reader);
 
     entity_enter(reader);
+    if (other != NULL)
+        entity_touch(other);
     bool any = nearby_wake(reader);
     any |= other != NULL && nearby_wake(other);
     if (any)
