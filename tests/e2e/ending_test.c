@@ -134,33 +134,41 @@ TEST(close__during_wait, .rows = 2)
     loopback_close(&l.sockets);
 }
 
+static struct ends ends_of_few_messages(void)
+{
+    const struct zcrp_options options = {.messages = 8};
+
+    return ends_open(LOOPBACK_UDP4, false, &options);
+}
+
 /* Everything that was submitted before the close arrives, though nobody waited for it. */
-static void *close_and_linger(void *unused)
+static void *close_and_linger(void *context)
 {
     enum { COUNT = 50 };
-    const struct zcrp_options options = {.messages = 8};
-    struct ends e = ends_open(LOOPBACK_UDP4, false, &options);
+    const struct ends *e = context;
     struct zcrp_msg *in[COUNT], *out[COUNT];
 
     for (unsigned i = 0; i < COUNT; i++) {
         in[i] = ends_empty(50000);
         out[i] = ends_filled(50000, i);
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], 50000), 0);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], 50000), 0);
+        ck_assert_int_eq(zcrp_submit(e->sender, out[i], 50000), 0);
+        ck_assert_int_eq(zcrp_submit(e->receiver, in[i], 50000), 0);
     }
-    ck_assert_int_eq(zcrp_close(e.sender), 0);
+    ck_assert_int_eq(zcrp_close(e->sender), 0);
     for (unsigned i = 0; i < COUNT; i++) {
         ck_assert_int_eq(zcrp_error(out[i]), ZCRP_OK);
         ends_finish(in[i], out[i], 50000, i);
     }
-    ck_assert_int_eq(zcrp_close(e.receiver), 0);
-    loopback_close(&e.sockets);
-    return unused;
+    ck_assert_int_eq(zcrp_close(e->receiver), 0);
+    return NULL;
 }
 
 TEST(close__lingers)
 {
-    (void)close_and_linger(NULL);
+    struct ends e = ends_of_few_messages();
+
+    (void)close_and_linger(&e);
+    loopback_close(&e.sockets);
 }
 
 /* While other threads keep the processors busy, other sections come between those of a close. */
@@ -168,11 +176,16 @@ TEST(close__lingers_beside_others)
 {
     enum { THREADS = 8 };
     pthread_t thread[THREADS];
+    struct ends e[THREADS];
 
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, close_and_linger, NULL), 0);
+        e[i] = ends_of_few_messages();
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, close_and_linger, &e[i]), 0);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        loopback_close(&e[i].sockets);
 }
 
 /* What the peer still has fails when this end closes. */
