@@ -403,7 +403,8 @@ struct zcrp_stats;
  * differs from the last call has happened since: what was sent, acknowledged, lost and repeated.
  * Window, rate and round trip are those of that moment. time_ns is of CLOCK_MONOTONIC. The first
  * call comes with the first change. It runs in whatever thread made the change, one at a time and
- * in order, within the entity's lock. So it holds everything up, and must not call the library. */
+ * in order, within the entity's lock, which the two halves of a connection share. So it holds
+ * everything up, and must not call the library. */
 typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_stats *stats);
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. A value out of

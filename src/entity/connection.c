@@ -262,6 +262,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return ZCRP_ERROR_BUSY;
     entity_quit(c->receiver);
     entity_quit(c->sender);
+    entity_await_visitors(c->receiver); /* whose ends a turn of the sender may have told just now */
     entity_destroy(c->sender);
     entity_destroy(c->receiver);
     (void)close(c->fd);

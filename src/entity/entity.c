@@ -333,10 +333,16 @@ static void bring_about(struct effects *x)
     tell_endings(x->entity, x->ending, x->count);
     if (x->count > 0)
         ring(x->entity);
+}
+
+/* True if there is something to find out in another section. */
+static bool run_errand(struct effects *x)
+{
     if (x->errand.meets)
         nearby_meet(x->entity, &x->errand);
     if (x->errand.gone != NULL)
         neighbour_free(x->errand.gone);
+    return x->errand.meets;
 }
 
 /* Locked. Of all halves that are touched: how many. The sender comes first, because its receiver
@@ -368,11 +374,13 @@ void entity_leave(struct zcrp_entity *e)
         uint32_t count = find_all(l, effects, !has_met);
         is_over = l->touched == 0;
         mutex_unlock(&l->mutex);
-        for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t i = count; i-- > 0;) /* whoever is told by the sender may close at once */
             bring_about(&effects[i]);
-            has_met |= effects[i].errand.meets;
-            is_over &= !effects[i].errand.meets;
-        }
+        for (uint32_t i = 0; i < count; i++)
+            if (run_errand(&effects[i])) {
+                has_met = true;
+                is_over = false;
+            }
         if (!is_over)
             mutex_lock(&l->mutex);
     }

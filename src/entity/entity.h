@@ -3,7 +3,7 @@
  *
  *     user's threads   submit  cancel (calls.c)   wait (wait.c)   close (life.c)
  *                           \    |    /
- *     sending, update ---  the machine, under one mutex  --- timeout          (turns.c)
+ *     sending, update ---  the machine, under one mutex  --- timeout          (tx.c, rx.c)
  *     or receiving               |
  *                        endings, told once the mutex is free: collection, latch, bell
  *

@@ -105,25 +105,33 @@ struct peer_news {
     bool has_closed;
 };
 
-/* What a connection's receiver has for its sender: datagrams, news of the peer, and what the
- * neighbour says. Locked. */
-static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w,
-                                  struct peer_news news)
+/* Tells the sender, before anything is sent or told because of it. True if there was any. Locked.
+ */
+static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
 {
-    const uint8_t *datagram;
-    size_t at = 0, size;
-
     if (news.has_shown)
         keyed_confirm(sender, clock_now());
-    while ((size = landing_mail_next(&w->mail, &at, &datagram)) > 0)
-        hear(sender, datagram, size);
     if (news.is_replaced)
         machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
     if (news.has_closed)
         machine_agree_close(&sender->machine);
+    bool any = news.has_shown || news.is_replaced || news.has_closed;
+    if (any)
+        entity_touch(sender);
+    return any;
+}
+
+/* What a connection's receiver has for its sender: datagrams, and what the neighbour says. Locked.
+ */
+static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w, bool has_news)
+{
+    const uint8_t *datagram;
+    size_t at = 0, size;
+
+    while ((size = landing_mail_next(&w->mail, &at, &datagram)) > 0)
+        hear(sender, datagram, size);
     enum arrival found = hear_neighbour(sender, w->memory);
-    bool is_quiet = at == 0 && found == ARRIVAL_NONE && !news.has_shown && !news.is_replaced &&
-                    !news.has_closed;
+    bool is_quiet = at == 0 && found == ARRIVAL_NONE && !has_news;
     if (!is_quiet || sender->nearby.is_possible) /* a neighbour may have read, or consented */
         entity_touch(sender);
     if (is_quiet)
@@ -251,9 +259,10 @@ static enum arrival receive_once(struct zcrp_entity *e, struct workspace *w, enu
     if (received == CHANNEL_BROKEN)
         entity_break(e);
     bool has_more = has_notes && neighbour_has_units(n);
+    bool has_news = sender != NULL && tell_news(sender, news);
     e->link->rx.is_claimed = false;
     reply_to_arrivals(e);
-    enum arrival answers = sender != NULL ? update_sender(sender, w, news) : ARRIVAL_NONE;
+    enum arrival answers = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;
     entity_leave(e);
     if (received <= 0)
         return is_neighbours_turn ? ARRIVAL_SOME : answers;

@@ -16,7 +16,7 @@
  * last until one leaves again, and a waiter that falls asleep there needs no look to find it. Looks
  * become later, up to HELM_LOOK_MOST, as long as they find one.
  *
- * This file keeps the helm's books; the waiter's work is in wait.c, the library's in turns.c. All
+ * This file keeps the helm's books; the waiter's work is in wait.c, the library's in rx.c. All
  * functions need the link's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
  * rules. */
 #ifndef ZCRP_ENTITY_HELM_H

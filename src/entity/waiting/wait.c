@@ -35,12 +35,14 @@ static bool has_ended(const struct message_wait *w)
 /* How long not even arrivals shall wake the waiter; 0: they shall. */
 static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
 {
-    const struct zcrp_entity *other = entity_other(reader);
+    struct zcrp_entity *other = entity_other(reader);
 
     entity_enter(reader);
     deadline = instant_earlier(deadline, entity_deadline(reader));
-    if (other != NULL)
+    if (other != NULL) {
         deadline = instant_earlier(deadline, entity_deadline(other));
+        entity_touch(other); /* what it has to send is the engine's business from now on */
+    }
     helm_sleep(&reader->link->helm, deadline);
     duration nap = rx_rest(reader);
     entity_leave(reader);
