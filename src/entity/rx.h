@@ -3,7 +3,8 @@
  *     zcrp-receiving  a receiver: plans, receives, lands, and answers
  *     zcrp-update     a sender that reads for itself: one datagram after the other
  *
- * A user's thread that waits does the same turns at the helm (waiting/wait.c). */
+ * A user's thread that waits does the same turns at the helm (waiting/wait.c). `e` and `reader` are
+ * a link's reader, where nothing else is said. */
 #ifndef ZCRP_ENTITY_RX_H
 #define ZCRP_ENTITY_RX_H
 
@@ -21,7 +22,7 @@ enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
 
 /* Receives once into the workspace, and sends what the machines then have to send, or holds it
  * (waiting/wait_policy.h, answering). Not locked, as all of these where nothing else is said. */
-enum arrival rx_turn(struct zcrp_entity *reader, struct workspace *w, enum hearing hearing);
+enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
 /* The neighbours of the reader and its other half are to call from now on. False if one of them has
  * something already. */
@@ -36,23 +37,23 @@ void rx_arm(struct zcrp_entity *reader);
 
 /* Nothing is there any more: how long not even arrivals shall end the sleep; 0: they shall. Locked.
  */
-duration rx_rest(struct zcrp_entity *reader);
+duration rx_rest(struct zcrp_entity *e);
 
 /* Sleeps until a datagram arrives, `wake` is signalled, or the deadline. With a nap, arrivals do
  * not end it, and it is no longer than the nap. As channel_wait. */
-int rx_sleep(struct zcrp_entity *reader, struct wake *wake, duration nap, instant deadline);
+int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
 
-/* Sends what was held for the user's answer, because the user waits on. */
-void rx_release(struct zcrp_entity *receiver);
+/* Sends what this receiver holds for the answer of its user, who waits on. */
+void rx_release(struct zcrp_entity *e);
 
 /* The user of the connection sends a message: that answers what it got, if it got one. Locked. */
-void rx_on_answer(struct zcrp_entity *receiver);
+void rx_on_answer(struct zcrp_entity *e);
 
 /* A receiver that has joined hears a hello that arrived before it was there, and answers. */
-void rx_hear(struct zcrp_entity *receiver, const uint8_t *hello, size_t size);
+void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 
 /* A sender that has started, and whose handshake is over, hears a request that came before that. */
-void rx_hear_request(struct zcrp_entity *sender, const uint8_t *request, size_t size);
+void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size);
 
 /* The engine's: something arrived. When to call again; see engine_duties. */
 instant rx_on_arrival(void *client);

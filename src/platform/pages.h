@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 
 enum {
-    FETCH_STEP = 1 << 20,  /* bytes that become pages between two calls of `tell` */
+    FETCH_STEP = 1 << 20,  /* bytes that become pages between two calls of `told` */
     FETCH_MOST = 32 << 20, /* bytes that one fetch brings */
     FETCHES = 64,          /* that a process has at once, those left behind among them */
 };
@@ -44,10 +44,10 @@ bool pages_of_all_are_there(struct pages_seen *seen, const struct iovec *piece, 
 /* Some memory, whose pages a thread brings. */
 struct fetch;
 
-/* Starts to bring the first FETCH_MOST bytes, at most, of [at, at + bytes). The thread calls `tell`
+/* Starts to bring the first FETCH_MOST bytes, at most, of [at, at + bytes). The thread calls `told`
  * after each step and at the end, without a lock of the caller's. NULL: no memory, no thread, or
  * FETCHES are under way. */
-struct fetch *fetch_begin(const void *at, size_t bytes, void (*tell)(void *context), void *context);
+struct fetch *fetch_begin(const void *at, size_t bytes, void (*told)(void *context), void *context);
 
 /* Is this memory within what the fetch has brought? What is not there now has gone again, or never
  * comes: a read tells which. */
@@ -56,7 +56,7 @@ bool fetch_has_brought(const struct fetch *f, const void *at, size_t bytes);
 /* Is nothing more to come of it? */
 bool fetch_is_over(const struct fetch *f);
 
-/* Leaves it: `tell` is not called any more, and does not run. The thread ends when it can. Fine for
+/* Leaves it: `told` is not called any more, and does not run. The thread ends when it can. Fine for
  * NULL. */
 void fetch_leave(struct fetch *f);
 
