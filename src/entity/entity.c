@@ -14,12 +14,20 @@ enum { ENDINGS = 32 };
 #define LATER_BY_FAR (20 * MILLISECOND)
 
 /* What a locked section has to wake. */
+enum {
+    CALL_SENDING = 1,   /* zcrp-sending */
+    CALL_ROOM = 2,      /* whoever waits for room in the socket */
+    CALL_PROGRESS = 4,  /* close */
+    CALL_LINK = 8,      /* who asks how the link to the peer stands */
+    CALL_OFFER = 16,    /* who waits for a size */
+    CALL_PUTS_OFF = 32, /* `due` is later than what the engine was told */
+};
+
 struct calls {
-    bool sending, room, progress, link, offer;
-    bool puts_off; /* `due` is later than what the engine was told, */
-    uint32_t wish; /* which is its wish of this number */
-    instant due;   /* for the engine; NEVER: nothing new */
-    instant wake;  /* for the waiter at the helm: to be awake by then */
+    uint32_t wanted; /* bits */
+    uint32_t wish;   /* of the engine for `due`: which one it is */
+    instant due;     /* for the engine; NEVER: nothing new */
+    instant wake;    /* for the waiter at the helm: to be awake by then */
 };
 
 void entity_enter(struct zcrp_entity *e)
@@ -211,10 +219,13 @@ static bool is_put_off(struct zcrp_entity *e, instant due)
 /* What the engine is told of the next deadline. */
 static void tell_due(struct zcrp_entity *e, struct calls *calls, instant due)
 {
-    calls->puts_off = is_put_off(e, due);
-    calls->due = calls->puts_off || due < e->due ? due : NEVER;
-    e->due = calls->puts_off ? due : instant_earlier(e->due, due);
-    if (calls->puts_off || calls->due != NEVER)
+    bool puts_off = is_put_off(e, due);
+    bool is_new = puts_off || due < e->due;
+
+    calls->due = is_new ? due : NEVER;
+    calls->wanted |= puts_off ? CALL_PUTS_OFF : 0;
+    e->due = is_new ? due : e->due;
+    if (is_new)
         calls->wish = atomic_fetch_add(&e->member.wishes, 1) + 1;
 }
 
@@ -244,46 +255,47 @@ static void pass_link_on(struct zcrp_entity *e)
 
 /* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
  * engine was asked for once it is not asked for again. */
-static struct calls find_calls(struct zcrp_entity *e)
+static void find_calls(struct zcrp_entity *e, struct calls *calls)
 {
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
     bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
     bool keeps_time = is_open && helm_state(&e->link->helm) != HELM_FREE;
-    instant due = next_due(e, keeps_time ? NEVER : deadline);
-    struct calls calls = {
-        .sending = is_sending,
-        .room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room,
-        .progress = !is_open,
-        .link = has_link_changed(e),
-        .offer = has_offer_come(e),
-        .wake = deadline,
-    };
+    bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
+    bool has_link_news = has_link_changed(e);
+    uint32_t wanted = is_sending ? CALL_SENDING : 0;
 
-    if (calls.link)
+    wanted |= has_no_room ? CALL_ROOM : 0;
+    wanted |= is_open ? 0 : CALL_PROGRESS;
+    wanted |= has_link_news ? CALL_LINK : 0;
+    wanted |= has_offer_come(e) ? CALL_OFFER : 0;
+    calls->wanted = wanted;
+    calls->wake = deadline;
+    e->is_ready |= is_sending;
+    e->awaits_room |= has_no_room;
+    tell_due(e, calls, next_due(e, keeps_time ? NEVER : deadline));
+    if (has_link_news)
         pass_link_on(e);
-    e->is_ready = e->is_ready || calls.sending;
-    e->awaits_room = e->awaits_room || calls.room;
-    tell_due(e, &calls, due);
-    return calls;
 }
 
-static void make_calls(struct zcrp_entity *e, struct calls calls)
+static void make_calls(struct zcrp_entity *e, const struct calls *calls)
 {
-    helm_call_before(&e->link->helm, calls.wake);
-    if (calls.puts_off)
-        engine_put_off(&e->member, calls.due, calls.wish);
+    uint32_t wanted = calls->wanted;
+
+    helm_call_before(&e->link->helm, calls->wake);
+    if (wanted & CALL_PUTS_OFF)
+        engine_put_off(&e->member, calls->due, calls->wish);
     else
-        engine_due(&e->member, calls.due);
-    if (calls.sending)
+        engine_due(&e->member, calls->due);
+    if (wanted & CALL_SENDING)
         engine_ready(&e->member);
-    if (calls.room)
+    if (wanted & CALL_ROOM)
         engine_arm_writable(&e->member);
-    if (calls.progress)
+    if (wanted & CALL_PROGRESS)
         condition_broadcast(&e->progress);
-    if (calls.link || calls.offer)
+    if (wanted & (CALL_LINK | CALL_OFFER))
         tell_change(e);
-    if (calls.link && entity_other(e) != NULL)
+    if ((wanted & CALL_LINK) && entity_other(e) != NULL)
         tell_change(entity_other(e));
 }
 
@@ -316,12 +328,12 @@ struct effects {
 static bool find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet)
 {
     x->entity = e;
-    x->errand = nearby_tend(e, may_meet);
+    nearby_tend(e, may_meet, &x->errand);
     x->count = take_endings(e, x->ending);
     bool is_all = !move_backlog_up(e) && x->count < ENDINGS;
     if (e->notice.place >= 0)
         notice_tend(e);
-    x->calls = find_calls(e);
+    find_calls(e, &x->calls);
     if (e->options.trace != NULL)
         show_trace(e);
     return is_all;
@@ -329,7 +341,7 @@ static bool find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
 
 static void bring_about(struct effects *x)
 {
-    make_calls(x->entity, x->calls);
+    make_calls(x->entity, &x->calls);
     tell_endings(x->entity, x->ending, x->count);
     if (x->count > 0)
         ring(x->entity);

@@ -70,19 +70,30 @@ static bool must_meet(const struct zcrp_entity *e, struct pairing pairing)
 }
 
 /* This thread meets the neighbour of that session once the mutex is free. */
-static struct nearby_errand begin_meeting(struct zcrp_entity *e, struct pairing pairing)
+static void begin_meeting(struct zcrp_entity *e, struct pairing pairing,
+                          struct nearby_errand *errand)
 {
     struct nearby *b = &e->nearby;
-    struct nearby_errand errand = {
-        .meets = true, .pairing = pairing, .has_secret = e->keyed.keyring != NULL};
 
-    if (errand.has_secret)
-        memcpy(errand.secret, e->keyed.keyring->near, sizeof(errand.secret));
+    errand->pairing = pairing;
+    errand->has_secret = e->keyed.keyring != NULL;
+    if (errand->has_secret)
+        memcpy(errand->secret, e->keyed.keyring->near, sizeof(errand->secret));
     b->patience = is_same(pairing, b->tried) ? 2 * b->patience : KNOCK_FIRST;
     b->again = clock_now() + b->patience;
     b->tried = pairing;
-    b->is_meeting = true;
-    return errand;
+    errand->meets = b->is_meeting = true;
+}
+
+/* This thread looks how the meeting goes on, if it is time to. */
+static void begin_look(struct zcrp_entity *e, struct nearby_errand *errand)
+{
+    instant at = neighbour_look_at(e->nearby.neighbour);
+
+    if (at == NEVER || clock_now() < at)
+        return;
+    errand->pairing.session = 0;
+    errand->meets = e->nearby.is_meeting = true;
 }
 
 /* What can be done of it without the mutex. */
@@ -116,7 +127,8 @@ void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand)
         made = meet(e, errand, &why);
     else
         (void)neighbour_look(b->neighbour); /* it stays while this thread looks */
-    sodium_memzero(errand->secret, sizeof(errand->secret));
+    if (begins)
+        sodium_memzero(errand->secret, sizeof(errand->secret));
     entity_enter(e); /* the section that follows ends it */
     b->is_meeting = false;
     if (begins) {
@@ -229,26 +241,28 @@ static void tend(struct zcrp_entity *e, struct pairing pairing)
     }
 }
 
-struct nearby_errand nearby_tend(struct zcrp_entity *e, bool may_meet)
+void nearby_tend(struct zcrp_entity *e, bool may_meet, struct nearby_errand *errand)
 {
     struct nearby *b = &e->nearby;
-    struct nearby_errand errand = {.meets = false};
 
     CHECK(mutex_is_held(&e->link->mutex));
+    errand->meets = false;
+    errand->gone = NULL;
     if (!b->is_possible || b->is_meeting)
-        return errand;
+        return;
     struct pairing pairing =
         is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
-    if (may_meet && must_meet(e, pairing))
-        return begin_meeting(e, pairing);
+    if (may_meet && must_meet(e, pairing)) {
+        begin_meeting(e, pairing, errand);
+        return;
+    }
     if (b->neighbour == NULL)
-        return errand;
+        return;
     tend(e, pairing);
     if (b->is_left)
-        errand.gone = take_left(e);
-    else
-        errand.meets = b->is_meeting = may_meet && clock_now() >= neighbour_look_at(b->neighbour);
-    return errand;
+        errand->gone = take_left(e);
+    else if (may_meet)
+        begin_look(e, errand);
 }
 
 instant nearby_deadline(const struct zcrp_entity *e)

@@ -48,16 +48,16 @@ void nearby_abandon(struct zcrp_entity *e);
 
 /* What a locked section leaves to do when the mutex is free, because it takes system calls. */
 struct nearby_errand {
-    bool meets;             /* for nearby_meet: */
-    struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
-    bool has_secret;
-    uint8_t secret[NEIGHBOUR_SECRET];
     struct neighbour *gone; /* for neighbour_free; NULL: none */
+    bool meets;             /* for nearby_meet; if not, the rest is not set: */
+    bool has_secret;
+    struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
+    uint8_t secret[NEIGHBOUR_SECRET];
 };
 
 /* Does what is to be done, within a locked section that is about to end. The caller does what is
  * left to do. With `may_meet` that may be to meet the neighbour: then nobody else does. */
-struct nearby_errand nearby_tend(struct zcrp_entity *e, bool may_meet);
+void nearby_tend(struct zcrp_entity *e, bool may_meet, struct nearby_errand *errand);
 
 /* Meets the neighbour, or looks how that goes on. Not locked. A locked section has to follow. */
 void nearby_meet(struct zcrp_entity *e, struct nearby_errand *errand);
