@@ -347,9 +347,14 @@ static void bring_about(struct effects *x)
         ring(x->entity);
 }
 
-/* True if there is something to find out in another section. */
+/* True if there is something to find out in another section. A neighbour that is here may have
+ * called before anybody could hear it: so somebody looks at it now. */
 static bool run_errand(struct effects *x)
 {
+    if (x->errand.begins) {
+        helm_call(&x->entity->link->helm);
+        engine_arrive(&entity_reader(x->entity)->member);
+    }
     if (x->errand.meets)
         nearby_meet(x->entity, &x->errand);
     if (x->errand.gone != NULL)

@@ -223,8 +223,8 @@ void nearby_reap(struct zcrp_entity *e)
     }
 }
 
-/* Where the meeting with the neighbour stands, if there is one. */
-static void tend(struct zcrp_entity *e, struct pairing pairing)
+/* Where the meeting with the neighbour stands. True if it is here just now. */
+static bool tend(struct zcrp_entity *e, struct pairing pairing)
 {
     struct nearby *b = &e->nearby;
     enum neighbour_state state = neighbour_state(b->neighbour);
@@ -233,12 +233,14 @@ static void tend(struct zcrp_entity *e, struct pairing pairing)
         nearby_reap(e);
     if (!b->is_left && (state == NEIGHBOUR_AWAY || !neighbour_is_of(b->neighbour, pairing)))
         leave(e);
-    else if (state == NEIGHBOUR_HERE && !b->is_here && !b->is_left)
+    bool begins = state == NEIGHBOUR_HERE && !b->is_here && !b->is_left;
+    if (begins)
         begin(e);
     if (b->is_here && is_sender(e) && !b->takes_units && may_send(e)) {
         b->takes_units = true;
         sender_set_near(e->machine.sender, true);
     }
+    return begins;
 }
 
 void nearby_tend(struct zcrp_entity *e, bool may_meet, struct nearby_errand *errand)
@@ -246,7 +248,7 @@ void nearby_tend(struct zcrp_entity *e, bool may_meet, struct nearby_errand *err
     struct nearby *b = &e->nearby;
 
     CHECK(mutex_is_held(&e->link->mutex));
-    errand->meets = false;
+    errand->meets = errand->begins = false;
     errand->gone = NULL;
     if (!b->is_possible || b->is_meeting)
         return;
@@ -258,7 +260,7 @@ void nearby_tend(struct zcrp_entity *e, bool may_meet, struct nearby_errand *err
     }
     if (b->neighbour == NULL)
         return;
-    tend(e, pairing);
+    errand->begins = tend(e, pairing);
     if (b->is_left)
         errand->gone = take_left(e);
     else if (may_meet)

@@ -49,6 +49,7 @@ void nearby_abandon(struct zcrp_entity *e);
 /* What a locked section leaves to do when the mutex is free, because it takes system calls. */
 struct nearby_errand {
     struct neighbour *gone; /* for neighbour_free; NULL: none */
+    bool begins;            /* the neighbour is here from now on, and may have called already */
     bool meets;             /* for nearby_meet; if not, the rest is not set: */
     bool has_secret;
     struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
