@@ -107,7 +107,7 @@ endif
 OBJ := $(OUT)/obj
 PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
-# Optional: the CRC of AAL5 at the speed of memory (src/channel/crc.h).
+# Optional: the CRC of AAL5 at the speed of memory (src/transport/crc.h).
 ISAL := $(call found,ISAL,$(PKG_CONFIG) --libs libisal 2>/dev/null)
 
 # Optional: keys (src/keys). KEYS=0 builds without them.
@@ -199,7 +199,7 @@ $(SHARED): $(LIBRARY) src/zcrp.map
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # zcrp-top reads files of the library's, and shares what both know of them.
-BOARD_FILE := $(OBJ)/src/entity/board_file.o
+BOARD_FILE := $(OBJ)/src/statsfile/board_file.o
 $(PRODUCTS)/zcrp-top: $(BOARD_FILE)
 
 # A program is a folder of tools/ with a main.c.

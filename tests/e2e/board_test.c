@@ -2,7 +2,7 @@
 #include "../support/folder.h"
 #include "../support/house.h"
 
-#include "entity/board_file.h"
+#include "statsfile/board_file.h"
 
 #include <stddef.h>
 #include <sys/mman.h>

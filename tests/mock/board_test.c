@@ -1,7 +1,7 @@
 /* A board that cannot be made, because one call after the other fails; and how often the system is
  * called for one. */
 /* wrap: open __open_2 openat mkdir fstat fcntl pwrite ftruncate mmap */
-#include "entity/board.h"
+#include "statsfile/board.h"
 
 #include "../support/folder.h"
 #include "../support/loopback.h"

@@ -3,7 +3,7 @@
 /* wrap: sched_yield */
 #include "../support/loopback.h"
 #include "../support/mock.h"
-#include "entity/entity.h"
+#include "link/entity.h"
 #include "zcrp.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* The engine's alarm: how often it is set. */
 /* wrap: alarm_set */
 #include "../support/mock.h"
-#include "engine/engine.h"
 #include "platform/sleep.h"
 #include "platform/system.h"
 #include "platform/waking.h"
+#include "workers/engine.h"
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 /* wrap: epoll_ctl */
 #include "../support/loopback.h"
 #include "../support/mock.h"
-#include "engine/engine.h"
 #include "platform/system.h"
+#include "workers/engine.h"
 #include "zcrp.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * is armed again. */
 /* wrap: clock_now */
 #include "../support/mock.h"
-#include "entity/waiting/helm.h"
 #include "platform/system.h"
+#include "waiting/helm.h"
 
 static struct helm helm;
 static struct wake wake;

@@ -2,8 +2,8 @@
 /* wrap: listen_admit peers_add peers_create free strdup */
 #include "../support/mock.h"
 
-#include "channel/listen.h"
-#include "entity/peers.h"
+#include "accept/listen.h"
+#include "accept/peers.h"
 #include "zcrp.h"
 
 #include <netinet/in.h>

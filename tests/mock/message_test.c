@@ -1,7 +1,7 @@
 /* A message that ends just when somebody asks for it. */
 /* wrap: latch_is_open */
 #include "../support/mock.h"
-#include "entity/message.h"
+#include "link/message.h"
 
 bool __real_latch_is_open(const struct latch *latch);
 

@@ -1,4 +1,4 @@
-/* The engine (src/engine/engine.h) and a member whose socket a user's thread borrows while it waits.
+/* The engine (src/workers/engine.h) and a member whose socket a user's thread borrows while it waits.
  *
  *     N  datagrams that arrive          W  waits of each of two users' threads
  *

@@ -1,4 +1,4 @@
-/* The ring of notes (src/channel/ring.h): a writer, a reader, and a user whose memory is lent.
+/* The ring of notes (src/transport/shm/ring.h): a writer, a reader, and a user whose memory is lent.
  *
  *     N  notes that are offered          S  slots of the ring
  *

@@ -1,4 +1,4 @@
-/* Targets (src/channel/targets.h): a reader and a writer that copy the notes of one landing, each
+/* Targets (src/transport/shm/targets.h): a reader and a writer that copy the notes of one landing, each
  * some. The writer may stand still at any step, and die there (-DDEATH).
  *
  *     N  notes of a landing          R  landings, of which each has the same targets

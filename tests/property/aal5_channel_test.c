@@ -2,8 +2,8 @@
  * comes out of the landing is what was sent, and without faults each does come out. */
 #include "../support/random.h"
 #include "../support/suite.h"
-#include "channel/aal5_channel.h"
 #include "core/wire/wire.h"
+#include "transport/aal5/aal5_channel.h"
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

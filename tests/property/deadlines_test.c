@@ -1,7 +1,7 @@
 /* deadlines against a table in which the earliest is looked for. */
 #include "../support/random.h"
 #include "../support/suite.h"
-#include "engine/deadlines.h"
+#include "workers/deadlines.h"
 
 enum { ITEMS = 64, OPERATIONS = 100000 };
 

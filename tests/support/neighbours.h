@@ -1,11 +1,11 @@
-/* Two neighbours (channel/neighbour.h) in one process, over sockets of this machine that are
+/* Two neighbours (transport/shm/neighbour.h) in one process, over sockets of this machine that are
  * connected to each other, and what moves between them. */
 #ifndef ZCRP_TESTS_SUPPORT_NEIGHBOURS_H
 #define ZCRP_TESTS_SUPPORT_NEIGHBOURS_H
 
-#include "channel/channel.h"
-#include "channel/names.h"
-#include "channel/neighbour_page.h"
+#include "transport/channel.h"
+#include "transport/names.h"
+#include "transport/shm/neighbour_page.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-/* A sample: what all processes of some folders offered on their boards (entity/board_file.h), at
+/* A sample: what all processes of some folders offered on their boards (statsfile/board_file.h), at
  * one moment.
  *
  * Nothing that a file says is believed. It is read, never mapped; it may be anybody's, anything,
@@ -10,7 +10,7 @@
 #ifndef TOP_SAMPLE_H
 #define TOP_SAMPLE_H
 
-#include "entity/board_file.h"
+#include "statsfile/board_file.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  *     number n = hash(key, n)
  *
  * The core has no cryptography of its own: the hash is handed in. The library's is SipHash
- * (channel/keyed_hash.h); a test brings one that is only good enough to spread numbers. */
+ * (transport/keyed_hash.h); a test brings one that is only good enough to spread numbers. */
 #ifndef ZCRP_CORE_SECRET_H
 #define ZCRP_CORE_SECRET_H
 

@@ -1,5 +1,5 @@
 #include "../../support/suite.h"
-#include "entity/backlog.h"
+#include "link/backlog.h"
 
 enum { COUNT = 8 };
 

@@ -1,6 +1,6 @@
 #include "../../support/suite.h"
-#include "entity/collection.h"
-#include "entity/message.h"
+#include "link/collection.h"
+#include "link/message.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #include "../../support/suite.h"
-#include "entity/gathering.h"
+#include "link/gathering.h"
 
 TEST(gathering__begins_and_ends)
 {

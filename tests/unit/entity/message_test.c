@@ -1,5 +1,5 @@
 #include "../../support/suite.h"
-#include "entity/message.h"
+#include "link/message.h"
 
 #include <signal.h>
 

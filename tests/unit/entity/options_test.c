@@ -1,5 +1,5 @@
 #include "../../support/suite.h"
-#include "entity/options.h"
+#include "link/options.h"
 
 #include <string.h>
 

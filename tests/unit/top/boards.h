@@ -3,7 +3,7 @@
 #define ZCRP_TESTS_UNIT_TOP_BOARDS_H
 
 #include "../../support/folder.h"
-#include "entity/board_file.h"
+#include "statsfile/board_file.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

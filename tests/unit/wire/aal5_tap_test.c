@@ -1,7 +1,7 @@
 /* What a tap on an AAL5 channel is shown. */
 #include "../../support/suite.h"
-#include "channel/aal5_channel.h"
-#include "channel/channel.h"
+#include "transport/aal5/aal5_channel.h"
+#include "transport/channel.h"
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

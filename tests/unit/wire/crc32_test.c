@@ -1,8 +1,8 @@
 #include "core/wire/crc32.h"
 
 #include "../../support/suite.h"
-#include "channel/crc.h"
 #include "core/adt/random.h"
+#include "transport/crc.h"
 
 /* The definition, bit by bit. */
 static uint32_t slow(const uint8_t *bytes, size_t size)

@@ -1,0 +1,276 @@
+#include "connection.h"
+
+#include "link/codes.h"
+#include "link/life.h"
+#include "link/options.h"
+#include "link/rx.h"
+#include "link/turns.h"
+#include "platform/sleep.h"
+#include "transport/names.h"
+#include "transport/shm/commons.h"
+#include "waiting/changes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- making ---- */
+
+static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete)
+{
+    struct origin origin = {
+        .socket = c->fd,
+        .admission = c->admission,
+        .greets = c->admission != NULL && !keyring_is_ready(&c->admission->sender),
+    };
+    int code = entity_make(&c->receiver, MACHINE_RECEIVER, &origin, complete);
+
+    if (code != ZCRP_OK)
+        return code;
+    origin.link = c->receiver->link;
+    code = entity_make(&c->sender, MACHINE_SENDER, &origin, complete);
+    if (code != ZCRP_OK) {
+        entity_destroy(c->receiver);
+        return code;
+    }
+    return ZCRP_OK;
+}
+
+/* Memory for messages that a peer on this host may map. Without it they have other memory. */
+static void make_commons(struct zcrp_connection *c, uint64_t bytes)
+{
+    if (bytes == 0 || !c->sender->nearby.is_possible)
+        return;
+    c->commons = commons_create(bytes);
+    c->sender->nearby.commons = c->receiver->nearby.commons = c->commons;
+}
+
+/* Each finds the other in the engine when it starts. */
+static void start_halves(struct zcrp_connection *c, const struct caller *hello)
+{
+    if (hello != NULL && c->keys == NULL)
+        rx_hear(c->receiver, hello->hello, hello->hello_bytes);
+    turns_start(c->receiver);
+    turns_start(c->sender);
+    if (hello != NULL && hello->is_early)
+        rx_hear_request(c->sender, hello->hello, hello->hello_bytes);
+}
+
+static void free_connection(struct zcrp_connection *c)
+{
+    admission_destroy(c->admission);
+    zcrp_keys_free(c->keys);
+    free(c);
+}
+
+int connection_make(struct zcrp_connection **connection, int fd,
+                    const struct zcrp_options *complete, const struct introduction *introduction)
+{
+    struct admission *admission = introduction != NULL ? introduction->admission : NULL;
+    struct zcrp_connection *c = calloc(1, sizeof(*c));
+    int code = ZCRP_ERROR_MEMORY;
+
+    if (complete->keys != NULL && admission == NULL)
+        admission = admission_create();
+    if (c == NULL || (complete->keys != NULL && admission == NULL))
+        goto err0;
+    *c = (struct zcrp_connection){.generation = forked_generation(),
+                                  .fd = fd,
+                                  .peer = address_of_peer(fd),
+                                  .keys = keys_hold(complete->keys),
+                                  .admission = admission};
+    code = make_halves(c, complete);
+    if (code != ZCRP_OK)
+        goto err1;
+    make_commons(c, complete->mapped_bytes);
+    code = entity_join(c->sender);
+    if (code == ZCRP_OK)
+        code = entity_join(c->receiver);
+    if (code != ZCRP_OK)
+        goto err2;
+    start_halves(c, introduction != NULL ? introduction->hello : NULL);
+    *connection = c;
+    return ZCRP_OK;
+
+err2:
+    entity_destroy(c->sender);
+    entity_destroy(c->receiver);
+    commons_let_go(c->commons);
+err1:
+    free_connection(c);
+    (void)close(fd);
+    return code;
+err0:
+    free(c);
+    admission_destroy(admission);
+    (void)close(fd);
+    return code;
+}
+
+/* ---- connecting ---- */
+
+/* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. */
+static int status_of(struct zcrp_connection *c)
+{
+    entity_enter(c->sender);
+    int code = c->sender->link->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
+    if (code == ZCRP_OK)
+        code = code_of_link(machine_link(&c->sender->machine), machine_end(&c->sender->machine));
+    entity_leave(c->sender);
+    return code;
+}
+
+static int look_for_peer(void *connection)
+{
+    return status_of(connection);
+}
+
+static int await_peer(struct zcrp_connection *c, int64_t timeout_ns)
+{
+    return changes_await(&c->sender->changes, &c->sender->interrupt, look_for_peer, c,
+                         clock_deadline(timeout_ns));
+}
+
+int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, const char *port,
+                       const struct zcrp_options *options, size_t options_size, int64_t timeout_ns)
+{
+    struct zcrp_options complete;
+
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *connection = NULL;
+    int code = options_complete(&complete, options, options_size);
+    if (code != ZCRP_OK)
+        return code;
+    int fd = zcrp_udp_connect(host, port);
+    if (fd < 0)
+        return fd;
+    struct zcrp_connection *c;
+    code = connection_make(&c, fd, &complete, NULL);
+    if (code != ZCRP_OK)
+        return code;
+    if (timeout_ns != 0)
+        code = await_peer(c, timeout_ns);
+    if (code == ZCRP_OK)
+        *connection = c;
+    else
+        (void)zcrp_connection_close(c);
+    return code;
+}
+
+/* ---- what is asked of one ---- */
+
+struct zcrp_entity *zcrp_connection_sender(const struct zcrp_connection *connection)
+{
+    return connection != NULL ? connection->sender : NULL;
+}
+
+struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_connection *connection)
+{
+    return connection != NULL ? connection->receiver : NULL;
+}
+
+int zcrp_connection_status(struct zcrp_connection *connection)
+{
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (connection->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    return status_of(connection);
+}
+
+int zcrp_connection_wait(struct zcrp_connection *connection, int64_t timeout_ns)
+{
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (connection->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    return await_peer(connection, timeout_ns);
+}
+
+static int write_address(const union address *a, char *text, size_t size)
+{
+    int error = address_write(a, text, size);
+
+    if (error)
+        return error == -ENOSPC ? ZCRP_ERROR_SIZE : ZCRP_ERROR_ADDRESS;
+    return ZCRP_OK;
+}
+
+int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    return write_address(&connection->peer, text, size);
+}
+
+int zcrp_connection_local(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    union address own = address_of_socket(connection->fd);
+    return write_address(&own, text, size);
+}
+
+int zcrp_connection_identity(const struct zcrp_connection *connection, char *text, size_t size)
+{
+    if (connection == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    return zcrp_identity(connection->sender, text, size);
+}
+
+int zcrp_connection_interrupt(struct zcrp_connection *connection)
+{
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    int code = zcrp_interrupt(connection->receiver);
+    return code == ZCRP_OK ? zcrp_interrupt(connection->sender) : code;
+}
+
+/* ---- closing ---- */
+
+/* Both ends know of the end of the connection. */
+static void agree(struct zcrp_entity *half)
+{
+    entity_enter(half);
+    machine_agree_close(&half->machine);
+    entity_leave(half);
+}
+
+/* What was sent is waited for first; then the peer is told that nothing is received any more. A
+ * peer that did not confirm the first is told once, and is not waited for again. */
+int zcrp_connection_close(struct zcrp_connection *connection)
+{
+    struct zcrp_connection *c = connection;
+
+    if (c == NULL)
+        return ZCRP_OK;
+    if (c->generation != forked_generation()) {
+        entity_abandon(c->sender);
+        entity_abandon(c->receiver);
+        (void)close(c->fd);
+        peers_abandon(c->peers);
+        free_connection(c);
+        return ZCRP_OK;
+    }
+    instant began = clock_now();
+    int sent = entity_linger(c->sender, began);
+    if (sent == ZCRP_OK)
+        agree(c->receiver);
+    int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
+    if (entity_is_busy(c->receiver) || entity_is_busy(c->sender))
+        return ZCRP_ERROR_BUSY;
+    entity_quit(c->receiver);
+    entity_quit(c->sender);
+    entity_await_visitors(c->receiver); /* whose ends a turn of the sender may have told just now */
+    entity_destroy(c->sender);
+    entity_destroy(c->receiver);
+    (void)close(c->fd);
+    if (c->peers != NULL) {
+        peers_remove(c->peers, &c->peer);
+        peers_release(c->peers);
+    }
+    commons_let_go(c->commons);
+    free_connection(c);
+    return sent != ZCRP_OK ? sent : received;
+}

@@ -1,0 +1,41 @@
+/* A connection: a sender and a receiver over one socket. The receiver reads for both.
+ *
+ *     zcrp_connect   -->  socket, connected  -->  receiver  <- units, hellos, probes
+ *     zcrp_accept    -->  a listener's child           \-----> sender <- everything else
+ *
+ * The halves are of one link, and so under one mutex. */
+#ifndef ZCRP_ACCEPT_CONNECTION_H
+#define ZCRP_ACCEPT_CONNECTION_H
+
+#include "link/entity.h"
+#include "link/greeting.h"
+#include "listen.h"
+#include "peers.h"
+
+struct zcrp_connection {
+    uint32_t generation;          /* (c) of the process that made it */
+    int fd;                       /* (c) its own */
+    struct zcrp_entity *sender;   /* (c) */
+    struct zcrp_entity *receiver; /* (c) */
+    struct commons *commons;      /* (c) memory that the peer may map; NULL: none */
+    union address peer;           /* (c) */
+    struct peers *peers;          /* (c) of the listener that admitted it; NULL */
+    struct zcrp_keys *keys;       /* (c) held; NULL: none */
+    struct admission *admission;  /* (c) what is sealed with them; the keyring of each half is that
+                                     half's; NULL: nothing is */
+};
+
+/* What a listener knows of the peer of a connection that it admits. */
+struct introduction {
+    const struct caller *hello;  /* what the peer has said, without keys; or early, with keys */
+    struct admission *admission; /* what it has shown, with keys: the connection's from now on, also
+                                    on failure. NULL: there are none */
+};
+
+/* Makes a connection over a connected socket, which is its own from now on, also on failure. NULL:
+ * the peer has said nothing yet. ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection, int fd,
+                                                        const struct zcrp_options *complete,
+                                                        const struct introduction *introduction);
+
+#endif

@@ -1,0 +1,334 @@
+#include "listen.h"
+
+#include "core/wire/aal5.h"
+#include "core/wire/control.h"
+#include "platform/system.h"
+#include "transport/crc.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LARGEST = 2048,          /* bytes; a larger datagram is no hello of any version */
+    HEARD_BY_A_CHILD = 1024, /* datagrams: more than a socket has room for */
+};
+
+/* Room for the notes that say where a datagram arrived, or whence it is to be sent. */
+union place_note {
+    struct cmsghdr head; /* aligns */
+    uint8_t room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
+
+/* What was read from a socket. */
+struct arrival {
+    union address from;
+    socklen_t from_size;
+    union address here;
+    uint8_t bytes[LARGEST];
+    size_t size; /* more than there is room for: no hello */
+};
+
+static bool set(int fd, int level, int name)
+{
+    int on = 1;
+
+    return setsockopt(fd, level, name, &on, sizeof(on)) == 0;
+}
+
+int listen_begin(const struct listen_socket *l)
+{
+    if (!set(l->fd, IPPROTO_IP, IP_PKTINFO) && !set(l->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO))
+        return -errno;
+    (void)set(l->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO);
+    return set(l->fd, SOL_SOCKET, SO_REUSEPORT) ? 0 : -errno;
+}
+
+/* ---- reading ---- */
+
+static void read_place(const struct cmsghdr *note, union address *here)
+{
+    if (note->cmsg_level == IPPROTO_IP && note->cmsg_type == IP_PKTINFO) {
+        struct in_pktinfo place;
+        memcpy(&place, CMSG_DATA(note), sizeof(place));
+        struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_addr = place.ipi_addr};
+        memcpy(here, &ip4, sizeof(ip4));
+    } else if (note->cmsg_level == IPPROTO_IPV6 && note->cmsg_type == IPV6_PKTINFO) {
+        struct in6_pktinfo place;
+        memcpy(&place, CMSG_DATA(note), sizeof(place));
+        struct sockaddr_in6 ip6 = {.sin6_family = AF_INET6, .sin6_addr = place.ipi6_addr};
+        if (IN6_IS_ADDR_LINKLOCAL(&place.ipi6_addr))
+            ip6.sin6_scope_id = place.ipi6_ifindex;
+        memcpy(here, &ip6, sizeof(ip6));
+    }
+}
+
+/* 1, or as listen_hear. What the network makes the socket say is passed over. */
+static int read_one(int fd, struct arrival *a)
+{
+    union place_note notes[2];
+    struct iovec piece = {a->bytes, sizeof(a->bytes)};
+    struct msghdr message = {.msg_name = &a->from,
+                             .msg_namelen = sizeof(a->from),
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = notes,
+                             .msg_controllen = sizeof(notes)};
+    ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+
+    if (size < 0)
+        return errno == EBADF || errno == ENOTSOCK || errno == EAGAIN ? -errno : 0;
+    a->size = (size_t)size;
+    a->from_size = message.msg_namelen;
+    a->here = (union address){.room = {.ss_family = AF_UNSPEC}};
+    for (struct cmsghdr *n = CMSG_FIRSTHDR(&message); n != NULL; n = CMSG_NXTHDR(&message, n))
+        read_place(n, &a->here);
+    return 1;
+}
+
+/* ---- answering ---- */
+
+_Static_assert(TRAILER_BYTES + AAL5_TRAILER <= AAL5_CELL, "an answer is no larger than any PDU");
+
+/* Writes the note that has an answer leave from where the hello arrived. */
+static size_t write_place(const union address *here, union place_note *note)
+{
+    memset(note, 0, sizeof(*note));
+    if (here->any.sa_family == AF_INET) {
+        const struct sockaddr_in *ip4 = (const struct sockaddr_in *)here;
+        struct in_pktinfo place = {.ipi_spec_dst = ip4->sin_addr};
+        note->head.cmsg_level = IPPROTO_IP;
+        note->head.cmsg_type = IP_PKTINFO;
+        note->head.cmsg_len = CMSG_LEN(sizeof(place));
+        memcpy(CMSG_DATA(&note->head), &place, sizeof(place));
+        return CMSG_SPACE(sizeof(place));
+    }
+    if (here->any.sa_family == AF_INET6) {
+        const struct sockaddr_in6 *ip6 = (const struct sockaddr_in6 *)here;
+        struct in6_pktinfo place = {.ipi6_addr = ip6->sin6_addr,
+                                    .ipi6_ifindex = ip6->sin6_scope_id};
+        note->head.cmsg_level = IPPROTO_IPV6;
+        note->head.cmsg_type = IPV6_PKTINFO;
+        note->head.cmsg_len = CMSG_LEN(sizeof(place));
+        memcpy(CMSG_DATA(&note->head), &place, sizeof(place));
+        return CMSG_SPACE(sizeof(place));
+    }
+    return 0;
+}
+
+/* Of the packet of AAL5 that carries a datagram of a handshake: cells, and what goes before. */
+enum {
+    PACKET_MOST =
+        AAL5_HEAD + (HANDSHAKE_BYTES + AAL5_TRAILER + AAL5_CELL - 1) / AAL5_CELL * AAL5_CELL,
+};
+
+void listen_tell(const struct listen_socket *l, const struct caller *caller,
+                 const uint8_t *datagram, size_t size)
+{
+    uint8_t packet[PACKET_MOST];
+    const struct aal5_packet wrapped = {l->label_out, datagram, (uint32_t)size};
+    union place_note note;
+    struct iovec piece = {(void *)datagram, size};
+    struct msghdr message = {.msg_name = (void *)&caller->from,
+                             .msg_namelen = caller->from_size,
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1};
+
+    if (l->label_out != 0)
+        piece = (struct iovec){packet, aal5_packet_encode(packet, &wrapped, crc_best())};
+    message.msg_controllen = write_place(&caller->here, &note);
+    message.msg_control = message.msg_controllen > 0 ? &note : NULL;
+    (void)sendmsg(l->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* What a datagram says; over AAL5 that is what the PDU in it carries. */
+struct content {
+    const uint8_t *bytes;
+    size_t size; /* 0: it is larger than any hello, or not a PDU of our circuit */
+};
+
+static struct content content_of(const struct listen_socket *l, const struct arrival *a)
+{
+    struct aal5_packet packet;
+
+    if (a->size > sizeof(a->bytes))
+        return (struct content){.size = 0};
+    if (l->label_in == 0)
+        return (struct content){a->bytes, a->size};
+    if (!aal5_packet_decode(a->bytes, a->size, crc_best(), &packet) || packet.label != l->label_in)
+        return (struct content){.size = 0};
+    return (struct content){packet.payload, packet.payload_bytes};
+}
+
+/* A hello, with a good cookie, from somebody who has no keys: it is told so. */
+static void refuse(const struct listen_socket *l, const struct caller *caller)
+{
+    uint8_t refusal[TRAILER_BYTES];
+
+    if (handshake_refuse_hello(caller->hello, caller->hello_bytes, refusal))
+        listen_tell(l, caller, refusal, sizeof(refusal));
+}
+
+/* Does it go on with a handshake? */
+static bool is_handshake(const struct listen_socket *l, struct caller *caller)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+
+    if (!l->has_keys ||
+        handshake_decode(caller->hello, caller->hello_bytes, &d, &bytes) != VERDICT_OK ||
+        (d.flags & (HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES)) == HANDSHAKE_ANSWERS)
+        return false;
+    caller->has_cookie = handshake_has_cookie(&l->jar, address_number(&caller->from), clock_now(),
+                                              caller->hello, caller->hello_bytes);
+    return true;
+}
+
+/* What is larger than any hello is not kept. */
+static void set_caller(struct caller *caller, const struct arrival *a, const struct content *said)
+{
+    caller->from = a->from;
+    caller->from_size = a->from_size;
+    caller->here = a->here;
+    caller->has_cookie = caller->is_early = false;
+    caller->hello_bytes = said->size <= LISTEN_HELLO_MOST ? said->size : 0;
+    memcpy(caller->hello, said->bytes, caller->hello_bytes);
+}
+
+/* Takes what goes on with a handshake, where callers need keys. */
+static bool hear_handshake(const struct listen_socket *l, const struct arrival *a,
+                           const struct content *said, struct caller *caller)
+{
+    if (!l->has_keys || datagram_type(said->bytes[said->size - 1]) != DATAGRAM_HANDSHAKE)
+        return false;
+    set_caller(caller, a, said);
+    return is_handshake(l, caller);
+}
+
+/* Takes the request of somebody who may just have been admitted, where callers need keys. */
+static bool hear_early(const struct listen_socket *l, const struct arrival *a,
+                       const struct content *said, struct caller *caller)
+{
+    if (!l->has_keys || datagram_type(said->bytes[said->size - 1]) != DATAGRAM_REQUEST)
+        return false;
+    set_caller(caller, a, said);
+    caller->is_early = caller->hello_bytes > 0;
+    return caller->is_early;
+}
+
+/* Answers what was read. True if a caller sent it. Nothing can be sent to port 0. */
+static bool hear(const struct listen_socket *l, struct arrival *a, struct caller *caller)
+{
+    struct content said = content_of(l, a);
+    uint8_t payload[TRAILER_BYTES];
+    size_t size = 0;
+
+    if (said.size == 0 || address_port(&a->from) == 0)
+        return false;
+    if (hear_handshake(l, a, &said, caller) || hear_early(l, a, &said, caller))
+        return true;
+    size_t tail = said.size < TRAILER_BYTES ? said.size : TRAILER_BYTES;
+    enum listening what = listening_hear(&l->jar, address_number(&a->from), clock_now(),
+                                         said.bytes + said.size - tail, said.size, payload, &size);
+    if (what == LISTENING_DROPS)
+        return false;
+    set_caller(caller, a, &said);
+    if (what == LISTENING_ANSWERS)
+        listen_tell(l, caller, payload, size);
+    else if (l->has_keys)
+        refuse(l, caller);
+    return what == LISTENING_ACCEPTS && !l->has_keys;
+}
+
+int listen_hear(const struct listen_socket *l, struct caller *caller)
+{
+    struct arrival a;
+    int result = read_one(l->fd, &a);
+
+    return result == 1 ? hear(l, &a, caller) : result;
+}
+
+/* ---- admitting ---- */
+
+/* Puts the host that was called in the place of the listening socket's own, which may be any. A
+ * socket of IPv6 has a caller by IPv4 at an address that is mapped. */
+static void set_host(union address *place, const union address *here)
+{
+    const struct sockaddr_in *here4 = (const struct sockaddr_in *)here;
+    const struct sockaddr_in6 *here6 = (const struct sockaddr_in6 *)here;
+    struct sockaddr_in6 *place6 = (struct sockaddr_in6 *)place;
+
+    if (place->any.sa_family == AF_INET && here->any.sa_family == AF_INET) {
+        ((struct sockaddr_in *)place)->sin_addr = here4->sin_addr;
+    } else if (place->any.sa_family == AF_INET6 && here->any.sa_family == AF_INET6) {
+        place6->sin6_addr = here6->sin6_addr;
+        place6->sin6_scope_id = here6->sin6_scope_id;
+    } else if (place->any.sa_family == AF_INET6 && here->any.sa_family == AF_INET) {
+        place6->sin6_addr = (struct in6_addr){.s6_addr = {[10] = 0xFF, [11] = 0xFF}};
+        memcpy(&place6->sin6_addr.s6_addr[12], &here4->sin_addr, sizeof(here4->sin_addr));
+    }
+}
+
+/* Where a child is bound: where the caller called, with the listening socket's port. */
+static int place_for_child(int fd, const struct caller *caller, union address *place,
+                           socklen_t *size)
+{
+    *size = sizeof(*place);
+    if (getsockname(fd, &place->any, size) != 0)
+        return -errno;
+    set_host(place, &caller->here);
+    return 0;
+}
+
+static bool is_early(const struct listen_socket *l, const struct arrival *a, struct caller *caller)
+{
+    struct content said = content_of(l, a);
+
+    return said.size > 0 && hear_early(l, a, &said, caller);
+}
+
+/* All that the child heard before it was connected; the caller's own is only its hello again, or
+ * early. The caller may send faster than this reads. What is left of others is dropped by the
+ * channel. */
+static void hear_strays(const struct listen_socket *l, const struct caller *caller, int child,
+                        struct strays *strays)
+{
+    struct arrival a;
+    int result = 0;
+
+    for (int i = 0; i < HEARD_BY_A_CHILD && result >= 0; i++) {
+        result = read_one(child, &a);
+        if (result <= 0 || strays->count == LISTEN_STRAYS_MOST)
+            continue;
+        struct caller *stray = &strays->caller[strays->count];
+        bool is_own = address_is_same(&a.from, &caller->from);
+        a.here = caller->here;
+        strays->count += is_own ? is_early(l, &a, stray) : hear(l, &a, stray);
+    }
+}
+
+int listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
+                 struct strays *strays)
+{
+    union address place = {.room = {.ss_family = AF_UNSPEC}};
+    socklen_t size;
+    int error = place_for_child(l->fd, caller, &place, &size);
+
+    strays->count = 0;
+    *child = -1;
+    if (error)
+        return error;
+    int made = socket(place.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+    if (made < 0)
+        return -errno;
+    if (set(made, SOL_SOCKET, SO_REUSEPORT) && bind(made, &place.any, size) == 0 &&
+        connect(made, &caller->from.any, caller->from_size) == 0) {
+        hear_strays(l, caller, made, strays);
+        *child = made;
+        return 0;
+    }
+    error = -errno;
+    (void)close(made);
+    return error;
+}

@@ -1,0 +1,457 @@
+/* A listener: a socket that any number of peers call, and those that have been admitted and not
+ * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the backlog.
+ *
+ *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections
+ *
+ * Callers that need keys are handed to the reception, whose thread admits them (reception.h). */
+#include "connection.h"
+#include "link/codes.h"
+#include "link/options.h"
+#include "link/process.h"
+#include "listen.h"
+#include "platform/sleep.h"
+#include "reception.h"
+#include "transport/aal5/aal5_channel.h"
+#include "transport/keyed_hash.h"
+#include "transport/names.h"
+#include "waiting/changes.h"
+#include "workers/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    HEARD_AT_ONCE = 256, /* datagrams, in one turn */
+    HEARD_BEHIND = 64,   /* behind somebody with keys who is admitted */
+    CALLERS_AT_ONCE = 1 + LISTEN_STRAYS_MOST,
+};
+
+/* Somebody who was admitted, and waits to be accepted. */
+struct guest {
+    struct caller caller;
+    struct admission *admission; /* NULL: without keys */
+    uint64_t host;               /* its number (address_host_number) */
+    int fd;
+};
+
+/* Lock letters: (c) constant from open to close, (m) the mutex, (a) atomic. */
+struct zcrp_listener {
+    uint32_t generation;         /* (c) */
+    struct zcrp_options options; /* (c) complete; of each connection */
+    char *stats_directory;       /* (c) of the options: the listener's own copy; NULL: none */
+    struct listen_socket socket; /* (c) */
+    struct peers *peers;         /* (c) held */
+    struct reception reception;  /* of callers that need keys */
+    struct engine_member member;
+    struct interrupt interrupt;
+    _Atomic uint32_t changes; /* (a) a futex: something to accept, or trouble */
+    struct wake wake;         /* readable while there is something to accept, once is_on */
+
+    struct mutex mutex;
+    bool is_on;              /* (m) the wake is in use */
+    int trouble;             /* (m) an error number that the next accept tells; 0: none */
+    struct guest *backlog;   /* (m) a ring */
+    uint32_t first, waiting; /* (m) of the backlog */
+    uint64_t admitted;       /* (m) callers that came into the backlog, */
+    uint64_t dropped;        /* (m) and times that one found no room */
+};
+
+/* Would accept say something? Under the mutex. */
+static bool has_news(const struct zcrp_listener *l)
+{
+    return l->waiting > 0 || l->trouble != 0;
+}
+
+/* ---- hearing ---- */
+
+/* Is there room in the backlog, and some for this host? Under the mutex. */
+static bool has_room(const struct zcrp_listener *l, uint64_t host)
+{
+    uint32_t taken = 0;
+
+    for (uint32_t i = 0; i < l->waiting; i++)
+        taken += l->backlog[(l->first + i) % l->options.backlog].host == host;
+    return peers_may_share(taken, l->options.backlog - l->waiting);
+}
+
+/* Is there room for this caller, and is it a new one? It is one of the peers then. */
+static bool reserve(struct zcrp_listener *l, const struct guest *guest)
+{
+    mutex_lock(&l->mutex);
+    enum peers_verdict verdict =
+        has_room(l, guest->host) ? peers_add(l->peers, &guest->caller.from) : PEERS_FULL;
+    l->dropped += verdict == PEERS_FULL;
+    mutex_unlock(&l->mutex);
+    return verdict == PEERS_ADDED;
+}
+
+/* Is that what this process or its system lacks, and not what is wrong with one caller? */
+static bool is_own_trouble(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+}
+
+/* Puts a guest into the backlog, or does not because of an error. */
+static void enter(struct zcrp_listener *l, const struct guest *guest, int error)
+{
+    mutex_lock(&l->mutex);
+    if (error) {
+        peers_remove(l->peers, &guest->caller.from);
+        l->trouble = is_own_trouble(error) ? error : l->trouble;
+    } else {
+        l->backlog[(l->first + l->waiting++) % l->options.backlog] = *guest;
+        l->admitted++;
+    }
+    if (l->is_on && has_news(l))
+        wake_signal(&l->wake);
+    mutex_unlock(&l->mutex);
+    changes_tell(&l->changes);
+}
+
+/* Admits a caller without keys; adds those that its socket heard meanwhile. By the engine's thread
+ * alone. */
+static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
+                  uint32_t *count)
+{
+    struct guest guest = {.caller = *caller, .host = address_host_number(&caller->from)};
+    struct strays strays;
+
+    if (!reserve(l, &guest))
+        return;
+    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
+    for (uint32_t i = 0; i < strays.count && *count < CALLERS_AT_ONCE; i++)
+        more[(*count)++] = strays.caller[i];
+    enter(l, &guest, error);
+}
+
+/* From now on the guest's own socket hears what it sends. What came before is here: it may be the
+ * guest's first request, which is on the way when its handshake ends. */
+static void hear_rest(struct zcrp_listener *l, const struct strays *strays)
+{
+    struct caller heard;
+    int result = 0;
+
+    for (uint32_t i = 0; i < strays->count; i++)
+        reception_hear(&l->reception, &strays->caller[i]);
+    for (int i = 0; i < HEARD_BEHIND && result >= 0; i++) {
+        result = listen_hear(&l->socket, &heard);
+        if (result == 1)
+            reception_hear(&l->reception, &heard);
+    }
+}
+
+/* Admits a caller at the end of its handshake. Whether its early request is genuine the connection
+ * will see. By the reception's thread alone. */
+static void welcome(void *context, const struct caller *caller, struct admission *admission)
+{
+    struct zcrp_listener *l = context;
+    struct guest guest = {
+        .caller = *caller, .admission = admission, .host = address_host_number(&caller->from)};
+    struct strays strays;
+
+    if (!reserve(l, &guest)) {
+        admission_destroy(admission);
+        return;
+    }
+    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
+    if (error)
+        admission_destroy(admission);
+    else
+        hear_rest(l, &strays);
+    (void)reception_take_early(&l->reception, caller, &guest.caller);
+    enter(l, &guest, error);
+}
+
+/* One datagram, and the callers of which it is the cause. */
+static int hear(struct zcrp_listener *l)
+{
+    struct caller callers[CALLERS_AT_ONCE];
+    int heard = listen_hear(&l->socket, &callers[0]);
+    uint32_t count = heard == 1;
+
+    if (count > 0 && l->reception.keys != NULL) {
+        reception_hear(&l->reception, &callers[0]);
+        return heard;
+    }
+    while (count > 0) {
+        struct caller caller = callers[--count];
+        admit(l, &caller, callers, &count);
+    }
+    return heard;
+}
+
+static instant on_arrival(void *client)
+{
+    struct zcrp_listener *l = client;
+    int heard = 0;
+
+    for (int i = 0; i < HEARD_AT_ONCE && heard >= 0; i++)
+        heard = hear(l);
+    return heard < 0 && heard != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
+}
+
+static void on_nothing(void *client)
+{
+    (void)client;
+}
+
+static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_nothing};
+
+/* ---- opening ---- */
+
+/* How hellos come to the socket; the options say it of each connection, too. What the caller's port
+ * is does not count: a stranger may call from any. */
+static int choose_channel(struct zcrp_options *options, struct listen_socket *socket)
+{
+    const struct channel_aal5 aal5 = options_of_half(options, false, socket->fd).aal5;
+
+    options->channel = aal5.is_wanted ? ZCRP_CHANNEL_AAL5 : ZCRP_CHANNEL_DATAGRAM;
+    if (!aal5.is_wanted)
+        return ZCRP_OK;
+    socket->label_in = aal5_label(aal5.in);
+    socket->label_out = aal5_label(aal5.out);
+    return aal5_is_possible(&aal5) ? ZCRP_OK : ZCRP_ERROR_ARGUMENT;
+}
+
+/* What the options point to is the caller's. False: no memory. */
+static bool keep_options(struct zcrp_listener *l)
+{
+    if (l->options.stats_directory == NULL)
+        return true;
+    l->stats_directory = strdup(l->options.stats_directory);
+    l->options.stats_directory = l->stats_directory;
+    return l->stats_directory != NULL;
+}
+
+static int init(struct zcrp_listener *l)
+{
+    l->peers = peers_create(l->options.connections);
+    l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
+    bool has_reception = reception_init(&l->reception, l->options.keys, l->options.connect_ns);
+    bool has_options = keep_options(l);
+    if (l->peers == NULL || l->backlog == NULL || !has_reception || !has_options)
+        return ZCRP_ERROR_MEMORY;
+    int error = listen_begin(&l->socket);
+    if (!error)
+        error = reception_start(&l->reception, &l->socket, welcome, l);
+    if (error)
+        return code_of_channel(error);
+    error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
+    if (error)
+        return code_of_channel(error);
+    engine_arm(&l->member);
+    return ZCRP_OK;
+}
+
+static void destroy(struct zcrp_listener *l)
+{
+    if (l->is_on)
+        wake_fini(&l->wake);
+    reception_stop(&l->reception);
+    mutex_fini(&l->mutex);
+    reception_fini(&l->reception);
+    peers_release(l->peers);
+    free(l->stats_directory);
+    free(l->backlog);
+    free(l);
+}
+
+int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const char *port,
+                      const struct zcrp_options *options, size_t options_size)
+{
+    struct zcrp_options complete;
+
+    if (listener == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *listener = NULL;
+    int code = options_complete(&complete, options, options_size);
+    if (code != ZCRP_OK)
+        return code;
+    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port),
+                                   .jar = keyed_hash_jar(),
+                                   .has_keys = complete.keys != NULL};
+    if (socket.fd < 0)
+        return socket.fd;
+    code = choose_channel(&complete, &socket);
+    if (code != ZCRP_OK)
+        goto err0;
+    process_watch_forks();
+    struct zcrp_listener *l = calloc(1, sizeof(*l));
+    code = ZCRP_ERROR_MEMORY;
+    if (l == NULL)
+        goto err0;
+    l->generation = forked_generation();
+    l->options = complete;
+    l->socket = socket;
+    mutex_init(&l->mutex);
+    code = init(l);
+    if (code != ZCRP_OK)
+        goto err1;
+    *listener = l;
+    return ZCRP_OK;
+
+err1:
+    destroy(l);
+err0:
+    (void)close(socket.fd);
+    return code;
+}
+
+/* ---- accepting ---- */
+
+/* Who waits in zcrp_accept, and whom it gets. */
+struct host {
+    struct zcrp_listener *listener;
+    struct guest guest;
+};
+
+/* Takes a guest, or tells the trouble: BUSY if there is neither. */
+static int take(void *context)
+{
+    struct host *host = context;
+    struct zcrp_listener *l = host->listener;
+    int code = ZCRP_ERROR_BUSY;
+
+    mutex_lock(&l->mutex);
+    if (l->waiting > 0) {
+        host->guest = l->backlog[l->first];
+        l->first = (l->first + 1) % l->options.backlog;
+        l->waiting--;
+        code = ZCRP_OK;
+    } else if (l->trouble != 0) {
+        code = code_of_channel(l->trouble);
+        l->trouble = 0;
+    }
+    if (l->is_on && !has_news(l))
+        wake_clear(&l->wake);
+    mutex_unlock(&l->mutex);
+    return code;
+}
+
+int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connection,
+                int64_t timeout_ns)
+{
+    struct host host = {.listener = listener};
+
+    if (connection == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    *connection = NULL;
+    if (listener == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (listener->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    int code = changes_await(&listener->changes, &listener->interrupt, take, &host,
+                             clock_deadline(timeout_ns));
+    if (code != ZCRP_OK)
+        return code;
+    const struct guest *guest = &host.guest;
+    const struct introduction introduction = {&guest->caller, guest->admission};
+    code = connection_make(connection, guest->fd, &listener->options, &introduction);
+    if (code == ZCRP_OK)
+        (*connection)->peers = peers_hold(listener->peers);
+    else
+        peers_remove(listener->peers, &guest->caller.from);
+    return code;
+}
+
+/* ---- what is asked of one ---- */
+
+int zcrp_listener_port(const struct zcrp_listener *listener)
+{
+    return listener == NULL ? ZCRP_ERROR_ARGUMENT : zcrp_udp_port(listener->socket.fd);
+}
+
+int zcrp_listener_descriptor(struct zcrp_listener *listener)
+{
+    struct zcrp_listener *l = listener;
+    int error = 0;
+
+    if (l == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (l->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    mutex_lock(&l->mutex);
+    if (!l->is_on) {
+        error = wake_init(&l->wake);
+        l->is_on = error == 0;
+        if (l->is_on && has_news(l))
+            wake_signal(&l->wake);
+    }
+    int fd = l->is_on ? wake_fd(&l->wake) : -1;
+    mutex_unlock(&l->mutex);
+    return error ? code_of_channel(error) : fd;
+}
+
+int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listener_stats *stats,
+                              size_t stats_size)
+{
+    struct zcrp_listener_stats known;
+
+    if (listener == NULL || stats == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (listener->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    mutex_lock(&listener->mutex);
+    known = (struct zcrp_listener_stats){.admitted = listener->admitted,
+                                         .dropped = listener->dropped,
+                                         .connections = peers_count(listener->peers)};
+    mutex_unlock(&listener->mutex);
+    uint64_t no_room;
+    reception_count(&listener->reception, &known.refused, &no_room);
+    known.dropped += no_room;
+    memset(stats, 0, stats_size);
+    memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
+    return ZCRP_OK;
+}
+
+int zcrp_listener_interrupt(struct zcrp_listener *listener)
+{
+    if (listener == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (listener->generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    interrupt_raise(&listener->interrupt);
+    return ZCRP_OK;
+}
+
+static void close_sockets(struct zcrp_listener *l)
+{
+    (void)close(l->socket.fd);
+    for (uint32_t i = 0; i < l->waiting; i++) {
+        struct guest *guest = &l->backlog[(l->first + i) % l->options.backlog];
+        (void)close(guest->fd);
+        admission_destroy(guest->admission);
+    }
+}
+
+/* The mutexes may be held by threads that this process does not have. */
+static void abandon(struct zcrp_listener *l)
+{
+    close_sockets(l);
+    if (l->is_on)
+        wake_fini(&l->wake);
+    reception_abandon(&l->reception);
+    peers_abandon(l->peers);
+    free(l->stats_directory);
+    free(l->backlog);
+    free(l);
+}
+
+int zcrp_listener_close(struct zcrp_listener *listener)
+{
+    struct zcrp_listener *l = listener;
+
+    if (l == NULL)
+        return ZCRP_OK;
+    if (l->generation != forked_generation()) {
+        abandon(l);
+        return ZCRP_OK;
+    }
+    engine_leave(&l->member);
+    reception_stop(&l->reception);
+    close_sockets(l);
+    destroy(l);
+    return ZCRP_OK;
+}

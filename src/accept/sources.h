@@ -1,0 +1,41 @@
+/* The hosts whose handshakes failed of late. Each handshake costs its host one of
+ * HANDSHAKES_AT_ONCE; one that ends well is given back, and time gives back one each
+ * HANDSHAKE_PAUSE. A host that has none left waits. So what strangers make this process compute has
+ * a bound for each of them, and a host whose handshakes end well has none.
+ *
+ *     charge, charge, charge ...        in debt until now + n * HANDSHAKE_PAUSE
+ *     |<------- at most HANDSHAKES_AT_ONCE * HANDSHAKE_PAUSE ------->|  then: wait
+ *
+ * It remembers SOURCES_MOST hosts; beyond these it forgets the one with the least debt. Time is an
+ * argument. Cannot fail; O(SOURCES_MOST). */
+#ifndef ZCRP_ACCEPT_SOURCES_H
+#define ZCRP_ACCEPT_SOURCES_H
+
+#include "core/instant.h"
+#include "link/greeting.h"
+
+#include <stdint.h>
+
+enum { SOURCES_MOST = 256, HANDSHAKES_AT_ONCE = 32 };
+
+struct source {
+    uint64_t host;     /* its number (address_host_number) */
+    instant debt_ends; /* in the past: it has no debt, and the entry is free */
+};
+
+/* All zero: nobody has failed. */
+struct sources {
+    struct source source[SOURCES_MOST];
+};
+
+/* When the host's debt ends; not after `now` if it has none. */
+instant sources_debt(const struct sources *s, uint64_t host, instant now);
+
+/* When the host may begin the next handshake; not after `now`: it may at once. */
+instant sources_ready(const struct sources *s, uint64_t host, instant now);
+
+/* It begins one; one that it began has ended well. */
+void sources_charge(struct sources *s, uint64_t host, instant now);
+void sources_refund(struct sources *s, uint64_t host);
+
+#endif

@@ -1,0 +1,393 @@
+/* What users call on messages and entities, but for waiting (wait.c) and open and close (life.c):
+ * making messages, submitting, taking back, collecting, expecting; statistics. */
+#include "accept/connection.h"
+#include "core/wire/datagram.h"
+#include "link/codes.h"
+#include "link/rx.h"
+#include "link/tx.h"
+#include "transport/shm/commons.h"
+#include "waiting/changes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    CACHE_LINE_BYTES = 64,
+    HUGE_PAGE_BYTES = 2 << 20,
+};
+
+/* ---- making messages ---- */
+
+static struct message *create_message(void *buffer, nlong size)
+{
+    struct message *m = malloc(sizeof(*m));
+
+    if (m == NULL)
+        return NULL;
+    *m = (struct message){
+        .public = {.buffer = buffer, .message_size = size, .buffer_size = size},
+        .code = ZCRP_ERROR_IDLE,
+    };
+    latch_reset(&m->latch);
+    latch_open(&m->latch);
+    return m;
+}
+
+/* Large buffers get large pages where the system gives them: fewer faults, fewer TLB misses. */
+static void *create_buffer(nlong size)
+{
+    bool is_huge = size >= HUGE_PAGE_BYTES;
+    size_t bytes = size > 0 ? (size_t)size : 1;
+    void *memory;
+
+    if (size > PTRDIFF_MAX ||
+        posix_memalign(&memory, is_huge ? HUGE_PAGE_BYTES : CACHE_LINE_BYTES, bytes) != 0)
+        return NULL;
+    if (is_huge)
+        (void)madvise(memory, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+    return memory;
+}
+
+struct zcrp_msg *zcrp_alloc_msg(nlong size)
+{
+    void *memory = create_buffer(size);
+    struct message *m = memory == NULL ? NULL : create_message(memory, size);
+
+    if (m == NULL) {
+        free(memory);
+        return NULL;
+    }
+    m->memory = memory;
+    return &m->public;
+}
+
+/* From the commons, if it has any, and they have room. */
+struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, nlong size)
+{
+    struct commons *commons = connection != NULL ? connection->commons : NULL;
+    void *memory = commons != NULL && size <= PTRDIFF_MAX ? commons_take(commons, size) : NULL;
+
+    if (connection == NULL || memory == NULL)
+        return connection != NULL ? zcrp_alloc_msg(size) : NULL;
+    struct message *m = create_message(memory, size);
+    if (m == NULL) {
+        commons_give(commons, memory);
+        return NULL;
+    }
+    m->memory = memory;
+    m->commons = commons;
+    return &m->public;
+}
+
+struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size)
+{
+    struct message *m = buffer == NULL && size > 0 ? NULL : create_message(buffer, size);
+
+    if (m == NULL)
+        return NULL;
+    m->is_wrapped = true;
+    return &m->public;
+}
+
+int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
+{
+    struct message *m = message_of(message);
+
+    if (m == NULL || !m->is_wrapped || (buffer == NULL && size > 0))
+        return ZCRP_ERROR_ARGUMENT;
+    if (message_is_in_flight(m))
+        return ZCRP_ERROR_BUSY;
+    m->public = (struct zcrp_msg){
+        .buffer = buffer, .message_size = size, .buffer_size = size, .context = m->public.context};
+    m->seen_bytes = 0;
+    return ZCRP_OK;
+}
+
+void zcrp_free_msg(struct zcrp_msg *message)
+{
+    struct message *m = message_of(message);
+
+    if (m == NULL || message_is_in_flight(m))
+        return;
+    collection_withdraw(m);
+    if (m->commons != NULL)
+        commons_give(m->commons, m->memory);
+    else
+        free(m->memory);
+    free(m);
+}
+
+/* ---- submitting ---- */
+
+/* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
+ * receiver whose peer is gone ends at once. */
+static void submit_message(struct zcrp_entity *e, instant now, struct message *m, nlong size)
+{
+    collection_withdraw(m);
+    message_begin(m, e, size, now);
+    e->wrapped += m->is_wrapped;
+    e->unseen += m->is_unseen;
+    if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m))
+        backlog_add(&e->backlog, m);
+    if (e->lost != OUTCOME_OK)
+        machine_fail(&e->machine, now, e->lost);
+}
+
+/* Is the message to wait until more is submitted? Only if it could be sent now. */
+static bool is_gathered(struct zcrp_entity *e, instant now, nlong size)
+{
+    return collection_has_more(&e->collection) &&
+           (gathering_is_on(&e->gathering) || machine_has_burst(&e->machine)) &&
+           gathering_adds(&e->gathering, now, size);
+}
+
+/* If nothing is under way, or messages were gathered, or the message fills a system call by itself,
+ * the caller's thread sends, and wakes no other. Else messages queue up, and go out in bursts. A
+ * receiver's request goes out at once when the machine says so. */
+static void send_at_once(struct zcrp_entity *e, nlong size)
+{
+    bool gathered = gathering_is_on(&e->gathering);
+
+    if (e->machine.role != MACHINE_SENDER) {
+        if (gathered || machine_has_burst(&e->machine))
+            tx_drain(e, SENDING_BURSTS);
+        return;
+    }
+    bool fills_call = size >= SENDING_CALL && !e->is_ready;
+    if (gathered || fills_call || sender_gauges(e->machine.sender).in_transit == 0)
+        tx_drain(e, SENDING_AT_ONCE);
+}
+
+/* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
+ * the end of that does not tell. */
+static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    instant now = clock_now();
+    bool was_gathering = gathering_is_on(&e->gathering);
+
+    submit_message(e, now, m, size);
+    bool is_waiting = is_gathered(e, now, size);
+    if (!is_waiting)
+        send_at_once(e, size);
+    bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
+    if (answers)
+        rx_on_answer(entity_reader(e));
+    if (is_waiting && was_gathering && !answers)
+        entity_leave_untold(e);
+    else
+        entity_leave(e);
+}
+
+/* Under the mutex. Why a message cannot be submitted; OK if it can. */
+static int refusal(const struct zcrp_entity *e)
+{
+    if (e->link->is_broken)
+        return ZCRP_ERROR_CHANNEL;
+    return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
+}
+
+int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
+{
+    struct message *m = message_of(message);
+
+    if (entity == NULL || m == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    if (message_is_in_flight(m))
+        return ZCRP_ERROR_BUSY;
+    if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
+        return ZCRP_ERROR_SIZE;
+    entity_enter(entity);
+    int code = refusal(entity);
+    if (code == ZCRP_OK)
+        submit_and_leave(entity, m, size);
+    else
+        entity_leave(entity);
+    return code;
+}
+
+/* ---- expecting ---- */
+
+/* Under the mutex. BUSY while nothing is known of a message that has no buffer. */
+static int next_size(struct zcrp_entity *e, nlong *size)
+{
+    if (e->link->is_broken)
+        return ZCRP_ERROR_CHANNEL;
+    if (e->life != ENTITY_OPEN)
+        return ZCRP_ERROR_CLOSED;
+    if (e->lost != OUTCOME_OK)
+        return code_of_outcome(e->lost, false);
+    bool is_known = backlog_is_empty(&e->backlog) && machine_offer(&e->machine, size);
+    return is_known ? ZCRP_OK : ZCRP_ERROR_BUSY;
+}
+
+struct expectation {
+    struct zcrp_entity *entity;
+    nlong *size;
+};
+
+static int look_for_offer(void *context)
+{
+    struct expectation *x = context;
+
+    entity_enter(x->entity);
+    int code = next_size(x->entity, x->size);
+    entity_leave(x->entity);
+    return code;
+}
+
+static void ask_for_offer(struct zcrp_entity *e)
+{
+    nlong size;
+
+    entity_enter(e);
+    if (next_size(e, &size) == ZCRP_ERROR_BUSY)
+        machine_ask_offers(&e->machine, clock_now());
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
+int zcrp_expect(struct zcrp_entity *receiver, nlong *size, int64_t timeout_ns)
+{
+    struct expectation x = {.entity = receiver, .size = size};
+
+    if (receiver == NULL || size == NULL || receiver->machine.role != MACHINE_RECEIVER)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(receiver))
+        return ZCRP_ERROR_FORKED;
+    ask_for_offer(receiver);
+    return changes_await(&receiver->changes, &receiver->interrupt, look_for_offer, &x,
+                         clock_deadline(timeout_ns));
+}
+
+/* ---- taking back ---- */
+
+/* Under the mutex. True if the message will end with CANCELLED. */
+static bool take_back(struct zcrp_entity *e, struct message *m)
+{
+    switch (m->life) {
+    case MESSAGE_QUEUED:
+        backlog_cancel(&e->backlog, m);
+        return true;
+    case MESSAGE_IN_MACHINE:
+        if (!machine_cancel(&e->machine, clock_now(), m->number))
+            return false;
+        nearby_take_back(e, m->number);
+        return true;
+    case MESSAGE_IDLE:
+    case MESSAGE_ENDED:
+        break;
+    }
+    return false;
+}
+
+/* Under the mutex. Does the peer write to this side's memory, or so it seems, or is a call out that
+ * was out already at the last look, when `*crossings` had begun? */
+static bool is_held_up(const struct zcrp_entity *e, uint64_t *crossings)
+{
+    bool is_same = nearby_is_crossing(e) && *crossings == e->nearby.crossings;
+
+    *crossings = e->nearby.crossings;
+    return e->nearby.is_late || is_same;
+}
+
+/* The event of a message that a burst or a plan holds comes when that call of the channel is over:
+ * the latch tells. The library's threads never wait like this. False: it takes too long. */
+static bool await_end(struct zcrp_entity *e, struct message *m, uint64_t crossings)
+{
+    bool is_late = false;
+
+    while (!latch_is_open(&m->latch) && !is_late) {
+        (void)latch_wait(&m->latch, clock_now() + ENTITY_BUSY_AFTER, 0, NULL, 0);
+        entity_enter(e);
+        is_late = is_held_up(e, &crossings);
+        entity_leave(e);
+    }
+    return latch_is_open(&m->latch);
+}
+
+int zcrp_cancel(struct zcrp_msg *message)
+{
+    struct message *m = message_of(message);
+
+    if (m == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    struct zcrp_entity *e = entity_visit(m);
+    if (e == NULL)
+        return message_code(m) == ZCRP_ERROR_FORKED ? ZCRP_ERROR_FORKED : ZCRP_ERROR_IDLE;
+    entity_enter(e);
+    bool is_cancelled = take_back(e, m);
+    if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
+        tx_drain(e, SENDING_BURSTS);
+    uint64_t crossings = e->nearby.crossings;
+    entity_leave(e);
+    bool has_ended = await_end(e, m, crossings);
+    entity_depart(e);
+    if (!has_ended)
+        return ZCRP_ERROR_BUSY;
+    return is_cancelled ? ZCRP_OK : ZCRP_ERROR_IDLE;
+}
+
+/* ---- collecting ---- */
+
+int zcrp_descriptor(struct zcrp_entity *entity)
+{
+    if (entity == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    int fd = collection_descriptor(&entity->collection);
+    if (fd < 0)
+        errno = -fd;
+    return fd < 0 ? ZCRP_ERROR_SYSTEM : fd;
+}
+
+struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
+{
+    bool is_ours = entity != NULL && !entity_is_forked(entity);
+    struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
+
+    if (is_ours && m == NULL)
+        tx_end_gathering(entity);
+    return m == NULL ? NULL : &m->public;
+}
+
+/* ---- what is known of an entity ---- */
+
+int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size)
+{
+    if (entity == NULL || text == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    entity_enter(entity);
+    const char *identity = keyed_identity(entity);
+    int length = identity != NULL ? snprintf(text, size, "%s", identity) : 0;
+    entity_leave(entity);
+    if (identity == NULL)
+        return ZCRP_ERROR_IDLE;
+    return length >= 0 && (size_t)length < size ? ZCRP_OK : ZCRP_ERROR_SIZE;
+}
+
+int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_t stats_size)
+{
+    struct zcrp_stats known;
+
+    if (entity == NULL || stats == NULL)
+        return ZCRP_ERROR_ARGUMENT;
+    if (entity_is_forked(entity))
+        return ZCRP_ERROR_FORKED;
+    entity_enter(entity);
+    known = notice_stats(entity);
+    nearby_add_stats(entity, &known);
+    keyed_add_stats(entity, &known);
+    entity_leave(entity);
+    channels_add_stats(&entity->channels, &known);
+    memset(stats, 0, stats_size);
+    memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
+    return ZCRP_OK;
+}

@@ -1,0 +1,28 @@
+/* The API's codes: what stands for an outcome of the core, or for an error of a channel or a name;
+ * and their words (zcrp_strerror). */
+#ifndef ZCRP_LINK_CODES_H
+#define ZCRP_LINK_CODES_H
+
+#include "core/outcome.h"
+
+#include <stdbool.h>
+
+/* The code of a message that ended so. The core knows of no channel: a message that it ends by
+ * itself failed because of the channel if that is broken, else because of the close. */
+int code_of_outcome(enum outcome outcome, bool is_broken);
+
+/* How a connection stands whose sender is linked so, and ended so. */
+int code_of_link(enum peer_link link, enum outcome ended);
+
+/* Does this outcome end the whole session, so that the backlog fails with it? */
+bool code_ends_session(enum outcome outcome);
+
+/* The code for a negative error of channel_init, or of the system: then errno is set. */
+int code_of_channel(int error);
+
+/* The code for 0 or a negative error of transport/names.h. What is wrong with the name or the
+ * address is the caller's to know (_ADDRESS), as is the time (_TIMEOUT); all else is the system's,
+ * with errno set. */
+int code_of_name(int error);
+
+#endif

@@ -1,0 +1,157 @@
+/* A protocol entity: a pure machine, the channels it speaks through, the threads that drive it, and
+ * the messages of the user that it has.
+ *
+ *     user's threads   submit  cancel (calls.c)   wait (wait.c)   close (life.c)
+ *                           \    |    /
+ *     sending, update ---  the machine, under one mutex  --- timeout          (tx.c, rx.c)
+ *     or receiving               |
+ *                        endings, told once the mutex is free: collection, latch, bell
+ *
+ * The library's threads are the engine's (workers/engine.h), of which the entity is a member. Every
+ * locked section goes from entity_enter to entity_leave. Leave does all that a change may
+ * call for, whatever the change was: it drains the machine's events, moves the backlog up, and
+ * wakes those whom it concerns. So no caller can forget to, and wake-ups need no other rule.
+ * docs/threads.md has the predicates.
+ *
+ * A user's call that knows its entity by a message alone visits the entity: it stays until the
+ * visit is over, also if another thread closes it.
+ *
+ * Lock letters: (c) constant from open to close; (m) the link's mutex; (a) atomic. */
+#ifndef ZCRP_LINK_ENTITY_H
+#define ZCRP_LINK_ENTITY_H
+
+#include "backlog.h"
+#include "channels.h"
+#include "collection.h"
+#include "gathering.h"
+#include "keyed.h"
+#include "link.h"
+#include "machine.h"
+#include "nearby.h"
+#include "notice.h"
+#include "platform/system.h"
+#include "platform/thread.h"
+#include "platform/waking.h"
+#include "presence.h"
+#include "workers/engine.h"
+#include "workers/workspace.h"
+
+/* So long a call waits for a peer that is late (neighbour_is_late). */
+#define ENTITY_BUSY_AFTER (100 * MILLISECOND)
+
+/* Where an entity stands. It only moves on, by entity_move. */
+enum entity_life {
+    ENTITY_OPEN,     /* messages are submitted */
+    ENTITY_DRAINING, /* none is submitted any more; the backlog still enters the machine */
+    ENTITY_FAILING,  /* none enters the machine any more: the backlog fails */
+    ENTITY_STOPPING, /* it leaves the engine */
+};
+
+struct zcrp_entity {
+    struct zcrp_options options;  /* (c) complete */
+    uint32_t generation;          /* (c) of the process that opened it (platform/system.h) */
+    struct channels channels;     /* (c) */
+    struct link *link;            /* (c) */
+    struct collection collection; /* has a mutex of its own */
+    struct engine_member member;  /* whose threads do the turns */
+    struct interrupt interrupt;   /* of its waits */
+    _Atomic int visitors;         /* (a) calls that are within by way of a message */
+
+    enum entity_life life;    /* (m) */
+    int close_code;           /* (m) what close has found out of the peer, once it is FAILING */
+    struct machine machine;   /* (m) */
+    struct backlog backlog;   /* (m) */
+    uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
+    uint64_t unseen;          /* (m) of those, such as message_is_unseen says */
+    uint64_t messages;        /* (m) that ended well, and */
+    uint64_t failures;        /* (m) that did not; */
+    uint64_t bytes;           /* (m) of those that ended well */
+    struct zcrp_stats traced; /* (m) as the user's trace knows them */
+    uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
+
+    struct nearby nearby; /* (m) */
+    struct presence presence;
+    struct keyed keyed;
+    struct condition has_letters; /* for its thread; or this is to stop */
+    struct notice notice;
+    struct answering answering;   /* (m) a connection's receiver only */
+    _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */
+    instant held_until;           /* (m) until then at the latest */
+    struct gathering gathering;   /* (m) */
+    bool is_sending;              /* (m) a thread has a burst out */
+    bool is_ready;                /* (m) the engine was asked to send */
+    enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
+    bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
+    instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
+    instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
+    instant put_off_at;           /* (m) when it was last told of a later one */
+    enum peer_link peer_link;     /* (m) to the peer, as was told */
+    enum outcome lost;            /* (m) why a receiver has no peer any more; OK: it may have one */
+    uint64_t offers;              /* (m) that came, as was told */
+    _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
+    struct condition progress;    /* something changed since the life is no longer OPEN */
+};
+
+/* Begins a locked section of the entity's link, which touches this entity. One that is entered
+ * amid another, as tx_drain does, is ended by that. */
+void entity_enter(struct zcrp_entity *e);
+
+/* The section touches the other half, too. Locked. */
+static inline void entity_touch(struct zcrp_entity *e)
+{
+    link_touch(e->link, e->machine.role);
+}
+
+/* The other half of its connection; NULL: it has none. */
+static inline struct zcrp_entity *entity_other(const struct zcrp_entity *e)
+{
+    return link_other(e->link, e->machine.role);
+}
+
+/* The half that reads the socket for it: itself, or its connection's receiver. */
+static inline struct zcrp_entity *entity_reader(const struct zcrp_entity *e)
+{
+    return link_reader(e->link);
+}
+
+/* Ends it, as described above, for this entity and all that was touched. Messages end here: their
+ * users go on before this returns. */
+void entity_leave(struct zcrp_entity *e);
+
+/* Ends a locked section in which a message was only added to those that are gathered. What that
+ * calls for is done by the end of the gathering, which the engine knows. */
+void entity_leave_untold(struct zcrp_entity *e);
+
+/* The entity moves on, or stays (CHECKed: it never moves back). Locked. */
+void entity_move(struct zcrp_entity *e, enum entity_life life);
+
+/* The channel does not work any more: every message fails, the close will not wait. Locked. */
+void entity_break(struct zcrp_entity *e);
+
+/* Does nothing enter the machine any more? Locked. */
+static inline bool entity_is_failing(const struct zcrp_entity *e)
+{
+    return e->link->is_broken || e->life >= ENTITY_FAILING;
+}
+
+/* When the machine has something to do by the time. Locked. */
+instant entity_deadline(const struct zcrp_entity *e);
+
+/* Does it belong to the parent of this process? */
+static inline bool entity_is_forked(const struct zcrp_entity *e)
+{
+    return e->generation != forked_generation();
+}
+
+/* The entity of a message in flight, which then stays until entity_depart, also if another thread
+ * closes it; NULL if the message has ended. */
+struct zcrp_entity *entity_visit(struct message *message);
+void entity_depart(struct zcrp_entity *e);
+
+/* Waits until nobody visits the entity; all its messages have ended. */
+void entity_await_visitors(struct zcrp_entity *e);
+
+/* In a child: nobody is about to visit any entity. */
+void entity_after_fork(void);
+
+#endif

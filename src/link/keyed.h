@@ -1,0 +1,113 @@
+/* What an entity does with keys; without keys all of this does nothing. It is one half of a
+ * connection, or it is alone: over the user's socket, where the sender connects and the receiver
+ * listens.
+ *
+ *     connecting side    handshake --> keyrings of both halves --> the machines are admitted
+ *     listening side     the listener has done that before there are halves
+ *     sender alone       as connecting; what it cannot bring to an end it begins anew
+ *     receiver alone     hello --> cookie; handshake with a cookie --> its thread, zcrp-keys -->
+ *                        its keyring --> admitted
+ *
+ * The handshakes of a receiver that is alone run in a thread of their own, without the mutex,
+ * because the user's key lookup runs within them.
+ *
+ * What the machine sends is sealed once it has left the mutex, by the thread that has the claim to
+ * send; what arrives is opened by the machine, under the mutex. What crosses through memory on one
+ * host (nearby.h) is not sealed: both ends showed that they have the keys when they met there. */
+#ifndef ZCRP_LINK_KEYED_H
+#define ZCRP_LINK_KEYED_H
+
+#include "core/instant.h"
+#include "core/wire/burst.h"
+#include "greeting.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keyed_thread;
+struct landing_mail;
+struct zcrp_entity;
+
+enum { KEYED_ANSWERS = 8 }; /* of one landing: more hellos than that are dropped */
+
+/* All (c) but for what the pointers lead to. */
+struct keyed {
+    struct keyring *keyring;     /* of this entity; NULL: there are no keys */
+    uint8_t *staging;            /* SEAL_STAGING bytes, of the thread that sends */
+    struct admission *admission; /* the connection's, for the sender that has a greeting; or its own
+                                    of an entity that is alone */
+    struct zcrp_keys *keys;      /* held by an entity that is alone; NULL: it is a half */
+    struct greeting *greeting;   /* (m) NULL: the handshake is over, not begun, another half's, or
+                                    the thread is at work on it */
+    struct keyed_thread *thread; /* of a receiver that is alone; NULL: there is none */
+    bool is_news;     /* (m) to a sender with a greeting, that its receiver hears the peer */
+    uint32_t answers; /* (m) of a receiver that is alone, to hellos, each as long as a hello */
+    uint8_t answer[KEYED_ANSWERS][TRAILER_BYTES];
+    uint8_t answer_bytes[KEYED_ANSWERS];
+    uint64_t refused;  /* (m) handshakes with peers that have no key which is good here, */
+    uint64_t unproven; /* and datagrams of handshakes without a good cookie, */
+    uint64_t strange;  /* and datagrams that came before a session and were none of a handshake */
+};
+
+/* Takes the keyring of this half, and, for a sender whose handshake is to come, begins that with
+ * these keys (NULL: it is over). False: no memory. */
+__attribute__((warn_unused_result)) bool
+keyed_init(struct zcrp_entity *e, struct admission *admission, struct zcrp_keys *keys);
+
+/* The same for an entity that is alone; NULL: without keys. */
+__attribute__((warn_unused_result)) bool keyed_init_alone(struct zcrp_entity *e,
+                                                          struct zcrp_keys *keys);
+void keyed_fini(struct zcrp_entity *e);
+
+/* Starts the thread of a receiver that is alone, and ends it: that waits for the handshake that is
+ * being computed, and for the user's lookup. Nothing happens where there is none. Start: 0, or the
+ * system's negative error number. Not locked. */
+__attribute__((warn_unused_result)) int keyed_start(struct zcrp_entity *e);
+void keyed_stop(struct zcrp_entity *e);
+
+/* A sender hears a datagram. Returns what the handshake ended with, if it ended well just now: the
+ * sender has taken its keyring from that, and the rest is for the receiver. Else NULL. Locked. */
+struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *datagram,
+                             size_t size);
+
+/* The receiver has heard the peer: true if its connection's sender is to be told. Locked. */
+bool keyed_on_arrivals(struct zcrp_entity *receiver);
+
+/* The sender is told: what is sealed with the keys of the session shows that the peer is through.
+ * Locked. */
+void keyed_confirm(struct zcrp_entity *sender, instant now);
+
+/* The connection's receiver takes its keyring. Locked. */
+void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant now);
+
+/* Is this a receiver that is alone and has no session yet? Then what comes is for the following.
+ * Locked. */
+bool keyed_awaits_caller(const struct zcrp_entity *e);
+
+/* It hears what has come: hellos, which it answers, and the handshake, which is for the thread.
+ * Locked. */
+void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct landing_mail *mail);
+
+/* The handshake's next datagram, or the next answer to a hello, as a burst; false if there is none.
+ * Locked. */
+bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst);
+bool keyed_has_datagram(const struct zcrp_entity *e);
+
+/* Seals what the machine sends. False if it cannot be sent: then it is lost. By the thread that
+ * has the claim to send. */
+bool keyed_seal(struct zcrp_entity *e, struct burst *burst);
+
+/* The first `sent` datagrams of the burst crossed unsealed, through memory. By the same thread. */
+void keyed_skip(struct zcrp_entity *e, const struct burst *burst, uint32_t sent);
+
+/* Who the peer is; NULL: there are no keys, or the handshake is not over. Locked. */
+const char *keyed_identity(const struct zcrp_entity *e);
+
+void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats);
+
+/* Time, for the handshake. Locked. */
+instant keyed_deadline(const struct zcrp_entity *e);
+void keyed_expire(struct zcrp_entity *e, instant now);
+
+#endif

@@ -1,0 +1,42 @@
+/* Datagrams of a peer whose handshake is under way, in the order in which they came: the thread that
+ * receives adds them, and the one that does the handshake takes them all.
+ *
+ * More than LETTERS_MOST are dropped, and repeated by the peer. The owner's mutex guards them. */
+#ifndef ZCRP_LINK_LETTERS_H
+#define ZCRP_LINK_LETTERS_H
+
+#include "core/keys/handshake.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { LETTERS_MOST = 16 };
+
+/* All zero: empty. */
+struct letters {
+    uint32_t count;
+    struct {
+        uint16_t size;
+        uint8_t bytes[HANDSHAKE_BYTES];
+    } letter[LETTERS_MOST];
+};
+
+/* Dropped if there is no room, or it is larger than any of a handshake. */
+static inline void letters_add(struct letters *l, const uint8_t *datagram, size_t size)
+{
+    if (l->count == LETTERS_MOST || size > HANDSHAKE_BYTES)
+        return;
+    l->letter[l->count].size = (uint16_t)size;
+    memcpy(l->letter[l->count].bytes, datagram, size);
+    l->count++;
+}
+
+/* All that there are move to `to`. */
+static inline void letters_take(struct letters *l, struct letters *to)
+{
+    to->count = l->count;
+    memcpy(to->letter, l->letter, l->count * sizeof(l->letter[0]));
+    l->count = 0;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* The life of an entity, step by step: the API's open and close are made of these, and so are a
+ * connection's. The order of close is the contract of docs/threads.md. */
+#ifndef ZCRP_LINK_LIFE_H
+#define ZCRP_LINK_LIFE_H
+
+#include "entity.h"
+
+/* What an entity sends and receives with. */
+struct origin {
+    const int *descriptors;      /* two of the user's; NULL: it is one half of a connection, */
+    int socket;                  /* which has this socket, */
+    struct admission *admission; /* and these keys; NULL: none */
+    bool greets;                 /* the keys are to be made: the sender begins a handshake */
+    struct link *link;           /* that the other half has; NULL: it makes its own */
+};
+
+/* Makes an entity that nothing drives yet. ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int entity_make(struct zcrp_entity **entity,
+                                                    enum machine_role role,
+                                                    const struct origin *origin,
+                                                    const struct zcrp_options *complete);
+
+/* It joins the engine; turns_start has it driven. ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int entity_join(struct zcrp_entity *e);
+
+/* Closes: waits for what was sent, tells the peer, fails what is left. `since` is when the wait for
+ * the peer began. ZCRP_OK, or ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
+int entity_linger(struct zcrp_entity *e, instant since);
+
+/* Is a peer still writing to a message of this receiver, or so it seems, after ENTITY_BUSY_AFTER?
+ * Then it cannot go away. After entity_linger. */
+bool entity_is_busy(struct zcrp_entity *e);
+
+/* No turn of it runs any more, and nobody waits within. Its messages are over. */
+void entity_quit(struct zcrp_entity *e);
+
+/* Frees an entity after entity_quit, or one that never started. */
+void entity_destroy(struct zcrp_entity *e);
+
+/* In a child: frees this process's copy of an entity of its parent's. */
+void entity_abandon(struct zcrp_entity *e);
+
+#endif

@@ -1,0 +1,77 @@
+/* A link: what a process has with one peer. One mutex guards all of it: a sender, or a receiver, or
+ * the two halves of a connection, which share a socket. The receiver reads for both.
+ *
+ *     handle over descriptors   a link with one half
+ *     connection                a link with both
+ *
+ * A locked section (entity_enter, entity_leave) may change either half. Each half that it may have
+ * changed is *touched*, and the end of the section does for it whatever the change calls for.
+ *
+ * Lock letters: (c) constant once the halves are made; (m) the mutex. */
+#ifndef ZCRP_LINK_LINK_H
+#define ZCRP_LINK_LINK_H
+
+#include "core/check.h"
+#include "machine.h"
+#include "platform/thread.h"
+#include "waiting/helm.h"
+#include "waiting/wait_policy.h"
+#include "workers/workspace.h"
+
+struct zcrp_entity;
+
+enum { LINK_HALVES = 2 };
+
+/* How the reader receives, whoever does. */
+struct rx {
+    bool is_claimed;              /* (m) a thread receives */
+    int receives;                 /* of a sender's arriving turn, at most, */
+    instant turned;               /* which ended then; only such a turn looks at these */
+    struct moderation moderation; /* (m) of the thread that waits for arrivals */
+    struct openings openings;     /* (m) of a receiver */
+};
+
+struct link {
+    struct mutex mutex;
+    struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
+    uint32_t touched;                      /* (m) halves, a bit each */
+    bool is_broken;                        /* (m) the socket is of no use any more */
+    struct rx rx;
+    struct helm helm; /* where a user's thread does the turns while it waits */
+};
+
+/* Without halves, whose waiters spin so long at most. NULL: no memory. */
+struct link *link_create(duration spin);
+
+/* Gives it another half. Before anybody else knows that half. */
+void link_add(struct link *l, enum machine_role role, struct zcrp_entity *half);
+
+/* The half goes away, unless it was never there. The last one frees the link. Nobody else knows
+ * that half any more. */
+void link_remove(struct link *l, enum machine_role role);
+
+/* The same in a child, where a thread that is not there may hold the mutex. */
+void link_abandon(struct link *l, enum machine_role role);
+
+/* The half that reads the socket. */
+static inline struct zcrp_entity *link_reader(const struct link *l)
+{
+    struct zcrp_entity *receiver = l->half[MACHINE_RECEIVER];
+
+    return receiver != NULL ? receiver : l->half[MACHINE_SENDER];
+}
+
+/* The other half of a connection; NULL: there is none. */
+static inline struct zcrp_entity *link_other(const struct link *l, enum machine_role role)
+{
+    return l->half[role == MACHINE_SENDER ? MACHINE_RECEIVER : MACHINE_SENDER];
+}
+
+/* Locked: the half may be changed by this section. */
+static inline void link_touch(struct link *l, enum machine_role role)
+{
+    CHECK(mutex_is_held(&l->mutex));
+    l->touched |= UINT32_C(1) << role;
+}
+
+#endif

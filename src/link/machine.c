@@ -1,0 +1,480 @@
+#include "machine.h"
+
+#include "core/adt/arena.h"
+#include "core/adt/intervals.h"
+#include "platform/system.h"
+#include "transport/keyed_hash.h"
+
+#include <stdlib.h>
+
+enum {
+    FAULTS_MOST = 3, /* in a row without a culprit */
+    UNIT_LEAST = TRAILER_BYTES + GRAIN,
+    USUAL_UNIT_BYTES = 1024, /* what transit is sized for: a window full of units somewhat below
+                                Ethernet's; a window of smaller ones is bounded by their number */
+    TRANSIT_LEAST = 256,
+    TRANSIT_MOST = 1 << 16,
+    HOLES = 4096,
+    INTERVALS = 1024,
+    GSO_BYTES = 65507, /* what the kernel cuts at once is no more than a datagram could be, */
+    BURST_CALLS = 17,  /* and one call takes several of those: 1 MiB */
+
+    /* The sender is promised some of eight parts of the receive buffer as granted. The kernel
+     * charges what a datagram occupies (about 768 bytes more than it has, rounded up), doubles what
+     * was asked for on that account, and gives back what was read in steps of a quarter. */
+    CAPACITY_PARTS = 8,
+    CAPACITY_SMALL = 4,
+    CAPACITY_LARGE = 6,
+    LARGE_UNIT = 16 << 10, /* bytes; here the overhead is little */
+};
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* What is sealed is larger on the path than the machine knows. */
+static uint32_t without_seal(const struct machine *m, uint32_t bytes)
+{
+    if (m->keyring == NULL)
+        return bytes;
+    return bytes < UNIT_LEAST + SEAL_CONTROL_BYTES ? UNIT_LEAST : bytes - SEAL_CONTROL_BYTES;
+}
+
+static uint32_t unit_bytes(const struct machine *m, const struct zcrp_options *options,
+                           const struct channel *units)
+{
+    if (options->unit_bytes != 0)
+        return without_seal(m, least(options->unit_bytes, units->datagram_max));
+    return without_seal(m, units->path_bytes);
+}
+
+static uint32_t transit_units(uint64_t window_bytes)
+{
+    uint32_t units = least(window_bytes / USUAL_UNIT_BYTES, TRANSIT_MOST);
+    return units > TRANSIT_LEAST ? units : TRANSIT_LEAST;
+}
+
+/* AF_UNIX loses nothing: there the sender's own limits are enough. */
+static uint32_t capacity(const struct channel *units, uint32_t unit)
+{
+    uint32_t parts = unit < LARGE_UNIT ? CAPACITY_SMALL : CAPACITY_LARGE;
+    uint32_t part = units->receive_buffer / CAPACITY_PARTS * parts;
+
+    if (units->kind == CHANNEL_UNIX)
+        return UINT32_MAX;
+    return part > 2 * unit ? part : 2 * unit;
+}
+
+static enum congestion_kind congestion_kind(int congestion)
+{
+    switch (congestion) {
+    case ZCRP_CONGESTION_NONE:
+        return CONGESTION_NONE;
+    case ZCRP_CONGESTION_RENO:
+        return CONGESTION_RENO;
+    case ZCRP_CONGESTION_CUBIC:
+        return CONGESTION_CUBIC;
+    default:
+        return CONGESTION_BBR;
+    }
+}
+
+/* The near block lies beside those of other machines, so that idle ones share pages. */
+static bool allocate(struct machine *m, struct arena_bytes bytes)
+{
+    m->near = aligned_alloc(ARENA_ALIGNMENT, bytes.near);
+    m->far = memory_reserve(bytes.far);
+    m->far_bytes = bytes.far;
+    if (m->near != NULL && m->far != NULL)
+        return true;
+    machine_fini(m);
+    return false;
+}
+
+static bool init_sender(struct machine *m, const struct zcrp_options *options,
+                        const struct channel *units)
+{
+    uint32_t unit = unit_bytes(m, options, units);
+    uint32_t most = m->keyring == NULL ? GSO_BYTES : GSO_BYTES - BURST_CUT * SEAL_UNIT_BYTES;
+    uint32_t call = unit > most ? unit : most;
+    bool is_one_call = units->aal5 != NULL || m->keyring != NULL;
+    struct sender_config config = {
+        .unit_bytes = unit,
+        .unit_most = options->unit_bytes != 0 ? unit : without_seal(m, units->path_most),
+        .stays = m->stays,
+        .is_cut = units->aal5 != NULL,
+        .burst_units = m->keyring == NULL ? BURST_UNITS : BURST_CUT,
+        .burst_bytes = is_one_call ? call : BURST_CALLS * call,
+        .call_bytes = call,
+        .messages = options->messages,
+        .transit_units = transit_units(options->window_bytes),
+        .window_bytes = options->window_bytes,
+        .connect = options->connect_ns,
+        .silence = options->silence_ns,
+        .progress = options->progress_ns,
+        .congestion = congestion_kind(options->congestion),
+        .secret = keyed_hash_secret(),
+        .keyring = m->keyring,
+    };
+
+    if (!allocate(m, sender_bytes(&config)))
+        return false;
+    m->sender = sender_init(m->near, m->far, &config, clock_now());
+    if (m->keyring != NULL && keyring_is_ready(m->keyring))
+        sender_admit(m->sender, clock_now());
+    return true;
+}
+
+static bool init_receiver(struct machine *m, const struct zcrp_options *options,
+                          const struct channel *units)
+{
+    uint32_t unit = unit_bytes(m, options, units);
+    struct receiver_config config = {
+        .unit_bytes = unit,
+        .stays = m->stays,
+        .messages = options->messages,
+        .holes = HOLES,
+        .intervals = INTERVALS,
+        .capacity = capacity(units, unit),
+        .silence = options->silence_ns,
+        .secret = keyed_hash_secret(),
+        .jar = keyed_hash_jar(),
+        .peer = address_number(&units->peer),
+        .keyring = m->keyring,
+    };
+
+    if (!allocate(m, receiver_bytes(&config)))
+        return false;
+    m->receiver = receiver_init(m->near, m->far, &config, clock_now());
+    if (m->keyring != NULL && keyring_is_ready(m->keyring))
+        receiver_admit(m->receiver, clock_now());
+    return true;
+}
+
+bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_options *options,
+                  const struct channel *units)
+{
+    *m = (struct machine){.role = role, .stays = m->stays, .keyring = m->keyring};
+    return role == MACHINE_SENDER ? init_sender(m, options, units)
+                                  : init_receiver(m, options, units);
+}
+
+void machine_fini(struct machine *m)
+{
+    free(m->near);
+    memory_release(m->far, m->far_bytes);
+    *m = (struct machine){.near = NULL};
+}
+
+static bool submit(struct machine *m, instant now, struct message *message, uint64_t *number)
+{
+    nbyte *buffer = message != NULL ? message->public.buffer : NULL;
+    nlong size = message != NULL ? message->size : 0;
+
+    return m->sender ? sender_submit(m->sender, now, message, buffer, size, number)
+                     : receiver_post(m->receiver, now, message, buffer, size, number);
+}
+
+bool machine_submit(struct machine *m, instant now, struct message *message)
+{
+    uint64_t number;
+
+    if (!submit(m, now, message, &number))
+        return false;
+    if (message == NULL) {
+        (void)machine_cancel(m, now, number);
+    } else {
+        message->number = number;
+        message_move(message, MESSAGE_IN_MACHINE);
+    }
+    return true;
+}
+
+bool machine_cancel(struct machine *m, instant now, uint64_t number)
+{
+    return m->sender ? sender_cancel(m->sender, now, number)
+                     : receiver_cancel(m->receiver, now, number);
+}
+
+bool machine_has_burst(const struct machine *m)
+{
+    return m->sender ? sender_has_burst(m->sender) : receiver_has_reply(m->receiver);
+}
+
+bool machine_take(struct machine *m, instant now, struct burst *burst)
+{
+    return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);
+}
+
+/* The receiver sends control datagrams only, and repeats those that did not leave. */
+void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent)
+{
+    if (m->sender)
+        sender_sent(m->sender, now, burst, sent);
+}
+
+bool machine_is_quiet(const struct machine *m, instant now)
+{
+    return m->sender != NULL && sender_is_quiet(m->sender, now);
+}
+
+void machine_rest(struct machine *m)
+{
+    size_t used = m->sender ? sender_rest(m->sender) : receiver_rest(m->receiver);
+
+    memory_forget(m->far, m->far_bytes, used);
+}
+
+void machine_expire(struct machine *m, instant now)
+{
+    if (m->sender)
+        sender_expire(m->sender, now);
+    else
+        receiver_expire(m->receiver, now);
+}
+
+enum peer_link machine_link(const struct machine *m)
+{
+    bool is_lost = m->receiver != NULL && receiver_ended(m->receiver) != OUTCOME_OK;
+
+    if (!m->stays)
+        return is_lost ? LINK_ENDED : LINK_ASKING;
+    return m->role == MACHINE_SENDER ? sender_link(m->sender) : LINK_ASKING;
+}
+
+enum outcome machine_end(const struct machine *m)
+{
+    return m->sender ? sender_ended(m->sender) : receiver_ended(m->receiver);
+}
+
+uint64_t machine_expected(const struct machine *m)
+{
+    return m->receiver ? receiver_expected(m->receiver) : 0;
+}
+
+instant machine_acks_at(const struct machine *m)
+{
+    return m->receiver ? receiver_acks_at(m->receiver) : NEVER;
+}
+
+duration machine_round_trip(const struct machine *m)
+{
+    return m->receiver ? receiver_round_trip(m->receiver) : 0;
+}
+
+void machine_ask_offers(struct machine *m, instant now)
+{
+    receiver_ask_offers(m->receiver, now);
+}
+
+bool machine_offer(const struct machine *m, uint64_t *size)
+{
+    return receiver_offer(m->receiver, size);
+}
+
+uint64_t machine_offers(const struct machine *m)
+{
+    return m->receiver != NULL ? receiver_counters(m->receiver)->offers : 0;
+}
+
+instant machine_deadline(const struct machine *m)
+{
+    return m->sender ? sender_deadline(m->sender) : receiver_deadline(m->receiver);
+}
+
+instant machine_progress_at(const struct machine *m)
+{
+    return m->sender ? sender_progress_at(m->sender) : NEVER;
+}
+
+bool machine_event(struct machine *m, struct event *event)
+{
+    return m->sender ? sender_event(m->sender, event) : receiver_event(m->receiver, event);
+}
+
+void machine_close(struct machine *m, instant now)
+{
+    if (m->sender)
+        sender_close(m->sender, now);
+    else
+        receiver_close(m->receiver, now);
+}
+
+bool machine_is_closed(const struct machine *m)
+{
+    return m->sender ? sender_is_closed(m->sender) : receiver_is_closed(m->receiver);
+}
+
+bool machine_is_confirmed(const struct machine *m)
+{
+    return m->sender ? sender_is_confirmed(m->sender) : receiver_is_confirmed(m->receiver);
+}
+
+void machine_give_up(struct machine *m)
+{
+    if (m->sender)
+        sender_give_up(m->sender);
+}
+
+void machine_fail(struct machine *m, instant now, enum outcome outcome)
+{
+    if (m->sender)
+        sender_fail(m->sender, now, outcome);
+    else
+        receiver_fail(m->receiver, now, outcome);
+}
+
+bool machine_is_replaced(const struct machine *m)
+{
+    return m->receiver != NULL && receiver_is_replaced(m->receiver);
+}
+
+bool machine_is_told(const struct machine *m)
+{
+    return m->receiver != NULL && receiver_is_told(m->receiver);
+}
+
+void machine_agree_close(struct machine *m)
+{
+    if (m->sender)
+        sender_agree_close(m->sender);
+    else
+        receiver_agree_close(m->receiver);
+}
+
+/* ---- faults ---- */
+
+static bool fail_for_fault(struct machine *m, uint64_t number)
+{
+    return m->sender ? sender_fault(m->sender, number) : receiver_fault(m->receiver, number);
+}
+
+/* Can each of those iovecs be accessed that lie in this buffer? */
+static bool are_accessible(const struct iovec *iov, uint32_t count, struct iovec buffer,
+                           enum memory_access access)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t at = (uintptr_t)iov[i].iov_base - (uintptr_t)buffer.iov_base;
+        if (iov[i].iov_len > 0 && at < buffer.iov_len &&
+            !memory_is_accessible(iov[i].iov_base, iov[i].iov_len, access))
+            return false;
+    }
+    return true;
+}
+
+/* A call found a fault. Without a culprit the memory may have been put right meanwhile. But after
+ * several such calls in a row all messages of the call fail. */
+static bool is_final_fault(struct machine *m, bool has_culprit)
+{
+    m->faults = has_culprit ? 0 : m->faults + 1;
+    return m->faults >= FAULTS_MOST;
+}
+
+void machine_on_burst_fault(struct machine *m, const struct burst *b)
+{
+    bool has_culprit = false;
+
+    if (m->sender == NULL)
+        return; /* what a receive ran into is told late (recvmmsg(2)): the next one finds it */
+    for (uint32_t i = 0; i < b->pins; i++) {
+        struct iovec buffer = sender_buffer(m->sender, b->pin[i].message);
+        if (!are_accessible(b->iov, 2 * b->datagrams, buffer, MEMORY_READ))
+            has_culprit |= fail_for_fault(m, b->pin[i].message);
+    }
+    if (is_final_fault(m, has_culprit))
+        for (uint32_t i = 0; i < b->pins; i++)
+            (void)fail_for_fault(m, b->pin[i].message);
+}
+
+void machine_on_plan_fault(struct machine *m, struct landing *l)
+{
+    struct interval planned = receiver_planned(m->receiver);
+    bool has_culprit = false;
+
+    l->is_spoilt = true;
+    for (uint64_t n = planned.first; n < planned.last; n++) {
+        struct iovec buffer = receiver_buffer(m->receiver, n);
+        if (!are_accessible(l->iov, l->first[l->openings], buffer, MEMORY_WRITE))
+            has_culprit |= fail_for_fault(m, n);
+    }
+    if (is_final_fault(m, has_culprit))
+        for (uint64_t n = planned.first; n < planned.last; n++)
+            (void)fail_for_fault(m, n);
+}
+
+/* ---- statistics ---- */
+
+static void add_sender(const struct sender *s, struct zcrp_stats *stats)
+{
+    const struct sender_counters *c = sender_counters(s);
+    struct sender_gauges g = sender_gauges(s);
+
+    stats->bytes_arrived = c->bytes;
+    stats->units = c->units;
+    stats->units_repeated = c->repeated;
+    stats->units_lost = c->lost;
+    stats->units_spurious = c->spurious;
+    stats->units_marked = c->marks;
+    stats->probes = c->probes;
+    stats->bursts = c->bursts;
+    stats->acknowledgements = c->acks;
+    stats->requests = c->requests;
+    stats->drop_short = c->drop_short;
+    stats->drop_version = c->drop_version;
+    stats->drop_type = c->drop_type;
+    stats->drop_malformed = c->drop_malformed;
+    stats->drop_session = c->drop_session;
+    stats->drop_number = c->drop_number;
+    stats->path_probes = c->path_probes;
+    stats->path_falls = c->path_falls;
+    stats->left_out = c->left_out;
+    stats->unit_bytes = g.unit;
+    stats->path_bytes = g.path;
+    stats->window_bytes = g.window;
+    stats->transit_bytes = g.in_transit;
+    stats->rate_bytes_per_s = g.rate;
+    stats->rtt_smoothed_ns = (uint64_t)g.rtt_smoothed;
+    stats->rtt_lowest_ns = (uint64_t)g.rtt_lowest;
+}
+
+static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
+{
+    const struct receiver_counters *c = receiver_counters(r);
+
+    stats->bytes_arrived = c->bytes;
+    stats->units = c->units;
+    stats->units_in_place = c->in_place;
+    stats->units_moved = c->moved;
+    stats->bytes_moved = c->bytes_moved;
+    stats->units_marked = c->marks;
+    stats->bursts = c->bursts;
+    stats->acknowledgements = c->acks;
+    stats->requests = c->requests;
+    stats->drop_short = c->drop_short;
+    stats->drop_version = c->drop_version;
+    stats->drop_type = c->drop_type;
+    stats->drop_malformed = c->drop_malformed;
+    stats->drop_session = c->drop_session;
+    stats->drop_unposted = c->drop_unposted;
+    stats->drop_beyond = c->drop_beyond;
+    stats->drop_duplicate = c->drop_duplicate;
+    stats->drop_no_room = c->drop_no_room;
+    stats->drop_cookie = c->drop_cookie;
+}
+
+static void add_keyring(const struct keyring *k, struct zcrp_stats *stats)
+{
+    stats->drop_forged = k->units_in.forged + k->control_in.forged;
+    stats->drop_replayed = k->units_in.replayed + k->control_in.replayed;
+}
+
+void machine_add_stats(const struct machine *m, struct zcrp_stats *stats)
+{
+    if (m->role == MACHINE_SENDER)
+        add_sender(m->sender, stats);
+    else
+        add_receiver(m->receiver, stats);
+    if (m->keyring != NULL)
+        add_keyring(m->keyring, stats);
+}

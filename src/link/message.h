@@ -1,0 +1,125 @@
+/* A message: what the user sees of it, and what the library knows; and lists of messages.
+ *
+ *     begin            latch closes
+ *       IDLE --------------------> IN_MACHINE -----> ENDED     told: the latch opens
+ *          \---> QUEUED ---------^                ^
+ *                    \---cancelled, or failed-----/
+ *
+ * The latch is closed exactly while the message is in flight: from begin until its end is told.
+ * Whoever finds it open may read the rest without a lock, and only then may the message be freed.
+ * It opens last: behind it the library touches nothing of the message any more.
+ *
+ * Lock letters: (m) the mutex of the entity it is in flight in; (k) the collections' mutex;
+ * (l) written before the latch opens or while no other call has the message, read while it is
+ * open. */
+#ifndef ZCRP_LINK_MESSAGE_H
+#define ZCRP_LINK_MESSAGE_H
+
+#include "core/instant.h"
+#include "platform/system.h"
+#include "platform/waking.h"
+#include "zcrp.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct collection;
+struct commons;
+struct message;
+
+/* An intrusive list of messages, first in, first out. A message is in one list at most: in its
+ * entity's backlog while it waits, in its entity's collection once it has ended. All zero when
+ * empty. */
+struct list {
+    struct message *first;
+    struct message *last;
+};
+
+/* What a message brings for it. */
+struct list_links {
+    struct message *previous;
+    struct message *next;
+};
+
+/* Appends the message, which is in no list. O(1), cannot fail. */
+void list_add(struct list *l, struct message *message);
+
+/* Removes the message, which is in this list. O(1), cannot fail. */
+void list_remove(struct list *l, struct message *message);
+
+/* Where a flight stands. It only moves on, by message_move. */
+enum message_life {
+    MESSAGE_IDLE,       /* not submitted, or about to be */
+    MESSAGE_QUEUED,     /* in the backlog: the machine does not know it yet */
+    MESSAGE_IN_MACHINE, /* and has a number */
+    MESSAGE_ENDED,      /* its code is decided; the latch opens any moment, or is open */
+};
+
+struct message {
+    struct zcrp_msg public;  /* first: the user's pointer is ours */
+    struct latch latch;      /* (a) */
+    int code;                /* (l) how it ended; ZCRP_ERROR_IDLE before it ever was in flight */
+    void *memory;            /* (c) the library's buffer, to be freed; NULL: it wraps */
+    struct commons *commons; /* (c) that it is of; NULL: none */
+    bool is_wrapped;         /* (c) */
+    nlong seen_bytes;        /* (l) of what it wraps: it ended well with so many, */
+    instant seen_at;         /* (l) having been given then; see message_is_unseen */
+
+    /* While in flight. */
+    struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
+    uint32_t generation;        /* (l) of the process that did (platform/system.h) */
+    nlong size;                 /* (l) bytes to send or receive, at most */
+    enum message_life life;     /* (m) */
+    bool is_unseen;             /* (m) its pages may not be there */
+    uint64_t number;            /* (m) the machine's, once it is in the machine */
+    int reason;                 /* (m) why it ended in the backlog */
+    uint64_t blanks;            /* (m) numbers to leave blank before its own; see backlog.h */
+    struct list_links links;    /* (m) of the backlog, (k) of the collection */
+
+    _Atomic(struct collection *) collection; /* (k) where it can be collected; NULL: nowhere.
+                                                Also read without a lock, for a first look. */
+};
+
+/* The message behind what the user holds. NULL stays NULL. */
+static inline struct message *message_of(struct zcrp_msg *public)
+{
+    return (struct message *)public;
+}
+
+static inline const struct message *message_of_const(const struct zcrp_msg *public)
+{
+    return (const struct message *)public;
+}
+
+/* Cannot fail; any thread, any time. What a parent had in flight is not in flight in its child. */
+static inline bool message_is_in_flight(const struct message *m)
+{
+    return !latch_is_open(&m->latch) && m->generation == forked_generation();
+}
+
+/* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY, _IDLE or _FORKED; any thread, any time. */
+int message_code(const struct message *m);
+
+/* May pages of its `size` first bytes have to come? Not if it wraps nothing, or if they were there
+ * within the last second. */
+bool message_is_unseen(const struct message *m, nlong size, instant now);
+
+/* In flight from now on, and idle until it is queued or in the machine. Nobody waits for it: what
+ * was known of its last flight is forgotten. */
+void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now);
+
+/* The flight moves on (CHECKed). Under the mutex. */
+void message_move(struct message *m, enum message_life life);
+
+/* How a message ended, on its way from the locked section to its waiters. */
+struct ending {
+    struct message *message;
+    int code;
+    nlong length;
+};
+
+/* Tells that it has ended: opens the latch, wakes those who wait for it. The message may be gone
+ * when this returns; bell_ring is left to the caller, once for several messages. */
+void message_end(struct message *m, int code, nlong length);
+
+#endif

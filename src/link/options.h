@@ -1,0 +1,25 @@
+/* The options of an entity: made complete, and as options of its channels. */
+#ifndef ZCRP_LINK_OPTIONS_H
+#define ZCRP_LINK_OPTIONS_H
+
+#include "transport/channel.h"
+#include "zcrp.h"
+
+/* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
+ * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
+ * depends on what the channel is for. Times longer than half of what an instant can be become that,
+ * so that no sum with the clock wraps. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one is out of its range,
+ * or the struct has something that this library does not know. */
+__attribute__((warn_unused_result)) int
+options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
+
+/* What complete options say about one channel of the entity, a sender's or a receiver's, on this
+ * descriptor. Over AAL5 units and control have a circuit each, which may be the same. No tap. */
+struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd);
+
+/* The same for a half of a connection. Units and control go both ways there, and a circuit takes
+ * the pieces of one sender only, so control has a circuit of its own: the next one, unless the
+ * options name another. The receiver has both to receive from. */
+struct channel_options options_of_half(const struct zcrp_options *o, bool is_sender, int fd);
+
+#endif

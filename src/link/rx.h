@@ -1,0 +1,61 @@
+/* The arriving turn of a link's reader: for both halves, if it has two.
+ *
+ *     zcrp-receiving  a receiver: plans, receives, lands, and answers
+ *     zcrp-update     a sender that reads for itself: one datagram after the other
+ *
+ * A user's thread that waits does the same turns at the helm (waiting/wait.c). `e` and `reader` are
+ * a link's reader, where nothing else is said. */
+#ifndef ZCRP_LINK_RX_H
+#define ZCRP_LINK_RX_H
+
+#include "entity.h"
+
+/* What a turn found. */
+enum arrival {
+    ARRIVAL_NONE,
+    ARRIVAL_SOME, /* something came, or went, and there is no more */
+    ARRIVAL_FULL, /* there may be more */
+};
+
+/* Where a turn looks: a system call is saved where only the neighbour is expected. */
+enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
+
+/* Receives once into the workspace, and sends what the machines then have to send, or holds it
+ * (waiting/wait_policy.h, answering). Not locked, as all of these where nothing else is said. */
+enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
+
+/* The neighbours of the reader and its other half are to call from now on. False if one of them has
+ * something already. */
+bool rx_may_sleep(struct zcrp_entity *reader);
+
+/* A waiter at the reader's helm looks at the neighbours, which need not call. So nobody else does,
+ * until rx_arm. */
+void rx_wake(struct zcrp_entity *reader);
+
+/* The engine receives for it from now on. */
+void rx_arm(struct zcrp_entity *reader);
+
+/* Nothing is there any more: how long not even arrivals shall end the sleep; 0: they shall. Locked.
+ */
+duration rx_rest(struct zcrp_entity *e);
+
+/* Sleeps until a datagram arrives, `wake` is signalled, or the deadline. With a nap, arrivals do
+ * not end it, and it is no longer than the nap. As channel_wait. */
+int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
+
+/* Sends what this receiver holds for the answer of its user, who waits on. */
+void rx_release(struct zcrp_entity *e);
+
+/* The user of the connection sends a message: that answers what it got, if it got one. Locked. */
+void rx_on_answer(struct zcrp_entity *e);
+
+/* A receiver that has joined hears a hello that arrived before it was there, and answers. */
+void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
+
+/* A sender that has started, and whose handshake is over, hears a request that came before that. */
+void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size);
+
+/* The engine's: something arrived. When to call again; see engine_duties. */
+instant rx_on_arrival(void *client);
+
+#endif

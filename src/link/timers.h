@@ -1,0 +1,13 @@
+/* The timeout turn: does what is due by the time. */
+#ifndef ZCRP_LINK_TIMERS_H
+#define ZCRP_LINK_TIMERS_H
+
+#include "entity.h"
+
+/* Of the reader and its other half, what is due now; by a waiter at the helm. Not locked. */
+void timers_turn(struct zcrp_entity *reader, instant now);
+
+/* The engine's: something may be due. */
+void timers_on_due(void *client);
+
+#endif

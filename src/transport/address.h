@@ -1,0 +1,44 @@
+/* Addresses of peers: comparing them, and the number that stands for one in a cookie. */
+#ifndef ZCRP_TRANSPORT_ADDRESS_H
+#define ZCRP_TRANSPORT_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Room for any address. */
+union address {
+    struct sockaddr any;
+    struct sockaddr_storage room;
+};
+
+/* Same family, host and port, and on the same link? An address of no family is like none. */
+bool address_is_same(const union address *a, const union address *b);
+
+/* Is the host the same, whatever the ports? */
+bool address_has_host(const union address *a, const struct sockaddr *host);
+
+/* The port; 0 if the family has none. */
+uint16_t address_port(const union address *a);
+
+/* The address of a connected socket's peer; family 0 if the system does not say. */
+union address address_of_peer(int fd);
+
+/* The address that a socket is bound to; family 0 if the system does not say. */
+union address address_of_socket(int fd);
+
+/* Writes host and port: "192.0.2.1:7000", "[2001:db8::1]:7000". 0; -ENOSPC if `size` bytes are too
+ * few (64 are enough); -EAFNOSUPPORT if the family is neither of IP's. */
+__attribute__((warn_unused_result)) int address_write(const union address *a, char *text,
+                                                      size_t size);
+
+/* A number that stands for host and port, the same for equal addresses in one process; 0 if the
+ * family is neither of IP's. */
+uint64_t address_number(const union address *a);
+
+/* The same of the host alone, whatever the port. In IPv6 all addresses of one network of 64 bits
+ * are one host, because one host may take any of them. */
+uint64_t address_host_number(const union address *a);
+
+#endif

@@ -1,0 +1,167 @@
+#include "channel.h"
+
+#include "platform/sleep.h"
+#include "platform/system.h"
+#include "transport/aal5/aal5_channel.h"
+#include "transport/udp/socket.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+int channel_init(struct channel *c, int fd, const struct channel_options *options)
+{
+    int error = socket_open(c, fd, options);
+
+    if (!error)
+        c->tap = options->tap;
+    return error;
+}
+
+void channel_fini(struct channel *c)
+{
+    socket_restore(c);
+}
+
+void channel_abandon(struct channel *c)
+{
+    if (c->aal5)
+        aal5_free(c);
+}
+
+static void show_crossing(const struct channel *c, const struct channel_crossing *crossing)
+{
+    if (crossing->bytes > 0)
+        c->tap.see(c->tap.context, c, crossing);
+}
+
+static enum channel_verdict send_tapped(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    int64_t time_ns = clock_date();
+    enum channel_verdict verdict = c->methods->send(c, b, sent);
+
+    for (uint32_t i = 0; i < *sent; i++) {
+        uint32_t skip = b->iov[2 * i].iov_len == 0; /* control has no data, a unit may have none */
+        const struct iovec *pieces = &b->iov[2 * i];
+        show_crossing(c, &(struct channel_crossing){
+                             .time_ns = time_ns,
+                             .is_outward = true,
+                             .bytes = (uint32_t)(pieces[0].iov_len + pieces[1].iov_len),
+                             .count = 2 - skip,
+                             .pieces = pieces + skip,
+                         });
+    }
+    return verdict;
+}
+
+static int receive_tapped(struct channel *c, struct landing *l)
+{
+    struct iovec pieces[LANDING_IOV];
+    struct landing_walk walk = {0};
+    struct segment segment;
+    int filled = c->methods->receive(c, l);
+    int64_t time_ns = clock_date();
+
+    while (filled > 0 && landing_next(l, &walk, &segment)) {
+        show_crossing(c, &(struct channel_crossing){
+                             .time_ns = time_ns,
+                             .bytes = segment.bytes,
+                             .count = landing_list(l, &segment, pieces),
+                             .pieces = pieces,
+                         });
+    }
+    return filled;
+}
+
+static int receive_control_tapped(struct channel *c, uint8_t *buffer, size_t size)
+{
+    int bytes = c->methods->receive_control(c, buffer, size);
+    struct iovec piece = {.iov_base = buffer, .iov_len = bytes > 0 ? (size_t)bytes : 0};
+
+    show_crossing(c, &(struct channel_crossing){
+                         .time_ns = clock_date(),
+                         .bytes = (uint32_t)piece.iov_len,
+                         .count = 1,
+                         .pieces = &piece,
+                     });
+    return bytes;
+}
+
+/* AAL5 shows its PDUs itself. */
+static bool is_tapped(const struct channel *c)
+{
+    return __builtin_expect(c->tap.see != NULL, 0) && c->aal5 == NULL;
+}
+
+enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    return is_tapped(c) ? send_tapped(c, b, sent) : c->methods->send(c, b, sent);
+}
+
+int channel_receive(struct channel *c, struct landing *l)
+{
+    return is_tapped(c) ? receive_tapped(c, l) : c->methods->receive(c, l);
+}
+
+int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size)
+{
+    return is_tapped(c) ? receive_control_tapped(c, buffer, size)
+                        : c->methods->receive_control(c, buffer, size);
+}
+
+void channel_call(struct channel *c)
+{
+    (void)send(c->fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+    channel_note(c, CHANNEL_CALLS_OUT, 1);
+}
+
+static int broken(struct channel *c, int error)
+{
+    atomic_store_explicit(&c->fault, error, memory_order_relaxed);
+    return CHANNEL_BROKEN;
+}
+
+/* Waits for `events` on the socket, or the wake. POLLERR counts as ready: the next call takes the
+ * error off the socket. A socket that was closed (POLLNVAL) or hung up would be ready for ever. */
+static int wait_for(struct channel *c, short events, int wake_fd, instant deadline)
+{
+    struct pollfd set[] = {{.fd = c->fd, .events = events}, {.fd = wake_fd, .events = POLLIN}};
+    int ready = ready_wait(set, 2, deadline);
+
+    if (ready < 0)
+        return broken(c, -ready);
+    if (set[0].revents & POLLNVAL)
+        return broken(c, EBADF);
+    if ((set[0].revents & POLLHUP) && !(set[0].revents & events))
+        return broken(c, EPIPE);
+    return (set[0].revents ? CHANNEL_READABLE : 0) | (set[1].revents ? CHANNEL_WOKEN : 0);
+}
+
+int channel_wait(struct channel *c, int wake_fd, instant deadline)
+{
+    return wait_for(c, POLLIN, wake_fd, deadline);
+}
+
+int channel_nap(struct channel *c, int wake_fd, instant deadline)
+{
+    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+    int ready = ready_wait(&wake, 1, deadline);
+
+    return ready < 0 ? broken(c, -ready) : ready > 0 ? CHANNEL_WOKEN : 0;
+}
+
+int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,
+                          instant deadline)
+{
+    int ready;
+
+    if (verdict == CHANNEL_CROWDED)
+        return channel_nap(c, wake_fd, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
+    ready = wait_for(c, POLLOUT, wake_fd, deadline);
+    return ready < 0 ? ready : ready & CHANNEL_WOKEN;
+}
+
+void channel_leave_ecn(struct channel *c)
+{
+    if (c->ecn_before >= 0)
+        socket_ecn_end(c);
+}

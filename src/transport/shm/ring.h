@@ -1,0 +1,142 @@
+/* A ring of notes in memory that two processes share: the writer says where bytes lie in its own
+ * memory, the reader copies them and says so. No byte of a message is in the ring.
+ *
+ *     writer   EMPTY --offer--> OFFERED                    DONE, FAULTED --reap--> EMPTY
+ *                                  |--revoke--> REVOKED        ^
+ *     reader                       \-- next, copies, finish --/ <-- finish (of a REVOKED one)
+ *
+ * A note is revoked at any time, also while the reader copies. So `finish` tells the reader whether
+ * what it has copied counts: the writer's memory was unchanged until then. Neither waits for the
+ * other.
+ *
+ * Each side believes nothing that the other may write. It keeps its place in the ring to itself,
+ * reads each word of a note once, and checks it. A wrong word costs who wrote it: the reader gets
+ * other bytes of the writer's memory, or none, and the writer counts a note as read.
+ *
+ * A reader that is about to sleep says so, and looks at the ring once more. A writer that offers
+ * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer calls.
+ * tests/model/ring.pml has these rules.
+ *
+ * A note is pinned while the writer's own process reads the memory that it is of (targets.h). Then
+ * it is not reaped, and to revoke it leaves it its owner, who gets it back once it is unpinned.
+ *
+ * I1  writer: reaped <= head <= reaped + RING_NOTES; the notes between are not EMPTY.
+ * I2  reader: every note before `tail` is EMPTY, DONE, FAULTED, or offered anew. */
+#ifndef ZCRP_TRANSPORT_SHM_RING_H
+#define ZCRP_TRANSPORT_SHM_RING_H
+
+#include "core/wire/datagram.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RING_NOTES = 256 };
+
+enum ring_state { RING_EMPTY, RING_OFFERED, RING_REVOKED, RING_DONE, RING_FAULTED };
+
+/* In the shared memory; the other side may write anything there at any time. */
+struct ring_slot {
+    _Alignas(64) _Atomic uint32_t state; /* enum ring_state */
+    _Atomic uint32_t bytes;
+    _Atomic uint32_t segment;
+    _Atomic uint32_t has_trailer;
+    _Atomic uint32_t place;
+    _Atomic uint64_t where;
+    uint8_t trailer[TRAILER_BYTES];
+};
+
+struct ring {
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be called */
+    struct ring_slot slot[RING_NOTES];
+};
+
+/* Where the bytes lie that a note is of. */
+enum ring_place {
+    RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
+    RING_COMMONS, /* in the writer's commons (commons.h): so far from their start */
+    RING_STAGE,   /* in the stage, which both map: likewise */
+    RING_PLACES
+};
+
+/* What a note says: datagrams in the writer's memory. */
+struct ring_note {
+    uint64_t where;        /* of the first byte, as its place has it */
+    uint32_t bytes;        /* of all datagrams together, with the trailer; below LANDING_DATAGRAM */
+    uint32_t segment;      /* of each but the last, which may be shorter; 0: there is one */
+    bool has_trailer;      /* the last TRAILER_BYTES of the one datagram are the note's */
+    enum ring_place place; /* of all its bytes but the trailer's */
+};
+
+/* ---- the writer's side ---- */
+
+struct ring_writer {
+    struct ring *ring;
+    _Atomic uint64_t head;      /* notes offered, */
+    _Atomic uint64_t reaped;    /* and of those, that the reader is done with, as is known */
+    uint64_t owner[RING_NOTES]; /* of each note: who wants to know that the reader is done */
+    bool is_pinned[RING_NOTES];
+};
+
+void ring_writer_init(struct ring_writer *w, struct ring *ring);
+
+/* Is there room for another note? */
+bool ring_has_room(const struct ring_writer *w);
+
+/* Offers a note; there is room (CHECKed). By one thread at a time. True if the reader sleeps and is
+ * to be called. */
+bool ring_offer(struct ring_writer *w, const struct ring_note *note,
+                const uint8_t trailer[TRAILER_BYTES], uint64_t owner);
+
+/* What became of the oldest note. */
+struct ring_reaped {
+    uint64_t owner;
+    bool has_faulted; /* the reader says that the memory cannot be read */
+};
+
+/* The oldest note, if the reader is done with it. By one thread at a time; another may offer. */
+bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
+
+/* Revokes the oldest note of this owner, or of any (RING_ANY), which has no owner any more
+ * (RING_NOBODY): if the reader has not finished it by now, it does not count. False if there is
+ * none; `*of` is whose it was. By the thread that reaps. */
+#define RING_ANY UINT64_MAX
+#define RING_NOBODY (UINT64_MAX - 1)
+bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of);
+
+/* Pins a note that has an owner; false if it is not offered any more, or has none. By the thread
+ * that reaps, as all of these. */
+bool ring_pin(struct ring_writer *w, uint64_t number);
+
+/* Whose it is. */
+uint64_t ring_unpin(struct ring_writer *w, uint64_t number);
+
+/* ---- the reader's side ---- */
+
+struct ring_reader {
+    struct ring *ring;
+    uint64_t tail; /* notes that it is done with */
+};
+
+void ring_reader_init(struct ring_reader *r, struct ring *ring);
+
+/* The note `ahead` behind those that it is done with, without taking it. False if there is none, or
+ * one that ring_skip passes. */
+bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note);
+
+/* The place of that note's trailer within the ring, bytes from its start. */
+size_t ring_trailer_at(const struct ring_reader *r, uint32_t ahead);
+
+/* Is done with the next note. True if what was copied counts. */
+bool ring_finish(struct ring_reader *r, enum ring_state how);
+
+/* Passes notes that were revoked, and those that make no sense. True if there is one behind them to
+ * read. */
+bool ring_skip(struct ring_reader *r);
+
+/* The reader goes to sleep: false if there is something to read, then it is awake. Passes as
+ * ring_skip: a writer waits for the slots of what it revoked. */
+bool ring_sleep(struct ring_reader *r);
+void ring_wake(struct ring_reader *r);
+
+#endif

@@ -1,0 +1,126 @@
+/* Memory that the peer may map: places, limits, seals. */
+#include "transport/shm/commons.h"
+
+#include "../../support/suite.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 8, BYTES = PAGES * PAGE };
+
+static struct commons *c;
+
+static void setup(void)
+{
+    c = commons_create(BYTES - 1); /* whole pages */
+    ck_assert_ptr_nonnull(c);
+}
+
+static void teardown(void)
+{
+    commons_let_go(c);
+}
+
+FIXTURE(setup, teardown)
+
+TEST(commons_take__the_lowest_place_with_room)
+{
+    uint8_t *a = commons_take(c, 1), *b = commons_take(c, 2 * PAGE), *d = commons_take(c, 0);
+
+    ck_assert_ptr_nonnull(a);
+    ck_assert_uint_eq(commons_offset(c, a), 0);
+    ck_assert_ptr_eq(b, a + PAGE);
+    ck_assert_ptr_eq(d, b + 2 * PAGE);
+    commons_give(c, b);
+    ck_assert_ptr_eq(commons_take(c, 3 * PAGE), d + PAGE);
+    ck_assert_ptr_eq(commons_take(c, PAGE + 1), b);
+    commons_give(c, a);
+    commons_give(c, b);
+    commons_give(c, d);
+    commons_give(c, d + PAGE);
+}
+
+TEST(commons_take__no_room)
+{
+    uint8_t *all = commons_take(c, BYTES);
+
+    ck_assert_ptr_nonnull(all);
+    ck_assert_ptr_null(commons_take(c, 1));
+    commons_give(c, all);
+    ck_assert_ptr_null(commons_take(c, BYTES + 1));
+    ck_assert_ptr_null(commons_take(c, SIZE_MAX));
+    ck_assert_ptr_eq(commons_take(c, BYTES), all);
+    commons_give(c, all);
+}
+
+TEST(commons_create__too_large)
+{
+    ck_assert_ptr_null(commons_create(SIZE_MAX));
+    ck_assert_ptr_null(commons_create((size_t)1 << 48));
+}
+
+/* A message may be freed after its connection was closed. */
+TEST(commons_let_go__before_the_last_piece)
+{
+    struct commons *other = commons_create(PAGE);
+    uint8_t *piece = commons_take(other, PAGE);
+
+    commons_let_go(other);
+    memset(piece, 1, PAGE);
+    commons_give(other, piece);
+    commons_let_go(NULL);
+    ck_assert_ptr_null(commons_hold(NULL));
+}
+
+TEST(commons_has__all_of_it)
+{
+    uint8_t *start = commons_take(c, PAGE), outside;
+
+    ck_assert(commons_has(c, start, BYTES));
+    ck_assert(commons_has(c, start + BYTES, 0));
+    ck_assert(!commons_has(c, start, BYTES + 1));
+    ck_assert(!commons_has(c, start + 1, BYTES));
+    ck_assert(!commons_has(c, start + BYTES, 1));
+    ck_assert(!commons_has(c, start - 1, 1));
+    ck_assert(!commons_has(c, start, SIZE_MAX));
+    ck_assert(!commons_has(c, &outside, 1));
+    ck_assert(!commons_has(NULL, start, 0));
+    commons_give(c, start);
+}
+
+/* The peer sees what is written, now and later, and writes nothing itself. */
+TEST(commons_map__to_read)
+{
+    uint8_t *piece = commons_take(c, PAGE);
+    int fd = commons_descriptor(c);
+
+    ck_assert_uint_eq(commons_bytes(c), BYTES);
+    const uint8_t *seen = commons_map(fd, BYTES);
+    ck_assert_ptr_nonnull(seen);
+    memset(piece, 7, PAGE);
+    ck_assert_uint_eq(seen[PAGE - 1], 7);
+    ck_assert_int_ne(mprotect((void *)(uintptr_t)seen, PAGE, PROT_READ | PROT_WRITE), 0);
+    ck_assert_ptr_eq(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+    ck_assert_int_lt(write(fd, "x", 1), 0);
+    ck_assert_int_ne(ftruncate(fd, 0), 0);
+    ck_assert_int_ne(ftruncate(fd, 2L * BYTES), 0);
+    ck_assert_int_ne(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE), 0);
+    commons_unmap(seen, BYTES);
+    commons_unmap(NULL, 0);
+    commons_give(c, piece);
+}
+
+TEST(commons_map__what_cannot_be_trusted)
+{
+    int bare = commons_file(BYTES), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    ck_assert_ptr_null(commons_map(commons_descriptor(c), BYTES + PAGE));
+    ck_assert_ptr_null(commons_map(commons_descriptor(c), 0));
+    ck_assert_ptr_null(commons_map(bare, BYTES)); /* can become shorter */
+    ck_assert_ptr_null(commons_map(null, BYTES));
+    ck_assert_ptr_null(commons_map(-1, BYTES));
+    (void)close(bare);
+    (void)close(null);
+}

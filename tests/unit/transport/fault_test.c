@@ -1,0 +1,49 @@
+#include "transport/udp/socket.h"
+
+#include "../../support/suite.h"
+
+#include <errno.h>
+
+static const struct {
+    int error;
+    enum channel_verdict verdict;
+    enum channel_counter counter; /* CHANNEL_COUNTERS: none */
+} row[] = {
+    {EAGAIN, CHANNEL_BLOCKED, CHANNEL_BLOCKS},
+    {EWOULDBLOCK, CHANNEL_BLOCKED, CHANNEL_BLOCKS},
+    {ENOBUFS, CHANNEL_CROWDED, CHANNEL_CROWDS},
+    {ENOMEM, CHANNEL_CROWDED, CHANNEL_CROWDS},
+    {EMSGSIZE, CHANNEL_TOO_BIG, CHANNEL_TOO_BIGS},
+    {ECONNREFUSED, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ECONNRESET, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENOTCONN, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EDESTADDRREQ, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EHOSTUNREACH, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EHOSTDOWN, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENETUNREACH, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENETDOWN, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENONET, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENOPROTOOPT, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EOPNOTSUPP, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EPROTO, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EACCES, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EPERM, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EBADF, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+    {ENOTSOCK, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+    {EPIPE, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+    {EFAULT, CHANNEL_FAULT, CHANNEL_FAULTS},
+    {EINVAL, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+    {EIO, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+};
+
+TEST(fault_note__table, .rows = sizeof(row) / sizeof(row[0]))
+{
+    struct channel c = {.fd = -1};
+
+    ck_assert_int_eq(fault_note(&c, row[_i].error), row[_i].verdict);
+    for (int i = 0; i < CHANNEL_COUNTERS; i++) {
+        enum channel_counter counter = (enum channel_counter)i;
+        ck_assert_uint_eq(channel_count(&c, counter), counter == row[_i].counter);
+    }
+    ck_assert_int_eq(channel_fault(&c), row[_i].verdict == CHANNEL_BROKEN ? row[_i].error : 0);
+}

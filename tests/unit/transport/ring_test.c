@@ -1,0 +1,498 @@
+/* The ring of notes: both sides in one process, and words that nobody should have written. */
+#include "transport/shm/ring.h"
+
+#include "../../support/random.h"
+#include "../../support/suite.h"
+#include "core/receiver/landing.h"
+
+#include <string.h>
+
+enum { UNIT_BYTES = 1000, STEPS = 100000 };
+
+static struct ring ring;
+static struct ring_writer writer;
+static struct ring_reader reader;
+
+static void setup(void)
+{
+    memset(&ring, 0, sizeof(ring));
+    ring_writer_init(&writer, &ring);
+    ring_reader_init(&reader, &ring);
+}
+
+FIXTURE(setup, NULL)
+
+/* A note whose address is its owner. */
+static bool offer(uint64_t owner)
+{
+    const struct ring_note note = {.where = owner, .bytes = UNIT_BYTES};
+    return ring_offer(&writer, &note, NULL, owner);
+}
+
+static struct ring_slot *slot(uint64_t number)
+{
+    return &ring.slot[number % RING_NOTES];
+}
+
+static void expect_reaped(uint64_t owner, bool has_faulted)
+{
+    struct ring_reaped reaped;
+
+    ck_assert(ring_reap(&writer, &reaped));
+    ck_assert_uint_eq(reaped.owner, owner);
+    ck_assert_int_eq(reaped.has_faulted, has_faulted);
+}
+
+static void expect_nothing_to_reap(void)
+{
+    struct ring_reaped reaped;
+    ck_assert(!ring_reap(&writer, &reaped));
+}
+
+/* The next note, which is this owner's. */
+static void expect_next(uint64_t owner)
+{
+    struct ring_note note;
+
+    ck_assert(ring_look(&reader, 0, &note));
+    ck_assert_uint_eq(note.where, owner);
+}
+
+static void expect_no_next(void)
+{
+    struct ring_note note;
+    ck_assert(!ring_look(&reader, 0, &note));
+}
+
+/* ---- offering and reading ---- */
+
+TEST(ring_offer__a_note_is_read)
+{
+    const struct ring_note offered = {
+        .where = UINT64_MAX - 7, .bytes = 5000, .segment = 1250, .has_trailer = true};
+    uint8_t trailer[TRAILER_BYTES];
+    struct ring_note note;
+
+    memset(trailer, 0xA5, sizeof(trailer));
+    ck_assert(!ring_offer(&writer, &offered, trailer, 77));
+    ck_assert(ring_look(&reader, 0, &note));
+    ck_assert_uint_eq(note.where, offered.where);
+    ck_assert_uint_eq(note.bytes, offered.bytes);
+    ck_assert_uint_eq(note.segment, offered.segment);
+    ck_assert(note.has_trailer);
+    ck_assert_mem_eq((uint8_t *)&ring + ring_trailer_at(&reader, 0), trailer, TRAILER_BYTES);
+    expect_nothing_to_reap();
+    ck_assert(ring_finish(&reader, RING_DONE));
+    expect_reaped(77, false);
+    expect_nothing_to_reap();
+}
+
+TEST(ring_look__ahead)
+{
+    struct ring_note note;
+
+    for (uint64_t i = 0; i < 3; i++)
+        (void)offer(100 + i);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert(ring_look(&reader, i, &note));
+        ck_assert_uint_eq(note.where, 100 + i);
+    }
+    ck_assert(!ring_look(&reader, 3, &note));
+    ck_assert(!ring_look(&reader, RING_NOTES, &note)); /* which is the first one again */
+}
+
+TEST(ring_finish__faulted)
+{
+    (void)offer(1);
+    ck_assert(ring_finish(&reader, RING_FAULTED));
+    expect_reaped(1, true);
+}
+
+/* ---- pinning ---- */
+
+TEST(ring_pin__is_not_reaped)
+{
+    (void)offer(7);
+    ck_assert(ring_pin(&writer, 0));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    expect_nothing_to_reap();
+    ck_assert_uint_eq(ring_unpin(&writer, 0), 7);
+    expect_reaped(7, false);
+}
+
+/* It does not count any more, and its owner gets it back when it is unpinned. */
+TEST(ring_pin__is_revoked)
+{
+    uint64_t of;
+
+    (void)offer(7);
+    (void)offer(7);
+    ck_assert(ring_pin(&writer, 0));
+    ck_assert(ring_revoke(&writer, 7, &of)); /* the second */
+    ck_assert(!ring_revoke(&writer, 7, &of));
+    expect_no_next();
+    ck_assert_uint_eq(ring_unpin(&writer, 0), 7);
+    ck_assert(ring_revoke(&writer, 7, &of));
+    ck_assert_uint_eq(of, 7);
+    ck_assert(!ring_revoke(&writer, 7, &of));
+}
+
+TEST(ring_pin__what_there_is)
+{
+    uint64_t of;
+
+    ck_assert(!ring_pin(&writer, 0));
+    (void)offer(RING_NOBODY);
+    (void)offer(1);
+    (void)offer(2);
+    ck_assert(!ring_pin(&writer, 0));
+    ck_assert(!ring_pin(&writer, 3));
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert(!ring_pin(&writer, 1));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    expect_reaped(RING_NOBODY, false);
+    ck_assert(!ring_pin(&writer, 0));
+    ck_assert(ring_pin(&writer, 2));
+}
+
+TEST(ring_offer__full)
+{
+    for (uint64_t i = 0; i < RING_NOTES; i++) {
+        ck_assert(ring_has_room(&writer));
+        (void)offer(i);
+    }
+    ck_assert(!ring_has_room(&writer));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(!ring_has_room(&writer)); /* not before it is reaped */
+    expect_reaped(0, false);
+    ck_assert(ring_has_room(&writer));
+}
+
+TEST(ring_offer__full_is_a_mistake, .signal = SIGABRT)
+{
+    for (uint64_t i = 0; i <= RING_NOTES; i++)
+        (void)offer(i);
+}
+
+TEST(ring__goes_round)
+{
+    uint64_t offered = 0, read = 0, reaped = 0;
+
+    while (reaped < 5 * RING_NOTES + 3) {
+        for (int i = 0; i < 100 && ring_has_room(&writer); i++)
+            (void)offer(offered++);
+        for (int i = 0; i < 70 && read < offered; i++) {
+            expect_next(read++);
+            ck_assert(ring_finish(&reader, RING_DONE));
+        }
+        for (int i = 0; i < 60 && reaped < read; i++)
+            expect_reaped(reaped++, false);
+    }
+}
+
+/* ---- revoking ---- */
+
+TEST(ring_revoke__before_it_is_read)
+{
+    uint64_t of;
+
+    (void)offer(1);
+    (void)offer(2);
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert_uint_eq(of, 1);
+    ck_assert(!ring_revoke(&writer, 1, &of));
+    expect_no_next();
+    expect_nothing_to_reap(); /* its slot is the reader's until it has passed */
+    ck_assert(ring_skip(&reader));
+    expect_next(2);
+    expect_reaped(RING_NOBODY, false);
+    expect_nothing_to_reap();
+}
+
+TEST(ring_revoke__while_it_is_copied)
+{
+    uint64_t of;
+
+    (void)offer(1);
+    expect_next(1);
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert(!ring_finish(&reader, RING_DONE)); /* what was copied does not count */
+    expect_reaped(RING_NOBODY, false);
+}
+
+TEST(ring_revoke__while_it_faults)
+{
+    uint64_t of;
+
+    (void)offer(1);
+    expect_next(1);
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert(!ring_finish(&reader, RING_FAULTED));
+    expect_reaped(RING_NOBODY, false);
+}
+
+TEST(ring_revoke__after_it_was_copied)
+{
+    uint64_t of;
+
+    (void)offer(1);
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(ring_revoke(&writer, 1, &of)); /* it has no owner any more, and has counted */
+    ck_assert_uint_eq(of, 1);
+    expect_reaped(RING_NOBODY, false);
+    ck_assert(!ring_revoke(&writer, 1, &of));
+}
+
+TEST(ring_revoke__of_any_and_of_nobody)
+{
+    uint64_t of;
+
+    (void)offer(5);
+    (void)offer(RING_NOBODY);
+    (void)offer(6);
+    ck_assert(!ring_revoke(&writer, 4, &of));
+    ck_assert(ring_revoke(&writer, RING_ANY, &of));
+    ck_assert_uint_eq(of, 5);
+    ck_assert(ring_revoke(&writer, RING_ANY, &of));
+    ck_assert_uint_eq(of, 6);
+    ck_assert(!ring_revoke(&writer, RING_ANY, &of));
+    ck_assert(ring_skip(&reader));
+    expect_next(RING_NOBODY); /* this one counts as before */
+}
+
+TEST(ring_skip__a_ring_of_revoked_notes)
+{
+    uint64_t of, revoked = 0;
+
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        (void)offer(9);
+    while (ring_revoke(&writer, 9, &of))
+        revoked++;
+    ck_assert_uint_eq(revoked, RING_NOTES);
+    ck_assert(!ring_skip(&reader));
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        expect_reaped(RING_NOBODY, false);
+    expect_nothing_to_reap();
+}
+
+/* ---- sleeping ---- */
+
+TEST(ring_sleep__the_writer_calls_once)
+{
+    ck_assert(!offer(1));
+    ck_assert(!ring_sleep(&reader)); /* there is something */
+    ck_assert_uint_eq(ring.is_asleep, 0);
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(ring_sleep(&reader));
+    ck_assert(offer(2));
+    ck_assert(!offer(3));
+}
+
+TEST(ring_sleep__awake_again)
+{
+    ck_assert(ring_sleep(&reader));
+    ring_wake(&reader);
+    ck_assert(!offer(1));
+}
+
+TEST(ring_sleep__something_to_pass)
+{
+    uint64_t of;
+
+    (void)offer(1);
+    (void)ring_revoke(&writer, 1, &of);
+    ck_assert(ring_sleep(&reader));
+    expect_reaped(RING_NOBODY, false); /* the writer waits for its slot */
+}
+
+TEST(ring_sleep__something_behind_what_is_passed)
+{
+    uint64_t of;
+
+    (void)offer(1);
+    (void)offer(2);
+    (void)ring_revoke(&writer, 1, &of);
+    ck_assert(!ring_sleep(&reader));
+    expect_next(2);
+}
+
+/* A note that makes no sense does no more harm than one that was revoked. */
+TEST(ring_sleep__in_front_of_nonsense)
+{
+    (void)offer(1);
+    atomic_store(&ring.slot[0].bytes, UINT32_MAX);
+    ck_assert(!ring_skip(&reader));
+    (void)offer(2);
+    atomic_store(&ring.slot[1].place, RING_PLACES);
+    ck_assert(ring_sleep(&reader));
+}
+
+/* Not even by a writer that never ends. */
+TEST(ring_sleep__nothing_but_nonsense)
+{
+    for (uint64_t i = 0; i < RING_NOTES; i++) {
+        atomic_store(&ring.slot[i].state, RING_OFFERED);
+        atomic_store(&ring.slot[i].bytes, 0);
+    }
+    ck_assert(ring_sleep(&reader));
+}
+
+/* ---- nonsense ---- */
+
+static const struct {
+    uint32_t bytes, segment, has_trailer;
+    bool makes_sense;
+} nonsense[] = {
+    {1, 0, 0, true},
+    {0, 0, 0, false},
+    {LANDING_DATAGRAM - 1, 0, 0, true},
+    {LANDING_DATAGRAM, 0, 0, false},
+    {UINT32_MAX, 0, 0, false},
+    {1000, 1000, 0, true},
+    {1000, 1001, 0, false},
+    {1000, UINT32_MAX, 0, false},
+    {TRAILER_BYTES, 0, 1, true},
+    {TRAILER_BYTES - 1, 0, 1, false},
+    {TRAILER_BYTES, 0, UINT32_MAX, true},
+    {TRAILER_BYTES - 1, 0, UINT32_MAX, false},
+};
+
+TEST(ring_look__nonsense_is_passed, .rows = ROWS(nonsense))
+{
+    struct ring_note note;
+
+    (void)offer(1);
+    (void)offer(2);
+    slot(0)->bytes = nonsense[_i].bytes;
+    slot(0)->segment = nonsense[_i].segment;
+    slot(0)->has_trailer = nonsense[_i].has_trailer;
+    ck_assert_int_eq(ring_look(&reader, 0, &note), nonsense[_i].makes_sense);
+    ring_skip(&reader);
+    expect_next(nonsense[_i].makes_sense ? 1 : 2);
+    if (!nonsense[_i].makes_sense)
+        expect_reaped(1, false);
+}
+
+/* A reader that leaves a state which is none: the writer counts the note as read. */
+TEST(ring_reap__a_state_that_is_none)
+{
+    (void)offer(1);
+    (void)offer(2);
+    slot(0)->state = RING_EMPTY;
+    slot(1)->state = 4711;
+    expect_reaped(1, false);
+    expect_reaped(2, false);
+    expect_nothing_to_reap();
+}
+
+/* The writer knows how many notes it has offered, whatever the slots say. */
+TEST(ring_reap__not_more_than_were_offered)
+{
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        slot(i)->state = RING_DONE;
+    expect_nothing_to_reap();
+    (void)offer(1);
+    slot(0)->state = RING_DONE;
+    expect_reaped(1, false);
+    expect_nothing_to_reap();
+}
+
+TEST(ring_has_room__is_private)
+{
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        (void)offer(i);
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        slot(i)->state = RING_EMPTY;
+    ck_assert(!ring_has_room(&writer));
+}
+
+/* A writer that offers nonsense wherever the reader looks: each call ends. */
+TEST(ring_skip__ends)
+{
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        slot(i)->state = i % 2 ? RING_OFFERED : RING_REVOKED;
+    ring_skip(&reader);
+    ck_assert_uint_eq(reader.tail, RING_NOTES);
+    for (uint64_t i = 0; i < RING_NOTES; i++)
+        slot(i)->state = RING_OFFERED;
+    ring_skip(&reader);
+    ck_assert_uint_eq(reader.tail, 2 * RING_NOTES);
+}
+
+static uint32_t any_word(uint64_t *random)
+{
+    static const uint32_t edges[] = {0, 1, 31, 32, LANDING_DATAGRAM - 1, LANDING_DATAGRAM};
+
+    if (random_chance(random, 60))
+        return (uint32_t)random_below(random, 6); /* a state, mostly */
+    return random_chance(random, 50) ? edges[random_below(random, 6)]
+                                     : (uint32_t)random_next(random);
+}
+
+static void scribble(uint64_t *random)
+{
+    struct ring_slot *at = slot(random_next(random));
+
+    switch (random_below(random, 6)) {
+    case 0:
+        at->bytes = any_word(random);
+        break;
+    case 1:
+        at->segment = any_word(random);
+        break;
+    case 2:
+        at->has_trailer = any_word(random);
+        break;
+    case 3:
+        ring.is_asleep = any_word(random);
+        break;
+    default:
+        at->state = any_word(random);
+        break;
+    }
+}
+
+static void read_something(uint64_t *random)
+{
+    uint32_t ahead = (uint32_t)random_below(random, RING_NOTES + 2);
+    struct ring_note note;
+
+    ring_skip(&reader);
+    if (ring_look(&reader, ahead, &note)) {
+        ck_assert_uint_lt(note.bytes, LANDING_DATAGRAM);
+        ck_assert_uint_ge(note.bytes, note.has_trailer ? TRAILER_BYTES : 1);
+        ck_assert_uint_le(note.segment, note.bytes);
+    }
+    ck_assert_uint_le(ring_trailer_at(&reader, ahead) + TRAILER_BYTES, sizeof(ring));
+    if (ring_look(&reader, 0, &note))
+        (void)ring_finish(&reader, random_chance(random, 90) ? RING_DONE : RING_FAULTED);
+    if (random_chance(random, 10) && ring_sleep(&reader))
+        ring_wake(&reader);
+}
+
+/* Each side keeps its own account: owners come back in order, none of them twice, none made up. */
+TEST(ring__scribbled_at_random, .is_random = true)
+{
+    static bool is_revoked[STEPS];
+    uint64_t random = suite_seed(_i), offered = 0, reaped_count = 0, of;
+    struct ring_reaped reaped;
+
+    memset(is_revoked, 0, sizeof(is_revoked));
+    for (int step = 0; step < STEPS; step++) {
+        scribble(&random);
+        read_something(&random);
+        if (random_chance(&random, 60) && ring_has_room(&writer))
+            (void)offer(offered++);
+        if (random_chance(&random, 10) && ring_revoke(&writer, RING_ANY, &of)) {
+            ck_assert_uint_lt(of, offered);
+            ck_assert(!is_revoked[of]);
+            is_revoked[of] = true;
+        }
+        if (!ring_reap(&writer, &reaped))
+            continue;
+        ck_assert_uint_eq(reaped.owner, is_revoked[reaped_count] ? RING_NOBODY : reaped_count);
+        ck_assert_uint_le(++reaped_count, offered);
+        ck_assert_uint_le(offered - reaped_count, RING_NOTES);
+    }
+    ck_assert_uint_gt(reaped_count, RING_NOTES);
+}

@@ -1,0 +1,374 @@
+#include "../../support/suite.h"
+#include "platform/system.h"
+#include "workers/engine.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A member that counts its turns. */
+struct rig {
+    struct engine_member member;
+    int pair[2];
+    _Atomic int arrivals, writables, sends, expiries;
+    _Atomic instant next; /* that `arrive` returns, */
+    _Atomic bool reads;   /* and whether it reads what arrived */
+    _Atomic bool is_slow; /* a turn takes 20 ms */
+    _Atomic bool is_in;   /* a turn runs */
+};
+
+static void turn(struct rig *rig, _Atomic int *count)
+{
+    atomic_store(&rig->is_in, true);
+    if (atomic_load(&rig->is_slow))
+        usleep(20000);
+    atomic_fetch_add(count, 1);
+    atomic_store(&rig->is_in, false);
+}
+
+static instant on_arrive(void *client)
+{
+    struct rig *rig = client;
+    char bytes[64];
+
+    while (atomic_load(&rig->reads) && recv(rig->pair[0], bytes, sizeof bytes, MSG_DONTWAIT) >= 0)
+        ;
+    turn(rig, &rig->arrivals);
+    return atomic_exchange(&rig->next, ENGINE_ARM);
+}
+
+static void on_writable(void *client)
+{
+    struct rig *rig = client;
+    turn(rig, &rig->writables);
+}
+
+static void on_send(void *client)
+{
+    struct rig *rig = client;
+    turn(rig, &rig->sends);
+}
+
+static void on_expire(void *client)
+{
+    struct rig *rig = client;
+    turn(rig, &rig->expiries);
+}
+
+static const struct engine_duties duties = {on_arrive, on_writable, on_send, on_expire};
+
+static void join(struct rig *rig, enum engine_role role)
+{
+    *rig = (struct rig){.next = ENGINE_ARM, .reads = true};
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, rig->pair), 0);
+    ck_assert_int_eq(engine_join(&rig->member, role, &duties, rig, rig->pair[0], rig->pair[0]), 0);
+}
+
+static void leave(struct rig *rig)
+{
+    engine_leave(&rig->member);
+    ck_assert(!atomic_load(&rig->is_in));
+    close(rig->pair[0]);
+    close(rig->pair[1]);
+}
+
+static void send_one(struct rig *rig)
+{
+    ck_assert_int_eq(send(rig->pair[1], "x", 1, 0), 1);
+}
+
+static bool becomes(_Atomic int *count, int value)
+{
+    for (int i = 0; i < 2000 && atomic_load(count) != value; i++)
+        usleep(1000);
+    return atomic_load(count) == value;
+}
+
+/* The library's threads in this process, by their names. */
+static int threads_of_library(void)
+{
+    char path[300], name[32];
+    int threads = 0;
+    DIR *tasks = opendir("/proc/self/task");
+
+    for (struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks)) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *comm = fopen(path, "r");
+        if (comm == NULL)
+            continue;
+        threads += fgets(name, sizeof name, comm) != NULL && strncmp(name, "zcrp-", 5) == 0;
+        fclose(comm);
+    }
+    closedir(tasks);
+    return threads;
+}
+
+/* A thread names itself, and one that was joined may be listed for a moment more. */
+static bool threads_become(int count)
+{
+    for (int i = 0; i < 1000 && threads_of_library() != count; i++)
+        usleep(1000);
+    return threads_of_library() == count;
+}
+
+TEST(engine_arm__one_turn_for_what_arrives)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    send_one(&rig);
+    usleep(5000);
+    ck_assert_int_eq(atomic_load(&rig.arrivals), 0); /* not armed */
+    engine_arm(&rig.member);
+    ck_assert(becomes(&rig.arrivals, 1));
+    send_one(&rig);
+    ck_assert(becomes(&rig.arrivals, 2)); /* the turn asked to be armed again */
+    leave(&rig);
+}
+
+/* A waiter was there when the turn looked, and has left and armed the socket since. */
+TEST(engine_arm__within_a_turn_has_the_last_word, .rows = 2)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&rig.next, _i == 0 ? ENGINE_LEAVE_BE : clock_now() + 100 * SECOND);
+    atomic_store(&rig.reads, false);
+    atomic_store(&rig.is_slow, true);
+    engine_arm(&rig.member);
+    send_one(&rig);
+    while (!atomic_load(&rig.is_in))
+        usleep(100);
+    atomic_store(&rig.reads, true);
+    engine_arm(&rig.member);
+    for (int i = 0; i < 2000 && atomic_load(&rig.arrivals) < 2; i++)
+        usleep(1000);
+    ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
+    leave(&rig);
+}
+
+TEST(engine_arm__not_while_somebody_else_looks_after_it)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&rig.next, ENGINE_LEAVE_BE);
+    engine_arm(&rig.member);
+    send_one(&rig);
+    ck_assert(becomes(&rig.arrivals, 1));
+    for (int i = 0; i < 3; i++)
+        send_one(&rig);
+    usleep(5000);
+    ck_assert_int_eq(atomic_load(&rig.arrivals), 1);
+    engine_arm(&rig.member);
+    ck_assert(becomes(&rig.arrivals, 2));
+    leave(&rig);
+}
+
+/* What has come does not show in the socket. */
+TEST(engine_arrive__one_turn_without_a_datagram)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    engine_arrive(&rig.member);
+    ck_assert(becomes(&rig.arrivals, 1));
+    usleep(5000);
+    ck_assert_int_eq(atomic_load(&rig.arrivals), 1);
+    engine_arrive(&rig.member);
+    ck_assert(becomes(&rig.arrivals, 2));
+    leave(&rig);
+}
+
+/* It comes while a turn runs that has looked already, and then wants to nap, or to be left be. */
+TEST(engine_arrive__within_a_turn_has_the_last_word, .rows = 2)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&rig.next, _i == 0 ? ENGINE_LEAVE_BE : clock_now() + 100 * SECOND);
+    atomic_store(&rig.is_slow, true);
+    engine_arrive(&rig.member);
+    while (!atomic_load(&rig.is_in))
+        usleep(100);
+    engine_arrive(&rig.member);
+    for (int i = 0; i < 2000 && atomic_load(&rig.arrivals) < 2; i++)
+        usleep(1000);
+    ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
+    leave(&rig);
+}
+
+TEST(engine_arm__naps)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    instant begun = clock_now();
+    atomic_store(&rig.next, begun + 30 * MILLISECOND);
+    engine_arm(&rig.member);
+    send_one(&rig);
+    ck_assert(becomes(&rig.arrivals, 1));
+    send_one(&rig); /* does not end the nap */
+    ck_assert(becomes(&rig.arrivals, 2));
+    ck_assert_int_ge(clock_now() - begun, 30 * MILLISECOND);
+    leave(&rig);
+}
+
+TEST(engine_arm__writable_beside_readable)
+{
+    struct rig rig;
+    join(&rig, ENGINE_SENDERS);
+    engine_arm(&rig.member);
+    engine_arm_writable(&rig.member);
+    ck_assert(becomes(&rig.writables, 1));
+    ck_assert_int_eq(atomic_load(&rig.arrivals), 0);
+    send_one(&rig);
+    ck_assert(becomes(&rig.arrivals, 1)); /* it is armed still */
+    leave(&rig);
+}
+
+TEST(engine_due__the_earliest_counts)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    engine_due(&rig.member, NEVER);
+    instant now = clock_now();
+    engine_due(&rig.member, now + 10 * SECOND);
+    engine_due(&rig.member, now + 20 * MILLISECOND);
+    engine_due(&rig.member, now + 15 * SECOND);
+    ck_assert(becomes(&rig.expiries, 1));
+    ck_assert_int_ge(clock_now() - now, 20 * MILLISECOND);
+    usleep(5000);
+    ck_assert_int_eq(atomic_load(&rig.expiries), 1);
+    leave(&rig);
+}
+
+TEST(engine_put_off__is_later_or_never)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    instant now = clock_now();
+    engine_due(&rig.member, now + 10 * MILLISECOND);
+    engine_put_off(&rig.member, now + 40 * MILLISECOND, 0);
+    ck_assert(becomes(&rig.expiries, 1));
+    ck_assert_int_ge(clock_now() - now, 40 * MILLISECOND);
+    engine_due(&rig.member, clock_now() + 10 * MILLISECOND);
+    engine_put_off(&rig.member, NEVER, 0);
+    usleep(30000);
+    ck_assert_int_eq(atomic_load(&rig.expiries), 1);
+    leave(&rig);
+}
+
+/* A call with an older wish does nothing. A call never moves another member's deadline. */
+TEST(engine_put_off__that_is_out_of_date)
+{
+    struct rig rig[2];
+    for (int i = 0; i < 2; i++)
+        join(&rig[i], ENGINE_RECEIVERS);
+    uint32_t wish = atomic_fetch_add(&rig[0].member.wishes, 1) + 1;
+    atomic_fetch_add(&rig[0].member.wishes, 1);
+    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND);
+    engine_put_off(&rig[0].member, NEVER, wish);
+    ck_assert(becomes(&rig[0].expiries, 1));
+    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND);
+    engine_due(&rig[1].member, clock_now() + 20 * MILLISECOND);
+    engine_put_off(&rig[0].member, NEVER, wish + 1);
+    ck_assert(becomes(&rig[1].expiries, 1));
+    ck_assert_int_eq(atomic_load(&rig[0].expiries), 1);
+    for (int i = 0; i < 2; i++)
+        leave(&rig[i]);
+}
+
+TEST(engine_ready__sends)
+{
+    struct rig rig[3];
+    for (int i = 0; i < 3; i++)
+        join(&rig[i], ENGINE_SENDERS);
+    atomic_store(&rig[0].is_slow, true);
+    engine_ready(&rig[0].member);
+    while (!atomic_load(&rig[0].is_in)) /* it is under way, and the others queue */
+        usleep(100);
+    for (int i = 0; i < 3; i++)
+        engine_ready(&rig[i].member);
+    engine_leave(&rig[1].member); /* from the middle of the queue */
+    ck_assert(becomes(&rig[0].sends, 2));
+    ck_assert(becomes(&rig[2].sends, 1));
+    ck_assert_int_eq(atomic_load(&rig[1].sends), 0);
+    for (int i = 0; i < 3; i++)
+        leave(&rig[i]);
+}
+
+TEST(engine_leave__waits_for_turns)
+{
+    struct rig rig;
+    for (int i = 0; i < 50; i++) {
+        join(&rig, i % 2 ? ENGINE_RECEIVERS : ENGINE_SENDERS);
+        atomic_store(&rig.is_slow, i < 4);
+        engine_arm(&rig.member);
+        send_one(&rig);
+        engine_due(&rig.member, clock_now());
+        usleep(i < 4 ? 5000 : (useconds_t)i);
+        leave(&rig);
+    }
+}
+
+TEST(engine_join__threads_of_the_paper_however_many_members)
+{
+    static struct rig rig[100];
+    for (int i = 0; i < 100; i++)
+        join(&rig[i], i % 2 ? ENGINE_RECEIVERS : ENGINE_SENDERS);
+    ck_assert(threads_become(5));
+    for (int i = 0; i < 100; i++)
+        leave(&rig[i]);
+    ck_assert(threads_become(0));
+}
+
+TEST(engine_join__k_engines)
+{
+    struct rig rig[3];
+    setenv("ZCRP_ENGINES", "2", 1);
+    for (int i = 0; i < 3; i++)
+        join(&rig[i], ENGINE_RECEIVERS);
+    ck_assert(threads_become(4));
+    for (int i = 0; i < 3; i++)
+        leave(&rig[i]);
+    ck_assert(threads_become(0));
+    unsetenv("ZCRP_ENGINES");
+}
+
+TEST(engine_join__no_descriptor_left)
+{
+    struct rig rig;
+    int fds[1024], count = 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, rig.pair), 0);
+    while (count < 1024 && (fds[count] = dup(0)) >= 0)
+        count++;
+    ck_assert_int_lt(engine_join(&rig.member, ENGINE_SENDERS, &duties, &rig, rig.pair[0], -1), 0);
+    for (int i = 0; i < count; i++)
+        close(fds[i]);
+    engine_leave(&rig.member);
+}
+
+TEST(engine_after_fork__a_child_has_its_own)
+{
+    struct rig rig;
+    int status;
+    join(&rig, ENGINE_RECEIVERS);
+    engine_arm(&rig.member);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rig own;
+        engine_after_fork();
+        join(&own, ENGINE_RECEIVERS);
+        engine_arm(&own.member);
+        send_one(&own);
+        bool works = becomes(&own.arrivals, 1);
+        leave(&own);
+        _exit(works ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    send_one(&rig);
+    ck_assert(becomes(&rig.arrivals, 1));
+    leave(&rig);
+}
