@@ -83,6 +83,15 @@ static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t siz
     admission_destroy(made);
 }
 
+static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
+{
+    const uint8_t *datagram;
+    size_t at = 0, size;
+
+    while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
+        hear(sender, datagram, size);
+}
+
 /* What the neighbour of a sender says, some of it at most. Locked. */
 static enum arrival hear_neighbour(struct zcrp_entity *sender, uint8_t *memory)
 {
@@ -125,13 +134,9 @@ static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
  */
 static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w, bool has_news)
 {
-    const uint8_t *datagram;
-    size_t at = 0, size;
-
-    while ((size = landing_mail_next(&w->mail, &at, &datagram)) > 0)
-        hear(sender, datagram, size);
+    hear_mail(sender, &w->mail);
     enum arrival found = hear_neighbour(sender, w->memory);
-    bool is_quiet = at == 0 && found == ARRIVAL_NONE && !has_news;
+    bool is_quiet = w->mail.bytes == 0 && found == ARRIVAL_NONE && !has_news;
     if (!is_quiet || sender->nearby.is_possible) /* a neighbour may have read, or consented */
         entity_touch(sender);
     if (is_quiet)
@@ -289,21 +294,27 @@ void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
 
 /* ---- arriving at a sender ---- */
 
-/* `*is_near`: it is the neighbour's, and not sealed. */
-static int receive_answer(struct zcrp_entity *e, struct neighbour *n, uint8_t *memory,
-                          enum hearing hearing, bool *is_near)
+/* A sender has no place for data: what arrives lies in scratch, and goes into the mail. One datagram
+ * with one system call: less than 0 is BROKEN. */
+static int receive_mail(struct channel *c, struct workspace *w)
 {
-    size_t size = n != NULL ? neighbour_answer(n, memory) : 0;
+    struct landing *landing = &w->landing;
+    struct landing_walk walk = {0};
+    struct segment segment;
 
-    *is_near = size > 0;
-    if (size > 0 || (n != NULL && hearing == HEAR_NEIGHBOUR))
-        return (int)size;
-    return channel_receive_control(e->channels.in, memory, LANDING_DATAGRAM);
+    landing_begin(landing);
+    (void)landing_seal(landing);
+    landing->mail = &w->mail;
+    int received = channel_receive(c, landing);
+    while (received > 0 && landing_next(landing, &walk, &segment))
+        (void)landing_post(landing, &segment);
+    return received;
 }
 
-static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hearing hearing)
+static enum arrival update_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
-    bool is_near;
+    struct landing *landing = &w->landing;
+    int received = 0;
 
     entity_enter(e);
     struct neighbour *n = nearby_of(e);
@@ -311,19 +322,21 @@ static enum arrival update_once(struct zcrp_entity *e, uint8_t *memory, enum hea
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
-    int size = receive_answer(e, n, memory, hearing, &is_near);
+    w->mail.bytes = 0;
+    size_t near = n != NULL ? neighbour_answer(n, w->memory) : 0;
+    if (near == 0 && (n == NULL || hearing != HEAR_NEIGHBOUR))
+        received = receive_mail(e->channels.in, w);
     entity_enter(e);
-    if (size > 0 && is_near)
-        sender_receive_near(e->machine.sender, clock_now(), memory, (size_t)size);
-    else if (size > 0)
-        hear(e, memory, (size_t)size);
-    else if (size < 0)
+    if (near > 0)
+        sender_receive_near(e->machine.sender, clock_now(), w->memory, near);
+    if (received < 0)
         entity_break(e);
+    hear_mail(e, &w->mail);
     tx_pass_hints(e);
     e->link->rx.is_claimed = false;
     bool has_sent = tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    if (size > 0)
+    if (near > 0 || w->mail.bytes > 0 || (received > 0 && landing->is_spoilt))
         return ARRIVAL_FULL;
     return has_sent ? ARRIVAL_SOME : ARRIVAL_NONE;
 }
@@ -394,7 +407,7 @@ static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
     enum arrival found =
-        sender == e ? update_once(e, w->memory, hearing) : receive_once(e, w, hearing);
+        sender == e ? update_once(e, w, hearing) : receive_once(e, w, hearing);
 
     return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
 }

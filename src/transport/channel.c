@@ -72,20 +72,6 @@ static int receive_tapped(struct channel *c, struct landing *l)
     return filled;
 }
 
-static int receive_control_tapped(struct channel *c, uint8_t *buffer, size_t size)
-{
-    int bytes = c->methods->receive_control(c, buffer, size);
-    struct iovec piece = {.iov_base = buffer, .iov_len = bytes > 0 ? (size_t)bytes : 0};
-
-    show_crossing(c, &(struct channel_crossing){
-                         .time_ns = clock_date(),
-                         .bytes = (uint32_t)piece.iov_len,
-                         .count = 1,
-                         .pieces = &piece,
-                     });
-    return bytes;
-}
-
 /* AAL5 shows its PDUs itself. */
 static bool is_tapped(const struct channel *c)
 {
@@ -100,12 +86,6 @@ enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint
 int channel_receive(struct channel *c, struct landing *l)
 {
     return is_tapped(c) ? receive_tapped(c, l) : c->methods->receive(c, l);
-}
-
-int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size)
-{
-    return is_tapped(c) ? receive_control_tapped(c, buffer, size)
-                        : c->methods->receive_control(c, buffer, size);
 }
 
 void channel_call(struct channel *c)

@@ -112,8 +112,7 @@ struct channel_tap {
 struct channel_aal5 {
     bool is_wanted; /* on a raw socket it is AAL5 in any case */
     struct aal5_circuit out, in;
-    struct aal5_circuit also; /* another to receive from; VCI 0: none. Then receive_control is
-                                 not used */
+    struct aal5_circuit also; /* another to receive from; VCI 0: none */
     uint32_t mtu; /* largest unit, bytes, at most AAL5_PAYLOAD_MOST; 0: what is usual, for all */
     struct aal5_faults faults;
 };
@@ -123,7 +122,7 @@ struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
     uint32_t receive_bytes;
     bool use_gso;   /* send a burst in one call, if the kernel can */
-    bool use_gro;   /* receive one in one call, likewise; not with channel_receive_control */
+    bool use_gro;   /* receive one in one call, likewise */
     bool sends_ecn; /* what is sent may be marked instead of dropped (socket.h), */
     bool reads_ecn; /* and marks of what arrives are counted; over UDP, without AAL5 */
     struct channel_tap tap;
@@ -134,7 +133,6 @@ struct channel_options {
 struct channel_methods {
     enum channel_verdict (*send)(struct channel *c, const struct burst *b, uint32_t *sent);
     int (*receive)(struct channel *c, struct landing *l);
-    int (*receive_control)(struct channel *c, uint8_t *buffer, size_t size);
 };
 
 /* In the caller's memory; must not move while in use. */
@@ -197,10 +195,6 @@ enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint
  * for it is lost), BROKEN. An opening of 0 bytes holds what was empty, or dropped. One system call.
  */
 int channel_receive(struct channel *c, struct landing *l);
-
-/* Receives one datagram, as the sender's side does, where control is all that arrives. Its bytes;
- * 0 if there is none, or one that was empty or did not fit and was dropped; BROKEN. */
-int channel_receive_control(struct channel *c, uint8_t *buffer, size_t size);
 
 /* Sends an empty datagram, which says nothing, but wakes a peer that waits for its socket. */
 void channel_call(struct channel *c);

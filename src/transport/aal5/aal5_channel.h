@@ -120,10 +120,9 @@ __attribute__((warn_unused_result)) bool aal5_environment(struct channel_aal5 *o
  * smaller. */
 enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_t *sent);
 
-/* What channel_receive and channel_receive_control promise, of packets instead of openings. The
- * landing was planned with one unit an opening. */
+/* What channel_receive promises, of packets instead of openings. The landing was planned with one
+ * unit an opening. */
 int aal5_receive(struct channel *c, struct landing *l);
-int aal5_receive_control(struct channel *c, uint8_t *buffer, size_t size);
 
 /* The bytes of cells in a packet that fits `path_bytes`. */
 static inline uint32_t aal5_packet_bytes(uint32_t path_bytes)

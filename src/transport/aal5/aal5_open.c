@@ -15,7 +15,6 @@ static const struct channel_aal5 usual = {
 static const struct channel_methods aal5_methods = {
     .send = aal5_send,
     .receive = aal5_receive,
-    .receive_control = aal5_receive_control,
 };
 
 /* Packets that are pieces of the largest PDU have to fit one call. */

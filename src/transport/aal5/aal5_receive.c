@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { IP4_FIRST = 0x45, CONTROL_PACKETS = 64 };
+enum { IP4_FIRST = 0x45 };
 
 /* ---- where packets shall come down ---- */
 
@@ -336,56 +336,4 @@ int aal5_receive(struct channel *c, struct landing *l)
     for (int i = 0; i < AAL5_SOURCES; i++)
         set_aside(c, &c->aal5->source[i]);
     return filled;
-}
-
-/* Copies the payload of the PDU that is whole to `buffer`. */
-static void copy_out(const struct aal5_source *source, uint8_t *buffer, uint32_t payload)
-{
-    for (uint32_t i = 0; payload > 0; i++) {
-        size_t length = source->fragment[i].iov_len;
-        size_t run = length < payload ? length : payload;
-        memcpy(buffer, source->fragment[i].iov_base, run);
-        buffer += run;
-        payload -= (uint32_t)run;
-    }
-}
-
-/* Receives a packet behind what is set aside, and sets it aside, too: its payload's bytes if a PDU
- * is whole now. `*filled` as receive_packets. */
-static uint32_t receive_aside(struct channel *c, int *filled)
-{
-    struct aal5_incoming *in = &c->aal5->in;
-    struct aal5_source *source = &c->aal5->source[0];
-    uint32_t at = source->reassembly.bytes;
-    struct about about;
-    struct msghdr *packet;
-
-    in->packets = 0;
-    packet = point_head(in);
-    packet->msg_iov[packet->msg_iovlen++] =
-        (struct iovec){source->stages[source->stage] + at, AAL5_STAGE - at};
-    *filled = receive_packets(c, &about);
-    uint32_t bytes = *filled > 0 ? arrived(c, 0) : 0;
-    uint32_t payload = bytes > 0 ? take_packet(c, clock_now(), 0, bytes).payload : 0;
-    if (*filled > 0 && payload == 0)
-        set_aside(c, source);
-    return payload;
-}
-
-int aal5_receive_control(struct channel *c, uint8_t *buffer, size_t size)
-{
-    const struct aal5_source *source = &c->aal5->source[0];
-    int filled = 1;
-
-    CHECK(c->aal5->source[1].label == 0);
-    for (int i = 0; i < CONTROL_PACKETS && filled > 0; i++) {
-        uint32_t payload = receive_aside(c, &filled);
-        if (payload > size)
-            channel_note(c, CHANNEL_TRUNCATIONS, 1);
-        if (payload == 0 || payload > size)
-            continue;
-        copy_out(source, buffer, payload);
-        return (int)payload;
-    }
-    return filled < 0 ? filled : 0;
 }

@@ -60,9 +60,8 @@ int socket_ecn_of(const struct cmsghdr *note);
  * in one call (sendmmsg). */
 enum channel_verdict socket_send(struct channel *c, const struct burst *b, uint32_t *sent);
 
-/* What channel_receive and channel_receive_control promise, straight into the landing. */
+/* What channel_receive promises, straight into the landing. */
 int socket_receive(struct channel *c, struct landing *l);
-int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size);
 
 /* Room for what the kernel says beside the data of a packet: the size of joined datagrams, the
  * socket's drops, the type of service of IPv4 or IPv6, and whatever else the user asked for. */

@@ -13,7 +13,6 @@
 static const struct channel_methods socket_methods = {
     .send = socket_send,
     .receive = socket_receive,
-    .receive_control = socket_receive_control,
 };
 
 static int get(int fd, int level, int name, int *value)

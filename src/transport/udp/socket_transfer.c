@@ -420,34 +420,3 @@ int socket_receive(struct channel *c, struct landing *l)
     l->received = (uint32_t)filled;
     return filled;
 }
-
-int socket_receive_control(struct channel *c, uint8_t *buffer, size_t size)
-{
-    union socket_notes notes;
-    union address from;
-    struct iovec piece = {.iov_base = buffer, .iov_len = size};
-    struct msghdr message;
-    bool was_late = false;
-    ssize_t bytes;
-    int result;
-
-    do {
-        message = (struct msghdr){.msg_name = c->has_leftovers ? &from : NULL,
-                                  .msg_namelen = c->has_leftovers ? sizeof(from) : 0,
-                                  .msg_iov = &piece,
-                                  .msg_iovlen = 1,
-                                  .msg_control = &notes,
-                                  .msg_controllen = sizeof(notes)};
-        bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
-    } while (bytes < 0 && socket_repeats_receive(c, errno, &was_late, &result));
-    if (bytes < 0)
-        return result;
-    (void)read_notes(c, &message);
-    channel_note(c, CHANNEL_CALLS_IN, 1);
-    if (socket_is_leftover(c, &message))
-        return 0;
-    if (!(message.msg_flags & MSG_TRUNC))
-        return (int)bytes;
-    channel_note(c, CHANNEL_TRUNCATIONS, 1);
-    return 0;
-}

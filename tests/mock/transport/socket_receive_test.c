@@ -25,7 +25,6 @@ struct arrival {
 static struct channel c;
 static struct landing l;
 static struct arrival arrival[LANDING_OPENINGS];
-static uint8_t buffer[CONTROL_BYTES];
 static int calls;
 
 static void write_notes(struct msghdr *m, const struct arrival *a)
@@ -196,9 +195,6 @@ TEST(receive__leftovers)
     expect_opening(0, 0, 0);
     assert_true(l.is_spoilt);
     assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 1);
-    will_return(__wrap_recvmsg, 0);
-    assert_int_equal(socket_receive_control(&c, buffer, sizeof(buffer)), 0);
-    assert_int_equal(channel_count(&c, CHANNEL_LEFTOVERS), 2);
     from_port = 0;
     l.is_spoilt = false;
     will_return(__wrap_recvmsg, 0);
@@ -272,30 +268,9 @@ TEST(receive__drops_wrap_around)
     assert_int_equal(channel_count(&c, CHANNEL_DROPS), 5);
 }
 
-/* ---- control */
-
-TEST(receive_control__one)
-{
-    arrival[2] = (struct arrival){.bytes = 60, .drops = 2};
-    will_return(__wrap_recvmsg, -EINTR);
-    will_return(__wrap_recvmsg, -ECONNREFUSED);
-    will_return(__wrap_recvmsg, 2);
-    assert_int_equal(socket_receive_control(&c, buffer, sizeof(buffer)), 60);
-    assert_int_equal(channel_count(&c, CHANNEL_DROPS), 2);
-    assert_int_equal(channel_count(&c, CHANNEL_CALLS_IN), 1);
-}
-
-TEST(receive_control__truncated)
-{
-    arrival[0] = (struct arrival){.bytes = sizeof(buffer), .flags = MSG_TRUNC};
-    will_return(__wrap_recvmsg, 0);
-    assert_int_equal(socket_receive_control(&c, buffer, sizeof(buffer)), 0);
-    assert_int_equal(channel_count(&c, CHANNEL_TRUNCATIONS), 1);
-}
-
 /* ---- socket_receive where the kernel refuses: what is tried again, and what ends the channel. */
 
-/* What each error does to a receive of one opening, of several, and of control. */
+/* What each error does to a receive of one opening, or of several. */
 static const struct {
     int error, times; /* until the receive gives up */
     int result;
@@ -363,13 +338,4 @@ TEST(receive__late_refusal)
     will_return(__wrap_recvmmsg, 1);
     assert_int_equal(socket_receive(&c, &l), 1);
     expect_opening(0, 77, 0);
-}
-
-TEST(receive_control__errors)
-{
-    for (int i = 0; i < ERRORS; i++) {
-        setup();
-        will_return_count(__wrap_recvmsg, -errors[i].error, errors[i].times);
-        expect_error(i, socket_receive_control(&c, buffer, sizeof(buffer)));
-    }
 }

@@ -133,6 +133,18 @@ static inline uint32_t units_in(uint32_t opening)
     return segment == 0 ? 1 : (bytes + segment - 1) / segment;
 }
 
+/* Receives one datagram, wherever it lands in spill: its bytes, or as channel_receive. */
+static inline int receive_one(struct channel *c)
+{
+    struct landing *l = &pair->landing;
+
+    l->openings = l->first[1] = 1;
+    l->first[0] = 0;
+    l->iov[0] = (struct iovec){pair->spill, sizeof(pair->spill)};
+    int filled = channel_receive(c, l);
+    return filled > 0 ? (int)l->bytes[0] : filled;
+}
+
 /* Receives what is there; the units that arrived, all in order. */
 static inline uint32_t receive_from(uint32_t unit, uint32_t openings)
 {

@@ -61,8 +61,8 @@ TEST(channel_send__as_large_as_the_path, .rows = FAMILIES)
     b->iov[1] = (struct iovec){b->trailer[0], TRAILER_BYTES};
     ck_assert_int_eq(channel_send(&pair->sender, b, &sent), CHANNEL_OK);
     ck_assert_uint_eq(sent, 1);
-    ck_assert_int_eq(channel_receive_control(&pair->receiver, big, sizeof(big)), (int)path_bytes);
-    ck_assert_int_eq(channel_receive_control(&pair->receiver, big, sizeof(big)), 0);
+    ck_assert_int_eq(receive_one(&pair->receiver), (int)path_bytes);
+    ck_assert_int_eq(receive_one(&pair->receiver), 0);
     close_pair();
 }
 
@@ -85,28 +85,13 @@ TEST(channel_send__larger_than_any_datagram, .rows = LOCAL)
 
 TEST(channel_receive__nothing_there, .rows = FAMILIES)
 {
-    uint8_t buffer[CONTROL_BYTES];
-
     open_pair((enum family)_i, true, true);
     plan(0, 1);
     ck_assert_int_eq(channel_receive(&pair->receiver, &pair->landing), 0);
     plan(0, 8);
     ck_assert_int_eq(channel_receive(&pair->receiver, &pair->landing), 0);
-    ck_assert_int_eq(channel_receive_control(&pair->sender, buffer, sizeof(buffer)), 0);
+    ck_assert_int_eq(receive_one(&pair->sender), 0);
     ck_assert_int_eq(channel_wait(&pair->sender, -1, clock_now() + MILLISECOND), 0);
-    close_pair();
-}
-
-TEST(channel_receive_control__too_long, .rows = FAMILIES)
-{
-    uint8_t buffer[100];
-
-    open_pair((enum family)_i, false, false);
-    ck_assert_int_eq(send(pair->fd[1], pair->to, 101, 0), 101);
-    ck_assert_int_eq(send(pair->fd[1], pair->to, 99, 0), 99);
-    ck_assert_int_eq(channel_receive_control(&pair->sender, buffer, sizeof(buffer)), 0);
-    ck_assert_uint_eq(channel_count(&pair->sender, CHANNEL_TRUNCATIONS), 1);
-    ck_assert_int_eq(channel_receive_control(&pair->sender, buffer, sizeof(buffer)), 99);
     close_pair();
 }
 
@@ -142,7 +127,7 @@ TEST(channel_send__blocked_until_read)
     total += sent;
     ck_assert_int_eq(verdict, CHANNEL_BLOCKED);
     ck_assert_uint_gt(channel_count(&pair->sender, CHANNEL_BLOCKS), 0);
-    while (channel_receive_control(&pair->receiver, pair->spill, sizeof(pair->spill)) > 0)
+    while (receive_one(&pair->receiver) > 0)
         total--;
     ck_assert_uint_eq(total, 0);
     ck_assert_int_eq(channel_wait_writable(&pair->sender, verdict, -1, NEVER), 0);
@@ -182,7 +167,7 @@ TEST(channel_send__nobody_listens, .rows = FAMILIES)
         ck_assert(verdict == CHANNEL_OK || verdict == CHANNEL_REFUSED);
     }
     ck_assert_uint_gt(channel_count(&pair->sender, CHANNEL_REFUSALS), 0);
-    ck_assert_int_eq(channel_receive_control(&pair->sender, pair->spill, CONTROL_BYTES), 0);
+    ck_assert_int_eq(receive_one(&pair->sender), 0);
     ck_assert_int_eq(channel_fault(&pair->sender), 0);
     pair->fd[1] = dup(pair->fd[0]); /* for close_pair */
     close_pair();
@@ -190,7 +175,6 @@ TEST(channel_send__nobody_listens, .rows = FAMILIES)
 
 TEST(channel__descriptor_closed_under_it)
 {
-    uint8_t buffer[CONTROL_BYTES];
     uint32_t sent;
 
     open_pair(IP4, true, true);
@@ -198,8 +182,7 @@ TEST(channel__descriptor_closed_under_it)
     close(pair->fd[0]);
     ck_assert_int_eq(channel_send(&pair->sender, &pair->burst, &sent), CHANNEL_BROKEN);
     ck_assert_int_eq(channel_fault(&pair->sender), EBADF);
-    ck_assert_int_eq(channel_receive_control(&pair->sender, buffer, sizeof(buffer)),
-                     CHANNEL_BROKEN);
+    ck_assert_int_eq(receive_one(&pair->sender), CHANNEL_BROKEN);
     ck_assert_int_eq(channel_wait(&pair->sender, -1, NEVER), CHANNEL_BROKEN);
     pair->fd[0] = dup(pair->fd[1]);
     close_pair();
