@@ -16,18 +16,16 @@
 
 /* ---- making ---- */
 
-static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete)
+static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete,
+                       struct admission *admission)
 {
-    struct origin origin = {
-        .socket = c->fd,
-        .admission = c->admission,
-        .greets = c->admission != NULL && !keyring_is_ready(&c->admission->sender),
-    };
-    int code = entity_make(&c->receiver, MACHINE_RECEIVER, &origin, complete);
+    const struct origin origin = {.socket = c->fd, .link = link_create(complete, admission)};
 
+    if (origin.link == NULL)
+        return ZCRP_ERROR_MEMORY;
+    int code = entity_make(&c->receiver, MACHINE_RECEIVER, &origin, complete);
     if (code != ZCRP_OK)
         return code;
-    origin.link = c->receiver->link;
     code = entity_make(&c->sender, MACHINE_SENDER, &origin, complete);
     if (code != ZCRP_OK) {
         entity_destroy(c->receiver);
@@ -48,7 +46,7 @@ static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 /* Each finds the other in the engine when it starts. */
 static void start_halves(struct zcrp_connection *c, const struct caller *hello)
 {
-    if (hello != NULL && c->keys == NULL)
+    if (hello != NULL && c->receiver->keyed.keyring == NULL)
         rx_hear(c->receiver, hello->hello, hello->hello_bytes);
     turns_start(c->receiver);
     turns_start(c->sender);
@@ -56,53 +54,38 @@ static void start_halves(struct zcrp_connection *c, const struct caller *hello)
         rx_hear_request(c->sender, hello->hello, hello->hello_bytes);
 }
 
-static void free_connection(struct zcrp_connection *c)
-{
-    admission_destroy(c->admission);
-    zcrp_keys_free(c->keys);
-    free(c);
-}
-
 int connection_make(struct zcrp_connection **connection, int fd,
                     const struct zcrp_options *complete, const struct introduction *introduction)
 {
     struct admission *admission = introduction != NULL ? introduction->admission : NULL;
     struct zcrp_connection *c = calloc(1, sizeof(*c));
-    int code = ZCRP_ERROR_MEMORY;
 
-    if (complete->keys != NULL && admission == NULL)
-        admission = admission_create();
-    if (c == NULL || (complete->keys != NULL && admission == NULL))
-        goto err0;
-    *c = (struct zcrp_connection){.generation = forked_generation(),
-                                  .fd = fd,
-                                  .peer = address_of_peer(fd),
-                                  .keys = keys_hold(complete->keys),
-                                  .admission = admission};
-    code = make_halves(c, complete);
+    if (c == NULL) {
+        admission_destroy(admission);
+        (void)close(fd);
+        return ZCRP_ERROR_MEMORY;
+    }
+    *c = (struct zcrp_connection){
+        .generation = forked_generation(), .fd = fd, .peer = address_of_peer(fd)};
+    int code = make_halves(c, complete, admission);
     if (code != ZCRP_OK)
-        goto err1;
+        goto err0;
     make_commons(c, complete->mapped_bytes);
     code = entity_join(c->sender);
     if (code == ZCRP_OK)
         code = entity_join(c->receiver);
     if (code != ZCRP_OK)
-        goto err2;
+        goto err1;
     start_halves(c, introduction != NULL ? introduction->hello : NULL);
     *connection = c;
     return ZCRP_OK;
 
-err2:
+err1:
     entity_destroy(c->sender);
     entity_destroy(c->receiver);
     commons_let_go(c->commons);
-err1:
-    free_connection(c);
-    (void)close(fd);
-    return code;
 err0:
     free(c);
-    admission_destroy(admission);
     (void)close(fd);
     return code;
 }
@@ -250,7 +233,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         entity_abandon(c->receiver);
         (void)close(c->fd);
         peers_abandon(c->peers);
-        free_connection(c);
+        free(c);
         return ZCRP_OK;
     }
     instant began = clock_now();
@@ -271,6 +254,6 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         peers_release(c->peers);
     }
     commons_let_go(c->commons);
-    free_connection(c);
+    free(c);
     return sent != ZCRP_OK ? sent : received;
 }

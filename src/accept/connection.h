@@ -20,9 +20,6 @@ struct zcrp_connection {
     struct commons *commons;      /* (c) memory that the peer may map; NULL: none */
     union address peer;           /* (c) */
     struct peers *peers;          /* (c) of the listener that admitted it; NULL */
-    struct zcrp_keys *keys;       /* (c) held; NULL: none */
-    struct admission *admission;  /* (c) what is sealed with them; the keyring of each half is that
-                                     half's; NULL: nothing is */
 };
 
 /* What a listener knows of the peer of a connection that it admits. */

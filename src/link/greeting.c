@@ -58,13 +58,26 @@ struct admission *admission_create(void)
     return calloc(1, sizeof(struct admission));
 }
 
+void admission_clear(struct admission *admission)
+{
+    keyring_fini(&admission->sender);
+    keyring_fini(&admission->receiver);
+    explicit_bzero(admission, sizeof(*admission));
+}
+
 void admission_destroy(struct admission *admission)
 {
     if (admission == NULL)
         return;
-    keyring_fini(&admission->sender);
-    keyring_fini(&admission->receiver);
+    admission_clear(admission);
     free(admission);
+}
+
+void admission_move(struct admission *to, struct admission *from)
+{
+    *to = *from;
+    explicit_bzero(from, sizeof(*from));
+    free(from);
 }
 
 struct admission *greeting_admit(const struct greeting *g)

@@ -54,7 +54,11 @@ struct admission *greeting_admit(const struct greeting *g);
 /* One that is empty. NULL: no memory. */
 struct admission *admission_create(void);
 
-/* Wipes the keys and frees it. NULL is fine. */
+/* Wipes the keys: it is empty again. Wipes and frees it; NULL is fine. */
+void admission_clear(struct admission *admission);
 void admission_destroy(struct admission *admission);
+
+/* All that `from` has goes to `to`, which is empty; `from` is freed. */
+void admission_move(struct admission *to, struct admission *from);
 
 #endif

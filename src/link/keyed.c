@@ -34,41 +34,35 @@ static struct greeting *begin(struct zcrp_keys *keys)
     return greeting_create(keys, true, tag, secret_draw_nonce(&secret));
 }
 
-bool keyed_init(struct zcrp_entity *e, struct admission *admission, struct zcrp_keys *keys)
+/* Is it no half of a connection? */
+static bool is_alone(const struct zcrp_entity *e)
+{
+    return !e->machine.stays;
+}
+
+bool keyed_init(struct zcrp_entity *e)
 {
     struct keyed *k = &e->keyed;
+    struct admission *admission = e->link->admission;
 
     if (admission == NULL)
         return true;
     k->keyring = is_sender(e) ? &admission->sender : &admission->receiver;
-    k->admission = admission;
     k->staging = malloc(SEAL_STAGING);
-    k->greeting = keys != NULL && is_sender(e) ? begin(keys) : NULL;
-    k->is_news = keys != NULL && !is_sender(e);
-    bool has_all = k->staging != NULL && (k->greeting != NULL || keys == NULL || !is_sender(e));
+    bool has_all = k->staging != NULL;
+    if (is_alone(e))
+        k->keys = keys_hold(e->options.keys);
+    if (is_sender(e) && !keyring_is_ready(k->keyring)) {
+        k->greeting = begin(e->options.keys);
+        has_all &= k->greeting != NULL;
+    }
+    if (!is_sender(e) && is_alone(e)) {
+        k->thread = calloc(1, sizeof(*k->thread));
+        has_all &= k->thread != NULL;
+    }
     if (!has_all)
         keyed_fini(e);
     return has_all;
-}
-
-bool keyed_init_alone(struct zcrp_entity *e, struct zcrp_keys *keys)
-{
-    struct keyed *k = &e->keyed;
-
-    if (keys == NULL)
-        return true;
-    k->keys = keys_hold(keys);
-    k->admission = admission_create();
-    k->staging = malloc(SEAL_STAGING);
-    k->greeting = is_sender(e) ? begin(keys) : NULL;
-    k->thread = is_sender(e) ? NULL : calloc(1, sizeof(*k->thread));
-    bool has_handshake = k->greeting != NULL || k->thread != NULL;
-    if (k->admission == NULL || k->staging == NULL || !has_handshake) {
-        keyed_fini(e);
-        return false;
-    }
-    k->keyring = is_sender(e) ? &k->admission->sender : &k->admission->receiver;
-    return true;
 }
 
 void keyed_fini(struct zcrp_entity *e)
@@ -76,8 +70,6 @@ void keyed_fini(struct zcrp_entity *e)
     greeting_destroy(e->keyed.greeting);
     free(e->keyed.thread);
     free(e->keyed.staging);
-    if (e->keyed.keys != NULL)
-        admission_destroy(e->keyed.admission);
     zcrp_keys_free(e->keyed.keys);
     e->keyed = (struct keyed){.keyring = NULL};
 }
@@ -89,24 +81,25 @@ static void fail(struct zcrp_entity *e, instant now)
     machine_fail(&e->machine, now, OUTCOME_KEYS);
 }
 
-/* The handshake is over for this side: the sender takes what is its own. */
-static struct admission *take_keys(struct zcrp_entity *e, instant now)
+/* The handshake is over for this side: it has keys, and so has its receiver. */
+static void take_keys(struct zcrp_entity *e, instant now)
 {
-    struct keyed *k = &e->keyed;
-    struct admission *made = k->greeting->verdict == TLS_DONE ? greeting_admit(k->greeting) : NULL;
+    struct greeting *g = e->keyed.greeting;
+    struct admission *made = g->verdict == TLS_DONE ? greeting_admit(g) : NULL;
+    struct zcrp_entity *receiver = entity_other(e);
 
     if (made == NULL) {
         fail(e, now);
-        return NULL;
+        return;
     }
-    k->admission->sender = made->sender;
-    memcpy(k->admission->identity, made->identity, sizeof(made->identity));
-    made->sender = (struct keyring){.pairing = {0, 0}};
-    return made;
+    admission_move(e->link->admission, made);
+    if (receiver == NULL)
+        return;
+    entity_touch(receiver);
+    receiver_admit(receiver->machine.receiver, now);
 }
 
-static struct admission *hear_greeting(struct zcrp_entity *e, instant now, const uint8_t *datagram,
-                                       size_t size)
+static void hear_greeting(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
 {
     struct greeting *g = e->keyed.greeting;
     bool has_ended = greeting_hear(g, now, datagram, size);
@@ -114,10 +107,9 @@ static struct admission *hear_greeting(struct zcrp_entity *e, instant now, const
     if (g->handshake.phase != HANDSHAKE_ASKS)
         sender_on_keys(e->machine.sender, g->verdict == TLS_DONE);
     if (has_ended)
-        return take_keys(e, now);
-    if (greeting_has_failed(g))
+        take_keys(e, now);
+    else if (greeting_has_failed(g))
         fail(e, now);
-    return NULL;
 }
 
 static void drop_greeting(struct keyed *k)
@@ -135,40 +127,32 @@ static void end_greeting(struct zcrp_entity *e)
         drop_greeting(&e->keyed);
 }
 
-struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *datagram,
-                             size_t size)
+void keyed_hear(struct zcrp_entity *sender, instant now, const uint8_t *datagram, size_t size)
 {
-    const struct keyed *k = &e->keyed;
+    const struct keyed *k = &sender->keyed;
     enum datagram_type type = datagram_type(datagram[size - 1]);
     bool is_asking = k->greeting != NULL && !keyring_is_ready(k->keyring);
 
     if (k->greeting != NULL &&
-        (type == DATAGRAM_HANDSHAKE || (is_asking && type == DATAGRAM_COOKIE)))
-        return hear_greeting(e, now, datagram, size);
-    sender_receive(e->machine.sender, now, datagram, size);
-    end_greeting(e);
-    return NULL;
+        (type == DATAGRAM_HANDSHAKE || (is_asking && type == DATAGRAM_COOKIE))) {
+        hear_greeting(sender, now, datagram, size);
+        return;
+    }
+    sender_receive(sender->machine.sender, now, datagram, size);
+    end_greeting(sender);
 }
 
-bool keyed_on_arrivals(struct zcrp_entity *receiver)
+bool keyed_is_news(const struct zcrp_entity *receiver)
 {
-    bool was_news = receiver->keyed.is_news;
+    const struct zcrp_entity *sender = entity_other(receiver);
 
-    receiver->keyed.is_news = false;
-    return was_news;
+    return sender != NULL && sender->keyed.greeting != NULL;
 }
 
 void keyed_confirm(struct zcrp_entity *sender, instant now)
 {
     sender_admit(sender->machine.sender, now);
     end_greeting(sender);
-}
-
-void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant now)
-{
-    *receiver->keyed.keyring = made->receiver;
-    made->receiver = (struct keyring){.pairing = {0, 0}};
-    receiver_admit(receiver->machine.receiver, now);
 }
 
 /* ---- a receiver that is alone ---- */
@@ -295,13 +279,11 @@ static bool read_letters(struct greeting *g, const struct letters *letters)
  * present, the caller calls again. Locked. */
 static void end_with_caller(struct zcrp_entity *e, struct admission *made)
 {
-    struct keyed *k = &e->keyed;
-
-    drop_greeting(k);
+    drop_greeting(&e->keyed);
     if (made == NULL)
         return;
-    memcpy(k->admission->identity, made->identity, sizeof(made->identity));
-    keyed_admit(e, made, clock_now());
+    admission_move(e->link->admission, made);
+    receiver_admit(e->machine.receiver, clock_now());
 }
 
 static void put_back(struct zcrp_entity *e, struct greeting *g, bool has_ended)
@@ -317,7 +299,6 @@ static void put_back(struct zcrp_entity *e, struct greeting *g, bool has_ended)
         end_with_caller(e, made);
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    admission_destroy(made);
 }
 
 static void run(void *context)
@@ -406,7 +387,7 @@ const char *keyed_identity(const struct zcrp_entity *e)
 {
     const struct keyed *k = &e->keyed;
 
-    return k->keyring != NULL && keyring_is_ready(k->keyring) ? k->admission->identity : NULL;
+    return k->keyring != NULL && keyring_is_ready(k->keyring) ? e->link->admission->identity : NULL;
 }
 
 void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
@@ -444,7 +425,7 @@ static void begin_anew(struct zcrp_entity *e)
     drop_greeting(k);
     if (!is_sender(e))
         return;
-    keyring_fini(k->keyring);
+    admission_clear(e->link->admission);
     sender_on_keys(e->machine.sender, true); /* nothing is known of whoever is there now */
     k->greeting = begin(k->keys);
     if (k->greeting == NULL)

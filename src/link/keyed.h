@@ -35,13 +35,10 @@ enum { KEYED_ANSWERS = 8 }; /* of one landing: more hellos than that are dropped
 struct keyed {
     struct keyring *keyring;     /* of this entity; NULL: there are no keys */
     uint8_t *staging;            /* SEAL_STAGING bytes, of the thread that sends */
-    struct admission *admission; /* the connection's, for the sender that has a greeting; or its own
-                                    of an entity that is alone */
     struct zcrp_keys *keys;      /* held by an entity that is alone; NULL: it is a half */
     struct greeting *greeting;   /* (m) NULL: the handshake is over, not begun, another half's, or
                                     the thread is at work on it */
     struct keyed_thread *thread; /* of a receiver that is alone; NULL: there is none */
-    bool is_news;     /* (m) to a sender with a greeting, that its receiver hears the peer */
     uint32_t answers; /* (m) of a receiver that is alone, to hellos, each as long as a hello */
     uint8_t answer[KEYED_ANSWERS][TRAILER_BYTES];
     uint8_t answer_bytes[KEYED_ANSWERS];
@@ -50,14 +47,9 @@ struct keyed {
     uint64_t strange;  /* and datagrams that came before a session and were none of a handshake */
 };
 
-/* Takes the keyring of this half, and, for a sender whose handshake is to come, begins that with
- * these keys (NULL: it is over). False: no memory. */
-__attribute__((warn_unused_result)) bool
-keyed_init(struct zcrp_entity *e, struct admission *admission, struct zcrp_keys *keys);
-
-/* The same for an entity that is alone; NULL: without keys. */
-__attribute__((warn_unused_result)) bool keyed_init_alone(struct zcrp_entity *e,
-                                                          struct zcrp_keys *keys);
+/* Takes the keyring of this half from its link; a sender whose handshake is to come begins it.
+ * False: no memory. */
+__attribute__((warn_unused_result)) bool keyed_init(struct zcrp_entity *e);
 void keyed_fini(struct zcrp_entity *e);
 
 /* Starts the thread of a receiver that is alone, and ends it: that waits for the handshake that is
@@ -66,20 +58,15 @@ void keyed_fini(struct zcrp_entity *e);
 __attribute__((warn_unused_result)) int keyed_start(struct zcrp_entity *e);
 void keyed_stop(struct zcrp_entity *e);
 
-/* A sender hears a datagram. Returns what the handshake ended with, if it ended well just now: the
- * sender has taken its keyring from that, and the rest is for the receiver. Else NULL. Locked. */
-struct admission *keyed_hear(struct zcrp_entity *e, instant now, const uint8_t *datagram,
-                             size_t size);
+/* A sender hears a datagram: control, sealed or not, or one of its handshake. Locked. */
+void keyed_hear(struct zcrp_entity *sender, instant now, const uint8_t *datagram, size_t size);
 
-/* The receiver has heard the peer: true if its connection's sender is to be told. Locked. */
-bool keyed_on_arrivals(struct zcrp_entity *receiver);
+/* The receiver has heard the peer: is that news to its connection's sender? Locked. */
+bool keyed_is_news(const struct zcrp_entity *receiver);
 
 /* The sender is told: what is sealed with the keys of the session shows that the peer is through.
  * Locked. */
 void keyed_confirm(struct zcrp_entity *sender, instant now);
-
-/* The connection's receiver takes its keyring. Locked. */
-void keyed_admit(struct zcrp_entity *receiver, struct admission *made, instant now);
 
 /* Is this a receiver that is alone and has no session yet? Then what comes is for the following.
  * Locked. */

@@ -89,37 +89,31 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
                 const struct zcrp_options *complete)
 {
     struct zcrp_entity *e = calloc(1, sizeof(*e));
+    int code = ZCRP_ERROR_MEMORY;
 
     if (e == NULL)
-        return ZCRP_ERROR_MEMORY;
+        goto err0;
     process_watch_forks();
     e->generation = forked_generation();
     e->machine.role = role;
     e->machine.stays = origin->descriptors == NULL;
     e->options = *complete;
-    int code = ZCRP_ERROR_MEMORY;
-    bool has_keys = origin->descriptors != NULL
-                        ? keyed_init_alone(e, complete->keys)
-                        : keyed_init(e, origin->admission, origin->greets ? complete->keys : NULL);
-    if (!has_keys)
+    e->link = origin->link;
+    if (!keyed_init(e))
         goto err0;
     e->machine.keyring = e->keyed.keyring;
-    e->link = origin->link != NULL ? origin->link : link_create(e->options.spin_ns);
-    if (e->link == NULL)
-        goto err1;
     code = init_entity(e, origin);
     if (code != ZCRP_OK)
-        goto err2;
+        goto err1;
     link_add(e->link, role, e);
     notice_init(e);
     *entity = e;
     return ZCRP_OK;
 
-err2:
-    link_remove(e->link, role);
 err1:
     keyed_fini(e);
 err0:
+    link_remove(origin->link, role);
     free(e);
     return code;
 }
@@ -144,7 +138,7 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
                        const int descriptors[2], const struct zcrp_options *options,
                        size_t options_size)
 {
-    const struct origin origin = {.descriptors = descriptors};
+    struct origin origin = {.descriptors = descriptors};
     struct zcrp_options complete;
 
     if (entity == NULL)
@@ -155,6 +149,9 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     int code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
+    origin.link = link_create(&complete, NULL);
+    if (origin.link == NULL)
+        return ZCRP_ERROR_MEMORY;
     struct zcrp_entity *e;
     code = entity_make(&e, role, &origin, &complete);
     if (code != ZCRP_OK)

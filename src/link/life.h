@@ -7,14 +7,13 @@
 
 /* What an entity sends and receives with. */
 struct origin {
-    const int *descriptors;      /* two of the user's; NULL: it is one half of a connection, */
-    int socket;                  /* which has this socket, */
-    struct admission *admission; /* and these keys; NULL: none */
-    bool greets;                 /* the keys are to be made: the sender begins a handshake */
-    struct link *link;           /* that the other half has; NULL: it makes its own */
+    const int *descriptors; /* two of the user's; NULL: it is one half of a connection, */
+    int socket;             /* which has this socket */
+    struct link *link;      /* that it is a half of; freed with its last half */
 };
 
-/* Makes an entity that nothing drives yet. ZCRP_OK or a code. */
+/* Makes an entity that nothing drives yet. ZCRP_OK or a code: then it was the link's half, and is
+ * none any more. */
 __attribute__((warn_unused_result)) int entity_make(struct zcrp_entity **entity,
                                                     enum machine_role role,
                                                     const struct origin *origin,

@@ -63,24 +63,7 @@ static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
         return false;
     openings_learn(&e->link->rx.openings, landing);
     moderation_on_arrivals(&e->link->rx.moderation, arrivals.openings, arrivals.bytes);
-    return keyed_on_arrivals(e);
-}
-
-/* Control for a sender, sealed or not. What its handshake ends with is shared out. */
-static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t size)
-{
-    struct zcrp_entity *receiver = entity_other(sender);
-
-    if (sender->keyed.keyring == NULL) {
-        sender_receive(sender->machine.sender, clock_now(), datagram, size);
-        return;
-    }
-    struct admission *made = keyed_hear(sender, clock_now(), datagram, size);
-    if (made != NULL && receiver != NULL) {
-        entity_touch(receiver);
-        keyed_admit(receiver, made, clock_now());
-    }
-    admission_destroy(made);
+    return keyed_is_news(e);
 }
 
 static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
@@ -89,7 +72,7 @@ static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mai
     size_t at = 0, size;
 
     while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
-        hear(sender, datagram, size);
+        keyed_hear(sender, clock_now(), datagram, size);
 }
 
 /* What the neighbour of a sender says, some of it at most. Locked. */
@@ -287,7 +270,7 @@ void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
 void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
 {
     entity_enter(e);
-    (void)keyed_hear(e, clock_now(), request, size); /* the handshake is over */
+    keyed_hear(e, clock_now(), request, size); /* the handshake is over */
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
