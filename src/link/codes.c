@@ -102,29 +102,6 @@ int code_of_channel(int error)
     }
 }
 
-int code_of_name(int error)
-{
-    switch (error) {
-    case 0:
-        return ZCRP_OK;
-    case -ETIMEDOUT:
-        return ZCRP_ERROR_TIMEOUT;
-    case -EADDRINUSE:
-    case -EADDRNOTAVAIL:
-    case -EACCES:
-    case -EAFNOSUPPORT:
-    case -ENETUNREACH:
-    case -EHOSTUNREACH:
-        return ZCRP_ERROR_ADDRESS;
-    default:
-        break;
-    }
-    if (error < -4095) /* no error number: the resolver's */
-        return ZCRP_ERROR_ADDRESS;
-    errno = -error;
-    return ZCRP_ERROR_SYSTEM;
-}
-
 const char *zcrp_strerror(int code)
 {
     static const char *const text[] = {

@@ -20,9 +20,4 @@ bool code_ends_session(enum outcome outcome);
 /* The code for a negative error of channel_init, or of the system: then errno is set. */
 int code_of_channel(int error);
 
-/* The code for 0 or a negative error of transport/names.h. What is wrong with the name or the
- * address is the caller's to know (_ADDRESS), as is the time (_TIMEOUT); all else is the system's,
- * with errno set. */
-int code_of_name(int error);
-
 #endif

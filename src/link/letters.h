@@ -1,5 +1,5 @@
-/* Datagrams of a peer whose handshake is under way, in the order in which they came: the thread that
- * receives adds them, and the one that does the handshake takes them all.
+/* Datagrams of a peer whose handshake is under way, in the order in which they came: the thread
+ * that receives adds them, and the one that does the handshake takes them all.
  *
  * More than LETTERS_MOST are dropped, and repeated by the peer. The owner's mutex guards them. */
 #ifndef ZCRP_LINK_LETTERS_H

@@ -101,7 +101,7 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
 static bool wants_aal5(const struct zcrp_options *o, int fd)
 {
     return o->channel == ZCRP_CHANNEL_AAL5 ||
-           (o->channel == ZCRP_CHANNEL_AUTO && aal5_socket_has_port(fd));
+           (o->channel == ZCRP_CHANNEL_AUTO && aal5_has_port(fd));
 }
 
 static struct aal5_faults faults_of(const struct zcrp_atm_faults *f)

@@ -277,8 +277,8 @@ void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
 
 /* ---- arriving at a sender ---- */
 
-/* A sender has no place for data: what arrives lies in scratch, and goes into the mail. One datagram
- * with one system call: less than 0 is BROKEN. */
+/* A sender has no place for data: what arrives lies in scratch, and goes into the mail. One
+ * datagram with one system call: less than 0 is BROKEN. */
 static int receive_mail(struct channel *c, struct workspace *w)
 {
     struct landing *landing = &w->landing;
@@ -389,8 +389,7 @@ static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w
 static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
-    enum arrival found =
-        sender == e ? update_once(e, w, hearing) : receive_once(e, w, hearing);
+    enum arrival found = sender == e ? update_once(e, w, hearing) : receive_once(e, w, hearing);
 
     return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
 }

@@ -44,7 +44,7 @@ static enum wrapping wrapping_of(int fd)
 {
     if (option(fd, SO_TYPE) == SOCK_RAW)
         return option(fd, SO_DOMAIN) == AF_INET ? WRAPPING_RAW4 : WRAPPING_AAL5;
-    return aal5_socket_has_port(fd) ? WRAPPING_AAL5 : WRAPPING_NONE;
+    return aal5_has_port(fd) ? WRAPPING_AAL5 : WRAPPING_NONE;
 }
 
 /* The payload of a PDU that came in one packet; false if it is something else. */

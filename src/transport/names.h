@@ -6,9 +6,8 @@
  * a local port of NULL or "0" leaves the choice to the system. Addresses are tried in the order in
  * which the name resolves, until one works. Looking up a name may block for long.
  *
- * All return 0 or a negative code: the system's error number (-EADDRINUSE), or, where a name does
- * not resolve, one for getaddrinfo's EAI_ code. udp_open_text has words for both. On failure *fd is
- * -1 and nothing stays open. Sockets are close-on-exec, and the caller's to close. */
+ * Each returns a descriptor, close-on-exec and the caller's to close, or the system's negative
+ * error number. -EADDRNOTAVAIL: the name does not resolve, or is of no address here. */
 #ifndef ZCRP_TRANSPORT_NAMES_H
 #define ZCRP_TRANSPORT_NAMES_H
 
@@ -16,27 +15,17 @@
 
 #include <stdbool.h>
 
-/* A socket bound to a local address, which waits for its peer: udp_connect_fd or accept_peer. */
-__attribute__((warn_unused_result)) int udp_bind(const char *host, const char *port, int *fd);
+/* A UDP socket connected to its peer, or bound to a local address, where it waits for its peer
+ * (accept_peer). */
+__attribute__((warn_unused_result)) int udp_connect(const char *host, const char *port);
+__attribute__((warn_unused_result)) int udp_bind(const char *host, const char *port);
 
-/* Connects a bound socket to its peer, which has to have an address of the socket's family. */
-__attribute__((warn_unused_result)) int udp_connect_fd(int fd, const char *host, const char *port);
-
-/* A socket bound to the local address and connected to the remote one. */
-__attribute__((warn_unused_result)) int udp_open(const char *local_host, const char *local_port,
-                                                 const char *remote_host, const char *remote_port,
-                                                 int *fd);
-
-/* The words for a code of this file; never NULL, static storage. */
-const char *udp_open_text(int code);
-
-/* A raw socket of IP protocol 137, connected to the host, or bound to one of this machine's (NULL:
- * any). -EPERM without the right to raw sockets. */
-__attribute__((warn_unused_result)) int aal5_socket_connect(const char *host, int *fd);
-__attribute__((warn_unused_result)) int aal5_socket_bind(const char *host, int *fd);
+/* A raw socket of IP protocol 137 likewise. -EPERM without the right to raw sockets. */
+__attribute__((warn_unused_result)) int aal5_connect(const char *host);
+__attribute__((warn_unused_result)) int aal5_bind(const char *host);
 
 /* Is it a UDP socket, and port 6635, which says that it carries AAL5, its own or its peer's? */
-bool aal5_socket_has_port(int fd);
+bool aal5_has_port(int fd);
 
 /* Waits for the peer of a bound socket: the first that shows that it reads what is sent to its
  * address (core/wire/cookie.h). (accept.c)

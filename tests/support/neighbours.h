@@ -29,21 +29,23 @@ struct neighbours {
 static const struct neighbour_terms neighbours_terms = {
     .pairing = {.session = 0x12345678, .tag = 0x9ABCDEF0}};
 
-static inline bool neighbours_port(int fd, char text[8])
+/* Connects the bound socket to where a datagram has come from. */
+static inline bool neighbours_connect(int fd)
 {
-    struct sockaddr_in address;
-    socklen_t size = sizeof(address);
+    struct sockaddr_in from;
+    socklen_t size = sizeof(from);
+    uint8_t byte;
 
-    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return false;
-    (void)snprintf(text, 8, "%u", (unsigned)ntohs(address.sin_port));
-    return true;
+    return recvfrom(fd, &byte, 1, 0, (struct sockaddr *)&from, &size) >= 0 &&
+           connect(fd, (struct sockaddr *)&from, size) == 0;
 }
 
 /* Opens the two channels. False if the machine does not let us. */
 static inline bool neighbours_open(struct neighbours *n)
 {
     const struct channel_options options = {.use_gso = true, .receive_bytes = 1 << 20};
+    struct sockaddr_in own;
+    socklen_t size = sizeof(own);
     char port[8];
 
     memset(n, 0, sizeof(*n));
@@ -51,9 +53,12 @@ static inline bool neighbours_open(struct neighbours *n)
     if (n->landing_memory == NULL)
         return false;
     landing_init(&n->landing, n->landing_memory, LANDING_OPENINGS);
-    return udp_bind("127.0.0.1", NULL, &n->fd[1]) == 0 && neighbours_port(n->fd[1], port) &&
-           udp_open(NULL, NULL, "127.0.0.1", port, &n->fd[0]) == 0 &&
-           neighbours_port(n->fd[0], port) && udp_connect_fd(n->fd[1], "127.0.0.1", port) == 0 &&
+    n->fd[1] = udp_bind("127.0.0.1", NULL);
+    if (n->fd[1] < 0 || getsockname(n->fd[1], (struct sockaddr *)&own, &size) != 0)
+        return false;
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)ntohs(own.sin_port));
+    n->fd[0] = udp_connect("127.0.0.1", port);
+    return n->fd[0] >= 0 && send(n->fd[0], "", 0, 0) == 0 && neighbours_connect(n->fd[1]) &&
            channel_init(&n->out, n->fd[0], &options) == 0 &&
            channel_init(&n->in, n->fd[1], &options) == 0;
 }

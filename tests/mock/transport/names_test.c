@@ -1,8 +1,8 @@
-/* wrap: getaddrinfo freeaddrinfo socket bind connect close getsockopt recvmsg ready_wait */
+/* wrap: getaddrinfo freeaddrinfo socket bind connect close */
 #include "transport/names.h"
 
 #include "../../support/mock.h"
-#include "platform/sleep.h"
+#include "core/wire/aal5.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@ enum { FD = 30 };
 static struct sockaddr_in6 address;
 static struct addrinfo names[2]; /* an IPv6 address, then an IPv4 one */
 static int lists, open_sockets;
-static int last_family, last_flags;
+static int last_flags, last_protocol;
 
 /* Queued: the result, 0 for both names, 1 for the second alone; and errno for EAI_SYSTEM. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
@@ -24,7 +24,6 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
 
     assert_true(host || port);
     assert_int_equal(hints->ai_socktype, SOCK_DGRAM);
-    last_family = hints->ai_family;
     last_flags = hints->ai_flags;
     if (result == EAI_SYSTEM)
         errno = EMFILE;
@@ -46,8 +45,8 @@ int __wrap_socket(int family, int type, int protocol)
     int result = MOCK_RESULT();
 
     assert_true(family == AF_INET || family == AF_INET6);
-    assert_int_equal(type, SOCK_DGRAM | SOCK_CLOEXEC);
-    assert_int_equal(protocol, IPPROTO_UDP);
+    assert_int_equal(type, (protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_RAW) | SOCK_CLOEXEC);
+    last_protocol = protocol;
     open_sockets += result >= 0;
     return result;
 }
@@ -74,37 +73,6 @@ int __wrap_close(int fd)
     open_sockets--;
     errno = EINTR; /* must not hide the error that led here */
     return -1;
-}
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
-{
-    int family = MOCK_RESULT();
-
-    assert_int_equal(fd, FD);
-    assert_int_equal(level, SOL_SOCKET);
-    assert_int_equal(name, SO_DOMAIN);
-    assert_int_equal(*size, sizeof(family));
-    memcpy(value, &family, sizeof(family));
-    return family < 0 ? -1 : 0;
-}
-
-ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags)
-{
-    assert_int_equal(fd, FD);
-    assert_int_equal(flags, MSG_PEEK | MSG_DONTWAIT);
-    assert_int_equal(m->msg_iovlen, 0);
-    memcpy(m->msg_name, &address, sizeof(address));
-    m->msg_namelen = sizeof(address);
-    return MOCK_RESULT();
-}
-
-int __wrap_ready_wait(struct pollfd *set, nfds_t count, instant deadline)
-{
-    assert_int_equal(count, 1);
-    assert_int_equal(set->fd, FD);
-    assert_int_equal(deadline, SECOND);
-    set->revents = mock_type(short);
-    return mock_type(int);
 }
 
 static void setup(void)
@@ -140,121 +108,87 @@ static void binds(int result)
     will_return(__wrap_bind, result);
 }
 
+static void connects(int result)
+{
+    will_return(__wrap_socket, FD);
+    will_return(__wrap_connect, result);
+}
+
 TEST(udp_bind__first_name_that_works)
 {
-    int fd;
-
     resolves_to(0);
     will_return(__wrap_socket, -EAFNOSUPPORT);
     binds(0);
-    assert_int_equal(udp_bind(NULL, "7000", &fd), 0);
-    assert_int_equal(fd, FD);
+    assert_int_equal(udp_bind(NULL, "7000"), FD);
     assert_int_equal(last_flags, AI_PASSIVE);
+    assert_int_equal(last_protocol, IPPROTO_UDP);
     expect_left(1);
 }
 
 TEST(udp_bind__last_error_counts)
 {
-    int fd;
-
     resolves_to(0);
     binds(-EACCES);
     binds(-EADDRINUSE);
-    assert_int_equal(udp_bind("host", "7000", &fd), -EADDRINUSE);
-    assert_int_equal(fd, -1);
+    assert_int_equal(udp_bind("host", "7000"), -EADDRINUSE);
     expect_left(0);
 }
 
 TEST(udp_bind__no_descriptor)
 {
-    int fd;
-
     resolves_to(1);
     will_return(__wrap_socket, -EMFILE);
-    assert_int_equal(udp_bind("host", "7000", &fd), -EMFILE);
-    assert_int_equal(fd, -1);
+    assert_int_equal(udp_bind("host", "7000"), -EMFILE);
     expect_left(0);
 }
 
 TEST(udp_bind__does_not_resolve)
 {
     static const int error[] = {EAI_NONAME, EAI_AGAIN, EAI_FAIL, EAI_SERVICE};
-    int fd;
 
     for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
         resolves_to(error[i]);
-        int code = udp_bind("host", "7000", &fd);
-        assert_true(code < 0);
-        assert_string_equal(udp_open_text(code), gai_strerror(error[i]));
-        assert_int_equal(fd, -1);
+        assert_int_equal(udp_bind("host", "7000"), -EADDRNOTAVAIL);
     }
     resolves_to(EAI_SYSTEM);
-    assert_int_equal(udp_bind("host", "7000", &fd), -EMFILE);
+    assert_int_equal(udp_bind("host", "7000"), -EMFILE);
     expect_left(0);
 }
 
-TEST(udp_connect_fd__in_the_sockets_family)
+/* No socket of a name that failed stays. */
+TEST(udp_connect__second_name_works)
 {
-    will_return(__wrap_getsockopt, AF_INET6);
     resolves_to(0);
-    will_return(__wrap_connect, -ENETUNREACH);
-    will_return(__wrap_connect, 0);
-    assert_int_equal(udp_connect_fd(FD, "host", "7000"), 0);
-    assert_int_equal(last_family, AF_INET6);
-    expect_left(0);
-}
-
-TEST(udp_connect_fd__errors)
-{
-    will_return(__wrap_getsockopt, -EBADF);
-    assert_int_equal(udp_connect_fd(FD, "host", "7000"), -EBADF);
-    will_return(__wrap_getsockopt, AF_INET);
-    resolves_to(1);
-    will_return(__wrap_connect, -ENETUNREACH);
-    assert_int_equal(udp_connect_fd(FD, "host", "7000"), -ENETUNREACH);
-    expect_left(0);
-}
-
-/* The local end follows the family of each remote name; no socket of a name that failed stays. */
-TEST(udp_open__second_name_works)
-{
-    int fd;
-
-    resolves_to(0);
-    resolves_to(0);
-    binds(0);
-    will_return(__wrap_connect, -ENETUNREACH);
-    resolves_to(1);
-    binds(0);
-    will_return(__wrap_connect, 0);
-    assert_int_equal(udp_open(NULL, NULL, "host", "7000", &fd), 0);
-    assert_int_equal(fd, FD);
-    assert_int_equal(last_family, AF_INET);
+    connects(-ENETUNREACH);
+    connects(0);
+    assert_int_equal(udp_connect("host", "7000"), FD);
+    assert_int_equal(last_flags, 0);
     expect_left(1);
 }
 
-TEST(udp_open__errors)
+TEST(udp_connect__errors)
 {
-    int fd;
-
     resolves_to(EAI_NONAME);
-    assert_string_equal(udp_open_text(udp_open(NULL, NULL, "host", "7000", &fd)),
-                        gai_strerror(EAI_NONAME));
-    assert_int_equal(fd, -1);
+    assert_int_equal(udp_connect("host", "7000"), -EADDRNOTAVAIL);
     resolves_to(1);
-    resolves_to(1);
-    binds(-EADDRNOTAVAIL);
-    assert_int_equal(udp_open("local", "1", "host", "7000", &fd), -EADDRNOTAVAIL);
-    resolves_to(1);
-    resolves_to(1);
-    binds(0);
-    will_return(__wrap_connect, -EACCES);
-    assert_int_equal(udp_open("local", "1", "host", "7000", &fd), -EACCES);
-    assert_int_equal(fd, -1);
+    connects(-EACCES);
+    assert_int_equal(udp_connect("host", "7000"), -EACCES);
     expect_left(0);
 }
 
-TEST(udp_open_text__errno)
+TEST(aal5__raw_sockets)
 {
-    assert_string_equal(udp_open_text(-EADDRINUSE), strerror(EADDRINUSE));
+    resolves_to(1);
+    binds(0);
+    assert_int_equal(aal5_bind(NULL), FD);
+    assert_int_equal(last_flags, AI_PASSIVE);
+    assert_int_equal(last_protocol, AAL5_PROTOCOL);
+    resolves_to(1);
+    connects(0);
+    assert_int_equal(aal5_connect("host"), FD);
+    assert_int_equal(last_protocol, AAL5_PROTOCOL);
+    resolves_to(1);
+    will_return(__wrap_socket, -EPERM);
+    assert_int_equal(aal5_bind("host"), -EPERM);
+    expect_left(2);
 }
