@@ -37,10 +37,10 @@ static int make_halves(struct zcrp_connection *c, const struct zcrp_options *com
 /* Memory for messages that a peer on this host may map. Without it they have other memory. */
 static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 {
-    if (bytes == 0 || !c->sender->nearby.is_possible)
+    if (bytes == 0 || !c->sender->transport->is_possible)
         return;
     c->commons = commons_create(bytes);
-    c->sender->nearby.commons = c->receiver->nearby.commons = c->commons;
+    c->sender->transport->commons = c->receiver->transport->commons = c->commons;
 }
 
 /* Each finds the other in the engine when it starts. */

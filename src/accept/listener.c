@@ -11,7 +11,7 @@
 #include "listen.h"
 #include "platform/sleep.h"
 #include "reception.h"
-#include "transport/aal5/aal5_channel.h"
+#include "transport/channel.h"
 #include "transport/keyed_hash.h"
 #include "transport/names.h"
 #include "waiting/changes.h"

@@ -276,7 +276,7 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
     case MESSAGE_IN_MACHINE:
         if (!machine_cancel(&e->machine, clock_now(), m->number))
             return false;
-        nearby_take_back(e, m->number);
+        ways_take_back(e, m->number);
         return true;
     case MESSAGE_IDLE:
     case MESSAGE_ENDED:
@@ -289,10 +289,10 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
  * was out already at the last look, when `*crossings` had begun? */
 static bool is_held_up(const struct zcrp_entity *e, uint64_t *crossings)
 {
-    bool is_same = nearby_is_crossing(e) && *crossings == e->nearby.crossings;
+    bool is_same = ways_are_crossing(e) && *crossings == e->transport->crossings;
 
-    *crossings = e->nearby.crossings;
-    return e->nearby.is_late || is_same;
+    *crossings = e->transport->crossings;
+    return e->transport->is_late || is_same;
 }
 
 /* The event of a message that a burst or a plan holds comes when that call of the channel is over:
@@ -323,7 +323,7 @@ int zcrp_cancel(struct zcrp_msg *message)
     bool is_cancelled = take_back(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
         tx_drain(e, SENDING_BURSTS);
-    uint64_t crossings = e->nearby.crossings;
+    uint64_t crossings = e->transport->crossings;
     entity_leave(e);
     bool has_ended = await_end(e, m, crossings);
     entity_depart(e);
@@ -383,7 +383,7 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
         return ZCRP_ERROR_FORKED;
     entity_enter(entity);
     known = notice_stats(entity);
-    nearby_add_stats(entity, &known);
+    ways_add_stats(entity, &known);
     keyed_add_stats(entity, &known);
     entity_leave(entity);
     channels_add_stats(&entity->channels, &known);

@@ -9,7 +9,7 @@
 
 enum {
     TURNS_A_LOOK = 64,    /* at the clock, for what is due */
-    TURNS_A_HEARING = 32, /* of the socket too, beside a neighbour */
+    TURNS_A_HEARING = 32, /* of the socket too, beside memory */
     TURNS_A_YIELD = 8,    /* of the core */
 };
 
@@ -97,7 +97,7 @@ static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, insta
                        instant now)
 {
     if (now - *idle >= spinning_limit(&reader->link->helm.spinning)) {
-        atomic_store(&sender_at(reader)->nearby.has_pushed, false);
+        atomic_store(&sender_at(reader)->transport->has_pushed, false);
         return rest_at_helm(reader, w, idle);
     }
     if (reader->link->helm.turns % TURNS_A_YIELD == 0)
@@ -105,24 +105,24 @@ static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, insta
     return true;
 }
 
-/* True if it is for a message to begin, from a peer that is no neighbour. */
+/* True if it is for a message to begin, from a peer without shared memory. */
 static bool begin_wait(struct zcrp_entity *reader)
 {
-    bool has_pushed = atomic_load(&sender_at(reader)->nearby.has_pushed);
+    bool has_pushed = atomic_load(&sender_at(reader)->transport->has_pushed);
 
     entity_enter(reader);
     bool is_amid = machine_expected(&reader->machine) > 0;
     spinning_begin(&reader->link->helm.spinning, has_pushed ? WAITING_TO_PUSH
                                                  : is_amid  ? WAITING_FOR_REST
                                                             : WAITING_FOR_NEXT);
-    bool is_far = nearby_of(reader) == NULL;
+    bool is_far = !transport_is_memory(reader->transport);
     entity_leave(reader);
     return is_far && !has_pushed && !is_amid;
 }
 
 /* Where waits for the next message are long, hardly anything is there at the beginning of one: the
  * waiter sleeps without a look, and saves a system call. Amid a message it looks, because it may
- * nap then, and a look at a neighbour is no system call. When the wait began; NEVER: it has not
+ * nap then, and a look at memory is no system call. When the wait began; NEVER: it has not
  * begun. False as of rest_at_helm. */
 static bool begin_asleep(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
 {
@@ -147,7 +147,7 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
         uint32_t turns = ++reader->link->helm.turns;
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
-        enum arrival found = rx_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_NEIGHBOUR);
+        enum arrival found = rx_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_MEMORY);
         if (w->is_readable && found == ARRIVAL_NONE)
             sched_yield(); /* to the engine's thread, which is receiving it */
         w->is_readable = false;

@@ -146,7 +146,7 @@ static bool is_sending_due(struct zcrp_entity *e)
         return false;
     if (gathering_is_on(&e->gathering) && e->life == ENTITY_OPEN)
         return false;
-    return e->machine.role == MACHINE_SENDER && !nearby_is_clearing(e) &&
+    return e->machine.role == MACHINE_SENDER && !transport_is_clearing(e->transport) &&
            (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
 }
 
@@ -179,8 +179,8 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
     instant due = instant_earlier(e->unblock_at, instant_earlier(look_at, e->notice.due));
     instant gathered = gathering_until(&e->gathering);
 
-    due = instant_earlier(due, nearby_deadline(e));
-    if (e->nearby.is_late)
+    due = instant_earlier(due, transport_deadline(e->transport));
+    if (e->transport->is_late)
         due = instant_earlier(due, clock_now() + MILLISECOND);
     due = instant_earlier(due, gathered);
     if (gathered != NEVER && e->machine.role == MACHINE_RECEIVER)
@@ -318,7 +318,7 @@ static void show_trace(struct zcrp_entity *e)
 /* What a locked section leaves to do for one half, when the mutex is free. */
 struct effects {
     struct zcrp_entity *entity;
-    struct nearby_errand errand;
+    struct ways_errand errand;
     struct calls calls;
     uint32_t count;
     struct ending ending[ENDINGS];
@@ -328,7 +328,7 @@ struct effects {
 static bool find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet)
 {
     x->entity = e;
-    nearby_tend(e, may_meet, &x->errand);
+    ways_tend(e, may_meet, &x->errand);
     x->count = take_endings(e, x->ending);
     bool is_all = !move_backlog_up(e) && x->count < ENDINGS;
     if (e->notice.place >= 0)
@@ -345,21 +345,6 @@ static void bring_about(struct effects *x)
     tell_endings(x->entity, x->ending, x->count);
     if (x->count > 0)
         ring(x->entity);
-}
-
-/* True if there is something to find out in another section. A neighbour that is here may have
- * called before anybody could hear it: so somebody looks at it now. */
-static bool run_errand(struct effects *x)
-{
-    if (x->errand.begins) {
-        helm_call(&x->entity->link->helm);
-        engine_arrive(&entity_reader(x->entity)->member);
-    }
-    if (x->errand.meets)
-        nearby_meet(x->entity, &x->errand);
-    if (x->errand.gone != NULL)
-        neighbour_free(x->errand.gone);
-    return x->errand.meets;
 }
 
 /* Locked. Of all halves that are touched: how many. The sender comes first, because its receiver
@@ -394,7 +379,7 @@ void entity_leave(struct zcrp_entity *e)
         for (uint32_t i = count; i-- > 0;) /* whoever is told by the sender may close at once */
             bring_about(&effects[i]);
         for (uint32_t i = 0; i < count; i++)
-            if (run_errand(&effects[i])) {
+            if (ways_run(effects[i].entity, &effects[i].errand)) {
                 has_met = true;
                 is_over = false;
             }

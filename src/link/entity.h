@@ -27,16 +27,16 @@
 #include "keyed.h"
 #include "link.h"
 #include "machine.h"
-#include "nearby.h"
 #include "notice.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
-#include "presence.h"
+#include "transport/transport.h"
+#include "ways.h"
 #include "workers/engine.h"
 #include "workers/workspace.h"
 
-/* So long a call waits for a peer that is late (neighbour_is_late). */
+/* So long a call waits for a peer that is late (transport_look_late). */
 #define ENTITY_BUSY_AFTER (100 * MILLISECOND)
 
 /* Where an entity stands. It only moves on, by entity_move. */
@@ -69,8 +69,7 @@ struct zcrp_entity {
     struct zcrp_stats traced; /* (m) as the user's trace knows them */
     uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
 
-    struct nearby nearby; /* (m) */
-    struct presence presence;
+    struct transport *transport; /* (c) over the channels */
     struct keyed keyed;
     struct condition has_letters; /* for its thread; or this is to stop */
     struct notice notice;

@@ -48,17 +48,16 @@ bool keyed_init(struct zcrp_entity *e)
     if (admission == NULL)
         return true;
     k->keyring = is_sender(e) ? &admission->sender : &admission->receiver;
-    k->staging = malloc(SEAL_STAGING);
-    bool has_all = k->staging != NULL;
+    bool has_all = true;
     if (is_alone(e))
         k->keys = keys_hold(e->options.keys);
     if (is_sender(e) && !keyring_is_ready(k->keyring)) {
         k->greeting = begin(e->options.keys);
-        has_all &= k->greeting != NULL;
+        has_all = k->greeting != NULL;
     }
     if (!is_sender(e) && is_alone(e)) {
         k->thread = calloc(1, sizeof(*k->thread));
-        has_all &= k->thread != NULL;
+        has_all = k->thread != NULL;
     }
     if (!has_all)
         keyed_fini(e);
@@ -69,7 +68,6 @@ void keyed_fini(struct zcrp_entity *e)
 {
     greeting_destroy(e->keyed.greeting);
     free(e->keyed.thread);
-    free(e->keyed.staging);
     zcrp_keys_free(e->keyed.keys);
     e->keyed = (struct keyed){.keyring = NULL};
 }
@@ -364,21 +362,6 @@ bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
         burst_set_control(burst, size);
     burst->pins = 0;
     return size > 0;
-}
-
-bool keyed_seal(struct zcrp_entity *e, struct burst *burst)
-{
-    struct keyed *k = &e->keyed;
-
-    if (k->keyring == NULL)
-        return true;
-    return keyring_is_ready(k->keyring) && keyring_seal(k->keyring, burst, k->staging);
-}
-
-void keyed_skip(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
-{
-    if (e->keyed.keyring != NULL && !burst->is_control && sent > 0)
-        sealer_skip(&e->keyed.keyring->units_out, burst->first_seq + sent);
 }
 
 /* ---- what is known of it ---- */

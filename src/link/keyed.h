@@ -11,9 +11,8 @@
  * The handshakes of a receiver that is alone run in a thread of their own, without the mutex,
  * because the user's key lookup runs within them.
  *
- * What the machine sends is sealed once it has left the mutex, by the thread that has the claim to
- * send; what arrives is opened by the machine, under the mutex. What crosses through memory on one
- * host (nearby.h) is not sealed: both ends showed that they have the keys when they met there. */
+ * What the machine sends is sealed by the transport, once it has left the mutex; what arrives is
+ * opened by the machine, under the mutex. */
 #ifndef ZCRP_LINK_KEYED_H
 #define ZCRP_LINK_KEYED_H
 
@@ -34,7 +33,6 @@ enum { KEYED_ANSWERS = 8 }; /* of one landing: more hellos than that are dropped
 /* All (c) but for what the pointers lead to. */
 struct keyed {
     struct keyring *keyring;     /* of this entity; NULL: there are no keys */
-    uint8_t *staging;            /* SEAL_STAGING bytes, of the thread that sends */
     struct zcrp_keys *keys;      /* held by an entity that is alone; NULL: it is a half */
     struct greeting *greeting;   /* (m) NULL: the handshake is over, not begun, another half's, or
                                     the thread is at work on it */
@@ -80,13 +78,6 @@ void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct 
  * Locked. */
 bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst);
 bool keyed_has_datagram(const struct zcrp_entity *e);
-
-/* Seals what the machine sends. False if it cannot be sent: then it is lost. By the thread that
- * has the claim to send. */
-bool keyed_seal(struct zcrp_entity *e, struct burst *burst);
-
-/* The first `sent` datagrams of the burst crossed unsealed, through memory. By the same thread. */
-void keyed_skip(struct zcrp_entity *e, const struct burst *burst, uint32_t sent);
 
 /* Who the peer is; NULL: there are no keys, or the handshake is not over. Locked. */
 const char *keyed_identity(const struct zcrp_entity *e);

@@ -16,6 +16,7 @@
 #include "turns.h"
 #include "tx.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* ---- open ---- */
@@ -67,16 +68,47 @@ static int open_channels(struct zcrp_entity *e, const struct origin *origin)
     return channels_open_half(&e->channels, is_sender(e), origin->socket, &e->options);
 }
 
+static int open_transport(struct zcrp_entity *e)
+{
+    const struct zcrp_options *o = &e->options;
+    const struct transport_options options = {
+        .is_sender = is_sender(e),
+        .may_use_memory = !(o->flags & ZCRP_NO_MEMORY),
+        .must_use_memory = o->channel == ZCRP_CHANNEL_MEMORY,
+        .lets_read = o->flags & ZCRP_ALLOW_PTRACE,
+        .keyring = e->keyed.keyring,
+    };
+
+    e->transport = calloc(1, sizeof(*e->transport));
+    if (e->transport == NULL)
+        return ZCRP_ERROR_MEMORY;
+    int error = transport_init(e->transport, e->channels.in, e->channels.out, &options);
+    if (error) {
+        free(e->transport);
+        e->transport = NULL;
+    }
+    return error == -EREMOTE ? ZCRP_ERROR_APART : error ? ZCRP_ERROR_MEMORY : ZCRP_OK;
+}
+
+static void close_transport(struct zcrp_entity *e)
+{
+    if (e->transport == NULL)
+        return;
+    transport_fini(e->transport);
+    free(e->transport);
+}
+
 static int init_entity(struct zcrp_entity *e, const struct origin *origin)
 {
     int code = open_channels(e, origin);
 
     if (code)
         return code;
-    code = nearby_init(e);
+    code = open_transport(e);
     if (code == ZCRP_OK)
         code = init_memory(e);
     if (code) {
+        close_transport(e);
         channels_close(&e->channels);
         return code;
     }
@@ -187,7 +219,7 @@ void entity_destroy(struct zcrp_entity *e)
     engine_leave(&e->member);
     notice_fini(e);
     collection_fini(&e->collection);
-    nearby_fini(e);
+    close_transport(e);
     fini_locks(e);
     fini_memory(e);
     channels_close(&e->channels);
@@ -202,8 +234,8 @@ void entity_abandon(struct zcrp_entity *e)
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
     link_abandon(e->link, e->machine.role);
-    nearby_abandon(e);
-    presence_abandon(e);
+    transport_abandon(e->transport);
+    free(e->transport);
     machine_fini(&e->machine);
     channels_abandon(&e->channels);
     keyed_fini(e);
@@ -299,7 +331,7 @@ int entity_linger(struct zcrp_entity *e, instant since)
  * peer's memory. */
 static bool is_held_up(const struct zcrp_entity *e)
 {
-    return e->nearby.is_late || nearby_is_crossing(e);
+    return e->transport->is_late || ways_are_crossing(e);
 }
 
 bool entity_is_busy(struct zcrp_entity *e)

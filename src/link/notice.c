@@ -18,7 +18,7 @@ static const char *wanted(const struct zcrp_entity *e)
 
 static enum board_channel channel_of(const struct zcrp_entity *e)
 {
-    if (e->nearby.is_here)
+    if (transport_is_memory(e->transport))
         return BOARD_MEMORY;
     if (e->channels.out->aal5 != NULL)
         return BOARD_AAL5;
@@ -52,7 +52,7 @@ static void write_row(struct zcrp_entity *e, instant now)
         .entity = n->number,
     };
 
-    nearby_add_stats(e, &stats);
+    ways_add_stats(e, &stats);
     keyed_add_stats(e, &stats);
     channels_add_stats(&e->channels, &stats);
     memcpy(row.peer, n->peer, sizeof(row.peer));

@@ -4,7 +4,7 @@
 
 enum { TURN_RECEIVES = 64 };
 
-/* How often it is asked whether a neighbour is late still. */
+/* How often it is asked whether a peer is late still. */
 #define LATE_LOOK MILLISECOND
 
 /* How long a thread naps, at most, while another one receives. */
@@ -18,39 +18,23 @@ enum { TURN_RECEIVES = 64 };
 /* Claims the arrivals; false if another thread receives. Locked. */
 static bool claim_arrivals(struct zcrp_entity *e)
 {
-    bool is_ours = !e->link->rx.is_claimed && !e->nearby.is_late && !e->link->is_broken;
+    bool is_ours = !e->link->rx.is_claimed && !e->transport->is_late && !e->link->is_broken;
 
     e->link->rx.is_claimed = e->link->rx.is_claimed || is_ours;
-    e->nearby.crossings += is_ours && e->machine.role == MACHINE_RECEIVER;
     return is_ours;
 }
 
-/* With keys a plan is either for what the neighbour sends, or for what is sealed. */
-static bool is_plan_near(const struct zcrp_entity *e, struct neighbour *n)
-{
-    return e->keyed.keyring != NULL && n != NULL && e->nearby.is_first && neighbour_has_units(n);
-}
-
-/* What the neighbour has is known, and that its socket brings no units, once it comes first. True
- * if it has some. */
-static bool make_plan(struct zcrp_entity *e, struct neighbour *n, struct landing *landing)
+static void make_plan(struct zcrp_entity *e, struct transport_turn *turn, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
-    bool is_near = n != NULL && e->nearby.is_first;
-    struct openings_choice choice = openings_choose(&e->link->rx.openings, receiver_recent_bytes(r),
-                                                    is_near ? 0 : receiver_expected(r));
-    struct notes notes = {0, 0};
+    uint64_t rest = e->transport->way == WAY_MEMORY ? 0 : receiver_expected(r);
+    struct openings_choice choice =
+        openings_choose(&e->link->rx.openings, receiver_recent_bytes(r), rest);
 
-    if (is_near) {
-        notes = neighbour_notes(n, choice.openings);
-        choice.openings = notes.count > 0 ? notes.count : 1;
-        choice.units = notes.units > 0 ? notes.units : 1;
-    }
-    landing->is_near = is_plan_near(e, n);
+    landing->is_near = transport_begin_receive(e->transport, turn, &choice.openings, &choice.units);
     landing->is_lasting = e->wrapped == 0;
     landing->is_seen = e->unseen == 0;
     receiver_plan(r, landing, choice.openings, choice.units);
-    return notes.count > 0;
 }
 
 /* Only datagrams of the pairing tell how the next ones will come. True if the connection's sender
@@ -75,14 +59,15 @@ static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mai
         keyed_hear(sender, clock_now(), datagram, size);
 }
 
-/* What the neighbour of a sender says, some of it at most. Locked. */
-static enum arrival hear_neighbour(struct zcrp_entity *sender, uint8_t *memory)
+/* What the peer of a sender says in memory, some of it at most. Locked. */
+static enum arrival hear_memory(struct zcrp_entity *sender, uint8_t *memory)
 {
-    struct neighbour *n = sender->link->is_broken ? NULL : nearby_of(sender);
     enum arrival found = ARRIVAL_NONE;
     size_t size;
+    bool has_memory = !sender->link->is_broken && transport_is_memory(sender->transport);
 
-    for (int i = 0; n != NULL && i < TURN_RECEIVES && (size = neighbour_answer(n, memory)) > 0;
+    for (int i = 0;
+         i < TURN_RECEIVES && (size = transport_answer(sender->transport, has_memory, memory)) > 0;
          i++) {
         sender_receive_near(sender->machine.sender, clock_now(), memory, size);
         found = ARRIVAL_SOME;
@@ -113,14 +98,14 @@ static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
     return any;
 }
 
-/* What a connection's receiver has for its sender: datagrams, and what the neighbour says. Locked.
- */
+/* What a connection's receiver has for its sender: datagrams, and what the peer says in memory.
+ * Locked. */
 static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w, bool has_news)
 {
     hear_mail(sender, &w->mail);
-    enum arrival found = hear_neighbour(sender, w->memory);
+    enum arrival found = hear_memory(sender, w->memory);
     bool is_quiet = w->mail.bytes == 0 && found == ARRIVAL_NONE && !has_news;
-    if (!is_quiet || sender->nearby.is_possible) /* a neighbour may have read, or consented */
+    if (!is_quiet || sender->transport->is_possible) /* the peer may have read, or agreed */
         entity_touch(sender);
     if (is_quiet)
         return ARRIVAL_NONE;
@@ -128,52 +113,6 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     if (!gathering_is_on(&sender->gathering)) /* its user sends soon, and more at once */
         tx_drain(sender, SENDING_BURSTS);
     return found;
-}
-
-/* When the neighbour begins to send units, those that it sent before are all in the socket. They
- * are read first, so that nothing is overtaken. Those that take the socket later have been given
- * up. */
-static bool comes_first(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
-                        int *received)
-{
-    if (n == NULL || e->nearby.is_first || !neighbour_has_units(n))
-        return n != NULL && e->nearby.is_first;
-    *received = channel_receive(e->channels.in, landing);
-    e->nearby.is_first = *received == 0;
-    return e->nearby.is_first;
-}
-
-/* Receives what is sealed from the socket. Says that something came, so that the next turn is soon,
- * when the neighbour's turn has come. */
-static int receive_sealed(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
-                          enum hearing hearing)
-{
-    int received = 0;
-
-    if (n == NULL || !e->nearby.is_first || hearing != HEAR_NEIGHBOUR)
-        received = channel_receive(e->channels.in, landing);
-    if (received == 0 && n != NULL && neighbour_has_units(n))
-        e->nearby.is_first = true;
-    return received;
-}
-
-/* Receives from the neighbour, if there is one, and else, or also, from the socket. */
-static int receive_units(struct zcrp_entity *e, struct neighbour *n, struct landing *landing,
-                         enum hearing hearing)
-{
-    int before = 0;
-
-    if (landing->is_near)
-        return neighbour_receive(n, landing);
-    if (e->keyed.keyring != NULL)
-        return receive_sealed(e, n, landing, hearing);
-    if (!comes_first(e, n, landing, &before))
-        return before != 0 ? before : channel_receive(e->channels.in, landing);
-    int received = neighbour_receive(n, landing);
-
-    if (received != 0 || hearing == HEAR_NEIGHBOUR)
-        return received;
-    return channel_receive(e->channels.in, landing);
 }
 
 /* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
@@ -185,7 +124,7 @@ static void reply_to_arrivals(struct zcrp_entity *e)
         return;
     bool is_waiter = helm_state(&e->link->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
 
-    if (!is_waiter || !answering_is_usual(&e->answering) || nearby_of(e) != NULL) {
+    if (!is_waiter || !answering_is_usual(&e->answering) || transport_is_memory(e->transport)) {
         tx_drain(e, SENDING_BURSTS);
         return;
     }
@@ -214,11 +153,12 @@ static enum arrival receive_once(struct zcrp_entity *e, struct workspace *w, enu
 {
     struct landing *landing = &w->landing;
     struct zcrp_entity *sender = entity_other(e);
+    struct transport_turn turn;
 
     entity_enter(e);
-    struct neighbour *n = nearby_of(e);
     bool is_ours = claim_arrivals(e);
-    bool has_notes = is_ours && make_plan(e, n, landing);
+    if (is_ours)
+        make_plan(e, &turn, landing);
     bool awaits_caller = keyed_awaits_caller(e);
     entity_leave(e);
     if (!is_ours)
@@ -226,15 +166,14 @@ static enum arrival receive_once(struct zcrp_entity *e, struct workspace *w, enu
     landing->mail = sender != NULL || awaits_caller ? &w->mail : NULL;
     w->mail.bytes = 0;
     int most = (int)landing->openings;
-    int received = receive_units(e, n, landing, hearing);
-    bool is_neighbours_turn = received == 0 && is_plan_near(e, n);
+    int received = transport_receive(e->transport, &turn, landing, hearing);
     entity_enter(e);
     if (received <= 0)
         landing->received = 0;
     if (received == CHANNEL_FAULT)
         machine_on_plan_fault(&e->machine, landing);
-    if (n != NULL)
-        nearby_look_late(e);
+    if (turn.has_memory)
+        ways_look_late(e);
     bool was_replaced = machine_is_replaced(&e->machine);
     bool was_told = machine_is_told(&e->machine);
     struct peer_news news = {.has_shown = land_arrivals(e, landing)};
@@ -246,17 +185,15 @@ static enum arrival receive_once(struct zcrp_entity *e, struct workspace *w, enu
         keyed_hear_callers(e, clock_now(), &w->mail);
     if (received == CHANNEL_BROKEN)
         entity_break(e);
-    bool has_more = has_notes && neighbour_has_units(n);
+    enum transport_more more = transport_end_receive(e->transport, &turn, most, received);
     bool has_news = sender != NULL && tell_news(sender, news);
     e->link->rx.is_claimed = false;
     reply_to_arrivals(e);
     enum arrival answers = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;
     entity_leave(e);
     if (received <= 0)
-        return is_neighbours_turn ? ARRIVAL_SOME : answers;
-    bool is_drained =
-        has_notes ? !has_more : most > 1 && received < most && e->channels.in->aal5 == NULL;
-    return is_drained ? ARRIVAL_SOME : ARRIVAL_FULL;
+        return more == MORE_SOON ? ARRIVAL_SOME : answers;
+    return more == MORE_NOW ? ARRIVAL_FULL : ARRIVAL_SOME;
 }
 
 void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
@@ -300,15 +237,15 @@ static enum arrival update_once(struct zcrp_entity *e, struct workspace *w, enum
     int received = 0;
 
     entity_enter(e);
-    struct neighbour *n = nearby_of(e);
+    bool has_memory = transport_is_memory(e->transport);
     bool is_ours = claim_arrivals(e);
     entity_leave(e);
     if (!is_ours)
         return ARRIVAL_NONE;
     w->mail.bytes = 0;
-    size_t near = n != NULL ? neighbour_answer(n, w->memory) : 0;
-    if (near == 0 && (n == NULL || hearing != HEAR_NEIGHBOUR))
-        received = receive_mail(e->channels.in, w);
+    size_t near = transport_answer(e->transport, has_memory, w->memory);
+    if (near == 0 && (!has_memory || hearing != HEAR_MEMORY))
+        received = receive_mail(e->transport->in, w);
     entity_enter(e);
     if (near > 0)
         sender_receive_near(e->machine.sender, clock_now(), w->memory, near);
@@ -326,30 +263,25 @@ static enum arrival update_once(struct zcrp_entity *e, struct workspace *w, enum
 
 /* ---- arriving at either ---- */
 
-/* What the neighbours of a link have. */
+/* What the halves of a link have. */
 enum news {
     NEWS_NONE,
     NEWS_SOME,    /* for its reader, or the socket is to be heard */
     NEWS_ANSWERS, /* for a connection's sender */
-    NEWS_TARGETS, /* nothing to receive, but something to push, which is claimed */
+    NEWS_PUSH,    /* nothing to receive, but something to push, which is claimed */
 };
 
-/* Whoever hears for a receiver hears its socket, too, until the neighbour comes first. */
-static bool has_news(struct zcrp_entity *e)
+/* Without memory the reader hears the socket. */
+static bool has_news(const struct zcrp_entity *e)
 {
-    struct neighbour *n = nearby_of(e);
-
-    if (n == NULL)
+    if (!transport_is_memory(e->transport))
         return entity_reader(e) == e;
-    if (e->link->rx.is_claimed)
-        return true;
-    return e->machine.role == MACHINE_SENDER ? neighbour_has_answer(n)
-                                             : !e->nearby.is_first || neighbour_has_units(n);
+    return e->link->rx.is_claimed || transport_has_news(e->transport);
 }
 
 /* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned,
  * and nothing told. */
-static enum news neighbours_news(struct zcrp_entity *reader)
+static enum news find_news(struct zcrp_entity *reader)
 {
     struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
     enum news news = NEWS_NONE;
@@ -359,8 +291,8 @@ static enum news neighbours_news(struct zcrp_entity *reader)
         news = NEWS_SOME;
     else if (sender != NULL && sender != reader && has_news(sender))
         news = NEWS_ANSWERS;
-    else if (sender != NULL && nearby_claim(sender))
-        news = NEWS_TARGETS;
+    else if (sender != NULL && transport_claim_push(sender->transport))
+        news = NEWS_PUSH;
     mutex_unlock(&reader->link->mutex);
     return news;
 }
@@ -369,17 +301,17 @@ static enum news neighbours_news(struct zcrp_entity *reader)
 static bool push_some(struct zcrp_entity *sender)
 {
     mutex_lock(&sender->link->mutex);
-    bool is_ours = nearby_claim(sender);
+    bool is_ours = transport_claim_push(sender->transport);
     mutex_unlock(&sender->link->mutex);
     if (is_ours)
-        nearby_push(sender);
+        ways_push(sender);
     return is_ours;
 }
 
 static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w)
 {
     entity_enter(sender);
-    enum arrival found = hear_neighbour(sender, w->memory);
+    enum arrival found = hear_memory(sender, w->memory);
     if (found != ARRIVAL_NONE)
         tx_drain(sender, SENDING_BURSTS);
     entity_leave(sender);
@@ -398,13 +330,13 @@ enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing he
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
 
-    switch (hearing == HEAR_NEIGHBOUR ? neighbours_news(e) : NEWS_SOME) {
+    switch (hearing == HEAR_MEMORY ? find_news(e) : NEWS_SOME) {
     case NEWS_SOME:
         return reader_turn(e, w, hearing);
     case NEWS_ANSWERS:
         return read_answers(sender, w);
-    case NEWS_TARGETS:
-        nearby_push(sender);
+    case NEWS_PUSH:
+        ways_push(sender);
         return ARRIVAL_FULL;
     case NEWS_NONE:
         break;
@@ -414,12 +346,12 @@ enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing he
 
 duration rx_rest(struct zcrp_entity *e)
 {
-    if (e->nearby.is_late)
+    if (e->transport->is_late)
         return LATE_LOOK; /* nothing is received */
     if (e->link->rx.is_claimed)
         return OTHERS_TURN; /* another thread receives, and may be waiting for this very core */
-    if (nearby_of(e) != NULL)
-        return 0; /* what a neighbour sends is there at once */
+    if (transport_is_memory(e->transport))
+        return 0; /* what is sent there is there at once */
     return moderation_rest(&e->link->rx.moderation, machine_expected(&e->machine),
                            machine_round_trip(&e->machine));
 }
@@ -450,7 +382,7 @@ bool rx_may_sleep(struct zcrp_entity *reader)
     entity_enter(reader);
     if (other != NULL)
         entity_touch(other);
-    bool may = nearby_sleep(reader) && (other == NULL || nearby_sleep(other));
+    bool may = ways_may_sleep(reader) && (other == NULL || ways_may_sleep(other));
     entity_leave(reader);
     return may;
 }
@@ -462,8 +394,8 @@ void rx_wake(struct zcrp_entity *reader)
     entity_enter(reader);
     if (other != NULL)
         entity_touch(other);
-    bool any = nearby_wake(reader);
-    any |= other != NULL && nearby_wake(other);
+    bool any = transport_after_sleep(reader->transport);
+    any |= other != NULL && transport_after_sleep(other->transport);
     if (any)
         (void)helm_lets_be(&reader->link->helm);
     entity_leave(reader);
@@ -493,7 +425,7 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     return found == ARRIVAL_FULL;
 }
 
-/* A neighbour calls only somebody who sleeps. What it has by now the engine's thread receives: this
+/* A peer calls only somebody who sleeps. What it has by now the engine's thread receives: this
  * one has other things to do. */
 void rx_arm(struct zcrp_entity *reader)
 {

@@ -17,18 +17,15 @@ enum arrival {
     ARRIVAL_FULL, /* there may be more */
 };
 
-/* Where a turn looks: a system call is saved where only the neighbour is expected. */
-enum hearing { HEAR_ALL, HEAR_NEIGHBOUR };
-
 /* Receives once into the workspace, and sends what the machines then have to send, or holds it
  * (waiting/wait_policy.h, answering). Not locked, as all of these where nothing else is said. */
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
-/* The neighbours of the reader and its other half are to call from now on. False if one of them has
- * something already. */
+/* The peers that send through memory are to call from now on. False if there is something already.
+ */
 bool rx_may_sleep(struct zcrp_entity *reader);
 
-/* A waiter at the reader's helm looks at the neighbours, which need not call. So nobody else does,
+/* A waiter at the reader's helm looks at memory, so that peers need not call. So nobody else does,
  * until rx_arm. */
 void rx_wake(struct zcrp_entity *reader);
 

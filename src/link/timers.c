@@ -54,12 +54,12 @@ void timers_on_due(void *client)
     unblock(e, now);
     if (e->is_held && now >= e->held_until)
         answering_on_late(&e->answering);
-    bool was_late = e->nearby.is_late;
+    bool was_late = e->transport->is_late;
     if (was_late)
-        nearby_look_late(e);
+        ways_look_late(e);
     bool must_arm = entity_reader(e) == e && helm_arms(&e->link->helm, now) && !e->link->is_broken;
     must_arm |=
-        was_late && !e->nearby.is_late && entity_reader(e) == e; /* nobody has looked meanwhile */
+        was_late && !e->transport->is_late && entity_reader(e) == e; /* nobody has looked meanwhile */
     if (entity_deadline(e) <= now)
         expire(e, now);
     tx_drain(e, SENDING_BURSTS);

@@ -37,5 +37,5 @@ void turns_end(struct zcrp_entity *e)
     entity_leave(e);
     keyed_stop(e);
     engine_stop(&e->member);
-    presence_end(e);
+    transport_end_fetch(e->transport);
 }

@@ -39,13 +39,13 @@ static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
            sender_on_refused_size(e->machine.sender, clock_now(), refused);
 }
 
-/* The neighbour is to read the burst's units. Messages that were decided meanwhile are not read. */
+/* The peer is to read the burst's units. Messages that were decided meanwhile are not read. */
 static void on_burst_held(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
 {
     sender_held(e->machine.sender, burst, sent);
     for (uint32_t i = 0; i < burst->pins; i++)
         if (sender_is_decided(e->machine.sender, burst->pin[i].message))
-            nearby_take_back(e, burst->pin[i].message);
+            ways_take_back(e, burst->pin[i].message);
 }
 
 /* Tells the machine what became of the burst. A receiver's answer that found no room is dropped:
@@ -96,16 +96,16 @@ static bool wants_ecn(const struct zcrp_entity *e)
     return e->machine.role != MACHINE_SENDER || sender_wants_ecn(e->machine.sender);
 }
 
-/* While a neighbour has no room nothing is taken from the machine. One that stands still does not
+/* While memory has no room nothing is taken from the machine. A peer that stands still does not
  * count: units take the socket then. */
 static void await_room(struct zcrp_entity *e)
 {
-    struct neighbour *n = e->machine.role == MACHINE_SENDER ? nearby_to_send(e) : NULL;
+    const struct transport *t = e->transport;
 
-    if (n == NULL || e->blocked != CHANNEL_OK || neighbour_has_room(n))
+    if (e->blocked != CHANNEL_OK || transport_has_room(t))
         return;
-    nearby_reap(e);
-    if (neighbour_has_room(n) || neighbour_stands_still(n))
+    ways_reap(e);
+    if (transport_has_room(t) || transport_stands_still(t))
         return;
     e->blocked = CHANNEL_CROWDED;
     e->unblock_at = clock_now() + CHANNEL_PAUSE;
@@ -114,7 +114,7 @@ static void await_room(struct zcrp_entity *e)
 /* Pages that were to come have come, or the message that they are of is of no interest any more. */
 static void await_pages(struct zcrp_entity *e)
 {
-    if (e->blocked != CHANNEL_ABSENT || presence_is_awaited(e))
+    if (e->blocked != CHANNEL_ABSENT || transport_awaits_pages(e->transport))
         return;
     e->blocked = CHANNEL_OK;
     e->unblock_at = NEVER;
@@ -122,7 +122,7 @@ static void await_pages(struct zcrp_entity *e)
 
 static bool may_send(struct zcrp_entity *e)
 {
-    if (nearby_is_clearing(e))
+    if (transport_is_clearing(e->transport))
         return false;
     await_pages(e);
     await_room(e);
@@ -135,31 +135,6 @@ static bool may_send(struct zcrp_entity *e)
 static int worth(const struct burst *burst)
 {
     return 1 + (int)(burst->bytes / SENDING_CALL);
-}
-
-/* Sends a burst to the neighbour if that takes it, else over the socket, where it is sealed if
- * there are keys. As nearby_send. Not locked. */
-static enum channel_verdict send_burst(struct zcrp_entity *e, struct neighbour *nearby,
-                                       struct burst *burst, uint32_t *sent, bool *held)
-{
-    if (nearby != NULL && !presence_allows(e, burst)) {
-        *sent = 0;
-        return CHANNEL_ABSENT;
-    }
-    enum channel_verdict verdict = nearby_send(e, nearby, burst, sent, held);
-
-    if (verdict == CHANNEL_OK)
-        keyed_skip(e, burst, *sent);
-    if (verdict != CHANNEL_BLOCKED)
-        return verdict;
-    if (e->nearby.is_required && !burst->is_control) { /* no unit takes another way */
-        *sent = 0;
-        return CHANNEL_CROWDED;
-    }
-    if (keyed_seal(e, burst))
-        return channel_send(e->channels.out, burst, sent);
-    *sent = burst->datagrams;
-    return CHANNEL_OK;
 }
 
 /* Sends up to so many bursts, or what is worth as many. */
@@ -177,31 +152,31 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         uint32_t segment = burst.segment;
         burst.is_lasting = e->wrapped == 0;
         burst.is_seen = e->unseen == 0;
-        struct neighbour *nearby = nearby_to_send(e);
+        bool by_memory = transport_sends_memory(e->transport);
         bool has_ecn = wants_ecn(e), held = false;
         entity_leave(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
-        enum channel_verdict verdict = is_greeting ? channel_send(e->channels.out, &burst, &sent)
-                                                   : send_burst(e, nearby, &burst, &sent, &held);
+        enum channel_verdict verdict =
+            is_greeting ? transport_send_plain(e->transport, &burst, &sent)
+                        : transport_send(e->transport, by_memory, &burst, &sent, &held);
         entity_enter(e);
         burst.segment = segment; /* what the machine knows of */
         on_burst_sent(e, &burst, verdict, sent, held);
         if (verdict == CHANNEL_ABSENT)
-            presence_fetch(e);
+            ways_fetch(e);
     }
     return done;
 }
 
-/* Calls a neighbour that sleeps, when it has been sent all that there is: one that is called may
- * take this thread's core at once. True if it did. The lock is left meanwhile. */
-static bool call_neighbour(struct zcrp_entity *e)
+/* Calls a peer that sleeps, when it has been sent all that there is: one that is called may take
+ * this thread's core at once. True if it did. The lock is left meanwhile. */
+static bool call_peer(struct zcrp_entity *e)
 {
-    if (!e->nearby.must_call)
+    if (!e->transport->must_call)
         return false;
-    e->nearby.must_call = false;
     entity_leave(e);
-    channel_call(e->channels.out);
+    transport_call(e->transport);
     entity_enter(e);
     return true;
 }
@@ -218,7 +193,7 @@ bool tx_drain(struct zcrp_entity *e, int bursts)
     gathering_end(&e->gathering);
     do
         done += send_bursts(e, bursts - done);
-    while (call_neighbour(e) && done < bursts);
+    while (call_peer(e) && done < bursts);
     e->is_sending = false;
     return done > 0;
 }

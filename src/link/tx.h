@@ -1,6 +1,6 @@
 /* The sending turn: bursts go from a machine to its channel.
  *
- *     take a burst  ->  send it, sealed or to the neighbour  ->  tell the machine what became of it
+ *     take a burst  ->  send it, by the transport        ->  tell the machine what became of it
  *     locked            not locked, under the claim             locked
  *
  * zcrp-sending does it, and any thread that has changed something, within its own locked section.

@@ -117,6 +117,9 @@ struct channel_aal5 {
     struct aal5_faults faults;
 };
 
+/* Can there be such a channel? What ZCRP_AAL5 says is part of the question. */
+__attribute__((warn_unused_result)) bool aal5_is_possible(const struct channel_aal5 *options);
+
 /* What the user wants of it. */
 struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */

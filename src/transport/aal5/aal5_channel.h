@@ -101,9 +101,6 @@ struct aal5_channel {
 __attribute__((warn_unused_result)) int aal5_open(struct channel *c,
                                                   const struct channel_aal5 *options);
 
-/* Can there be such a channel? What ZCRP_AAL5 says is part of the question. */
-__attribute__((warn_unused_result)) bool aal5_is_possible(const struct channel_aal5 *options);
-
 /* Gives the memory back; close also gives the socket back as it was. */
 void aal5_free(struct channel *c);
 void aal5_close(struct channel *c);

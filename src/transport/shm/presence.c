@@ -1,7 +1,5 @@
 #include "presence.h"
 
-#include "entity.h"
-
 /* ---- looking ---- */
 
 static bool is_looked_at(const struct burst *b)
@@ -16,9 +14,8 @@ static bool was_brought(const struct presence *p, uint64_t message, struct iovec
            fetch_has_brought(p->fetch, piece.iov_base, piece.iov_len);
 }
 
-bool presence_allows(struct zcrp_entity *e, const struct burst *b)
+bool presence_allows(struct presence *p, const struct burst *b)
 {
-    struct presence *p = &e->presence;
     size_t absent = 0;
     uint32_t unit = 0;
 
@@ -39,55 +36,30 @@ bool presence_allows(struct zcrp_entity *e, const struct burst *b)
 
 /* ---- bringing ---- */
 
-static void on_pages(void *context)
+bool presence_is_awaited(const struct presence *p)
 {
-    struct zcrp_entity *e = context;
-
-    engine_ready(&e->member);
-}
-
-bool presence_is_awaited(const struct zcrp_entity *e)
-{
-    const struct presence *p = &e->presence;
-
     return p->fetch == NULL ||
            (!fetch_is_over(p->fetch) && !was_brought(p, p->message, p->missing));
 }
 
-/* The missing piece, and all that follows it in its message. */
-static struct iovec rest_of_message(struct zcrp_entity *e)
+void presence_fetch(struct presence *p, struct iovec rest, void (*told)(void *context),
+                    void *context)
 {
-    const struct presence *p = &e->presence;
-    struct iovec buffer = sender_buffer(e->machine.sender, p->message);
-    size_t before = (size_t)((uint8_t *)p->missing.iov_base - (uint8_t *)buffer.iov_base);
-
-    if (before >= buffer.iov_len)
-        return p->missing;
-    return (struct iovec){p->missing.iov_base, buffer.iov_len - before};
-}
-
-void presence_fetch(struct zcrp_entity *e)
-{
-    struct presence *p = &e->presence;
-    struct iovec rest = rest_of_message(e);
-
-    if (p->fetch != NULL && p->fetched == p->message && presence_is_awaited(e))
+    if (p->fetch != NULL && p->fetched == p->message && presence_is_awaited(p))
         return;
-    entity_leave(e);
     fetch_leave(p->fetch);
     p->fetched = p->message;
-    p->fetch = fetch_begin(rest.iov_base, rest.iov_len, on_pages, e);
-    entity_enter(e);
+    p->fetch = fetch_begin(rest.iov_base, rest.iov_len, told, context);
 }
 
-void presence_end(struct zcrp_entity *e)
+void presence_end(struct presence *p)
 {
-    fetch_leave(e->presence.fetch);
-    e->presence.fetch = NULL;
+    fetch_leave(p->fetch);
+    p->fetch = NULL;
 }
 
-void presence_abandon(struct zcrp_entity *e)
+void presence_abandon(struct presence *p)
 {
-    fetch_abandon(e->presence.fetch);
-    e->presence.fetch = NULL;
+    fetch_abandon(p->fetch);
+    p->fetch = NULL;
 }

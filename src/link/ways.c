@@ -1,0 +1,183 @@
+#include "ways.h"
+
+#include "core/check.h"
+#include "entity.h"
+
+static bool is_sender(const struct zcrp_entity *e)
+{
+    return e->machine.role == MACHINE_SENDER;
+}
+
+/* ---- letting go ---- */
+
+/* The receiver could not read a unit, or so it says. */
+static void on_fault(struct zcrp_entity *e, uint64_t message)
+{
+    struct iovec buffer = sender_buffer(e->machine.sender, message);
+
+    if (buffer.iov_len > 0 && !memory_is_accessible(buffer.iov_base, buffer.iov_len, MEMORY_READ))
+        (void)sender_fault(e->machine.sender, message);
+}
+
+/* Memory has room (again). */
+static void unblock(struct zcrp_entity *e)
+{
+    if (e->blocked != CHANNEL_CROWDED || !transport_sends_memory(e->transport) ||
+        !transport_has_room(e->transport))
+        return;
+    e->blocked = CHANNEL_OK;
+    e->unblock_at = NEVER;
+}
+
+void ways_reap(struct zcrp_entity *e)
+{
+    uint64_t message;
+    bool has_faulted;
+
+    while (transport_reap(e->transport, &message, &has_faulted)) {
+        if (has_faulted)
+            on_fault(e, message);
+        sender_let_go(e->machine.sender, message);
+    }
+    unblock(e);
+}
+
+void ways_take_back(struct zcrp_entity *e, uint64_t message)
+{
+    uint64_t of;
+
+    while (transport_take_back(e->transport, message, &of))
+        sender_let_go(e->machine.sender, of);
+}
+
+/* ---- the way ---- */
+
+static struct pairing pairing_of(const struct zcrp_entity *e)
+{
+    return is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
+}
+
+static void apply(struct zcrp_entity *e, uint32_t changes)
+{
+    if (changes & (TRANSPORT_TAKEN | TRANSPORT_LEFT) && is_sender(e))
+        sender_set_near(e->machine.sender, changes & TRANSPORT_TAKEN);
+    if (changes & TRANSPORT_TAKEN)
+        unblock(e);
+    if (changes & (TRANSPORT_HERE | TRANSPORT_LEFT) && !is_sender(e))
+        openings_init(&e->link->rx.openings, changes & TRANSPORT_HERE || e->transport->in->has_gro);
+    if (changes & TRANSPORT_MISSED)
+        machine_fail(&e->machine, clock_now(), OUTCOME_APART);
+}
+
+void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand)
+{
+    struct transport *t = e->transport;
+    bool is_used = e->is_sending || e->link->rx.is_claimed;
+
+    CHECK(mutex_is_held(&e->link->mutex));
+    errand->begins = errand->transport.meets = false;
+    errand->transport.gone = NULL;
+    if (!t->is_possible || t->is_out_meeting)
+        return;
+    if (is_sender(e))
+        ways_reap(e);
+    const struct transport_facts facts = {
+        .pairing = pairing_of(e),
+        .is_idle = is_sender(e) && sender_gauges(e->machine.sender).in_transit == 0,
+        .may_meet = may_meet,
+    };
+    uint32_t changes = transport_tend(t, &facts, &errand->transport);
+    errand->begins = changes & TRANSPORT_HERE;
+    apply(e, changes);
+    if (t->way != WAY_LEAVING)
+        return;
+    ways_take_back(e, TRANSPORT_ANY);
+    apply(e, transport_leave(t, is_used, &errand->transport));
+}
+
+/* Memory that is there may have been called before anybody could hear it: so somebody looks now. */
+bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
+{
+    struct transport_errand *x = &errand->transport;
+
+    if (errand->begins) {
+        helm_call(&e->link->helm);
+        engine_arrive(&entity_reader(e)->member);
+    }
+    if (x->gone != NULL)
+        transport_free(x->gone);
+    if (!x->meets)
+        return false;
+    struct transport_met met = transport_meet(e->transport, x);
+    entity_enter(e); /* the section that follows ends it */
+    apply(e, transport_met(e->transport, x, met));
+    mutex_unlock(&e->link->mutex);
+    return true;
+}
+
+/* ---- moving ---- */
+
+void ways_push(struct zcrp_entity *e)
+{
+    uint64_t message;
+
+    transport_push(e->transport);
+    entity_enter(e);
+    while (transport_pushed(e->transport, &message))
+        if (sender_is_decided(e->machine.sender, message))
+            ways_take_back(e, message);
+    entity_leave(e);
+}
+
+bool ways_are_crossing(const struct zcrp_entity *e)
+{
+    return is_sender(e) ? e->transport->is_pushing : e->link->rx.is_claimed;
+}
+
+void ways_look_late(struct zcrp_entity *e)
+{
+    receiver_hold(e->machine.receiver, transport_look_late(e->transport));
+}
+
+/* A thread that receives now looks here before it sleeps. */
+bool ways_may_sleep(struct zcrp_entity *e)
+{
+    return e->link->rx.is_claimed || transport_before_sleep(e->transport);
+}
+
+void ways_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
+{
+    stats->bytes_copied_once = transport_copied(e->transport);
+    stats->memory_refused = e->transport->meeting.why;
+}
+
+/* ---- pages ---- */
+
+static void on_pages(void *context)
+{
+    struct zcrp_entity *e = context;
+
+    engine_ready(&e->member);
+}
+
+/* The missing piece, and all that follows it in its message. */
+static struct iovec rest_of_message(struct zcrp_entity *e)
+{
+    uint64_t message;
+    struct iovec missing = transport_missing(e->transport, &message);
+    struct iovec buffer = sender_buffer(e->machine.sender, message);
+    size_t before = (size_t)((uint8_t *)missing.iov_base - (uint8_t *)buffer.iov_base);
+
+    if (before >= buffer.iov_len)
+        return missing;
+    return (struct iovec){missing.iov_base, buffer.iov_len - before};
+}
+
+void ways_fetch(struct zcrp_entity *e)
+{
+    struct iovec rest = rest_of_message(e);
+
+    entity_leave(e);
+    transport_fetch(e->transport, rest, on_pages, e);
+    entity_enter(e);
+}

@@ -1,0 +1,50 @@
+/* What a half does with its transport (transport/transport.h): it moves the way on at the end of
+ * each locked section, tells its machine what has changed, and lets go of what the peer does not
+ * read any more. */
+#ifndef ZCRP_LINK_WAYS_H
+#define ZCRP_LINK_WAYS_H
+
+#include "transport/transport.h"
+
+struct zcrp_entity;
+struct zcrp_stats;
+
+/* What a locked section leaves to do when the mutex is free. */
+struct ways_errand {
+    struct transport_errand transport;
+    bool begins; /* memory is there from now on, and the peer may have called already */
+};
+
+/* At the end of a locked section. With `may_meet` that may leave it to the caller to meet the peer:
+ * then nobody else does. Locked, as all of these where nothing else is said. */
+void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand);
+
+/* Does what was left to do. True if it met: then another locked section has to follow. Not locked.
+ */
+bool ways_run(struct zcrp_entity *e, struct ways_errand *errand);
+
+/* Lets go of what a sender's peer has read, which makes room. */
+void ways_reap(struct zcrp_entity *e);
+
+/* The message is decided: the peer reads no more of it. */
+void ways_take_back(struct zcrp_entity *e, uint64_t message);
+
+/* Pushes what a sender has claimed (transport_claim_push). Not locked. */
+void ways_push(struct zcrp_entity *e);
+
+/* Is a call out that may read from the peer's memory, or write to it? */
+bool ways_are_crossing(const struct zcrp_entity *e);
+
+/* A receiver looks whether its peer is late: until it is not, nothing is received and no message
+ * ends. */
+void ways_look_late(struct zcrp_entity *e);
+
+/* May whoever looks at memory for this half sleep? False: there is something. */
+bool ways_may_sleep(struct zcrp_entity *e);
+
+void ways_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats);
+
+/* The burst was ABSENT, and is given back: its pages are fetched. Leaves the mutex meanwhile. */
+void ways_fetch(struct zcrp_entity *e);
+
+#endif

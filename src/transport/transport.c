@@ -1,0 +1,493 @@
+#include "transport.h"
+
+#include "core/check.h"
+#include "platform/nofault.h"
+#include "platform/system.h"
+#include "shm/neighbour.h"
+#include "shm/presence.h"
+
+#include <errno.h>
+#include <sodium/utils.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const duration DRAINED_BY = 100 * MILLISECOND;
+
+/* With keys a sender may know its session before the receiver does. */
+static const duration MEETING_FIRST = MILLISECOND; /* and then ever more rarely */
+static const duration MEETING_LAST = 512 * MILLISECOND;
+
+_Static_assert(sizeof(((struct transport_errand *)0)->secret) == NEIGHBOUR_SECRET, "of a session");
+
+/* ---- open and close ---- */
+
+int transport_init(struct transport *t, struct channel *in, struct channel *out,
+                   const struct transport_options *o)
+{
+    bool is_near = neighbour_is_possible(o->is_sender ? out : in);
+
+    *t = (struct transport){.in = in,
+                            .out = out,
+                            .is_sender = o->is_sender,
+                            .is_possible = o->may_use_memory && is_near,
+                            .is_required = o->must_use_memory,
+                            .lets_read = o->lets_read,
+                            .keyring = o->keyring};
+    if (t->is_required && !t->is_possible)
+        return -EREMOTE;
+    if (t->is_possible)
+        nofault_begin();
+    t->staging = t->keyring != NULL ? malloc(SEAL_STAGING) : NULL;
+    t->presence = t->is_sender ? calloc(1, sizeof(*t->presence)) : NULL;
+    if ((t->keyring == NULL || t->staging != NULL) && (!t->is_sender || t->presence != NULL))
+        return 0;
+    transport_fini(t);
+    return -ENOMEM;
+}
+
+static void free_memory(struct transport *t)
+{
+    free(t->presence);
+    free(t->staging);
+    t->presence = NULL;
+    t->staging = NULL;
+}
+
+void transport_fini(struct transport *t)
+{
+    if (t->neighbour != NULL)
+        neighbour_free(t->neighbour);
+    t->neighbour = NULL;
+    free_memory(t);
+}
+
+void transport_abandon(struct transport *t)
+{
+    if (t->neighbour != NULL)
+        neighbour_abandon(t->neighbour);
+    if (t->presence != NULL)
+        presence_abandon(t->presence);
+    free_memory(t);
+}
+
+/* ---- the way ---- */
+
+/* The one place that moves it. */
+static void move(struct transport *t, enum transport_way way)
+{
+    CHECK(way == WAY_SOCKET || way > t->way);
+    t->way = way;
+}
+
+bool transport_is_clearing(const struct transport *t)
+{
+    return t->is_sender && t->way == WAY_DRAINING && clock_now() - t->found < DRAINED_BY;
+}
+
+/* There was nobody to meet, and there may be somebody soon. */
+static bool is_early(const struct transport *t)
+{
+    return t->is_sender && t->meeting.why == NEIGHBOUR_ELSEWHERE &&
+           t->meeting.patience < MEETING_LAST;
+}
+
+static uint32_t missed(const struct transport *t)
+{
+    return t->is_required ? TRANSPORT_MISSED : 0;
+}
+
+static bool is_same(struct pairing a, struct pairing b)
+{
+    return a.session == b.session && a.tag == b.tag;
+}
+
+static bool must_meet(const struct transport *t, struct pairing pairing)
+{
+    if (t->way != WAY_SOCKET || pairing.session == 0)
+        return false;
+    return !is_same(pairing, t->meeting.tried) || (is_early(t) && clock_now() >= t->meeting.again);
+}
+
+/* This thread meets the peer of that session once the mutex is free. */
+static void begin_meeting(struct transport *t, struct pairing pairing,
+                          struct transport_errand *errand)
+{
+    struct meeting *m = &t->meeting;
+
+    errand->pairing = pairing;
+    if (t->keyring != NULL)
+        memcpy(errand->secret, t->keyring->near, sizeof(errand->secret));
+    m->patience = is_same(pairing, m->tried) ? 2 * m->patience : MEETING_FIRST;
+    m->again = clock_now() + m->patience;
+    m->tried = pairing;
+    move(t, WAY_MEETING);
+    errand->meets = t->is_out_meeting = true;
+}
+
+/* This thread looks how the meeting goes on, if it is time to. */
+static void begin_look(struct transport *t, struct transport_errand *errand)
+{
+    instant at = neighbour_look_at(t->neighbour);
+
+    if (at == NEVER || clock_now() < at)
+        return;
+    errand->pairing.session = 0;
+    errand->meets = t->is_out_meeting = true;
+}
+
+struct transport_met transport_meet(struct transport *t, struct transport_errand *errand)
+{
+    struct transport_met met = {.made = NULL};
+    struct channel *units = t->is_sender ? t->out : t->in;
+    const struct neighbour_terms terms = {
+        .pairing = errand->pairing,
+        .secret = t->keyring != NULL ? errand->secret : NULL,
+        .own = t->commons,
+        .lets_read = t->lets_read,
+    };
+
+    if (errand->pairing.session == 0) {
+        (void)neighbour_look(t->neighbour); /* it stays while this thread looks */
+        return met;
+    }
+    met.why = t->is_sender ? (uint32_t)neighbour_knock(&met.made, units, &terms)
+                           : (uint32_t)neighbour_open_door(&met.made, units, &terms);
+    if (t->is_sender && met.why == NEIGHBOUR_FINE)
+        channel_call(t->out); /* somebody is at the door */
+    sodium_memzero(errand->secret, sizeof(errand->secret));
+    return met;
+}
+
+uint32_t transport_met(struct transport *t, const struct transport_errand *errand,
+                       struct transport_met met)
+{
+    t->is_out_meeting = false;
+    if (errand->pairing.session == 0)
+        return 0;
+    t->neighbour = met.made;
+    t->meeting.why = met.why;
+    if (met.made != NULL)
+        return 0;
+    move(t, WAY_SOCKET);
+    return is_early(t) ? 0 : missed(t);
+}
+
+void transport_free(struct neighbour *gone)
+{
+    neighbour_free(gone);
+}
+
+uint32_t transport_leave(struct transport *t, bool is_used, struct transport_errand *errand)
+{
+    if (is_used || t->is_pushing || t->is_late)
+        return 0;
+    t->meeting.why = (uint32_t)neighbour_why(t->neighbour);
+    t->meeting.patience = MEETING_LAST;
+    t->bytes += neighbour_bytes(t->neighbour);
+    errand->gone = t->neighbour;
+    t->neighbour = NULL;
+    move(t, WAY_SOCKET);
+    return t->meeting.why != NEIGHBOUR_FINE ? missed(t) : 0;
+}
+
+/* As far as the other side allows. */
+static uint32_t advance(struct transport *t, const struct transport_facts *facts)
+{
+    enum neighbour_state state = neighbour_state(t->neighbour);
+    uint32_t changes = 0;
+
+    if (state == NEIGHBOUR_AWAY || !neighbour_is_of(t->neighbour, facts->pairing)) {
+        changes = transport_is_memory(t) ? TRANSPORT_LEFT : 0;
+        move(t, WAY_LEAVING);
+    } else if (state == NEIGHBOUR_HERE && t->way == WAY_MEETING) {
+        changes = TRANSPORT_HERE;
+        t->found = clock_now();
+        move(t, WAY_DRAINING);
+    }
+    /* No unit overtakes another; but this lasts for some time at most. */
+    if (t->way == WAY_DRAINING && t->is_sender && (facts->is_idle || !transport_is_clearing(t))) {
+        changes |= TRANSPORT_TAKEN;
+        move(t, WAY_MEMORY);
+    }
+    return changes;
+}
+
+uint32_t transport_tend(struct transport *t, const struct transport_facts *facts,
+                        struct transport_errand *errand)
+{
+    uint32_t changes = 0;
+
+    errand->meets = false;
+    errand->gone = NULL;
+    if (t->is_out_meeting)
+        return 0;
+    if (facts->may_meet && must_meet(t, facts->pairing)) {
+        begin_meeting(t, facts->pairing, errand);
+        return 0;
+    }
+    if (t->neighbour == NULL)
+        return 0;
+    if (t->way != WAY_LEAVING)
+        changes = advance(t, facts);
+    if (facts->may_meet && t->way != WAY_LEAVING)
+        begin_look(t, errand);
+    return changes;
+}
+
+instant transport_deadline(const struct transport *t)
+{
+    bool waits = t->is_required && !t->is_out_meeting && t->neighbour != NULL;
+
+    return waits ? neighbour_look_at(t->neighbour) : NEVER;
+}
+
+/* ---- sending ---- */
+
+bool transport_has_room(const struct transport *t)
+{
+    return !t->is_sender || t->way != WAY_MEMORY || neighbour_has_room(t->neighbour);
+}
+
+bool transport_stands_still(const struct transport *t)
+{
+    return neighbour_stands_still(t->neighbour);
+}
+
+/* BLOCKED: memory does not take it. */
+static enum channel_verdict send_by_memory(struct transport *t, const struct burst *b,
+                                           uint32_t *sent, bool *held)
+{
+    enum channel_verdict verdict = CHANNEL_BLOCKED;
+    bool calls = false;
+
+    if (t->is_sender && !b->is_control)
+        verdict = neighbour_send(t->neighbour, b, sent, held, &calls);
+    if (!t->is_sender && neighbour_reply(t->neighbour, b, &calls)) {
+        *sent = 1;
+        verdict = CHANNEL_OK;
+    }
+    if (calls)
+        t->must_call = true;
+    if (verdict == CHANNEL_OK && t->keyring != NULL && !b->is_control && *sent > 0)
+        sealer_skip(&t->keyring->units_out, b->first_seq + *sent);
+    return verdict;
+}
+
+/* What cannot be sealed is lost. */
+static enum channel_verdict send_by_socket(struct transport *t, struct burst *b, uint32_t *sent)
+{
+    bool can = t->keyring == NULL ||
+               (keyring_is_ready(t->keyring) && keyring_seal(t->keyring, b, t->staging));
+
+    if (can)
+        return channel_send(t->out, b, sent);
+    *sent = b->datagrams;
+    return CHANNEL_OK;
+}
+
+enum channel_verdict transport_send(struct transport *t, bool by_memory, struct burst *b,
+                                    uint32_t *sent, bool *held)
+{
+    enum channel_verdict verdict = CHANNEL_BLOCKED;
+
+    *held = false;
+    *sent = 0;
+    if (by_memory && t->is_sender && !presence_allows(t->presence, b))
+        return CHANNEL_ABSENT;
+    if (by_memory)
+        verdict = send_by_memory(t, b, sent, held);
+    if (verdict != CHANNEL_BLOCKED)
+        return verdict;
+    if (t->is_required && !b->is_control) { /* no unit takes another way */
+        *sent = 0;
+        return CHANNEL_CROWDED;
+    }
+    return send_by_socket(t, b, sent);
+}
+
+enum channel_verdict transport_send_plain(struct transport *t, const struct burst *b,
+                                          uint32_t *sent)
+{
+    return channel_send(t->out, b, sent);
+}
+
+void transport_call(struct transport *t)
+{
+    t->must_call = false;
+    channel_call(t->out);
+}
+
+bool transport_reap(struct transport *t, uint64_t *message, bool *has_faulted)
+{
+    return t->neighbour != NULL && t->is_sender && !t->is_out_meeting &&
+           neighbour_reap(t->neighbour, message, has_faulted);
+}
+
+bool transport_take_back(struct transport *t, uint64_t message, uint64_t *of)
+{
+    return t->neighbour != NULL && t->is_sender && neighbour_take_back(t->neighbour, message, of);
+}
+
+bool transport_awaits_pages(const struct transport *t)
+{
+    return presence_is_awaited(t->presence);
+}
+
+struct iovec transport_missing(const struct transport *t, uint64_t *message)
+{
+    *message = t->presence->message;
+    return t->presence->missing;
+}
+
+void transport_fetch(struct transport *t, struct iovec memory, void (*told)(void *context),
+                     void *context)
+{
+    presence_fetch(t->presence, memory, told, context);
+}
+
+void transport_end_fetch(struct transport *t)
+{
+    if (t->presence != NULL)
+        presence_end(t->presence);
+}
+
+/* ---- pushing ---- */
+
+bool transport_claim_push(struct transport *t)
+{
+    bool is_ours =
+        t->is_sender && t->way == WAY_MEMORY && !t->is_pushing && neighbour_claim(t->neighbour);
+
+    if (is_ours) {
+        t->is_pushing = true;
+        t->crossings++;
+        atomic_store_explicit(&t->has_pushed, true, memory_order_relaxed);
+    }
+    return is_ours;
+}
+
+void transport_push(struct transport *t)
+{
+    neighbour_push(t->neighbour); /* it stays while this is claimed */
+}
+
+bool transport_pushed(struct transport *t, uint64_t *message)
+{
+    if (neighbour_let_go(t->neighbour, message))
+        return true;
+    t->is_pushing = false;
+    return false;
+}
+
+/* ---- receiving ---- */
+
+bool transport_begin_receive(struct transport *t, struct transport_turn *turn, uint32_t *openings,
+                             uint32_t *units)
+{
+    *turn = (struct transport_turn){.has_memory = transport_is_memory(t),
+                                    .is_first = t->way == WAY_MEMORY};
+    t->crossings++;
+    if (!turn->is_first)
+        return false;
+    struct notes notes = neighbour_notes(t->neighbour, *openings);
+    turn->has_notes = notes.count > 0;
+    *openings = notes.count > 0 ? notes.count : 1;
+    *units = notes.units > 0 ? notes.units : 1;
+    return t->keyring != NULL && neighbour_has_units(t->neighbour);
+}
+
+/* What a sender sent before memory was there is all in its peer's socket. That is read first, so
+ * that nothing is overtaken. What takes the socket later has been given up. */
+static int receive_mixed(struct transport *t, struct transport_turn *turn, struct landing *l,
+                         enum hearing hearing)
+{
+    if (!turn->is_first && turn->has_memory && neighbour_has_units(t->neighbour)) {
+        int before = channel_receive(t->in, l);
+        if (before != 0)
+            return before;
+        turn->is_drained = true;
+    }
+    if (!turn->is_first && !turn->is_drained)
+        return channel_receive(t->in, l);
+    int received = neighbour_receive(t->neighbour, l);
+    if (received != 0 || hearing == HEAR_MEMORY)
+        return received;
+    return channel_receive(t->in, l);
+}
+
+/* With keys a plan is either for what memory has, or for what is sealed. This is for that. */
+static int receive_sealed(struct transport *t, struct transport_turn *turn, struct landing *l,
+                          enum hearing hearing)
+{
+    int received = 0;
+
+    if (!turn->is_first || hearing != HEAR_MEMORY)
+        received = channel_receive(t->in, l);
+    if (received == 0 && turn->has_memory && !turn->is_first && neighbour_has_units(t->neighbour))
+        turn->is_drained = true;
+    return received;
+}
+
+int transport_receive(struct transport *t, struct transport_turn *turn, struct landing *l,
+                      enum hearing hearing)
+{
+    if (l->is_near)
+        return neighbour_receive(t->neighbour, l);
+    return t->keyring != NULL ? receive_sealed(t, turn, l, hearing)
+                              : receive_mixed(t, turn, l, hearing);
+}
+
+enum transport_more transport_end_receive(struct transport *t, const struct transport_turn *turn,
+                                          int most, int received)
+{
+    if (turn->is_drained && t->way == WAY_DRAINING)
+        move(t, WAY_MEMORY);
+    if (received <= 0) {
+        bool is_memorys_turn = received == 0 && t->keyring != NULL && turn->has_memory &&
+                               (turn->is_first || turn->is_drained) &&
+                               neighbour_has_units(t->neighbour);
+        return is_memorys_turn ? MORE_SOON : MORE_NONE;
+    }
+    bool has_all = turn->has_notes ? !neighbour_has_units(t->neighbour)
+                                   : most > 1 && received < most && t->in->aal5 == NULL;
+    return has_all ? MORE_SOON : MORE_NOW;
+}
+
+size_t transport_answer(struct transport *t, bool has_memory, uint8_t *buffer)
+{
+    return has_memory ? neighbour_answer(t->neighbour, buffer) : 0;
+}
+
+bool transport_has_news(const struct transport *t)
+{
+    if (t->is_sender)
+        return neighbour_has_answer(t->neighbour);
+    return t->way == WAY_DRAINING || neighbour_has_units(t->neighbour);
+}
+
+bool transport_look_late(struct transport *t)
+{
+    t->is_late = t->neighbour != NULL && neighbour_is_late(t->neighbour);
+    return t->is_late;
+}
+
+/* ---- sleeping ---- */
+
+bool transport_before_sleep(struct transport *t)
+{
+    return t->is_late || !transport_is_memory(t) || neighbour_sleep(t->neighbour);
+}
+
+bool transport_after_sleep(struct transport *t)
+{
+    if (transport_is_memory(t))
+        neighbour_wake(t->neighbour);
+    return transport_is_memory(t);
+}
+
+/* ---- statistics ---- */
+
+uint64_t transport_copied(const struct transport *t)
+{
+    return t->bytes + (t->neighbour != NULL ? neighbour_bytes(t->neighbour) : 0);
+}

@@ -1,0 +1,263 @@
+/* A transport: how one half of a link reaches its peer. It has sockets always, and between two
+ * processes of one host also shared memory (shm/neighbour.h). It moves bursts and datagrams, and
+ * knows nothing of machines: what they have to learn it returns.
+ *
+ *     SOCKET --meets--> MEETING --both agree--> DRAINING ----> MEMORY
+ *       ^                  |                       |             |
+ *       |                  v                       v             v
+ *       \------------------------ LEAVING <----------------------/
+ *
+ *     SOCKET, MEETING    everything takes the socket
+ *     DRAINING           a sender sends nothing until all that took the socket has arrived, or for
+ *                        100 ms; a receiver reads its socket until that is empty
+ *     MEMORY             units, and answers to them, take memory, but for those that it does not
+ *                        take; hellos, offers and probes take the socket
+ *     LEAVING            what lies in memory does not count any more; it goes as soon as no thread
+ *                        uses it
+ *
+ * The two halves of a connection have a transport each, over one socket. Each meets its peer's
+ * other half by itself, because rights can forbid one direction only.
+ *
+ * What is sealed: with keys everything that takes the socket. What crosses memory is not: both ends
+ * showed that they have the keys when they met there.
+ *
+ * Letters: (c) constant while it is used; (m) the link's mutex; (tx), (rx) the claim to send, to
+ * receive. "Locked" is the link's mutex; without it nobody calls those functions. */
+#ifndef ZCRP_TRANSPORT_TRANSPORT_H
+#define ZCRP_TRANSPORT_TRANSPORT_H
+
+#include "channel.h"
+
+#include "core/keys/seal.h"
+#include "core/wire/control.h"
+
+struct commons;
+struct neighbour;
+struct presence;
+
+enum transport_way { WAY_SOCKET, WAY_MEETING, WAY_DRAINING, WAY_MEMORY, WAY_LEAVING };
+
+/* Where both ends met last, or tried to; all (m). */
+struct meeting {
+    struct pairing tried; /* the last session in which this was tried; a sender that finds */
+    instant again;        /* nobody tries again, at this time, */
+    duration patience;    /* so much later than before, up to MEETING_LAST: then not any more */
+    uint32_t why;         /* memory is not used: enum neighbour_refusal */
+};
+
+struct transport {
+    struct channel *in, *out; /* (c) where datagrams come from, and go to; may be one */
+    bool is_sender;           /* (c) of units */
+    bool is_possible;         /* (c) both ends are on one host */
+    bool is_required;         /* (c) units take no other way than memory */
+    bool lets_read;           /* (c) see neighbour_terms */
+    struct keyring *keyring;  /* (c) NULL: nothing is sealed */
+    uint8_t *staging;         /* (tx) SEAL_STAGING bytes; NULL likewise */
+    struct commons *commons;  /* (c) of the connection's messages; NULL: none */
+
+    enum transport_way way;      /* (m) */
+    bool is_out_meeting;         /* (m) a thread asks the system about it: transport_meet */
+    bool is_pushing;             /* (m) a thread pushes */
+    bool is_late;                /* (m) see transport_look_late */
+    bool must_call;              /* (tx) the peer sleeps */
+    _Atomic bool has_pushed;     /* (a) since its waiter slept last */
+    instant found;               /* (m) when DRAINING began */
+    uint64_t crossings;          /* (m) receives, or pushes, that began so far */
+    uint64_t bytes;              /* (m) that memory which has gone carried */
+    struct meeting meeting;      /* (m) */
+    struct neighbour *neighbour; /* (m) NULL: there is no memory */
+    struct presence *presence;   /* (tx) of a sender's pages; NULL: a receiver */
+};
+
+struct transport_options {
+    bool is_sender;
+    bool may_use_memory;
+    bool must_use_memory;
+    bool lets_read;
+    struct keyring *keyring; /* NULL: there are no keys */
+};
+
+/* Over channels that are open, and stay the caller's. 0, -ENOMEM, or -EREMOTE: memory is required,
+ * and the peer is on another host. */
+__attribute__((warn_unused_result)) int transport_init(struct transport *t, struct channel *in,
+                                                       struct channel *out,
+                                                       const struct transport_options *options);
+
+/* Nobody uses it any more. Fine for one that is all zero. */
+void transport_fini(struct transport *t);
+
+/* The same in a child of the process that made it. */
+void transport_abandon(struct transport *t);
+
+/* ---- the way, locked ---- */
+
+/* Memory is there, and units may be in it. */
+static inline bool transport_is_memory(const struct transport *t)
+{
+    return t->way == WAY_DRAINING || t->way == WAY_MEMORY;
+}
+
+/* Does what is sent take memory? A receiver answers there at once. */
+static inline bool transport_sends_memory(const struct transport *t)
+{
+    return t->way == WAY_MEMORY || (t->way == WAY_DRAINING && !t->is_sender);
+}
+
+/* A sender sends nothing for a moment. */
+bool transport_is_clearing(const struct transport *t);
+
+/* What the owner knows. */
+struct transport_facts {
+    struct pairing pairing; /* of the session; no session: there is none yet */
+    bool is_idle;           /* a sender has nothing in transit */
+    bool may_meet;          /* this thread may, once the mutex is free */
+};
+
+/* What has changed, as bits. */
+enum transport_change {
+    TRANSPORT_HERE = 1,   /* memory is there: bursts come joined, and somebody may have called */
+    TRANSPORT_TAKEN = 2,  /* units take memory from now on */
+    TRANSPORT_LEFT = 4,   /* they do not any more */
+    TRANSPORT_MISSED = 8, /* memory is required, and there is none */
+};
+
+/* What is left to do when the mutex is free, because it takes system calls. */
+struct transport_errand {
+    struct neighbour *gone; /* for transport_free; NULL: none */
+    bool meets;             /* for transport_meet; if not, the rest is not set: */
+    struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
+    uint8_t secret[32];     /* of the session; where there are keys */
+};
+
+/* Moves the way on as far as it goes, within a locked section that is about to end. The owner has
+ * reaped before. Bits of enum transport_change. */
+uint32_t transport_tend(struct transport *t, const struct transport_facts *facts,
+                        struct transport_errand *errand);
+
+/* Behind that, while the way is LEAVING, and all was taken back: memory goes, unless a thread uses
+ * it, which sends or receives (`is_used`), or pushes. Bits as above. */
+uint32_t transport_leave(struct transport *t, bool is_used, struct transport_errand *errand);
+
+/* Not locked. Meets the peer, or looks how that goes on: what it made is for transport_met. */
+struct transport_met {
+    struct neighbour *made;
+    uint32_t why; /* enum neighbour_refusal */
+};
+struct transport_met transport_meet(struct transport *t, struct transport_errand *errand);
+void transport_free(struct neighbour *gone);
+
+/* Locked, behind transport_meet. Bits as above. */
+uint32_t transport_met(struct transport *t, const struct transport_errand *errand,
+                       struct transport_met met);
+
+/* When somebody has to look at the way, by the time; NEVER: nothing waits for it. */
+instant transport_deadline(const struct transport *t);
+
+/* ---- sending; (tx) ---- */
+
+/* Is there room for a burst? Locked. If not, and nothing that was reaped makes any, wait, unless
+ * the peer stands still: then units take the socket. */
+bool transport_has_room(const struct transport *t);
+bool transport_stands_still(const struct transport *t);
+
+/* Sends a burst, through memory (if `by_memory`, which is what transport_sends_memory said as it
+ * was taken) or else, or if memory does not take it, over the socket. As channel_send, and
+ *   `*held`   the user's memory is read later: the first `*sent` units hold their messages
+ *   CROWDED   also: memory has no room now, and nothing else is allowed
+ *   ABSENT    pages of the user's memory are to come first: see transport_fetch.
+ * What is sealed, the burst's memory included, is the transport's own until the next send. */
+enum channel_verdict transport_send(struct transport *t, bool by_memory, struct burst *burst,
+                                    uint32_t *sent, bool *held);
+
+/* Sends what is no machine's, and never sealed. */
+enum channel_verdict transport_send_plain(struct transport *t, const struct burst *burst,
+                                          uint32_t *sent);
+
+/* Wakes a peer that sleeps and was sent something, or has to look. */
+void transport_call(struct transport *t);
+
+/* The next unit that was held and is not any more, of which message; `*has_faulted`: the receiver
+ * could not read it. Locked. False: there is none. */
+bool transport_reap(struct transport *t, uint64_t *message, bool *has_faulted);
+
+/* Takes back a unit of the message, or of any: it does not count, unless the receiver has it. `*of`
+ * is its message. Locked. False: there is none. */
+#define TRANSPORT_ANY UINT64_MAX
+bool transport_take_back(struct transport *t, uint64_t message, uint64_t *of);
+
+/* Pages that are missing: what a burst that was ABSENT waits for. Is the piece still to come?
+ * Locked. */
+bool transport_awaits_pages(const struct transport *t);
+
+/* The missing piece, and of which message. */
+struct iovec transport_missing(const struct transport *t, uint64_t *message);
+
+/* Starts to bring that memory. `told` may be called by another thread, without a lock, until
+ * transport_end_fetch. Not locked. */
+void transport_fetch(struct transport *t, struct iovec memory, void (*told)(void *context),
+                     void *context);
+void transport_end_fetch(struct transport *t);
+
+/* ---- pushing ---- */
+
+/* Claims what this sender can copy to the peer's buffers itself. Locked. True: the caller is to
+ * call transport_push, and then, locked, transport_pushed until that is false: `*message` is whose
+ * memory it was. */
+bool transport_claim_push(struct transport *t);
+void transport_push(struct transport *t);
+bool transport_pushed(struct transport *t, uint64_t *message);
+
+/* ---- receiving; (rx) ---- */
+
+/* Where a turn looks: a system call is saved where only memory is expected. */
+enum hearing { HEAR_ALL, HEAR_MEMORY };
+
+/* One receive, from the plan to what it brought. */
+struct transport_turn {
+    bool has_memory; /* it was there when the turn began, */
+    bool is_first;   /* and comes before the socket */
+    bool has_notes;
+    bool is_drained; /* the socket is empty: from now on memory comes first */
+};
+
+/* Begins a turn; locked. `*openings` and `*units`, as planned for the socket, become what memory
+ * has. True if the plan is for memory alone: what lands is not sealed. */
+bool transport_begin_receive(struct transport *t, struct transport_turn *turn, uint32_t *openings,
+                             uint32_t *units);
+
+/* As channel_receive, into a landing that was planned so. Not locked. */
+int transport_receive(struct transport *t, struct transport_turn *turn, struct landing *landing,
+                      enum hearing hearing);
+
+/* Ends the turn; locked. `most` openings were planned, and the receive returned `received`. */
+enum transport_more { MORE_NONE, MORE_SOON, MORE_NOW };
+enum transport_more transport_end_receive(struct transport *t, const struct transport_turn *turn,
+                                          int most, int received);
+
+/* The next control datagram for a sender from memory, which is not sealed: its bytes, or 0.
+ * `buffer` has room for CONTROL_BYTES. `has_memory` is what transport_is_memory said, under the
+ * mutex and the claim. */
+size_t transport_answer(struct transport *t, bool has_memory, uint8_t *buffer);
+
+/* Does memory have something for this half, or is its socket to be heard? Memory is there. Locked.
+ */
+bool transport_has_news(const struct transport *t);
+
+/* Does the peer still write, or so it seems, to a landing that is over? Then nothing is received
+ * and no message may end, until it does not. Locked. */
+bool transport_look_late(struct transport *t);
+
+/* ---- sleeping, locked ---- */
+
+/* Nobody looks at memory from now on, so the peer is to call: false if there is something already.
+ */
+bool transport_before_sleep(struct transport *t);
+
+/* Somebody looks. True if there is memory to look at. */
+bool transport_after_sleep(struct transport *t);
+
+/* ---- statistics, locked ---- */
+
+uint64_t transport_copied(const struct transport *t);
+
+#endif
