@@ -123,60 +123,63 @@ void zcrp_free_msg(struct zcrp_msg *message)
 /* ---- submitting ---- */
 
 /* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
- * receiver whose peer is gone ends at once. */
-static void submit_message(struct zcrp_entity *e, instant now, struct message *m, nlong size)
+ * receiver whose peer is gone ends at once. True if it only joined others in the machine, which is
+ * no reason to look at the clock. */
+static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
 {
+    bool is_timed = machine_times_submit(&e->machine) || e->lost != OUTCOME_OK;
+    instant now = is_timed ? clock_now() : 0;
+
     collection_withdraw(m);
-    message_begin(m, e, size, now);
+    message_begin(m, e, size, m->is_wrapped ? clock_tick() : 0);
     e->wrapped += m->is_wrapped;
     e->unseen += m->is_unseen;
     if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m))
         backlog_add(&e->backlog, m);
     if (e->lost != OUTCOME_OK)
         machine_fail(&e->machine, now, e->lost);
+    return !is_timed && m->life == MESSAGE_IN_MACHINE;
 }
 
 /* Is the message to wait until more is submitted? Only if it could be sent now. */
-static bool is_gathered(struct zcrp_entity *e, instant now, nlong size)
+static bool is_gathered(struct zcrp_entity *e, nlong size)
 {
     return collection_has_more(&e->collection) &&
            (gathering_is_on(&e->gathering) || machine_has_burst(&e->machine)) &&
-           gathering_adds(&e->gathering, now, size);
+           gathering_adds(&e->gathering, clock_now(), size);
 }
 
 /* If nothing is under way, or messages were gathered, or the message fills a system call by itself,
  * the caller's thread sends, and wakes no other. Else messages queue up, and go out in bursts. A
- * receiver's request goes out at once when the machine says so. */
-static void send_at_once(struct zcrp_entity *e, nlong size)
+ * receiver's request goes out at once when the machine says so. True if it sends, or another thread
+ * that is at it. */
+static bool send_at_once(struct zcrp_entity *e, nlong size)
 {
-    bool gathered = gathering_is_on(&e->gathering);
+    bool is_sender = e->machine.role == MACHINE_SENDER;
+    bool is_alone =
+        is_sender ? !machine_is_in_transit(&e->machine) : machine_has_burst(&e->machine);
+    bool fills_call = is_sender && size >= SENDING_CALL && !e->is_ready;
+    bool sends = gathering_is_on(&e->gathering) || fills_call || is_alone;
 
-    if (e->machine.role != MACHINE_SENDER) {
-        if (gathered || machine_has_burst(&e->machine))
-            tx_drain(e, SENDING_BURSTS);
-        return;
-    }
-    bool fills_call = size >= SENDING_CALL && !e->is_ready;
-    if (gathered || fills_call || sender_gauges(e->machine.sender).in_transit == 0)
-        tx_drain(e, SENDING_AT_ONCE);
+    if (sends)
+        tx_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
+    return sends;
 }
 
 /* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
  * the end of that does not tell. */
 static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong size)
 {
-    instant now = clock_now();
     bool was_gathering = gathering_is_on(&e->gathering);
-
-    submit_message(e, now, m, size);
-    bool is_waiting = is_gathered(e, now, size);
-    if (!is_waiting)
-        send_at_once(e, size);
+    bool has_joined = submit_message(e, m, size);
+    bool is_waiting = is_gathered(e, size);
+    bool sends = !is_waiting && send_at_once(e, size);
     bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
+
     if (answers)
         rx_on_answer(entity_reader(e));
-    if (is_waiting && was_gathering && !answers)
-        entity_leave_untold(e);
+    if (has_joined && !sends && is_waiting == was_gathering && !answers)
+        entity_leave_joined(e);
     else
         entity_leave(e);
 }

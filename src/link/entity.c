@@ -253,17 +253,25 @@ static void pass_link_on(struct zcrp_entity *e)
     entity_touch(other);
 }
 
+/* Is the sending thread to be asked? It is asked once. A waiter who is awake sends instead. */
+static bool asks_for_sending(struct zcrp_entity *e)
+{
+    bool asks = !e->is_ready && is_sending_due(e) && !(e->life == ENTITY_OPEN && is_attended(e));
+
+    e->is_ready |= asks;
+    return asks;
+}
+
 /* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
  * engine was asked for once it is not asked for again. */
 static void find_calls(struct zcrp_entity *e, struct calls *calls)
 {
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
-    bool is_sending = !e->is_ready && is_sending_due(e) && !(is_open && is_attended(e));
     bool keeps_time = is_open && helm_state(&e->link->helm) != HELM_FREE;
     bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
     bool has_link_news = has_link_changed(e);
-    uint32_t wanted = is_sending ? CALL_SENDING : 0;
+    uint32_t wanted = asks_for_sending(e) ? CALL_SENDING : 0;
 
     wanted |= has_no_room ? CALL_ROOM : 0;
     wanted |= is_open ? 0 : CALL_PROGRESS;
@@ -271,7 +279,6 @@ static void find_calls(struct zcrp_entity *e, struct calls *calls)
     wanted |= has_offer_come(e) ? CALL_OFFER : 0;
     calls->wanted = wanted;
     calls->wake = deadline;
-    e->is_ready |= is_sending;
     e->awaits_room |= has_no_room;
     tell_due(e, calls, next_due(e, keeps_time ? NEVER : deadline));
     if (has_link_news)
@@ -388,9 +395,14 @@ void entity_leave(struct zcrp_entity *e)
     }
 }
 
-void entity_leave_untold(struct zcrp_entity *e)
+void entity_leave_joined(struct zcrp_entity *e)
 {
+    bool must_send = asks_for_sending(e);
+
+    e->link->touched &= ~(UINT32_C(1) << e->machine.role);
     mutex_unlock(&e->link->mutex);
+    if (must_send)
+        engine_ready(&e->member);
 }
 
 void entity_break(struct zcrp_entity *e)

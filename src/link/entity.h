@@ -117,9 +117,9 @@ static inline struct zcrp_entity *entity_reader(const struct zcrp_entity *e)
  * users go on before this returns. */
 void entity_leave(struct zcrp_entity *e);
 
-/* Ends a locked section in which a message was only added to those that are gathered. What that
- * calls for is done by the end of the gathering, which the engine knows. */
-void entity_leave_untold(struct zcrp_entity *e);
+/* Ends a locked section in which a message only joined others: no deadline was brought forward, and
+ * nothing ended. So all that it may call for is the sending thread. */
+void entity_leave_joined(struct zcrp_entity *e);
 
 /* The entity moves on, or stays (CHECKed: it never moves back). Locked. */
 void entity_move(struct zcrp_entity *e, enum entity_life life);

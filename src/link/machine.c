@@ -176,6 +176,16 @@ static bool submit(struct machine *m, instant now, struct message *message, uint
                      : receiver_post(m->receiver, now, message, buffer, size, number);
 }
 
+bool machine_times_submit(const struct machine *m)
+{
+    return m->sender ? sender_times_submit(m->sender) : receiver_times_post(m->receiver);
+}
+
+bool machine_is_in_transit(const struct machine *m)
+{
+    return m->sender != NULL && sender_is_in_transit(m->sender);
+}
+
 bool machine_submit(struct machine *m, instant now, struct message *message)
 {
     uint64_t number;

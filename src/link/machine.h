@@ -32,6 +32,13 @@ __attribute__((warn_unused_result)) bool machine_init(struct machine *m, enum ma
 /* Frees the memory; fine for one that is all zero. */
 void machine_fini(struct machine *m);
 
+/* May the next submit look at `now`? If not, and something is in transit, or it is a receiver, it
+ * brings no deadline forward. */
+bool machine_times_submit(const struct machine *m);
+
+/* Is anything of a sender's on its way? */
+bool machine_is_in_transit(const struct machine *m);
+
 /* Submits or posts the message, which then has its number; false when the table is full. NULL is a
  * blank: a number without a message, which is cancelled at once; its event has no user. */
 bool machine_submit(struct machine *m, instant now, struct message *message);

@@ -105,7 +105,7 @@ int message_code(const struct message *m);
 bool message_is_unseen(const struct message *m, nlong size, instant now);
 
 /* In flight from now on, and idle until it is queued or in the machine. Nobody waits for it: what
- * was known of its last flight is forgotten. */
+ * was known of its last flight is forgotten. Only of one that wraps memory `now` is looked at. */
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now);
 
 /* The flight moves on (CHECKed). Under the mutex. */

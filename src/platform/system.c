@@ -43,6 +43,11 @@ instant clock_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+instant clock_tick(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
 instant clock_deadline(int64_t timeout_ns)
 {
     instant now = clock_now();

@@ -16,6 +16,9 @@
  * system call where the kernel has a vDSO. */
 instant clock_now(void);
 
+/* The same, up to some milliseconds ago: as the last tick of the kernel's left it. About 5 ns. */
+instant clock_tick(void);
+
 /* The instant `timeout_ns` from now; negative: NEVER. */
 instant clock_deadline(int64_t timeout_ns);
 

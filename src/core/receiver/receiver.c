@@ -55,6 +55,11 @@ size_t receiver_rest(struct receiver *r)
     return greater(messages, table_far_bytes(&r->ack.arrived.table, r->far));
 }
 
+bool receiver_times_post(const struct receiver *r)
+{
+    return messages_in_is_idle(&r->messages) || receiver_timer_times_post(r);
+}
+
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
                    uint64_t *number)
 {

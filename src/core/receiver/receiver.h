@@ -72,6 +72,9 @@ struct receiver *receiver_init(void *near, void *far, const struct receiver_conf
  * what they hold. SIZE_MAX if a plan is out: then nothing happened. */
 size_t receiver_rest(struct receiver *r);
 
+/* May post look at `now`? If not, it brings no deadline forward. */
+bool receiver_times_post(const struct receiver *r);
+
 /* Posts a buffer for the next message; `*number` names it for cancel. False when the table is full
  * or a close is under way. The buffer is borrowed until the message's event. */
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,

@@ -169,6 +169,11 @@ void receiver_timer_on_outstanding(struct receiver_timer *t, instant now)
     t->heard = now;
 }
 
+bool receiver_timer_times_post(const struct receiver *r)
+{
+    return unannounced(r) == 0 || r->timer.aging < r->messages.base;
+}
+
 void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r)
 {
     if (unannounced(r) == 1)

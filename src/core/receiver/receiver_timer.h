@@ -69,6 +69,9 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now);
 /* There is a message where there was none. */
 void receiver_timer_on_outstanding(struct receiver_timer *t, instant now);
 
+/* Will the next message that is posted be timed? */
+bool receiver_timer_times_post(const struct receiver *r);
+
 /* A message was posted. */
 void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
 

@@ -92,6 +92,16 @@ size_t sender_rest(struct sender *s)
 
 /* ---- the life of a message ---- */
 
+bool sender_times_submit(const struct sender *s)
+{
+    return s->messages.open == 0;
+}
+
+bool sender_is_in_transit(const struct sender *s)
+{
+    return s->recovery.in_transit.units > 0;
+}
+
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
                    uint64_t *number)
 {

@@ -90,6 +90,12 @@ size_t sender_rest(struct sender *s);
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
                    uint64_t *number);
 
+/* May submit look at `now`? If not, and something is in transit, it moves no deadline. */
+bool sender_times_submit(const struct sender *s);
+
+/* Is anything on its way that was not acknowledged yet? */
+bool sender_is_in_transit(const struct sender *s);
+
 /* Takes a message back; its event follows (at once, unless it is pinned). False if it is over, or
  * its end is decided already. */
 bool sender_cancel(struct sender *s, instant now, uint64_t number);
