@@ -8,7 +8,7 @@ set -u
 
 # is_moving : both processes have read more than they need to begin.
 is_moving() {
-    receiver=$(tr -d ' ' <"/proc/$sender/task/$sender/children")
+    receiver=$(first_child "$sender")
     read=$(cat "/proc/$sender/io" "/proc/$receiver/io" | awk '/^rchar/ { sum += $2 } END { print sum }')
     [ "$read" -gt 8000000 ]
 }
