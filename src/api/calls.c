@@ -275,6 +275,7 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
     switch (m->life) {
     case MESSAGE_QUEUED:
         backlog_cancel(&e->backlog, m);
+        entity_end(e, m, ZCRP_ERROR_CANCELLED, 0);
         return true;
     case MESSAGE_IN_MACHINE:
         if (!machine_cancel(&e->machine, clock_now(), m->number))

@@ -11,36 +11,23 @@ void backlog_add(struct backlog *b, struct message *message)
     list_add(&b->messages, message);
 }
 
-static void end_queued(struct backlog *b, struct message *message, int reason)
-{
-    message_move(message, MESSAGE_ENDED);
-    message->reason = reason;
-    list_remove(&b->messages, message);
-    list_add(&b->ended, message);
-}
-
 void backlog_cancel(struct backlog *b, struct message *message)
 {
     struct message *next = message->links.next;
     uint64_t *blanks = next != NULL ? &next->blanks : &b->blanks;
 
     *blanks += message->blanks + 1;
-    end_queued(b, message, ZCRP_ERROR_CANCELLED);
+    list_remove(&b->messages, message);
 }
 
-void backlog_fail(struct backlog *b, int reason)
+struct message *backlog_drop(struct backlog *b)
 {
-    while (b->messages.first != NULL)
-        end_queued(b, b->messages.first, reason);
-    b->blanks = 0;
-}
-
-struct message *backlog_take_ended(struct backlog *b)
-{
-    struct message *first = b->ended.first;
+    struct message *first = b->messages.first;
 
     if (first != NULL)
-        list_remove(&b->ended, first);
+        list_remove(&b->messages, first);
+    else
+        b->blanks = 0;
     return first;
 }
 

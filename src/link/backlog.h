@@ -16,8 +16,7 @@
 /* All zero when empty. */
 struct backlog {
     struct list messages;
-    uint64_t blanks;   /* behind the last message */
-    struct list ended; /* out of the queue, with their reasons; their users have to be told */
+    uint64_t blanks; /* behind the last message */
 };
 
 /* Is nothing left that has to enter the machine? */
@@ -29,15 +28,13 @@ static inline bool backlog_is_empty(const struct backlog *b)
 /* Appends a message. */
 void backlog_add(struct backlog *b, struct message *message);
 
-/* Takes a queued message out, and leaves a blank; take_ended will give it back. */
+/* Takes a queued message out, and leaves a blank. */
 void backlog_cancel(struct backlog *b, struct message *message);
 
-/* Takes all out, for this reason (a code of the API). The numbers of what comes next begin anew, so
- * there are no blanks left. O(messages). */
-void backlog_fail(struct backlog *b, int reason);
-
-/* The next message that was cancelled or failed, or NULL. */
-struct message *backlog_take_ended(struct backlog *b);
+/* Takes the next message out, whatever blanks are before it, because none of them enters the
+ * machine. NULL: there is no more; the numbers of what comes next begin anew, so no blanks are
+ * left. */
+struct message *backlog_drop(struct backlog *b);
 
 /* What is next: a message, or NULL for a blank. Not empty (CHECKed). */
 struct message *backlog_head(const struct backlog *b);

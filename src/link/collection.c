@@ -51,15 +51,14 @@ int collection_descriptor(struct collection *c)
     return wake_fd(&c->wake);
 }
 
-void collection_put(struct collection *c, const struct ending ending[], uint32_t count)
+void collection_put(struct collection *c, struct list ended)
 {
-    if (count == 0 || !atomic_load(&c->is_on))
+    if (!atomic_load(&c->is_on))
         return;
     mutex_lock(&collections);
-    for (uint32_t i = 0; i < count; i++) {
-        list_add(&c->ended, ending[i].message);
-        atomic_store(&ending[i].message->collection, c);
-    }
+    for (struct message *m = ended.first; m != NULL; m = m->links.next)
+        atomic_store(&m->collection, c);
+    list_append(&c->ended, ended);
     mutex_unlock(&collections);
 }
 

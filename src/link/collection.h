@@ -34,7 +34,7 @@ void collection_fini(struct collection *c);
 int collection_descriptor(struct collection *c);
 
 /* The messages, whose latches are about to open, wait to be collected; nothing if off. */
-void collection_put(struct collection *c, const struct ending ending[], uint32_t count);
+void collection_put(struct collection *c, struct list ended);
 
 /* Makes the descriptor readable, once the latches of messages put are open; nothing if off. */
 void collection_ring(struct collection *c);

@@ -8,8 +8,6 @@
 #include <sched.h>
 #include <string.h>
 
-enum { ENDINGS = 32 };
-
 /* A deadline that is later by so much is not that of a stream that goes on. */
 #define LATER_BY_FAR (20 * MILLISECOND)
 
@@ -44,59 +42,42 @@ void entity_move(struct zcrp_entity *e, enum entity_life life)
 
 /* ---- endings ---- */
 
-/* The next message that the machine is done with; events of blanks are passed over. */
-static bool ending_from_machine(struct zcrp_entity *e, struct ending *ending)
+void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length)
 {
-    struct event event = {.user = NULL};
+    bool is_well = code == ZCRP_OK;
 
-    while (event.user == NULL)
-        if (!machine_event(&e->machine, &event))
-            return false;
-    *ending = (struct ending){.message = event.user,
-                              .code = code_of_outcome(event.outcome, e->link->is_broken),
-                              .length = event.length};
-    message_move(ending->message, MESSAGE_ENDED);
-    if (code_ends_session(event.outcome))
-        backlog_fail(&e->backlog, ending->code);
-    return true;
+    message_decide(m, code, length);
+    e->wrapped -= m->is_wrapped;
+    e->unseen -= m->is_unseen;
+    e->messages += is_well;
+    e->failures += !is_well;
+    e->bytes += is_well ? length : 0;
+    list_add(&e->ended, m);
 }
 
-/* The next message that ended in the backlog. While the entity fails, also those that wait there,
- * after those of the machine. */
-static bool ending_from_backlog(struct zcrp_entity *e, struct ending *ending)
+static void end_backlog(struct zcrp_entity *e, int code)
 {
-    struct message *m = backlog_take_ended(&e->backlog);
+    struct message *m;
 
-    *ending = (struct ending){.message = m, .code = m != NULL ? m->reason : ZCRP_OK};
-    if (m != NULL || !entity_is_failing(e))
-        return m != NULL;
-    while (m == NULL && !backlog_is_empty(&e->backlog)) {
-        m = backlog_head(&e->backlog);
-        backlog_take(&e->backlog);
-    }
-    if (m != NULL)
-        message_move(m, MESSAGE_ENDED);
-    *ending =
-        (struct ending){.message = m, .code = code_of_outcome(OUTCOME_CLOSED, e->link->is_broken)};
-    return m != NULL;
+    while ((m = backlog_drop(&e->backlog)) != NULL)
+        entity_end(e, m, code, 0);
 }
 
-static uint32_t take_endings(struct zcrp_entity *e, struct ending ending[ENDINGS])
+/* Ends the messages that the machine is done with; blanks have no user. */
+static void take_endings(struct zcrp_entity *e)
 {
-    uint32_t count = 0;
+    struct event event;
 
-    while (count < ENDINGS &&
-           (ending_from_machine(e, &ending[count]) || ending_from_backlog(e, &ending[count]))) {
-        e->wrapped -= ending[count].message->is_wrapped;
-        e->unseen -= ending[count].message->is_unseen;
-        if (ending[count].code == ZCRP_OK)
-            e->messages++;
-        else
-            e->failures++;
-        e->bytes += ending[count].code == ZCRP_OK ? ending[count].length : 0;
-        count++;
+    while (machine_event(&e->machine, &event)) {
+        if (event.user == NULL)
+            continue;
+        int code = code_of_outcome(event.outcome, e->link->is_broken);
+        entity_end(e, event.user, code, event.length);
+        if (code_ends_session(event.outcome))
+            end_backlog(e, code);
     }
-    return count;
+    if (entity_is_failing(e))
+        end_backlog(e, code_of_outcome(OUTCOME_CLOSED, e->link->is_broken));
 }
 
 /* Room in the machine's table comes with events, but also without: a message that was taken back
@@ -106,20 +87,13 @@ static bool move_backlog_up(struct zcrp_entity *e)
 {
     bool any = false;
 
-    while (!entity_is_failing(e) && !backlog_is_empty(&e->backlog)) {
+    while (!backlog_is_empty(&e->backlog)) {
         if (!machine_submit(&e->machine, clock_now(), backlog_head(&e->backlog)))
             break;
         backlog_take(&e->backlog);
         any = true;
     }
     return any;
-}
-
-static void tell_endings(struct zcrp_entity *e, const struct ending *ending, uint32_t count)
-{
-    collection_put(&e->collection, ending, count);
-    for (uint32_t i = 0; i < count; i++)
-        message_end(ending[i].message, ending[i].code, ending[i].length);
 }
 
 /* Messages have ended: calls those who wait for any of them. */
@@ -327,31 +301,34 @@ struct effects {
     struct zcrp_entity *entity;
     struct ways_errand errand;
     struct calls calls;
-    uint32_t count;
-    struct ending ending[ENDINGS];
+    struct list ended;
 };
 
-/* Locked. False if more has ended, or may end, than there is room for. */
-static bool find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet)
+/* Locked. */
+static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet)
 {
     x->entity = e;
     ways_tend(e, may_meet, &x->errand);
-    x->count = take_endings(e, x->ending);
-    bool is_all = !move_backlog_up(e) && x->count < ENDINGS;
+    do
+        take_endings(e);
+    while (move_backlog_up(e));
+    x->ended = e->ended;
+    e->ended = (struct list){.first = NULL};
     if (e->notice.place >= 0)
         notice_tend(e);
     find_calls(e, &x->calls);
     if (e->options.trace != NULL)
         show_trace(e);
-    return is_all;
 }
 
 static void bring_about(struct effects *x)
 {
     make_calls(x->entity, &x->calls);
-    tell_endings(x->entity, x->ending, x->count);
-    if (x->count > 0)
-        ring(x->entity);
+    if (x->ended.first == NULL)
+        return;
+    collection_put(&x->entity->collection, x->ended);
+    messages_tell(x->ended);
+    ring(x->entity);
 }
 
 /* Locked. Of all halves that are touched: how many. The sender comes first, because its receiver
@@ -365,8 +342,7 @@ static uint32_t find_all(struct link *l, struct effects effects[LINK_HALVES], bo
         if (!(l->touched & bit))
             continue;
         l->touched &= ~bit;
-        if (!find_effects(l->half[role], &effects[count++], may_meet))
-            l->touched |= bit;
+        find_effects(l->half[role], &effects[count++], may_meet);
     }
     return count;
 }

@@ -61,6 +61,7 @@ struct zcrp_entity {
     int close_code;           /* (m) what close has found out of the peer, once it is FAILING */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */
+    struct list ended;        /* (m) messages whose users have to be told */
     uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
     uint64_t unseen;          /* (m) of those, such as message_is_unseen says */
     uint64_t messages;        /* (m) that ended well, and */
@@ -120,6 +121,10 @@ void entity_leave(struct zcrp_entity *e);
 /* Ends a locked section in which a message only joined others: no deadline was brought forward, and
  * nothing ended. So all that it may call for is the sending thread. */
 void entity_leave_joined(struct zcrp_entity *e);
+
+/* A message that is neither in the machine nor in the backlog any more ends so. It is told when the
+ * section is over. Locked. */
+void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length);
 
 /* The entity moves on, or stays (CHECKed: it never moves back). Locked. */
 void entity_move(struct zcrp_entity *e, enum entity_life life);

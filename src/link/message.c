@@ -30,12 +30,24 @@ void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, in
     latch_reset(&m->latch);
 }
 
-void message_end(struct message *m, int code, nlong length)
+void message_decide(struct message *m, int code, nlong length)
 {
+    message_move(m, MESSAGE_ENDED);
     m->code = code;
     m->public.length = length;
     m->seen_bytes = code == ZCRP_OK ? length : 0;
-    latch_open(&m->latch);
+}
+
+/* One whose latch is open may be in another list at once. */
+void messages_tell(struct list ended)
+{
+    struct message *m = ended.first;
+
+    while (m != NULL) {
+        struct message *next = m == ended.last ? NULL : m->links.next;
+        latch_open(&m->latch);
+        m = next;
+    }
 }
 
 void message_move(struct message *m, enum message_life life)
@@ -52,6 +64,19 @@ void list_add(struct list *l, struct message *message)
     else
         l->first = message;
     l->last = message;
+}
+
+void list_append(struct list *l, struct list more)
+{
+    if (more.first == NULL)
+        return;
+    if (l->last == NULL) {
+        *l = more;
+        return;
+    }
+    l->last->links.next = more.first;
+    more.first->links.previous = l->last;
+    l->last = more.last;
 }
 
 void list_remove(struct list *l, struct message *message)

@@ -28,8 +28,8 @@ struct commons;
 struct message;
 
 /* An intrusive list of messages, first in, first out. A message is in one list at most: in its
- * entity's backlog while it waits, in its entity's collection once it has ended. All zero when
- * empty. */
+ * entity's backlog while it waits, among those whose ends are to be told, in its entity's
+ * collection once it has ended. All zero when empty. */
 struct list {
     struct message *first;
     struct message *last;
@@ -43,6 +43,9 @@ struct list_links {
 
 /* Appends the message, which is in no list. O(1), cannot fail. */
 void list_add(struct list *l, struct message *message);
+
+/* Appends a whole list, whose first and last are then within this one. O(1), cannot fail. */
+void list_append(struct list *l, struct list more);
 
 /* Removes the message, which is in this list. O(1), cannot fail. */
 void list_remove(struct list *l, struct message *message);
@@ -58,7 +61,7 @@ enum message_life {
 struct message {
     struct zcrp_msg public;  /* first: the user's pointer is ours */
     struct latch latch;      /* (a) */
-    int code;                /* (l) how it ended; ZCRP_ERROR_IDLE before it ever was in flight */
+    int code;                /* (l) how it ends; ZCRP_ERROR_IDLE before it ever was in flight */
     void *memory;            /* (c) the library's buffer, to be freed; NULL: it wraps */
     struct commons *commons; /* (c) that it is of; NULL: none */
     bool is_wrapped;         /* (c) */
@@ -72,7 +75,6 @@ struct message {
     enum message_life life;     /* (m) */
     bool is_unseen;             /* (m) its pages may not be there */
     uint64_t number;            /* (m) the machine's, once it is in the machine */
-    int reason;                 /* (m) why it ended in the backlog */
     uint64_t blanks;            /* (m) numbers to leave blank before its own; see backlog.h */
     struct list_links links;    /* (m) of the backlog, (k) of the collection */
 
@@ -111,15 +113,12 @@ void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, in
 /* The flight moves on (CHECKed). Under the mutex. */
 void message_move(struct message *m, enum message_life life);
 
-/* How a message ended, on its way from the locked section to its waiters. */
-struct ending {
-    struct message *message;
-    int code;
-    nlong length;
-};
+/* How it ends is decided, which nobody sees yet. Under the mutex. */
+void message_decide(struct message *m, int code, nlong length);
 
-/* Tells that it has ended: opens the latch, wakes those who wait for it. The message may be gone
- * when this returns; bell_ring is left to the caller, once for several messages. */
-void message_end(struct message *m, int code, nlong length);
+/* Tells those of a list whose ends are decided: opens their latches, in this order, and wakes those
+ * who wait. The messages may be gone when this returns; bell_ring is left to the caller. The list
+ * may be the end of a longer one. */
+void messages_tell(struct list ended);
 
 #endif

@@ -7,6 +7,13 @@ bool __real_latch_is_open(const struct latch *latch);
 
 static struct message *ending; /* it ends behind the first look at its latch; NULL: none does */
 
+/* The message ends, and its user may see it. */
+static void end(struct message *m, int code, nlong length)
+{
+    message_decide(m, code, length);
+    messages_tell((struct list){.first = m, .last = m});
+}
+
 bool __wrap_latch_is_open(const struct latch *latch)
 {
     bool is_open = __real_latch_is_open(latch);
@@ -14,7 +21,7 @@ bool __wrap_latch_is_open(const struct latch *latch)
 
     ending = NULL;
     if (m != NULL)
-        message_end(m, ZCRP_OK, 1);
+        end(m, ZCRP_OK, 1);
     return is_open;
 }
 

@@ -17,15 +17,16 @@ static bool is_readable(int fd)
 
 static void put(int i)
 {
-    struct ending ending = {.message = message_of(m[i])};
+    struct message *message = message_of(m[i]);
 
-    message_begin(ending.message, NULL, 0, 0);
-    collection_put(&collection, &ending, 1);
+    message_begin(message, NULL, 0, 0);
+    message_decide(message, ZCRP_OK, 0);
+    collection_put(&collection, (struct list){.first = message, .last = message});
 }
 
 static void end(int i)
 {
-    message_end(message_of(m[i]), ZCRP_OK, 0);
+    messages_tell((struct list){.first = message_of(m[i]), .last = message_of(m[i])});
     collection_ring(&collection);
 }
 
@@ -125,4 +126,24 @@ TEST(collection_fini__with_messages)
     collection_fini(&collection);
     ck_assert_ptr_null(atomic_load(&message_of(m[0])->collection));
     collection_init(&collection);
+}
+
+/* Messages that end together keep their order, and each can be taken once its latch is open. */
+TEST(collection_put__several)
+{
+    struct list ended = {.first = NULL};
+
+    (void)collection_descriptor(&collection);
+    put(0);
+    for (int i = 1; i < 3; i++) {
+        message_begin(message_of(m[i]), NULL, 0, 0);
+        message_decide(message_of(m[i]), ZCRP_OK, 0);
+        list_add(&ended, message_of(m[i]));
+    }
+    collection_put(&collection, ended);
+    messages_tell(ended);
+    ck_assert_ptr_null(collection_take(&collection));
+    end(0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_ptr_eq(collection_take(&collection), message_of(m[i]));
 }

@@ -3,6 +3,13 @@
 
 #include <signal.h>
 
+/* The message ends, and its user may see it. */
+static void end(struct message *m, int code, nlong length)
+{
+    message_decide(m, code, length);
+    messages_tell((struct list){.first = m, .last = m});
+}
+
 TEST(zcrp_alloc_msg__sizes)
 {
     static const nlong sizes[] = {0, 1, 63, 64, 4096, (2 << 20) - 1, 2 << 20, 5000000};
@@ -54,7 +61,7 @@ TEST(zcrp_rewrap_msg__cases)
     ck_assert_uint_eq(m->message_size, 5);
     message_begin(message_of(m), NULL, 5, 0);
     ck_assert_int_eq(zcrp_rewrap_msg(m, bytes, 10), ZCRP_ERROR_BUSY);
-    message_end(message_of(m), ZCRP_OK, 5);
+    end(message_of(m), ZCRP_OK, 5);
     zcrp_free_msg(m);
     zcrp_free_msg(own);
 }
@@ -69,7 +76,7 @@ TEST(message_code__life)
         ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_BUSY);
         ck_assert_uint_eq(zcrp_probe(m), 0);
         zcrp_free_msg(m); /* refused */
-        message_end(message_of(m), i == 0 ? ZCRP_OK : ZCRP_ERROR_SILENT, 7);
+        end(message_of(m), i == 0 ? ZCRP_OK : ZCRP_ERROR_SILENT, 7);
         ck_assert_int_eq(zcrp_error(m), i == 0 ? ZCRP_OK : ZCRP_ERROR_SILENT);
         ck_assert_uint_eq(zcrp_probe(m), 1);
         ck_assert_uint_eq(zcrp_wait(m), i == 0);
@@ -134,7 +141,7 @@ TEST(message_is_unseen__table)
 
         ck_assert_int_eq(message_is_unseen(message_of(m), 10, now), row[i].is_wrapped);
         message_begin(message_of(m), NULL, 10, now);
-        message_end(message_of(m), row[i].code, row[i].length);
+        end(message_of(m), row[i].code, row[i].length);
         now += row[i].later;
         ck_assert_int_eq(message_is_unseen(message_of(m), row[i].size, now), row[i].is_unseen);
         if (row[i].is_wrapped) {
