@@ -54,7 +54,7 @@ static int find_pagemap(void)
 /* The first page that is not there, or `end`; 0 if this kernel does not tell. */
 static uintptr_t scan(uintptr_t first, uintptr_t end)
 {
-    struct page_region region;
+    struct page_region region = {.start = first};
     struct page_scan s = {
         .size = sizeof(s),
         .start = first,

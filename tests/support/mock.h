@@ -12,9 +12,12 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -75,6 +78,15 @@ int main(void)
     (void)setenv("ZCRP_NO_MEMORY", "1", 0); /* mocks are of the socket, unless they say so */
     return _cmocka_run_group_tests(program_invocation_short_name, mock.tests, mock.count, NULL,
                                    NULL);
+}
+
+/* Does the system watch a process by a descriptor? Without that, as under valgrind, nobody pushes.
+ */
+static inline bool has_pidfd(void)
+{
+    long fd = syscall(SYS_pidfd_open, getpid(), 0);
+
+    return fd >= 0 && close((int)fd) == 0;
 }
 
 /* Ends a mocked call: its result, errno set where that is -1. For use in __wrap_ functions. */

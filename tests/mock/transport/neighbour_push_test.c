@@ -132,6 +132,8 @@ static void expect_reaped(uint32_t units)
 
 TEST(neighbour_push__all_but_the_first)
 {
+    if (!has_pidfd())
+        skip();
     send_units(UNITS);
     meanwhile = push_all;
     expect_all(UNITS);
@@ -211,6 +213,8 @@ static void push_and_take_back(void)
 /* What is taken back meanwhile is the user's only after the push, and does not count. */
 TEST(neighbour_push__taken_back)
 {
+    if (!has_pidfd())
+        skip();
     uint64_t message;
     bool has_faulted;
 
@@ -246,6 +250,8 @@ static void expect_late(void)
 
 TEST(neighbour_is_late__until_it_settles)
 {
+    if (!has_pidfd())
+        skip();
     expect_late();
     neighbour_push(n.sender);
     assert_false(neighbour_is_late(n.receiver));
@@ -259,6 +265,8 @@ TEST(neighbour_is_late__until_it_settles)
 /* What is pinned is not reaped, although the reader is done with it. */
 TEST(neighbour_is_late__settles_and_does_not_let_go)
 {
+    if (!has_pidfd())
+        skip();
     uint64_t message;
     bool has_faulted;
 
@@ -276,6 +284,8 @@ TEST(neighbour_is_late__settles_and_does_not_let_go)
 /* A process that has ended writes nothing any more, also one that nobody has waited for yet. */
 TEST(neighbour_is_late__until_it_ends)
 {
+    if (!has_pidfd())
+        skip();
     pid_t child = fork();
 
     if (child == 0) {
@@ -301,6 +311,8 @@ TEST(neighbour_is_late__until_it_ends)
 /* Another program in the same process. */
 TEST(neighbour_is_late__until_it_is_another)
 {
+    if (!has_pidfd())
+        skip();
     expect_late();
     memset(n.sender->out.nonce, 0, NEIGHBOUR_NONCE);
     assert_false(neighbour_is_late(n.receiver));
