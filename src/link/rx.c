@@ -13,7 +13,7 @@ enum { TURN_RECEIVES = 64 };
 /* Control that comes this soon after a turn belongs to the same crowd. */
 #define CROWD (20 * MICROSECOND)
 
-/* ---- arriving at a receiver ---- */
+/* ---- planning ---- */
 
 /* Claims the arrivals; false if another thread receives. Locked. */
 static bool claim_arrivals(struct zcrp_entity *e)
@@ -24,7 +24,14 @@ static bool claim_arrivals(struct zcrp_entity *e)
     return is_ours;
 }
 
-static void make_plan(struct zcrp_entity *e, struct transport_turn *turn, struct landing *landing)
+/* A sender has no place for data: what arrives lies in scratch, and goes into the mail. */
+static void plan_scratch(struct landing *landing)
+{
+    landing_begin(landing);
+    (void)landing_seal(landing);
+}
+
+static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
     uint64_t rest = e->transport->way == WAY_MEMORY ? 0 : receiver_expected(r);
@@ -37,9 +44,27 @@ static void make_plan(struct zcrp_entity *e, struct transport_turn *turn, struct
     receiver_plan(r, landing, choice.openings, choice.units);
 }
 
+/* Locked, with the claim. Mail is for a sender, or for the handshake of a receiver without one. */
+static void plan(struct zcrp_entity *reader, struct transport_turn *turn, struct workspace *w)
+{
+    struct receiver *r = reader->machine.receiver;
+    bool has_mail = reader->link->half[MACHINE_SENDER] != NULL || keyed_awaits_caller(reader);
+
+    if (r == NULL) {
+        transport_begin_hear(reader->transport, turn);
+        plan_scratch(&w->landing);
+    } else {
+        plan_units(reader, turn, &w->landing);
+    }
+    w->landing.mail = has_mail ? &w->mail : NULL;
+    w->mail.bytes = 0;
+}
+
+/* ---- landing ---- */
+
 /* Only datagrams of the pairing tell how the next ones will come. True if the connection's sender
  * is to be told that the peer is there. */
-static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
+static bool land_units(struct zcrp_entity *e, struct landing *landing)
 {
     struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
 
@@ -48,6 +73,64 @@ static bool land_arrivals(struct zcrp_entity *e, struct landing *landing)
     openings_learn(&e->link->rx.openings, landing);
     moderation_on_arrivals(&e->link->rx.moderation, arrivals.openings, arrivals.bytes);
     return keyed_is_news(e);
+}
+
+/* Without a receiver all that arrives is for the sender. */
+static void post_all(struct landing *landing)
+{
+    struct landing_walk walk = {0};
+    struct segment segment;
+
+    while (landing_next(landing, &walk, &segment))
+        (void)landing_post(landing, &segment);
+}
+
+/* What a receiver has learnt of the peer just now. */
+struct peer_news {
+    bool has_shown;   /* its first word: it is there */
+    bool is_replaced; /* another peer is where the connection's was */
+    bool has_closed;
+};
+
+/* What came enters the machine. Locked, with the claim. */
+static struct peer_news land(struct zcrp_entity *e, const struct transport_turn *turn,
+                             struct landing *landing, int received)
+{
+    bool was_replaced = machine_is_replaced(&e->machine);
+    bool was_told = machine_is_told(&e->machine);
+    struct peer_news news = {.has_shown = false};
+
+    if (received <= 0)
+        landing->received = 0;
+    if (e->machine.receiver == NULL) {
+        post_all(landing);
+        return news;
+    }
+    if (received == CHANNEL_FAULT)
+        machine_on_plan_fault(&e->machine, landing);
+    if (turn->has_memory)
+        ways_look_late(e);
+    news.has_shown = land_units(e, landing);
+    news.has_closed = !was_told && machine_is_told(&e->machine);
+    news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
+    if (news.has_closed && e->lost == OUTCOME_OK)
+        e->lost = OUTCOME_PEER_CLOSED; /* so ends what is posted from now on */
+    return news;
+}
+
+/* ---- what is for a sender ---- */
+
+/* The sender is told before anything is sent or told because of it. True if there was any. Locked.
+ */
+static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
+{
+    if (news.has_shown)
+        keyed_confirm(sender, clock_now());
+    if (news.is_replaced)
+        machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
+    if (news.has_closed)
+        machine_agree_close(&sender->machine);
+    return news.has_shown || news.is_replaced || news.has_closed;
 }
 
 static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
@@ -60,60 +143,41 @@ static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mai
 }
 
 /* What the peer of a sender says in memory, some of it at most. Locked. */
-static enum arrival hear_memory(struct zcrp_entity *sender, uint8_t *memory)
+static bool hear_memory(struct zcrp_entity *sender, uint8_t *memory)
 {
-    enum arrival found = ARRIVAL_NONE;
+    int heard = 0;
     size_t size;
-    bool has_memory = !sender->link->is_broken && transport_is_memory(sender->transport);
 
-    for (int i = 0;
-         i < TURN_RECEIVES && (size = transport_answer(sender->transport, has_memory, memory)) > 0;
-         i++) {
+    while (!sender->link->is_broken && heard < TURN_RECEIVES &&
+           (size = transport_answer(sender->transport, memory)) > 0) {
         sender_receive_near(sender->machine.sender, clock_now(), memory, size);
-        found = ARRIVAL_SOME;
+        heard++;
     }
-    return found;
+    return heard > 0;
 }
 
-/* What a connection's receiver has learnt of the peer just now. */
-struct peer_news {
-    bool has_shown;   /* its first word: it is there */
-    bool is_replaced; /* another peer is where the connection's was */
-    bool has_closed;
-};
-
-/* Tells the sender, before anything is sent or told because of it. True if there was any. Locked.
- */
-static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
-{
-    if (news.has_shown)
-        keyed_confirm(sender, clock_now());
-    if (news.is_replaced)
-        machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
-    if (news.has_closed)
-        machine_agree_close(&sender->machine);
-    bool any = news.has_shown || news.is_replaced || news.has_closed;
-    if (any)
-        entity_touch(sender);
-    return any;
-}
-
-/* What a connection's receiver has for its sender: datagrams, and what the peer says in memory.
- * Locked. */
+/* What came for the sender: datagrams, and what its peer says in memory. Locked. */
 static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w, bool has_news)
 {
+    bool reads = entity_reader(sender) == sender;
+
     hear_mail(sender, &w->mail);
-    enum arrival found = hear_memory(sender, w->memory);
-    bool is_quiet = w->mail.bytes == 0 && found == ARRIVAL_NONE && !has_news;
+    bool has_mail = w->mail.bytes > 0;
+    bool has_answers = hear_memory(sender, w->memory);
+    bool is_quiet = !has_mail && !has_answers && !has_news;
     if (!is_quiet || sender->transport->is_possible) /* the peer may have read, or agreed */
         entity_touch(sender);
-    if (is_quiet)
+    if (is_quiet && !reads)
         return ARRIVAL_NONE;
     tx_pass_hints(sender);
-    if (!gathering_is_on(&sender->gathering)) /* its user sends soon, and more at once */
-        tx_drain(sender, SENDING_BURSTS);
-    return found;
+    bool has_sent = (reads || !gathering_is_on(&sender->gathering)) && /* its user sends soon */
+                    tx_drain(sender, SENDING_BURSTS);
+    if (reads && has_mail)
+        return ARRIVAL_FULL;
+    return has_answers || (reads && has_sent) ? ARRIVAL_SOME : ARRIVAL_NONE;
 }
+
+/* ---- answering ---- */
 
 /* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
  * what it waits for, and is going to answer that. A gathering delays no acknowledgement that is
@@ -148,51 +212,43 @@ void rx_on_answer(struct zcrp_entity *e)
         tx_drain(e, SENDING_BURSTS);
 }
 
-/* The plan is out for no longer than the call takes. */
-static enum arrival receive_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+/* One receive: claim, plan, receive, land, answer. The only place where datagrams come in. The plan
+ * is out for no longer than the call takes. */
+static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w,
+                                 enum hearing hearing)
 {
-    struct landing *landing = &w->landing;
-    struct zcrp_entity *sender = entity_other(e);
+    struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
     struct transport_turn turn;
 
-    entity_enter(e);
-    bool is_ours = claim_arrivals(e);
+    entity_enter(reader);
+    bool is_ours = claim_arrivals(reader);
     if (is_ours)
-        make_plan(e, &turn, landing);
-    bool awaits_caller = keyed_awaits_caller(e);
-    entity_leave(e);
+        plan(reader, &turn, w);
+    entity_leave(reader);
     if (!is_ours)
         return ARRIVAL_NONE;
-    landing->mail = sender != NULL || awaits_caller ? &w->mail : NULL;
-    w->mail.bytes = 0;
-    int most = (int)landing->openings;
-    int received = transport_receive(e->transport, &turn, landing, hearing);
-    entity_enter(e);
-    if (received <= 0)
-        landing->received = 0;
-    if (received == CHANNEL_FAULT)
-        machine_on_plan_fault(&e->machine, landing);
-    if (turn.has_memory)
-        ways_look_late(e);
-    bool was_replaced = machine_is_replaced(&e->machine);
-    bool was_told = machine_is_told(&e->machine);
-    struct peer_news news = {.has_shown = land_arrivals(e, landing)};
-    news.has_closed = !was_told && machine_is_told(&e->machine);
-    news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
-    if (news.has_closed && e->lost == OUTCOME_OK)
-        e->lost = OUTCOME_PEER_CLOSED; /* so ends what is posted from now on */
-    if (awaits_caller)
-        keyed_hear_callers(e, clock_now(), &w->mail);
+
+    int most = (int)w->landing.openings;
+    int received = transport_receive(reader->transport, &turn, &w->landing, hearing);
+
+    entity_enter(reader);
+    struct peer_news news = land(reader, &turn, &w->landing, received);
+    enum transport_more more = transport_end_receive(reader->transport, &turn, most, received);
+    if (sender == NULL && w->landing.mail != NULL)
+        keyed_hear_callers(reader, clock_now(), &w->mail);
     if (received == CHANNEL_BROKEN)
-        entity_break(e);
-    enum transport_more more = transport_end_receive(e->transport, &turn, most, received);
+        entity_break(reader);
     bool has_news = sender != NULL && tell_news(sender, news);
-    e->link->rx.is_claimed = false;
-    reply_to_arrivals(e);
-    enum arrival answers = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;
-    entity_leave(e);
+    reader->link->rx.is_claimed = false;
+    if (reader != sender)
+        reply_to_arrivals(reader);
+    enum arrival found = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;
+    entity_leave(reader);
+
+    if (reader == sender)
+        return received > 0 && w->landing.is_spoilt ? ARRIVAL_FULL : found;
     if (received <= 0)
-        return more == MORE_SOON ? ARRIVAL_SOME : answers;
+        return more == MORE_SOON ? ARRIVAL_SOME : found;
     return more == MORE_NOW ? ARRIVAL_FULL : ARRIVAL_SOME;
 }
 
@@ -212,56 +268,7 @@ void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
     entity_leave(e);
 }
 
-/* ---- arriving at a sender ---- */
-
-/* A sender has no place for data: what arrives lies in scratch, and goes into the mail. One
- * datagram with one system call: less than 0 is BROKEN. */
-static int receive_mail(struct channel *c, struct workspace *w)
-{
-    struct landing *landing = &w->landing;
-    struct landing_walk walk = {0};
-    struct segment segment;
-
-    landing_begin(landing);
-    (void)landing_seal(landing);
-    landing->mail = &w->mail;
-    int received = channel_receive(c, landing);
-    while (received > 0 && landing_next(landing, &walk, &segment))
-        (void)landing_post(landing, &segment);
-    return received;
-}
-
-static enum arrival update_once(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
-{
-    struct landing *landing = &w->landing;
-    int received = 0;
-
-    entity_enter(e);
-    bool has_memory = transport_is_memory(e->transport);
-    bool is_ours = claim_arrivals(e);
-    entity_leave(e);
-    if (!is_ours)
-        return ARRIVAL_NONE;
-    w->mail.bytes = 0;
-    size_t near = transport_answer(e->transport, has_memory, w->memory);
-    if (near == 0 && (!has_memory || hearing != HEAR_MEMORY))
-        received = receive_mail(e->transport->in, w);
-    entity_enter(e);
-    if (near > 0)
-        sender_receive_near(e->machine.sender, clock_now(), w->memory, near);
-    if (received < 0)
-        entity_break(e);
-    hear_mail(e, &w->mail);
-    tx_pass_hints(e);
-    e->link->rx.is_claimed = false;
-    bool has_sent = tx_drain(e, SENDING_BURSTS);
-    entity_leave(e);
-    if (near > 0 || w->mail.bytes > 0 || (received > 0 && landing->is_spoilt))
-        return ARRIVAL_FULL;
-    return has_sent ? ARRIVAL_SOME : ARRIVAL_NONE;
-}
-
-/* ---- arriving at either ---- */
+/* ---- a turn ---- */
 
 /* What the halves of a link have. */
 enum news {
@@ -311,17 +318,17 @@ static bool push_some(struct zcrp_entity *sender)
 static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w)
 {
     entity_enter(sender);
-    enum arrival found = hear_memory(sender, w->memory);
-    if (found != ARRIVAL_NONE)
+    bool has_answers = hear_memory(sender, w->memory);
+    if (has_answers)
         tx_drain(sender, SENDING_BURSTS);
     entity_leave(sender);
-    return found;
+    return has_answers ? ARRIVAL_SOME : ARRIVAL_NONE;
 }
 
 static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
-    enum arrival found = sender == e ? update_once(e, w, hearing) : receive_once(e, w, hearing);
+    enum arrival found = receive_once(e, w, hearing);
 
     return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
 }

@@ -396,6 +396,11 @@ bool transport_begin_receive(struct transport *t, struct transport_turn *turn, u
     return t->keyring != NULL && neighbour_has_units(t->neighbour);
 }
 
+void transport_begin_hear(const struct transport *t, struct transport_turn *turn)
+{
+    *turn = (struct transport_turn){.has_memory = transport_is_memory(t)};
+}
+
 /* What a sender sent before memory was there is all in its peer's socket. That is read first, so
  * that nothing is overtaken. What takes the socket later has been given up. */
 static int receive_mixed(struct transport *t, struct transport_turn *turn, struct landing *l,
@@ -428,9 +433,20 @@ static int receive_sealed(struct transport *t, struct transport_turn *turn, stru
     return received;
 }
 
+/* What memory has for a sender is read with transport_answer. */
+static int receive_control(struct transport *t, const struct transport_turn *turn,
+                           struct landing *l, enum hearing hearing)
+{
+    if (turn->has_memory && (hearing == HEAR_MEMORY || neighbour_has_answer(t->neighbour)))
+        return 0;
+    return channel_receive(t->in, l);
+}
+
 int transport_receive(struct transport *t, struct transport_turn *turn, struct landing *l,
                       enum hearing hearing)
 {
+    if (t->is_sender)
+        return receive_control(t, turn, l, hearing);
     if (l->is_near)
         return neighbour_receive(t->neighbour, l);
     return t->keyring != NULL ? receive_sealed(t, turn, l, hearing)
@@ -453,9 +469,9 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
     return has_all ? MORE_SOON : MORE_NOW;
 }
 
-size_t transport_answer(struct transport *t, bool has_memory, uint8_t *buffer)
+size_t transport_answer(struct transport *t, uint8_t *buffer)
 {
-    return has_memory ? neighbour_answer(t->neighbour, buffer) : 0;
+    return transport_is_memory(t) ? neighbour_answer(t->neighbour, buffer) : 0;
 }
 
 bool transport_has_news(const struct transport *t)

@@ -225,6 +225,9 @@ struct transport_turn {
 bool transport_begin_receive(struct transport *t, struct transport_turn *turn, uint32_t *openings,
                              uint32_t *units);
 
+/* The same for a sender that reads for itself. */
+void transport_begin_hear(const struct transport *t, struct transport_turn *turn);
+
 /* As channel_receive, into a landing that was planned so. Not locked. */
 int transport_receive(struct transport *t, struct transport_turn *turn, struct landing *landing,
                       enum hearing hearing);
@@ -235,9 +238,8 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
                                           int most, int received);
 
 /* The next control datagram for a sender from memory, which is not sealed: its bytes, or 0.
- * `buffer` has room for CONTROL_BYTES. `has_memory` is what transport_is_memory said, under the
- * mutex and the claim. */
-size_t transport_answer(struct transport *t, bool has_memory, uint8_t *buffer);
+ * `buffer` has room for CONTROL_BYTES. Locked. */
+size_t transport_answer(struct transport *t, uint8_t *buffer);
 
 /* Does memory have something for this half, or is its socket to be heard? Memory is there. Locked.
  */
