@@ -8,6 +8,7 @@
 #include "names.h"
 #include "platform/sleep.h"
 #include "platform/system.h"
+#include "udp/socket.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -34,10 +35,7 @@ struct knock {
 
 static int option(int fd, int name)
 {
-    int value = -1;
-    socklen_t size = sizeof(value);
-
-    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+    return socket_get(fd, SOL_SOCKET, name);
 }
 
 static enum wrapping wrapping_of(int fd)

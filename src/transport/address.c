@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,21 +13,16 @@ enum { HOST_AT = 4, HOST_BYTES = 16, LINK_AT = HOST_AT + HOST_BYTES, PLACE_BYTES
  * equal addresses. False if the family is none of IP's. */
 static bool place_of(const union address *a, uint8_t place[PLACE_BYTES])
 {
-    struct sockaddr_in ip4;
-    struct sockaddr_in6 ip6;
-
     memset(place, 0, PLACE_BYTES);
     place[0] = (uint8_t)a->any.sa_family;
     if (a->any.sa_family == AF_INET) {
-        memcpy(&ip4, &a->room, sizeof(ip4));
-        memcpy(place + 2, &ip4.sin_port, 2);
-        memcpy(place + HOST_AT, &ip4.sin_addr, sizeof(ip4.sin_addr));
+        memcpy(place + 2, &a->ip4.sin_port, 2);
+        memcpy(place + HOST_AT, &a->ip4.sin_addr, sizeof(a->ip4.sin_addr));
     } else if (a->any.sa_family == AF_INET6) {
-        memcpy(&ip6, &a->room, sizeof(ip6));
-        memcpy(place + 2, &ip6.sin6_port, 2);
-        memcpy(place + HOST_AT, &ip6.sin6_addr, sizeof(ip6.sin6_addr));
-        if (IN6_IS_ADDR_LINKLOCAL(&ip6.sin6_addr))
-            memcpy(place + LINK_AT, &ip6.sin6_scope_id, sizeof(ip6.sin6_scope_id));
+        memcpy(place + 2, &a->ip6.sin6_port, 2);
+        memcpy(place + HOST_AT, &a->ip6.sin6_addr, sizeof(a->ip6.sin6_addr));
+        if (IN6_IS_ADDR_LINKLOCAL(&a->ip6.sin6_addr))
+            memcpy(place + LINK_AT, &a->ip6.sin6_scope_id, sizeof(a->ip6.sin6_scope_id));
     } else {
         return false;
     }
@@ -65,24 +59,25 @@ uint16_t address_port(const union address *a)
     return (uint16_t)(place[2] << 8 | place[3]);
 }
 
+/* What one of the two calls says of the socket. */
+static union address ask(int fd, int (*call)(int fd, struct sockaddr *address, socklen_t *size))
+{
+    union address told = {.room = {.ss_family = AF_UNSPEC}};
+    socklen_t size = sizeof(told);
+
+    if (call(fd, &told.any, &size) != 0)
+        told.room.ss_family = AF_UNSPEC;
+    return told;
+}
+
 union address address_of_peer(int fd)
 {
-    union address peer = {.room = {.ss_family = AF_UNSPEC}};
-    socklen_t size = sizeof(peer);
-
-    if (getpeername(fd, &peer.any, &size) != 0)
-        peer.room.ss_family = AF_UNSPEC;
-    return peer;
+    return ask(fd, getpeername);
 }
 
 union address address_of_socket(int fd)
 {
-    union address own = {.room = {.ss_family = AF_UNSPEC}};
-    socklen_t size = sizeof(own);
-
-    if (getsockname(fd, &own.any, &size) != 0)
-        own.room.ss_family = AF_UNSPEC;
-    return own;
+    return ask(fd, getsockname);
 }
 
 int address_write(const union address *a, char *text, size_t size)

@@ -2,6 +2,7 @@
 #ifndef ZCRP_TRANSPORT_ADDRESS_H
 #define ZCRP_TRANSPORT_ADDRESS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,8 @@
 /* Room for any address. */
 union address {
     struct sockaddr any;
+    struct sockaddr_in ip4;
+    struct sockaddr_in6 ip6;
     struct sockaddr_storage room;
 };
 
@@ -22,10 +25,9 @@ bool address_has_host(const union address *a, const struct sockaddr *host);
 /* The port; 0 if the family has none. */
 uint16_t address_port(const union address *a);
 
-/* The address of a connected socket's peer; family 0 if the system does not say. */
+/* The address of a connected socket's peer, and the one that a socket is bound to; family 0 and
+ * errno if the system does not say. */
 union address address_of_peer(int fd);
-
-/* The address that a socket is bound to; family 0 if the system does not say. */
 union address address_of_socket(int fd);
 
 /* Writes host and port: "192.0.2.1:7000", "[2001:db8::1]:7000". 0; -ENOSPC if `size` bytes are too

@@ -8,47 +8,24 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-int channel_init(struct channel *c, int fd, const struct channel_options *options)
-{
-    int error = socket_open(c, fd, options);
-
-    if (!error)
-        c->tap = options->tap;
-    return error;
-}
-
-void channel_fini(struct channel *c)
-{
-    socket_restore(c);
-}
-
-void channel_abandon(struct channel *c)
-{
-    if (c->aal5)
-        aal5_free(c);
-}
-
-static void show_crossing(const struct channel *c, const struct channel_crossing *crossing)
-{
-    if (crossing->bytes > 0)
-        c->tap.see(c->tap.context, c, crossing);
-}
+/* ---- the tap; AAL5 shows its PDUs itself ---- */
 
 static enum channel_verdict send_tapped(struct channel *c, const struct burst *b, uint32_t *sent)
 {
     int64_t time_ns = clock_date();
-    enum channel_verdict verdict = c->methods->send(c, b, sent);
+    enum channel_verdict verdict = socket_send(c, b, sent);
 
     for (uint32_t i = 0; i < *sent; i++) {
         uint32_t skip = b->iov[2 * i].iov_len == 0; /* control has no data, a unit may have none */
         const struct iovec *pieces = &b->iov[2 * i];
-        show_crossing(c, &(struct channel_crossing){
-                             .time_ns = time_ns,
-                             .is_outward = true,
-                             .bytes = (uint32_t)(pieces[0].iov_len + pieces[1].iov_len),
-                             .count = 2 - skip,
-                             .pieces = pieces + skip,
-                         });
+        c->tap.see(c->tap.context, c,
+                   &(struct channel_crossing){
+                       .time_ns = time_ns,
+                       .is_outward = true,
+                       .bytes = (uint32_t)(pieces[0].iov_len + pieces[1].iov_len),
+                       .count = 2 - skip,
+                       .pieces = pieces + skip,
+                   });
     }
     return verdict;
 }
@@ -58,34 +35,37 @@ static int receive_tapped(struct channel *c, struct landing *l)
     struct iovec pieces[LANDING_IOV];
     struct landing_walk walk = {0};
     struct segment segment;
-    int filled = c->methods->receive(c, l);
+    int filled = socket_receive(c, l);
     int64_t time_ns = clock_date();
 
-    while (filled > 0 && landing_next(l, &walk, &segment)) {
-        show_crossing(c, &(struct channel_crossing){
-                             .time_ns = time_ns,
-                             .bytes = segment.bytes,
-                             .count = landing_list(l, &segment, pieces),
-                             .pieces = pieces,
-                         });
-    }
+    while (filled > 0 && landing_next(l, &walk, &segment))
+        c->tap.see(c->tap.context, c,
+                   &(struct channel_crossing){
+                       .time_ns = time_ns,
+                       .bytes = segment.bytes,
+                       .count = landing_list(l, &segment, pieces),
+                       .pieces = pieces,
+                   });
     return filled;
 }
 
-/* AAL5 shows its PDUs itself. */
 static bool is_tapped(const struct channel *c)
 {
-    return __builtin_expect(c->tap.see != NULL, 0) && c->aal5 == NULL;
+    return __builtin_expect(c->tap.see != NULL, 0);
 }
 
 enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
-    return is_tapped(c) ? send_tapped(c, b, sent) : c->methods->send(c, b, sent);
+    if (c->aal5)
+        return aal5_send(c, b, sent);
+    return is_tapped(c) ? send_tapped(c, b, sent) : socket_send(c, b, sent);
 }
 
 int channel_receive(struct channel *c, struct landing *l)
 {
-    return is_tapped(c) ? receive_tapped(c, l) : c->methods->receive(c, l);
+    if (c->aal5)
+        return aal5_receive(c, l);
+    return is_tapped(c) ? receive_tapped(c, l) : socket_receive(c, l);
 }
 
 void channel_call(struct channel *c)
@@ -138,10 +118,4 @@ int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int w
         return channel_nap(c, wake_fd, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
     ready = wait_for(c, POLLOUT, wake_fd, deadline);
     return ready < 0 ? ready : ready & CHANNEL_WOKEN;
-}
-
-void channel_leave_ecn(struct channel *c)
-{
-    if (c->ecn_before >= 0)
-        socket_ecn_end(c);
 }

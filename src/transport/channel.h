@@ -113,7 +113,7 @@ struct channel_aal5 {
     bool is_wanted; /* on a raw socket it is AAL5 in any case */
     struct aal5_circuit out, in;
     struct aal5_circuit also; /* another to receive from; VCI 0: none */
-    uint32_t mtu; /* largest unit, bytes, at most AAL5_PAYLOAD_MOST; 0: what is usual, for all */
+    uint32_t mtu;             /* largest unit, bytes, at most AAL5_PAYLOAD_MOST */
     struct aal5_faults faults;
 };
 
@@ -132,33 +132,26 @@ struct channel_options {
     struct channel_aal5 aal5;
 };
 
-/* What a kind of channel has to bring. The contracts are those of the functions below. */
-struct channel_methods {
-    enum channel_verdict (*send)(struct channel *c, const struct burst *b, uint32_t *sent);
-    int (*receive)(struct channel *c, struct landing *l);
-};
-
 /* In the caller's memory; must not move while in use. */
 struct channel {
-    int fd;                                /* (c) the user's */
-    enum channel_kind kind;                /* (c) */
-    const struct channel_methods *methods; /* (c) */
-    struct channel_tap tap;                /* (c) */
-    uint32_t datagram_max;                 /* (c) bytes; no datagram or call can carry more */
-    uint32_t receive_buffer;               /* (c) bytes granted, as read back: the kernel's own
-                                              overhead counts too, so half of it or less is data */
-    bool has_gro;                          /* (c) receives come in bursts */
-    struct aal5_channel *aal5;             /* (c) NULL: units are datagrams; see aal5_channel.h */
-    int discovery_before;                  /* (c) the socket's, given back by fini; -1: untouched */
-    int ecn_before;                        /* (c) likewise: its type of service */
-    uint32_t drops_seen;                   /* (r) the socket's own count, wraps around */
-    uint32_t path_bytes;                   /* (c) largest datagram that the path takes whole, as the
-                                              kernel said at init, */
-    uint32_t path_most;                    /* (c) and that the interface does; see I2 */
-    bool has_leftovers;                    /* (r) some of what the socket holds may be others' */
-    union address peer;                    /* (c) family 0: not known */
-    _Atomic uint32_t gso_segments;         /* (a) datagrams per call at most; see I1 */
-    _Atomic int fault;                     /* (a) the error number that broke it, or 0 */
+    int fd;                        /* (c) the user's */
+    enum channel_kind kind;        /* (c) */
+    struct channel_tap tap;        /* (c) */
+    uint32_t datagram_max;         /* (c) bytes; no datagram or call can carry more */
+    uint32_t receive_buffer;       /* (c) bytes granted, as read back: the kernel's own
+                                      overhead counts too, so half of it or less is data */
+    bool has_gro;                  /* (c) receives come in bursts */
+    struct aal5_channel *aal5;     /* (c) NULL: units are datagrams; see aal5_channel.h */
+    int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched */
+    int ecn_before;                /* (c) likewise: its type of service */
+    uint32_t drops_seen;           /* (r) the socket's own count, wraps around */
+    uint32_t path_bytes;           /* (c) largest datagram that the path takes whole, as the
+                                      kernel said at init, */
+    uint32_t path_most;            /* (c) and that the interface does; see I2 */
+    bool has_leftovers;            /* (r) some of what the socket holds may be others' */
+    union address peer;            /* (c) family 0: not known */
+    _Atomic uint32_t gso_segments; /* (a) datagrams per call at most; see I1 */
+    _Atomic int fault;             /* (a) the error number that broke it, or 0 */
     _Atomic uint64_t counter[CHANNEL_COUNTERS]; /* (a) */
 };
 
@@ -234,7 +227,18 @@ static inline uint64_t channel_count(const struct channel *c, enum channel_count
     return atomic_load_explicit(&c->counter[which], memory_order_relaxed);
 }
 
-/* For the kinds of channel themselves. */
+/* ---- for the kinds of channel themselves ---- */
+
+static inline bool channel_is_udp(const struct channel *c)
+{
+    return c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6;
+}
+
+static inline bool channel_is_raw(const struct channel *c)
+{
+    return c->kind == CHANNEL_RAW4 || c->kind == CHANNEL_RAW6;
+}
+
 static inline void channel_note(struct channel *c, enum channel_counter which, uint64_t times)
 {
     atomic_fetch_add_explicit(&c->counter[which], times, memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include "address.h"
 #include "core/wire/aal5.h"
+#include "udp/socket.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -69,10 +70,7 @@ int aal5_bind(const char *host)
 
 bool aal5_has_port(int fd)
 {
-    int protocol = 0;
-    socklen_t size = sizeof(protocol);
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_UDP)
+    if (socket_get(fd, SOL_SOCKET, SO_PROTOCOL) != IPPROTO_UDP)
         return false;
     union address own = address_of_socket(fd), peer = address_of_peer(fd);
     return address_port(&own) == AAL5_UDP_PORT || address_port(&peer) == AAL5_UDP_PORT;

@@ -1,6 +1,5 @@
 /* Making a channel over AAL5 of a socket that has been looked over, and giving it back. */
 #include "aal5_channel.h"
-#include "transport/crc.h"
 #include "transport/udp/socket.h"
 
 #include <errno.h>
@@ -8,23 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The circuit and MTU without any options (RFC 2225 for the MTU). */
-static const struct channel_aal5 usual = {
-    .out = {.vpi = 0, .vci = 32}, .in = {.vpi = 0, .vci = 32}, .mtu = 9180};
-
-static const struct channel_methods aal5_methods = {
-    .send = aal5_send,
-    .receive = aal5_receive,
-};
-
 /* Packets that are pieces of the largest PDU have to fit one call. */
 _Static_assert(((CONTROL_BYTES - AAL5_HEAD) / AAL5_CELL) * AAL5_PACKETS_OUT >= AAL5_CELLS_MOST,
                "the largest PDU over the smallest path");
-
-static bool is_raw(const struct channel *c)
-{
-    return c->kind == CHANNEL_RAW4 || c->kind == CHANNEL_RAW6;
-}
 
 /* A raw socket hears all circuits between two machines, and if both are one, itself. The kernel
  * drops what has another label; where IP's head is part of what it looks at, that is passed over.
@@ -42,13 +27,8 @@ static void filter(const struct channel *c, uint32_t label)
     };
     struct sock_fprog program = {.len = sizeof(steps) / sizeof(steps[0]), .filter = steps};
 
-    if (is_raw(c))
+    if (channel_is_raw(c))
         (void)setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-}
-
-static bool has_also(const struct channel_aal5 *o)
-{
-    return o->also.vci != 0;
 }
 
 /* A circuit that does not exist has label 0. */
@@ -56,7 +36,7 @@ static bool are_circuits(const struct channel_aal5 *o)
 {
     uint32_t in = aal5_label(o->in), also = aal5_label(o->also);
 
-    return aal5_label(o->out) != 0 && in != 0 && also != in && (also != 0) == has_also(o);
+    return aal5_label(o->out) != 0 && in != 0 && also != in && (also != 0) == (o->also.vci != 0);
 }
 
 static bool is_sane(const struct channel_aal5 *o)
@@ -72,32 +52,12 @@ bool aal5_is_possible(const struct channel_aal5 *options)
     return aal5_environment(&o) && is_sane(&o);
 }
 
-/* One block, so that a process with many connections has few of them. Most of it is never touched
- * while PDUs come in one piece. */
-static struct aal5_channel *allocate(const struct channel_aal5 *o)
+static void init_source(struct aal5_source *source, uint32_t label, uint32_t piece_bytes)
 {
-    bool has_faults = !aal5_fault_is_none(&o->faults);
-    size_t stages = 2 * (has_also(o) ? AAL5_SOURCES : 1);
-    struct aal5_channel *a =
-        malloc(sizeof(*a) + stages * AAL5_STAGE + (has_faults ? AAL5_PDU_MOST : 0));
-
-    if (a == NULL)
-        return NULL;
-    uint8_t *room = (uint8_t *)(a + 1);
-    a->passing = has_faults ? room + stages * AAL5_STAGE : NULL;
-    for (size_t i = 0; i < AAL5_SOURCES; i++) {
-        a->source[i] = (struct aal5_source){.label = 0};
-        for (size_t s = 0; 2 * i + s < stages && s < 2; s++)
-            a->source[i].stages[s] = room + (2 * i + s) * AAL5_STAGE;
-    }
-    return a;
-}
-
-static void init_source(const struct channel *c, struct aal5_source *source,
-                        struct aal5_circuit circuit)
-{
-    source->label = aal5_label(circuit);
-    source->piece_bytes = c->aal5->packet_bytes;
+    source->label = label;
+    source->is_congested = false;
+    source->fragments = source->stage = source->first_bytes = 0;
+    source->piece_bytes = piece_bytes;
     aal5_reassembly_init(&source->reassembly);
 }
 
@@ -151,34 +111,28 @@ bool aal5_environment(struct channel_aal5 *options)
 
 int aal5_open(struct channel *c, const struct channel_aal5 *options)
 {
-    struct channel_aal5 given = options->mtu != 0 ? *options : usual;
-    const struct channel_aal5 *o = &given;
+    struct channel_aal5 o = *options;
 
-    if (!aal5_environment(&given) || !is_sane(o))
+    if (!aal5_environment(&o) || !is_sane(&o))
         return -EINVAL;
-    struct aal5_channel *a = allocate(o);
+    struct aal5_channel *a = malloc(sizeof(*a));
     if (a == NULL)
         return -ENOMEM;
     c->aal5 = a;
-    a->label_out = aal5_label(o->out);
-    a->crc = crc_best();
-    a->number = 1;
+    a->label_out = aal5_label(o.out);
     a->packet_bytes = aal5_packet_bytes(c->path_bytes);
-    a->in.head_bytes = c->kind == CHANNEL_RAW4 ? AAL5_HEAD_MOST : AAL5_HEAD;
-    init_source(c, &a->source[0], o->in);
-    if (has_also(o))
-        init_source(c, &a->source[1], o->also);
-    aal5_fault_init(&a->network, &o->faults);
-    c->methods = &aal5_methods;
-    c->datagram_max = o->mtu;
-    c->path_bytes = c->path_most = o->mtu;
+    a->number = 1;
+    aal5_fault_init(&a->network, &o.faults);
+    init_source(&a->source[0], aal5_label(o.in), a->packet_bytes);
+    init_source(&a->source[1], aal5_label(o.also), a->packet_bytes);
+    c->datagram_max = c->path_bytes = c->path_most = o.mtu;
     filter(c, a->source[0].label);
     return 0;
 }
 
 void aal5_close(struct channel *c)
 {
-    if (is_raw(c))
+    if (channel_is_raw(c))
         (void)setsockopt(c->fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int));
     aal5_free(c);
 }

@@ -1,12 +1,30 @@
 #include "aal5_channel.h"
 #include "core/check.h"
 #include "platform/system.h"
+#include "transport/crc.h"
 #include "transport/udp/socket.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { IP4_FIRST = 0x45 };
+enum {
+    IP4_HEAD = 20, /* what a raw socket puts before the head, without options, */
+    IP4_FIRST = 0x45,
+    HEAD_MOST = IP4_HEAD + AAL5_HEAD,
+    PACKETS_IN = LANDING_OPENINGS, /* with one call; each might be a whole PDU */
+    IOV_IN = 4,                    /* head, slot, trailer, spill */
+};
+
+_Static_assert(AAL5_FRAGMENTS == PACKETS_IN * (IOV_IN - 1) + 1, "and what was set aside");
+
+/* Where the packets of a call are pointed. */
+struct incoming {
+    uint32_t packets;
+    uint32_t head_bytes; /* before the cells, with what the kernel adds */
+    struct socket_packets packet;
+    struct iovec iov[PACKETS_IN][IOV_IN];
+    uint8_t head[PACKETS_IN][HEAD_MOST];
+};
 
 /* ---- where packets shall come down ---- */
 
@@ -27,13 +45,14 @@ static void add_range(struct msghdr *packet, const struct landing *l, uint32_t o
 }
 
 /* Adds a packet with a place for its head and nothing else. Needs room for one. */
-static struct msghdr *point_head(struct aal5_incoming *in)
+static struct msghdr *point_head(struct incoming *in)
 {
     uint32_t i = in->packets++;
+    struct msghdr *packet = &in->packet.message[i].msg_hdr;
 
     in->iov[i][0] = (struct iovec){in->head[i], in->head_bytes};
-    in->message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = in->iov[i], .msg_iovlen = 1}};
-    return &in->message[i].msg_hdr;
+    *packet = (struct msghdr){.msg_iov = in->iov[i], .msg_iovlen = 1};
+    return packet;
 }
 
 /* What an opening holds without its spill: the unit that is expected there. */
@@ -46,30 +65,20 @@ static uint32_t expected_bytes(const struct landing *l, uint32_t opening)
     return (uint32_t)bytes;
 }
 
-/* Points packets at the PDU expected in the opening, of which `have` bytes came before. The last
- * one has the spill behind it, so that it may be larger than expected. */
-static void point_opening(struct aal5_channel *a, const struct landing *l, uint32_t opening,
-                          uint32_t have)
+/* Points packets at the PDU expected in the opening, in the first one those that go on where the
+ * one under way stands. The last one has the spill behind it, so that it may be larger than
+ * expected. */
+static void point_opening(struct incoming *in, const struct landing *l, uint32_t opening,
+                          const struct aal5_source *source)
 {
     uint32_t pdu = aal5_pdu_bytes(expected_bytes(l, opening));
-    uint32_t piece = a->source[0].piece_bytes;
+    uint32_t piece = source->piece_bytes, have = opening == 0 ? source->reassembly.bytes : 0;
     bool is_last = false;
 
-    for (uint32_t at = have < pdu ? have : 0; !is_last && a->in.packets < AAL5_PACKETS_IN;
-         at += piece) {
+    CHECK(l->first[opening + 1] - l->first[opening] < IOV_IN);
+    for (uint32_t at = have < pdu ? have : 0; !is_last && in->packets < PACKETS_IN; at += piece) {
         is_last = pdu - at <= piece;
-        add_range(point_head(&a->in), l, opening, at, is_last ? SIZE_MAX : at + piece);
-    }
-}
-
-/* Points as many packets as the openings of the landing take. The first PDU goes on where the one
- * under way stands. The landing is only read. */
-static void point_packets(struct aal5_channel *a, const struct landing *l)
-{
-    a->in.packets = 0;
-    for (uint32_t d = 0; d < l->openings && a->in.packets < AAL5_PACKETS_IN; d++) {
-        CHECK(l->first[d + 1] - l->first[d] < AAL5_IOV_IN);
-        point_opening(a, l, d, d == 0 ? a->source[0].reassembly.bytes : 0);
+        add_range(point_head(in), l, opening, at, is_last ? SIZE_MAX : at + piece);
     }
 }
 
@@ -88,7 +97,7 @@ static void add_fragment(struct aal5_source *source, uint8_t *base, size_t lengt
 }
 
 /* Adds the `bytes` bytes of cells in packet i, where they landed. */
-static void add_cells(struct aal5_source *source, const struct aal5_incoming *in, uint32_t i,
+static void add_cells(struct aal5_source *source, const struct incoming *in, uint32_t i,
                       size_t bytes)
 {
     for (const struct iovec *piece = &in->iov[i][1]; bytes > 0; piece++) {
@@ -129,7 +138,7 @@ static void show_received(const struct channel *c, const struct aal5_source *sou
  * damaged. */
 static uint32_t check_pdu(struct channel *c, const struct aal5_source *source, uint32_t bytes)
 {
-    uint32_t crc = crc32_gather(c->aal5->crc, 0, source->fragment, source->fragments);
+    uint32_t crc = crc32_gather(crc_best(), 0, source->fragment, source->fragments);
     uint8_t trailer[AAL5_TRAILER];
     uint32_t payload;
 
@@ -159,19 +168,17 @@ static struct aal5_source *source_of(struct aal5_channel *a, uint32_t label)
     return NULL;
 }
 
-/* Reads the head of packet i, of `bytes` bytes; where its cells belong, or NULL if it is none of
- * ours. Then there are some. */
-static struct aal5_source *read_head(struct channel *c, uint32_t i, uint32_t bytes,
+/* Reads the head of packet i; where its cells belong, or NULL if it is none of ours. Then there are
+ * some. */
+static struct aal5_source *read_head(struct channel *c, const struct incoming *in, uint32_t i,
                                      struct aal5_head *head)
 {
-    const struct aal5_incoming *in = &c->aal5->in;
     const uint8_t *bare = in->head[i] + in->head_bytes - AAL5_HEAD;
-    bool is_ours = bytes > in->head_bytes;
-
-    if (is_ours && in->head_bytes != AAL5_HEAD)
-        is_ours = in->head[i][0] == IP4_FIRST;
-    is_ours = is_ours && aal5_head_decode(bare, head);
+    bool is_ours = in->packet.message[i].msg_len > in->head_bytes &&
+                   (in->head_bytes == AAL5_HEAD || in->head[i][0] == IP4_FIRST) &&
+                   aal5_head_decode(bare, head);
     struct aal5_source *source = is_ours ? source_of(c->aal5, head->label) : NULL;
+
     if (source == NULL)
         channel_note(c, CHANNEL_STRANGERS, 1);
     return source;
@@ -201,12 +208,13 @@ struct taking {
 
 /* Takes packet i into the PDU under way of its circuit. If that is whole now, its fragments are
  * those of the circuit until the next packet is taken. */
-static struct taking take_packet(struct channel *c, instant now, uint32_t i, uint32_t bytes)
+static struct taking take_packet(struct channel *c, const struct incoming *in, instant now,
+                                 uint32_t i)
 {
     struct aal5_head head;
-    struct taking taking = {.source = read_head(c, i, bytes, &head)};
+    struct taking taking = {.source = read_head(c, in, i, &head)};
     struct aal5_source *source = taking.source;
-    uint32_t cells = bytes - c->aal5->in.head_bytes;
+    uint32_t cells = in->packet.message[i].msg_len - in->head_bytes;
 
     if (source == NULL)
         return taking;
@@ -219,7 +227,7 @@ static struct taking take_packet(struct channel *c, instant now, uint32_t i, uin
         return taking;
     source->is_congested = head.is_congested || (step.offset > 0 && source->is_congested);
     learn_piece(source, step.offset, cells);
-    add_cells(source, &c->aal5->in, i, cells);
+    add_cells(source, in, i, cells);
     taking.payload = step.is_whole ? check_pdu(c, source, step.offset + cells) : 0;
     if (taking.payload > 0 && step.offset > 0)
         source->piece_bytes = source->first_bytes;
@@ -266,69 +274,42 @@ static void put_opening(struct landing *l, const struct aal5_source *source, uin
     l->ecn[d] = source->is_congested ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
 }
 
-/* What the system says beside a packet. */
-struct about {
-    union address from;
-    union socket_notes notes; /* last: its head ends in a field of no fixed size */
-};
-
-/* The bytes of packet i that were received, or 0 if it did not fit: then larger ones are expected.
- * Nothing of what came from elsewhere, before the socket was connected. */
-static uint32_t arrived(struct channel *c, uint32_t i)
+/* Has packet i come whole? One that did not fit is dropped: then larger ones are expected. So is
+ * what came from elsewhere, before the socket was connected. */
+static bool has_arrived(struct channel *c, struct incoming *in, uint32_t i)
 {
-    struct mmsghdr *message = &c->aal5->in.message[i];
+    struct msghdr *packet = &in->packet.message[i].msg_hdr;
 
-    socket_count_notes(c, &message->msg_hdr);
-    if (socket_is_leftover(c, &message->msg_hdr))
-        return 0;
-    if (!(message->msg_hdr.msg_flags & MSG_TRUNC))
-        return message->msg_len;
+    (void)socket_read_notes(c, packet);
+    if (socket_is_leftover(c, packet))
+        return false;
+    if (!(packet->msg_flags & MSG_TRUNC))
+        return in->packet.message[i].msg_len > 0;
     channel_note(c, CHANNEL_TRUNCATIONS, 1);
     c->aal5->source[0].piece_bytes = AAL5_PDU_MOST;
-    return 0;
-}
-
-/* One system call, with room for what is said of each packet: how many it brought, 0, or BROKEN. */
-static int receive_packets(struct channel *c, struct about *about)
-{
-    struct aal5_incoming *in = &c->aal5->in;
-    bool was_late = false;
-    int filled, result;
-
-    do {
-        for (uint32_t i = 0; i < in->packets; i++) {
-            struct msghdr *packet = &in->message[i].msg_hdr;
-            packet->msg_control = &about[i].notes;
-            packet->msg_controllen = sizeof(about[i].notes);
-            packet->msg_name = c->has_leftovers ? &about[i].from : NULL;
-            packet->msg_namelen = c->has_leftovers ? sizeof(about[i].from) : 0;
-        }
-        filled = recvmmsg(c->fd, in->message, in->packets, MSG_DONTWAIT, NULL);
-    } while (filled < 0 && socket_repeats_receive(c, errno, &was_late, &result));
-    if (filled < 0)
-        return result;
-    channel_note(c, CHANNEL_CALLS_IN, 1);
-    return filled;
+    return false;
 }
 
 int aal5_receive(struct channel *c, struct landing *l)
 {
-    struct about about[AAL5_PACKETS_IN];
+    struct incoming in;
 
     l->received = 0;
     if (l->openings == 0)
         return 0;
-    point_packets(c->aal5, l);
-    int filled = receive_packets(c, about);
+    in.packets = 0;
+    in.head_bytes = c->kind == CHANNEL_RAW4 ? HEAD_MOST : AAL5_HEAD;
+    for (uint32_t d = 0; d < l->openings && in.packets < PACKETS_IN; d++)
+        point_opening(&in, l, d, &c->aal5->source[0]);
+    int filled = socket_receive_packets(c, &in.packet, in.packets);
     if (filled <= 0)
         return filled;
     instant now = clock_now();
     l->is_spoilt = true; /* the ends of PDUs, and pieces of those that are not whole */
     for (uint32_t i = 0; i < (uint32_t)filled; i++) {
-        uint32_t bytes = arrived(c, i);
         struct taking taking = {.payload = 0};
-        if (bytes > 0)
-            taking = take_packet(c, now, i, bytes);
+        if (has_arrived(c, &in, i))
+            taking = take_packet(c, &in, now, i);
         if (taking.payload > 0)
             put_opening(l, taking.source, taking.payload);
     }

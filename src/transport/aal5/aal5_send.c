@@ -1,12 +1,26 @@
 #include "aal5_channel.h"
 #include "core/check.h"
 #include "platform/system.h"
+#include "transport/crc.h"
 #include "transport/udp/socket.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { TAP_PIECES_MOST = AAL5_PACKETS_OUT * (AAL5_IOV_OUT - 1) };
+enum {
+    IOV_OUT = 4, /* head, data, trailer, tail */
+    TAP_PIECES_MOST = AAL5_PACKETS_OUT * (IOV_OUT - 1),
+};
+
+/* The packets of the next call. Those of a datagram follow on each other. */
+struct outgoing {
+    uint32_t packets;
+    uint32_t unit[AAL5_PACKETS_OUT]; /* datagram of the burst whose piece it is */
+    struct mmsghdr message[AAL5_PACKETS_OUT];
+    struct iovec iov[AAL5_PACKETS_OUT][IOV_OUT];
+    uint8_t head[AAL5_PACKETS_OUT][AAL5_HEAD];
+    uint8_t tail[AAL5_PACKETS_OUT][AAL5_TAIL_MOST]; /* of the PDU whose first packet it is */
+};
 
 /* A PDU that is to be cut: pieces of memory, of whole cells all together. */
 struct whole {
@@ -34,21 +48,24 @@ static void take_front(struct whole *w, uint32_t bytes, struct msghdr *packet)
     }
 }
 
-/* The next packet to fill, its head written. */
-static struct msghdr *begin_packet(struct aal5_channel *a, const struct whole *w, bool is_first,
-                                   bool is_last)
+/* Does packet i begin its PDU? */
+static bool is_first(const struct outgoing *out, uint32_t i)
 {
-    struct aal5_outgoing *out = &a->out;
+    return i == 0 || out->unit[i] != out->unit[i - 1];
+}
+
+/* The next packet to fill, its head written. */
+static struct msghdr *begin_packet(struct aal5_channel *a, struct outgoing *out,
+                                   const struct whole *w)
+{
     uint32_t i = out->packets++;
     struct aal5_head head = {.label = a->label_out,
                              .number = a->number,
-                             .is_end = is_last && w->has_end,
+                             .is_end = w->bytes <= a->packet_bytes && w->has_end,
                              .is_congested = w->is_congested,
                              .is_tagged = w->is_tagged};
 
     out->unit[i] = w->unit;
-    out->number[i] = a->number;
-    out->is_first[i] = is_first;
     a->number = aal5_next_number(a->number);
     aal5_head_encode(out->head[i], &head);
     out->iov[i][0] = (struct iovec){out->head[i], AAL5_HEAD};
@@ -56,23 +73,22 @@ static struct msghdr *begin_packet(struct aal5_channel *a, const struct whole *w
     return &out->message[i].msg_hdr;
 }
 
-static void cut_pdu(struct aal5_channel *a, struct whole *w)
+static void cut_pdu(struct aal5_channel *a, struct outgoing *out, struct whole *w)
 {
-    for (bool is_first = true; w->bytes > 0; is_first = false) {
-        bool is_last = w->bytes <= a->packet_bytes;
-        struct msghdr *packet = begin_packet(a, w, is_first, is_last);
-        take_front(w, is_last ? w->bytes : a->packet_bytes, packet);
+    while (w->bytes > 0) {
+        struct msghdr *packet = begin_packet(a, out, w);
+        take_front(w, w->bytes < a->packet_bytes ? w->bytes : a->packet_bytes, packet);
     }
 }
 
 /* The PDU of datagram i of the burst, its tail made. */
-static struct whole whole_of(struct aal5_channel *a, const struct burst *b, uint32_t i)
+static struct whole whole_of(struct outgoing *out, const struct burst *b, uint32_t i)
 {
     const struct iovec *piece = &b->iov[2 * i];
-    uint8_t *tail = a->out.tail[a->out.tails++];
+    uint8_t *tail = out->tail[out->packets];
     uint32_t payload = (uint32_t)(piece[0].iov_len + piece[1].iov_len);
-    uint32_t crc = crc32_gather(a->crc, 0, piece, 2);
-    uint32_t tail_bytes = aal5_tail_encode(tail, payload, crc, (struct aal5_user){0}, a->crc);
+    uint32_t crc = crc32_gather(crc_best(), 0, piece, 2);
+    uint32_t tail_bytes = aal5_tail_encode(tail, payload, crc, (struct aal5_user){0}, crc_best());
 
     return (struct whole){.piece = {piece[0], piece[1], {tail, tail_bytes}},
                           .bytes = payload + tail_bytes,
@@ -108,29 +124,27 @@ static uint32_t packets_of(const struct aal5_channel *a, const struct burst *b, 
 
 /* Makes the packets of the next call, from datagram `from` on. Returns the datagram behind them;
  * with faults it is the next, because there is one place for what passes. */
-static uint32_t fill_packets(struct channel *c, const struct burst *b, uint32_t from)
+static uint32_t fill_packets(struct channel *c, struct outgoing *out, const struct burst *b,
+                             uint32_t from)
 {
     struct aal5_channel *a = c->aal5;
+    bool has_faults = !aal5_fault_is_none(&a->network.faults);
 
-    a->out.packets = 0;
-    a->out.tails = 0;
-    for (; from < b->datagrams; from++) {
-        if (a->out.packets + packets_of(a, b, from) > AAL5_PACKETS_OUT)
-            break;
-        struct whole w = whole_of(a, b, from);
-        if (a->passing)
+    out->packets = 0;
+    while (from < b->datagrams && out->packets + packets_of(a, b, from) <= AAL5_PACKETS_OUT) {
+        struct whole w = whole_of(out, b, from++);
+        if (has_faults)
             pass_network(c, &w);
-        cut_pdu(a, &w);
-        if (a->passing)
-            return from + 1;
+        cut_pdu(a, out, &w);
+        if (has_faults)
+            break;
     }
     return from;
 }
 
 /* One call for the packets from `at` on: how many the kernel took, or 0 and an error number. */
-static uint32_t send_packets(struct channel *c, uint32_t at, int *error)
+static uint32_t send_packets(const struct channel *c, struct outgoing *out, uint32_t at, int *error)
 {
-    struct aal5_outgoing *out = &c->aal5->out;
     int taken;
 
     do
@@ -142,11 +156,12 @@ static uint32_t send_packets(struct channel *c, uint32_t at, int *error)
 
 /* The packets from `at` on will not be sent. A PDU that is out in part ends with a missing number,
  * so that its receiver does not take what comes next for the rest. */
-static void take_back(struct aal5_channel *a, uint32_t at)
+static void take_back(struct aal5_channel *a, const struct outgoing *out, uint32_t at)
 {
-    uint16_t number = a->out.number[at];
+    struct aal5_head head;
 
-    a->number = a->out.is_first[at] ? number : aal5_next_number(number);
+    (void)aal5_head_decode(out->head[at], &head);
+    a->number = is_first(out, at) ? head.number : aal5_next_number(head.number);
 }
 
 /* The path does not take these packets: cuts them to what the kernel says of it now, or to half if
@@ -179,7 +194,7 @@ static enum channel_verdict on_packet_error(struct channel *c, int error, uint32
 }
 
 /* Lists what packet i carries behind its head; returns the bytes. */
-static uint32_t list_pieces(const struct aal5_outgoing *out, uint32_t i, struct iovec *pieces,
+static uint32_t list_pieces(const struct outgoing *out, uint32_t i, struct iovec *pieces,
                             uint32_t *count)
 {
     const struct msghdr *packet = &out->message[i].msg_hdr;
@@ -193,13 +208,13 @@ static uint32_t list_pieces(const struct aal5_outgoing *out, uint32_t i, struct 
 }
 
 /* Shows the tap the PDU that packet `last` ends. */
-static void show_pdu(const struct channel *c, int64_t time_ns, uint32_t last)
+static void show_pdu(const struct channel *c, const struct outgoing *out, int64_t time_ns,
+                     uint32_t last)
 {
-    const struct aal5_outgoing *out = &c->aal5->out;
     struct iovec pieces[TAP_PIECES_MOST];
     uint32_t first = last, count = 0, bytes = 0;
 
-    while (!out->is_first[first])
+    while (!is_first(out, first))
         first--;
     for (uint32_t i = first; i <= last; i++)
         bytes += list_pieces(out, i, pieces, &count);
@@ -216,50 +231,49 @@ static void show_pdu(const struct channel *c, int64_t time_ns, uint32_t last)
 }
 
 /* Packets [from, to) are out, since `time_ns`: shows the tap the PDUs that they end. */
-static void show_sent(const struct channel *c, int64_t time_ns, uint32_t from, uint32_t to)
+static void show_sent(const struct channel *c, const struct outgoing *out, int64_t time_ns,
+                      uint32_t from, uint32_t to)
 {
-    const struct aal5_outgoing *out = &c->aal5->out;
-
     for (uint32_t i = from; i < to; i++)
-        if (i + 1 == out->packets || out->is_first[i + 1])
-            show_pdu(c, time_ns, i);
+        if (i + 1 == out->packets || is_first(out, i + 1))
+            show_pdu(c, out, time_ns, i);
 }
 
-/* Sends the packets that were made; `*sent` is the first datagram that is not out wholly. */
-static enum channel_verdict flush_packets(struct channel *c, uint32_t behind, uint32_t *sent,
+/* Sends the packets that were made. If that fails, `*sent` is the first datagram that is not out
+ * wholly. */
+static enum channel_verdict flush_packets(struct channel *c, struct outgoing *out, uint32_t *sent,
                                           uint32_t *late)
 {
-    struct aal5_outgoing *out = &c->aal5->out;
     uint32_t at = 0;
     int error = 0;
 
     while (at < out->packets) {
         int64_t time_ns = c->tap.see ? clock_date() : 0;
-        uint32_t taken = send_packets(c, at, &error);
+        uint32_t taken = send_packets(c, out, at, &error);
         if (c->tap.see)
-            show_sent(c, time_ns, at, at + taken);
+            show_sent(c, out, time_ns, at, at + taken);
         at += taken;
         if (error) {
             *sent = out->unit[at];
-            take_back(c->aal5, at);
+            take_back(c->aal5, out, at);
             return on_packet_error(c, error, late);
         }
         channel_note(c, CHANNEL_CALLS_OUT, 1);
     }
-    *sent = behind;
     return CHANNEL_OK;
 }
 
 enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
+    struct outgoing out;
     enum channel_verdict verdict = CHANNEL_OK;
     uint32_t late = 0;
 
     CHECK(b->datagrams <= BURST_UNITS);
     *sent = 0;
     while (*sent < b->datagrams && verdict == CHANNEL_OK) {
-        uint32_t behind = fill_packets(c, b, *sent);
-        verdict = flush_packets(c, behind, sent, &late);
+        *sent = fill_packets(c, &out, b, *sent);
+        verdict = flush_packets(c, &out, sent, &late);
     }
     return verdict;
 }

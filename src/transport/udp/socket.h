@@ -8,17 +8,14 @@
 
 #include <sys/socket.h>
 
-/* ---- opening ---- */
-
 /* Does the environment say this (zcrp.h, enum zcrp_option_flags)? */
 bool socket_is_set(const char *name);
 
-/* What channel_init promises, for sockets. */
-__attribute__((warn_unused_result)) int socket_open(struct channel *c, int fd,
-                                                    const struct channel_options *options);
+/* An option that is a number, none of them below 0; or a negative error number. */
+int socket_get(int fd, int level, int name);
 
-/* What channel_fini promises. */
-void socket_restore(struct channel *c);
+/* True if the kernel took it. */
+bool socket_set(int fd, int level, int name, int value);
 
 /* ---- path discovery ----
  *
@@ -47,9 +44,6 @@ void socket_path_end(struct channel *c);
  * forbids it. Sets ecn_before. */
 void socket_ecn_begin(struct channel *c, const struct channel_options *options);
 
-/* Gives the socket's former marks back. */
-void socket_ecn_end(struct channel *c);
-
 /* The ECN bits that a control message reports: IPTOS_ECN_CE and its like; 0 if it reports something
  * else. They hold for all datagrams that the kernel joined. */
 int socket_ecn_of(const struct cmsghdr *note);
@@ -70,16 +64,29 @@ union socket_notes {
     uint8_t room[192];
 };
 
-/* Counts what the notes of a packet say of drops. */
-void socket_count_notes(struct channel *c, struct msghdr *message);
+/* The packets of a call to receive, and what the system says beside each. */
+struct socket_packets {
+    struct mmsghdr message[LANDING_OPENINGS];
+    union address from[LANDING_OPENINGS];
+    union socket_notes notes[LANDING_OPENINGS];
+};
+
+/* Receives up to `count` packets, not 0, whose pieces the caller has set: how many there were, 0,
+ * FAULT or BROKEN. One system call, and another where an earlier datagram's error is in its way. */
+int socket_receive_packets(struct channel *c, struct socket_packets *p, uint32_t count);
+
+/* What the notes of a packet say. */
+struct socket_noted {
+    uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
+    int ecn;          /* of each of them: only equal ones are joined */
+};
+
+/* Reads the notes of a packet, and counts the drops that they tell of. */
+struct socket_noted socket_read_notes(struct channel *c, struct msghdr *message);
 
 /* Did it come from elsewhere than the channel's peer? Then it is counted. What was in the socket
  * before it was connected may be anybody's. */
 bool socket_is_leftover(struct channel *c, const struct msghdr *message);
-
-/* Shall a receive that failed with this error number be repeated? If not, `*result` is 0, FAULT or
- * BROKEN. `*was_late` is false at first. */
-bool socket_repeats_receive(struct channel *c, int error, bool *was_late, int *result);
 
 /* ---- error numbers ---- */
 

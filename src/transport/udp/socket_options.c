@@ -3,6 +3,7 @@
 #include "core/path/path_mtu.h"
 #include "socket.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -10,100 +11,55 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-enum {
-    UDP4_HEADS = 28, /* bytes of IP and UDP before the data */
-    UDP6_HEADS = 48,
-    UDP4_MAX = 65535 - UDP4_HEADS,
-    UDP6_MAX = 65535 - 8, /* IPv6 does not count its own head */
-    IP4_HEAD = 20,
-    IP6_HEAD = 40,
-    RAW4_MAX = 65535 - IP4_HEAD,
-    RAW6_MAX = 65535,
-    UNIX_HEADS = 32,     /* what AF_UNIX keeps of the send buffer for itself */
-    UNIX_MAX = UDP4_MAX, /* only so that all kinds are alike */
+/* What a kind of socket calls things, and what goes before its data. A name of 0: it has no such
+ * option. */
+static const struct traits {
+    int level;      /* of these options: */
+    int room;       /* bytes of a datagram that the path takes, with its heads */
+    int discovery;  /* of the path's MTU */
+    int mark, tell; /* ECN of what is sent, and whether that of arrivals is told */
+    int heads;      /* bytes; of AF_UNIX what it keeps of the send buffer for itself */
+    int most;       /* bytes of data; IPv6 does not count its own head */
+} traits[] = {
+    [CHANNEL_UDP4] = {IPPROTO_IP, IP_MTU, IP_MTU_DISCOVER, IP_TOS, IP_RECVTOS, 28, 65535 - 28},
+    [CHANNEL_UDP6] = {IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER, IPV6_TCLASS, IPV6_RECVTCLASS, 48,
+                      65535 - 8},
+    [CHANNEL_UNIX] = {SOL_SOCKET, SO_SNDBUF, 0, 0, 0, 32, 65535 - 28},
+    [CHANNEL_RAW4] = {IPPROTO_IP, IP_MTU, IP_MTU_DISCOVER, 0, 0, 20, 65535 - 20},
+    [CHANNEL_RAW6] = {IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER, 0, 0, 40, 65535},
 };
 
-static int option(const struct channel *c, int level, int name)
+int socket_get(int fd, int level, int name)
 {
     int value;
     socklen_t size = sizeof(value);
 
-    return getsockopt(c->fd, level, name, &value, &size) == 0 ? value : -1;
+    return getsockopt(fd, level, name, &value, &size) == 0 ? value : -errno;
 }
 
-static uint32_t kind_max(enum channel_kind kind)
+bool socket_set(int fd, int level, int name, int value)
 {
-    switch (kind) {
-    case CHANNEL_UDP4:
-        return UDP4_MAX;
-    case CHANNEL_UDP6:
-        return UDP6_MAX;
-    case CHANNEL_RAW4:
-        return RAW4_MAX;
-    case CHANNEL_RAW6:
-        return RAW6_MAX;
-    case CHANNEL_UNIX:
-        break;
-    }
-    return UNIX_MAX;
+    return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
+
+/* ---- path discovery ---- */
 
 uint32_t socket_path_bytes(const struct channel *c)
 {
-    int bytes = 0;
+    const struct traits *t = &traits[c->kind];
+    int bytes = socket_get(c->fd, t->level, t->room) - t->heads;
 
-    switch (c->kind) {
-    case CHANNEL_UDP4:
-        bytes = option(c, IPPROTO_IP, IP_MTU) - UDP4_HEADS;
-        break;
-    case CHANNEL_UDP6:
-        bytes = option(c, IPPROTO_IPV6, IPV6_MTU) - UDP6_HEADS;
-        break;
-    case CHANNEL_RAW4:
-        bytes = option(c, IPPROTO_IP, IP_MTU) - IP4_HEAD;
-        break;
-    case CHANNEL_RAW6:
-        bytes = option(c, IPPROTO_IPV6, IPV6_MTU) - IP6_HEAD;
-        break;
-    case CHANNEL_UNIX:
-        bytes = option(c, SOL_SOCKET, SO_SNDBUF) - UNIX_HEADS;
-        break;
-    }
     return bytes < PATH_MTU_BASE_BYTES ? PATH_MTU_BASE_BYTES : (uint32_t)bytes;
-}
-
-static void set_discovery(const struct channel *c, int value)
-{
-    if (c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_RAW4)
-        (void)setsockopt(c->fd, IPPROTO_IP, IP_MTU_DISCOVER, &value, sizeof(value));
-    else
-        (void)setsockopt(c->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &value, sizeof(value));
-}
-
-static int discovery(const struct channel *c)
-{
-    switch (c->kind) {
-    case CHANNEL_UDP4:
-    case CHANNEL_RAW4:
-        return option(c, IPPROTO_IP, IP_MTU_DISCOVER);
-    case CHANNEL_UDP6:
-    case CHANNEL_RAW6:
-        return option(c, IPPROTO_IPV6, IPV6_MTU_DISCOVER);
-    case CHANNEL_UNIX:
-        break;
-    }
-    return -1;
 }
 
 /* The MTU of the interface that has the socket's own address; 0 if none is found. */
 static int interface_mtu(int fd)
 {
-    union address own = {.room = {.ss_family = AF_UNSPEC}};
-    socklen_t size = sizeof(own);
+    union address own = address_of_socket(fd);
     struct ifaddrs *list;
     struct ifreq request = {.ifr_mtu = 0};
 
-    if (getsockname(fd, &own.any, &size) != 0 || getifaddrs(&list) != 0)
+    if (own.any.sa_family == AF_UNSPEC || getifaddrs(&list) != 0)
         return 0;
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
         if (i->ifa_addr && address_has_host(&own, i->ifa_addr))
@@ -112,11 +68,11 @@ static int interface_mtu(int fd)
     return request.ifr_name[0] && ioctl(fd, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 0;
 }
 
-/* What the interface takes of a kind of datagrams; the path may be behind another one. */
+/* What the interface takes of a datagram; the path may be behind another one. */
 static uint32_t interface_bytes(const struct channel *c)
 {
-    int heads = c->kind == CHANNEL_UDP4 ? UDP4_HEADS : UDP6_HEADS;
-    int mtu = c->kind == CHANNEL_UDP4 || c->kind == CHANNEL_UDP6 ? interface_mtu(c->fd) : 0;
+    int heads = traits[c->kind].heads;
+    int mtu = channel_is_udp(c) ? interface_mtu(c->fd) : 0;
 
     return mtu > heads ? (uint32_t)(mtu - heads) : 0;
 }
@@ -128,63 +84,48 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 
 void socket_path_begin(struct channel *c)
 {
-    uint32_t told, interface;
+    const struct traits *t = &traits[c->kind];
 
-    c->discovery_before = discovery(c);
-    if (c->discovery_before >= 0)
-        set_discovery(c, IP_PMTUDISC_PROBE); /* the same number for IPv6 */
-    c->datagram_max = kind_max(c->kind);
-    told = socket_path_bytes(c);
-    interface = interface_bytes(c);
+    c->discovery_before = t->discovery ? socket_get(c->fd, t->level, t->discovery) : -1;
+    if (c->discovery_before >= 0) /* the same number for IPv6 */
+        (void)socket_set(c->fd, t->level, t->discovery, IP_PMTUDISC_PROBE);
+    c->datagram_max = (uint32_t)t->most;
+    uint32_t told = socket_path_bytes(c);
+    uint32_t interface = interface_bytes(c);
     c->path_bytes = lesser(told, c->datagram_max);
     c->path_most = lesser(interface > told ? interface : told, c->datagram_max);
 }
 
 void socket_path_end(struct channel *c)
 {
+    const struct traits *t = &traits[c->kind];
+
     if (c->discovery_before >= 0)
-        set_discovery(c, c->discovery_before);
+        (void)socket_set(c->fd, t->level, t->discovery, c->discovery_before);
 }
 
-struct names {
-    int level, mark, tell;
-};
-
-static struct names names_of(const struct channel *c)
-{
-    if (c->kind == CHANNEL_UDP6)
-        return (struct names){IPPROTO_IPV6, IPV6_TCLASS, IPV6_RECVTCLASS};
-    return (struct names){IPPROTO_IP, IP_TOS, IP_RECVTOS};
-}
-
-static bool set(const struct channel *c, int level, int name, int value)
-{
-    return setsockopt(c->fd, level, name, &value, sizeof(value)) == 0;
-}
+/* ---- explicit congestion notification ---- */
 
 void socket_ecn_begin(struct channel *c, const struct channel_options *options)
 {
-    struct names n = names_of(c);
-    int before;
-    socklen_t size = sizeof(before);
+    const struct traits *t = &traits[c->kind];
 
-    c->ecn_before = -1;
-    if (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6)
+    if (!channel_is_udp(c))
         return;
     if (options->reads_ecn)
-        (void)set(c, n.level, n.tell, 1);
-    if (!options->sends_ecn || getsockopt(c->fd, n.level, n.mark, &before, &size) != 0)
-        return;
-    if (set(c, n.level, n.mark, (before & ~IPTOS_ECN_MASK) | IPTOS_ECN_ECT0))
+        (void)socket_set(c->fd, t->level, t->tell, 1);
+    int before = options->sends_ecn ? socket_get(c->fd, t->level, t->mark) : -1;
+    if (before >= 0 &&
+        socket_set(c->fd, t->level, t->mark, (before & ~IPTOS_ECN_MASK) | IPTOS_ECN_ECT0))
         c->ecn_before = before;
 }
 
-void socket_ecn_end(struct channel *c)
+void channel_leave_ecn(struct channel *c)
 {
-    struct names n = names_of(c);
+    const struct traits *t = &traits[c->kind];
 
     if (c->ecn_before >= 0)
-        (void)set(c, n.level, n.mark, c->ecn_before);
+        (void)socket_set(c->fd, t->level, t->mark, c->ecn_before);
     c->ecn_before = -1;
 }
 

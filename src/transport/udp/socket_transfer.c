@@ -53,30 +53,17 @@ static enum channel_verdict verdict_of(int error)
 
 enum channel_verdict fault_note(struct channel *c, int error)
 {
+    static const enum channel_counter counter[] = {
+        [-CHANNEL_BLOCKED] = CHANNEL_BLOCKS,   [-CHANNEL_CROWDED] = CHANNEL_CROWDS,
+        [-CHANNEL_TOO_BIG] = CHANNEL_TOO_BIGS, [-CHANNEL_REFUSED] = CHANNEL_REFUSALS,
+        [-CHANNEL_FAULT] = CHANNEL_FAULTS,
+    };
     enum channel_verdict verdict = verdict_of(error);
 
-    switch (verdict) {
-    case CHANNEL_BLOCKED:
-        channel_note(c, CHANNEL_BLOCKS, 1);
-        break;
-    case CHANNEL_CROWDED:
-        channel_note(c, CHANNEL_CROWDS, 1);
-        break;
-    case CHANNEL_TOO_BIG:
-        channel_note(c, CHANNEL_TOO_BIGS, 1);
-        break;
-    case CHANNEL_REFUSED:
-        channel_note(c, CHANNEL_REFUSALS, 1);
-        break;
-    case CHANNEL_FAULT:
-        channel_note(c, CHANNEL_FAULTS, 1);
-        break;
-    case CHANNEL_OK:
-    case CHANNEL_BROKEN:
-    case CHANNEL_ABSENT:
+    if (verdict == CHANNEL_BROKEN)
         atomic_store_explicit(&c->fault, error, memory_order_relaxed);
-        break;
-    }
+    else
+        channel_note(c, counter[-verdict], 1);
     return verdict;
 }
 
@@ -277,14 +264,9 @@ static void count_drops(struct channel *c, const uint8_t *value)
     c->drops_seen = drops;
 }
 
-struct notes {
-    uint32_t segment; /* bytes of each of the joined datagrams; 0: there is one */
-    int ecn;          /* of each of them: only equal ones are joined */
-};
-
-static struct notes read_notes(struct channel *c, struct msghdr *message)
+struct socket_noted socket_read_notes(struct channel *c, struct msghdr *message)
 {
-    struct notes notes = {0};
+    struct socket_noted notes = {0};
 
     for (struct cmsghdr *n = CMSG_FIRSTHDR(message); n; n = CMSG_NXTHDR(message, n)) {
         int bytes = 0;
@@ -300,88 +282,20 @@ static struct notes read_notes(struct channel *c, struct msghdr *message)
     return notes;
 }
 
-void socket_count_notes(struct channel *c, struct msghdr *message)
-{
-    (void)read_notes(c, message);
-}
-
 bool socket_is_leftover(struct channel *c, const struct msghdr *message)
 {
     const union address *from = message->msg_name;
-    bool is_raw = c->kind == CHANNEL_RAW4 || c->kind == CHANNEL_RAW6; /* the system says port 0 */
 
-    if (from == NULL ||
-        (is_raw ? address_has_host(from, &c->peer.any) : address_is_same(from, &c->peer)))
+    if (from == NULL || (channel_is_raw(c) ? address_has_host(from, &c->peer.any) /* no port */
+                                           : address_is_same(from, &c->peer)))
         return false;
     channel_note(c, CHANNEL_LEFTOVERS, 1);
     return true;
 }
 
-/* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
- * their size cannot be told apart, and AF_UNIX carries datagrams larger than any unit: none of
- * these can be used. */
-static void fill_opening(struct channel *c, struct landing *l, uint32_t opening,
-                         struct msghdr *message, size_t bytes)
-{
-    struct notes notes = read_notes(c, message);
-    bool is_cut = bytes >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
-                  ((message->msg_flags & MSG_CTRUNC) && c->has_gro && notes.segment == 0);
-    bool is_dropped = is_cut || socket_is_leftover(c, message);
-
-    if (is_cut)
-        channel_note(c, CHANNEL_TRUNCATIONS, 1);
-    l->is_spoilt |= is_dropped;
-    l->bytes[opening] = is_dropped ? 0 : (uint32_t)bytes;
-    l->segment[opening] = is_dropped ? 0 : notes.segment;
-    l->ecn[opening] = (uint8_t)notes.ecn;
-}
-
-static struct msghdr message_of_opening(const struct channel *c, struct landing *l,
-                                        uint32_t opening, union socket_notes *notes,
-                                        union address *from)
-{
-    return (struct msghdr){
-        .msg_name = c->has_leftovers ? from : NULL,
-        .msg_namelen = c->has_leftovers ? sizeof(*from) : 0,
-        .msg_iov = &l->iov[l->first[opening]],
-        .msg_iovlen = (size_t)(l->first[opening + 1] - l->first[opening]),
-        .msg_control = notes,
-        .msg_controllen = sizeof(*notes),
-    };
-}
-
-/* Each returns the openings it filled, or -1 and errno. */
-static int receive_one(struct channel *c, struct landing *l)
-{
-    union socket_notes notes;
-    union address from;
-    struct msghdr message = message_of_opening(c, l, 0, &notes, &from);
-    ssize_t bytes = recvmsg(c->fd, &message, MSG_DONTWAIT);
-
-    if (bytes < 0)
-        return -1;
-    fill_opening(c, l, 0, &message, (size_t)bytes);
-    return 1;
-}
-
-static int receive_several(struct channel *c, struct landing *l)
-{
-    union socket_notes notes[LANDING_OPENINGS];
-    union address from[LANDING_OPENINGS];
-    struct mmsghdr message[LANDING_OPENINGS];
-    int filled;
-
-    for (uint32_t d = 0; d < l->openings; d++)
-        message[d] = (struct mmsghdr){.msg_hdr = message_of_opening(c, l, d, &notes[d], &from[d])};
-    filled = recvmmsg(c->fd, message, l->openings, MSG_DONTWAIT, NULL);
-    for (int d = 0; d < filled; d++)
-        fill_opening(c, l, (uint32_t)d, &message[d].msg_hdr, message[d].msg_len);
-    return filled;
-}
-
 /* The first error that is not ours may be an earlier datagram's, handed to us in place of what
- * waits behind it. */
-bool socket_repeats_receive(struct channel *c, int error, bool *was_late, int *result)
+ * waits behind it: then the call is repeated. If not, `*result` is 0, FAULT or BROKEN. */
+static bool repeats_receive(struct channel *c, int error, bool *was_late, int *result)
 {
     enum channel_verdict verdict;
 
@@ -403,20 +317,74 @@ bool socket_repeats_receive(struct channel *c, int error, bool *was_late, int *r
     return true;
 }
 
-int socket_receive(struct channel *c, struct landing *l)
+/* How many came, or -1 and errno. One packet costs less by itself. */
+static int receive(int fd, struct mmsghdr *message, uint32_t count)
+{
+    if (count > 1)
+        return recvmmsg(fd, message, count, MSG_DONTWAIT, NULL);
+    ssize_t bytes = recvmsg(fd, &message->msg_hdr, MSG_DONTWAIT);
+    message->msg_len = bytes < 0 ? 0 : (unsigned)bytes;
+    return bytes < 0 ? -1 : 1;
+}
+
+int socket_receive_packets(struct channel *c, struct socket_packets *p, uint32_t count)
 {
     bool was_late = false;
     int filled, result;
 
-    l->received = 0;
-    if (l->openings == 0)
-        return 0;
-    do
-        filled = l->openings == 1 ? receive_one(c, l) : receive_several(c, l);
-    while (filled < 0 && socket_repeats_receive(c, errno, &was_late, &result));
+    do {
+        for (uint32_t i = 0; i < count; i++) {
+            struct msghdr *packet = &p->message[i].msg_hdr;
+            packet->msg_control = &p->notes[i];
+            packet->msg_controllen = sizeof(p->notes[i]);
+            packet->msg_name = c->has_leftovers ? &p->from[i] : NULL;
+            packet->msg_namelen = c->has_leftovers ? sizeof(p->from[i]) : 0;
+        }
+        filled = receive(c->fd, p->message, count);
+    } while (filled < 0 && repeats_receive(c, errno, &was_late, &result));
     if (filled < 0)
         return result;
     channel_note(c, CHANNEL_CALLS_IN, 1);
+    return filled;
+}
+
+/* Enters what one opening received. Without its end a datagram has no trailer, joined ones without
+ * their size cannot be told apart, and AF_UNIX carries datagrams larger than any unit: none of
+ * these can be used. */
+static void fill_opening(struct channel *c, struct landing *l, uint32_t opening,
+                         struct mmsghdr *packet)
+{
+    struct msghdr *message = &packet->msg_hdr;
+    struct socket_noted notes = socket_read_notes(c, message);
+    bool is_cut = packet->msg_len >= LANDING_DATAGRAM || (message->msg_flags & MSG_TRUNC) ||
+                  ((message->msg_flags & MSG_CTRUNC) && c->has_gro && notes.segment == 0);
+    bool is_dropped = is_cut || socket_is_leftover(c, message);
+
+    if (is_cut)
+        channel_note(c, CHANNEL_TRUNCATIONS, 1);
+    l->is_spoilt |= is_dropped;
+    l->bytes[opening] = is_dropped ? 0 : packet->msg_len;
+    l->segment[opening] = is_dropped ? 0 : notes.segment;
+    l->ecn[opening] = (uint8_t)notes.ecn;
+}
+
+int socket_receive(struct channel *c, struct landing *l)
+{
+    struct socket_packets packets;
+
+    l->received = 0;
+    if (l->openings == 0)
+        return 0;
+    for (uint32_t d = 0; d < l->openings; d++)
+        packets.message[d].msg_hdr = (struct msghdr){
+            .msg_iov = &l->iov[l->first[d]],
+            .msg_iovlen = (size_t)(l->first[d + 1] - l->first[d]),
+        };
+    int filled = socket_receive_packets(c, &packets, l->openings);
+    if (filled <= 0)
+        return filled;
+    for (uint32_t d = 0; d < (uint32_t)filled; d++)
+        fill_opening(c, l, d, &packets.message[d]);
     l->received = (uint32_t)filled;
     return filled;
 }

@@ -1,4 +1,4 @@
-/* wrap: recvmmsg */
+/* wrap: recvmsg recvmmsg */
 #include "transport/aal5/aal5_channel.h"
 
 #include "../../support/mock.h"
@@ -54,6 +54,16 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
     return mock_result(most < 0 ? most : filled > 0 ? filled : -EAGAIN);
 }
 
+/* One packet. */
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+    struct mmsghdr packet = {.msg_hdr = *message};
+    int filled = __wrap_recvmmsg(fd, &packet, 1, flags, NULL);
+
+    *message = packet.msg_hdr;
+    return filled > 0 ? (ssize_t)packet.msg_len : filled;
+}
+
 static struct channel c;
 static struct landing landing;
 static uint8_t pdu[CELLS * AAL5_CELL], slot[PAYLOAD];
@@ -74,7 +84,7 @@ static void open_channel_with(const struct channel_aal5 *options)
 
 static void open_channel(void)
 {
-    open_channel_with(&(struct channel_aal5){.mtu = 0});
+    open_channel_with(&(struct channel_aal5){.out = {0, 32}, .in = {0, 32}, .mtu = 9180});
 }
 
 static void close_channel(void)

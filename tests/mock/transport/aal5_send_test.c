@@ -46,7 +46,8 @@ static void open_channel(void)
     c = (struct channel){.fd = 9, .kind = CHANNEL_UDP4, .path_bytes = PATH};
     path_mtu = PATH + 28;
     sent_count = 0;
-    assert_int_equal(aal5_open(&c, &(struct channel_aal5){.mtu = 0}), 0);
+    assert_int_equal(
+        aal5_open(&c, &(struct channel_aal5){.out = {0, 32}, .in = {0, 32}, .mtu = 9180}), 0);
     burst.datagrams = UNITS;
     burst.segment = DATA + TRAILER_BYTES;
     for (int i = 0; i < UNITS; i++) {

@@ -1,10 +1,9 @@
-/* wrap: ready_wait clock_now socket_open socket_restore */
+/* wrap: ready_wait clock_now */
 #include "transport/channel.h"
 
 #include "../../support/mock.h"
 #include "platform/sleep.h"
 #include "platform/system.h"
-#include "transport/udp/socket.h"
 
 enum { FD = 5, WAKE = 6 };
 
@@ -30,18 +29,6 @@ instant __wrap_clock_now(void)
     return SECOND;
 }
 
-int __wrap_socket_open(struct channel *channel, int fd, const struct channel_options *options)
-{
-    (void)channel, (void)fd, (void)options;
-    return mock_type(int);
-}
-
-void __wrap_socket_restore(struct channel *channel)
-{
-    assert_ptr_equal(channel, &c);
-    function_called();
-}
-
 static void setup(void)
 {
     c = (struct channel){.fd = FD};
@@ -49,16 +36,6 @@ static void setup(void)
 }
 
 FIXTURE(setup, NULL)
-
-TEST(channel_init__passes_the_code_on)
-{
-    will_return(__wrap_socket_open, -ENOTCONN);
-    assert_int_equal(channel_init(&c, FD, &(struct channel_options){0}), -ENOTCONN);
-    will_return(__wrap_socket_open, 0);
-    assert_int_equal(channel_init(&c, FD, &(struct channel_options){0}), 0);
-    expect_function_call(__wrap_socket_restore);
-    channel_fini(&c);
-}
 
 TEST(channel_wait__results)
 {

@@ -1,5 +1,5 @@
 /* wrap: getsockopt setsockopt getpeername */
-/* The kernel for tests of socket_open: one socket, whose options are kept as they are set. */
+/* The kernel for tests of channel_init: one socket, whose options are kept as they are set. */
 #include "transport/udp/socket.h"
 
 #include "../../support/mock.h"
@@ -167,31 +167,31 @@ static const struct channel_options everything = {.use_gso = true, .use_gro = tr
 
 FIXTURE(setup, NULL)
 
-TEST(socket_open__mistakes)
+TEST(channel_init__mistakes)
 {
     fake.type_error = EBADF;
-    assert_int_equal(socket_open(&c, FD, &everything), -EBADF);
+    assert_int_equal(channel_init(&c, FD, &everything), -EBADF);
     fake.type_error = ENOTSOCK;
-    assert_int_equal(socket_open(&c, FD, &everything), -ENOTSOCK);
+    assert_int_equal(channel_init(&c, FD, &everything), -ENOTSOCK);
     fake = udp4;
     fake.type = SOCK_STREAM;
-    assert_int_equal(socket_open(&c, FD, &everything), -EPROTOTYPE);
+    assert_int_equal(channel_init(&c, FD, &everything), -EPROTOTYPE);
     fake = udp4;
     fake.domain = AF_NETLINK;
-    assert_int_equal(socket_open(&c, FD, &everything), -EAFNOSUPPORT);
+    assert_int_equal(channel_init(&c, FD, &everything), -EAFNOSUPPORT);
     fake = udp4;
     fake.protocol = IPPROTO_ICMP;
-    assert_int_equal(socket_open(&c, FD, &everything), -EAFNOSUPPORT);
+    assert_int_equal(channel_init(&c, FD, &everything), -EAFNOSUPPORT);
     fake = udp4;
     fake.peer_error = ENOTCONN;
-    assert_int_equal(socket_open(&c, FD, &everything), -ENOTCONN);
+    assert_int_equal(channel_init(&c, FD, &everything), -ENOTCONN);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT); /* and nothing was touched */
     assert_int_equal(fake.gro, -1);
 }
 
-TEST(socket_open__udp4)
+TEST(channel_init__udp4)
 {
-    assert_int_equal(socket_open(&c, FD, &everything), 0);
+    assert_int_equal(channel_init(&c, FD, &everything), 0);
     assert_int_equal(c.fd, FD);
     assert_int_equal(c.kind, CHANNEL_UDP4);
     assert_int_equal(c.datagram_max, 65507);
@@ -207,7 +207,7 @@ TEST(socket_open__udp4)
         assert_int_equal(channel_count(&c, (enum channel_counter)i), 0);
 }
 
-TEST(socket_open__path_bytes)
+TEST(channel_init__path_bytes)
 {
     static const struct {
         int domain;
@@ -227,16 +227,16 @@ TEST(socket_open__path_bytes)
         fake.domain = row[i].domain;
         fake.peer6 = row[i].peer6;
         fake.mtu = row[i].mtu;
-        assert_int_equal(socket_open(&c, FD, &everything), 0);
+        assert_int_equal(channel_init(&c, FD, &everything), 0);
         assert_int_equal(c.path_bytes, row[i].path_bytes);
     }
 }
 
-TEST(socket_open__unix)
+TEST(channel_init__unix)
 {
     fake.domain = AF_UNIX;
     fake.protocol = 0;
-    assert_int_equal(socket_open(&c, FD, &everything), 0);
+    assert_int_equal(channel_init(&c, FD, &everything), 0);
     assert_int_equal(c.kind, CHANNEL_UNIX);
     assert_int_equal(c.path_bytes, 65507);
     assert_int_equal(gso_segments(), 1);
@@ -244,30 +244,30 @@ TEST(socket_open__unix)
     assert_int_equal(fake.gro, -1);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
     fake.send_buffer = 4608;
-    assert_int_equal(socket_open(&c, FD, &everything), 0);
+    assert_int_equal(channel_init(&c, FD, &everything), 0);
     assert_int_equal(c.path_bytes, 4608 - 32);
 }
 
-TEST(socket_restore__gives_back)
+TEST(channel_fini__gives_back)
 {
-    assert_int_equal(socket_open(&c, FD, &everything), 0);
-    socket_restore(&c);
+    assert_int_equal(channel_init(&c, FD, &everything), 0);
+    channel_fini(&c);
     assert_int_equal(fake.gro, 0);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
 }
 
-TEST(socket_restore__touches_no_more_than_open)
+TEST(channel_fini__touches_no_more_than_open)
 {
     fake.domain = AF_UNIX;
-    assert_int_equal(socket_open(&c, FD, &everything), 0);
-    socket_restore(&c);
+    assert_int_equal(channel_init(&c, FD, &everything), 0);
+    channel_fini(&c);
     assert_int_equal(fake.gro, -1);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
 }
 
 /* ---- What a user asks of a socket: its buffers, the offloads, lending, ECN. */
 
-TEST(socket_open__buffer)
+TEST(channel_init__buffer)
 {
     static const struct {
         bool may_force;
@@ -285,20 +285,20 @@ TEST(socket_open__buffer)
         setup();
         fake.may_force = row[i].may_force;
         assert_int_equal(
-            socket_open(&c, FD, &(struct channel_options){.receive_bytes = row[i].wanted}), 0);
+            channel_init(&c, FD, &(struct channel_options){.receive_bytes = row[i].wanted}), 0);
         assert_int_equal(c.receive_buffer, row[i].granted);
         assert_int_equal(fake.send_buffer, 212992);
     }
 }
 
-TEST(socket_open__send_buffer)
+TEST(channel_init__send_buffer)
 {
-    assert_int_equal(socket_open(&c, FD, &(struct channel_options){.send_bytes = 500000}), 0);
+    assert_int_equal(channel_init(&c, FD, &(struct channel_options){.send_bytes = 500000}), 0);
     assert_int_equal(fake.send_buffer, 1000000);
     assert_int_equal(c.receive_buffer, 212992);
 }
 
-TEST(socket_open__offloads)
+TEST(channel_init__offloads)
 {
     static const struct {
         bool knows_gso, knows_gro;
@@ -322,7 +322,7 @@ TEST(socket_open__offloads)
         fake.knows_gso = row[i].knows_gso;
         fake.knows_gro = row[i].knows_gro;
         setenv(row[i].variable, row[i].value, 1);
-        assert_int_equal(socket_open(&c, FD, &row[i].options), 0);
+        assert_int_equal(channel_init(&c, FD, &row[i].options), 0);
         assert_int_equal(gso_segments(), row[i].gso ? BURST_CUT : 1);
         assert_int_equal(c.has_gro, row[i].gro);
         assert_int_equal(fake.gro, row[i].gro ? 1 : -1);
@@ -330,7 +330,7 @@ TEST(socket_open__offloads)
 }
 
 /* Each kind by its own option, beside the DSCP that the user set, and only on request. */
-TEST(socket_open__ecn)
+TEST(channel_init__ecn)
 {
     static const struct {
         int domain;
@@ -358,12 +358,12 @@ TEST(socket_open__ecn)
         fake.peer6 = row[i].peer6;
         fake.knows_ecn = row[i].knows;
         fake.tos = fake.class = 0xb9;
-        assert_int_equal(socket_open(&c, FD, &wanted), 0);
+        assert_int_equal(channel_init(&c, FD, &wanted), 0);
         assert_int_equal(fake.tos, row[i].tos);
         assert_int_equal(fake.class, row[i].class);
         assert_int_equal(fake.tells_tos, row[i].tells_tos);
         assert_int_equal(fake.tells_class, row[i].tells_class);
-        socket_restore(&c);
+        channel_fini(&c);
         assert_int_equal(fake.tos, 0xb9);
         assert_int_equal(fake.class, 0xb9);
     }
