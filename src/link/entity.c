@@ -8,23 +8,25 @@
 #include <sched.h>
 #include <string.h>
 
-/* A deadline that is later by so much is not that of a stream that goes on. */
+/* A deadline that is later by so much is not that of a stream that goes on. The engine is told of
+ * such a one so often at most: to let its alarm ring now and then costs less. */
 #define LATER_BY_FAR (20 * MILLISECOND)
+#define PUT_OFF_EVERY (4 * MILLISECOND)
 
 /* What a locked section has to wake. */
 enum {
-    CALL_SENDING = 1,   /* zcrp-sending */
-    CALL_ROOM = 2,      /* whoever waits for room in the socket */
-    CALL_PROGRESS = 4,  /* close */
-    CALL_LINK = 8,      /* who asks how the link to the peer stands */
-    CALL_OFFER = 16,    /* who waits for a size */
-    CALL_PUTS_OFF = 32, /* `due` is later than what the engine was told */
+    CALL_SENDING = 1,  /* zcrp-sending */
+    CALL_ROOM = 2,     /* whoever waits for room in the socket */
+    CALL_PROGRESS = 4, /* close */
+    CALL_LINK = 8,     /* who asks how the link to the peer stands */
+    CALL_OFFER = 16,   /* who waits for a size */
+    CALL_DUE = 32,     /* the engine, which learns of a new deadline */
 };
 
 struct calls {
     uint32_t wanted; /* bits */
-    uint32_t wish;   /* of the engine for `due`: which one it is */
-    instant due;     /* for the engine; NEVER: nothing new */
+    uint32_t wish;   /* for the engine: the number of */
+    instant due;     /* this deadline */
     instant wake;    /* for the waiter at the helm: to be awake by then */
 };
 
@@ -183,8 +185,8 @@ static bool is_put_off(struct zcrp_entity *e, instant due)
 {
     if (e->due == NEVER || (due != NEVER && due - e->due < LATER_BY_FAR))
         return false;
-    instant now = clock_now();
-    bool is_rare = now - e->put_off_at >= RESTING_PUT_OFF;
+    instant now = clock_tick();
+    bool is_rare = now - e->put_off_at >= PUT_OFF_EVERY;
 
     e->put_off_at = is_rare ? now : e->put_off_at;
     return is_rare;
@@ -193,14 +195,11 @@ static bool is_put_off(struct zcrp_entity *e, instant due)
 /* What the engine is told of the next deadline. */
 static void tell_due(struct zcrp_entity *e, struct calls *calls, instant due)
 {
-    bool puts_off = is_put_off(e, due);
-    bool is_new = puts_off || due < e->due;
-
-    calls->due = is_new ? due : NEVER;
-    calls->wanted |= puts_off ? CALL_PUTS_OFF : 0;
-    e->due = is_new ? due : e->due;
-    if (is_new)
-        calls->wish = atomic_fetch_add(&e->member.wishes, 1) + 1;
+    if (due >= e->due && !is_put_off(e, due))
+        return;
+    calls->wanted |= CALL_DUE;
+    calls->due = e->due = due;
+    calls->wish = ++e->wish;
 }
 
 static void tell_change(struct zcrp_entity *e)
@@ -264,10 +263,8 @@ static void make_calls(struct zcrp_entity *e, const struct calls *calls)
     uint32_t wanted = calls->wanted;
 
     helm_call_before(&e->link->helm, calls->wake);
-    if (wanted & CALL_PUTS_OFF)
-        engine_put_off(&e->member, calls->due, calls->wish);
-    else
-        engine_due(&e->member, calls->due);
+    if (wanted & CALL_DUE)
+        engine_due(&e->member, calls->due, calls->wish);
     if (wanted & CALL_SENDING)
         engine_ready(&e->member);
     if (wanted & CALL_ROOM)

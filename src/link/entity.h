@@ -84,6 +84,7 @@ struct zcrp_entity {
     bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
     instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
     instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
+    uint32_t wish;                /* (m) the number of times that it was told */
     instant put_off_at;           /* (m) when it was last told of a later one */
     enum peer_link peer_link;     /* (m) to the peer, as was told */
     enum outcome lost;            /* (m) why a receiver has no peer any more; OK: it may have one */

@@ -4,7 +4,6 @@
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "platform/waking.h"
-#include "resting.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +18,8 @@ enum {
     WATCH_OUT = 1,
     LOOPS_MOST = 3,
 };
+
+#define AWAKE INT64_MIN
 
 /* A place in the table. An event names the place and its generation, so that one which was taken
  * from epoll before its member left finds nobody. */
@@ -42,7 +43,7 @@ struct engine {
     struct condition is_left;                       /* a turn ended while its member leaves */
     struct deadlines deadlines;                     /* (e) of `expire` */
     struct alarm alarm;                             /* (e) that the timeout thread waits for, */
-    struct resting resting;                         /* (e) for so long */
+    instant rings_at;                               /* (e) or AWAKE: it does not wait */
     struct deadlines naps;                          /* (e) of `arrive` */
     struct engine_member *first_ready, *last_ready; /* (e) */
     struct condition has_ready;
@@ -349,53 +350,41 @@ static void run_sending(void *context)
 
 /* ---- the timeout thread ---- */
 
-/* An alarm that has rung rings no more unless it is set. Within the mutex. */
-static void rest_until(struct engine *engine, instant at)
-{
-    engine->resting.at = at;
-    if (at != NEVER)
-        alarm_set(&engine->alarm, at);
-}
-
-void engine_due(struct engine_member *m, instant at)
-{
-    struct engine *engine = m->engine;
-
-    if (at == NEVER)
-        return;
-    mutex_lock(&engine->mutex);
-    if (!m->is_leaving && (m->deadline.place == 0 || at < m->deadline.at))
-        deadlines_set(&engine->deadlines, &m->deadline, at);
-    if (resting_on_due(&engine->resting, m, at, clock_now()))
-        alarm_set(&engine->alarm, at);
-    mutex_unlock(&engine->mutex);
-}
-
-/* The alarm was set for a deadline that is later now. Within the mutex. */
-static void put_alarm_off(struct engine *engine)
+static instant first_deadline(const struct engine *engine)
 {
     const struct deadline *first = deadlines_first(&engine->deadlines);
 
-    if (resting_on_later(&engine->resting, first != NULL ? first->at : NEVER, clock_now()))
-        alarm_set(&engine->alarm, engine->resting.at);
+    return first != NULL ? first->at : NEVER;
 }
 
-void engine_put_off(struct engine_member *m, instant at, uint32_t wish)
+/* One that has rung rings no more unless it is set. Within the mutex. */
+static void set_alarm(struct engine *engine, instant at)
+{
+    bool is_silent = engine->rings_at == AWAKE && at == NEVER;
+
+    if (at == engine->rings_at)
+        return;
+    engine->rings_at = at;
+    if (!is_silent)
+        alarm_set(&engine->alarm, at);
+}
+
+void engine_due(struct engine_member *m, instant at, uint32_t wish)
 {
     struct engine *engine = m->engine;
 
     mutex_lock(&engine->mutex);
-    if (m->is_leaving || m->deadline.place == 0 || atomic_load(&m->wishes) != wish) {
+    if (m->is_leaving || (int32_t)(wish - m->wish) <= 0) {
         mutex_unlock(&engine->mutex);
         return;
     }
-    bool was_first = deadlines_first(&engine->deadlines) == &m->deadline;
+    m->wish = wish;
     if (at == NEVER)
         deadlines_remove(&engine->deadlines, &m->deadline);
     else
         deadlines_set(&engine->deadlines, &m->deadline, at);
-    if (was_first)
-        put_alarm_off(engine);
+    if (engine->rings_at != AWAKE)
+        set_alarm(engine, first_deadline(engine));
     mutex_unlock(&engine->mutex);
 }
 
@@ -407,11 +396,11 @@ static void run_timeout(void *context)
     while (!engine->is_stopping) {
         struct deadline *first = deadlines_first(&engine->deadlines);
         if (first == NULL || first->at > clock_now()) {
-            rest_until(engine, first != NULL ? first->at : NEVER);
+            set_alarm(engine, first_deadline(engine));
             mutex_unlock(&engine->mutex);
             alarm_wait(&engine->alarm);
             mutex_lock(&engine->mutex);
-            engine->resting.at = RESTING_AWAKE;
+            engine->rings_at = AWAKE;
             continue;
         }
         deadlines_remove(&engine->deadlines, first);
@@ -445,8 +434,7 @@ static void stop_threads(struct engine *engine)
 {
     mutex_lock(&engine->mutex);
     engine->is_stopping = true;
-    engine->resting.at = 0;
-    alarm_set(&engine->alarm, 0);
+    set_alarm(engine, 0);
     mutex_unlock(&engine->mutex);
     wake_signal(&engine->wake);
     condition_signal(&engine->has_ready);
@@ -518,7 +506,7 @@ static int create(struct engine **made, enum engine_role role)
     if (engine == NULL)
         return -ENOMEM;
     engine->role = role;
-    engine->resting.at = RESTING_AWAKE;
+    engine->rings_at = AWAKE;
     mutex_init(&engine->mutex);
     condition_init(&engine->is_left);
     condition_init(&engine->has_ready);

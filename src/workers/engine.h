@@ -35,7 +35,6 @@
 #define ZCRP_WORKERS_ENGINE_H
 
 #include "deadlines.h"
-#include "resting.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,7 +76,7 @@ struct engine_member {
     uint32_t slot;                      /* (c) in the engine's table */
     uint32_t turns;                     /* (e) that run now */
     struct deadline deadline;           /* (e) of `expire` */
-    _Atomic uint32_t wishes;            /* (a) of the member for other deadlines, so far */
+    uint32_t wish;                      /* (e) the member's last that was heard */
     struct deadline nap;                /* (e) of `arrive`, or of `writable` */
     uint32_t awaited;                   /* (e) which of them: EPOLLIN, EPOLLOUT */
     _Atomic uint32_t unwatched;         /* (a) times that epoll did not take a socket */
@@ -112,13 +111,10 @@ void engine_arm_writable(struct engine_member *m);
  * calls. Any thread. */
 void engine_arrive(struct engine_member *m);
 
-/* `expire` is called at that instant at the latest. Only an earlier one changes anything. */
-void engine_due(struct engine_member *m, instant at);
-
-/* Nothing is due before `at` any more, so the timeout thread need not wake for what was asked for
- * before. A member counts its `wishes` up, under its own mutex, whenever it decides on engine_due
- * or on this, and says here what it counted: so this does nothing if it comes late. */
-void engine_put_off(struct engine_member *m, instant at, uint32_t wish);
+/* `expire` is called at that instant, and not before (NEVER: not at all). The member counts its
+ * wishes, under its own mutex: one that comes here behind a later one does nothing. The count
+ * begins with 1. */
+void engine_due(struct engine_member *m, instant at, uint32_t wish);
 
 /* `send` is called soon. */
 void engine_ready(struct engine_member *m);

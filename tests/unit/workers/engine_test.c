@@ -234,52 +234,35 @@ TEST(engine_arm__writable_beside_readable)
     leave(&rig);
 }
 
-TEST(engine_due__the_earliest_counts)
-{
-    struct rig rig;
-    join(&rig, ENGINE_RECEIVERS);
-    engine_due(&rig.member, NEVER);
-    instant now = clock_now();
-    engine_due(&rig.member, now + 10 * SECOND);
-    engine_due(&rig.member, now + 20 * MILLISECOND);
-    engine_due(&rig.member, now + 15 * SECOND);
-    ck_assert(becomes(&rig.expiries, 1));
-    ck_assert_int_ge(clock_now() - now, 20 * MILLISECOND);
-    usleep(5000);
-    ck_assert_int_eq(atomic_load(&rig.expiries), 1);
-    leave(&rig);
-}
-
-TEST(engine_put_off__is_later_or_never)
+TEST(engine_due__the_last_counts)
 {
     struct rig rig;
     join(&rig, ENGINE_RECEIVERS);
     instant now = clock_now();
-    engine_due(&rig.member, now + 10 * MILLISECOND);
-    engine_put_off(&rig.member, now + 40 * MILLISECOND, 0);
+    engine_due(&rig.member, now + 10 * SECOND, 1);
+    engine_due(&rig.member, now + 10 * MILLISECOND, 2);
+    engine_due(&rig.member, now + 40 * MILLISECOND, 3);
     ck_assert(becomes(&rig.expiries, 1));
     ck_assert_int_ge(clock_now() - now, 40 * MILLISECOND);
-    engine_due(&rig.member, clock_now() + 10 * MILLISECOND);
-    engine_put_off(&rig.member, NEVER, 0);
+    engine_due(&rig.member, clock_now() + 10 * MILLISECOND, 4);
+    engine_due(&rig.member, NEVER, 5);
     usleep(30000);
     ck_assert_int_eq(atomic_load(&rig.expiries), 1);
     leave(&rig);
 }
 
-/* A call with an older wish does nothing. A call never moves another member's deadline. */
-TEST(engine_put_off__that_is_out_of_date)
+/* A wish that comes late does nothing. None moves another member's deadline. */
+TEST(engine_due__out_of_order)
 {
     struct rig rig[2];
     for (int i = 0; i < 2; i++)
         join(&rig[i], ENGINE_RECEIVERS);
-    uint32_t wish = atomic_fetch_add(&rig[0].member.wishes, 1) + 1;
-    atomic_fetch_add(&rig[0].member.wishes, 1);
-    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND);
-    engine_put_off(&rig[0].member, NEVER, wish);
+    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND, 2);
+    engine_due(&rig[0].member, NEVER, 1);
     ck_assert(becomes(&rig[0].expiries, 1));
-    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND);
-    engine_due(&rig[1].member, clock_now() + 20 * MILLISECOND);
-    engine_put_off(&rig[0].member, NEVER, wish + 1);
+    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND, 3);
+    engine_due(&rig[1].member, clock_now() + 20 * MILLISECOND, 1);
+    engine_due(&rig[0].member, NEVER, 4);
     ck_assert(becomes(&rig[1].expiries, 1));
     ck_assert_int_eq(atomic_load(&rig[0].expiries), 1);
     for (int i = 0; i < 2; i++)
@@ -313,7 +296,7 @@ TEST(engine_leave__waits_for_turns)
         atomic_store(&rig.is_slow, i < 4);
         engine_arm(&rig.member);
         send_one(&rig);
-        engine_due(&rig.member, clock_now());
+        engine_due(&rig.member, clock_now(), 1);
         usleep(i < 4 ? 5000 : (useconds_t)i);
         leave(&rig);
     }
