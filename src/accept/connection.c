@@ -44,30 +44,32 @@ static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 }
 
 /* Each finds the other in the engine when it starts. */
-static void start_halves(struct zcrp_connection *c, const struct caller *hello)
+static void start_halves(struct zcrp_connection *c, const struct introduction *introduction)
 {
-    if (hello != NULL && c->receiver->keyed.keyring == NULL)
-        rx_hear(c->receiver, hello->hello, hello->hello_bytes);
+    const struct letter *first = &introduction->first;
+
+    if (first->size > 0 && introduction->admission == NULL)
+        rx_hear(c->receiver, first->bytes, first->size);
     turns_start(c->receiver);
     turns_start(c->sender);
-    if (hello != NULL && hello->is_early)
-        rx_hear_request(c->sender, hello->hello, hello->hello_bytes);
+    if (first->size > 0 && introduction->admission != NULL)
+        rx_hear_request(c->sender, first->bytes, first->size);
 }
 
-int connection_make(struct zcrp_connection **connection, int fd,
-                    const struct zcrp_options *complete, const struct introduction *introduction)
+int connection_make(struct zcrp_connection **connection, const struct zcrp_options *complete,
+                    const struct introduction *introduction)
 {
-    struct admission *admission = introduction != NULL ? introduction->admission : NULL;
     struct zcrp_connection *c = calloc(1, sizeof(*c));
+    int fd = introduction->fd;
 
     if (c == NULL) {
-        admission_destroy(admission);
+        admission_destroy(introduction->admission);
         (void)close(fd);
         return ZCRP_ERROR_MEMORY;
     }
     *c = (struct zcrp_connection){
         .generation = forked_generation(), .fd = fd, .peer = address_of_peer(fd)};
-    int code = make_halves(c, complete, admission);
+    int code = make_halves(c, complete, introduction->admission);
     if (code != ZCRP_OK)
         goto err0;
     make_commons(c, complete->mapped_bytes);
@@ -76,7 +78,7 @@ int connection_make(struct zcrp_connection **connection, int fd,
         code = entity_join(c->receiver);
     if (code != ZCRP_OK)
         goto err1;
-    start_halves(c, introduction != NULL ? introduction->hello : NULL);
+    start_halves(c, introduction);
     *connection = c;
     return ZCRP_OK;
 
@@ -125,11 +127,11 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     int code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    int fd = zcrp_udp_connect(host, port);
-    if (fd < 0)
-        return fd;
+    struct introduction introduction = {.fd = zcrp_udp_connect(host, port)};
+    if (introduction.fd < 0)
+        return introduction.fd;
     struct zcrp_connection *c;
-    code = connection_make(&c, fd, &complete, NULL);
+    code = connection_make(&c, &complete, &introduction);
     if (code != ZCRP_OK)
         return code;
     if (timeout_ns != 0)

@@ -22,16 +22,17 @@ struct zcrp_connection {
     struct peers *peers;          /* (c) of the listener that admitted it; NULL */
 };
 
-/* What a listener knows of the peer of a connection that it admits. */
+/* The peer of a connection that is to be made. */
 struct introduction {
-    const struct caller *hello;  /* what the peer has said, without keys; or early, with keys */
-    struct admission *admission; /* what it has shown, with keys: the connection's from now on, also
-                                    on failure. NULL: there are none */
+    int fd;                      /* a socket that is connected to it */
+    union address peer;          /* as its listener knows it */
+    struct admission *admission; /* what it has shown; NULL: nothing yet, or there are no keys */
+    struct letter first;         /* what it has said: a hello, or with keys a request; or nothing */
 };
 
-/* Makes a connection over a connected socket, which is its own from now on, also on failure. NULL:
- * the peer has said nothing yet. ZCRP_OK or a code. */
-__attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection, int fd,
+/* Makes a connection. What the introduction has is the connection's from now on, also on failure.
+ * ZCRP_OK or a code. */
+__attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection,
                                                         const struct zcrp_options *complete,
                                                         const struct introduction *introduction);
 

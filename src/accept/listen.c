@@ -23,9 +23,7 @@ union place_note {
 
 /* What was read from a socket. */
 struct arrival {
-    union address from;
-    socklen_t from_size;
-    union address here;
+    struct caller caller;
     uint8_t bytes[LARGEST];
     size_t size; /* more than there is room for: no hello */
 };
@@ -64,13 +62,13 @@ static void read_place(const struct cmsghdr *note, union address *here)
     }
 }
 
-/* 1, or as listen_hear. What the network makes the socket say is passed over. */
+/* 1: it was; 0: it was an error, which the network makes the socket say; or as listen_receive. */
 static int read_one(int fd, struct arrival *a)
 {
     union place_note notes[2];
     struct iovec piece = {a->bytes, sizeof(a->bytes)};
-    struct msghdr message = {.msg_name = &a->from,
-                             .msg_namelen = sizeof(a->from),
+    struct msghdr message = {.msg_name = &a->caller.from,
+                             .msg_namelen = sizeof(a->caller.from),
                              .msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = notes,
@@ -80,10 +78,10 @@ static int read_one(int fd, struct arrival *a)
     if (size < 0)
         return errno == EBADF || errno == ENOTSOCK || errno == EAGAIN ? -errno : 0;
     a->size = (size_t)size;
-    a->from_size = message.msg_namelen;
-    a->here = (union address){.room = {.ss_family = AF_UNSPEC}};
+    a->caller.from_size = message.msg_namelen;
+    a->caller.here = (union address){.room = {.ss_family = AF_UNSPEC}};
     for (struct cmsghdr *n = CMSG_FIRSTHDR(&message); n != NULL; n = CMSG_NXTHDR(&message, n))
-        read_place(n, &a->here);
+        read_place(n, &a->caller.here);
     return 1;
 }
 
@@ -161,92 +159,24 @@ static struct content content_of(const struct listen_socket *l, const struct arr
     return (struct content){packet.payload, packet.payload_bytes};
 }
 
-/* A hello, with a good cookie, from somebody who has no keys: it is told so. */
-static void refuse(const struct listen_socket *l, const struct caller *caller)
-{
-    uint8_t refusal[TRAILER_BYTES];
-
-    if (handshake_refuse_hello(caller->hello, caller->hello_bytes, refusal))
-        listen_tell(l, caller, refusal, sizeof(refusal));
-}
-
-/* Does it go on with a handshake? */
-static bool is_handshake(const struct listen_socket *l, struct caller *caller)
-{
-    struct handshake_datagram d;
-    size_t bytes;
-
-    if (!l->has_keys ||
-        handshake_decode(caller->hello, caller->hello_bytes, &d, &bytes) != VERDICT_OK ||
-        (d.flags & (HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES)) == HANDSHAKE_ANSWERS)
-        return false;
-    caller->has_cookie = handshake_has_cookie(&l->jar, address_number(&caller->from), clock_now(),
-                                              caller->hello, caller->hello_bytes);
-    return true;
-}
-
-/* What is larger than any hello is not kept. */
-static void set_caller(struct caller *caller, const struct arrival *a, const struct content *said)
-{
-    caller->from = a->from;
-    caller->from_size = a->from_size;
-    caller->here = a->here;
-    caller->has_cookie = caller->is_early = false;
-    caller->hello_bytes = said->size <= LISTEN_HELLO_MOST ? said->size : 0;
-    memcpy(caller->hello, said->bytes, caller->hello_bytes);
-}
-
-/* Takes what goes on with a handshake, where callers need keys. */
-static bool hear_handshake(const struct listen_socket *l, const struct arrival *a,
-                           const struct content *said, struct caller *caller)
-{
-    if (!l->has_keys || datagram_type(said->bytes[said->size - 1]) != DATAGRAM_HANDSHAKE)
-        return false;
-    set_caller(caller, a, said);
-    return is_handshake(l, caller);
-}
-
-/* Takes the request of somebody who may just have been admitted, where callers need keys. */
-static bool hear_early(const struct listen_socket *l, const struct arrival *a,
-                       const struct content *said, struct caller *caller)
-{
-    if (!l->has_keys || datagram_type(said->bytes[said->size - 1]) != DATAGRAM_REQUEST)
-        return false;
-    set_caller(caller, a, said);
-    caller->is_early = caller->hello_bytes > 0;
-    return caller->is_early;
-}
-
-/* Answers what was read. True if a caller sent it. Nothing can be sent to port 0. */
-static bool hear(const struct listen_socket *l, struct arrival *a, struct caller *caller)
+/* Nothing can be sent to port 0. */
+static void hear_arrival(const struct listen_socket *l, const struct arrival *a, listen_hear hear,
+                         void *context)
 {
     struct content said = content_of(l, a);
-    uint8_t payload[TRAILER_BYTES];
-    size_t size = 0;
 
-    if (said.size == 0 || address_port(&a->from) == 0)
-        return false;
-    if (hear_handshake(l, a, &said, caller) || hear_early(l, a, &said, caller))
-        return true;
-    size_t tail = said.size < TRAILER_BYTES ? said.size : TRAILER_BYTES;
-    enum listening what = listening_hear(&l->jar, address_number(&a->from), clock_now(),
-                                         said.bytes + said.size - tail, said.size, payload, &size);
-    if (what == LISTENING_DROPS)
-        return false;
-    set_caller(caller, a, &said);
-    if (what == LISTENING_ANSWERS)
-        listen_tell(l, caller, payload, size);
-    else if (l->has_keys)
-        refuse(l, caller);
-    return what == LISTENING_ACCEPTS && !l->has_keys;
+    if (said.size > 0 && address_port(&a->caller.from) != 0)
+        hear(context, &a->caller, said.bytes, said.size);
 }
 
-int listen_hear(const struct listen_socket *l, struct caller *caller)
+int listen_receive(const struct listen_socket *l, listen_hear hear, void *context)
 {
     struct arrival a;
     int result = read_one(l->fd, &a);
 
-    return result == 1 ? hear(l, &a, caller) : result;
+    if (result == 1)
+        hear_arrival(l, &a, hear, context);
+    return result < 0 ? result : 0;
 }
 
 /* ---- admitting ---- */
@@ -281,41 +211,29 @@ static int place_for_child(int fd, const struct caller *caller, union address *p
     return 0;
 }
 
-static bool is_early(const struct listen_socket *l, const struct arrival *a, struct caller *caller)
-{
-    struct content said = content_of(l, a);
-
-    return said.size > 0 && hear_early(l, a, &said, caller);
-}
-
-/* All that the child heard before it was connected; the caller's own is only its hello again, or
- * early. The caller may send faster than this reads. What is left of others is dropped by the
- * channel. */
+/* All that the child heard before it was connected. The caller may send faster than this reads.
+ * What is left of others is dropped by the channel. */
 static void hear_strays(const struct listen_socket *l, const struct caller *caller, int child,
-                        struct strays *strays)
+                        listen_hear hear, void *context)
 {
     struct arrival a;
     int result = 0;
 
     for (int i = 0; i < HEARD_BY_A_CHILD && result >= 0; i++) {
         result = read_one(child, &a);
-        if (result <= 0 || strays->count == LISTEN_STRAYS_MOST)
-            continue;
-        struct caller *stray = &strays->caller[strays->count];
-        bool is_own = address_is_same(&a.from, &caller->from);
-        a.here = caller->here;
-        strays->count += is_own ? is_early(l, &a, stray) : hear(l, &a, stray);
+        a.caller.here = caller->here;
+        if (result == 1)
+            hear_arrival(l, &a, hear, context);
     }
 }
 
 int listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
-                 struct strays *strays)
+                 listen_hear hear, void *context)
 {
     union address place = {.room = {.ss_family = AF_UNSPEC}};
     socklen_t size;
     int error = place_for_child(l->fd, caller, &place, &size);
 
-    strays->count = 0;
     *child = -1;
     if (error)
         return error;
@@ -324,7 +242,7 @@ int listen_admit(const struct listen_socket *l, const struct caller *caller, int
         return -errno;
     if (set(made, SOL_SOCKET, SO_REUSEPORT) && bind(made, &place.any, size) == 0 &&
         connect(made, &caller->from.any, caller->from_size) == 0) {
-        hear_strays(l, caller, made, strays);
+        hear_strays(l, caller, made, hear, context);
         *child = made;
         return 0;
     }

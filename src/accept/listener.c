@@ -23,17 +23,18 @@
 #include <unistd.h>
 
 enum {
-    HEARD_AT_ONCE = 256, /* datagrams, in one turn */
-    HEARD_BEHIND = 64,   /* behind somebody with keys who is admitted */
-    CALLERS_AT_ONCE = 1 + LISTEN_STRAYS_MOST,
+    HEARD_AT_ONCE = 256,  /* datagrams, in one turn */
+    HEARD_BEHIND = 64,    /* behind somebody with keys who is admitted */
+    CALLERS_AT_ONCE = 17, /* without keys: one, and others that its socket has heard */
 };
+
+/* Of callers that need keys. */
+enum { HANDSHAKES_MOST = 64, HANDSHAKES_OF_HOST = 16, HANDSHAKES_AT_ONCE = 32 };
 
 /* Somebody who was admitted, and waits to be accepted. */
 struct guest {
-    struct caller caller;
-    struct admission *admission; /* NULL: without keys */
-    uint64_t host;               /* its number (address_host_number) */
-    int fd;
+    struct introduction introduction;
+    uint64_t host; /* its number (address_host_number) */
 };
 
 /* Lock letters: (c) constant from open to close, (m) the mutex, (a) atomic. */
@@ -43,7 +44,7 @@ struct zcrp_listener {
     char *stats_directory;       /* (c) of the options: the listener's own copy; NULL: none */
     struct listen_socket socket; /* (c) */
     struct peers *peers;         /* (c) held */
-    struct reception reception;  /* of callers that need keys */
+    struct reception *reception; /* (c) of callers that need keys; NULL: they need none */
     struct engine_member member;
     struct interrupt interrupt;
     _Atomic uint32_t changes; /* (a) a futex: something to accept, or trouble */
@@ -77,11 +78,13 @@ static bool has_room(const struct zcrp_listener *l, uint64_t host)
 }
 
 /* Is there room for this caller, and is it a new one? It is one of the peers then. */
-static bool reserve(struct zcrp_listener *l, const struct guest *guest)
+static bool reserve(struct zcrp_listener *l, struct guest *guest)
 {
+    const union address *peer = &guest->introduction.peer;
+
+    guest->host = address_host_number(peer);
     mutex_lock(&l->mutex);
-    enum peers_verdict verdict =
-        has_room(l, guest->host) ? peers_add(l->peers, &guest->caller.from) : PEERS_FULL;
+    enum peers_verdict verdict = has_room(l, guest->host) ? peers_add(l->peers, peer) : PEERS_FULL;
     l->dropped += verdict == PEERS_FULL;
     mutex_unlock(&l->mutex);
     return verdict == PEERS_ADDED;
@@ -98,7 +101,7 @@ static void enter(struct zcrp_listener *l, const struct guest *guest, int error)
 {
     mutex_lock(&l->mutex);
     if (error) {
-        peers_remove(l->peers, &guest->caller.from);
+        peers_remove(l->peers, &guest->introduction.peer);
         l->trouble = is_own_trouble(error) ? error : l->trouble;
     } else {
         l->backlog[(l->first + l->waiting++) % l->options.backlog] = *guest;
@@ -110,86 +113,117 @@ static void enter(struct zcrp_listener *l, const struct guest *guest, int error)
     changes_tell(&l->changes);
 }
 
-/* Admits a caller without keys; adds those that its socket heard meanwhile. By the engine's thread
- * alone. */
-static void admit(struct zcrp_listener *l, const struct caller *caller, struct caller *more,
-                  uint32_t *count)
-{
-    struct guest guest = {.caller = *caller, .host = address_host_number(&caller->from)};
-    struct strays strays;
+/* Callers without keys who have brought their cookie back, and what they said. */
+struct callers {
+    const struct listen_socket *socket;
+    uint32_t count;
+    struct {
+        struct caller caller;
+        struct letter hello;
+    } call[CALLERS_AT_ONCE];
+};
 
-    if (!reserve(l, &guest))
+static void hear(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    struct callers *callers = context;
+    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
+    uint8_t answer[TRAILER_BYTES];
+    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(),
+                                         datagram + size - tail, size, answer, &bytes);
+
+    if (what == LISTENING_ANSWERS)
+        listen_tell(callers->socket, caller, answer, bytes);
+    if (what != LISTENING_ACCEPTS || callers->count == CALLERS_AT_ONCE)
         return;
-    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
-    for (uint32_t i = 0; i < strays.count && *count < CALLERS_AT_ONCE; i++)
-        more[(*count)++] = strays.caller[i];
-    enter(l, &guest, error);
+    callers->call[callers->count].caller = *caller;
+    letter_set(&callers->call[callers->count++].hello, datagram, size);
 }
 
-/* From now on the guest's own socket hears what it sends. What came before is here: it may be the
- * guest's first request, which is on the way when its handshake ends. */
-static void hear_rest(struct zcrp_listener *l, const struct strays *strays)
+/* One datagram, and the callers of which it is the cause: those that the socket of one has heard
+ * are admitted, too. */
+static int receive(struct zcrp_listener *l)
 {
-    struct caller heard;
-    int result = 0;
+    struct callers callers;
 
-    for (uint32_t i = 0; i < strays->count; i++)
-        reception_hear(&l->reception, &strays->caller[i]);
-    for (int i = 0; i < HEARD_BEHIND && result >= 0; i++) {
-        result = listen_hear(&l->socket, &heard);
-        if (result == 1)
-            reception_hear(&l->reception, &heard);
+    callers.socket = &l->socket;
+    callers.count = 0;
+    int result = listen_receive(&l->socket, hear, &callers);
+    while (callers.count > 0) {
+        const struct caller caller = callers.call[--callers.count].caller;
+        struct guest guest = {
+            .introduction = {.peer = caller.from, .first = callers.call[callers.count].hello}};
+        if (reserve(l, &guest))
+            enter(l, &guest,
+                  listen_admit(&l->socket, &caller, &guest.introduction.fd, hear, &callers));
     }
+    return result;
 }
 
-/* Admits a caller at the end of its handshake. Whether its early request is genuine the connection
- * will see. By the reception's thread alone. */
+/* ---- callers that need keys ---- */
+
+static void hear_handshake(void *context, const struct caller *caller, const uint8_t *datagram,
+                           size_t size)
+{
+    struct zcrp_listener *l = context;
+
+    reception_hear(l->reception, caller, datagram, size);
+}
+
+static void tell(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
+{
+    const struct zcrp_listener *l = context;
+
+    listen_tell(&l->socket, caller, datagram, size);
+}
+
+/* Admits a caller at the end of its handshake. From then on its own socket hears what it sends.
+ * What came before is heard here: it may be its first request, which is on the way when the
+ * handshake ends. Whether that is genuine the connection will see. By the reception's thread alone.
+ */
 static void welcome(void *context, const struct caller *caller, struct admission *admission)
 {
     struct zcrp_listener *l = context;
-    struct guest guest = {
-        .caller = *caller, .admission = admission, .host = address_host_number(&caller->from)};
-    struct strays strays;
+    struct guest guest = {.introduction = {.peer = caller->from, .admission = admission}};
+    int result = 0;
 
     if (!reserve(l, &guest)) {
         admission_destroy(admission);
         return;
     }
-    int error = listen_admit(&l->socket, caller, &guest.fd, &strays);
+    int error = listen_admit(&l->socket, caller, &guest.introduction.fd, hear_handshake, l);
     if (error)
         admission_destroy(admission);
-    else
-        hear_rest(l, &strays);
-    (void)reception_take_early(&l->reception, caller, &guest.caller);
+    for (int i = 0; i < HEARD_BEHIND && !error && result == 0; i++)
+        result = listen_receive(&l->socket, hear_handshake, l);
+    reception_take_early(l->reception, &guest.introduction.first);
     enter(l, &guest, error);
 }
 
-/* One datagram, and the callers of which it is the cause. */
-static int hear(struct zcrp_listener *l)
+static int open_reception(struct zcrp_listener *l)
 {
-    struct caller callers[CALLERS_AT_ONCE];
-    int heard = listen_hear(&l->socket, &callers[0]);
-    uint32_t count = heard == 1;
+    const struct reception_rules rules = {.keys = l->options.keys,
+                                          .places = HANDSHAKES_MOST,
+                                          .of_host = HANDSHAKES_OF_HOST,
+                                          .at_once = HANDSHAKES_AT_ONCE,
+                                          .limit = l->options.connect_ns,
+                                          .context = l,
+                                          .tell = tell,
+                                          .welcome = welcome};
 
-    if (count > 0 && l->reception.keys != NULL) {
-        reception_hear(&l->reception, &callers[0]);
-        return heard;
-    }
-    while (count > 0) {
-        struct caller caller = callers[--count];
-        admit(l, &caller, callers, &count);
-    }
-    return heard;
+    return rules.keys != NULL ? reception_open(&l->reception, &rules) : 0;
 }
+
+/* ---- the engine's turn ---- */
 
 static instant on_arrival(void *client)
 {
     struct zcrp_listener *l = client;
-    int heard = 0;
+    int result = 0;
 
-    for (int i = 0; i < HEARD_AT_ONCE && heard >= 0; i++)
-        heard = hear(l);
-    return heard < 0 && heard != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
+    for (int i = 0; i < HEARD_AT_ONCE && result == 0; i++)
+        result = l->reception != NULL ? listen_receive(&l->socket, hear_handshake, l) : receive(l);
+    return result < 0 && result != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 
 static void on_nothing(void *client)
@@ -229,13 +263,12 @@ static int init(struct zcrp_listener *l)
 {
     l->peers = peers_create(l->options.connections);
     l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
-    bool has_reception = reception_init(&l->reception, l->options.keys, l->options.connect_ns);
     bool has_options = keep_options(l);
-    if (l->peers == NULL || l->backlog == NULL || !has_reception || !has_options)
+    if (l->peers == NULL || l->backlog == NULL || !has_options)
         return ZCRP_ERROR_MEMORY;
     int error = listen_begin(&l->socket);
     if (!error)
-        error = reception_start(&l->reception, &l->socket, welcome, l);
+        error = open_reception(l);
     if (error)
         return code_of_channel(error);
     error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
@@ -249,9 +282,8 @@ static void destroy(struct zcrp_listener *l)
 {
     if (l->is_on)
         wake_fini(&l->wake);
-    reception_stop(&l->reception);
+    reception_close(l->reception);
     mutex_fini(&l->mutex);
-    reception_fini(&l->reception);
     peers_release(l->peers);
     free(l->stats_directory);
     free(l->backlog);
@@ -269,9 +301,7 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     int code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port),
-                                   .jar = keyed_hash_jar(),
-                                   .has_keys = complete.keys != NULL};
+    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port)};
     if (socket.fd < 0)
         return socket.fd;
     code = choose_channel(&complete, &socket);
@@ -346,13 +376,12 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
                              clock_deadline(timeout_ns));
     if (code != ZCRP_OK)
         return code;
-    const struct guest *guest = &host.guest;
-    const struct introduction introduction = {&guest->caller, guest->admission};
-    code = connection_make(connection, guest->fd, &listener->options, &introduction);
+    const struct introduction *introduction = &host.guest.introduction;
+    code = connection_make(connection, &listener->options, introduction);
     if (code == ZCRP_OK)
         (*connection)->peers = peers_hold(listener->peers);
     else
-        peers_remove(listener->peers, &guest->caller.from);
+        peers_remove(listener->peers, &introduction->peer);
     return code;
 }
 
@@ -398,9 +427,11 @@ int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listen
                                          .dropped = listener->dropped,
                                          .connections = peers_count(listener->peers)};
     mutex_unlock(&listener->mutex);
-    uint64_t no_room;
-    reception_count(&listener->reception, &known.refused, &no_room);
-    known.dropped += no_room;
+    if (listener->reception != NULL) {
+        struct reception_counts counts = reception_count(listener->reception);
+        known.refused = counts.refused;
+        known.dropped += counts.dropped;
+    }
     memset(stats, 0, stats_size);
     memcpy(stats, &known, stats_size < sizeof(known) ? stats_size : sizeof(known));
     return ZCRP_OK;
@@ -421,8 +452,8 @@ static void close_sockets(struct zcrp_listener *l)
     (void)close(l->socket.fd);
     for (uint32_t i = 0; i < l->waiting; i++) {
         struct guest *guest = &l->backlog[(l->first + i) % l->options.backlog];
-        (void)close(guest->fd);
-        admission_destroy(guest->admission);
+        (void)close(guest->introduction.fd);
+        admission_destroy(guest->introduction.admission);
     }
 }
 
@@ -432,7 +463,7 @@ static void abandon(struct zcrp_listener *l)
     close_sockets(l);
     if (l->is_on)
         wake_fini(&l->wake);
-    reception_abandon(&l->reception);
+    reception_abandon(l->reception);
     peers_abandon(l->peers);
     free(l->stats_directory);
     free(l->backlog);
@@ -450,7 +481,8 @@ int zcrp_listener_close(struct zcrp_listener *listener)
         return ZCRP_OK;
     }
     engine_leave(&l->member);
-    reception_stop(&l->reception);
+    reception_close(l->reception);
+    l->reception = NULL;
     close_sockets(l);
     destroy(l);
     return ZCRP_OK;

@@ -1,9 +1,43 @@
 #include "reception.h"
 
 #include "platform/system.h"
+#include "platform/thread.h"
+#include "sources.h"
+#include "transport/keyed_hash.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum visitor_state {
+    VISITOR_NONE, /* the place is free */
+    VISITOR_WAITS,
+    VISITOR_SERVED, /* by the thread, which leaves the mutex meanwhile; one at a time */
+};
+
+/* Lock letters: (c) constant from open to close, (m) the mutex, (k) the thread alone. */
+struct visitor {
+    enum visitor_state state;  /* (m) */
+    uint64_t peer, host;       /* (m) numbers of its address (transport/address.h) */
+    uint64_t nonce;            /* (m) of its handshake, */
+    uint32_t tag;              /* (m) and its tag */
+    instant came, served;      /* (m) when it took the place; when the thread last was with it */
+    struct caller caller;      /* (m) as heard last */
+    struct letter early;       /* (m) a request, before the caller is welcome */
+    struct letters letters;    /* (m) */
+    struct greeting *greeting; /* (k) while it is served, else (m); NULL: it has not begun */
+};
+
+struct reception {
+    struct reception_rules rules; /* (c) */
+    struct thread thread;         /* (c) */
+    struct mutex mutex;
+    struct condition has_work;
+    bool is_stopping;               /* (m) */
+    struct reception_counts counts; /* (m) */
+    struct sources sources;         /* (m) */
+    struct visitor *visitor;        /* (c) the places */
+};
 
 /* ---- places ---- */
 
@@ -11,14 +45,14 @@ static void see_off(struct visitor *v)
 {
     greeting_destroy(v->greeting);
     v->greeting = NULL;
-    v->is_here = false;
+    v->state = VISITOR_NONE;
 }
 
-static struct visitor *find(struct reception *r, const struct caller *caller, uint64_t nonce)
+static struct visitor *find(struct reception *r, uint64_t peer, uint64_t nonce)
 {
-    for (int i = 0; i < RECEPTION_MOST; i++) {
-        struct visitor *v = &r->visitors[i];
-        if (v->is_here && v->nonce == nonce && address_is_same(&v->caller.from, &caller->from))
+    for (uint32_t i = 0; i < r->rules.places; i++) {
+        struct visitor *v = &r->visitor[i];
+        if (v->state != VISITOR_NONE && v->nonce == nonce && v->peer == peer)
             return v;
     }
     return NULL;
@@ -28,100 +62,106 @@ static uint32_t count_of_host(const struct reception *r, uint64_t host)
 {
     uint32_t count = 0;
 
-    for (int i = 0; i < RECEPTION_MOST; i++)
-        count += r->visitors[i].is_here && r->visitors[i].host == host;
+    for (uint32_t i = 0; i < r->rules.places; i++)
+        count += r->visitor[i].state != VISITOR_NONE && r->visitor[i].host == host;
     return count;
+}
+
+static bool has_failed(const struct visitor *v)
+{
+    return v->greeting != NULL && greeting_has_failed(v->greeting);
 }
 
 /* Is this place to be had rather than that one? One that was refused goes before all others. */
 static bool is_better(const struct visitor *v, const struct visitor *other)
 {
-    if (other == NULL || v->has_failed)
+    if (other == NULL || has_failed(v))
         return true;
-    return !other->has_failed && v->came < other->came;
+    return !has_failed(other) && v->came < other->came;
 }
 
 /* The place of somebody who gives way: of that host, or of anybody. NULL if nobody does. */
-static struct visitor *find_way(struct reception *r, uint64_t host, bool is_of_host)
+static struct visitor *find_way(struct reception *r, uint64_t host, bool is_of_host, instant now)
 {
     struct visitor *way = NULL;
 
-    for (int i = 0; i < RECEPTION_MOST; i++) {
-        struct visitor *v = &r->visitors[i];
-        bool counts = v->is_here && !v->is_served && (!is_of_host || v->host == host);
+    for (uint32_t i = 0; i < r->rules.places; i++) {
+        struct visitor *v = &r->visitor[i];
+        bool counts = v->state == VISITOR_WAITS && (!is_of_host || v->host == host);
         if (counts && is_better(v, way))
             way = v;
     }
-    if (way == NULL || way->has_failed)
-        return way;
-    return clock_now() - way->came >= GREETING_PATIENCE ? way : NULL;
+    bool gives_way = way != NULL && (has_failed(way) || now - way->came >= GREETING_PATIENCE);
+    return gives_way ? way : NULL;
 }
 
-static struct visitor *find_place(struct reception *r, uint64_t host)
+static struct visitor *find_place(struct reception *r, uint64_t host, instant now)
 {
-    bool is_of_host = count_of_host(r, host) >= RECEPTION_OF_HOST;
+    bool is_of_host = count_of_host(r, host) >= r->rules.of_host;
 
-    for (int i = 0; i < RECEPTION_MOST && !is_of_host; i++)
-        if (!r->visitors[i].is_here)
-            return &r->visitors[i];
-    return find_way(r, host, is_of_host);
+    for (uint32_t i = 0; i < r->rules.places && !is_of_host; i++)
+        if (r->visitor[i].state == VISITOR_NONE)
+            return &r->visitor[i];
+    return find_way(r, host, is_of_host, now);
 }
 
 /* Somebody new, who has brought a cookie. */
-static struct visitor *receive(struct reception *r, const struct caller *caller,
+static struct visitor *receive(struct reception *r, uint64_t peer, uint64_t host,
                                const struct handshake_datagram *d)
 {
-    uint64_t host = address_host_number(&caller->from);
-    struct visitor *v = caller->has_cookie ? find_place(r, host) : NULL;
+    instant now = clock_now();
+    struct visitor *v = find_place(r, host, now);
 
     if (v == NULL) {
-        r->dropped += caller->has_cookie;
+        r->counts.dropped++;
         return NULL;
     }
     see_off(v);
-    v->is_here = true;
-    v->has_begun = v->has_failed = v->has_early = false;
+    v->state = VISITOR_WAITS;
+    v->peer = peer;
     v->host = host;
     v->nonce = d->nonce;
     v->tag = d->tag;
-    v->came = v->served = clock_now();
-    v->due = NEVER;
+    v->came = v->served = now;
+    v->early.size = 0;
     v->letters.count = 0;
     return v;
 }
 
 /* ---- hearing ---- */
 
-static void hear_early(struct reception *r, const struct caller *caller)
+/* A request of somebody whose handshake may have ended just now. Whether it is genuine is seen
+ * later. */
+static void hear_early(struct reception *r, const struct caller *caller, const uint8_t *datagram,
+                       size_t size)
 {
+    uint64_t peer = address_number(&caller->from);
+
     mutex_lock(&r->mutex);
-    for (int i = 0; i < RECEPTION_MOST; i++) {
-        struct visitor *v = &r->visitors[i];
-        if (!v->is_here || !v->has_begun || !address_is_same(&v->caller.from, &caller->from))
-            continue;
-        v->early = *caller;
-        v->has_early = true;
+    for (uint32_t i = 0; i < r->rules.places; i++) {
+        struct visitor *v = &r->visitor[i];
+        bool has_begun = v->state == VISITOR_SERVED || v->greeting != NULL;
+        if (has_begun && v->peer == peer)
+            letter_set(&v->early, datagram, size);
     }
     mutex_unlock(&r->mutex);
 }
 
-void reception_hear(struct reception *r, const struct caller *caller)
+static void hear_handshake(struct reception *r, const struct caller *caller,
+                           const struct handshake_datagram *d, const uint8_t *datagram, size_t size)
 {
-    struct handshake_datagram d;
-    size_t bytes;
+    const struct cookie_jar jar = keyed_hash_jar();
+    uint64_t peer = address_number(&caller->from), host = address_host_number(&caller->from);
+    bool has_cookie = handshake_has_cookie(&jar, peer, clock_now(), datagram, size);
 
-    if (caller->is_early) {
-        hear_early(r, caller);
-        return;
-    }
-    if (handshake_decode(caller->hello, caller->hello_bytes, &d, &bytes) != VERDICT_OK)
-        return;
     mutex_lock(&r->mutex);
-    struct visitor *v = find(r, caller, d.nonce);
-    if (v == NULL)
-        v = receive(r, caller, &d);
+    struct visitor *v = find(r, peer, d->nonce);
+    if (v == NULL && !has_cookie)
+        r->counts.unproven++;
+    else if (v == NULL && !r->is_stopping)
+        v = receive(r, peer, host, d);
     if (v != NULL) {
-        letters_add(&v->letters, caller->hello, caller->hello_bytes);
+        letters_add(&v->letters, datagram, size);
         v->caller = *caller;
     }
     mutex_unlock(&r->mutex);
@@ -129,31 +169,67 @@ void reception_hear(struct reception *r, const struct caller *caller)
         condition_signal(&r->has_work);
 }
 
-bool reception_take_early(struct reception *r, const struct caller *of, struct caller *early)
+/* A hello is answered with a cookie. One with a good cookie is of somebody who has no keys, and is
+ * told so. */
+static void hear_question(struct reception *r, const struct caller *caller, const uint8_t *datagram,
+                          size_t size)
 {
-    bool has_early = false;
+    const struct cookie_jar jar = keyed_hash_jar();
+    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
+    uint8_t answer[TRAILER_BYTES];
+    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(),
+                                         datagram + size - tail, size, answer, &bytes);
 
-    mutex_lock(&r->mutex);
-    for (int i = 0; i < RECEPTION_MOST && !has_early; i++) {
-        const struct visitor *v = &r->visitors[i];
-        has_early = v->is_here && v->has_early && address_is_same(&v->caller.from, &of->from);
-        if (has_early)
-            *early = v->early;
+    if (what == LISTENING_ACCEPTS)
+        bytes = handshake_refuse_hello(datagram, size, answer) ? TRAILER_BYTES : 0;
+    if (bytes > 0) {
+        r->rules.tell(r->rules.context, caller, answer, bytes);
+        return;
     }
+    mutex_lock(&r->mutex);
+    r->counts.strange++;
     mutex_unlock(&r->mutex);
-    return has_early;
+}
+
+void reception_hear(struct reception *r, const struct caller *caller, const uint8_t *datagram,
+                    size_t size)
+{
+    enum datagram_type type = datagram_type(datagram[size - 1]);
+    struct handshake_datagram d;
+    size_t bytes;
+
+    if (type == DATAGRAM_REQUEST)
+        hear_early(r, caller, datagram, size);
+    else if (type == DATAGRAM_HANDSHAKE &&
+             handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK)
+        hear_handshake(r, caller, &d, datagram, size);
+    else
+        hear_question(r, caller, datagram, size);
+}
+
+void reception_take_early(struct reception *r, struct letter *early)
+{
+    early->size = 0;
+    mutex_lock(&r->mutex);
+    for (uint32_t i = 0; i < r->rules.places; i++)
+        if (r->visitor[i].state == VISITOR_SERVED)
+            *early = r->visitor[i].early;
+    mutex_unlock(&r->mutex);
 }
 
 /* ---- the thread ---- */
 
-/* When the thread has something to do for a visitor. */
+/* When the thread has something to do for a visitor, none of whom is served. */
 static instant due(const struct reception *r, const struct visitor *v, instant now)
 {
-    instant by_time = instant_earlier(v->due, v->came + r->limit);
+    instant by_time = v->came + r->rules.limit;
 
+    if (v->greeting != NULL)
+        by_time = instant_earlier(by_time, handshake_deadline(&v->greeting->handshake));
     if (v->letters.count == 0)
         return by_time;
-    return v->has_begun ? now : instant_earlier(by_time, sources_ready(&r->sources, v->host, now));
+    instant ready = sources_ready(&r->sources, v->host, r->rules.at_once, now);
+    return v->greeting != NULL ? now : instant_earlier(by_time, ready);
 }
 
 /* Is it the turn of this one rather than of that one? Hosts that have failed come last. */
@@ -173,9 +249,9 @@ static struct visitor *choose(struct reception *r, instant now, instant *next)
     struct visitor *chosen = NULL;
 
     *next = NEVER;
-    for (int i = 0; i < RECEPTION_MOST; i++) {
-        struct visitor *v = &r->visitors[i];
-        instant at = v->is_here ? due(r, v, now) : NEVER;
+    for (uint32_t i = 0; i < r->rules.places; i++) {
+        struct visitor *v = &r->visitor[i];
+        instant at = v->state == VISITOR_WAITS ? due(r, v, now) : NEVER;
         if (at <= now && is_first(r, v, chosen, now))
             chosen = v;
         *next = instant_earlier(*next, at);
@@ -183,82 +259,58 @@ static struct visitor *choose(struct reception *r, instant now, instant *next)
     return chosen;
 }
 
-/* What a visit came to. */
-struct visit {
-    struct caller caller;
-    bool has_ended; /* just now, well or not */
-    struct admission *admission;
-};
-
-static void talk(const struct reception *r, const struct visitor *v, const struct caller *caller)
+/* Reads the letters, and answers. True if the handshake has ended with them, well or not. Without
+ * the mutex. */
+static bool attend(const struct reception_rules *rules, struct greeting *g,
+                   const struct letters *letters, const struct caller *caller)
 {
     uint8_t datagram[HANDSHAKE_BYTES];
-    instant now = clock_now();
+    bool has_ended = false;
     size_t size;
 
-    while ((size = handshake_take(&v->greeting->handshake, now, datagram)) > 0)
-        listen_tell(r->socket, caller, datagram, size);
+    for (uint32_t i = 0; i < letters->count; i++)
+        has_ended |=
+            greeting_hear(g, clock_now(), letters->letter[i].bytes, letters->letter[i].size);
+    handshake_expire(&g->handshake, clock_now());
+    while ((size = handshake_take(&g->handshake, clock_now(), datagram)) > 0)
+        rules->tell(rules->context, caller, datagram, size);
+    if (!has_ended || g->verdict != TLS_DONE)
+        return has_ended;
+    struct admission *admission = greeting_admit(g);
+    if (admission != NULL)
+        rules->welcome(rules->context, caller, admission);
+    return true;
 }
 
-/* Reads the visitor's letters, and answers. Without the mutex. */
-static void attend(struct reception *r, struct visitor *v, struct visit *visit)
-{
-    if (v->greeting == NULL)
-        v->greeting = greeting_create(r->keys, false, v->tag, v->nonce);
-    if (v->greeting == NULL)
-        return;
-    for (uint32_t i = 0; i < r->reading.count; i++)
-        visit->has_ended |= greeting_hear(v->greeting, clock_now(), r->reading.letter[i].bytes,
-                                          r->reading.letter[i].size);
-    handshake_expire(&v->greeting->handshake, clock_now());
-    talk(r, v, &visit->caller);
-    if (visit->has_ended && v->greeting->verdict == TLS_DONE)
-        visit->admission = greeting_admit(v->greeting);
-    if (visit->admission != NULL)
-        r->welcome(r->context, &visit->caller, visit->admission);
-}
-
-/* Begins a visit, and charges the host for one that begins. */
-static void take_letters(struct reception *r, struct visitor *v, struct visit *visit, instant now)
-{
-    v->is_served = true;
-    v->served = now;
-    visit->caller = v->caller;
-    letters_take(&v->letters, &r->reading);
-    if (!v->has_begun)
-        sources_charge(&r->sources, v->host, now);
-    v->has_begun = true;
-}
-
-static void end_visit(struct reception *r, struct visitor *v, const struct visit *visit)
-{
-    bool is_through = v->greeting == NULL || v->greeting->verdict == TLS_DONE;
-
-    v->is_served = false;
-    r->refused += visit->has_ended && !is_through;
-    if (is_through) {
-        sources_refund(&r->sources, v->host);
-        see_off(v);
-        return;
-    }
-    v->has_failed = greeting_has_failed(v->greeting);
-    v->due = handshake_deadline(&v->greeting->handshake);
-}
-
-/* Leaves the mutex meanwhile. */
+/* A visit, for which it leaves the mutex. A host is charged for each handshake that begins, and
+ * gets that back if it ends well. One that has ended well, or for which there was no memory at
+ * present, is over: its caller calls again if it has to. */
 static void serve(struct reception *r, struct visitor *v, instant now)
 {
-    struct visit visit = {.has_ended = false};
+    const struct caller caller = v->caller;
+    struct letters letters;
 
-    if (v->came + r->limit <= now) {
+    if (v->came + r->rules.limit <= now) {
         see_off(v);
         return;
     }
-    take_letters(r, v, &visit, now);
+    if (v->greeting == NULL)
+        sources_charge(&r->sources, v->host, now);
+    letters_take(&v->letters, &letters);
+    v->served = now;
+    v->state = VISITOR_SERVED;
     mutex_unlock(&r->mutex);
-    attend(r, v, &visit);
+    if (v->greeting == NULL)
+        v->greeting = greeting_create(r->rules.keys, false, v->tag, v->nonce);
+    bool has_ended = v->greeting != NULL && attend(&r->rules, v->greeting, &letters, &caller);
     mutex_lock(&r->mutex);
-    end_visit(r, v, &visit);
+    v->state = VISITOR_WAITS;
+    if (v->greeting != NULL && v->greeting->verdict != TLS_DONE) {
+        r->counts.refused += has_ended;
+        return;
+    }
+    sources_refund(&r->sources, v->host);
+    see_off(v);
 }
 
 static void run(void *context)
@@ -280,62 +332,70 @@ static void run(void *context)
 
 /* ---- life ---- */
 
-bool reception_init(struct reception *r, struct zcrp_keys *keys, duration limit)
+/* A greeting that the parent's thread is at work on is left as it is: it makes no sense. */
+void reception_abandon(struct reception *r)
 {
-    mutex_init(&r->mutex);
-    condition_init(&r->has_work);
-    r->keys = keys_hold(keys);
-    r->limit = limit;
-    r->visitors = keys != NULL ? calloc(RECEPTION_MOST, sizeof(*r->visitors)) : NULL;
-    return keys == NULL || r->visitors != NULL;
+    if (r == NULL)
+        return;
+    for (uint32_t i = 0; r->visitor != NULL && i < r->rules.places; i++)
+        if (r->visitor[i].state != VISITOR_SERVED)
+            see_off(&r->visitor[i]);
+    zcrp_keys_free(r->rules.keys);
+    free(r->visitor);
+    free(r);
 }
 
-int reception_start(struct reception *r, const struct listen_socket *socket,
-                    reception_welcome welcome, void *context)
+/* Nobody knows it, and it has no thread. */
+static void destroy(struct reception *r)
 {
-    if (r->keys == NULL)
-        return 0;
-    r->socket = socket;
-    r->welcome = welcome;
-    r->context = context;
-    int error = thread_start(&r->thread, "zcrp-keys", run, r);
-    r->is_running = error == 0;
+    condition_fini(&r->has_work);
+    mutex_fini(&r->mutex);
+    reception_abandon(r);
+}
+
+int reception_open(struct reception **reception, const struct reception_rules *rules)
+{
+    struct reception *r = calloc(1, sizeof(*r));
+    int error = -ENOMEM;
+
+    *reception = NULL;
+    if (r == NULL)
+        return error;
+    r->rules = *rules;
+    keys_hold(rules->keys);
+    mutex_init(&r->mutex);
+    condition_init(&r->has_work);
+    r->visitor = calloc(rules->places, sizeof(*r->visitor));
+    if (r->visitor != NULL)
+        error = thread_start(&r->thread, "zcrp-keys", run, r);
+    if (error)
+        destroy(r);
+    else
+        *reception = r;
     return error;
 }
 
-void reception_stop(struct reception *r)
+void reception_end(struct reception *r)
 {
-    if (!r->is_running)
-        return;
     mutex_lock(&r->mutex);
     r->is_stopping = true;
     mutex_unlock(&r->mutex);
     condition_signal(&r->has_work);
+}
+
+void reception_close(struct reception *r)
+{
+    if (r == NULL)
+        return;
+    reception_end(r);
     thread_join(&r->thread);
-    r->is_running = false;
+    destroy(r);
 }
 
-/* A greeting that the parent's thread is at work on is left as it is: it makes no sense. */
-void reception_abandon(struct reception *r)
-{
-    for (int i = 0; r->visitors != NULL && i < RECEPTION_MOST; i++)
-        if (!r->visitors[i].is_served)
-            see_off(&r->visitors[i]);
-    free(r->visitors);
-    zcrp_keys_free(r->keys);
-}
-
-void reception_fini(struct reception *r)
-{
-    reception_abandon(r);
-    condition_fini(&r->has_work);
-    mutex_fini(&r->mutex);
-}
-
-void reception_count(struct reception *r, uint64_t *refused, uint64_t *dropped)
+struct reception_counts reception_count(struct reception *r)
 {
     mutex_lock(&r->mutex);
-    *refused = r->refused;
-    *dropped = r->dropped;
+    struct reception_counts counts = r->counts;
     mutex_unlock(&r->mutex);
+    return counts;
 }

@@ -1,100 +1,79 @@
-/* The callers of a listener whose handshakes are under way, and the thread that does them. All of
- * it goes over the listening socket: a caller gets a socket of its own only once it has shown that
- * it has a key which is good here.
+/* The callers whose handshakes are under way, and the thread that does them. A caller that has
+ * shown that it has a key which is good here is `welcome`; until then nothing but a place here is
+ * its own.
  *
- *     receiving thread --hear--> [ visitors, each with its letters ] --> zcrp-keys: TLS, answers,
- *                                                                        welcome(admission)
+ *     receiving thread --hear--> [ visitors, each with its letters ] --> zcrp-keys: TLS, `tell`,
+ *            \--> tell: cookies                                          welcome(admission)
  *
  * What a handshake computes, and what the user's lookup does, holds up other callers of this
- * listener, and nothing else. Strangers without a cookie cost no handshake; those with one share
- * RECEPTION_MOST places, of which one host has RECEPTION_OF_HOST. Who is refused, or has kept a
- * place for GREETING_PATIENCE, gives way to others once there is none left; the connect limit ends
- * a handshake in any case. So whoever begins a handshake and does not go on with it holds others up
- * for that long at most. Hosts whose handshakes fail may begin few (sources.h), and come last.
+ * reception, and nothing else. Strangers without a cookie cost no handshake; those with one share
+ * its places, of which one host has so many. Who is refused, or has kept a place for
+ * GREETING_PATIENCE, gives way to others once there is none left; the limit ends a handshake in any
+ * case. So whoever begins a handshake and does not go on with it holds others up for that long at
+ * most. Hosts whose handshakes fail may begin few (sources.h), and come last.
  *
- * Any thread, unless something else is said. The mutex is held for a few instructions. Lock
- * letters: (c) constant from start to stop, (m) the mutex, (k) the reception's thread alone. */
+ * Any thread, unless something else is said. The mutex is held for a few instructions, and never
+ * while a function of the rules' runs. */
 #ifndef ZCRP_ACCEPT_RECEPTION_H
 #define ZCRP_ACCEPT_RECEPTION_H
 
 #include "link/greeting.h"
 #include "link/letters.h"
-#include "listen.h"
-#include "platform/thread.h"
-#include "sources.h"
+#include "transport/address.h"
 
-enum {
-    RECEPTION_MOST = 64,
-    RECEPTION_OF_HOST = 16,
+/* Who calls, and how it is answered. */
+struct caller {
+    union address from;
+    socklen_t from_size;
+    union address here; /* where it called; family 0 if the system did not say */
 };
 
-struct visitor {
-    bool is_here;              /* (m) else the place is free */
-    bool is_served;            /* (m) by the thread, which leaves the mutex meanwhile */
-    bool has_begun;            /* (m) its handshake: it was charged to the host */
-    bool has_failed;           /* (m) */
-    bool has_early;            /* (m) a request came before it has a socket of its own */
-    uint64_t host;             /* (m) */
-    uint64_t nonce;            /* (m) of its handshake, */
-    uint32_t tag;              /* (m) and its tag */
-    instant came, served;      /* (m) when it took the place; when the thread last was with it */
-    instant due;               /* (m) the time of its handshake; NEVER: it waits for the caller */
-    struct caller caller;      /* (m) as heard last */
-    struct caller early;       /* (m) */
-    struct letters letters;    /* (m) */
-    struct greeting *greeting; /* (k) while it is served, else (m); NULL: it has not begun */
+/* Constant while there is a reception. */
+struct reception_rules {
+    struct zcrp_keys *keys; /* held */
+    uint32_t places;
+    uint32_t of_host; /* of these */
+    uint32_t at_once; /* handshakes of one host that fail; then one each HANDSHAKE_PAUSE */
+    duration limit;   /* of a handshake */
+    void *context;
+    /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
+    void (*tell)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
+    /* Takes somebody whose handshake has ended well, by the thread. The admission is the
+     * function's. */
+    void (*welcome)(void *context, const struct caller *caller, struct admission *admission);
 };
 
-/* Takes somebody whose handshake has ended well, in the reception's thread, without its mutex. The
- * admission is the function's. */
-typedef void (*reception_welcome)(void *context, const struct caller *caller,
-                                  struct admission *admission);
-
-struct reception {
-    struct zcrp_keys *keys; /* (c) held; NULL: callers need none, and there is no thread */
-    duration limit;         /* (c) of a handshake */
-    const struct listen_socket *socket; /* (c) */
-    reception_welcome welcome;          /* (c) */
-    void *context;                      /* (c) */
-    struct thread thread;
-    bool is_running; /* (c) */
-
-    struct mutex mutex;
-    struct condition has_work;
-    bool is_stopping;         /* (m) */
-    struct visitor *visitors; /* (m) RECEPTION_MOST places */
-    struct sources sources;   /* (m) */
-    struct letters reading;   /* (k) */
-    uint64_t refused;         /* (m) callers without a key that is good here */
-    uint64_t dropped;         /* (m) that found no room */
+/* Callers, or datagrams, so far. */
+struct reception_counts {
+    uint64_t refused;  /* callers without a key that is good here, */
+    uint64_t dropped;  /* and callers that found no room; */
+    uint64_t unproven; /* datagrams of handshakes without a good cookie, */
+    uint64_t strange;  /* and datagrams that were neither of a handshake nor to be answered */
 };
 
-/* False: no memory. */
-__attribute__((warn_unused_result)) bool reception_init(struct reception *r, struct zcrp_keys *keys,
-                                                        duration limit);
+struct reception;
 
-/* Starts the thread, if there are keys. 0, or the system's negative error number. */
-__attribute__((warn_unused_result)) int reception_start(struct reception *r,
-                                                        const struct listen_socket *socket,
-                                                        reception_welcome welcome, void *context);
+/* With a thread of its own. 0, or the system's negative error number. */
+__attribute__((warn_unused_result)) int reception_open(struct reception **reception,
+                                                       const struct reception_rules *rules);
 
-/* Waits for the handshake that is being computed, and ends the thread. Nobody is heard any more.
- * Fine if there is none. */
-void reception_stop(struct reception *r);
+/* Waits for the handshake that is being computed, ends the thread, and frees it. NULL is fine. */
+void reception_close(struct reception *r);
 
-/* Stopped. */
-void reception_fini(struct reception *r);
-
-/* In a child: the mutex may be held by a thread that this process does not have. */
+/* Frees it in a child: the mutex may be held by a thread that this process does not have. NULL is
+ * fine. */
 void reception_abandon(struct reception *r);
 
-/* Hears a caller with a handshake, or an early request. */
-void reception_hear(struct reception *r, const struct caller *caller);
+/* Hears what anybody says, which is `size` bytes, at least 1. */
+void reception_hear(struct reception *r, const struct caller *caller, const uint8_t *datagram,
+                    size_t size);
 
-/* For `welcome`: the early request of that caller, if one has come. */
-bool reception_take_early(struct reception *r, const struct caller *of, struct caller *early);
+/* For `welcome`: the request that this caller has sent early, if any. */
+void reception_take_early(struct reception *r, struct letter *early);
 
-/* How many callers had no key that is good here, and how many found no room. */
-void reception_count(struct reception *r, uint64_t *refused, uint64_t *dropped);
+/* For `welcome`: it was the last one. The thread ends, and nobody is heard any more. */
+void reception_end(struct reception *r);
+
+struct reception_counts reception_count(struct reception *r);
 
 #endif

@@ -16,9 +16,9 @@ instant sources_debt(const struct sources *s, uint64_t host, instant now)
     return i < SOURCES_MOST && s->source[i].debt_ends > now ? s->source[i].debt_ends : now;
 }
 
-instant sources_ready(const struct sources *s, uint64_t host, instant now)
+instant sources_ready(const struct sources *s, uint64_t host, uint32_t at_once, instant now)
 {
-    return sources_debt(s, host, now) - (HANDSHAKES_AT_ONCE - 1) * HANDSHAKE_PAUSE;
+    return sources_debt(s, host, now) - (at_once - 1) * HANDSHAKE_PAUSE;
 }
 
 /* The one with the least debt, which is none if there is one without. */

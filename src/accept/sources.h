@@ -1,10 +1,10 @@
 /* The hosts whose handshakes failed of late. Each handshake costs its host one of
- * HANDSHAKES_AT_ONCE; one that ends well is given back, and time gives back one each
+ * those that it has at once; one that ends well is given back, and time gives back one each
  * HANDSHAKE_PAUSE. A host that has none left waits. So what strangers make this process compute has
  * a bound for each of them, and a host whose handshakes end well has none.
  *
  *     charge, charge, charge ...        in debt until now + n * HANDSHAKE_PAUSE
- *     |<------- at most HANDSHAKES_AT_ONCE * HANDSHAKE_PAUSE ------->|  then: wait
+ *     |<--------- at most at_once * HANDSHAKE_PAUSE -------->|  then: wait
  *
  * It remembers SOURCES_MOST hosts; beyond these it forgets the one with the least debt. Time is an
  * argument. Cannot fail; O(SOURCES_MOST). */
@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { SOURCES_MOST = 256, HANDSHAKES_AT_ONCE = 32 };
+enum { SOURCES_MOST = 256 };
 
 struct source {
     uint64_t host;     /* its number (address_host_number) */
@@ -31,8 +31,9 @@ struct sources {
 /* When the host's debt ends; not after `now` if it has none. */
 instant sources_debt(const struct sources *s, uint64_t host, instant now);
 
-/* When the host may begin the next handshake; not after `now`: it may at once. */
-instant sources_ready(const struct sources *s, uint64_t host, instant now);
+/* When the host may begin the next handshake, if `at_once` are had at once; not after `now`: it may
+ * at once. */
+instant sources_ready(const struct sources *s, uint64_t host, uint32_t at_once, instant now);
 
 /* It begins one; one that it began has ended well. */
 void sources_charge(struct sources *s, uint64_t host, instant now);

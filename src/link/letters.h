@@ -12,23 +12,29 @@
 
 enum { LETTERS_MOST = 16 };
 
+struct letter {
+    uint16_t size; /* 0: none */
+    uint8_t bytes[HANDSHAKE_BYTES];
+};
+
 /* All zero: empty. */
 struct letters {
     uint32_t count;
-    struct {
-        uint16_t size;
-        uint8_t bytes[HANDSHAKE_BYTES];
-    } letter[LETTERS_MOST];
+    struct letter letter[LETTERS_MOST];
 };
+
+/* A copy of the datagram; none if that is larger than any of a handshake. */
+static inline void letter_set(struct letter *l, const uint8_t *datagram, size_t size)
+{
+    l->size = size <= HANDSHAKE_BYTES ? (uint16_t)size : 0;
+    memcpy(l->bytes, datagram, l->size);
+}
 
 /* Dropped if there is no room, or it is larger than any of a handshake. */
 static inline void letters_add(struct letters *l, const uint8_t *datagram, size_t size)
 {
-    if (l->count == LETTERS_MOST || size > HANDSHAKE_BYTES)
-        return;
-    l->letter[l->count].size = (uint16_t)size;
-    memcpy(l->letter[l->count].bytes, datagram, size);
-    l->count++;
+    if (l->count < LETTERS_MOST && size <= HANDSHAKE_BYTES)
+        letter_set(&l->letter[l->count++], datagram, size);
 }
 
 /* All that there are move to `to`. */

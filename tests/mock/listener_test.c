@@ -22,19 +22,18 @@ static _Atomic int admit_error, admit_good, admit_bad, admit_failures;
 static _Atomic bool is_held, is_within; /* peers_add does not return; a thread is there */
 
 int __real_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
-                        struct strays *strays);
+                        listen_hear hear, void *context);
 int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
-                        struct strays *strays);
+                        listen_hear hear, void *context);
 enum peers_verdict __real_peers_add(struct peers *p, const union address *peer);
 enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer);
 
 int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
-                        struct strays *strays)
+                        listen_hear hear, void *context)
 {
     if (atomic_fetch_sub(&admit_good, 1) > 0 || atomic_fetch_sub(&admit_bad, 1) <= 0)
-        return __real_listen_admit(l, caller, child, strays);
+        return __real_listen_admit(l, caller, child, hear, context);
     *child = -1;
-    strays->count = 0;
     admit_failures++;
     return -admit_error;
 }

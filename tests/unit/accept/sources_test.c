@@ -3,7 +3,7 @@
 
 #include "../../support/suite.h"
 
-enum { HOST = 7, OTHER = 9 };
+enum { HOST = 7, OTHER = 9, AT_ONCE = 32 };
 
 static struct sources s;
 static const instant start = 1000 * SECOND;
@@ -23,21 +23,21 @@ static void charge(uint64_t host, int count, instant now)
 
 TEST(sources_ready__so_many_at_once)
 {
-    for (int i = 0; i < HANDSHAKES_AT_ONCE; i++) {
-        ck_assert_int_le(sources_ready(&s, HOST, start), start);
+    for (int i = 0; i < AT_ONCE; i++) {
+        ck_assert_int_le(sources_ready(&s, HOST, AT_ONCE, start), start);
         sources_charge(&s, HOST, start);
     }
-    ck_assert_int_eq(sources_ready(&s, HOST, start), start + HANDSHAKE_PAUSE);
-    ck_assert_int_le(sources_ready(&s, OTHER, start), start);
+    ck_assert_int_eq(sources_ready(&s, HOST, AT_ONCE, start), start + HANDSHAKE_PAUSE);
+    ck_assert_int_le(sources_ready(&s, OTHER, AT_ONCE, start), start);
 }
 
 TEST(sources_ready__then_one_after_each_pause)
 {
-    charge(HOST, HANDSHAKES_AT_ONCE, start);
+    charge(HOST, AT_ONCE, start);
     for (int i = 1; i <= 100; i++) {
         instant now = start + i * HANDSHAKE_PAUSE;
-        ck_assert_int_gt(sources_ready(&s, HOST, now - 1), now - 1);
-        ck_assert_int_le(sources_ready(&s, HOST, now), now);
+        ck_assert_int_gt(sources_ready(&s, HOST, AT_ONCE, now - 1), now - 1);
+        ck_assert_int_le(sources_ready(&s, HOST, AT_ONCE, now), now);
         sources_charge(&s, HOST, now);
     }
 }
@@ -48,14 +48,14 @@ TEST(sources_ready__nothing_is_saved_up)
     instant later = start + 3600 * SECOND;
 
     charge(HOST, 3, start);
-    charge(HOST, HANDSHAKES_AT_ONCE, later);
-    ck_assert_int_eq(sources_ready(&s, HOST, later), later + HANDSHAKE_PAUSE);
+    charge(HOST, AT_ONCE, later);
+    ck_assert_int_eq(sources_ready(&s, HOST, AT_ONCE, later), later + HANDSHAKE_PAUSE);
 }
 
 TEST(sources_refund__of_those_that_end_well)
 {
     for (int i = 0; i < 1000; i++) {
-        ck_assert_int_le(sources_ready(&s, HOST, start), start);
+        ck_assert_int_le(sources_ready(&s, HOST, AT_ONCE, start), start);
         sources_charge(&s, HOST, start);
         sources_refund(&s, HOST);
     }

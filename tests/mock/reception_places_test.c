@@ -1,0 +1,336 @@
+/* Who has a place among callers whose handshakes are under way, what they are told, and who is
+ * welcome. Where there is no thread, nobody is served. */
+/* wrap: thread_start thread_join clock_now */
+#include "../support/mock.h"
+
+#include "accept/reception.h"
+#include "platform/system.h"
+#include "platform/thread.h"
+#include "transport/keyed_hash.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PLACES = 64, OF_HOST = 16, TAG = 1 };
+
+static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {1};
+static struct zcrp_keys *keys;
+static struct reception *r;
+static bool has_thread;
+static _Atomic duration later; /* than it is */
+
+instant __real_clock_now(void);
+instant __wrap_clock_now(void)
+{
+    return __real_clock_now() + later;
+}
+
+int __real_thread_start(struct thread *t, const char *name, thread_run run, void *context);
+int __wrap_thread_start(struct thread *t, const char *name, thread_run run, void *context)
+{
+    return has_thread ? __real_thread_start(t, name, run, context) : 0;
+}
+
+void __real_thread_join(struct thread *t);
+void __wrap_thread_join(struct thread *t)
+{
+    if (has_thread)
+        __real_thread_join(t);
+}
+
+/* ---- what the reception says ---- */
+
+static struct mutex mutex;
+static struct letters told;   /* (m) */
+static uint64_t told_bytes;   /* (m) */
+static struct letter request; /* that was early */
+static _Atomic int welcomes;
+
+static void tell(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
+{
+    (void)context, (void)caller;
+    mutex_lock(&mutex);
+    letters_add(&told, datagram, size);
+    told_bytes += size;
+    mutex_unlock(&mutex);
+}
+
+static struct caller caller_at(const char *host, uint16_t port)
+{
+    struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    struct caller c = {.from_size = sizeof(ip4)};
+
+    if (inet_pton(AF_INET, host, &ip4.sin_addr) == 1)
+        memcpy(&c.from, &ip4, sizeof(ip4));
+    else if (inet_pton(AF_INET6, host, &ip6.sin6_addr) == 1)
+        memcpy(&c.from, &ip6, sizeof(ip6));
+    return c;
+}
+
+static void say_early(const char *host, uint8_t what)
+{
+    const struct caller caller = caller_at(host, 1000);
+    const uint8_t said[2] = {what, datagram_last_byte(DATAGRAM_REQUEST)};
+
+    reception_hear(r, &caller, said, sizeof(said));
+}
+
+/* Before the caller is welcome it may have sent a request, and others, too. */
+static void welcome(void *context, const struct caller *caller, struct admission *admission)
+{
+    (void)context, (void)caller;
+    admission_destroy(admission);
+    say_early("192.0.2.1", 77);
+    say_early("192.0.2.2", 88);
+    reception_take_early(r, &request);
+    welcomes++;
+}
+
+static void open_with(bool has_one)
+{
+    const struct reception_rules rules = {.keys = keys,
+                                          .places = PLACES,
+                                          .of_host = OF_HOST,
+                                          .at_once = 32,
+                                          .limit = 5 * SECOND,
+                                          .tell = tell,
+                                          .welcome = welcome};
+
+    has_thread = has_one;
+    if (keys == NULL)
+        skip();
+    assert_int_equal(reception_open(&r, &rules), 0);
+}
+
+static void setup(void)
+{
+    mutex_init(&mutex);
+    told.count = 0;
+    told_bytes = 0;
+    later = 0;
+    welcomes = 0;
+    r = NULL;
+    if (zcrp_keys_psk(&keys, "a", key, sizeof(key)) != ZCRP_OK) /* built without */
+        keys = NULL;
+}
+
+static void teardown(void)
+{
+    reception_close(r);
+    zcrp_keys_free(keys);
+    mutex_fini(&mutex);
+}
+
+FIXTURE(setup, teardown)
+
+/* ---- places ---- */
+
+/* The first datagram of a handshake, from that address, with so many bytes of junk. */
+static void hear_with(const char *host, uint16_t port, uint64_t nonce, bool has_cookie, size_t junk)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    const struct caller caller = caller_at(host, port);
+    const struct cookie_owner owner = {
+        .peer = address_number(&caller.from), .nonce = nonce, .pairing = {.tag = TAG}};
+    const struct handshake_datagram d = {
+        .tag = TAG,
+        .nonce = nonce,
+        .cookie = has_cookie ? cookie_make(&jar, &owner, clock_now()) : 0};
+    uint8_t datagram[HANDSHAKE_BYTES] = {0};
+
+    handshake_encode(datagram + junk, &d);
+    reception_hear(r, &caller, datagram, junk + TRAILER_BYTES);
+}
+
+static void hear(const char *host, uint16_t port, uint64_t nonce)
+{
+    hear_with(host, port, nonce, true, 0);
+}
+
+static uint64_t dropped(void)
+{
+    return reception_count(r).dropped;
+}
+
+/* Has that caller a place? */
+static bool is_here(const char *host, uint16_t port, uint64_t nonce)
+{
+    uint64_t before = reception_count(r).unproven;
+
+    hear_with(host, port, nonce, false, 0);
+    return reception_count(r).unproven == before;
+}
+
+TEST(hear__a_share_for_each_host)
+{
+    open_with(false);
+    for (uint16_t i = 0; i < 3 * OF_HOST; i++)
+        hear("192.0.2.1", (uint16_t)(1000 + i), 1 + i);
+    assert_int_equal(dropped(), 2 * OF_HOST);
+    hear("192.0.2.2", 1000, 1);
+    assert_int_equal(dropped(), 2 * OF_HOST);
+}
+
+/* All addresses of a network of 64 bits are one host's. */
+TEST(hear__a_share_for_each_network)
+{
+    char host[64];
+
+    open_with(false);
+    for (int i = 0; i < 2 * OF_HOST; i++) {
+        snprintf(host, sizeof(host), "2001:db8::%x", 1 + i);
+        hear(host, 1000, 1);
+    }
+    assert_int_equal(dropped(), OF_HOST);
+}
+
+TEST(hear__no_more_places_than_there_are)
+{
+    char host[64];
+
+    open_with(false);
+    for (int i = 0; i < 2 * PLACES; i++) {
+        snprintf(host, sizeof(host), "192.0.2.%d", 1 + i);
+        hear(host, 1000, 1);
+    }
+    assert_int_equal(dropped(), PLACES);
+}
+
+/* The one that has waited longest gives way, once that is long. */
+TEST(hear__who_has_waited_long_gives_way)
+{
+    open_with(false);
+    for (uint16_t i = 0; i < OF_HOST; i++, later++)
+        hear("192.0.2.1", (uint16_t)(1000 + i), 1);
+    hear("192.0.2.1", 2000, 1);
+    assert_int_equal(dropped(), 1);
+    later += GREETING_PATIENCE;
+    hear("192.0.2.1", 2000, 1);
+    assert_int_equal(dropped(), 1);
+    assert_true(is_here("192.0.2.1", 2000, 1));
+    assert_false(is_here("192.0.2.1", 1000, 1));
+    for (uint16_t i = 1; i < OF_HOST; i++)
+        assert_true(is_here("192.0.2.1", (uint16_t)(1000 + i), 1));
+}
+
+/* What is no handshake of TLS ends it at once. */
+TEST(hear__who_was_refused_gives_way)
+{
+    open_with(true);
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        hear_with("192.0.2.1", (uint16_t)(1000 + i), 1, true, i == 5 ? 100 : 0);
+    while (reception_count(r).refused == 0)
+        usleep(1000);
+    assert_true(is_here("192.0.2.1", 1005, 1));
+    hear("192.0.2.1", 2000, 1);
+    assert_int_equal(dropped(), 0);
+    assert_false(is_here("192.0.2.1", 1005, 1));
+    hear("192.0.2.1", 2001, 1);
+    assert_int_equal(dropped(), 1);
+    assert_int_equal(reception_count(r).refused, 1);
+}
+
+TEST(hear__no_cookie_no_place)
+{
+    open_with(false);
+    assert_false(is_here("192.0.2.1", 1000, 1));
+    assert_false(is_here("192.0.2.1", 1000, 1));
+    assert_int_equal(dropped(), 0);
+    assert_int_equal(told_bytes, 0);
+}
+
+TEST(hear__nobody_behind_the_last)
+{
+    open_with(false);
+    reception_end(r);
+    hear("192.0.2.1", 1000, 1);
+    assert_false(is_here("192.0.2.1", 1000, 1));
+    assert_int_equal(dropped(), 0);
+}
+
+/* ---- hellos ---- */
+
+/* The answer to a hello. */
+static struct letter ask(uint64_t cookie)
+{
+    const struct caller caller = caller_at("192.0.2.1", 1000);
+    const struct hello hello = {.pairing = {.tag = TAG}, .nonce = 7, .cookie = cookie};
+    uint8_t datagram[TRAILER_BYTES];
+
+    told.count = 0;
+    reception_hear(r, &caller, datagram, hello_encode(datagram, sizeof(datagram), &hello));
+    assert_int_equal(told.count, 1);
+    return told.letter[0];
+}
+
+/* Whoever has no keys is told so, once it has brought its cookie back. */
+TEST(hear__hello_without_keys)
+{
+    struct cookie_answer cookie;
+    struct handshake_datagram d;
+    size_t bytes;
+
+    open_with(false);
+    struct letter answer = ask(0);
+    assert_int_equal(cookie_answer_decode(answer.bytes, answer.size, &cookie), VERDICT_OK);
+    answer = ask(cookie.cookie);
+    assert_int_equal(handshake_decode(answer.bytes, answer.size, &d, &bytes), VERDICT_OK);
+    assert_int_equal(d.flags, HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES);
+    assert_int_equal(d.nonce, 7);
+}
+
+TEST(hear__what_is_strange)
+{
+    const struct caller caller = caller_at("192.0.2.1", 1000);
+    const uint8_t short_one[TRAILER_BYTES - 1] = {[TRAILER_BYTES - 2] = 0x10 | DATAGRAM_HANDSHAKE};
+
+    open_with(false);
+    reception_hear(r, &caller, short_one, sizeof(short_one));
+    reception_hear(r, &caller, short_one, 1);
+    assert_int_equal(reception_count(r).strange, 2);
+    assert_int_equal(told.count, 0);
+}
+
+/* ---- handshakes ---- */
+
+/* What has come for the caller. */
+static void read_told(struct greeting *g)
+{
+    static struct letters came;
+
+    mutex_lock(&mutex);
+    letters_take(&told, &came);
+    mutex_unlock(&mutex);
+    for (uint32_t i = 0; i < came.count; i++)
+        (void)greeting_hear(g, clock_now(), came.letter[i].bytes, came.letter[i].size);
+}
+
+/* A caller with a good key. Of the requests that come before it is welcome its own is kept. */
+TEST(welcome__with_the_early_request)
+{
+    const struct caller caller = caller_at("192.0.2.1", 1000);
+    uint8_t datagram[HANDSHAKE_BYTES];
+    size_t size;
+
+    open_with(true);
+    struct greeting *g = greeting_create(keys, true, TAG, 1);
+    while (welcomes == 0) {
+        handshake_expire(&g->handshake, clock_now());
+        while ((size = handshake_take(&g->handshake, clock_now(), datagram)) > 0)
+            reception_hear(r, &caller, datagram, size);
+        read_told(g);
+        usleep(1000);
+    }
+    assert_int_equal(g->verdict, TLS_DONE);
+    greeting_destroy(g);
+    assert_int_equal(request.size, 2);
+    assert_int_equal(request.bytes[0], 77);
+    assert_int_equal(reception_count(r).refused, 0);
+    while (is_here("192.0.2.1", 1000, 1)) /* its place is free */
+        usleep(1000);
+}
