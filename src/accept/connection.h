@@ -7,8 +7,8 @@
 #ifndef ZCRP_ACCEPT_CONNECTION_H
 #define ZCRP_ACCEPT_CONNECTION_H
 
+#include "handshake/greeting.h"
 #include "link/entity.h"
-#include "link/greeting.h"
 #include "listen.h"
 #include "peers.h"
 

@@ -16,7 +16,7 @@
 #ifndef ZCRP_ACCEPT_LISTEN_H
 #define ZCRP_ACCEPT_LISTEN_H
 
-#include "reception.h"
+#include "handshake/reception.h"
 
 /* A bound UDP socket, and how hellos come there. Constant while it listens. */
 struct listen_socket {

@@ -5,12 +5,12 @@
  *
  * Callers that need keys are handed to the reception, whose thread admits them (reception.h). */
 #include "connection.h"
+#include "handshake/reception.h"
 #include "link/codes.h"
 #include "link/options.h"
 #include "link/process.h"
 #include "listen.h"
 #include "platform/sleep.h"
-#include "reception.h"
 #include "transport/channel.h"
 #include "transport/keyed_hash.h"
 #include "transport/names.h"

@@ -1,6 +1,6 @@
 #include "keyed.h"
 
-#include "letters.h"
+#include "handshake/letters.h"
 #include "transport/keyed_hash.h"
 #include "tx.h"
 

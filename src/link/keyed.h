@@ -18,7 +18,7 @@
 
 #include "core/instant.h"
 #include "core/wire/burst.h"
-#include "greeting.h"
+#include "handshake/greeting.h"
 
 #include <stdbool.h>
 #include <stddef.h>

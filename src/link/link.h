@@ -12,7 +12,7 @@
 #define ZCRP_LINK_LINK_H
 
 #include "core/check.h"
-#include "greeting.h"
+#include "handshake/greeting.h"
 #include "machine.h"
 #include "platform/thread.h"
 #include "waiting/helm.h"

@@ -3,7 +3,7 @@
 /* wrap: thread_start thread_join clock_now */
 #include "../support/mock.h"
 
-#include "accept/reception.h"
+#include "handshake/reception.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "transport/keyed_hash.h"

@@ -5,7 +5,7 @@
 #include "../support/mock.h"
 #include "../support/own.h"
 
-#include "link/greeting.h"
+#include "handshake/greeting.h"
 #include "platform/thread.h"
 #include "zcrp.h"
 

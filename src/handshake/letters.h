@@ -2,8 +2,8 @@
  * that receives adds them, and the one that does the handshake takes them all.
  *
  * More than LETTERS_MOST are dropped, and repeated by the peer. The owner's mutex guards them. */
-#ifndef ZCRP_LINK_LETTERS_H
-#define ZCRP_LINK_LETTERS_H
+#ifndef ZCRP_HANDSHAKE_LETTERS_H
+#define ZCRP_HANDSHAKE_LETTERS_H
 
 #include "core/keys/handshake.h"
 

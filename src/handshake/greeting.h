@@ -6,8 +6,8 @@
  *     zcrp_listen     the listener has one for each caller, until that has shown that it has the
  *                     key
  *     entities alone  a sender as zcrp_connect, a receiver as zcrp_listen, for one caller */
-#ifndef ZCRP_LINK_GREETING_H
-#define ZCRP_LINK_GREETING_H
+#ifndef ZCRP_HANDSHAKE_GREETING_H
+#define ZCRP_HANDSHAKE_GREETING_H
 
 #include "core/keys/handshake.h"
 #include "keys/tls.h"

@@ -14,11 +14,11 @@
  *
  * Any thread, unless something else is said. The mutex is held for a few instructions, and never
  * while a function of the rules' runs. */
-#ifndef ZCRP_ACCEPT_RECEPTION_H
-#define ZCRP_ACCEPT_RECEPTION_H
+#ifndef ZCRP_HANDSHAKE_RECEPTION_H
+#define ZCRP_HANDSHAKE_RECEPTION_H
 
-#include "link/greeting.h"
-#include "link/letters.h"
+#include "greeting.h"
+#include "letters.h"
 #include "transport/address.h"
 
 /* Who calls, and how it is answered. */

@@ -1,5 +1,5 @@
 /* Datagrams that wait for the thread that does their handshake. */
-#include "link/letters.h"
+#include "handshake/letters.h"
 
 #include "../../support/suite.h"
 

@@ -8,11 +8,11 @@
  *
  * It remembers SOURCES_MOST hosts; beyond these it forgets the one with the least debt. Time is an
  * argument. Cannot fail; O(SOURCES_MOST). */
-#ifndef ZCRP_ACCEPT_SOURCES_H
-#define ZCRP_ACCEPT_SOURCES_H
+#ifndef ZCRP_HANDSHAKE_SOURCES_H
+#define ZCRP_HANDSHAKE_SOURCES_H
 
 #include "core/instant.h"
-#include "link/greeting.h"
+#include "greeting.h"
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* Hosts whose handshakes fail. */
-#include "accept/sources.h"
+#include "handshake/sources.h"
 
 #include "../../support/suite.h"
 
