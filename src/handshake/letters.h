@@ -37,6 +37,16 @@ static inline void letters_add(struct letters *l, const uint8_t *datagram, size_
         letter_set(&l->letter[l->count++], datagram, size);
 }
 
+/* Copies any of them, which goes; its bytes, 0 if there is none. */
+static inline size_t letters_take_one(struct letters *l, uint8_t *datagram)
+{
+    if (l->count == 0)
+        return 0;
+    const struct letter *last = &l->letter[--l->count];
+    memcpy(datagram, last->bytes, last->size);
+    return last->size;
+}
+
 /* All that there are move to `to`. */
 static inline void letters_take(struct letters *l, struct letters *to)
 {

@@ -72,7 +72,6 @@ struct zcrp_entity {
 
     struct transport *transport; /* (c) over the channels */
     struct keyed keyed;
-    struct condition has_letters; /* for its thread; or this is to stop */
     struct notice notice;
     struct answering answering;   /* (m) a connection's receiver only */
     _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */

@@ -5,11 +5,7 @@
  *     connecting side    handshake --> keyrings of both halves --> the machines are admitted
  *     listening side     the listener has done that before there are halves
  *     sender alone       as connecting; what it cannot bring to an end it begins anew
- *     receiver alone     hello --> cookie; handshake with a cookie --> its thread, zcrp-keys -->
- *                        its keyring --> admitted
- *
- * The handshakes of a receiver that is alone run in a thread of their own, without the mutex,
- * because the user's key lookup runs within them.
+ *     receiver alone     a reception with one place, until somebody is welcome --> its keyring
  *
  * What the machine sends is sealed by the transport, once it has left the mutex; what arrives is
  * opened by the machine, under the mutex. */
@@ -24,25 +20,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct keyed_thread;
 struct landing_mail;
+struct letters;
+struct reception;
 struct zcrp_entity;
-
-enum { KEYED_ANSWERS = 8 }; /* of one landing: more hellos than that are dropped */
 
 /* All (c) but for what the pointers lead to. */
 struct keyed {
-    struct keyring *keyring;     /* of this entity; NULL: there are no keys */
-    struct zcrp_keys *keys;      /* held by an entity that is alone; NULL: it is a half */
-    struct greeting *greeting;   /* (m) NULL: the handshake is over, not begun, another half's, or
-                                    the thread is at work on it */
-    struct keyed_thread *thread; /* of a receiver that is alone; NULL: there is none */
-    uint32_t answers; /* (m) of a receiver that is alone, to hellos, each as long as a hello */
-    uint8_t answer[KEYED_ANSWERS][TRAILER_BYTES];
-    uint8_t answer_bytes[KEYED_ANSWERS];
-    uint64_t refused;  /* (m) handshakes with peers that have no key which is good here, */
-    uint64_t unproven; /* and datagrams of handshakes without a good cookie, */
-    uint64_t strange;  /* and datagrams that came before a session and were none of a handshake */
+    struct keyring *keyring;   /* of this entity; NULL: there are no keys */
+    struct zcrp_keys *keys;    /* held by a sender that is alone, which may begin anew; else NULL */
+    struct greeting *greeting; /* (m) of a sender; NULL: the handshake is over, or there is none */
+    struct reception
+        *reception;          /* of a receiver that is alone, for its caller; NULL: there is none */
+    struct letters *answers; /* (m) to its caller */
 };
 
 /* Takes the keyring of this half from its link; a sender whose handshake is to come begins it.
@@ -50,9 +40,9 @@ struct keyed {
 __attribute__((warn_unused_result)) bool keyed_init(struct zcrp_entity *e);
 void keyed_fini(struct zcrp_entity *e);
 
-/* Starts the thread of a receiver that is alone, and ends it: that waits for the handshake that is
- * being computed, and for the user's lookup. Nothing happens where there is none. Start: 0, or the
- * system's negative error number. Not locked. */
+/* Has a receiver that is alone hear callers; ends that, for which it waits for the handshake that
+ * is being computed, and for the user's lookup. Nothing happens where there is none. Start: 0, or
+ * the system's negative error number. Not locked. */
 __attribute__((warn_unused_result)) int keyed_start(struct zcrp_entity *e);
 void keyed_stop(struct zcrp_entity *e);
 
@@ -70,11 +60,10 @@ void keyed_confirm(struct zcrp_entity *sender, instant now);
  * Locked. */
 bool keyed_awaits_caller(const struct zcrp_entity *e);
 
-/* It hears what has come: hellos, which it answers, and the handshake, which is for the thread.
- * Locked. */
-void keyed_hear_callers(struct zcrp_entity *receiver, instant now, const struct landing_mail *mail);
+/* It hears what has come. Not locked. */
+void keyed_hear_callers(struct zcrp_entity *receiver, const struct landing_mail *mail);
 
-/* The handshake's next datagram, or the next answer to a hello, as a burst; false if there is none.
+/* The next datagram of a handshake, or answer to a caller, as a burst; false if there is none.
  * Locked. */
 bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst);
 bool keyed_has_datagram(const struct zcrp_entity *e);

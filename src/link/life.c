@@ -50,13 +50,11 @@ static void fini_memory(struct zcrp_entity *e)
 static void init_locks(struct zcrp_entity *e)
 {
     condition_init(&e->progress);
-    condition_init(&e->has_letters);
     e->due = e->unblock_at = NEVER;
 }
 
 static void fini_locks(struct zcrp_entity *e)
 {
-    condition_fini(&e->has_letters);
     condition_fini(&e->progress);
 }
 
@@ -132,7 +130,7 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     e->options = *complete;
     e->link = origin->link;
     if (!keyed_init(e))
-        goto err0;
+        goto err1;
     e->machine.keyring = e->keyed.keyring;
     code = init_entity(e, origin);
     if (code != ZCRP_OK)
@@ -216,6 +214,7 @@ void entity_destroy(struct zcrp_entity *e)
 {
     enum machine_role role = e->machine.role;
 
+    keyed_stop(e);
     engine_leave(&e->member);
     notice_fini(e);
     collection_fini(&e->collection);

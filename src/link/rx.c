@@ -234,8 +234,6 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     entity_enter(reader);
     struct peer_news news = land(reader, &turn, &w->landing, received);
     enum transport_more more = transport_end_receive(reader->transport, &turn, most, received);
-    if (sender == NULL && w->landing.mail != NULL)
-        keyed_hear_callers(reader, clock_now(), &w->mail);
     if (received == CHANNEL_BROKEN)
         entity_break(reader);
     bool has_news = sender != NULL && tell_news(sender, news);
@@ -245,6 +243,8 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     enum arrival found = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;
     entity_leave(reader);
 
+    if (sender == NULL && w->landing.mail != NULL)
+        keyed_hear_callers(reader, &w->mail);
     if (reader == sender)
         return received > 0 && w->landing.is_spoilt ? ARRIVAL_FULL : found;
     if (received <= 0)

@@ -35,7 +35,6 @@ void turns_end(struct zcrp_entity *e)
     entity_move(e, ENTITY_STOPPING);
     helm_close(&e->link->helm);
     entity_leave(e);
-    keyed_stop(e);
     engine_stop(&e->member);
     transport_end_fetch(e->transport);
 }
