@@ -3,28 +3,19 @@
 #include "core/check.h"
 #include "platform/system.h"
 #include "platform/thread.h"
+#include "shared_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U
-#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
 enum { PAGE = 4096 };
-
-static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 /* What was taken, by its place. */
 struct piece {
@@ -42,29 +33,6 @@ struct commons {
     _Atomic uint32_t holders;
 };
 
-/* ---- the file ---- */
-
-/* Memory that is a file counts as one: the limit must not end this process. */
-static bool is_within_limit(size_t bytes)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
-}
-
-int commons_file(size_t bytes)
-{
-    int fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-
-    if (fd < 0 && errno == EINVAL)
-        fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && is_within_limit(bytes) && ftruncate(fd, (off_t)bytes) == 0)
-        return fd;
-    if (fd >= 0)
-        (void)close(fd);
-    return -1;
-}
-
 /* ---- a life ---- */
 
 /* Mapped first: the seal keeps everybody from mapping it to write. */
@@ -76,7 +44,7 @@ static bool map(struct commons *c)
     if (memory == MAP_FAILED)
         return false;
     c->memory = memory;
-    return fcntl(c->fd, F_ADD_SEALS, SEALS) == 0;
+    return shared_file_seal(c->fd, F_SEAL_FUTURE_WRITE);
 }
 
 static void destroy(struct commons *c)
@@ -99,7 +67,7 @@ struct commons *commons_create(size_t bytes)
     c->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
     c->holders = 1;
     c->generation = forked_generation();
-    c->fd = commons_file(c->bytes);
+    c->fd = shared_file_create(c->bytes);
     if (c->fd >= 0 && map(c))
         return c;
     destroy(c);
@@ -197,37 +165,4 @@ int commons_descriptor(const struct commons *c)
 size_t commons_bytes(const struct commons *c)
 {
     return c->bytes;
-}
-
-/* ---- the peer's side ---- */
-
-/* Can all of it be read, whatever the peer does? A file that becomes shorter would end whoever
- * reads its end, and so would one of large pages when the system has no more of those. */
-static bool is_safe(int fd, size_t bytes)
-{
-    struct stat file;
-    struct statfs system;
-    int seals = fcntl(fd, F_GET_SEALS);
-
-    return seals >= 0 && ((unsigned)seals & F_SEAL_SHRINK) && fstat(fd, &file) == 0 &&
-           file.st_size > 0 && (size_t)file.st_size == bytes && fstatfs(fd, &system) == 0 &&
-           system.f_type == TMPFS_MAGIC;
-}
-
-const uint8_t *commons_map(int descriptor, size_t bytes)
-{
-    if (!is_safe(descriptor, bytes))
-        return NULL;
-    int flags = MAP_SHARED | MAP_NORESERVE;
-    void *memory = mmap(NULL, bytes, PROT_READ, flags, descriptor, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    (void)madvise(memory, bytes, MADV_DONTFORK);
-    return memory;
-}
-
-void commons_unmap(const uint8_t *commons, size_t bytes)
-{
-    if (commons != NULL)
-        (void)munmap((void *)(uintptr_t)commons, bytes); /* NOLINT: it is not written */
 }

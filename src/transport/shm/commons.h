@@ -1,9 +1,9 @@
 /* Commons: memory for messages of one connection that its peer on this host may map, too. The peer
  * then copies it like its own memory, and needs no right to read any other.
  *
- * The peer maps it to read: the file is sealed against writing, and against becoming shorter or
- * longer. What is written into the commons can be seen by the peer for as long as the commons last,
- * also where no message is.
+ * The peer maps it to read: the file is sealed (shared_file.h), also against writing. What is
+ * written into the commons can be seen by the peer for as long as the commons last, also where no
+ * message is.
  *
  * Memory is taken in whole pages, from the lowest place that has room. What is given back is taken
  * again, and goes back to the system with the commons. They last until the last piece was given
@@ -19,10 +19,6 @@
 #include <stdint.h>
 
 struct commons;
-
-/* A file of so many bytes of memory, which no process can map yet; -1 if the system has none, or
- * its limits forbid it. */
-__attribute__((warn_unused_result)) int commons_file(size_t bytes);
 
 /* Commons of `bytes`, not 0; the caller holds them. The system gives pages at their first touch.
  * NULL: there is no memory, or the system cannot seal it (before Linux 5.1). */
@@ -48,12 +44,5 @@ uint64_t commons_offset(const struct commons *c, const void *at);
 /* The file, for the peer, and its size. */
 int commons_descriptor(const struct commons *c);
 size_t commons_bytes(const struct commons *c);
-
-/* ---- the peer's side ---- */
-
-/* Maps the peer's commons to read them; NULL if they are not of `bytes`, can become shorter, or
- * there is no room. */
-const uint8_t *commons_map(int descriptor, size_t bytes);
-void commons_unmap(const uint8_t *commons, size_t bytes);
 
 #endif

@@ -1,10 +1,11 @@
 /* How neighbours meet: the door, the knock, and the consent. */
+#include "core/number.h"
 #include "neighbour_page.h"
 #include "platform/system.h"
+#include "shared_file.h"
 #include "transport/udp/socket.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sodium/crypto_generichash.h>
 #include <sodium/utils.h>
 #include <stddef.h>
@@ -12,10 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,7 +27,6 @@ static const duration DOOR_OPEN = SECOND;            /* at most; and to be let r
 static const duration ANSWER_BY = 2 * SECOND;        /* to a knock */
 static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest, or after */
 enum { LOOK_PART = 8 };                              /* such a part of the time until then */
-static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /* Is it time to look again? That is a system call. */
 static bool is_time(struct neighbour *n, instant now)
@@ -42,22 +39,12 @@ static bool is_time(struct neighbour *n, instant now)
 
 /* ---- where ---- */
 
-static union address address_of_self(int fd)
-{
-    union address a = {.room = {0}};
-    socklen_t size = sizeof(a.room);
-
-    if (getsockname(fd, &a.any, &size) != 0)
-        a.any.sa_family = AF_UNSPEC;
-    return a;
-}
-
 bool neighbour_is_possible(const struct channel *c)
 {
     if (socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL ||
         (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6))
         return false;
-    union address self = address_of_self(c->fd);
+    union address self = address_of_socket(c->fd);
     return address_has_host(&c->peer, &self.any);
 }
 
@@ -107,7 +94,7 @@ static struct neighbour *make(bool is_sender, struct channel *c,
                               const struct neighbour_terms *terms)
 {
     struct neighbour *n = memory_reserve(sizeof(*n)); /* by a thread that has no heap yet */
-    union address self = address_of_self(c->fd);
+    union address self = address_of_socket(c->fd);
 
     if (n == NULL)
         return NULL;
@@ -161,27 +148,10 @@ static void decide(struct neighbour *n, enum neighbour_refusal why)
 
 static void *map(int fd)
 {
-    void *page =
-        mmap(NULL, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-    if (page == MAP_FAILED)
-        return NULL;
-    (void)madvise(page, sizeof(struct neighbour_page), MADV_DONTFORK);
-    return page;
+    return shared_file_map(fd, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE);
 }
 
 /* ---- the sender ---- */
-
-/* The page's file: nobody can make it shorter. */
-static int make_file(void)
-{
-    int fd = commons_file(sizeof(struct neighbour_page));
-
-    if (fd < 0 || fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
-}
 
 /* Goes to the door. */
 static enum neighbour_refusal ring(struct neighbour *n)
@@ -243,9 +213,9 @@ static bool hand_in(struct neighbour *n, int memfd)
 static enum neighbour_refusal share_page(struct neighbour *n)
 {
     enum neighbour_refusal why = NEIGHBOUR_LIMITED;
-    int memfd = make_file();
+    int memfd = shared_file_create(sizeof(struct neighbour_page));
 
-    n->page = memfd >= 0 ? map(memfd) : NULL;
+    n->page = memfd >= 0 && shared_file_seal(memfd, 0) ? map(memfd) : NULL;
     if (n->page != NULL) {
         entropy_fill(n->out.nonce, sizeof(n->out.nonce));
         ring_writer_init(&n->out.ring, &n->page->ring);
@@ -317,33 +287,17 @@ struct caller {
     bool is_truncated; /* or this process had no room for them */
 };
 
-/* Keeps two, and closes the others. */
-static void take_descriptors(struct cmsghdr *note, struct caller *caller)
+/* There is room for two: the kernel closes the others. */
+static void take_descriptors(struct msghdr *message, struct caller *caller)
 {
-    size_t count = (note->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    int fd;
+    struct cmsghdr *note = CMSG_FIRSTHDR(message);
 
-    for (size_t i = 0; i < count; i++) {
-        memcpy(&fd, CMSG_DATA(note) + i * sizeof(fd), sizeof(fd));
-        if (caller->file[0] < 0)
-            caller->file[0] = fd;
-        else if (caller->file[1] < 0)
-            caller->file[1] = fd;
-        else
-            (void)close(fd);
-    }
+    if (note != NULL && note->cmsg_level == SOL_SOCKET && note->cmsg_type == SCM_RIGHTS)
+        memcpy(caller->file, CMSG_DATA(note),
+               lesser(note->cmsg_len - CMSG_LEN(0), sizeof(caller->file)));
 }
 
-static void read_notes(struct msghdr *message, struct caller *caller)
-{
-    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
-        if (note->cmsg_level == SOL_SOCKET && note->cmsg_type == SCM_RIGHTS)
-            take_descriptors(note, caller);
-    }
-}
-
-/* False if nothing came yet; no bytes: the other end has closed. The kernel closes descriptors that
- * have no room. */
+/* False if nothing came yet; no bytes: the other end has closed. */
 static bool take_caller(int fd, struct caller *caller)
 {
     union {
@@ -366,7 +320,7 @@ static bool take_caller(int fd, struct caller *caller)
     }
     caller->is_own_user = is_own_user(fd, &caller->pid);
     caller->is_truncated = message.msg_flags & MSG_CTRUNC;
-    read_notes(&message, caller);
+    take_descriptors(&message, caller);
     return true;
 }
 
@@ -382,16 +336,6 @@ static void say(const struct neighbour *n, enum neighbour_refusal why)
     struct neighbour_word word = {.version = NEIGHBOUR_VERSION, .why = why};
 
     (void)send(n->in.guest, &word, sizeof(word), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* Is it a file that nobody can make shorter, of the right size? */
-static bool is_sealed(int fd)
-{
-    struct stat file;
-    int seals = fcntl(fd, F_GET_SEALS);
-
-    return seals >= 0 && ((unsigned)seals & SEALS) == SEALS && fstat(fd, &file) == 0 &&
-           file.st_size == (off_t)sizeof(struct neighbour_page);
 }
 
 /* May this process read the caller's memory, and is it the caller's? */
@@ -410,8 +354,8 @@ static enum neighbour_refusal prove(struct neighbour *n)
 static void map_commons(struct neighbour *n, const struct caller *caller)
 {
     n->in.commons_bytes = caller->says.knock.commons_bytes;
-    if (caller->file[1] >= 0)
-        n->in.commons = commons_map(caller->file[1], n->in.commons_bytes);
+    if (shared_file_is_safe(caller->file[1], n->in.commons_bytes))
+        n->in.commons = shared_file_map(caller->file[1], n->in.commons_bytes, PROT_READ);
 }
 
 /* May this process read its own memory by the calls that bear memory that is gone? */
@@ -429,7 +373,7 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct caller *ca
 
     if (caller->file[0] < 0)
         return NEIGHBOUR_LIMITED;
-    if (!is_sealed(caller->file[0]))
+    if (!shared_file_is_safe(caller->file[0], sizeof(struct neighbour_page)))
         return NEIGHBOUR_FALSE;
     n->page = map(caller->file[0]);
     if (n->page == NULL)
@@ -709,11 +653,10 @@ void neighbour_free(struct neighbour *n)
     close_file(&n->out.bell);
     close_file(&n->in.sender_file);
     sodium_memzero(n->secret, sizeof(n->secret));
-    if (n->page != NULL)
-        (void)munmap(n->page, sizeof(*n->page));
+    shared_file_unmap(n->page, sizeof(*n->page));
     sodium_memzero(n->out.nonce, sizeof(n->out.nonce));
     sodium_memzero(n->in.own_nonce, sizeof(n->in.own_nonce));
-    commons_unmap(n->in.commons, n->in.commons_bytes);
+    shared_file_unmap(n->in.commons, n->in.commons_bytes);
     commons_let_go(n->own);
     memory_release(n, sizeof(*n));
 }

@@ -2,6 +2,7 @@
 #include "transport/shm/commons.h"
 
 #include "../../support/suite.h"
+#include "transport/shm/shared_file.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -91,13 +92,14 @@ TEST(commons_has__all_of_it)
 }
 
 /* The peer sees what is written, now and later, and writes nothing itself. */
-TEST(commons_map__to_read)
+TEST(commons_descriptor__to_read)
 {
     uint8_t *piece = commons_take(c, PAGE);
     int fd = commons_descriptor(c);
 
     ck_assert_uint_eq(commons_bytes(c), BYTES);
-    const uint8_t *seen = commons_map(fd, BYTES);
+    ck_assert(shared_file_is_safe(fd, BYTES));
+    const uint8_t *seen = shared_file_map(fd, BYTES, PROT_READ);
     ck_assert_ptr_nonnull(seen);
     memset(piece, 7, PAGE);
     ck_assert_uint_eq(seen[PAGE - 1], 7);
@@ -107,20 +109,6 @@ TEST(commons_map__to_read)
     ck_assert_int_ne(ftruncate(fd, 0), 0);
     ck_assert_int_ne(ftruncate(fd, 2L * BYTES), 0);
     ck_assert_int_ne(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE), 0);
-    commons_unmap(seen, BYTES);
-    commons_unmap(NULL, 0);
+    shared_file_unmap(seen, BYTES);
     commons_give(c, piece);
-}
-
-TEST(commons_map__what_cannot_be_trusted)
-{
-    int bare = commons_file(BYTES), null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    ck_assert_ptr_null(commons_map(commons_descriptor(c), BYTES + PAGE));
-    ck_assert_ptr_null(commons_map(commons_descriptor(c), 0));
-    ck_assert_ptr_null(commons_map(bare, BYTES)); /* can become shorter */
-    ck_assert_ptr_null(commons_map(null, BYTES));
-    ck_assert_ptr_null(commons_map(-1, BYTES));
-    (void)close(bare);
-    (void)close(null);
 }
