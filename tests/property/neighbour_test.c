@@ -324,7 +324,7 @@ TEST(neighbour__scribbled_while_units_move, .is_random = true)
 static void lie_about_notes(void)
 {
     static const uint32_t states[] = {RING_EMPTY, RING_DONE, RING_FAULTED, RING_REVOKED, 99};
-    const struct ring_writer *w = &n.sender->out.ring;
+    const struct ring_writer *w = &n.sender->out->ring;
     uint64_t head = atomic_load(&w->head), reaped = atomic_load(&w->reaped);
 
     for (uint64_t i = reaped; i < head; i++)
@@ -342,7 +342,7 @@ TEST(neighbour__receiver_lies, .is_random = true)
         reap_something();
         if (chance(5))
             take_back(below(MESSAGES));
-        const struct ring_writer *w = &n.sender->out.ring;
+        const struct ring_writer *w = &n.sender->out->ring;
         ck_assert_uint_le(atomic_load(&w->head) - atomic_load(&w->reaped), RING_NOTES);
     }
     take_back(NEIGHBOUR_ANY);
@@ -448,14 +448,14 @@ TEST(neighbour__sender_lies, .is_random = true)
     share_good();
     ck_assert_int_eq(mprotect(good + GOOD, GUARD, PROT_NONE), 0);
     while (lies < LIES || told.count > 0) {
-        for (; lies < LIES && ring_has_room(&n.sender->out.ring) && chance(90); lies++) {
+        for (; lies < LIES && ring_has_room(&n.sender->out->ring) && chance(90); lies++) {
             struct ring_note note = any_note();
-            (void)ring_offer(&n.sender->out.ring, &note, trailer, 0);
+            (void)ring_offer(&n.sender->out->ring, &note, trailer, 0);
             if (makes_sense(&note))
                 told.note[(told.first + told.count++) % RING_NOTES] = note;
         }
         receive_lies();
-        while (ring_reap(&n.sender->out.ring, &reaped))
+        while (ring_reap(&n.sender->out->ring, &reaped))
             continue;
     }
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);

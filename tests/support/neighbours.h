@@ -5,7 +5,7 @@
 
 #include "transport/channel.h"
 #include "transport/names.h"
-#include "transport/shm/neighbour_page.h"
+#include "transport/shm/ends.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

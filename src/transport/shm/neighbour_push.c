@@ -1,7 +1,6 @@
 /* How a sender pushes bytes to a neighbour, which has opened targets for them. */
-#include "neighbour_page.h"
+#include "ends.h"
 
-#include <sodium/utils.h>
 #include <sys/uio.h>
 
 /* ---- claiming ---- */
@@ -10,7 +9,7 @@
  * pushed; another claim is given up. False: there is no target. */
 static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
 {
-    struct ring_writer *ring = &n->out.ring;
+    struct ring_writer *ring = &n->out->ring;
     uint64_t number, at;
 
     if (!targets_claim(&n->page->targets, atomic_load(&ring->reaped), atomic_load(&ring->head),
@@ -20,7 +19,7 @@ static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
         targets_settle(&n->page->targets, number, false);
         return true;
     }
-    struct iovec from = n->out.data[number % RING_NOTES];
+    struct iovec from = n->out->data[number % RING_NOTES];
     push->number[push->notes] = number;
     push->from[push->notes] = from;
     push->to[push->notes] = (struct iovec){(void *)(uintptr_t)at, from.iov_len}; /* NOLINT */
@@ -31,11 +30,11 @@ static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
 
 bool neighbour_claim(struct neighbour *n)
 {
-    struct push *push = &n->out.push;
+    struct push *push = &n->out->push;
     uint64_t bytes = 0;
 
     push->notes = 0;
-    if (!neighbour_is_here(n) || !atomic_load_explicit(&n->out.may_push, memory_order_relaxed))
+    if (!neighbour_is_here(n) || !atomic_load_explicit(&n->out->may_push, memory_order_relaxed))
         return false;
     for (uint32_t i = 0; i < PUSH_NOTES && bytes < PUSH_BYTES && claim_one(n, push, &bytes); i++)
         continue;
@@ -44,28 +43,17 @@ bool neighbour_claim(struct neighbour *n)
 
 /* ---- pushing ---- */
 
-bool neighbour_sees_receiver(const struct neighbour *n)
-{
-    const struct neighbour_sender *out = &n->out;
-    uint8_t nonce[NEIGHBOUR_NONCE];
-    struct iovec here = {nonce, sizeof(nonce)};
-    struct iovec there = {(void *)(uintptr_t)out->receiver_nonce_at, sizeof(nonce)}; /* NOLINT */
-
-    return process_vm_readv(out->receiver, &here, 1, &there, 1, 0) == (ssize_t)sizeof(nonce) &&
-           sodium_memcmp(nonce, out->receiver_nonce, sizeof(nonce)) == 0;
-}
-
 /* A receiver that has ended, or become another program, is written to no more. */
 void neighbour_push(struct neighbour *n)
 {
-    struct push *push = &n->out.push;
-    bool is_there = neighbour_sees_receiver(n);
-    ssize_t left = is_there ? process_vm_writev(n->out.receiver, push->from, push->notes, push->to,
-                                                push->notes, 0)
-                            : 0;
+    struct push *push = &n->out->push;
+    bool is_there = peer_process_look(&n->peer) == PEER_SAME;
+    ssize_t left =
+        is_there ? process_vm_writev(n->peer.pid, push->from, push->notes, push->to, push->notes, 0)
+                 : 0;
 
     if (!is_there)
-        atomic_store(&n->out.may_push, false);
+        atomic_store(&n->out->may_push, false);
     for (uint32_t i = 0; i < push->notes; i++) {
         left -= (ssize_t)push->from[i].iov_len;
         targets_settle(&n->page->targets, push->number[i], left >= 0);
@@ -74,10 +62,10 @@ void neighbour_push(struct neighbour *n)
 
 bool neighbour_let_go(struct neighbour *n, uint64_t *message)
 {
-    struct push *push = &n->out.push;
+    struct push *push = &n->out->push;
 
     if (push->notes == 0)
         return false;
-    *message = ring_unpin(&n->out.ring, push->number[--push->notes]);
+    *message = ring_unpin(&n->out->ring, push->number[--push->notes]);
     return true;
 }

@@ -1,6 +1,6 @@
 /* How bytes leave for a neighbour. */
 #include "core/check.h"
-#include "neighbour_page.h"
+#include "ends.h"
 #include "platform/nofault.h"
 #include "platform/system.h"
 
@@ -18,7 +18,7 @@ enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together
 static void set_place(const struct neighbour *n, struct ring_note *note, const void *at)
 {
     size_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
-    bool is_common = (n->out.sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
+    bool is_common = (n->sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
 
     note->place = is_common ? RING_COMMONS : RING_MEMORY;
     note->where = is_common ? commons_offset(n->own, at) : (uintptr_t)at;
@@ -74,7 +74,7 @@ static enum channel_verdict copy_units(const struct burst *b, uint32_t first, ui
 static enum channel_verdict stage_units(struct neighbour *n, const struct burst *b, uint32_t first,
                                         uint32_t units, struct ring_note *note, bool *calls)
 {
-    struct neighbour_sender *out = &n->out;
+    struct shm_writer *out = n->out;
     uint64_t head;
 
     if (!stage_place(&out->stage, note->bytes, &head))
@@ -109,38 +109,21 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
     return i - first;
 }
 
-/* A burst may be worth several notes. */
-static enum channel_verdict send_small(struct neighbour *n, const struct burst *b, uint32_t *sent,
-                                       bool *calls)
+/* Units that are copied: a burst may be worth several notes. */
+static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
+                                        bool *calls)
 {
     enum channel_verdict verdict = CHANNEL_OK;
     struct ring_note note;
 
     while (*sent < b->datagrams) {
         uint32_t units = units_of_note(b, *sent, &note);
-        if (!ring_has_room(&n->out.ring))
+        if (!ring_has_room(&n->out->ring))
             return CHANNEL_CROWDED;
         verdict = stage_units(n, b, *sent, units, &note, calls);
         if (verdict != CHANNEL_OK)
             return verdict;
         *sent += units;
-    }
-    return verdict;
-}
-
-/* Large units that the receiver cannot read where they lie. */
-static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
-                                        bool *calls)
-{
-    enum channel_verdict verdict = CHANNEL_OK;
-
-    for (uint32_t i = 0; i < b->datagrams && verdict == CHANNEL_OK; i++) {
-        const struct iovec *unit = &b->iov[2 * i];
-        struct ring_note note = {.bytes = (uint32_t)(unit[0].iov_len + unit[1].iov_len)};
-        if (!ring_has_room(&n->out.ring))
-            return CHANNEL_CROWDED;
-        verdict = stage_units(n, b, i, 1, &note, calls);
-        *sent += verdict == CHANNEL_OK;
     }
     return verdict;
 }
@@ -157,10 +140,10 @@ static uint64_t message_of_unit(const struct burst *b, uint32_t i)
     return b->pin[pin].message;
 }
 
-static enum channel_verdict send_large(struct neighbour *n, const struct burst *b, uint32_t *sent,
-                                       bool *calls)
+static enum channel_verdict send_in_place(struct neighbour *n, const struct burst *b,
+                                          uint32_t *sent, bool *calls)
 {
-    struct neighbour_sender *out = &n->out;
+    struct shm_writer *out = n->out;
     uint32_t i;
 
     for (i = 0; i < b->datagrams && ring_has_room(&out->ring); i++) {
@@ -189,16 +172,17 @@ static uint32_t pinned_units(const struct burst *b)
 /* Does the receiver see the burst's data where they lie? */
 static bool sees_burst(const struct neighbour *n, const struct burst *b)
 {
-    bool sees = true;
-
-    for (uint32_t i = 0; i < b->datagrams && sees && !(n->out.sight & SIGHT_MEMORY); i++)
-        sees = commons_has(n->own, b->iov[2 * i].iov_base, b->iov[2 * i].iov_len);
-    return sees;
+    if (n->sight & SIGHT_MEMORY)
+        return true;
+    for (uint32_t i = 0; i < b->datagrams; i++)
+        if (!commons_has(n->own, b->iov[2 * i].iov_base, b->iov[2 * i].iov_len))
+            return false;
+    return true;
 }
 
 bool neighbour_stands_still(struct neighbour *n)
 {
-    struct neighbour_sender *out = &n->out;
+    struct shm_writer *out = n->out;
     bool is_empty = atomic_load(&out->ring.head) == atomic_load(&out->ring.reaped);
 
     if (is_empty) {
@@ -213,7 +197,7 @@ bool neighbour_stands_still(struct neighbour *n)
 
 bool neighbour_has_room(const struct neighbour *n)
 {
-    const struct neighbour_sender *out = &n->out;
+    const struct shm_writer *out = n->out;
     uint64_t notes = atomic_load(&out->ring.head) - atomic_load(&out->ring.reaped);
     uint64_t staged = out->stage.head - atomic_load(&out->stage.tail);
 
@@ -227,26 +211,23 @@ enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, 
     *held = *calls = false;
     if (!neighbour_is_here(n) || neighbour_stands_still(n))
         return CHANNEL_BLOCKED;
-    if (!ring_has_room(&n->out.ring))
+    if (!ring_has_room(&n->out->ring))
         return CHANNEL_CROWDED;
-    if (b->segment <= SMALL || pinned_units(b) != b->datagrams) /* a VOID unit pins nothing */
-        return send_small(n, b, sent, calls);
-    if (!sees_burst(n, b))
-        return send_copies(n, b, sent, calls);
-    *held = true;
-    return send_large(n, b, sent, calls);
+    *held = b->segment > SMALL && pinned_units(b) == b->datagrams && /* a VOID unit pins nothing */
+            sees_burst(n, b);
+    return *held ? send_in_place(n, b, sent, calls) : send_copies(n, b, sent, calls);
 }
 
 bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
 {
     struct ring_reaped reaped;
 
-    while (n->is_sender) {
-        uint64_t number = atomic_load(&n->out.ring.reaped);
-        if (!ring_reap(&n->out.ring, &reaped))
+    while (n->out != NULL) {
+        uint64_t number = atomic_load(&n->out->ring.reaped);
+        if (!ring_reap(&n->out->ring, &reaped))
             return false;
-        atomic_store(&n->out.still_since, NEVER);
-        atomic_store(&n->out.stage.tail, n->out.stage.end[number % RING_NOTES]);
+        atomic_store(&n->out->still_since, NEVER);
+        atomic_store(&n->out->stage.tail, n->out->stage.end[number % RING_NOTES]);
         *message = reaped.owner;
         *has_faulted = reaped.has_faulted;
         if (reaped.owner != RING_NOBODY)
@@ -257,15 +238,15 @@ bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
 
 bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of)
 {
-    return n->is_sender && ring_revoke(&n->out.ring, message, of);
+    return n->out != NULL && ring_revoke(&n->out->ring, message, of);
 }
 
 bool neighbour_has_answer(const struct neighbour *n)
 {
-    return neighbour_is_here(n) && answers_has(&n->out.answers);
+    return neighbour_is_here(n) && answers_has(&n->out->answers);
 }
 
 size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)
 {
-    return neighbour_is_here(n) ? answers_take(&n->out.answers, buffer) : 0;
+    return neighbour_is_here(n) ? answers_take(&n->out->answers, buffer) : 0;
 }

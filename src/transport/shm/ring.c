@@ -3,7 +3,6 @@
 #include "core/check.h"
 #include "core/receiver/landing.h"
 
-#include <stddef.h>
 #include <string.h>
 
 static struct ring_slot *slot_at(struct ring *ring, uint64_t number)
@@ -135,12 +134,9 @@ bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
     return makes_sense(note);
 }
 
-size_t ring_trailer_at(const struct ring_reader *r, uint32_t ahead)
+const uint8_t *ring_trailer(const struct ring_reader *r, uint32_t ahead)
 {
-    size_t slot = (r->tail + ahead) % RING_NOTES;
-
-    return offsetof(struct ring, slot) + slot * sizeof(struct ring_slot) +
-           offsetof(struct ring_slot, trailer);
+    return slot_at(r->ring, r->tail + ahead)->trailer;
 }
 
 bool ring_finish(struct ring_reader *r, enum ring_state how)

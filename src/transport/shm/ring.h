@@ -124,8 +124,8 @@ void ring_reader_init(struct ring_reader *r, struct ring *ring);
  * one that ring_skip passes. */
 bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note);
 
-/* The place of that note's trailer within the ring, bytes from its start. */
-size_t ring_trailer_at(const struct ring_reader *r, uint32_t ahead);
+/* That note's trailer, in the shared memory. */
+const uint8_t *ring_trailer(const struct ring_reader *r, uint32_t ahead);
 
 /* Is done with the next note. True if what was copied counts. */
 bool ring_finish(struct ring_reader *r, enum ring_state how);

@@ -50,7 +50,7 @@ static struct {
     bool has_lost_descriptor;
     int descriptors; /* of those that are handed in; 0: as it is */
     bool is_full;    /* this process has no room for what is handed in */
-    void (*on_knock)(struct neighbour_knock *knock);
+    void (*on_knock)(struct connect_message *knock);
     bool has_yama;     /* nobody may read before the sender says who */
     int option;        /* of the last prctl, */
     unsigned long who; /* and its argument */
@@ -514,29 +514,29 @@ TEST(neighbour_look__no_descriptor)
     expect_passed_over();
 }
 
-static void change_version(struct neighbour_knock *knock)
+static void change_version(struct connect_message *knock)
 {
     knock->version++;
 }
 
-static void change_size(struct neighbour_knock *knock)
+static void change_size(struct connect_message *knock)
 {
     knock->page_bytes--;
 }
 
-static void change_session(struct neighbour_knock *knock)
+static void change_session(struct connect_message *knock)
 {
     knock->pairing.session++;
 }
 
-static void change_tag(struct neighbour_knock *knock)
+static void change_tag(struct connect_message *knock)
 {
     knock->pairing.tag++;
 }
 
 TEST(neighbour_look__another_knock)
 {
-    void (*const change[])(struct neighbour_knock *) = {change_version, change_size, change_session,
+    void (*const change[])(struct connect_message *) = {change_version, change_size, change_session,
                                                         change_tag};
 
     for (size_t i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
@@ -615,12 +615,12 @@ TEST(neighbour_look__may_not_read)
     }
 }
 
-static void change_nonce(struct neighbour_knock *knock)
+static void change_nonce(struct connect_message *knock)
 {
-    knock->nonce[NEIGHBOUR_NONCE - 1] ^= 1;
+    knock->nonce[PEER_NONCE - 1] ^= 1;
 }
 
-static void change_place_of_nonce(struct neighbour_knock *knock)
+static void change_place_of_nonce(struct connect_message *knock)
 {
     knock->nonce_at = 8;
 }
@@ -713,7 +713,7 @@ static int listen_there(void)
     socklen_t size = sizeof(at);
 
     open_door();
-    assert_int_equal(getsockname(n.receiver->in.door, (struct sockaddr *)&at, &size), 0);
+    assert_int_equal(getsockname(n.receiver->meeting->socket, (struct sockaddr *)&at, &size), 0);
     neighbour_free(n.receiver);
     n.receiver = NULL;
     int fd = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -725,7 +725,7 @@ static int listen_there(void)
 /* Another user is handed nothing: no file, no address, no nonce. */
 TEST(neighbour_knock__at_a_door_of_another_user)
 {
-    struct neighbour_knock knock_heard;
+    struct connect_message knock_heard;
     union {
         struct cmsghdr head;
         uint8_t room[CMSG_SPACE(2 * sizeof(int))];
@@ -765,9 +765,9 @@ TEST(neighbour_knock__in_vain)
 /* Words that are none are not heard. */
 TEST(neighbour_lets_read__words_that_are_none)
 {
-    const struct neighbour_word words[] = {
-        {.version = NEIGHBOUR_VERSION, .why = NEIGHBOUR_STRANGER},
-        {.version = NEIGHBOUR_VERSION + 1, .why = NEIGHBOUR_STRANGER},
+    const struct refusal_message words[] = {
+        {.version = RENDEZVOUS_VERSION, .why = NEIGHBOUR_STRANGER},
+        {.version = RENDEZVOUS_VERSION + 1, .why = NEIGHBOUR_STRANGER},
     };
     int door = listen_there();
 
@@ -793,7 +793,7 @@ TEST(neighbour_look__silent_guests)
     int fd[4];
 
     open_door();
-    assert_int_equal(getsockname(n.receiver->in.door, (struct sockaddr *)&at, &size), 0);
+    assert_int_equal(getsockname(n.receiver->meeting->socket, (struct sockaddr *)&at, &size), 0);
     for (int i = 0; i < 4; i++) {
         fd[i] = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
         assert_int_equal(__real_connect(fd[i], (struct sockaddr *)&at, size), 0);
@@ -835,9 +835,9 @@ TEST(neighbour_secret__only_one_has_it)
     }
 }
 
-static void change_proof(struct neighbour_knock *knock)
+static void change_proof(struct connect_message *knock)
 {
-    knock->proof[NEIGHBOUR_PROOF - 1] ^= 1;
+    knock->proof[RENDEZVOUS_PROOF - 1] ^= 1;
 }
 
 /* Nor does it help to see its name. */

@@ -185,7 +185,7 @@ TEST(neighbour_push__fails)
 /* The process at the receiver's place is another one: it is not written to. */
 TEST(neighbour_push__receiver_is_gone)
 {
-    memset(n.receiver->in.own_nonce, 0, NEIGHBOUR_NONCE);
+    memset(n.receiver->nonce, 0, PEER_NONCE);
     send_units(UNITS);
     meanwhile = push_all;
     expect_all(UNITS);
@@ -293,17 +293,14 @@ TEST(neighbour_is_late__until_it_ends)
         _exit(0);
     }
     expect_late();
-    n.receiver->in.sender = child;
-    (void)close(n.receiver->in.sender_file);
-    n.receiver->in.sender_file = -1;
+    n.receiver->peer.pid = child;
     assert_true(neighbour_is_late(n.receiver));
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t end;
     assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
     assert_false(neighbour_is_late(n.receiver));
-    assert_int_equal(n.receiver->in.sender_file, -1);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    n.receiver->in.sender = getpid();
+    n.receiver->peer.pid = getpid();
     neighbour_push(n.sender);
     (void)let_go_all();
 }
@@ -314,7 +311,7 @@ TEST(neighbour_is_late__until_it_is_another)
     if (!has_pidfd())
         skip();
     expect_late();
-    memset(n.sender->out.nonce, 0, NEIGHBOUR_NONCE);
+    memset(n.sender->nonce, 0, PEER_NONCE);
     assert_false(neighbour_is_late(n.receiver));
     neighbour_push(n.sender);
     (void)let_go_all();

@@ -202,7 +202,7 @@ TEST(neighbour_send__small_units_are_copied_together)
     ck_assert_mem_eq(n.landing.trailer, n.burst.trailer, SMALL_UNITS * TRAILER_BYTES);
     ck_assert_uint_eq(neighbour_bytes(n.receiver), 0);
     expect_nothing_to_reap(); /* it has no owner */
-    ck_assert_uint_eq(n.sender->out.ring.reaped, 1);
+    ck_assert_uint_eq(n.sender->out->ring.reaped, 1);
 }
 
 /* A burst of several calls' worth: each note has as much as fits. */
@@ -370,7 +370,7 @@ TEST(neighbour_take_back__before_it_is_read)
     for (size_t i = 0; i < sizeof(to); i++)
         ck_assert_uint_eq(to[i], 0);
     expect_nothing_to_reap();
-    ck_assert_uint_eq(n.sender->out.ring.reaped, LARGE_UNITS);
+    ck_assert_uint_eq(n.sender->out->ring.reaped, LARGE_UNITS);
 }
 
 TEST(neighbour_take_back__of_another_message)
@@ -496,12 +496,12 @@ TEST(neighbour_receive__nonce_is_another)
 {
     meet();
     send_large();
-    n.sender->out.nonce[0] ^= 1;
+    n.sender->nonce[0] ^= 1;
     plan_large(to);
     ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
     ck_assert(n.landing.is_spoilt);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
-    n.sender->out.nonce[0] ^= 1;
+    n.sender->nonce[0] ^= 1;
     ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
     ck_assert(neighbour_sleep(n.receiver));
 }
@@ -510,7 +510,7 @@ TEST(neighbour_receive__process_is_gone)
 {
     meet();
     send_large();
-    n.receiver->in.sender = 0x3FFFFFFF; /* beyond any process */
+    n.receiver->peer.pid = 0x3FFFFFFF; /* beyond any process */
     plan_large(to);
     ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_AWAY);

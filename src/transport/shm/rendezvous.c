@@ -1,0 +1,152 @@
+#include "rendezvous.h"
+
+#include "core/number.h"
+
+#include <errno.h>
+#include <sodium/crypto_generichash.h>
+#include <sodium/utils.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 16 };
+
+/* ---- the socket ---- */
+
+static socklen_t address_of(const struct rendezvous *r, struct sockaddr_un *at)
+{
+    const uint32_t pairing[] = {r->pairing.session, r->pairing.tag, r->sender_port,
+                                r->receiver_port};
+    uint8_t hash[NAME_BYTES];
+    char text[2 * NAME_BYTES + 1];
+
+    (void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)pairing, sizeof(pairing),
+                             r->secret, r->secret != NULL ? NEIGHBOUR_SECRET : 0);
+    (void)sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(at->sun_path + 1, sizeof(at->sun_path) - 1, "zcrp-%s", text);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+int rendezvous_socket(void)
+{
+    return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+bool rendezvous_listen(int fd, const struct rendezvous *r)
+{
+    struct sockaddr_un at;
+    socklen_t size = address_of(r, &at);
+
+    return bind(fd, (const struct sockaddr *)&at, size) == 0 && listen(fd, RENDEZVOUS_CALLERS) == 0;
+}
+
+bool rendezvous_connect(int fd, const struct rendezvous *r)
+{
+    struct sockaddr_un at;
+    socklen_t size = address_of(r, &at);
+
+    return connect(fd, (const struct sockaddr *)&at, size) == 0;
+}
+
+int rendezvous_accept(int fd)
+{
+    return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+bool rendezvous_is_own_user(int fd, pid_t *pid)
+{
+    struct ucred who = {.pid = 0};
+    socklen_t size = sizeof(who);
+
+    *pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
+    return *pid > 0 && who.uid == getuid();
+}
+
+/* ---- messages ---- */
+
+/* What a message has beside its bytes: files. */
+union files {
+    struct cmsghdr head;
+    uint8_t room[CMSG_SPACE(RENDEZVOUS_FILES * sizeof(int))];
+};
+
+bool rendezvous_hand_in(int fd, const struct connect_message *m, const int *files, size_t count)
+{
+    size_t bytes = count * sizeof(int);
+    union files beside = {
+        .head = {.cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec piece = {(void *)(uintptr_t)m, sizeof(*m)}; /* NOLINT: it is only read */
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+
+    if (count > 0) {
+        memcpy(CMSG_DATA(&beside.head), files, bytes);
+        message.msg_control = &beside;
+        message.msg_controllen = CMSG_SPACE(bytes);
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*m);
+}
+
+void rendezvous_refuse(int fd, uint32_t why)
+{
+    const struct refusal_message m = {.version = RENDEZVOUS_VERSION, .why = why};
+
+    (void)send(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* There is room for all that is kept: the kernel closes the others. */
+static void take_files(struct msghdr *message, struct rendezvous_arrival *a)
+{
+    struct cmsghdr *beside = CMSG_FIRSTHDR(message);
+
+    if (beside != NULL && beside->cmsg_level == SOL_SOCKET && beside->cmsg_type == SCM_RIGHTS)
+        memcpy(a->file, CMSG_DATA(beside), lesser(beside->cmsg_len - CMSG_LEN(0), sizeof(a->file)));
+}
+
+bool rendezvous_take(int fd, struct rendezvous_arrival *a)
+{
+    union files beside;
+    struct iovec piece = {&a->says, sizeof(a->says)};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &beside,
+                             .msg_controllen = sizeof(beside.room)};
+
+    *a = (struct rendezvous_arrival){.file = {-1, -1}};
+    a->bytes = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (a->bytes < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (a->bytes <= 0) {
+        a->bytes = 0;
+        return true;
+    }
+    a->is_own_user = rendezvous_is_own_user(fd, &a->pid);
+    a->is_truncated = message.msg_flags & MSG_CTRUNC;
+    take_files(&message, a);
+    return true;
+}
+
+/* ---- the secret ---- */
+
+void rendezvous_prove(const uint8_t *secret, enum prover by, const uint8_t nonce[PEER_NONCE],
+                      uint8_t proof[RENDEZVOUS_PROOF])
+{
+    uint8_t text[1 + PEER_NONCE] = {(uint8_t)by};
+
+    memset(proof, 0, RENDEZVOUS_PROOF);
+    memcpy(text + 1, nonce, PEER_NONCE);
+    if (secret != NULL)
+        (void)crypto_generichash(proof, RENDEZVOUS_PROOF, text, sizeof(text), secret,
+                                 NEIGHBOUR_SECRET);
+}
+
+bool rendezvous_is_proof(const uint8_t *secret, enum prover by, const uint8_t nonce[PEER_NONCE],
+                         const uint8_t proof[RENDEZVOUS_PROOF])
+{
+    uint8_t good[RENDEZVOUS_PROOF];
+
+    rendezvous_prove(secret, by, nonce, good);
+    return sodium_memcmp(good, proof, sizeof(good)) == 0;
+}

@@ -1,0 +1,100 @@
+/* Where two ends meet: an AF_UNIX socket that the receiver listens at. Its abstract name is a hash
+ * of the session and of the ports of both ends' sockets, so whoever does not know these cannot name
+ * it. The ports keep a relay on this host from being passed by. In a session with keys the name
+ * depends on a secret of the session, too.
+ *
+ * The kernel tells each end of a connection process and user of the other, from beginning to end.
+ *
+ *     sender    connect_message, with the file of the shared page, and that of its commons -->
+ *               <-- refusal_message                                                  receiver
+ *
+ * Each end proves that it has the session's secret by a hash of that and the sender's nonce. */
+#ifndef ZCRP_TRANSPORT_SHM_RENDEZVOUS_H
+#define ZCRP_TRANSPORT_SHM_RENDEZVOUS_H
+
+#include "neighbour.h"
+#include "peer_process.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    RENDEZVOUS_VERSION = 5,
+    RENDEZVOUS_PROOF = 16,   /* bytes */
+    RENDEZVOUS_FILES = 2,    /* that come with a message, at most */
+    RENDEZVOUS_CALLERS = 16, /* that wait, at most */
+};
+
+/* What the name depends on. */
+struct rendezvous {
+    struct pairing pairing;
+    uint16_t sender_port, receiver_port;
+    const uint8_t *secret; /* NEIGHBOUR_SECRET bytes; NULL: no keys */
+};
+
+/* The sender's first and only message. */
+struct connect_message {
+    uint32_t version;
+    uint32_t page_bytes;
+    uint32_t lets_read; /* 1: if the receiver may not read, it is to ask */
+    struct pairing pairing;
+    uint64_t page, nonce_at; /* addresses in the sender's memory; a receiver of this version may
+                                read trailers from the page */
+    uint64_t commons_bytes;  /* of the second file; 0: there is none */
+    uint8_t nonce[PEER_NONCE];
+    uint8_t proof[RENDEZVOUS_PROOF]; /* the sender's */
+};
+
+/* The receiver's, where it has no page to write into. FORBIDDEN, to a sender that lets it read: not
+ * yet, the kernel says. */
+struct refusal_message {
+    uint32_t version;
+    uint32_t why; /* enum neighbour_refusal, not FINE */
+};
+
+/* What came over a connection, and from whom. */
+struct rendezvous_arrival {
+    union {
+        struct connect_message connect;
+        struct refusal_message refusal;
+    } says;
+    ssize_t bytes; /* of that; 0: the other end has closed */
+    pid_t pid;
+    bool is_own_user;
+    int file[RENDEZVOUS_FILES]; /* -1: none, */
+    bool is_truncated;          /* or this process had no room for it */
+};
+
+/* A socket to listen with, or to connect; -1 if the system has none. */
+__attribute__((warn_unused_result)) int rendezvous_socket(void);
+
+/* False if somebody listens there already; if nobody does. */
+__attribute__((warn_unused_result)) bool rendezvous_listen(int fd, const struct rendezvous *r);
+__attribute__((warn_unused_result)) bool rendezvous_connect(int fd, const struct rendezvous *r);
+
+/* Whoever has connected; -1 and errno if nobody has. */
+__attribute__((warn_unused_result)) int rendezvous_accept(int fd);
+
+/* Is the other end a process of this user that can be named here? */
+bool rendezvous_is_own_user(int fd, pid_t *pid);
+
+/* Hands in the message, with `count` files. */
+bool rendezvous_hand_in(int fd, const struct connect_message *m, const int *files, size_t count);
+
+/* Says why not. Whoever is there may be deaf, or not there any more. */
+void rendezvous_refuse(int fd, uint32_t why);
+
+/* The next message; false if nothing came yet. The files are the caller's. */
+bool rendezvous_take(int fd, struct rendezvous_arrival *a);
+
+enum prover { BY_SENDER = 1, BY_RECEIVER };
+
+/* Shows that this end, `by`, has the secret; all 0 where there is none (NULL). */
+void rendezvous_prove(const uint8_t *secret, enum prover by, const uint8_t nonce[PEER_NONCE],
+                      uint8_t proof[RENDEZVOUS_PROOF]);
+bool rendezvous_is_proof(const uint8_t *secret, enum prover by, const uint8_t nonce[PEER_NONCE],
+                         const uint8_t proof[RENDEZVOUS_PROOF]);
+
+#endif
