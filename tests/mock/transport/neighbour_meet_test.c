@@ -5,6 +5,7 @@
 #include "../../support/neighbours.h"
 
 #include "../../support/mock.h"
+#include "platform/system.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -333,6 +334,13 @@ static void expect_passed_over(void)
     assert_int_equal(pages_mapped(), 0);
 }
 
+/* It looks no sooner. */
+static void wait_until_time(const struct neighbour *neighbour)
+{
+    while (clock_now() < neighbour_look_at(neighbour))
+        usleep(10);
+}
+
 static void wait_until_over(struct neighbour *neighbour)
 {
     while (neighbour_look(neighbour) == NEIGHBOUR_MEETING)
@@ -462,7 +470,7 @@ TEST(neighbour_look__interrupted)
     assert_int_equal(knock(), NEIGHBOUR_FINE);
     break_call(RECVMSG, EINTR);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    usleep(100);
+    wait_until_time(n.receiver);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
 }
 
@@ -472,7 +480,7 @@ TEST(neighbour_look__another_user)
     expect_strangers();
     kernel.uid_more = 0;
     assert_int_equal(knock(), NEIGHBOUR_FINE); /* it is still open for the sender */
-    usleep(100);
+    wait_until_time(n.receiver);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
 }
 
@@ -666,7 +674,7 @@ TEST(neighbour_lets_read__yama)
     knock_at_yama();
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 1);
-    usleep(100);
+    wait_until_time(n.receiver);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
     assert_int_equal(descriptors_open(), descriptors_before);
@@ -777,7 +785,7 @@ TEST(neighbour_lets_read__words_that_are_none)
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         size_t bytes = sizeof(words[i]) - (i == 0);
         assert_int_equal(send(fd, &words[i], bytes, 0), bytes);
-        usleep(100);
+        wait_until_time(n.sender);
         assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     }
     (void)close(fd);
@@ -800,7 +808,7 @@ TEST(neighbour_look__silent_guests)
     }
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
     assert_int_equal(knock(), NEIGHBOUR_FINE);
-    usleep(100);
+    wait_until_time(n.receiver);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
     for (int i = 0; i < 4; i++)
