@@ -172,7 +172,8 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(APART, "the peer's memory is out of reach, and no other channel was allowed")                \
     X(KEYS, "this end does not accept the peer's keys, or the peer does not accept ours")          \
     X(NO_KEYS, "the library was built without keys")                                               \
-    X(EXPOSED, "the key file can be read by users other than its owner")
+    X(EXPOSED, "the key file can be read by users other than its owner")                           \
+    X(TRACE, "a trace called the library")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -404,7 +405,8 @@ struct zcrp_stats;
  * Window, rate and round trip are those of that moment. time_ns is of CLOCK_MONOTONIC. The first
  * call comes with the first change. It runs in whatever thread made the change, one at a time and
  * in order, within the entity's lock, which the two halves of a connection share. So it holds
- * everything up, and must not call the library. */
+ * everything up, and must not call the library: what would take a lock, or wait, fails at once with
+ * ZCRP_ERROR_TRACE. */
 typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_stats *stats);
 
 /* Options of an entity. Zero means the default, for every field; so start from {0}. A value out of

@@ -3,6 +3,7 @@
 #include "link/codes.h"
 #include "link/life.h"
 #include "link/options.h"
+#include "link/process.h"
 #include "link/rx.h"
 #include "link/turns.h"
 #include "platform/sleep.h"
@@ -124,7 +125,9 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     if (connection == NULL)
         return ZCRP_ERROR_ARGUMENT;
     *connection = NULL;
-    int code = options_complete(&complete, options, options_size);
+    int code = process_refusal(forked_generation());
+    if (code == ZCRP_OK)
+        code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
     struct introduction introduction = {.fd = zcrp_udp_connect(host, port)};
@@ -159,18 +162,16 @@ int zcrp_connection_status(struct zcrp_connection *connection)
 {
     if (connection == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (connection->generation != forked_generation())
-        return ZCRP_ERROR_FORKED;
-    return status_of(connection);
+    int code = process_refusal(connection->generation);
+    return code == ZCRP_OK ? status_of(connection) : code;
 }
 
 int zcrp_connection_wait(struct zcrp_connection *connection, int64_t timeout_ns)
 {
     if (connection == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (connection->generation != forked_generation())
-        return ZCRP_ERROR_FORKED;
-    return await_peer(connection, timeout_ns);
+    int code = process_refusal(connection->generation);
+    return code == ZCRP_OK ? await_peer(connection, timeout_ns) : code;
 }
 
 static int write_address(const union address *a, char *text, size_t size)
@@ -230,7 +231,8 @@ int zcrp_connection_close(struct zcrp_connection *connection)
 
     if (c == NULL)
         return ZCRP_OK;
-    if (c->generation != forked_generation()) {
+    int code = process_refusal(c->generation);
+    if (code == ZCRP_ERROR_FORKED) {
         entity_abandon(c->sender);
         entity_abandon(c->receiver);
         (void)close(c->fd);
@@ -238,6 +240,8 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         free(c);
         return ZCRP_OK;
     }
+    if (code != ZCRP_OK)
+        return code;
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
     if (sent == ZCRP_OK)

@@ -298,7 +298,9 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     if (listener == NULL)
         return ZCRP_ERROR_ARGUMENT;
     *listener = NULL;
-    int code = options_complete(&complete, options, options_size);
+    int code = process_refusal(forked_generation());
+    if (code == ZCRP_OK)
+        code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
     struct listen_socket socket = {.fd = zcrp_udp_listen(host, port)};
@@ -370,10 +372,11 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
     *connection = NULL;
     if (listener == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (listener->generation != forked_generation())
-        return ZCRP_ERROR_FORKED;
-    int code = changes_await(&listener->changes, &listener->interrupt, take, &host,
-                             clock_deadline(timeout_ns));
+    int code = process_refusal(listener->generation);
+    if (code != ZCRP_OK)
+        return code;
+    code = changes_await(&listener->changes, &listener->interrupt, take, &host,
+                         clock_deadline(timeout_ns));
     if (code != ZCRP_OK)
         return code;
     const struct introduction *introduction = &host.guest.introduction;
@@ -399,8 +402,9 @@ int zcrp_listener_descriptor(struct zcrp_listener *listener)
 
     if (l == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (l->generation != forked_generation())
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(l->generation);
+    if (code != ZCRP_OK)
+        return code;
     mutex_lock(&l->mutex);
     if (!l->is_on) {
         error = wake_init(&l->wake);
@@ -420,8 +424,9 @@ int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listen
 
     if (listener == NULL || stats == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (listener->generation != forked_generation())
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(listener->generation);
+    if (code != ZCRP_OK)
+        return code;
     mutex_lock(&listener->mutex);
     known = (struct zcrp_listener_stats){.admitted = listener->admitted,
                                          .dropped = listener->dropped,
@@ -476,10 +481,13 @@ int zcrp_listener_close(struct zcrp_listener *listener)
 
     if (l == NULL)
         return ZCRP_OK;
-    if (l->generation != forked_generation()) {
+    int code = process_refusal(l->generation);
+    if (code == ZCRP_ERROR_FORKED) {
         abandon(l);
         return ZCRP_OK;
     }
+    if (code != ZCRP_OK)
+        return code;
     engine_leave(&l->member);
     reception_close(l->reception);
     l->reception = NULL;

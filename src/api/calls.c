@@ -3,6 +3,7 @@
 #include "accept/connection.h"
 #include "core/wire/datagram.h"
 #include "link/codes.h"
+#include "link/process.h"
 #include "link/rx.h"
 #include "link/tx.h"
 #include "transport/shm/commons.h"
@@ -198,14 +199,15 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
 
     if (entity == NULL || m == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (entity_is_forked(entity))
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(entity->generation);
+    if (code != ZCRP_OK)
+        return code;
     if (message_is_in_flight(m))
         return ZCRP_ERROR_BUSY;
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
         return ZCRP_ERROR_SIZE;
     entity_enter(entity);
-    int code = refusal(entity);
+    code = refusal(entity);
     if (code == ZCRP_OK)
         submit_and_leave(entity, m, size);
     else
@@ -260,8 +262,9 @@ int zcrp_expect(struct zcrp_entity *receiver, nlong *size, int64_t timeout_ns)
 
     if (receiver == NULL || size == NULL || receiver->machine.role != MACHINE_RECEIVER)
         return ZCRP_ERROR_ARGUMENT;
-    if (entity_is_forked(receiver))
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(receiver->generation);
+    if (code != ZCRP_OK)
+        return code;
     ask_for_offer(receiver);
     return changes_await(&receiver->changes, &receiver->interrupt, look_for_offer, &x,
                          clock_deadline(timeout_ns));
@@ -320,6 +323,9 @@ int zcrp_cancel(struct zcrp_msg *message)
 
     if (m == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    int code = process_refusal(forked_generation());
+    if (code != ZCRP_OK)
+        return code;
     struct zcrp_entity *e = entity_visit(m);
     if (e == NULL)
         return message_code(m) == ZCRP_ERROR_FORKED ? ZCRP_ERROR_FORKED : ZCRP_ERROR_IDLE;
@@ -342,8 +348,9 @@ int zcrp_descriptor(struct zcrp_entity *entity)
 {
     if (entity == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (entity_is_forked(entity))
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(entity->generation);
+    if (code != ZCRP_OK)
+        return code;
     int fd = collection_descriptor(&entity->collection);
     if (fd < 0)
         errno = -fd;
@@ -352,7 +359,7 @@ int zcrp_descriptor(struct zcrp_entity *entity)
 
 struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
 {
-    bool is_ours = entity != NULL && !entity_is_forked(entity);
+    bool is_ours = entity != NULL && process_refusal(entity->generation) == ZCRP_OK;
     struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
 
     if (is_ours && m == NULL)
@@ -366,8 +373,9 @@ int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size)
 {
     if (entity == NULL || text == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (entity_is_forked(entity))
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(entity->generation);
+    if (code != ZCRP_OK)
+        return code;
     entity_enter(entity);
     const char *identity = keyed_identity(entity);
     int length = identity != NULL ? snprintf(text, size, "%s", identity) : 0;
@@ -383,8 +391,9 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
 
     if (entity == NULL || stats == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (entity_is_forked(entity))
-        return ZCRP_ERROR_FORKED;
+    int code = process_refusal(entity->generation);
+    if (code != ZCRP_OK)
+        return code;
     entity_enter(entity);
     known = notice_stats(entity);
     ways_add_stats(entity, &known);

@@ -1,5 +1,6 @@
 /* Waiting for messages: for one at the helm, or with its latch; for several with the bell. And the
  * interruption of waits, which may come from a signal handler. */
+#include "link/process.h"
 #include "link/rx.h"
 #include "link/timers.h"
 #include "link/tx.h"
@@ -296,9 +297,12 @@ int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
 
     if (m == NULL)
         return ZCRP_ERROR_ARGUMENT;
+    int code = process_refusal(forked_generation());
+    if (code != ZCRP_OK)
+        return code;
     if (!message_is_in_flight(m))
         return message_code(m);
-    int code = wait_for_end(m, clock_deadline(timeout_ns));
+    code = wait_for_end(m, clock_deadline(timeout_ns));
     return code == ZCRP_OK ? m->code : code;
 }
 
@@ -339,6 +343,9 @@ int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_
 {
     if (messages == NULL || count < 0)
         return ZCRP_ERROR_ARGUMENT;
+    int code = process_refusal(forked_generation());
+    if (code != ZCRP_OK)
+        return code;
     instant deadline = clock_deadline(timeout_ns);
     uint32_t heard = bell_listen();
     bool in_time = true, has_stopped = false;
@@ -360,7 +367,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
 
     if (entity == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    if (entity_is_forked(entity))
+    if (entity->generation != forked_generation())
         return ZCRP_ERROR_FORKED;
     interrupt_raise(&entity->interrupt);
     helm_call(&entity->link->helm);

@@ -3,6 +3,7 @@
 #include "codes.h"
 #include "core/check.h"
 #include "platform/sleep.h"
+#include "process.h"
 #include "waiting/changes.h"
 
 #include <sched.h>
@@ -288,7 +289,9 @@ static void show_trace(struct zcrp_entity *e)
         return;
     e->traced = stats;
     channels_add_stats(&e->channels, &stats);
+    process_set_tracing(true);
     e->options.trace(e->options.trace_context, clock_now(), &stats);
+    process_set_tracing(false);
 }
 
 /* ---- the end of a locked section ---- */

@@ -141,12 +141,6 @@ static inline bool entity_is_failing(const struct zcrp_entity *e)
 /* When the machine has something to do by the time. Locked. */
 instant entity_deadline(const struct zcrp_entity *e);
 
-/* Does it belong to the parent of this process? */
-static inline bool entity_is_forked(const struct zcrp_entity *e)
-{
-    return e->generation != forked_generation();
-}
-
 /* The entity of a message in flight, which then stays until entity_depart, also if another thread
  * closes it; NULL if the message has ended. */
 struct zcrp_entity *entity_visit(struct message *message);

@@ -176,7 +176,9 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     *entity = NULL;
     if (descriptors == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    int code = options_complete(&complete, options, options_size);
+    int code = process_refusal(forked_generation());
+    if (code == ZCRP_OK)
+        code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
     origin.link = link_create(&complete, NULL);
@@ -359,11 +361,14 @@ int zcrp_close(struct zcrp_entity *entity)
         return ZCRP_OK;
     if (entity->channels.is_half)
         return ZCRP_ERROR_ARGUMENT; /* its connection is to be closed */
-    if (entity_is_forked(entity)) {
+    int code = process_refusal(entity->generation);
+    if (code == ZCRP_ERROR_FORKED) {
         entity_abandon(entity);
         return ZCRP_OK;
     }
-    int code = entity_linger(entity, clock_now());
+    if (code != ZCRP_OK)
+        return code;
+    code = entity_linger(entity, clock_now());
     if (entity_is_busy(entity))
         return ZCRP_ERROR_BUSY;
     entity_quit(entity);

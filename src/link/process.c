@@ -65,6 +65,22 @@ void side_await_unused(struct side *side)
     mutex_unlock(&mutex);
 }
 
+/* ---- calls that are refused ---- */
+
+static _Thread_local bool runs_trace;
+
+int process_refusal(uint32_t generation)
+{
+    if (generation != forked_generation())
+        return ZCRP_ERROR_FORKED;
+    return runs_trace ? ZCRP_ERROR_TRACE : ZCRP_OK;
+}
+
+void process_set_tracing(bool is_tracing)
+{
+    runs_trace = is_tracing;
+}
+
 /* ---- forks ---- */
 
 /* What another thread of the parent's was opening or closing stays as it was before. */

@@ -6,6 +6,7 @@
 #include "platform/thread.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct zcrp_entity;
 
@@ -33,6 +34,14 @@ void side_leave(struct side *side);
 
 /* While CLOSING: waits until nobody uses the entity. */
 void side_await_unused(struct side *side);
+
+/* Why a call may not go on with what a process of this generation has made (forked_generation,
+ * where there is nothing): ZCRP_ERROR_FORKED, or _TRACE from within a user's trace, which would
+ * wait for what its own thread holds. ZCRP_OK if it may. Any thread, any time. */
+int process_refusal(uint32_t generation);
+
+/* This thread runs a user's trace, or no longer. */
+void process_set_tracing(bool is_tracing);
 
 /* From now on every child puts the library's global state in order, so that it can close what its
  * parent had open, and open entities of its own. Any thread, any number of times. */

@@ -58,8 +58,8 @@ void timers_on_due(void *client)
     if (was_late)
         ways_look_late(e);
     bool must_arm = entity_reader(e) == e && helm_arms(&e->link->helm, now) && !e->link->is_broken;
-    must_arm |=
-        was_late && !e->transport->is_late && entity_reader(e) == e; /* nobody has looked meanwhile */
+    must_arm |= was_late && !e->transport->is_late &&
+                entity_reader(e) == e; /* nobody has looked meanwhile */
     if (entity_deadline(e) <= now)
         expire(e, now);
     tx_drain(e, SENDING_BURSTS);

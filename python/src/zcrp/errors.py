@@ -171,6 +171,10 @@ class Exposed(Error, PermissionError, name="EXPOSED"):
     """Others than its owner may read the file of a key."""
 
 
+class Trace(Error, name="TRACE"):
+    """A trace called the library. This package raises it never."""
+
+
 def error_of(code: int, size: int = 0, index: int = 0) -> Error:
     """The exception for a code. That for SYSTEM has the errno of the call before."""
     text = ffi.string(lib.zcrp_strerror(code)).decode()
