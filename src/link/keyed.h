@@ -7,8 +7,8 @@
  *     sender alone       as connecting; what it cannot bring to an end it begins anew
  *     receiver alone     a reception with one place, until somebody is welcome --> its keyring
  *
- * What the machine sends is sealed by the transport, once it has left the mutex; what arrives is
- * opened by the machine, under the mutex. */
+ * What the machine sends is sealed by the transport, what arrives is opened by the machine: both
+ * without the mutex. */
 #ifndef ZCRP_LINK_KEYED_H
 #define ZCRP_LINK_KEYED_H
 

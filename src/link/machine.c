@@ -471,12 +471,14 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
     stats->drop_duplicate = c->drop_duplicate;
     stats->drop_no_room = c->drop_no_room;
     stats->drop_cookie = c->drop_cookie;
+    stats->drop_forged = c->forged;
+    stats->drop_replayed = c->replayed;
 }
 
 static void add_keyring(const struct keyring *k, struct zcrp_stats *stats)
 {
-    stats->drop_forged = k->units_in.forged + k->control_in.forged;
-    stats->drop_replayed = k->units_in.replayed + k->control_in.replayed;
+    stats->drop_forged += k->control_in.forged;
+    stats->drop_replayed += k->control_in.replayed;
 }
 
 void machine_add_stats(const struct machine *m, struct zcrp_stats *stats)

@@ -2,7 +2,10 @@
 
 #include "tx.h"
 
-enum { TURN_RECEIVES = 64 };
+enum {
+    TURN_RECEIVES = 64,
+    LITTLE = 16 << 10, /* bytes that are opened within a locked section, at most */
+};
 
 /* How often it is asked whether a peer is late still. */
 #define LATE_LOOK MILLISECOND
@@ -75,6 +78,22 @@ static bool land_units(struct zcrp_entity *e, struct landing *landing)
     return keyed_is_news(e);
 }
 
+/* What is sealed is opened without the mutex, so that others send meanwhile, but for a little: the
+ * plan is out still, and no message's memory goes away. Within a locked section. */
+static void open_units(struct zcrp_entity *e, struct landing *landing)
+{
+    struct receiver *r = e->machine.receiver;
+    uint32_t bytes = 0;
+
+    for (uint32_t i = 0; i < landing->received; i++)
+        bytes += landing->bytes[i];
+    while (bytes > LITTLE && receiver_look(r, clock_now(), landing)) {
+        mutex_unlock(&e->link->mutex);
+        receiver_open(r, landing);
+        entity_enter(e);
+    }
+}
+
 /* Without a receiver all that arrives is for the sender. */
 static void post_all(struct landing *landing)
 {
@@ -110,6 +129,7 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
         machine_on_plan_fault(&e->machine, landing);
     if (turn->has_memory)
         ways_look_late(e);
+    open_units(e, landing);
     news.has_shown = land_units(e, landing);
     news.has_closed = !was_told && machine_is_told(&e->machine);
     news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);

@@ -2,7 +2,9 @@
 
 #include "core/adt/arena.h"
 #include "core/check.h"
-#include "receiver_steps.h"
+#include "receiver_land.h"
+
+#include <string.h>
 
 /* What tables hold to begin with: enough for a connection that carries a message now and then. */
 enum { FEW_MESSAGES = 8, FEW_NODES = 16, FEW_INTERVALS = 16 };
@@ -13,13 +15,17 @@ static struct receiver *carve(struct arena *arena, const struct receiver_config 
     uint32_t messages = arena_round_up(config->messages);
     uint32_t nodes = messages + config->holes;
     struct receiver *r = arena_take(arena, 1, sizeof *r);
+    struct receiver_opening *opening =
+        arena_take(arena, config->keyring != NULL ? 1 : 0, sizeof *opening);
     struct table interval =
         arena_table(arena, FEW_INTERVALS, config->intervals, sizeof(struct interval));
     struct table ring = arena_table(arena, FEW_MESSAGES, messages, sizeof(struct message_in));
     struct table node = arena_table(arena, FEW_NODES, nodes, sizeof(struct missing_node));
     if (r == NULL)
         return NULL;
-    *r = (struct receiver){.config = *config, .far = arena->far};
+    if (config->keyring != NULL)
+        memset(opening, 0, sizeof *opening);
+    *r = (struct receiver){.config = *config, .opening = opening, .far = arena->far};
     messages_in_init(&r->messages, ring, node, config->first_message);
     receiver_ack_init(&r->ack, interval, config->first_seq);
     return r;

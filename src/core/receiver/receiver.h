@@ -55,8 +55,9 @@ struct receiver_counters {
     uint64_t acks, requests, hellos, path_answers, offers;
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_unposted,
         drop_beyond, drop_duplicate, drop_no_room, drop_cookie;
-    uint64_t table_full; /* posts refused */
-    uint64_t forgotten;  /* intervals of arrived numbers that found no room */
+    uint64_t table_full;       /* posts refused */
+    uint64_t forgotten;        /* intervals of arrived numbers that found no room */
+    uint64_t forged, replayed; /* sealed units that were dropped, as the keyring counts them */
 };
 
 /* Bytes of memory for a receiver; O(1). */
@@ -129,7 +130,13 @@ void receiver_admit(struct receiver *r, instant now);
 void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size);
 
 /* The channel has filled the plan (maybe with nothing): what arrived is read, and moved where it
- * has to be. */
+ * has to be.
+ *
+ * What is sealed is opened first. That takes long, and needs little of the receiver: whoever guards
+ * it with a lock may call receiver_look with the lock, and while that is true receiver_open
+ * without; and receiver_landed at last. receiver_landed alone does it all. */
+bool receiver_look(struct receiver *r, instant now, struct landing *landing);
+void receiver_open(struct receiver *r, struct landing *landing);
 struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing);
 
 /* Is there something to be said that does not wait for its time? O(1). */

@@ -65,8 +65,29 @@ void receiver_count_drop(struct receiver *r, enum verdict verdict);
 bool receiver_on_other(struct receiver *r, instant now, struct landing *landing,
                        const struct segment *segment, enum verdict verdict);
 
-/* With keys: a sealed datagram, or one of a handshake. True if it belongs to the pairing. */
-bool receiver_on_sealed(struct receiver *r, instant now, struct landing *landing,
-                        const struct segment *segment, struct landing_row *row);
+/* The arrivals of a landing, as far as it was read. */
+struct harvest {
+    struct receiver_arrivals arrivals;
+    uint32_t opening; /* behind the last that counts */
+    bool has_ecn;     /* some datagrams crossed a path that can mark them */
+};
+
+/* The datagram belongs to the pairing. */
+void harvest_count(struct harvest *h, const struct segment *segment);
+
+/* What is sealed, on its way from the landing into the messages. */
+struct receiver_opening {
+    struct landing_walk walk;    /* of what was read */
+    struct segment segment;      /* the unit that was looked at, */
+    struct segment opened;       /* as it is without keys */
+    struct sealed_unit sealed;   /* its trailer, */
+    struct unit_trailer trailer; /* decoded */
+    struct arrival a;
+    uint8_t *out;           /* where its data goes */
+    struct landing_row row; /* that it begins, if it begins one */
+    bool is_looked_at;      /* it is to be opened, or was, and is to be entered */
+    bool is_open;           /* it was, and is not forged */
+    struct harvest harvest;
+};
 
 #endif

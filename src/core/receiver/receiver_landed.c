@@ -2,6 +2,8 @@
 #include "core/check.h"
 #include "receiver_land.h"
 
+#include <string.h>
+
 /* ---- what landed where it does not stay ---- */
 
 /* These bytes were written, and not because the message there wants them. */
@@ -38,13 +40,7 @@ static void note_spoilt(struct receiver *r)
 
 /* ---- a landing ---- */
 
-/* The arrivals of a landing, as far as it was read. */
-struct harvest {
-    struct receiver_arrivals arrivals;
-    uint32_t opening; /* behind the last that counts */
-};
-
-static void count_arrival(struct receiver *r, struct harvest *h, const struct segment *segment)
+void harvest_count(struct harvest *h, const struct segment *segment)
 {
     uint32_t opening = segment->start.opening;
     h->arrivals.bytes += segment->bytes;
@@ -52,7 +48,7 @@ static void count_arrival(struct receiver *r, struct harvest *h, const struct se
         return;
     h->opening = opening + 1;
     h->arrivals.openings++;
-    r->ack.has_ecn |= segment->ecn != LANDING_ECN_NONE;
+    h->has_ecn |= segment->ecn != LANDING_ECN_NONE;
 }
 
 /* A unit of the pairing; or a hello, a probe, an offer, or nothing. True if it belongs to the
@@ -92,21 +88,34 @@ static void skip_numbers(struct receiver *r)
         opener_skip(&r->config.keyring->units_in, r->ack.newest + 1);
 }
 
-struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing)
+static struct harvest land_plain(struct receiver *r, instant now, struct landing *landing)
 {
     struct harvest h = {.opening = 0};
     struct landing_walk walk = {.opening = 0};
     struct landing_row row = {.a = {.message = NULL}};
     struct segment segment;
-    bool is_sealed = receiver_is_sealed(r, landing);
-    CHECK(r->is_planned);
-    while (landing_next(landing, &walk, &segment)) {
-        bool is_ours = is_sealed ? receiver_on_sealed(r, now, landing, &segment, &row)
-                                 : on_plain(r, now, landing, &segment, &row);
-        if (is_ours)
-            count_arrival(r, &h, &segment);
-    }
+    while (landing_next(landing, &walk, &segment))
+        if (on_plain(r, now, landing, &segment, &row))
+            harvest_count(&h, &segment);
     receiver_row_close(r, now, landing, &row);
+    return h;
+}
+
+static struct harvest land_sealed(struct receiver *r, instant now, struct landing *landing)
+{
+    while (receiver_look(r, now, landing))
+        receiver_open(r, landing);
+    struct harvest h = r->opening->harvest;
+    memset(r->opening, 0, sizeof *r->opening); /* for the next one */
+    return h;
+}
+
+struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct landing *landing)
+{
+    CHECK(r->is_planned);
+    struct harvest h =
+        receiver_is_sealed(r, landing) ? land_sealed(r, now, landing) : land_plain(r, now, landing);
+    r->ack.has_ecn |= h.has_ecn;
     if (landing->is_spoilt)
         note_spoilt(r);
     landing_move_all(landing);

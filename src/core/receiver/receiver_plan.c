@@ -1,7 +1,7 @@
 /* The plan: where the next units are taken to belong, before they arrive. */
 #include "core/check.h"
 #include "core/number.h"
-#include "receiver_state.h"
+#include "receiver_land.h"
 
 enum { STEADY_UNITS = 16 }; /* that land in place for another opening */
 

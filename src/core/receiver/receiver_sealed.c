@@ -1,5 +1,12 @@
 /* Landing with keys: what arrived beside the messages is opened, one datagram after the other, to
- * where it belongs. Nothing of it is believed before that. */
+ * where it belongs. Nothing of it is believed before that.
+ *
+ *     look    where does the next unit belong? What was opened before it enters its message
+ *     open    to there, and the units that continue its row
+ *
+ * While a unit is opened nothing of the receiver changes but `opening`, and the keyring. So its
+ * owner may let others use the receiver meanwhile: no message's memory goes away while a plan is
+ * out. */
 #include "receiver_land.h"
 
 #include <string.h>
@@ -35,82 +42,109 @@ static uint8_t *place_of_data(struct receiver *r, struct arrival *a)
     return is_missing && a->range.first < a->range.last ? message->buffer + a->range.first : NULL;
 }
 
-/* Is this the unit that continues the row? It is only what its trailer says. */
-static bool continues(const struct landing_row *row, const struct segment *segment,
-                      const struct sealed_unit *sealed)
-{
-    return row->a.message != NULL && row->a.units < row->most &&
-           segment->bytes == row->bytes + SEAL_UNIT_BYTES &&
-           trailer_row_foresees(&row->next, sealed->plain);
-}
+/* ---- looking ---- */
 
-/* Opens it to its place, where everything is missing still. If it is forged the row is as it was.
- */
-static bool open_next(struct receiver *r, struct landing *landing, const struct segment *segment,
-                      const struct sealed_unit *sealed, struct landing_row *row)
+/* What the trailer says, which is not to be believed yet. False if it is no unit of the session. */
+static bool read_trailer(struct receiver *r, struct receiver_opening *o)
 {
-    uint32_t length = row->bytes - TRAILER_BYTES;
-    const uint8_t *in = in_one_piece(landing, segment, landing->bounce);
-    if (!keyring_open_unit(r->config.keyring, sealed, in, length, row->place))
-        return false;
-    trailer_row_step(&row->next);
-    row->a.units++;
-    row->marks += segment->ecn == LANDING_ECN_CONGESTED;
-    row->place += length;
-    return true;
-}
-
-/* Opens the unit to its place, or to scratch, from where what is missing of it is brought there. */
-static bool open_unit(struct receiver *r, instant now, struct landing *landing,
-                      const struct segment *segment, const struct sealed_unit *sealed,
-                      const struct unit_trailer *t, struct landing_row *row)
-{
-    struct arrival a = receiver_arrival(r, segment, t);
-    uint8_t *scratch = landing->bounce;
-    const uint8_t *in = in_one_piece(landing, segment, scratch);
-    uint8_t *place = place_of_data(r, &a);
-    uint8_t *out = place != NULL ? place : scratch;
-    if (!keyring_open_unit(r->config.keyring, sealed, in, t->length, out))
-        return false;
-    struct segment opened = {.bytes = t->length + (uint32_t)TRAILER_BYTES,
-                             .data = out,
-                             .is_contiguous = true,
-                             .is_as_planned = true,
-                             .ecn = segment->ecn};
-    a.segment = &opened;
-    a.message = NULL;
-    if (place != NULL && receiver_row_open(r, row, &a))
-        return true;
-    receiver_note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
-    receiver_enter(r, now, landing, &a);
-    landing_move_all(landing); /* the next unit wants the scratch */
-    return true;
-}
-
-static bool on_sealed_unit(struct receiver *r, instant now, struct landing *landing,
-                           const struct segment *segment, struct landing_row *row)
-{
-    struct unit_trailer unit;
-    struct sealed_unit sealed;
-    if (segment->bytes < TRAILER_BYTES + SEAL_UNIT_BYTES) {
+    if (o->segment.bytes < TRAILER_BYTES + SEAL_UNIT_BYTES) {
         r->counters.drop_short++;
         return false;
     }
-    if (keyring_look_at_unit(r->config.keyring, segment->tail, &sealed) != SEALED_GOOD) {
+    if (keyring_look_at_unit(r->config.keyring, o->segment.tail, &o->sealed) != SEALED_GOOD) {
         r->counters.drop_session++;
         return false;
     }
-    if (continues(row, segment, &sealed))
-        return open_next(r, landing, segment, &sealed, row);
-    receiver_row_close(r, now, landing, row); /* what it has is missing no more */
     enum verdict verdict =
-        unit_trailer_decode(sealed.plain, segment->bytes - SEAL_UNIT_BYTES, &unit);
-    if (verdict != VERDICT_OK || !receiver_session_accepts(&r->session, unit.pairing)) {
-        receiver_count_drop(r, verdict);
-        return false;
-    }
-    return open_unit(r, now, landing, segment, &sealed, &unit, row);
+        unit_trailer_decode(o->sealed.plain, o->segment.bytes - SEAL_UNIT_BYTES, &o->trailer);
+    if (verdict == VERDICT_OK && receiver_session_accepts(&r->session, o->trailer.pairing))
+        return true;
+    receiver_count_drop(r, verdict);
+    return false;
 }
+
+/* Where the unit goes: to its place, and maybe others behind it; or to scratch, from where what is
+ * missing of it is brought there. */
+static void find_place(struct receiver *r, const struct landing *landing,
+                       struct receiver_opening *o)
+{
+    o->a = receiver_arrival(r, &o->segment, &o->trailer);
+    uint8_t *place = place_of_data(r, &o->a);
+    o->opened = (struct segment){.bytes = o->trailer.length + (uint32_t)TRAILER_BYTES,
+                                 .data = place != NULL ? place : landing->bounce,
+                                 .is_contiguous = true,
+                                 .is_as_planned = true,
+                                 .ecn = o->segment.ecn};
+    o->a.segment = &o->opened;
+    o->a.message = NULL;
+    o->out = place != NULL ? place : landing->bounce;
+    o->is_looked_at = true;
+    if (place != NULL)
+        (void)receiver_row_open(r, &o->row, &o->a);
+}
+
+/* ---- opening ---- */
+
+/* Opens the next segment, too, if it is the unit that continues the row: so says its trailer alone.
+ * If it is forged the row is as it was. */
+static bool open_next(struct receiver *r, struct landing *landing, struct receiver_opening *o)
+{
+    struct landing_row *row = &o->row;
+    uint32_t length = row->bytes - TRAILER_BYTES;
+    struct landing_walk walk = o->walk;
+    struct segment segment;
+    struct sealed_unit sealed;
+    if (row->a.units >= row->most || !landing_next(landing, &walk, &segment) ||
+        segment.bytes != row->bytes + SEAL_UNIT_BYTES ||
+        keyring_look_at_unit(r->config.keyring, segment.tail, &sealed) != SEALED_GOOD ||
+        !trailer_row_foresees(&row->next, sealed.plain))
+        return false;
+    o->walk = walk;
+    const uint8_t *in = in_one_piece(landing, &segment, landing->bounce);
+    if (!keyring_open_unit(r->config.keyring, &sealed, in, length, row->place))
+        return true;
+    trailer_row_step(&row->next);
+    row->a.units++;
+    row->marks += segment.ecn == LANDING_ECN_CONGESTED;
+    row->place += length;
+    harvest_count(&o->harvest, &segment);
+    return true;
+}
+
+void receiver_open(struct receiver *r, struct landing *landing)
+{
+    struct receiver_opening *o = r->opening;
+    const uint8_t *in = in_one_piece(landing, &o->segment, landing->bounce);
+    o->is_open = keyring_open_unit(r->config.keyring, &o->sealed, in, o->trailer.length, o->out);
+    if (!o->is_open) {
+        o->row.a.message = NULL;
+        return;
+    }
+    harvest_count(&o->harvest, &o->segment);
+    while (o->row.a.message != NULL && open_next(r, landing, o))
+        ;
+}
+
+/* What was opened enters its message. The user may have taken that back meanwhile: then it counts
+ * as never received. */
+static void commit(struct receiver *r, instant now, struct landing *landing)
+{
+    struct receiver_opening *o = r->opening;
+    if (!o->is_looked_at)
+        return;
+    o->is_looked_at = false;
+    r->counters.forged = r->config.keyring->units_in.forged;
+    r->counters.replayed = r->config.keyring->units_in.replayed;
+    if (o->row.a.message != NULL) {
+        receiver_row_close(r, now, landing, &o->row);
+    } else if (o->is_open) {
+        receiver_note_marks(r, o->segment.ecn == LANDING_ECN_CONGESTED);
+        receiver_enter(r, now, landing, &o->a);
+        landing_move_all(landing); /* the next unit wants the scratch */
+    }
+}
+
+/* ---- what is no unit ---- */
 
 static bool on_sealed_control(struct receiver *r, instant now, struct landing *landing,
                               const struct segment *segment)
@@ -129,31 +163,34 @@ static bool on_sealed_control(struct receiver *r, instant now, struct landing *l
     return receiver_on_other(r, now, landing, &opened, VERDICT_OK);
 }
 
-/* A sealed datagram, or one of a handshake. True if it belongs to the pairing. */
-bool receiver_on_sealed(struct receiver *r, instant now, struct landing *landing,
-                        const struct segment *segment, struct landing_row *row)
+/* Control that is sealed, or a datagram of a handshake. True if it belongs to the pairing. */
+static bool on_other(struct receiver *r, instant now, struct landing *landing,
+                     const struct segment *segment, enum datagram_type type)
 {
-    switch (datagram_type(segment->tail[TRAILER_BYTES - 1])) {
-    case DATAGRAM_UNIT:
-        return on_sealed_unit(r, now, landing, segment, row);
-    case DATAGRAM_HELLO:
-    case DATAGRAM_PATH_PROBE:
-    case DATAGRAM_OFFER:
-        if (!keyring_is_ready(r->config.keyring))
-            break; /* it cannot be opened, and may ask for a handshake */
-        receiver_row_close(r, now, landing, row);
+    bool is_control =
+        type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE || type == DATAGRAM_OFFER;
+    if (is_control && keyring_is_ready(r->config.keyring)) /* else it may ask for a handshake */
         return on_sealed_control(r, now, landing, segment);
-    case DATAGRAM_ACK_POSITIVE:
-    case DATAGRAM_ACK_NEGATIVE:
-    case DATAGRAM_REQUEST:
-    case DATAGRAM_PATH_ANSWER:
-    case DATAGRAM_COOKIE:
-    case DATAGRAM_HANDSHAKE:
-    case DATAGRAM_VERSION_ANSWER:
-        break;
-    }
     bool is_posted =
         segment->bytes <= CONTROL_BYTES + SEAL_CONTROL_BYTES && landing_post(landing, segment);
     r->counters.drop_type += !is_posted;
+    return false;
+}
+
+bool receiver_look(struct receiver *r, instant now, struct landing *landing)
+{
+    struct receiver_opening *o = r->opening;
+    if (!receiver_is_sealed(r, landing))
+        return false;
+    commit(r, now, landing);
+    while (landing_next(landing, &o->walk, &o->segment)) {
+        enum datagram_type type = datagram_type(o->segment.tail[TRAILER_BYTES - 1]);
+        if (type == DATAGRAM_UNIT && read_trailer(r, o)) {
+            find_place(r, landing, o);
+            return true;
+        }
+        if (type != DATAGRAM_UNIT && on_other(r, now, landing, &o->segment, type))
+            harvest_count(&o->harvest, &o->segment);
+    }
     return false;
 }

@@ -67,9 +67,12 @@ struct receiver_offers {
 /* Runs of one request, at most. */
 enum { RECEIVER_RUNS = (CONTROL_BYTES - TRAILER_BYTES) / REQUEST_RUN_BYTES };
 
+struct receiver_opening;
+
 struct receiver {
-    struct receiver_config config; /* (c) */
-    uint8_t *far;                  /* (c) the far block */
+    struct receiver_config config;    /* (c) */
+    struct receiver_opening *opening; /* (c) with keys; else NULL */
+    uint8_t *far;                     /* (c) the far block */
     struct messages_in messages;
     struct receiver_session session;
     struct receiver_ack ack;

@@ -160,6 +160,67 @@ TEST(receiver_landed__a_sealed_row_again)
     ck_assert_uint_eq(keys.receiver.units_in.replayed, 8);
 }
 
+/* ---- in steps ---- */
+
+static void plan_all(void)
+{
+    seal_all();
+    add(0, UNITS);
+    receiver_plan(r, &landing, 1, 128);
+    scatter(&landing, wire, bytes, SEALED);
+}
+
+TEST(receiver_look__a_row_is_one_step)
+{
+    plan_all();
+    ck_assert(receiver_look(r, SECOND, &landing));
+    receiver_open(r, &landing);
+    ck_assert_uint_eq(receiver_counters(r)->units, 0); /* it has not entered yet */
+    ck_assert(receiver_look(r, SECOND, &landing));     /* the last unit has more to say */
+    ck_assert_uint_eq(receiver_counters(r)->units, UNITS - 1);
+    receiver_open(r, &landing);
+    ck_assert(!receiver_look(r, SECOND, &landing));
+    ck_assert(!receiver_look(r, SECOND, &landing));
+    ck_assert_uint_eq(receiver_landed(r, SECOND, &landing).openings, 1);
+    receiver_check(r);
+    expect_whole(UNITS);
+}
+
+/* The user takes the message back while its units are opened: its memory stays until they have
+ * landed, and they count as never received. */
+TEST(receiver_look__a_message_that_is_taken_back_meanwhile)
+{
+    struct event event;
+    plan_all();
+    ck_assert(receiver_look(r, SECOND, &landing));
+    ck_assert(receiver_cancel(r, SECOND, 0));
+    ck_assert(!receiver_event(r, &event));
+    receiver_open(r, &landing);
+    (void)receiver_landed(r, SECOND, &landing);
+    receiver_check(r);
+    ck_assert(receiver_event(r, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_CANCELLED);
+    ck_assert_uint_eq(receiver_counters(r)->units, 0);
+    ck_assert_uint_eq(receiver_counters(r)->drop_unposted, UNITS);
+}
+
+/* The same if everything fails. */
+TEST(receiver_look__a_receiver_that_fails_meanwhile)
+{
+    struct event event;
+    plan_all();
+    ck_assert(receiver_look(r, SECOND, &landing));
+    receiver_fail(r, SECOND, OUTCOME_RESTARTED);
+    receiver_open(r, &landing);
+    (void)receiver_landed(r, SECOND, &landing);
+    receiver_check(r);
+    ck_assert(receiver_event(r, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_RESTARTED);
+    ck_assert_uint_eq(receiver_counters(r)->units, 0);
+}
+
+/* ---- without keys ---- */
+
 static void add_hello(void)
 {
     const struct hello hello = {.pairing = {.tag = 5}, .nonce = 7};
