@@ -11,7 +11,8 @@ packages_tls := openssl >= 3
 has_packages = $(shell pkg-config --exists '$(packages_$(1))' 2>/dev/null && echo $(1))
 
 # The thread sanitizer takes what it cannot see in libraries for races.
-PEERS := $(if $(last),$(last_PEERS),$(if $(filter tsan fuzz,$(VARIANT)),,$(foreach p,$(ALL_PEERS),$(call has_packages,$(p)))))
+PEERS := $(if $(last),$(last_PEERS),$(if $(filter tsan fuzz,$(VARIANT)),,$(strip \
+	$(foreach p,$(ALL_PEERS),$(call has_packages,$(p))))))
 
 # What belongs to peers that are not there.
 peer_sources = $(wildcard tools/zcrp-bench/transports/$(1).c tools/zcrp-bench/transports/$(1)_*.c)
