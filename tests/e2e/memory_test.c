@@ -269,8 +269,8 @@ TEST(memory__sender_has_a_hole)
 }
 
 /* Small messages lie in memory of the library's, and one in memory that is gone. All are posted
- * before any is sent: a unit that comes earlier is moved by this process, which the program's signal
- * tells (zcrp_wrap_msg). */
+ * before any is sent: a unit that comes earlier is moved by this process, which the program's
+ * signal tells (zcrp_wrap_msg). */
 TEST(memory__one_small_message_has_a_hole, .rows = 2)
 {
     enum { SMALL = 64, COUNT = 5, BAD = 2 };
