@@ -25,14 +25,7 @@ static int make_halves(struct zcrp_connection *c, const struct zcrp_options *com
     if (origin.link == NULL)
         return ZCRP_ERROR_MEMORY;
     int code = entity_make(&c->receiver, MACHINE_RECEIVER, &origin, complete);
-    if (code != ZCRP_OK)
-        return code;
-    code = entity_make(&c->sender, MACHINE_SENDER, &origin, complete);
-    if (code != ZCRP_OK) {
-        entity_destroy(c->receiver);
-        return code;
-    }
-    return ZCRP_OK;
+    return code == ZCRP_OK ? entity_make(&c->sender, MACHINE_SENDER, &origin, complete) : code;
 }
 
 /* Memory for messages that a peer on this host may map. Without it they have other memory. */
@@ -57,40 +50,53 @@ static void start_halves(struct zcrp_connection *c, const struct introduction *i
         rx_hear_request(c->sender, first->bytes, first->size);
 }
 
+void introduction_drop(const struct introduction *introduction)
+{
+    (void)close(introduction->fd);
+    peers_leave(introduction->peers, &introduction->peer, false);
+    admission_destroy(introduction->admission);
+}
+
+/* Fine for one whose halves have not all been made. */
+static void destroy(struct zcrp_connection *c)
+{
+    if (c->sender != NULL)
+        entity_destroy(c->sender);
+    if (c->receiver != NULL)
+        entity_destroy(c->receiver);
+    (void)close(c->fd);
+    peers_leave(c->peers, &c->peer, false);
+    commons_let_go(c->commons);
+    free(c);
+}
+
 int connection_make(struct zcrp_connection **connection, const struct zcrp_options *complete,
                     const struct introduction *introduction)
 {
     struct zcrp_connection *c = calloc(1, sizeof(*c));
-    int fd = introduction->fd;
 
     if (c == NULL) {
-        admission_destroy(introduction->admission);
-        (void)close(fd);
+        introduction_drop(introduction);
         return ZCRP_ERROR_MEMORY;
     }
-    *c = (struct zcrp_connection){
-        .generation = forked_generation(), .fd = fd, .peer = address_of_peer(fd)};
+    *c = (struct zcrp_connection){.generation = forked_generation(),
+                                  .fd = introduction->fd,
+                                  .peer = introduction->peer,
+                                  .peers = introduction->peers};
     int code = make_halves(c, complete, introduction->admission);
-    if (code != ZCRP_OK)
-        goto err0;
-    make_commons(c, complete->mapped_bytes);
-    code = entity_join(c->sender);
+    if (code == ZCRP_OK)
+        make_commons(c, complete->mapped_bytes);
+    if (code == ZCRP_OK)
+        code = entity_join(c->sender);
     if (code == ZCRP_OK)
         code = entity_join(c->receiver);
-    if (code != ZCRP_OK)
-        goto err1;
+    if (code != ZCRP_OK) {
+        destroy(c);
+        return code;
+    }
     start_halves(c, introduction);
     *connection = c;
     return ZCRP_OK;
-
-err1:
-    entity_destroy(c->sender);
-    entity_destroy(c->receiver);
-    commons_let_go(c->commons);
-err0:
-    free(c);
-    (void)close(fd);
-    return code;
 }
 
 /* ---- connecting ---- */
@@ -133,6 +139,7 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     struct introduction introduction = {.fd = zcrp_udp_connect(host, port)};
     if (introduction.fd < 0)
         return introduction.fd;
+    introduction.peer = address_of_peer(introduction.fd);
     struct zcrp_connection *c;
     code = connection_make(&c, &complete, &introduction);
     if (code != ZCRP_OK)
@@ -236,7 +243,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         entity_abandon(c->sender);
         entity_abandon(c->receiver);
         (void)close(c->fd);
-        peers_abandon(c->peers);
+        peers_leave(c->peers, &c->peer, true);
         free(c);
         return ZCRP_OK;
     }
@@ -252,14 +259,6 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     entity_quit(c->receiver);
     entity_quit(c->sender);
     entity_await_visitors(c->receiver); /* whose ends a turn of the sender may have told just now */
-    entity_destroy(c->sender);
-    entity_destroy(c->receiver);
-    (void)close(c->fd);
-    if (c->peers != NULL) {
-        peers_remove(c->peers, &c->peer);
-        peers_release(c->peers);
-    }
-    commons_let_go(c->commons);
-    free(c);
+    destroy(c);
     return sent != ZCRP_OK ? sent : received;
 }

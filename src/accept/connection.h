@@ -24,11 +24,15 @@ struct zcrp_connection {
 
 /* The peer of a connection that is to be made. */
 struct introduction {
-    int fd;                      /* a socket that is connected to it */
-    union address peer;          /* as its listener knows it */
+    int fd; /* a socket that is connected to it */
+    union address peer;
+    struct peers *peers;         /* held; of its listener, which knows it; NULL: there is none */
     struct admission *admission; /* what it has shown; NULL: nothing yet, or there are no keys */
     struct letter first;         /* what it has said: a hello, or with keys a request; or nothing */
 };
+
+/* Lets go of what it has. */
+void introduction_drop(const struct introduction *introduction);
 
 /* Makes a connection. What the introduction has is the connection's from now on, also on failure.
  * ZCRP_OK or a code. */

@@ -1,7 +1,7 @@
 /* A listener: a socket that any number of peers call, and those that have been admitted and not
- * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the backlog.
+ * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the peers.
  *
- *     callers --hear--> [ backlog: connected sockets ] --zcrp_accept--> connections
+ *     callers --hear--> [ peers: connected sockets ] --zcrp_accept--> connections
  *
  * Callers that need keys are handed to the reception, whose thread admits them (reception.h). */
 #include "connection.h"
@@ -10,11 +10,11 @@
 #include "link/options.h"
 #include "link/process.h"
 #include "listen.h"
+#include "peers.h"
 #include "platform/sleep.h"
 #include "transport/channel.h"
 #include "transport/keyed_hash.h"
 #include "transport/names.h"
-#include "waiting/changes.h"
 #include "workers/engine.h"
 
 #include <errno.h>
@@ -31,86 +31,29 @@ enum {
 /* Of callers that need keys. */
 enum { HANDSHAKES_MOST = 64, HANDSHAKES_OF_HOST = 16, HANDSHAKES_AT_ONCE = 32 };
 
-/* Somebody who was admitted, and waits to be accepted. */
-struct guest {
-    struct introduction introduction;
-    uint64_t host; /* its number (address_host_number) */
-};
-
-/* Lock letters: (c) constant from open to close, (m) the mutex, (a) atomic. */
+/* All (c) from open to close. */
 struct zcrp_listener {
-    uint32_t generation;         /* (c) */
-    struct zcrp_options options; /* (c) complete; of each connection */
-    char *stats_directory;       /* (c) of the options: the listener's own copy; NULL: none */
-    struct listen_socket socket; /* (c) */
-    struct peers *peers;         /* (c) held */
-    struct reception *reception; /* (c) of callers that need keys; NULL: they need none */
+    uint32_t generation;
+    struct zcrp_options options; /* complete; of each connection */
+    char *stats_directory;       /* of the options: the listener's own copy; NULL: none */
+    struct listen_socket socket;
+    struct peers *peers;         /* held */
+    struct reception *reception; /* of callers that need keys; NULL: they need none */
     struct engine_member member;
-    struct interrupt interrupt;
-    _Atomic uint32_t changes; /* (a) a futex: something to accept, or trouble */
-    struct wake wake;         /* readable while there is something to accept, once is_on */
-
-    struct mutex mutex;
-    bool is_on;              /* (m) the wake is in use */
-    int trouble;             /* (m) an error number that the next accept tells; 0: none */
-    struct guest *backlog;   /* (m) a ring */
-    uint32_t first, waiting; /* (m) of the backlog */
-    uint64_t admitted;       /* (m) callers that came into the backlog, */
-    uint64_t dropped;        /* (m) and times that one found no room */
 };
-
-/* Would accept say something? Under the mutex. */
-static bool has_news(const struct zcrp_listener *l)
-{
-    return l->waiting > 0 || l->trouble != 0;
-}
 
 /* ---- hearing ---- */
 
-/* Is there room in the backlog, and some for this host? Under the mutex. */
-static bool has_room(const struct zcrp_listener *l, uint64_t host)
+/* Makes a socket for a caller, for which there is room, and has it accepted; false if that failed.
+ */
+static bool admit(struct zcrp_listener *l, const struct caller *caller,
+                  struct introduction *introduction, listen_hear hear, void *context)
 {
-    uint32_t taken = 0;
+    int error = listen_admit(&l->socket, caller, &introduction->fd, hear, context);
 
-    for (uint32_t i = 0; i < l->waiting; i++)
-        taken += l->backlog[(l->first + i) % l->options.backlog].host == host;
-    return peers_may_share(taken, l->options.backlog - l->waiting);
-}
-
-/* Is there room for this caller, and is it a new one? It is one of the peers then. */
-static bool reserve(struct zcrp_listener *l, struct guest *guest)
-{
-    const union address *peer = &guest->introduction.peer;
-
-    guest->host = address_host_number(peer);
-    mutex_lock(&l->mutex);
-    enum peers_verdict verdict = has_room(l, guest->host) ? peers_add(l->peers, peer) : PEERS_FULL;
-    l->dropped += verdict == PEERS_FULL;
-    mutex_unlock(&l->mutex);
-    return verdict == PEERS_ADDED;
-}
-
-/* Is that what this process or its system lacks, and not what is wrong with one caller? */
-static bool is_own_trouble(int error)
-{
-    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
-}
-
-/* Puts a guest into the backlog, or does not because of an error. */
-static void enter(struct zcrp_listener *l, const struct guest *guest, int error)
-{
-    mutex_lock(&l->mutex);
-    if (error) {
-        peers_remove(l->peers, &guest->introduction.peer);
-        l->trouble = is_own_trouble(error) ? error : l->trouble;
-    } else {
-        l->backlog[(l->first + l->waiting++) % l->options.backlog] = *guest;
-        l->admitted++;
-    }
-    if (l->is_on && has_news(l))
-        wake_signal(&l->wake);
-    mutex_unlock(&l->mutex);
-    changes_tell(&l->changes);
+    if (error)
+        peers_fail(l->peers, &caller->from, error);
+    return error == 0;
 }
 
 /* Callers without keys who have brought their cookie back, and what they said. */
@@ -151,11 +94,11 @@ static int receive(struct zcrp_listener *l)
     int result = listen_receive(&l->socket, hear, &callers);
     while (callers.count > 0) {
         const struct caller caller = callers.call[--callers.count].caller;
-        struct guest guest = {
-            .introduction = {.peer = caller.from, .first = callers.call[callers.count].hello}};
-        if (reserve(l, &guest))
-            enter(l, &guest,
-                  listen_admit(&l->socket, &caller, &guest.introduction.fd, hear, &callers));
+        struct introduction introduction = {.peer = caller.from,
+                                            .first = callers.call[callers.count].hello};
+        if (peers_reserve(l->peers, &caller.from) &&
+            admit(l, &caller, &introduction, hear, &callers))
+            peers_admit(l->peers, &introduction);
     }
     return result;
 }
@@ -184,20 +127,18 @@ static void tell(void *context, const struct caller *caller, const uint8_t *data
 static void welcome(void *context, const struct caller *caller, struct admission *admission)
 {
     struct zcrp_listener *l = context;
-    struct guest guest = {.introduction = {.peer = caller->from, .admission = admission}};
+    struct introduction introduction = {.peer = caller->from, .admission = admission};
     int result = 0;
 
-    if (!reserve(l, &guest)) {
+    if (!peers_reserve(l->peers, &caller->from) ||
+        !admit(l, caller, &introduction, hear_handshake, l)) {
         admission_destroy(admission);
         return;
     }
-    int error = listen_admit(&l->socket, caller, &guest.introduction.fd, hear_handshake, l);
-    if (error)
-        admission_destroy(admission);
-    for (int i = 0; i < HEARD_BEHIND && !error && result == 0; i++)
+    for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
         result = listen_receive(&l->socket, hear_handshake, l);
-    reception_take_early(l->reception, &guest.introduction.first);
-    enter(l, &guest, error);
+    reception_take_early(l->reception, &introduction.first);
+    peers_admit(l->peers, &introduction);
 }
 
 static int open_reception(struct zcrp_listener *l)
@@ -259,34 +200,39 @@ static bool keep_options(struct zcrp_listener *l)
     return l->stats_directory != NULL;
 }
 
-static int init(struct zcrp_listener *l)
+static int init(struct zcrp_listener *l, const char *host, const char *port)
 {
-    l->peers = peers_create(l->options.connections);
-    l->backlog = calloc(l->options.backlog, sizeof(*l->backlog));
-    bool has_options = keep_options(l);
-    if (l->peers == NULL || l->backlog == NULL || !has_options)
+    l->socket.fd = zcrp_udp_listen(host, port);
+    if (l->socket.fd < 0)
+        return l->socket.fd;
+    int code = choose_channel(&l->options, &l->socket);
+    if (code != ZCRP_OK)
+        return code;
+    l->peers = peers_create(l->options.connections, l->options.backlog);
+    if (l->peers == NULL || !keep_options(l))
         return ZCRP_ERROR_MEMORY;
     int error = listen_begin(&l->socket);
     if (!error)
         error = open_reception(l);
-    if (error)
-        return code_of_channel(error);
-    error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
+    if (!error)
+        error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
     if (error)
         return code_of_channel(error);
     engine_arm(&l->member);
     return ZCRP_OK;
 }
 
-static void destroy(struct zcrp_listener *l)
+/* Fine for one that was not opened to the end. In a child threads that are not there may hold
+ * mutexes. */
+static void destroy(struct zcrp_listener *l, bool is_in_child)
 {
-    if (l->is_on)
-        wake_fini(&l->wake);
-    reception_close(l->reception);
-    mutex_fini(&l->mutex);
-    peers_release(l->peers);
+    if (!is_in_child)
+        engine_leave(&l->member);
+    reception_close(l->reception, is_in_child);
+    if (l->socket.fd >= 0)
+        (void)close(l->socket.fd);
+    peers_close(l->peers, is_in_child);
     free(l->stats_directory);
-    free(l->backlog);
     free(l);
 }
 
@@ -303,69 +249,26 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
         code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    struct listen_socket socket = {.fd = zcrp_udp_listen(host, port)};
-    if (socket.fd < 0)
-        return socket.fd;
-    code = choose_channel(&complete, &socket);
-    if (code != ZCRP_OK)
-        goto err0;
     process_watch_forks();
     struct zcrp_listener *l = calloc(1, sizeof(*l));
-    code = ZCRP_ERROR_MEMORY;
     if (l == NULL)
-        goto err0;
+        return ZCRP_ERROR_MEMORY;
     l->generation = forked_generation();
     l->options = complete;
-    l->socket = socket;
-    mutex_init(&l->mutex);
-    code = init(l);
-    if (code != ZCRP_OK)
-        goto err1;
-    *listener = l;
-    return ZCRP_OK;
-
-err1:
-    destroy(l);
-err0:
-    (void)close(socket.fd);
+    code = init(l, host, port);
+    if (code == ZCRP_OK)
+        *listener = l;
+    else
+        destroy(l, false);
     return code;
 }
 
 /* ---- accepting ---- */
 
-/* Who waits in zcrp_accept, and whom it gets. */
-struct host {
-    struct zcrp_listener *listener;
-    struct guest guest;
-};
-
-/* Takes a guest, or tells the trouble: BUSY if there is neither. */
-static int take(void *context)
-{
-    struct host *host = context;
-    struct zcrp_listener *l = host->listener;
-    int code = ZCRP_ERROR_BUSY;
-
-    mutex_lock(&l->mutex);
-    if (l->waiting > 0) {
-        host->guest = l->backlog[l->first];
-        l->first = (l->first + 1) % l->options.backlog;
-        l->waiting--;
-        code = ZCRP_OK;
-    } else if (l->trouble != 0) {
-        code = code_of_channel(l->trouble);
-        l->trouble = 0;
-    }
-    if (l->is_on && !has_news(l))
-        wake_clear(&l->wake);
-    mutex_unlock(&l->mutex);
-    return code;
-}
-
 int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connection,
                 int64_t timeout_ns)
 {
-    struct host host = {.listener = listener};
+    struct introduction introduction;
 
     if (connection == NULL)
         return ZCRP_ERROR_ARGUMENT;
@@ -373,18 +276,10 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
     if (listener == NULL)
         return ZCRP_ERROR_ARGUMENT;
     int code = process_refusal(listener->generation);
-    if (code != ZCRP_OK)
-        return code;
-    code = changes_await(&listener->changes, &listener->interrupt, take, &host,
-                         clock_deadline(timeout_ns));
-    if (code != ZCRP_OK)
-        return code;
-    const struct introduction *introduction = &host.guest.introduction;
-    code = connection_make(connection, &listener->options, introduction);
     if (code == ZCRP_OK)
-        (*connection)->peers = peers_hold(listener->peers);
-    else
-        peers_remove(listener->peers, &introduction->peer);
+        code = peers_take(listener->peers, &introduction, clock_deadline(timeout_ns));
+    if (code == ZCRP_OK)
+        code = connection_make(connection, &listener->options, &introduction);
     return code;
 }
 
@@ -397,41 +292,26 @@ int zcrp_listener_port(const struct zcrp_listener *listener)
 
 int zcrp_listener_descriptor(struct zcrp_listener *listener)
 {
-    struct zcrp_listener *l = listener;
-    int error = 0;
-
-    if (l == NULL)
+    if (listener == NULL)
         return ZCRP_ERROR_ARGUMENT;
-    int code = process_refusal(l->generation);
+    int code = process_refusal(listener->generation);
     if (code != ZCRP_OK)
         return code;
-    mutex_lock(&l->mutex);
-    if (!l->is_on) {
-        error = wake_init(&l->wake);
-        l->is_on = error == 0;
-        if (l->is_on && has_news(l))
-            wake_signal(&l->wake);
-    }
-    int fd = l->is_on ? wake_fd(&l->wake) : -1;
-    mutex_unlock(&l->mutex);
-    return error ? code_of_channel(error) : fd;
+    int fd = peers_descriptor(listener->peers);
+    return fd < 0 ? code_of_channel(fd) : fd;
 }
 
 int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listener_stats *stats,
                               size_t stats_size)
 {
-    struct zcrp_listener_stats known;
+    struct zcrp_listener_stats known = {.admitted = 0};
 
     if (listener == NULL || stats == NULL)
         return ZCRP_ERROR_ARGUMENT;
     int code = process_refusal(listener->generation);
     if (code != ZCRP_OK)
         return code;
-    mutex_lock(&listener->mutex);
-    known = (struct zcrp_listener_stats){.admitted = listener->admitted,
-                                         .dropped = listener->dropped,
-                                         .connections = peers_count(listener->peers)};
-    mutex_unlock(&listener->mutex);
+    peers_add_stats(listener->peers, &known);
     if (listener->reception != NULL) {
         struct reception_counts counts = reception_count(listener->reception);
         known.refused = counts.refused;
@@ -448,50 +328,17 @@ int zcrp_listener_interrupt(struct zcrp_listener *listener)
         return ZCRP_ERROR_ARGUMENT;
     if (listener->generation != forked_generation())
         return ZCRP_ERROR_FORKED;
-    interrupt_raise(&listener->interrupt);
+    peers_interrupt(listener->peers);
     return ZCRP_OK;
-}
-
-static void close_sockets(struct zcrp_listener *l)
-{
-    (void)close(l->socket.fd);
-    for (uint32_t i = 0; i < l->waiting; i++) {
-        struct guest *guest = &l->backlog[(l->first + i) % l->options.backlog];
-        (void)close(guest->introduction.fd);
-        admission_destroy(guest->introduction.admission);
-    }
-}
-
-/* The mutexes may be held by threads that this process does not have. */
-static void abandon(struct zcrp_listener *l)
-{
-    close_sockets(l);
-    if (l->is_on)
-        wake_fini(&l->wake);
-    reception_abandon(l->reception);
-    peers_abandon(l->peers);
-    free(l->stats_directory);
-    free(l->backlog);
-    free(l);
 }
 
 int zcrp_listener_close(struct zcrp_listener *listener)
 {
-    struct zcrp_listener *l = listener;
-
-    if (l == NULL)
+    if (listener == NULL)
         return ZCRP_OK;
-    int code = process_refusal(l->generation);
-    if (code == ZCRP_ERROR_FORKED) {
-        abandon(l);
-        return ZCRP_OK;
-    }
-    if (code != ZCRP_OK)
+    int code = process_refusal(listener->generation);
+    if (code != ZCRP_OK && code != ZCRP_ERROR_FORKED)
         return code;
-    engine_leave(&l->member);
-    reception_close(l->reception);
-    l->reception = NULL;
-    close_sockets(l);
-    destroy(l);
+    destroy(listener, code == ZCRP_ERROR_FORKED);
     return ZCRP_OK;
 }

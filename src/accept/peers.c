@@ -1,50 +1,82 @@
 #include "peers.h"
 
-#include "platform/thread.h"
+#include "connection.h"
+#include "link/codes.h"
+#include "waiting/changes.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
+struct waiting_peer {
+    struct introduction introduction;
+    uint64_t host; /* its number (address_host_number) */
+};
+
+/* Lock letters: (c) constant from create on, (m) the mutex, (a) atomic. */
 struct peers {
-    struct mutex mutex;
-    uint32_t most;            /* (c) */
     _Atomic uint32_t holders; /* (a) */
-    uint32_t count;           /* (m) */
+    struct interrupt interrupt;
+    _Atomic uint32_t changes; /* (a) a futex: something to take */
+    struct mutex mutex;
+    struct wake wake;          /* (m) readable while there is something to take; -1: not in use */
+    int trouble;               /* (m) an error number that the next take tells; 0: none */
+    uint64_t admitted;         /* (m) so far, */
+    uint64_t dropped;          /* (m) and times that one found no room */
+    struct waiting_peer *ring; /* (m) those that wait */
+    uint32_t room;             /* (c) of the ring */
+    uint32_t first, waiting;   /* (m) */
+    uint32_t most;             /* (c) */
+    uint32_t count;            /* (m) */
     struct peer {
         uint64_t number; /* (m) of its address */
         uint64_t host;   /* (m) of its host */
     } peer[];            /* in any order */
 };
 
-struct peers *peers_create(uint32_t most)
+struct peers *peers_create(uint32_t most, uint32_t waiting)
 {
-    struct peers *p = malloc(sizeof(*p) + most * sizeof(p->peer[0]));
+    struct peers *p = calloc(1, sizeof(*p) + most * sizeof(p->peer[0]));
+    struct waiting_peer *ring = calloc(waiting, sizeof(*ring));
 
-    if (p == NULL)
+    if (p == NULL || ring == NULL) {
+        free(p);
+        free(ring);
         return NULL;
-    *p = (struct peers){.most = most, .holders = 1};
+    }
+    p->holders = 1;
+    p->wake.fd = -1;
+    p->most = most;
+    p->room = waiting;
+    p->ring = ring;
     mutex_init(&p->mutex);
     return p;
 }
 
-struct peers *peers_hold(struct peers *p)
+static void let_go(struct peers *p, bool is_in_child)
 {
-    atomic_fetch_add(&p->holders, 1);
-    return p;
-}
-
-void peers_release(struct peers *p)
-{
-    if (p == NULL || atomic_fetch_sub(&p->holders, 1) > 1)
+    if (atomic_fetch_sub(&p->holders, 1) > 1)
         return;
-    mutex_fini(&p->mutex);
+    if (!is_in_child)
+        mutex_fini(&p->mutex);
     free(p);
 }
 
-void peers_abandon(struct peers *p)
+static struct waiting_peer *waiting_at(struct peers *p, uint32_t place)
 {
-    if (p != NULL && atomic_fetch_sub(&p->holders, 1) == 1)
-        free(p);
+    return &p->ring[(p->first + place) % p->room];
+}
+
+void peers_close(struct peers *p, bool is_in_child)
+{
+    if (p == NULL)
+        return;
+    for (uint32_t i = 0; i < p->waiting; i++)
+        introduction_drop(&waiting_at(p, i)->introduction);
+    if (p->wake.fd >= 0)
+        wake_fini(&p->wake);
+    free(p->ring);
+    let_go(p, is_in_child);
 }
 
 /* Its place, or the count if it is not there. Under the mutex. */
@@ -57,45 +89,150 @@ static uint32_t find(const struct peers *p, uint64_t number)
     return i;
 }
 
-/* Under the mutex. */
-static uint32_t count_of_host(const struct peers *p, uint64_t host)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < p->count; i++)
-        count += p->peer[i].host == host;
-    return count;
-}
-
-enum peers_verdict peers_add(struct peers *p, const union address *peer)
-{
-    uint64_t number = address_number(peer), host = address_host_number(peer);
-    enum peers_verdict verdict = PEERS_ADDED;
-
-    mutex_lock(&p->mutex);
-    if (find(p, number) < p->count)
-        verdict = PEERS_KNOWN;
-    else if (!peers_may_share(count_of_host(p, host), p->most - p->count))
-        verdict = PEERS_FULL;
-    else
-        p->peer[p->count++] = (struct peer){number, host};
-    mutex_unlock(&p->mutex);
-    return verdict;
-}
-
-uint32_t peers_count(struct peers *p)
-{
-    mutex_lock(&p->mutex);
-    uint32_t count = p->count;
-    mutex_unlock(&p->mutex);
-    return count;
-}
-
-void peers_remove(struct peers *p, const union address *peer)
+static void forget(struct peers *p, const union address *peer)
 {
     mutex_lock(&p->mutex);
     uint32_t i = find(p, address_number(peer));
     if (i < p->count)
         p->peer[i] = p->peer[--p->count];
+    mutex_unlock(&p->mutex);
+}
+
+void peers_leave(struct peers *p, const union address *peer, bool is_in_child)
+{
+    if (p == NULL)
+        return;
+    if (!is_in_child)
+        forget(p, peer);
+    let_go(p, is_in_child);
+}
+
+/* ---- admitting ---- */
+
+/* Is there room for another one of this host, here and among those that wait? Under the mutex. */
+static bool has_room(struct peers *p, uint64_t host)
+{
+    uint32_t taken = 0, waiting = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        taken += p->peer[i].host == host;
+    for (uint32_t i = 0; i < p->waiting; i++)
+        waiting += waiting_at(p, i)->host == host;
+    return peers_may_share(taken, p->most - p->count) &&
+           peers_may_share(waiting, p->room - p->waiting);
+}
+
+bool peers_reserve(struct peers *p, const union address *peer)
+{
+    uint64_t number = address_number(peer), host = address_host_number(peer);
+
+    mutex_lock(&p->mutex);
+    bool is_new = find(p, number) == p->count, is_added = is_new && has_room(p, host);
+    if (is_added)
+        p->peer[p->count++] = (struct peer){number, host};
+    p->dropped += is_new && !is_added;
+    mutex_unlock(&p->mutex);
+    return is_added;
+}
+
+/* Would take say something? Under the mutex. */
+static bool has_news(const struct peers *p)
+{
+    return p->waiting > 0 || p->trouble != 0;
+}
+
+/* Ends a locked section. */
+static void tell(struct peers *p)
+{
+    if (p->wake.fd >= 0 && has_news(p))
+        wake_signal(&p->wake);
+    mutex_unlock(&p->mutex);
+    changes_tell(&p->changes);
+}
+
+void peers_admit(struct peers *p, const struct introduction *introduction)
+{
+    mutex_lock(&p->mutex);
+    *waiting_at(p, p->waiting++) =
+        (struct waiting_peer){*introduction, address_host_number(&introduction->peer)};
+    p->admitted++;
+    tell(p);
+}
+
+/* Is that what this process or its system lacks, and not what is wrong with one peer? */
+static bool is_own_trouble(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+}
+
+void peers_fail(struct peers *p, const union address *peer, int error)
+{
+    forget(p, peer);
+    mutex_lock(&p->mutex);
+    p->trouble = is_own_trouble(error) ? error : p->trouble;
+    tell(p);
+}
+
+/* ---- taking ---- */
+
+struct taking {
+    struct peers *peers;
+    struct introduction *introduction;
+};
+
+/* BUSY: there is nothing. */
+static int take(void *context)
+{
+    const struct taking *taking = context;
+    struct peers *p = taking->peers;
+    int code = ZCRP_ERROR_BUSY;
+
+    mutex_lock(&p->mutex);
+    if (p->waiting > 0) {
+        *taking->introduction = waiting_at(p, 0)->introduction;
+        taking->introduction->peers = p;
+        atomic_fetch_add(&p->holders, 1);
+        p->first = (p->first + 1) % p->room;
+        p->waiting--;
+        code = ZCRP_OK;
+    } else if (p->trouble != 0) {
+        code = code_of_channel(p->trouble);
+        p->trouble = 0;
+    }
+    if (p->wake.fd >= 0 && !has_news(p))
+        wake_clear(&p->wake);
+    mutex_unlock(&p->mutex);
+    return code;
+}
+
+int peers_take(struct peers *p, struct introduction *introduction, instant deadline)
+{
+    struct taking taking = {p, introduction};
+
+    return changes_await(&p->changes, &p->interrupt, take, &taking, deadline);
+}
+
+void peers_interrupt(struct peers *p)
+{
+    interrupt_raise(&p->interrupt);
+}
+
+int peers_descriptor(struct peers *p)
+{
+    mutex_lock(&p->mutex);
+    int error = p->wake.fd < 0 ? wake_init(&p->wake) : 0;
+    if (!error && has_news(p))
+        wake_signal(&p->wake);
+    int fd = error ? error : p->wake.fd;
+    mutex_unlock(&p->mutex);
+    return fd;
+}
+
+void peers_add_stats(struct peers *p, struct zcrp_listener_stats *stats)
+{
+    mutex_lock(&p->mutex);
+    stats->admitted = p->admitted;
+    stats->dropped += p->dropped;
+    stats->connections = p->count;
     mutex_unlock(&p->mutex);
 }

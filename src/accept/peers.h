@@ -1,32 +1,30 @@
-/* The peers of a listener: of its backlog and of its connections. A caller that is known already
- * gets no second connection, however often its hello comes. A host that has taken much of the room
- * gets no more of it (peers_may_share), so that there is a place for a host that is new.
+/* The peers of a listener: those that have been admitted, and wait to be accepted in the order in
+ * which they came, and those of its connections. A caller that is known already gets no second
+ * connection, however often its hello comes. A host that has taken much of the room gets no more of
+ * it (peers_may_share), so that there is a place for a host that is new.
  *
- * The listener and each connection hold it; the last one that lets go frees it. Any thread. */
+ *     reserve -> (the peer gets a socket) -> admit ---> [ introductions ] --take--> connections
+ *                                      \---> fail: what this process lacks is told to take
+ *
+ * The listener and each connection hold it; the last one that lets go frees it. One thread at a
+ * time reserves and admits, or fails. Any thread does anything else. What is said to be in a child
+ * is so that a thread which is not there may hold the mutex. */
 #ifndef ZCRP_ACCEPT_PEERS_H
 #define ZCRP_ACCEPT_PEERS_H
 
+#include "core/instant.h"
 #include "transport/address.h"
+#include "zcrp.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
+struct introduction;
 struct peers;
 
-enum peers_verdict { PEERS_ADDED, PEERS_KNOWN, PEERS_FULL };
+/* Nobody, held once; for so many peers, of which so many wait. NULL: no memory. */
+struct peers *peers_create(uint32_t most, uint32_t waiting);
 
-/* An empty set for up to `most` peers, held once; NULL if there is no memory. */
-struct peers *peers_create(uint32_t most);
-
-/* Holds it once more; returns it. Lets go; NULL is fine. */
-struct peers *peers_hold(struct peers *p);
-void peers_release(struct peers *p);
-
-/* Lets go of it in a child, where a thread of the parent's may hold its mutex. NULL is fine. */
-void peers_abandon(struct peers *p);
-
-/* How many there are. */
-uint32_t peers_count(struct peers *p);
+/* Lets go of it: the listener, with those that wait; a connection, of itself. NULL is fine. */
+void peers_close(struct peers *p, bool is_in_child);
+void peers_leave(struct peers *p, const union address *peer, bool is_in_child);
 
 enum { PEERS_SHARE = 7 };
 
@@ -37,8 +35,26 @@ static inline bool peers_may_share(uint32_t taken, uint32_t left)
     return left > 0 && taken <= (uint64_t)PEERS_SHARE * left;
 }
 
-/* FULL: there is no room, or none for this host. O(peers). */
-enum peers_verdict peers_add(struct peers *p, const union address *peer);
-void peers_remove(struct peers *p, const union address *peer);
+/* Is there room for this peer, and is it a new one? It is known from then on. O(peers). */
+__attribute__((warn_unused_result)) bool peers_reserve(struct peers *p, const union address *peer);
+
+/* The peer for which was reserved is admitted, and the introduction is handed over; or it is
+ * forgotten, because of the system's negative error number. */
+void peers_admit(struct peers *p, const struct introduction *introduction);
+void peers_fail(struct peers *p, const union address *peer, int error);
+
+/* Takes the first introduction, which is the caller's, as is a hold on the peers; waits for one.
+ * ZCRP_OK, ZCRP_ERROR_TIMEOUT, _INTERRUPTED, or what this process lacked. */
+__attribute__((warn_unused_result)) int
+peers_take(struct peers *p, struct introduction *introduction, instant deadline);
+
+/* Ends the waits. A signal handler may call it. */
+void peers_interrupt(struct peers *p);
+
+/* Is readable while take would not wait; or the system's negative error number. */
+int peers_descriptor(struct peers *p);
+
+/* Says how many were admitted, how often one found no room, and how many are known. */
+void peers_add_stats(struct peers *p, struct zcrp_listener_stats *stats);
 
 #endif

@@ -332,25 +332,20 @@ static void run(void *context)
 
 /* ---- life ---- */
 
-/* A greeting that the parent's thread is at work on is left as it is: it makes no sense. */
-void reception_abandon(struct reception *r)
+/* It has no thread. A greeting that a thread of the parent's is at work on is left as it is: it
+ * makes no sense. */
+static void destroy(struct reception *r, bool is_in_child)
 {
-    if (r == NULL)
-        return;
+    if (!is_in_child) {
+        condition_fini(&r->has_work);
+        mutex_fini(&r->mutex);
+    }
     for (uint32_t i = 0; r->visitor != NULL && i < r->rules.places; i++)
         if (r->visitor[i].state != VISITOR_SERVED)
             see_off(&r->visitor[i]);
     zcrp_keys_free(r->rules.keys);
     free(r->visitor);
     free(r);
-}
-
-/* Nobody knows it, and it has no thread. */
-static void destroy(struct reception *r)
-{
-    condition_fini(&r->has_work);
-    mutex_fini(&r->mutex);
-    reception_abandon(r);
 }
 
 int reception_open(struct reception **reception, const struct reception_rules *rules)
@@ -369,7 +364,7 @@ int reception_open(struct reception **reception, const struct reception_rules *r
     if (r->visitor != NULL)
         error = thread_start(&r->thread, "zcrp-keys", run, r);
     if (error)
-        destroy(r);
+        destroy(r, false);
     else
         *reception = r;
     return error;
@@ -383,13 +378,15 @@ void reception_end(struct reception *r)
     condition_signal(&r->has_work);
 }
 
-void reception_close(struct reception *r)
+void reception_close(struct reception *r, bool is_in_child)
 {
     if (r == NULL)
         return;
-    reception_end(r);
-    thread_join(&r->thread);
-    destroy(r);
+    if (!is_in_child) {
+        reception_end(r);
+        thread_join(&r->thread);
+    }
+    destroy(r, is_in_child);
 }
 
 struct reception_counts reception_count(struct reception *r)

@@ -57,12 +57,9 @@ struct reception;
 __attribute__((warn_unused_result)) int reception_open(struct reception **reception,
                                                        const struct reception_rules *rules);
 
-/* Waits for the handshake that is being computed, ends the thread, and frees it. NULL is fine. */
-void reception_close(struct reception *r);
-
-/* Frees it in a child: the mutex may be held by a thread that this process does not have. NULL is
- * fine. */
-void reception_abandon(struct reception *r);
+/* Waits for the handshake that is being computed, ends the thread, and frees it. In a child there
+ * is no thread, and one that is not there may hold the mutex. NULL is fine. */
+void reception_close(struct reception *r, bool is_in_child);
 
 /* Hears what anybody says, which is `size` bytes, at least 1. */
 void reception_hear(struct reception *r, const struct caller *caller, const uint8_t *datagram,

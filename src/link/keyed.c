@@ -47,7 +47,7 @@ bool keyed_init(struct zcrp_entity *e)
 void keyed_fini(struct zcrp_entity *e)
 {
     greeting_destroy(e->keyed.greeting);
-    reception_abandon(e->keyed.reception);
+    reception_close(e->keyed.reception, true); /* in a child: else it was stopped */
     free(e->keyed.answers);
     zcrp_keys_free(e->keyed.keys);
     e->keyed = (struct keyed){.keyring = NULL};
@@ -194,7 +194,7 @@ int keyed_start(struct zcrp_entity *e)
 
 void keyed_stop(struct zcrp_entity *e)
 {
-    reception_close(e->keyed.reception);
+    reception_close(e->keyed.reception, false);
     e->keyed.reception = NULL;
 }
 

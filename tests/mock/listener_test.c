@@ -1,9 +1,10 @@
 /* A listener whose callers cannot be admitted, and one that was at work when the process forked. */
-/* wrap: listen_admit peers_add peers_create free strdup */
+/* wrap: listen_admit peers_create wake_signal free strdup */
 #include "../support/mock.h"
 
 #include "accept/listen.h"
 #include "accept/peers.h"
+#include "platform/waking.h"
 #include "zcrp.h"
 
 #include <netinet/in.h>
@@ -19,14 +20,12 @@ static const int64_t second = 1000000000;
 
 /* How listen_admit fails, after so many calls, and how often; and how often it has. */
 static _Atomic int admit_error, admit_good, admit_bad, admit_failures;
-static _Atomic bool is_held, is_within; /* peers_add does not return; a thread is there */
+static _Atomic bool is_held, is_within; /* wake_signal does not return; a thread is there */
 
 int __real_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                         listen_hear hear, void *context);
 int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                         listen_hear hear, void *context);
-enum peers_verdict __real_peers_add(struct peers *p, const union address *peer);
-enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer);
 
 int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                         listen_hear hear, void *context)
@@ -38,23 +37,27 @@ int __wrap_listen_admit(const struct listen_socket *l, const struct caller *call
     return -admit_error;
 }
 
-enum peers_verdict __wrap_peers_add(struct peers *p, const union address *peer)
+static _Atomic int held_fd; /* the listener's descriptor, whose mutex is held meanwhile */
+
+void __real_wake_signal(struct wake *w);
+void __wrap_wake_signal(struct wake *w)
 {
-    is_within = true;
-    while (is_held)
+    while (is_held && wake_fd(w) == held_fd) {
+        is_within = true;
         usleep(1000);
-    return __real_peers_add(p, peer);
+    }
+    __real_wake_signal(w);
 }
 
 static struct peers *_Atomic peers; /* of the last listener */
 static _Atomic bool has_peers;
 
-struct peers *__real_peers_create(uint32_t most);
+struct peers *__real_peers_create(uint32_t most, uint32_t waiting);
 void __real_free(void *memory);
 
-struct peers *__wrap_peers_create(uint32_t most)
+struct peers *__wrap_peers_create(uint32_t most, uint32_t waiting)
 {
-    struct peers *made = __real_peers_create(most);
+    struct peers *made = __real_peers_create(most, waiting);
 
     peers = made;
     has_peers = made != NULL;
@@ -182,12 +185,14 @@ TEST(descriptor__of_a_listener_in_trouble)
 
 /* ---- forks ---- */
 
-/* A thread of the parent's holds the listener's mutex, and the child has no such thread. */
+/* A thread of the parent's holds the mutex of the listener's peers, and the child has no such
+ * thread. */
 TEST(close__in_the_child_of_a_busy_process)
 {
     struct zcrp_connection *here;
     int status;
 
+    held_fd = zcrp_listener_descriptor(listener);
     is_held = true;
     struct zcrp_connection *there = call();
     while (!is_within)

@@ -121,7 +121,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    reception_close(r);
+    reception_close(r, false);
     zcrp_keys_free(keys);
     mutex_fini(&mutex);
 }
