@@ -18,9 +18,9 @@
 /* ---- making ---- */
 
 static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete,
-                       struct admission *admission)
+                       struct session_keys *session_keys)
 {
-    const struct origin origin = {.socket = c->fd, .link = link_create(complete, admission)};
+    const struct origin origin = {.socket = c->fd, .link = link_create(complete, session_keys)};
 
     if (origin.link == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -42,11 +42,11 @@ static void start_halves(struct zcrp_connection *c, const struct introduction *i
 {
     const struct letter *first = &introduction->first;
 
-    if (first->size > 0 && introduction->admission == NULL)
+    if (first->size > 0 && introduction->session_keys == NULL)
         rx_hear(c->receiver, first->bytes, first->size);
     turns_start(c->receiver);
     turns_start(c->sender);
-    if (first->size > 0 && introduction->admission != NULL)
+    if (first->size > 0 && introduction->session_keys != NULL)
         rx_hear_request(c->sender, first->bytes, first->size);
 }
 
@@ -54,7 +54,7 @@ void introduction_drop(const struct introduction *introduction)
 {
     (void)close(introduction->fd);
     peers_leave(introduction->peers, &introduction->peer, false);
-    admission_destroy(introduction->admission);
+    session_keys_destroy(introduction->session_keys);
 }
 
 /* Fine for one whose halves have not all been made. */
@@ -83,7 +83,7 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
                                   .fd = introduction->fd,
                                   .peer = introduction->peer,
                                   .peers = introduction->peers};
-    int code = make_halves(c, complete, introduction->admission);
+    int code = make_halves(c, complete, introduction->session_keys);
     if (code == ZCRP_OK)
         make_commons(c, complete->mapped_bytes);
     if (code == ZCRP_OK)

@@ -7,7 +7,7 @@
 #ifndef ZCRP_ACCEPT_CONNECTION_H
 #define ZCRP_ACCEPT_CONNECTION_H
 
-#include "handshake/greeting.h"
+#include "handshake/tls_handshake.h"
 #include "link/entity.h"
 #include "listen.h"
 #include "peers.h"
@@ -26,9 +26,10 @@ struct zcrp_connection {
 struct introduction {
     int fd; /* a socket that is connected to it */
     union address peer;
-    struct peers *peers;         /* held; of its listener, which knows it; NULL: there is none */
-    struct admission *admission; /* what it has shown; NULL: nothing yet, or there are no keys */
-    struct letter first;         /* what it has said: a hello, or with keys a request; or nothing */
+    struct peers *peers; /* held; of its listener, which knows it; NULL: there is none */
+    struct session_keys
+        *session_keys;   /* what it has shown; NULL: nothing yet, or there are no keys */
+    struct letter first; /* what it has said: a hello, or with keys a request; or nothing */
 };
 
 /* Lets go of what it has. */

@@ -124,15 +124,15 @@ static void tell(void *context, const struct caller *caller, const uint8_t *data
  * What came before is heard here: it may be its first request, which is on the way when the
  * handshake ends. Whether that is genuine the connection will see. By the reception's thread alone.
  */
-static void welcome(void *context, const struct caller *caller, struct admission *admission)
+static void welcome(void *context, const struct caller *caller, struct session_keys *session_keys)
 {
     struct zcrp_listener *l = context;
-    struct introduction introduction = {.peer = caller->from, .admission = admission};
+    struct introduction introduction = {.peer = caller->from, .session_keys = session_keys};
     int result = 0;
 
     if (!peers_reserve(l->peers, &caller->from) ||
         !admit(l, caller, &introduction, hear_handshake, l)) {
-        admission_destroy(admission);
+        session_keys_destroy(session_keys);
         return;
     }
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)

@@ -17,15 +17,15 @@ enum visitor_state {
 
 /* Lock letters: (c) constant from open to close, (m) the mutex, (k) the thread alone. */
 struct visitor {
-    enum visitor_state state;  /* (m) */
-    uint64_t peer, host;       /* (m) numbers of its address (transport/address.h) */
-    uint64_t nonce;            /* (m) of its handshake, */
-    uint32_t tag;              /* (m) and its tag */
-    instant came, served;      /* (m) when it took the place; when the thread last was with it */
-    struct caller caller;      /* (m) as heard last */
-    struct letter early;       /* (m) a request, before the caller is welcome */
-    struct letters letters;    /* (m) */
-    struct greeting *greeting; /* (k) while it is served, else (m); NULL: it has not begun */
+    enum visitor_state state; /* (m) */
+    uint64_t peer, host;      /* (m) numbers of its address (transport/address.h) */
+    uint64_t nonce;           /* (m) of its handshake, */
+    uint32_t tag;             /* (m) and its tag */
+    instant came, served;     /* (m) when it took the place; when the thread last was with it */
+    struct caller caller;     /* (m) as heard last */
+    struct letter early;      /* (m) a request, before the caller is welcome */
+    struct letters letters;   /* (m) */
+    struct tls_handshake *handshake; /* (k) while it is served, else (m); NULL: it has not begun */
 };
 
 struct reception {
@@ -43,8 +43,8 @@ struct reception {
 
 static void see_off(struct visitor *v)
 {
-    greeting_destroy(v->greeting);
-    v->greeting = NULL;
+    tls_handshake_destroy(v->handshake);
+    v->handshake = NULL;
     v->state = VISITOR_NONE;
 }
 
@@ -69,7 +69,7 @@ static uint32_t count_of_host(const struct reception *r, uint64_t host)
 
 static bool has_failed(const struct visitor *v)
 {
-    return v->greeting != NULL && greeting_has_failed(v->greeting);
+    return v->handshake != NULL && tls_handshake_has_failed(v->handshake);
 }
 
 /* Is this place to be had rather than that one? One that was refused goes before all others. */
@@ -91,7 +91,7 @@ static struct visitor *find_way(struct reception *r, uint64_t host, bool is_of_h
         if (counts && is_better(v, way))
             way = v;
     }
-    bool gives_way = way != NULL && (has_failed(way) || now - way->came >= GREETING_PATIENCE);
+    bool gives_way = way != NULL && (has_failed(way) || now - way->came >= HANDSHAKE_PATIENCE);
     return gives_way ? way : NULL;
 }
 
@@ -140,7 +140,7 @@ static void hear_early(struct reception *r, const struct caller *caller, const u
     mutex_lock(&r->mutex);
     for (uint32_t i = 0; i < r->rules.places; i++) {
         struct visitor *v = &r->visitor[i];
-        bool has_begun = v->state == VISITOR_SERVED || v->greeting != NULL;
+        bool has_begun = v->state == VISITOR_SERVED || v->handshake != NULL;
         if (has_begun && v->peer == peer)
             letter_set(&v->early, datagram, size);
     }
@@ -224,12 +224,12 @@ static instant due(const struct reception *r, const struct visitor *v, instant n
 {
     instant by_time = v->came + r->rules.limit;
 
-    if (v->greeting != NULL)
-        by_time = instant_earlier(by_time, handshake_deadline(&v->greeting->handshake));
+    if (v->handshake != NULL)
+        by_time = instant_earlier(by_time, handshake_deadline(&v->handshake->machine));
     if (v->letters.count == 0)
         return by_time;
     instant ready = sources_ready(&r->sources, v->host, r->rules.at_once, now);
-    return v->greeting != NULL ? now : instant_earlier(by_time, ready);
+    return v->handshake != NULL ? now : instant_earlier(by_time, ready);
 }
 
 /* Is it the turn of this one rather than of that one? Hosts that have failed come last. */
@@ -261,7 +261,7 @@ static struct visitor *choose(struct reception *r, instant now, instant *next)
 
 /* Reads the letters, and answers. True if the handshake has ended with them, well or not. Without
  * the mutex. */
-static bool attend(const struct reception_rules *rules, struct greeting *g,
+static bool attend(const struct reception_rules *rules, struct tls_handshake *h,
                    const struct letters *letters, const struct caller *caller)
 {
     uint8_t datagram[HANDSHAKE_BYTES];
@@ -270,15 +270,15 @@ static bool attend(const struct reception_rules *rules, struct greeting *g,
 
     for (uint32_t i = 0; i < letters->count; i++)
         has_ended |=
-            greeting_hear(g, clock_now(), letters->letter[i].bytes, letters->letter[i].size);
-    handshake_expire(&g->handshake, clock_now());
-    while ((size = handshake_take(&g->handshake, clock_now(), datagram)) > 0)
+            tls_handshake_hear(h, clock_now(), letters->letter[i].bytes, letters->letter[i].size);
+    handshake_expire(&h->machine, clock_now());
+    while ((size = handshake_take(&h->machine, clock_now(), datagram)) > 0)
         rules->tell(rules->context, caller, datagram, size);
-    if (!has_ended || g->verdict != TLS_DONE)
+    if (!has_ended || h->verdict != TLS_DONE)
         return has_ended;
-    struct admission *admission = greeting_admit(g);
-    if (admission != NULL)
-        rules->welcome(rules->context, caller, admission);
+    struct session_keys *session_keys = tls_handshake_make_keys(h);
+    if (session_keys != NULL)
+        rules->welcome(rules->context, caller, session_keys);
     return true;
 }
 
@@ -294,18 +294,18 @@ static void serve(struct reception *r, struct visitor *v, instant now)
         see_off(v);
         return;
     }
-    if (v->greeting == NULL)
+    if (v->handshake == NULL)
         sources_charge(&r->sources, v->host, now);
     letters_take(&v->letters, &letters);
     v->served = now;
     v->state = VISITOR_SERVED;
     mutex_unlock(&r->mutex);
-    if (v->greeting == NULL)
-        v->greeting = greeting_create(r->rules.keys, false, v->tag, v->nonce);
-    bool has_ended = v->greeting != NULL && attend(&r->rules, v->greeting, &letters, &caller);
+    if (v->handshake == NULL)
+        v->handshake = tls_handshake_create(r->rules.keys, false, v->tag, v->nonce);
+    bool has_ended = v->handshake != NULL && attend(&r->rules, v->handshake, &letters, &caller);
     mutex_lock(&r->mutex);
     v->state = VISITOR_WAITS;
-    if (v->greeting != NULL && v->greeting->verdict != TLS_DONE) {
+    if (v->handshake != NULL && v->handshake->verdict != TLS_DONE) {
         r->counts.refused += has_ended;
         return;
     }
@@ -332,7 +332,7 @@ static void run(void *context)
 
 /* ---- life ---- */
 
-/* It has no thread. A greeting that a thread of the parent's is at work on is left as it is: it
+/* It has no thread. A handshake that a thread of the parent's is at work on is left as it is: it
  * makes no sense. */
 static void destroy(struct reception *r, bool is_in_child)
 {

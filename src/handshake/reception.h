@@ -3,23 +3,26 @@
  * its own.
  *
  *     receiving thread --hear--> [ visitors, each with its letters ] --> zcrp-keys: TLS, `tell`,
- *            \--> tell: cookies                                          welcome(admission)
+ *            \--> tell: cookies                                          welcome(session_keys)
  *
  * What a handshake computes, and what the user's lookup does, holds up other callers of this
  * reception, and nothing else. Strangers without a cookie cost no handshake; those with one share
  * its places, of which one host has so many. Who is refused, or has kept a place for
- * GREETING_PATIENCE, gives way to others once there is none left; the limit ends a handshake in any
- * case. So whoever begins a handshake and does not go on with it holds others up for that long at
- * most. Hosts whose handshakes fail may begin few (sources.h), and come last.
+ * HANDSHAKE_PATIENCE, gives way to others once there is none left; the limit ends a handshake in
+ * any case. So whoever begins a handshake and does not go on with it holds others up for that long
+ * at most. Hosts whose handshakes fail may begin few (sources.h), and come last.
  *
  * Any thread, unless something else is said. The mutex is held for a few instructions, and never
  * while a function of the rules' runs. */
 #ifndef ZCRP_HANDSHAKE_RECEPTION_H
 #define ZCRP_HANDSHAKE_RECEPTION_H
 
-#include "greeting.h"
 #include "letters.h"
+#include "tls_handshake.h"
 #include "transport/address.h"
+
+/* Who began a handshake, and does not go on with it, gives way to others after this. */
+#define HANDSHAKE_PATIENCE SECOND
 
 /* Who calls, and how it is answered. */
 struct caller {
@@ -38,9 +41,9 @@ struct reception_rules {
     void *context;
     /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
     void (*tell)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
-    /* Takes somebody whose handshake has ended well, by the thread. The admission is the
+    /* Takes somebody whose handshake has ended well, by the thread. The keys are the
      * function's. */
-    void (*welcome)(void *context, const struct caller *caller, struct admission *admission);
+    void (*welcome)(void *context, const struct caller *caller, struct session_keys *session_keys);
 };
 
 /* Callers, or datagrams, so far. */

@@ -12,11 +12,13 @@
 #define ZCRP_HANDSHAKE_SOURCES_H
 
 #include "core/instant.h"
-#include "greeting.h"
 
 #include <stdint.h>
 
 enum { SOURCES_MOST = 256 };
+
+/* A host whose handshake has failed waits for so long, in the long run, before the next one. */
+#define HANDSHAKE_PAUSE (50 * MILLISECOND)
 
 struct source {
     uint64_t host;     /* its number (address_host_number) */

@@ -7,19 +7,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const duration GREETING_MOST = 5 * SECOND; /* a cookie is good for longer */
+static const duration HANDSHAKE_LIMIT = 5 * SECOND; /* a cookie is good for longer */
 
 static bool is_sender(const struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_SENDER;
 }
 
-static struct greeting *begin(struct zcrp_keys *keys)
+static struct tls_handshake *begin(struct zcrp_keys *keys)
 {
     struct secret secret = keyed_hash_secret();
     uint32_t tag = secret_draw_name(&secret);
 
-    return greeting_create(keys, true, tag, secret_draw_nonce(&secret));
+    return tls_handshake_create(keys, true, tag, secret_draw_nonce(&secret));
 }
 
 /* Is it no half of a connection? */
@@ -31,22 +31,22 @@ static bool is_alone(const struct zcrp_entity *e)
 bool keyed_init(struct zcrp_entity *e)
 {
     struct keyed *k = &e->keyed;
-    struct admission *admission = e->link->admission;
+    struct session_keys *session_keys = e->link->session_keys;
 
-    if (admission == NULL)
+    if (session_keys == NULL)
         return true;
-    k->keyring = is_sender(e) ? &admission->sender : &admission->receiver;
+    k->keyring = is_sender(e) ? &session_keys->sender : &session_keys->receiver;
     if (!is_sender(e) || keyring_is_ready(k->keyring))
         return true;
     if (is_alone(e))
         k->keys = keys_hold(e->options.keys);
-    k->greeting = begin(e->options.keys);
-    return k->greeting != NULL;
+    k->handshake = begin(e->options.keys);
+    return k->handshake != NULL;
 }
 
 void keyed_fini(struct zcrp_entity *e)
 {
-    greeting_destroy(e->keyed.greeting);
+    tls_handshake_destroy(e->keyed.handshake);
     reception_close(e->keyed.reception, true); /* in a child: else it was stopped */
     free(e->keyed.answers);
     zcrp_keys_free(e->keyed.keys);
@@ -63,73 +63,73 @@ static void fail(struct zcrp_entity *e, instant now)
 /* The handshake is over for this side: it has keys, and so has its receiver. */
 static void take_keys(struct zcrp_entity *e, instant now)
 {
-    struct greeting *g = e->keyed.greeting;
-    struct admission *made = g->verdict == TLS_DONE ? greeting_admit(g) : NULL;
+    struct tls_handshake *h = e->keyed.handshake;
+    struct session_keys *made = h->verdict == TLS_DONE ? tls_handshake_make_keys(h) : NULL;
     struct zcrp_entity *receiver = entity_other(e);
 
     if (made == NULL) {
         fail(e, now);
         return;
     }
-    admission_move(e->link->admission, made);
+    session_keys_move(e->link->session_keys, made);
     if (receiver == NULL)
         return;
     entity_touch(receiver);
     receiver_admit(receiver->machine.receiver, now);
 }
 
-static void hear_greeting(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
+static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
 {
-    struct greeting *g = e->keyed.greeting;
-    bool has_ended = greeting_hear(g, now, datagram, size);
+    struct tls_handshake *h = e->keyed.handshake;
+    bool has_ended = tls_handshake_hear(h, now, datagram, size);
 
-    if (g->handshake.phase != HANDSHAKE_ASKS)
-        sender_on_keys(e->machine.sender, g->verdict == TLS_DONE);
+    if (h->machine.phase != HANDSHAKE_ASKS)
+        sender_on_keys(e->machine.sender, h->verdict == TLS_DONE);
     if (has_ended)
         take_keys(e, now);
-    else if (greeting_has_failed(g))
+    else if (tls_handshake_has_failed(h))
         fail(e, now);
 }
 
-static void drop_greeting(struct keyed *k)
+static void drop_handshake(struct keyed *k)
 {
-    greeting_destroy(k->greeting);
-    k->greeting = NULL;
+    tls_handshake_destroy(k->handshake);
+    k->handshake = NULL;
 }
 
 /* The first word that was sealed for the session shows that the peer is through. */
-static void end_greeting(struct zcrp_entity *e)
+static void end_handshake(struct zcrp_entity *e)
 {
-    if (e->keyed.greeting != NULL && sender_link(e->machine.sender) == LINK_UP)
-        drop_greeting(&e->keyed);
+    if (e->keyed.handshake != NULL && sender_link(e->machine.sender) == LINK_UP)
+        drop_handshake(&e->keyed);
 }
 
 void keyed_hear(struct zcrp_entity *sender, instant now, const uint8_t *datagram, size_t size)
 {
     const struct keyed *k = &sender->keyed;
     enum datagram_type type = datagram_type(datagram[size - 1]);
-    bool is_asking = k->greeting != NULL && !keyring_is_ready(k->keyring);
+    bool is_asking = k->handshake != NULL && !keyring_is_ready(k->keyring);
 
-    if (k->greeting != NULL &&
+    if (k->handshake != NULL &&
         (type == DATAGRAM_HANDSHAKE || (is_asking && type == DATAGRAM_COOKIE))) {
-        hear_greeting(sender, now, datagram, size);
+        hear_handshake(sender, now, datagram, size);
         return;
     }
     sender_receive(sender->machine.sender, now, datagram, size);
-    end_greeting(sender);
+    end_handshake(sender);
 }
 
 bool keyed_is_news(const struct zcrp_entity *receiver)
 {
     const struct zcrp_entity *sender = entity_other(receiver);
 
-    return sender != NULL && sender->keyed.greeting != NULL;
+    return sender != NULL && sender->keyed.handshake != NULL;
 }
 
 void keyed_confirm(struct zcrp_entity *sender, instant now)
 {
     sender_admit(sender->machine.sender, now);
-    end_greeting(sender);
+    end_handshake(sender);
 }
 
 /* ---- a receiver that is alone ---- */
@@ -162,13 +162,13 @@ static void tell(void *context, const struct caller *caller, const uint8_t *data
 }
 
 /* The receiver has its session, and hears no other caller. */
-static void welcome(void *context, const struct caller *caller, struct admission *admission)
+static void welcome(void *context, const struct caller *caller, struct session_keys *session_keys)
 {
     struct zcrp_entity *e = context;
 
     (void)caller;
     entity_enter(e);
-    admission_move(e->link->admission, admission);
+    session_keys_move(e->link->session_keys, session_keys);
     receiver_admit(e->machine.receiver, clock_now());
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
@@ -181,7 +181,7 @@ int keyed_start(struct zcrp_entity *e)
                                           .places = 1,
                                           .of_host = 1,
                                           .at_once = 1,
-                                          .limit = GREETING_MOST,
+                                          .limit = HANDSHAKE_LIMIT,
                                           .context = e,
                                           .tell = tell,
                                           .welcome = welcome};
@@ -202,7 +202,7 @@ void keyed_stop(struct zcrp_entity *e)
 
 bool keyed_has_datagram(const struct zcrp_entity *e)
 {
-    return e->keyed.greeting != NULL && handshake_has_datagram(&e->keyed.greeting->handshake);
+    return e->keyed.handshake != NULL && handshake_has_datagram(&e->keyed.handshake->machine);
 }
 
 bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
@@ -212,8 +212,8 @@ bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
 
     if (k->answers != NULL)
         size = letters_take_one(k->answers, burst->control);
-    else if (k->greeting != NULL)
-        size = handshake_take(&k->greeting->handshake, now, burst->control);
+    else if (k->handshake != NULL)
+        size = handshake_take(&k->handshake->machine, now, burst->control);
     if (size > 0)
         burst_set_control(burst, size);
     burst->pins = 0;
@@ -226,7 +226,8 @@ const char *keyed_identity(const struct zcrp_entity *e)
 {
     const struct keyed *k = &e->keyed;
 
-    return k->keyring != NULL && keyring_is_ready(k->keyring) ? e->link->admission->identity : NULL;
+    return k->keyring != NULL && keyring_is_ready(k->keyring) ? e->link->session_keys->identity
+                                                              : NULL;
 }
 
 void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
@@ -243,19 +244,19 @@ void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 
 /* When a sender that is alone begins anew, if nobody has answered well. The handshake of a
  * connection has only the limit that the connection has. */
-static instant greeting_end(const struct zcrp_entity *e)
+static instant anew_at(const struct zcrp_entity *e)
 {
-    const struct greeting *g = e->keyed.greeting;
-    bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !greeting_has_failed(g);
+    const struct tls_handshake *h = e->keyed.handshake;
+    bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !tls_handshake_has_failed(h);
 
-    return e->keyed.keys != NULL && is_asking ? g->began + GREETING_MOST : NEVER;
+    return e->keyed.keys != NULL && is_asking ? h->began + HANDSHAKE_LIMIT : NEVER;
 }
 
 instant keyed_deadline(const struct zcrp_entity *e)
 {
-    const struct greeting *g = e->keyed.greeting;
+    const struct tls_handshake *h = e->keyed.handshake;
 
-    return g != NULL ? instant_earlier(handshake_deadline(&g->handshake), greeting_end(e)) : NEVER;
+    return h != NULL ? instant_earlier(handshake_deadline(&h->machine), anew_at(e)) : NEVER;
 }
 
 /* Nothing has been sealed with the keys that there may be. */
@@ -263,25 +264,25 @@ static void begin_anew(struct zcrp_entity *e)
 {
     struct keyed *k = &e->keyed;
 
-    drop_greeting(k);
-    admission_clear(e->link->admission);
+    drop_handshake(k);
+    session_keys_clear(e->link->session_keys);
     sender_on_keys(e->machine.sender, true); /* nothing is known of whoever is there now */
-    k->greeting = begin(k->keys);
-    if (k->greeting == NULL)
+    k->handshake = begin(k->keys);
+    if (k->handshake == NULL)
         fail(e, clock_now());
 }
 
 void keyed_expire(struct zcrp_entity *e, instant now)
 {
-    struct greeting *g = e->keyed.greeting;
+    struct tls_handshake *h = e->keyed.handshake;
 
-    if (g == NULL)
+    if (h == NULL)
         return;
-    if (greeting_end(e) <= now) {
+    if (anew_at(e) <= now) {
         begin_anew(e);
         return;
     }
-    handshake_expire(&g->handshake, now);
-    if (greeting_has_failed(g) && sender_link(e->machine.sender) == LINK_ASKING)
+    handshake_expire(&h->machine, now);
+    if (tls_handshake_has_failed(h) && sender_link(e->machine.sender) == LINK_ASKING)
         fail(e, now);
 }

@@ -14,7 +14,7 @@
 
 #include "core/instant.h"
 #include "core/wire/burst.h"
-#include "handshake/greeting.h"
+#include "handshake/tls_handshake.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,9 +27,10 @@ struct zcrp_entity;
 
 /* All (c) but for what the pointers lead to. */
 struct keyed {
-    struct keyring *keyring;   /* of this entity; NULL: there are no keys */
-    struct zcrp_keys *keys;    /* held by a sender that is alone, which may begin anew; else NULL */
-    struct greeting *greeting; /* (m) of a sender; NULL: the handshake is over, or there is none */
+    struct keyring *keyring; /* of this entity; NULL: there are no keys */
+    struct zcrp_keys *keys;  /* held by a sender that is alone, which may begin anew; else NULL */
+    struct tls_handshake
+        *handshake; /* (m) of a sender; NULL: the handshake is over, or there is none */
     struct reception
         *reception;          /* of a receiver that is alone, for its caller; NULL: there is none */
     struct letters *answers; /* (m) to its caller */

@@ -2,18 +2,18 @@
 
 #include <stdlib.h>
 
-struct link *link_create(const struct zcrp_options *options, struct admission *admission)
+struct link *link_create(const struct zcrp_options *options, struct session_keys *session_keys)
 {
     struct link *l = calloc(1, sizeof(*l));
 
-    if (admission == NULL && options->keys != NULL)
-        admission = admission_create();
-    if (l == NULL || (admission == NULL && options->keys != NULL)) {
-        admission_destroy(admission);
+    if (session_keys == NULL && options->keys != NULL)
+        session_keys = session_keys_create();
+    if (l == NULL || (session_keys == NULL && options->keys != NULL)) {
+        session_keys_destroy(session_keys);
         free(l);
         return NULL;
     }
-    l->admission = admission;
+    l->session_keys = session_keys;
     mutex_init(&l->mutex);
     moderation_init(&l->rx.moderation);
     helm_init(&l->helm, options->spin_ns);
@@ -37,7 +37,7 @@ void link_remove(struct link *l, enum machine_role role)
     if (!forget(l, role))
         return;
     mutex_fini(&l->mutex);
-    admission_destroy(l->admission);
+    session_keys_destroy(l->session_keys);
     free(l);
 }
 
@@ -45,6 +45,6 @@ void link_abandon(struct link *l, enum machine_role role)
 {
     if (!forget(l, role))
         return;
-    admission_destroy(l->admission);
+    session_keys_destroy(l->session_keys);
     free(l);
 }

@@ -12,7 +12,7 @@
 #define ZCRP_LINK_LINK_H
 
 #include "core/check.h"
-#include "handshake/greeting.h"
+#include "handshake/tls_handshake.h"
 #include "machine.h"
 #include "platform/thread.h"
 #include "waiting/helm.h"
@@ -37,15 +37,15 @@ struct link {
     struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
     uint32_t touched;                      /* (m) halves, a bit each */
     bool is_broken;                        /* (m) the socket is of no use any more */
-    struct admission *admission;           /* (m) what the halves seal with, all zero until their
-                                              handshake is over; NULL: nothing is sealed */
+    struct session_keys *session_keys;     /* (m) what the halves seal with, all zero until their
+                                        handshake is over; NULL: nothing is sealed */
     struct rx rx;
     struct helm helm; /* where a user's thread does the turns while it waits */
 };
 
-/* Without halves; the options are complete, and of each of them. `admission` is what the peer has
- * shown, and the link's from now on, also on failure; NULL: nothing yet. NULL: no memory. */
-struct link *link_create(const struct zcrp_options *options, struct admission *admission);
+/* Without halves; the options are complete, and of each of them. `session_keys` is what the peer
+ * has shown, and the link's from now on, also on failure; NULL: nothing yet. NULL: no memory. */
+struct link *link_create(const struct zcrp_options *options, struct session_keys *session_keys);
 
 /* Gives it another half. Before anybody else knows that half. */
 void link_add(struct link *l, enum machine_role role, struct zcrp_entity *half);

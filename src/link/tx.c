@@ -146,8 +146,8 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
     for (; done < bursts && may_send(e); done += worth(&burst)) {
         uint32_t sent;
         instant now = clock_now();
-        bool is_greeting = keyed_take(e, now, &burst);
-        if (!is_greeting && !machine_take(&e->machine, now, &burst))
+        bool is_handshake = keyed_take(e, now, &burst);
+        if (!is_handshake && !machine_take(&e->machine, now, &burst))
             break;
         uint32_t segment = burst.segment;
         burst.is_lasting = e->wrapped == 0;
@@ -158,8 +158,8 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
         enum channel_verdict verdict =
-            is_greeting ? transport_send_plain(e->transport, &burst, &sent)
-                        : transport_send(e->transport, by_memory, &burst, &sent, &held);
+            is_handshake ? transport_send_plain(e->transport, &burst, &sent)
+                         : transport_send(e->transport, by_memory, &burst, &sent, &held);
         entity_enter(e);
         burst.segment = segment; /* what the machine knows of */
         on_burst_sent(e, &burst, verdict, sent, held);

@@ -81,10 +81,10 @@ static void say_early(const char *host, uint8_t what)
 }
 
 /* Before the caller is welcome it may have sent a request, and others, too. */
-static void welcome(void *context, const struct caller *caller, struct admission *admission)
+static void welcome(void *context, const struct caller *caller, struct session_keys *session_keys)
 {
     (void)context, (void)caller;
-    admission_destroy(admission);
+    session_keys_destroy(session_keys);
     say_early("192.0.2.1", 77);
     say_early("192.0.2.2", 88);
     reception_take_early(r, &request);
@@ -209,7 +209,7 @@ TEST(hear__who_has_waited_long_gives_way)
         hear("192.0.2.1", (uint16_t)(1000 + i), 1);
     hear("192.0.2.1", 2000, 1);
     assert_int_equal(dropped(), 1);
-    later += GREETING_PATIENCE;
+    later += HANDSHAKE_PATIENCE;
     hear("192.0.2.1", 2000, 1);
     assert_int_equal(dropped(), 1);
     assert_true(is_here("192.0.2.1", 2000, 1));
@@ -299,7 +299,7 @@ TEST(hear__what_is_strange)
 /* ---- handshakes ---- */
 
 /* What has come for the caller. */
-static void read_told(struct greeting *g)
+static void read_told(struct tls_handshake *h)
 {
     static struct letters came;
 
@@ -307,7 +307,7 @@ static void read_told(struct greeting *g)
     letters_take(&told, &came);
     mutex_unlock(&mutex);
     for (uint32_t i = 0; i < came.count; i++)
-        (void)greeting_hear(g, clock_now(), came.letter[i].bytes, came.letter[i].size);
+        (void)tls_handshake_hear(h, clock_now(), came.letter[i].bytes, came.letter[i].size);
 }
 
 /* A caller with a good key. Of the requests that come before it is welcome its own is kept. */
@@ -318,16 +318,16 @@ TEST(welcome__with_the_early_request)
     size_t size;
 
     open_with(true);
-    struct greeting *g = greeting_create(keys, true, TAG, 1);
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
     while (welcomes == 0) {
-        handshake_expire(&g->handshake, clock_now());
-        while ((size = handshake_take(&g->handshake, clock_now(), datagram)) > 0)
+        handshake_expire(&h->machine, clock_now());
+        while ((size = handshake_take(&h->machine, clock_now(), datagram)) > 0)
             reception_hear(r, &caller, datagram, size);
-        read_told(g);
+        read_told(h);
         usleep(1000);
     }
-    assert_int_equal(g->verdict, TLS_DONE);
-    greeting_destroy(g);
+    assert_int_equal(h->verdict, TLS_DONE);
+    tls_handshake_destroy(h);
     assert_int_equal(request.size, 2);
     assert_int_equal(request.bytes[0], 77);
     assert_int_equal(reception_count(r).refused, 0);

@@ -1,11 +1,11 @@
 /* A listener with keys, and a receiver over descriptors, that lacks a thread, or memory for a
  * handshake. */
-/* wrap: thread_start greeting_create greeting_admit */
+/* wrap: thread_start tls_handshake_create tls_handshake_make_keys */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "../support/own.h"
 
-#include "handshake/greeting.h"
+#include "handshake/tls_handshake.h"
 #include "platform/thread.h"
 #include "zcrp.h"
 
@@ -16,8 +16,8 @@
 static const int64_t second = 1000000000;
 static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
 
-static int start_error;                                 /* of zcrp-keys; 0: none */
-static _Atomic int without_greeting, without_admission; /* how many will fail */
+static int start_error;                             /* of zcrp-keys; 0: none */
+static _Atomic int without_handshake, without_keys; /* how many will fail */
 
 int __real_thread_start(struct thread *t, const char *name, thread_run run, void *context);
 int __wrap_thread_start(struct thread *t, const char *name, thread_run run, void *context)
@@ -27,22 +27,22 @@ int __wrap_thread_start(struct thread *t, const char *name, thread_run run, void
     return __real_thread_start(t, name, run, context);
 }
 
-struct greeting *__real_greeting_create(struct zcrp_keys *keys, bool is_connecting, uint32_t tag,
-                                        uint64_t nonce);
-struct greeting *__wrap_greeting_create(struct zcrp_keys *keys, bool is_connecting, uint32_t tag,
-                                        uint64_t nonce)
+struct tls_handshake *__real_tls_handshake_create(struct zcrp_keys *keys, bool is_connecting,
+                                                  uint32_t tag, uint64_t nonce);
+struct tls_handshake *__wrap_tls_handshake_create(struct zcrp_keys *keys, bool is_connecting,
+                                                  uint32_t tag, uint64_t nonce)
 {
-    if (!is_connecting && atomic_fetch_sub(&without_greeting, 1) > 0)
+    if (!is_connecting && atomic_fetch_sub(&without_handshake, 1) > 0)
         return NULL;
-    return __real_greeting_create(keys, is_connecting, tag, nonce);
+    return __real_tls_handshake_create(keys, is_connecting, tag, nonce);
 }
 
-struct admission *__real_greeting_admit(const struct greeting *g);
-struct admission *__wrap_greeting_admit(const struct greeting *g)
+struct session_keys *__real_tls_handshake_make_keys(const struct tls_handshake *h);
+struct session_keys *__wrap_tls_handshake_make_keys(const struct tls_handshake *h)
 {
-    if (!g->handshake.is_connecting && atomic_fetch_sub(&without_admission, 1) > 0)
+    if (!h->machine.is_connecting && atomic_fetch_sub(&without_keys, 1) > 0)
         return NULL;
-    return __real_greeting_admit(g);
+    return __real_tls_handshake_make_keys(h);
 }
 
 static struct zcrp_options options;
@@ -51,8 +51,8 @@ static bool has_keys;
 static void setup(void)
 {
     start_error = 0;
-    without_greeting = 0;
-    without_admission = 0;
+    without_handshake = 0;
+    without_keys = 0;
     options = (struct zcrp_options){.connect_ns = second / 2};
     has_keys = zcrp_keys_psk(&options.keys, "alice", key, sizeof(key)) == ZCRP_OK;
 }
@@ -106,9 +106,9 @@ TEST(accept__no_memory_for_a_handshake)
     struct zcrp_listener_stats stats;
 
     options.connect_ns = 20 * second;
-    without_greeting = 2;
+    without_handshake = 2;
     assert_int_equal(call(&stats, 20 * second), ZCRP_OK);
-    assert_true(without_greeting <= 0);
+    assert_true(without_handshake <= 0);
     assert_int_equal(stats.refused, 0);
 }
 
@@ -119,7 +119,7 @@ TEST(accept__no_memory_for_what_it_ends_with)
         skip();
     struct zcrp_listener_stats stats;
 
-    without_admission = 1;
+    without_keys = 1;
     assert_int_equal(call(&stats, second), ZCRP_ERROR_TIMEOUT);
     assert_int_equal(stats.refused, 0);
     assert_int_equal(stats.admitted, 0);
@@ -175,9 +175,9 @@ TEST(receiver__no_memory_for_a_handshake)
     struct zcrp_stats stats;
 
     options.connect_ns = 20 * second;
-    without_greeting = 2;
+    without_handshake = 2;
     assert_int_equal(send_one(&stats, 20 * second), ZCRP_OK);
-    assert_true(without_greeting <= 0);
+    assert_true(without_handshake <= 0);
     assert_int_equal(stats.keys_refused, 0);
 }
 
@@ -188,7 +188,7 @@ TEST(receiver__no_memory_for_what_it_ends_with)
     struct zcrp_stats stats;
 
     options.linger_ns = second / 10;
-    without_admission = 1;
+    without_keys = 1;
     assert_int_equal(send_one(&stats, second), ZCRP_ERROR_TIMEOUT);
     assert_int_equal(stats.keys_refused, 0);
 }
