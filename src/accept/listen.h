@@ -16,7 +16,7 @@
 #ifndef ZCRP_ACCEPT_LISTEN_H
 #define ZCRP_ACCEPT_LISTEN_H
 
-#include "handshake/reception.h"
+#include "handshake/pending.h"
 
 /* A bound UDP socket, and how hellos come there. Constant while it listens. */
 struct listen_socket {

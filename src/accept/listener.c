@@ -3,9 +3,9 @@
  *
  *     callers --hear--> [ peers: connected sockets ] --zcrp_accept--> connections
  *
- * Callers that need keys are handed to the reception, whose thread admits them (reception.h). */
+ * Where callers need keys, the thread of the pending handshakes admits them (pending.h). */
 #include "connection.h"
-#include "handshake/reception.h"
+#include "handshake/pending.h"
 #include "link/codes.h"
 #include "link/options.h"
 #include "link/process.h"
@@ -37,8 +37,8 @@ struct zcrp_listener {
     struct zcrp_options options; /* complete; of each connection */
     char *stats_directory;       /* of the options: the listener's own copy; NULL: none */
     struct listen_socket socket;
-    struct peers *peers;         /* held */
-    struct reception *reception; /* of callers that need keys; NULL: they need none */
+    struct peers *peers;     /* held */
+    struct pending *pending; /* of callers that need keys; NULL: they need none */
     struct engine_member member;
 };
 
@@ -110,10 +110,11 @@ static void hear_handshake(void *context, const struct caller *caller, const uin
 {
     struct zcrp_listener *l = context;
 
-    reception_hear(l->reception, caller, datagram, size);
+    pending_hear(l->pending, caller, datagram, size);
 }
 
-static void tell(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
+static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
+                        size_t size)
 {
     const struct zcrp_listener *l = context;
 
@@ -122,9 +123,11 @@ static void tell(void *context, const struct caller *caller, const uint8_t *data
 
 /* Admits a caller at the end of its handshake. From then on its own socket hears what it sends.
  * What came before is heard here: it may be its first request, which is on the way when the
- * handshake ends. Whether that is genuine the connection will see. By the reception's thread alone.
+ * handshake ends. Whether that is genuine the connection will see. By the thread of the pending
+ * handshakes alone.
  */
-static void welcome(void *context, const struct caller *caller, struct session_keys *session_keys)
+static void on_success(void *context, const struct caller *caller,
+                       struct session_keys *session_keys)
 {
     struct zcrp_listener *l = context;
     struct introduction introduction = {.peer = caller->from, .session_keys = session_keys};
@@ -137,22 +140,22 @@ static void welcome(void *context, const struct caller *caller, struct session_k
     }
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
         result = listen_receive(&l->socket, hear_handshake, l);
-    reception_take_early(l->reception, &introduction.first);
+    pending_take_early(l->pending, &introduction.first);
     peers_admit(l->peers, &introduction);
 }
 
-static int open_reception(struct zcrp_listener *l)
+static int open_pending(struct zcrp_listener *l)
 {
-    const struct reception_rules rules = {.keys = l->options.keys,
-                                          .places = HANDSHAKES_MOST,
-                                          .of_host = HANDSHAKES_OF_HOST,
-                                          .at_once = HANDSHAKES_AT_ONCE,
-                                          .limit = l->options.connect_ns,
-                                          .context = l,
-                                          .tell = tell,
-                                          .welcome = welcome};
+    const struct pending_rules rules = {.keys = l->options.keys,
+                                        .places = HANDSHAKES_MOST,
+                                        .of_host = HANDSHAKES_OF_HOST,
+                                        .at_once = HANDSHAKES_AT_ONCE,
+                                        .limit = l->options.connect_ns,
+                                        .context = l,
+                                        .send = send_answer,
+                                        .on_success = on_success};
 
-    return rules.keys != NULL ? reception_open(&l->reception, &rules) : 0;
+    return rules.keys != NULL ? pending_open(&l->pending, &rules) : 0;
 }
 
 /* ---- the engine's turn ---- */
@@ -163,7 +166,7 @@ static instant on_arrival(void *client)
     int result = 0;
 
     for (int i = 0; i < HEARD_AT_ONCE && result == 0; i++)
-        result = l->reception != NULL ? listen_receive(&l->socket, hear_handshake, l) : receive(l);
+        result = l->pending != NULL ? listen_receive(&l->socket, hear_handshake, l) : receive(l);
     return result < 0 && result != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 
@@ -213,7 +216,7 @@ static int init(struct zcrp_listener *l, const char *host, const char *port)
         return ZCRP_ERROR_MEMORY;
     int error = listen_begin(&l->socket);
     if (!error)
-        error = open_reception(l);
+        error = open_pending(l);
     if (!error)
         error = engine_join(&l->member, ENGINE_RECEIVERS, &duties, l, l->socket.fd, l->socket.fd);
     if (error)
@@ -228,7 +231,7 @@ static void destroy(struct zcrp_listener *l, bool is_in_child)
 {
     if (!is_in_child)
         engine_leave(&l->member);
-    reception_close(l->reception, is_in_child);
+    pending_close(l->pending, is_in_child);
     if (l->socket.fd >= 0)
         (void)close(l->socket.fd);
     peers_close(l->peers, is_in_child);
@@ -312,8 +315,8 @@ int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listen
     if (code != ZCRP_OK)
         return code;
     peers_add_stats(listener->peers, &known);
-    if (listener->reception != NULL) {
-        struct reception_counts counts = reception_count(listener->reception);
+    if (listener->pending != NULL) {
+        struct pending_counts counts = pending_count(listener->pending);
         known.refused = counts.refused;
         known.dropped += counts.dropped;
     }

@@ -4,7 +4,7 @@
  *
  *     connecting side   the sender has one, until its peer has shown that it is through
  * (link/keyed.h) listening side    one for each caller, until that has shown that it has the key
- * (reception.h) */
+ * (pending.h) */
 #ifndef ZCRP_HANDSHAKE_TLS_HANDSHAKE_H
 #define ZCRP_HANDSHAKE_TLS_HANDSHAKE_H
 

@@ -1,6 +1,6 @@
 #include "keyed.h"
 
-#include "handshake/reception.h"
+#include "handshake/pending.h"
 #include "transport/keyed_hash.h"
 #include "tx.h"
 
@@ -47,7 +47,7 @@ bool keyed_init(struct zcrp_entity *e)
 void keyed_fini(struct zcrp_entity *e)
 {
     tls_handshake_destroy(e->keyed.handshake);
-    reception_close(e->keyed.reception, true); /* in a child: else it was stopped */
+    pending_close(e->keyed.pending, true); /* in a child: else it was stopped */
     free(e->keyed.answers);
     zcrp_keys_free(e->keyed.keys);
     e->keyed = (struct keyed){.keyring = NULL};
@@ -136,7 +136,7 @@ void keyed_confirm(struct zcrp_entity *sender, instant now)
 
 bool keyed_awaits_caller(const struct zcrp_entity *e)
 {
-    return e->keyed.reception != NULL && !keyring_is_ready(e->keyed.keyring);
+    return e->keyed.pending != NULL && !keyring_is_ready(e->keyed.keyring);
 }
 
 void keyed_hear_callers(struct zcrp_entity *receiver, const struct landing_mail *mail)
@@ -146,11 +146,12 @@ void keyed_hear_callers(struct zcrp_entity *receiver, const struct landing_mail 
     size_t at = 0, size;
 
     while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
-        reception_hear(receiver->keyed.reception, &caller, datagram, size);
+        pending_hear(receiver->keyed.pending, &caller, datagram, size);
 }
 
 /* There is one address to send to. */
-static void tell(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
+static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
+                        size_t size)
 {
     struct zcrp_entity *e = context;
 
@@ -162,7 +163,8 @@ static void tell(void *context, const struct caller *caller, const uint8_t *data
 }
 
 /* The receiver has its session, and hears no other caller. */
-static void welcome(void *context, const struct caller *caller, struct session_keys *session_keys)
+static void on_success(void *context, const struct caller *caller,
+                       struct session_keys *session_keys)
 {
     struct zcrp_entity *e = context;
 
@@ -172,30 +174,30 @@ static void welcome(void *context, const struct caller *caller, struct session_k
     receiver_admit(e->machine.receiver, clock_now());
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
-    reception_end(e->keyed.reception);
+    pending_end(e->keyed.pending);
 }
 
 int keyed_start(struct zcrp_entity *e)
 {
-    const struct reception_rules rules = {.keys = e->options.keys,
-                                          .places = 1,
-                                          .of_host = 1,
-                                          .at_once = 1,
-                                          .limit = HANDSHAKE_LIMIT,
-                                          .context = e,
-                                          .tell = tell,
-                                          .welcome = welcome};
+    const struct pending_rules rules = {.keys = e->options.keys,
+                                        .places = 1,
+                                        .of_host = 1,
+                                        .at_once = 1,
+                                        .limit = HANDSHAKE_LIMIT,
+                                        .context = e,
+                                        .send = send_answer,
+                                        .on_success = on_success};
 
     if (rules.keys == NULL || is_sender(e))
         return 0;
     e->keyed.answers = calloc(1, sizeof(*e->keyed.answers));
-    return e->keyed.answers != NULL ? reception_open(&e->keyed.reception, &rules) : -ENOMEM;
+    return e->keyed.answers != NULL ? pending_open(&e->keyed.pending, &rules) : -ENOMEM;
 }
 
 void keyed_stop(struct zcrp_entity *e)
 {
-    reception_close(e->keyed.reception, false);
-    e->keyed.reception = NULL;
+    pending_close(e->keyed.pending, false);
+    e->keyed.pending = NULL;
 }
 
 /* ---- sending ---- */
@@ -232,9 +234,9 @@ const char *keyed_identity(const struct zcrp_entity *e)
 
 void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 {
-    if (e->keyed.reception == NULL)
+    if (e->keyed.pending == NULL)
         return;
-    struct reception_counts counts = reception_count(e->keyed.reception);
+    struct pending_counts counts = pending_count(e->keyed.pending);
     stats->keys_refused = counts.refused;
     stats->drop_session += counts.strange;
     stats->drop_cookie += counts.unproven;

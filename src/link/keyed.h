@@ -5,7 +5,7 @@
  *     connecting side    handshake --> keyrings of both halves --> the machines are admitted
  *     listening side     the listener has done that before there are halves
  *     sender alone       as connecting; what it cannot bring to an end it begins anew
- *     receiver alone     a reception with one place, until somebody is welcome --> its keyring
+ *     receiver alone     pending handshakes with one place, until one ends well --> its keyring
  *
  * What the machine sends is sealed by the transport, what arrives is opened by the machine: both
  * without the mutex. */
@@ -22,7 +22,7 @@
 
 struct landing_mail;
 struct letters;
-struct reception;
+struct pending;
 struct zcrp_entity;
 
 /* All (c) but for what the pointers lead to. */
@@ -30,9 +30,8 @@ struct keyed {
     struct keyring *keyring; /* of this entity; NULL: there are no keys */
     struct zcrp_keys *keys;  /* held by a sender that is alone, which may begin anew; else NULL */
     struct tls_handshake
-        *handshake; /* (m) of a sender; NULL: the handshake is over, or there is none */
-    struct reception
-        *reception;          /* of a receiver that is alone, for its caller; NULL: there is none */
+        *handshake;          /* (m) of a sender; NULL: the handshake is over, or there is none */
+    struct pending *pending; /* of a receiver that is alone, for its caller; NULL: there is none */
     struct letters *answers; /* (m) to its caller */
 };
 

@@ -1,9 +1,9 @@
-/* Who has a place among callers whose handshakes are under way, what they are told, and who is
- * welcome. Where there is no thread, nobody is served. */
+/* Which callers have a place, what they are sent, and whose handshakes end well. Where there is no
+ * thread, none is served. */
 /* wrap: thread_start thread_join clock_now */
 #include "../support/mock.h"
 
-#include "handshake/reception.h"
+#include "handshake/pending.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "transport/keyed_hash.h"
@@ -19,7 +19,7 @@ enum { PLACES = 64, OF_HOST = 16, TAG = 1 };
 
 static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {1};
 static struct zcrp_keys *keys;
-static struct reception *r;
+static struct pending *r;
 static bool has_thread;
 static _Atomic duration later; /* than it is */
 
@@ -42,15 +42,16 @@ void __wrap_thread_join(struct thread *t)
         __real_thread_join(t);
 }
 
-/* ---- what the reception says ---- */
+/* ---- what is sent, and who is through ---- */
 
 static struct mutex mutex;
 static struct letters told;   /* (m) */
 static uint64_t told_bytes;   /* (m) */
 static struct letter request; /* that was early */
-static _Atomic int welcomes;
+static _Atomic int successes;
 
-static void tell(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
+static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
+                        size_t size)
 {
     (void)context, (void)caller;
     mutex_lock(&mutex);
@@ -77,34 +78,35 @@ static void say_early(const char *host, uint8_t what)
     const struct caller caller = caller_at(host, 1000);
     const uint8_t said[2] = {what, datagram_last_byte(DATAGRAM_REQUEST)};
 
-    reception_hear(r, &caller, said, sizeof(said));
+    pending_hear(r, &caller, said, sizeof(said));
 }
 
-/* Before the caller is welcome it may have sent a request, and others, too. */
-static void welcome(void *context, const struct caller *caller, struct session_keys *session_keys)
+/* A handshake has ended well. Before that its caller may have sent a request, and others, too. */
+static void on_success(void *context, const struct caller *caller,
+                       struct session_keys *session_keys)
 {
     (void)context, (void)caller;
     session_keys_destroy(session_keys);
     say_early("192.0.2.1", 77);
     say_early("192.0.2.2", 88);
-    reception_take_early(r, &request);
-    welcomes++;
+    pending_take_early(r, &request);
+    successes++;
 }
 
 static void open_with(bool has_one)
 {
-    const struct reception_rules rules = {.keys = keys,
-                                          .places = PLACES,
-                                          .of_host = OF_HOST,
-                                          .at_once = 32,
-                                          .limit = 5 * SECOND,
-                                          .tell = tell,
-                                          .welcome = welcome};
+    const struct pending_rules rules = {.keys = keys,
+                                        .places = PLACES,
+                                        .of_host = OF_HOST,
+                                        .at_once = 32,
+                                        .limit = 5 * SECOND,
+                                        .send = send_answer,
+                                        .on_success = on_success};
 
     has_thread = has_one;
     if (keys == NULL)
         skip();
-    assert_int_equal(reception_open(&r, &rules), 0);
+    assert_int_equal(pending_open(&r, &rules), 0);
 }
 
 static void setup(void)
@@ -113,7 +115,7 @@ static void setup(void)
     told.count = 0;
     told_bytes = 0;
     later = 0;
-    welcomes = 0;
+    successes = 0;
     r = NULL;
     if (zcrp_keys_psk(&keys, "a", key, sizeof(key)) != ZCRP_OK) /* built without */
         keys = NULL;
@@ -121,7 +123,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    reception_close(r, false);
+    pending_close(r, false);
     zcrp_keys_free(keys);
     mutex_fini(&mutex);
 }
@@ -144,7 +146,7 @@ static void hear_with(const char *host, uint16_t port, uint64_t nonce, bool has_
     uint8_t datagram[HANDSHAKE_BYTES] = {0};
 
     handshake_encode(datagram + junk, &d);
-    reception_hear(r, &caller, datagram, junk + TRAILER_BYTES);
+    pending_hear(r, &caller, datagram, junk + TRAILER_BYTES);
 }
 
 static void hear(const char *host, uint16_t port, uint64_t nonce)
@@ -154,16 +156,16 @@ static void hear(const char *host, uint16_t port, uint64_t nonce)
 
 static uint64_t dropped(void)
 {
-    return reception_count(r).dropped;
+    return pending_count(r).dropped;
 }
 
 /* Has that caller a place? */
 static bool is_here(const char *host, uint16_t port, uint64_t nonce)
 {
-    uint64_t before = reception_count(r).unproven;
+    uint64_t before = pending_count(r).unproven;
 
     hear_with(host, port, nonce, false, 0);
-    return reception_count(r).unproven == before;
+    return pending_count(r).unproven == before;
 }
 
 TEST(hear__a_share_for_each_host)
@@ -224,7 +226,7 @@ TEST(hear__who_was_refused_gives_way)
     open_with(true);
     for (uint16_t i = 0; i < OF_HOST; i++)
         hear_with("192.0.2.1", (uint16_t)(1000 + i), 1, true, i == 5 ? 100 : 0);
-    while (reception_count(r).refused == 0)
+    while (pending_count(r).refused == 0)
         usleep(1000);
     assert_true(is_here("192.0.2.1", 1005, 1));
     hear("192.0.2.1", 2000, 1);
@@ -232,7 +234,7 @@ TEST(hear__who_was_refused_gives_way)
     assert_false(is_here("192.0.2.1", 1005, 1));
     hear("192.0.2.1", 2001, 1);
     assert_int_equal(dropped(), 1);
-    assert_int_equal(reception_count(r).refused, 1);
+    assert_int_equal(pending_count(r).refused, 1);
 }
 
 TEST(hear__no_cookie_no_place)
@@ -247,7 +249,7 @@ TEST(hear__no_cookie_no_place)
 TEST(hear__nobody_behind_the_last)
 {
     open_with(false);
-    reception_end(r);
+    pending_end(r);
     hear("192.0.2.1", 1000, 1);
     assert_false(is_here("192.0.2.1", 1000, 1));
     assert_int_equal(dropped(), 0);
@@ -263,7 +265,7 @@ static struct letter ask(uint64_t cookie)
     uint8_t datagram[TRAILER_BYTES];
 
     told.count = 0;
-    reception_hear(r, &caller, datagram, hello_encode(datagram, sizeof(datagram), &hello));
+    pending_hear(r, &caller, datagram, hello_encode(datagram, sizeof(datagram), &hello));
     assert_int_equal(told.count, 1);
     return told.letter[0];
 }
@@ -290,9 +292,9 @@ TEST(hear__what_is_strange)
     const uint8_t short_one[TRAILER_BYTES - 1] = {[TRAILER_BYTES - 2] = 0x10 | DATAGRAM_HANDSHAKE};
 
     open_with(false);
-    reception_hear(r, &caller, short_one, sizeof(short_one));
-    reception_hear(r, &caller, short_one, 1);
-    assert_int_equal(reception_count(r).strange, 2);
+    pending_hear(r, &caller, short_one, sizeof(short_one));
+    pending_hear(r, &caller, short_one, 1);
+    assert_int_equal(pending_count(r).strange, 2);
     assert_int_equal(told.count, 0);
 }
 
@@ -310,8 +312,9 @@ static void read_told(struct tls_handshake *h)
         (void)tls_handshake_hear(h, clock_now(), came.letter[i].bytes, came.letter[i].size);
 }
 
-/* A caller with a good key. Of the requests that come before it is welcome its own is kept. */
-TEST(welcome__with_the_early_request)
+/* A caller with a good key. Of the requests that come before its handshake has ended its own is
+ * kept. */
+TEST(on_success__with_the_early_request)
 {
     const struct caller caller = caller_at("192.0.2.1", 1000);
     uint8_t datagram[HANDSHAKE_BYTES];
@@ -319,10 +322,10 @@ TEST(welcome__with_the_early_request)
 
     open_with(true);
     struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
-    while (welcomes == 0) {
+    while (successes == 0) {
         handshake_expire(&h->machine, clock_now());
         while ((size = handshake_take(&h->machine, clock_now(), datagram)) > 0)
-            reception_hear(r, &caller, datagram, size);
+            pending_hear(r, &caller, datagram, size);
         read_told(h);
         usleep(1000);
     }
@@ -330,7 +333,7 @@ TEST(welcome__with_the_early_request)
     tls_handshake_destroy(h);
     assert_int_equal(request.size, 2);
     assert_int_equal(request.bytes[0], 77);
-    assert_int_equal(reception_count(r).refused, 0);
+    assert_int_equal(pending_count(r).refused, 0);
     while (is_here("192.0.2.1", 1000, 1)) /* its place is free */
         usleep(1000);
 }

@@ -1,0 +1,401 @@
+#include "pending.h"
+
+#include "platform/system.h"
+#include "platform/thread.h"
+#include "sources.h"
+#include "transport/keyed_hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum pending_state {
+    PENDING_NONE, /* the place is free */
+    PENDING_WAITS,
+    PENDING_SERVED, /* by the thread, without the mutex; one at a time */
+};
+
+/* Lock letters: (c) constant from open to close, (m) the mutex, (k) the thread alone. */
+struct pending_handshake {
+    enum pending_state state;  /* (m) */
+    uint64_t peer, host;       /* (m) numbers of its address (transport/address.h) */
+    uint64_t nonce;            /* (m) of its handshake, */
+    uint32_t tag;              /* (m) and its tag */
+    instant came, served;      /* (m) when it took the place; when the thread last was with it */
+    struct caller caller;      /* (m) as heard last */
+    struct letter early;       /* (m) a request that came before its handshake had ended */
+    struct letters letters;    /* (m) */
+    struct tls_handshake *tls; /* (k) while it is served, else (m); NULL: it has not begun */
+};
+
+struct pending {
+    struct pending_rules rules; /* (c) */
+    struct thread thread;       /* (c) */
+    struct mutex mutex;
+    struct condition has_work;
+    bool is_stopping;                /* (m) */
+    struct pending_counts counts;    /* (m) */
+    struct sources sources;          /* (m) */
+    struct pending_handshake *place; /* (c) the places */
+};
+
+/* ---- places ---- */
+
+static void free_place(struct pending_handshake *h)
+{
+    tls_handshake_destroy(h->tls);
+    h->tls = NULL;
+    h->state = PENDING_NONE;
+}
+
+static struct pending_handshake *find(struct pending *p, uint64_t peer, uint64_t nonce)
+{
+    for (uint32_t i = 0; i < p->rules.places; i++) {
+        struct pending_handshake *h = &p->place[i];
+        if (h->state != PENDING_NONE && h->nonce == nonce && h->peer == peer)
+            return h;
+    }
+    return NULL;
+}
+
+static uint32_t count_of_host(const struct pending *p, uint64_t host)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < p->rules.places; i++)
+        count += p->place[i].state != PENDING_NONE && p->place[i].host == host;
+    return count;
+}
+
+static bool has_failed(const struct pending_handshake *h)
+{
+    return h->tls != NULL && tls_handshake_has_failed(h->tls);
+}
+
+/* Is this place to be had rather than that one? One that was refused goes before all others. */
+static bool is_better(const struct pending_handshake *h, const struct pending_handshake *other)
+{
+    if (other == NULL || has_failed(h))
+        return true;
+    return !has_failed(other) && h->came < other->came;
+}
+
+/* The place that a new caller gets when there is none left, or none for its host: one of that host,
+ * or of any. NULL: there is none. */
+static struct pending_handshake *find_oldest(struct pending *p, uint64_t host, bool is_of_host,
+                                             instant now)
+{
+    struct pending_handshake *oldest = NULL;
+
+    for (uint32_t i = 0; i < p->rules.places; i++) {
+        struct pending_handshake *h = &p->place[i];
+        bool counts = h->state == PENDING_WAITS && (!is_of_host || h->host == host);
+        if (counts && is_better(h, oldest))
+            oldest = h;
+    }
+    bool gives_way =
+        oldest != NULL && (has_failed(oldest) || now - oldest->came >= HANDSHAKE_PATIENCE);
+    return gives_way ? oldest : NULL;
+}
+
+static struct pending_handshake *find_place(struct pending *p, uint64_t host, instant now)
+{
+    bool is_of_host = count_of_host(p, host) >= p->rules.of_host;
+
+    for (uint32_t i = 0; i < p->rules.places && !is_of_host; i++)
+        if (p->place[i].state == PENDING_NONE)
+            return &p->place[i];
+    return find_oldest(p, host, is_of_host, now);
+}
+
+/* A new caller, which has brought a cookie. */
+static struct pending_handshake *take_place(struct pending *p, uint64_t peer, uint64_t host,
+                                            const struct handshake_datagram *d)
+{
+    instant now = clock_now();
+    struct pending_handshake *h = find_place(p, host, now);
+
+    if (h == NULL) {
+        p->counts.dropped++;
+        return NULL;
+    }
+    free_place(h);
+    h->state = PENDING_WAITS;
+    h->peer = peer;
+    h->host = host;
+    h->nonce = d->nonce;
+    h->tag = d->tag;
+    h->came = h->served = now;
+    h->early.size = 0;
+    h->letters.count = 0;
+    return h;
+}
+
+/* ---- hearing ---- */
+
+/* A request of a caller whose handshake may have ended just now. Its connection sees later whether
+ * it is genuine. */
+static void hear_early(struct pending *p, const struct caller *caller, const uint8_t *datagram,
+                       size_t size)
+{
+    uint64_t peer = address_number(&caller->from);
+
+    mutex_lock(&p->mutex);
+    for (uint32_t i = 0; i < p->rules.places; i++) {
+        struct pending_handshake *h = &p->place[i];
+        bool has_begun = h->state == PENDING_SERVED || h->tls != NULL;
+        if (has_begun && h->peer == peer)
+            letter_set(&h->early, datagram, size);
+    }
+    mutex_unlock(&p->mutex);
+}
+
+static void hear_handshake(struct pending *p, const struct caller *caller,
+                           const struct handshake_datagram *d, const uint8_t *datagram, size_t size)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    uint64_t peer = address_number(&caller->from), host = address_host_number(&caller->from);
+    bool has_cookie = handshake_has_cookie(&jar, peer, clock_now(), datagram, size);
+
+    mutex_lock(&p->mutex);
+    struct pending_handshake *h = find(p, peer, d->nonce);
+    if (h == NULL && !has_cookie)
+        p->counts.unproven++;
+    else if (h == NULL && !p->is_stopping)
+        h = take_place(p, peer, host, d);
+    if (h != NULL) {
+        letters_add(&h->letters, datagram, size);
+        h->caller = *caller;
+    }
+    mutex_unlock(&p->mutex);
+    if (h != NULL)
+        condition_signal(&p->has_work);
+}
+
+/* A hello is answered with a cookie. A hello with a good cookie is of a caller without keys, and is
+ * refused. */
+static void hear_hello(struct pending *p, const struct caller *caller, const uint8_t *datagram,
+                       size_t size)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
+    uint8_t answer[TRAILER_BYTES];
+    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(),
+                                         datagram + size - tail, size, answer, &bytes);
+
+    if (what == LISTENING_ACCEPTS)
+        bytes = handshake_refuse_hello(datagram, size, answer) ? TRAILER_BYTES : 0;
+    if (bytes > 0) {
+        p->rules.send(p->rules.context, caller, answer, bytes);
+        return;
+    }
+    mutex_lock(&p->mutex);
+    p->counts.strange++;
+    mutex_unlock(&p->mutex);
+}
+
+void pending_hear(struct pending *p, const struct caller *caller, const uint8_t *datagram,
+                  size_t size)
+{
+    enum datagram_type type = datagram_type(datagram[size - 1]);
+    struct handshake_datagram d;
+    size_t bytes;
+
+    if (type == DATAGRAM_REQUEST)
+        hear_early(p, caller, datagram, size);
+    else if (type == DATAGRAM_HANDSHAKE &&
+             handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK)
+        hear_handshake(p, caller, &d, datagram, size);
+    else
+        hear_hello(p, caller, datagram, size);
+}
+
+void pending_take_early(struct pending *p, struct letter *early)
+{
+    early->size = 0;
+    mutex_lock(&p->mutex);
+    for (uint32_t i = 0; i < p->rules.places; i++)
+        if (p->place[i].state == PENDING_SERVED)
+            *early = p->place[i].early;
+    mutex_unlock(&p->mutex);
+}
+
+/* ---- the thread ---- */
+
+/* When the thread has something to do for a handshake, none of which is served. */
+static instant due(const struct pending *p, const struct pending_handshake *h, instant now)
+{
+    instant by_time = h->came + p->rules.limit;
+
+    if (h->tls != NULL)
+        by_time = instant_earlier(by_time, handshake_deadline(&h->tls->machine));
+    if (h->letters.count == 0)
+        return by_time;
+    instant ready = sources_ready(&p->sources, h->host, p->rules.at_once, now);
+    return h->tls != NULL ? now : instant_earlier(by_time, ready);
+}
+
+/* Is it the turn of this handshake rather than of the other? Hosts that have failed come last. */
+static bool is_first(const struct pending *p, const struct pending_handshake *h,
+                     const struct pending_handshake *other, instant now)
+{
+    if (other == NULL)
+        return true;
+    instant debt = sources_debt(&p->sources, h->host, now);
+    instant other_debt = sources_debt(&p->sources, other->host, now);
+    return debt != other_debt ? debt < other_debt : h->served < other->served;
+}
+
+/* Whose turn it is; NULL: nobody's before `*next`. */
+static struct pending_handshake *choose(struct pending *p, instant now, instant *next)
+{
+    struct pending_handshake *chosen = NULL;
+
+    *next = NEVER;
+    for (uint32_t i = 0; i < p->rules.places; i++) {
+        struct pending_handshake *h = &p->place[i];
+        instant at = h->state == PENDING_WAITS ? due(p, h, now) : NEVER;
+        if (at <= now && is_first(p, h, chosen, now))
+            chosen = h;
+        *next = instant_earlier(*next, at);
+    }
+    return chosen;
+}
+
+/* Reads the letters, and answers. True if the handshake has ended with them, well or not. Without
+ * the mutex. */
+static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
+                  const struct letters *letters, const struct caller *caller)
+{
+    uint8_t datagram[HANDSHAKE_BYTES];
+    bool has_ended = false;
+    size_t size;
+
+    for (uint32_t i = 0; i < letters->count; i++)
+        has_ended |=
+            tls_handshake_hear(tls, clock_now(), letters->letter[i].bytes, letters->letter[i].size);
+    handshake_expire(&tls->machine, clock_now());
+    while ((size = handshake_take(&tls->machine, clock_now(), datagram)) > 0)
+        rules->send(rules->context, caller, datagram, size);
+    if (!has_ended || tls->verdict != TLS_DONE)
+        return has_ended;
+    struct session_keys *session_keys = tls_handshake_make_keys(tls);
+    if (session_keys != NULL)
+        rules->on_success(rules->context, caller, session_keys);
+    return true;
+}
+
+/* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
+ * that begins, and gets that back if it ends well. A handshake that has ended well, or for which
+ * there was no memory, is over: its caller calls again if it has to. */
+static void serve(struct pending *p, struct pending_handshake *h, instant now)
+{
+    const struct caller caller = h->caller;
+    struct letters letters;
+
+    if (h->came + p->rules.limit <= now) {
+        free_place(h);
+        return;
+    }
+    if (h->tls == NULL)
+        sources_charge(&p->sources, h->host, now);
+    letters_take(&h->letters, &letters);
+    h->served = now;
+    h->state = PENDING_SERVED;
+    mutex_unlock(&p->mutex);
+    if (h->tls == NULL)
+        h->tls = tls_handshake_create(p->rules.keys, false, h->tag, h->nonce);
+    bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &letters, &caller);
+    mutex_lock(&p->mutex);
+    h->state = PENDING_WAITS;
+    if (h->tls != NULL && h->tls->verdict != TLS_DONE) {
+        p->counts.refused += has_ended;
+        return;
+    }
+    sources_refund(&p->sources, h->host);
+    free_place(h);
+}
+
+static void run(void *context)
+{
+    struct pending *p = context;
+    instant next;
+
+    mutex_lock(&p->mutex);
+    while (!p->is_stopping) {
+        instant now = clock_now();
+        struct pending_handshake *h = choose(p, now, &next);
+        if (h != NULL)
+            serve(p, h, now);
+        else
+            (void)condition_wait(&p->has_work, &p->mutex, next);
+    }
+    mutex_unlock(&p->mutex);
+}
+
+/* ---- life ---- */
+
+/* It has no thread. In a child, a handshake that the parent's thread was at work on is left alone:
+ * it is half changed. */
+static void destroy(struct pending *p, bool is_in_child)
+{
+    if (!is_in_child) {
+        condition_fini(&p->has_work);
+        mutex_fini(&p->mutex);
+    }
+    for (uint32_t i = 0; p->place != NULL && i < p->rules.places; i++)
+        if (p->place[i].state != PENDING_SERVED)
+            free_place(&p->place[i]);
+    zcrp_keys_free(p->rules.keys);
+    free(p->place);
+    free(p);
+}
+
+int pending_open(struct pending **pending, const struct pending_rules *rules)
+{
+    struct pending *p = calloc(1, sizeof(*p));
+    int error = -ENOMEM;
+
+    *pending = NULL;
+    if (p == NULL)
+        return error;
+    p->rules = *rules;
+    keys_hold(rules->keys);
+    mutex_init(&p->mutex);
+    condition_init(&p->has_work);
+    p->place = calloc(rules->places, sizeof(*p->place));
+    if (p->place != NULL)
+        error = thread_start(&p->thread, "zcrp-keys", run, p);
+    if (error)
+        destroy(p, false);
+    else
+        *pending = p;
+    return error;
+}
+
+void pending_end(struct pending *p)
+{
+    mutex_lock(&p->mutex);
+    p->is_stopping = true;
+    mutex_unlock(&p->mutex);
+    condition_signal(&p->has_work);
+}
+
+void pending_close(struct pending *p, bool is_in_child)
+{
+    if (p == NULL)
+        return;
+    if (!is_in_child) {
+        pending_end(p);
+        thread_join(&p->thread);
+    }
+    destroy(p, is_in_child);
+}
+
+struct pending_counts pending_count(struct pending *p)
+{
+    mutex_lock(&p->mutex);
+    struct pending_counts counts = p->counts;
+    mutex_unlock(&p->mutex);
+    return counts;
+}

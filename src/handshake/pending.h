@@ -1,0 +1,82 @@
+/* Pending handshakes: those of callers that have not shown yet that they have a key which is good
+ * here, and the thread that does them. A caller has a place here, and nothing else, until its
+ * handshake has ended well.
+ *
+ *     receiving thread --hear--> [ places, each with its letters ] --> zcrp-keys: TLS, `send`,
+ *            \--> `send`: cookies                                      `on_success`
+ *
+ * A handshake that is computed, and the user's key lookup within it, delay the other handshakes of
+ * this table only. A stranger without a cookie costs no handshake. Strangers with a cookie share
+ * the places, and one host has `of_host` of them at most. If there is no place left, a new caller
+ * gets that of one which was refused, or which has had it for HANDSHAKE_PATIENCE. `limit` ends each
+ * handshake. So a caller that begins a handshake and does not go on with it keeps others waiting
+ * for HANDSHAKE_PATIENCE at most. Hosts whose handshakes fail may begin few (sources.h), and come
+ * last.
+ *
+ * Any thread may call these functions, where nothing else is said. The mutex is held for a few
+ * instructions, and never while `send` or `on_success` runs. */
+#ifndef ZCRP_HANDSHAKE_PENDING_H
+#define ZCRP_HANDSHAKE_PENDING_H
+
+#include "letters.h"
+#include "tls_handshake.h"
+#include "transport/address.h"
+
+/* A caller that does not go on with its handshake keeps its place for this long, if others want it.
+ */
+#define HANDSHAKE_PATIENCE SECOND
+
+/* Who calls, and how it is answered. */
+struct caller {
+    union address from;
+    socklen_t from_size;
+    union address here; /* where it called; family 0 if the system did not say */
+};
+
+/* Constant from open to close. */
+struct pending_rules {
+    struct zcrp_keys *keys; /* held */
+    uint32_t places;
+    uint32_t of_host; /* of these */
+    uint32_t at_once; /* handshakes of one host that fail; then one each HANDSHAKE_PAUSE */
+    duration limit;   /* of a handshake */
+    void *context;
+    /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
+    void (*send)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
+    /* The handshake of a caller has ended well. By the thread; the keys are the function's. */
+    void (*on_success)(void *context, const struct caller *caller,
+                       struct session_keys *session_keys);
+};
+
+/* Callers, or datagrams, so far. */
+struct pending_counts {
+    uint64_t refused;  /* callers without a key that is good here, */
+    uint64_t dropped;  /* and callers that found no room; */
+    uint64_t unproven; /* datagrams of handshakes without a good cookie, */
+    uint64_t strange;  /* and datagrams that were neither of a handshake nor to be answered */
+};
+
+struct pending;
+
+/* With a thread of its own. 0, or the system's negative error number. */
+__attribute__((warn_unused_result)) int pending_open(struct pending **pending,
+                                                     const struct pending_rules *rules);
+
+/* Waits for the handshake that is being computed, ends the thread, and frees it. In a child there
+ * is no thread, and one that is not there may hold the mutex. NULL is fine. */
+void pending_close(struct pending *p, bool is_in_child);
+
+/* A datagram has come, of `size` bytes, at least 1. It may be anybody's. */
+void pending_hear(struct pending *p, const struct caller *caller, const uint8_t *datagram,
+                  size_t size);
+
+/* For `on_success`: the request that this caller has sent already, if any. */
+void pending_take_early(struct pending *p, struct letter *early);
+
+/* For `on_success`: no other caller is wanted. The thread ends, and no handshake begins any more.
+ */
+void pending_end(struct pending *p);
+
+struct pending_counts pending_count(struct pending *p);
+
+#endif
