@@ -38,23 +38,23 @@ static void make_commons(struct zcrp_connection *c, uint64_t bytes)
 }
 
 /* Each finds the other in the engine when it starts. */
-static void start_halves(struct zcrp_connection *c, const struct introduction *introduction)
+static void start_halves(struct zcrp_connection *c, const struct accept_info *info)
 {
-    const struct letter *first = &introduction->first;
+    const struct datagram_copy *first = &info->first;
 
-    if (first->size > 0 && introduction->session_keys == NULL)
+    if (first->size > 0 && info->session_keys == NULL)
         rx_hear(c->receiver, first->bytes, first->size);
     turns_start(c->receiver);
     turns_start(c->sender);
-    if (first->size > 0 && introduction->session_keys != NULL)
+    if (first->size > 0 && info->session_keys != NULL)
         rx_hear_request(c->sender, first->bytes, first->size);
 }
 
-void introduction_drop(const struct introduction *introduction)
+void accept_info_drop(const struct accept_info *info)
 {
-    (void)close(introduction->fd);
-    peers_leave(introduction->peers, &introduction->peer, false);
-    session_keys_destroy(introduction->session_keys);
+    (void)close(info->fd);
+    peers_leave(info->peers, &info->peer, false);
+    session_keys_destroy(info->session_keys);
 }
 
 /* Fine for one whose halves have not all been made. */
@@ -71,19 +71,19 @@ static void destroy(struct zcrp_connection *c)
 }
 
 int connection_make(struct zcrp_connection **connection, const struct zcrp_options *complete,
-                    const struct introduction *introduction)
+                    const struct accept_info *info)
 {
     struct zcrp_connection *c = calloc(1, sizeof(*c));
 
     if (c == NULL) {
-        introduction_drop(introduction);
+        accept_info_drop(info);
         return ZCRP_ERROR_MEMORY;
     }
     *c = (struct zcrp_connection){.generation = forked_generation(),
-                                  .fd = introduction->fd,
-                                  .peer = introduction->peer,
-                                  .peers = introduction->peers};
-    int code = make_halves(c, complete, introduction->session_keys);
+                                  .fd = info->fd,
+                                  .peer = info->peer,
+                                  .peers = info->peers};
+    int code = make_halves(c, complete, info->session_keys);
     if (code == ZCRP_OK)
         make_commons(c, complete->mapped_bytes);
     if (code == ZCRP_OK)
@@ -94,7 +94,7 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
         destroy(c);
         return code;
     }
-    start_halves(c, introduction);
+    start_halves(c, info);
     *connection = c;
     return ZCRP_OK;
 }
@@ -136,12 +136,12 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
         code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    struct introduction introduction = {.fd = zcrp_udp_connect(host, port)};
-    if (introduction.fd < 0)
-        return introduction.fd;
-    introduction.peer = address_of_peer(introduction.fd);
+    struct accept_info info = {.fd = zcrp_udp_connect(host, port)};
+    if (info.fd < 0)
+        return info.fd;
+    info.peer = address_of_peer(info.fd);
     struct zcrp_connection *c;
-    code = connection_make(&c, &complete, &introduction);
+    code = connection_make(&c, &complete, &info);
     if (code != ZCRP_OK)
         return code;
     if (timeout_ns != 0)

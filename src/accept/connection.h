@@ -23,22 +23,22 @@ struct zcrp_connection {
 };
 
 /* The peer of a connection that is to be made. */
-struct introduction {
+struct accept_info {
     int fd; /* a socket that is connected to it */
     union address peer;
-    struct peers *peers; /* held; of its listener, which knows it; NULL: there is none */
+    struct peers *peers; /* held, of the listener that knows it; NULL: none does */
     struct session_keys
-        *session_keys;   /* what it has shown; NULL: nothing yet, or there are no keys */
-    struct letter first; /* what it has said: a hello, or with keys a request; or nothing */
+        *session_keys;          /* of its handshake; NULL: that is to come, or there is none */
+    struct datagram_copy first; /* that it has sent: a hello; with keys, a request; or none */
 };
 
 /* Lets go of what it has. */
-void introduction_drop(const struct introduction *introduction);
+void accept_info_drop(const struct accept_info *info);
 
-/* Makes a connection. What the introduction has is the connection's from now on, also on failure.
+/* Makes a connection. What the info has is the connection's from now on, also on failure.
  * ZCRP_OK or a code. */
 __attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection,
                                                         const struct zcrp_options *complete,
-                                                        const struct introduction *introduction);
+                                                        const struct accept_info *info);
 
 #endif

@@ -46,10 +46,10 @@ struct zcrp_listener {
 
 /* Makes a socket for a caller, for which there is room, and has it accepted; false if that failed.
  */
-static bool admit(struct zcrp_listener *l, const struct caller *caller,
-                  struct introduction *introduction, listen_hear hear, void *context)
+static bool admit(struct zcrp_listener *l, const struct caller *caller, struct accept_info *info,
+                  listen_hear hear, void *context)
 {
-    int error = listen_admit(&l->socket, caller, &introduction->fd, hear, context);
+    int error = listen_admit(&l->socket, caller, &info->fd, hear, context);
 
     if (error)
         peers_fail(l->peers, &caller->from, error);
@@ -62,7 +62,7 @@ struct callers {
     uint32_t count;
     struct {
         struct caller caller;
-        struct letter hello;
+        struct datagram_copy hello;
     } call[CALLERS_AT_ONCE];
 };
 
@@ -80,7 +80,7 @@ static void hear(void *context, const struct caller *caller, const uint8_t *data
     if (what != LISTENING_ACCEPTS || callers->count == CALLERS_AT_ONCE)
         return;
     callers->call[callers->count].caller = *caller;
-    letter_set(&callers->call[callers->count++].hello, datagram, size);
+    datagram_copy_set(&callers->call[callers->count++].hello, datagram, size);
 }
 
 /* One datagram, and the callers of which it is the cause: those that the socket of one has heard
@@ -94,11 +94,9 @@ static int receive(struct zcrp_listener *l)
     int result = listen_receive(&l->socket, hear, &callers);
     while (callers.count > 0) {
         const struct caller caller = callers.call[--callers.count].caller;
-        struct introduction introduction = {.peer = caller.from,
-                                            .first = callers.call[callers.count].hello};
-        if (peers_reserve(l->peers, &caller.from) &&
-            admit(l, &caller, &introduction, hear, &callers))
-            peers_admit(l->peers, &introduction);
+        struct accept_info info = {.peer = caller.from, .first = callers.call[callers.count].hello};
+        if (peers_reserve(l->peers, &caller.from) && admit(l, &caller, &info, hear, &callers))
+            peers_admit(l->peers, &info);
     }
     return result;
 }
@@ -130,18 +128,17 @@ static void on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
     struct zcrp_listener *l = context;
-    struct introduction introduction = {.peer = caller->from, .session_keys = session_keys};
+    struct accept_info info = {.peer = caller->from, .session_keys = session_keys};
     int result = 0;
 
-    if (!peers_reserve(l->peers, &caller->from) ||
-        !admit(l, caller, &introduction, hear_handshake, l)) {
+    if (!peers_reserve(l->peers, &caller->from) || !admit(l, caller, &info, hear_handshake, l)) {
         session_keys_destroy(session_keys);
         return;
     }
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
         result = listen_receive(&l->socket, hear_handshake, l);
-    pending_take_early(l->pending, &introduction.first);
-    peers_admit(l->peers, &introduction);
+    pending_take_early(l->pending, &info.first);
+    peers_admit(l->peers, &info);
 }
 
 static int open_pending(struct zcrp_listener *l)
@@ -271,7 +268,7 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
 int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connection,
                 int64_t timeout_ns)
 {
-    struct introduction introduction;
+    struct accept_info info;
 
     if (connection == NULL)
         return ZCRP_ERROR_ARGUMENT;
@@ -280,9 +277,9 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
         return ZCRP_ERROR_ARGUMENT;
     int code = process_refusal(listener->generation);
     if (code == ZCRP_OK)
-        code = peers_take(listener->peers, &introduction, clock_deadline(timeout_ns));
+        code = peers_take(listener->peers, &info, clock_deadline(timeout_ns));
     if (code == ZCRP_OK)
-        code = connection_make(connection, &listener->options, &introduction);
+        code = connection_make(connection, &listener->options, &info);
     return code;
 }
 

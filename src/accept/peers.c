@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct waiting_peer {
-    struct introduction introduction;
+    struct accept_info info;
     uint64_t host; /* its number (address_host_number) */
 };
 
@@ -72,7 +72,7 @@ void peers_close(struct peers *p, bool is_in_child)
     if (p == NULL)
         return;
     for (uint32_t i = 0; i < p->waiting; i++)
-        introduction_drop(&waiting_at(p, i)->introduction);
+        accept_info_drop(&waiting_at(p, i)->info);
     if (p->wake.fd >= 0)
         wake_fini(&p->wake);
     free(p->ring);
@@ -150,11 +150,10 @@ static void tell(struct peers *p)
     changes_tell(&p->changes);
 }
 
-void peers_admit(struct peers *p, const struct introduction *introduction)
+void peers_admit(struct peers *p, const struct accept_info *info)
 {
     mutex_lock(&p->mutex);
-    *waiting_at(p, p->waiting++) =
-        (struct waiting_peer){*introduction, address_host_number(&introduction->peer)};
+    *waiting_at(p, p->waiting++) = (struct waiting_peer){*info, address_host_number(&info->peer)};
     p->admitted++;
     tell(p);
 }
@@ -177,7 +176,7 @@ void peers_fail(struct peers *p, const union address *peer, int error)
 
 struct taking {
     struct peers *peers;
-    struct introduction *introduction;
+    struct accept_info *info;
 };
 
 /* BUSY: there is nothing. */
@@ -189,8 +188,8 @@ static int take(void *context)
 
     mutex_lock(&p->mutex);
     if (p->waiting > 0) {
-        *taking->introduction = waiting_at(p, 0)->introduction;
-        taking->introduction->peers = p;
+        *taking->info = waiting_at(p, 0)->info;
+        taking->info->peers = p;
         atomic_fetch_add(&p->holders, 1);
         p->first = (p->first + 1) % p->room;
         p->waiting--;
@@ -205,9 +204,9 @@ static int take(void *context)
     return code;
 }
 
-int peers_take(struct peers *p, struct introduction *introduction, instant deadline)
+int peers_take(struct peers *p, struct accept_info *info, instant deadline)
 {
-    struct taking taking = {p, introduction};
+    struct taking taking = {p, info};
 
     return changes_await(&p->changes, &p->interrupt, take, &taking, deadline);
 }

@@ -3,7 +3,7 @@
  * connection, however often its hello comes. A host that has taken much of the room gets no more of
  * it (peers_may_share), so that there is a place for a host that is new.
  *
- *     reserve -> (the peer gets a socket) -> admit ---> [ introductions ] --take--> connections
+ *     reserve -> (the peer gets a socket) -> admit ---> [ accept infos ] --take--> connections
  *                                      \---> fail: what this process lacks is told to take
  *
  * The listener and each connection hold it; the last one that lets go frees it. One thread at a
@@ -16,7 +16,7 @@
 #include "transport/address.h"
 #include "zcrp.h"
 
-struct introduction;
+struct accept_info;
 struct peers;
 
 /* Nobody, held once; for so many peers, of which so many wait. NULL: no memory. */
@@ -38,15 +38,15 @@ static inline bool peers_may_share(uint32_t taken, uint32_t left)
 /* Is there room for this peer, and is it a new one? It is known from then on. O(peers). */
 __attribute__((warn_unused_result)) bool peers_reserve(struct peers *p, const union address *peer);
 
-/* The peer for which was reserved is admitted, and the introduction is handed over; or it is
+/* The peer for which was reserved is admitted, and the accept info is handed over; or it is
  * forgotten, because of the system's negative error number. */
-void peers_admit(struct peers *p, const struct introduction *introduction);
+void peers_admit(struct peers *p, const struct accept_info *info);
 void peers_fail(struct peers *p, const union address *peer, int error);
 
-/* Takes the first introduction, which is the caller's, as is a hold on the peers; waits for one.
+/* Takes the first accept info, which is the caller's, as is a hold on the peers; waits for one.
  * ZCRP_OK, ZCRP_ERROR_TIMEOUT, _INTERRUPTED, or what this process lacked. */
-__attribute__((warn_unused_result)) int
-peers_take(struct peers *p, struct introduction *introduction, instant deadline);
+__attribute__((warn_unused_result)) int peers_take(struct peers *p, struct accept_info *info,
+                                                   instant deadline);
 
 /* Ends the waits. A signal handler may call it. */
 void peers_interrupt(struct peers *p);

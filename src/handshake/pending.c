@@ -17,15 +17,15 @@ enum pending_state {
 
 /* Lock letters: (c) constant from open to close, (m) the mutex, (k) the thread alone. */
 struct pending_handshake {
-    enum pending_state state;  /* (m) */
-    uint64_t peer, host;       /* (m) numbers of its address (transport/address.h) */
-    uint64_t nonce;            /* (m) of its handshake, */
-    uint32_t tag;              /* (m) and its tag */
-    instant came, served;      /* (m) when it took the place; when the thread last was with it */
-    struct caller caller;      /* (m) as heard last */
-    struct letter early;       /* (m) a request that came before its handshake had ended */
-    struct letters letters;    /* (m) */
-    struct tls_handshake *tls; /* (k) while it is served, else (m); NULL: it has not begun */
+    enum pending_state state;    /* (m) */
+    uint64_t peer, host;         /* (m) numbers of its address (transport/address.h) */
+    uint64_t nonce;              /* (m) of its handshake, */
+    uint32_t tag;                /* (m) and its tag */
+    instant came, served;        /* (m) when it took the place; when the thread last was with it */
+    struct caller caller;        /* (m) as heard last */
+    struct datagram_copy early;  /* (m) a request that came before its handshake had ended */
+    struct datagram_queue queue; /* (m) what has come for it */
+    struct tls_handshake *tls;   /* (k) while it is served, else (m); NULL: it has not begun */
 };
 
 struct pending {
@@ -127,7 +127,7 @@ static struct pending_handshake *take_place(struct pending *p, uint64_t peer, ui
     h->tag = d->tag;
     h->came = h->served = now;
     h->early.size = 0;
-    h->letters.count = 0;
+    h->queue.count = 0;
     return h;
 }
 
@@ -145,7 +145,7 @@ static void hear_early(struct pending *p, const struct caller *caller, const uin
         struct pending_handshake *h = &p->place[i];
         bool has_begun = h->state == PENDING_SERVED || h->tls != NULL;
         if (has_begun && h->peer == peer)
-            letter_set(&h->early, datagram, size);
+            datagram_copy_set(&h->early, datagram, size);
     }
     mutex_unlock(&p->mutex);
 }
@@ -164,7 +164,7 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
     else if (h == NULL && !p->is_stopping)
         h = take_place(p, peer, host, d);
     if (h != NULL) {
-        letters_add(&h->letters, datagram, size);
+        datagram_queue_add(&h->queue, datagram, size);
         h->caller = *caller;
     }
     mutex_unlock(&p->mutex);
@@ -210,7 +210,7 @@ void pending_hear(struct pending *p, const struct caller *caller, const uint8_t 
         hear_hello(p, caller, datagram, size);
 }
 
-void pending_take_early(struct pending *p, struct letter *early)
+void pending_take_early(struct pending *p, struct datagram_copy *early)
 {
     early->size = 0;
     mutex_lock(&p->mutex);
@@ -229,7 +229,7 @@ static instant due(const struct pending *p, const struct pending_handshake *h, i
 
     if (h->tls != NULL)
         by_time = instant_earlier(by_time, handshake_deadline(&h->tls->machine));
-    if (h->letters.count == 0)
+    if (h->queue.count == 0)
         return by_time;
     instant ready = sources_ready(&p->sources, h->host, p->rules.at_once, now);
     return h->tls != NULL ? now : instant_earlier(by_time, ready);
@@ -262,18 +262,18 @@ static struct pending_handshake *choose(struct pending *p, instant now, instant 
     return chosen;
 }
 
-/* Reads the letters, and answers. True if the handshake has ended with them, well or not. Without
+/* Reads what has come, and answers. True if the handshake has ended with them, well or not. Without
  * the mutex. */
 static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
-                  const struct letters *letters, const struct caller *caller)
+                  const struct datagram_queue *came, const struct caller *caller)
 {
     uint8_t datagram[HANDSHAKE_BYTES];
     bool has_ended = false;
     size_t size;
 
-    for (uint32_t i = 0; i < letters->count; i++)
+    for (uint32_t i = 0; i < came->count; i++)
         has_ended |=
-            tls_handshake_hear(tls, clock_now(), letters->letter[i].bytes, letters->letter[i].size);
+            tls_handshake_hear(tls, clock_now(), came->datagram[i].bytes, came->datagram[i].size);
     handshake_expire(&tls->machine, clock_now());
     while ((size = handshake_take(&tls->machine, clock_now(), datagram)) > 0)
         rules->send(rules->context, caller, datagram, size);
@@ -291,7 +291,7 @@ static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
 static void serve(struct pending *p, struct pending_handshake *h, instant now)
 {
     const struct caller caller = h->caller;
-    struct letters letters;
+    struct datagram_queue came;
 
     if (h->came + p->rules.limit <= now) {
         free_place(h);
@@ -299,13 +299,13 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     }
     if (h->tls == NULL)
         sources_charge(&p->sources, h->host, now);
-    letters_take(&h->letters, &letters);
+    datagram_queue_take_all(&h->queue, &came);
     h->served = now;
     h->state = PENDING_SERVED;
     mutex_unlock(&p->mutex);
     if (h->tls == NULL)
         h->tls = tls_handshake_create(p->rules.keys, false, h->tag, h->nonce);
-    bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &letters, &caller);
+    bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &came, &caller);
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;
     if (h->tls != NULL && h->tls->verdict != TLS_DONE) {

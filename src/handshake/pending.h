@@ -2,7 +2,7 @@
  * here, and the thread that does them. A caller has a place here, and nothing else, until its
  * handshake has ended well.
  *
- *     receiving thread --hear--> [ places, each with its letters ] --> zcrp-keys: TLS, `send`,
+ *     receiving thread --hear--> [ places, each with a queue ] -->   zcrp-keys: TLS, `send`,
  *            \--> `send`: cookies                                      `on_success`
  *
  * A handshake that is computed, and the user's key lookup within it, delay the other handshakes of
@@ -18,7 +18,7 @@
 #ifndef ZCRP_HANDSHAKE_PENDING_H
 #define ZCRP_HANDSHAKE_PENDING_H
 
-#include "letters.h"
+#include "datagram_queue.h"
 #include "tls_handshake.h"
 #include "transport/address.h"
 
@@ -71,7 +71,7 @@ void pending_hear(struct pending *p, const struct caller *caller, const uint8_t 
                   size_t size);
 
 /* For `on_success`: the request that this caller has sent already, if any. */
-void pending_take_early(struct pending *p, struct letter *early);
+void pending_take_early(struct pending *p, struct datagram_copy *early);
 
 /* For `on_success`: no other caller is wanted. The thread ends, and no handshake begins any more.
  */

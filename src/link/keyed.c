@@ -22,12 +22,6 @@ static struct tls_handshake *begin(struct zcrp_keys *keys)
     return tls_handshake_create(keys, true, tag, secret_draw_nonce(&secret));
 }
 
-/* Is it no half of a connection? */
-static bool is_alone(const struct zcrp_entity *e)
-{
-    return !e->machine.stays;
-}
-
 bool keyed_init(struct zcrp_entity *e)
 {
     struct keyed *k = &e->keyed;
@@ -38,7 +32,7 @@ bool keyed_init(struct zcrp_entity *e)
     k->keyring = is_sender(e) ? &session_keys->sender : &session_keys->receiver;
     if (!is_sender(e) || keyring_is_ready(k->keyring))
         return true;
-    if (is_alone(e))
+    if (!e->machine.stays) /* it is over descriptors */
         k->keys = keys_hold(e->options.keys);
     k->handshake = begin(e->options.keys);
     return k->handshake != NULL;
@@ -132,7 +126,7 @@ void keyed_confirm(struct zcrp_entity *sender, instant now)
     end_handshake(sender);
 }
 
-/* ---- a receiver that is alone ---- */
+/* ---- a receiver over descriptors ---- */
 
 bool keyed_awaits_caller(const struct zcrp_entity *e)
 {
@@ -157,7 +151,7 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
 
     (void)caller;
     entity_enter(e);
-    letters_add(e->keyed.answers, datagram, size);
+    datagram_queue_add(e->keyed.answers, datagram, size);
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
@@ -213,7 +207,7 @@ bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
     size_t size = 0;
 
     if (k->answers != NULL)
-        size = letters_take_one(k->answers, burst->control);
+        size = datagram_queue_take(k->answers, burst->control);
     else if (k->handshake != NULL)
         size = handshake_take(&k->handshake->machine, now, burst->control);
     if (size > 0)
@@ -244,7 +238,7 @@ void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 
 /* ---- time ---- */
 
-/* When a sender that is alone begins anew, if nobody has answered well. The handshake of a
+/* When a sender over descriptors begins anew, if nobody has answered well. The handshake of a
  * connection has only the limit that the connection has. */
 static instant anew_at(const struct zcrp_entity *e)
 {

@@ -1,11 +1,10 @@
-/* What an entity does with keys; without keys all of this does nothing. It is one half of a
- * connection, or it is alone: over the user's socket, where the sender connects and the receiver
- * listens.
+/* What a half does with keys; without keys all of this does nothing.
  *
- *     connecting side    handshake --> keyrings of both halves --> the machines are admitted
- *     listening side     the listener has done that before there are halves
- *     sender alone       as connecting; what it cannot bring to an end it begins anew
- *     receiver alone     pending handshakes with one place, until one ends well --> its keyring
+ *     connection, connecting side   the sender's handshake --> keyrings of both halves --> the
+ *                                   machines are admitted
+ *     connection, listening side    the listener had the handshake before there were halves
+ *     sender over descriptors       as the connecting side; if that does not end, it begins anew
+ *     receiver over descriptors     pending handshakes with one place, until one ends well
  *
  * What the machine sends is sealed by the transport, what arrives is opened by the machine: both
  * without the mutex. */
@@ -20,19 +19,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct datagram_queue;
 struct landing_mail;
-struct letters;
 struct pending;
 struct zcrp_entity;
 
 /* All (c) but for what the pointers lead to. */
 struct keyed {
-    struct keyring *keyring; /* of this entity; NULL: there are no keys */
-    struct zcrp_keys *keys;  /* held by a sender that is alone, which may begin anew; else NULL */
-    struct tls_handshake
-        *handshake;          /* (m) of a sender; NULL: the handshake is over, or there is none */
-    struct pending *pending; /* of a receiver that is alone, for its caller; NULL: there is none */
-    struct letters *answers; /* (m) to its caller */
+    struct keyring *keyring;         /* of this half; NULL: there are no keys */
+    struct tls_handshake *handshake; /* (m) of a sender; NULL: it is over, or there is none */
+    struct zcrp_keys *keys;  /* held by a sender over descriptors, to begin anew; else NULL */
+    struct pending *pending; /* of a receiver over descriptors; else NULL */
+    struct datagram_queue *answers; /* (m) to its callers */
 };
 
 /* Takes the keyring of this half from its link; a sender whose handshake is to come begins it.
@@ -40,9 +38,9 @@ struct keyed {
 __attribute__((warn_unused_result)) bool keyed_init(struct zcrp_entity *e);
 void keyed_fini(struct zcrp_entity *e);
 
-/* Has a receiver that is alone hear callers; ends that, for which it waits for the handshake that
- * is being computed, and for the user's lookup. Nothing happens where there is none. Start: 0, or
- * the system's negative error number. Not locked. */
+/* Opens a receiver over descriptors to callers; ends that, for which it waits for the handshake
+ * that is being computed, and for the user's lookup. Nothing happens for other entities. Start: 0,
+ * or the system's negative error number. Not locked. */
 __attribute__((warn_unused_result)) int keyed_start(struct zcrp_entity *e);
 void keyed_stop(struct zcrp_entity *e);
 
@@ -56,7 +54,7 @@ bool keyed_is_news(const struct zcrp_entity *receiver);
  * Locked. */
 void keyed_confirm(struct zcrp_entity *sender, instant now);
 
-/* Is this a receiver that is alone and has no session yet? Then what comes is for the following.
+/* Is this a receiver over descriptors without a session yet? Then what comes is for the following.
  * Locked. */
 bool keyed_awaits_caller(const struct zcrp_entity *e);
 

@@ -45,9 +45,9 @@ void __wrap_thread_join(struct thread *t)
 /* ---- what is sent, and who is through ---- */
 
 static struct mutex mutex;
-static struct letters told;   /* (m) */
-static uint64_t told_bytes;   /* (m) */
-static struct letter request; /* that was early */
+static struct datagram_queue told;   /* (m) */
+static uint64_t told_bytes;          /* (m) */
+static struct datagram_copy request; /* that was early */
 static _Atomic int successes;
 
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
@@ -55,7 +55,7 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
 {
     (void)context, (void)caller;
     mutex_lock(&mutex);
-    letters_add(&told, datagram, size);
+    datagram_queue_add(&told, datagram, size);
     told_bytes += size;
     mutex_unlock(&mutex);
 }
@@ -258,7 +258,7 @@ TEST(hear__nobody_behind_the_last)
 /* ---- hellos ---- */
 
 /* The answer to a hello. */
-static struct letter ask(uint64_t cookie)
+static struct datagram_copy ask(uint64_t cookie)
 {
     const struct caller caller = caller_at("192.0.2.1", 1000);
     const struct hello hello = {.pairing = {.tag = TAG}, .nonce = 7, .cookie = cookie};
@@ -267,7 +267,7 @@ static struct letter ask(uint64_t cookie)
     told.count = 0;
     pending_hear(r, &caller, datagram, hello_encode(datagram, sizeof(datagram), &hello));
     assert_int_equal(told.count, 1);
-    return told.letter[0];
+    return told.datagram[0];
 }
 
 /* Whoever has no keys is told so, once it has brought its cookie back. */
@@ -278,7 +278,7 @@ TEST(hear__hello_without_keys)
     size_t bytes;
 
     open_with(false);
-    struct letter answer = ask(0);
+    struct datagram_copy answer = ask(0);
     assert_int_equal(cookie_answer_decode(answer.bytes, answer.size, &cookie), VERDICT_OK);
     answer = ask(cookie.cookie);
     assert_int_equal(handshake_decode(answer.bytes, answer.size, &d, &bytes), VERDICT_OK);
@@ -303,13 +303,13 @@ TEST(hear__what_is_strange)
 /* What has come for the caller. */
 static void read_told(struct tls_handshake *h)
 {
-    static struct letters came;
+    static struct datagram_queue came;
 
     mutex_lock(&mutex);
-    letters_take(&told, &came);
+    datagram_queue_take_all(&told, &came);
     mutex_unlock(&mutex);
     for (uint32_t i = 0; i < came.count; i++)
-        (void)tls_handshake_hear(h, clock_now(), came.letter[i].bytes, came.letter[i].size);
+        (void)tls_handshake_hear(h, clock_now(), came.datagram[i].bytes, came.datagram[i].size);
 }
 
 /* A caller with a good key. Of the requests that come before its handshake has ended its own is

@@ -48,7 +48,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 
 static struct listen_socket listening;
 static struct caller caller;
-static struct letter hello; /* with a good cookie; of 0 bytes: there was none */
+static struct datagram_copy hello; /* with a good cookie; of 0 bytes: there was none */
 
 static void setup(void)
 {
@@ -86,7 +86,7 @@ static void hear_datagram(void *context, const struct caller *by, const uint8_t 
     if (what == LISTENING_ANSWERS)
         listen_tell(&listening, by, said, bytes);
     else if (what == LISTENING_ACCEPTS)
-        letter_set(&hello, datagram, size);
+        datagram_copy_set(&hello, datagram, size);
 }
 
 /* Does a hello with a good cookie come? What else comes is answered if that is due. */

@@ -94,10 +94,10 @@ TEST(peers_fail__makes_room)
 TEST(peers_take__in_order)
 {
     struct peers *p = peers_create(1024, 8);
-    struct introduction out;
+    struct accept_info out;
 
     for (uint16_t port = 1; port <= 8; port++) {
-        const struct introduction in = {.fd = -1, .peer = address_of(1, port)};
+        const struct accept_info in = {.fd = -1, .peer = address_of(1, port)};
         ck_assert(reserve(p, 1, port));
         peers_admit(p, &in);
     }
@@ -118,7 +118,7 @@ TEST(peers_take__in_order)
 TEST(peers_take__tells_what_is_lacking)
 {
     struct peers *p = peers_create(8, 8);
-    struct introduction out;
+    struct accept_info out;
     const union address peer = address_of(1, 1);
 
     peers_fail(p, &peer, -ENETUNREACH);
@@ -133,8 +133,8 @@ TEST(peers_take__tells_what_is_lacking)
 TEST(peers_leave__behind_the_listener)
 {
     struct peers *p = peers_create(8, 8);
-    struct introduction out;
-    const struct introduction in = {.fd = -1, .peer = address_of(1, 1)};
+    struct accept_info out;
+    const struct accept_info in = {.fd = -1, .peer = address_of(1, 1)};
 
     ck_assert(reserve(p, 1, 1));
     peers_admit(p, &in);
