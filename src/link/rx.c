@@ -452,12 +452,23 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     return found == ARRIVAL_FULL;
 }
 
+/* The engine's thread waits for arrivals from now on: false if there is something. A waiter who has
+ * come to the helm meanwhile, and sleeps, is woken then: no peer calls it any more. */
+static bool engine_may_sleep(struct zcrp_entity *reader)
+{
+    bool may = rx_may_sleep(reader);
+
+    if (!may)
+        helm_call(&reader->link->helm);
+    return may;
+}
+
 /* A peer calls only somebody who sleeps. What it has by now the engine's thread receives: this
  * one has other things to do. */
 void rx_arm(struct zcrp_entity *reader)
 {
     engine_arm(&reader->member);
-    if (!rx_may_sleep(reader))
+    if (!engine_may_sleep(reader))
         engine_arrive(&reader->member);
 }
 
@@ -482,7 +493,7 @@ instant rx_on_arrival(void *client)
     entity_leave(e);
     if (is_over)
         return ENGINE_LEAVE_BE;
-    if (nap > 0 || !rx_may_sleep(e))
+    if (nap > 0 || !engine_may_sleep(e))
         return clock_now() + nap;
     return ENGINE_ARM;
 }

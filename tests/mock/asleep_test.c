@@ -1,0 +1,200 @@
+/* A waiter that sleeps, and a thread of the library's that is about to: both say in shared memory
+ * that the peer is to call, and a message comes at the worst moment. */
+/* wrap: workspace_give channel_wait channel_send ring_offer ring_sleep */
+#include "../support/loopback.h"
+#include "../support/mock.h"
+#include "transport/channel.h"
+#include "transport/shm/ring.h"
+#include "workers/workspace.h"
+#include "zcrp.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BYTES = 1000, PATIENCE_MS = 200, LATE_MS = 400 };
+
+#define MS ((int64_t)1000000)
+
+static struct {
+    _Atomic bool holds_worker; /* at the end of its next turn, */
+    _Atomic bool is_held;      /* as it is, */
+    _Atomic bool may_go;
+    _Atomic bool has_looked;   /* whether it may sleep */
+    _Atomic bool holds_sender; /* the next time, between its offer and its look at who sleeps */
+    _Atomic bool is_asleep;    /* the waiter */
+    _Atomic bool is_silent;    /* the socket: else what is repeated wakes the waiter soon */
+} at;
+
+static _Thread_local bool is_waiter;
+
+static void await(const _Atomic bool *what)
+{
+    for (int i = 0; i < PATIENCE_MS && !atomic_load(what); i++)
+        (void)usleep(1000);
+}
+
+static bool is_worker(void)
+{
+    char name[16] = "";
+
+    (void)pthread_getname_np(pthread_self(), name, sizeof(name));
+    return strcmp(name, "zcrp-receiving") == 0;
+}
+
+void __real_workspace_give(struct workspace *w);
+void __wrap_workspace_give(struct workspace *w)
+{
+    bool holds = true;
+
+    __real_workspace_give(w);
+    if (!is_worker() || !atomic_compare_exchange_strong(&at.holds_worker, &holds, false))
+        return;
+    atomic_store(&at.is_held, true);
+    for (int i = 0; i < 25 && !atomic_load(&at.may_go); i++)
+        await(&at.may_go);
+}
+
+bool __real_ring_sleep(struct ring_reader *r);
+bool __wrap_ring_sleep(struct ring_reader *r)
+{
+    bool may = __real_ring_sleep(r);
+
+    if (is_worker() && atomic_load(&at.may_go))
+        atomic_store(&at.has_looked, true);
+    return may;
+}
+
+int __real_channel_wait(struct channel *c, int wake_fd, instant deadline);
+int __wrap_channel_wait(struct channel *c, int wake_fd, instant deadline)
+{
+    struct pollfd wakes[] = {{.fd = c->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+
+    if (is_waiter && poll(wakes, 2, 0) == 0)
+        atomic_store(&at.is_asleep, true);
+    return __real_channel_wait(c, wake_fd, deadline);
+}
+
+enum channel_verdict __real_channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
+enum channel_verdict __wrap_channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    if (!atomic_load(&at.is_silent))
+        return __real_channel_send(c, b, sent);
+    *sent = b->datagrams;
+    return CHANNEL_OK;
+}
+
+/* The sender is held behind its offer: nobody saw before that somebody sleeps. */
+bool __real_ring_offer(struct ring_writer *w, const struct ring_note *note, const uint8_t *trailer,
+                       uint64_t owner);
+bool __wrap_ring_offer(struct ring_writer *w, const struct ring_note *note, const uint8_t *trailer,
+                       uint64_t owner)
+{
+    bool holds = true;
+
+    if (!atomic_compare_exchange_strong(&at.holds_sender, &holds, false))
+        return __real_ring_offer(w, note, trailer, owner);
+    uint32_t was_asleep = atomic_exchange(&w->ring->is_asleep, 0);
+    (void)__real_ring_offer(w, note, trailer, owner);
+    atomic_store(&w->ring->is_asleep, was_asleep);
+    atomic_store(&at.may_go, true);
+    await(&at.has_looked);
+    return atomic_exchange(&w->ring->is_asleep, 0) != 0;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 * MS + t.tv_nsec;
+}
+
+static void setup(void)
+{
+    memset(&at, 0, sizeof(at));
+    (void)unsetenv("ZCRP_NO_MEMORY");
+}
+
+FIXTURE(setup, NULL)
+
+static const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY};
+
+struct pair {
+    struct loopback sockets;
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_msg *out[2], *in[2];
+};
+
+static struct pair open_pair(void)
+{
+    struct pair p = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
+
+    for (int i = 0; i < 2; i++) {
+        p.out[i] = zcrp_alloc_msg(BYTES);
+        p.in[i] = zcrp_alloc_msg(BYTES);
+    }
+    assert_int_equal(zcrp_open_receiver(&p.receiver, p.sockets.receiver, &in_memory), ZCRP_OK);
+    assert_int_equal(zcrp_open_sender(&p.sender, p.sockets.sender, &in_memory), ZCRP_OK);
+    return p;
+}
+
+static void close_pair(struct pair *p)
+{
+    assert_int_equal(zcrp_close(p->sender), ZCRP_OK);
+    assert_int_equal(zcrp_close(p->receiver), ZCRP_OK);
+    for (int i = 0; i < 2; i++) {
+        zcrp_free_msg(p->out[i]);
+        zcrp_free_msg(p->in[i]);
+    }
+    loopback_close(&p->sockets);
+}
+
+static void send_and_wait(struct pair *p, int i)
+{
+    assert_int_equal(zcrp_submit(p->sender, p->out[i], BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p->out[i], 10000 * MS), ZCRP_OK);
+}
+
+static void *wait_for_second(void *pair)
+{
+    const struct pair *p = pair;
+
+    is_waiter = true;
+    assert_int_equal(zcrp_wait_for(p->in[1], 10000 * MS), ZCRP_OK);
+    return NULL;
+}
+
+/* The waiter said that it sleeps. The library's thread says so, too, finds a message, and is awake
+ * again: so the sender, which looks then, calls nobody. */
+TEST(asleep__while_the_library_looks)
+{
+    struct pair p = open_pair();
+    pthread_t waiter;
+
+    assert_int_equal(zcrp_submit(p.receiver, p.in[0], BYTES), ZCRP_OK);
+    send_and_wait(&p, 0); /* they meet */
+    assert_int_equal(zcrp_wait(p.in[0]), 1);
+    assert_int_equal(zcrp_submit(p.receiver, p.in[0], BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_submit(p.receiver, p.in[1], BYTES), ZCRP_OK);
+    (void)usleep(50000); /* nobody waits: the library receives */
+    atomic_store(&at.holds_worker, true);
+    send_and_wait(&p, 0);
+    await(&at.is_held);
+    assert_true(atomic_load(&at.is_held));
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_second, &p), 0);
+    await(&at.is_asleep);
+    assert_true(atomic_load(&at.is_asleep));
+    atomic_store(&at.is_silent, true);
+    atomic_store(&at.holds_sender, true);
+    assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
+    int64_t sent = now_ns();
+    assert_int_equal(pthread_join(waiter, NULL), 0);
+    atomic_store(&at.is_silent, false);
+    assert_in_range(now_ns() - sent, 0, LATE_MS * MS);
+    close_pair(&p);
+}
