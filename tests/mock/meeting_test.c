@@ -1,8 +1,12 @@
 /* Two ends on one host that meet over shared memory: a system call of the meeting that takes long
- * keeps no other call of the user's waiting, and a peer that never comes costs few of them. */
-/* wrap: accept4 connect */
+ * keeps no other call of the user's waiting, a peer that never comes costs few of them, and what
+ * the peer sends as soon as it may is received at once. */
+/* wrap: accept4 connect transport_meet transport_call workspace_give channel_send */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "transport/shm/neighbour.h"
+#include "transport/transport.h"
+#include "workers/workspace.h"
 #include "zcrp.h"
 
 #include <pthread.h>
@@ -14,8 +18,6 @@
 #include <unistd.h>
 
 enum { BYTES = 1000, MESSAGES = 20000, LOOKS_MOST = 200 };
-
-#define SECOND ((int64_t)1000000000)
 
 static struct {
     _Atomic bool holds_accept, holds_connect; /* the next such call, */
@@ -52,6 +54,68 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
     return __real_connect(fd, address, size);
 }
 
+/* ---- a receiver that has agreed, and has not taken note of that ---- */
+
+static struct {
+    _Atomic bool is_wanted; /* the user's thread is to meet, and nobody else */
+    _Atomic bool is_held;   /* it has agreed: */
+    _Atomic bool is_called; /* the sender has sent something and called, */
+    _Atomic bool was_heard; /* and a thread of the library's has heard the call; */
+    _Atomic bool is_silent; /* so the user's thread goes on, and the socket brings nothing more */
+} early;
+
+static _Thread_local bool is_user;
+
+static void await(const _Atomic bool *what)
+{
+    for (int i = 0; i < 5000 && !atomic_load(what); i++)
+        (void)usleep(1000);
+}
+
+struct transport_met __real_transport_meet(struct transport *t, struct transport_errand *errand);
+struct transport_met __wrap_transport_meet(struct transport *t, struct transport_errand *errand)
+{
+    struct transport_met met = {.made = NULL};
+
+    if (t->is_sender || errand->pairing.session != 0 || !atomic_load(&early.is_wanted))
+        return __real_transport_meet(t, errand);
+    if (is_user)
+        met = __real_transport_meet(t, errand);
+    if (neighbour_state(t->neighbour) == NEIGHBOUR_HERE) {
+        atomic_store(&early.is_held, true);
+        await(&early.was_heard);
+    }
+    return met;
+}
+
+void __real_transport_call(struct transport *t);
+void __wrap_transport_call(struct transport *t)
+{
+    if (t->is_sender)
+        atomic_store(&early.is_called, true);
+    __real_transport_call(t);
+}
+
+/* A turn of the library's has ended. */
+void __real_workspace_give(struct workspace *w);
+void __wrap_workspace_give(struct workspace *w)
+{
+    __real_workspace_give(w);
+    if (is_user || !atomic_load(&early.is_called) || atomic_load(&early.was_heard))
+        return;
+    atomic_store(&early.is_silent, true);
+    atomic_store(&early.was_heard, true);
+}
+
+enum channel_verdict __real_channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
+enum channel_verdict __wrap_channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
+{
+    if (!atomic_load(&early.is_silent))
+        return __real_channel_send(c, b, sent);
+    *sent = b->datagrams;
+    return CHANNEL_OK;
+}
+
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -63,6 +127,7 @@ static int64_t now_ns(void)
 static void setup(void)
 {
     memset(&calls, 0, sizeof(calls));
+    memset(&early, 0, sizeof(early));
     (void)unsetenv("ZCRP_NO_MEMORY");
 }
 
@@ -74,14 +139,15 @@ struct pair {
     struct zcrp_msg *out, *in;
 };
 
-static struct pair open_pair(const struct zcrp_options *of_sender)
+static struct pair open_pair(const struct zcrp_options *of_receiver,
+                             const struct zcrp_options *of_sender)
 {
     struct pair p = {.sockets = loopback_open(LOOPBACK_UDP4, false),
                      .out = zcrp_alloc_msg(BYTES),
                      .in = zcrp_alloc_msg(BYTES)};
 
     memset(p.out->buffer, 0x55, BYTES);
-    assert_int_equal(zcrp_open_receiver(&p.receiver, p.sockets.receiver, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_open_receiver(&p.receiver, p.sockets.receiver, of_receiver), ZCRP_OK);
     assert_int_equal(zcrp_open_sender(&p.sender, p.sockets.sender, of_sender), ZCRP_OK);
     return p;
 }
@@ -113,7 +179,7 @@ static void *pass_one(void *p)
 static void expect_free(bool is_sender)
 {
     atomic_store(is_sender ? &calls.holds_connect : &calls.holds_accept, true);
-    struct pair p = open_pair(NULL);
+    struct pair p = open_pair(NULL, NULL);
     struct zcrp_entity *held = is_sender ? p.sender : p.receiver;
     struct zcrp_stats stats;
     pthread_t thread;
@@ -142,7 +208,7 @@ TEST(meeting__a_slow_connect)
 TEST(meeting__few_looks_for_a_peer_that_never_comes)
 {
     const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};
-    struct pair p = open_pair(&off);
+    struct pair p = open_pair(NULL, &off);
     int64_t began = now_ns();
     int passed = 0;
 
@@ -152,5 +218,27 @@ TEST(meeting__few_looks_for_a_peer_that_never_comes)
     }
     assert_in_range(passed, LOOKS_MOST, MESSAGES);
     assert_in_range(atomic_load(&calls.accepts), 1, LOOKS_MOST);
+    close_pair(&p);
+}
+
+/* The sender calls once, and only a receiver that sleeps. Whoever takes note of the meeting looks,
+ * because the call may have come before. */
+TEST(meeting__a_call_that_comes_before_it_is_noted)
+{
+    const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY};
+    struct zcrp_stats stats;
+
+    is_user = true;
+    atomic_store(&early.is_wanted, true);
+    struct pair p = open_pair(&in_memory, &in_memory);
+    assert_int_equal(zcrp_submit(p.receiver, p.in, BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_submit(p.sender, p.out, BYTES), ZCRP_OK);
+    for (int i = 0; i < 5000 && !atomic_load(&early.is_held); i++) {
+        (void)usleep(1000);
+        assert_int_equal(zcrp_stats(p.receiver, &stats), ZCRP_OK);
+    }
+    assert_true(atomic_load(&early.was_heard));
+    assert_int_equal(zcrp_wait_any(&p.in, 1, SECOND / 2), 0); /* it receives nothing itself */
+    atomic_store(&early.is_silent, false);
     close_pair(&p);
 }
