@@ -298,7 +298,8 @@ enum news {
     NEWS_PUSH,    /* nothing to receive, but something to push, which is claimed */
 };
 
-/* Without memory the reader hears the socket. */
+/* Without memory the reader hears the socket. While another thread receives nobody knows what it
+ * leaves: so the caller tries. */
 static bool has_news(const struct zcrp_entity *e)
 {
     if (!transport_is_memory(e->transport))

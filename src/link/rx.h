@@ -17,8 +17,10 @@ enum arrival {
     ARRIVAL_FULL, /* there may be more */
 };
 
-/* Receives once into the workspace, and sends what the machines then have to send, or holds it
- * (waiting/wait_policy.h, answering). Not locked, as all of these where nothing else is said. */
+/* Does one thing of a link's arrivals, into the workspace: receives once, for both halves, and
+ * sends what the machines then have to send, or holds it (waiting/wait_policy.h, answering); or, if
+ * there is nothing to receive, copies for a peer on this host (transport_push). Not locked, as all
+ * of these where nothing else is said. */
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
 /* The peers that send through memory are to call from now on. False if there is something already.

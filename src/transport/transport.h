@@ -209,7 +209,16 @@ bool transport_pushed(struct transport *t, uint64_t *message);
 
 /* ---- receiving; (rx) ---- */
 
-/* Where a turn looks: a system call is saved where only memory is expected. */
+/* Where a turn looks. HEAR_MEMORY saves a system call where something is expected from memory only;
+ * without memory it is as HEAR_ALL. What is received:
+ *
+ *     way                 without keys               with keys
+ *     SOCKET, MEETING     the socket                 the socket
+ *     DRAINING            the socket; if empty,      the socket, until it is empty
+ *                         memory
+ *     MEMORY              memory; if empty, with     what was planned for: memory if it has units
+ *                         HEAR_ALL, the socket       (landing->is_near), else the socket, with
+ *                                                    HEAR_ALL */
 enum hearing { HEAR_ALL, HEAR_MEMORY };
 
 /* One receive, from the plan to what it brought. */
