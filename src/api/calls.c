@@ -396,8 +396,6 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
         return code;
     entity_enter(entity);
     known = notice_stats(entity);
-    ways_add_stats(entity, &known);
-    keyed_add_stats(entity, &known);
     entity_leave(entity);
     channels_add_stats(&entity->channels, &known);
     memset(stats, 0, stats_size);

@@ -35,6 +35,8 @@ struct zcrp_stats notice_stats(const struct zcrp_entity *e)
     };
 
     machine_add_stats(&e->machine, &stats);
+    ways_add_stats(e, &stats);
+    keyed_add_stats(e, &stats);
     return stats;
 }
 
@@ -52,14 +54,11 @@ static void write_row(struct zcrp_entity *e, instant now)
         .entity = n->number,
     };
 
-    ways_add_stats(e, &stats);
-    keyed_add_stats(e, &stats);
     channels_add_stats(&e->channels, &stats);
     memcpy(row.peer, n->peer, sizeof(row.peer));
     memcpy(row.stats, &stats, sizeof(row.stats));
     board_write(n->place, &row);
     n->due = NEVER;
-    n->must_write = false;
 }
 
 void notice_init(struct zcrp_entity *e)
@@ -86,14 +85,15 @@ void notice_fini(struct zcrp_entity *e)
 
 void notice_expire(struct zcrp_entity *e, instant now)
 {
-    e->notice.must_write = now >= e->notice.due;
+    if (now >= e->notice.due)
+        e->notice.due = NOTICE_NOW;
 }
 
 void notice_tend(struct zcrp_entity *e)
 {
     struct notice *n = &e->notice;
 
-    if (n->must_write)
+    if (n->due == NOTICE_NOW)
         write_row(e, clock_now());
     else if (n->due == NEVER)
         n->due = (clock_now() / NOTICE_EVERY + 1) * NOTICE_EVERY;

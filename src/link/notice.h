@@ -18,14 +18,15 @@
 struct zcrp_entity;
 
 #define NOTICE_EVERY (100 * MILLISECOND)
+#define NOTICE_NOW INT64_MIN
 
 struct notice {
     int place;             /* (c) on the board; BOARD_NONE: none */
     uint64_t number;       /* (c) of the entity */
     instant opened;        /* (c) */
     char peer[BOARD_PEER]; /* (c) */
-    instant due;           /* (m) the row is to be written; NEVER: nothing has changed since */
-    bool must_write;       /* (m) at the end of this locked section */
+    instant due;           /* (m) the row is to be written; NEVER: nothing has changed since;
+                              NOTICE_NOW: at the end of this locked section */
 };
 
 /* The statistics that the mutex guards, without the channels'. Locked. */

@@ -3,6 +3,7 @@
 #include "../support/ends.h"
 #include "../support/suite.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -69,6 +70,24 @@ TEST(memory__one_copy)
         once = goes_once(&e);
     ck_assert(once);
     ck_assert_uint_eq(stats_of(e.sender).memory_refused, ZCRP_MEMORY_FINE);
+    ends_close(&e);
+}
+
+static void keep_copied(void *context, int64_t time_ns, const struct zcrp_stats *stats)
+{
+    (void)time_ns;
+    atomic_store((_Atomic uint64_t *)context, stats->bytes_copied_once);
+}
+
+TEST(memory__a_trace_is_shown_what_was_copied)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    _Atomic uint64_t copied = 0;
+    const struct zcrp_options traced = {.trace = keep_copied, .trace_context = &copied};
+    struct ends e = ends_open_at(&sockets, NULL, &traced);
+
+    meet(&e);
+    ck_assert_uint_eq(atomic_load(&copied), stats_of(e.receiver).bytes_copied_once);
     ends_close(&e);
 }
 
