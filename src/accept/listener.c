@@ -180,7 +180,7 @@ static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, 
  * is does not count: a stranger may call from any. */
 static int choose_channel(struct zcrp_options *options, struct listen_socket *socket)
 {
-    const struct channel_aal5 aal5 = options_of_half(options, false, socket->fd).aal5;
+    const struct channel_aal5 aal5 = options_of_channel(options, false, true, socket->fd).aal5;
 
     options->channel = aal5.is_wanted ? ZCRP_CHANNEL_AAL5 : ZCRP_CHANNEL_DATAGRAM;
     if (!aal5.is_wanted)

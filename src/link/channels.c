@@ -146,8 +146,7 @@ static void show_user(void *context, const struct channel *channel,
 static int init_channel(struct channels *c, struct channel *channel, int fd,
                         const struct zcrp_options *options)
 {
-    struct channel_options o = c->is_half ? options_of_half(options, c->is_sender, fd)
-                                          : options_of_channel(options, c->is_sender, fd);
+    struct channel_options o = options_of_channel(options, c->is_sender, c->is_half, fd);
 
     o.tap = (struct channel_tap){.see = c->tap != NULL ? show_user : NULL, .context = c};
     int error = channel_init(channel, fd, &o);

@@ -1,46 +1,39 @@
 #include "codes.h"
 
+#include "core/check.h"
 #include "zcrp.h"
 
 #include <errno.h>
 
+/* What an outcome is called, and whether it ends the whole session. */
+static const struct {
+    int code;
+    bool ends_session;
+} meanings[] = {
+    [OUTCOME_OK] = {ZCRP_OK, false},
+    [OUTCOME_TOO_LARGE] = {ZCRP_ERROR_TOO_LARGE, false},
+    [OUTCOME_CANCELLED] = {ZCRP_ERROR_CANCELLED, false},
+    [OUTCOME_PEER_CANCELLED] = {ZCRP_ERROR_PEER_CANCELLED, false},
+    [OUTCOME_FAULT] = {ZCRP_ERROR_FAULT, false},
+    [OUTCOME_CLOSED] = {ZCRP_ERROR_CLOSED, false},
+    [OUTCOME_REFUSED] = {ZCRP_ERROR_REFUSED, true},
+    [OUTCOME_UNREACHABLE] = {ZCRP_ERROR_UNREACHABLE, true},
+    [OUTCOME_VERSION] = {ZCRP_ERROR_VERSION, true},
+    [OUTCOME_SILENT] = {ZCRP_ERROR_SILENT, true},
+    [OUTCOME_STALLED] = {ZCRP_ERROR_STALLED, true},
+    [OUTCOME_PROTOCOL] = {ZCRP_ERROR_PROTOCOL, true},
+    [OUTCOME_RESTARTED] = {ZCRP_ERROR_RESTARTED, true},
+    [OUTCOME_PEER_CLOSED] = {ZCRP_ERROR_PEER_CLOSED, true},
+    [OUTCOME_APART] = {ZCRP_ERROR_APART, true},
+    [OUTCOME_KEYS] = {ZCRP_ERROR_KEYS, true},
+};
+
+_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == OUTCOME_APART + 1, "of each outcome");
+
 int code_of_outcome(enum outcome outcome, bool is_broken)
 {
-    switch (outcome) {
-    case OUTCOME_OK:
-        return ZCRP_OK;
-    case OUTCOME_TOO_LARGE:
-        return ZCRP_ERROR_TOO_LARGE;
-    case OUTCOME_CANCELLED:
-        return ZCRP_ERROR_CANCELLED;
-    case OUTCOME_PEER_CANCELLED:
-        return ZCRP_ERROR_PEER_CANCELLED;
-    case OUTCOME_FAULT:
-        return ZCRP_ERROR_FAULT;
-    case OUTCOME_REFUSED:
-        return ZCRP_ERROR_REFUSED;
-    case OUTCOME_UNREACHABLE:
-        return ZCRP_ERROR_UNREACHABLE;
-    case OUTCOME_VERSION:
-        return ZCRP_ERROR_VERSION;
-    case OUTCOME_SILENT:
-        return ZCRP_ERROR_SILENT;
-    case OUTCOME_STALLED:
-        return ZCRP_ERROR_STALLED;
-    case OUTCOME_PROTOCOL:
-        return ZCRP_ERROR_PROTOCOL;
-    case OUTCOME_RESTARTED:
-        return ZCRP_ERROR_RESTARTED;
-    case OUTCOME_PEER_CLOSED:
-        return ZCRP_ERROR_PEER_CLOSED;
-    case OUTCOME_APART:
-        return ZCRP_ERROR_APART;
-    case OUTCOME_KEYS:
-        return ZCRP_ERROR_KEYS;
-    case OUTCOME_CLOSED:
-        break;
-    }
-    return is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_ERROR_CLOSED;
+    CHECK(outcome == OUTCOME_OK || meanings[outcome].code != ZCRP_OK);
+    return outcome == OUTCOME_CLOSED && is_broken ? ZCRP_ERROR_CHANNEL : meanings[outcome].code;
 }
 
 int code_of_link(enum peer_link link, enum outcome ended)
@@ -58,27 +51,7 @@ int code_of_link(enum peer_link link, enum outcome ended)
 
 bool code_ends_session(enum outcome outcome)
 {
-    switch (outcome) {
-    case OUTCOME_REFUSED:
-    case OUTCOME_UNREACHABLE:
-    case OUTCOME_VERSION:
-    case OUTCOME_SILENT:
-    case OUTCOME_STALLED:
-    case OUTCOME_PROTOCOL:
-    case OUTCOME_RESTARTED:
-    case OUTCOME_PEER_CLOSED:
-    case OUTCOME_APART:
-    case OUTCOME_KEYS:
-        return true;
-    case OUTCOME_OK:
-    case OUTCOME_TOO_LARGE:
-    case OUTCOME_CANCELLED:
-    case OUTCOME_PEER_CANCELLED:
-    case OUTCOME_FAULT:
-    case OUTCOME_CLOSED:
-        break;
-    }
-    return false;
+    return meanings[outcome].ends_session;
 }
 
 int code_of_channel(int error)

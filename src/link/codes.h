@@ -1,4 +1,4 @@
-/* The API's codes: what stands for an outcome of the core, or for an error of a channel or a name;
+/* The API's codes: what stands for an outcome of the core, or for an error of a channel;
  * and their words (zcrp_strerror). */
 #ifndef ZCRP_LINK_CODES_H
 #define ZCRP_LINK_CODES_H

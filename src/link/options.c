@@ -118,10 +118,11 @@ static struct aal5_faults faults_of(const struct zcrp_atm_faults *f)
     };
 }
 
-static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_sender, int fd,
-                                   uint32_t usual_control)
+static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_sender, bool is_half,
+                                   int fd)
 {
     const struct zcrp_aal5 *a = &options->aal5;
+    uint32_t usual_control = is_half ? a->vci + 1 : a->vci;
     uint32_t vci_control = a->vci_control != 0 ? a->vci_control : usual_control;
     struct aal5_circuit units = {.vpi = a->vpi, .vci = a->vci};
     struct aal5_circuit control = {.vpi = a->vpi, .vci = vci_control};
@@ -130,6 +131,7 @@ static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_s
         .is_wanted = wants_aal5(options, fd),
         .out = is_sender ? units : control,
         .in = is_sender ? control : units,
+        .also = is_half && !is_sender ? control : (struct aal5_circuit){.vci = 0},
         .mtu = a->mtu,
         .faults = faults_of(&a->faults),
     };
@@ -137,7 +139,8 @@ static struct channel_aal5 aal5_of(const struct zcrp_options *options, bool is_s
 
 /* Units go one way, everything else the other. The sender's control datagrams are few, and GRO
  * would only glue them together. */
-struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd)
+struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender,
+                                          bool is_half, int fd)
 {
     return (struct channel_options){
         .send_bytes = is_sender ? o->send_buffer : 0,
@@ -146,16 +149,6 @@ struct channel_options options_of_channel(const struct zcrp_options *o, bool is_
         .use_gro = !is_sender && !(o->flags & ZCRP_NO_GRO),
         .sends_ecn = is_sender && !(o->flags & ZCRP_NO_ECN),
         .reads_ecn = !is_sender && !(o->flags & ZCRP_NO_ECN),
-        .aal5 = aal5_of(o, is_sender, fd, o->aal5.vci),
+        .aal5 = aal5_of(o, is_sender, is_half, fd),
     };
-}
-
-struct channel_options options_of_half(const struct zcrp_options *o, bool is_sender, int fd)
-{
-    struct channel_options options = options_of_channel(o, is_sender, fd);
-
-    options.aal5 = aal5_of(o, is_sender, fd, o->aal5.vci + 1);
-    if (!is_sender)
-        options.aal5.also = options.aal5.out;
-    return options;
 }

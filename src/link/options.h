@@ -14,12 +14,11 @@ __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
 
 /* What complete options say about one channel of the entity, a sender's or a receiver's, on this
- * descriptor. Over AAL5 units and control have a circuit each, which may be the same. No tap. */
-struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender, int fd);
-
-/* The same for a half of a connection. Units and control go both ways there, and a circuit takes
- * the pieces of one sender only, so control has a circuit of its own: the next one, unless the
- * options name another. The receiver has both to receive from. */
-struct channel_options options_of_half(const struct zcrp_options *o, bool is_sender, int fd);
+ * descriptor. No tap. Over AAL5 units and control have a circuit each, which may be the same. Over
+ * a connection, of which this is a half, both go both ways, and a circuit takes the pieces of one
+ * sender only: control has a circuit of its own, the next one, unless the options name another, and
+ * the receiver has both to receive from. */
+struct channel_options options_of_channel(const struct zcrp_options *o, bool is_sender,
+                                          bool is_half, int fd);
 
 #endif

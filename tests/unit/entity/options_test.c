@@ -136,12 +136,12 @@ TEST(options_of_channel__circuits)
             given = {.channel = ZCRP_CHANNEL_AAL5,
                      .aal5 = {.vpi = 7, .vci = 100, .vci_control = rows[i].vci_control}};
         ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
-        struct channel_options sender = options_of_channel(&o, true, -1);
-        struct channel_options receiver = options_of_channel(&o, false, -1);
+        struct channel_options sender = options_of_channel(&o, true, false, -1);
+        struct channel_options receiver = options_of_channel(&o, false, false, -1);
         expect_circuits(&sender.aal5, 100, rows[i].entity, 0);
         expect_circuits(&receiver.aal5, rows[i].entity, 100, 0);
-        sender = options_of_half(&o, true, -1);
-        receiver = options_of_half(&o, false, -1);
+        sender = options_of_channel(&o, true, true, -1);
+        receiver = options_of_channel(&o, false, true, -1);
         expect_circuits(&sender.aal5, 100, rows[i].half, 0);
         expect_circuits(&receiver.aal5, rows[i].half, 100, rows[i].half);
     }
