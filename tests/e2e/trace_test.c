@@ -108,6 +108,8 @@ static void call_for_peers(struct caller *c)
     ck_assert_int_eq(zcrp_listener_close(c->listener), ZCRP_ERROR_TRACE);
     ck_assert_int_eq(zcrp_send_init((int[]){0, 0}), 0);
     ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_TRACE);
+    ck_assert_int_eq(zcrp_rcv_close(), 0);
+    ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_TRACE);
 }
 
 static void call_the_library(void *context, int64_t time_ns, const struct zcrp_stats *stats)
