@@ -45,42 +45,30 @@ static enum wrapping wrapping_of(int fd)
     return aal5_has_port(fd) ? WRAPPING_AAL5 : WRAPPING_NONE;
 }
 
-/* The payload of a PDU that came in one packet; false if it is something else. */
-static bool unwrap_pdu(struct knock *k, size_t head_bytes)
+/* Finds the payload; false if it is wrapped in something else than a PDU that came in one packet.
+ */
+static bool unwrap(struct knock *k, enum wrapping wrapping)
 {
-    struct aal5_packet packet;
+    size_t head = wrapping == WRAPPING_RAW4 ? IP4_HEAD : 0;
+    struct aal5_packet packet = {.payload = k->bytes, .payload_bytes = (uint32_t)k->size};
+    bool is_good = wrapping == WRAPPING_NONE ||
+                   (k->size > head &&
+                    aal5_packet_decode(k->bytes + head, k->size - head, crc_best(), &packet));
 
-    if (k->size <= head_bytes ||
-        !aal5_packet_decode(k->bytes + head_bytes, k->size - head_bytes, crc_best(), &packet))
-        return false;
     k->label = packet.label;
     k->payload = packet.payload;
     k->payload_bytes = packet.payload_bytes;
-    return true;
-}
-
-static bool unwrap(struct knock *k, enum wrapping wrapping)
-{
-    k->payload = k->bytes;
-    k->payload_bytes = k->size;
-    if (wrapping == WRAPPING_NONE)
-        return true;
-    return unwrap_pdu(k, wrapping == WRAPPING_RAW4 ? IP4_HEAD : 0);
+    return is_good;
 }
 
 /* Looks at the first datagram in the socket, which stays there: true, or false and errno. */
 static bool look(int fd, struct knock *k)
 {
-    struct iovec piece = {k->bytes, sizeof(k->bytes)};
-    struct msghdr message = {
-        .msg_name = &k->from, .msg_namelen = sizeof(k->from), .msg_iov = &piece, .msg_iovlen = 1};
-    ssize_t size = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC);
-
-    if (size < 0)
-        return false;
-    k->size = (size_t)size;
-    k->from_size = message.msg_namelen;
-    return true;
+    k->from_size = sizeof(k->from);
+    ssize_t size = recvfrom(fd, k->bytes, sizeof(k->bytes), MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC,
+                            &k->from.any, &k->from_size);
+    k->size = size > 0 ? (size_t)size : 0;
+    return size >= 0;
 }
 
 static void drop(int fd)
