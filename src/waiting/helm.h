@@ -17,7 +17,7 @@
  * become later, up to HELM_LOOK_MOST, as long as they find one.
  *
  * This file keeps the helm's books; the waiter's work is in wait.c, the library's in rx.c. All
- * functions need the link's mutex, (m), unless they say otherwise. tests/model/engine.pml has the
+ * functions need the link's mutex, (m), unless they say otherwise. tests/model/link.pml has the
  * rules. */
 #ifndef ZCRP_WAITING_HELM_H
 #define ZCRP_WAITING_HELM_H

@@ -7,15 +7,12 @@
  * good at each step (-DDEATH). The writer takes back notes at any time.
  *
  * P1  What counts was copied whole before the memory was the user's again.
- * P2  All that is offered is read or revoked in the end: no wake-up is lost.
+ * P2  All that is offered is read or revoked in the end: no wake-up is lost (more of that: link.pml).
  * P3  The user gets its memory back, whatever the reader does, and when it wants to.
  * P4  A note counts once, and in order.
  * P5  A slot is never written while its note is the reader's.
  *
  * A mistake put in on purpose has to be found:
- *     -DNO_LOOK       the reader sleeps without looking at the ring once more
- *     -DLOOK_FIRST    it looks, and says only then that it sleeps
- *     -DCALL_FIRST    the writer looks whether the reader sleeps, and offers only then
  *     -DNO_PASS       the reader sleeps in front of a revoked note
  *     -DBLIND         the reader does not ask whether the note was revoked while it copied
  *     -DEARLY         the reader says that it is done, and copies then
@@ -110,16 +107,11 @@ active proctype writer()
     do
     :: head < N && head - reaped < S ->
        assert(state[slot(head)] == EMPTY); /* P5 */
-#ifdef CALL_FIRST
-       call();
-#endif
        note[slot(head)] = head;
        memory[head] = head + 1;
        state[slot(head)] = OFFERED;
        head++;
-#ifndef CALL_FIRST
        call()
-#endif
     :: reaped < head && IS_READ -> reap()
     :: reaped < head -> /* it takes all back, of whom the reader may be copying one */
        i = reaped;
@@ -201,15 +193,6 @@ active proctype reader()
 next:  skip
     :: state[slot(tail)] != OFFERED && state[slot(tail)] != REVOKED ->
        MAY_DIE;
-#ifdef NO_LOOK
-       is_asleep = true;
-#elif defined(LOOK_FIRST)
-       if
-       :: state[slot(tail)] == OFFERED || state[slot(tail)] == REVOKED -> goto awake
-       :: else
-       fi;
-       is_asleep = true;
-#else
        is_asleep = true;
        if
        :: state[slot(tail)] == OFFERED -> goto awake
@@ -218,7 +201,6 @@ next:  skip
 #endif
        :: else
        fi;
-#endif
 end:   calls > 0 -> calls--;
 awake: is_asleep = false
     od;

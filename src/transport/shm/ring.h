@@ -15,7 +15,7 @@
  *
  * A reader that is about to sleep says so, and looks at the ring once more. A writer that offers
  * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer calls.
- * tests/model/ring.pml has these rules.
+ * tests/model/ring.pml has these rules; link.pml, who sleeps beside whom.
  *
  * A note is pinned while the writer's own process reads the memory that it is of (targets.h). Then
  * it is not reaped, and to revoke it leaves it its owner, who gets it back once it is unpinned.
