@@ -1,5 +1,5 @@
-/* Waiting for messages: for one at the helm, or with its latch; for several with the bell. And the
- * interruption of waits, which may come from a signal handler. */
+/* Waiting for messages: for one with the lease, or with its latch; for several with the bell. And
+ * the interruption of waits, which may come from a signal handler. */
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/timers.h"
@@ -14,7 +14,7 @@ enum {
     TURNS_A_YIELD = 8,    /* of the core */
 };
 
-/* ---- at the helm ---- */
+/* ---- with the lease ---- */
 
 /* What a wait is for, and what it began with. */
 struct message_wait {
@@ -22,8 +22,8 @@ struct message_wait {
     struct latch *latch;
     instant deadline;
     uint32_t begun;              /* of the entity's interrupt */
-    struct workspace *workspace; /* of a waiter at the helm */
-    bool lacks_memory;           /* for a workspace: the helm is of no use to this waiter */
+    struct workspace *workspace; /* of a waiter with the lease */
+    bool lacks_memory;           /* for a workspace: the lease is of no use to this waiter */
     bool must_hear;              /* the socket is to be looked at, */
     bool is_readable;            /* and surely has something, if nobody else takes it */
 };
@@ -31,57 +31,6 @@ struct message_wait {
 static bool has_ended(const struct message_wait *w)
 {
     return latch_is_open(w->latch) || interrupt_is_due(&w->entity->interrupt, w->begun);
-}
-
-/* How long not even arrivals shall wake the waiter; 0: they shall. */
-static duration fall_asleep(struct zcrp_entity *reader, instant deadline)
-{
-    struct zcrp_entity *other = entity_other(reader);
-
-    entity_enter(reader);
-    deadline = instant_earlier(deadline, entity_deadline(reader));
-    if (other != NULL) {
-        deadline = instant_earlier(deadline, entity_deadline(other));
-        entity_touch(other); /* what it has to send is the engine's business from now on */
-    }
-    helm_sleep(&reader->link->helm, deadline);
-    duration nap = rx_rest(reader);
-    entity_leave(reader);
-    return nap;
-}
-
-static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, int ready)
-{
-    if (ready > 0 && (ready & CHANNEL_WOKEN))
-        wake_clear(&w->workspace->wake);
-    entity_enter(reader);
-    helm_wake_up(&reader->link->helm);
-    if (ready == CHANNEL_BROKEN)
-        entity_break(reader);
-    entity_leave(reader);
-    rx_wake(reader);
-    timers_turn(reader, clock_now());
-}
-
-/* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
- * nothing of the peer. The thread that opens the latch looks for a sleeper afterwards, and the
- * waiter looks at the latch once it is known as a sleeper: so one of them sees the other. False if
- * the channel is broken: then there is nothing to steer. */
-static bool rest_at_helm(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
-{
-    int ready = 0;
-    duration nap = fall_asleep(reader, w->deadline);
-    bool may_sleep = nap > 0 || rx_may_sleep(reader);
-    if (may_sleep && !has_ended(w))
-        ready = rx_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->link->helm.due));
-    if (ready == 0)
-        sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
-    if (nap > 0)
-        *idle = NEVER;
-    w->is_readable = ready > 0 && (ready & CHANNEL_READABLE);
-    w->must_hear = nap > 0 || w->is_readable;
-    wake_up(reader, w, ready);
-    return ready != CHANNEL_BROKEN;
 }
 
 /* The sender whose answers the waiter receives, if there is one: of a connection, or itself. */
@@ -92,60 +41,104 @@ static struct zcrp_entity *sender_at(struct zcrp_entity *reader)
     return sender != NULL ? sender : reader;
 }
 
+/* Goes to sleep. False if there is something already. `*nap`: how long not even arrivals shall wake
+ * the waiter; 0: they shall. */
+static bool fall_asleep(struct zcrp_entity *reader, instant deadline, duration *nap)
+{
+    struct zcrp_entity *other = entity_other(reader);
+
+    entity_enter(reader);
+    deadline = instant_earlier(deadline, entity_deadline(reader));
+    if (other != NULL) {
+        deadline = instant_earlier(deadline, entity_deadline(other));
+        entity_touch(other); /* what it has to send is the engine's business from now on */
+    }
+    lease_sleep(&reader->link->lease, deadline);
+    *nap = rx_rest(reader);
+    bool may_sleep = *nap > 0 || rx_may_sleep(reader);
+    entity_leave(reader);
+    return may_sleep;
+}
+
+static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, int ready)
+{
+    if (ready > 0 && (ready & CHANNEL_WOKEN))
+        wake_clear(&w->workspace->wake);
+    entity_enter(reader);
+    lease_wake_up(&reader->link->lease);
+    if (ready == CHANNEL_BROKEN)
+        entity_break(reader);
+    rx_wake(reader);
+    timers_turn(reader, clock_now());
+    entity_leave(reader);
+}
+
+static void look_at_time(struct zcrp_entity *reader, instant now)
+{
+    entity_enter(reader);
+    timers_turn(reader, now);
+    entity_leave(reader);
+}
+
+/* Sleeps until something arrives, is due, or ends, or for a nap: then the wait that has begun tells
+ * nothing of the peer. The thread that opens the latch looks for a sleeper afterwards, and the
+ * waiter looks at the latch once it is known as a sleeper: so one of them sees the other. False if
+ * the channel is broken: then there is nothing to receive. */
+static bool rest(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
+{
+    int ready = 0;
+    duration nap;
+
+    if (fall_asleep(reader, w->deadline, &nap) && !has_ended(w))
+        ready = rx_sleep(reader, &w->workspace->wake, nap, atomic_load(&reader->link->lease.until));
+    if (ready == 0)
+        sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
+    if (nap > 0)
+        *idle = NEVER;
+    w->is_readable = ready > 0 && (ready & CHANNEL_READABLE);
+    w->must_hear = nap > 0 || w->is_readable;
+    wake_up(reader, w, ready);
+    return ready != CHANNEL_BROKEN;
+}
+
 /* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
- * False as of rest_at_helm. */
+ * False as of rest. */
 static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, instant *idle,
                        instant now)
 {
-    if (now - *idle >= spinning_limit(&reader->link->helm.spinning)) {
+    struct rx *rx = &reader->link->rx;
+
+    if (now - *idle >= spinning_limit(&rx->spinning)) {
         atomic_store(&sender_at(reader)->transport->has_pushed, false);
-        return rest_at_helm(reader, w, idle);
+        return rest(reader, w, idle);
     }
-    if (reader->link->helm.turns % TURNS_A_YIELD == 0)
+    if (rx->turns % TURNS_A_YIELD == 0)
         sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
 
-/* True if it is for a message to begin, from a peer without shared memory. */
-static bool begin_wait(struct zcrp_entity *reader)
+/* What the wait that begins is for. True if it is for a message to begin, from a peer without
+ * shared memory. Locked. */
+static bool begin_idle(struct zcrp_entity *reader)
 {
     bool has_pushed = atomic_load(&sender_at(reader)->transport->has_pushed);
-
-    entity_enter(reader);
     bool is_amid = machine_expected(&reader->machine) > 0;
-    spinning_begin(&reader->link->helm.spinning, has_pushed ? WAITING_TO_PUSH
-                                                 : is_amid  ? WAITING_FOR_REST
-                                                            : WAITING_FOR_NEXT);
-    bool is_far = !transport_is_memory(reader->transport);
-    entity_leave(reader);
-    return is_far && !has_pushed && !is_amid;
-}
 
-/* Where waits for the next message are long, hardly anything is there at the beginning of one: the
- * waiter sleeps without a look, and saves a system call. Amid a message it looks, because it may
- * nap then, and a look at memory is no system call. When the wait began; NEVER: it has not
- * begun. False as of rest_at_helm. */
-static bool begin_asleep(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
-{
-    instant now = clock_now();
-
-    if (!begin_wait(reader) || spinning_limit(&reader->link->helm.spinning) > 0 ||
-        now >= w->deadline || has_ended(w))
-        return true;
-    *idle = now;
-    return rest_at_helm(reader, w, idle);
+    spinning_begin(&reader->link->rx.spinning, has_pushed ? WAITING_TO_PUSH
+                                               : is_amid  ? WAITING_FOR_REST
+                                                          : WAITING_FOR_NEXT);
+    return !transport_is_memory(reader->transport) && !has_pushed && !is_amid;
 }
 
 /* Turn after turn; a wait lasts from the first that finds no more to the next that finds something.
- * A waiter that spins looks once more before the first of its waits. */
-static void steer(struct zcrp_entity *reader, struct message_wait *w)
+ * A waiter that spins looks once more before the first of its waits. One that began asleep has
+ * `idle` from then; else NEVER. */
+static void receive(struct zcrp_entity *reader, struct message_wait *w, instant idle)
 {
-    struct spinning *spinning = &reader->link->helm.spinning;
-    instant idle = NEVER;
-    if (!begin_asleep(reader, w, &idle))
-        return;
+    struct rx *rx = &reader->link->rx;
+
     while (!has_ended(w)) {
-        uint32_t turns = ++reader->link->helm.turns;
+        uint32_t turns = ++rx->turns;
         bool hears = w->must_hear || turns % TURNS_A_HEARING == 0;
         w->must_hear = false;
         enum arrival found = rx_turn(reader, w->workspace, hears ? HEAR_ALL : HEAR_MEMORY);
@@ -156,20 +149,22 @@ static void steer(struct zcrp_entity *reader, struct message_wait *w)
             rx_release(reader);
         instant now = clock_now();
         if (found != ARRIVAL_NONE && idle != NEVER)
-            spinning_learn(spinning, now - idle);
+            spinning_learn(&rx->spinning, now - idle);
         if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
-            timers_turn(reader, now);
+            look_at_time(reader, now);
         if (found != ARRIVAL_NONE)
             idle = NEVER;
         if (found == ARRIVAL_FULL || has_ended(w))
             continue;
         if (idle == NEVER) {
-            (void)begin_wait(reader);
+            mutex_lock(&reader->link->mutex);
+            (void)begin_idle(reader);
+            mutex_unlock(&reader->link->mutex);
             idle = now;
         }
-        if (found == ARRIVAL_SOME && spinning_limit(spinning) > 0)
+        if (found == ARRIVAL_SOME && spinning_limit(&rx->spinning) > 0)
             idle = NEVER;
         else if (!idle_since(reader, w, &idle, now))
             return;
@@ -191,12 +186,10 @@ static int end_of(const struct message_wait *w)
 
 /* ---- waiting ---- */
 
-/* Ends a locked section in which the helm may have become free. What the waiter there saw to is the
- * engine's business then. */
-static void hand_over(struct zcrp_entity *reader)
+/* Ends a locked section in which the lease may have become free. What a waiter that had it saw to
+ * is the engine's business then. */
+static void hand_over(struct zcrp_entity *reader, struct handover over)
 {
-    struct handover over = helm_hand_over(&reader->link->helm);
-
     if (entity_other(reader) != NULL)
         entity_touch(entity_other(reader));
     entity_leave(reader);
@@ -214,37 +207,72 @@ static void note_message(struct zcrp_entity *reader, const struct message_wait *
     answering_on_message(&reader->answering);
 }
 
-/* Waits at the helm, if it is free: false if it is not. */
-static bool wait_at_helm(struct zcrp_entity *reader, struct message_wait *w)
+/* Takes the lease and begins to look: false if somebody else has it. `*is_next` as of begin_idle.
+ * All this calls for nothing at the end of the section. */
+static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, instant now,
+                       bool *is_next)
 {
-    if (helm_state(&reader->link->helm) != HELM_FREE)
+    struct link *l = reader->link;
+
+    mutex_lock(&l->mutex);
+    bool is_ours = !l->is_broken && lease_take(&l->lease, &w->workspace->wake, now);
+    if (w->entity == reader)
+        answering_on_wait(&reader->answering);
+    if (is_ours) {
+        rx_wake(reader);
+        *is_next = begin_idle(reader);
+    }
+    mutex_unlock(&l->mutex);
+    return is_ours;
+}
+
+static void give_lease(struct zcrp_entity *reader, const struct message_wait *w)
+{
+    entity_enter(reader);
+    note_message(reader, w);
+    hand_over(reader, lease_give(&reader->link->lease, clock_now()));
+}
+
+/* Where waits for the next message are long, hardly anything is there at the beginning of one: the
+ * waiter sleeps without a look, and saves a system call. Amid a message it looks, because it may
+ * nap then, and a look at memory is no system call. */
+static void wait_with_lease(struct zcrp_entity *reader, struct message_wait *w, instant now,
+                            bool is_next)
+{
+    bool begins_asleep = is_next && spinning_limit(&reader->link->rx.spinning) == 0 &&
+                         now < w->deadline && !has_ended(w);
+    instant idle = begins_asleep ? now : NEVER;
+
+    if (!begins_asleep || rest(reader, w, &idle))
+        receive(reader, w, idle);
+    give_lease(reader, w);
+}
+
+/* Waits with the lease, if it can be had: false if it cannot. */
+static bool wait_receiving(struct zcrp_entity *reader, struct message_wait *w)
+{
+    bool is_next;
+
+    if (lease_is_taken(&reader->link->lease))
         return false;
     w->workspace = workspace_take();
     w->lacks_memory = w->workspace == NULL;
     if (w->lacks_memory)
         return false;
-    entity_enter(reader);
-    bool is_ours = !reader->link->is_broken && helm_take(&reader->link->helm, &w->workspace->wake);
-    if (w->entity == reader)
-        answering_on_wait(&reader->answering);
-    entity_leave(reader);
-    if (is_ours) {
-        rx_wake(reader);
-        steer(reader, w);
-        entity_enter(reader);
-        helm_leave(&reader->link->helm);
-        note_message(reader, w);
-        hand_over(reader);
-    }
+    instant now = clock_now();
+    bool is_ours = take_lease(reader, w, now, &is_next);
+    if (is_ours)
+        wait_with_lease(reader, w, now, is_next);
     workspace_give(w->workspace);
     return is_ours;
 }
 
-/* Waits for the latch, while another waiter is at the helm or the library's threads do the work:
- * until the message has ended, or this waiter is called to the helm. */
+/* Waits for the latch, while another waiter has the lease or the library's threads do the work:
+ * until the message has ended, or this waiter is called to take the lease. */
 static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w, duration spin)
 {
     const _Atomic uint32_t *interrupts = &w->entity->interrupt.raised;
+    struct lease *lease = &reader->link->lease;
     struct sleeper sleeper = {.latch = w->latch};
 
     if (w->lacks_memory) {
@@ -253,13 +281,13 @@ static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w
         return;
     }
     entity_enter(reader);
-    helm_add_sleeper(&reader->link->helm, &sleeper);
-    hand_over(reader);
+    lease_add_sleeper(lease, &sleeper);
+    hand_over(reader, lease_hand_over(lease));
     if (!has_ended(w))
         (void)latch_wait(w->latch, w->deadline, spin, interrupts, w->begun);
     entity_enter(reader);
-    helm_remove_sleeper(&reader->link->helm, &sleeper);
-    hand_over(reader);
+    lease_remove_sleeper(lease, &sleeper);
+    hand_over(reader, lease_hand_over(lease));
 }
 
 /* Waits for a message in flight. The entity may be closed meanwhile: then the message has ended
@@ -275,14 +303,14 @@ static int wait_for_end(struct message *m, instant deadline)
                              .deadline = deadline,
                              .begun = interrupt_begin(&e->interrupt)};
     tx_end_gathering(e);
-    bool was_at_helm = false;
+    bool has_received = false;
     bool in_time = true; /* once at least: a wait without time looks whether anything is there */
     while (!has_ended(&w) && in_time) {
-        if (wait_at_helm(entity_reader(e), &w))
-            was_at_helm = true;
+        if (wait_receiving(entity_reader(e), &w))
+            has_received = true;
         else
-            wait_asleep(entity_reader(e), &w, was_at_helm ? 0 : e->options.spin_ns);
-        in_time = clock_now() < deadline;
+            wait_asleep(entity_reader(e), &w, has_received ? 0 : e->options.spin_ns);
+        in_time = deadline == NEVER || clock_now() < deadline;
     }
     int code = end_of(&w);
     entity_depart(e);
@@ -370,7 +398,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
     if (entity->generation != forked_generation())
         return ZCRP_ERROR_FORKED;
     interrupt_raise(&entity->interrupt);
-    helm_call(&entity->link->helm);
+    lease_call(&entity->link->lease);
     bell_ring();
     errno = error;
     return ZCRP_OK;

@@ -28,7 +28,7 @@ struct calls {
     uint32_t wanted; /* bits */
     uint32_t wish;   /* for the engine: the number of */
     instant due;     /* this deadline */
-    instant wake;    /* for the waiter at the helm: to be awake by then */
+    instant wake;    /* for the waiter that has the lease: to be awake by then */
 };
 
 void entity_enter(struct zcrp_entity *e)
@@ -104,7 +104,7 @@ static void ring(struct zcrp_entity *e)
 {
     collection_ring(&e->collection);
     bell_ring();
-    helm_call(&e->link->helm);
+    lease_call(&e->link->lease);
 }
 
 /* ---- wake-ups ---- */
@@ -152,8 +152,8 @@ static bool has_offer_come(struct zcrp_entity *e)
  * sending sends them, too: then there is nothing to do but to look again later. */
 static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
-    instant look_at = entity_reader(e) == e ? e->link->helm.look_at : NEVER;
-    instant due = instant_earlier(e->unblock_at, instant_earlier(look_at, e->notice.due));
+    instant returns_at = entity_reader(e) == e ? lease_returns_at(&e->link->lease) : NEVER;
+    instant due = instant_earlier(e->unblock_at, instant_earlier(returns_at, e->notice.due));
     instant gathered = gathering_until(&e->gathering);
 
     due = instant_earlier(due, transport_deadline(e->transport));
@@ -171,13 +171,13 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
     return instant_earlier(due, deadline);
 }
 
-/* Does a waiter see to what this half has to send? One that has only just left is expected back,
- * and looked after: but only the reader's own words wait for that look. */
+/* Does a waiter see to what this half has to send? One that the lease is kept for is expected back:
+ * but only the reader's own words wait for that. */
 static bool is_attended(const struct zcrp_entity *e)
 {
-    if (entity_reader(e) == e)
-        return helm_is_attended(&e->link->helm);
-    return helm_state(&e->link->helm) == HELM_AWAKE;
+    enum lease_state state = lease_state(&e->link->lease);
+
+    return state == LEASE_AWAKE || (state == LEASE_KEPT && entity_reader(e) == e);
 }
 
 /* Has what the engine was told passed, with much time until the next deadline? Then its timeout
@@ -236,13 +236,13 @@ static bool asks_for_sending(struct zcrp_entity *e)
     return asks;
 }
 
-/* The waiter at the helm sees to what is due, and to what has to be sent unless it sleeps. What the
- * engine was asked for once it is not asked for again. */
+/* The waiter that has the lease sees to what is due, and to what has to be sent unless it sleeps.
+ * What the engine was asked for once it is not asked for again. */
 static void find_calls(struct zcrp_entity *e, struct calls *calls)
 {
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
-    bool keeps_time = is_open && helm_state(&e->link->helm) != HELM_FREE;
+    bool keeps_time = is_open && lease_is_taken(&e->link->lease);
     bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
     bool has_link_news = has_link_changed(e);
     uint32_t wanted = asks_for_sending(e) ? CALL_SENDING : 0;
@@ -263,7 +263,7 @@ static void make_calls(struct zcrp_entity *e, const struct calls *calls)
 {
     uint32_t wanted = calls->wanted;
 
-    helm_call_before(&e->link->helm, calls->wake);
+    lease_call_before(&e->link->lease, calls->wake);
     if (wanted & CALL_DUE)
         engine_due(&e->member, calls->due, calls->wish);
     if (wanted & CALL_SENDING)

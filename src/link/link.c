@@ -16,7 +16,8 @@ struct link *link_create(const struct zcrp_options *options, struct session_keys
     l->session_keys = session_keys;
     mutex_init(&l->mutex);
     moderation_init(&l->rx.moderation);
-    helm_init(&l->helm, options->spin_ns);
+    spinning_init(&l->rx.spinning, options->spin_ns);
+    lease_init(&l->lease);
     return l;
 }
 

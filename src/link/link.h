@@ -15,7 +15,7 @@
 #include "handshake/tls_handshake.h"
 #include "machine.h"
 #include "platform/thread.h"
-#include "waiting/helm.h"
+#include "waiting/lease.h"
 #include "waiting/wait_policy.h"
 #include "workers/workspace.h"
 
@@ -30,6 +30,8 @@ struct rx {
     instant turned;               /* which ended then; only such a turn looks at these */
     struct moderation moderation; /* (m) of the thread that waits for arrivals */
     struct openings openings;     /* (m) of a receiver */
+    struct spinning spinning;     /* of the waiter that has the lease */
+    uint32_t turns;               /* of waiters, so far; the same */
 };
 
 struct link {
@@ -40,7 +42,7 @@ struct link {
     struct session_keys *session_keys;     /* (m) what the halves seal with, all zero until their
                                         handshake is over; NULL: nothing is sealed */
     struct rx rx;
-    struct helm helm; /* where a user's thread does the turns while it waits */
+    struct lease lease; /* who receives, and until when */
 };
 
 /* Without halves; the options are complete, and of each of them. `session_keys` is what the peer

@@ -199,14 +199,14 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
 
 /* ---- answering ---- */
 
-/* Says what is to be said of arrivals, or holds it: the user, whose thread is at the helm, may have
+/* Says what is to be said of arrivals, or holds it: the user, whose thread has the lease, may have
  * what it waits for, and is going to answer that. A gathering delays no acknowledgement that is
  * due, which takes with it what was gathered. */
 static void reply_to_arrivals(struct zcrp_entity *e)
 {
     if (gathering_is_on(&e->gathering) && machine_acks_at(&e->machine) > clock_now())
         return;
-    bool is_waiter = helm_state(&e->link->helm) == HELM_AWAKE && e->life == ENTITY_OPEN;
+    bool is_waiter = lease_state(&e->link->lease) == LEASE_AWAKE && e->life == ENTITY_OPEN;
 
     if (!is_waiter || !answering_is_usual(&e->answering) || transport_is_memory(e->transport)) {
         tx_drain(e, SENDING_BURSTS);
@@ -240,11 +240,11 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
     struct transport_turn turn;
 
-    entity_enter(reader);
+    mutex_lock(&reader->link->mutex); /* a plan calls for nothing at the end of this section */
     bool is_ours = claim_arrivals(reader);
     if (is_ours)
         plan(reader, &turn, w);
-    entity_leave(reader);
+    mutex_unlock(&reader->link->mutex);
     if (!is_ours)
         return ARRIVAL_NONE;
 
@@ -407,38 +407,28 @@ bool rx_may_sleep(struct zcrp_entity *reader)
 {
     struct zcrp_entity *other = entity_other(reader);
 
-    entity_enter(reader);
-    if (other != NULL)
-        entity_touch(other);
-    bool may = ways_may_sleep(reader) && (other == NULL || ways_may_sleep(other));
-    entity_leave(reader);
-    return may;
+    return ways_may_sleep(reader) && (other == NULL || ways_may_sleep(other));
 }
 
 void rx_wake(struct zcrp_entity *reader)
 {
     struct zcrp_entity *other = entity_other(reader);
-
-    entity_enter(reader);
-    if (other != NULL)
-        entity_touch(other);
     bool any = transport_after_sleep(reader->transport);
+
     any |= other != NULL && transport_after_sleep(other->transport);
     if (any)
-        (void)helm_lets_be(&reader->link->helm);
-    entity_leave(reader);
+        (void)lease_lets_be(&reader->link->lease);
 }
 
-/* Receives until nothing is there any more, or so many times. A waiter who has come to the helm
+/* Receives until nothing is there any more, or so many times. A waiter that has taken the lease
  * meanwhile goes on instead; it may be napping until then. */
 static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int most)
 {
     enum arrival found = ARRIVAL_FULL;
 
-    for (int i = 0; i < most && found == ARRIVAL_FULL && helm_state(&e->link->helm) == HELM_FREE;
-         i++)
+    for (int i = 0; i < most && found == ARRIVAL_FULL && !lease_is_taken(&e->link->lease); i++)
         found = rx_turn(e, w, HEAR_ALL);
-    helm_call(&e->link->helm);
+    lease_call(&e->link->lease);
     return found;
 }
 
@@ -453,14 +443,15 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     return found == ARRIVAL_FULL;
 }
 
-/* The engine's thread waits for arrivals from now on: false if there is something. A waiter who has
- * come to the helm meanwhile, and sleeps, is woken then: no peer calls it any more. */
+/* The engine's thread waits for arrivals from now on: false if there is something. A waiter that
+ * has taken the lease meanwhile, and sleeps, is woken then: no peer calls it any more. */
 static bool engine_may_sleep(struct zcrp_entity *reader)
 {
+    mutex_lock(&reader->link->mutex);
     bool may = rx_may_sleep(reader);
-
+    mutex_unlock(&reader->link->mutex);
     if (!may)
-        helm_call(&reader->link->helm);
+        lease_call(&reader->link->lease);
     return may;
 }
 
@@ -478,9 +469,9 @@ instant rx_on_arrival(void *client)
 {
     struct zcrp_entity *e = client;
 
-    entity_enter(e);
-    bool is_looked_after = helm_lets_be(&e->link->helm);
-    entity_leave(e);
+    mutex_lock(&e->link->mutex);
+    bool is_looked_after = lease_lets_be(&e->link->lease);
+    mutex_unlock(&e->link->mutex);
     if (is_looked_after)
         return ENGINE_LEAVE_BE;
     struct workspace *w = workspace_take();
@@ -488,10 +479,10 @@ instant rx_on_arrival(void *client)
         return clock_now() + MILLISECOND; /* no memory at present */
     bool may_be_more = receive_all(e, w);
     workspace_give(w);
-    entity_enter(e);
+    mutex_lock(&e->link->mutex);
     duration nap = may_be_more ? 0 : rx_rest(e);
     bool is_over = e->link->is_broken;
-    entity_leave(e);
+    mutex_unlock(&e->link->mutex);
     if (is_over)
         return ENGINE_LEAVE_BE;
     if (nap > 0 || !engine_may_sleep(e))

@@ -3,7 +3,7 @@
  *     zcrp-receiving  a receiver: plans, receives, lands, and answers
  *     zcrp-update     a sender that reads for itself: one datagram after the other
  *
- * A user's thread that waits does the same turns at the helm (waiting/wait.c). `e` and `reader` are
+ * A user's thread that waits does the same turns (api/wait.c). `e` and `reader` are
  * a link's reader, where nothing else is said. */
 #ifndef ZCRP_LINK_RX_H
 #define ZCRP_LINK_RX_H
@@ -24,11 +24,11 @@ enum arrival {
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
 /* The peers that send through memory are to call from now on. False if there is something already.
- */
+ * Locked. */
 bool rx_may_sleep(struct zcrp_entity *reader);
 
-/* A waiter at the reader's helm looks at memory, so that peers need not call. So nobody else does,
- * until rx_arm. */
+/* A waiter that has the lease looks at memory, so that peers need not call. So nobody else does,
+ * until rx_arm. Locked. */
 void rx_wake(struct zcrp_entity *reader);
 
 /* The engine receives for it from now on. */

@@ -28,10 +28,8 @@ static void expire_if_due(struct zcrp_entity *e, instant now)
 
 void timers_turn(struct zcrp_entity *reader, instant now)
 {
-    entity_enter(reader);
     expire_if_due(reader, now);
     expire_if_due(entity_other(reader), now);
-    entity_leave(reader);
 }
 
 /* Within a locked section: the machine has buffers again, or so it is hoped. */
@@ -57,7 +55,8 @@ void timers_on_due(void *client)
     bool was_late = e->transport->is_late;
     if (was_late)
         ways_look_late(e);
-    bool must_arm = entity_reader(e) == e && helm_arms(&e->link->helm, now) && !e->link->is_broken;
+    bool must_arm =
+        entity_reader(e) == e && lease_returns(&e->link->lease, now) && !e->link->is_broken;
     must_arm |= was_late && !e->transport->is_late &&
                 entity_reader(e) == e; /* nobody has looked meanwhile */
     if (entity_deadline(e) <= now)

@@ -4,7 +4,7 @@
 
 #include "entity.h"
 
-/* Of the reader and its other half, what is due now; by a waiter at the helm. Not locked. */
+/* Of the reader and its other half, what is due now; by a waiter. Locked. */
 void timers_turn(struct zcrp_entity *reader, instant now);
 
 /* The engine's: something may be due. */

@@ -33,7 +33,7 @@ void turns_end(struct zcrp_entity *e)
 {
     entity_enter(e);
     entity_move(e, ENTITY_STOPPING);
-    helm_close(&e->link->helm);
+    lease_close(&e->link->lease);
     entity_leave(e);
     engine_stop(&e->member);
     transport_end_fetch(e->transport);

@@ -101,7 +101,7 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
     struct transport_errand *x = &errand->transport;
 
     if (errand->begins) {
-        helm_call(&e->link->helm);
+        lease_call(&e->link->lease);
         engine_arrive(&entity_reader(e)->member);
     }
     if (x->gone != NULL)

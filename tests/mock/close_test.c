@@ -1,4 +1,4 @@
-/* Close while somebody is still on the way out of the helm, as a waiter is whose message has ended:
+/* Close while somebody is still on the way out of a wait, as a waiter is whose message has ended:
  * the entity has to stay until the last of them is gone. */
 /* wrap: sched_yield */
 #include "../support/loopback.h"

@@ -158,7 +158,7 @@ TEST(keys_lookup__waits_for_a_lock_around_a_wait, .needs = has_keys)
     ends_close(&e);
 }
 
-/* Nobody is at the helm: the library's thread receives, for all entities. */
+/* No waiter has the lease: the library's thread receives, for all entities. */
 static void move_beside(const struct ends *e)
 {
     struct zcrp_msg *in = ends_empty(SIZE), *out = ends_filled(SIZE, 1);
