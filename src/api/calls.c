@@ -146,8 +146,8 @@ static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
 static bool is_gathered(struct zcrp_entity *e, nlong size)
 {
     return collection_has_more(&e->collection) &&
-           (gathering_is_on(&e->gathering) || machine_has_burst(&e->machine)) &&
-           gathering_adds(&e->gathering, clock_now(), size);
+           (flush_is_for(&e->flush, FLUSH_MORE) || machine_has_burst(&e->machine)) &&
+           flush_adds(&e->flush, clock_now(), size);
 }
 
 /* If nothing is under way, or messages were gathered, or the message fills a system call by itself,
@@ -160,7 +160,7 @@ static bool send_at_once(struct zcrp_entity *e, nlong size)
     bool is_alone =
         is_sender ? !machine_is_in_transit(&e->machine) : machine_has_burst(&e->machine);
     bool fills_call = is_sender && size >= SENDING_CALL && !e->is_ready;
-    bool sends = gathering_is_on(&e->gathering) || fills_call || is_alone;
+    bool sends = flush_is_for(&e->flush, FLUSH_MORE) || fills_call || is_alone;
 
     if (sends)
         tx_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
@@ -171,7 +171,7 @@ static bool send_at_once(struct zcrp_entity *e, nlong size)
  * the end of that does not tell. */
 static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong size)
 {
-    bool was_gathering = gathering_is_on(&e->gathering);
+    bool was_gathering = flush_is_for(&e->flush, FLUSH_MORE);
     bool has_joined = submit_message(e, m, size);
     bool is_waiting = is_gathered(e, size);
     bool sends = !is_waiting && send_at_once(e, size);

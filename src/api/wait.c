@@ -145,7 +145,7 @@ static void receive(struct zcrp_entity *reader, struct message_wait *w, instant 
         if (w->is_readable && found == ARRIVAL_NONE)
             sched_yield(); /* to the engine's thread, which is receiving it */
         w->is_readable = false;
-        if (atomic_load(&reader->is_held) && !has_ended(w))
+        if (flush_is_for(&reader->flush, FLUSH_ANSWER) && !has_ended(w))
             rx_release(reader);
         instant now = clock_now();
         if (found != ARRIVAL_NONE && idle != NEVER)

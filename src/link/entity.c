@@ -121,7 +121,7 @@ static bool is_sending_due(struct zcrp_entity *e)
 {
     if (e->link->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
         return false;
-    if (gathering_is_on(&e->gathering) && e->life == ENTITY_OPEN)
+    if (flush_is_for(&e->flush, FLUSH_MORE) && e->life == ENTITY_OPEN)
         return false;
     return e->machine.role == MACHINE_SENDER && !transport_is_clearing(e->transport) &&
            (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
@@ -154,18 +154,16 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant returns_at = entity_reader(e) == e ? lease_returns_at(&e->link->lease) : NEVER;
     instant due = instant_earlier(e->unblock_at, instant_earlier(returns_at, e->notice.due));
-    instant gathered = gathering_until(&e->gathering);
+    instant flushed = flush_at(&e->flush);
 
     due = instant_earlier(due, transport_deadline(e->transport));
     if (e->transport->is_late)
         due = instant_earlier(due, clock_now() + MILLISECOND);
-    due = instant_earlier(due, gathered);
-    if (gathered != NEVER && e->machine.role == MACHINE_RECEIVER)
-        deadline = instant_later(deadline, instant_earlier(gathered, machine_acks_at(&e->machine)));
-    if (e->is_held) {
-        due = instant_earlier(due, e->held_until);
-        deadline = instant_later(deadline, e->held_until);
-    }
+    due = instant_earlier(due, flushed);
+    if (flush_is_for(&e->flush, FLUSH_MORE) && e->machine.role == MACHINE_RECEIVER)
+        deadline = instant_later(deadline, instant_earlier(flushed, machine_acks_at(&e->machine)));
+    if (flush_is_for(&e->flush, FLUSH_ANSWER))
+        deadline = instant_later(deadline, flushed);
     if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due)
         deadline = instant_later(deadline, clock_now() + MILLISECOND);
     return instant_earlier(due, deadline);

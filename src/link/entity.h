@@ -23,7 +23,7 @@
 #include "backlog.h"
 #include "channels.h"
 #include "collection.h"
-#include "gathering.h"
+#include "flush.h"
 #include "keyed.h"
 #include "link.h"
 #include "machine.h"
@@ -74,9 +74,7 @@ struct zcrp_entity {
     struct keyed keyed;
     struct notice notice;
     struct answering answering;   /* (m) a connection's receiver only */
-    _Atomic bool is_held;         /* (a) an acknowledgement waits for the user's answer, */
-    instant held_until;           /* (m) until then at the latest */
-    struct gathering gathering;   /* (m) */
+    struct flush flush;           /* (m) what is put off */
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */

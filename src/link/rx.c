@@ -190,8 +190,9 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     if (is_quiet && !reads)
         return ARRIVAL_NONE;
     tx_pass_hints(sender);
-    bool has_sent = (reads || !gathering_is_on(&sender->gathering)) && /* its user sends soon */
-                    tx_drain(sender, SENDING_BURSTS);
+    bool has_sent =
+        (reads || !flush_is_for(&sender->flush, FLUSH_MORE)) && /* its user sends soon */
+        tx_drain(sender, SENDING_BURSTS);
     if (reads && has_mail)
         return ARRIVAL_FULL;
     return has_answers || (reads && has_sent) ? ARRIVAL_SOME : ARRIVAL_NONE;
@@ -204,22 +205,24 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
  * due, which takes with it what was gathered. */
 static void reply_to_arrivals(struct zcrp_entity *e)
 {
-    if (gathering_is_on(&e->gathering) && machine_acks_at(&e->machine) > clock_now())
+    bool gathers = flush_is_for(&e->flush, FLUSH_MORE);
+
+    if (gathers && machine_acks_at(&e->machine) > clock_now())
         return;
     bool is_waiter = lease_state(&e->link->lease) == LEASE_AWAKE && e->life == ENTITY_OPEN;
 
-    if (!is_waiter || !answering_is_usual(&e->answering) || transport_is_memory(e->transport)) {
+    if (gathers || !is_waiter || !answering_is_usual(&e->answering) ||
+        transport_is_memory(e->transport)) {
         tx_drain(e, SENDING_BURSTS);
         return;
     }
-    e->is_held = true;
-    e->held_until = clock_now() + HELD_MOST;
+    flush_begin(&e->flush, clock_now(), FLUSH_ANSWER);
 }
 
 void rx_release(struct zcrp_entity *e)
 {
     entity_enter(e);
-    if (e->is_held)
+    if (flush_is_for(&e->flush, FLUSH_ANSWER))
         tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
@@ -228,7 +231,7 @@ void rx_on_answer(struct zcrp_entity *e)
 {
     entity_touch(e);
     answering_on_answer(&e->answering);
-    if (e->is_held)
+    if (flush_is_for(&e->flush, FLUSH_ANSWER))
         tx_drain(e, SENDING_BURSTS);
 }
 

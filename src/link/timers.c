@@ -50,7 +50,7 @@ void timers_on_due(void *client)
     e->due = NEVER;
     notice_expire(e, now);
     unblock(e, now);
-    if (e->is_held && now >= e->held_until)
+    if (flush_is_for(&e->flush, FLUSH_ANSWER) && now >= flush_at(&e->flush))
         answering_on_late(&e->answering);
     bool was_late = e->transport->is_late;
     if (was_late)

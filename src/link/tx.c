@@ -189,8 +189,7 @@ bool tx_drain(struct zcrp_entity *e, int bursts)
     if (e->is_sending)
         return false;
     e->is_sending = true;
-    e->is_held = false;
-    gathering_end(&e->gathering);
+    flush_end(&e->flush);
     do
         done += send_bursts(e, bursts - done);
     while (call_peer(e) && done < bursts);
@@ -221,10 +220,10 @@ void tx_on_room(void *client)
 
 void tx_end_gathering(struct zcrp_entity *e)
 {
-    if (!gathering_is_on(&e->gathering))
+    if (!flush_is_for(&e->flush, FLUSH_MORE))
         return;
     entity_enter(e);
-    if (gathering_is_on(&e->gathering))
+    if (flush_is_for(&e->flush, FLUSH_MORE))
         tx_drain(e, SENDING_AT_ONCE);
     entity_leave(e);
 }

@@ -153,11 +153,9 @@ void moderation_check(const struct moderation *m);
  *
  *     a message has come --> the user answers             count + 1: once ANSWERS_USUAL, it is held
  *                       \--> it waits for the next one,   count = 0
- *                            or HELD_MOST is over
+ *                            or FLUSH_MOST is over (link/flush.h)
  *
  * I1  0 <= count <= ANSWERS_USUAL */
-#define HELD_MOST MILLISECOND /* an acknowledgement is never later than that */
-
 enum { ANSWERS_USUAL = 4 };
 
 struct answering {
