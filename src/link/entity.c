@@ -369,11 +369,28 @@ void entity_leave(struct zcrp_entity *e)
     }
 }
 
+/* What stays touched is found by whatever section ends next. */
+void entity_leave_to_send(struct zcrp_entity *e)
+{
+    bool any = false;
+
+    for (uint32_t role = 0; role < LINK_HALVES; role++) {
+        struct zcrp_entity *half = e->link->half[role];
+        if (half == NULL || !(e->link->touched & UINT32_C(1) << role))
+            continue;
+        take_endings(half);
+        any |= half->ended.first != NULL;
+    }
+    if (any)
+        entity_leave(e);
+    else
+        mutex_unlock(&e->link->mutex);
+}
+
 void entity_leave_joined(struct zcrp_entity *e)
 {
     bool must_send = asks_for_sending(e);
 
-    e->link->touched &= ~(UINT32_C(1) << e->machine.role);
     mutex_unlock(&e->link->mutex);
     if (must_send)
         engine_ready(&e->member);

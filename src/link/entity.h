@@ -120,6 +120,10 @@ void entity_leave(struct zcrp_entity *e);
  * nothing ended. So all that it may call for is the sending thread. */
 void entity_leave_joined(struct zcrp_entity *e);
 
+/* Leaves the section for a call of the transport: entity_enter goes on with it. Ends that have come
+ * are told at once; whatever else is called for is found at the end of the section. */
+void entity_leave_to_send(struct zcrp_entity *e);
+
 /* A message that is neither in the machine nor in the backlog any more ends so. It is told when the
  * section is over. Locked. */
 void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length);

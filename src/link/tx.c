@@ -154,7 +154,7 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         burst.is_seen = e->unseen == 0;
         bool by_memory = transport_sends_memory(e->transport);
         bool has_ecn = wants_ecn(e), held = false;
-        entity_leave(e);
+        entity_leave_to_send(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
         enum channel_verdict verdict =
