@@ -9,6 +9,7 @@ set -u
 # is_moving : both processes have read more than they need to begin.
 is_moving() {
     receiver=$(first_child "$sender")
+    [ -n "$receiver" ] || return 1 # not yet, or it has ended already
     read=$(cat "/proc/$sender/io" "/proc/$receiver/io" | awk '/^rchar/ { sum += $2 } END { print sum }')
     [ "$read" -gt 8000000 ]
 }
@@ -22,6 +23,7 @@ begin() {
 
 # fails NAME TEXT : it fails, and says so.
 fails() {
+    [ -n "$receiver" ] || kill -9 "$sender" # nobody was stopped
     wait "$sender"
     got=$?
     check "status: $1" test $got -eq 1
@@ -59,7 +61,7 @@ for run in json.load(open('$place/json'))['runs']:
     kill -9 "$receiver"
     fails "$kind: the receiving process was killed" "process was killed"
     for way in "" --ping "--ping --rate 100M" --reverse; do
-        begin --transport $kind $way --timeout 1
+        begin --transport $kind $way --timeout 3
         kill -STOP "$receiver"
         fails "$kind $way: the receiving process stands still" "$kind: nothing moves"
     done
