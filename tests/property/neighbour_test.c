@@ -450,7 +450,8 @@ TEST(neighbour__sender_lies, .is_random = true)
     while (lies < LIES || told.count > 0) {
         for (; lies < LIES && ring_has_room(&n.sender->out->ring) && chance(90); lies++) {
             struct ring_note note = any_note();
-            (void)ring_offer(&n.sender->out->ring, &note, trailer, 0);
+            (void)ring_offer(&n.sender->out->ring, &note, trailer,
+                             &(struct ring_record){.owner = 0});
             if (makes_sense(&note))
                 told.note[(told.first + told.count++) % RING_NOTES] = note;
         }

@@ -34,9 +34,8 @@ struct shm_meeting {
  *
  * I1  tail <= head <= tail + NEIGHBOUR_STAGE */
 struct stage {
-    uint64_t head;            /* bytes taken since the beginning, */
-    _Atomic uint64_t tail;    /* and of those, given back */
-    uint64_t end[RING_NOTES]; /* of each note: `head` behind it */
+    uint64_t head;         /* bytes taken since the beginning, */
+    _Atomic uint64_t tail; /* and of those, given back */
 };
 
 /* What a sender pushes at present. The notes are pinned; whoever made the claim has this alone. */
@@ -51,7 +50,6 @@ struct shm_writer {
     struct ring_writer ring;
     struct answers_place answers;
     struct stage stage;
-    struct iovec data[RING_NOTES]; /* of each note that holds a message: its data */
     struct push push;
     _Atomic bool may_push;       /* the kernel lets it */
     _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of

@@ -11,17 +11,10 @@
  * take either way at any time. Hellos, offers and probes of the path take the socket. The socket
  * also wakes a peer that sleeps: an empty datagram says that there is something to read.
  *
- * How two ends meet, once a session has begun over a socket whose ends have one address:
- *
- *     receiver   opens a door: an AF_UNIX socket whose abstract name is a hash of the session
- *     sender     knocks: if the kernel says that the door is of a process of this user, it hands in
- *                a sealed memfd with the ring, and the address of a nonce
- *     receiver   is told process and user by the kernel, checks all that, reads the nonce from the
- *                sender's memory, and consents in the shared memory; where there is none yet, it
- *                sends a word back that says why not
- *
- * In a session with keys both show that they have them: the name of the door, the knock and the
- * consent each depend on a secret of the session.
+ * Two ends meet once a session has begun over a socket whose ends have one address
+ * (rendezvous.h). The sender hands in a sealed memfd with the ring, and the address of a nonce. The
+ * receiver checks that, reads the nonce from the sender's memory, and consents in the shared memory.
+ * In a session with keys both show that they have its secret.
  *
  * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
  *

@@ -91,43 +91,9 @@ static struct neighbour *make(bool is_sender, struct channel *units,
     return NULL;
 }
 
-static struct rendezvous rendezvous_of(const struct neighbour *n)
-{
-    union address self = address_of_socket(n->units->fd);
-    uint16_t near = address_port(&self), far = address_port(&n->units->peer);
-    bool is_sender = n->out != NULL;
-
-    return (struct rendezvous){.pairing = n->pairing,
-                               .sender_port = is_sender ? near : far,
-                               .receiver_port = is_sender ? far : near,
-                               .secret = secret_of(n->meeting)};
-}
-
 static void *map(int fd)
 {
     return shared_file_map(fd, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE);
-}
-
-/* A nonce or a proof in the page. */
-enum { WORDS = PEER_NONCE / 8 };
-_Static_assert(WORDS == RENDEZVOUS_PROOF / 8, "both have as many words");
-
-static void put_words(_Atomic uint64_t to[WORDS], const uint8_t from[8 * WORDS])
-{
-    uint64_t words[WORDS];
-
-    memcpy(words, from, sizeof(words));
-    for (int i = 0; i < WORDS; i++)
-        atomic_store(&to[i], words[i]);
-}
-
-static void take_words(uint8_t to[8 * WORDS], const _Atomic uint64_t from[WORDS])
-{
-    uint64_t words[WORDS];
-
-    for (int i = 0; i < WORDS; i++)
-        words[i] = atomic_load(&from[i]);
-    memcpy(to, words, sizeof(words));
 }
 
 /* ---- the sender ---- */
@@ -182,10 +148,9 @@ static enum neighbour_refusal share_page(struct neighbour *n)
 /* A socket of another user's is told who has come, and nothing else. */
 static enum neighbour_refusal connect_to_receiver(struct neighbour *n)
 {
-    const struct rendezvous place = rendezvous_of(n);
     int fd = n->meeting->socket;
 
-    if (!rendezvous_connect(fd, &place))
+    if (!rendezvous_connect(fd, n->units, n->pairing, secret_of(n->meeting)))
         return NEIGHBOUR_ELSEWHERE;
     if (rendezvous_is_own_user(fd, &n->peer.pid))
         return share_page(n);
@@ -213,30 +178,23 @@ enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct chann
 {
     struct neighbour *n = make(false, c, terms);
 
-    *made = NULL;
-    if (n == NULL)
-        return NEIGHBOUR_LIMITED;
-    const struct rendezvous place = rendezvous_of(n);
-    if (!rendezvous_listen(n->meeting->socket, &place)) {
+    bool listens = n != NULL && rendezvous_listen(n->meeting->socket, n->units, n->pairing,
+                                                  secret_of(n->meeting));
+
+    *made = listens ? n : NULL;
+    if (n != NULL && !listens)
         neighbour_free(n);
-        return NEIGHBOUR_LIMITED;
-    }
-    *made = n;
-    return NEIGHBOUR_FINE;
+    return listens ? NEIGHBOUR_FINE : NEIGHBOUR_LIMITED;
 }
 
 /* May this process read the sender's memory, and is it the sender's? */
 static enum neighbour_refusal look_at_sender(const struct neighbour *n)
 {
-    switch (peer_process_look(&n->peer)) {
-    case PEER_SAME:
-        return NEIGHBOUR_FINE;
-    case PEER_ANOTHER:
-        return NEIGHBOUR_FALSE;
-    case PEER_HIDDEN:
-        break;
-    }
-    return NEIGHBOUR_FORBIDDEN;
+    static const enum neighbour_refusal why[] = {[PEER_SAME] = NEIGHBOUR_FINE,
+                                                 [PEER_ANOTHER] = NEIGHBOUR_FALSE,
+                                                 [PEER_HIDDEN] = NEIGHBOUR_FORBIDDEN};
+
+    return why[peer_process_look(&n->peer)];
 }
 
 /* Without them the sender's memory is read, if it may be. */
@@ -294,23 +252,20 @@ static bool offer_targets(struct neighbour *n)
     if (file < 0)
         return false;
     close_file(&file);
-    put_words(n->page->nonce, n->nonce);
+    memcpy(n->page->nonce, n->nonce, sizeof(n->nonce));
     atomic_store(&n->page->nonce_at, (uintptr_t)n->nonce);
     return true;
 }
 
 static void consent(struct neighbour *n, enum neighbour_refusal why)
 {
-    uint8_t proof[RENDEZVOUS_PROOF];
-
     n->sight = (why == NEIGHBOUR_FINE ? SIGHT_MEMORY : 0U) |
                (n->in->commons != NULL && may_read_itself() ? SIGHT_COMMONS : 0U);
     if (why == NEIGHBOUR_FINE && offer_targets(n))
         n->sight |= SIGHT_TARGETS;
     if (why == NEIGHBOUR_FORBIDDEN && n->sight != 0)
         why = NEIGHBOUR_FINE;
-    rendezvous_prove(secret_of(n->meeting), BY_RECEIVER, n->peer.nonce, proof);
-    put_words(n->page->proof, proof);
+    rendezvous_prove(secret_of(n->meeting), BY_RECEIVER, n->peer.nonce, n->page->proof);
     atomic_store(&n->page->sight, n->sight);
     atomic_store(&n->page->why, why);
     atomic_store(&n->page->consent, why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
@@ -371,8 +326,7 @@ static void look_at_socket(struct neighbour *n)
         if (is_silent)
             continue;
         on_connect(n, &a);
-        close_file(&a.file[0]);
-        close_file(&a.file[1]);
+        rendezvous_close(&a);
         close_file(&m->caller);
     }
 }
@@ -435,8 +389,7 @@ static void look_for_refusal(struct neighbour *n)
         on_refusal(n, &a);
     else if (atomic_load(&n->page->consent) == CONSENT_NONE)
         decide(n, NEIGHBOUR_ELSEWHERE);
-    close_file(&a.file[0]);
-    close_file(&a.file[1]);
+    rendezvous_close(&a);
 }
 
 /* Has it shown that it has the session's secret? */
@@ -444,7 +397,7 @@ static bool has_proven(const struct neighbour *n)
 {
     uint8_t proof[RENDEZVOUS_PROOF];
 
-    take_words(proof, n->page->proof);
+    memcpy(proof, n->page->proof, sizeof(proof)); /* once: it may change */
     return rendezvous_is_proof(secret_of(n->meeting), BY_RECEIVER, n->nonce, proof);
 }
 
@@ -452,7 +405,7 @@ static bool has_proven(const struct neighbour *n)
  * the right to read is the same. */
 static bool may_push(struct neighbour *n)
 {
-    take_words(n->peer.nonce, n->page->nonce);
+    memcpy(n->peer.nonce, n->page->nonce, sizeof(n->peer.nonce));
     n->peer.nonce_at = atomic_load(&n->page->nonce_at);
     return peer_process_look(&n->peer) == PEER_SAME;
 }

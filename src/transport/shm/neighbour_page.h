@@ -23,9 +23,9 @@ struct neighbour_page {
     _Atomic uint32_t consent; /* enum neighbour_consent */
     _Atomic uint32_t sight;   /* enum neighbour_sight, written before the consent */
     _Atomic uint32_t why;     /* enum neighbour_refusal */
-    _Atomic uint64_t proof[RENDEZVOUS_PROOF / 8]; /* the receiver's, written before the consent, */
-    _Atomic uint64_t nonce[PEER_NONCE / 8];       /* and so this, */
-    _Atomic uint64_t nonce_at;                    /* which lies there in the receiver's memory */
+    _Alignas(8) uint8_t proof[RENDEZVOUS_PROOF]; /* the receiver's, written before the consent, */
+    uint8_t nonce[PEER_NONCE];                   /* and so this, */
+    _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct ring ring;
     struct answers answers;
     struct targets targets;

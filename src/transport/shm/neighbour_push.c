@@ -15,16 +15,16 @@ static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
     if (!targets_claim(&n->page->targets, atomic_load(&ring->reaped), atomic_load(&ring->head),
                        &number, &at))
         return false;
-    if (!ring_pin(ring, number)) {
+    const struct ring_record *record = ring_pin(ring, number);
+    if (record == NULL) {
         targets_settle(&n->page->targets, number, false);
         return true;
     }
-    struct iovec from = n->out->data[number % RING_NOTES];
+    size_t size = record->data.iov_len;
     push->number[push->notes] = number;
-    push->from[push->notes] = from;
-    push->to[push->notes] = (struct iovec){(void *)(uintptr_t)at, from.iov_len}; /* NOLINT */
-    push->notes++;
-    *bytes += from.iov_len;
+    push->from[push->notes] = record->data;
+    push->to[push->notes++] = (struct iovec){(void *)(uintptr_t)at, size}; /* NOLINT */
+    *bytes += size;
     return true;
 }
 

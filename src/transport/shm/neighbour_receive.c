@@ -24,7 +24,6 @@ enum turn {
 
 /* The notes of one landing: each was read once, and is used as it was then. */
 struct share {
-    bool is_shared; /* targets may be open */
     uint32_t notes;
     struct ring_note note[LANDING_OPENINGS];
     enum turn turn[LANDING_OPENINGS];
@@ -53,10 +52,8 @@ static bool is_plain(const struct landing *l, uint32_t i, const struct ring_note
  * pushes, so that neither waits long for the other in the end. */
 static uint32_t own_row(const struct neighbour *n, const struct share *s, uint32_t i)
 {
-    uint32_t left = s->notes - i, part = left / OWN_PART;
+    uint32_t part = (s->notes - i) / OWN_PART;
 
-    if (!s->is_shared)
-        return left;
     if (!n->in->has_pushed)
         return OWN_MANY;
     return part > 0 ? part : 1;
@@ -80,15 +77,14 @@ static bool bring_targets(struct neighbour *n, const struct landing *l, const st
     return true;
 }
 
-/* Opens targets for all but the first notes, unless nobody would push, or there is too little. */
-static void share_out(struct neighbour *n, const struct landing *l, struct share *s)
+/* Opens targets for all but the first notes. False if nobody would push, or there is too little. */
+static bool share_out(struct neighbour *n, const struct landing *l, struct share *s)
 {
     struct targets *targets = &n->page->targets;
     uint32_t end = 0;
 
-    s->is_shared = (n->sight & SIGHT_TARGETS) && s->notes >= SHARE_LEAST && bring_targets(n, l, s);
-    if (!s->is_shared)
-        return;
+    if (!(n->sight & SIGHT_TARGETS) || s->notes < SHARE_LEAST || !bring_targets(n, l, s))
+        return false;
     for (uint32_t i = own_row(n, s, 0); i < s->notes; i++)
         if (is_plain(l, i, &s->note[i]) &&
             targets_open(targets, number_of(n, i), l->iov[l->first[i]].iov_base)) {
@@ -96,6 +92,7 @@ static void share_out(struct neighbour *n, const struct landing *l, struct share
             end = i + 1;
         }
     targets_show(targets, number_of(n, end));
+    return true;
 }
 
 /* ---- copying ---- */
@@ -204,10 +201,12 @@ static int receive_notes(struct neighbour *n, struct landing *l)
     s.notes = 0;
     while (s.notes < l->openings && ring_look(&n->in->ring, s.notes, &s.note[s.notes]))
         s.turn[s.notes++] = TURN_OWN;
-    share_out(n, l, &s);
-    copy_own(n, l, &s);
-    if (s.is_shared)
+    if (share_out(n, l, &s)) {
+        copy_own(n, l, &s);
         take_pushed(n, l, &s);
+    } else {
+        copy_row(n, l, &s, 0, s.notes);
+    }
     for (; whole < s.notes && s.turn[whole] == TURN_OVER; whole++)
         if (finish(n, l, whole, &s.note[whole], RING_DONE) && s.note[whole].has_trailer)
             atomic_fetch_add_explicit(&n->bytes, s.note[whole].bytes - TRAILER_BYTES,

@@ -14,16 +14,6 @@ enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together
 
 /* ---- the stage ---- */
 
-/* Where the receiver finds bytes of the sender's. */
-static void set_place(const struct neighbour *n, struct ring_note *note, const void *at)
-{
-    size_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
-    bool is_common = (n->sight & SIGHT_COMMONS) && commons_has(n->own, at, data);
-
-    note->place = is_common ? RING_COMMONS : RING_MEMORY;
-    note->where = is_common ? commons_offset(n->own, at) : (uintptr_t)at;
-}
-
 /* Where `bytes` fit in one piece; `*head` is behind them. False: nowhere, now. */
 static bool stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
 {
@@ -70,27 +60,6 @@ static enum channel_verdict copy_units(const struct burst *b, uint32_t first, ui
     return CHANNEL_OK;
 }
 
-/* Copies units together, and offers them in one note. */
-static enum channel_verdict stage_units(struct neighbour *n, const struct burst *b, uint32_t first,
-                                        uint32_t units, struct ring_note *note, bool *calls)
-{
-    struct shm_writer *out = n->out;
-    uint64_t head;
-
-    if (!stage_place(&out->stage, note->bytes, &head))
-        return CHANNEL_CROWDED;
-    note->place = RING_STAGE;
-    note->where = (head - note->bytes) % NEIGHBOUR_STAGE;
-    enum channel_verdict verdict =
-        copy_units(b, first, units, n->page->stage + note->where, note->bytes);
-    if (verdict != CHANNEL_OK)
-        return verdict;
-    out->stage.head = head;
-    out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = head;
-    *calls |= ring_offer(&out->ring, note, NULL, RING_NOBODY);
-    return CHANNEL_OK;
-}
-
 static uint32_t unit_bytes(const struct burst *b, uint32_t i)
 {
     return (uint32_t)(b->iov[2UL * i].iov_len + b->iov[2UL * i + 1].iov_len);
@@ -101,7 +70,8 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
 {
     uint32_t i = first;
 
-    *note = (struct ring_note){.bytes = unit_bytes(b, i++), .segment = b->segment};
+    *note =
+        (struct ring_note){.bytes = unit_bytes(b, i++), .segment = b->segment, .place = RING_STAGE};
     for (; i < b->datagrams && note->bytes + unit_bytes(b, i) < LANDING_DATAGRAM; i++)
         note->bytes += unit_bytes(b, i);
     if (note->segment > note->bytes) /* the last unit, alone */
@@ -109,23 +79,28 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
     return i - first;
 }
 
-/* Units that are copied: a burst may be worth several notes. */
+/* Copies units together, and offers them: a burst may be worth several notes. */
 static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
                                         bool *calls)
 {
-    enum channel_verdict verdict = CHANNEL_OK;
+    struct shm_writer *out = n->out;
+    struct ring_record record = {.owner = RING_NOBODY};
     struct ring_note note;
 
     while (*sent < b->datagrams) {
         uint32_t units = units_of_note(b, *sent, &note);
-        if (!ring_has_room(&n->out->ring))
+        if (!ring_has_room(&out->ring) || !stage_place(&out->stage, note.bytes, &record.staged))
             return CHANNEL_CROWDED;
-        verdict = stage_units(n, b, *sent, units, &note, calls);
+        note.where = (record.staged - note.bytes) % NEIGHBOUR_STAGE;
+        enum channel_verdict verdict =
+            copy_units(b, *sent, units, n->page->stage + note.where, note.bytes);
         if (verdict != CHANNEL_OK)
             return verdict;
+        out->stage.head = record.staged;
+        *calls |= ring_offer(&out->ring, &note, NULL, &record);
         *sent += units;
     }
-    return verdict;
+    return CHANNEL_OK;
 }
 
 /* ---- sending ---- */
@@ -140,24 +115,28 @@ static uint64_t message_of_unit(const struct burst *b, uint32_t i)
     return b->pin[pin].message;
 }
 
+/* A note for each unit: the receiver reads it where it lies. */
 static enum channel_verdict send_in_place(struct neighbour *n, const struct burst *b,
                                           uint32_t *sent, bool *calls)
 {
     struct shm_writer *out = n->out;
-    uint32_t i;
 
-    for (i = 0; i < b->datagrams && ring_has_room(&out->ring); i++) {
-        const struct iovec *data = &b->iov[2 * i], *trailer = &b->iov[2 * i + 1];
-        struct ring_note note = {.bytes = (uint32_t)(data->iov_len + trailer->iov_len),
-                                 .has_trailer = true};
-        set_place(n, &note, data->iov_base);
-        out->data[atomic_load(&out->ring.head) % RING_NOTES] = *data;
-        out->stage.end[atomic_load(&out->ring.head) % RING_NOTES] = out->stage.head;
-        *calls |= ring_offer(&out->ring, &note, trailer->iov_base, message_of_unit(b, i));
+    for (; *sent < b->datagrams && ring_has_room(&out->ring); (*sent)++) {
+        const struct iovec *data = &b->iov[2UL * *sent], *trailer = data + 1;
+        bool is_common =
+            (n->sight & SIGHT_COMMONS) && commons_has(n->own, data->iov_base, data->iov_len);
+        const struct ring_note note = {
+            .bytes = (uint32_t)(data->iov_len + trailer->iov_len),
+            .has_trailer = true,
+            .place = is_common ? RING_COMMONS : RING_MEMORY,
+            .where = is_common ? commons_offset(n->own, data->iov_base) : (uintptr_t)data->iov_base,
+        };
+        const struct ring_record record = {
+            .owner = message_of_unit(b, *sent), .data = *data, .staged = out->stage.head};
+        *calls |= ring_offer(&out->ring, &note, trailer->iov_base, &record);
         atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);
     }
-    *sent = i;
-    return i == b->datagrams ? CHANNEL_OK : CHANNEL_CROWDED;
+    return *sent == b->datagrams ? CHANNEL_OK : CHANNEL_CROWDED;
 }
 
 static uint32_t pinned_units(const struct burst *b)
@@ -211,8 +190,6 @@ enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, 
     *held = *calls = false;
     if (!neighbour_is_here(n) || neighbour_stands_still(n))
         return CHANNEL_BLOCKED;
-    if (!ring_has_room(&n->out->ring))
-        return CHANNEL_CROWDED;
     *held = b->segment > SMALL && pinned_units(b) == b->datagrams && /* a VOID unit pins nothing */
             sees_burst(n, b);
     return *held ? send_in_place(n, b, sent, calls) : send_copies(n, b, sent, calls);
@@ -222,12 +199,9 @@ bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
 {
     struct ring_reaped reaped;
 
-    while (n->out != NULL) {
-        uint64_t number = atomic_load(&n->out->ring.reaped);
-        if (!ring_reap(&n->out->ring, &reaped))
-            return false;
+    while (n->out != NULL && ring_reap(&n->out->ring, &reaped)) {
         atomic_store(&n->out->still_since, NEVER);
-        atomic_store(&n->out->stage.tail, n->out->stage.end[number % RING_NOTES]);
+        atomic_store(&n->out->stage.tail, reaped.staged);
         *message = reaped.owner;
         *has_faulted = reaped.has_faulted;
         if (reaped.owner != RING_NOBODY)

@@ -15,19 +15,27 @@ enum { NAME_BYTES = 16 };
 
 /* ---- the socket ---- */
 
-static socklen_t address_of(const struct rendezvous *r, struct sockaddr_un *at)
+/* `sender` and `receiver` are the ends' ports. */
+static socklen_t address_of(struct pairing pairing, uint16_t sender, uint16_t receiver,
+                            const uint8_t *secret, struct sockaddr_un *at)
 {
-    const uint32_t pairing[] = {r->pairing.session, r->pairing.tag, r->sender_port,
-                                r->receiver_port};
+    const uint32_t of[] = {pairing.session, pairing.tag, sender, receiver};
     uint8_t hash[NAME_BYTES];
     char text[2 * NAME_BYTES + 1];
 
-    (void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)pairing, sizeof(pairing),
-                             r->secret, r->secret != NULL ? NEIGHBOUR_SECRET : 0);
+    (void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)of, sizeof(of), secret,
+                             secret != NULL ? NEIGHBOUR_SECRET : 0);
     (void)sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
     *at = (struct sockaddr_un){.sun_family = AF_UNIX};
     int length = snprintf(at->sun_path + 1, sizeof(at->sun_path) - 1, "zcrp-%s", text);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static uint16_t own_port(const struct channel *units)
+{
+    union address self = address_of_socket(units->fd);
+
+    return address_port(&self);
 }
 
 int rendezvous_socket(void)
@@ -35,18 +43,20 @@ int rendezvous_socket(void)
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-bool rendezvous_listen(int fd, const struct rendezvous *r)
+bool rendezvous_listen(int fd, const struct channel *units, struct pairing pairing,
+                       const uint8_t *secret)
 {
     struct sockaddr_un at;
-    socklen_t size = address_of(r, &at);
+    socklen_t size = address_of(pairing, address_port(&units->peer), own_port(units), secret, &at);
 
     return bind(fd, (const struct sockaddr *)&at, size) == 0 && listen(fd, RENDEZVOUS_CALLERS) == 0;
 }
 
-bool rendezvous_connect(int fd, const struct rendezvous *r)
+bool rendezvous_connect(int fd, const struct channel *units, struct pairing pairing,
+                        const uint8_t *secret)
 {
     struct sockaddr_un at;
-    socklen_t size = address_of(r, &at);
+    socklen_t size = address_of(pairing, own_port(units), address_port(&units->peer), secret, &at);
 
     return connect(fd, (const struct sockaddr *)&at, size) == 0;
 }
@@ -126,6 +136,13 @@ bool rendezvous_take(int fd, struct rendezvous_arrival *a)
     a->is_truncated = message.msg_flags & MSG_CTRUNC;
     take_files(&message, a);
     return true;
+}
+
+void rendezvous_close(struct rendezvous_arrival *a)
+{
+    for (int i = 0; i < RENDEZVOUS_FILES; i++)
+        if (a->file[i] >= 0)
+            (void)close(a->file[i]);
 }
 
 /* ---- the secret ---- */

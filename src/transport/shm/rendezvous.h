@@ -27,13 +27,6 @@ enum {
     RENDEZVOUS_CALLERS = 16, /* that wait, at most */
 };
 
-/* What the name depends on. */
-struct rendezvous {
-    struct pairing pairing;
-    uint16_t sender_port, receiver_port;
-    const uint8_t *secret; /* NEIGHBOUR_SECRET bytes; NULL: no keys */
-};
-
 /* The sender's first and only message. */
 struct connect_message {
     uint32_t version;
@@ -70,9 +63,14 @@ struct rendezvous_arrival {
 /* A socket to listen with, or to connect; -1 if the system has none. */
 __attribute__((warn_unused_result)) int rendezvous_socket(void);
 
-/* False if somebody listens there already; if nobody does. */
-__attribute__((warn_unused_result)) bool rendezvous_listen(int fd, const struct rendezvous *r);
-__attribute__((warn_unused_result)) bool rendezvous_connect(int fd, const struct rendezvous *r);
+/* Listens, or connects to who does, where the ends of this channel meet in a session; `secret` is
+ * the session's, NULL: it has none. False if somebody listens there already; if nobody does. */
+__attribute__((warn_unused_result)) bool rendezvous_listen(int fd, const struct channel *units,
+                                                           struct pairing pairing,
+                                                           const uint8_t *secret);
+__attribute__((warn_unused_result)) bool rendezvous_connect(int fd, const struct channel *units,
+                                                            struct pairing pairing,
+                                                            const uint8_t *secret);
 
 /* Whoever has connected; -1 and errno if nobody has. */
 __attribute__((warn_unused_result)) int rendezvous_accept(int fd);
@@ -86,8 +84,9 @@ bool rendezvous_hand_in(int fd, const struct connect_message *m, const int *file
 /* Says why not. Whoever is there may be deaf, or not there any more. */
 void rendezvous_refuse(int fd, uint32_t why);
 
-/* The next message; false if nothing came yet. The files are the caller's. */
+/* The next message; false if nothing came yet. What came is to be closed. */
 bool rendezvous_take(int fd, struct rendezvous_arrival *a);
+void rendezvous_close(struct rendezvous_arrival *a);
 
 enum prover { BY_SENDER = 1, BY_RECEIVER };
 

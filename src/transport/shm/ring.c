@@ -22,6 +22,11 @@ static void store(_Atomic uint32_t *word, uint32_t value)
 
 /* ---- writing ---- */
 
+static struct ring_record *record_of(struct ring_writer *w, uint64_t number)
+{
+    return &w->record[number % RING_NOTES];
+}
+
 void ring_writer_init(struct ring_writer *w, struct ring *ring)
 {
     *w = (struct ring_writer){.ring = ring};
@@ -33,7 +38,7 @@ bool ring_has_room(const struct ring_writer *w)
 }
 
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
-                const uint8_t trailer[TRAILER_BYTES], uint64_t owner)
+                const uint8_t trailer[TRAILER_BYTES], const struct ring_record *record)
 {
     CHECK(ring_has_room(w));
     uint64_t head = atomic_load(&w->head);
@@ -46,7 +51,7 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
     atomic_store_explicit(&slot->where, note->where, memory_order_relaxed);
     if (note->has_trailer)
         memcpy(slot->trailer, trailer, TRAILER_BYTES);
-    w->owner[head % RING_NOTES] = owner;
+    *record_of(w, head) = *record;
     atomic_store(&slot->state, RING_OFFERED);
     atomic_store(&w->head, head + 1);
     return atomic_load(&w->ring->is_asleep) != 0 && atomic_exchange(&w->ring->is_asleep, 0) != 0;
@@ -55,15 +60,15 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
 bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
 {
     uint64_t number = atomic_load(&w->reaped);
+    const struct ring_record *record = record_of(w, number);
     struct ring_slot *slot = slot_at(w->ring, number);
 
-    if (number == atomic_load(&w->head) || w->is_pinned[number % RING_NOTES])
+    if (number == atomic_load(&w->head) || record->is_pinned)
         return false;
     uint32_t state = atomic_load(&slot->state);
     if (state == RING_OFFERED || state == RING_REVOKED)
         return false;
-    *reaped = (struct ring_reaped){.owner = w->owner[number % RING_NOTES],
-                                   .has_faulted = state == RING_FAULTED};
+    *reaped = (struct ring_reaped){record->owner, record->staged, state == RING_FAULTED};
     atomic_store(&slot->state, RING_EMPTY);
     atomic_store(&w->reaped, number + 1);
     return true;
@@ -74,33 +79,36 @@ bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of)
     uint64_t head = atomic_load(&w->head);
 
     for (uint64_t i = atomic_load(&w->reaped); i < head; i++) {
+        struct ring_record *record = record_of(w, i);
         uint32_t offered = RING_OFFERED;
-        *of = w->owner[i % RING_NOTES];
+        *of = record->owner;
         if (*of == RING_NOBODY || (owner != RING_ANY && owner != *of))
             continue;
         (void)atomic_compare_exchange_strong(&slot_at(w->ring, i)->state, &offered, RING_REVOKED);
-        if (w->is_pinned[i % RING_NOTES])
+        if (record->is_pinned)
             continue;
-        w->owner[i % RING_NOTES] = RING_NOBODY;
+        record->owner = RING_NOBODY;
         return true;
     }
     return false;
 }
 
-bool ring_pin(struct ring_writer *w, uint64_t number)
+const struct ring_record *ring_pin(struct ring_writer *w, uint64_t number)
 {
-    bool is_there = number >= atomic_load(&w->reaped) && number < atomic_load(&w->head) &&
-                    w->owner[number % RING_NOTES] != RING_NOBODY &&
-                    atomic_load(&slot_at(w->ring, number)->state) == RING_OFFERED;
+    struct ring_record *record = record_of(w, number);
 
-    w->is_pinned[number % RING_NOTES] |= is_there;
-    return is_there;
+    if (number < atomic_load(&w->reaped) || number >= atomic_load(&w->head) ||
+        record->owner == RING_NOBODY ||
+        atomic_load(&slot_at(w->ring, number)->state) != RING_OFFERED)
+        return NULL;
+    record->is_pinned = true;
+    return record;
 }
 
 uint64_t ring_unpin(struct ring_writer *w, uint64_t number)
 {
-    w->is_pinned[number % RING_NOTES] = false;
-    return w->owner[number % RING_NOTES];
+    record_of(w, number)->is_pinned = false;
+    return record_of(w, number)->owner;
 }
 
 /* ---- reading ---- */

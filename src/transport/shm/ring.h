@@ -30,6 +30,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 enum { RING_NOTES = 256 };
 
@@ -70,12 +71,19 @@ struct ring_note {
 
 /* ---- the writer's side ---- */
 
+/* What the writer keeps of a note to itself. */
+struct ring_record {
+    uint64_t owner;    /* who wants to know that the reader is done; RING_NOBODY */
+    struct iovec data; /* the owner's */
+    uint64_t staged;   /* bytes of the stage that are free again with the note, and before */
+    bool is_pinned;
+};
+
 struct ring_writer {
     struct ring *ring;
-    _Atomic uint64_t head;      /* notes offered, */
-    _Atomic uint64_t reaped;    /* and of those, that the reader is done with, as is known */
-    uint64_t owner[RING_NOTES]; /* of each note: who wants to know that the reader is done */
-    bool is_pinned[RING_NOTES];
+    _Atomic uint64_t head;   /* notes offered, */
+    _Atomic uint64_t reaped; /* and of those, that the reader is done with, as is known */
+    struct ring_record record[RING_NOTES];
 };
 
 void ring_writer_init(struct ring_writer *w, struct ring *ring);
@@ -86,11 +94,11 @@ bool ring_has_room(const struct ring_writer *w);
 /* Offers a note; there is room (CHECKed). By one thread at a time. True if the reader sleeps and is
  * to be called. */
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
-                const uint8_t trailer[TRAILER_BYTES], uint64_t owner);
+                const uint8_t trailer[TRAILER_BYTES], const struct ring_record *record);
 
 /* What became of the oldest note. */
 struct ring_reaped {
-    uint64_t owner;
+    uint64_t owner, staged;
     bool has_faulted; /* the reader says that the memory cannot be read */
 };
 
@@ -104,9 +112,9 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
 #define RING_NOBODY (UINT64_MAX - 1)
 bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of);
 
-/* Pins a note that has an owner; false if it is not offered any more, or has none. By the thread
+/* Pins a note that has an owner; NULL if it is not offered any more, or has none. By the thread
  * that reaps, as all of these. */
-bool ring_pin(struct ring_writer *w, uint64_t number);
+const struct ring_record *ring_pin(struct ring_writer *w, uint64_t number);
 
 /* Whose it is. */
 uint64_t ring_unpin(struct ring_writer *w, uint64_t number);

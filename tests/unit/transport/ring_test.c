@@ -26,7 +26,8 @@ FIXTURE(setup, NULL)
 static bool offer(uint64_t owner)
 {
     const struct ring_note note = {.where = owner, .bytes = UNIT_BYTES};
-    return ring_offer(&writer, &note, NULL, owner);
+    const struct ring_record record = {.owner = owner};
+    return ring_offer(&writer, &note, NULL, &record);
 }
 
 static struct ring_slot *slot(uint64_t number)
@@ -74,7 +75,8 @@ TEST(ring_offer__a_note_is_read)
     struct ring_note note;
 
     memset(trailer, 0xA5, sizeof(trailer));
-    ck_assert(!ring_offer(&writer, &offered, trailer, 77));
+    const struct ring_record record = {.owner = 77};
+    ck_assert(!ring_offer(&writer, &offered, trailer, &record));
     ck_assert(ring_look(&reader, 0, &note));
     ck_assert_uint_eq(note.where, offered.where);
     ck_assert_uint_eq(note.bytes, offered.bytes);
