@@ -48,7 +48,7 @@ struct push {
 /* A sender. */
 struct shm_writer {
     struct ring_writer ring;
-    struct answers_place answers;
+    struct control_ring_place control;
     struct stage stage;
     struct push push;
     _Atomic bool may_push;       /* the kernel lets it */
@@ -59,7 +59,7 @@ struct shm_writer {
 /* A receiver. */
 struct shm_reader {
     struct ring_reader ring;
-    struct answers_place answers;
+    struct control_ring_place control;
     const uint8_t *commons; /* the sender's, mapped; NULL: it has none, or they cannot be mapped */
     size_t commons_bytes;
     uint64_t

@@ -72,7 +72,7 @@ bool neighbour_sleep(struct neighbour *n)
 {
     if (!neighbour_is_here(n))
         return true;
-    return n->out != NULL ? answers_sleep(&n->out->answers) : ring_sleep(&n->in->ring);
+    return n->out != NULL ? control_ring_sleep(&n->out->control) : ring_sleep(&n->in->ring);
 }
 
 void neighbour_wake(struct neighbour *n)
@@ -80,7 +80,7 @@ void neighbour_wake(struct neighbour *n)
     if (!neighbour_is_here(n))
         return;
     if (n->out != NULL)
-        answers_wake(&n->out->answers);
+        control_ring_wake(&n->out->control);
     else
         ring_wake(&n->in->ring);
 }

@@ -4,7 +4,8 @@
  *     sender    neighbour_send     -- a note of where each unit lies (ring.h) --> neighbour_receive
  *               small units are copied together first, a burst a note  process_vm_readv, or a
  *                                                                      copy of what both map
- *               neighbour_answer   <-- acknowledgements, requests (answers.h) --    neighbour_reply
+ *               neighbour_answer   <-- acknowledgements, requests (control_ring.h) --
+ * neighbour_reply
  *
  * It carries the protocol's own datagrams, those of the session that began over the socket. So
  * order, sizes, cancelling, silence and all the rest are what they are over UDP, and a datagram may
@@ -13,8 +14,8 @@
  *
  * Two ends meet once a session has begun over a socket whose ends have one address
  * (rendezvous.h). The sender hands in a sealed memfd with the ring, and the address of a nonce. The
- * receiver checks that, reads the nonce from the sender's memory, and consents in the shared memory.
- * In a session with keys both show that they have its secret.
+ * receiver checks that, reads the nonce from the sender's memory, and consents in the shared
+ * memory. In a session with keys both show that they have its secret.
  *
  * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
  *

@@ -135,10 +135,10 @@ static enum neighbour_refusal share_page(struct neighbour *n)
     n->page = memfd >= 0 && shared_file_seal(memfd, 0) ? map(memfd) : NULL;
     if (n->page != NULL) {
         ring_writer_init(&n->out->ring, &n->page->ring);
-        n->out->answers.answers = &n->page->answers;
+        n->out->control.ring = &n->page->control;
         n->out->still_since = NEVER;
         atomic_store(&n->page->ring.is_asleep, 1); /* until they look for the first time */
-        atomic_store(&n->page->answers.is_asleep, 1);
+        atomic_store(&n->page->control.is_asleep, 1);
         why = hand_in(n, memfd) ? NEIGHBOUR_FINE : NEIGHBOUR_ELSEWHERE;
     }
     close_file(&memfd);
@@ -228,7 +228,7 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct rendezvous
     n->peer = (struct peer_process){.pid = a->pid, .nonce_at = m->nonce_at};
     memcpy(n->peer.nonce, m->nonce, sizeof(n->peer.nonce));
     ring_reader_init(&n->in->ring, &n->page->ring);
-    n->in->answers.answers = &n->page->answers;
+    n->in->control.ring = &n->page->control;
     map_commons(n->in, a->file[1], m->commons_bytes);
     return look_at_sender(n);
 }

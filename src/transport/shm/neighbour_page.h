@@ -2,7 +2,7 @@
 #ifndef ZCRP_TRANSPORT_SHM_NEIGHBOUR_PAGE_H
 #define ZCRP_TRANSPORT_SHM_NEIGHBOUR_PAGE_H
 
-#include "answers.h"
+#include "control_ring.h"
 #include "neighbour.h"
 #include "peer_process.h"
 #include "rendezvous.h"
@@ -27,7 +27,7 @@ struct neighbour_page {
     uint8_t nonce[PEER_NONCE];                   /* and so this, */
     _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct ring ring;
-    struct answers answers;
+    struct control_ring control;
     struct targets targets;
     uint8_t stage[NEIGHBOUR_STAGE];
 };

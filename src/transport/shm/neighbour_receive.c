@@ -270,5 +270,5 @@ bool neighbour_reply(struct neighbour *n, const struct burst *b, bool *calls)
 {
     *calls = false;
     return neighbour_is_here(n) && is_of_session(n, b) &&
-           answers_put(&n->in->answers, b->control, b->bytes, calls);
+           control_ring_put(&n->in->control, b->control, b->bytes, calls);
 }

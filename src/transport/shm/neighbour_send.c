@@ -217,10 +217,10 @@ bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of)
 
 bool neighbour_has_answer(const struct neighbour *n)
 {
-    return neighbour_is_here(n) && answers_has(&n->out->answers);
+    return neighbour_is_here(n) && control_ring_has(&n->out->control);
 }
 
 size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)
 {
-    return neighbour_is_here(n) ? answers_take(&n->out->answers, buffer) : 0;
+    return neighbour_is_here(n) ? control_ring_take(&n->out->control, buffer) : 0;
 }

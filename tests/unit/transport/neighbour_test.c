@@ -567,7 +567,7 @@ TEST(neighbour_reply__no_room)
 
     meet();
     fill_answer(neighbours_terms.pairing, 100);
-    for (int i = 0; i < ANSWER_SLOTS / 2; i++)
+    for (int i = 0; i < CONTROL_SLOTS / 2; i++)
         ck_assert(neighbour_reply(n.receiver, &n.burst, &calls));
     ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
     ck_assert(!neighbour_sleep(n.sender)); /* there is something to read */

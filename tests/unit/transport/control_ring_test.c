@@ -1,19 +1,19 @@
-/* Answers in shared memory: both sides in one process. */
-#include "transport/shm/answers.h"
+/* A control ring in shared memory: both sides in one process. */
+#include "transport/shm/control_ring.h"
 
 #include "../../support/random.h"
 #include "../../support/suite.h"
 
 #include <string.h>
 
-static struct answers answers;
-static struct answers_place writer, reader;
+static struct control_ring control;
+static struct control_ring_place writer, reader;
 static bool calls;
 
 static void setup(void)
 {
-    memset(&answers, 0, sizeof(answers));
-    writer = (struct answers_place){.answers = &answers};
+    memset(&control, 0, sizeof(control));
+    writer = (struct control_ring_place){.ring = &control};
     reader = writer;
     calls = false;
 }
@@ -25,16 +25,16 @@ static bool put(uint8_t content, size_t bytes)
     uint8_t datagram[CONTROL_BYTES + 1];
 
     memset(datagram, content, sizeof(datagram));
-    return answers_put(&writer, datagram, bytes, &calls);
+    return control_ring_put(&writer, datagram, bytes, &calls);
 }
 
-static void expect_answer(uint8_t content, size_t bytes)
+static void expect_datagram(uint8_t content, size_t bytes)
 {
     uint8_t buffer[CONTROL_BYTES + 1] = {0}, expected[CONTROL_BYTES];
 
     memset(expected, content, sizeof(expected));
     buffer[bytes] = 0xEE; /* nothing is written behind it */
-    ck_assert_uint_eq(answers_take(&reader, buffer), bytes);
+    ck_assert_uint_eq(control_ring_take(&reader, buffer), bytes);
     ck_assert_mem_eq(buffer, expected, bytes);
     ck_assert_uint_eq(buffer[bytes], 0xEE);
 }
@@ -42,18 +42,18 @@ static void expect_answer(uint8_t content, size_t bytes)
 static void expect_none(void)
 {
     uint8_t buffer[CONTROL_BYTES];
-    ck_assert_uint_eq(answers_take(&reader, buffer), 0);
+    ck_assert_uint_eq(control_ring_take(&reader, buffer), 0);
 }
 
-TEST(answers_put__sizes)
+TEST(control_ring_put__sizes)
 {
     ck_assert(!put(1, 0));
     ck_assert(!put(1, CONTROL_BYTES + 1));
     expect_none();
     ck_assert(put(1, 1));
     ck_assert(put(2, CONTROL_BYTES));
-    expect_answer(1, 1);
-    expect_answer(2, CONTROL_BYTES);
+    expect_datagram(1, 1);
+    expect_datagram(2, CONTROL_BYTES);
     expect_none();
 }
 
@@ -62,54 +62,54 @@ TEST(answers__go_round)
     for (size_t bytes = 1; bytes <= CONTROL_BYTES; bytes++) {
         ck_assert(put((uint8_t)bytes, bytes));
         ck_assert(put(1, 32));
-        expect_answer((uint8_t)bytes, bytes);
-        expect_answer(1, 32);
+        expect_datagram((uint8_t)bytes, bytes);
+        expect_datagram(1, 32);
     }
     expect_none();
 }
 
-TEST(answers_put__full)
+TEST(control_ring_put__full)
 {
-    for (int i = 0; i < ANSWER_SLOTS; i++)
-        ck_assert(put((uint8_t)i, ANSWER_PART));
+    for (int i = 0; i < CONTROL_SLOTS; i++)
+        ck_assert(put((uint8_t)i, CONTROL_PART));
     ck_assert(!put(99, 40));
-    expect_answer(0, ANSWER_PART);
-    ck_assert(!put(99, ANSWER_PART + 1));
+    expect_datagram(0, CONTROL_PART);
+    ck_assert(!put(99, CONTROL_PART + 1));
     ck_assert(put(99, 40));
     ck_assert(!put(100, 40));
-    expect_answer(1, ANSWER_PART);
-    expect_answer(2, ANSWER_PART);
-    ck_assert(put(100, ANSWER_PART + 1));
+    expect_datagram(1, CONTROL_PART);
+    expect_datagram(2, CONTROL_PART);
+    ck_assert(put(100, CONTROL_PART + 1));
 }
 
-TEST(answers_sleep__the_writer_calls_once)
+TEST(control_ring_sleep__the_writer_calls_once)
 {
     ck_assert(put(1, 40));
     ck_assert(!calls);
-    ck_assert(!answers_sleep(&reader));
-    ck_assert_uint_eq(answers.is_asleep, 0);
-    expect_answer(1, 40);
-    ck_assert(answers_sleep(&reader));
+    ck_assert(!control_ring_sleep(&reader));
+    ck_assert_uint_eq(control.is_asleep, 0);
+    expect_datagram(1, 40);
+    ck_assert(control_ring_sleep(&reader));
     ck_assert(put(2, 40));
     ck_assert(calls);
     ck_assert(put(3, 40));
     ck_assert(!calls);
 }
 
-TEST(answers_sleep__awake_again)
+TEST(control_ring_sleep__awake_again)
 {
-    ck_assert(answers_sleep(&reader));
-    answers_wake(&reader);
+    ck_assert(control_ring_sleep(&reader));
+    control_ring_wake(&reader);
     ck_assert(put(1, 40));
     ck_assert(!calls);
 }
 
 /* A size that is none gets the buffer's. */
-TEST(answers_take__a_hostile_size)
+TEST(control_ring_take__a_hostile_size)
 {
     ck_assert(put(7, CONTROL_BYTES));
-    answers.slot[0].bytes = UINT32_MAX;
-    expect_answer(7, CONTROL_BYTES);
+    control.slot[0].bytes = UINT32_MAX;
+    expect_datagram(7, CONTROL_BYTES);
     expect_none();
 }
 
@@ -120,15 +120,15 @@ TEST(answers__scribbled_at_random, .is_random = true)
     uint8_t buffer[CONTROL_BYTES + 8];
 
     for (int step = 0; step < 100000; step++) {
-        struct answer_slot *slot = &answers.slot[random_below(&random, ANSWER_SLOTS)];
+        struct control_slot *slot = &control.slot[random_below(&random, CONTROL_SLOTS)];
         slot->bytes = random_chance(&random, 50) ? 0 : (uint32_t)random_next(&random);
-        answers.is_asleep = (uint32_t)random_below(&random, 3);
+        control.is_asleep = (uint32_t)random_below(&random, 3);
         memset(buffer + CONTROL_BYTES, 0xEE, 8);
-        ck_assert_uint_le(answers_take(&reader, buffer), CONTROL_BYTES);
+        ck_assert_uint_le(control_ring_take(&reader, buffer), CONTROL_BYTES);
         for (int i = 0; i < 8; i++)
             ck_assert_uint_eq(buffer[CONTROL_BYTES + i], 0xEE);
         (void)put((uint8_t)step, 1 + random_below(&random, CONTROL_BYTES));
-        if (answers_sleep(&reader))
-            answers_wake(&reader);
+        if (control_ring_sleep(&reader))
+            control_ring_wake(&reader);
     }
 }

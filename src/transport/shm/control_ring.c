@@ -1,0 +1,77 @@
+#include "control_ring.h"
+
+#include "core/number.h"
+
+#include <string.h>
+
+static struct control_slot *slot_of(const struct control_ring_place *p, uint32_t ahead)
+{
+    return &p->ring->slot[(p->next + ahead) % CONTROL_SLOTS];
+}
+
+static uint32_t slots_for(uint32_t bytes)
+{
+    return (bytes + CONTROL_PART - 1) / CONTROL_PART;
+}
+
+static size_t part_of(uint32_t bytes, uint32_t slot)
+{
+    return lesser(CONTROL_PART, bytes - slot * CONTROL_PART);
+}
+
+static bool has_room(const struct control_ring_place *p, uint32_t slots)
+{
+    for (uint32_t i = 0; i < slots; i++)
+        if (atomic_load(&slot_of(p, i)->bytes) != 0)
+            return false;
+    return true;
+}
+
+bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, size_t bytes,
+                      bool *calls)
+{
+    uint32_t slots = slots_for((uint32_t)lesser(bytes, CONTROL_BYTES));
+
+    if (bytes == 0 || bytes > CONTROL_BYTES || !has_room(p, slots))
+        return false;
+    for (uint32_t i = slots; i-- > 0;) { /* the first slot last: then all can be read */
+        memcpy(slot_of(p, i)->part, datagram + i * CONTROL_PART, part_of((uint32_t)bytes, i));
+        atomic_store(&slot_of(p, i)->bytes, (uint32_t)bytes);
+    }
+    p->next += slots;
+    *calls = atomic_load(&p->ring->is_asleep) != 0 && atomic_exchange(&p->ring->is_asleep, 0) != 0;
+    return true;
+}
+
+bool control_ring_has(const struct control_ring_place *p)
+{
+    return atomic_load(&slot_of(p, 0)->bytes) != 0;
+}
+
+size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer)
+{
+    uint32_t bytes = (uint32_t)lesser(atomic_load(&slot_of(p, 0)->bytes), CONTROL_BYTES);
+    uint32_t slots = slots_for(bytes);
+
+    for (uint32_t i = 0; i < slots; i++) {
+        memcpy(buffer + i * CONTROL_PART, slot_of(p, i)->part, part_of(bytes, i));
+        atomic_store(&slot_of(p, i)->bytes, 0);
+    }
+    p->next += slots;
+    return bytes;
+}
+
+bool control_ring_sleep(struct control_ring_place *p)
+{
+    atomic_store(&p->ring->is_asleep, 1);
+    if (!control_ring_has(p))
+        return true;
+    control_ring_wake(p);
+    return false;
+}
+
+void control_ring_wake(struct control_ring_place *p)
+{
+    if (atomic_load_explicit(&p->ring->is_asleep, memory_order_relaxed) != 0)
+        atomic_store(&p->ring->is_asleep, 0);
+}

@@ -1,0 +1,57 @@
+/* The control ring: control datagrams from a receiver to its sender, in memory that both share.
+ * Most are short and take one slot; a longer one takes as many as it needs, one behind the other.
+ * Each is copied in and out.
+ *
+ * One that finds no room takes the socket. Then later ones may overtake it, and a request that
+ * comes before its time is not understood: the receiver repeats it after 20 ms. So there is room
+ * for what answers all notes that may be in the ring (ring.h).
+ *
+ * As in ring.h, neither side believes what the other may write. */
+#ifndef ZCRP_TRANSPORT_SHM_CONTROL_RING_H
+#define ZCRP_TRANSPORT_SHM_CONTROL_RING_H
+
+#include "core/wire/burst.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CONTROL_SLOTS = 256,
+    CONTROL_PART = 60, /* bytes of a datagram in a slot */
+};
+
+struct control_slot {
+    _Alignas(64) _Atomic uint32_t bytes; /* of the datagram that begins here; 0: the slot is free */
+    uint8_t part[CONTROL_PART];
+};
+
+/* In the shared memory. */
+struct control_ring {
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be called */
+    struct control_slot slot[CONTROL_SLOTS];
+};
+
+/* One side's place, private to it; 0 at first. */
+struct control_ring_place {
+    struct control_ring *ring;
+    uint32_t next;
+};
+
+/* Writes a datagram of at most CONTROL_BYTES; false if there is no room. `*calls`: the reader
+ * sleeps and is to be called. */
+bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, size_t bytes,
+                      bool *calls);
+
+/* Is there one to be read? */
+bool control_ring_has(const struct control_ring_place *p);
+
+/* Copies the next datagram to `buffer`, which has room for CONTROL_BYTES. Its bytes; 0: none. */
+size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer);
+
+/* The reader goes to sleep: false if there is something to read, then it is awake. */
+bool control_ring_sleep(struct control_ring_place *p);
+void control_ring_wake(struct control_ring_place *p);
+
+#endif
