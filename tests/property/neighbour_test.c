@@ -122,18 +122,18 @@ static void scribble_slot(uint64_t *random)
 
 /* Any word but an address: a sender that is told one writes there, and it is this process that has
  * told it. */
-static void scribble_target(uint64_t *random)
+static void scribble_push_slot(uint64_t *random)
 {
-    size_t targets = offsetof(struct neighbour_page, targets);
-    size_t target = targets + offsetof(struct targets, target) +
-                    random_below(random, RING_NOTES) * sizeof(struct target);
-    uint32_t state = (uint32_t)random_below(random, TARGET_FAILED + 2);
+    size_t slots = offsetof(struct neighbour_page, slots);
+    size_t slot = slots + offsetof(struct push_slots, slot) +
+                  random_below(random, RING_NOTES) * sizeof(struct push_slot);
+    uint32_t state = (uint32_t)random_below(random, PUSH_SLOT_FAILED + 2);
     uint64_t end = random_below(random, 4UL * RING_NOTES);
 
     if (random_chance(random, 30))
-        write_page(targets + offsetof(struct targets, end), &end, sizeof(end));
+        write_page(slots + offsetof(struct push_slots, end), &end, sizeof(end));
     else
-        write_page(target + offsetof(struct target, state), &state, sizeof(state));
+        write_page(slot + offsetof(struct push_slot, state), &state, sizeof(state));
 }
 
 static void scribble_anywhere(uint64_t *random)
@@ -144,8 +144,8 @@ static void scribble_anywhere(uint64_t *random)
     for (size_t i = 0; i < size; i++)
         bytes[i] = random_chance(random, 50) ? 0 : (uint8_t)random_next(random);
     size_t at = random_below(random, sizeof(struct neighbour_page) - size);
-    size_t targets = offsetof(struct neighbour_page, targets);
-    if (at + size <= targets || at >= targets + sizeof(struct targets))
+    size_t slots = offsetof(struct neighbour_page, slots);
+    if (at + size <= slots || at >= slots + sizeof(struct push_slots))
         write_page(at, bytes, size);
 }
 
@@ -161,7 +161,7 @@ static void scribble(void *unused)
         if (random_chance(&scribbler.random, 70))
             scribble_slot(&scribbler.random);
         else if (random_chance(&scribbler.random, 30))
-            scribble_target(&scribbler.random);
+            scribble_push_slot(&scribbler.random);
         else
             scribble_anywhere(&scribbler.random);
     }

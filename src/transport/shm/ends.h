@@ -62,11 +62,10 @@ struct shm_reader {
     struct control_ring_place control;
     const uint8_t *commons; /* the sender's, mapped; NULL: it has none, or they cannot be mapped */
     size_t commons_bytes;
-    uint64_t
-        late[LANDING_OPENINGS]; /* notes whose targets the sender has claimed and not settled */
-    uint32_t lates;             /* in time */
-    struct pages_seen seen;     /* of this side's, where data land */
-    bool has_pushed;            /* the sender, of what was shared with it last */
+    uint64_t late[LANDING_OPENINGS]; /* notes whose slots the sender has claimed and not settled */
+    uint32_t lates;                  /* in time */
+    struct pages_seen seen;          /* of this side's, where data land */
+    bool has_pushed;                 /* the sender, of what was shared with it last */
 };
 
 struct neighbour {

@@ -25,7 +25,7 @@
  * the stage.
  *
  * A sender that has nothing else to do pushes some of the bytes itself, to where the receiver has
- * opened targets for them (targets.h): so both copy, on a processor each.
+ * opened slots for them (push_slots.h): so both copy, on a processor each.
  *
  * Each call that reads from the sender reads a nonce, too, and before each push the sender reads
  * one of the receiver's: so a process that has ended, or become another program, is noticed.

@@ -245,7 +245,7 @@ static bool is_expected(const struct neighbour *n, const struct rendezvous_arriv
 
 /* The sender looks for this end's nonce before it pushes. A process is to be noticed that ends
  * while it pushes. */
-static bool offer_targets(struct neighbour *n)
+static bool offer_slots(struct neighbour *n)
 {
     int file = process_file(n->peer.pid);
 
@@ -261,8 +261,8 @@ static void consent(struct neighbour *n, enum neighbour_refusal why)
 {
     n->sight = (why == NEIGHBOUR_FINE ? SIGHT_MEMORY : 0U) |
                (n->in->commons != NULL && may_read_itself() ? SIGHT_COMMONS : 0U);
-    if (why == NEIGHBOUR_FINE && offer_targets(n))
-        n->sight |= SIGHT_TARGETS;
+    if (why == NEIGHBOUR_FINE && offer_slots(n))
+        n->sight |= SIGHT_SLOTS;
     if (why == NEIGHBOUR_FORBIDDEN && n->sight != 0)
         why = NEIGHBOUR_FINE;
     rendezvous_prove(secret_of(n->meeting), BY_RECEIVER, n->peer.nonce, n->page->proof);
@@ -401,7 +401,7 @@ static bool has_proven(const struct neighbour *n)
     return rendezvous_is_proof(secret_of(n->meeting), BY_RECEIVER, n->nonce, proof);
 }
 
-/* The receiver offers targets. The kernel has said who it is, and says now if it may be written to:
+/* The receiver offers slots. The kernel has said who it is, and says now if it may be written to:
  * the right to read is the same. */
 static bool may_push(struct neighbour *n)
 {
@@ -416,7 +416,7 @@ static void begin(struct neighbour *n)
     uint32_t sight = atomic_load(&n->page->sight);
 
     n->sight = sight & (SIGHT_MEMORY | (n->own != NULL ? SIGHT_COMMONS : 0U));
-    atomic_store(&n->out->may_push, (sight & SIGHT_TARGETS) && may_push(n));
+    atomic_store(&n->out->may_push, (sight & SIGHT_SLOTS) && may_push(n));
     decide(n, n->sight != 0 && has_proven(n) ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
 }
 

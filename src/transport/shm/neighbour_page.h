@@ -5,9 +5,9 @@
 #include "control_ring.h"
 #include "neighbour.h"
 #include "peer_process.h"
+#include "push_slots.h"
 #include "rendezvous.h"
 #include "ring.h"
-#include "targets.h"
 
 /* The receiver's word. */
 enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
@@ -16,7 +16,7 @@ enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 enum neighbour_sight {
     SIGHT_MEMORY = 1,  /* all its memory */
     SIGHT_COMMONS = 2, /* its commons */
-    SIGHT_TARGETS = 4, /* the sender may push, if the kernel lets it */
+    SIGHT_SLOTS = 4,   /* the sender may push, if the kernel lets it */
 };
 
 struct neighbour_page {
@@ -28,7 +28,7 @@ struct neighbour_page {
     _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct ring ring;
     struct control_ring control;
-    struct targets targets;
+    struct push_slots slots;
     uint8_t stage[NEIGHBOUR_STAGE];
 };
 

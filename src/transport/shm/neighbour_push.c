@@ -1,23 +1,23 @@
-/* How a sender pushes bytes to a neighbour, which has opened targets for them. */
+/* How a sender pushes bytes to a neighbour, which has opened slots for them. */
 #include "ends.h"
 
 #include <sys/uio.h>
 
 /* ---- claiming ---- */
 
-/* Claims one target more, and adds its bytes to `*bytes`. Only bytes of a message that is held are
- * pushed; another claim is given up. False: there is no target. */
+/* Claims one slot more, and adds its bytes to `*bytes`. Only bytes of a message that is held are
+ * pushed; another claim is given up. False: there is no slot. */
 static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
 {
     struct ring_writer *ring = &n->out->ring;
     uint64_t number, at;
 
-    if (!targets_claim(&n->page->targets, atomic_load(&ring->reaped), atomic_load(&ring->head),
-                       &number, &at))
+    if (!push_slots_claim(&n->page->slots, atomic_load(&ring->reaped), atomic_load(&ring->head),
+                          &number, &at))
         return false;
     const struct ring_record *record = ring_pin(ring, number);
     if (record == NULL) {
-        targets_settle(&n->page->targets, number, false);
+        push_slots_settle(&n->page->slots, number, false);
         return true;
     }
     size_t size = record->data.iov_len;
@@ -56,7 +56,7 @@ void neighbour_push(struct neighbour *n)
         atomic_store(&n->out->may_push, false);
     for (uint32_t i = 0; i < push->notes; i++) {
         left -= (ssize_t)push->from[i].iov_len;
-        targets_settle(&n->page->targets, push->number[i], left >= 0);
+        push_slots_settle(&n->page->slots, push->number[i], left >= 0);
     }
 }
 

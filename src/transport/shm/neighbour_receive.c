@@ -17,8 +17,8 @@ static const duration LATE_AFTER = 200 * MICROSECOND; /* a sender settles what i
 /* Who copies a note. */
 enum turn {
     TURN_OWN,
-    TURN_OPEN,    /* whoever comes first: its target is open */
-    TURN_SENDERS, /* it has claimed the target */
+    TURN_OPEN,    /* whoever comes first: its slot is open */
+    TURN_SENDERS, /* it has claimed the slot */
     TURN_OVER,    /* its bytes are where they belong */
 };
 
@@ -29,7 +29,7 @@ struct share {
     enum turn turn[LANDING_OPENINGS];
 };
 
-/* ---- opening targets ---- */
+/* ---- opening slots ---- */
 
 static uint64_t number_of(const struct neighbour *n, uint32_t i)
 {
@@ -61,7 +61,7 @@ static uint32_t own_row(const struct neighbour *n, const struct share *s, uint32
 
 /* The sender must not sleep for pages of this side's. What is not there comes now, because it is
  * about to be written to. */
-static bool bring_targets(struct neighbour *n, const struct landing *l, const struct share *s)
+static bool bring_slots(struct neighbour *n, const struct landing *l, const struct share *s)
 {
     struct iovec piece[LANDING_OPENINGS];
     uint32_t pieces = 0;
@@ -77,21 +77,21 @@ static bool bring_targets(struct neighbour *n, const struct landing *l, const st
     return true;
 }
 
-/* Opens targets for all but the first notes. False if nobody would push, or there is too little. */
+/* Opens slots for all but the first notes. False if nobody would push, or there is too little. */
 static bool share_out(struct neighbour *n, const struct landing *l, struct share *s)
 {
-    struct targets *targets = &n->page->targets;
+    struct push_slots *slots = &n->page->slots;
     uint32_t end = 0;
 
-    if (!(n->sight & SIGHT_TARGETS) || s->notes < SHARE_LEAST || !bring_targets(n, l, s))
+    if (!(n->sight & SIGHT_SLOTS) || s->notes < SHARE_LEAST || !bring_slots(n, l, s))
         return false;
     for (uint32_t i = own_row(n, s, 0); i < s->notes; i++)
         if (is_plain(l, i, &s->note[i]) &&
-            targets_open(targets, number_of(n, i), l->iov[l->first[i]].iov_base)) {
+            push_slots_open(slots, number_of(n, i), l->iov[l->first[i]].iov_base)) {
             s->turn[i] = TURN_OPEN;
             end = i + 1;
         }
-    targets_show(targets, number_of(n, end));
+    push_slots_show(slots, number_of(n, end));
     return true;
 }
 
@@ -109,7 +109,8 @@ static void copy_row(struct neighbour *n, const struct landing *l, struct share 
 static bool is_own(struct neighbour *n, struct share *s, uint32_t i)
 {
     if (s->turn[i] == TURN_OPEN)
-        s->turn[i] = targets_withdraw(&n->page->targets, number_of(n, i)) ? TURN_OWN : TURN_SENDERS;
+        s->turn[i] =
+            push_slots_withdraw(&n->page->slots, number_of(n, i)) ? TURN_OWN : TURN_SENDERS;
     return s->turn[i] == TURN_OWN;
 }
 
@@ -128,14 +129,14 @@ static void copy_own(struct neighbour *n, const struct landing *l, struct share 
 }
 
 /* CLAIMED: it takes too long. */
-static enum target_state await_target(struct targets *t, uint64_t number, instant deadline)
+static enum push_slot_state await_slot(struct push_slots *t, uint64_t number, instant deadline)
 {
-    enum target_state state = targets_take(t, number);
+    enum push_slot_state state = push_slots_take(t, number);
 
-    for (uint32_t looks = 1; state == TARGET_CLAIMED && clock_now() < deadline; looks++) {
+    for (uint32_t looks = 1; state == PUSH_SLOT_CLAIMED && clock_now() < deadline; looks++) {
         if (looks % YIELD_LOOKS == 0)
             sched_yield(); /* the sender may be waiting for this very core */
-        state = targets_take(t, number);
+        state = push_slots_take(t, number);
     }
     return state;
 }
@@ -150,10 +151,10 @@ static void take_pushed(struct neighbour *n, const struct landing *l, struct sha
         if (s->turn[i] != TURN_SENDERS)
             continue;
         n->in->has_pushed = true;
-        enum target_state state = await_target(&n->page->targets, number_of(n, i), deadline);
-        if (state == TARGET_CLAIMED) {
+        enum push_slot_state state = await_slot(&n->page->slots, number_of(n, i), deadline);
+        if (state == PUSH_SLOT_CLAIMED) {
             n->in->late[n->in->lates++] = number_of(n, i);
-        } else if (state == TARGET_PUSHED) {
+        } else if (state == PUSH_SLOT_PUSHED) {
             memcpy(l->iov[l->first[i] + 1].iov_base, ring_trailer(&n->in->ring, i), TRAILER_BYTES);
             s->turn[i] = TURN_OVER;
         } else {
@@ -224,7 +225,7 @@ bool neighbour_is_late(struct neighbour *n)
     bool has_ended = in->lates > 0 && peer_process_has_ended(&n->peer);
 
     for (uint32_t i = in->lates; i-- > 0;)
-        if (targets_take(&n->page->targets, in->late[i]) != TARGET_CLAIMED || has_ended)
+        if (push_slots_take(&n->page->slots, in->late[i]) != PUSH_SLOT_CLAIMED || has_ended)
             in->late[i] = in->late[--in->lates];
     return in->lates > 0;
 }

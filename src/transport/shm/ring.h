@@ -17,8 +17,9 @@
  * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer calls.
  * tests/model/ring.pml has these rules; link.pml, who sleeps beside whom.
  *
- * A note is pinned while the writer's own process reads the memory that it is of (targets.h). Then
- * it is not reaped, and to revoke it leaves it its owner, who gets it back once it is unpinned.
+ * A note is pinned while the writer's own process reads the memory that it is of (push_slots.h).
+ * Then it is not reaped, and to revoke it leaves it its owner, who gets it back once it is
+ * unpinned.
  *
  * I1  writer: reaped <= head <= reaped + RING_NOTES; the notes between are not EMPTY.
  * I2  reader: every note before `tail` is EMPTY, DONE, FAULTED, or offered anew. */

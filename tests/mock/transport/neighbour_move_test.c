@@ -57,7 +57,7 @@ static void setup(void)
     memset(from, 0, sizeof(from));
     assert_true(neighbours_open(&n));
     assert_true(neighbours_meet(&n));
-    n.receiver->sight &= ~(uint32_t)SIGHT_TARGETS; /* the sender pushes nothing */
+    n.receiver->sight &= ~(uint32_t)SIGHT_SLOTS; /* the sender pushes nothing */
 }
 
 static void teardown(void)

@@ -152,7 +152,7 @@ TEST(neighbour_push__nobody_pushes)
     expect_all(UNITS);
     expect_reaped(UNITS);
     assert_int_equal(writes, 0);
-    assert_false(neighbour_claim(n.sender)); /* the targets are withdrawn */
+    assert_false(neighbour_claim(n.sender)); /* the slots are withdrawn */
 }
 
 /* Few units are not worth it. */
@@ -322,7 +322,7 @@ TEST(neighbour_is_late__until_it_is_another)
 /* Targets of notes that there are not, or that hold no message, are settled and not written to. */
 TEST(neighbour_claim__of_nothing)
 {
-    struct targets *t = &n.sender->page->targets;
+    struct push_slots *t = &n.sender->page->slots;
     uint64_t of;
 
     assert_false(neighbour_claim(n.sender));
@@ -333,9 +333,9 @@ TEST(neighbour_claim__of_nothing)
     }
     while (neighbour_take_back(n.sender, MESSAGE, &of))
         ;
-    assert_true(targets_open(t, 3, to));
-    targets_show(t, 4);
+    assert_true(push_slots_open(t, 3, to));
+    push_slots_show(t, 4);
     assert_false(neighbour_claim(n.sender));
-    assert_int_equal(targets_take(t, 3), TARGET_FAILED);
+    assert_int_equal(push_slots_take(t, 3), PUSH_SLOT_FAILED);
     assert_int_equal(writes, 0);
 }

@@ -1,7 +1,7 @@
-/* Targets (src/transport/shm/targets.h): a reader and a writer that copy the notes of one landing, each
+/* Push slots (src/transport/shm/push_slots.h): a reader and a writer that copy the notes of one landing, each
  * some. The writer may stand still at any step, and die there (-DDEATH).
  *
- *     N  notes of a landing          R  landings, of which each has the same targets
+ *     N  notes of a landing          R  landings, of which each has the same slots
  *
  * The user writes its own value to all memory of a landing that is over. A copy has two steps, and
  * writes the landing's number.
@@ -12,7 +12,7 @@
  * P4  Also when it is dead.
  *
  * A mistake put in on purpose has to be found:
- *     -DBLIND     the reader does not ask whether a target was claimed before it goes on
+ *     -DBLIND     the reader does not ask whether a slot was claimed before it goes on
  *     -DSTORE     the reader withdraws with a store, not an exchange
  *     -DLOAD      the writer claims with a load and a store
  *     -DEARLY     the writer settles, and copies then
