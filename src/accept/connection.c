@@ -8,7 +8,7 @@
 #include "link/turns.h"
 #include "platform/sleep.h"
 #include "transport/names.h"
-#include "transport/shm/commons.h"
+#include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
 
 #include <errno.h>
@@ -29,12 +29,12 @@ static int make_halves(struct zcrp_connection *c, const struct zcrp_options *com
 }
 
 /* Memory for messages that a peer on this host may map. Without it they have other memory. */
-static void make_commons(struct zcrp_connection *c, uint64_t bytes)
+static void make_arena(struct zcrp_connection *c, uint64_t bytes)
 {
     if (bytes == 0 || !c->sender->transport->is_possible)
         return;
-    c->commons = commons_create(bytes);
-    c->sender->transport->commons = c->receiver->transport->commons = c->commons;
+    c->arena = shared_arena_create(bytes);
+    c->sender->transport->arena = c->receiver->transport->arena = c->arena;
 }
 
 /* Each finds the other in the engine when it starts. */
@@ -66,7 +66,7 @@ static void destroy(struct zcrp_connection *c)
         entity_destroy(c->receiver);
     (void)close(c->fd);
     peers_leave(c->peers, &c->peer, false);
-    commons_let_go(c->commons);
+    shared_arena_let_go(c->arena);
     free(c);
 }
 
@@ -85,7 +85,7 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
                                   .peers = info->peers};
     int code = make_halves(c, complete, info->session_keys);
     if (code == ZCRP_OK)
-        make_commons(c, complete->mapped_bytes);
+        make_arena(c, complete->mapped_bytes);
     if (code == ZCRP_OK)
         code = entity_join(c->sender);
     if (code == ZCRP_OK)

@@ -17,7 +17,7 @@ struct zcrp_connection {
     int fd;                       /* (c) its own */
     struct zcrp_entity *sender;   /* (c) */
     struct zcrp_entity *receiver; /* (c) */
-    struct commons *commons;      /* (c) memory that the peer may map; NULL: none */
+    struct shared_arena *arena;   /* (c) memory that the peer may map; NULL: none */
     union address peer;           /* (c) */
     struct peers *peers;          /* (c) of the listener that admitted it; NULL */
 };

@@ -6,7 +6,7 @@
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/tx.h"
-#include "transport/shm/commons.h"
+#include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
 
 #include <errno.h>
@@ -65,21 +65,21 @@ struct zcrp_msg *zcrp_alloc_msg(nlong size)
     return &m->public;
 }
 
-/* From the commons, if it has any, and they have room. */
+/* From the shared arena, if it has one with room. */
 struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, nlong size)
 {
-    struct commons *commons = connection != NULL ? connection->commons : NULL;
-    void *memory = commons != NULL && size <= PTRDIFF_MAX ? commons_take(commons, size) : NULL;
+    struct shared_arena *arena = connection != NULL ? connection->arena : NULL;
+    void *memory = arena != NULL && size <= PTRDIFF_MAX ? shared_arena_take(arena, size) : NULL;
 
     if (connection == NULL || memory == NULL)
         return connection != NULL ? zcrp_alloc_msg(size) : NULL;
     struct message *m = create_message(memory, size);
     if (m == NULL) {
-        commons_give(commons, memory);
+        shared_arena_give(arena, memory);
         return NULL;
     }
     m->memory = memory;
-    m->commons = commons;
+    m->arena = arena;
     return &m->public;
 }
 
@@ -114,8 +114,8 @@ void zcrp_free_msg(struct zcrp_msg *message)
     if (m == NULL || message_is_in_flight(m))
         return;
     collection_withdraw(m);
-    if (m->commons != NULL)
-        commons_give(m->commons, m->memory);
+    if (m->arena != NULL)
+        shared_arena_give(m->arena, m->memory);
     else
         free(m->memory);
     free(m);

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 struct collection;
-struct commons;
+struct shared_arena;
 struct message;
 
 /* An intrusive list of messages, first in, first out. A message is in one list at most: in its
@@ -59,14 +59,14 @@ enum message_life {
 };
 
 struct message {
-    struct zcrp_msg public;  /* first: the user's pointer is ours */
-    struct latch latch;      /* (a) */
-    int code;                /* (l) how it ends; ZCRP_ERROR_IDLE before it ever was in flight */
-    void *memory;            /* (c) the library's buffer, to be freed; NULL: it wraps */
-    struct commons *commons; /* (c) that it is of; NULL: none */
-    bool is_wrapped;         /* (c) */
-    nlong seen_bytes;        /* (l) of what it wraps: it ended well with so many, */
-    instant seen_at;         /* (l) having been given then; see message_is_unseen */
+    struct zcrp_msg public;     /* first: the user's pointer is ours */
+    struct latch latch;         /* (a) */
+    int code;                   /* (l) how it ends; ZCRP_ERROR_IDLE before it ever was in flight */
+    void *memory;               /* (c) the library's buffer, to be freed; NULL: it wraps */
+    struct shared_arena *arena; /* (c) that it is of; NULL: none */
+    bool is_wrapped;            /* (c) */
+    nlong seen_bytes;           /* (l) of what it wraps: it ended well with so many, */
+    instant seen_at;            /* (l) having been given then; see message_is_unseen */
 
     /* While in flight. */
     struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */

@@ -142,7 +142,7 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
     const struct neighbour_terms terms = {
         .pairing = errand->pairing,
         .secret = t->keyring != NULL ? errand->secret : NULL,
-        .own = t->commons,
+        .own = t->arena,
         .lets_read = t->lets_read,
     };
 

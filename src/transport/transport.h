@@ -31,7 +31,7 @@
 #include "core/keys/seal.h"
 #include "core/wire/control.h"
 
-struct commons;
+struct shared_arena;
 struct neighbour;
 struct presence;
 
@@ -46,14 +46,14 @@ struct meeting {
 };
 
 struct transport {
-    struct channel *in, *out; /* (c) where datagrams come from, and go to; may be one */
-    bool is_sender;           /* (c) of units */
-    bool is_possible;         /* (c) both ends are on one host */
-    bool is_required;         /* (c) units take no other way than memory */
-    bool lets_read;           /* (c) see neighbour_terms */
-    struct keyring *keyring;  /* (c) NULL: nothing is sealed */
-    uint8_t *staging;         /* (tx) SEAL_STAGING bytes; NULL likewise */
-    struct commons *commons;  /* (c) of the connection's messages; NULL: none */
+    struct channel *in, *out;   /* (c) where datagrams come from, and go to; may be one */
+    bool is_sender;             /* (c) of units */
+    bool is_possible;           /* (c) both ends are on one host */
+    bool is_required;           /* (c) units take no other way than memory */
+    bool lets_read;             /* (c) see neighbour_terms */
+    struct keyring *keyring;    /* (c) NULL: nothing is sealed */
+    uint8_t *staging;           /* (tx) SEAL_STAGING bytes; NULL likewise */
+    struct shared_arena *arena; /* (c) of the connection's messages; NULL: none */
 
     enum transport_way way;      /* (m) */
     bool is_out_meeting;         /* (m) a thread asks the system about it: transport_meet */

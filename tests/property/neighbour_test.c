@@ -22,7 +22,7 @@ enum {
     LIES = 20000,
     SLOT = LANDING_DATAGRAM,
     GOOD = 4 * LANDING_DATAGRAM, /* bytes of the liar's memory that are there */
-    COMMONS = 8 << 20,
+    ARENA = 8 << 20,
 };
 
 static struct neighbours n;
@@ -39,42 +39,42 @@ static bool chance(unsigned percent)
     return random_chance(&random_state, percent);
 }
 
-/* Memory of commons, if there are any. */
-static uint8_t *take_memory(struct commons *commons, size_t bytes)
+/* Memory of the arena, if there is one. */
+static uint8_t *take_memory(struct shared_arena *arena, size_t bytes)
 {
-    uint8_t *memory = commons != NULL ? commons_take(commons, bytes) : malloc(bytes);
+    uint8_t *memory = arena != NULL ? shared_arena_take(arena, bytes) : malloc(bytes);
 
     ck_assert_ptr_nonnull(memory);
     return memory;
 }
 
-static void give_memory(struct commons *commons, uint8_t *memory)
+static void give_memory(struct shared_arena *arena, uint8_t *memory)
 {
-    if (commons != NULL)
-        commons_give(commons, memory);
+    if (arena != NULL)
+        shared_arena_give(arena, memory);
     else
         free(memory);
 }
 
-/* Either end has commons, or none. */
+/* Either end has a shared arena, or none. */
 static void begin(uint64_t seed)
 {
     random_state = seed;
     ck_assert(neighbours_open(&n));
     for (int i = 0; i < 2; i++)
-        n.commons[i] = chance(50) ? commons_create(COMMONS) : NULL;
+        n.arena[i] = chance(50) ? shared_arena_create(ARENA) : NULL;
     ck_assert(neighbours_meet(&n));
-    from = take_memory(n.commons[0], ROOM);
+    from = take_memory(n.arena[0], ROOM);
     for (size_t i = 0; i < ROOM; i++)
         from[i] = (uint8_t)(i * 2654435761u >> 24);
-    to = take_memory(n.commons[1], LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
+    to = take_memory(n.arena[1], LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
     memset(to, 0xEE, LANDING_OPENINGS * (size_t)SLOT + 2 * GUARD);
 }
 
 static void teardown(void)
 {
-    give_memory(n.commons[0], from);
-    give_memory(n.commons[1], to);
+    give_memory(n.arena[0], from);
+    give_memory(n.arena[1], to);
     neighbours_close(&n);
 }
 
@@ -355,16 +355,16 @@ TEST(neighbour__receiver_lies, .is_random = true)
 
 static uint8_t *good; /* GOOD bytes, with nothing behind them */
 
-/* Where the same GOOD bytes begin in the commons, which end with them. */
-static uint64_t common_good(void)
+/* Where the same GOOD bytes begin in the arena, which ends with them. */
+static uint64_t arena_good(void)
 {
-    return commons_bytes(n.commons[0]) - GOOD;
+    return shared_arena_bytes(n.arena[0]) - GOOD;
 }
 
 static void share_good(void)
 {
-    if (n.commons[0] != NULL)
-        memcpy(from - commons_offset(n.commons[0], from) + common_good(), good, GOOD);
+    if (n.arena[0] != NULL)
+        memcpy(from - shared_arena_offset(n.arena[0], from) + arena_good(), good, GOOD);
 }
 
 static struct ring_note any_note(void)
@@ -375,9 +375,9 @@ static struct ring_note any_note(void)
     if (chance(50))
         note.bytes = (uint32_t)below(LANDING_DATAGRAM);
     note.segment = chance(70) ? 0 : (uint32_t)below(2UL * LANDING_DATAGRAM);
-    bool is_common = n.commons[0] != NULL && chance(50);
-    note.place = is_common ? RING_COMMONS : RING_MEMORY;
-    note.where = below(GOOD + GUARD) + (is_common ? common_good() : (uintptr_t)good);
+    bool is_in_arena = n.arena[0] != NULL && chance(50);
+    note.place = is_in_arena ? RING_ARENA : RING_MEMORY;
+    note.where = below(GOOD + GUARD) + (is_in_arena ? arena_good() : (uintptr_t)good);
     if (chance(20))
         note.where = chance(50) ? random_next(&random_state) : UINT64_MAX - below(100000);
     return note;
@@ -392,12 +392,12 @@ static bool makes_sense(const struct ring_note *note)
 /* The bytes of it that are where it says, if all of them are there; else NULL. */
 static const uint8_t *bytes_of(const struct ring_note *note)
 {
-    bool is_common = note->place == RING_COMMONS;
-    uint64_t begin = is_common ? common_good() : (uintptr_t)good;
+    bool is_in_arena = note->place == RING_ARENA;
+    uint64_t begin = is_in_arena ? arena_good() : (uintptr_t)good;
     uint64_t at = note->where - begin;
     uint32_t data = note->bytes - (note->has_trailer ? TRAILER_BYTES : 0);
 
-    if (data == 0 && (!is_common || note->where <= commons_bytes(n.commons[0])))
+    if (data == 0 && (!is_in_arena || note->where <= shared_arena_bytes(n.arena[0])))
         return good;
     return note->where >= begin && at < GOOD && data <= GOOD - at ? good + at : NULL;
 }

@@ -19,7 +19,7 @@ struct neighbours {
     int fd[2];
     struct channel out, in;              /* of the sender, of the receiver */
     struct neighbour *sender, *receiver; /* NULL: not made yet, or refused */
-    struct commons *commons[2];          /* of the sender, of the receiver; NULL: none */
+    struct shared_arena *arena[2];       /* of the sender, of the receiver; NULL: none */
     enum neighbour_refusal door, knock;
     struct burst burst;
     struct landing landing;
@@ -68,8 +68,8 @@ static inline bool neighbours_meet(struct neighbours *n)
 {
     struct neighbour_terms terms[] = {neighbours_terms, neighbours_terms};
 
-    terms[0].own = n->commons[0];
-    terms[1].own = n->commons[1];
+    terms[0].own = n->arena[0];
+    terms[1].own = n->arena[1];
     n->door = neighbour_open_door(&n->receiver, &n->in, &terms[1]);
     n->knock = neighbour_knock(&n->sender, &n->out, &terms[0]);
     return n->receiver != NULL && n->sender != NULL &&
@@ -83,8 +83,8 @@ static inline void neighbours_close(struct neighbours *n)
         neighbour_free(n->sender);
     if (n->receiver != NULL)
         neighbour_free(n->receiver);
-    commons_let_go(n->commons[0]);
-    commons_let_go(n->commons[1]);
+    shared_arena_let_go(n->arena[0]);
+    shared_arena_let_go(n->arena[1]);
     channel_fini(&n->out);
     channel_fini(&n->in);
     (void)close(n->fd[0]);

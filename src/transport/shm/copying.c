@@ -51,7 +51,7 @@ static bool cannot_fault(const struct copying *c, struct iovec to)
     bool is_scratch =
         offset < sizeof(c->l->trailer) && to.iov_len <= sizeof(c->l->trailer) - offset;
 
-    return c->l->is_lasting || is_scratch || commons_has(c->n->own, to.iov_base, to.iov_len);
+    return c->l->is_lasting || is_scratch || shared_arena_has(c->n->own, to.iov_base, to.iov_len);
 }
 
 static void copy_near(struct copying *c, const uint8_t *from, struct iovec to)
@@ -66,8 +66,8 @@ static void copy_near(struct copying *c, const uint8_t *from, struct iovec to)
 static bool is_within(const struct neighbour *n, const struct ring_note *note)
 {
     uint32_t data = note->bytes - copy_tail(note);
-    size_t bytes = note->place == RING_STAGE ? sizeof(n->page->stage) : n->in->commons_bytes;
-    bool is_mapped = note->place == RING_STAGE || n->in->commons != NULL;
+    size_t bytes = note->place == RING_STAGE ? sizeof(n->page->stage) : n->in->arena_bytes;
+    bool is_mapped = note->place == RING_STAGE || n->in->arena != NULL;
 
     return note->place == RING_MEMORY ||
            (is_mapped && note->where <= bytes && data <= bytes - note->where);
@@ -76,7 +76,7 @@ static bool is_within(const struct neighbour *n, const struct ring_note *note)
 /* Where this end has the note's data; it is within. */
 static const uint8_t *data_of(const struct neighbour *n, const struct ring_note *note)
 {
-    return (note->place == RING_STAGE ? n->page->stage : n->in->commons) + note->where;
+    return (note->place == RING_STAGE ? n->page->stage : n->in->arena) + note->where;
 }
 
 /* ---- gathering ---- */

@@ -3,7 +3,7 @@
  *     the sender's memory  --process_vm_readv-->  pieces of the landing
  *     what both map        --memcpy, or nofault.h where the memory may be gone-->
  *
- * Both map the trailers of notes, the stage, and perhaps the sender's commons. */
+ * Both map the trailers of notes, the stage, and the sender's arena if it has one. */
 #ifndef ZCRP_TRANSPORT_SHM_COPYING_H
 #define ZCRP_TRANSPORT_SHM_COPYING_H
 

@@ -2,11 +2,11 @@
 #ifndef ZCRP_TRANSPORT_SHM_ENDS_H
 #define ZCRP_TRANSPORT_SHM_ENDS_H
 
-#include "commons.h"
 #include "neighbour.h"
 #include "neighbour_page.h"
 #include "peer_process.h"
 #include "platform/pages.h"
+#include "shared_arena.h"
 
 #include <sys/uio.h>
 
@@ -60,8 +60,8 @@ struct shm_writer {
 struct shm_reader {
     struct ring_reader ring;
     struct control_ring_place control;
-    const uint8_t *commons; /* the sender's, mapped; NULL: it has none, or they cannot be mapped */
-    size_t commons_bytes;
+    const uint8_t *arena; /* the sender's, mapped; NULL: it has none, or they cannot be mapped */
+    size_t arena_bytes;
     uint64_t late[LANDING_OPENINGS]; /* notes whose slots the sender has claimed and not settled */
     uint32_t lates;                  /* in time */
     struct pages_seen seen;          /* of this side's, where data land */
@@ -71,7 +71,7 @@ struct shm_reader {
 struct neighbour {
     struct pairing pairing;      /* (c) */
     struct channel *units;       /* (c) the socket that they would take */
-    struct commons *own;         /* (c) this end's, held; NULL: none */
+    struct shared_arena *own;    /* (c) this end's, held; NULL: none */
     struct shm_writer *out;      /* (c) NULL: this is a receiver */
     struct shm_reader *in;       /* (c) NULL: this is a sender */
     struct shm_meeting *meeting; /* (c) */

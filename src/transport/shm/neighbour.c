@@ -26,7 +26,7 @@ struct neighbour *neighbour_create(bool is_sender, struct channel *units,
         n->in = (struct shm_reader *)(n->meeting + 1);
     n->pairing = terms->pairing;
     n->units = units;
-    n->own = commons_hold(terms->own);
+    n->own = shared_arena_hold(terms->own);
     entropy_fill(n->nonce, sizeof(n->nonce));
     return n;
 }
@@ -37,8 +37,8 @@ void neighbour_free(struct neighbour *n)
     sodium_memzero(n->nonce, sizeof(n->nonce));
     shared_file_unmap(n->page, sizeof(*n->page));
     if (n->in != NULL)
-        shared_file_unmap(n->in->commons, n->in->commons_bytes);
-    commons_let_go(n->own);
+        shared_file_unmap(n->in->arena, n->in->arena_bytes);
+    shared_arena_let_go(n->own);
     memory_release(n, bytes_of(n->out != NULL));
 }
 
@@ -47,7 +47,7 @@ void neighbour_abandon(struct neighbour *n)
 {
     n->page = NULL;
     if (n->in != NULL)
-        n->in->commons = NULL;
+        n->in->arena = NULL;
     neighbour_free(n);
 }
 

@@ -19,10 +19,10 @@
  *
  * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
  *
- * An end may have commons (commons.h): the sender hands them in, too. What lies there the receiver
- * copies from its own mapping, and into commons of its own it copies without a call. If it may not
- * read the sender's memory, it reads commons only: then the sender copies what lies elsewhere to
- * the stage.
+ * An end may have a shared arena (shared_arena.h): the sender hands it in, too. The receiver copies
+ * from its own mapping of that, and into an arena of its own without a call. A receiver that may
+ * not read the sender's memory reads the sender's arena only: then the sender copies what lies
+ * elsewhere to the stage.
  *
  * A sender that has nothing else to do pushes some of the bytes itself, to where the receiver has
  * opened slots for them (push_slots.h): so both copy, on a processor each.
@@ -37,7 +37,7 @@
 
 #include "transport/channel.h"
 
-struct commons;
+struct shared_arena;
 struct neighbour;
 
 enum {
@@ -68,9 +68,9 @@ bool neighbour_is_possible(const struct channel *c);
 struct neighbour_terms {
     struct pairing pairing; /* of the session */
     const uint8_t *secret;  /* NEIGHBOUR_SECRET bytes that only the two ends know; NULL: no keys */
-    struct commons *own;    /* this end's, held meanwhile; NULL: it has none */
-    bool lets_read;         /* if the kernel does not let the receiver read, the sender asks it to
-                               (PR_SET_PTRACER), once it knows who that is */
+    struct shared_arena *own; /* this end's, held meanwhile; NULL: it has none */
+    bool lets_read;           /* if the kernel does not let the receiver read, the sender asks it to
+                                 (PR_SET_PTRACER), once it knows who that is */
 };
 
 /* A receiver opens a door for its sender, or a sender knocks there. `c` is the channel of the

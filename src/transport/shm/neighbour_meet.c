@@ -120,8 +120,8 @@ static bool hand_in(struct neighbour *n, int memfd)
     m.page = (uintptr_t)n->page;
     m.nonce_at = (uintptr_t)n->nonce;
     if (n->own != NULL) {
-        m.commons_bytes = commons_bytes(n->own);
-        files[count++] = commons_descriptor(n->own);
+        m.arena_bytes = shared_arena_bytes(n->own);
+        files[count++] = shared_arena_descriptor(n->own);
     }
     return rendezvous_hand_in(n->meeting->socket, &m, files, count);
 }
@@ -198,11 +198,11 @@ static enum neighbour_refusal look_at_sender(const struct neighbour *n)
 }
 
 /* Without them the sender's memory is read, if it may be. */
-static void map_commons(struct shm_reader *in, int fd, uint64_t bytes)
+static void map_arena(struct shm_reader *in, int fd, uint64_t bytes)
 {
-    in->commons_bytes = bytes;
+    in->arena_bytes = bytes;
     if (shared_file_is_safe(fd, bytes))
-        in->commons = shared_file_map(fd, bytes, PROT_READ);
+        in->arena = shared_file_map(fd, bytes, PROT_READ);
 }
 
 /* May this process read its own memory by the calls that bear memory that is gone? */
@@ -229,7 +229,7 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct rendezvous
     memcpy(n->peer.nonce, m->nonce, sizeof(n->peer.nonce));
     ring_reader_init(&n->in->ring, &n->page->ring);
     n->in->control.ring = &n->page->control;
-    map_commons(n->in, a->file[1], m->commons_bytes);
+    map_arena(n->in, a->file[1], m->arena_bytes);
     return look_at_sender(n);
 }
 
@@ -260,7 +260,7 @@ static bool offer_slots(struct neighbour *n)
 static void consent(struct neighbour *n, enum neighbour_refusal why)
 {
     n->sight = (why == NEIGHBOUR_FINE ? SIGHT_MEMORY : 0U) |
-               (n->in->commons != NULL && may_read_itself() ? SIGHT_COMMONS : 0U);
+               (n->in->arena != NULL && may_read_itself() ? SIGHT_ARENA : 0U);
     if (why == NEIGHBOUR_FINE && offer_slots(n))
         n->sight |= SIGHT_SLOTS;
     if (why == NEIGHBOUR_FORBIDDEN && n->sight != 0)
@@ -415,7 +415,7 @@ static void begin(struct neighbour *n)
 {
     uint32_t sight = atomic_load(&n->page->sight);
 
-    n->sight = sight & (SIGHT_MEMORY | (n->own != NULL ? SIGHT_COMMONS : 0U));
+    n->sight = sight & (SIGHT_MEMORY | (n->own != NULL ? SIGHT_ARENA : 0U));
     atomic_store(&n->out->may_push, (sight & SIGHT_SLOTS) && may_push(n));
     decide(n, n->sight != 0 && has_proven(n) ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
 }

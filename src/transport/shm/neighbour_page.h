@@ -14,9 +14,9 @@ enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
 /* What the receiver can read of the sender's; and what it offers. Bits. */
 enum neighbour_sight {
-    SIGHT_MEMORY = 1,  /* all its memory */
-    SIGHT_COMMONS = 2, /* its commons */
-    SIGHT_SLOTS = 4,   /* the sender may push, if the kernel lets it */
+    SIGHT_MEMORY = 1, /* all its memory */
+    SIGHT_ARENA = 2,  /* its arena */
+    SIGHT_SLOTS = 4,  /* the sender may push, if the kernel lets it */
 };
 
 struct neighbour_page {

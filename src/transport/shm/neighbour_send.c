@@ -123,13 +123,14 @@ static enum channel_verdict send_in_place(struct neighbour *n, const struct burs
 
     for (; *sent < b->datagrams && ring_has_room(&out->ring); (*sent)++) {
         const struct iovec *data = &b->iov[2UL * *sent], *trailer = data + 1;
-        bool is_common =
-            (n->sight & SIGHT_COMMONS) && commons_has(n->own, data->iov_base, data->iov_len);
+        bool is_in_arena =
+            (n->sight & SIGHT_ARENA) && shared_arena_has(n->own, data->iov_base, data->iov_len);
         const struct ring_note note = {
             .bytes = (uint32_t)(data->iov_len + trailer->iov_len),
             .has_trailer = true,
-            .place = is_common ? RING_COMMONS : RING_MEMORY,
-            .where = is_common ? commons_offset(n->own, data->iov_base) : (uintptr_t)data->iov_base,
+            .place = is_in_arena ? RING_ARENA : RING_MEMORY,
+            .where = is_in_arena ? shared_arena_offset(n->own, data->iov_base)
+                                 : (uintptr_t)data->iov_base,
         };
         const struct ring_record record = {
             .owner = message_of_unit(b, *sent), .data = *data, .staged = out->stage.head};
@@ -154,7 +155,7 @@ static bool sees_burst(const struct neighbour *n, const struct burst *b)
     if (n->sight & SIGHT_MEMORY)
         return true;
     for (uint32_t i = 0; i < b->datagrams; i++)
-        if (!commons_has(n->own, b->iov[2 * i].iov_base, b->iov[2 * i].iov_len))
+        if (!shared_arena_has(n->own, b->iov[2 * i].iov_base, b->iov[2 * i].iov_len))
             return false;
     return true;
 }

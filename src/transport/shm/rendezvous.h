@@ -5,7 +5,7 @@
  *
  * The kernel tells each end of a connection process and user of the other, from beginning to end.
  *
- *     sender    connect_message, with the file of the shared page, and that of its commons -->
+ *     sender    connect_message, with the file of the shared page, and that of its arena -->
  *               <-- refusal_message                                                  receiver
  *
  * Each end proves that it has the session's secret by a hash of that and the sender's nonce. */
@@ -35,7 +35,7 @@ struct connect_message {
     struct pairing pairing;
     uint64_t page, nonce_at; /* addresses in the sender's memory; a receiver of this version may
                                 read trailers from the page */
-    uint64_t commons_bytes;  /* of the second file; 0: there is none */
+    uint64_t arena_bytes;    /* of the second file; 0: there is none */
     uint8_t nonce[PEER_NONCE];
     uint8_t proof[RENDEZVOUS_PROOF]; /* the sender's */
 };

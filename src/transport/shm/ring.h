@@ -55,9 +55,9 @@ struct ring {
 
 /* Where the bytes lie that a note is of. */
 enum ring_place {
-    RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
-    RING_COMMONS, /* in the writer's commons (commons.h): so far from their start */
-    RING_STAGE,   /* in the stage, which both map: likewise */
+    RING_MEMORY, /* anywhere in the writer's memory: at an address there */
+    RING_ARENA,  /* in the writer's arena (shared_arena.h): so far from its start */
+    RING_STAGE,  /* in the stage, which both map: likewise */
     RING_PLACES
 };
 

@@ -753,7 +753,7 @@ TEST(neighbour_knock__at_a_door_of_another_user)
     assert_int_equal(message.msg_controllen, 0);
     assert_int_equal(knock_heard.page, 0);
     assert_int_equal(knock_heard.nonce_at, 0);
-    assert_int_equal(knock_heard.commons_bytes, 0);
+    assert_int_equal(knock_heard.arena_bytes, 0);
     assert_int_equal(kernel.calls[MEMFD_CREATE], 0);
     (void)close(fd);
     (void)close(door);

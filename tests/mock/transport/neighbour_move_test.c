@@ -169,9 +169,9 @@ static uint32_t receive_joined(void)
     }
 }
 
-/* Where the sender's memory cannot be read, its commons can. Units that lie elsewhere are copied
- * there, as long as there is room. */
-TEST(neighbour_send__may_read_commons_only)
+/* Where the sender's memory cannot be read, its arena can. Units that lie elsewhere are
+ * copied there, as long as there is room. */
+TEST(neighbour_send__may_read_arena_only)
 {
     uint32_t sent, units = 0;
     uint64_t message;
@@ -180,7 +180,7 @@ TEST(neighbour_send__may_read_commons_only)
     teardown();
     is_forbidden = true;
     assert_true(neighbours_open(&n));
-    n.commons[0] = commons_create(2 * NEIGHBOUR_STAGE);
+    n.arena[0] = shared_arena_create(2 * NEIGHBOUR_STAGE);
     assert_true(neighbours_meet(&n));
     assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
     assert_int_equal(sent, UNITS);

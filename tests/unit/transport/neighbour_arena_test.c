@@ -1,13 +1,13 @@
-/* What moves between neighbours that have commons. */
+/* What moves between neighbours that have a shared arena. */
 #include "../../support/neighbours.h"
 #include "../../support/suite.h"
 
 #include <sys/mman.h>
 
-enum { MESSAGE = 5, UNITS = 8, DATA = 16384, ROOM = UNITS * DATA, COMMONS = 8 << 20 };
+enum { MESSAGE = 5, UNITS = 8, DATA = 16384, ROOM = UNITS * DATA, ARENA = 8 << 20 };
 
 static struct neighbours n;
-static uint8_t *from[2], *to[2]; /* ordinary memory, and of the commons */
+static uint8_t *from[2], *to[2]; /* ordinary memory, and of the arena */
 
 static uint8_t *map_pages(size_t bytes)
 {
@@ -19,12 +19,12 @@ static uint8_t *map_pages(size_t bytes)
 static void setup(void)
 {
     ck_assert(neighbours_open(&n));
-    n.commons[0] = commons_create(COMMONS);
-    n.commons[1] = commons_create(COMMONS);
+    n.arena[0] = shared_arena_create(ARENA);
+    n.arena[1] = shared_arena_create(ARENA);
     from[0] = map_pages(ROOM);
     to[0] = map_pages(ROOM);
-    from[1] = commons_take(n.commons[0], ROOM);
-    to[1] = commons_take(n.commons[1], ROOM);
+    from[1] = shared_arena_take(n.arena[0], ROOM);
+    to[1] = shared_arena_take(n.arena[1], ROOM);
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < ROOM; i++)
             from[k][i] = (uint8_t)(i * 2654435761u >> 24);
@@ -33,8 +33,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    commons_give(n.commons[0], from[1]);
-    commons_give(n.commons[1], to[1]);
+    shared_arena_give(n.arena[0], from[1]);
+    shared_arena_give(n.arena[1], to[1]);
     (void)munmap(from[0], ROOM);
     (void)munmap(to[0], ROOM);
     neighbours_close(&n);
@@ -76,7 +76,7 @@ static void expect_reaped(uint32_t units)
     }
 }
 
-TEST(neighbour_send__from_and_to_commons_or_not, .rows = 4)
+TEST(neighbour_send__from_and_to_arena_or_not, .rows = 4)
 {
     const uint8_t *memory = from[_i % 2];
 
@@ -89,7 +89,7 @@ TEST(neighbour_send__from_and_to_commons_or_not, .rows = 4)
 }
 
 /* What lies elsewhere comes in a call of its own. */
-TEST(neighbour_receive__first_commons_then_other_memory)
+TEST(neighbour_receive__first_arena_then_other_memory)
 {
     send_units(from[1], DATA, true);
     send_units(from[0], DATA, true);
@@ -142,10 +142,10 @@ TEST(neighbour_receive__own_memory_is_gone)
     expect_reaped(UNITS);
 }
 
-/* Not within the commons, by a word of the sender's. */
+/* Not within the arena, by a word of the sender's. */
 TEST(neighbour_receive__a_place_that_is_none)
 {
-    static const uint64_t places[] = {UINT64_MAX, COMMONS - DATA + 1, UINT64_MAX - DATA};
+    static const uint64_t places[] = {UINT64_MAX, ARENA - DATA + 1, UINT64_MAX - DATA};
 
     for (int i = 0; i < 3; i++) {
         send_units(from[1], DATA, true);
