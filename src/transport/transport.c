@@ -150,10 +150,9 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
         (void)neighbour_look(t->neighbour); /* it stays while this thread looks */
         return met;
     }
-    met.why = t->is_sender ? (uint32_t)neighbour_knock(&met.made, units, &terms)
-                           : (uint32_t)neighbour_open_door(&met.made, units, &terms);
+    met.why = (uint32_t)neighbour_meet(&met.made, t->is_sender, units, &terms);
     if (t->is_sender && met.why == NEIGHBOUR_FINE)
-        channel_call(t->out); /* somebody is at the door */
+        channel_call(t->out); /* somebody has connected */
     sodium_memzero(errand->secret, sizeof(errand->secret));
     return met;
 }

@@ -70,8 +70,8 @@ static inline bool neighbours_meet(struct neighbours *n)
 
     terms[0].own = n->arena[0];
     terms[1].own = n->arena[1];
-    n->door = neighbour_open_door(&n->receiver, &n->in, &terms[1]);
-    n->knock = neighbour_knock(&n->sender, &n->out, &terms[0]);
+    n->door = neighbour_meet(&n->receiver, false, &n->in, &terms[1]);
+    n->knock = neighbour_meet(&n->sender, true, &n->out, &terms[0]);
     return n->receiver != NULL && n->sender != NULL &&
            neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
            neighbour_look(n->sender) == NEIGHBOUR_HERE;

@@ -73,12 +73,10 @@ struct neighbour_terms {
                                  (PR_SET_PTRACER), once it knows who that is */
 };
 
-/* A receiver opens a door for its sender, or a sender knocks there. `c` is the channel of the
- * units. `*made` is to be freed, unless it is NULL. */
-enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
-                                           const struct neighbour_terms *terms);
-enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
-                                       const struct neighbour_terms *terms);
+/* A receiver begins to listen for its sender, or a sender connects to its receiver. `units` is the
+ * channel that the units would take. `*made` is to be freed, unless it is NULL. */
+enum neighbour_refusal neighbour_meet(struct neighbour **made, bool is_sender,
+                                      struct channel *units, const struct neighbour_terms *terms);
 
 /* Nobody uses it any more. */
 void neighbour_free(struct neighbour *n);

@@ -37,7 +37,8 @@ static void close_file(int *fd)
 
 static void meeting_begin(struct shm_meeting *m, const struct neighbour_terms *terms)
 {
-    m->socket = m->caller = -1;
+    m->socket = rendezvous_socket();
+    m->caller = -1;
     m->lets_read = terms->lets_read;
     m->if_nobody = NEIGHBOUR_ELSEWHERE;
     m->began = clock_now();
@@ -74,21 +75,6 @@ static void decide(struct neighbour *n, enum neighbour_refusal why)
     meeting_end(n->meeting);
     n->why = why;
     atomic_store(&n->state, why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
-}
-
-static struct neighbour *make(bool is_sender, struct channel *units,
-                              const struct neighbour_terms *terms)
-{
-    struct neighbour *n = neighbour_create(is_sender, units, terms);
-
-    if (n == NULL)
-        return NULL;
-    meeting_begin(n->meeting, terms);
-    n->meeting->socket = rendezvous_socket();
-    if (n->meeting->socket >= 0)
-        return n;
-    neighbour_free(n);
-    return NULL;
 }
 
 static void *map(int fd)
@@ -159,32 +145,14 @@ static enum neighbour_refusal connect_to_receiver(struct neighbour *n)
     return NEIGHBOUR_STRANGER;
 }
 
-enum neighbour_refusal neighbour_knock(struct neighbour **made, struct channel *c,
-                                       const struct neighbour_terms *terms)
-{
-    struct neighbour *n = make(true, c, terms);
-    enum neighbour_refusal why = n != NULL ? connect_to_receiver(n) : NEIGHBOUR_LIMITED;
-
-    *made = why == NEIGHBOUR_FINE ? n : NULL;
-    if (n != NULL && why != NEIGHBOUR_FINE)
-        neighbour_free(n);
-    return why;
-}
-
 /* ---- the receiver ---- */
 
-enum neighbour_refusal neighbour_open_door(struct neighbour **made, struct channel *c,
-                                           const struct neighbour_terms *terms)
+static enum neighbour_refusal listen_for_sender(struct neighbour *n)
 {
-    struct neighbour *n = make(false, c, terms);
+    const struct shm_meeting *m = n->meeting;
 
-    bool listens = n != NULL && rendezvous_listen(n->meeting->socket, n->units, n->pairing,
-                                                  secret_of(n->meeting));
-
-    *made = listens ? n : NULL;
-    if (n != NULL && !listens)
-        neighbour_free(n);
-    return listens ? NEIGHBOUR_FINE : NEIGHBOUR_LIMITED;
+    return rendezvous_listen(m->socket, n->units, n->pairing, secret_of(m)) ? NEIGHBOUR_FINE
+                                                                            : NEIGHBOUR_LIMITED;
 }
 
 /* May this process read the sender's memory, and is it the sender's? */
@@ -443,6 +411,25 @@ static void look_for_dissent(struct neighbour *n)
 }
 
 /* ---- either ---- */
+
+enum neighbour_refusal neighbour_meet(struct neighbour **made, bool is_sender,
+                                      struct channel *units, const struct neighbour_terms *terms)
+{
+    enum neighbour_refusal why = NEIGHBOUR_LIMITED;
+    struct neighbour *n = neighbour_create(is_sender, units, terms);
+
+    *made = NULL;
+    if (n == NULL)
+        return why;
+    meeting_begin(n->meeting, terms);
+    if (n->meeting->socket >= 0)
+        why = is_sender ? connect_to_receiver(n) : listen_for_sender(n);
+    if (why == NEIGHBOUR_FINE)
+        *made = n;
+    else
+        neighbour_free(n);
+    return why;
+}
 
 enum neighbour_state neighbour_look(struct neighbour *n)
 {

@@ -304,7 +304,7 @@ FIXTURE(setup, teardown)
 /* The receiver's end, and whatever the sender has made of the door. */
 static void open_door(void)
 {
-    assert_int_equal(neighbour_open_door(&n.receiver, &n.in, &receiver_terms), NEIGHBOUR_FINE);
+    assert_int_equal(neighbour_meet(&n.receiver, false, &n.in, &receiver_terms), NEIGHBOUR_FINE);
 }
 
 static enum neighbour_refusal knock(void)
@@ -313,7 +313,7 @@ static enum neighbour_refusal knock(void)
 
     terms.lets_read = lets_read;
     kernel.is_knocking = true;
-    enum neighbour_refusal why = neighbour_knock(&n.sender, &n.out, &terms);
+    enum neighbour_refusal why = neighbour_meet(&n.sender, true, &n.out, &terms);
     kernel.is_knocking = false;
 
     assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
@@ -457,7 +457,7 @@ TEST(neighbour_open_door__limits)
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms),
+        assert_int_equal(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms),
                          NEIGHBOUR_LIMITED);
         assert_null(n.receiver);
         assert_int_equal(descriptors_open(), descriptors_before);

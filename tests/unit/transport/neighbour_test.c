@@ -123,7 +123,8 @@ TEST(neighbour_is_possible__one_host)
 
 TEST(neighbour_knock__no_door)
 {
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms),
+                     NEIGHBOUR_ELSEWHERE);
     ck_assert_ptr_null(n.sender);
 }
 
@@ -131,16 +132,16 @@ TEST(neighbour_open_door__twice)
 {
     struct neighbour *other;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_open_door(&other, &n.in, &neighbours_terms), NEIGHBOUR_LIMITED);
+    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&other, false, &n.in, &neighbours_terms), NEIGHBOUR_LIMITED);
     ck_assert_ptr_null(other);
 }
 
 TEST(neighbour_look__both_are_here)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_HERE);
@@ -153,18 +154,19 @@ TEST(neighbour_look__nobody_knocks)
 {
     int looks = 0;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
     for (; neighbour_look(n.receiver) == NEIGHBOUR_MEETING; looks++)
         usleep(10000);
     ck_assert_int_gt(looks, 10);
     ck_assert_int_eq(neighbour_why(n.receiver), NEIGHBOUR_ELSEWHERE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms),
+                     NEIGHBOUR_ELSEWHERE);
 }
 
 TEST(neighbour_look__a_reason_that_is_none)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
     n.sender->page->why = 4711;
     n.sender->page->consent = 815;
     ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_AWAY);
@@ -176,8 +178,8 @@ TEST(neighbour_send__not_before_they_met)
     uint32_t sent;
     bool held;
 
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
     neighbours_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_BLOCKED);
     plan_large(to);
@@ -518,8 +520,8 @@ TEST(neighbour_receive__process_is_gone)
 
 TEST(neighbour_free__while_they_meet)
 {
-    ck_assert_int_eq(neighbour_open_door(&n.receiver, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_knock(&n.sender, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
 }
 
 /* ---- answers and sleep ---- */
