@@ -204,7 +204,7 @@ TEST(meeting__a_slow_connect)
     expect_free(true);
 }
 
-/* The other end takes no part in it. The door is open for a second. */
+/* The other end takes no part in it. The receiver listens for a second. */
 TEST(meeting__few_looks_for_a_peer_that_never_comes)
 {
     const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};

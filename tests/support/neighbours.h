@@ -20,7 +20,7 @@ struct neighbours {
     struct channel out, in;              /* of the sender, of the receiver */
     struct neighbour *sender, *receiver; /* NULL: not made yet, or refused */
     struct shared_arena *arena[2];       /* of the sender, of the receiver; NULL: none */
-    enum neighbour_refusal door, knock;
+    enum neighbour_refusal listening, connecting;
     struct burst burst;
     struct landing landing;
     uint8_t *landing_memory;
@@ -63,15 +63,15 @@ static inline bool neighbours_open(struct neighbours *n)
            channel_init(&n->in, n->fd[1], &options) == 0;
 }
 
-/* A door, a knock, and the consent. True if both are here then. */
+/* One listens, one connects, and the consent. True if both are here then. */
 static inline bool neighbours_meet(struct neighbours *n)
 {
     struct neighbour_terms terms[] = {neighbours_terms, neighbours_terms};
 
     terms[0].own = n->arena[0];
     terms[1].own = n->arena[1];
-    n->door = neighbour_meet(&n->receiver, false, &n->in, &terms[1]);
-    n->knock = neighbour_meet(&n->sender, true, &n->out, &terms[0]);
+    n->listening = neighbour_meet(&n->receiver, false, &n->in, &terms[1]);
+    n->connecting = neighbour_meet(&n->sender, true, &n->out, &terms[0]);
     return n->receiver != NULL && n->sender != NULL &&
            neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
            neighbour_look(n->sender) == NEIGHBOUR_HERE;

@@ -47,7 +47,7 @@ enum {
 
 enum neighbour_refusal {
     NEIGHBOUR_FINE,
-    NEIGHBOUR_ELSEWHERE, /* the peer is on another host, or opened no door */
+    NEIGHBOUR_ELSEWHERE, /* the peer is on another host, or does not listen */
     NEIGHBOUR_STRANGER,  /* it is of another user, or in another namespace of processes */
     NEIGHBOUR_FORBIDDEN, /* this process may not read its memory (Yama, seccomp, not dumpable) */
     NEIGHBOUR_LIMITED,   /* this process lacks memory or descriptors */
@@ -55,7 +55,7 @@ enum neighbour_refusal {
 };
 
 enum neighbour_state {
-    NEIGHBOUR_MEETING, /* the door is open, or it has knocked */
+    NEIGHBOUR_MEETING, /* a receiver listens, a sender has connected */
     NEIGHBOUR_HERE,
     NEIGHBOUR_AWAY, /* refused, or gone */
 };
@@ -87,7 +87,7 @@ void neighbour_abandon(struct neighbour *n);
 /* How it stands. A sender learns here that the receiver may not read any more. */
 enum neighbour_state neighbour_state(struct neighbour *n);
 
-/* While they meet: looks at the door, or for the answer, if it is time to. Some system calls, by
+/* While they meet: looks at the socket, or for the answer, if it is time to. Some system calls, by
  * one thread at a time. How it stands then. */
 enum neighbour_state neighbour_look(struct neighbour *n);
 

@@ -324,7 +324,7 @@ static void look_for_sender(struct neighbour *n)
         look_at_socket(n);
 }
 
-/* ---- the receiver's word, as the sender sees it ---- */
+/* ---- what the receiver says, as the sender sees it ---- */
 
 static enum neighbour_refusal refusal_of(uint32_t word)
 {

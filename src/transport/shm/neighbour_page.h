@@ -9,7 +9,7 @@
 #include "rendezvous.h"
 #include "ring.h"
 
-/* The receiver's word. */
+/* What the receiver says. */
 enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
 /* What the receiver can read of the sender's; and what it offers. Bits. */

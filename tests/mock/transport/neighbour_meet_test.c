@@ -40,18 +40,18 @@ static struct {
     int fails_at, error; /* the one call that fails; 0: none */
     enum call fails;
     int calls[CALLS];
-    unsigned memfd_flags; /* of the last memfd_create */
-    bool knows_noexec;    /* the kernel knows MFD_NOEXEC_SEAL */
-    off_t file_bytes;     /* 0: the real size */
-    int seals_missing;    /* of those that F_GET_SEALS tells of */
-    pid_t pid;            /* of who is at the other end; -1: the real one */
-    uid_t uid_more;       /* what is added to its user */
-    bool is_knocking;     /* these are for the receiver's eyes only, */
-    bool is_strange_door; /* or also for who knocks */
+    unsigned memfd_flags;   /* of the last memfd_create */
+    bool knows_noexec;      /* the kernel knows MFD_NOEXEC_SEAL */
+    off_t file_bytes;       /* 0: the real size */
+    int seals_missing;      /* of those that F_GET_SEALS tells of */
+    pid_t pid;              /* of who is at the other end; -1: the real one */
+    uid_t uid_more;         /* what is added to its user */
+    bool is_connecting;     /* these are for the receiver's eyes only, */
+    bool is_strange_socket; /* or also for the sender's */
     bool has_lost_descriptor;
     int descriptors; /* of those that are handed in; 0: as it is */
     bool is_full;    /* this process has no room for what is handed in */
-    void (*on_knock)(struct connect_message *knock);
+    void (*on_connect)(struct connect_message *message);
     bool has_yama;     /* nobody may read before the sender says who */
     int option;        /* of the last prctl, */
     unsigned long who; /* and its argument */
@@ -146,17 +146,17 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
         return result;
     if (fails(GETSOCKOPT))
         return -1;
-    if (!kernel.is_knocking || kernel.is_strange_door) {
+    if (!kernel.is_connecting || kernel.is_strange_socket) {
         who->pid = kernel.pid >= 0 ? kernel.pid : who->pid;
         who->uid += kernel.uid_more;
     }
     return result;
 }
 
-int __real_listen(int fd, int guests);
-int __wrap_listen(int fd, int guests)
+int __real_listen(int fd, int callers);
+int __wrap_listen(int fd, int callers)
 {
-    return fails(LISTEN) ? -1 : __real_listen(fd, guests);
+    return fails(LISTEN) ? -1 : __real_listen(fd, callers);
 }
 
 int __real_connect(int fd, const struct sockaddr *at, socklen_t size);
@@ -195,8 +195,8 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
     if (fails(SENDMSG))
         return -1;
-    if (kernel.on_knock != NULL)
-        kernel.on_knock(message->msg_iov[0].iov_base);
+    if (kernel.on_connect != NULL)
+        kernel.on_connect(message->msg_iov[0].iov_base);
     if (kernel.has_lost_descriptor) {
         struct msghdr bare = *message;
         bare.msg_control = NULL;
@@ -301,30 +301,30 @@ static void teardown(void)
 
 FIXTURE(setup, teardown)
 
-/* The receiver's end, and whatever the sender has made of the door. */
-static void open_door(void)
+/* The receiver's end. */
+static void begin_to_listen(void)
 {
     assert_int_equal(neighbour_meet(&n.receiver, false, &n.in, &receiver_terms), NEIGHBOUR_FINE);
 }
 
-static enum neighbour_refusal knock(void)
+static enum neighbour_refusal connect_sender(void)
 {
     struct neighbour_terms terms = sender_terms;
 
     terms.lets_read = lets_read;
-    kernel.is_knocking = true;
+    kernel.is_connecting = true;
     enum neighbour_refusal why = neighbour_meet(&n.sender, true, &n.out, &terms);
-    kernel.is_knocking = false;
+    kernel.is_connecting = false;
 
     assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
     return why;
 }
 
-/* The door stays open, with nothing of whoever knocked. */
+/* The socket stays open, with nothing of whoever has connected. */
 static void expect_passed_over(void)
 {
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_ELSEWHERE);
@@ -347,11 +347,11 @@ static void wait_until_over(struct neighbour *neighbour)
         usleep(10000);
 }
 
-/* The sender is told, and the door stays open for another. In the end the receiver knows, too. */
+/* The sender is told, and the socket stays open for another. In the end the receiver knows, too. */
 static void expect_strangers(void)
 {
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_STRANGER);
@@ -363,8 +363,8 @@ static void expect_strangers(void)
 /* Both know. */
 static void expect_refused(enum neighbour_refusal why)
 {
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.receiver), why);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
@@ -381,9 +381,9 @@ TEST(neighbour_meet__nothing_fails)
     assert_int_equal(pages_mapped(), 2);
 }
 
-/* ---- knocking ---- */
+/* ---- connecting ---- */
 
-TEST(neighbour_knock__kernel_without_noexec)
+TEST(neighbour_connect__kernel_without_noexec)
 {
     kernel.knows_noexec = false;
     assert_true(neighbours_meet(&n));
@@ -391,7 +391,7 @@ TEST(neighbour_knock__kernel_without_noexec)
     assert_int_equal(kernel.memfd_flags, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-TEST(neighbour_knock__limits)
+TEST(neighbour_connect__limits)
 {
     static const struct {
         enum call call;
@@ -401,10 +401,10 @@ TEST(neighbour_knock__limits)
         {ADD_SEALS, EPERM},     {MMAP, ENOMEM},         {SOCKET, EMFILE},
     };
 
-    open_door();
+    begin_to_listen();
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(knock(), NEIGHBOUR_LIMITED);
+        assert_int_equal(connect_sender(), NEIGHBOUR_LIMITED);
         assert_int_equal(descriptors_open(), descriptors_before + 1);
         assert_int_equal(pages_mapped(), 0);
     }
@@ -421,34 +421,34 @@ static void set_file_limit(rlim_t bytes)
 }
 
 /* A file that is larger than the limit would end the process. */
-TEST(neighbour_knock__file_limit)
+TEST(neighbour_connect__file_limit)
 {
-    open_door();
+    begin_to_listen();
     set_file_limit(sizeof(struct neighbour_page) - 1);
-    enum neighbour_refusal below = knock();
+    enum neighbour_refusal below = connect_sender();
     set_file_limit(sizeof(struct neighbour_page));
-    enum neighbour_refusal at = knock();
+    enum neighbour_refusal at = connect_sender();
     set_file_limit(RLIM_INFINITY);
     assert_int_equal(below, NEIGHBOUR_LIMITED);
     assert_int_equal(at, NEIGHBOUR_FINE);
     assert_int_equal(kernel.calls[FTRUNCATE], 1);
 }
 
-TEST(neighbour_knock__nobody_opens)
+TEST(neighbour_connect__nobody_opens)
 {
     static const int errors[] = {ECONNREFUSED, EAGAIN, EPERM, ETOOMANYREFS};
 
-    open_door();
+    begin_to_listen();
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         break_call(i % 2 == 0 ? SENDMSG : CONNECT, errors[i]);
-        assert_int_equal(knock(), NEIGHBOUR_ELSEWHERE);
+        assert_int_equal(connect_sender(), NEIGHBOUR_ELSEWHERE);
         assert_int_equal(pages_mapped(), 0);
     }
 }
 
-/* ---- the door ---- */
+/* ---- listening ---- */
 
-TEST(neighbour_open_door__limits)
+TEST(neighbour_listen__limits)
 {
     static const struct {
         enum call call;
@@ -466,8 +466,8 @@ TEST(neighbour_open_door__limits)
 
 TEST(neighbour_look__interrupted)
 {
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     break_call(RECVMSG, EINTR);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
     wait_until_time(n.receiver);
@@ -479,7 +479,7 @@ TEST(neighbour_look__another_user)
     kernel.uid_more = 1;
     expect_strangers();
     kernel.uid_more = 0;
-    assert_int_equal(knock(), NEIGHBOUR_FINE); /* it is still open for the sender */
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE); /* it is still open for the sender */
     wait_until_time(n.receiver);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
 }
@@ -501,8 +501,8 @@ TEST(neighbour_look__process_without_a_number)
 
 TEST(neighbour_look__nobody_says_who)
 {
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     break_call(GETSOCKOPT, EPERM);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
@@ -522,33 +522,33 @@ TEST(neighbour_look__no_descriptor)
     expect_passed_over();
 }
 
-static void change_version(struct connect_message *knock)
+static void change_version(struct connect_message *message)
 {
-    knock->version++;
+    message->version++;
 }
 
-static void change_size(struct connect_message *knock)
+static void change_size(struct connect_message *message)
 {
-    knock->page_bytes--;
+    message->page_bytes--;
 }
 
-static void change_session(struct connect_message *knock)
+static void change_session(struct connect_message *message)
 {
-    knock->pairing.session++;
+    message->pairing.session++;
 }
 
-static void change_tag(struct connect_message *knock)
+static void change_tag(struct connect_message *message)
 {
-    knock->pairing.tag++;
+    message->pairing.tag++;
 }
 
-TEST(neighbour_look__another_knock)
+TEST(neighbour_look__another_message)
 {
     void (*const change[])(struct connect_message *) = {change_version, change_size, change_session,
                                                         change_tag};
 
     for (size_t i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
-        kernel.on_knock = change[i];
+        kernel.on_connect = change[i];
         expect_passed_over();
         free_both();
     }
@@ -558,8 +558,8 @@ TEST(neighbour_look__another_knock)
 TEST(neighbour_look__many_descriptors)
 {
     for (kernel.descriptors = 2; kernel.descriptors <= 8; kernel.descriptors++) {
-        open_door();
-        assert_int_equal(knock(), NEIGHBOUR_FINE);
+        begin_to_listen();
+        assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
         (void)neighbour_look(n.receiver);
         free_both();
         assert_int_equal(descriptors_open(), descriptors_before);
@@ -603,8 +603,8 @@ TEST(neighbour_look__file_of_another_size)
 
 TEST(neighbour_look__cannot_map)
 {
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     break_call(MMAP, ENOMEM);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_LIMITED);
@@ -623,22 +623,22 @@ TEST(neighbour_look__may_not_read)
     }
 }
 
-static void change_nonce(struct connect_message *knock)
+static void change_nonce(struct connect_message *message)
 {
-    knock->nonce[PEER_NONCE - 1] ^= 1;
+    message->nonce[PEER_NONCE - 1] ^= 1;
 }
 
-static void change_place_of_nonce(struct connect_message *knock)
+static void change_place_of_nonce(struct connect_message *message)
 {
-    knock->nonce_at = 8;
+    message->nonce_at = 8;
 }
 
 TEST(neighbour_look__nonce)
 {
-    kernel.on_knock = change_nonce;
+    kernel.on_connect = change_nonce;
     expect_refused(NEIGHBOUR_FALSE);
     free_both();
-    kernel.on_knock = change_place_of_nonce;
+    kernel.on_connect = change_place_of_nonce;
     expect_refused(NEIGHBOUR_FORBIDDEN);
 }
 
@@ -648,8 +648,8 @@ TEST(neighbour_look__nonce)
 TEST(neighbour_lets_read__nobody_forbids)
 {
     lets_read = true;
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
     assert_int_equal(kernel.calls[PRCTL], 0);
@@ -661,17 +661,17 @@ TEST(neighbour_lets_read__not_asked_for)
     expect_refused(NEIGHBOUR_FORBIDDEN);
 }
 
-static void knock_at_yama(void)
+static void connect_at_yama(void)
 {
     kernel.has_yama = lets_read = true;
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
 }
 
 TEST(neighbour_lets_read__yama)
 {
-    knock_at_yama();
+    connect_at_yama();
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 1);
     wait_until_time(n.receiver);
@@ -680,10 +680,10 @@ TEST(neighbour_lets_read__yama)
     assert_int_equal(descriptors_open(), descriptors_before);
 }
 
-/* The process is the kernel's word, and of the sender's user. */
+/* The kernel says which process it is, and that must be of the sender's user. */
 TEST(neighbour_lets_read__another_user)
 {
-    knock_at_yama();
+    connect_at_yama();
     kernel.uid_more = 1;
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 0);
@@ -691,7 +691,7 @@ TEST(neighbour_lets_read__another_user)
 
 TEST(neighbour_lets_read__process_without_a_number)
 {
-    knock_at_yama();
+    connect_at_yama();
     kernel.pid = 0;
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 0);
@@ -700,7 +700,7 @@ TEST(neighbour_lets_read__process_without_a_number)
 /* There is no Yama, but something else forbids it. */
 TEST(neighbour_lets_read__in_vain)
 {
-    knock_at_yama();
+    connect_at_yama();
     break_call(PRCTL, EINVAL);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     kernel.option = 0;
@@ -712,15 +712,15 @@ TEST(neighbour_lets_read__in_vain)
     assert_int_equal(descriptors_open(), descriptors_before);
 }
 
-/* ---- a door of somebody else's ---- */
+/* ---- a socket of somebody else's ---- */
 
-/* The receiver's door has closed, and somebody who saw its name listens there. */
+/* The receiver's socket has closed, and somebody who saw its name listens there. */
 static int listen_there(void)
 {
     struct sockaddr_un at;
     socklen_t size = sizeof(at);
 
-    open_door();
+    begin_to_listen();
     assert_int_equal(getsockname(n.receiver->meeting->socket, (struct sockaddr *)&at, &size), 0);
     neighbour_free(n.receiver);
     n.receiver = NULL;
@@ -731,83 +731,83 @@ static int listen_there(void)
 }
 
 /* Another user is handed nothing: no file, no address, no nonce. */
-TEST(neighbour_knock__at_a_door_of_another_user)
+TEST(neighbour_meet__at_a_socket_of_another_user)
 {
-    struct connect_message knock_heard;
+    struct connect_message heard;
     union {
         struct cmsghdr head;
         uint8_t room[CMSG_SPACE(2 * sizeof(int))];
     } notes;
-    struct iovec piece = {&knock_heard, sizeof(knock_heard)};
+    struct iovec piece = {&heard, sizeof(heard)};
     struct msghdr message = {.msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &notes,
                              .msg_controllen = sizeof(notes.room)};
-    int door = listen_there();
+    int listening = listen_there();
 
-    kernel.is_strange_door = true;
+    kernel.is_strange_socket = true;
     kernel.uid_more = 1;
-    assert_int_equal(knock(), NEIGHBOUR_STRANGER);
-    int fd = accept(door, NULL, NULL);
-    assert_int_equal(__real_recvmsg(fd, &message, 0), sizeof(knock_heard));
+    assert_int_equal(connect_sender(), NEIGHBOUR_STRANGER);
+    int fd = accept(listening, NULL, NULL);
+    assert_int_equal(__real_recvmsg(fd, &message, 0), sizeof(heard));
     assert_int_equal(message.msg_controllen, 0);
-    assert_int_equal(knock_heard.page, 0);
-    assert_int_equal(knock_heard.nonce_at, 0);
-    assert_int_equal(knock_heard.arena_bytes, 0);
+    assert_int_equal(heard.page, 0);
+    assert_int_equal(heard.nonce_at, 0);
+    assert_int_equal(heard.arena_bytes, 0);
     assert_int_equal(kernel.calls[MEMFD_CREATE], 0);
     (void)close(fd);
-    (void)close(door);
+    (void)close(listening);
 }
 
 /* The receiver hears of it, too. */
-TEST(neighbour_knock__in_vain)
+TEST(neighbour_connect__in_vain)
 {
-    open_door();
-    kernel.is_strange_door = true;
+    begin_to_listen();
+    kernel.is_strange_socket = true;
     kernel.uid_more = 1;
-    assert_int_equal(knock(), NEIGHBOUR_STRANGER);
+    assert_int_equal(connect_sender(), NEIGHBOUR_STRANGER);
     wait_until_over(n.receiver);
     assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_STRANGER);
 }
 
 /* Words that are none are not heard. */
-TEST(neighbour_lets_read__words_that_are_none)
+TEST(neighbour_lets_read__refusals_that_are_none)
 {
-    const struct refusal_message words[] = {
+    const struct refusal_message refusals[] = {
         {.version = RENDEZVOUS_VERSION, .why = NEIGHBOUR_STRANGER},
         {.version = RENDEZVOUS_VERSION + 1, .why = NEIGHBOUR_STRANGER},
     };
-    int door = listen_there();
+    int listening = listen_there();
 
     lets_read = true;
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
-    int fd = accept(door, NULL, NULL);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t bytes = sizeof(words[i]) - (i == 0);
-        assert_int_equal(send(fd, &words[i], bytes, 0), bytes);
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    int fd = accept(listening, NULL, NULL);
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        size_t bytes = sizeof(refusals[i]) - (i == 0);
+        assert_int_equal(send(fd, &refusals[i], bytes, 0), bytes);
         wait_until_time(n.sender);
         assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
     }
     (void)close(fd);
-    (void)close(door);
+    (void)close(listening);
     assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
 /* Who comes first and says nothing does not keep the others out. */
-TEST(neighbour_look__silent_guests)
+TEST(neighbour_look__silent_callers)
 {
     struct sockaddr_un at;
     socklen_t size = sizeof(at);
     int fd[4];
 
-    open_door();
+    begin_to_listen();
     assert_int_equal(getsockname(n.receiver->meeting->socket, (struct sockaddr *)&at, &size), 0);
     for (int i = 0; i < 4; i++) {
         fd[i] = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
         assert_int_equal(__real_connect(fd[i], (struct sockaddr *)&at, size), 0);
     }
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     wait_until_time(n.receiver);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
@@ -823,13 +823,13 @@ static const uint8_t secret[NEIGHBOUR_SECRET] = {1, 2, 3}, other_secret[NEIGHBOU
 TEST(neighbour_secret__both_have_it)
 {
     sender_terms.secret = receiver_terms.secret = secret;
-    open_door();
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    begin_to_listen();
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
 }
 
-/* Who has not the secret does not find the door. */
+/* An end without the secret does not find the socket. */
 TEST(neighbour_secret__only_one_has_it)
 {
     const uint8_t *const secrets[][2] = {{NULL, secret}, {secret, NULL}, {other_secret, secret}};
@@ -837,37 +837,37 @@ TEST(neighbour_secret__only_one_has_it)
     for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
         sender_terms.secret = secrets[i][0];
         receiver_terms.secret = secrets[i][1];
-        open_door();
-        assert_int_equal(knock(), NEIGHBOUR_ELSEWHERE);
+        begin_to_listen();
+        assert_int_equal(connect_sender(), NEIGHBOUR_ELSEWHERE);
         free_both();
     }
 }
 
-static void change_proof(struct connect_message *knock)
+static void change_proof(struct connect_message *message)
 {
-    knock->proof[RENDEZVOUS_PROOF - 1] ^= 1;
+    message->proof[RENDEZVOUS_PROOF - 1] ^= 1;
 }
 
 /* Nor does it help to see its name. */
-TEST(neighbour_secret__a_knock_without_proof)
+TEST(neighbour_secret__a_message_without_proof)
 {
     sender_terms.secret = receiver_terms.secret = secret;
-    kernel.on_knock = change_proof;
+    kernel.on_connect = change_proof;
     expect_passed_over();
 }
 
-/* A process of the same user, which took the door's name when it was free, cannot consent. */
+/* A process of the same user, which took the socket's name when it was free, cannot consent. */
 TEST(neighbour_secret__a_consent_without_proof)
 {
     sender_terms.secret = receiver_terms.secret = secret;
-    int door = listen_there();
+    int listening = listen_there();
 
-    assert_int_equal(knock(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
     atomic_store(&n.sender->page->sight, SIGHT_MEMORY);
     atomic_store(&n.sender->page->consent, CONSENT_YES);
     assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
     assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FALSE);
-    (void)close(door);
+    (void)close(listening);
 }
 
 /* ---- a receiver that may not read any more ---- */

@@ -142,7 +142,7 @@ TEST(neighbour_receive__own_memory_is_gone)
     expect_reaped(UNITS);
 }
 
-/* Not within the arena, by a word of the sender's. */
+/* Not within the arena, so the sender says. */
 TEST(neighbour_receive__a_place_that_is_none)
 {
     static const uint64_t places[] = {UINT64_MAX, ARENA - DATA + 1, UINT64_MAX - DATA};

@@ -121,14 +121,14 @@ TEST(neighbour_is_possible__one_host)
     ck_assert(!neighbour_is_possible(&n.out));
 }
 
-TEST(neighbour_knock__no_door)
+TEST(neighbour_connect__nobody_listens)
 {
     ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms),
                      NEIGHBOUR_ELSEWHERE);
     ck_assert_ptr_null(n.sender);
 }
 
-TEST(neighbour_open_door__twice)
+TEST(neighbour_listen__twice)
 {
     struct neighbour *other;
 
@@ -150,7 +150,7 @@ TEST(neighbour_look__both_are_here)
     ck_assert(!neighbour_is_of(n.sender, (struct pairing){.session = 1, .tag = 2}));
 }
 
-TEST(neighbour_look__nobody_knocks)
+TEST(neighbour_look__nobody_connects)
 {
     int looks = 0;
 
