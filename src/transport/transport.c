@@ -3,8 +3,8 @@
 #include "core/check.h"
 #include "platform/nofault.h"
 #include "platform/system.h"
-#include "shm/neighbour.h"
 #include "shm/presence.h"
+#include "shm/shm.h"
 
 #include <errno.h>
 #include <sodium/utils.h>
@@ -17,14 +17,14 @@ static const duration DRAINED_BY = 100 * MILLISECOND;
 static const duration MEETING_FIRST = MILLISECOND; /* and then ever more rarely */
 static const duration MEETING_LAST = 512 * MILLISECOND;
 
-_Static_assert(sizeof(((struct transport_errand *)0)->secret) == NEIGHBOUR_SECRET, "of a session");
+_Static_assert(sizeof(((struct transport_errand *)0)->secret) == SHM_SECRET, "of a session");
 
 /* ---- open and close ---- */
 
 int transport_init(struct transport *t, struct channel *in, struct channel *out,
                    const struct transport_options *o)
 {
-    bool is_near = neighbour_is_possible(o->is_sender ? out : in);
+    bool is_near = shm_is_possible(o->is_sender ? out : in);
 
     *t = (struct transport){.in = in,
                             .out = out,
@@ -55,16 +55,16 @@ static void free_memory(struct transport *t)
 
 void transport_fini(struct transport *t)
 {
-    if (t->neighbour != NULL)
-        neighbour_free(t->neighbour);
-    t->neighbour = NULL;
+    if (t->shm != NULL)
+        shm_free(t->shm);
+    t->shm = NULL;
     free_memory(t);
 }
 
 void transport_abandon(struct transport *t)
 {
-    if (t->neighbour != NULL)
-        neighbour_abandon(t->neighbour);
+    if (t->shm != NULL)
+        shm_abandon(t->shm);
     if (t->presence != NULL)
         presence_abandon(t->presence);
     free_memory(t);
@@ -87,8 +87,7 @@ bool transport_is_clearing(const struct transport *t)
 /* There was nobody to meet, and there may be somebody soon. */
 static bool is_early(const struct transport *t)
 {
-    return t->is_sender && t->meeting.why == NEIGHBOUR_ELSEWHERE &&
-           t->meeting.patience < MEETING_LAST;
+    return t->is_sender && t->meeting.why == SHM_ELSEWHERE && t->meeting.patience < MEETING_LAST;
 }
 
 static uint32_t missed(const struct transport *t)
@@ -127,7 +126,7 @@ static void begin_meeting(struct transport *t, struct pairing pairing,
 /* This thread looks how the meeting goes on, if it is time to. */
 static void begin_look(struct transport *t, struct transport_errand *errand)
 {
-    instant at = neighbour_look_at(t->neighbour);
+    instant at = shm_look_at(t->shm);
 
     if (at == NEVER || clock_now() < at)
         return;
@@ -139,7 +138,7 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
 {
     struct transport_met met = {.made = NULL};
     struct channel *units = t->is_sender ? t->out : t->in;
-    const struct neighbour_terms terms = {
+    const struct shm_terms terms = {
         .pairing = errand->pairing,
         .secret = t->keyring != NULL ? errand->secret : NULL,
         .own = t->arena,
@@ -147,11 +146,11 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
     };
 
     if (errand->pairing.session == 0) {
-        (void)neighbour_look(t->neighbour); /* it stays while this thread looks */
+        (void)shm_look(t->shm); /* it stays while this thread looks */
         return met;
     }
-    met.why = (uint32_t)neighbour_meet(&met.made, t->is_sender, units, &terms);
-    if (t->is_sender && met.why == NEIGHBOUR_FINE)
+    met.why = (uint32_t)shm_meet(&met.made, t->is_sender, units, &terms);
+    if (t->is_sender && met.why == SHM_FINE)
         channel_call(t->out); /* somebody has connected */
     sodium_memzero(errand->secret, sizeof(errand->secret));
     return met;
@@ -163,7 +162,7 @@ uint32_t transport_met(struct transport *t, const struct transport_errand *erran
     t->is_out_meeting = false;
     if (errand->pairing.session == 0)
         return 0;
-    t->neighbour = met.made;
+    t->shm = met.made;
     t->meeting.why = met.why;
     if (met.made != NULL)
         return 0;
@@ -171,34 +170,34 @@ uint32_t transport_met(struct transport *t, const struct transport_errand *erran
     return is_early(t) ? 0 : missed(t);
 }
 
-void transport_free(struct neighbour *gone)
+void transport_free(struct shm *gone)
 {
-    neighbour_free(gone);
+    shm_free(gone);
 }
 
 uint32_t transport_leave(struct transport *t, bool is_used, struct transport_errand *errand)
 {
     if (is_used || t->is_pushing || t->is_late)
         return 0;
-    t->meeting.why = (uint32_t)neighbour_why(t->neighbour);
+    t->meeting.why = (uint32_t)shm_why(t->shm);
     t->meeting.patience = MEETING_LAST;
-    t->bytes += neighbour_bytes(t->neighbour);
-    errand->gone = t->neighbour;
-    t->neighbour = NULL;
+    t->bytes += shm_bytes(t->shm);
+    errand->gone = t->shm;
+    t->shm = NULL;
     move(t, WAY_SOCKET);
-    return t->meeting.why != NEIGHBOUR_FINE ? missed(t) : 0;
+    return t->meeting.why != SHM_FINE ? missed(t) : 0;
 }
 
 /* As far as the other side allows. */
 static uint32_t advance(struct transport *t, const struct transport_facts *facts)
 {
-    enum neighbour_state state = neighbour_state(t->neighbour);
+    enum shm_state state = shm_state(t->shm);
     uint32_t changes = 0;
 
-    if (state == NEIGHBOUR_AWAY || !neighbour_is_of(t->neighbour, facts->pairing)) {
+    if (state == SHM_AWAY || !shm_is_of(t->shm, facts->pairing)) {
         changes = transport_is_memory(t) ? TRANSPORT_LEFT : 0;
         move(t, WAY_LEAVING);
-    } else if (state == NEIGHBOUR_HERE && t->way == WAY_MEETING) {
+    } else if (state == SHM_HERE && t->way == WAY_MEETING) {
         changes = TRANSPORT_HERE;
         t->found = clock_now();
         move(t, WAY_DRAINING);
@@ -224,7 +223,7 @@ uint32_t transport_tend(struct transport *t, const struct transport_facts *facts
         begin_meeting(t, facts->pairing, errand);
         return 0;
     }
-    if (t->neighbour == NULL)
+    if (t->shm == NULL)
         return 0;
     if (t->way != WAY_LEAVING)
         changes = advance(t, facts);
@@ -235,21 +234,21 @@ uint32_t transport_tend(struct transport *t, const struct transport_facts *facts
 
 instant transport_deadline(const struct transport *t)
 {
-    bool waits = t->is_required && !t->is_out_meeting && t->neighbour != NULL;
+    bool waits = t->is_required && !t->is_out_meeting && t->shm != NULL;
 
-    return waits ? neighbour_look_at(t->neighbour) : NEVER;
+    return waits ? shm_look_at(t->shm) : NEVER;
 }
 
 /* ---- sending ---- */
 
 bool transport_has_room(const struct transport *t)
 {
-    return !t->is_sender || t->way != WAY_MEMORY || neighbour_has_room(t->neighbour);
+    return !t->is_sender || t->way != WAY_MEMORY || shm_has_room(t->shm);
 }
 
 bool transport_stands_still(const struct transport *t)
 {
-    return neighbour_stands_still(t->neighbour);
+    return shm_stands_still(t->shm);
 }
 
 /* BLOCKED: memory does not take it. */
@@ -260,8 +259,8 @@ static enum channel_verdict send_by_memory(struct transport *t, const struct bur
     bool calls = false;
 
     if (t->is_sender && !b->is_control)
-        verdict = neighbour_send(t->neighbour, b, sent, held, &calls);
-    if (!t->is_sender && neighbour_reply(t->neighbour, b, &calls)) {
+        verdict = shm_send(t->shm, b, sent, held, &calls);
+    if (!t->is_sender && shm_reply(t->shm, b, &calls)) {
         *sent = 1;
         verdict = CHANNEL_OK;
     }
@@ -318,13 +317,13 @@ void transport_call(struct transport *t)
 
 bool transport_reap(struct transport *t, uint64_t *message, bool *has_faulted)
 {
-    return t->neighbour != NULL && t->is_sender && !t->is_out_meeting &&
-           neighbour_reap(t->neighbour, message, has_faulted);
+    return t->shm != NULL && t->is_sender && !t->is_out_meeting &&
+           shm_reap(t->shm, message, has_faulted);
 }
 
 bool transport_take_back(struct transport *t, uint64_t message, uint64_t *of)
 {
-    return t->neighbour != NULL && t->is_sender && neighbour_take_back(t->neighbour, message, of);
+    return t->shm != NULL && t->is_sender && shm_take_back(t->shm, message, of);
 }
 
 bool transport_awaits_pages(const struct transport *t)
@@ -354,8 +353,7 @@ void transport_end_fetch(struct transport *t)
 
 bool transport_claim_push(struct transport *t)
 {
-    bool is_ours =
-        t->is_sender && t->way == WAY_MEMORY && !t->is_pushing && neighbour_claim(t->neighbour);
+    bool is_ours = t->is_sender && t->way == WAY_MEMORY && !t->is_pushing && shm_claim(t->shm);
 
     if (is_ours) {
         t->is_pushing = true;
@@ -367,12 +365,12 @@ bool transport_claim_push(struct transport *t)
 
 void transport_push(struct transport *t)
 {
-    neighbour_push(t->neighbour); /* it stays while this is claimed */
+    shm_push(t->shm); /* it stays while this is claimed */
 }
 
 bool transport_pushed(struct transport *t, uint64_t *message)
 {
-    if (neighbour_let_go(t->neighbour, message))
+    if (shm_let_go(t->shm, message))
         return true;
     t->is_pushing = false;
     return false;
@@ -388,11 +386,11 @@ bool transport_begin_receive(struct transport *t, struct transport_turn *turn, u
     t->crossings++;
     if (!turn->is_first)
         return false;
-    struct notes notes = neighbour_notes(t->neighbour, *openings);
+    struct notes notes = shm_notes(t->shm, *openings);
     turn->has_notes = notes.count > 0;
     *openings = notes.count > 0 ? notes.count : 1;
     *units = notes.units > 0 ? notes.units : 1;
-    return t->keyring != NULL && neighbour_has_units(t->neighbour);
+    return t->keyring != NULL && shm_has_units(t->shm);
 }
 
 void transport_begin_hear(const struct transport *t, struct transport_turn *turn)
@@ -405,7 +403,7 @@ void transport_begin_hear(const struct transport *t, struct transport_turn *turn
 static int receive_mixed(struct transport *t, struct transport_turn *turn, struct landing *l,
                          enum hearing hearing)
 {
-    if (!turn->is_first && turn->has_memory && neighbour_has_units(t->neighbour)) {
+    if (!turn->is_first && turn->has_memory && shm_has_units(t->shm)) {
         int before = channel_receive(t->in, l);
         if (before != 0)
             return before;
@@ -413,7 +411,7 @@ static int receive_mixed(struct transport *t, struct transport_turn *turn, struc
     }
     if (!turn->is_first && !turn->is_drained)
         return channel_receive(t->in, l);
-    int received = neighbour_receive(t->neighbour, l);
+    int received = shm_receive(t->shm, l);
     if (received != 0 || hearing == HEAR_MEMORY)
         return received;
     return channel_receive(t->in, l);
@@ -427,7 +425,7 @@ static int receive_sealed(struct transport *t, struct transport_turn *turn, stru
 
     if (!turn->is_first || hearing != HEAR_MEMORY)
         received = channel_receive(t->in, l);
-    if (received == 0 && turn->has_memory && !turn->is_first && neighbour_has_units(t->neighbour))
+    if (received == 0 && turn->has_memory && !turn->is_first && shm_has_units(t->shm))
         turn->is_drained = true;
     return received;
 }
@@ -436,7 +434,7 @@ static int receive_sealed(struct transport *t, struct transport_turn *turn, stru
 static int receive_control(struct transport *t, const struct transport_turn *turn,
                            struct landing *l, enum hearing hearing)
 {
-    if (turn->has_memory && (hearing == HEAR_MEMORY || neighbour_has_answer(t->neighbour)))
+    if (turn->has_memory && (hearing == HEAR_MEMORY || shm_has_control(t->shm)))
         return 0;
     return channel_receive(t->in, l);
 }
@@ -447,7 +445,7 @@ int transport_receive(struct transport *t, struct transport_turn *turn, struct l
     if (t->is_sender)
         return receive_control(t, turn, l, hearing);
     if (l->is_near)
-        return neighbour_receive(t->neighbour, l);
+        return shm_receive(t->shm, l);
     return t->keyring != NULL ? receive_sealed(t, turn, l, hearing)
                               : receive_mixed(t, turn, l, hearing);
 }
@@ -459,30 +457,29 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
         move(t, WAY_MEMORY);
     if (received <= 0) {
         bool is_memorys_turn = received == 0 && t->keyring != NULL && turn->has_memory &&
-                               (turn->is_first || turn->is_drained) &&
-                               neighbour_has_units(t->neighbour);
+                               (turn->is_first || turn->is_drained) && shm_has_units(t->shm);
         return is_memorys_turn ? MORE_SOON : MORE_NONE;
     }
-    bool has_all = turn->has_notes ? !neighbour_has_units(t->neighbour)
+    bool has_all = turn->has_notes ? !shm_has_units(t->shm)
                                    : most > 1 && received < most && t->in->aal5 == NULL;
     return has_all ? MORE_SOON : MORE_NOW;
 }
 
 size_t transport_answer(struct transport *t, uint8_t *buffer)
 {
-    return transport_is_memory(t) ? neighbour_answer(t->neighbour, buffer) : 0;
+    return transport_is_memory(t) ? shm_control(t->shm, buffer) : 0;
 }
 
 bool transport_has_news(const struct transport *t)
 {
     if (t->is_sender)
-        return neighbour_has_answer(t->neighbour);
-    return t->way == WAY_DRAINING || neighbour_has_units(t->neighbour);
+        return shm_has_control(t->shm);
+    return t->way == WAY_DRAINING || shm_has_units(t->shm);
 }
 
 bool transport_look_late(struct transport *t)
 {
-    t->is_late = t->neighbour != NULL && neighbour_is_late(t->neighbour);
+    t->is_late = t->shm != NULL && shm_is_late(t->shm);
     return t->is_late;
 }
 
@@ -490,13 +487,13 @@ bool transport_look_late(struct transport *t)
 
 bool transport_before_sleep(struct transport *t)
 {
-    return t->is_late || !transport_is_memory(t) || neighbour_sleep(t->neighbour);
+    return t->is_late || !transport_is_memory(t) || shm_sleep(t->shm);
 }
 
 bool transport_after_sleep(struct transport *t)
 {
     if (transport_is_memory(t))
-        neighbour_wake(t->neighbour);
+        shm_wake(t->shm);
     return transport_is_memory(t);
 }
 
@@ -504,5 +501,5 @@ bool transport_after_sleep(struct transport *t)
 
 uint64_t transport_copied(const struct transport *t)
 {
-    return t->bytes + (t->neighbour != NULL ? neighbour_bytes(t->neighbour) : 0);
+    return t->bytes + (t->shm != NULL ? shm_bytes(t->shm) : 0);
 }

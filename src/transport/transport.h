@@ -1,5 +1,5 @@
 /* A transport: how one half of a link reaches its peer. It has sockets always, and between two
- * processes of one host also shared memory (shm/neighbour.h). It moves bursts and datagrams, and
+ * processes of one host also shared memory (shm/shm.h). It moves bursts and datagrams, and
  * knows nothing of machines: what they have to learn it returns.
  *
  *     SOCKET --meets--> MEETING --both agree--> DRAINING ----> MEMORY
@@ -32,7 +32,7 @@
 #include "core/wire/control.h"
 
 struct shared_arena;
-struct neighbour;
+struct shm;
 struct presence;
 
 enum transport_way { WAY_SOCKET, WAY_MEETING, WAY_DRAINING, WAY_MEMORY, WAY_LEAVING };
@@ -42,7 +42,7 @@ struct meeting {
     struct pairing tried; /* the last session in which this was tried; a sender that finds */
     instant again;        /* nobody tries again, at this time, */
     duration patience;    /* so much later than before, up to MEETING_LAST: then not any more */
-    uint32_t why;         /* memory is not used: enum neighbour_refusal */
+    uint32_t why;         /* memory is not used: enum shm_refusal */
 };
 
 struct transport {
@@ -50,23 +50,23 @@ struct transport {
     bool is_sender;             /* (c) of units */
     bool is_possible;           /* (c) both ends are on one host */
     bool is_required;           /* (c) units take no other way than memory */
-    bool lets_read;             /* (c) see neighbour_terms */
+    bool lets_read;             /* (c) see shm_terms */
     struct keyring *keyring;    /* (c) NULL: nothing is sealed */
     uint8_t *staging;           /* (tx) SEAL_STAGING bytes; NULL likewise */
     struct shared_arena *arena; /* (c) of the connection's messages; NULL: none */
 
-    enum transport_way way;      /* (m) */
-    bool is_out_meeting;         /* (m) a thread asks the system about it: transport_meet */
-    bool is_pushing;             /* (m) a thread pushes */
-    bool is_late;                /* (m) see transport_look_late */
-    bool must_call;              /* (tx) the peer sleeps */
-    _Atomic bool has_pushed;     /* (a) since its waiter slept last */
-    instant found;               /* (m) when DRAINING began */
-    uint64_t crossings;          /* (m) receives, or pushes, that began so far */
-    uint64_t bytes;              /* (m) that memory which has gone carried */
-    struct meeting meeting;      /* (m) */
-    struct neighbour *neighbour; /* (m) NULL: there is no memory */
-    struct presence *presence;   /* (tx) of a sender's pages; NULL: a receiver */
+    enum transport_way way;    /* (m) */
+    bool is_out_meeting;       /* (m) a thread asks the system about it: transport_meet */
+    bool is_pushing;           /* (m) a thread pushes */
+    bool is_late;              /* (m) see transport_look_late */
+    bool must_call;            /* (tx) the peer sleeps */
+    _Atomic bool has_pushed;   /* (a) since its waiter slept last */
+    instant found;             /* (m) when DRAINING began */
+    uint64_t crossings;        /* (m) receives, or pushes, that began so far */
+    uint64_t bytes;            /* (m) that memory which has gone carried */
+    struct meeting meeting;    /* (m) */
+    struct shm *shm;           /* (m) NULL: there is no memory */
+    struct presence *presence; /* (tx) of a sender's pages; NULL: a receiver */
 };
 
 struct transport_options {
@@ -123,7 +123,7 @@ enum transport_change {
 
 /* What is left to do when the mutex is free, because it takes system calls. */
 struct transport_errand {
-    struct neighbour *gone; /* for transport_free; NULL: none */
+    struct shm *gone;       /* for transport_free; NULL: none */
     bool meets;             /* for transport_meet; if not, the rest is not set: */
     struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
     uint8_t secret[32];     /* of the session; where there are keys */
@@ -140,11 +140,11 @@ uint32_t transport_leave(struct transport *t, bool is_used, struct transport_err
 
 /* Not locked. Meets the peer, or looks how that goes on: what it made is for transport_met. */
 struct transport_met {
-    struct neighbour *made;
-    uint32_t why; /* enum neighbour_refusal */
+    struct shm *made;
+    uint32_t why; /* enum shm_refusal */
 };
 struct transport_met transport_meet(struct transport *t, struct transport_errand *errand);
-void transport_free(struct neighbour *gone);
+void transport_free(struct shm *gone);
 
 /* Locked, behind transport_meet. Bits as above. */
 uint32_t transport_met(struct transport *t, const struct transport_errand *errand,

@@ -64,8 +64,8 @@ void spin_check(const struct spin *spin);
  * are too long to spin, the stream is slower than its receiver: then nobody spins amid messages
  * either, and what comes may gather.
  *
- * A sender that has pushed to a neighbour since it slept waits for more to push. That is there when
- * the neighbour has ended a landing and begun the next one, so this spin is twice as long. */
+ * A sender that has pushed to a peer on its host since it slept waits for more to push. That is
+ * there when the peer has ended a landing and begun the next one, so this spin is twice as long. */
 enum waiting { WAITING_FOR_NEXT, WAITING_FOR_REST, WAITING_TO_PUSH, WAITINGS };
 
 struct spinning {

@@ -4,7 +4,7 @@
 /* wrap: accept4 connect transport_meet transport_call workspace_give channel_send */
 #include "../support/loopback.h"
 #include "../support/mock.h"
-#include "transport/shm/neighbour.h"
+#include "transport/shm/shm.h"
 #include "transport/transport.h"
 #include "workers/workspace.h"
 #include "zcrp.h"
@@ -81,7 +81,7 @@ struct transport_met __wrap_transport_meet(struct transport *t, struct transport
         return __real_transport_meet(t, errand);
     if (is_user)
         met = __real_transport_meet(t, errand);
-    if (neighbour_state(t->neighbour) == NEIGHBOUR_HERE) {
+    if (shm_state(t->shm) == SHM_HERE) {
         atomic_store(&early.is_held, true);
         await(&early.was_heard);
     }

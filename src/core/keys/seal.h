@@ -10,7 +10,7 @@
  * one after the other: number n belongs to the epoch n / 2^epoch_bits. So both ends change keys
  * without a word, and no message can fail because of it.
  *
- * Units that cross through memory (transport/shm/neighbour.h) are not sealed, but have numbers,
+ * Units that cross through memory (transport/shm/shm.h) are not sealed, but have numbers,
  * too. Both ends skip those, so that they agree on number and epoch when units are sealed again.
  *
  * I1  a sealer's numbers only grow: no number is sealed twice, whatever becomes of the datagram.

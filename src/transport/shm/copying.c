@@ -17,7 +17,7 @@ struct pieces {
 
 /* What is copied together. */
 struct copying {
-    const struct neighbour *n;
+    const struct shm *n;
     const struct landing *l;
     struct pieces far;                  /* in the sender's memory, the nonce first */
     struct pieces near;                 /* in this end's, to memory that may be gone */
@@ -33,7 +33,7 @@ static void add(struct pieces *p, uint64_t from, struct iovec to)
     p->bytes += to.iov_len;
 }
 
-static void copying_begin(struct copying *c, const struct neighbour *n, const struct landing *l)
+static void copying_begin(struct copying *c, const struct shm *n, const struct landing *l)
 {
     c->n = n;
     c->l = l;
@@ -63,20 +63,20 @@ static void copy_near(struct copying *c, const uint8_t *from, struct iovec to)
 }
 
 /* Does the note's data lie within what this end maps, if it should? */
-static bool is_within(const struct neighbour *n, const struct ring_note *note)
+static bool is_within(const struct shm *n, const struct ring_note *note)
 {
     uint32_t data = note->bytes - copy_tail(note);
-    size_t bytes = note->place == RING_STAGE ? sizeof(n->page->stage) : n->in->arena_bytes;
-    bool is_mapped = note->place == RING_STAGE || n->in->arena != NULL;
+    size_t bytes = note->place == RING_STAGING ? sizeof(n->page->staging) : n->in->arena_bytes;
+    bool is_mapped = note->place == RING_STAGING || n->in->arena != NULL;
 
     return note->place == RING_MEMORY ||
            (is_mapped && note->where <= bytes && data <= bytes - note->where);
 }
 
 /* Where this end has the note's data; it is within. */
-static const uint8_t *data_of(const struct neighbour *n, const struct ring_note *note)
+static const uint8_t *data_of(const struct shm *n, const struct ring_note *note)
 {
-    return (note->place == RING_STAGE ? n->page->stage : n->in->arena) + note->where;
+    return (note->place == RING_STAGING ? n->page->staging : n->in->arena) + note->where;
 }
 
 /* ---- gathering ---- */
@@ -115,19 +115,19 @@ static void gather_note(struct copying *c, const struct ring_note *note, uint32_
 /* ---- copying ---- */
 
 /* The sender is gone. Or it is there, and may not be read any more: then it is told. */
-static void lose(struct neighbour *n, bool is_forbidden)
+static void lose(struct shm *n, bool is_forbidden)
 {
     if (is_forbidden) {
-        n->why = NEIGHBOUR_FORBIDDEN;
+        n->why = SHM_FORBIDDEN;
         atomic_store(&n->page->why, n->why);
         atomic_store(&n->page->consent, CONSENT_NO);
     }
-    atomic_store(&n->state, NEIGHBOUR_AWAY);
+    atomic_store(&n->state, SHM_AWAY);
 }
 
 /* Copies from the sender that consented and nobody else. The bytes copied, fewer than asked for if
  * some memory cannot be accessed; -1 if the sender was lost. */
-static ssize_t copy_far(struct neighbour *n, const struct copying *c)
+static ssize_t copy_far(struct shm *n, const struct copying *c)
 {
     const struct pieces *p = &c->far;
 
@@ -148,7 +148,7 @@ static ssize_t copy_pieces(const struct pieces *p)
     return size < 0 ? 0 : size;
 }
 
-uint32_t copy_notes(struct neighbour *n, const struct landing *l, const struct ring_note *note,
+uint32_t copy_notes(struct shm *n, const struct landing *l, const struct ring_note *note,
                     uint32_t first, uint32_t count)
 {
     struct copying c;
@@ -171,7 +171,7 @@ uint32_t copy_notes(struct neighbour *n, const struct landing *l, const struct r
 }
 
 /* What is mapped can always be read. */
-bool copy_is_readable(struct neighbour *n, const struct landing *l, const struct ring_note *note)
+bool copy_is_readable(struct shm *n, const struct landing *l, const struct ring_note *note)
 {
     struct copying c;
     uint32_t data = note->bytes - copy_tail(note);

@@ -1,12 +1,12 @@
-/* Inside one end of the way over shared memory (neighbour.h): what it keeps to itself. */
+/* Inside one end of the way over shared memory (shm.h): what it keeps to itself. */
 #ifndef ZCRP_TRANSPORT_SHM_ENDS_H
 #define ZCRP_TRANSPORT_SHM_ENDS_H
 
-#include "neighbour.h"
-#include "neighbour_page.h"
+#include "page.h"
 #include "peer_process.h"
 #include "platform/pages.h"
 #include "shared_arena.h"
+#include "shm.h"
 
 #include <sys/uio.h>
 
@@ -21,19 +21,19 @@ struct shm_meeting {
                        read; a sender is connected to it, while a refusal can come. -1: closed */
     int caller;     /* of a receiver: who has connected; -1: nobody */
     bool lets_read; /* of a sender: it asks the kernel to let the receiver read (Yama) */
-    enum neighbour_refusal if_nobody; /* of a receiver: why, if nobody else connects */
+    enum shm_refusal if_nobody; /* of a receiver: why, if nobody else connects */
     instant began;
-    instant looked;                   /* last */
-    bool has_secret;                  /* the session has keys, */
-    uint8_t secret[NEIGHBOUR_SECRET]; /* and this */
+    instant looked;             /* last */
+    bool has_secret;            /* the session has keys, */
+    uint8_t secret[SHM_SECRET]; /* and this */
 };
 
-/* How a sender uses the stage: small units are copied together there, a burst behind the other, and
- * the receiver copies them from there. A burst lies in one piece, so some of the end may be left
- * unused.
+/* How a sender uses the staging buffer: small units are copied together there, a burst behind the
+ * other, and the receiver copies them from there. A burst lies in one piece, so some of the end may
+ * be left unused.
  *
- * I1  tail <= head <= tail + NEIGHBOUR_STAGE */
-struct stage {
+ * I1  tail <= head <= tail + SHM_STAGING */
+struct staging {
     uint64_t head;         /* bytes taken since the beginning, */
     _Atomic uint64_t tail; /* and of those, given back */
 };
@@ -49,7 +49,7 @@ struct push {
 struct shm_writer {
     struct ring_writer ring;
     struct control_ring_place control;
-    struct stage stage;
+    struct staging staging;
     struct push push;
     _Atomic bool may_push;       /* the kernel lets it */
     _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of
@@ -68,33 +68,32 @@ struct shm_reader {
     bool has_pushed;                 /* the sender, of what was shared with it last */
 };
 
-struct neighbour {
+struct shm {
     struct pairing pairing;      /* (c) */
     struct channel *units;       /* (c) the socket that they would take */
     struct shared_arena *own;    /* (c) this end's, held; NULL: none */
     struct shm_writer *out;      /* (c) NULL: this is a receiver */
     struct shm_reader *in;       /* (c) NULL: this is a sender */
     struct shm_meeting *meeting; /* (c) */
-    struct neighbour_page *page; /* NULL: none yet */
+    struct shm_page *page;       /* NULL: none yet */
     uint8_t nonce[PEER_NONCE];   /* (c) the peer looks for it here */
     struct peer_process peer;    /* once they have met; the page says what of that to push to */
-    uint32_t sight;              /* the receiver's (enum neighbour_sight), once they have met */
-    _Atomic int state;           /* (a) enum neighbour_state */
-    enum neighbour_refusal why;
+    uint32_t sight;              /* the receiver's (enum shm_sight), once they have met */
+    _Atomic int state;           /* (a) enum shm_state */
+    enum shm_refusal why;
     _Atomic uint64_t bytes; /* (a) */
 };
 
 /* Makes one end; NULL if there is no memory. */
-struct neighbour *neighbour_create(bool is_sender, struct channel *units,
-                                   const struct neighbour_terms *terms);
+struct shm *shm_create(bool is_sender, struct channel *units, const struct shm_terms *terms);
 
 /* Nothing is left of it but when it began. Any number of times. */
 void meeting_end(struct shm_meeting *m);
 
 /* Without a lock, by whoever sends or receives. */
-static inline bool neighbour_is_here(const struct neighbour *n)
+static inline bool shm_is_here(const struct shm *n)
 {
-    return atomic_load_explicit(&n->state, memory_order_relaxed) == NEIGHBOUR_HERE;
+    return atomic_load_explicit(&n->state, memory_order_relaxed) == SHM_HERE;
 }
 
 #endif

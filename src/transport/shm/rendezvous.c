@@ -24,7 +24,7 @@ static socklen_t address_of(struct pairing pairing, uint16_t sender, uint16_t re
     char text[2 * NAME_BYTES + 1];
 
     (void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)of, sizeof(of), secret,
-                             secret != NULL ? NEIGHBOUR_SECRET : 0);
+                             secret != NULL ? SHM_SECRET : 0);
     (void)sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
     *at = (struct sockaddr_un){.sun_family = AF_UNIX};
     int length = snprintf(at->sun_path + 1, sizeof(at->sun_path) - 1, "zcrp-%s", text);
@@ -155,8 +155,7 @@ void rendezvous_prove(const uint8_t *secret, enum prover by, const uint8_t nonce
     memset(proof, 0, RENDEZVOUS_PROOF);
     memcpy(text + 1, nonce, PEER_NONCE);
     if (secret != NULL)
-        (void)crypto_generichash(proof, RENDEZVOUS_PROOF, text, sizeof(text), secret,
-                                 NEIGHBOUR_SECRET);
+        (void)crypto_generichash(proof, RENDEZVOUS_PROOF, text, sizeof(text), secret, SHM_SECRET);
 }
 
 bool rendezvous_is_proof(const uint8_t *secret, enum prover by, const uint8_t nonce[PEER_NONCE],

@@ -12,8 +12,8 @@
 #ifndef ZCRP_TRANSPORT_SHM_RENDEZVOUS_H
 #define ZCRP_TRANSPORT_SHM_RENDEZVOUS_H
 
-#include "neighbour.h"
 #include "peer_process.h"
+#include "shm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ struct connect_message {
  * yet, the kernel says. */
 struct refusal_message {
     uint32_t version;
-    uint32_t why; /* enum neighbour_refusal, not FINE */
+    uint32_t why; /* enum shm_refusal, not FINE */
 };
 
 /* What came over a connection, and from whom. */

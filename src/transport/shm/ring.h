@@ -55,9 +55,9 @@ struct ring {
 
 /* Where the bytes lie that a note is of. */
 enum ring_place {
-    RING_MEMORY, /* anywhere in the writer's memory: at an address there */
-    RING_ARENA,  /* in the writer's arena (shared_arena.h): so far from its start */
-    RING_STAGE,  /* in the stage, which both map: likewise */
+    RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
+    RING_ARENA,   /* in the writer's arena (shared_arena.h): so far from its start */
+    RING_STAGING, /* in the staging buffer, which both map: likewise */
     RING_PLACES
 };
 
@@ -76,7 +76,7 @@ struct ring_note {
 struct ring_record {
     uint64_t owner;    /* who wants to know that the reader is done; RING_NOBODY */
     struct iovec data; /* the owner's */
-    uint64_t staged;   /* bytes of the stage that are free again with the note, and before */
+    uint64_t staged; /* bytes of the staging buffer that are free again with the note, and before */
     bool is_pinned;
 };
 

@@ -1,4 +1,4 @@
-/* How a sender pushes bytes to a neighbour, which has opened slots for them. */
+/* How a sender pushes bytes to its receiver, which has opened slots for them. */
 #include "ends.h"
 
 #include <sys/uio.h>
@@ -7,7 +7,7 @@
 
 /* Claims one slot more, and adds its bytes to `*bytes`. Only bytes of a message that is held are
  * pushed; another claim is given up. False: there is no slot. */
-static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
+static bool claim_one(struct shm *n, struct push *push, uint64_t *bytes)
 {
     struct ring_writer *ring = &n->out->ring;
     uint64_t number, at;
@@ -28,13 +28,13 @@ static bool claim_one(struct neighbour *n, struct push *push, uint64_t *bytes)
     return true;
 }
 
-bool neighbour_claim(struct neighbour *n)
+bool shm_claim(struct shm *n)
 {
     struct push *push = &n->out->push;
     uint64_t bytes = 0;
 
     push->notes = 0;
-    if (!neighbour_is_here(n) || !atomic_load_explicit(&n->out->may_push, memory_order_relaxed))
+    if (!shm_is_here(n) || !atomic_load_explicit(&n->out->may_push, memory_order_relaxed))
         return false;
     for (uint32_t i = 0; i < PUSH_NOTES && bytes < PUSH_BYTES && claim_one(n, push, &bytes); i++)
         continue;
@@ -44,7 +44,7 @@ bool neighbour_claim(struct neighbour *n)
 /* ---- pushing ---- */
 
 /* A receiver that has ended, or become another program, is written to no more. */
-void neighbour_push(struct neighbour *n)
+void shm_push(struct shm *n)
 {
     struct push *push = &n->out->push;
     bool is_there = peer_process_look(&n->peer) == PEER_SAME;
@@ -60,7 +60,7 @@ void neighbour_push(struct neighbour *n)
     }
 }
 
-bool neighbour_let_go(struct neighbour *n, uint64_t *message)
+bool shm_let_go(struct shm *n, uint64_t *message)
 {
     struct push *push = &n->out->push;
 

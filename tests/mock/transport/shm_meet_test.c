@@ -1,8 +1,8 @@
 /* wrap: memfd_create ftruncate fcntl fstat mmap process_vm_readv */
 /* wrap: socket getsockopt bind listen connect sendmsg recvmsg prctl */
-/* How neighbours meet, over the real kernel, one call of which fails or says something else.
+/* How two ends meet, over the real kernel, one call of which fails or says something else.
  * However it ends, no descriptor and no mapping is left. */
-#include "../../support/neighbours.h"
+#include "../../support/shm_pair.h"
 
 #include "../../support/mock.h"
 #include "platform/system.h"
@@ -57,9 +57,9 @@ static struct {
     unsigned long who; /* and its argument */
 } kernel;
 
-static struct neighbours n;
+static struct shm_pair n;
 static bool lets_read; /* the sender does */
-static struct neighbour_terms sender_terms, receiver_terms;
+static struct shm_terms sender_terms, receiver_terms;
 static int descriptors_before;
 
 /* Does this call fail? */
@@ -277,17 +277,17 @@ static void setup(void)
     kernel.knows_noexec = true;
     kernel.pid = -1;
     lets_read = false;
-    sender_terms = receiver_terms = neighbours_terms;
-    assert_true(neighbours_open(&n));
+    sender_terms = receiver_terms = shm_pair_terms;
+    assert_true(shm_pair_open(&n));
     descriptors_before = descriptors_open();
 }
 
 static void free_both(void)
 {
     if (n.sender != NULL)
-        neighbour_free(n.sender);
+        shm_free(n.sender);
     if (n.receiver != NULL)
-        neighbour_free(n.receiver);
+        shm_free(n.receiver);
     n.sender = n.receiver = NULL;
 }
 
@@ -296,7 +296,7 @@ static void teardown(void)
     free_both();
     assert_int_equal(descriptors_open(), descriptors_before);
     assert_int_equal(pages_mapped(), 0);
-    neighbours_close(&n);
+    shm_pair_close(&n);
 }
 
 FIXTURE(setup, teardown)
@@ -304,19 +304,19 @@ FIXTURE(setup, teardown)
 /* The receiver's end. */
 static void begin_to_listen(void)
 {
-    assert_int_equal(neighbour_meet(&n.receiver, false, &n.in, &receiver_terms), NEIGHBOUR_FINE);
+    assert_int_equal(shm_meet(&n.receiver, false, &n.in, &receiver_terms), SHM_FINE);
 }
 
-static enum neighbour_refusal connect_sender(void)
+static enum shm_refusal connect_sender(void)
 {
-    struct neighbour_terms terms = sender_terms;
+    struct shm_terms terms = sender_terms;
 
     terms.lets_read = lets_read;
     kernel.is_connecting = true;
-    enum neighbour_refusal why = neighbour_meet(&n.sender, true, &n.out, &terms);
+    enum shm_refusal why = shm_meet(&n.sender, true, &n.out, &terms);
     kernel.is_connecting = false;
 
-    assert_int_equal(why == NEIGHBOUR_FINE, n.sender != NULL);
+    assert_int_equal(why == SHM_FINE, n.sender != NULL);
     return why;
 }
 
@@ -324,26 +324,26 @@ static enum neighbour_refusal connect_sender(void)
 static void expect_passed_over(void)
 {
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_ELSEWHERE);
-    neighbour_free(n.sender);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_ELSEWHERE);
+    shm_free(n.sender);
     n.sender = NULL;
     assert_int_equal(descriptors_open(), descriptors_before + 1);
     assert_int_equal(pages_mapped(), 0);
 }
 
 /* It looks no sooner. */
-static void wait_until_time(const struct neighbour *neighbour)
+static void wait_until_time(const struct shm *end)
 {
-    while (clock_now() < neighbour_look_at(neighbour))
+    while (clock_now() < shm_look_at(end))
         usleep(10);
 }
 
-static void wait_until_over(struct neighbour *neighbour)
+static void wait_until_over(struct shm *end)
 {
-    while (neighbour_look(neighbour) == NEIGHBOUR_MEETING)
+    while (shm_look(end) == SHM_MEETING)
         usleep(10000);
 }
 
@@ -351,31 +351,31 @@ static void wait_until_over(struct neighbour *neighbour)
 static void expect_strangers(void)
 {
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_STRANGER);
-    neighbour_free(n.sender);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_STRANGER);
+    shm_free(n.sender);
     n.sender = NULL;
     assert_int_equal(descriptors_open(), descriptors_before + 1);
 }
 
 /* Both know. */
-static void expect_refused(enum neighbour_refusal why)
+static void expect_refused(enum shm_refusal why)
 {
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.receiver), why);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), why);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+    assert_int_equal(shm_why(n.receiver), why);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), why);
     assert_int_equal(descriptors_open(), descriptors_before);
     assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
-TEST(neighbour_meet__nothing_fails)
+TEST(shm_meet__nothing_fails)
 {
-    assert_true(neighbours_meet(&n));
+    assert_true(shm_pair_meet(&n));
     assert_int_equal(kernel.memfd_flags & 8U, 8U);
     assert_int_equal(descriptors_open(), descriptors_before); /* neither keeps one */
     assert_int_equal(pages_mapped(), 2);
@@ -383,15 +383,15 @@ TEST(neighbour_meet__nothing_fails)
 
 /* ---- connecting ---- */
 
-TEST(neighbour_connect__kernel_without_noexec)
+TEST(shm_connect__kernel_without_noexec)
 {
     kernel.knows_noexec = false;
-    assert_true(neighbours_meet(&n));
+    assert_true(shm_pair_meet(&n));
     assert_int_equal(kernel.calls[MEMFD_CREATE], 2);
     assert_int_equal(kernel.memfd_flags, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-TEST(neighbour_connect__limits)
+TEST(shm_connect__limits)
 {
     static const struct {
         enum call call;
@@ -404,7 +404,7 @@ TEST(neighbour_connect__limits)
     begin_to_listen();
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(connect_sender(), NEIGHBOUR_LIMITED);
+        assert_int_equal(connect_sender(), SHM_LIMITED);
         assert_int_equal(descriptors_open(), descriptors_before + 1);
         assert_int_equal(pages_mapped(), 0);
     }
@@ -421,34 +421,34 @@ static void set_file_limit(rlim_t bytes)
 }
 
 /* A file that is larger than the limit would end the process. */
-TEST(neighbour_connect__file_limit)
+TEST(shm_connect__file_limit)
 {
     begin_to_listen();
-    set_file_limit(sizeof(struct neighbour_page) - 1);
-    enum neighbour_refusal below = connect_sender();
-    set_file_limit(sizeof(struct neighbour_page));
-    enum neighbour_refusal at = connect_sender();
+    set_file_limit(sizeof(struct shm_page) - 1);
+    enum shm_refusal below = connect_sender();
+    set_file_limit(sizeof(struct shm_page));
+    enum shm_refusal at = connect_sender();
     set_file_limit(RLIM_INFINITY);
-    assert_int_equal(below, NEIGHBOUR_LIMITED);
-    assert_int_equal(at, NEIGHBOUR_FINE);
+    assert_int_equal(below, SHM_LIMITED);
+    assert_int_equal(at, SHM_FINE);
     assert_int_equal(kernel.calls[FTRUNCATE], 1);
 }
 
-TEST(neighbour_connect__nobody_opens)
+TEST(shm_connect__nobody_opens)
 {
     static const int errors[] = {ECONNREFUSED, EAGAIN, EPERM, ETOOMANYREFS};
 
     begin_to_listen();
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         break_call(i % 2 == 0 ? SENDMSG : CONNECT, errors[i]);
-        assert_int_equal(connect_sender(), NEIGHBOUR_ELSEWHERE);
+        assert_int_equal(connect_sender(), SHM_ELSEWHERE);
         assert_int_equal(pages_mapped(), 0);
     }
 }
 
 /* ---- listening ---- */
 
-TEST(neighbour_listen__limits)
+TEST(shm_listen__limits)
 {
     static const struct {
         enum call call;
@@ -457,66 +457,65 @@ TEST(neighbour_listen__limits)
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
-        assert_int_equal(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms),
-                         NEIGHBOUR_LIMITED);
+        assert_int_equal(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_LIMITED);
         assert_null(n.receiver);
         assert_int_equal(descriptors_open(), descriptors_before);
     }
 }
 
-TEST(neighbour_look__interrupted)
+TEST(shm_look__interrupted)
 {
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), SHM_FINE);
     break_call(RECVMSG, EINTR);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
     wait_until_time(n.receiver);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
 }
 
-TEST(neighbour_look__another_user)
+TEST(shm_look__another_user)
 {
     kernel.uid_more = 1;
     expect_strangers();
     kernel.uid_more = 0;
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE); /* it is still open for the sender */
+    assert_int_equal(connect_sender(), SHM_FINE); /* it is still open for the sender */
     wait_until_time(n.receiver);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
 }
 
-TEST(neighbour_look__only_another_user)
+TEST(shm_look__only_another_user)
 {
     kernel.uid_more = 1;
     expect_strangers();
     wait_until_over(n.receiver);
-    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_STRANGER);
+    assert_int_equal(shm_why(n.receiver), SHM_STRANGER);
 }
 
 /* A process in another namespace, which this one cannot name. */
-TEST(neighbour_look__process_without_a_number)
+TEST(shm_look__process_without_a_number)
 {
     kernel.pid = 0;
     expect_strangers();
 }
 
-TEST(neighbour_look__nobody_says_who)
+TEST(shm_look__nobody_says_who)
 {
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), SHM_FINE);
     break_call(GETSOCKOPT, EPERM);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_STRANGER);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_STRANGER);
 }
 
 /* The table of descriptors is full, so the kernel hands none out. */
-TEST(neighbour_look__no_room_for_the_descriptor)
+TEST(shm_look__no_room_for_the_descriptor)
 {
     kernel.is_full = true;
-    expect_refused(NEIGHBOUR_LIMITED);
+    expect_refused(SHM_LIMITED);
 }
 
-TEST(neighbour_look__no_descriptor)
+TEST(shm_look__no_descriptor)
 {
     kernel.has_lost_descriptor = true;
     expect_passed_over();
@@ -542,7 +541,7 @@ static void change_tag(struct connect_message *message)
     message->pairing.tag++;
 }
 
-TEST(neighbour_look__another_message)
+TEST(shm_look__another_message)
 {
     void (*const change[])(struct connect_message *) = {change_version, change_size, change_session,
                                                         change_tag};
@@ -555,12 +554,12 @@ TEST(neighbour_look__another_message)
 }
 
 /* Whoever hands in many descriptors does not fill the table of this process. */
-TEST(neighbour_look__many_descriptors)
+TEST(shm_look__many_descriptors)
 {
     for (kernel.descriptors = 2; kernel.descriptors <= 8; kernel.descriptors++) {
         begin_to_listen();
-        assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-        (void)neighbour_look(n.receiver);
+        assert_int_equal(connect_sender(), SHM_FINE);
+        (void)shm_look(n.receiver);
         free_both();
         assert_int_equal(descriptors_open(), descriptors_before);
     }
@@ -568,57 +567,57 @@ TEST(neighbour_look__many_descriptors)
 
 /* ---- admitting ---- */
 
-TEST(neighbour_look__seals)
+TEST(shm_look__seals)
 {
     static const int seals[] = {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL};
 
     for (size_t i = 0; i < sizeof(seals) / sizeof(seals[0]); i++) {
         kernel.seals_missing = seals[i];
-        expect_refused(NEIGHBOUR_FALSE);
+        expect_refused(SHM_FALSE);
         assert_int_equal(pages_mapped(), 1); /* the sender's */
         free_both();
     }
 }
 
-TEST(neighbour_look__not_a_memfd)
+TEST(shm_look__not_a_memfd)
 {
     break_call(GET_SEALS, EINVAL);
-    expect_refused(NEIGHBOUR_FALSE);
+    expect_refused(SHM_FALSE);
 }
 
-TEST(neighbour_look__file_of_another_size)
+TEST(shm_look__file_of_another_size)
 {
-    static const off_t bytes[] = {1, sizeof(struct neighbour_page) - 1,
-                                  sizeof(struct neighbour_page) + 1, INT64_MAX};
+    static const off_t bytes[] = {1, sizeof(struct shm_page) - 1, sizeof(struct shm_page) + 1,
+                                  INT64_MAX};
 
     for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
         kernel.file_bytes = bytes[i];
-        expect_refused(NEIGHBOUR_FALSE);
+        expect_refused(SHM_FALSE);
         free_both();
     }
     kernel.file_bytes = 0;
     break_call(FSTAT, EOVERFLOW);
-    expect_refused(NEIGHBOUR_FALSE);
+    expect_refused(SHM_FALSE);
 }
 
-TEST(neighbour_look__cannot_map)
+TEST(shm_look__cannot_map)
 {
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), SHM_FINE);
     break_call(MMAP, ENOMEM);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_LIMITED);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_LIMITED);
+    assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+    assert_int_equal(shm_why(n.receiver), SHM_LIMITED);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_LIMITED);
 }
 
-TEST(neighbour_look__may_not_read)
+TEST(shm_look__may_not_read)
 {
     static const int errors[] = {EPERM, ENOSYS, ESRCH};
 
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         break_call(READV, errors[i]);
-        expect_refused(NEIGHBOUR_FORBIDDEN);
+        expect_refused(SHM_FORBIDDEN);
         free_both();
     }
 }
@@ -633,81 +632,81 @@ static void change_place_of_nonce(struct connect_message *message)
     message->nonce_at = 8;
 }
 
-TEST(neighbour_look__nonce)
+TEST(shm_look__nonce)
 {
     kernel.on_connect = change_nonce;
-    expect_refused(NEIGHBOUR_FALSE);
+    expect_refused(SHM_FALSE);
     free_both();
     kernel.on_connect = change_place_of_nonce;
-    expect_refused(NEIGHBOUR_FORBIDDEN);
+    expect_refused(SHM_FORBIDDEN);
 }
 
 /* ---- a sender that lets the receiver read ---- */
 
 /* It asks the kernel for no more than it has to. */
-TEST(neighbour_lets_read__nobody_forbids)
+TEST(shm_lets_read__nobody_forbids)
 {
     lets_read = true;
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+    assert_int_equal(shm_look(n.sender), SHM_HERE);
     assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
-TEST(neighbour_lets_read__not_asked_for)
+TEST(shm_lets_read__not_asked_for)
 {
     kernel.has_yama = true;
-    expect_refused(NEIGHBOUR_FORBIDDEN);
+    expect_refused(SHM_FORBIDDEN);
 }
 
 static void connect_at_yama(void)
 {
     kernel.has_yama = lets_read = true;
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
 }
 
-TEST(neighbour_lets_read__yama)
+TEST(shm_lets_read__yama)
 {
     connect_at_yama();
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 1);
     wait_until_time(n.receiver);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+    assert_int_equal(shm_look(n.sender), SHM_HERE);
     assert_int_equal(descriptors_open(), descriptors_before);
 }
 
 /* The kernel says which process it is, and that must be of the sender's user. */
-TEST(neighbour_lets_read__another_user)
+TEST(shm_lets_read__another_user)
 {
     connect_at_yama();
     kernel.uid_more = 1;
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
-TEST(neighbour_lets_read__process_without_a_number)
+TEST(shm_lets_read__process_without_a_number)
 {
     connect_at_yama();
     kernel.pid = 0;
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
     assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
 /* There is no Yama, but something else forbids it. */
-TEST(neighbour_lets_read__in_vain)
+TEST(shm_lets_read__in_vain)
 {
     connect_at_yama();
     break_call(PRCTL, EINVAL);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
     kernel.option = 0;
     wait_until_over(n.receiver);
-    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_FORBIDDEN);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FORBIDDEN);
+    assert_int_equal(shm_why(n.receiver), SHM_FORBIDDEN);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_FORBIDDEN);
     assert_int_equal(kernel.calls[PRCTL], 1);
     assert_int_equal(descriptors_open(), descriptors_before);
 }
@@ -722,7 +721,7 @@ static int listen_there(void)
 
     begin_to_listen();
     assert_int_equal(getsockname(n.receiver->meeting->socket, (struct sockaddr *)&at, &size), 0);
-    neighbour_free(n.receiver);
+    shm_free(n.receiver);
     n.receiver = NULL;
     int fd = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
     assert_int_equal(__real_bind(fd, (struct sockaddr *)&at, size), 0);
@@ -731,7 +730,7 @@ static int listen_there(void)
 }
 
 /* Another user is handed nothing: no file, no address, no nonce. */
-TEST(neighbour_meet__at_a_socket_of_another_user)
+TEST(shm_meet__at_a_socket_of_another_user)
 {
     struct connect_message heard;
     union {
@@ -747,7 +746,7 @@ TEST(neighbour_meet__at_a_socket_of_another_user)
 
     kernel.is_strange_socket = true;
     kernel.uid_more = 1;
-    assert_int_equal(connect_sender(), NEIGHBOUR_STRANGER);
+    assert_int_equal(connect_sender(), SHM_STRANGER);
     int fd = accept(listening, NULL, NULL);
     assert_int_equal(__real_recvmsg(fd, &message, 0), sizeof(heard));
     assert_int_equal(message.msg_controllen, 0);
@@ -760,33 +759,33 @@ TEST(neighbour_meet__at_a_socket_of_another_user)
 }
 
 /* The receiver hears of it, too. */
-TEST(neighbour_connect__in_vain)
+TEST(shm_connect__in_vain)
 {
     begin_to_listen();
     kernel.is_strange_socket = true;
     kernel.uid_more = 1;
-    assert_int_equal(connect_sender(), NEIGHBOUR_STRANGER);
+    assert_int_equal(connect_sender(), SHM_STRANGER);
     wait_until_over(n.receiver);
-    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_STRANGER);
+    assert_int_equal(shm_why(n.receiver), SHM_STRANGER);
 }
 
 /* Words that are none are not heard. */
-TEST(neighbour_lets_read__refusals_that_are_none)
+TEST(shm_lets_read__refusals_that_are_none)
 {
     const struct refusal_message refusals[] = {
-        {.version = RENDEZVOUS_VERSION, .why = NEIGHBOUR_STRANGER},
-        {.version = RENDEZVOUS_VERSION + 1, .why = NEIGHBOUR_STRANGER},
+        {.version = RENDEZVOUS_VERSION, .why = SHM_STRANGER},
+        {.version = RENDEZVOUS_VERSION + 1, .why = SHM_STRANGER},
     };
     int listening = listen_there();
 
     lets_read = true;
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), SHM_FINE);
     int fd = accept(listening, NULL, NULL);
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         size_t bytes = sizeof(refusals[i]) - (i == 0);
         assert_int_equal(send(fd, &refusals[i], bytes, 0), bytes);
         wait_until_time(n.sender);
-        assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_MEETING);
+        assert_int_equal(shm_look(n.sender), SHM_MEETING);
     }
     (void)close(fd);
     (void)close(listening);
@@ -794,7 +793,7 @@ TEST(neighbour_lets_read__refusals_that_are_none)
 }
 
 /* Who comes first and says nothing does not keep the others out. */
-TEST(neighbour_look__silent_callers)
+TEST(shm_look__silent_callers)
 {
     struct sockaddr_un at;
     socklen_t size = sizeof(at);
@@ -806,11 +805,11 @@ TEST(neighbour_look__silent_callers)
         fd[i] = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
         assert_int_equal(__real_connect(fd[i], (struct sockaddr *)&at, size), 0);
     }
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(connect_sender(), SHM_FINE);
     wait_until_time(n.receiver);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+    assert_int_equal(shm_look(n.sender), SHM_HERE);
     for (int i = 0; i < 4; i++)
         (void)close(fd[i]);
     assert_int_equal(descriptors_open(), descriptors_before);
@@ -818,19 +817,19 @@ TEST(neighbour_look__silent_callers)
 
 /* ---- with keys ---- */
 
-static const uint8_t secret[NEIGHBOUR_SECRET] = {1, 2, 3}, other_secret[NEIGHBOUR_SECRET] = {4};
+static const uint8_t secret[SHM_SECRET] = {1, 2, 3}, other_secret[SHM_SECRET] = {4};
 
-TEST(neighbour_secret__both_have_it)
+TEST(shm_secret__both_have_it)
 {
     sender_terms.secret = receiver_terms.secret = secret;
     begin_to_listen();
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_HERE);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+    assert_int_equal(shm_look(n.sender), SHM_HERE);
 }
 
 /* An end without the secret does not find the socket. */
-TEST(neighbour_secret__only_one_has_it)
+TEST(shm_secret__only_one_has_it)
 {
     const uint8_t *const secrets[][2] = {{NULL, secret}, {secret, NULL}, {other_secret, secret}};
 
@@ -838,7 +837,7 @@ TEST(neighbour_secret__only_one_has_it)
         sender_terms.secret = secrets[i][0];
         receiver_terms.secret = secrets[i][1];
         begin_to_listen();
-        assert_int_equal(connect_sender(), NEIGHBOUR_ELSEWHERE);
+        assert_int_equal(connect_sender(), SHM_ELSEWHERE);
         free_both();
     }
 }
@@ -849,7 +848,7 @@ static void change_proof(struct connect_message *message)
 }
 
 /* Nor does it help to see its name. */
-TEST(neighbour_secret__a_message_without_proof)
+TEST(shm_secret__a_message_without_proof)
 {
     sender_terms.secret = receiver_terms.secret = secret;
     kernel.on_connect = change_proof;
@@ -857,35 +856,35 @@ TEST(neighbour_secret__a_message_without_proof)
 }
 
 /* A process of the same user, which took the socket's name when it was free, cannot consent. */
-TEST(neighbour_secret__a_consent_without_proof)
+TEST(shm_secret__a_consent_without_proof)
 {
     sender_terms.secret = receiver_terms.secret = secret;
     int listening = listen_there();
 
-    assert_int_equal(connect_sender(), NEIGHBOUR_FINE);
+    assert_int_equal(connect_sender(), SHM_FINE);
     atomic_store(&n.sender->page->sight, SIGHT_MEMORY);
     atomic_store(&n.sender->page->consent, CONSENT_YES);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FALSE);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_FALSE);
     (void)close(listening);
 }
 
 /* ---- a receiver that may not read any more ---- */
 
-TEST(neighbour_look__may_not_read_any_more)
+TEST(shm_look__may_not_read_any_more)
 {
-    assert_true(neighbours_meet(&n));
+    assert_true(shm_pair_meet(&n));
     static uint8_t from[8192], to[8192];
     uint32_t sent;
     bool held, calls;
 
-    neighbours_fill(&n.burst, 1, from, 1, sizeof(from));
-    assert_int_equal(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
-    neighbours_plan(&n.landing, to, 1, 1, sizeof(to));
+    shm_pair_fill(&n.burst, 1, from, 1, sizeof(from));
+    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    shm_pair_plan(&n.landing, to, 1, 1, sizeof(to));
     break_call(READV, EPERM);
-    assert_int_equal(neighbour_receive(n.receiver, &n.landing), 0);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.receiver), NEIGHBOUR_FORBIDDEN);
-    assert_int_equal(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    assert_int_equal(neighbour_why(n.sender), NEIGHBOUR_FORBIDDEN);
+    assert_int_equal(shm_receive(n.receiver, &n.landing), 0);
+    assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+    assert_int_equal(shm_why(n.receiver), SHM_FORBIDDEN);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_FORBIDDEN);
 }

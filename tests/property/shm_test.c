@@ -3,8 +3,8 @@
  *
  * Whatever it does, each call of the other side ends, units that are held come back once, and
  * nothing but the openings of the landing is written. */
-#include "../support/neighbours.h"
 #include "../support/random.h"
+#include "../support/shm_pair.h"
 #include "../support/suite.h"
 #include "platform/system.h"
 #include "platform/thread.h"
@@ -25,7 +25,7 @@ enum {
     ARENA = 8 << 20,
 };
 
-static struct neighbours n;
+static struct shm_pair n;
 static uint8_t *from, *to;
 static uint64_t random_state;
 
@@ -60,10 +60,10 @@ static void give_memory(struct shared_arena *arena, uint8_t *memory)
 static void begin(uint64_t seed)
 {
     random_state = seed;
-    ck_assert(neighbours_open(&n));
+    ck_assert(shm_pair_open(&n));
     for (int i = 0; i < 2; i++)
         n.arena[i] = chance(50) ? shared_arena_create(ARENA) : NULL;
-    ck_assert(neighbours_meet(&n));
+    ck_assert(shm_pair_meet(&n));
     from = take_memory(n.arena[0], ROOM);
     for (size_t i = 0; i < ROOM; i++)
         from[i] = (uint8_t)(i * 2654435761u >> 24);
@@ -75,7 +75,7 @@ static void teardown(void)
 {
     give_memory(n.arena[0], from);
     give_memory(n.arena[1], to);
-    neighbours_close(&n);
+    shm_pair_close(&n);
 }
 
 FIXTURE(NULL, teardown)
@@ -106,7 +106,7 @@ static void write_page(size_t at, void *bytes, size_t size)
 
 static void scribble_slot(uint64_t *random)
 {
-    size_t slot = offsetof(struct neighbour_page, ring) + offsetof(struct ring, slot) +
+    size_t slot = offsetof(struct shm_page, ring) + offsetof(struct ring, slot) +
                   random_below(random, RING_NOTES) * sizeof(struct ring_slot);
     static const uint32_t edges[] = {0, 1, 2, 3, 4, 31, 32, LANDING_DATAGRAM - 1, LANDING_DATAGRAM};
     uint32_t word =
@@ -124,7 +124,7 @@ static void scribble_slot(uint64_t *random)
  * told it. */
 static void scribble_push_slot(uint64_t *random)
 {
-    size_t slots = offsetof(struct neighbour_page, slots);
+    size_t slots = offsetof(struct shm_page, slots);
     size_t slot = slots + offsetof(struct push_slots, slot) +
                   random_below(random, RING_NOTES) * sizeof(struct push_slot);
     uint32_t state = (uint32_t)random_below(random, PUSH_SLOT_FAILED + 2);
@@ -143,8 +143,8 @@ static void scribble_anywhere(uint64_t *random)
 
     for (size_t i = 0; i < size; i++)
         bytes[i] = random_chance(random, 50) ? 0 : (uint8_t)random_next(random);
-    size_t at = random_below(random, sizeof(struct neighbour_page) - size);
-    size_t slots = offsetof(struct neighbour_page, slots);
+    size_t at = random_below(random, sizeof(struct shm_page) - size);
+    size_t slots = offsetof(struct shm_page, slots);
     if (at + size <= slots || at >= slots + sizeof(struct push_slots))
         write_page(at, bytes, size);
 }
@@ -178,8 +178,8 @@ static void send_something(void)
     uint32_t sent;
     bool is_held, calls;
 
-    neighbours_fill(&n.burst, message, from, 1 + (uint32_t)below(UNITS_MOST), sizes[below(7)]);
-    enum channel_verdict verdict = neighbour_send(n.sender, &n.burst, &sent, &is_held, &calls);
+    shm_pair_fill(&n.burst, message, from, 1 + (uint32_t)below(UNITS_MOST), sizes[below(7)]);
+    enum channel_verdict verdict = shm_send(n.sender, &n.burst, &sent, &is_held, &calls);
     ck_assert(verdict == CHANNEL_OK || verdict == CHANNEL_CROWDED || verdict == CHANNEL_BLOCKED);
     ck_assert_uint_le(sent, n.burst.datagrams);
     held[message] += is_held ? sent : 0;
@@ -190,7 +190,7 @@ static void reap_something(void)
     uint64_t message;
     bool has_faulted;
 
-    while (neighbour_reap(n.sender, &message, &has_faulted)) {
+    while (shm_reap(n.sender, &message, &has_faulted)) {
         ck_assert_uint_lt(message, MESSAGES);
         come_back[message]++;
     }
@@ -200,7 +200,7 @@ static void take_back(uint64_t wanted)
 {
     uint64_t message;
 
-    while (neighbour_take_back(n.sender, wanted, &message)) {
+    while (shm_take_back(n.sender, wanted, &message)) {
         ck_assert_uint_lt(message, MESSAGES);
         come_back[message]++;
     }
@@ -214,11 +214,11 @@ static void push_something(void)
     uint64_t message;
 
     if (!is_claimed) {
-        is_claimed = neighbour_claim(n.sender);
+        is_claimed = shm_claim(n.sender);
         return;
     }
-    neighbour_push(n.sender);
-    while (neighbour_let_go(n.sender, &message))
+    shm_push(n.sender);
+    while (shm_let_go(n.sender, &message))
         ck_assert(message < MESSAGES || message == RING_NOBODY);
     is_claimed = false;
 }
@@ -227,10 +227,10 @@ static void receive_something(void)
 {
     uint32_t openings = 1 + (uint32_t)below(LANDING_OPENINGS);
 
-    (void)neighbour_is_late(n.receiver);
+    (void)shm_is_late(n.receiver);
 
-    neighbours_plan(&n.landing, to + GUARD, openings, 1, chance(50) ? SLOT : DATA_MOST);
-    int received = neighbour_receive(n.receiver, &n.landing);
+    shm_pair_plan(&n.landing, to + GUARD, openings, 1, chance(50) ? SLOT : DATA_MOST);
+    int received = shm_receive(n.receiver, &n.landing);
     ck_assert_int_ge(received, 0);
     ck_assert_uint_eq(n.landing.received, (uint32_t)received);
     ck_assert_uint_le(n.landing.received, openings);
@@ -247,19 +247,19 @@ static void answer_something(void)
     size_t size = TRAILER_BYTES + below(CONTROL_BYTES - TRAILER_BYTES);
 
     memset(n.burst.control, 0x5A, size);
-    datagram_tail_encode(n.burst.control + size - TAIL_BYTES, neighbours_terms.pairing, 0,
+    datagram_tail_encode(n.burst.control + size - TAIL_BYTES, shm_pair_terms.pairing, 0,
                          DATAGRAM_REQUEST);
     burst_set_control(&n.burst, size);
-    (void)neighbour_reply(n.receiver, &n.burst, &calls);
-    ck_assert_uint_le(neighbour_answer(n.sender, buffer), CONTROL_BYTES);
+    (void)shm_reply(n.receiver, &n.burst, &calls);
+    ck_assert_uint_le(shm_control(n.sender, buffer), CONTROL_BYTES);
 }
 
 static void sleep_and_wake(void)
 {
-    if (neighbour_sleep(n.receiver))
-        neighbour_wake(n.receiver);
-    if (neighbour_sleep(n.sender))
-        neighbour_wake(n.sender);
+    if (shm_sleep(n.receiver))
+        shm_wake(n.receiver);
+    if (shm_sleep(n.sender))
+        shm_wake(n.sender);
 }
 
 static void do_something(void)
@@ -287,12 +287,12 @@ static void do_something(void)
         break;
     default:
         if (chance(20))
-            take_back(chance(20) ? NEIGHBOUR_ANY : below(MESSAGES));
+            take_back(chance(20) ? SHM_ANY : below(MESSAGES));
         break;
     }
 }
 
-TEST(neighbour__scribbled_while_units_move, .is_random = true)
+TEST(shm__scribbled_while_units_move, .is_random = true)
 {
     struct thread thread;
     uint64_t units = 0;
@@ -307,13 +307,13 @@ TEST(neighbour__scribbled_while_units_move, .is_random = true)
     if (is_claimed)
         push_something();
     reap_something();
-    take_back(NEIGHBOUR_ANY);
+    take_back(SHM_ANY);
     for (int i = 0; i < MESSAGES; i++) {
         ck_assert_uint_eq(come_back[i], held[i]);
         units += held[i];
     }
     ck_assert_uint_gt(units, 0); /* something did move */
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
     expect_own_memory();
     expect_guards();
 }
@@ -332,7 +332,7 @@ static void lie_about_notes(void)
             atomic_store(&n.receiver->page->ring.slot[i % RING_NOTES].state, states[below(5)]);
 }
 
-TEST(neighbour__receiver_lies, .is_random = true)
+TEST(shm__receiver_lies, .is_random = true)
 {
     begin(suite_seed(_i));
     for (int i = 0; i < STEPS; i++) {
@@ -345,7 +345,7 @@ TEST(neighbour__receiver_lies, .is_random = true)
         const struct ring_writer *w = &n.sender->out->ring;
         ck_assert_uint_le(atomic_load(&w->head) - atomic_load(&w->reaped), RING_NOTES);
     }
-    take_back(NEIGHBOUR_ANY);
+    take_back(SHM_ANY);
     for (int i = 0; i < MESSAGES; i++)
         ck_assert_uint_eq(come_back[i], held[i]);
     expect_own_memory();
@@ -425,15 +425,15 @@ static void expect_opening(uint32_t i)
 
 static void receive_lies(void)
 {
-    neighbours_plan(&n.landing, to + GUARD, 1 + (uint32_t)below(LANDING_OPENINGS), 1, SLOT);
-    int received = neighbour_receive(n.receiver, &n.landing);
+    shm_pair_plan(&n.landing, to + GUARD, 1 + (uint32_t)below(LANDING_OPENINGS), 1, SLOT);
+    int received = shm_receive(n.receiver, &n.landing);
     ck_assert_int_ge(received, told.count > 0 ? 1 : 0);
     ck_assert_uint_le((uint32_t)received, told.count);
     for (uint32_t i = 0; i < (uint32_t)received; i++)
         expect_opening(i);
 }
 
-TEST(neighbour__sender_lies, .is_random = true)
+TEST(shm__sender_lies, .is_random = true)
 {
     uint8_t trailer[TRAILER_BYTES];
     struct ring_reaped reaped;
@@ -459,7 +459,7 @@ TEST(neighbour__sender_lies, .is_random = true)
         while (ring_reap(&n.sender->out->ring, &reaped))
             continue;
     }
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
     expect_guards();
     ck_assert_int_eq(munmap(good, GOOD + GUARD), 0);
 }

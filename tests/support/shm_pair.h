@@ -1,7 +1,7 @@
-/* Two neighbours (transport/shm/neighbour.h) in one process, over sockets of this machine that are
- * connected to each other, and what moves between them. */
-#ifndef ZCRP_TESTS_SUPPORT_NEIGHBOURS_H
-#define ZCRP_TESTS_SUPPORT_NEIGHBOURS_H
+/* Both ends of shared memory (transport/shm/shm.h) in one process, over sockets of this machine
+ * that are connected to each other, and what moves between them. */
+#ifndef ZCRP_TESTS_SUPPORT_SHM_PAIR_H
+#define ZCRP_TESTS_SUPPORT_SHM_PAIR_H
 
 #include "transport/channel.h"
 #include "transport/names.h"
@@ -15,22 +15,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct neighbours {
+struct shm_pair {
     int fd[2];
-    struct channel out, in;              /* of the sender, of the receiver */
-    struct neighbour *sender, *receiver; /* NULL: not made yet, or refused */
-    struct shared_arena *arena[2];       /* of the sender, of the receiver; NULL: none */
-    enum neighbour_refusal listening, connecting;
+    struct channel out, in;        /* of the sender, of the receiver */
+    struct shm *sender, *receiver; /* NULL: not made yet, or refused */
+    struct shared_arena *arena[2]; /* of the sender, of the receiver; NULL: none */
+    enum shm_refusal listening, connecting;
     struct burst burst;
     struct landing landing;
     uint8_t *landing_memory;
 };
 
-static const struct neighbour_terms neighbours_terms = {
+static const struct shm_terms shm_pair_terms = {
     .pairing = {.session = 0x12345678, .tag = 0x9ABCDEF0}};
 
 /* Connects the bound socket to where a datagram has come from. */
-static inline bool neighbours_connect(int fd)
+static inline bool shm_pair_connect(int fd)
 {
     struct sockaddr_in from;
     socklen_t size = sizeof(from);
@@ -41,7 +41,7 @@ static inline bool neighbours_connect(int fd)
 }
 
 /* Opens the two channels. False if the machine does not let us. */
-static inline bool neighbours_open(struct neighbours *n)
+static inline bool shm_pair_open(struct shm_pair *n)
 {
     const struct channel_options options = {.use_gso = true, .receive_bytes = 1 << 20};
     struct sockaddr_in own;
@@ -58,31 +58,30 @@ static inline bool neighbours_open(struct neighbours *n)
         return false;
     (void)snprintf(port, sizeof(port), "%u", (unsigned)ntohs(own.sin_port));
     n->fd[0] = udp_connect("127.0.0.1", port);
-    return n->fd[0] >= 0 && send(n->fd[0], "", 0, 0) == 0 && neighbours_connect(n->fd[1]) &&
+    return n->fd[0] >= 0 && send(n->fd[0], "", 0, 0) == 0 && shm_pair_connect(n->fd[1]) &&
            channel_init(&n->out, n->fd[0], &options) == 0 &&
            channel_init(&n->in, n->fd[1], &options) == 0;
 }
 
 /* One listens, one connects, and the consent. True if both are here then. */
-static inline bool neighbours_meet(struct neighbours *n)
+static inline bool shm_pair_meet(struct shm_pair *n)
 {
-    struct neighbour_terms terms[] = {neighbours_terms, neighbours_terms};
+    struct shm_terms terms[] = {shm_pair_terms, shm_pair_terms};
 
     terms[0].own = n->arena[0];
     terms[1].own = n->arena[1];
-    n->listening = neighbour_meet(&n->receiver, false, &n->in, &terms[1]);
-    n->connecting = neighbour_meet(&n->sender, true, &n->out, &terms[0]);
-    return n->receiver != NULL && n->sender != NULL &&
-           neighbour_look(n->receiver) == NEIGHBOUR_HERE &&
-           neighbour_look(n->sender) == NEIGHBOUR_HERE;
+    n->listening = shm_meet(&n->receiver, false, &n->in, &terms[1]);
+    n->connecting = shm_meet(&n->sender, true, &n->out, &terms[0]);
+    return n->receiver != NULL && n->sender != NULL && shm_look(n->receiver) == SHM_HERE &&
+           shm_look(n->sender) == SHM_HERE;
 }
 
-static inline void neighbours_close(struct neighbours *n)
+static inline void shm_pair_close(struct shm_pair *n)
 {
     if (n->sender != NULL)
-        neighbour_free(n->sender);
+        shm_free(n->sender);
     if (n->receiver != NULL)
-        neighbour_free(n->receiver);
+        shm_free(n->receiver);
     shared_arena_let_go(n->arena[0]);
     shared_arena_let_go(n->arena[1]);
     channel_fini(&n->out);
@@ -94,8 +93,8 @@ static inline void neighbours_close(struct neighbours *n)
 
 /* Makes the burst `units` units of `message`, of `data` bytes each from `from` on; the trailer of
  * each is full of its number. */
-static inline void neighbours_fill(struct burst *b, uint64_t message, const uint8_t *from,
-                                   uint32_t units, uint32_t data)
+static inline void shm_pair_fill(struct burst *b, uint64_t message, const uint8_t *from,
+                                 uint32_t units, uint32_t data)
 {
     b->is_control = false;
     b->datagrams = units;
@@ -112,8 +111,8 @@ static inline void neighbours_fill(struct burst *b, uint64_t message, const uint
 }
 
 /* Plans `openings` openings with `units` units of `data` bytes each, from `to` on. */
-static inline void neighbours_plan(struct landing *l, uint8_t *to, uint32_t openings,
-                                   uint32_t units, uint32_t data)
+static inline void shm_pair_plan(struct landing *l, uint8_t *to, uint32_t openings, uint32_t units,
+                                 uint32_t data)
 {
     landing_begin(l);
     for (uint32_t i = 0; i < openings; i++) {

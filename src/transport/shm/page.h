@@ -1,35 +1,35 @@
 /* The memory that both ends map. Every word of it may be written by the other end at any time. */
-#ifndef ZCRP_TRANSPORT_SHM_NEIGHBOUR_PAGE_H
-#define ZCRP_TRANSPORT_SHM_NEIGHBOUR_PAGE_H
+#ifndef ZCRP_TRANSPORT_SHM_PAGE_H
+#define ZCRP_TRANSPORT_SHM_PAGE_H
 
 #include "control_ring.h"
-#include "neighbour.h"
 #include "peer_process.h"
 #include "push_slots.h"
 #include "rendezvous.h"
 #include "ring.h"
+#include "shm.h"
 
 /* What the receiver says. */
-enum neighbour_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
+enum shm_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
 /* What the receiver can read of the sender's; and what it offers. Bits. */
-enum neighbour_sight {
+enum shm_sight {
     SIGHT_MEMORY = 1, /* all its memory */
     SIGHT_ARENA = 2,  /* its arena */
     SIGHT_SLOTS = 4,  /* the sender may push, if the kernel lets it */
 };
 
-struct neighbour_page {
-    _Atomic uint32_t consent; /* enum neighbour_consent */
-    _Atomic uint32_t sight;   /* enum neighbour_sight, written before the consent */
-    _Atomic uint32_t why;     /* enum neighbour_refusal */
+struct shm_page {
+    _Atomic uint32_t consent;                    /* enum shm_consent */
+    _Atomic uint32_t sight;                      /* enum shm_sight, written before the consent */
+    _Atomic uint32_t why;                        /* enum shm_refusal */
     _Alignas(8) uint8_t proof[RENDEZVOUS_PROOF]; /* the receiver's, written before the consent, */
     uint8_t nonce[PEER_NONCE];                   /* and so this, */
     _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct ring ring;
     struct control_ring control;
     struct push_slots slots;
-    uint8_t stage[NEIGHBOUR_STAGE];
+    uint8_t staging[SHM_STAGING];
 };
 
 #endif

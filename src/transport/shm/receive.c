@@ -31,7 +31,7 @@ struct share {
 
 /* ---- opening slots ---- */
 
-static uint64_t number_of(const struct neighbour *n, uint32_t i)
+static uint64_t number_of(const struct shm *n, uint32_t i)
 {
     return n->in->ring.tail + i;
 }
@@ -43,14 +43,14 @@ static bool is_plain(const struct landing *l, uint32_t i, const struct ring_note
     bool has_two = l->first[i] + 2 <= l->first[i + 1];
     uintptr_t scratch = has_two ? (uintptr_t)piece[1].iov_base - (uintptr_t)l->trailer : SIZE_MAX;
 
-    return has_two && note->has_trailer && note->place != RING_STAGE &&
+    return has_two && note->has_trailer && note->place != RING_STAGING &&
            piece[0].iov_len == note->bytes - TRAILER_BYTES && piece[0].iov_len > 0 &&
            scratch < sizeof(l->trailer) && piece[1].iov_len == TRAILER_BYTES;
 }
 
 /* How many notes are copied with one call from note `i` on: fewer and fewer beside a sender that
  * pushes, so that neither waits long for the other in the end. */
-static uint32_t own_row(const struct neighbour *n, const struct share *s, uint32_t i)
+static uint32_t own_row(const struct shm *n, const struct share *s, uint32_t i)
 {
     uint32_t part = (s->notes - i) / OWN_PART;
 
@@ -61,7 +61,7 @@ static uint32_t own_row(const struct neighbour *n, const struct share *s, uint32
 
 /* The sender must not sleep for pages of this side's. What is not there comes now, because it is
  * about to be written to. */
-static bool bring_slots(struct neighbour *n, const struct landing *l, const struct share *s)
+static bool bring_slots(struct shm *n, const struct landing *l, const struct share *s)
 {
     struct iovec piece[LANDING_OPENINGS];
     uint32_t pieces = 0;
@@ -78,7 +78,7 @@ static bool bring_slots(struct neighbour *n, const struct landing *l, const stru
 }
 
 /* Opens slots for all but the first notes. False if nobody would push, or there is too little. */
-static bool share_out(struct neighbour *n, const struct landing *l, struct share *s)
+static bool share_out(struct shm *n, const struct landing *l, struct share *s)
 {
     struct push_slots *slots = &n->page->slots;
     uint32_t end = 0;
@@ -97,7 +97,7 @@ static bool share_out(struct neighbour *n, const struct landing *l, struct share
 
 /* ---- copying ---- */
 
-static void copy_row(struct neighbour *n, const struct landing *l, struct share *s, uint32_t i,
+static void copy_row(struct shm *n, const struct landing *l, struct share *s, uint32_t i,
                      uint32_t notes)
 {
     uint32_t whole = copy_notes(n, l, &s->note[i], i, notes);
@@ -106,7 +106,7 @@ static void copy_row(struct neighbour *n, const struct landing *l, struct share 
         s->turn[i + k] = TURN_OVER;
 }
 
-static bool is_own(struct neighbour *n, struct share *s, uint32_t i)
+static bool is_own(struct shm *n, struct share *s, uint32_t i)
 {
     if (s->turn[i] == TURN_OPEN)
         s->turn[i] =
@@ -114,7 +114,7 @@ static bool is_own(struct neighbour *n, struct share *s, uint32_t i)
     return s->turn[i] == TURN_OWN;
 }
 
-static void copy_own(struct neighbour *n, const struct landing *l, struct share *s)
+static void copy_own(struct shm *n, const struct landing *l, struct share *s)
 {
     uint32_t i = 0;
 
@@ -142,7 +142,7 @@ static enum push_slot_state await_slot(struct push_slots *t, uint64_t number, in
 }
 
 /* What the sender could not push is copied after all: that finds out why. */
-static void take_pushed(struct neighbour *n, const struct landing *l, struct share *s)
+static void take_pushed(struct shm *n, const struct landing *l, struct share *s)
 {
     instant deadline = clock_now() + LATE_AFTER;
 
@@ -167,7 +167,7 @@ static void take_pushed(struct neighbour *n, const struct landing *l, struct sha
 
 /* Is done with the next note, which was to go to opening `i`. One that does not count leaves the
  * opening empty, and false. */
-static bool finish(struct neighbour *n, struct landing *l, uint32_t i, const struct ring_note *note,
+static bool finish(struct shm *n, struct landing *l, uint32_t i, const struct ring_note *note,
                    enum ring_state how)
 {
     bool counts = ring_finish(&n->in->ring, how) && how == RING_DONE;
@@ -180,12 +180,12 @@ static bool finish(struct neighbour *n, struct landing *l, uint32_t i, const str
 }
 
 /* The first opening could not be filled from the next note. If the note can be read, the fault is
- * in this side's memory, and what came for it is lost. As neighbour_receive. */
-static int on_fault(struct neighbour *n, struct landing *l, const struct ring_note *note)
+ * in this side's memory, and what came for it is lost. As shm_receive. */
+static int on_fault(struct shm *n, struct landing *l, const struct ring_note *note)
 {
     bool is_own = copy_is_readable(n, l, note);
 
-    if (!neighbour_is_here(n))
+    if (!shm_is_here(n))
         return 0;
     if (!finish(n, l, 0, note, is_own ? RING_DONE : RING_FAULTED))
         return 1;
@@ -194,7 +194,7 @@ static int on_fault(struct neighbour *n, struct landing *l, const struct ring_no
 }
 
 /* What lies before a fault arrives, and the fault is left to the next call. */
-static int receive_notes(struct neighbour *n, struct landing *l)
+static int receive_notes(struct shm *n, struct landing *l)
 {
     struct share s;
     uint32_t whole = 0;
@@ -213,13 +213,13 @@ static int receive_notes(struct neighbour *n, struct landing *l)
             atomic_fetch_add_explicit(&n->bytes, s.note[whole].bytes - TRAILER_BYTES,
                                       memory_order_relaxed);
     l->is_spoilt |= whole < s.notes; /* some of the rest may have been copied, too */
-    bool is_fault = whole == 0 && s.notes > 0 && n->in->lates == 0 && neighbour_is_here(n);
+    bool is_fault = whole == 0 && s.notes > 0 && n->in->lates == 0 && shm_is_here(n);
     return is_fault ? on_fault(n, l, &s.note[0]) : (int)whole;
 }
 
 /* ---- the receiver's calls ---- */
 
-bool neighbour_is_late(struct neighbour *n)
+bool shm_is_late(struct shm *n)
 {
     struct shm_reader *in = n->in;
     bool has_ended = in->lates > 0 && peer_process_has_ended(&n->peer);
@@ -230,12 +230,12 @@ bool neighbour_is_late(struct neighbour *n)
     return in->lates > 0;
 }
 
-struct notes neighbour_notes(struct neighbour *n, uint32_t most)
+struct notes shm_notes(struct shm *n, uint32_t most)
 {
     struct notes notes = {0, 0};
     struct ring_note note;
 
-    if (!neighbour_has_units(n))
+    if (!shm_has_units(n))
         return notes;
     while (notes.count < most && ring_look(&n->in->ring, notes.count, &note)) {
         uint32_t units = note.segment > 0 ? (note.bytes - 1) / note.segment + 1 : 1;
@@ -245,15 +245,15 @@ struct notes neighbour_notes(struct neighbour *n, uint32_t most)
     return notes;
 }
 
-bool neighbour_has_units(struct neighbour *n)
+bool shm_has_units(struct shm *n)
 {
-    return neighbour_is_here(n) && n->in->lates == 0 && ring_skip(&n->in->ring);
+    return shm_is_here(n) && n->in->lates == 0 && ring_skip(&n->in->ring);
 }
 
-int neighbour_receive(struct neighbour *n, struct landing *l)
+int shm_receive(struct shm *n, struct landing *l)
 {
     l->received = 0;
-    if (!neighbour_has_units(n))
+    if (!shm_has_units(n))
         return 0;
     int received = receive_notes(n, l);
     l->received = received > 0 ? (uint32_t)received : 0;
@@ -261,15 +261,15 @@ int neighbour_receive(struct neighbour *n, struct landing *l)
 }
 
 /* The answer to a version has no trailer, so nobody knows whose it is. */
-static bool is_of_session(const struct neighbour *n, const struct burst *b)
+static bool is_of_session(const struct shm *n, const struct burst *b)
 {
     return b->is_control && b->bytes >= TRAILER_BYTES && b->bytes <= CONTROL_BYTES &&
-           neighbour_is_of(n, datagram_tail_decode(b->control + b->bytes - TAIL_BYTES).pairing);
+           shm_is_of(n, datagram_tail_decode(b->control + b->bytes - TAIL_BYTES).pairing);
 }
 
-bool neighbour_reply(struct neighbour *n, const struct burst *b, bool *calls)
+bool shm_reply(struct shm *n, const struct burst *b, bool *calls)
 {
     *calls = false;
-    return neighbour_is_here(n) && is_of_session(n, b) &&
+    return shm_is_here(n) && is_of_session(n, b) &&
            control_ring_put(&n->in->control, b->control, b->bytes, calls);
 }

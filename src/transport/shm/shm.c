@@ -7,15 +7,14 @@
 
 static size_t bytes_of(bool is_sender)
 {
-    return sizeof(struct neighbour) + sizeof(struct shm_meeting) +
+    return sizeof(struct shm) + sizeof(struct shm_meeting) +
            (is_sender ? sizeof(struct shm_writer) : sizeof(struct shm_reader));
 }
 
 /* In one piece, by a thread that has no heap yet. */
-struct neighbour *neighbour_create(bool is_sender, struct channel *units,
-                                   const struct neighbour_terms *terms)
+struct shm *shm_create(bool is_sender, struct channel *units, const struct shm_terms *terms)
 {
-    struct neighbour *n = memory_reserve(bytes_of(is_sender));
+    struct shm *n = memory_reserve(bytes_of(is_sender));
 
     if (n == NULL)
         return NULL;
@@ -31,7 +30,7 @@ struct neighbour *neighbour_create(bool is_sender, struct channel *units,
     return n;
 }
 
-void neighbour_free(struct neighbour *n)
+void shm_free(struct shm *n)
 {
     meeting_end(n->meeting);
     sodium_memzero(n->nonce, sizeof(n->nonce));
@@ -43,41 +42,41 @@ void neighbour_free(struct neighbour *n)
 }
 
 /* The child has the descriptor, and not what was mapped. */
-void neighbour_abandon(struct neighbour *n)
+void shm_abandon(struct shm *n)
 {
     n->page = NULL;
     if (n->in != NULL)
         n->in->arena = NULL;
-    neighbour_free(n);
+    shm_free(n);
 }
 
 /* ---- how it stands ---- */
 
-enum neighbour_refusal neighbour_why(const struct neighbour *n)
+enum shm_refusal shm_why(const struct shm *n)
 {
     return n->why;
 }
 
-bool neighbour_is_of(const struct neighbour *n, struct pairing pairing)
+bool shm_is_of(const struct shm *n, struct pairing pairing)
 {
     return n->pairing.session == pairing.session && n->pairing.tag == pairing.tag;
 }
 
-uint64_t neighbour_bytes(const struct neighbour *n)
+uint64_t shm_bytes(const struct shm *n)
 {
     return atomic_load_explicit(&n->bytes, memory_order_relaxed);
 }
 
-bool neighbour_sleep(struct neighbour *n)
+bool shm_sleep(struct shm *n)
 {
-    if (!neighbour_is_here(n))
+    if (!shm_is_here(n))
         return true;
     return n->out != NULL ? control_ring_sleep(&n->out->control) : ring_sleep(&n->in->ring);
 }
 
-void neighbour_wake(struct neighbour *n)
+void shm_wake(struct shm *n)
 {
-    if (!neighbour_is_here(n))
+    if (!shm_is_here(n))
         return;
     if (n->out != NULL)
         control_ring_wake(&n->out->control);

@@ -1,4 +1,4 @@
-/* How bytes leave for a neighbour. */
+/* How bytes leave over shared memory. */
 #include "core/check.h"
 #include "ends.h"
 #include "platform/nofault.h"
@@ -12,16 +12,16 @@ enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together
 
 #define STANDS_STILL (100 * MILLISECOND)
 
-/* ---- the stage ---- */
+/* ---- the staging buffer ---- */
 
 /* Where `bytes` fit in one piece; `*head` is behind them. False: nowhere, now. */
-static bool stage_place(const struct stage *s, uint32_t bytes, uint64_t *head)
+static bool staging_place(const struct staging *s, uint32_t bytes, uint64_t *head)
 {
-    uint64_t at = s->head % NEIGHBOUR_STAGE;
-    uint64_t skip = at + bytes > NEIGHBOUR_STAGE ? NEIGHBOUR_STAGE - at : 0;
+    uint64_t at = s->head % SHM_STAGING;
+    uint64_t skip = at + bytes > SHM_STAGING ? SHM_STAGING - at : 0;
 
     *head = s->head + skip + bytes;
-    return *head - atomic_load(&s->tail) <= NEIGHBOUR_STAGE;
+    return *head - atomic_load(&s->tail) <= SHM_STAGING;
 }
 
 static void join_units(const struct iovec *unit, uint32_t units, uint8_t *to)
@@ -70,8 +70,8 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
 {
     uint32_t i = first;
 
-    *note =
-        (struct ring_note){.bytes = unit_bytes(b, i++), .segment = b->segment, .place = RING_STAGE};
+    *note = (struct ring_note){
+        .bytes = unit_bytes(b, i++), .segment = b->segment, .place = RING_STAGING};
     for (; i < b->datagrams && note->bytes + unit_bytes(b, i) < LANDING_DATAGRAM; i++)
         note->bytes += unit_bytes(b, i);
     if (note->segment > note->bytes) /* the last unit, alone */
@@ -80,7 +80,7 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
 }
 
 /* Copies units together, and offers them: a burst may be worth several notes. */
-static enum channel_verdict send_copies(struct neighbour *n, const struct burst *b, uint32_t *sent,
+static enum channel_verdict send_copies(struct shm *n, const struct burst *b, uint32_t *sent,
                                         bool *calls)
 {
     struct shm_writer *out = n->out;
@@ -89,14 +89,14 @@ static enum channel_verdict send_copies(struct neighbour *n, const struct burst 
 
     while (*sent < b->datagrams) {
         uint32_t units = units_of_note(b, *sent, &note);
-        if (!ring_has_room(&out->ring) || !stage_place(&out->stage, note.bytes, &record.staged))
+        if (!ring_has_room(&out->ring) || !staging_place(&out->staging, note.bytes, &record.staged))
             return CHANNEL_CROWDED;
-        note.where = (record.staged - note.bytes) % NEIGHBOUR_STAGE;
+        note.where = (record.staged - note.bytes) % SHM_STAGING;
         enum channel_verdict verdict =
-            copy_units(b, *sent, units, n->page->stage + note.where, note.bytes);
+            copy_units(b, *sent, units, n->page->staging + note.where, note.bytes);
         if (verdict != CHANNEL_OK)
             return verdict;
-        out->stage.head = record.staged;
+        out->staging.head = record.staged;
         *calls |= ring_offer(&out->ring, &note, NULL, &record);
         *sent += units;
     }
@@ -116,8 +116,8 @@ static uint64_t message_of_unit(const struct burst *b, uint32_t i)
 }
 
 /* A note for each unit: the receiver reads it where it lies. */
-static enum channel_verdict send_in_place(struct neighbour *n, const struct burst *b,
-                                          uint32_t *sent, bool *calls)
+static enum channel_verdict send_in_place(struct shm *n, const struct burst *b, uint32_t *sent,
+                                          bool *calls)
 {
     struct shm_writer *out = n->out;
 
@@ -133,7 +133,7 @@ static enum channel_verdict send_in_place(struct neighbour *n, const struct burs
                                  : (uintptr_t)data->iov_base,
         };
         const struct ring_record record = {
-            .owner = message_of_unit(b, *sent), .data = *data, .staged = out->stage.head};
+            .owner = message_of_unit(b, *sent), .data = *data, .staged = out->staging.head};
         *calls |= ring_offer(&out->ring, &note, trailer->iov_base, &record);
         atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);
     }
@@ -150,7 +150,7 @@ static uint32_t pinned_units(const struct burst *b)
 }
 
 /* Does the receiver see the burst's data where they lie? */
-static bool sees_burst(const struct neighbour *n, const struct burst *b)
+static bool sees_burst(const struct shm *n, const struct burst *b)
 {
     if (n->sight & SIGHT_MEMORY)
         return true;
@@ -160,7 +160,7 @@ static bool sees_burst(const struct neighbour *n, const struct burst *b)
     return true;
 }
 
-bool neighbour_stands_still(struct neighbour *n)
+bool shm_stands_still(struct shm *n)
 {
     struct shm_writer *out = n->out;
     bool is_empty = atomic_load(&out->ring.head) == atomic_load(&out->ring.reaped);
@@ -175,34 +175,34 @@ bool neighbour_stands_still(struct neighbour *n)
     return since != NEVER && now - since > STANDS_STILL;
 }
 
-bool neighbour_has_room(const struct neighbour *n)
+bool shm_has_room(const struct shm *n)
 {
     const struct shm_writer *out = n->out;
     uint64_t notes = atomic_load(&out->ring.head) - atomic_load(&out->ring.reaped);
-    uint64_t staged = out->stage.head - atomic_load(&out->stage.tail);
+    uint64_t staged = out->staging.head - atomic_load(&out->staging.tail);
 
-    return notes + BURST_CUT <= RING_NOTES && staged + 2UL * LANDING_DATAGRAM <= NEIGHBOUR_STAGE;
+    return notes + BURST_CUT <= RING_NOTES && staged + 2UL * LANDING_DATAGRAM <= SHM_STAGING;
 }
 
-enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
-                                    bool *held, bool *calls)
+enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
+                              bool *calls)
 {
     *sent = 0;
     *held = *calls = false;
-    if (!neighbour_is_here(n) || neighbour_stands_still(n))
+    if (!shm_is_here(n) || shm_stands_still(n))
         return CHANNEL_BLOCKED;
     *held = b->segment > SMALL && pinned_units(b) == b->datagrams && /* a VOID unit pins nothing */
             sees_burst(n, b);
     return *held ? send_in_place(n, b, sent, calls) : send_copies(n, b, sent, calls);
 }
 
-bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
+bool shm_reap(struct shm *n, uint64_t *message, bool *has_faulted)
 {
     struct ring_reaped reaped;
 
     while (n->out != NULL && ring_reap(&n->out->ring, &reaped)) {
         atomic_store(&n->out->still_since, NEVER);
-        atomic_store(&n->out->stage.tail, reaped.staged);
+        atomic_store(&n->out->staging.tail, reaped.staged);
         *message = reaped.owner;
         *has_faulted = reaped.has_faulted;
         if (reaped.owner != RING_NOBODY)
@@ -211,17 +211,17 @@ bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted)
     return false;
 }
 
-bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of)
+bool shm_take_back(struct shm *n, uint64_t message, uint64_t *of)
 {
     return n->out != NULL && ring_revoke(&n->out->ring, message, of);
 }
 
-bool neighbour_has_answer(const struct neighbour *n)
+bool shm_has_control(const struct shm *n)
 {
-    return neighbour_is_here(n) && control_ring_has(&n->out->control);
+    return shm_is_here(n) && control_ring_has(&n->out->control);
 }
 
-size_t neighbour_answer(struct neighbour *n, uint8_t *buffer)
+size_t shm_control(struct shm *n, uint8_t *buffer)
 {
-    return neighbour_is_here(n) ? control_ring_take(&n->out->control, buffer) : 0;
+    return shm_is_here(n) ? control_ring_take(&n->out->control, buffer) : 0;
 }

@@ -17,7 +17,7 @@ static const duration ANSWER_BY = 2 * SECOND;        /* to a connect message */
 static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest, or after */
 enum { LOOK_PART = 8 };                              /* such a part of the time until then */
 
-bool neighbour_is_possible(const struct channel *c)
+bool shm_is_possible(const struct channel *c)
 {
     if (socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL ||
         (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6))
@@ -35,12 +35,12 @@ static void close_file(int *fd)
     *fd = -1;
 }
 
-static void meeting_begin(struct shm_meeting *m, const struct neighbour_terms *terms)
+static void meeting_begin(struct shm_meeting *m, const struct shm_terms *terms)
 {
     m->socket = rendezvous_socket();
     m->caller = -1;
     m->lets_read = terms->lets_read;
-    m->if_nobody = NEIGHBOUR_ELSEWHERE;
+    m->if_nobody = SHM_ELSEWHERE;
     m->began = clock_now();
     m->has_secret = terms->secret != NULL;
     if (m->has_secret)
@@ -61,34 +61,34 @@ static const uint8_t *secret_of(const struct shm_meeting *m)
 }
 
 /* Is it time to look again? That is a system call. */
-static bool is_time(struct neighbour *n, instant now)
+static bool is_time(struct shm *n, instant now)
 {
-    if (now < neighbour_look_at(n))
+    if (now < shm_look_at(n))
         return false;
     n->meeting->looked = now;
     return true;
 }
 
 /* It is decided, or over. */
-static void decide(struct neighbour *n, enum neighbour_refusal why)
+static void decide(struct shm *n, enum shm_refusal why)
 {
     meeting_end(n->meeting);
     n->why = why;
-    atomic_store(&n->state, why == NEIGHBOUR_FINE ? NEIGHBOUR_HERE : NEIGHBOUR_AWAY);
+    atomic_store(&n->state, why == SHM_FINE ? SHM_HERE : SHM_AWAY);
 }
 
 static void *map(int fd)
 {
-    return shared_file_map(fd, sizeof(struct neighbour_page), PROT_READ | PROT_WRITE);
+    return shared_file_map(fd, sizeof(struct shm_page), PROT_READ | PROT_WRITE);
 }
 
 /* ---- the sender ---- */
 
 /* Says which session this is of, and nothing of this process. */
-static struct connect_message message_of(const struct neighbour *n)
+static struct connect_message message_of(const struct shm *n)
 {
     struct connect_message m = {.version = RENDEZVOUS_VERSION,
-                                .page_bytes = sizeof(struct neighbour_page),
+                                .page_bytes = sizeof(struct shm_page),
                                 .pairing = n->pairing};
 
     memcpy(m.nonce, n->nonce, sizeof(m.nonce));
@@ -96,7 +96,7 @@ static struct connect_message message_of(const struct neighbour *n)
     return m;
 }
 
-static bool hand_in(struct neighbour *n, int memfd)
+static bool hand_in(struct shm *n, int memfd)
 {
     struct connect_message m = message_of(n);
     int files[RENDEZVOUS_FILES] = {memfd};
@@ -113,10 +113,10 @@ static bool hand_in(struct neighbour *n, int memfd)
 }
 
 /* Makes the page, and hands it in. */
-static enum neighbour_refusal share_page(struct neighbour *n)
+static enum shm_refusal share_page(struct shm *n)
 {
-    enum neighbour_refusal why = NEIGHBOUR_LIMITED;
-    int memfd = shared_file_create(sizeof(struct neighbour_page));
+    enum shm_refusal why = SHM_LIMITED;
+    int memfd = shared_file_create(sizeof(struct shm_page));
 
     n->page = memfd >= 0 && shared_file_seal(memfd, 0) ? map(memfd) : NULL;
     if (n->page != NULL) {
@@ -125,42 +125,41 @@ static enum neighbour_refusal share_page(struct neighbour *n)
         n->out->still_since = NEVER;
         atomic_store(&n->page->ring.is_asleep, 1); /* until they look for the first time */
         atomic_store(&n->page->control.is_asleep, 1);
-        why = hand_in(n, memfd) ? NEIGHBOUR_FINE : NEIGHBOUR_ELSEWHERE;
+        why = hand_in(n, memfd) ? SHM_FINE : SHM_ELSEWHERE;
     }
     close_file(&memfd);
     return why;
 }
 
 /* A socket of another user's is told who has come, and nothing else. */
-static enum neighbour_refusal connect_to_receiver(struct neighbour *n)
+static enum shm_refusal connect_to_receiver(struct shm *n)
 {
     int fd = n->meeting->socket;
 
     if (!rendezvous_connect(fd, n->units, n->pairing, secret_of(n->meeting)))
-        return NEIGHBOUR_ELSEWHERE;
+        return SHM_ELSEWHERE;
     if (rendezvous_is_own_user(fd, &n->peer.pid))
         return share_page(n);
     const struct connect_message m = message_of(n);
     (void)rendezvous_hand_in(fd, &m, NULL, 0);
-    return NEIGHBOUR_STRANGER;
+    return SHM_STRANGER;
 }
 
 /* ---- the receiver ---- */
 
-static enum neighbour_refusal listen_for_sender(struct neighbour *n)
+static enum shm_refusal listen_for_sender(struct shm *n)
 {
     const struct shm_meeting *m = n->meeting;
 
-    return rendezvous_listen(m->socket, n->units, n->pairing, secret_of(m)) ? NEIGHBOUR_FINE
-                                                                            : NEIGHBOUR_LIMITED;
+    return rendezvous_listen(m->socket, n->units, n->pairing, secret_of(m)) ? SHM_FINE
+                                                                            : SHM_LIMITED;
 }
 
 /* May this process read the sender's memory, and is it the sender's? */
-static enum neighbour_refusal look_at_sender(const struct neighbour *n)
+static enum shm_refusal look_at_sender(const struct shm *n)
 {
-    static const enum neighbour_refusal why[] = {[PEER_SAME] = NEIGHBOUR_FINE,
-                                                 [PEER_ANOTHER] = NEIGHBOUR_FALSE,
-                                                 [PEER_HIDDEN] = NEIGHBOUR_FORBIDDEN};
+    static const enum shm_refusal why[] = {
+        [PEER_SAME] = SHM_FINE, [PEER_ANOTHER] = SHM_FALSE, [PEER_HIDDEN] = SHM_FORBIDDEN};
 
     return why[peer_process_look(&n->peer)];
 }
@@ -182,17 +181,17 @@ static bool may_read_itself(void)
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }
 
-static enum neighbour_refusal admit(struct neighbour *n, const struct rendezvous_arrival *a)
+static enum shm_refusal admit(struct shm *n, const struct rendezvous_arrival *a)
 {
     const struct connect_message *m = &a->says.connect;
 
     if (a->file[0] < 0)
-        return NEIGHBOUR_LIMITED;
-    if (!shared_file_is_safe(a->file[0], sizeof(struct neighbour_page)))
-        return NEIGHBOUR_FALSE;
+        return SHM_LIMITED;
+    if (!shared_file_is_safe(a->file[0], sizeof(struct shm_page)))
+        return SHM_FALSE;
     n->page = map(a->file[0]);
     if (n->page == NULL)
-        return NEIGHBOUR_LIMITED;
+        return SHM_LIMITED;
     n->peer = (struct peer_process){.pid = a->pid, .nonce_at = m->nonce_at};
     memcpy(n->peer.nonce, m->nonce, sizeof(n->peer.nonce));
     ring_reader_init(&n->in->ring, &n->page->ring);
@@ -202,18 +201,18 @@ static enum neighbour_refusal admit(struct neighbour *n, const struct rendezvous
 }
 
 /* Does who has connected know the pairing, and with keys its secret? */
-static bool is_expected(const struct neighbour *n, const struct rendezvous_arrival *a)
+static bool is_expected(const struct shm *n, const struct rendezvous_arrival *a)
 {
     const struct connect_message *m = &a->says.connect;
 
     return a->bytes == (ssize_t)sizeof(*m) && m->version == RENDEZVOUS_VERSION &&
-           m->page_bytes == sizeof(struct neighbour_page) && neighbour_is_of(n, m->pairing) &&
+           m->page_bytes == sizeof(struct shm_page) && shm_is_of(n, m->pairing) &&
            rendezvous_is_proof(secret_of(n->meeting), BY_SENDER, m->nonce, m->proof);
 }
 
 /* The sender looks for this end's nonce before it pushes. A process is to be noticed that ends
  * while it pushes. */
-static bool offer_slots(struct neighbour *n)
+static bool offer_slots(struct shm *n)
 {
     int file = process_file(n->peer.pid);
 
@@ -225,37 +224,37 @@ static bool offer_slots(struct neighbour *n)
     return true;
 }
 
-static void consent(struct neighbour *n, enum neighbour_refusal why)
+static void consent(struct shm *n, enum shm_refusal why)
 {
-    n->sight = (why == NEIGHBOUR_FINE ? SIGHT_MEMORY : 0U) |
+    n->sight = (why == SHM_FINE ? SIGHT_MEMORY : 0U) |
                (n->in->arena != NULL && may_read_itself() ? SIGHT_ARENA : 0U);
-    if (why == NEIGHBOUR_FINE && offer_slots(n))
+    if (why == SHM_FINE && offer_slots(n))
         n->sight |= SIGHT_SLOTS;
-    if (why == NEIGHBOUR_FORBIDDEN && n->sight != 0)
-        why = NEIGHBOUR_FINE;
+    if (why == SHM_FORBIDDEN && n->sight != 0)
+        why = SHM_FINE;
     rendezvous_prove(secret_of(n->meeting), BY_RECEIVER, n->peer.nonce, n->page->proof);
     atomic_store(&n->page->sight, n->sight);
     atomic_store(&n->page->why, why);
-    atomic_store(&n->page->consent, why == NEIGHBOUR_FINE ? CONSENT_YES : CONSENT_NO);
+    atomic_store(&n->page->consent, why == SHM_FINE ? CONSENT_YES : CONSENT_NO);
     decide(n, why);
 }
 
 /* Somebody who is not the sender leaves the socket open for it. */
-static void on_connect(struct neighbour *n, const struct rendezvous_arrival *a)
+static void on_connect(struct shm *n, const struct rendezvous_arrival *a)
 {
     struct shm_meeting *m = n->meeting;
 
     if (!is_expected(n, a))
         return;
     if (!a->is_own_user) {
-        m->if_nobody = NEIGHBOUR_STRANGER;
-        rendezvous_refuse(m->caller, NEIGHBOUR_STRANGER);
+        m->if_nobody = SHM_STRANGER;
+        rendezvous_refuse(m->caller, SHM_STRANGER);
         return;
     }
     if (a->file[0] < 0 && !a->is_truncated)
         return;
-    enum neighbour_refusal why = admit(n, a);
-    bool asks = why == NEIGHBOUR_FORBIDDEN && a->says.connect.lets_read != 0;
+    enum shm_refusal why = admit(n, a);
+    bool asks = why == SHM_FORBIDDEN && a->says.connect.lets_read != 0;
     if (n->page == NULL || asks)
         rendezvous_refuse(m->caller, why);
     if (asks)
@@ -267,7 +266,7 @@ static void on_connect(struct neighbour *n, const struct rendezvous_arrival *a)
 }
 
 /* Who says nothing makes room for the next. False if there is nobody. */
-static bool let_in(struct neighbour *n, bool is_silent)
+static bool let_in(struct shm *n, bool is_silent)
 {
     struct shm_meeting *m = n->meeting;
 
@@ -275,7 +274,7 @@ static bool let_in(struct neighbour *n, bool is_silent)
         return true;
     int next = rendezvous_accept(m->socket);
     if (next < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-        decide(n, NEIGHBOUR_LIMITED);
+        decide(n, SHM_LIMITED);
     if (next < 0)
         return false;
     close_file(&m->caller);
@@ -283,7 +282,7 @@ static bool let_in(struct neighbour *n, bool is_silent)
     return true;
 }
 
-static void look_at_socket(struct neighbour *n)
+static void look_at_socket(struct shm *n)
 {
     struct shm_meeting *m = n->meeting;
     struct rendezvous_arrival a;
@@ -300,15 +299,15 @@ static void look_at_socket(struct neighbour *n)
 }
 
 /* The sender was asked to let this process read. */
-static void look_again(struct neighbour *n, bool is_late)
+static void look_again(struct shm *n, bool is_late)
 {
-    enum neighbour_refusal why = look_at_sender(n);
+    enum shm_refusal why = look_at_sender(n);
 
-    if (why != NEIGHBOUR_FORBIDDEN || is_late)
+    if (why != SHM_FORBIDDEN || is_late)
         consent(n, why);
 }
 
-static void look_for_sender(struct neighbour *n)
+static void look_for_sender(struct shm *n)
 {
     const struct shm_meeting *m = n->meeting;
     instant now = clock_now();
@@ -326,19 +325,18 @@ static void look_for_sender(struct neighbour *n)
 
 /* ---- what the receiver says, as the sender sees it ---- */
 
-static enum neighbour_refusal refusal_of(uint32_t word)
+static enum shm_refusal refusal_of(uint32_t word)
 {
-    return word == NEIGHBOUR_FINE || word > NEIGHBOUR_FALSE ? NEIGHBOUR_FALSE
-                                                            : (enum neighbour_refusal)word;
+    return word == SHM_FINE || word > SHM_FALSE ? SHM_FALSE : (enum shm_refusal)word;
 }
 
-static void on_refusal(struct neighbour *n, const struct rendezvous_arrival *a)
+static void on_refusal(struct shm *n, const struct rendezvous_arrival *a)
 {
     const struct refusal_message *m = &a->says.refusal;
 
     if (a->bytes != (ssize_t)sizeof(*m) || m->version != RENDEZVOUS_VERSION)
         return;
-    if (m->why != NEIGHBOUR_FORBIDDEN || !n->meeting->lets_read) {
+    if (m->why != SHM_FORBIDDEN || !n->meeting->lets_read) {
         decide(n, refusal_of(m->why));
         return;
     }
@@ -347,7 +345,7 @@ static void on_refusal(struct neighbour *n, const struct rendezvous_arrival *a)
         (void)prctl(PR_SET_PTRACER, (unsigned long)a->pid, 0, 0, 0);
 }
 
-static void look_for_refusal(struct neighbour *n)
+static void look_for_refusal(struct shm *n)
 {
     struct rendezvous_arrival a;
 
@@ -356,12 +354,12 @@ static void look_for_refusal(struct neighbour *n)
     if (a.bytes > 0)
         on_refusal(n, &a);
     else if (atomic_load(&n->page->consent) == CONSENT_NONE)
-        decide(n, NEIGHBOUR_ELSEWHERE);
+        decide(n, SHM_ELSEWHERE);
     rendezvous_close(&a);
 }
 
 /* Has it shown that it has the session's secret? */
-static bool has_proven(const struct neighbour *n)
+static bool has_proven(const struct shm *n)
 {
     uint8_t proof[RENDEZVOUS_PROOF];
 
@@ -371,7 +369,7 @@ static bool has_proven(const struct neighbour *n)
 
 /* The receiver offers slots. The kernel has said who it is, and says now if it may be written to:
  * the right to read is the same. */
-static bool may_push(struct neighbour *n)
+static bool may_push(struct shm *n)
 {
     memcpy(n->peer.nonce, n->page->nonce, sizeof(n->peer.nonce));
     n->peer.nonce_at = atomic_load(&n->page->nonce_at);
@@ -379,16 +377,16 @@ static bool may_push(struct neighbour *n)
 }
 
 /* What the receiver says it can read of what there is. */
-static void begin(struct neighbour *n)
+static void begin(struct shm *n)
 {
     uint32_t sight = atomic_load(&n->page->sight);
 
     n->sight = sight & (SIGHT_MEMORY | (n->own != NULL ? SIGHT_ARENA : 0U));
     atomic_store(&n->out->may_push, (sight & SIGHT_SLOTS) && may_push(n));
-    decide(n, n->sight != 0 && has_proven(n) ? NEIGHBOUR_FINE : NEIGHBOUR_FALSE);
+    decide(n, n->sight != 0 && has_proven(n) ? SHM_FINE : SHM_FALSE);
 }
 
-static void look_for_consent(struct neighbour *n)
+static void look_for_consent(struct shm *n)
 {
     instant now = clock_now();
     uint32_t consent = atomic_load(&n->page->consent);
@@ -398,13 +396,13 @@ static void look_for_consent(struct neighbour *n)
     else if (consent != CONSENT_NONE)
         decide(n, refusal_of(atomic_load(&n->page->why)));
     else if (now - n->meeting->began > ANSWER_BY)
-        decide(n, NEIGHBOUR_ELSEWHERE);
+        decide(n, SHM_ELSEWHERE);
     else if (is_time(n, now))
         look_for_refusal(n);
 }
 
 /* Has the receiver changed its mind? */
-static void look_for_dissent(struct neighbour *n)
+static void look_for_dissent(struct shm *n)
 {
     if (atomic_load_explicit(&n->page->consent, memory_order_relaxed) != CONSENT_YES)
         decide(n, refusal_of(atomic_load(&n->page->why)));
@@ -412,11 +410,11 @@ static void look_for_dissent(struct neighbour *n)
 
 /* ---- either ---- */
 
-enum neighbour_refusal neighbour_meet(struct neighbour **made, bool is_sender,
-                                      struct channel *units, const struct neighbour_terms *terms)
+enum shm_refusal shm_meet(struct shm **made, bool is_sender, struct channel *units,
+                          const struct shm_terms *terms)
 {
-    enum neighbour_refusal why = NEIGHBOUR_LIMITED;
-    struct neighbour *n = neighbour_create(is_sender, units, terms);
+    enum shm_refusal why = SHM_LIMITED;
+    struct shm *n = shm_create(is_sender, units, terms);
 
     *made = NULL;
     if (n == NULL)
@@ -424,34 +422,34 @@ enum neighbour_refusal neighbour_meet(struct neighbour **made, bool is_sender,
     meeting_begin(n->meeting, terms);
     if (n->meeting->socket >= 0)
         why = is_sender ? connect_to_receiver(n) : listen_for_sender(n);
-    if (why == NEIGHBOUR_FINE)
+    if (why == SHM_FINE)
         *made = n;
     else
-        neighbour_free(n);
+        shm_free(n);
     return why;
 }
 
-enum neighbour_state neighbour_look(struct neighbour *n)
+enum shm_state shm_look(struct shm *n)
 {
-    if (atomic_load(&n->state) == NEIGHBOUR_MEETING && n->out != NULL)
+    if (atomic_load(&n->state) == SHM_MEETING && n->out != NULL)
         look_for_consent(n);
-    else if (atomic_load(&n->state) == NEIGHBOUR_MEETING)
+    else if (atomic_load(&n->state) == SHM_MEETING)
         look_for_sender(n);
-    return neighbour_state(n);
+    return shm_state(n);
 }
 
-enum neighbour_state neighbour_state(struct neighbour *n)
+enum shm_state shm_state(struct shm *n)
 {
-    if (atomic_load(&n->state) == NEIGHBOUR_HERE && n->out != NULL)
+    if (atomic_load(&n->state) == SHM_HERE && n->out != NULL)
         look_for_dissent(n);
-    return (enum neighbour_state)atomic_load(&n->state);
+    return (enum shm_state)atomic_load(&n->state);
 }
 
-instant neighbour_look_at(const struct neighbour *n)
+instant shm_look_at(const struct shm *n)
 {
     const struct shm_meeting *m = n->meeting;
 
-    if (atomic_load(&n->state) != NEIGHBOUR_MEETING)
+    if (atomic_load(&n->state) != SHM_MEETING)
         return NEVER;
     if (n->out != NULL && atomic_load(&n->page->consent) != CONSENT_NONE)
         return m->looked;

@@ -1,7 +1,7 @@
 /* wrap: process_vm_readv process_vm_writev */
-/* How a sender pushes to a neighbour while that copies: the sender's turn comes within the
+/* How a sender pushes to its receiver while that copies: the sender's turn comes within the
  * receiver's first call. */
-#include "../../support/neighbours.h"
+#include "../../support/shm_pair.h"
 
 #include "../../support/mock.h"
 #include "platform/system.h"
@@ -13,7 +13,7 @@
 enum { UNITS = 16, DATA = 16384, MESSAGE = 5, OTHER = 6, AS_IT_IS = -1000 };
 enum { A_PUSH = PUSH_BYTES / DATA, FIRST_OWN = 8 }; /* units that the two copy with one call */
 
-static struct neighbours n;
+static struct shm_pair n;
 static uint8_t from[UNITS * DATA], to[UNITS * DATA];
 
 /* What the sender does meanwhile, once. */
@@ -60,13 +60,13 @@ static void setup(void)
     for (size_t i = 0; i < sizeof(from); i++)
         from[i] = (uint8_t)(i * 2654435761u >> 24);
     memset(to, 0, sizeof(to));
-    assert_true(neighbours_open(&n));
-    assert_true(neighbours_meet(&n));
+    assert_true(shm_pair_open(&n));
+    assert_true(shm_pair_meet(&n));
 }
 
 static void teardown(void)
 {
-    neighbours_close(&n);
+    shm_pair_close(&n);
 }
 
 FIXTURE(setup, teardown)
@@ -76,16 +76,16 @@ static void send_units(uint32_t units)
     uint32_t sent;
     bool held, calls;
 
-    neighbours_fill(&n.burst, MESSAGE, from, units, DATA);
-    assert_int_equal(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    shm_pair_fill(&n.burst, MESSAGE, from, units, DATA);
+    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
     assert_int_equal(sent, units);
 }
 
 static int receive(uint32_t units)
 {
-    neighbours_plan(&n.landing, to, units, 1, DATA);
+    shm_pair_plan(&n.landing, to, units, 1, DATA);
     n.landing.is_spoilt = false;
-    return neighbour_receive(n.receiver, &n.landing);
+    return shm_receive(n.receiver, &n.landing);
 }
 
 static uint32_t let_go_all(void)
@@ -93,15 +93,15 @@ static uint32_t let_go_all(void)
     uint64_t message;
     uint32_t notes = 0;
 
-    for (; neighbour_let_go(n.sender, &message); notes++)
+    for (; shm_let_go(n.sender, &message); notes++)
         assert_int_equal(message, MESSAGE);
     return notes;
 }
 
 static void push_all(void)
 {
-    while (neighbour_claim(n.sender)) {
-        neighbour_push(n.sender);
+    while (shm_claim(n.sender)) {
+        shm_push(n.sender);
         assert_int_not_equal(let_go_all(), 0);
     }
 }
@@ -115,7 +115,7 @@ static void expect_all(uint32_t units)
         assert_int_equal(n.landing.bytes[i], DATA + TRAILER_BYTES);
         assert_int_equal(n.landing.trailer[i][0], i);
     }
-    assert_false(neighbour_is_late(n.receiver));
+    assert_false(shm_is_late(n.receiver));
 }
 
 static void expect_reaped(uint32_t units)
@@ -124,13 +124,13 @@ static void expect_reaped(uint32_t units)
     bool has_faulted;
 
     for (uint32_t i = 0; i < units; i++) {
-        assert_true(neighbour_reap(n.sender, &message, &has_faulted));
+        assert_true(shm_reap(n.sender, &message, &has_faulted));
         assert_false(has_faulted);
     }
-    assert_false(neighbour_reap(n.sender, &message, &has_faulted));
+    assert_false(shm_reap(n.sender, &message, &has_faulted));
 }
 
-TEST(neighbour_push__all_but_the_first)
+TEST(shm_push__all_but_the_first)
 {
     if (!has_pidfd())
         skip();
@@ -146,17 +146,17 @@ TEST(neighbour_push__all_but_the_first)
     assert_int_equal(writes - first, (UNITS - UNITS / 4 + A_PUSH - 1) / A_PUSH);
 }
 
-TEST(neighbour_push__nobody_pushes)
+TEST(shm_push__nobody_pushes)
 {
     send_units(UNITS);
     expect_all(UNITS);
     expect_reaped(UNITS);
     assert_int_equal(writes, 0);
-    assert_false(neighbour_claim(n.sender)); /* the slots are withdrawn */
+    assert_false(shm_claim(n.sender)); /* the slots are withdrawn */
 }
 
 /* Few units are not worth it. */
-TEST(neighbour_push__few)
+TEST(shm_push__few)
 {
     send_units(3);
     meanwhile = push_all;
@@ -165,7 +165,7 @@ TEST(neighbour_push__few)
 }
 
 /* What could not be pushed, or not whole, is copied. */
-TEST(neighbour_push__fails)
+TEST(shm_push__fails)
 {
     static const int results[] = {-EFAULT, -EPERM, -ESRCH, -ENOSYS, 0, 100, DATA, DATA + 1};
 
@@ -174,7 +174,7 @@ TEST(neighbour_push__fails)
         memset(to, 0, sizeof(to));
         send_units(UNITS);
         meanwhile = push_all;
-        neighbours_plan(&n.landing, to, UNITS, 1, DATA);
+        shm_pair_plan(&n.landing, to, UNITS, 1, DATA);
         if (results[i] >= DATA) /* that much it says it has written, and has not */
             memcpy(to, from, sizeof(to));
         expect_all(UNITS);
@@ -183,7 +183,7 @@ TEST(neighbour_push__fails)
 }
 
 /* The process at the receiver's place is another one: it is not written to. */
-TEST(neighbour_push__receiver_is_gone)
+TEST(shm_push__receiver_is_gone)
 {
     memset(n.receiver->nonce, 0, PEER_NONCE);
     send_units(UNITS);
@@ -191,27 +191,27 @@ TEST(neighbour_push__receiver_is_gone)
     expect_all(UNITS);
     assert_int_equal(writes, 0);
     send_units(UNITS);
-    assert_false(neighbour_claim(n.sender));
+    assert_false(shm_claim(n.sender));
 }
 
 static void push_and_take_back(void)
 {
     uint64_t message, of;
 
-    assert_true(neighbour_claim(n.sender));
-    while (neighbour_take_back(n.sender, MESSAGE, &of))
+    assert_true(shm_claim(n.sender));
+    while (shm_take_back(n.sender, MESSAGE, &of))
         ;
-    neighbour_push(n.sender);
+    shm_push(n.sender);
     for (uint32_t i = 0; i < A_PUSH; i++) { /* it has them still */
-        assert_true(neighbour_let_go(n.sender, &message));
-        assert_true(neighbour_take_back(n.sender, message, &of));
+        assert_true(shm_let_go(n.sender, &message));
+        assert_true(shm_take_back(n.sender, message, &of));
         assert_int_equal(of, MESSAGE);
     }
-    assert_false(neighbour_take_back(n.sender, MESSAGE, &of));
+    assert_false(shm_take_back(n.sender, MESSAGE, &of));
 }
 
 /* What is taken back meanwhile is the user's only after the push, and does not count. */
-TEST(neighbour_push__taken_back)
+TEST(shm_push__taken_back)
 {
     if (!has_pidfd())
         skip();
@@ -225,7 +225,7 @@ TEST(neighbour_push__taken_back)
         assert_int_equal(n.landing.bytes[i], 0);
     assert_true(n.landing.is_spoilt);
     assert_int_equal(receive(UNITS), 0);
-    assert_false(neighbour_reap(n.sender, &message, &has_faulted)); /* nobody's */
+    assert_false(shm_reap(n.sender, &message, &has_faulted)); /* nobody's */
     send_units(UNITS);
     expect_all(UNITS);
 }
@@ -234,7 +234,7 @@ TEST(neighbour_push__taken_back)
 
 static void claim(void)
 {
-    assert_true(neighbour_claim(n.sender));
+    assert_true(shm_claim(n.sender));
 }
 
 /* What was before it has arrived. */
@@ -244,26 +244,26 @@ static void expect_late(void)
     meanwhile = claim;
     assert_int_equal(receive(UNITS), UNITS - A_PUSH);
     assert_true(n.landing.is_spoilt);
-    assert_true(neighbour_is_late(n.receiver));
+    assert_true(shm_is_late(n.receiver));
     assert_int_equal(receive(UNITS), 0); /* not even what could be read */
 }
 
-TEST(neighbour_is_late__until_it_settles)
+TEST(shm_is_late__until_it_settles)
 {
     if (!has_pidfd())
         skip();
     expect_late();
-    neighbour_push(n.sender);
-    assert_false(neighbour_is_late(n.receiver));
+    shm_push(n.sender);
+    assert_false(shm_is_late(n.receiver));
     assert_int_equal(let_go_all(), A_PUSH);
-    neighbours_plan(&n.landing, to + (size_t)(UNITS - A_PUSH) * DATA, A_PUSH, 1, DATA);
-    assert_int_equal(neighbour_receive(n.receiver, &n.landing), A_PUSH);
+    shm_pair_plan(&n.landing, to + (size_t)(UNITS - A_PUSH) * DATA, A_PUSH, 1, DATA);
+    assert_int_equal(shm_receive(n.receiver, &n.landing), A_PUSH);
     assert_memory_equal(to, from, sizeof(to));
     expect_reaped(UNITS);
 }
 
 /* What is pinned is not reaped, although the reader is done with it. */
-TEST(neighbour_is_late__settles_and_does_not_let_go)
+TEST(shm_is_late__settles_and_does_not_let_go)
 {
     if (!has_pidfd())
         skip();
@@ -271,18 +271,18 @@ TEST(neighbour_is_late__settles_and_does_not_let_go)
     bool has_faulted;
 
     expect_late();
-    neighbour_push(n.sender);
-    assert_false(neighbour_is_late(n.receiver));
+    shm_push(n.sender);
+    assert_false(shm_is_late(n.receiver));
     assert_int_equal(receive(UNITS), A_PUSH);
     for (int i = 0; i < UNITS - A_PUSH; i++)
-        assert_true(neighbour_reap(n.sender, &message, &has_faulted));
-    assert_false(neighbour_reap(n.sender, &message, &has_faulted));
+        assert_true(shm_reap(n.sender, &message, &has_faulted));
+    assert_false(shm_reap(n.sender, &message, &has_faulted));
     assert_int_equal(let_go_all(), A_PUSH);
     expect_reaped(A_PUSH);
 }
 
 /* A process that has ended writes nothing any more, also one that nobody has waited for yet. */
-TEST(neighbour_is_late__until_it_ends)
+TEST(shm_is_late__until_it_ends)
 {
     if (!has_pidfd())
         skip();
@@ -294,48 +294,48 @@ TEST(neighbour_is_late__until_it_ends)
     }
     expect_late();
     n.receiver->peer.pid = child;
-    assert_true(neighbour_is_late(n.receiver));
+    assert_true(shm_is_late(n.receiver));
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t end;
     assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
-    assert_false(neighbour_is_late(n.receiver));
+    assert_false(shm_is_late(n.receiver));
     assert_int_equal(waitpid(child, NULL, 0), child);
     n.receiver->peer.pid = getpid();
-    neighbour_push(n.sender);
+    shm_push(n.sender);
     (void)let_go_all();
 }
 
 /* Another program in the same process. */
-TEST(neighbour_is_late__until_it_is_another)
+TEST(shm_is_late__until_it_is_another)
 {
     if (!has_pidfd())
         skip();
     expect_late();
     memset(n.sender->nonce, 0, PEER_NONCE);
-    assert_false(neighbour_is_late(n.receiver));
-    neighbour_push(n.sender);
+    assert_false(shm_is_late(n.receiver));
+    shm_push(n.sender);
     (void)let_go_all();
 }
 
 /* ---- a receiver that lies ---- */
 
 /* Targets of notes that there are not, or that hold no message, are settled and not written to. */
-TEST(neighbour_claim__of_nothing)
+TEST(shm_claim__of_nothing)
 {
     struct push_slots *t = &n.sender->page->slots;
     uint64_t of;
 
-    assert_false(neighbour_claim(n.sender));
+    assert_false(shm_claim(n.sender));
     send_units(UNITS);
     for (uint64_t end = 0; end <= 2 * RING_NOTES; end += RING_NOTES / 2) {
         atomic_store(&t->end, end);
-        assert_false(neighbour_claim(n.sender));
+        assert_false(shm_claim(n.sender));
     }
-    while (neighbour_take_back(n.sender, MESSAGE, &of))
+    while (shm_take_back(n.sender, MESSAGE, &of))
         ;
     assert_true(push_slots_open(t, 3, to));
     push_slots_show(t, 4);
-    assert_false(neighbour_claim(n.sender));
+    assert_false(shm_claim(n.sender));
     assert_int_equal(push_slots_take(t, 3), PUSH_SLOT_FAILED);
     assert_int_equal(writes, 0);
 }

@@ -1,6 +1,6 @@
 /* wrap: process_vm_readv pwritev preadv */
-/* How bytes move between neighbours, when the kernel copies none of them, or some. */
-#include "../../support/neighbours.h"
+/* How bytes move over shared memory, when the kernel copies none of them, or some. */
+#include "../../support/shm_pair.h"
 
 #include "../../support/mock.h"
 
@@ -8,7 +8,7 @@
 
 enum { UNITS = 10, DATA = 1440, LARGE = 16384, MESSAGE = 5, AS_IT_IS = -1000 };
 
-static struct neighbours n;
+static struct shm_pair n;
 static uint8_t from[UNITS * LARGE], to[UNITS * LARGE];
 
 /* What the calls result in: minus an error number, or a size; AS_IT_IS: what they do. */
@@ -55,14 +55,14 @@ static void setup(void)
     readv_result = writev_result = AS_IT_IS;
     is_forbidden = false;
     memset(from, 0, sizeof(from));
-    assert_true(neighbours_open(&n));
-    assert_true(neighbours_meet(&n));
+    assert_true(shm_pair_open(&n));
+    assert_true(shm_pair_meet(&n));
     n.receiver->sight &= ~(uint32_t)SIGHT_SLOTS; /* the sender pushes nothing */
 }
 
 static void teardown(void)
 {
-    neighbours_close(&n);
+    shm_pair_close(&n);
 }
 
 FIXTURE(setup, teardown)
@@ -71,18 +71,18 @@ static enum channel_verdict send_units(uint32_t data, uint32_t *sent)
 {
     bool held, calls;
 
-    neighbours_fill(&n.burst, MESSAGE, from, UNITS, data);
-    return neighbour_send(n.sender, &n.burst, sent, &held, &calls);
+    shm_pair_fill(&n.burst, MESSAGE, from, UNITS, data);
+    return shm_send(n.sender, &n.burst, sent, &held, &calls);
 }
 
 static int receive(void)
 {
-    neighbours_plan(&n.landing, to, UNITS, 1, LARGE);
-    return neighbour_receive(n.receiver, &n.landing);
+    shm_pair_plan(&n.landing, to, UNITS, 1, LARGE);
+    return shm_receive(n.receiver, &n.landing);
 }
 
 /* A kernel that forbids the call says nothing of the user's memory: the units take the socket. */
-TEST(neighbour_send__may_not_copy)
+TEST(shm_send__may_not_copy)
 {
     static const int errors[] = {EPERM, ENOSYS, ENOMEM, ESRCH};
     uint32_t sent;
@@ -99,7 +99,7 @@ TEST(neighbour_send__may_not_copy)
 }
 
 /* Small units from memory that stays, into memory that stays: the kernel is not asked to copy. */
-TEST(neighbour_send__needs_no_call_for_lasting_memory)
+TEST(shm_send__needs_no_call_for_lasting_memory)
 {
     uint32_t sent;
 
@@ -109,8 +109,8 @@ TEST(neighbour_send__needs_no_call_for_lasting_memory)
     n.burst.is_lasting = n.landing.is_lasting = true;
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
     assert_int_equal(sent, UNITS);
-    neighbours_plan(&n.landing, to, 1, UNITS, DATA);
-    assert_int_equal(neighbour_receive(n.receiver, &n.landing), 1);
+    shm_pair_plan(&n.landing, to, 1, UNITS, DATA);
+    assert_int_equal(shm_receive(n.receiver, &n.landing), 1);
     assert_int_equal(n.landing.bytes[0], UNITS * (DATA + TRAILER_BYTES));
     assert_memory_equal(to, from, (size_t)UNITS * DATA);
     n.landing.is_lasting = false;
@@ -119,24 +119,24 @@ TEST(neighbour_send__needs_no_call_for_lasting_memory)
 }
 
 /* What is there to be received: notes, and the units of the largest. */
-TEST(neighbour_notes__counts_what_was_offered)
+TEST(shm_notes__counts_what_was_offered)
 {
-    struct notes notes = neighbour_notes(n.receiver, UNITS);
+    struct notes notes = shm_notes(n.receiver, UNITS);
     uint32_t sent;
 
     assert_int_equal(notes.count, 0);
     assert_int_equal(notes.units, 0);
     assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
-    notes = neighbour_notes(n.receiver, UNITS);
+    notes = shm_notes(n.receiver, UNITS);
     assert_int_equal(notes.count, UNITS);
     assert_int_equal(notes.units, 1);
-    notes = neighbour_notes(n.receiver, UNITS + 2);
+    notes = shm_notes(n.receiver, UNITS + 2);
     assert_int_equal(notes.count, UNITS + 1);
     assert_int_equal(notes.units, UNITS);
 }
 
-TEST(neighbour_send__user_memory_is_gone)
+TEST(shm_send__user_memory_is_gone)
 {
     static const int results[] = {-EFAULT, 0, 1, UNITS * (DATA + TRAILER_BYTES) - 1};
     uint32_t sent;
@@ -156,8 +156,8 @@ static uint32_t receive_joined(void)
     uint32_t units = 0;
 
     for (;;) {
-        neighbours_plan(&n.landing, to, UNITS / JOINED, JOINED, LARGE);
-        int received = neighbour_receive(n.receiver, &n.landing);
+        shm_pair_plan(&n.landing, to, UNITS / JOINED, JOINED, LARGE);
+        int received = shm_receive(n.receiver, &n.landing);
         if (received == 0)
             return units;
         for (int i = 0; i < received; i++) {
@@ -171,7 +171,7 @@ static uint32_t receive_joined(void)
 
 /* Where the sender's memory cannot be read, its arena can. Units that lie elsewhere are
  * copied there, as long as there is room. */
-TEST(neighbour_send__may_read_arena_only)
+TEST(shm_send__may_read_arena_only)
 {
     uint32_t sent, units = 0;
     uint64_t message;
@@ -179,23 +179,23 @@ TEST(neighbour_send__may_read_arena_only)
 
     teardown();
     is_forbidden = true;
-    assert_true(neighbours_open(&n));
-    n.arena[0] = shared_arena_create(2 * NEIGHBOUR_STAGE);
-    assert_true(neighbours_meet(&n));
+    assert_true(shm_pair_open(&n));
+    n.arena[0] = shared_arena_create(2 * SHM_STAGING);
+    assert_true(shm_pair_meet(&n));
     assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
     assert_int_equal(sent, UNITS);
     assert_int_equal(receive_joined(), UNITS);
-    assert_false(neighbour_reap(n.sender, &message, &has_faulted)); /* none is held */
+    assert_false(shm_reap(n.sender, &message, &has_faulted)); /* none is held */
     while (send_units(LARGE, &sent) == CHANNEL_OK)
         units += sent;
     units += sent;
-    assert_in_range(units, NEIGHBOUR_STAGE / (LARGE + TRAILER_BYTES) - 3,
-                    NEIGHBOUR_STAGE / (LARGE + TRAILER_BYTES));
+    assert_in_range(units, SHM_STAGING / (LARGE + TRAILER_BYTES) - 3,
+                    SHM_STAGING / (LARGE + TRAILER_BYTES));
     assert_int_equal(receive_joined(), units);
-    assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
 }
 
-TEST(neighbour_receive__may_not_read_any_more)
+TEST(shm_receive__may_not_read_any_more)
 {
     static const int results[] = {-EPERM, -ESRCH, -EFAULT, 0, PEER_NONCE - 1};
     uint32_t sent;
@@ -208,13 +208,13 @@ TEST(neighbour_receive__may_not_read_any_more)
         readv_result = results[i];
         assert_int_equal(receive(), 0);
         assert_true(n.landing.is_spoilt);
-        assert_int_equal(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+        assert_int_equal(shm_look(n.receiver), SHM_AWAY);
         assert_int_equal(receive(), 0);
     }
 }
 
 /* Only units that were copied whole arrive. */
-TEST(neighbour_receive__some_of_it)
+TEST(shm_receive__some_of_it)
 {
     enum { UNIT = LARGE }; /* the trailers lie in memory that both map */
     static const struct {
@@ -241,7 +241,7 @@ TEST(neighbour_receive__some_of_it)
 }
 
 /* Neither this side's memory nor the next unit of the sender's can be accessed, it seems. */
-TEST(neighbour_receive__nothing_but_the_nonce)
+TEST(shm_receive__nothing_but_the_nonce)
 {
     uint64_t message;
     bool has_faulted;
@@ -251,7 +251,7 @@ TEST(neighbour_receive__nothing_but_the_nonce)
     readv_result = PEER_NONCE;
     assert_int_equal(receive(), 1);
     assert_int_equal(n.landing.bytes[0], 0);
-    assert_true(neighbour_reap(n.sender, &message, &has_faulted));
+    assert_true(shm_reap(n.sender, &message, &has_faulted));
     assert_int_equal(message, MESSAGE);
     assert_true(has_faulted);
 }

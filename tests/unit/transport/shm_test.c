@@ -1,5 +1,5 @@
-/* Two neighbours in one process: they meet over real sockets, and move units. */
-#include "../../support/neighbours.h"
+/* Both ends of shared memory in one process: they meet over real sockets, and move units. */
+#include "../../support/shm_pair.h"
 #include "../../support/suite.h"
 #include "platform/system.h"
 
@@ -14,12 +14,12 @@ enum {
     ROOM = LARGE_UNITS * LARGE_DATA,
 };
 
-static struct neighbours n;
+static struct shm_pair n;
 static uint8_t from[ROOM], to[ROOM];
 
 static void setup(void)
 {
-    ck_assert(neighbours_open(&n));
+    ck_assert(shm_pair_open(&n));
     for (size_t i = 0; i < sizeof(from); i++)
         from[i] = (uint8_t)(i * 2654435761u >> 24);
     memset(to, 0, sizeof(to));
@@ -27,20 +27,20 @@ static void setup(void)
 
 static void teardown(void)
 {
-    neighbours_close(&n);
+    shm_pair_close(&n);
 }
 
 FIXTURE(setup, teardown)
 
 static void meet(void)
 {
-    ck_assert(neighbours_meet(&n));
+    ck_assert(shm_pair_meet(&n));
 }
 
 static enum channel_verdict send_burst(uint32_t *sent, bool *held)
 {
     bool calls;
-    return neighbour_send(n.sender, &n.burst, sent, held, &calls);
+    return shm_send(n.sender, &n.burst, sent, held, &calls);
 }
 
 static void send_small(void)
@@ -48,7 +48,7 @@ static void send_small(void)
     uint32_t sent;
     bool held;
 
-    neighbours_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
     ck_assert_uint_eq(sent, SMALL_UNITS);
     ck_assert(!held);
@@ -60,7 +60,7 @@ static void send_large_from(const uint8_t *memory, uint32_t units)
     uint32_t sent;
     bool held;
 
-    neighbours_fill(&n.burst, MESSAGE, memory, units, LARGE_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, memory, units, LARGE_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
     ck_assert_uint_eq(sent, units);
     ck_assert(held);
@@ -73,7 +73,7 @@ static void send_large(void)
 
 static void plan_large(uint8_t *memory)
 {
-    neighbours_plan(&n.landing, memory, LARGE_UNITS, 1, LARGE_DATA);
+    shm_pair_plan(&n.landing, memory, LARGE_UNITS, 1, LARGE_DATA);
 }
 
 static void expect_reaped(uint32_t units, bool has_faulted)
@@ -82,7 +82,7 @@ static void expect_reaped(uint32_t units, bool has_faulted)
     bool is_fault;
 
     for (uint32_t i = 0; i < units; i++) {
-        ck_assert(neighbour_reap(n.sender, &message, &is_fault));
+        ck_assert(shm_reap(n.sender, &message, &is_fault));
         ck_assert_uint_eq(message, MESSAGE);
         ck_assert_int_eq(is_fault, has_faulted);
     }
@@ -92,7 +92,7 @@ static void expect_nothing_to_reap(void)
 {
     uint64_t message;
     bool has_faulted;
-    ck_assert(!neighbour_reap(n.sender, &message, &has_faulted));
+    ck_assert(!shm_reap(n.sender, &message, &has_faulted));
 }
 
 /* Memory of its own pages, that can be taken away. */
@@ -112,89 +112,87 @@ static void take_away(uint8_t *memory, size_t bytes)
 
 /* ---- meeting ---- */
 
-TEST(neighbour_is_possible__one_host)
+TEST(shm_is_possible__one_host)
 {
     unsetenv("ZCRP_NO_MEMORY");
-    ck_assert(neighbour_is_possible(&n.out));
-    ck_assert(neighbour_is_possible(&n.in));
+    ck_assert(shm_is_possible(&n.out));
+    ck_assert(shm_is_possible(&n.in));
     setenv("ZCRP_NO_MEMORY", "1", 1);
-    ck_assert(!neighbour_is_possible(&n.out));
+    ck_assert(!shm_is_possible(&n.out));
 }
 
-TEST(neighbour_connect__nobody_listens)
+TEST(shm_connect__nobody_listens)
 {
-    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms),
-                     NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_ELSEWHERE);
     ck_assert_ptr_null(n.sender);
 }
 
-TEST(neighbour_listen__twice)
+TEST(shm_listen__twice)
 {
-    struct neighbour *other;
+    struct shm *other;
 
-    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_meet(&other, false, &n.in, &neighbours_terms), NEIGHBOUR_LIMITED);
+    ck_assert_int_eq(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_FINE);
+    ck_assert_int_eq(shm_meet(&other, false, &n.in, &shm_pair_terms), SHM_LIMITED);
     ck_assert_ptr_null(other);
 }
 
-TEST(neighbour_look__both_are_here)
+TEST(shm_look__both_are_here)
 {
-    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_MEETING);
-    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_MEETING);
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
-    ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_HERE);
-    ck_assert_int_eq(neighbour_why(n.sender), NEIGHBOUR_FINE);
-    ck_assert(neighbour_is_of(n.sender, neighbours_terms.pairing));
-    ck_assert(!neighbour_is_of(n.sender, (struct pairing){.session = 1, .tag = 2}));
+    ck_assert_int_eq(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_FINE);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_MEETING);
+    ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_FINE);
+    ck_assert_int_eq(shm_look(n.sender), SHM_MEETING);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
+    ck_assert_int_eq(shm_look(n.sender), SHM_HERE);
+    ck_assert_int_eq(shm_why(n.sender), SHM_FINE);
+    ck_assert(shm_is_of(n.sender, shm_pair_terms.pairing));
+    ck_assert(!shm_is_of(n.sender, (struct pairing){.session = 1, .tag = 2}));
 }
 
-TEST(neighbour_look__nobody_connects)
+TEST(shm_look__nobody_connects)
 {
     int looks = 0;
 
-    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    for (; neighbour_look(n.receiver) == NEIGHBOUR_MEETING; looks++)
+    ck_assert_int_eq(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_FINE);
+    for (; shm_look(n.receiver) == SHM_MEETING; looks++)
         usleep(10000);
     ck_assert_int_gt(looks, 10);
-    ck_assert_int_eq(neighbour_why(n.receiver), NEIGHBOUR_ELSEWHERE);
-    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms),
-                     NEIGHBOUR_ELSEWHERE);
+    ck_assert_int_eq(shm_why(n.receiver), SHM_ELSEWHERE);
+    ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_ELSEWHERE);
 }
 
-TEST(neighbour_look__a_reason_that_is_none)
+TEST(shm_look__a_reason_that_is_none)
 {
-    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_FINE);
+    ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_FINE);
     n.sender->page->why = 4711;
     n.sender->page->consent = 815;
-    ck_assert_int_eq(neighbour_look(n.sender), NEIGHBOUR_AWAY);
-    ck_assert_int_eq(neighbour_why(n.sender), NEIGHBOUR_FALSE);
+    ck_assert_int_eq(shm_look(n.sender), SHM_AWAY);
+    ck_assert_int_eq(shm_why(n.sender), SHM_FALSE);
 }
 
-TEST(neighbour_send__not_before_they_met)
+TEST(shm_send__not_before_they_met)
 {
     uint32_t sent;
     bool held;
 
-    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
-    neighbours_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
+    ck_assert_int_eq(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_FINE);
+    ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_FINE);
+    shm_pair_fill(&n.burst, MESSAGE, from, SMALL_UNITS, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_BLOCKED);
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
 }
 
 /* ---- moving ---- */
 
-TEST(neighbour_send__small_units_are_copied_together)
+TEST(shm_send__small_units_are_copied_together)
 {
     meet();
     send_small();
     memset(from, 0, sizeof(from)); /* this is not what is read */
-    neighbours_plan(&n.landing, to, 1, SMALL_UNITS, SMALL_DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+    shm_pair_plan(&n.landing, to, 1, SMALL_UNITS, SMALL_DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
     ck_assert_uint_eq(n.landing.received, 1);
     ck_assert_uint_eq(n.landing.bytes[0], n.burst.bytes);
     ck_assert_uint_eq(n.landing.segment[0], SMALL_DATA + TRAILER_BYTES);
@@ -202,131 +200,131 @@ TEST(neighbour_send__small_units_are_copied_together)
     for (uint32_t i = 0; i < SMALL_UNITS * SMALL_DATA; i++)
         ck_assert_uint_eq(to[i], (uint8_t)(i * 2654435761u >> 24));
     ck_assert_mem_eq(n.landing.trailer, n.burst.trailer, SMALL_UNITS * TRAILER_BYTES);
-    ck_assert_uint_eq(neighbour_bytes(n.receiver), 0);
+    ck_assert_uint_eq(shm_bytes(n.receiver), 0);
     expect_nothing_to_reap(); /* it has no owner */
     ck_assert_uint_eq(n.sender->out->ring.reaped, 1);
 }
 
 /* A burst of several calls' worth: each note has as much as fits. */
-TEST(neighbour_send__many_small_units)
+TEST(shm_send__many_small_units)
 {
     enum { UNITS = 66, FIRST = 44 };
     uint32_t sent, units = 0;
     bool held;
 
     meet();
-    neighbours_fill(&n.burst, MESSAGE, from, UNITS, SMALL_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, from, UNITS, SMALL_DATA);
     ck_assert_uint_gt(n.burst.bytes, LANDING_DATAGRAM);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
     ck_assert_uint_eq(sent, UNITS);
     for (; units < UNITS; units += FIRST) {
         uint32_t now = UNITS - units < FIRST ? UNITS - units : FIRST;
-        neighbours_plan(&n.landing, to, 1, FIRST, SMALL_DATA);
-        ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+        shm_pair_plan(&n.landing, to, 1, FIRST, SMALL_DATA);
+        ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
         ck_assert_uint_eq(n.landing.bytes[0], now * (SMALL_DATA + TRAILER_BYTES));
         ck_assert_mem_eq(to, from + (size_t)units * SMALL_DATA, (size_t)now * SMALL_DATA);
     }
     expect_nothing_to_reap();
 }
 
-TEST(neighbour_send__large_units_are_read_in_place)
+TEST(shm_send__large_units_are_read_in_place)
 {
     meet();
     send_large();
     expect_nothing_to_reap();
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), LARGE_UNITS);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), LARGE_UNITS);
     for (uint32_t i = 0; i < LARGE_UNITS; i++)
         ck_assert_uint_eq(n.landing.bytes[i], LARGE_DATA + TRAILER_BYTES);
     ck_assert_mem_eq(to, from, ROOM);
     ck_assert_mem_eq(n.landing.trailer, n.burst.trailer, LARGE_UNITS * TRAILER_BYTES);
-    ck_assert_uint_eq(neighbour_bytes(n.receiver), ROOM);
+    ck_assert_uint_eq(shm_bytes(n.receiver), ROOM);
     expect_reaped(LARGE_UNITS, false);
     expect_nothing_to_reap();
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
 }
 
 /* A unit of which the message is not known any more has no owner, so it is copied. */
-TEST(neighbour_send__without_a_pin_it_is_copied)
+TEST(shm_send__without_a_pin_it_is_copied)
 {
     uint32_t sent;
     bool held;
 
     meet();
-    neighbours_fill(&n.burst, MESSAGE, from, 1, LARGE_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, from, 1, LARGE_DATA);
     n.burst.pins = 0;
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
     ck_assert(!held);
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
     ck_assert_mem_eq(to, from, LARGE_DATA);
 }
 
-TEST(neighbour_send__units_of_two_messages)
+TEST(shm_send__units_of_two_messages)
 {
     uint64_t message;
     uint32_t sent;
     bool held, has_faulted;
 
     meet();
-    neighbours_fill(&n.burst, MESSAGE, from, 3, LARGE_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, from, 3, LARGE_DATA);
     n.burst.pins = 2;
     n.burst.pin[0].units = 1;
     n.burst.pin[1] = (struct burst_pin){.message = MESSAGE + 1, .units = 2};
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 3);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 3);
     for (uint64_t i = 0; i < 3; i++) {
-        ck_assert(neighbour_reap(n.sender, &message, &has_faulted));
+        ck_assert(shm_reap(n.sender, &message, &has_faulted));
         ck_assert_uint_eq(message, i == 0 ? MESSAGE : MESSAGE + 1);
     }
 }
 
 /* The stage goes round several times; a burst lies in one piece of it. */
-TEST(neighbour_send__stage_goes_round)
+TEST(shm_send__stage_goes_round)
 {
     meet();
     for (int i = 0; i < 200; i++) {
         from[i] = (uint8_t)~from[i];
-        ck_assert(neighbour_has_room(n.sender));
+        ck_assert(shm_has_room(n.sender));
         send_small();
-        neighbours_plan(&n.landing, to, 1, SMALL_UNITS, SMALL_DATA);
-        ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+        shm_pair_plan(&n.landing, to, 1, SMALL_UNITS, SMALL_DATA);
+        ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
         ck_assert_mem_eq(to, from, SMALL_UNITS * SMALL_DATA);
         expect_nothing_to_reap();
     }
 }
 
 /* Where there is room, any burst finds it; where there is none, it comes back with reaping. */
-TEST(neighbour_has_room__of_the_stage)
+TEST(shm_has_room__of_the_stage)
 {
     int bursts = 0;
 
     meet();
-    for (; neighbour_has_room(n.sender); bursts++)
+    for (; shm_has_room(n.sender); bursts++)
         send_small();
     ck_assert_int_gt(bursts, 10);
     while (bursts-- > 0) {
-        neighbours_plan(&n.landing, to, 1, SMALL_UNITS, SMALL_DATA);
-        ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+        shm_pair_plan(&n.landing, to, 1, SMALL_UNITS, SMALL_DATA);
+        ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
     }
     expect_nothing_to_reap();
-    ck_assert(neighbour_has_room(n.sender));
+    ck_assert(shm_has_room(n.sender));
 }
 
-TEST(neighbour_has_room__of_the_ring)
+TEST(shm_has_room__of_the_ring)
 {
     uint32_t sent = 0, units = 0;
     bool held;
     enum channel_verdict verdict;
 
     meet();
-    while (neighbour_has_room(n.sender)) {
+    while (shm_has_room(n.sender)) {
         send_large();
         units += LARGE_UNITS;
     }
     do {
-        neighbours_fill(&n.burst, MESSAGE, from, LARGE_UNITS, LARGE_DATA);
+        shm_pair_fill(&n.burst, MESSAGE, from, LARGE_UNITS, LARGE_DATA);
         verdict = send_burst(&sent, &held);
         units += sent;
     } while (verdict == CHANNEL_OK);
@@ -334,7 +332,7 @@ TEST(neighbour_has_room__of_the_ring)
     ck_assert_uint_eq(units, RING_NOTES); /* some of the last burst */
 }
 
-TEST(neighbour_send__a_receiver_that_stands_still)
+TEST(shm_send__a_receiver_that_stands_still)
 {
     instant begin = clock_now();
     uint32_t sent;
@@ -342,53 +340,53 @@ TEST(neighbour_send__a_receiver_that_stands_still)
 
     meet();
     send_small();
-    while (!neighbour_stands_still(n.sender))
+    while (!shm_stands_still(n.sender))
         ck_assert_int_lt(clock_now() - begin, 10 * SECOND);
-    neighbours_fill(&n.burst, MESSAGE, from, 1, SMALL_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, from, 1, SMALL_DATA);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_BLOCKED);
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
     expect_nothing_to_reap();
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
 }
 
 /* ---- taking back ---- */
 
-TEST(neighbour_take_back__before_it_is_read)
+TEST(shm_take_back__before_it_is_read)
 {
     uint64_t of;
     uint32_t taken = 0;
 
     meet();
     send_large();
-    while (neighbour_take_back(n.sender, MESSAGE, &of)) {
+    while (shm_take_back(n.sender, MESSAGE, &of)) {
         ck_assert_uint_eq(of, MESSAGE);
         taken++;
     }
     ck_assert_uint_eq(taken, LARGE_UNITS);
     memset(from, 0xFF, sizeof(from)); /* the user's again */
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
     for (size_t i = 0; i < sizeof(to); i++)
         ck_assert_uint_eq(to[i], 0);
     expect_nothing_to_reap();
     ck_assert_uint_eq(n.sender->out->ring.reaped, LARGE_UNITS);
 }
 
-TEST(neighbour_take_back__of_another_message)
+TEST(shm_take_back__of_another_message)
 {
     uint64_t of;
 
     meet();
     send_large();
-    ck_assert(!neighbour_take_back(n.sender, MESSAGE + 1, &of));
-    ck_assert(neighbour_take_back(n.sender, NEIGHBOUR_ANY, &of));
-    ck_assert(!neighbour_take_back(n.receiver, NEIGHBOUR_ANY, &of));
+    ck_assert(!shm_take_back(n.sender, MESSAGE + 1, &of));
+    ck_assert(shm_take_back(n.sender, SHM_ANY, &of));
+    ck_assert(!shm_take_back(n.receiver, SHM_ANY, &of));
 }
 
 /* ---- memory that cannot be accessed ---- */
 
-TEST(neighbour_receive__sender_memory_is_gone)
+TEST(shm_receive__sender_memory_is_gone)
 {
     uint8_t *memory = map_pages(ROOM);
 
@@ -397,19 +395,19 @@ TEST(neighbour_receive__sender_memory_is_gone)
     take_away(memory, ROOM);
     for (uint32_t i = 0; i < LARGE_UNITS; i++) {
         plan_large(to);
-        ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+        ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
         ck_assert_uint_eq(n.landing.bytes[0], 0);
         ck_assert(n.landing.is_spoilt);
     }
     expect_reaped(LARGE_UNITS, true);
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
     send_large();
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), LARGE_UNITS);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), LARGE_UNITS);
 }
 
 /* What lies before the fault arrives; so does what lies behind it, in the next call. */
-TEST(neighbour_receive__some_sender_memory_is_gone)
+TEST(shm_receive__some_sender_memory_is_gone)
 {
     uint8_t *memory = map_pages(ROOM);
     uint32_t whole = 0, empty = 0;
@@ -419,9 +417,9 @@ TEST(neighbour_receive__some_sender_memory_is_gone)
     send_large_from(memory, LARGE_UNITS);
     take_away(memory + 2 * LARGE_DATA + 4096, 4096);
     while (whole + empty < LARGE_UNITS) {
-        neighbours_plan(&n.landing, to + (size_t)(whole + empty) * LARGE_DATA,
-                        LARGE_UNITS - whole - empty, 1, LARGE_DATA);
-        int received = neighbour_receive(n.receiver, &n.landing);
+        shm_pair_plan(&n.landing, to + (size_t)(whole + empty) * LARGE_DATA,
+                      LARGE_UNITS - whole - empty, 1, LARGE_DATA);
+        int received = shm_receive(n.receiver, &n.landing);
         ck_assert_int_gt(received, 0);
         for (int i = 0; i < received; i++) {
             ck_assert(n.landing.bytes[i] == 0 || n.landing.bytes[i] == LARGE_DATA + TRAILER_BYTES);
@@ -438,7 +436,7 @@ TEST(neighbour_receive__some_sender_memory_is_gone)
     take_away(memory, ROOM);
 }
 
-TEST(neighbour_receive__own_memory_is_gone)
+TEST(shm_receive__own_memory_is_gone)
 {
     uint8_t *memory = map_pages(ROOM);
 
@@ -446,16 +444,16 @@ TEST(neighbour_receive__own_memory_is_gone)
     send_large();
     plan_large(memory);
     take_away(memory, ROOM);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), CHANNEL_FAULT);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), CHANNEL_FAULT);
     ck_assert_uint_eq(n.landing.received, 0);
     ck_assert_uint_eq(channel_count(&n.in, CHANNEL_FAULTS), 1);
     expect_reaped(1, false); /* it is lost, and nobody's fault at the sender */
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), LARGE_UNITS - 1);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), LARGE_UNITS - 1);
 }
 
 /* What arrived before the fault counts, and the fault is told of in the next call. */
-TEST(neighbour_receive__some_own_memory_is_gone)
+TEST(shm_receive__some_own_memory_is_gone)
 {
     uint8_t *memory = map_pages(ROOM);
 
@@ -463,65 +461,65 @@ TEST(neighbour_receive__some_own_memory_is_gone)
     send_large();
     plan_large(memory);
     take_away(memory + 2 * LARGE_DATA, LARGE_DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 2);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 2);
     ck_assert_mem_eq(memory, from, 2 * LARGE_DATA);
     ck_assert(n.landing.is_spoilt);
-    neighbours_plan(&n.landing, memory + 2 * LARGE_DATA, LARGE_UNITS - 2, 1, LARGE_DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), CHANNEL_FAULT);
+    shm_pair_plan(&n.landing, memory + 2 * LARGE_DATA, LARGE_UNITS - 2, 1, LARGE_DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), CHANNEL_FAULT);
     expect_reaped(3, false);
     expect_nothing_to_reap();
     take_away(memory, ROOM);
 }
 
 /* Small units are copied at once, so the sender notices itself. */
-TEST(neighbour_send__small_units_are_gone)
+TEST(shm_send__small_units_are_gone)
 {
     uint8_t *memory = map_pages(ROOM);
     uint32_t sent;
     bool held;
 
     meet();
-    neighbours_fill(&n.burst, MESSAGE, memory, SMALL_UNITS, SMALL_DATA);
+    shm_pair_fill(&n.burst, MESSAGE, memory, SMALL_UNITS, SMALL_DATA);
     take_away(memory, ROOM);
     ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_FAULT);
     ck_assert_uint_eq(sent, 0);
     ck_assert(!held);
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
     send_small();
 }
 
 /* ---- going away ---- */
 
 /* What was copied before the nonce was found to be wrong may lie in the user's memory. */
-TEST(neighbour_receive__nonce_is_another)
+TEST(shm_receive__nonce_is_another)
 {
     meet();
     send_large();
     n.sender->nonce[0] ^= 1;
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
     ck_assert(n.landing.is_spoilt);
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
     n.sender->nonce[0] ^= 1;
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
-    ck_assert(neighbour_sleep(n.receiver));
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
+    ck_assert(shm_sleep(n.receiver));
 }
 
-TEST(neighbour_receive__process_is_gone)
+TEST(shm_receive__process_is_gone)
 {
     meet();
     send_large();
     n.receiver->peer.pid = 0x3FFFFFFF; /* beyond any process */
     plan_large(to);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 0);
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_AWAY);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
 }
 
-TEST(neighbour_free__while_they_meet)
+TEST(shm_free__while_they_meet)
 {
-    ck_assert_int_eq(neighbour_meet(&n.receiver, false, &n.in, &neighbours_terms), NEIGHBOUR_FINE);
-    ck_assert_int_eq(neighbour_meet(&n.sender, true, &n.out, &neighbours_terms), NEIGHBOUR_FINE);
+    ck_assert_int_eq(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_FINE);
+    ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_FINE);
 }
 
 /* ---- answers and sleep ---- */
@@ -533,59 +531,59 @@ static void fill_answer(struct pairing pairing, size_t size)
     burst_set_control(&n.burst, size);
 }
 
-TEST(neighbour_reply__an_answer)
+TEST(shm_reply__an_answer)
 {
     uint8_t buffer[CONTROL_BYTES];
     bool calls;
 
     meet();
-    ck_assert(neighbour_sleep(n.sender));
-    fill_answer(neighbours_terms.pairing, 100);
-    ck_assert(neighbour_reply(n.receiver, &n.burst, &calls));
+    ck_assert(shm_sleep(n.sender));
+    fill_answer(shm_pair_terms.pairing, 100);
+    ck_assert(shm_reply(n.receiver, &n.burst, &calls));
     ck_assert(calls);
-    ck_assert_uint_eq(neighbour_answer(n.sender, buffer), 100);
+    ck_assert_uint_eq(shm_control(n.sender, buffer), 100);
     ck_assert_mem_eq(buffer, n.burst.control, 100);
-    ck_assert_uint_eq(neighbour_answer(n.sender, buffer), 0);
+    ck_assert_uint_eq(shm_control(n.sender, buffer), 0);
 }
 
-TEST(neighbour_reply__of_another_session)
+TEST(shm_reply__of_another_session)
 {
     bool calls;
 
     meet();
-    fill_answer((struct pairing){.session = 1, .tag = neighbours_terms.pairing.tag}, 100);
-    ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
-    fill_answer(neighbours_terms.pairing, TRAILER_BYTES - 1);
-    ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
+    fill_answer((struct pairing){.session = 1, .tag = shm_pair_terms.pairing.tag}, 100);
+    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    fill_answer(shm_pair_terms.pairing, TRAILER_BYTES - 1);
+    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
     n.burst.bytes = 0; /* no tail at all */
-    ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
-    neighbours_fill(&n.burst, MESSAGE, from, 1, SMALL_DATA);
-    ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    shm_pair_fill(&n.burst, MESSAGE, from, 1, SMALL_DATA);
+    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
 }
 
-TEST(neighbour_reply__no_room)
+TEST(shm_reply__no_room)
 {
     bool calls;
 
     meet();
-    fill_answer(neighbours_terms.pairing, 100);
+    fill_answer(shm_pair_terms.pairing, 100);
     for (int i = 0; i < CONTROL_SLOTS / 2; i++)
-        ck_assert(neighbour_reply(n.receiver, &n.burst, &calls));
-    ck_assert(!neighbour_reply(n.receiver, &n.burst, &calls));
-    ck_assert(!neighbour_sleep(n.sender)); /* there is something to read */
+        ck_assert(shm_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_sleep(n.sender)); /* there is something to read */
 }
 
-TEST(neighbour_sleep__the_sender_calls)
+TEST(shm_sleep__the_sender_calls)
 {
     uint32_t sent;
     bool held, calls;
 
     meet();
-    ck_assert(neighbour_sleep(n.receiver));
-    neighbours_fill(&n.burst, MESSAGE, from, 2, LARGE_DATA);
-    ck_assert_int_eq(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    ck_assert(shm_sleep(n.receiver));
+    shm_pair_fill(&n.burst, MESSAGE, from, 2, LARGE_DATA);
+    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
     ck_assert(calls);
-    ck_assert(!neighbour_sleep(n.receiver));
-    ck_assert_int_eq(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    ck_assert(!shm_sleep(n.receiver));
+    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
     ck_assert(!calls);
 }

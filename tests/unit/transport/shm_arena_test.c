@@ -1,12 +1,12 @@
-/* What moves between neighbours that have a shared arena. */
-#include "../../support/neighbours.h"
+/* What moves between ends that have a shared arena. */
+#include "../../support/shm_pair.h"
 #include "../../support/suite.h"
 
 #include <sys/mman.h>
 
 enum { MESSAGE = 5, UNITS = 8, DATA = 16384, ROOM = UNITS * DATA, ARENA = 8 << 20 };
 
-static struct neighbours n;
+static struct shm_pair n;
 static uint8_t *from[2], *to[2]; /* ordinary memory, and of the arena */
 
 static uint8_t *map_pages(size_t bytes)
@@ -18,7 +18,7 @@ static uint8_t *map_pages(size_t bytes)
 
 static void setup(void)
 {
-    ck_assert(neighbours_open(&n));
+    ck_assert(shm_pair_open(&n));
     n.arena[0] = shared_arena_create(ARENA);
     n.arena[1] = shared_arena_create(ARENA);
     from[0] = map_pages(ROOM);
@@ -28,7 +28,7 @@ static void setup(void)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < ROOM; i++)
             from[k][i] = (uint8_t)(i * 2654435761u >> 24);
-    ck_assert(neighbours_meet(&n));
+    ck_assert(shm_pair_meet(&n));
 }
 
 static void teardown(void)
@@ -37,7 +37,7 @@ static void teardown(void)
     shared_arena_give(n.arena[1], to[1]);
     (void)munmap(from[0], ROOM);
     (void)munmap(to[0], ROOM);
-    neighbours_close(&n);
+    shm_pair_close(&n);
 }
 
 FIXTURE(setup, teardown)
@@ -47,8 +47,8 @@ static void send_units(const uint8_t *memory, uint32_t data, bool is_held)
     uint32_t sent;
     bool held, calls;
 
-    neighbours_fill(&n.burst, MESSAGE, memory, UNITS, data);
-    ck_assert_int_eq(neighbour_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    shm_pair_fill(&n.burst, MESSAGE, memory, UNITS, data);
+    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
     ck_assert_uint_eq(sent, UNITS);
     ck_assert_int_eq(held, is_held);
 }
@@ -70,58 +70,58 @@ static void expect_reaped(uint32_t units)
     bool has_faulted;
 
     for (uint32_t i = 0; i < units; i++) {
-        ck_assert(neighbour_reap(n.sender, &message, &has_faulted));
+        ck_assert(shm_reap(n.sender, &message, &has_faulted));
         ck_assert_uint_eq(message, MESSAGE);
         ck_assert(!has_faulted);
     }
 }
 
-TEST(neighbour_send__from_and_to_arena_or_not, .rows = 4)
+TEST(shm_send__from_and_to_arena_or_not, .rows = 4)
 {
     const uint8_t *memory = from[_i % 2];
 
     send_units(memory, DATA, true);
-    neighbours_plan(&n.landing, to[_i / 2], UNITS, 1, DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), UNITS);
+    shm_pair_plan(&n.landing, to[_i / 2], UNITS, 1, DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), UNITS);
     expect_units(to[_i / 2]);
     expect_reaped(UNITS);
-    ck_assert_uint_eq(neighbour_bytes(n.receiver), ROOM);
+    ck_assert_uint_eq(shm_bytes(n.receiver), ROOM);
 }
 
 /* What lies elsewhere comes in a call of its own. */
-TEST(neighbour_receive__first_arena_then_other_memory)
+TEST(shm_receive__first_arena_then_other_memory)
 {
     send_units(from[1], DATA, true);
     send_units(from[0], DATA, true);
     for (int i = 0; i < 2; i++) {
         memset(to[1], 0, ROOM);
-        neighbours_plan(&n.landing, to[1], UNITS, 1, DATA);
-        ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), UNITS);
+        shm_pair_plan(&n.landing, to[1], UNITS, 1, DATA);
+        ck_assert_int_eq(shm_receive(n.receiver, &n.landing), UNITS);
         expect_units(to[1]);
     }
     expect_reaped(2 * UNITS);
 }
 
-/* Small units lie in the stage, joined. */
-TEST(neighbour_send__small_units, .rows = 2)
+/* Small units lie in the staging buffer, joined. */
+TEST(shm_send__small_units, .rows = 2)
 {
     enum { SMALL_DATA = 100 };
 
     send_units(from[_i], SMALL_DATA, false);
-    neighbours_plan(&n.landing, to[_i], 1, UNITS, SMALL_DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+    shm_pair_plan(&n.landing, to[_i], 1, UNITS, SMALL_DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
     ck_assert_uint_eq(n.landing.bytes[0], UNITS * (SMALL_DATA + TRAILER_BYTES));
     ck_assert_mem_eq(to[_i], from[0], (size_t)UNITS * SMALL_DATA);
 }
 
 /* A plan that expects other units than come: what they land in is not the trailers' scratch. */
-TEST(neighbour_receive__not_as_planned)
+TEST(shm_receive__not_as_planned)
 {
     uint8_t expected[DATA + TRAILER_BYTES];
 
     send_units(from[1], DATA, true);
-    neighbours_plan(&n.landing, to[1], UNITS / 2, 1, 2 * DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), UNITS / 2);
+    shm_pair_plan(&n.landing, to[1], UNITS / 2, 1, 2 * DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), UNITS / 2);
     for (uint32_t i = 0; i < UNITS / 2; i++) {
         memcpy(expected, from[1] + (size_t)i * DATA, DATA);
         memset(expected + DATA, (int)i, TRAILER_BYTES);
@@ -129,21 +129,21 @@ TEST(neighbour_receive__not_as_planned)
     }
 }
 
-TEST(neighbour_receive__own_memory_is_gone)
+TEST(shm_receive__own_memory_is_gone)
 {
     send_units(from[1], DATA, true);
     ck_assert_int_eq(munmap(to[0] + DATA, ROOM - DATA), 0);
-    neighbours_plan(&n.landing, to[0], UNITS, 1, DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1); /* those before the hole */
-    neighbours_plan(&n.landing, to[0] + DATA, UNITS - 1, 1, DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), CHANNEL_FAULT);
-    neighbours_plan(&n.landing, to[1], UNITS, 1, DATA);
-    ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), UNITS - 2);
+    shm_pair_plan(&n.landing, to[0], UNITS, 1, DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1); /* those before the hole */
+    shm_pair_plan(&n.landing, to[0] + DATA, UNITS - 1, 1, DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), CHANNEL_FAULT);
+    shm_pair_plan(&n.landing, to[1], UNITS, 1, DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), UNITS - 2);
     expect_reaped(UNITS);
 }
 
 /* Not within the arena, so the sender says. */
-TEST(neighbour_receive__a_place_that_is_none)
+TEST(shm_receive__a_place_that_is_none)
 {
     static const uint64_t places[] = {UINT64_MAX, ARENA - DATA + 1, UINT64_MAX - DATA};
 
@@ -152,10 +152,10 @@ TEST(neighbour_receive__a_place_that_is_none)
         for (int k = 0; k < UNITS; k++)
             n.sender->page->ring.slot[i * UNITS + k].where = places[i];
         for (int k = 0; k < UNITS; k++) {
-            neighbours_plan(&n.landing, to[1], UNITS, 1, DATA);
-            ck_assert_int_eq(neighbour_receive(n.receiver, &n.landing), 1);
+            shm_pair_plan(&n.landing, to[1], UNITS, 1, DATA);
+            ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
             ck_assert_uint_eq(n.landing.bytes[0], 0);
         }
     }
-    ck_assert_int_eq(neighbour_look(n.receiver), NEIGHBOUR_HERE);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
 }

@@ -1,73 +1,72 @@
-/* A neighbour: a peer in another process of this user on this host. Its units need no socket. The
- * receiver reads them straight from the sender's memory into the user's: one copy.
+/* Shared memory: how a peer in another process of this user on this host is reached. Units need no
+ * socket: the receiver reads them straight from the sender's memory into the user's, one copy.
  *
- *     sender    neighbour_send     -- a note of where each unit lies (ring.h) --> neighbour_receive
+ *     sender    shm_send           -- a note of where each unit lies (ring.h) -->       shm_receive
  *               small units are copied together first, a burst a note  process_vm_readv, or a
  *                                                                      copy of what both map
- *               neighbour_answer   <-- acknowledgements, requests (control_ring.h) --
- * neighbour_reply
+ *               shm_control     <-- acknowledgements, requests (control_ring.h) --        shm_reply
  *
  * It carries the protocol's own datagrams, those of the session that began over the socket. So
  * order, sizes, cancelling, silence and all the rest are what they are over UDP, and a datagram may
- * take either way at any time. Hellos, offers and probes of the path take the socket. The socket
- * also wakes a peer that sleeps: an empty datagram says that there is something to read.
+ * take either way at any time. Hellos, offers and path probes take the socket. The socket also
+ * wakes a peer that sleeps: an empty datagram says that there is something to read.
  *
- * Two ends meet once a session has begun over a socket whose ends have one address
- * (rendezvous.h). The sender hands in a sealed memfd with the ring, and the address of a nonce. The
- * receiver checks that, reads the nonce from the sender's memory, and consents in the shared
- * memory. In a session with keys both show that they have its secret.
- *
- * Anything that forbids it leaves the datagrams where they are (enum neighbour_refusal).
+ * Two ends meet once a session has begun over a socket whose ends have one address (rendezvous.h).
+ * The sender hands in a sealed memfd, the shared page (page.h), and the address of a nonce. The
+ * receiver checks these, reads the nonce from the sender's memory, and consents in the page. In a
+ * session with keys both ends show that they have its secret. Anything that forbids it leaves the
+ * datagrams where they are (enum shm_refusal).
  *
  * An end may have a shared arena (shared_arena.h): the sender hands it in, too. The receiver copies
  * from its own mapping of that, and into an arena of its own without a call. A receiver that may
  * not read the sender's memory reads the sender's arena only: then the sender copies what lies
- * elsewhere to the stage.
+ * elsewhere to the staging buffer.
  *
  * A sender that has nothing else to do pushes some of the bytes itself, to where the receiver has
  * opened slots for them (push_slots.h): so both copy, on a processor each.
  *
  * Each call that reads from the sender reads a nonce, too, and before each push the sender reads
- * one of the receiver's: so a process that has ended, or become another program, is noticed.
+ * one of the receiver's (peer_process.h). So each end notices that the other has ended, or become
+ * another program.
  *
  * Threads: one at a time sends, reaps, pushes, receives, and replies; each of them beside the
  * others. */
-#ifndef ZCRP_TRANSPORT_SHM_NEIGHBOUR_H
-#define ZCRP_TRANSPORT_SHM_NEIGHBOUR_H
+#ifndef ZCRP_TRANSPORT_SHM_SHM_H
+#define ZCRP_TRANSPORT_SHM_SHM_H
 
 #include "transport/channel.h"
 
 struct shared_arena;
-struct neighbour;
+struct shm;
 
 enum {
-    NEIGHBOUR_STAGE = 1 << 20, /* bytes that a sender copies small units to; both map them */
-    NEIGHBOUR_SECRET = 32,     /* bytes */
+    SHM_STAGING = 1 << 20, /* bytes that a sender copies small units to; both map them */
+    SHM_SECRET = 32,       /* bytes */
 };
 
-enum neighbour_refusal {
-    NEIGHBOUR_FINE,
-    NEIGHBOUR_ELSEWHERE, /* the peer is on another host, or does not listen */
-    NEIGHBOUR_STRANGER,  /* it is of another user, or in another namespace of processes */
-    NEIGHBOUR_FORBIDDEN, /* this process may not read its memory (Yama, seccomp, not dumpable) */
-    NEIGHBOUR_LIMITED,   /* this process lacks memory or descriptors */
-    NEIGHBOUR_FALSE,     /* what it handed in is not what it should be */
+enum shm_refusal {
+    SHM_FINE,
+    SHM_ELSEWHERE, /* the peer is on another host, or does not listen */
+    SHM_STRANGER,  /* it is of another user, or in another namespace of processes */
+    SHM_FORBIDDEN, /* this process may not read its memory (Yama, seccomp, not dumpable) */
+    SHM_LIMITED,   /* this process lacks memory or descriptors */
+    SHM_FALSE,     /* what it handed in is not what it should be */
 };
 
-enum neighbour_state {
-    NEIGHBOUR_MEETING, /* a receiver listens, a sender has connected */
-    NEIGHBOUR_HERE,
-    NEIGHBOUR_AWAY, /* refused, or gone */
+enum shm_state {
+    SHM_MEETING, /* a receiver listens, a sender has connected */
+    SHM_HERE,
+    SHM_AWAY, /* refused, or gone */
 };
 
 /* Are both ends of this channel on one host, by their addresses? And is it one that carries the
  * datagrams as they are? */
-bool neighbour_is_possible(const struct channel *c);
+bool shm_is_possible(const struct channel *c);
 
 /* On what terms two ends meet. */
-struct neighbour_terms {
-    struct pairing pairing; /* of the session */
-    const uint8_t *secret;  /* NEIGHBOUR_SECRET bytes that only the two ends know; NULL: no keys */
+struct shm_terms {
+    struct pairing pairing;   /* of the session */
+    const uint8_t *secret;    /* SHM_SECRET bytes that only the two ends know; NULL: no keys */
     struct shared_arena *own; /* this end's, held meanwhile; NULL: it has none */
     bool lets_read;           /* if the kernel does not let the receiver read, the sender asks it to
                                  (PR_SET_PTRACER), once it knows who that is */
@@ -75,101 +74,101 @@ struct neighbour_terms {
 
 /* A receiver begins to listen for its sender, or a sender connects to its receiver. `units` is the
  * channel that the units would take. `*made` is to be freed, unless it is NULL. */
-enum neighbour_refusal neighbour_meet(struct neighbour **made, bool is_sender,
-                                      struct channel *units, const struct neighbour_terms *terms);
+enum shm_refusal shm_meet(struct shm **made, bool is_sender, struct channel *units,
+                          const struct shm_terms *terms);
 
 /* Nobody uses it any more. */
-void neighbour_free(struct neighbour *n);
+void shm_free(struct shm *n);
 
 /* In a child of the process that made it. */
-void neighbour_abandon(struct neighbour *n);
+void shm_abandon(struct shm *n);
 
 /* How it stands. A sender learns here that the receiver may not read any more. */
-enum neighbour_state neighbour_state(struct neighbour *n);
+enum shm_state shm_state(struct shm *n);
 
 /* While they meet: looks at the socket, or for the answer, if it is time to. Some system calls, by
  * one thread at a time. How it stands then. */
-enum neighbour_state neighbour_look(struct neighbour *n);
+enum shm_state shm_look(struct shm *n);
 
 /* When it is time to look; NEVER: they do not meet. The longer they meet, the more rarely. */
-instant neighbour_look_at(const struct neighbour *n);
-enum neighbour_refusal neighbour_why(const struct neighbour *n);
+instant shm_look_at(const struct shm *n);
+enum shm_refusal shm_why(const struct shm *n);
 
 /* Is it of this pairing? */
-bool neighbour_is_of(const struct neighbour *n, struct pairing pairing);
+bool shm_is_of(const struct shm *n, struct pairing pairing);
 
 /* ---- the sender's side ---- */
 
 /* Is there room for any burst? If not, wait until something was reaped. */
-bool neighbour_has_room(const struct neighbour *n);
+bool shm_has_room(const struct shm *n);
 
 /* Has the receiver read nothing for some time, although there was something? It is stopped, or
  * dead, and must not keep the units. */
-bool neighbour_stands_still(struct neighbour *n);
+bool shm_stands_still(struct shm *n);
 
 /* Sends a burst of units. `*sent` as of channel_send; `*held`: the user's memory is read later, so
  * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
  * BLOCKED: the receiver stands still, or this process lacks memory or a right; so the burst takes
  * the socket. FAULT as of channel_send.
  * `*calls`: the peer sleeps, and is to be called. */
-enum channel_verdict neighbour_send(struct neighbour *n, const struct burst *b, uint32_t *sent,
-                                    bool *held, bool *calls);
+enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
+                              bool *calls);
 
 /* The oldest unit that was held and is not any more, if there is one: its message. `*has_faulted`:
  * the receiver could not read it. */
-bool neighbour_reap(struct neighbour *n, uint64_t *message, bool *has_faulted);
+bool shm_reap(struct shm *n, uint64_t *message, bool *has_faulted);
 
-/* Takes back a unit of this message, or of any (NEIGHBOUR_ANY), that was held: if the receiver has
+/* Takes back a unit of this message, or of any (SHM_ANY), that was held: if the receiver has
  * not read it by now, it does not count. False if there is none; `*of` is its message. */
-#define NEIGHBOUR_ANY UINT64_MAX
-bool neighbour_take_back(struct neighbour *n, uint64_t message, uint64_t *of);
+#define SHM_ANY UINT64_MAX
+bool shm_take_back(struct shm *n, uint64_t message, uint64_t *of);
 
-/* Claims something to push, if there is something: by the thread that reaps. Then neighbour_push
+/* Claims something to push, if there is something: by the thread that reaps. Then shm_push
  * copies it, by one thread, which need not be that. Then whoever reaps lets go of one after the
  * other: false if there is none; `*message` is whose memory it was. What was taken back meanwhile
  * is held until then. */
-bool neighbour_claim(struct neighbour *n);
-void neighbour_push(struct neighbour *n);
-bool neighbour_let_go(struct neighbour *n, uint64_t *message);
+bool shm_claim(struct shm *n);
+void shm_push(struct shm *n);
+bool shm_let_go(struct shm *n, uint64_t *message);
 
 /* The next control datagram; its bytes, or 0. `buffer` has room for CONTROL_BYTES. */
-size_t neighbour_answer(struct neighbour *n, uint8_t *buffer);
+size_t shm_control(struct shm *n, uint8_t *buffer);
 
 /* Is there one? By the thread that receives. */
-bool neighbour_has_answer(const struct neighbour *n);
+bool shm_has_control(const struct shm *n);
 
 /* ---- the receiver's side ---- */
 
 /* Is there something to receive? Passes what was taken back. By the thread that receives, as all of
  * these. */
-bool neighbour_has_units(struct neighbour *n);
+bool shm_has_units(struct shm *n);
 
 /* What that is, looking at `most` notes at most: each fills an opening of a landing. */
 struct notes {
     uint32_t count;
     uint32_t units; /* most that one has */
 };
-struct notes neighbour_notes(struct neighbour *n, uint32_t most);
+struct notes shm_notes(struct shm *n, uint32_t most);
 
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
-int neighbour_receive(struct neighbour *n, struct landing *l);
+int shm_receive(struct shm *n, struct landing *l);
 
 /* Does the sender still write, or so it seems, to openings of a landing that is over? Then nothing
  * is received, and no message may end, until it does not. By the thread that receives. A system
  * call or two, if it is so. */
-bool neighbour_is_late(struct neighbour *n);
+bool shm_is_late(struct shm *n);
 
 /* Sends a control datagram of the session; false if it is another, or there is no room: then it
  * takes the socket. */
-bool neighbour_reply(struct neighbour *n, const struct burst *b, bool *calls);
+bool shm_reply(struct shm *n, const struct burst *b, bool *calls);
 
 /* ---- either side ---- */
 
 /* Whoever reads goes to sleep, and wants to be called: false if there is something to read. */
-bool neighbour_sleep(struct neighbour *n);
-void neighbour_wake(struct neighbour *n);
+bool shm_sleep(struct shm *n);
+void shm_wake(struct shm *n);
 
 /* Bytes that were read straight from the sender's memory into the user's. */
-uint64_t neighbour_bytes(const struct neighbour *n);
+uint64_t shm_bytes(const struct shm *n);
 
 #endif
