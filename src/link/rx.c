@@ -42,8 +42,8 @@ static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struc
         openings_choose(&e->link->rx.openings, receiver_recent_bytes(r), rest);
 
     landing->is_near = transport_begin_receive(e->transport, turn, &choice.openings, &choice.units);
-    landing->is_lasting = e->wrapped == 0;
-    landing->is_seen = e->unseen == 0;
+    landing->cannot_fault = e->wrapped == 0;
+    landing->is_present = e->unseen == 0;
     receiver_plan(r, landing, choice.openings, choice.units);
 }
 

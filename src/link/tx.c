@@ -150,8 +150,8 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         if (!is_handshake && !machine_take(&e->machine, now, &burst))
             break;
         uint32_t segment = burst.segment;
-        burst.is_lasting = e->wrapped == 0;
-        burst.is_seen = e->unseen == 0;
+        burst.cannot_fault = e->wrapped == 0;
+        burst.is_present = e->unseen == 0;
         bool by_memory = transport_sends_memory(e->transport);
         bool has_ecn = wants_ecn(e), held = false;
         entity_leave_to_send(e);

@@ -13,7 +13,7 @@ void landing_init(struct landing *l, uint8_t *memory, uint32_t openings)
 {
     CHECK(openings >= 1);
     CHECK(openings <= LANDING_OPENINGS);
-    l->is_near = l->is_lasting = l->is_seen = false;
+    l->is_near = l->cannot_fault = l->is_present = false;
     l->max_openings = openings;
     l->spill = memory;
     l->bounce = memory + (size_t)openings * LANDING_SPILL;

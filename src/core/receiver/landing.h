@@ -91,8 +91,8 @@ struct landing {
 
     /* The memory of all messages planned stays mapped until they have landed. Set before each
      * plan. */
-    bool is_lasting;
-    bool is_seen; /* no page of it is to come; likewise */
+    bool cannot_fault;
+    bool is_present; /* no page of it is to come; likewise */
 
     /* Where control datagrams for the sender of a connection go, and, before there are keys, those
      * for the handshake. NULL: there is none. */

@@ -36,8 +36,8 @@ struct burst {
     uint64_t first_seq; /* sequence number of datagram 0; meaningless for control */
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
     bool is_flat;       /* its pieces follow on each other in memory */
-    bool is_lasting;    /* its pieces stay mapped until it was sent; set by who knows of them */
-    bool is_seen;       /* no page of theirs is to come; likewise */
+    bool cannot_fault;  /* its pieces stay mapped until it was sent; set by who knows of them */
+    bool is_present;    /* no page of theirs is to come; likewise */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];
     struct iovec iov[2 * BURST_UNITS];

@@ -45,18 +45,18 @@ static void copying_begin(struct copying *c, const struct shm *n, const struct l
 /* ---- what both map ---- */
 
 /* Memory that is there for certain: no call has to copy to it. */
-static bool cannot_fault(const struct copying *c, struct iovec to)
+static bool is_certain(const struct copying *c, struct iovec to)
 {
     size_t offset = (uintptr_t)to.iov_base - (uintptr_t)c->l->trailer;
     bool is_scratch =
         offset < sizeof(c->l->trailer) && to.iov_len <= sizeof(c->l->trailer) - offset;
 
-    return c->l->is_lasting || is_scratch || shared_arena_has(c->n->own, to.iov_base, to.iov_len);
+    return c->l->cannot_fault || is_scratch || shared_arena_has(c->n->own, to.iov_base, to.iov_len);
 }
 
 static void copy_near(struct copying *c, const uint8_t *from, struct iovec to)
 {
-    if (cannot_fault(c, to))
+    if (is_certain(c, to))
         memcpy(to.iov_base, from, to.iov_len);
     else
         add(&c->near, (uintptr_t)from, to);

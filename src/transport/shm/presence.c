@@ -4,7 +4,7 @@
 
 static bool is_looked_at(const struct burst *b)
 {
-    return !b->is_seen && !b->is_control && b->segment > PRESENCE_COPIED;
+    return !b->is_present && !b->is_control && b->segment > PRESENCE_COPIED;
 }
 
 /* What is not there after a fetch is gone, or was reclaimed. It is offered once: a read tells. */

@@ -69,7 +69,7 @@ static bool bring_slots(struct shm *n, const struct landing *l, const struct sha
     for (uint32_t i = 0; i < s->notes; i++)
         if (is_plain(l, i, &s->note[i]))
             piece[pieces++] = l->iov[l->first[i]];
-    if (l->is_seen || pages_of_all_are_there(&n->in->seen, piece, pieces, 1, NULL))
+    if (l->is_present || pages_of_all_are_there(&n->in->seen, piece, pieces, 1, NULL))
         return true;
     for (uint32_t i = 0; i < pieces; i++)
         if (!memory_is_accessible(piece[i].iov_base, piece[i].iov_len, MEMORY_WRITE))

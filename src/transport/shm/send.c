@@ -54,7 +54,7 @@ static enum channel_verdict copy_units(const struct burst *b, uint32_t first, ui
 {
     const struct iovec *unit = &b->iov[2UL * first];
 
-    if (!b->is_lasting)
+    if (!b->cannot_fault)
         return copy_wrapped(unit, units, to, bytes);
     join_units(unit, units, to);
     return CHANNEL_OK;

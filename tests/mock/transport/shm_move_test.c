@@ -99,21 +99,21 @@ TEST(shm_send__may_not_copy)
 }
 
 /* Small units from memory that stays, into memory that stays: the kernel is not asked to copy. */
-TEST(shm_send__needs_no_call_for_lasting_memory)
+TEST(shm_send__needs_no_call_for_memory_that_cannot_fault)
 {
     uint32_t sent;
 
     for (uint32_t i = 0; i < sizeof(from); i++)
         from[i] = (uint8_t)(i * 7 + i / 256);
     writev_result = readv_result = -EPERM;
-    n.burst.is_lasting = n.landing.is_lasting = true;
+    n.burst.cannot_fault = n.landing.cannot_fault = true;
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
     assert_int_equal(sent, UNITS);
     shm_pair_plan(&n.landing, to, 1, UNITS, DATA);
     assert_int_equal(shm_receive(n.receiver, &n.landing), 1);
     assert_int_equal(n.landing.bytes[0], UNITS * (DATA + TRAILER_BYTES));
     assert_memory_equal(to, from, (size_t)UNITS * DATA);
-    n.landing.is_lasting = false;
+    n.landing.cannot_fault = false;
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
     assert_int_equal(receive(), CHANNEL_FAULT);
 }
