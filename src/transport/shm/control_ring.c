@@ -28,7 +28,7 @@ static bool has_room(const struct control_ring_place *p, uint32_t slots)
 }
 
 bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, size_t bytes,
-                      bool *calls)
+                      bool *wakes)
 {
     uint32_t slots = slots_for((uint32_t)lesser(bytes, CONTROL_BYTES));
 
@@ -39,7 +39,7 @@ bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, siz
         atomic_store(&slot_of(p, i)->bytes, (uint32_t)bytes);
     }
     p->next += slots;
-    *calls = atomic_load(&p->ring->is_asleep) != 0 && atomic_exchange(&p->ring->is_asleep, 0) != 0;
+    *wakes = atomic_load(&p->ring->is_asleep) != 0 && atomic_exchange(&p->ring->is_asleep, 0) != 0;
     return true;
 }
 

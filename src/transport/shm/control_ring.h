@@ -29,7 +29,7 @@ struct control_slot {
 
 /* In the shared memory. */
 struct control_ring {
-    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be called */
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken */
     struct control_slot slot[CONTROL_SLOTS];
 };
 
@@ -39,10 +39,10 @@ struct control_ring_place {
     uint32_t next;
 };
 
-/* Writes a datagram of at most CONTROL_BYTES; false if there is no room. `*calls`: the reader
- * sleeps and is to be called. */
+/* Writes a datagram of at most CONTROL_BYTES; false if there is no room. `*wakes`: the reader
+ * sleeps and is to be woken. */
 bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, size_t bytes,
-                      bool *calls);
+                      bool *wakes);
 
 /* Is there one to be read? */
 bool control_ring_has(const struct control_ring_place *p);

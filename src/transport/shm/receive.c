@@ -267,9 +267,9 @@ static bool is_of_session(const struct shm *n, const struct burst *b)
            shm_is_of(n, datagram_tail_decode(b->control + b->bytes - TAIL_BYTES).pairing);
 }
 
-bool shm_reply(struct shm *n, const struct burst *b, bool *calls)
+bool shm_reply(struct shm *n, const struct burst *b, bool *wakes)
 {
-    *calls = false;
+    *wakes = false;
     return shm_is_here(n) && is_of_session(n, b) &&
-           control_ring_put(&n->in->control, b->control, b->bytes, calls);
+           control_ring_put(&n->in->control, b->control, b->bytes, wakes);
 }

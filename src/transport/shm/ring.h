@@ -14,8 +14,8 @@
  * other bytes of the writer's memory, or none, and the writer counts a note as read.
  *
  * A reader that is about to sleep says so, and looks at the ring once more. A writer that offers
- * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer calls.
- * tests/model/ring.pml has these rules; link.pml, who sleeps beside whom.
+ * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer wakes
+ * it. tests/model/ring.pml has these rules; link.pml, who sleeps beside whom.
  *
  * A note is pinned while the writer's own process reads the memory that it is of (push_slots.h).
  * Then it is not reaped, and to revoke it leaves it its owner, who gets it back once it is
@@ -49,7 +49,7 @@ struct ring_slot {
 };
 
 struct ring {
-    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be called */
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken */
     struct ring_slot slot[RING_NOTES];
 };
 
@@ -93,7 +93,7 @@ void ring_writer_init(struct ring_writer *w, struct ring *ring);
 bool ring_has_room(const struct ring_writer *w);
 
 /* Offers a note; there is room (CHECKed). By one thread at a time. True if the reader sleeps and is
- * to be called. */
+ * to be woken. */
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
                 const uint8_t trailer[TRAILER_BYTES], const struct ring_record *record);
 

@@ -81,7 +81,7 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
 
 /* Copies units together, and offers them: a burst may be worth several notes. */
 static enum channel_verdict send_copies(struct shm *n, const struct burst *b, uint32_t *sent,
-                                        bool *calls)
+                                        bool *wakes)
 {
     struct shm_writer *out = n->out;
     struct ring_record record = {.owner = RING_NOBODY};
@@ -97,7 +97,7 @@ static enum channel_verdict send_copies(struct shm *n, const struct burst *b, ui
         if (verdict != CHANNEL_OK)
             return verdict;
         out->staging.head = record.staged;
-        *calls |= ring_offer(&out->ring, &note, NULL, &record);
+        *wakes |= ring_offer(&out->ring, &note, NULL, &record);
         *sent += units;
     }
     return CHANNEL_OK;
@@ -117,7 +117,7 @@ static uint64_t message_of_unit(const struct burst *b, uint32_t i)
 
 /* A note for each unit: the receiver reads it where it lies. */
 static enum channel_verdict send_in_place(struct shm *n, const struct burst *b, uint32_t *sent,
-                                          bool *calls)
+                                          bool *wakes)
 {
     struct shm_writer *out = n->out;
 
@@ -134,7 +134,7 @@ static enum channel_verdict send_in_place(struct shm *n, const struct burst *b, 
         };
         const struct ring_record record = {
             .owner = message_of_unit(b, *sent), .data = *data, .staged = out->staging.head};
-        *calls |= ring_offer(&out->ring, &note, trailer->iov_base, &record);
+        *wakes |= ring_offer(&out->ring, &note, trailer->iov_base, &record);
         atomic_fetch_add_explicit(&n->bytes, data->iov_len, memory_order_relaxed);
     }
     return *sent == b->datagrams ? CHANNEL_OK : CHANNEL_CROWDED;
@@ -185,15 +185,15 @@ bool shm_has_room(const struct shm *n)
 }
 
 enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
-                              bool *calls)
+                              bool *wakes)
 {
     *sent = 0;
-    *held = *calls = false;
+    *held = *wakes = false;
     if (!shm_is_here(n) || shm_stands_still(n))
         return CHANNEL_BLOCKED;
     *held = b->segment > SMALL && pinned_units(b) == b->datagrams && /* a VOID unit pins nothing */
             sees_burst(n, b);
-    return *held ? send_in_place(n, b, sent, calls) : send_copies(n, b, sent, calls);
+    return *held ? send_in_place(n, b, sent, wakes) : send_copies(n, b, sent, wakes);
 }
 
 bool shm_reap(struct shm *n, uint64_t *message, bool *has_faulted)

@@ -110,9 +110,9 @@ bool shm_stands_still(struct shm *n);
  * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
  * BLOCKED: the receiver stands still, or this process lacks memory or a right; so the burst takes
  * the socket. FAULT as of channel_send.
- * `*calls`: the peer sleeps, and is to be called. */
+ * `*wakes`: the peer sleeps, and is to be woken. */
 enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
-                              bool *calls);
+                              bool *wakes);
 
 /* The oldest unit that was held and is not any more, if there is one: its message. `*has_faulted`:
  * the receiver could not read it. */
@@ -160,11 +160,11 @@ bool shm_is_late(struct shm *n);
 
 /* Sends a control datagram of the session; false if it is another, or there is no room: then it
  * takes the socket. */
-bool shm_reply(struct shm *n, const struct burst *b, bool *calls);
+bool shm_reply(struct shm *n, const struct burst *b, bool *wakes);
 
 /* ---- either side ---- */
 
-/* Whoever reads goes to sleep, and wants to be called: false if there is something to read. */
+/* Whoever reads goes to sleep, and wants to be woken: false if there is something to read. */
 bool shm_sleep(struct shm *n);
 void shm_wake(struct shm *n);
 

@@ -280,7 +280,7 @@ TEST(shm_send__units_of_two_messages)
     }
 }
 
-/* The stage goes round several times; a burst lies in one piece of it. */
+/* The staging buffer goes round several times; a burst lies in one piece of it. */
 TEST(shm_send__stage_goes_round)
 {
     meet();
