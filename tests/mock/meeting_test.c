@@ -222,13 +222,13 @@ TEST(meeting__few_looks_for_a_peer_that_never_comes)
 }
 
 /* The sender calls once, and only a receiver that sleeps. Whoever takes note of the meeting looks,
- * because the call may have come before. */
-TEST(meeting__a_call_that_comes_before_it_is_noted)
+ * because the call may have come before. False: it did not come before. */
+static bool call_early(void)
 {
     const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY};
     struct zcrp_stats stats;
 
-    is_user = true;
+    memset(&early, 0, sizeof(early));
     atomic_store(&early.is_wanted, true);
     struct pair p = open_pair(&in_memory, &in_memory);
     assert_int_equal(zcrp_submit(p.receiver, p.in, BYTES), ZCRP_OK);
@@ -237,8 +237,19 @@ TEST(meeting__a_call_that_comes_before_it_is_noted)
         (void)usleep(1000);
         assert_int_equal(zcrp_stats(p.receiver, &stats), ZCRP_OK);
     }
-    assert_true(atomic_load(&early.was_heard));
-    assert_int_equal(zcrp_wait_any(&p.in, 1, SECOND / 2), 0); /* it receives nothing itself */
+    bool was_early = atomic_load(&early.was_heard);
+    if (was_early) /* it receives nothing itself */
+        assert_int_equal(zcrp_wait_any(&p.in, 1, SECOND / 2), 0);
     atomic_store(&early.is_silent, false);
     close_pair(&p);
+    return was_early;
+}
+
+TEST(meeting__a_call_that_comes_before_it_is_noted)
+{
+    int tries = 0;
+
+    is_user = true;
+    while (!call_early())
+        assert_int_not_equal(++tries, 5);
 }
