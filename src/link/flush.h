@@ -1,12 +1,13 @@
 /* What a half puts off: it has something to send, and something better may come that it leaves
  * with.
  *
- *     FLUSH_MORE     Small messages gather while their user collects others: a user who collects
- * and submits each again is likely to submit more at once. All is sent when nothing is left to
- * collect, or as much waits as is worth a call, or an acknowledgement is due. FLUSH_ANSWER   An
- * acknowledgement waits for the answer of a user who usually answers: the peer waits for that, and
- * has it a datagram earlier (waiting/wait_policy.h, answering). It is sent behind the answer, or
- * when the user waits on.
+ * FLUSH_MORE: small messages gather while their user collects others, because who collects and
+ * submits each again is likely to submit more at once. All is sent when nothing is left to collect,
+ * or as much waits as is worth a call, or an acknowledgement is due.
+ *
+ * FLUSH_ANSWER: an acknowledgement waits for the answer of a user who usually answers: the peer
+ * waits for that, and has it a datagram earlier (waiting/wait_policy.h, answering). It is sent
+ * behind the answer, or when the user waits on.
  *
  * Whatever is sent takes all with it. After FLUSH_MOST the timeout thread sends it. Large messages
  * are worth a call each, so they never wait.

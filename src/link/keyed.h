@@ -1,4 +1,5 @@
-/* What a half does with keys; without keys all of this does nothing.
+/* What a half does with keys. Without keys keyed_hear gives the sender what it hears, and the rest
+ * does nothing.
  *
  *     connection, connecting side   the sender's handshake --> keyrings of both halves --> the
  *                                   machines are admitted

@@ -235,7 +235,8 @@ void rx_on_answer(struct zcrp_entity *e)
         tx_drain(e, SENDING_BURSTS);
 }
 
-/* One receive: claim, plan, receive, land, answer. The only place where datagrams come in. The plan
+/* One receive: claim, plan, receive, land, answer. The only place where the socket and notes are
+ * received. The plan
  * is out for no longer than the call takes. */
 static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w,
                                  enum hearing hearing)

@@ -70,8 +70,12 @@ int channel_receive(struct channel *c, struct landing *l)
 
 void channel_call(struct channel *c)
 {
-    (void)send(c->fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
-    channel_note(c, CHANNEL_CALLS_OUT, 1);
+    /* A connected socket hands the error of an earlier datagram to this call instead of sending. */
+    for (int i = 0; i < 2; i++) {
+        channel_note(c, CHANNEL_CALLS_OUT, 1);
+        if (send(c->fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) == 0)
+            return;
+    }
 }
 
 static int broken(struct channel *c, int error)
