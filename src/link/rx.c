@@ -236,8 +236,7 @@ void rx_on_answer(struct zcrp_entity *e)
 }
 
 /* One receive: claim, plan, receive, land, answer. The only place where the socket and notes are
- * received. The plan
- * is out for no longer than the call takes. */
+ * received. The plan is out for no longer than the call takes. */
 static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w,
                                  enum hearing hearing)
 {
