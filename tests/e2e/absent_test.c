@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-LOAD(asleep)
+LOAD(alone)
 
 enum {
     BYTES = 4 << 20,
