@@ -379,7 +379,7 @@ void entity_leave_to_send(struct zcrp_entity *e)
         if (half == NULL || !(e->link->touched & UINT32_C(1) << role))
             continue;
         take_endings(half);
-        any |= half->ended.first != NULL;
+        any |= half->ended.first != NULL || ways_must_meet(half);
     }
     if (any)
         entity_leave(e);

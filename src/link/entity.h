@@ -121,7 +121,8 @@ void entity_leave(struct zcrp_entity *e);
 void entity_leave_joined(struct zcrp_entity *e);
 
 /* Leaves the section for a call of the transport: entity_enter goes on with it. Ends that have come
- * are told at once; whatever else is called for is found at the end of the section. */
+ * are told at once, and a peer on this host that is to be met is met before it hears of the
+ * session; whatever else is called for is found at the end of the section. */
 void entity_leave_to_send(struct zcrp_entity *e);
 
 /* A message that is neither in the machine nor in the backlog any more ends so. It is told when the

@@ -57,6 +57,11 @@ static struct pairing pairing_of(const struct zcrp_entity *e)
     return is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
 }
 
+bool ways_must_meet(const struct zcrp_entity *e)
+{
+    return e->transport->is_possible && transport_must_meet(e->transport, pairing_of(e));
+}
+
 static void apply(struct zcrp_entity *e, uint32_t changes)
 {
     if (changes & (TRANSPORT_TAKEN | TRANSPORT_LEFT) && is_sender(e))

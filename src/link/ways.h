@@ -19,6 +19,9 @@ struct ways_errand {
  * then nobody else does. Locked, as all of these where nothing else is said. */
 void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand);
 
+/* Is the peer to be met before anything else is sent? */
+bool ways_must_meet(const struct zcrp_entity *e);
+
 /* Does what was left to do. True if it met: then another locked section has to follow. Not locked.
  */
 bool ways_run(struct zcrp_entity *e, struct ways_errand *errand);

@@ -100,7 +100,7 @@ static bool is_same(struct pairing a, struct pairing b)
     return a.session == b.session && a.tag == b.tag;
 }
 
-static bool must_meet(const struct transport *t, struct pairing pairing)
+bool transport_must_meet(const struct transport *t, struct pairing pairing)
 {
     if (t->way != WAY_SOCKET || pairing.session == 0)
         return false;
@@ -219,7 +219,7 @@ uint32_t transport_tend(struct transport *t, const struct transport_facts *facts
     errand->gone = NULL;
     if (t->is_out_meeting)
         return 0;
-    if (facts->may_meet && must_meet(t, facts->pairing)) {
+    if (facts->may_meet && transport_must_meet(t, facts->pairing)) {
         begin_meeting(t, facts->pairing, errand);
         return 0;
     }

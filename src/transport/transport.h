@@ -121,6 +121,10 @@ enum transport_change {
     TRANSPORT_MISSED = 8, /* memory is required, and there is none */
 };
 
+/* Is the peer of that session to be met now? A receiver has to be there before its peer is told of
+ * the session: that comes at once. */
+bool transport_must_meet(const struct transport *t, struct pairing pairing);
+
 /* What is left to do when the mutex is free, because it takes system calls. */
 struct transport_errand {
     struct shm *gone;       /* for transport_free; NULL: none */

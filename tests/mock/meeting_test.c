@@ -54,6 +54,24 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
     return __real_connect(fd, address, size);
 }
 
+/* ---- what the sender is told, and when ---- */
+
+static struct {
+    _Atomic bool has_met;   /* the receiver can be met: who connects finds it */
+    _Atomic bool was_early; /* the sender was told of the session before that */
+} order;
+
+/* A receiver's request is of a session. */
+static void note_request(const struct burst *b)
+{
+    bool is_request = b->is_control &&
+                      datagram_type(((const uint8_t *)b->iov[1].iov_base)[b->iov[1].iov_len - 1]) ==
+                          DATAGRAM_REQUEST;
+
+    if (is_request && !atomic_load(&order.has_met))
+        atomic_store(&order.was_early, true);
+}
+
 /* ---- a receiver that has agreed, and has not taken note of that ---- */
 
 static struct {
@@ -77,6 +95,11 @@ struct transport_met __wrap_transport_meet(struct transport *t, struct transport
 {
     struct transport_met met = {.made = NULL};
 
+    if (!t->is_sender && errand->pairing.session != 0 && !atomic_load(&early.is_wanted)) {
+        met = __real_transport_meet(t, errand);
+        atomic_store(&order.has_met, true);
+        return met;
+    }
     if (t->is_sender || errand->pairing.session != 0 || !atomic_load(&early.is_wanted))
         return __real_transport_meet(t, errand);
     if (is_user)
@@ -110,6 +133,8 @@ void __wrap_workspace_give(struct workspace *w)
 enum channel_verdict __real_channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
 enum channel_verdict __wrap_channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
+    note_request(b);
+    note_request(b);
     if (!atomic_load(&early.is_silent))
         return __real_channel_send(c, b, sent);
     *sent = b->datagrams;
@@ -128,6 +153,7 @@ static void setup(void)
 {
     memset(&calls, 0, sizeof(calls));
     memset(&early, 0, sizeof(early));
+    memset(&order, 0, sizeof(order));
     (void)unsetenv("ZCRP_NO_MEMORY");
 }
 
@@ -202,6 +228,20 @@ TEST(meeting__a_slow_accept)
 TEST(meeting__a_slow_connect)
 {
     expect_free(true);
+}
+
+/* A sender that knows the session comes at once, and a receiver that is not there yet has missed
+ * it: so it tells the sender of the session only then. */
+TEST(meeting__a_receiver_is_there_before_its_sender_comes)
+{
+    for (int i = 0; i < 20; i++) {
+        memset(&order, 0, sizeof(order));
+        struct pair p = open_pair(NULL, NULL);
+        pass(&p);
+        assert_true(atomic_load(&order.has_met));
+        assert_false(atomic_load(&order.was_early));
+        close_pair(&p);
+    }
 }
 
 /* The other end takes no part in it. The receiver listens for a second. */
