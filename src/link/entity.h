@@ -7,11 +7,11 @@
  *     or receiving               |
  *                        endings, told once the mutex is free: collection, latch, bell
  *
- * The library's threads are the engine's (workers/engine.h), of which the entity is a member. Every
- * locked section goes from entity_enter to entity_leave. Leave does all that a change may
- * call for, whatever the change was: it drains the machine's events, moves the backlog up, and
- * wakes those whom it concerns. So no caller can forget to, and wake-ups need no other rule.
- * docs/threads.md has the predicates.
+ * The library's threads are the engine's (workers/engine.h), of which the entity is a member. A
+ * locked section that changes a machine goes from entity_enter to entity_leave. For each half that
+ * was touched leave does all that a change may call for, whatever the change was: it drains the
+ * machine's events, moves the backlog up, and wakes those whom it concerns. docs/threads.md has the
+ * rules.
  *
  * A user's call that knows its entity by a message alone visits the entity: it stays until the
  * visit is over, also if another thread closes it.
@@ -79,19 +79,18 @@ struct zcrp_entity {
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
     bool awaits_room;             /* (m) the engine was asked to say when the socket has room */
-    instant unblock_at;           /* (m) of a machine without buffers; else NEVER */
-    instant due;                  /* (m) what the engine was told; NEVER: nothing since its turn */
-    uint32_t wish;                /* (m) the number of times that it was told */
-    instant put_off_at;           /* (m) when it was last told of a later one */
-    enum peer_link peer_link;     /* (m) to the peer, as was told */
-    enum outcome lost;            /* (m) why a receiver has no peer any more; OK: it may have one */
-    uint64_t offers;              /* (m) that came, as was told */
-    _Atomic uint32_t changes;     /* (a) of the link, and offers; a futex */
-    struct condition progress;    /* something changed since the life is no longer OPEN */
+    instant unblock_at;        /* (m) when the next burst is tried, whatever blocked it; or NEVER */
+    instant due;               /* (m) what the engine was told; NEVER: nothing since its turn */
+    uint32_t wish;             /* (m) the number of times that it was told */
+    instant put_off_at;        /* (m) when it was last told of a later one */
+    enum peer_link peer_link;  /* (m) to the peer, as was told */
+    enum outcome lost;         /* (m) why a receiver has no peer any more; OK: it may have one */
+    uint64_t offers;           /* (m) that came, as was told */
+    _Atomic uint32_t changes;  /* (a) of the link, and offers; a futex */
+    struct condition progress; /* something changed since the life is no longer OPEN */
 };
 
-/* Begins a locked section of the entity's link, which touches this entity. One that is entered
- * amid another, as tx_drain does, is ended by that. */
+/* Begins a locked section of the entity's link, which touches this entity. */
 void entity_enter(struct zcrp_entity *e);
 
 /* The section touches the other half, too. Locked. */

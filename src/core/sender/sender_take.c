@@ -9,7 +9,7 @@ enum {
     ANSWERS = 4,        /* acknowledgements asked for in a window, */
     ANSWERS_PACED = 16, /* or where there is time for more, so that the rate is seen well; */
     ANSWER_BURSTS = 4,  /* and at first once in so many bursts, so that trains are */
-    NEAR_ANSWER_BYTES = 1 << 18, /* what a neighbour has not read yet takes room */
+    NEAR_ANSWER_BYTES = 1 << 18, /* what a peer in shared memory has not read takes room */
     NEAR_ANSWER_UNITS = 128,
 };
 
@@ -57,7 +57,7 @@ static uint64_t burst_bytes(const struct sender *s, const struct fragment *f)
 
 /* Datagrams of a burst of `most` bytes at most, however few bytes they have. One that the kernel
  * cuts more than once ends behind a whole cut, so that all but a message's last travel in equal
- * ones. Nobody cuts what a neighbour reads. */
+ * ones. Nobody cuts what is read from shared memory. */
 static uint64_t burst_units(const struct sender *s, uint32_t segment, uint64_t most)
 {
     if (s->flow.is_near)
