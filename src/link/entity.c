@@ -123,7 +123,7 @@ static bool is_sending_due(struct zcrp_entity *e)
         return false;
     if (flush_is_for(&e->flush, FLUSH_MORE) && e->life == ENTITY_OPEN)
         return false;
-    return e->machine.role == MACHINE_SENDER && !transport_is_clearing(e->transport) &&
+    return e->machine.role == MACHINE_SENDER && !transport_holds_back(e->transport) &&
            (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
 }
 
@@ -164,7 +164,8 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
         deadline = instant_later(deadline, instant_earlier(flushed, machine_acks_at(&e->machine)));
     if (flush_is_for(&e->flush, FLUSH_ANSWER))
         deadline = instant_later(deadline, flushed);
-    if (e->is_sending && e->machine.role == MACHINE_RECEIVER && deadline < e->due)
+    bool is_out = e->is_sending || transport_holds_back(e->transport);
+    if (is_out && e->machine.role == MACHINE_RECEIVER && deadline < e->due)
         deadline = instant_later(deadline, clock_now() + MILLISECOND);
     return instant_earlier(due, deadline);
 }
@@ -376,7 +377,7 @@ void entity_leave_to_send(struct zcrp_entity *e)
 
     for (uint32_t role = 0; role < LINK_HALVES; role++) {
         struct zcrp_entity *half = e->link->half[role];
-        if (half == NULL || !(e->link->touched & UINT32_C(1) << role))
+        if (!(e->link->touched & UINT32_C(1) << role))
             continue;
         take_endings(half);
         any |= half->ended.first != NULL || ways_must_meet(half);

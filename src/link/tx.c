@@ -122,7 +122,7 @@ static void await_pages(struct zcrp_entity *e)
 
 static bool may_send(struct zcrp_entity *e)
 {
-    if (transport_is_clearing(e->transport))
+    if (transport_holds_back(e->transport))
         return false;
     await_pages(e);
     await_room(e);

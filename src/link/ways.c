@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "entity.h"
+#include "tx.h"
 
 static bool is_sender(const struct zcrp_entity *e)
 {
@@ -116,6 +117,8 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
     struct transport_met met = transport_meet(e->transport, x);
     entity_enter(e); /* the section that follows ends it */
     apply(e, transport_met(e->transport, x, met));
+    if (!is_sender(e))
+        tx_drain(e, SENDING_BURSTS); /* what was held back */
     mutex_unlock(&e->link->mutex);
     return true;
 }

@@ -79,9 +79,14 @@ static void move(struct transport *t, enum transport_way way)
     t->way = way;
 }
 
-bool transport_is_clearing(const struct transport *t)
+static bool is_clearing(const struct transport *t)
 {
-    return t->is_sender && t->way == WAY_DRAINING && clock_now() - t->found < DRAINED_BY;
+    return t->way == WAY_DRAINING && clock_now() - t->found < DRAINED_BY;
+}
+
+bool transport_holds_back(const struct transport *t)
+{
+    return t->is_sender ? is_clearing(t) : t->is_out_meeting && t->shm == NULL;
 }
 
 /* There was nobody to meet, and there may be somebody soon. */
@@ -203,7 +208,7 @@ static uint32_t advance(struct transport *t, const struct transport_facts *facts
         move(t, WAY_DRAINING);
     }
     /* No unit overtakes another; but this lasts for some time at most. */
-    if (t->way == WAY_DRAINING && t->is_sender && (facts->is_idle || !transport_is_clearing(t))) {
+    if (t->way == WAY_DRAINING && t->is_sender && (facts->is_idle || !is_clearing(t))) {
         changes |= TRANSPORT_TAKEN;
         move(t, WAY_MEMORY);
     }

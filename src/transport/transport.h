@@ -103,8 +103,9 @@ static inline bool transport_sends_memory(const struct transport *t)
     return t->way == WAY_MEMORY || (t->way == WAY_DRAINING && !t->is_sender);
 }
 
-/* A sender sends nothing for a moment. */
-bool transport_is_clearing(const struct transport *t);
+/* Nothing is sent for a moment: a sender lets arrive what it has sent over the socket, and a
+ * receiver is about to be there for its peer, which comes as soon as it hears of the session. */
+bool transport_holds_back(const struct transport *t);
 
 /* What the owner knows. */
 struct transport_facts {

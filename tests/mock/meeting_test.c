@@ -4,6 +4,8 @@
 /* wrap: accept4 connect transport_meet transport_call workspace_give channel_send */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "link/entity.h"
+#include "link/tx.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
 #include "workers/workspace.h"
@@ -57,9 +59,17 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
 /* ---- what the sender is told, and when ---- */
 
 static struct {
-    _Atomic bool has_met;   /* the receiver can be met: who connects finds it */
+    _Atomic bool is_held;   /* the receiver is about to be there, and does not go on */
+    _Atomic bool may_go;    /* until then */
+    _Atomic bool has_met;   /* it can be met: who connects finds it */
     _Atomic bool was_early; /* the sender was told of the session before that */
 } order;
+
+static void await(const _Atomic bool *what)
+{
+    for (int i = 0; i < 5000 && !atomic_load(what); i++)
+        (void)usleep(1000);
+}
 
 /* A receiver's request is of a session. */
 static void note_request(const struct burst *b)
@@ -84,18 +94,14 @@ static struct {
 
 static _Thread_local bool is_user;
 
-static void await(const _Atomic bool *what)
-{
-    for (int i = 0; i < 5000 && !atomic_load(what); i++)
-        (void)usleep(1000);
-}
-
 struct transport_met __real_transport_meet(struct transport *t, struct transport_errand *errand);
 struct transport_met __wrap_transport_meet(struct transport *t, struct transport_errand *errand)
 {
     struct transport_met met = {.made = NULL};
 
     if (!t->is_sender && errand->pairing.session != 0 && !atomic_load(&early.is_wanted)) {
+        atomic_store(&order.is_held, true);
+        await(&order.may_go);
         met = __real_transport_meet(t, errand);
         atomic_store(&order.has_met, true);
         return met;
@@ -114,7 +120,7 @@ struct transport_met __wrap_transport_meet(struct transport *t, struct transport
 void __real_transport_call(struct transport *t);
 void __wrap_transport_call(struct transport *t)
 {
-    if (t->is_sender)
+    if (t->is_sender && atomic_load(&early.is_wanted))
         atomic_store(&early.is_called, true);
     __real_transport_call(t);
 }
@@ -154,6 +160,7 @@ static void setup(void)
     memset(&calls, 0, sizeof(calls));
     memset(&early, 0, sizeof(early));
     memset(&order, 0, sizeof(order));
+    atomic_store(&order.may_go, true);
     (void)unsetenv("ZCRP_NO_MEMORY");
 }
 
@@ -230,18 +237,39 @@ TEST(meeting__a_slow_connect)
     expect_free(true);
 }
 
+/* This thread sends for the entity, or does not any more. */
+static void set_sending(struct zcrp_entity *e, bool is_sending)
+{
+    entity_enter(e);
+    e->is_sending = is_sending;
+    if (!is_sending)
+        tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
 /* A sender that knows the session comes at once, and a receiver that is not there yet has missed
- * it: so it tells the sender of the session only then. */
+ * it: so the receiver tells the sender of the session only then, whichever thread sends. */
 TEST(meeting__a_receiver_is_there_before_its_sender_comes)
 {
-    for (int i = 0; i < 20; i++) {
-        memset(&order, 0, sizeof(order));
-        struct pair p = open_pair(NULL, NULL);
-        pass(&p);
-        assert_true(atomic_load(&order.has_met));
-        assert_false(atomic_load(&order.was_early));
-        close_pair(&p);
+    memset(&order, 0, sizeof(order));
+    struct pair p = open_pair(NULL, NULL);
+
+    set_sending(p.receiver, true);
+    assert_int_equal(zcrp_submit(p.receiver, p.in, BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_submit(p.sender, p.out, BYTES), ZCRP_OK);
+    for (int i = 0; i < 5000 && !atomic_load(&order.is_held); i++) {
+        set_sending(p.receiver, false); /* cookies may go */
+        set_sending(p.receiver, true);
+        (void)usleep(1000);
     }
+    set_sending(p.receiver, false);
+    assert_false(atomic_load(&order.was_early));
+    atomic_store(&order.may_go, true);
+    assert_int_equal(zcrp_wait_for(p.in, 10 * SECOND), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p.out, 10 * SECOND), ZCRP_OK);
+    assert_true(atomic_load(&order.has_met));
+    assert_false(atomic_load(&order.was_early));
+    close_pair(&p);
 }
 
 /* The other end takes no part in it. The receiver listens for a second. */
