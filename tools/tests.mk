@@ -141,7 +141,8 @@ tsan:
 fuzz:
 	+@$(call again,fuzz) SUITES=fuzz
 # What a child of a fork leaves to its end may be lost only possibly.
-VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+# It runs one thread at a time: --fair-sched, or one that looks again and again keeps the others waiting.
+VALGRIND := valgrind -q --fair-sched=yes --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
 valgrind:
 	+@$(again) SUITES='unit mock' LAUNCH='$(VALGRIND)'
 

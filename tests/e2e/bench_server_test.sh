@@ -83,7 +83,8 @@ check "by a schedule" "$bench" --ping --size 1000 --rate 8M --duration 0.5 --rep
 json "all(run['round_trip_us']['count'] == 500 and 0.4 < run['seconds'] < 3 for run in runs)"
 check "more than can be" "$bench" --ping --transport tcp --size 64K --rate 900G --count 2000 --repeat 1 \
     --json "$place/json"
-json "runs[0]['round_trip_us']['max'] > 2 * runs[0]['round_trip_us']['min']"
+# All are due at once, so the last one's trip takes as long as the run.
+json "runs[0]['round_trip_us']['max'] > 0.5e6 * runs[0]['seconds']"
 
 # ---- what results say of themselves
 
