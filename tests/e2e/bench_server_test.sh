@@ -61,7 +61,7 @@ json "all(run['seconds'] > 0 for run in runs)"
 json "all(run['verified'] for run in runs if run['transport'] != 'udp-limit')"
 check "reverse, for a time, paced" "$bench" --reverse --transport zcrp,tcp --size 10000 --rate 80M \
     --duration 0.3 --memory 6M --repeat 1 --json "$place/json"
-json "all(0.29 < run['seconds'] < 2 and run['count'] < 700 for run in runs)"
+json "all(0.29 < run['seconds'] < 20 and run['count'] < 700 for run in runs)"
 json "runs[0]['sender']['stats']['messages'] == runs[0]['count']"
 check "reverse flows" "$bench" --reverse --transport zcrp --size 64K --count 20 --repeat 1 --parallel 2
 
@@ -80,7 +80,7 @@ for run in json.load(open('$place/json'))['runs']:
     assert trips['count'] == sum(part[2] for part in trips['histogram']) == 500, trips
     assert all(part[0] < part[1] for part in trips['histogram']), trips"
 check "by a schedule" "$bench" --ping --size 1000 --rate 8M --duration 0.5 --repeat 1 --json "$place/json"
-json "all(run['round_trip_us']['count'] == 500 and 0.4 < run['seconds'] < 3 for run in runs)"
+json "all(run['round_trip_us']['count'] == 500 and 0.4 < run['seconds'] < 30 for run in runs)"
 check "more than can be" "$bench" --ping --transport tcp --size 64K --rate 900G --count 2000 --repeat 1 \
     --json "$place/json"
 # All are due at once, so the last one's trip takes as long as the run.
