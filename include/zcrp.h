@@ -173,7 +173,8 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(KEYS, "this end does not accept the peer's keys, or the peer does not accept ours")          \
     X(NO_KEYS, "the library was built without keys")                                               \
     X(EXPOSED, "the key file can be read by users other than its owner")                           \
-    X(TRACE, "a trace called the library")
+    X(TRACE, "a trace called the library")                                                         \
+    X(DIED, "the peer's process has ended without a close")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -802,7 +803,8 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
 
 /* How the connection stands: 0 while the peer is there, ZCRP_ERROR_BUSY while it is looked for, or
  * why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An idle
- * peer's death is noticed after options.silence_ns. */
+ * peer's death is noticed after options.silence_ns; within 100 ms (ZCRP_ERROR_DIED) if its process
+ * is on this host and messages go from memory to memory. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
 /* Waits while the peer is looked for, at most `timeout_ns` (negative: as long as options.connect_ns

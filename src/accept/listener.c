@@ -172,7 +172,8 @@ static void on_nothing(void *client)
     (void)client;
 }
 
-static const struct engine_duties duties = {on_arrival, on_nothing, on_nothing, on_nothing};
+static const struct engine_duties duties = {
+    .arrive = on_arrival, .writable = on_nothing, .send = on_nothing, .expire = on_nothing};
 
 /* ---- opening ---- */
 

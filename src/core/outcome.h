@@ -21,6 +21,7 @@ enum outcome {
     OUTCOME_CLOSED,         /* this side closed before it was through */
     OUTCOME_KEYS,  /* the peer has no key that is good here, or takes none of this side's */
     OUTCOME_APART, /* it was to go from memory to memory, and cannot */
+    OUTCOME_DIED,  /* the peer's process has ended without a close, as the system says */
 };
 
 /* A sender that stays: is its peer there? */

@@ -26,9 +26,10 @@ static const struct {
     [OUTCOME_PEER_CLOSED] = {ZCRP_ERROR_PEER_CLOSED, true},
     [OUTCOME_APART] = {ZCRP_ERROR_APART, true},
     [OUTCOME_KEYS] = {ZCRP_ERROR_KEYS, true},
+    [OUTCOME_DIED] = {ZCRP_ERROR_DIED, true},
 };
 
-_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == OUTCOME_APART + 1, "of each outcome");
+_Static_assert(sizeof(meanings) / sizeof(meanings[0]) == OUTCOME_DIED + 1, "of each outcome");
 
 int code_of_outcome(enum outcome outcome, bool is_broken)
 {

@@ -235,6 +235,7 @@ void entity_abandon(struct zcrp_entity *e)
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
     link_abandon(e->link, e->machine.role);
+    engine_abandon(&e->member);
     transport_abandon(e->transport);
     free(e->transport);
     machine_fini(&e->machine);

@@ -41,6 +41,28 @@ static void unblock(struct zcrp_entity *e, instant now)
     e->blocked = CHANNEL_OK;
 }
 
+/* A connection ends with its sender, of which the receiver learns. Within a locked section. */
+static void end_for_death(struct zcrp_entity *e, instant now)
+{
+    struct zcrp_entity *half = entity_other(e) != NULL ? e->link->half[MACHINE_SENDER] : e;
+
+    entity_touch(half);
+    machine_fail(&half->machine, now, OUTCOME_DIED);
+}
+
+void timers_on_peer_ended(void *client)
+{
+    struct zcrp_entity *reader = client, *other = entity_other(reader);
+
+    entity_enter(reader);
+    transport_on_peer_ended(reader->transport);
+    if (other != NULL) {
+        entity_touch(other);
+        transport_on_peer_ended(other->transport);
+    }
+    entity_leave(reader);
+}
+
 void timers_on_due(void *client)
 {
     struct zcrp_entity *e = client;
@@ -59,6 +81,8 @@ void timers_on_due(void *client)
         entity_reader(e) == e && lease_returns(&e->link->lease, now) && !e->link->is_broken;
     must_arm |= was_late && !e->transport->is_late &&
                 entity_reader(e) == e; /* nobody has looked meanwhile */
+    if (transport_is_over(e->transport, now))
+        end_for_death(e, now);
     if (entity_deadline(e) <= now)
         expire(e, now);
     tx_drain(e, SENDING_BURSTS);

@@ -10,4 +10,8 @@ void timers_turn(struct zcrp_entity *reader, instant now);
 /* The engine's: something may be due. */
 void timers_on_due(void *client);
 
+/* The engine's: the process of the peer, which is on this host, has ended. What it has sent is
+ * received for a moment still. Then messages end, and a connection with them. */
+void timers_on_peer_ended(void *client);
+
 #endif

@@ -9,6 +9,7 @@ static const struct engine_duties duties = {
     .writable = tx_on_room,
     .send = tx_on_ready,
     .expire = timers_on_due,
+    .peer_ended = timers_on_peer_ended,
 };
 
 int turns_join(struct zcrp_entity *e)

@@ -115,6 +115,8 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
     if (!x->meets)
         return false;
     struct transport_met met = transport_meet(e->transport, x);
+    if (met.peer_file >= 0)
+        engine_watch_peer(&entity_reader(e)->member, met.peer_file);
     entity_enter(e); /* the section that follows ends it */
     apply(e, transport_met(e->transport, x, met));
     if (!is_sender(e))

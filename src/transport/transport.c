@@ -12,6 +12,7 @@
 #include <string.h>
 
 static const duration DRAINED_BY = 100 * MILLISECOND;
+static const duration HEARD_OUT = 50 * MILLISECOND; /* a peer whose process has ended */
 
 /* With keys a sender may know its session before the receiver does. */
 static const duration MEETING_FIRST = MILLISECOND; /* and then ever more rarely */
@@ -32,6 +33,7 @@ int transport_init(struct transport *t, struct channel *in, struct channel *out,
                             .is_possible = o->may_use_memory && is_near,
                             .is_required = o->must_use_memory,
                             .lets_read = o->lets_read,
+                            .ended_at = NEVER,
                             .keyring = o->keyring};
     if (t->is_required && !t->is_possible)
         return -EREMOTE;
@@ -141,7 +143,7 @@ static void begin_look(struct transport *t, struct transport_errand *errand)
 
 struct transport_met transport_meet(struct transport *t, struct transport_errand *errand)
 {
-    struct transport_met met = {.made = NULL};
+    struct transport_met met = {.peer_file = -1};
     struct channel *units = t->is_sender ? t->out : t->in;
     const struct shm_terms terms = {
         .pairing = errand->pairing,
@@ -151,7 +153,8 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
     };
 
     if (errand->pairing.session == 0) {
-        (void)shm_look(t->shm); /* it stays while this thread looks */
+        if (shm_look(t->shm) == SHM_HERE) /* it stays while this thread looks */
+            met.peer_file = shm_open_peer(t->shm);
         return met;
     }
     met.why = (uint32_t)shm_meet(&met.made, t->is_sender, units, &terms);
@@ -188,6 +191,7 @@ uint32_t transport_leave(struct transport *t, bool is_used, struct transport_err
     t->meeting.patience = MEETING_LAST;
     t->bytes += shm_bytes(t->shm);
     errand->gone = t->shm;
+    t->ended_at = NEVER;
     t->shm = NULL;
     move(t, WAY_SOCKET);
     return t->meeting.why != SHM_FINE ? missed(t) : 0;
@@ -241,7 +245,22 @@ instant transport_deadline(const struct transport *t)
 {
     bool waits = t->is_required && !t->is_out_meeting && t->shm != NULL;
 
-    return waits ? shm_look_at(t->shm) : NEVER;
+    return instant_earlier(waits ? shm_look_at(t->shm) : NEVER, t->ended_at);
+}
+
+void transport_on_peer_ended(struct transport *t)
+{
+    if (t->shm != NULL && shm_has_lost_peer(t->shm))
+        t->ended_at = clock_now() + HEARD_OUT;
+}
+
+bool transport_is_over(struct transport *t, instant now)
+{
+    bool is_over = now >= t->ended_at;
+
+    if (is_over)
+        t->ended_at = NEVER;
+    return is_over;
 }
 
 /* ---- sending ---- */

@@ -62,6 +62,7 @@ struct transport {
     bool must_call;            /* (tx) the peer sleeps */
     _Atomic bool has_pushed;   /* (a) since its waiter slept last */
     instant found;             /* (m) when DRAINING began */
+    instant ended_at;          /* (m) the peer's process has: then the session does */
     uint64_t crossings;        /* (m) receives, or pushes, that began so far */
     uint64_t bytes;            /* (m) that memory which has gone carried */
     struct meeting meeting;    /* (m) */
@@ -146,10 +147,16 @@ uint32_t transport_leave(struct transport *t, bool is_used, struct transport_err
 /* Not locked. Meets the peer, or looks how that goes on: what it made is for transport_met. */
 struct transport_met {
     struct shm *made;
-    uint32_t why; /* enum shm_refusal */
+    uint32_t why;  /* enum shm_refusal */
+    int peer_file; /* they have met just now: see shm_open_peer; else -1 */
 };
 struct transport_met transport_meet(struct transport *t, struct transport_errand *errand);
 void transport_free(struct shm *gone);
+
+/* Locked. The peer's process has ended, says its descriptor. What it has sent is received for a
+ * moment still; then, by transport_deadline, transport_is_over, once. */
+void transport_on_peer_ended(struct transport *t);
+bool transport_is_over(struct transport *t, instant now);
 
 /* Locked, behind transport_meet. Bits as above. */
 uint32_t transport_met(struct transport *t, const struct transport_errand *errand,

@@ -16,6 +16,8 @@ enum {
     SLOT_WAKE = 0, /* in the table: nobody; its event only wakes the arriving thread */
     WATCH_IN = 0,  /* of a member's descriptors */
     WATCH_OUT = 1,
+    WATCH_PEER = 2,
+    WATCH_BITS = 2,
     LOOPS_MOST = 3,
 };
 
@@ -76,7 +78,7 @@ static void release(struct engine *engine, struct engine_member *m)
 
 static uint64_t name_of(const struct engine *engine, const struct engine_member *m, int which)
 {
-    return (uint64_t)engine->table[m->slot].generation << 32 | (uint64_t)m->slot << 1 |
+    return (uint64_t)engine->table[m->slot].generation << 32 | (uint64_t)m->slot << WATCH_BITS |
            (uint64_t)which;
 }
 
@@ -154,6 +156,36 @@ void engine_arm_writable(struct engine_member *m)
         wake_signal(&engine->wake);
 }
 
+/* Within the mutex. */
+static void forget(struct engine_member *m, int which)
+{
+    if (m->watch[which].is_known)
+        (void)epoll_ctl(m->engine->epoll, EPOLL_CTL_DEL, m->watch[which].fd, NULL);
+    m->watch[which].is_known = false;
+}
+
+static void close_peer(struct engine_member *m)
+{
+    if (m->watch[WATCH_PEER].fd >= 0)
+        (void)close(m->watch[WATCH_PEER].fd);
+    m->watch[WATCH_PEER].fd = -1;
+}
+
+void engine_watch_peer(struct engine_member *m, int file)
+{
+    mutex_lock(&m->engine->mutex);
+    forget(m, WATCH_PEER);
+    close_peer(m);
+    m->watch[WATCH_PEER] = (struct engine_watch){.fd = file};
+    (void)set_armed(m, WATCH_PEER, EPOLLIN); /* or else its silence tells */
+    mutex_unlock(&m->engine->mutex);
+}
+
+void engine_abandon(struct engine_member *m)
+{
+    close_peer(m);
+}
+
 /* ---- the arriving thread ---- */
 
 void engine_arrive(struct engine_member *m)
@@ -200,11 +232,21 @@ static void take_turns(struct engine *engine, struct engine_member *m, uint32_t 
         arrive(engine, m);
 }
 
+/* The same, once. */
+static void tell_of_peer(struct engine *engine, struct engine_member *m)
+{
+    forget(m, WATCH_PEER);
+    close_peer(m);
+    mutex_unlock(&engine->mutex);
+    m->duties->peer_ended(m->client);
+    mutex_lock(&engine->mutex);
+}
+
 /* Within the mutex. An error of the socket's is told by receiving. */
 static void on_event(struct engine *engine, const struct epoll_event *event)
 {
-    uint32_t slot = (uint32_t)event->data.u64 >> 1;
-    int which = (int)(event->data.u64 & 1);
+    uint32_t slot = (uint32_t)event->data.u64 >> WATCH_BITS;
+    int which = (int)(event->data.u64 & ((1U << WATCH_BITS) - 1));
     struct engine_member *m = engine->table[slot].member;
 
     if (engine->table[slot].generation != (uint32_t)(event->data.u64 >> 32) || !hold(m))
@@ -213,7 +255,10 @@ static void on_event(struct engine *engine, const struct epoll_event *event)
     uint32_t fired = event->events & (EPOLLERR | EPOLLHUP) ? armed : event->events & armed;
     if (fired & EPOLLOUT)
         disarm(m, which, EPOLLOUT);
-    take_turns(engine, m, fired);
+    if (which != WATCH_PEER)
+        take_turns(engine, m, fired);
+    else if (fired != 0)
+        tell_of_peer(engine, m);
     release(engine, m);
 }
 
@@ -599,6 +644,7 @@ int engine_join(struct engine_member *m, enum engine_role role, const struct eng
     *m = (struct engine_member){.duties = duties, .client = client};
     m->watch[WATCH_IN].fd = in >= 0 ? in : out;
     m->watch[WATCH_OUT].fd = in >= 0 && out != in ? out : -1;
+    m->watch[WATCH_PEER].fd = -1;
     mutex_lock(&lifecycle);
     struct engine **engine = least_busy(role);
     int error = *engine == NULL ? create(engine, role) : 0;
@@ -622,11 +668,9 @@ void engine_stop(struct engine_member *m)
     forget_ready(engine, m);
     deadlines_remove(&engine->deadlines, &m->deadline);
     deadlines_remove(&engine->naps, &m->nap);
-    for (int i = 0; i < 2; i++) {
-        if (m->watch[i].is_known)
-            (void)epoll_ctl(engine->epoll, EPOLL_CTL_DEL, m->watch[i].fd, NULL);
-        m->watch[i].is_known = false;
-    }
+    for (int i = 0; i <= WATCH_PEER; i++)
+        forget(m, i);
+    close_peer(m);
     while (m->turns > 0)
         (void)condition_wait(&engine->is_left, &engine->mutex, NEVER);
     mutex_unlock(&engine->mutex);

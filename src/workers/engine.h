@@ -58,6 +58,7 @@ struct engine_duties {
     void (*writable)(void *client); /* the socket has room again */
     void (*send)(void *client);     /* senders only */
     void (*expire)(void *client);
+    void (*peer_ended)(void *client); /* says a descriptor of engine_watch_peer */
 };
 
 /* A descriptor that the engine waits for. Letters: (c) from join to leave, (e) the engine's mutex.
@@ -72,7 +73,7 @@ struct engine_member {
     const struct engine_duties *duties; /* (c) */
     void *client;                       /* (c) */
     struct engine *engine;              /* (c) NULL: it has not joined */
-    struct engine_watch watch[2];       /* to receive, and to send if that is another descriptor */
+    struct engine_watch watch[3];       /* to receive, to send if elsewhere, the peer's process */
     uint32_t slot;                      /* (c) in the engine's table */
     uint32_t turns;                     /* (e) that run now */
     struct deadline deadline;           /* (e) of `expire` */
@@ -111,6 +112,10 @@ void engine_arm_writable(struct engine_member *m);
  * calls. Any thread. */
 void engine_arrive(struct engine_member *m);
 
+/* `peer_ended` is called, once, when that descriptor becomes readable. The engine closes it, and an
+ * earlier one now. Two system calls. Any thread. */
+void engine_watch_peer(struct engine_member *m, int file);
+
 /* `expire` is called at that instant, and not before (NEVER: not at all). The member counts its
  * wishes, under its own mutex: one that comes here behind a later one does nothing. The count
  * begins with 1. */
@@ -119,7 +124,9 @@ void engine_due(struct engine_member *m, instant at, uint32_t wish);
 /* `send` is called soon. */
 void engine_ready(struct engine_member *m);
 
-/* In a child: there are no engines; the members of the parent's are not to be touched. */
+/* In a child: there are no engines; the members of the parent's are not to be touched, but to be
+ * abandoned. */
 void engine_after_fork(void);
+void engine_abandon(struct engine_member *m);
 
 #endif

@@ -185,6 +185,7 @@ static void check_ended(struct user *u, int slot)
                                    ZCRP_ERROR_CLOSED,
                                    ZCRP_ERROR_PEER_CLOSED,
                                    ZCRP_ERROR_SILENT,
+                                   ZCRP_ERROR_DIED,
                                    ZCRP_ERROR_RESTARTED,
                                    ZCRP_ERROR_REFUSED,
                                    ZCRP_ERROR_UNREACHABLE};

@@ -268,6 +268,37 @@ TEST(memory__peer_is_killed, .rows = 20)
     loopback_close(&sockets);
 }
 
+/* A peer whose process has ended is not waited for until it is silent, which takes 30 s. */
+TEST(memory__peer_dies, .rows = 2)
+{
+    const struct zcrp_options readable = {.flags = ZCRP_ALLOW_PTRACE};
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &readable);
+    struct zcrp_msg *m = ends_filled(ENDS_PEER_BYTES, 0);
+    struct zcrp_entity *e;
+    int code = ZCRP_OK;
+
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &readable), 0);
+    for (int i = 0; i < MANY || stats_of(e).bytes_copied_once == 0; i++) {
+        ck_assert_int_lt(i, CROWD);
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
+        ck_assert_int_eq(ends_wait(m), ZCRP_OK);
+    }
+    ends_kill_peer(child);
+    int64_t began = ends_now_ns();
+    while (code == ZCRP_OK) { /* some may look alive for a moment */
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
+        code = ends_wait(m);
+    }
+    ck_assert_int_eq(code, ZCRP_ERROR_DIED);
+    ck_assert_int_lt(ends_now_ns() - began, 5 * ENDS_SECOND);
+    ck_assert_int_eq(zcrp_close(e), ZCRP_ERROR_TIMEOUT); /* nobody has confirmed */
+    ck_assert_int_lt(ends_now_ns() - began, 5 * ENDS_SECOND);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+
 /* The sender's memory is gone: both ends learn it. */
 TEST(memory__sender_has_a_hole)
 {

@@ -76,7 +76,8 @@ static void on_nothing(void *client)
     (void)client;
 }
 
-static const struct engine_duties duties = {on_arrive, on_writable, on_nothing, on_nothing};
+static const struct engine_duties duties = {
+    .arrive = on_arrive, .writable = on_writable, .send = on_nothing, .expire = on_nothing};
 
 static void join(struct rig *rig)
 {

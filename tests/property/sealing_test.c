@@ -341,7 +341,7 @@ struct place {
 static struct nonce *nonces;
 static size_t noted, room;
 static struct place out_place[AT_ONCE], in_place[AT_ONCE];
-static uint64_t told[OUTCOME_APART + 1];
+static uint64_t told[OUTCOME_DIED + 1];
 
 static void note(void *context, uint64_t epoch, uint64_t number)
 {

@@ -193,6 +193,7 @@ const char *scene_outcome(enum outcome outcome)
         [OUTCOME_PEER_CLOSED] = "peer closed",
         [OUTCOME_CLOSED] = "closed",
         [OUTCOME_APART] = "apart",
+        [OUTCOME_DIED] = "died",
     };
     return names[outcome];
 }

@@ -171,6 +171,10 @@ class Exposed(Error, PermissionError, name="EXPOSED"):
     """Others than its owner may read the file of a key."""
 
 
+class Died(Error, ConnectionError, name="DIED"):
+    """The peer's process has ended without a close."""
+
+
 class Trace(Error, name="TRACE"):
     """A trace called the library. This package raises it never."""
 

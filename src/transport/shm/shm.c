@@ -4,6 +4,8 @@
 #include "shared_file.h"
 
 #include <sodium/utils.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static size_t bytes_of(bool is_sender)
 {
@@ -60,6 +62,29 @@ enum shm_refusal shm_why(const struct shm *n)
 bool shm_is_of(const struct shm *n, struct pairing pairing)
 {
     return n->pairing.session == pairing.session && n->pairing.tag == pairing.tag;
+}
+
+static bool is_plenty(int fd)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd >= limit.rlim_cur / 2;
+}
+
+/* The number may be another process's by now: but one that is seen behind this is the peer. */
+int shm_open_peer(const struct shm *n)
+{
+    int file = process_file(n->peer.pid);
+
+    if (file < 0 || (!is_plenty(file) && peer_process_look(&n->peer) == PEER_SAME))
+        return file;
+    (void)close(file);
+    return -1;
+}
+
+bool shm_has_lost_peer(const struct shm *n)
+{
+    return shm_is_here(n) && peer_process_look(&n->peer) != PEER_SAME;
 }
 
 uint64_t shm_bytes(const struct shm *n)

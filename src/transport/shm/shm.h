@@ -168,6 +168,15 @@ bool shm_reply(struct shm *n, const struct burst *b, bool *wakes);
 bool shm_sleep(struct shm *n);
 void shm_wake(struct shm *n);
 
+/* A descriptor that is readable once the peer's process has ended; the caller closes it. -1: the
+ * system does not say, this process may not look at the peer, or it has many descriptors open and
+ * may need the others. Once they have met, by the thread that looked. Some system calls. */
+__attribute__((warn_unused_result)) int shm_open_peer(const struct shm *n);
+
+/* Has the peer's process ended, or become another program, of which this process knew that it was
+ * there? A system call. */
+bool shm_has_lost_peer(const struct shm *n);
+
 /* Bytes that were read straight from the sender's memory into the user's. */
 uint64_t shm_bytes(const struct shm *n);
 

@@ -3,6 +3,7 @@
 #include "workers/engine.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 struct rig {
     struct engine_member member;
     int pair[2];
-    _Atomic int arrivals, writables, sends, expiries;
+    _Atomic int arrivals, writables, sends, expiries, ends;
     _Atomic instant next; /* that `arrive` returns, */
     _Atomic bool reads;   /* and whether it reads what arrived */
     _Atomic bool is_slow; /* a turn takes 20 ms */
@@ -60,7 +61,17 @@ static void on_expire(void *client)
     turn(rig, &rig->expiries);
 }
 
-static const struct engine_duties duties = {on_arrive, on_writable, on_send, on_expire};
+static void on_peer_ended(void *client)
+{
+    struct rig *rig = client;
+    turn(rig, &rig->ends);
+}
+
+static const struct engine_duties duties = {.arrive = on_arrive,
+                                            .writable = on_writable,
+                                            .send = on_send,
+                                            .expire = on_expire,
+                                            .peer_ended = on_peer_ended};
 
 static void join(struct rig *rig, enum engine_role role)
 {
@@ -156,6 +167,31 @@ TEST(engine_arm__within_a_turn_has_the_last_word, .rows = 2)
         usleep(1000);
     ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
     leave(&rig);
+}
+
+/* Of the newest only, and once. It closes what it was given. */
+TEST(engine_watch_peer__tells_once)
+{
+    struct rig rig;
+    int one[2], other[2], last[2];
+    join(&rig, ENGINE_SENDERS);
+    ck_assert_int_eq(pipe(one) + pipe(other) + pipe(last), 0);
+    engine_watch_peer(&rig.member, one[0]);
+    engine_watch_peer(&rig.member, other[0]);
+    ck_assert_int_eq(fcntl(one[0], F_GETFD), -1);
+    ck_assert_int_eq(close(one[1]), 0);
+    usleep(5000);
+    ck_assert_int_eq(atomic_load(&rig.ends), 0);
+    ck_assert_int_eq(write(other[1], "x", 1), 1);
+    ck_assert(becomes(&rig.ends, 1));
+    ck_assert_int_eq(fcntl(other[0], F_GETFD), -1);
+    ck_assert_int_eq(write(last[1], "x", 1), 1);
+    engine_watch_peer(&rig.member, last[0]); /* readable already */
+    ck_assert(becomes(&rig.ends, 2));
+    engine_watch_peer(&rig.member, dup(last[1]));
+    leave(&rig);
+    ck_assert_int_eq(fcntl(last[0], F_GETFD), -1);
+    ck_assert_int_eq(close(other[1]) + close(last[1]), 0);
 }
 
 TEST(engine_arm__not_while_somebody_else_looks_after_it)
