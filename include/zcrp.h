@@ -22,8 +22,9 @@
  * byte of it, however the message ended and whatever the peer does. The buffer of a message that
  * failed on receive may hold anything.
  *
- * Errors. There are three kinds, never mixed. A caller's mistake is a code from the call. A failed
- * message carries a code, see zcrp_error. Network faults are repaired and counted, see zcrp_stats.
+ * Errors. There are three kinds, never mixed. A caller's mistake is a code from the call, and
+ * zcrp_explain says which mistake. A failed message carries a code, see zcrp_error. Network faults
+ * are repaired and counted, see zcrp_stats.
  *
  * Threads. Every function may be called from any thread at any time, with two exceptions. One
  * message must not be given to two calls at once, other than wait, probe, error and cancel. An
@@ -198,6 +199,29 @@ ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 
 /* One English line for a code, without a full stop; never NULL. Static. */
 ZCRP_PUBLIC const char *zcrp_strerror(int code);
+
+/* One line for a code that this thread has just got from a call: what zcrp_strerror says, or more
+ * where more is known. Never NULL.
+ *
+ *     ZCRP_ERROR_ARGUMENT  the argument or option that is wrong, and its range:
+ *                              options.messages is 2000000; it has to be 0 to 1048576
+ *     ZCRP_ERROR_ADDRESS   the host or port, and what is wrong with it:
+ *                              port 7000 is in use
+ *                              cannot resolve host "nowhere": Name or service not known
+ *     ZCRP_ERROR_SYSTEM    what the system says, and of which file or descriptor:
+ *                              detector.key: No such file or directory
+ *     ZCRP_ERROR_EXPOSED   the file, and its mode
+ *
+ * The text belongs to the thread, and is what its last call that failed with one of these four
+ * codes had to say; it changes with the next one. Calls that succeed or fail with other codes, and
+ * other threads, leave it as it is, and a child of a fork has that of the thread that forked. For
+ * another code than that of this last call it is zcrp_strerror's. The interrupts, which a signal
+ * handler may call, say nothing.
+ *
+ * What it quotes (a host, a file) it shows as printable UTF-8: other bytes are written as \xNN, and
+ * "..." stands for what is too long. It is for people: do not look for words in it. The system's
+ * words are in the language of the program's locale. Not in a signal handler. */
+ZCRP_PUBLIC const char *zcrp_explain(int code);
 
 /* ---- Keys -----------------------------------------------------------------------------------
  *
@@ -680,7 +704,12 @@ ZCRP_PUBLIC int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size
 
 /* A UDP socket connected to host and port, IPv4 or IPv6; both may be numeric. Any local port. The
  * descriptor is the caller's; use it twice for a duplex channel. Codes: _ARGUMENT (NULL), _ADDRESS
- * (also an empty host, or a port that is none: 0, 70000, "http/2"), _SYSTEM. */
+ * (also an empty host, or a port that is none: 0, 70000, "http/2"), _SYSTEM.
+ *
+ * After ZCRP_ERROR_ADDRESS, here and wherever a host and a port are given, errno tells the causes
+ * apart: ENOENT or EAGAIN: the host's name does not exist, or cannot be resolved now; EINVAL: not a
+ * port, or an empty host; EADDRINUSE: the port is in use; EADDRNOTAVAIL: not an address of this
+ * machine; else what the system said: EACCES, EAFNOSUPPORT, ENETUNREACH, EHOSTUNREACH. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_connect(const char *host, const char *port);
 
 /* A UDP socket bound to host (NULL: any) and port ("0": any free one; then zcrp_udp_port tells),

@@ -13,9 +13,9 @@
  * after: they move, and do not copy. A message that is still in flight when it goes out of scope
  * is taken back first, so its memory is the caller's again. Its destructor may take 100 ms then.
  *
- * Errors. A call that fails throws zcrp::error, with the code and the library's text. Calls with a
- * time limit say by their value that it has passed; they do not throw for that. Destructors throw
- * nothing: who wants to know how a close went calls close().
+ * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain. Calls
+ * with a time limit say by their value that it has passed; they do not throw for that. Destructors
+ * throw nothing: who wants to know how a close went calls close().
  *
  * Times are std::chrono durations; a negative one is for ever. Threads, forks and ownership of
  * buffers are as zcrp.h says. */
@@ -40,11 +40,11 @@ using duration = std::chrono::nanoseconds;
 
 inline constexpr duration for_ever{-1};
 
-/* A code of the library's (ZCRP_ERROR_...). */
+/* A code of the library's (ZCRP_ERROR_...), that a call in this thread has just returned. */
 class error : public std::runtime_error
 {
   public:
-    explicit error(int code) : std::runtime_error(zcrp_strerror(code)), code_(code)
+    explicit error(int code) : std::runtime_error(zcrp_explain(code)), code_(code)
     {
     }
 

@@ -6,6 +6,7 @@
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/turns.h"
+#include "platform/reason.h"
 #include "platform/sleep.h"
 #include "transport/names.h"
 #include "transport/shm/shared_arena.h"
@@ -129,7 +130,7 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     struct zcrp_options complete;
 
     if (connection == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("connection");
     *connection = NULL;
     int code = process_refusal(forked_generation());
     if (code == ZCRP_OK)
@@ -168,7 +169,7 @@ struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_connection *conne
 int zcrp_connection_status(struct zcrp_connection *connection)
 {
     if (connection == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("connection");
     int code = process_refusal(connection->generation);
     return code == ZCRP_OK ? status_of(connection) : code;
 }
@@ -176,7 +177,7 @@ int zcrp_connection_status(struct zcrp_connection *connection)
 int zcrp_connection_wait(struct zcrp_connection *connection, int64_t timeout_ns)
 {
     if (connection == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("connection");
     int code = process_refusal(connection->generation);
     return code == ZCRP_OK ? await_peer(connection, timeout_ns) : code;
 }
@@ -185,22 +186,22 @@ static int write_address(const union address *a, char *text, size_t size)
 {
     int error = address_write(a, text, size);
 
-    if (error)
-        return error == -ENOSPC ? ZCRP_ERROR_SIZE : ZCRP_ERROR_ADDRESS;
-    return ZCRP_OK;
+    if (error == -ENOSPC)
+        return ZCRP_ERROR_SIZE;
+    return error ? reason_say(ZCRP_ERROR_ADDRESS, "the socket has no address") : ZCRP_OK;
 }
 
 int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, size_t size)
 {
     if (connection == NULL || text == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(connection == NULL ? "connection" : "text");
     return write_address(&connection->peer, text, size);
 }
 
 int zcrp_connection_local(const struct zcrp_connection *connection, char *text, size_t size)
 {
     if (connection == NULL || text == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(connection == NULL ? "connection" : "text");
     union address own = address_of_socket(connection->fd);
     return write_address(&own, text, size);
 }
@@ -208,7 +209,7 @@ int zcrp_connection_local(const struct zcrp_connection *connection, char *text, 
 int zcrp_connection_identity(const struct zcrp_connection *connection, char *text, size_t size)
 {
     if (connection == NULL || text == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(connection == NULL ? "connection" : "text");
     return zcrp_identity(connection->sender, text, size);
 }
 

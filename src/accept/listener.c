@@ -188,7 +188,7 @@ static int choose_channel(struct zcrp_options *options, struct listen_socket *so
         return ZCRP_OK;
     socket->label_in = aal5_label(aal5.in);
     socket->label_out = aal5_label(aal5.out);
-    return aal5_is_possible(&aal5) ? ZCRP_OK : ZCRP_ERROR_ARGUMENT;
+    return aal5_is_possible(&aal5) ? ZCRP_OK : options_refuse_aal5(options, true);
 }
 
 /* What the options point to is the caller's. False: no memory. */
@@ -243,7 +243,7 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     struct zcrp_options complete;
 
     if (listener == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("listener");
     *listener = NULL;
     int code = process_refusal(forked_generation());
     if (code == ZCRP_OK)
@@ -257,10 +257,13 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     l->generation = forked_generation();
     l->options = complete;
     code = init(l, host, port);
-    if (code == ZCRP_OK)
+    if (code == ZCRP_OK) {
         *listener = l;
-    else
-        destroy(l, false);
+        return ZCRP_OK;
+    }
+    int error = errno;
+    destroy(l, false);
+    errno = error;
     return code;
 }
 
@@ -272,10 +275,10 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
     struct accept_info info;
 
     if (connection == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("connection");
     *connection = NULL;
     if (listener == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("listener");
     int code = process_refusal(listener->generation);
     if (code == ZCRP_OK)
         code = peers_take(listener->peers, &info, clock_deadline(timeout_ns));
@@ -288,13 +291,13 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
 
 int zcrp_listener_port(const struct zcrp_listener *listener)
 {
-    return listener == NULL ? ZCRP_ERROR_ARGUMENT : zcrp_udp_port(listener->socket.fd);
+    return listener == NULL ? code_of_null("listener") : zcrp_udp_port(listener->socket.fd);
 }
 
 int zcrp_listener_descriptor(struct zcrp_listener *listener)
 {
     if (listener == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("listener");
     int code = process_refusal(listener->generation);
     if (code != ZCRP_OK)
         return code;
@@ -308,7 +311,7 @@ int zcrp_listener_stats_sized(struct zcrp_listener *listener, struct zcrp_listen
     struct zcrp_listener_stats known = {.admitted = 0};
 
     if (listener == NULL || stats == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(listener == NULL ? "listener" : "stats");
     int code = process_refusal(listener->generation);
     if (code != ZCRP_OK)
         return code;

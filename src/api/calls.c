@@ -6,6 +6,7 @@
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/tx.h"
+#include "platform/reason.h"
 #include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
 
@@ -97,8 +98,10 @@ int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
 {
     struct message *m = message_of(message);
 
-    if (m == NULL || !m->is_wrapped || (buffer == NULL && size > 0))
-        return ZCRP_ERROR_ARGUMENT;
+    if (m == NULL || (buffer == NULL && size > 0))
+        return code_of_null(m == NULL ? "message" : "buffer");
+    if (!m->is_wrapped)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "message was not made by zcrp_wrap_msg");
     if (message_is_in_flight(m))
         return ZCRP_ERROR_BUSY;
     m->public = (struct zcrp_msg){
@@ -198,7 +201,7 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     struct message *m = message_of(message);
 
     if (entity == NULL || m == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(entity == NULL ? "entity" : "message");
     int code = process_refusal(entity->generation);
     if (code != ZCRP_OK)
         return code;
@@ -260,8 +263,10 @@ int zcrp_expect(struct zcrp_entity *receiver, nlong *size, int64_t timeout_ns)
 {
     struct expectation x = {.entity = receiver, .size = size};
 
-    if (receiver == NULL || size == NULL || receiver->machine.role != MACHINE_RECEIVER)
-        return ZCRP_ERROR_ARGUMENT;
+    if (receiver == NULL || size == NULL)
+        return code_of_null(receiver == NULL ? "receiver" : "size");
+    if (receiver->machine.role != MACHINE_RECEIVER)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "receiver is a sender");
     int code = process_refusal(receiver->generation);
     if (code != ZCRP_OK)
         return code;
@@ -322,7 +327,7 @@ int zcrp_cancel(struct zcrp_msg *message)
     struct message *m = message_of(message);
 
     if (m == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("message");
     int code = process_refusal(forked_generation());
     if (code != ZCRP_OK)
         return code;
@@ -347,14 +352,15 @@ int zcrp_cancel(struct zcrp_msg *message)
 int zcrp_descriptor(struct zcrp_entity *entity)
 {
     if (entity == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("entity");
     int code = process_refusal(entity->generation);
     if (code != ZCRP_OK)
         return code;
     int fd = collection_descriptor(&entity->collection);
-    if (fd < 0)
-        errno = -fd;
-    return fd < 0 ? ZCRP_ERROR_SYSTEM : fd;
+    if (fd >= 0)
+        return fd;
+    errno = -fd;
+    return reason_say(ZCRP_ERROR_SYSTEM, "cannot make a descriptor: %s", strerror(errno));
 }
 
 struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
@@ -372,7 +378,7 @@ struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
 int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size)
 {
     if (entity == NULL || text == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(entity == NULL ? "entity" : "text");
     int code = process_refusal(entity->generation);
     if (code != ZCRP_OK)
         return code;
@@ -390,7 +396,7 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
     struct zcrp_stats known;
 
     if (entity == NULL || stats == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null(entity == NULL ? "entity" : "stats");
     int code = process_refusal(entity->generation);
     if (code != ZCRP_OK)
         return code;

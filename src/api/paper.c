@@ -1,6 +1,7 @@
 /* The paper's API: one sender and one receiver a process, and the reason of the calling thread's
  * last failure. */
 #include "core/check.h"
+#include "link/codes.h"
 #include "link/message.h"
 #include "link/process.h"
 #include "platform/thread.h"
@@ -112,7 +113,7 @@ static int open_side(struct side *side, open_entity open, const int *descriptors
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     if (descriptors == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("file_descriptors");
     CHECK(pthread_once(&once, watch_forks) == 0);
     if (!change(side, SIDE_NONE, SIDE_OPENING))
         return ZCRP_ERROR_STARTED;
@@ -183,9 +184,10 @@ nlong zcrp_wait(struct zcrp_msg *message)
 
 nbyte zcrp_probe(struct zcrp_msg *message)
 {
-    int code = message == NULL ? ZCRP_ERROR_ARGUMENT : message_code(message_of(message));
-    bool has_ended =
-        code != ZCRP_ERROR_ARGUMENT && code != ZCRP_ERROR_BUSY && code != ZCRP_ERROR_IDLE;
+    if (message == NULL)
+        return is_success(code_of_null("message"));
+    int code = message_code(message_of(message));
+    bool has_ended = code != ZCRP_ERROR_BUSY && code != ZCRP_ERROR_IDLE;
 
     return has_ended ? 1 : is_success(code);
 }

@@ -1,9 +1,11 @@
 /* Waiting for messages: for one with the lease, or with its latch; for several with the bell. And
  * the interruption of waits, which may come from a signal handler. */
+#include "link/codes.h"
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/timers.h"
 #include "link/tx.h"
+#include "platform/reason.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -324,7 +326,7 @@ int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
     struct message *m = message_of(message);
 
     if (m == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("message");
     int code = process_refusal(forked_generation());
     if (code != ZCRP_OK)
         return code;
@@ -369,8 +371,10 @@ static bool is_interrupted(struct zcrp_msg *const messages[], int count)
 
 int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_ns)
 {
-    if (messages == NULL || count < 0)
-        return ZCRP_ERROR_ARGUMENT;
+    if (messages == NULL)
+        return code_of_null("messages");
+    if (count < 0)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "count is %d; it has to be 0 or more", count);
     int code = process_refusal(forked_generation());
     if (code != ZCRP_OK)
         return code;

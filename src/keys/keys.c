@@ -1,5 +1,6 @@
 /* The user's keys: pre-shared ones, raw public ones, and certificates. */
 #include "identity.h"
+#include "platform/reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,44 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- what is wrong ---- */
+
+static int say_null(const char *argument)
+{
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s is NULL", argument);
+}
+
+static int say_kind(const char *wanted)
+{
+    return reason_say(ZCRP_ERROR_ARGUMENT, "keys is of another kind; it has to be of %s", wanted);
+}
+
+static int say_system(const char *path)
+{
+    struct quote q;
+
+    return reason_say(ZCRP_ERROR_SYSTEM, "%s: %s", quote(&q, path), strerror(errno));
+}
+
+/* Others than its owner may use it. */
+static int say_exposed(const char *path, mode_t mode)
+{
+    struct quote q;
+
+    return reason_say(ZCRP_ERROR_EXPOSED,
+                      "%s is open to users other than its owner: its mode is %04o, not 0600",
+                      quote(&q, path), mode & 07777);
+}
+
+/* A file that GnuTLS does not take: it does not tell what the system says of it. */
+static int say_refused(const char *path, int error)
+{
+    struct quote q;
+    const char *why = access(path, R_OK) == 0 ? gnutls_strerror(error) : strerror(errno);
+
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s: %s", quote(&q, path), why);
+}
 
 /* ---- what a handshake may agree on ---- */
 
@@ -96,20 +135,39 @@ void zcrp_keys_free(struct zcrp_keys *keys)
 
 /* ---- pre-shared ---- */
 
-static bool is_identity(const char *identity)
+/* OK, or ARGUMENT for a name that cannot be one. */
+static int check_name(const char *argument, const char *name)
 {
-    size_t length = identity != NULL ? strlen(identity) : 0;
+    size_t length = name != NULL ? strlen(name) : 0;
 
-    return length >= 1 && length <= ZCRP_KEYS_IDENTITY_MOST;
+    if (name == NULL)
+        return say_null(argument);
+    if (length >= 1 && length <= ZCRP_KEYS_IDENTITY_MOST)
+        return ZCRP_OK;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s has %zu bytes; it has to have 1 to %d", argument,
+                      length, ZCRP_KEYS_IDENTITY_MOST);
+}
+
+static int check_secret(const void *key, size_t bytes)
+{
+    if (key == NULL)
+        return say_null("key");
+    if (bytes >= ZCRP_KEYS_PSK_LEAST && bytes <= ZCRP_KEYS_PSK_MOST)
+        return ZCRP_OK;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "key has %zu bytes; it has to have %d to %d", bytes,
+                      ZCRP_KEYS_PSK_LEAST, ZCRP_KEYS_PSK_MOST);
 }
 
 int zcrp_keys_add_psk(struct zcrp_keys *keys, const char *identity, const void *key, size_t bytes)
 {
-    struct shared_key **end = keys != NULL ? &keys->shared : NULL;
-
-    if (keys == NULL || keys->kind != KEYS_SHARED || !is_identity(identity) || key == NULL ||
-        bytes < ZCRP_KEYS_PSK_LEAST || bytes > ZCRP_KEYS_PSK_MOST)
-        return ZCRP_ERROR_ARGUMENT;
+    if (keys == NULL || keys->kind != KEYS_SHARED)
+        return keys == NULL ? say_null("keys") : say_kind("zcrp_keys_psk");
+    int code = check_name("identity", identity);
+    if (code == ZCRP_OK)
+        code = check_secret(key, bytes);
+    if (code != ZCRP_OK)
+        return code;
+    struct shared_key **end = &keys->shared;
     struct shared_key *added = calloc(1, sizeof(*added));
     if (added == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -135,7 +193,7 @@ static int give(struct zcrp_keys **keys, struct zcrp_keys *made, int code)
 int zcrp_keys_psk(struct zcrp_keys **keys, const char *identity, const void *key, size_t bytes)
 {
     if (keys == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return say_null("keys");
     *keys = NULL;
     struct zcrp_keys *made = create(KEYS_SHARED);
     if (made == NULL)
@@ -146,7 +204,7 @@ int zcrp_keys_psk(struct zcrp_keys **keys, const char *identity, const void *key
 int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup, void *context)
 {
     if (keys == NULL || keys->kind != KEYS_SHARED)
-        return ZCRP_ERROR_ARGUMENT;
+        return keys == NULL ? say_null("keys") : say_kind("zcrp_keys_psk");
     keys->lookup = lookup;
     keys->lookup_context = context;
     return ZCRP_OK;
@@ -173,20 +231,22 @@ static long read_private(const char *path, uint8_t *bytes, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status;
-    long code = ZCRP_ERROR_SYSTEM;
+    struct quote q;
+    ssize_t got = 0;
+    long code = ZCRP_OK;
 
     if (fd < 0)
-        return code;
+        return say_system(path);
     if (fstat(fd, &status) != 0)
-        goto err;
-    code = ZCRP_ERROR_EXPOSED;
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        goto err;
-    ssize_t got = read(fd, bytes, size);
-    code = got < 0 ? ZCRP_ERROR_SYSTEM : (size_t)got == size ? ZCRP_ERROR_ARGUMENT : got;
-err:
+        code = say_system(path);
+    else if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        code = say_exposed(path, status.st_mode);
+    else if ((got = read(fd, bytes, size)) < 0)
+        code = say_system(path);
+    else if ((size_t)got == size)
+        code = reason_say(ZCRP_ERROR_ARGUMENT, "%s has %zu bytes or more", quote(&q, path), size);
     (void)close(fd);
-    return code;
+    return code == ZCRP_OK ? got : code;
 }
 
 /* "identity:hex digits", as zcrp-keys writes it. */
@@ -197,31 +257,42 @@ static int parse_shared(char *text, struct zcrp_keys **keys)
     char *colon = strrchr(text, ':');
 
     if (colon == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return reason_say(ZCRP_ERROR_ARGUMENT, "neither \"identity:digits\" nor a key pair in PEM");
     *colon = '\0';
     char *digits = colon + 1;
     const gnutls_datum_t hex = {(unsigned char *)digits, (unsigned int)strcspn(digits, "\r\n")};
-    int code = gnutls_hex_decode(&hex, key, &bytes) == 0 ? zcrp_keys_psk(keys, text, key, bytes)
-                                                         : ZCRP_ERROR_ARGUMENT;
+    int error = gnutls_hex_decode(&hex, key, &bytes);
+    int code = error == 0
+                   ? zcrp_keys_psk(keys, text, key, bytes)
+                   : reason_say(ZCRP_ERROR_ARGUMENT,
+                                "what is behind the colon is not %d to %d hexadecimal digits",
+                                2 * ZCRP_KEYS_PSK_LEAST, 2 * ZCRP_KEYS_PSK_MOST);
     explicit_bzero(key, sizeof(key));
     return code;
+}
+
+static int parse(struct zcrp_keys **keys, char *text, size_t bytes)
+{
+    bool is_pem = strstr(text, "-----BEGIN") != NULL;
+
+    return is_pem ? zcrp_keys_raw(keys, text, bytes) : parse_shared(text, keys);
 }
 
 int zcrp_keys_read(struct zcrp_keys **keys, const char *path)
 {
     enum { LARGEST = 1 << 16 };
+    struct quote q;
+
     if (keys == NULL || path == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return say_null(keys == NULL ? "keys" : "path");
     *keys = NULL;
     char *text = calloc(1, LARGEST + 1);
     if (text == NULL)
         return ZCRP_ERROR_MEMORY;
     long bytes = read_private(path, (uint8_t *)text, LARGEST);
-    int code = (int)bytes;
-    if (bytes >= 0 && strstr(text, "-----BEGIN") != NULL)
-        code = zcrp_keys_raw(keys, text, (size_t)bytes);
-    else if (bytes >= 0)
-        code = parse_shared(text, keys);
+    int code = bytes >= 0 ? parse(keys, text, (size_t)bytes) : (int)bytes;
+    if (bytes >= 0 && reason_of(code) != NULL)
+        (void)reason_say(code, "%s: %s", quote(&q, path), reason_of(code));
     explicit_bzero(text, LARGEST);
     free(text);
     return code;
@@ -232,7 +303,7 @@ int zcrp_keys_log(struct zcrp_keys *keys, const char *path)
     struct log *log;
 
     if (keys == NULL || path == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return say_null(keys == NULL ? "keys" : "path");
     int code = log_open(&log, path);
     if (code != ZCRP_OK)
         return code;
@@ -295,9 +366,12 @@ static bool is_bounded(enum keys_kind kind, const gnutls_datum_t *shown)
 
 int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
 {
-    if (keys == NULL || pem == NULL || bytes > UINT32_MAX)
-        return ZCRP_ERROR_ARGUMENT;
+    if (keys == NULL || pem == NULL)
+        return say_null(keys == NULL ? "keys" : "pem");
     *keys = NULL;
+    if (bytes > UINT32_MAX)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "pem has %zu bytes; it has to have 1 to %u", bytes,
+                          UINT32_MAX);
     struct zcrp_keys *made = create(KEYS_RAW);
     if (made == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -327,16 +401,23 @@ int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
         gnutls_pubkey_deinit(public);
     if (key != NULL)
         gnutls_privkey_deinit(key);
-    return give(keys, made, code >= 0 ? ZCRP_OK : ZCRP_ERROR_ARGUMENT);
+    if (code >= 0)
+        return give(keys, made, ZCRP_OK);
+    return give(keys, made,
+                reason_say(ZCRP_ERROR_ARGUMENT, "the secret key: %s", gnutls_strerror(code)));
 }
 
 int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
 {
     static const char prefix[] = "sha256:";
     size_t bytes = ZCRP_KEYS_FINGERPRINT_BYTES;
+    struct quote q;
 
-    if (keys == NULL || keys->kind != KEYS_RAW || fingerprint == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+    if (keys == NULL || fingerprint == NULL)
+        return say_null(keys == NULL ? "keys" : "fingerprint");
+    if (keys->kind != KEYS_RAW)
+        return say_kind("zcrp_keys_raw");
+    (void)quote(&q, fingerprint);
     if (strncmp(fingerprint, prefix, strlen(prefix)) == 0)
         fingerprint += strlen(prefix);
     const gnutls_datum_t hex = {(unsigned char *)fingerprint, (unsigned int)strlen(fingerprint)};
@@ -346,7 +427,9 @@ int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
     if (gnutls_hex_decode(&hex, pin->fingerprint, &bytes) != 0 ||
         bytes != ZCRP_KEYS_FINGERPRINT_BYTES) {
         free(pin);
-        return ZCRP_ERROR_ARGUMENT;
+        return reason_say(
+            ZCRP_ERROR_ARGUMENT,
+            "fingerprint is \"%s\"; it has to be \"sha256:\" and 64 hexadecimal digits", q.text);
     }
     pin->next = keys->pinned;
     keys->pinned = pin;
@@ -374,33 +457,69 @@ static bool is_own_bounded(gnutls_certificate_credentials_t own)
     return is_so;
 }
 
+/* OK, or what is wrong with the files before they are read. */
+static int check_files(const char *certificate_file, const char *key_file,
+                       const char *authorities_file)
+{
+    struct stat status;
+
+    if (certificate_file == NULL || key_file == NULL || authorities_file == NULL)
+        return say_null(certificate_file == NULL ? "certificate_file"
+                        : key_file == NULL       ? "key_file"
+                                                 : "authorities_file");
+    if (stat(key_file, &status) != 0)
+        return say_system(key_file);
+    bool is_exposed = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    return is_exposed ? say_exposed(key_file, status.st_mode) : ZCRP_OK;
+}
+
+/* Which of the two files GnuTLS does not take, it does not tell. */
+static int say_refused_pair(const char *certificate_file, const char *key_file, int error)
+{
+    struct quote certificate, key;
+
+    if (access(certificate_file, R_OK) != 0)
+        return say_refused(certificate_file, error);
+    if (access(key_file, R_OK) != 0)
+        return say_refused(key_file, error);
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s with the key %s: %s",
+                      quote(&certificate, certificate_file), quote(&key, key_file),
+                      gnutls_strerror(error));
+}
+
+static int take_files(struct zcrp_keys *made, const char *certificate_file, const char *key_file,
+                      const char *authorities_file)
+{
+    if (gnutls_certificate_allocate_credentials(&made->own) < 0)
+        return ZCRP_ERROR_MEMORY;
+    int error =
+        gnutls_certificate_set_x509_trust_file(made->own, authorities_file, GNUTLS_X509_FMT_PEM);
+    if (error < 0)
+        return say_refused(authorities_file, error);
+    error = gnutls_certificate_set_x509_key_file(made->own, certificate_file, key_file,
+                                                 GNUTLS_X509_FMT_PEM);
+    if (error >= 0 && !is_own_bounded(made->own))
+        error = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    return error < 0 ? say_refused_pair(certificate_file, key_file, error) : ZCRP_OK;
+}
+
 int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
                           const char *key_file, const char *authorities_file, const char *name)
 {
-    if (keys == NULL || authorities_file == NULL || certificate_file == NULL || key_file == NULL ||
-        (name != NULL && !is_identity(name)))
-        return ZCRP_ERROR_ARGUMENT;
+    if (keys == NULL)
+        return say_null("keys");
     *keys = NULL;
-    struct stat status;
-    if (stat(key_file, &status) != 0)
-        return ZCRP_ERROR_SYSTEM;
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return ZCRP_ERROR_EXPOSED;
+    int code = name != NULL ? check_name("name", name) : ZCRP_OK;
+    if (code == ZCRP_OK)
+        code = check_files(certificate_file, key_file, authorities_file);
+    if (code != ZCRP_OK)
+        return code;
     struct zcrp_keys *made = create(KEYS_CERTIFICATE);
     if (made == NULL)
         return ZCRP_ERROR_MEMORY;
-    int code = gnutls_certificate_allocate_credentials(&made->own);
-    if (code >= 0)
-        code = gnutls_certificate_set_x509_trust_file(made->own, authorities_file,
-                                                      GNUTLS_X509_FMT_PEM);
-    if (code >= 0)
-        code = gnutls_certificate_set_x509_key_file(made->own, certificate_file, key_file,
-                                                    GNUTLS_X509_FMT_PEM);
-    if (code >= 0 && !is_own_bounded(made->own))
-        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
     if (name != NULL)
         (void)snprintf(made->name, sizeof(made->name), "%s", name);
-    return give(keys, made, code >= 0 ? ZCRP_OK : ZCRP_ERROR_ARGUMENT);
+    return give(keys, made, take_files(made, certificate_file, key_file, authorities_file));
 }
 
 /* ---- whom this side takes ---- */

@@ -1,6 +1,7 @@
 #include "log.h"
 
 #include "chain.h"
+#include "platform/reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +19,29 @@ struct log {
     _Atomic bool is_broken; /* a line was cut short */
 };
 
-static int check_file(int fd)
+static int say_system(const char *path)
+{
+    struct quote q;
+
+    return reason_say(ZCRP_ERROR_SYSTEM, "%s: %s", quote(&q, path), strerror(errno));
+}
+
+static int check_file(int fd, const char *path)
 {
     struct stat status;
+    struct quote q;
 
     if (fstat(fd, &status) != 0)
-        return ZCRP_ERROR_SYSTEM;
+        return say_system(path);
     if (!S_ISREG(status.st_mode))
-        return ZCRP_ERROR_ARGUMENT;
-    bool is_exposed = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != geteuid();
-    return is_exposed ? ZCRP_ERROR_EXPOSED : ZCRP_OK;
+        return reason_say(ZCRP_ERROR_ARGUMENT, "%s is no regular file", quote(&q, path));
+    if (status.st_uid != geteuid())
+        return reason_say(ZCRP_ERROR_EXPOSED, "%s belongs to another user", quote(&q, path));
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return reason_say(ZCRP_ERROR_EXPOSED,
+                          "%s is open to users other than its owner: its mode is %04o, not 0600",
+                          quote(&q, path), status.st_mode & 07777);
+    return ZCRP_OK;
 }
 
 /* O_NONBLOCK is for files that turn out to be none: opening a FIFO must not wait. */
@@ -39,10 +53,10 @@ int log_open(struct log **log, const char *path)
     *log = NULL;
     int fd = open(path, flags, S_IRUSR | S_IWUSR);
     if (fd < 0)
-        return ZCRP_ERROR_SYSTEM;
+        return say_system(path);
     struct log *made = calloc(1, sizeof(*made));
     if (made != NULL)
-        code = check_file(fd);
+        code = check_file(fd, path);
     if (code == ZCRP_OK) {
         made->fd = fd;
         *log = made;

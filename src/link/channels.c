@@ -2,11 +2,13 @@
 
 #include "codes.h"
 #include "options.h"
+#include "platform/reason.h"
 #include "platform/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -75,7 +77,9 @@ static int duplicate(int descriptor, int *owned)
     *owned = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (*owned >= 0)
         return ZCRP_OK;
-    return errno == EBADF ? ZCRP_ERROR_DESCRIPTOR : ZCRP_ERROR_SYSTEM;
+    if (errno == EBADF)
+        return ZCRP_ERROR_DESCRIPTOR;
+    return reason_say(ZCRP_ERROR_SYSTEM, "descriptor %d: %s", descriptor, strerror(errno));
 }
 
 static void close_duplicates(const struct channels *c)
@@ -100,8 +104,9 @@ static int duplicate_descriptors(struct channels *c, const int descriptors[2])
         descriptors[0] == descriptors[1] || (c->cookie[0] != 0 && c->cookie[0] == c->cookie[1]);
     c->owned[1] = c->owned[0];
     code = is_one ? ZCRP_OK : duplicate(descriptors[1], &c->owned[1]);
-    if (code == ZCRP_OK && c->has_keys && !is_one)
-        code = ZCRP_ERROR_ARGUMENT; /* a handshake goes both ways */
+    if (code == ZCRP_OK && c->has_keys && !is_one) /* a handshake goes both ways */
+        code = reason_say(ZCRP_ERROR_ARGUMENT,
+                          "options.keys is set; both descriptors have to be one socket");
     else if (code == ZCRP_OK && registry_add(c))
         return ZCRP_OK;
     close_duplicates(c);
@@ -150,6 +155,8 @@ static int init_channel(struct channels *c, struct channel *channel, int fd,
 
     o.tap = (struct channel_tap){.see = c->tap != NULL ? show_user : NULL, .context = c};
     int error = channel_init(channel, fd, &o);
+    if (error == -EINVAL)
+        return options_refuse_aal5(options, c->is_half);
     return error ? code_of_channel(error) : ZCRP_OK;
 }
 

@@ -1,9 +1,11 @@
 #include "codes.h"
 
 #include "core/check.h"
+#include "platform/reason.h"
 #include "zcrp.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* What an outcome is called, and whether it ends the whole session. */
 static const struct {
@@ -67,13 +69,18 @@ int code_of_channel(int error)
     case -ENOTCONN:
         return ZCRP_ERROR_NOT_CONNECTED;
     case -EINVAL:
-        return ZCRP_ERROR_ARGUMENT;
+        return reason_say(ZCRP_ERROR_ARGUMENT, "the system refuses: %s", strerror(EINVAL));
     case -ENOMEM:
         return ZCRP_ERROR_MEMORY;
     default:
         errno = -error;
-        return ZCRP_ERROR_SYSTEM;
+        return reason_say(ZCRP_ERROR_SYSTEM, "a system call failed: %s", strerror(errno));
     }
+}
+
+int code_of_null(const char *argument)
+{
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s is NULL", argument);
 }
 
 const char *zcrp_strerror(int code)
@@ -89,6 +96,13 @@ const char *zcrp_strerror(int code)
     if (code > 0 || code < -ZCRP_ERROR_COUNT)
         return "no code of this library";
     return text[-1 - code];
+}
+
+const char *zcrp_explain(int code)
+{
+    const char *reason = reason_of(code);
+
+    return reason != NULL ? reason : zcrp_strerror(code);
 }
 
 int zcrp_version(void)

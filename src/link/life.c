@@ -12,6 +12,7 @@
 
 #include "codes.h"
 #include "options.h"
+#include "platform/reason.h"
 #include "process.h"
 #include "turns.h"
 #include "tx.h"
@@ -172,10 +173,10 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
     struct zcrp_options complete;
 
     if (entity == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("entity");
     *entity = NULL;
     if (descriptors == NULL)
-        return ZCRP_ERROR_ARGUMENT;
+        return code_of_null("descriptors");
     int code = process_refusal(forked_generation());
     if (code == ZCRP_OK)
         code = options_complete(&complete, options, options_size);
@@ -361,7 +362,8 @@ int zcrp_close(struct zcrp_entity *entity)
     if (entity == NULL)
         return ZCRP_OK;
     if (entity->channels.is_half)
-        return ZCRP_ERROR_ARGUMENT; /* its connection is to be closed */
+        return reason_say(ZCRP_ERROR_ARGUMENT,
+                          "entity is half of a connection, which has to be closed instead");
     int code = process_refusal(entity->generation);
     if (code == ZCRP_ERROR_FORKED) {
         entity_abandon(entity);

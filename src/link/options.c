@@ -1,43 +1,190 @@
 #include "options.h"
 
 #include "core/instant.h"
+#include "platform/reason.h"
 #include "transport/names.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    UNIT_LEAST = 64,
-    UNIT_MOST = 65507, /* what UDP over IPv4 carries */
-    MESSAGES_MOST = 1 << 20,
-    CONNECTIONS_MOST = 1 << 20,
     MEBIBYTE = 1 << 20,
+    VCI_LEAST = 32, /* of AAL5 */
+    VCI_MOST = 4127,
+    VPI_OF_LAST = 255, /* whose circuits end earlier, */
+    VCI_OF_LAST = 4111,
 };
 
-#define MAPPED_MOST (UINT64_C(1) << 44) /* bytes: a process has 2^47 to map */
 #define LONGEST (NEVER / 2) /* time; any may be added to any reading of the clock: 146 years */
 
-static bool is_in_range(const struct zcrp_options *o)
+/* ---- ranges ---- */
+
+/* How an option lies in the struct. */
+enum width { UNSIGNED_32, UNSIGNED_64, SIGNED_32, SIGNED_64 };
+
+/* What zcrp.h says of an option; 0 is the default, of each. Where any value of its type will do
+ * there is no row. */
+struct range {
+    const char *name;
+    size_t at;
+    enum width width;
+    uint64_t least, most;
+};
+
+#define WIDTH(field)                                                                               \
+    _Generic(((struct zcrp_options *)NULL)->field, uint32_t                                        \
+             : UNSIGNED_32, uint64_t                                                               \
+             : UNSIGNED_64, int                                                                    \
+             : SIGNED_32, int64_t                                                                  \
+             : SIGNED_64)
+#define RANGE(field, least, most)                                                                  \
+    {                                                                                              \
+#field, offsetof(struct zcrp_options, field), WIDTH(field), least, most                    \
+    }
+
+static const struct range ranges[] = {
+    RANGE(unit_bytes, 64, 65507), /* the most is what UDP over IPv4 carries */
+    RANGE(messages, 1, 1 << 20),
+    RANGE(silence_ns, 1, INT64_MAX),
+    RANGE(linger_ns, 1, INT64_MAX),
+    RANGE(spin_ns, 1, INT64_MAX),
+    RANGE(congestion, 0, ZCRP_CONGESTION_BBR),
+    RANGE(channel, 0, ZCRP_CHANNEL_MEMORY),
+    RANGE(connect_ns, 1, INT64_MAX),
+    RANGE(progress_ns, 1, INT64_MAX),
+    RANGE(connections, 1, 1 << 20),
+    RANGE(backlog, 1, 1 << 20),
+    RANGE(mapped_bytes, 0, UINT64_C(1) << 44), /* a process has 2^47 to map */
+};
+
+/* Of AAL5, which refuses the others itself: what ZCRP_AAL5 says counts, too (aal5_is_possible). */
+static const struct range ranges_of_aal5[] = {
+    RANGE(aal5.vpi, 0, VPI_OF_LAST),
+    RANGE(aal5.vci, VCI_LEAST, VCI_MOST),
+    RANGE(aal5.vci_control, VCI_LEAST, VCI_MOST),
+    RANGE(aal5.mtu, CONTROL_BYTES, AAL5_PAYLOAD_MOST),
+    RANGE(aal5.faults.loss, 0, AAL5_CERTAIN),
+    RANGE(aal5.faults.tagged, 0, AAL5_CERTAIN),
+    RANGE(aal5.faults.tagged_loss, 0, AAL5_CERTAIN),
+    RANGE(aal5.faults.swapped, 0, AAL5_CERTAIN),
+    RANGE(aal5.faults.merged, 0, AAL5_CERTAIN),
+    RANGE(aal5.faults.congested, 0, AAL5_CERTAIN),
+    RANGE(aal5.faults.discard, AAL5_DISCARD_CELLS, AAL5_DISCARD_EARLY),
+};
+
+/* The value of an option. */
+struct value {
+    bool is_negative;
+    uint64_t amount;
+};
+
+static struct value signed_value(int64_t n)
+{
+    return (struct value){n < 0, n < 0 ? 0 - (uint64_t)n : (uint64_t)n};
+}
+
+static struct value value_of(const struct range *r, const struct zcrp_options *o)
+{
+    const char *at = (const char *)o + r->at;
+
+    switch (r->width) {
+    case UNSIGNED_32:
+        return (struct value){false, *(const uint32_t *)(const void *)at};
+    case UNSIGNED_64:
+        return (struct value){false, *(const uint64_t *)(const void *)at};
+    case SIGNED_32:
+        return signed_value(*(const int *)(const void *)at);
+    case SIGNED_64:
+        break;
+    }
+    return signed_value(*(const int64_t *)(const void *)at);
+}
+
+static int say_range(const struct range *r, struct value v)
+{
+    char least[32] = "0";
+
+    if (r->least > 1)
+        (void)snprintf(least, sizeof(least), "0 or %" PRIu64, r->least);
+    return reason_say(ZCRP_ERROR_ARGUMENT,
+                      "options.%s is %s%" PRIu64 "; it has to be %s to %" PRIu64, r->name,
+                      v.is_negative ? "-" : "", v.amount, least, r->most);
+}
+
+/* OK, or ARGUMENT for the first that is out of its range, which is said. */
+static int check_ranges(const struct range *rows, size_t count, const struct zcrp_options *o)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct value v = value_of(&rows[i], o);
+        bool is_default = !v.is_negative && v.amount == 0;
+        bool is_within = !v.is_negative && v.amount >= rows[i].least && v.amount <= rows[i].most;
+        if (!is_default && !is_within)
+            return say_range(&rows[i], v);
+    }
+    return ZCRP_OK;
+}
+
+static int check_flags(uint32_t flags)
 {
     const uint32_t known =
         ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_ECN | ZCRP_NO_MEMORY | ZCRP_ALLOW_PTRACE;
 
-    if (o->unit_bytes != 0 && (o->unit_bytes < UNIT_LEAST || o->unit_bytes > UNIT_MOST))
-        return false;
-    if (o->silence_ns < 0 || o->linger_ns < 0 || o->spin_ns < 0 || o->connect_ns < 0 ||
-        o->progress_ns < 0)
-        return false;
-    if (o->congestion < ZCRP_CONGESTION_DEFAULT || o->congestion > ZCRP_CONGESTION_BBR)
-        return false;
-    if (o->channel < ZCRP_CHANNEL_AUTO || o->channel > ZCRP_CHANNEL_MEMORY)
-        return false;
-    if (o->connections > CONNECTIONS_MOST || o->backlog > CONNECTIONS_MOST)
-        return false;
-    if (o->mapped_bytes > MAPPED_MOST)
-        return false;
-    return o->messages <= MESSAGES_MOST && (o->flags & ~known) == 0;
+    if ((flags & ~known) == 0)
+        return ZCRP_OK;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "options.flags is %#x; of these %#x are no flags", flags,
+                      flags & ~known);
 }
+
+/* OK, or ARGUMENT for circuits whose numbers are fine one by one, and wrong together. */
+static int check_circuits(const struct zcrp_aal5 *a, bool is_half)
+{
+    uint32_t last = a->vpi == VPI_OF_LAST ? VCI_OF_LAST : VCI_MOST;
+
+    if (a->vci > last || a->vci_control > last)
+        return reason_say(
+            ZCRP_ERROR_ARGUMENT,
+            "options.aal5.vci is %u, and vci_control %u; with a vpi of %u they have to "
+            "be 0 or %d to %u",
+            a->vci, a->vci_control, a->vpi, VCI_LEAST, last);
+    if (is_half && a->vci_control == a->vci)
+        return reason_say(ZCRP_ERROR_ARGUMENT,
+                          "options.aal5.vci_control is %u, as vci; a connection has to have two "
+                          "circuits",
+                          a->vci_control);
+    if (is_half && a->vci_control == 0 && a->vci == last)
+        return reason_say(ZCRP_ERROR_ARGUMENT,
+                          "options.aal5.vci is %u, and no circuit comes next; vci_control has to "
+                          "name another",
+                          a->vci);
+    return ZCRP_OK;
+}
+
+/* What is left if all that the options say can be. */
+static int say_environment(void)
+{
+    const char *variable = secure_getenv("ZCRP_AAL5");
+    struct quote text;
+
+    return reason_say(ZCRP_ERROR_ARGUMENT,
+                      "ZCRP_AAL5 in the environment is \"%s\"; it has to set mtu or faults within "
+                      "their ranges, as in mtu=1500,loss=10",
+                      quote(&text, variable != NULL ? variable : ""));
+}
+
+int options_refuse_aal5(const struct zcrp_options *o, bool is_half)
+{
+    int code = check_ranges(ranges_of_aal5, sizeof(ranges_of_aal5) / sizeof(*ranges_of_aal5), o);
+
+    if (code == ZCRP_OK)
+        code = check_circuits(&o->aal5, is_half);
+    return code == ZCRP_OK ? say_environment() : code;
+}
+
+/* ---- completing ---- */
 
 /* What both know; false if the program has set something that only it knows. */
 static bool take_over(struct zcrp_options *o, const struct zcrp_options *given, size_t size)
@@ -66,8 +213,15 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
 {
     struct zcrp_options o;
 
-    if (!take_over(&o, given, size) || !is_in_range(&o))
-        return ZCRP_ERROR_ARGUMENT;
+    if (!take_over(&o, given, size))
+        return reason_say(ZCRP_ERROR_ARGUMENT,
+                          "options has something set that this library (%s) does not know",
+                          ZCRP_VERSION_TEXT);
+    int code = check_ranges(ranges, sizeof(ranges) / sizeof(*ranges), &o);
+    if (code == ZCRP_OK)
+        code = check_flags(o.flags);
+    if (code != ZCRP_OK)
+        return code;
     if (o.congestion == ZCRP_CONGESTION_DEFAULT)
         o.congestion = ZCRP_CONGESTION_BBR;
     if (o.messages == 0)

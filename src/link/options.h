@@ -5,13 +5,19 @@
 #include "transport/channel.h"
 #include "zcrp.h"
 
+#include <stdbool.h>
+
 /* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
  * depends on what the channel is for. Times longer than half of what an instant can be become that,
  * so that no sum with the clock wraps. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one is out of its range,
- * or the struct has something that this library does not know. */
+ * or the struct has something that this library does not know; which one is said (reason.h). */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
+
+/* ZCRP_ERROR_ARGUMENT: a channel of AAL5 refuses complete options, because of them or of ZCRP_AAL5
+ * in the environment. Says which of their values it is, also of a half of a connection. */
+int options_refuse_aal5(const struct zcrp_options *o, bool is_half);
 
 /* What complete options say about one channel of the entity, a sender's or a receiver's, on this
  * descriptor. No tap. Over AAL5 units and control have a circuit each, which may be the same. Over

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+_Static_assert(EAI_NONAME < 0, "the resolver's codes are negative");
+
 /* One of the two calls that give a socket an address. */
 typedef int (*address_call)(int fd, const struct sockaddr *address, socklen_t size);
 
@@ -28,7 +30,15 @@ static int open_at(const struct addrinfo *a, int protocol, address_call call)
     return error;
 }
 
-/* The socket of the first address that works; where none does, the last one's error. */
+/* Does the error say only that this machine has nothing to do with the address? Names have
+ * addresses of several families, and this says less than what is wrong with another of them. */
+static bool is_of_family(int error)
+{
+    return error == -EAFNOSUPPORT || error == -EADDRNOTAVAIL || error == -ENETUNREACH;
+}
+
+/* The socket of the first address that works; where none does, the error of the last one whose
+ * error says something. */
 static int open_by_name(const char *host, const char *port, int protocol, address_call call)
 {
     const struct addrinfo hints = {
@@ -41,9 +51,12 @@ static int open_by_name(const char *host, const char *port, int protocol, addres
     int fd = -EADDRNOTAVAIL;
 
     if (error)
-        return error == EAI_SYSTEM ? -errno : -EADDRNOTAVAIL;
-    for (const struct addrinfo *a = list; fd < 0 && a; a = a->ai_next)
-        fd = open_at(a, protocol, call);
+        return error == EAI_SYSTEM ? -errno : NAMES_RESOLVER + error;
+    for (const struct addrinfo *a = list; fd < 0 && a; a = a->ai_next) {
+        int result = open_at(a, protocol, call);
+        if (is_of_family(fd) || !is_of_family(result))
+            fd = result;
+    }
     freeaddrinfo(list);
     return fd;
 }

@@ -6,14 +6,24 @@
  * a local port of NULL or "0" leaves the choice to the system. Addresses are tried in the order in
  * which the name resolves, until one works. Looking up a name may block for long.
  *
- * Each returns a descriptor, close-on-exec and the caller's to close, or the system's negative
- * error number. -EADDRNOTAVAIL: the name does not resolve, or is of no address here. */
+ * Each returns a descriptor, close-on-exec and the caller's to close; or the system's negative
+ * error number; or, if the name does not resolve, a number from which names_resolver has what the
+ * resolver says. */
 #ifndef ZCRP_TRANSPORT_NAMES_H
 #define ZCRP_TRANSPORT_NAMES_H
 
 #include "core/instant.h"
 
 #include <stdbool.h>
+
+/* Results of the resolver are below all error numbers. */
+enum { NAMES_RESOLVER = -0x1000 };
+
+/* The resolver's code (EAI_NONAME, ...) in a result; 0 if that is not the resolver's. */
+static inline int names_resolver(int result)
+{
+    return result < NAMES_RESOLVER ? result - NAMES_RESOLVER : 0;
+}
 
 /* A UDP socket connected to its peer, or bound to a local address, where it waits for its peer
  * (accept_peer). */

@@ -28,7 +28,7 @@ template <typename F> static int code_of(F call)
     try {
         call();
     } catch (const zcrp::error &e) {
-        CHECK(std::string(e.what()) == zcrp_strerror(e.code()));
+        CHECK(std::string(e.what()) == zcrp_explain(e.code()));
         return e.code();
     }
     return 0;
@@ -48,6 +48,21 @@ struct pair {
         return zcrp::connection("127.0.0.1", std::to_string(l.port()), o, 0ns);
     }
 };
+
+static void says_why()
+{
+    zcrp::listener taken("127.0.0.1");
+    const std::string port = std::to_string(taken.port());
+
+    try {
+        zcrp::listener second("127.0.0.1", port);
+        CHECK(false);
+    } catch (const zcrp::error &e) {
+        CHECK(e.code() == ZCRP_ERROR_ADDRESS);
+        CHECK(std::string(e.what()) == "port " + port + " is in use at 127.0.0.1");
+    }
+    CHECK(std::string(zcrp::error(ZCRP_ERROR_MEMORY).what()) == zcrp_strerror(ZCRP_ERROR_MEMORY));
+}
 
 static void moves_containers()
 {
@@ -236,6 +251,7 @@ static void owns_endpoints()
 
 int main()
 {
+    says_why();
     moves_containers();
     posts_ahead();
     asks_for_the_size();

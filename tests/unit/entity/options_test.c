@@ -76,6 +76,9 @@ TEST(options_complete__sizes)
     ck_assert_int_eq(o.progress_ns, 8);
     newer.more = 1;
     ck_assert_int_eq(options_complete(&o, &newer.known, sizeof(newer)), ZCRP_ERROR_ARGUMENT);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT),
+                     "options has something set that this library (" ZCRP_VERSION_TEXT
+                     ") does not know");
     ck_assert_int_eq(options_complete(&o, &newer.known, offsetof(struct zcrp_options, connect_ns)),
                      ZCRP_OK);
     ck_assert_uint_eq(o.messages, 7);
@@ -98,20 +101,95 @@ TEST(options_complete__longest_times)
         ck_assert_int_eq(times[i], INT64_MAX / 2);
 }
 
-TEST(options_complete__wrong)
+#define TIME_NEEDED "it has to be 0 to 9223372036854775807"
+
+static const struct {
+    struct zcrp_options options;
+    const char *reason;
+} wrong[] = {
+    {{.unit_bytes = 63}, "options.unit_bytes is 63; it has to be 0 or 64 to 65507"},
+    {{.unit_bytes = 65508}, "options.unit_bytes is 65508; it has to be 0 or 64 to 65507"},
+    {{.messages = (1 << 20) + 1}, "options.messages is 1048577; it has to be 0 to 1048576"},
+    {{.silence_ns = -1}, "options.silence_ns is -1; " TIME_NEEDED},
+    {{.linger_ns = INT64_MIN}, "options.linger_ns is -9223372036854775808; " TIME_NEEDED},
+    {{.spin_ns = -1}, "options.spin_ns is -1; " TIME_NEEDED},
+    {{.congestion = 5}, "options.congestion is 5; it has to be 0 to 4"},
+    {{.congestion = -1}, "options.congestion is -1; it has to be 0 to 4"},
+    {{.congestion = INT32_MIN}, "options.congestion is -2147483648; it has to be 0 to 4"},
+    {{.channel = 4}, "options.channel is 4; it has to be 0 to 3"},
+    {{.flags = 32}, "options.flags is 0x20; of these 0x20 are no flags"},
+    {{.flags = 0x81}, "options.flags is 0x81; of these 0x80 are no flags"},
+    {{.connect_ns = -1}, "options.connect_ns is -1; " TIME_NEEDED},
+    {{.progress_ns = -1}, "options.progress_ns is -1; " TIME_NEEDED},
+    {{.connections = UINT32_MAX}, "options.connections is 4294967295; it has to be 0 to 1048576"},
+    {{.backlog = 1 << 21}, "options.backlog is 2097152; it has to be 0 to 1048576"},
+    {{.mapped_bytes = UINT64_MAX},
+     "options.mapped_bytes is 18446744073709551615; it has to be 0 to 17592186044416"},
+};
+
+TEST(options_complete__wrong, .rows = ROWS(wrong))
 {
-    static const struct zcrp_options wrong[] = {
-        {.unit_bytes = 63}, {.unit_bytes = 65508}, {.messages = (1 << 20) + 1}, {.silence_ns = -1},
-        {.linger_ns = -1},  {.spin_ns = -1},       {.congestion = 5},           {.congestion = -1},
-        {.flags = 32},      {.connect_ns = -1},    {.progress_ns = -1},
-    };
     struct zcrp_options o;
 
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        ck_assert_int_eq(complete(&o, &wrong[i]), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(complete(&o, &wrong[_i].options), ZCRP_ERROR_ARGUMENT);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), wrong[_i].reason);
 }
 
 /* ---- of a channel ---- */
+
+static const struct {
+    struct zcrp_aal5 aal5;
+    bool is_half;
+    const char *variable, *reason; /* of the environment */
+} refused[] = {
+    {{.vpi = 256}, false, "", "options.aal5.vpi is 256; it has to be 0 to 255"},
+    {{.vci = 31}, false, "", "options.aal5.vci is 31; it has to be 0 or 32 to 4127"},
+    {{.vci_control = 4128},
+     true,
+     "",
+     "options.aal5.vci_control is 4128; it has to be 0 or 32 to 4127"},
+    {{.mtu = 1199}, true, "", "options.aal5.mtu is 1199; it has to be 0 or 1200 to 65535"},
+    {{.faults.merged = 1000001},
+     false,
+     "",
+     "options.aal5.faults.merged is 1000001; it has to be 0 to 1000000"},
+    {{.faults.discard = 3}, false, "", "options.aal5.faults.discard is 3; it has to be 0 to 2"},
+    {{.vpi = 255, .vci = 4112},
+     false,
+     "",
+     "options.aal5.vci is 4112, and vci_control 0; with a vpi of 255 they have to be 0 or 32 to "
+     "4111"},
+    {{.vci = 50, .vci_control = 50},
+     true,
+     "",
+     "options.aal5.vci_control is 50, as vci; a connection has to have two circuits"},
+    {{.vci = 4127},
+     true,
+     "",
+     "options.aal5.vci is 4127, and no circuit comes next; vci_control has to name another"},
+    {{.vpi = 255, .vci = 4111},
+     true,
+     "",
+     "options.aal5.vci is 4111, and no circuit comes next; vci_control has to name another"},
+    {{.vci = 50},
+     true,
+     "mtu=1500,\nloss=7",
+     "ZCRP_AAL5 in the environment is \"mtu=1500,\\x0aloss=7\"; it has to set mtu or faults within "
+     "their ranges, as in mtu=1500,loss=10"},
+};
+
+/* Each of them is refused by the channel, and this says why. */
+TEST(options_refuse_aal5__says_which, .rows = ROWS(refused))
+{
+    struct zcrp_options o, given = {.channel = ZCRP_CHANNEL_AAL5, .aal5 = refused[_i].aal5};
+
+    setenv("ZCRP_AAL5", refused[_i].variable, 1);
+    ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
+    struct channel_options channel = options_of_channel(&o, false, refused[_i].is_half, -1);
+    ck_assert(!aal5_is_possible(&channel.aal5));
+    ck_assert_int_eq(options_refuse_aal5(&o, refused[_i].is_half), ZCRP_ERROR_ARGUMENT);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), refused[_i].reason);
+}
 
 static void expect_circuits(const struct channel_aal5 *a, uint32_t out, uint32_t in, uint32_t also)
 {

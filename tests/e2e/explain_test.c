@@ -1,0 +1,362 @@
+/* Each cause of a failure has its sentence (zcrp_explain), and, where it is an address, its errno.
+ */
+#include "../support/ends.h"
+#include "../support/folder.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+LOAD(asleep)
+
+enum { LABEL = 64, LONG = 5000 }; /* a label of a host's name has 63 characters at most */
+
+/* The call fails with this code, and this is said of it. */
+#define EXPECT(call, code, text)                                                                   \
+    do {                                                                                           \
+        ck_assert_int_eq(call, code);                                                              \
+        ck_assert_str_eq(zcrp_explain(code), text);                                                \
+    } while (0)
+
+static void expect_begin(const char *begin)
+{
+    const char *text = zcrp_explain(ZCRP_ERROR_ADDRESS);
+
+    printf("%s\n", text);
+    ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "%s", text);
+}
+
+/* Nothing in it that a terminal would obey. */
+static void expect_printable(const char *text)
+{
+    for (; *text != '\0'; text++)
+        ck_assert_msg((unsigned char)*text >= ' ' && (unsigned char)*text < 0x7F, "%02x", *text);
+}
+
+/* ---- addresses ---- */
+
+static const struct {
+    const char *host, *port;
+    bool is_own; /* it is listened at, not connected to */
+    int error;
+    const char *begin;
+} addresses[] = {
+    {"", "5000", false, EINVAL, "the host is empty"},
+    {"", "5000", true, EINVAL, "the host is empty"},
+    {"127.0.0.1", "0", false, EINVAL,
+     "\"0\" is no port: that is a number from 1 to 65535, or the name"},
+    {"127.0.0.1", "70000", true, EINVAL,
+     "\"70000\" is no port: that is a number from 0 to 65535, or"},
+    {"127.0.0.1", "", true, EINVAL, "\"\" is no port: "},
+    {"127.0.0.1", "no-such-service", false, EINVAL, "\"no-such-service\" is no port: "},
+    {NULL, "no-such-service", true, EINVAL, "\"no-such-service\" is no port: "},
+    {"127.0.0.1", "evil\n\x1b[31m", true, EINVAL, "\"evil\\x0a\\x1b[31m\" is no port: "},
+    {"192.0.2.1", "0", true, EADDRNOTAVAIL, "\"192.0.2.1\" is no address of this machine"},
+};
+
+TEST(explain__addresses, .rows = ROWS(addresses), .needs = loopback_is_udp)
+{
+    const char *host = addresses[_i].host, *port = addresses[_i].port;
+
+    errno = 0;
+    int code = addresses[_i].is_own ? zcrp_udp_listen(host, port) : zcrp_udp_connect(host, port);
+    ck_assert_int_eq(errno, addresses[_i].error);
+    ck_assert_int_eq(code, ZCRP_ERROR_ADDRESS);
+    expect_begin(addresses[_i].begin);
+    expect_printable(zcrp_explain(code));
+}
+
+/* The same of connections and listeners. */
+TEST(explain__addresses_of_connections, .rows = ROWS(addresses), .needs = loopback_is_udp)
+{
+    const char *host = addresses[_i].host, *port = addresses[_i].port;
+    struct zcrp_connection *c;
+    struct zcrp_listener *l;
+
+    errno = 0;
+    int code = addresses[_i].is_own ? zcrp_listen(&l, host, port, NULL)
+                                    : zcrp_connect(&c, host, port, NULL, 0);
+    ck_assert_int_eq(errno, addresses[_i].error);
+    ck_assert_int_eq(code, ZCRP_ERROR_ADDRESS);
+    expect_begin(addresses[_i].begin);
+}
+
+/* Names that no server is asked for, because they cannot be any. */
+TEST(explain__unknown_host, .needs = loopback_is_udp)
+{
+    char host[LABEL + 1], begin[LABEL + 32];
+
+    memset(host, 'x', LABEL);
+    host[LABEL] = '\0';
+    snprintf(begin, sizeof(begin), "cannot resolve host \"%s\": ", host);
+    errno = 0;
+    ck_assert_int_eq(zcrp_udp_connect(host, "7000"), ZCRP_ERROR_ADDRESS);
+    ck_assert_int_eq(errno, ENOENT);
+    expect_begin(begin);
+    ck_assert_uint_gt(strlen(zcrp_explain(ZCRP_ERROR_ADDRESS)), strlen(begin));
+    ck_assert_int_eq(zcrp_aal5_connect(host), ZCRP_ERROR_ADDRESS);
+    expect_begin(begin);
+}
+
+TEST(explain__hostile_host, .needs = loopback_is_udp)
+{
+    char host[LONG + 1] = "\x1b]0;title\x07\n\xff";
+    size_t begun = strlen(host);
+
+    memset(host + begun, 'x', LONG - begun);
+    host[LONG] = '\0';
+    ck_assert_int_eq(zcrp_udp_connect(host, "7000"), ZCRP_ERROR_ADDRESS);
+    expect_begin("cannot resolve host \"\\x1b]0;title\\x07\\x0a\\xffxxx");
+    expect_printable(zcrp_explain(ZCRP_ERROR_ADDRESS));
+    ck_assert_ptr_nonnull(strstr(zcrp_explain(ZCRP_ERROR_ADDRESS), "xxx...\": "));
+    ck_assert_uint_lt(strlen(zcrp_explain(ZCRP_ERROR_ADDRESS)), 400);
+}
+
+static void expect_in_use(const char *host, const char *port, const char *text)
+{
+    struct zcrp_listener *listener;
+
+    errno = 0;
+    EXPECT(zcrp_udp_listen(host, port), ZCRP_ERROR_ADDRESS, text);
+    ck_assert_int_eq(errno, EADDRINUSE);
+    errno = 0;
+    EXPECT(zcrp_listen(&listener, host, port, NULL), ZCRP_ERROR_ADDRESS, text);
+    ck_assert_int_eq(errno, EADDRINUSE);
+}
+
+TEST(explain__port_in_use, .needs = loopback_is_udp)
+{
+    int fd = zcrp_udp_listen(NULL, "0");
+    char port[8], text[64];
+
+    ck_assert_int_ge(fd, 0);
+    snprintf(port, sizeof(port), "%d", zcrp_udp_port(fd));
+    snprintf(text, sizeof(text), "port %s is in use", port);
+    expect_in_use(NULL, port, text);
+    snprintf(text, sizeof(text), "port %s is in use at 127.0.0.1", port);
+    expect_in_use("127.0.0.1", port, text);
+    close(fd);
+}
+
+/* ---- arguments ---- */
+
+TEST(explain__arguments)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(10), *wrapped = zcrp_wrap_msg(m, 1);
+    struct zcrp_entity *e;
+    struct zcrp_stats stats;
+    char text[64];
+    nlong size;
+
+    EXPECT(zcrp_open_sender(NULL, sockets.sender, NULL), ZCRP_ERROR_ARGUMENT, "entity is NULL");
+    EXPECT(zcrp_open_sender(&e, NULL, NULL), ZCRP_ERROR_ARGUMENT, "descriptors is NULL");
+    EXPECT(zcrp_open_sender(&e, sockets.sender, &(struct zcrp_options){.unit_bytes = 3}),
+           ZCRP_ERROR_ARGUMENT, "options.unit_bytes is 3; it has to be 0 or 64 to 65507");
+    ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, NULL), ZCRP_OK);
+    EXPECT(zcrp_submit(NULL, m, 1), ZCRP_ERROR_ARGUMENT, "entity is NULL");
+    EXPECT(zcrp_submit(e, NULL, 1), ZCRP_ERROR_ARGUMENT, "message is NULL");
+    EXPECT(zcrp_expect(e, &size, 0), ZCRP_ERROR_ARGUMENT, "receiver is a sender");
+    EXPECT(zcrp_expect(e, NULL, 0), ZCRP_ERROR_ARGUMENT, "size is NULL");
+    EXPECT(zcrp_stats(NULL, &stats), ZCRP_ERROR_ARGUMENT, "entity is NULL");
+    EXPECT(zcrp_stats(e, NULL), ZCRP_ERROR_ARGUMENT, "stats is NULL");
+    EXPECT(zcrp_rewrap_msg(m, text, 1), ZCRP_ERROR_ARGUMENT,
+           "message was not made by zcrp_wrap_msg");
+    EXPECT(zcrp_rewrap_msg(wrapped, NULL, 1), ZCRP_ERROR_ARGUMENT, "buffer is NULL");
+    EXPECT(zcrp_wait_for(NULL, 0), ZCRP_ERROR_ARGUMENT, "message is NULL");
+    EXPECT(zcrp_wait_any(NULL, 1, 0), ZCRP_ERROR_ARGUMENT, "messages is NULL");
+    EXPECT(zcrp_wait_any(&m, -3, 0), ZCRP_ERROR_ARGUMENT, "count is -3; it has to be 0 or more");
+    EXPECT(zcrp_identity(e, NULL, 64), ZCRP_ERROR_ARGUMENT, "text is NULL");
+    EXPECT(zcrp_udp_connect(NULL, "7000"), ZCRP_ERROR_ARGUMENT, "host is NULL");
+    EXPECT(zcrp_udp_connect("127.0.0.1", NULL), ZCRP_ERROR_ARGUMENT, "port is NULL");
+    EXPECT(zcrp_udp_accept(-1, 0), ZCRP_ERROR_ARGUMENT, "-1 is no descriptor");
+    EXPECT(zcrp_connection_peer(NULL, text, 64), ZCRP_ERROR_ARGUMENT, "connection is NULL");
+    EXPECT(zcrp_listener_port(NULL), ZCRP_ERROR_ARGUMENT, "listener is NULL");
+    ck_assert_int_eq(zcrp_send_init(NULL), 0);
+    EXPECT(zcrp_error(NULL), ZCRP_ERROR_ARGUMENT, "file_descriptors is NULL");
+    ck_assert_int_eq(zcrp_close(e), ZCRP_OK);
+    zcrp_free_msg(wrapped);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+
+static const struct {
+    struct zcrp_aal5 aal5;
+    const char *text;
+} circuits[] = {
+    {{.vci = 31}, "options.aal5.vci is 31; it has to be 0 or 32 to 4127"},
+    {{.mtu = 5}, "options.aal5.mtu is 5; it has to be 0 or 1200 to 65535"},
+    {{.vci = 77, .vci_control = 77},
+     "options.aal5.vci_control is 77, as vci; a connection has to have two circuits"},
+};
+
+TEST(explain__circuits, .rows = ROWS(circuits), .needs = loopback_is_udp)
+{
+    const struct zcrp_options options = {.channel = ZCRP_CHANNEL_AAL5, .aal5 = circuits[_i].aal5};
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+
+    EXPECT(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_ERROR_ARGUMENT,
+           circuits[_i].text);
+    EXPECT(zcrp_connect(&c, "127.0.0.1", "9", &options, 0), ZCRP_ERROR_ARGUMENT, circuits[_i].text);
+}
+
+TEST(explain__system)
+{
+    int fd = dup(STDOUT_FILENO);
+    char text[100];
+
+    close(fd);
+    snprintf(text, sizeof(text), "descriptor %d: %s", fd, strerror(EBADF));
+    EXPECT(zcrp_udp_port(fd), ZCRP_ERROR_SYSTEM, text);
+    EXPECT(zcrp_udp_accept(fd, 0), ZCRP_ERROR_SYSTEM, text);
+    ck_assert_int_eq(errno, EBADF);
+}
+
+/* ---- keys ---- */
+
+#ifdef ZCRP_KEYS
+static const char *made(const char *name, const char *content, mode_t mode)
+{
+    const char *path = folder_path(name);
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(content, file), 0);
+    ck_assert_int_eq(fchmod(fileno(file), mode), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+static const struct {
+    const char *content; /* NULL: there is no file */
+    mode_t mode;
+    int code;
+    const char *said; /* behind the file's name */
+} key_files[] = {
+    {NULL, 0, ZCRP_ERROR_SYSTEM, ": No such file or directory"},
+    {"hello\n", 0640, ZCRP_ERROR_EXPOSED,
+     " is open to users other than its owner: its mode is 0640, not 0600"},
+    {"hello\n", 0600, ZCRP_ERROR_ARGUMENT, ": neither \"identity:digits\" nor a key pair in PEM"},
+    {"a:0123\n", 0600, ZCRP_ERROR_ARGUMENT, ": key has 2 bytes; it has to have 32 to 64"},
+    {":0123\n", 0600, ZCRP_ERROR_ARGUMENT, ": identity has 0 bytes; it has to have 1 to 128"},
+    {"a:xyz\n", 0600, ZCRP_ERROR_ARGUMENT,
+     ": what is behind the colon is not 64 to 128 hexadecimal digits"},
+};
+
+TEST(explain__key_files, .rows = ROWS(key_files))
+{
+    struct zcrp_keys *keys;
+    char text[400];
+
+    folder_make();
+    const char *path = key_files[_i].content == NULL
+                           ? folder_path("key")
+                           : made("key", key_files[_i].content, key_files[_i].mode);
+    snprintf(text, sizeof(text), "%s%s", path, key_files[_i].said);
+    EXPECT(zcrp_keys_read(&keys, path), key_files[_i].code, text);
+    folder_remove();
+}
+
+/* A secret is in no sentence. */
+TEST(explain__keys_says_no_secret)
+{
+    struct zcrp_keys *keys;
+
+    folder_make();
+    const char *path = made("key", "name:secretsecretsecret\n", 0600);
+    ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_ARGUMENT);
+    ck_assert_ptr_null(strstr(zcrp_explain(ZCRP_ERROR_ARGUMENT), "secret"));
+    folder_remove();
+}
+
+TEST(explain__keys)
+{
+    static const uint8_t key[ZCRP_KEYS_PSK_MOST] = {7};
+    struct zcrp_keys *keys, *none;
+    char text[600];
+
+    EXPECT(zcrp_keys_psk(&none, "a", key, 31), ZCRP_ERROR_ARGUMENT,
+           "key has 31 bytes; it has to have 32 to 64");
+    EXPECT(zcrp_keys_psk(&none, NULL, key, 32), ZCRP_ERROR_ARGUMENT, "identity is NULL");
+    EXPECT(zcrp_keys_raw(&none, NULL, 0), ZCRP_ERROR_ARGUMENT, "pem is NULL");
+    ck_assert_int_eq(zcrp_keys_raw(&none, "x", 1), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(strncmp(zcrp_explain(ZCRP_ERROR_ARGUMENT), "the secret key: ", 16), 0);
+    ck_assert_int_eq(zcrp_keys_psk(&keys, "a", key, 32), ZCRP_OK);
+    EXPECT(zcrp_keys_pin(keys, "sha256:00"), ZCRP_ERROR_ARGUMENT,
+           "keys is of another kind; it has to be of zcrp_keys_raw");
+    folder_make();
+    snprintf(text, sizeof(text), "%s: No such file or directory", folder_path("none/log"));
+    EXPECT(zcrp_keys_log(keys, folder_path("none/log")), ZCRP_ERROR_SYSTEM, text);
+    snprintf(text, sizeof(text), "%s is no regular file", "/dev/null");
+    EXPECT(zcrp_keys_log(keys, "/dev/null"), ZCRP_ERROR_ARGUMENT, text);
+    char file[128];
+    snprintf(file, sizeof(file), "%s", made("key.pem", "x", 0600));
+    snprintf(text, sizeof(text), "%s: No such file or directory", folder_path("ca.pem"));
+    EXPECT(zcrp_keys_certificate(&none, file, file, folder_path("ca.pem"), NULL),
+           ZCRP_ERROR_ARGUMENT, text);
+    snprintf(text, sizeof(text), "%s: No such file or directory", folder_path("no.pem"));
+    EXPECT(zcrp_keys_certificate(&none, file, folder_path("no.pem"), file, NULL), ZCRP_ERROR_SYSTEM,
+           text);
+    folder_remove();
+    zcrp_keys_free(keys);
+}
+#endif
+
+/* ---- whose, and of what ---- */
+
+/* What was said of one failure is not told of another. */
+TEST(explain__belongs_to_its_code)
+{
+    ck_assert_str_eq(zcrp_explain(ZCRP_OK), zcrp_strerror(ZCRP_OK));
+    ck_assert_str_eq(zcrp_explain(7), zcrp_strerror(7));
+    for (int code = -ZCRP_ERROR_COUNT; code < 0; code++)
+        ck_assert_str_eq(zcrp_explain(code), zcrp_strerror(code));
+    EXPECT(zcrp_udp_connect(NULL, "1"), ZCRP_ERROR_ARGUMENT, "host is NULL");
+    struct zcrp_msg *m = zcrp_alloc_msg(1);
+    ck_assert_int_eq(zcrp_wait_for(m, 0), ZCRP_ERROR_IDLE);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_IDLE), zcrp_strerror(ZCRP_ERROR_IDLE));
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL");
+    EXPECT(zcrp_udp_connect("", "1"), ZCRP_ERROR_ADDRESS, "the host is empty");
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), zcrp_strerror(ZCRP_ERROR_ARGUMENT));
+    zcrp_free_msg(m);
+}
+
+static void *fail_elsewhere(void *seen)
+{
+    *(const char **)seen = zcrp_explain(ZCRP_ERROR_ARGUMENT);
+    EXPECT(zcrp_wait_for(NULL, 0), ZCRP_ERROR_ARGUMENT, "message is NULL");
+    return NULL;
+}
+
+TEST(explain__of_another_thread)
+{
+    const char *seen = NULL;
+    pthread_t other;
+
+    EXPECT(zcrp_udp_connect(NULL, "1"), ZCRP_ERROR_ARGUMENT, "host is NULL");
+    ck_assert_int_eq(pthread_create(&other, NULL, fail_elsewhere, &seen), 0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    ck_assert_str_eq(seen, zcrp_strerror(ZCRP_ERROR_ARGUMENT));
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL");
+}
+
+static bool works_in_child(void)
+{
+    return strcmp(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL") == 0 &&
+           zcrp_wait_for(NULL, 0) == ZCRP_ERROR_ARGUMENT &&
+           strcmp(zcrp_explain(ZCRP_ERROR_ARGUMENT), "message is NULL") == 0;
+}
+
+TEST(explain__behind_a_fork)
+{
+    int status;
+
+    EXPECT(zcrp_udp_connect(NULL, "1"), ZCRP_ERROR_ARGUMENT, "host is NULL");
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(works_in_child() ? 0 : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL");
+}
