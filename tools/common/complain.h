@@ -5,7 +5,8 @@
 
 enum { COMPLAIN_ROOM = 400 };
 
-/* Says one line, without a full stop or newline. Longer ones are cut. Returns -1, always, so that a
+/* Says one line, without a full stop or newline. Longer ones are cut, and control characters, which
+ * names and the other end's words may have in them, become '?'. Returns -1, always, so that a
  * failing function can `return complain(...)`. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
