@@ -86,7 +86,7 @@ check "it did not run in vain" test ! -s "$place/printed"
 ends 0 -- true -- true
 said 'A to B: 0 packets, 0 B: 0 arrived'
 ends 125 --json /dev/full -- true -- true
-said 'cannot write /dev/full$'
+said 'cannot write /dev/full: No space left on device$'
 
 # ---- what may be missing
 

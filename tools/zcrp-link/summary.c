@@ -101,9 +101,10 @@ static int write_json(const char *path, const struct options *options, const str
     for (int end = 0; end < ENDS; end++)
         write_way(out, relay, end);
     fputs("\n}\n", out);
-    bool is_bad = ferror(out) != 0;
+    bool is_bad = fflush(out) != 0 || ferror(out) != 0;
+    int error = errno;
     is_bad = fclose(out) != 0 || is_bad;
-    return is_bad ? complain("cannot write %s", path) : 0;
+    return is_bad ? complain("cannot write %s: %s", path, strerror(error)) : 0;
 }
 
 int summary_check(const struct options *options)

@@ -64,20 +64,24 @@ static int run_ip_at(pid_t process, const char *commands)
 {
     char path[64];
     int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    bool is_there = false;
     int status = -1;
 
     snprintf(path, sizeof path, "/proc/%d/ns/net", (int)process);
     int there = open(path, O_RDONLY | O_CLOEXEC);
     if (here >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0) {
+        is_there = true;
         status = run_ip(commands);
         if (setns(here, CLONE_NEWNET) < 0)
-            status = -1;
+            status = complain("cannot leave %s: %s", path, strerror(errno));
     }
+    if (!is_there)
+        complain("cannot enter %s: %s", path, strerror(errno));
     if (here >= 0)
         close(here);
     if (there >= 0)
         close(there);
-    return status < 0 ? complain("cannot set up the far network namespace") : 0;
+    return status;
 }
 
 static int netns_join(pid_t child, uint64_t mtu)
