@@ -5,7 +5,6 @@
  *     ./echo ask 127.0.0.1 7000 "how far is it?"
  *
  *     cc echo.c -o echo $(pkg-config --cflags --libs zcrp) */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,7 @@ static void check(const char *what, int code)
 {
     if (code == ZCRP_OK)
         return;
-    fprintf(stderr, "echo: %s: %s\n", what,
-            code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
+    fprintf(stderr, "echo: %s: %s\n", what, zcrp_explain(code));
     exit(1);
 }
 

@@ -21,7 +21,7 @@ static void check(const char *what, int is_success, const struct zcrp_msg *messa
 {
     if (is_success)
         return;
-    fprintf(stderr, "overlap: %s: %s\n", what, zcrp_strerror(zcrp_error(message)));
+    fprintf(stderr, "overlap: %s: %s\n", what, zcrp_explain(zcrp_error(message)));
     exit(1);
 }
 
@@ -59,7 +59,7 @@ static void receive_frames(int fd)
     fprintf(stderr, "overlap: port %d\n", zcrp_udp_port(fd)); /* port 0 takes any free one */
     int code = zcrp_udp_accept(fd, -1);
     if (code != ZCRP_OK) {
-        fprintf(stderr, "overlap: accept: %s\n", zcrp_strerror(code));
+        fprintf(stderr, "overlap: accept: %s\n", zcrp_explain(code));
         exit(1);
     }
     check("init", zcrp_rcv_init((int[]){fd, fd}), NULL);
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: overlap send|receive HOST PORT\n"), 2;
     int fd = (is_sender ? zcrp_udp_connect : zcrp_udp_listen)(argv[2], argv[3]);
     if (fd < 0)
-        return fprintf(stderr, "overlap: socket: %s\n", zcrp_strerror(fd)), 1;
+        return fprintf(stderr, "overlap: socket: %s\n", zcrp_explain(fd)), 1;
     for (int n = 0; n < BUFFERS; n++) {
         frame[n] = zcrp_alloc_msg(FRAME_BYTES);
         if (frame[n] == NULL)

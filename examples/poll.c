@@ -18,8 +18,7 @@ static void check(const char *what, int code)
 {
     if (code >= 0)
         return;
-    fprintf(stderr, "poll: %s: %s\n", what,
-            code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
+    fprintf(stderr, "poll: %s: %s\n", what, zcrp_explain(code));
     exit(1);
 }
 

@@ -5,22 +5,19 @@
  *     ./sender 127.0.0.1 7000 <file
  *
  *     cc sender.c -o sender $(pkg-config --cflags --libs zcrp) */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <zcrp.h>
 
 enum { MESSAGE_BYTES = 1 << 20 };
 
-/* Codes are negative. This one leaves the details in errno. */
+/* Codes are negative. */
 static void check(const char *what, int code)
 {
     if (code >= 0)
         return;
-    fprintf(stderr, "sender: %s: %s\n", what,
-            code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
+    fprintf(stderr, "sender: %s: %s\n", what, zcrp_explain(code));
     exit(1);
 }
 

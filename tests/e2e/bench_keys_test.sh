@@ -67,7 +67,10 @@ check "of several connections" "$bench" --keys --peers 3 --transport zcrp --size
     --key-log "$place/log"
 check "behind the others" test "$(grep -c '^CLIENT_TRAFFIC_SECRET_0' "$place/log")" -ge 4
 chmod 640 "$place/log"
-complains 1 "zcrp: cannot make keys" --keys --transport zcrp --size 64 --count 1 --key-log "$place/log"
+complains 1 "zcrp: cannot make keys: $place/log is open to users other than its owner: its mode is 0640" \
+    --keys --transport zcrp --size 64 --count 1 --key-log "$place/log"
+complains 1 "zcrp: cannot make keys: $place/none/log: No such file or directory" \
+    --keys --transport zcrp --size 64 --count 1 --key-log "$place/none/log"
 complains 2 "--key-log needs --keys" --transport zcrp --size 64 --count 1 --key-log "$place/log"
 rm "$place/log"
 listen --key-log "$place/log"

@@ -79,7 +79,7 @@ for name in sender receiver poll overlap echo; do
     complaint "$name without arguments" 2 "usage: $name" "$build/examples/$name"
 done
 for command in sender receiver "poll send" "poll receive" "overlap send" "overlap receive" "echo serve"; do
-    complaint "$command" 1 "the host or port cannot be resolved or bound" \
+    complaint "$command" 1 '"70000" is no port: that is a number from ' \
         "$build/examples/"$command 127.0.0.1 70000
 done
 

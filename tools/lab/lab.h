@@ -23,7 +23,7 @@ static inline void must(int code)
 {
     if (code == ZCRP_OK)
         return;
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, zcrp_strerror(code));
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, zcrp_explain(code));
     exit(EXIT_FAILURE);
 }
 

@@ -153,10 +153,11 @@ static int show_text(const char *path, char *text, bool wants_all)
     }
     if (!wants_all)
         return complain("%s is no key pair, and has no fingerprint", path);
-    if (zcrp_keys_read(&keys, path) != ZCRP_OK || colon == NULL)
-        return complain("%s is no file of keys", path);
+    int code = zcrp_keys_read(&keys, path);
+    if (code != ZCRP_OK)
+        return complain("%s", zcrp_explain(code));
     zcrp_keys_free(keys);
-    printf("a pre-shared key, identity %.*s\n", (int)(colon - text), text);
+    printf("a pre-shared key, identity %.*s\n", (int)(colon != NULL ? colon - text : 0), text);
     return 0;
 }
 

@@ -24,6 +24,7 @@ static const ino_t first_pid_namespace = 0xEFFFFFFCu;
 
 struct attempt {
     int code;     /* of the messages */
+    int error;    /* errno of a process that could not be started; else 0 */
     uint64_t why; /* enum zcrp_memory_refusal */
     bool was_memory;
 };
@@ -99,15 +100,14 @@ static struct attempt attempt_between(int out, int in, bool is_udp)
 {
     const struct zcrp_options options = {
         .flags = is_udp ? ZCRP_NO_MEMORY : 0, .linger_ns = second_ns / 10, .connect_ns = second_ns};
-    struct attempt attempt = {.code = ZCRP_ERROR_SYSTEM};
 
     fflush(stdout);
     pid_t child = fork();
     if (child == 0)
         receive(in, &options);
     if (child < 0)
-        return attempt;
-    attempt = send_to(out, &options, is_udp);
+        return (struct attempt){.code = ZCRP_ERROR_SYSTEM, .error = errno};
+    struct attempt attempt = send_to(out, &options, is_udp);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     return attempt;
@@ -117,20 +117,18 @@ static struct attempt attempt_between(int out, int in, bool is_udp)
 static struct attempt attempt_here(bool is_udp)
 {
     char port[16];
-    struct attempt attempt = {.code = ZCRP_ERROR_SYSTEM};
     int in = zcrp_udp_listen("127.0.0.1", "0");
-    int out = -1;
 
-    if (in >= 0) {
-        snprintf(port, sizeof port, "%d", zcrp_udp_port(in));
-        out = zcrp_udp_connect("127.0.0.1", port);
-    }
+    if (in < 0)
+        return (struct attempt){.code = in};
+    snprintf(port, sizeof port, "%d", zcrp_udp_port(in));
+    int out = zcrp_udp_connect("127.0.0.1", port);
+    struct attempt attempt = {.code = out};
     if (out >= 0)
         attempt = attempt_between(out, in, is_udp);
     if (out >= 0)
         close(out);
-    if (in >= 0)
-        close(in);
+    close(in);
     return attempt;
 }
 
@@ -139,8 +137,7 @@ static struct attempt attempt_here(bool is_udp)
 static bool try_udp(void)
 {
     struct attempt attempt = attempt_here(true);
-    const char *why =
-        attempt.code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(attempt.code);
+    const char *why = attempt.error != 0 ? strerror(attempt.error) : zcrp_explain(attempt.code);
 
     if (attempt.code == 0) {
         doctor_say(true, "UDP: a message came from one process to another");

@@ -1,8 +1,6 @@
 /* Connections of ZCRP: each half's descriptor says when messages have ended. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "common/complain.h"
@@ -24,8 +22,7 @@ static int failed(const struct crowd *crowd, const char *what, int code)
     char channel[TRANSPORT_CHANNEL_ROOM];
 
     carrier_name(&crowd->stage->settings, channel);
-    return complain("--peers: connections over %s: %s: %s", channel, what,
-                    code == ZCRP_ERROR_SYSTEM ? strerror(errno) : zcrp_strerror(code));
+    return complain("--peers: connections over %s: %s: %s", channel, what, zcrp_explain(code));
 }
 
 /* The same at both ends, circuits and keys included; the caller frees the keys. Connecting fails

@@ -13,10 +13,7 @@
 
 int udp_failed(const struct transport *transport, const char *what, int code)
 {
-    bool is_system = code == ZCRP_ERROR_SYSTEM;
-
-    return complain("%s: cannot %s: %s%s%s", transport->kind->name, what, zcrp_strerror(code),
-                    is_system ? ": " : "", is_system ? strerror(errno) : "");
+    return complain("%s: cannot %s: %s", transport->kind->name, what, zcrp_explain(code));
 }
 
 /* The control connection's interface and, for the sake of firewalls, its port number; if that is

@@ -29,7 +29,7 @@ struct zcrp_state {
 static int message_failed(const char *what, uint64_t n, int code)
 {
     return complain("zcrp: cannot %s message %llu: %s", what, (unsigned long long)n,
-                    zcrp_strerror(code));
+                    zcrp_explain(code));
 }
 
 static int make_state(struct transport *transport)

@@ -1,0 +1,37 @@
+#!/bin/sh
+# zcrp-keys and what is wrong with a file: it says which file, and why.
+set -u
+
+. "$(dirname "$0")/../support/script.sh"
+
+program=$build/zcrp-keys
+needs "$program"
+umask 077
+
+if ! "$program" generate psk test "$place/psk" 2>"$place/said"; then
+    check "the library was built without keys" grep -F "built without keys" "$place/said"
+    conclude
+    exit
+fi
+
+check "a pre-shared key" "$program" show "$place/psk"
+cp "$place/out" "$place/shown"
+check "has its identity" grep -qx "a pre-shared key, identity test" "$place/shown"
+check "a key pair" "$program" generate raw "$place/raw"
+check "has a fingerprint" "$program" fingerprint "$place/raw"
+
+missing=": No such file or directory"
+complains 1 "cannot read $place/none$missing" show "$place/none"
+complains 1 "cannot make $place/none/key$missing" generate raw "$place/none/key"
+complains 1 "cannot make $place/psk: File exists" generate psk test "$place/psk"
+
+echo "no key at all" >"$place/text"
+complains 1 "$place/text: neither \"identity:digits\" nor a key pair in PEM" show "$place/text"
+echo "test:0123" >"$place/short"
+complains 1 "$place/short: key has 2 bytes; it has to have 32 to 64" show "$place/short"
+echo "test:xyz" >"$place/letters"
+complains 1 "$place/letters: what is behind the colon is not 64 to 128 hexadecimal digits" show "$place/letters"
+chmod 644 "$place/psk"
+complains 1 "$place/psk can be read by users other than its owner: chmod 600 it" show "$place/psk"
+
+conclude
