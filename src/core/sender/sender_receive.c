@@ -398,14 +398,16 @@ static void on_other_version(struct sender *s, const uint8_t *datagram, size_t s
 }
 
 /* A listener that takes only peers with keys says so to one that brought a cookie and has none. */
-static void on_handshake(struct sender *s, const uint8_t *datagram, size_t size)
+static void on_handshake(struct sender *s, instant now, const uint8_t *datagram, size_t size)
 {
     struct handshake_datagram d;
     size_t bytes;
     if (handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK &&
         (d.flags & HANDSHAKE_REFUSES) != 0 && !sender_session_is_paired(&s->session) &&
-        sender_session_is_answer(&s->session, d.tag, d.nonce))
+        sender_session_is_answer(&s->session, d.tag, d.nonce)) {
         sender_on_keys(s, false);
+        sender_timer_on_no_keys(&s->timer, now);
+    }
 }
 
 static void receive_plain(struct sender *s, instant now, const uint8_t *datagram, size_t size)
@@ -424,7 +426,7 @@ static void receive_plain(struct sender *s, instant now, const uint8_t *datagram
     if (!is_ours)
         count_drop(s, verdict);
     if (!is_ours && type == DATAGRAM_HANDSHAKE)
-        on_handshake(s, datagram, size);
+        on_handshake(s, now, datagram, size);
     else if (!is_ours && verdict != VERDICT_OK)
         on_other_version(s, datagram, size);
     sender_finish(s);

@@ -11,6 +11,7 @@ static const duration SLOWEST_HELLO = SECOND;
 static const duration SLOWEST_KEEPALIVE = 5 * SECOND;
 static const duration SLOWEST_QUESTION = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
+static const duration NO_KEYS_DOUBT = 500 * MILLISECOND; /* who said so may be a stranger */
 
 enum {
     LAST_HELLOS = 8,    /* unanswered, after which a closing sender gives up, */
@@ -187,6 +188,11 @@ void sender_timer_on_outstanding(struct sender_timer *t, instant now,
         return;
     t->hellos = 0;
     t->hello = now;
+}
+
+void sender_timer_on_no_keys(struct sender_timer *t, instant now)
+{
+    t->connect = instant_earlier(t->connect, now + NO_KEYS_DOUBT);
 }
 
 void sender_timer_on_close(struct sender_timer *t, instant now)

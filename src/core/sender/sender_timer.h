@@ -71,6 +71,10 @@ void sender_timer_on_leave(struct sender_timer *t, instant now);
 void sender_timer_on_outstanding(struct sender_timer *t, instant now,
                                  const struct sender_config *config, bool is_paired);
 
+/* The peer says that it takes only senders with keys, and this one has none: it fails soon, unless
+ * it is paired before. */
+void sender_timer_on_no_keys(struct sender_timer *t, instant now);
+
 /* A close begins. */
 void sender_timer_on_close(struct sender_timer *t, instant now);
 

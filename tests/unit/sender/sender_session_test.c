@@ -1,4 +1,5 @@
 /* How the sender finds its receiver, and leaves it. */
+#include "core/keys/handshake.h"
 #include "sender_rig.h"
 
 #include "../../support/suite.h"
@@ -369,6 +370,61 @@ TEST(connect__version_said_by_a_stranger)
     hello.pairing.tag ^= 4;
     say_version(hello.pairing, 3);
     fail_to_connect(OUTCOME_UNREACHABLE);
+}
+
+static void say_keys_are_wanted(struct pairing pairing, uint64_t nonce)
+{
+    uint8_t datagram[TRAILER_BYTES];
+    const struct handshake_datagram said = {
+        .tag = pairing.tag, .nonce = nonce, .flags = HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES};
+    handshake_encode(datagram, &said);
+    sender_rig_receive(datagram, sizeof datagram);
+}
+
+/* It is said again at each hello. */
+TEST(connect__keys_are_wanted)
+{
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    instant limit = rig.now + 500 * MILLISECOND;
+    say_keys_are_wanted(hello.pairing, hello.nonce);
+    while (sender_deadline(rig.s) < limit) {
+        sender_rig_expect_no_event();
+        sender_rig_wait();
+        while (sender_has_burst(rig.s))
+            hello = sender_rig_hello();
+        say_keys_are_wanted(hello.pairing, hello.nonce);
+    }
+    sender_rig_wait();
+    ck_assert_int_eq(rig.now, limit);
+    sender_rig_expect_event(OUTCOME_KEYS, 0);
+    sender_rig_submit(10); /* it may have left meanwhile, and another one listen */
+    fail_to_connect(OUTCOME_UNREACHABLE);
+}
+
+TEST(connect__keys_are_wanted_by_a_stranger)
+{
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    say_keys_are_wanted(hello.pairing, hello.nonce ^ 4);
+    fail_to_connect(OUTCOME_UNREACHABLE);
+}
+
+/* Who said so read the path, and was not the receiver. */
+TEST(connect__keys_are_wanted_but_not_by_the_receiver)
+{
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    say_keys_are_wanted(hello.pairing, hello.nonce);
+    sender_rig_cookie(&hello, 0);
+    hello = sender_rig_hello();
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag};
+    rig.nonce = hello.nonce;
+    sender_rig_request(0, 1, 10);
+    sender_rig_expect("0:0+10LA");
+    rig.now += 600 * MILLISECOND;
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_no_event();
 }
 
 /* Once there was a peer, its silence is silence; what the system says changes nothing. */
