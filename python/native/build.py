@@ -60,7 +60,7 @@ def declarations():
     header = read(HEADER)
     errors = [f"ZCRP_ERROR_{name}" for name in rows(header, "ZCRP_ERRORS")]
     names = errors + constants(header, "zcrp_congestion") + constants(header, "zcrp_channel")
-    names += constants(header, "zcrp_option_flags") + ["ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST"]
+    names += constants(header, "zcrp_option_flags") + ["ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST", "ZCRP_KEYS_IDENTITY_MOST"]
     return "\n".join([
         *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",

@@ -1,6 +1,10 @@
 """Exceptions by name; options; what cannot be opened."""
 import asyncio
 import errno
+import importlib.metadata
+import os
+import pickle
+import re
 import resource
 import socket
 import time
@@ -10,6 +14,7 @@ import pytest
 import zcrp
 import zcrp.asyncio
 from zcrp import errors
+from zcrp import options as options_of
 from zcrp._zcrp import ffi, lib
 from conftest import HOST, IMPATIENT, LONG, in_thread, meet
 
@@ -19,13 +24,15 @@ def codes():
 
 
 def test_each_code_has_a_class_with_the_librarys_text():
+    ffi.errno = errno.EMFILE  # Python has no class of its own for it
     kinds = [type(zcrp.errors.error_of(code)) for code in codes()]
     assert zcrp.Error not in kinds and len(set(kinds)) == len(kinds)
     for code, kind in zip(codes(), kinds):
         assert getattr(zcrp, kind.__name__) is kind and kind.code == code
         assert getattr(lib, f"ZCRP_ERROR_{kind.name}") == code and kind.__name__ in zcrp.__all__
         assert kind.__doc__
-        assert ffi.string(lib.zcrp_strerror(code)).decode() in str(errors.error_of(code))
+        text = os.strerror(errno.EMFILE) if kind is zcrp.System else ffi.string(lib.zcrp_strerror(code)).decode()
+        assert text in str(errors.error_of(code))
 
 
 def test_a_code_that_is_not_known():
@@ -35,9 +42,64 @@ def test_a_code_that_is_not_known():
 
 def test_they_are_pythons_own_too():
     for kind, base in ((zcrp.Timeout, TimeoutError), (zcrp.Refused, ConnectionRefusedError), (zcrp.System, OSError),
-                       (zcrp.PeerClosed, ConnectionResetError), (zcrp.Address, ValueError),
+                       (zcrp.PeerClosed, ConnectionResetError), (zcrp.Address, ValueError), (zcrp.Address, OSError),
                        (zcrp.Memory, MemoryError), (zcrp.Silent, ConnectionError)):
         assert issubclass(kind, base) and issubclass(kind, zcrp.Error)
+
+
+def test_a_system_call_that_failed_is_what_python_calls_it():
+    for number, kind in ((errno.ENOENT, FileNotFoundError), (errno.EACCES, PermissionError),
+                         (errno.EISDIR, IsADirectoryError), (errno.EMFILE, OSError)):
+        error = zcrp.System(number, os.strerror(number), "a file")
+        assert isinstance(error, kind) and isinstance(error, zcrp.System) and type(error).code == zcrp.System.code
+        assert (error.errno, error.filename) == (number, "a file") and type(error) is type(zcrp.System(number, ""))
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error) and again.filename == "a file"
+    assert str(pickle.loads(pickle.dumps(zcrp.Address(errno.EADDRINUSE, "taken")))) == str(zcrp.Address(98, "taken"))
+
+
+def test_version():
+    assert zcrp.__version__ == importlib.metadata.version("zcrp")
+    assert zcrp.__version__.split(".") == [str(zcrp.version // 100 ** i % 100) for i in (2, 1, 0)]
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda one: zcrp.connect(b"127.0.0.1", 7000), "a host is a str, not bytes"),
+    (lambda one: zcrp.connect(None, 7000), "a host is a str, not NoneType"),
+    (lambda one: zcrp.listen(5), "a host is a str, not int"),
+    (lambda one: zcrp.connect(HOST, 7000.5), "a port is an int or a str, not float"),
+    (lambda one: zcrp.listen(HOST, None), "a port is an int or a str, not NoneType"),
+    (lambda one: zcrp.connect(HOST, 7000, timeout="5"), "a time limit is a number of seconds or None, not str"),
+    (lambda one: zcrp.connect(HOST, 7000, {"silence": 5}), "options are zcrp.Options, not dict"),
+    (lambda one: zcrp.connect(HOST, 7000, {"silence": 5}, timeout=1), "options are zcrp.Options, not dict"),
+    (lambda one: zcrp.listen(HOST, options="silence=5"), "options are zcrp.Options, not str"),
+    (lambda one: one.send(b"x", "5"), "a time limit is a number of seconds or None, not str"),
+    (lambda one: one.receive(limit="5"), "a limit is a whole number, not str"),
+    (lambda one: one.receive([]), "a time limit is a number of seconds or None, not list"),
+    (lambda one: one.allocate("5"), "a buffer's size is a whole number, not str"),
+    (lambda one: one.allocate(5.0), "a buffer's size is a whole number, not float"),
+    (lambda one: one.post_send_batch([b"x", 5]), "a message needs a buffer"),
+    (lambda one: zcrp.wait([one]), "a message or a batch can be waited for here, not Connection"),
+    (lambda one: zcrp.Keys("detector.key"), "keys are made by Keys.read"),
+    (lambda one: zcrp.Options(keys="detector.key"), "the option keys is zcrp.Keys, as Keys.read makes them, not str"),
+    (lambda one: zcrp.Options(messages="5"), "the option messages is a whole number, not str"),
+    (lambda one: zcrp.Options(messages=5.0), "the option messages is a whole number, not float"),
+    (lambda one: zcrp.Options(silence="5"), "the option silence is a number of seconds, not str"),
+    (lambda one: zcrp.Options(gro="no"), "the option gro is a bool, not str"),
+    (lambda one: zcrp.Options(stats_directory=5), "not int"),
+    (lambda one: zcrp.Options(mesages=5), "mesages")])
+def test_types_are_checked(pair, call, text):
+    """By this package, in its words and not in those of what is underneath."""
+    with pytest.raises(TypeError, match=text) as failure:
+        call(pair[0])
+    assert not re.search("cdata|ctype|cffi|uint", str(failure.value))
+
+
+def test_what_nobody_has_room_for(pair):
+    with pytest.raises(MemoryError):
+        pair[0].allocate(1 << 70)
+    with pytest.raises(ValueError, match="a limit cannot be -1"):
+        pair[0].receive(limit=-1)
 
 
 def test_all_names_are_there():
@@ -116,6 +178,52 @@ def test_addresses_that_cannot_be_listened_at():
         zcrp.listen("a\0b")
 
 
+def test_address_errors_say_why():
+    """By the system's errno, or by what the resolver says."""
+    with zcrp.listen(HOST) as listener:
+        with pytest.raises(OSError, match=f"{HOST}:{listener.port}: Address already in use") as failure:
+            zcrp.listen(HOST, listener.port)
+        assert failure.value.errno == errno.EADDRINUSE and isinstance(failure.value, zcrp.Address)
+    with pytest.raises(zcrp.Address, match="192.0.2.77:0: ") as failure:
+        zcrp.listen("192.0.2.77")
+    assert failure.value.errno == errno.EADDRNOTAVAIL
+    for call, text in ((lambda: zcrp.connect(HOST, 0), "0 is not a port: ports are 1 to 65535"),
+                       (lambda: zcrp.listen(HOST, 70000), "70000 is not a port: ports are 0 to 65535"),
+                       (lambda: zcrp.connect("", 7000), "the host is empty"),
+                       (lambda: zcrp.connect("no host of this name.", 7000), "no host of this name.:7000: ")):
+        with pytest.raises(zcrp.Address, match=text) as failure:
+            call()
+        assert failure.value.errno is None
+
+    async def run():
+        for place, text in (((HOST, -1), "-1 is not a port"),
+                            (("no host of this name.", 7000), "no host of this name.:7000: ")):
+            with pytest.raises(zcrp.Address, match=text):
+                await zcrp.asyncio.connect(*place)
+        async with await zcrp.asyncio.listen(HOST) as listener:
+            with pytest.raises(OSError) as failure:
+                await zcrp.asyncio.listen(HOST, listener.port)
+            assert failure.value.errno == errno.EADDRINUSE
+        with pytest.raises(TypeError, match="a host is a str, not NoneType"):
+            await zcrp.asyncio.connect(None, 7000)
+
+    asyncio.run(run())
+
+
+def test_connect_goes_on_for_a_late_server():
+    """It comes when it was clear for long that nobody listens."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
+        place.bind((HOST, 0))
+        port = place.getsockname()[1]
+    found = []
+    thread = in_thread(lambda: found.append(zcrp.connect(HOST, port, timeout=3 * LONG)))
+    time.sleep(2.5)
+    with zcrp.listen(HOST, port) as listener, listener.accept(LONG) as one:
+        thread.join()
+        with found[0] as other:
+            assert one.peer == other.local
+
+
 def test_accept_in_time():
     with zcrp.listen(HOST) as listener:
         for wait in (0, 0.1):
@@ -135,6 +243,38 @@ def test_options_that_cannot_be(options, text):
 def test_options_out_of_range():
     with pytest.raises(zcrp.Argument):
         zcrp.listen(HOST, options=zcrp.Options(unit_bytes=63))
+
+
+@pytest.mark.parametrize("options, text", [
+    ({"unit_bytes": 63}, "the option unit_bytes cannot be 63: it is 64 to 65507"),
+    ({"unit_bytes": 65508}, "unit_bytes"), ({"messages": 0}, "messages cannot be 0: it is 1 to 1048576"),
+    ({"backlog": (1 << 20) + 1}, "backlog"), ({"mapped_bytes": -1}, "mapped_bytes"), ({"silence": -0.5}, "silence"),
+    ({"linger": float("nan")}, "linger"), ({"connect": 1e10}, "connect"),
+    ({"congestion": "vegas"}, "the option congestion cannot be 'vegas': it is one of bbr, cubic, reno, none"),
+    ({"channel": "pigeon"}, "the option channel cannot be 'pigeon'"), ({"channel": 5}, "channel")])
+def test_options_are_checked_when_they_are_made(options, text):
+    with pytest.raises(zcrp.Argument, match=text) as failure:
+        zcrp.Options(**options)
+    assert isinstance(failure.value, ValueError)
+
+
+@pytest.mark.parametrize("name", options_of._RANGES)
+def test_ranges_are_the_librarys(name):
+    """What is refused here the library would refuse, and nothing else."""
+    least, most = options_of._RANGES[name]
+    for value, is_good in ((least, True), (most, True), (least - 1, False), (most + 1, False)):
+        native, door = ffi.new("struct zcrp_options *"), ffi.new("struct door **")
+        try:
+            setattr(native, name, value)
+        except OverflowError:
+            assert not is_good  # it cannot even be said
+            continue
+        if value == 0:
+            continue  # the default
+        code = lib.door_listen(door, HOST.encode(), b"0", native)
+        if code == 0:
+            lib.door_free(door[0])
+        assert (code == 0) == is_good, value
 
 
 def test_options_that_can_be():

@@ -1,7 +1,9 @@
 """Keys: who has them is served, and nobody else."""
 import asyncio
+import errno
 import gc
 import os
+import re
 import sys
 import time
 
@@ -105,6 +107,79 @@ def test_files(tmp_path):
         zcrp.Keys.read(file)
 
 
+def test_errors_of_files_name_them(tmp_path):
+    """As open() does it, and as the library's errors, too."""
+    file = tmp_path / "key"
+    file.write_text("laboratory:" + KEY.hex() + "\n", encoding="ascii")
+    file.chmod(0o644)
+    certificate, key, authorities = tmp_path / "a.pem", tmp_path / "b.pem", tmp_path / "c.pem"
+    for one in (certificate, authorities):
+        one.write_text("no PEM", encoding="ascii")
+    keys, missing = zcrp.Keys.psk("laboratory", KEY), tmp_path / "none"
+    for call, kind, number, name in (
+            (lambda: zcrp.Keys.read(missing), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: zcrp.Keys.read(str(missing)), zcrp.System, errno.ENOENT, missing),
+            (lambda: zcrp.Keys.read(file / "below"), NotADirectoryError, errno.ENOTDIR, file / "below"),
+            (lambda: zcrp.Keys.read(file), PermissionError, errno.EACCES, file),
+            (lambda: zcrp.Keys.read(file), zcrp.Exposed, errno.EACCES, file),
+            (lambda: keys.log(file), zcrp.Exposed, errno.EACCES, file),
+            (lambda: keys.log(missing / "log"), FileNotFoundError, errno.ENOENT, missing / "log"),
+            (lambda: zcrp.Keys.certificate(missing, certificate, authorities), zcrp.System, errno.ENOENT, missing),
+            (lambda: zcrp.Keys.certificate(certificate, key, authorities), FileNotFoundError, errno.ENOENT, key),
+            (lambda: zcrp.Keys.certificate(certificate, certificate, missing), zcrp.System, errno.ENOENT, missing)):
+        with pytest.raises(kind) as failure:
+            call()
+        assert isinstance(failure.value, zcrp.Error) and failure.value.errno == number
+        assert failure.value.filename == str(name) and repr(str(name)) in str(failure.value)
+    certificate.chmod(0o600)
+    for call in (lambda: zcrp.Keys.read(certificate),
+                 lambda: zcrp.Keys.certificate(certificate, certificate, authorities)):
+        with pytest.raises(zcrp.Argument, match="a.pem"):
+            call()
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda keys: zcrp.Keys.psk(5, KEY), "an identity is a str, not int"),
+    (lambda keys: zcrp.Keys.psk("x", "text"), "a pre-shared key is bytes, not str"),
+    (lambda keys: zcrp.Keys.psk("x", 32), "a pre-shared key is bytes, not int"),
+    (lambda keys: keys.add_psk("x", None), "a pre-shared key is bytes, not NoneType"),
+    (lambda keys: zcrp.Keys.raw("text"), "a secret key in PEM is bytes, not str"),
+    (lambda keys: keys.pin(b"sha256:"), "a fingerprint is a str, not bytes"),
+    (lambda keys: keys.set_lookup(5), "a lookup is a function, not int"),
+    (lambda keys: zcrp.Keys.read(5), "not int"), (lambda keys: keys.log(None), "not NoneType"),
+    (lambda keys: zcrp.Keys.certificate("a", "b", 5), "not int"),
+    (lambda keys: zcrp.Keys.certificate("a", "b", "c", 5), "a name is a str, not int")])
+def test_types_are_checked(call, text):
+    with pytest.raises(TypeError, match=text) as failure:
+        call(zcrp.Keys.psk("laboratory", KEY))
+    assert not re.search("cdata|ctype|cffi|uint", str(failure.value))
+
+
+def test_keys_of_any_bytes():
+    for key in (bytearray(KEY), memoryview(KEY)):
+        zcrp.Keys.psk("laboratory", key).add_psk("other", key)
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda keys: zcrp.Keys.psk("x", bytes(31)), "a pre-shared key cannot have 31 bytes: it has 32 to 64"),
+    (lambda keys: zcrp.Keys.psk("x" * 129, KEY), "an identity cannot have 129 bytes: it has 1 to 128"),
+    (lambda keys: keys.pin("sha256:00"), "64 hexadecimal digits"),
+    (lambda keys: keys.pin("0" * 64), "only keys of Keys.raw"),
+    (lambda keys: zcrp.Keys.raw(b"no PEM"), "no secret key in PEM")])
+def test_what_is_wrong_is_named(call, text):
+    with pytest.raises(zcrp.Argument, match=text):
+        call(zcrp.Keys.psk("laboratory", KEY))
+
+
+def test_who_has_no_key_is_told_soon():
+    """Long before the time to connect in is over."""
+    with zcrp.listen(HOST, options=options(zcrp.Keys.psk("laboratory", KEY))) as listener:
+        started = time.monotonic()
+        with pytest.raises(zcrp.WrongKeys):
+            zcrp.connect(HOST, listener.port, zcrp.Options(connect=3 * LONG))
+        assert time.monotonic() - started < LONG
+
+
 def test_key_log(tmp_path):
     file = tmp_path / "log"
     keys = zcrp.Keys.psk("laboratory", KEY)
@@ -174,5 +249,5 @@ def test_a_key_that_is_not_found(identity, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda report: raised.append(str(report.exc_value)))
     found, asked = call_with(identity, KEY)
     assert found is None and set(asked) == {identity}
-    assert set(raised) == {"nobody": set(), "short": {"a pre-shared key cannot have 1 bytes"},
+    assert set(raised) == {"nobody": set(), "short": {"a pre-shared key cannot have 1 bytes: it has 32 to 64"},
                            "broken": {"as it should"}}[identity]

@@ -488,3 +488,60 @@ def test_ctrl_c():
             print("as it should")
         """)
     assert printed == "as it should\n"
+
+
+# ---- what Ctrl-C prints
+
+CONNECTED = """
+import atexit, signal, socket, sys, zcrp
+listener = zcrp.listen("127.0.0.1")
+mute = socket.socket(type=socket.SOCK_DGRAM)
+mute.bind(("127.0.0.1", 0))
+one = zcrp.connect("127.0.0.1", sys.argv[1], zcrp.Options(linger=60))
+left = int(sys.argv[2])
+
+def ring(number, frame):
+    global left
+    left -= 1
+    if left == 0:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, ring)
+"""
+RING = "signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)\n"
+
+
+def interrupted_program(text, times, status=-signal.SIGINT):
+    """A program with a connection to this process, which receives nothing. What it printed."""
+    with zcrp.listen(HOST) as listener:
+        printed = []
+        thread = in_thread(lambda: printed.append(run_program(CONNECTED + text, str(listener.port), str(times),
+                                                              status=status)))
+        with listener.accept(LONG):
+            thread.join()
+    return printed[0]
+
+
+@pytest.mark.parametrize("call", [
+    "listener.accept()", "one.receive()", "one.receive_into(bytearray(1))", "one.send(b'x')", "one.send(b'x', 1000)",
+    "one.post_receive(bytearray(1)).wait()", "one.post_receive_batch([bytearray(1)]).wait(1000)",
+    "zcrp.wait([one.post_receive(bytearray(1))])", "one.post_send(b'x') and one.close()",
+    "zcrp.connect('127.0.0.1', mute.getsockname()[1], timeout=1000)"])
+def test_ctrl_c_names_the_line_that_waited(call):
+    """And the call that was made there, not what that is made of."""
+    printed = interrupted_program(RING + call, 1)
+    assert printed.count("  File ") == 2 and printed.count("Traceback") == 1, printed
+    assert '  File "<string>"' in printed and printed.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_ctrl_c_twice_is_one_traceback():
+    """The second one ends the close of a with block that the first one has left."""
+    printed = interrupted_program("with one:\n    one.post_send(b'x')\n    " + RING + "    one.receive()", 2)
+    assert printed.count("Traceback") == 1 and printed.count("  File ") == 2, printed
+
+
+def test_ctrl_c_at_the_end_is_quiet():
+    """It ends the wait for what was sent."""
+    text = "one.post_send(b'x')\natexit.register(signal.setitimer, signal.ITIMER_REAL, 0.3, 0.3)"
+    assert interrupted_program(text, 1, status=0) == ""

@@ -15,7 +15,9 @@ from .options import Options
 
 __all__ = ["Batch", "Connection", "Keys", "Listener", "ListenerStatistics", "Message", "Options", "Statistics", "connect",
            "listen", "version", "wait"]
-__all__ += [name for name in errors.__all__ if name != "error_of"]
+__all__ += errors.__all__
 
 #: The library's version: major x 10,000 + minor x 100 + patch.
 version: int = _lib.zcrp_version()
+#: The same as text: ``0.2.0``.
+__version__: str = f"{version // 10000}.{version // 100 % 100}.{version % 100}"

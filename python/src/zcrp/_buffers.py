@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import re
 from typing import Any, Union
 
@@ -12,10 +13,13 @@ try:
 except ImportError:  # before Python 3.12
     Buffer = Any  # type: ignore[misc, assignment, unused-ignore]
 
-__all__ = ["Buffer", "Export", "blank", "readable", "writable"]
+__all__ = ["SIZE_MOST", "Buffer", "Export", "blank", "readable", "whole", "writable"]
 
 #: A cffi object that holds the buffer, and its size in bytes.
 Export = tuple[Any, int]
+
+#: Bytes of the largest memory that there can be.
+SIZE_MOST = (1 << 63) - 1
 
 #: From this size on it is worth a call to leave memory as it is.
 _BLANK_BYTES = 1 << 14
@@ -59,11 +63,22 @@ def writable(buffer: Buffer) -> Export:
     return _from_buffer(view), view.nbytes
 
 
+def whole(number: Any, what: str) -> int:
+    """A whole number of a caller's that is not negative."""
+    try:
+        found = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{what} is a whole number, not {type(number).__name__}") from None
+    if found < 0:
+        raise ValueError(f"{what} cannot be {found}")
+    return found
+
+
 def blank(size: int) -> bytearray:
     """A bytearray to receive into. If it is large, it holds anything: nobody has written zeros first."""
     if size < _BLANK_BYTES:
         return bytearray(size)
-    if size > (1 << 63) - 1:
+    if size > SIZE_MOST:
         raise MemoryError(f"there is no room for {size} bytes")
     data: bytearray = _new_bytearray(None, size)
     return data

@@ -15,9 +15,10 @@ import collections
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Optional, Union
+from typing import Any, NoReturn, Optional
 
-from ._buffers import Export
+from ._buffers import SIZE_MOST, Export, whole
+from ._places import Host, Port, address_error, host_chars, port_chars
 from ._zcrp import ffi, lib
 from .errors import error_of
 
@@ -25,11 +26,13 @@ SLICE_NS = 50_000_000
 OK: int = lib.ZCRP_OK
 TIMEOUT: int = lib.ZCRP_ERROR_TIMEOUT
 BUSY: int = lib.ZCRP_ERROR_BUSY
+ADDRESS: int = lib.ZCRP_ERROR_ADDRESS
 RECEIVER: int = lib.DOOR_RECEIVER
 SENDER: int = lib.DOOR_SENDER
 
 _ids = itertools.count(1)
 _SPARE_MOST = 256
+_TRIES = 3  # to take an address that was free again just after it could not be had
 
 # Looked up once: each message takes these ways, and an attribute of cffi's costs as much as the call.
 _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
@@ -45,20 +48,17 @@ def check(code: int) -> int:
     return code
 
 
-def text(value: Union[str, int, None]) -> Any:
-    """A host or a port for the library."""
-    if value is None:
-        return ffi.NULL
-    encoded = str(value).encode()
-    if b"\0" in encoded:
-        raise ValueError("a host or a port cannot contain a null character")
-    return ffi.new("char[]", encoded)
+def brief(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
+    """Ctrl-C during a wait. Where in this package the wait was is of no use to whoever reads the traceback."""
+    return interrupt.with_traceback(None)
 
 
 def limit_ns(timeout: Optional[float]) -> int:
     """A time limit in nanoseconds; -1: there is none."""
     if timeout is None or timeout == float("inf"):
         return -1
+    if isinstance(timeout, (str, bytes)) or not hasattr(timeout, "__float__"):
+        raise TypeError(f"a time limit is a number of seconds or None, not {type(timeout).__name__}")
     if not timeout >= 0:
         raise ValueError(f"a time limit cannot be {timeout}")
     return min(round(timeout * 1_000_000_000), 1 << 62)
@@ -260,8 +260,9 @@ class Handle:
 
     def allocate(self, size: int) -> memoryview:
         """Memory that lasts until nobody has a view of it."""
-        if size < 0:
-            raise ValueError(f"a buffer cannot have {size} bytes")
+        size = whole(size, "a buffer's size")
+        if size > SIZE_MOST:
+            raise MemoryError(f"there is no room for {size} bytes")
         message, memory = ffi.new("struct zcrp_msg **"), ffi.new("void **")
         check(lib.door_alloc(self.door, size, message, memory))
         owner = ffi.gc(message[0], lib.zcrp_free_msg)
@@ -279,16 +280,25 @@ class Handle:
         return [getattr(stats, name) for name in names]
 
 
-def connect(host: Any, port: Any, options: Any) -> Handle:
-    door = ffi.new("struct door **")
-    check(lib.door_connect(door, host, port, options))
+def _open_at(call: Callable[..., int], host: Host, port: Port, options: Any, listens: bool) -> Handle:
+    door, place = ffi.new("struct door **"), (host_chars(host, listens), port_chars(port))
+    for _ in range(_TRIES):
+        code = call(door, *place, options)
+        if code != ADDRESS:
+            break
+        error = address_error(host, port, listens)
+        if error is not None:
+            raise error
+    check(code)
     return Handle(door[0])
 
 
-def listen(host: Any, port: Any, options: Any) -> Handle:
-    door = ffi.new("struct door **")
-    check(lib.door_listen(door, host, port, options))
-    return Handle(door[0])
+def connect(host: Host, port: Port, options: Any) -> Handle:
+    return _open_at(lib.door_connect, host, port, options, False)
+
+
+def listen(host: Host, port: Port, options: Any) -> Handle:
+    return _open_at(lib.door_listen, host, port, options, True)
 
 
 def accept(listener: Handle, limit: int) -> Optional[Handle]:
@@ -301,13 +311,15 @@ def accept(listener: Handle, limit: int) -> Optional[Handle]:
 @atexit.register
 def _close_all() -> None:
     """At exit, what was sent still arrives, and nothing is received into memory that Python gives back. Ctrl-C ends
-    that."""
+    that, and says nothing: it may be the second one, of somebody who has read a traceback already."""
     handles = list(_open)
     for handle in handles:
         handle.begin_close()
     try:
         for handle in handles:
             in_slices(handle.end_close, -1)
+    except KeyboardInterrupt:
+        pass
     finally:
         for handle in handles:
             handle.take_all_back()

@@ -26,11 +26,12 @@ from types import TracebackType
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from . import _door
-from ._buffers import Buffer, Export, blank, readable, writable
+from ._buffers import Buffer, Export, blank, readable, whole, writable
 from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
+from ._places import check_place, unresolved
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
-from .errors import Closed, Error, TooLarge, error_of
+from .errors import Closed, Error, Forked, TooLarge, error_of
 from .options import Options, native, native_to_connect
 
 __all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
@@ -355,7 +356,7 @@ class Listener:
 async def listen(host: Optional[str] = None, port: Union[int, str] = 0,
                  options: Optional[Options] = None) -> Listener:
     """Listens at an address of this machine (None: at any) and a port (0: any free one)."""
-    return Listener(_door.listen(_door.text(host), _door.text(port), native(options)))
+    return Listener(_door.listen(host, port, native(options)))
 
 
 async def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
@@ -367,12 +368,13 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout
+    native_options = native_to_connect(options, timeout)
+    check_place(host, port)
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM) if host else []
-    except (OSError, UnicodeError):
-        found = []
-    address = str(found[0][4][0]) if found else host
-    handle = _door.connect(_door.text(address), _door.text(port), native_to_connect(options, timeout))
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+    except (socket.gaierror, UnicodeError) as error:
+        raise unresolved(host, port, error) from None
+    handle = _door.connect(str(found[0][4][0]) if found else host, port, native_options)
     try:
         connection = Connection(handle)
     except BaseException:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _door
-from ._buffers import Buffer, Export, blank, readable, writable
+from ._buffers import Buffer, Export, blank, readable, whole, writable
 from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle
 from ._zcrp import ffi, lib
 from .errors import Closed, Error, Forked, TooLarge, error_of
@@ -104,9 +104,12 @@ class Message(_Posted):
         signal's exception ends the wait.
         """
         limit = -1 if timeout is None else _door.limit_ns(timeout)
-        end: int = _post_end(self._post, SLICE_NS if limit < 0 else min(limit, SLICE_NS))
-        if end == TIMEOUT:
-            end = Handle.go_on(self._post, limit)
+        try:
+            end: int = _post_end(self._post, SLICE_NS if limit < 0 else min(limit, SLICE_NS))
+            if end == TIMEOUT:
+                end = Handle.go_on(self._post, limit)
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
         if end != TIMEOUT:
             self._connection._handle.release(self._half, self._number)
         if end < 0:
@@ -133,8 +136,11 @@ class Batch(_Posted):
 
         Raises the :class:`Error` of the first that failed; its ``index`` says which. :meth:`errors` has them all.
         """
-        code = _door.in_slices(lambda slice_ns: int(lib.door_post_wait(self._post, slice_ns)),
-                               _door.limit_ns(timeout))
+        limit = _door.limit_ns(timeout)
+        try:
+            code = _door.in_slices(lambda slice_ns: int(lib.door_post_wait(self._post, slice_ns)), limit)
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
         if code == TIMEOUT:
             raise error_of(code)
         self._connection._handle.release(self._half, self._number)
@@ -155,12 +161,26 @@ def wait(posted: Iterable[Union[Message, Batch]], timeout: Optional[float] = Non
     all_posted = list(posted)
     if not all_posted:
         raise ValueError("there is nothing to wait for")
-    posts = ffi.new("struct door_post *[]", [one._post for one in all_posted])
-    code = _door.in_slices(lambda slice_ns: int(lib.door_wait_any(posts, len(all_posted), slice_ns)),
-                           _door.limit_ns(timeout))
+    for one in all_posted:
+        if not isinstance(one, _Posted):
+            raise TypeError(f"a message or a batch can be waited for here, not {type(one).__name__}")
+    posts, limit = ffi.new("struct door_post *[]", [one._post for one in all_posted]), _door.limit_ns(timeout)
+    try:
+        code = _door.in_slices(lambda slice_ns: int(lib.door_wait_any(posts, len(all_posted), slice_ns)), limit)
+    except KeyboardInterrupt as interrupt:
+        raise _door.brief(interrupt)
     if code != TIMEOUT:
         _door.check(code)
     return [one for one in all_posted if one.done]
+
+
+def _leave(opened: Union[Connection, Listener], error: Optional[BaseException]) -> None:
+    """Closes at the end of a with block. Ctrl-C there, once more, adds nothing to the first one."""
+    try:
+        opened.close()
+    except KeyboardInterrupt as interrupt:
+        if not isinstance(error, KeyboardInterrupt):
+            raise _door.brief(interrupt)
 
 
 class Connection:
@@ -187,7 +207,10 @@ class Connection:
         The peer has to post a buffer for it. If the time limit passes, or a signal's exception ends the wait, the
         message is taken back.
         """
-        self._handle.pass_one(SENDER, readable(buffer), timeout)
+        try:
+            self._handle.pass_one(SENDER, readable(buffer), timeout)
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
 
     def receive_into(self, buffer: Buffer, timeout: Optional[float] = None) -> int:
         """Waits for the next message, which lands in the buffer. How many bytes it has.
@@ -196,7 +219,10 @@ class Connection:
         passes, or a signal's exception ends the wait, the buffer is taken back; the peer's message for it fails,
         also one that it sends later. To look again instead, use :meth:`post_receive` and wait for that.
         """
-        return self._handle.pass_one(RECEIVER, writable(buffer), timeout)
+        try:
+            return self._handle.pass_one(RECEIVER, writable(buffer), timeout)
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
 
     def receive(self, timeout: Optional[float] = None, limit: Optional[int] = None) -> bytearray:
         """Waits for the next message, of any size. It asks the peer for the size first, which costs a round trip.
@@ -207,6 +233,7 @@ class Connection:
         started = time.monotonic()
         size = ffi.new("uint64_t *")
         _door.limit_ns(timeout)
+        most = None if limit is None else whole(limit, "a limit")
 
         def left() -> Optional[float]:
             return None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
@@ -217,10 +244,12 @@ class Connection:
         try:
             _door.check(_door.in_slices(lambda slice_ns: int(lib.door_expect(self._handle.door, size, slice_ns)),
                                         _door.limit_ns(left())))
-            if limit is not None and size[0] > limit:
+            if most is not None and size[0] > most:
                 raise error_of(TooLarge.code, size[0])
             data = blank(size[0])
             length = self.receive_into(data, left())
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
         finally:
             self._receiving.release()
         if length < len(data):
@@ -282,14 +311,17 @@ class Connection:
         Messages that are left fail with :class:`Closed`. Ctrl-C takes back what is left. A second close does
         nothing.
         """
-        return self._handle.close()
+        try:
+            return self._handle.close()
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
 
     def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        self.close()
+        _leave(self, error)
 
     def __repr__(self) -> str:
         return f"<zcrp.Connection from {self.local} to {self.peer}{', closed' if self._handle.was_closed else ''}>"
@@ -309,7 +341,11 @@ class Listener:
 
     def accept(self, timeout: Optional[float] = None) -> Connection:
         """Waits for the next peer that connects."""
-        handle = _door.accept(self._handle, _door.limit_ns(timeout))
+        limit = _door.limit_ns(timeout)
+        try:
+            handle = _door.accept(self._handle, limit)
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
         if handle is None:
             raise error_of(TIMEOUT)
         try:
@@ -324,14 +360,17 @@ class Listener:
 
     def close(self) -> None:
         """Stops listening. Peers that were not accepted are turned away; connections go on."""
-        self._handle.close()
+        try:
+            self._handle.close()
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
 
     def __enter__(self) -> Listener:
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        self.close()
+        _leave(self, error)
 
     def __repr__(self) -> str:
         return f"<zcrp.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
@@ -343,7 +382,7 @@ class Listener:
 
 def listen(host: Optional[str] = None, port: Union[int, str] = 0, options: Optional[Options] = None) -> Listener:
     """Listens at an address of this machine (None: at any) and a port (0: any free one)."""
-    return Listener(_door.listen(_door.text(host), _door.text(port), native(options)))
+    return Listener(_door.listen(host, port, native(options)))
 
 
 def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
@@ -354,10 +393,13 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
     With neither it tries for 5 seconds, and says why nobody was found: :class:`Refused`, for instance.
     """
     limit = _door.limit_ns(timeout)
-    handle = _door.connect(_door.text(host), _door.text(port), native_to_connect(options, timeout))
+    handle = _door.connect(host, port, native_to_connect(options, timeout))
     try:
         _door.check(_door.in_slices(lambda slice_ns: int(lib.door_connection_wait(handle.door, slice_ns)), limit))
         return Connection(handle)
+    except KeyboardInterrupt as interrupt:
+        handle.abandon()
+        raise _door.brief(interrupt)
     except BaseException:
         handle.abandon()
         raise

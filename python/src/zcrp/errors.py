@@ -1,17 +1,19 @@
 """Why something failed: an exception for each code of the library, with the library's text.
 
 ``except zcrp.Refused`` catches one of them and ``except zcrp.Error`` all. Those that Python has a word for are
-that, too: :class:`Timeout` is a :class:`TimeoutError`, :class:`Refused` a :class:`ConnectionRefusedError`. A
-buffer that cannot be used is not the library's business: that is a :class:`TypeError` or a :class:`BufferError`.
+that, too: :class:`Timeout` is a :class:`TimeoutError`, :class:`Refused` a :class:`ConnectionRefusedError`, a key file
+that is missing a :class:`FileNotFoundError` with its ``filename``. What has the wrong type is a :class:`TypeError`, and
+a buffer that cannot be used a :class:`BufferError`: those are not the library's.
 """
 from __future__ import annotations
 
+import errno
 import os
-from typing import ClassVar
+from typing import Any, ClassVar, Optional
 
 from ._zcrp import ffi, lib
 
-__all__ = ["Error", "error_of"]
+__all__ = ["Error"]
 
 _by_code: dict[int, type[Error]] = {}
 
@@ -28,7 +30,9 @@ class Error(Exception):
     #: Of a batch: which of its messages failed.
     index: int = 0
 
-    def __init_subclass__(cls, name: str) -> None:
+    def __init_subclass__(cls, name: Optional[str] = None) -> None:
+        if name is None:  # a kind of one of them
+            return
         cls.name = name
         cls.code = getattr(lib, f"ZCRP_ERROR_{name}")
         _by_code[cls.code] = cls
@@ -71,8 +75,9 @@ class NotConnected(Error, name="NOT_CONNECTED"):
     """The socket is not connected."""
 
 
-class Address(Error, ValueError, name="ADDRESS"):
-    """The host or the port cannot be resolved, or is taken."""
+class Address(Error, OSError, ValueError, name="ADDRESS"):
+    """The host or the port cannot be resolved, or not be listened at. ``errno`` says why, if the system did: the port
+    is taken (``EADDRINUSE``), or the address is not this machine's (``EADDRNOTAVAIL``), for instance."""
 
 
 class Memory(Error, MemoryError, name="MEMORY"):
@@ -80,7 +85,15 @@ class Memory(Error, MemoryError, name="MEMORY"):
 
 
 class System(Error, OSError, name="SYSTEM"):
-    """A system call failed; ``errno`` says how."""
+    """A system call failed; ``errno`` says how, and ``filename`` with which file, if it was one.
+
+    It is what Python has for that ``errno``, too: a :class:`FileNotFoundError`, a :class:`PermissionError`."""
+
+    def __new__(cls, *args: Any) -> System:
+        return super().__new__(_kind_of(args[0]) if cls is System and len(args) > 1 else cls, *args)
+
+    def __reduce__(self) -> Any:
+        return (System, *tuple(super().__reduce__())[1:])
 
 
 class Timeout(Error, TimeoutError, name="TIMEOUT"):
@@ -179,10 +192,35 @@ class Trace(Error, name="TRACE"):
     """A trace called the library. This package raises it never."""
 
 
+_kinds: dict[type[OSError], type[System]] = {OSError: System}
+
+
+def _kind_of(number: int) -> type[System]:
+    """The class for an errno: of what Python has for it, and of System."""
+    builtin = type(OSError(number, ""))
+    if builtin not in _kinds:
+        kind: Any = type(builtin.__name__, (System, builtin), {"__module__": __name__, "__doc__": builtin.__doc__})
+        _kinds[builtin] = kind
+    return _kinds[builtin]
+
+
+def text_of(code: int) -> str:
+    return str(ffi.string(lib.zcrp_strerror(code)).decode())
+
+
 def error_of(code: int, size: int = 0, index: int = 0) -> Error:
     """The exception for a code. That for SYSTEM has the errno of the call before."""
-    text = ffi.string(lib.zcrp_strerror(code)).decode()
     kind = _by_code.get(code, Error)
-    error = System(ffi.errno, f"{text}: {os.strerror(ffi.errno)}") if kind is System else kind(text)
+    error = System(ffi.errno, os.strerror(ffi.errno)) if kind is System else kind(text_of(code))
     error.size, error.index = size, index
     return error
+
+
+def file_error(code: int, path: str, kind_of_file: str) -> Error:
+    """The same for a call that reads or writes this file, which has to be of a kind."""
+    kind = _by_code.get(code, Error)
+    if kind is System:
+        return System(ffi.errno, os.strerror(ffi.errno), path)
+    if kind is Exposed:
+        return Exposed(errno.EACCES, text_of(code), path)
+    return kind(f"{path!r} is not {kind_of_file}" if kind is Argument else f"{path}: {text_of(code)}")
