@@ -115,6 +115,57 @@ async def test_receive_sizes_in_order(one, other):
 
 
 @with_pair
+async def test_receive_is_posted_at_once(one, other):
+    """Though nobody awaits it. Messages land in the order of the calls, also where the size has to be asked for."""
+    first, second = other.receive(), other.receive_into(room := bytearray(10))
+    third, fourth = other.receive_batch(rooms := [bytearray(1), bytearray(1)]), other.receive()
+    with pytest.raises(BufferError):
+        room.append(1)  # it is held already
+    for message in (b"first", b"second", b"3", b"4", b"last"):
+        await one.send(message)
+    assert await fourth == b"last" and await third == [1, 1] and await second == 6 and await first == b"first"
+    assert bytes(room[:6]) == b"second" and [bytes(one) for one in rooms] == [b"3", b"4"]
+    room.append(1)
+
+
+@with_pair
+async def test_cancelled_before_its_turn(one, other):
+    """It loses nothing, and does not hold up those behind it."""
+    first, second, third = other.receive(), other.receive_into(room := bytearray(9)), other.receive()
+    assert second.cancel() and second.cancelled() and not second.cancel()
+    room.append(1)
+    fourth = other.receive_into(bytearray(9))
+    assert third.cancel() and first.cancel() and first.cancelled()
+    await one.send(b"message")
+    assert await fourth == 7 and not other._asking
+    for cancelled in (first, second, third):
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+
+
+@with_pair
+async def test_what_waits_for_its_turn_ends_with_the_connection(one, other):
+    waiting = [other.receive(), other.receive_into(bytearray(1)), other.receive_batch([bytearray(1)]), other.receive()]
+    mine = [one.receive(), one.receive_into(bytearray(1)), one.receive()]
+    assert await one.close() is True
+    for posted in mine:
+        assert posted.done()
+        with pytest.raises(zcrp.Closed):
+            await posted
+    for posted in waiting:
+        with pytest.raises(zcrp.PeerClosed):
+            await posted
+    assert not one._asking and not other._asking
+
+
+@with_pair
+async def test_sizes_that_cannot_be(one, other):
+    for limit, kind in ((-1, ValueError), ("5", TypeError), (5.0, TypeError)):
+        with pytest.raises(kind, match="a limit"):
+            other.receive(limit=limit)
+
+
+@with_pair
 async def test_limit(one, other):
     sent = one.send(b"12345")
     with pytest.raises(zcrp.TooLarge) as failure:

@@ -19,6 +19,7 @@ loop.
 from __future__ import annotations
 
 import asyncio
+import collections
 import socket
 import warnings
 from collections.abc import Iterable, Sequence
@@ -47,17 +48,41 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
     def __init__(self, connection: Connection, half: int, exports: Sequence[Export],
                  value: Callable[[list[int]], T]) -> None:
         super().__init__(loop=connection._loop)
-        self._connection, self._half, self._count, self._value = connection, half, len(exports), value
-        self._number, self._post = connection._handle.post(half, exports)
+        self._connection, self._half, self._exports, self._value = connection, half, exports, value
+        self._is_posted = False
+        if half == RECEIVER and connection._asking:
+            connection._asking.append(self)
+        else:
+            self._submit()
+
+    def _submit(self) -> None:
+        exports, self._exports = self._exports, ()
+        self._count = len(exports)
+        self._number, self._post = self._connection._handle.post(self._half, exports)
+        self._is_posted = True
         if exports:
-            connection._waiting[self._number] = self
+            self._connection._waiting[self._number] = self
         else:
             self._end()
+
+    def _go_on(self) -> bool:
+        """Its turn has come, after messages whose size had to be asked for. False: not yet."""
+        try:
+            self._submit()
+        except (Error, MemoryError) as error:
+            self.set_exception(error)
+        return True
 
     def cancel(self, msg: Any = None) -> bool:
         """Takes it back. False if it has ended."""
         if self.done():
             return False
+        if not self._is_posted:
+            self._connection._asking.remove(self)
+            self._exports = ()
+            super().cancel(msg=msg)
+            self._connection._ask()
+            return True
         if self._connection._handle.take_back(self._half, self._number, self._post):
             self._connection._waiting.pop(self._number, None)
             return super().cancel(msg=msg)
@@ -71,9 +96,45 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
         if self.done():
             return
         try:
-            self.set_result(self._value(results(self._post, self._count)))
+            self.set_result(self._found(results(self._post, self._count)))
         except Error as error:
             self.set_exception(error)
+
+    def _found(self, lengths: list[int]) -> T:
+        return self._value(lengths)
+
+
+class _Received(Posted[bytearray]):
+    """The next message, of a size that the peer has to say first."""
+
+    def __init__(self, connection: Connection, limit: Optional[int]) -> None:
+        asyncio.Future.__init__(self, loop=connection._loop)
+        self._connection, self._half, self._exports, self._is_posted = connection, RECEIVER, (), False
+        self._limit, self._data = limit, bytearray()
+        connection._asking.append(self)
+        connection._ask()
+
+    def _found(self, lengths: list[int]) -> bytearray:
+        data, self._data = self._data, bytearray()
+        if lengths[0] < len(data):
+            del data[lengths[0]:]
+        return data
+
+    def _go_on(self) -> bool:
+        size = ffi.new("uint64_t *")
+        code = lib.door_expect(self._connection._handle.door, size, 0)
+        if code == TIMEOUT:
+            return False
+        if code != OK or (self._limit is not None and size[0] > self._limit):
+            self.set_exception(error_of(TooLarge.code if code == OK else code, size[0]))
+            return True
+        try:
+            self._data = blank(size[0])
+        except MemoryError as error:
+            self.set_exception(error)
+            return True
+        self._exports = [writable(self._data)]
+        return super()._go_on()
 
 
 def _nothing(lengths: list[int]) -> None:
@@ -120,7 +181,7 @@ class Connection:
         self._handle = handle
         self._waiting: dict[int, Posted[Any]] = {}
         self._changes = _Bell(self._loop)
-        self._receiving = asyncio.Lock()
+        self._asking: collections.deque[Posted[Any]] = collections.deque()  # the first one waits for a size
         self._ids = ffi.new("uint64_t[]", _ROOM)
         #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
         self.peer = handle.address(lib.door_connection_peer)
@@ -152,28 +213,18 @@ class Connection:
         """Posts buffers for the next messages, in their order; all are posted, or none. Await their sizes."""
         return Posted(self, RECEIVER, [writable(buffer) for buffer in buffers], _all)
 
-    async def receive(self, limit: Optional[int] = None) -> bytearray:
-        """The next message, of any size. It asks the peer for the size first, which costs a round trip.
+    def receive(self, limit: Optional[int] = None) -> Posted[bytearray]:
+        """Asks for the next message, of any size. Await it. The peer says the size first, which costs a round trip.
+
+        Buffers that are posted meanwhile are for the messages behind it. Cancelled before the size has come, it loses
+        nothing: the message is the next one's.
 
         A message of more than ``limit`` bytes stays with the peer: :class:`zcrp.TooLarge`. Give a limit if you do
         not trust the peer.
         """
-        size = ffi.new("uint64_t *")
-        async with self._receiving:
-            while True:
-                code = lib.door_expect(self._handle.door, size, 0)
-                if code != TIMEOUT:
-                    break
-                await self._changes.wait()
-            _door.check(code)
-            if limit is not None and size[0] > limit:
-                raise error_of(TooLarge.code, size[0])
-            data = blank(size[0])
-            posted = self.receive_into(data)
-        length = await posted
-        if length < len(data):
-            del data[length:]
-        return data
+        most = None if limit is None else whole(limit, "a limit")
+        self._check_here()
+        return _Received(self, most)
 
     def allocate(self, size: int) -> memoryview:
         """A buffer that a peer on this host may map, so that messages from one such buffer into another take one
@@ -186,6 +237,17 @@ class Connection:
         """
         return self._handle.allocate(size)
 
+    def _check_here(self) -> None:
+        """Raises why nothing can be asked for any more at this end."""
+        code = lib.door_connection_status(self._handle.door)
+        if code in (Forked.code, Closed.code):
+            raise error_of(code)
+
+    def _ask(self) -> None:
+        """Those whose turn has come go on."""
+        while self._asking and self._asking[0]._go_on():
+            self._asking.popleft()
+
     def _collect(self, half: int) -> None:
         """Messages have ended, a size has come, or the connection has changed."""
         count = _ROOM
@@ -195,6 +257,7 @@ class Connection:
                 posted = self._waiting.get(number)
                 if posted is not None:
                     posted._end()
+        self._ask()
         self._changes.ring()
 
     # ---- the connection
@@ -232,6 +295,7 @@ class Connection:
         """
         self._let_go()
         self._handle.begin_close()
+        self._end_asking()
         self._changes.ring()
         try:
             code = await _closed(self._loop, self._handle)
@@ -246,13 +310,21 @@ class Connection:
         """Takes back all that is in flight, and closes without waiting for anybody."""
         self._let_go()
         self._handle.abandon()
+        self._end_asking()
         self._end_all()
         self._changes.ring()
+
+    def _end_asking(self) -> None:
+        """It is closed: those that were not posted yet are told."""
+        asking = list(self._asking)
+        self._ask()
+        for posted in asking:
+            posted.exception()  # whoever closes need not ask each of them
 
     def _end_all(self) -> None:
         for posted in list(self._waiting.values()):
             posted._end()
-            posted.exception()  # whoever closes need not ask each of them
+            posted.exception()
 
     async def __aenter__(self) -> Connection:
         return self
