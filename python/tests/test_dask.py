@@ -189,6 +189,14 @@ async def test_port_that_is_taken():
 
 
 @awaited
+async def test_address_of_another_machine():
+    """That is no port that is taken: Dask need not try the next one."""
+    with pytest.raises(OSError) as failure:
+        await listen("zcrp://192.0.2.77", lambda comm: None)
+    assert failure.value.errno == 99
+
+
+@awaited
 async def test_port_that_was_left():
     """Who stops listening can listen there again at once, as over tcp://."""
     for _ in range(50):
@@ -205,6 +213,13 @@ async def test_encryption_is_not_there():
         await connect("zcrp://127.0.0.1:1", require_encryption=True)
     with pytest.raises(RuntimeError, match="encryption required"):
         listen("zcrp://", lambda comm: None, require_encryption=True)
+
+
+def needs_keys():
+    try:
+        zcrp.Keys.psk("x", bytes(32))
+    except zcrp.NoKeys as error:
+        pytest.skip(str(error))
 
 
 def with_a_key(tmp_path):
@@ -234,6 +249,63 @@ def test_a_key_secures(tmp_path):
         listener.stop()
 
     run()
+
+
+def test_who_has_no_key_is_told(tmp_path):
+    """At once, by an error of its own; Dask would try again until the time to connect in is over."""
+    needs_keys()
+    good = with_a_key(tmp_path)
+    wrong = tmp_path / "wrong"
+    wrong.write_text("cluster:" + bytes(32).hex() + "\n", encoding="ascii")
+    wrong.chmod(0o600)
+
+    async def refused(address, text):
+        started = time.monotonic()
+        with pytest.raises(zcrp.WrongKeys, match=text) as failure:
+            await connect(address, timeout=60)
+        assert isinstance(failure.value, CommClosedError) and time.monotonic() - started < 20
+
+    @awaited
+    async def run():
+        with dask.config.set({zcrp.dask.KEYS: good}):
+            keyed = await listen("zcrp://127.0.0.1", echo)
+        open_to_all = await listen("zcrp://127.0.0.1", echo)
+        await refused(keyed.contact_address, "distributed.comm.zcrp.keys names no key file here")
+        with dask.config.set({zcrp.dask.KEYS: str(wrong)}):
+            await refused(keyed.contact_address, f"distributed.comm.zcrp.keys is '{wrong}' here")
+            await refused(open_to_all.contact_address, "does not accept ours")
+        keyed.stop()
+        open_to_all.stop()
+
+    run()
+
+
+def test_a_client_without_the_key(tmp_path):
+    needs_keys()
+
+    @awaited
+    async def run():
+        with dask.config.set({zcrp.dask.KEYS: with_a_key(tmp_path)}):
+            scheduler = await distributed.Scheduler(protocol="zcrp", host=HOST, port=0, dashboard=False)
+        with pytest.raises(zcrp.WrongKeys, match="names no key file"):
+            await distributed.Client(scheduler.address, asynchronous=True, set_as_default=False, timeout=60)
+        await scheduler.close()
+
+    run()
+
+
+@awaited
+async def test_a_key_file_that_is_missing(tmp_path):
+    """It names the file, and does not try again."""
+    needs_keys()
+    with dask.config.set({zcrp.dask.KEYS: str(tmp_path / "none")}):
+        started = time.monotonic()
+        with pytest.raises(CommClosedError, match="distributed.comm.zcrp.keys: .*No such file or directory: .*none"):
+            await connect("zcrp://127.0.0.1:1", timeout=60)
+        assert time.monotonic() - started < 20
+        with pytest.raises(FileNotFoundError) as failure:
+            await listen("zcrp://127.0.0.1", echo)
+        assert failure.value.filename == str(tmp_path / "none")
 
 
 @awaited
@@ -378,6 +450,21 @@ async def test_handlers_that_fail():
             else:
                 assert await comm.read() == "fine"
             await comm.close()
+
+
+@awaited
+async def test_a_listener_that_stops_while_it_accepts():
+    """Who has just been accepted is turned away, and does not wait for a handshake."""
+    listener = await listen("zcrp://127.0.0.1", echo)
+    serve = listener._serve
+
+    async def stop_first(connection):
+        listener.stop()
+        await serve(connection)
+
+    listener._serve = stop_first
+    with pytest.raises(CommClosedError):
+        await asyncio.wait_for(connect(listener.contact_address), 20)
 
 
 # ---- closing
@@ -554,7 +641,8 @@ async def test_dropped():
 @awaited
 async def test_tables_that_are_damaged():
     good = zcrp.dask.pack([memoryview(b"abc"), memoryview(bytes(5000))])[0]
-    for table in (b"", b"short", good[:15], good[:-1], good + b"x", struct.pack("<2Q", 0, 1 << 60), bytes(15)):
+    for table in (b"", b"short", good[:15], good[:-1], good + b"x", struct.pack("<2Q", 0, 1 << 60), bytes(15),
+                  struct.pack("<3Q", 0, 1, 1 << 62 | 4) + b"abc", struct.pack("<3Q", 0, 1, 1 << 62 | 2) + b"abc"):
         async with await zcrp.asyncio.listen(HOST) as listener:
             asked = asyncio.ensure_future(zcrp.dask.ZcrpConnector().connect(f"{HOST}:{listener.port}"))
             peer = await listener.accept()
@@ -618,6 +706,7 @@ HUNGRY = """
         "a table that is a byte larger": struct.pack("<Q", TABLE_MOST + 1),
         "a frame of 3 GiB": struct.pack("<3Q", 0, 1, 3 << 30 | 1 << 63),
         "a frame of all that can be": struct.pack("<3Q", 0, 1, (1 << 64) - 1),
+        "a small frame of all that can be": struct.pack("<3Q", 0, 1, (1 << 63) - 1),
         "as many frames as have room": struct.pack("<2Q4094Q", 0, 4094, *[1 << 20 | 1 << 63] * 4094),
     }
 
@@ -655,6 +744,7 @@ HUNGRY = """
 @pytest.mark.parametrize("announced, ends", [
     ("a table of 3 GiB", True), ("a table of all that can be", True), ("a table as large as may be", False),
     ("a table that is a byte larger", True), ("a frame of 3 GiB", False), ("a frame of all that can be", True),
+    ("a small frame of all that can be", True),
     ("as many frames as have room", False)])
 def test_what_is_announced_costs_nothing(announced, ends, numpy):
     """Memory is taken as bytes arrive, and none have. What cannot be ends the comm."""
@@ -701,6 +791,16 @@ def test_tables(sizes):
     assert [bytes(next(arrived) if frame is None else frame) for frame in found] == [bytes(frame) for frame in frames]
 
 
+def test_frames_that_are_objects():
+    """They are in memory of their own, but for the first one of a small table."""
+    for sizes, shared in (([3000, 2049], 0), ([3000, 2048], 1), ([5, 6, 7], 1), ([0, 5, 0, 6], 1), ([5000, 5], 1)):
+        frames = [memoryview(bytearray(os.urandom(size))) for size in sizes]
+        table = bytearray(zcrp.dask.pack(frames)[0])
+        found = [frame for frame in zcrp.dask.unpack(table)[0] if frame is not None]
+        assert [bytes(frame) for frame in found] == [bytes(frame) for frame in frames if len(frame) < 4096]
+        assert sum(frame.obj is table for frame in found if len(frame)) == shared
+
+
 def test_too_many_frames():
     """Their sizes alone would be more than a table may have."""
     zcrp.dask.pack([memoryview(b"")] * (zcrp.dask.TABLE_MOST // 8 - 2))
@@ -744,6 +844,50 @@ async def test_arrays_land_in_memory_of_their_own():
         assert (array == copy).all() and copy.flags.writeable
         copy[0] = 0
     assert b._connection.statistics().receiver["messages"] >= 6
+    await part(a, b)
+
+
+def owner(array):
+    """The memory that an array is in."""
+    while getattr(array, "base", None) is not None:
+        array = array.base.obj if isinstance(array.base, memoryview) else array.base
+    return array
+
+
+@pytest.mark.parametrize("count", [1, 2, 50])
+@awaited
+async def test_small_arrays_have_memory_of_their_own(count):
+    """Who keeps one keeps neither the others nor the rest of the message."""
+    a, b = await meet()
+    arrays = [numpy.arange(1 + i) for i in range(count)]
+    await a.write({"arrays": [to_serialize(array) for array in arrays], "other": "x" * 3000})
+    found = (await b.read())["arrays"]
+    for array, copy in zip(arrays, found):
+        assert (array == copy).all() and copy.flags.writeable and owner(copy).nbytes == array.nbytes
+        copy[0] = 7
+    assert len({id(owner(copy)) for copy in found}) == count
+    await part(a, b)
+
+
+@awaited
+async def test_frames_are_as_over_tcp(monkeypatch):
+    """Whatever its size, a frame is a memoryview of NumPy's memory, which can be written."""
+    frames, from_frames = [], zcrp.dask.from_frames
+
+    async def spy(found, **named):
+        frames.extend(found)
+        return await from_frames(found, **named)
+
+    a, b = await meet()
+    monkeypatch.setattr(zcrp.dask, "from_frames", spy)
+    for message in ({"x": 1}, {"x": [to_serialize(bytes(size)) for size in (0, 1, 5000, 1 << 20)]},
+                    {"x": [to_serialize(numpy.zeros(size, "u1")) for size in (0, 1, 5000, 1 << 20)]},
+                    {"x": [to_serialize(b"x" * 4000)] * 20}):
+        await a.write(message)
+        await b.read()
+    assert len(frames) > 30
+    for frame in frames:
+        assert isinstance(frame, memoryview) and not frame.readonly and isinstance(frame.obj, numpy.ndarray)
     await part(a, b)
 
 

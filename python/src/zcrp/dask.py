@@ -6,12 +6,17 @@ and addresses such as ``zcrp://192.0.2.1:8786`` work once the package is install
 What Dask writes is one *table*, and a message for each large frame:
 
     table       u64: bytes of the table that come as a message of their own; 0: it is here
-                u64: number of frames; for each a u64: its bytes, and LARGE if it is a message of its own
+                u64: number of frames; for each a u64: its bytes, and LARGE if it is a message of its own, or APART if
+                it gets memory of its own although it is small
                 the small frames, one behind the other
     messages    the large frames, in their order
 
 The reader has a buffer posted for the next table at all times, and knows from it what to post for the frames. So
 small writes do not wait for each other's reader, and the peer's end is noticed when nobody reads.
+
+A frame that was the memory of an object, such as an array, becomes that of another object, which lives as long as it
+likes. What objects have in one piece of memory is freed with the last of them, so each has a piece of its own. Only the
+first one of a small table stays in it. That is as over ``tcp://``.
 
 Before the first message nobody knows who the peer is, and without keys nobody knows later. So a table has at most
 TABLE_MOST bytes. Memory is set aside as announced, but none of it is touched before bytes arrive, and at most 2 * AHEAD
@@ -34,7 +39,7 @@ from typing import Any, ClassVar, Optional
 
 import dask
 from distributed.comm.addressing import parse_host_port, unparse_host_port
-from distributed.comm.core import BaseListener, Comm, CommClosedError, Connector
+from distributed.comm.core import BaseListener, Comm, CommClosedError, Connector, FatalCommClosedError
 from distributed.comm.registry import Backend as _Backend
 from distributed.comm.tcp import RequireEncryptionMixin
 from distributed.comm.utils import ensure_concrete_host, from_frames, to_frames
@@ -43,7 +48,7 @@ from distributed.utils import ensure_ip, ensure_memoryview, get_ip
 
 from . import asyncio as zcrp_asyncio
 from ._buffers import blank
-from .errors import Address, Closed, Error, System
+from .errors import Address, Closed, Error, System, WrongKeys
 from .keys import Keys
 from .options import Options
 
@@ -52,7 +57,7 @@ try:
 except ImportError:
     numpy = None  # type: ignore[assignment]
 
-__all__ = ["Backend", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
+__all__ = ["Backend", "KeysRefused", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +70,8 @@ TABLE_MOST = 1 << 24  # of a table: 2 million frames
 SMALL_BYTES = 1 << 12  # frames below go with the table, while there is room
 AHEAD = 512  # large frames that are posted together; the next as many follow before the first have arrived
 LARGE = 1 << 63
+APART = 1 << 62
+SHARED_BYTES = 1 << 11  # the most that a table has beside the frame of an object that stays in it
 _U64 = struct.Struct("<Q")
 _RETRY_S = 0.1  # between accepts, when there is no descriptor left
 _CONNECTIONS = 1 << 15  # of a listener, at once
@@ -72,6 +79,23 @@ _LEAVING_S = 1.0  # the most that a port is occupied after a listener and its co
 _STEP_S = 0.005
 
 _left: dict[int, float] = {}  # when a listener of this process left a port
+
+
+class KeysRefused(FatalCommClosedError, WrongKeys):  # type: ignore[misc]
+    """One end does not accept the keys of the other, or has none. Dask does not try again."""
+
+
+def _flags(frames: list[memoryview], is_large: list[bool]) -> list[int]:
+    """LARGE, APART, or 0, for each of them."""
+    small = sum(frame.nbytes for frame, large in zip(frames, is_large) if not large)
+    is_first = True
+    flags = []
+    for frame, large in zip(frames, is_large):
+        is_object = frame.nbytes > 0 and not isinstance(frame.obj, bytes)
+        stays = is_first and small - frame.nbytes <= SHARED_BYTES
+        flags.append(LARGE if large else APART if is_object and not stays else 0)
+        is_first = is_first and not (is_object and not large)
+    return flags
 
 
 def pack(frames: list[memoryview]) -> list[Any]:
@@ -83,15 +107,14 @@ def pack(frames: list[memoryview]) -> list[Any]:
     for frame in frames:
         is_large.append(frame.nbytes >= SMALL_BYTES or frame.nbytes > room)
         room -= 0 if is_large[-1] else frame.nbytes
-    words = [0, len(frames), *(frame.nbytes | LARGE if large else frame.nbytes
-                               for frame, large in zip(frames, is_large))]
+    words = [0, len(frames), *(frame.nbytes | flag for frame, flag in zip(frames, _flags(frames, is_large)))]
     small = [frame for frame, large in zip(frames, is_large) if not large]
     table = b"".join([struct.pack(f"<{len(words)}Q", *words), *small])
     first = [table] if len(table) <= TABLE_BYTES else [_U64.pack(len(table)), table]
     return first + [frame for frame, large in zip(frames, is_large) if large]
 
 
-def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
+def unpack(table: Any) -> tuple[list[Optional[memoryview]], list[int]]:
     """The frames, with None for those that come by themselves, and the bytes of these. ValueError: it is damaged."""
     view = memoryview(table)
     if len(view) < 16 or struct.unpack_from("<2Q", view)[1] > (len(view) - 16) // 8:
@@ -105,8 +128,12 @@ def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
             large.append(word - LARGE)
             frames.append(None)
         else:
-            frames.append(view[at:at + word])
-            at += word
+            size = word & ~APART
+            frame = view[at:at + size]
+            if len(frame) != size:
+                raise ValueError("the table of frames does not add up")
+            frames.append(_copy(frame) if word & APART else frame)
+            at += size
     if at != len(view):
         raise ValueError("the table of frames does not add up")
     return frames, large
@@ -115,6 +142,13 @@ def unpack(table: bytearray) -> tuple[list[Optional[memoryview]], list[int]]:
 def _room_for(size: int) -> Any:
     """Memory for a frame, which holds anything. Dask's own writes zeros where there is no NumPy, so it is touched."""
     return memoryview(blank(size)) if numpy is None else host_array(size)
+
+
+def _copy(view: memoryview) -> memoryview:
+    """The same bytes in memory of their own."""
+    room: memoryview = _room_for(len(view))
+    room[:] = view
+    return room
 
 
 def _check_sizes(found: list[int], announced: list[int]) -> None:
@@ -187,7 +221,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
             raise CommClosedError(f"in {self}: the data is cut off") from None
 
     async def _read_frames(self, posted_table: zcrp_asyncio.Posted[int]) -> list[memoryview]:
-        table = self._room[:await posted_table]
+        table = _copy(memoryview(self._room)[:await posted_table])
         self._table = None
         if len(table) < _U64.size:
             raise ValueError("the table of frames is cut off")
@@ -195,7 +229,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
         if size > TABLE_MOST:
             raise ValueError(f"a table of {size} bytes is too large")
         if size != 0:
-            table = blank(size)
+            table = _room_for(size)
             _check_sizes([await self._connection.receive_into(table)], [size])
         frames, large = unpack(table)
         arrived = iter(await self._read_large(large))
@@ -310,7 +344,15 @@ class ZcrpConnector(_Keyed, Connector):  # type: ignore[misc]
         self._check_encryption(address, connection_args)
         host, port = parse_host_port(address)
         try:
-            connection = await zcrp_asyncio.connect(host, port, Options(keys=_keys()))
+            options = Options(keys=_keys())
+        except Error as error:  # of the file: it is no use to try again
+            raise FatalCommClosedError(f"cannot connect to {PREFIX}{address}: {KEYS}: {error}") from error
+        try:
+            connection = await zcrp_asyncio.connect(host, port, options)
+        except WrongKeys as error:
+            file = dask.config.get(KEYS, None)
+            here = "names no key file here" if file is None else f"is {file!r} here"
+            raise KeysRefused(f"cannot connect to {PREFIX}{address}: {error}; {KEYS} {here}") from error
         except Error as error:
             raise CommClosedError(f"cannot connect to {PREFIX}{address}: {type(error).__name__}: {error}") from error
         return self.comm_class(connection, PREFIX + connection.local, PREFIX + address, deserialize)
@@ -339,10 +381,10 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
         while self._listener is None:
             try:
                 self._listener = await zcrp_asyncio.listen(ensure_ip(self.ip), self.port, options)
-            except Address as error:
-                if time.monotonic() - _left.get(self.port, -_LEAVING_S) >= _LEAVING_S:
-                    address = PREFIX + str(unparse_host_port(self.ip, self.port))
-                    raise OSError(errno.EADDRINUSE, f"{address}: {error}") from error  # Dask tries the next port
+            except Address as error:  # with EADDRINUSE Dask tries the next port
+                is_leaving = time.monotonic() - _left.get(self.port, -_LEAVING_S) < _LEAVING_S
+                if error.errno != errno.EADDRINUSE or not is_leaving:
+                    raise
                 await asyncio.sleep(_STEP_S)
         self.port = self._listener.port
         if options.keys is None:
