@@ -28,7 +28,7 @@
 #: make latch-latency overlap connections    experiments: waking a waiter; computing meanwhile; many peers
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
-#: make python-upstream   a file of dask.distributed's own tests over zcrp:// (FILE=..., PYTEST=...: as above)
+#: make python-upstream   dask.distributed's own tests over zcrp:// (DASK=...: its repository; PYTEST=...: as above)
 #: make python-bench   the same beside zcrp-bench and sockets of Python (BENCH=...: arguments)
 #: make python-bench-dask   zcrp:// beside tcp:// under Dask (BENCH=...: arguments)
 #: make wheel      the Python package as one file: build/python/wheel

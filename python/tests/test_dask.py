@@ -6,6 +6,7 @@ import functools
 import gc
 import logging
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from distributed.utils import get_ip, get_ipv6
 import zcrp
 import zcrp.asyncio
 import zcrp.dask
+import upstream
 from conftest import HOST, run_program
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -994,3 +996,24 @@ def test_worker_that_was_killed(tmp_path):
     """)
     assert any("Restarting worker" in line for line in printed)
     assert not [line for line in printed if "ERROR" in line or "Traceback" in line], printed
+
+
+# ---- Dask's own tests
+
+def test_the_list_of_what_fails():
+    """Each test in it has a reason, and the tests of this file that a reason names are there."""
+    expected = upstream.expected_to_fail()
+    assert expected and all(len(reason) > 20 for reason in expected.values())
+    for test, reason in expected.items():
+        assert test.split("::")[0] in [os.path.basename(file) for file in upstream.FILES]
+        for name in re.findall(r"test_dask\.py: (test_\w+)", reason):
+            assert callable(globals()[name])
+
+
+def test_a_file_of_dasks_is_changed():
+    text = upstream.over_zcrp("from __future__ import annotations\nfrom distributed.comm.tcp import get_stream_address\n"
+                              "from distributed.comm.tcp import TCPBackend\nimport distributed.comm.tcp as tcp\n"
+                              'await tcp.TCPListener("tcp://")\ntcp.TLSBackend()\n')
+    assert text == ("from __future__ import annotations\n" + upstream.START +
+                    "from distributed.comm.tcp import get_stream_address\nfrom zcrp.dask import Backend\n"
+                    'import zcrp.dask as tcp\nawait tcp.ZcrpListener("zcrp://")\ndistributed.comm.tcp.TLSBackend()\n')
