@@ -539,6 +539,31 @@ class connection
         return m.wait();
     }
 
+    /* Receives the next message, of whatever size, into memory of its own; none: the peer has
+     * closed. Waits. The peer says the size: one above `most` throws ZCRP_ERROR_TOO_LARGE, and the
+     * message stays where it is until something larger is posted. */
+    std::optional<message> receive(std::size_t most = std::size_t{1} << 30)
+    {
+        nlong size = 0;
+        int code = zcrp_expect(receiver().get(), &size, -1);
+
+        if (code == ZCRP_ERROR_PEER_CLOSED)
+            return std::nullopt;
+        detail::check(code);
+        if (size > most)
+            throw error(ZCRP_ERROR_TOO_LARGE);
+        message m(static_cast<std::size_t>(size));
+        receiver().submit(m);
+        (void)m.wait();
+        return m;
+    }
+
+    /* Has the peer closed? Then nothing comes any more. */
+    bool end() const noexcept
+    {
+        return status() == ZCRP_ERROR_PEER_CLOSED;
+    }
+
     /* A message whose memory a peer on this host may map (options.mapped_bytes). It gives the peer
      * a look at that memory: zcrp_connection_alloc_msg. */
     message make_message(std::size_t size)

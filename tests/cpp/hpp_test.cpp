@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -124,6 +125,30 @@ static void asks_for_the_size()
     CHECK(size && *size == out.size());
     std::vector<char> in(*size);
     CHECK(p.here.receive(in) == out.size());
+    sender.join();
+}
+
+static void receives_any_size()
+{
+    pair p;
+    std::vector<char> large(100000, 'x');
+
+    std::thread sender([&] {
+        p.there.send({"seven b", 7});
+        p.there.send(large);
+        p.there.send({"", 0});
+        p.there.close();
+    });
+    std::optional<zcrp::message> m = p.here.receive();
+    CHECK(m && m->length() == 7 && std::memcmp(m->data(), "seven b", 7) == 0);
+    CHECK(!p.here.end());
+    CHECK(code_of([&] { (void)p.here.receive(large.size() - 1); }) == ZCRP_ERROR_TOO_LARGE);
+    m = p.here.receive(large.size()); /* it was not lost */
+    CHECK(m && m->length() == large.size() && std::memcmp(m->data(), large.data(), 100000) == 0);
+    m = p.here.receive();
+    CHECK(m && m->length() == 0);
+    CHECK(!p.here.receive());
+    CHECK(p.here.end());
     sender.join();
 }
 
@@ -255,6 +280,7 @@ int main()
     moves_containers();
     posts_ahead();
     asks_for_the_size();
+    receives_any_size();
     takes_back();
     maps_messages();
     collects();
