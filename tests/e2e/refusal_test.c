@@ -99,7 +99,7 @@ static bool enter_processes(void)
 
 static bool lose_proc(void)
 {
-    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
            mount("none", "/proc", "tmpfs", 0, NULL) == 0 && access("/proc/self", F_OK) != 0;
 }
 
