@@ -115,4 +115,17 @@ export LD_LIBRARY_PATH="$build"
 check "the README's program as it is" compiled "$place/example" "$place/example.c"
 check "the README's program" example_works
 
+# says_why : of two receiving ends at one port one has to go.
+says_why() {
+    "$place/example" receive >"$place/received" &
+    running=$!
+    for _ in 1 2 3 4 5; do
+        timeout 2 "$place/example" receive 2>"$place/why" || ! grep '^listen: .' "$place/why" || break
+    done
+    kill "$running" 2>/dev/null
+    running=
+    grep '^listen: .' "$place/why"
+}
+check "the README's program at a port that is taken" says_why
+
 conclude
