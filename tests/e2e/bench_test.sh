@@ -204,6 +204,8 @@ if unshare -n true 2>/dev/null; then
     check "what the link carries" "$bench" --netns --transport zcrp --size 1440 --count 10 \
         --repeat 1 --stats
     shows "a unit a message at an MTU of 1500" '^  units +10 +10 '
+    complaint "namespaces without ip" 1 "needs ip: apt install iproute2" env PATH=/nowhere "$bench" --netns \
+        --transport zcrp --size 1440 --count 10 --repeat 1
 fi
 
 # ---- every byte

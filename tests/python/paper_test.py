@@ -343,7 +343,7 @@ class Paper(unittest.TestCase):
         with unittest.mock.patch.object(page.shutil, "which", return_value=None), \
                 unittest.mock.patch.object(page, "find"):
             status, said = self.main("--from", "/nowhere")
-        self.assertEqual((status, said), (1, "paper: gnuplot is needed, and there is none\n"))
+        self.assertEqual((status, said), (1, "paper: needs gnuplot: apt install gnuplot-nox\n"))
 
 
 if __name__ == "__main__":

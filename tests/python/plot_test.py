@@ -148,7 +148,7 @@ class Program(unittest.TestCase):
             finally:
                 os.environ["PATH"] = before
         self.assertEqual(status, 1)
-        self.assertIn("needs gnuplot", said)
+        self.assertEqual(said, "zcrp-plot: needs gnuplot: apt install gnuplot-nox\n")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def check():
     """Before all the measuring."""
     find("zcrp-plot")
     if not shutil.which("gnuplot"):
-        raise Failure("gnuplot is needed, and there is none")
+        raise Failure("needs gnuplot: apt install gnuplot-nox")
 
 
 def number(value):

@@ -56,7 +56,7 @@ def draw(text, path):
     try:
         done = subprocess.run(["gnuplot"], input=text.encode(), capture_output=True, check=False)
     except FileNotFoundError:
-        raise Failure("needs gnuplot, and there is none") from None
+        raise Failure("needs gnuplot: apt install gnuplot-nox") from None
     if done.returncode != 0:
         raise Failure("gnuplot fails: " + done.stderr.decode(errors="replace").strip()[-200:])
     if path == "-":

@@ -47,15 +47,22 @@ static int netns_enter(void)
     return complain("cannot make a network namespace: %s", strerror(errno));
 }
 
+enum { NOT_FOUND = 127 }; /* a shell's status for a program that it does not find */
+
 /* Gives commands to ip(8), in the namespace where this process is. */
 static int run_ip(const char *commands)
 {
-    FILE *ip = popen("ip -batch -", "we");
+    /* Without ip the shell reads what is meant for it: nobody gets SIGPIPE. */
+    FILE *ip = popen("command -v ip >/dev/null || { while read -r line; do :; done; exit 127; }\n"
+                     "exec ip -batch -",
+                     "we");
 
     if (ip == NULL)
         return complain("cannot run ip: %s", strerror(errno));
     fputs(commands, ip);
     int status = pclose(ip);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
+        return complain("needs ip: apt install iproute2");
     return status == 0 ? 0 : complain("ip (of iproute2) cannot lay a link between namespaces");
 }
 
