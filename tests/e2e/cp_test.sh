@@ -89,6 +89,7 @@ check "... is the same" is_same tree there/tree
 check "a hole stays a hole" test "$(stat -c %b there/tree/hole)" -eq 0
 check "and a file with holes" test "$(stat -c %b there/tree/sparse)" -lt 1000
 check "no part files are left" test -z "$(find there -name '.*zcrp-*')"
+check "as by scp -r -p" copies -r -p tree localhost:"$place/there"
 check "a tree here" copies localhost:"$place/there/tree" here
 check "... is the same" is_same tree here/tree
 

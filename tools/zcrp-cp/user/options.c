@@ -8,6 +8,10 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct argument_row rows[] = {
+    ARGUMENT_TRUE("recursive", 'r', AT(is_accepted),
+                  "as of scp: changes nothing, directories are always copied"),
+    ARGUMENT_TRUE("preserve", 'p', AT(is_accepted),
+                  "as of scp: changes nothing, times and permissions are always kept"),
     ARGUMENT_TRUE("checksum", 'c', AT(checksum),
                   "compare files of the same size by their contents, not by their times"),
     ARGUMENT_TRUE("dry-run", 'n', AT(is_dry_run), "change nothing, and print what would be copied"),
@@ -26,7 +30,7 @@ static const struct argument_row rows[] = {
              "where zcrp-cp is at the far end (zcrp-cp)"),
     ARGUMENT("address", 0, TEXT, AT(address), 0, 0, "ADDRESS",
              "connect to ADDRESS (the host's name); a server listens there (any)"),
-    ARGUMENT("port", 'p', NUMBER, AT(port), 1, 65535, "PORT",
+    ARGUMENT("port", 0, NUMBER, AT(port), 1, 65535, "PORT",
              "the far end listens on UDP port PORT (any; a server: 6636)"),
     ARGUMENT("keys", 'k', TEXT, AT(keys), 0, 0, "FILE", "the key of a server, made by zcrp-keys"),
     ARGUMENT("serve", 0, TEXT, AT(serve), 0, 0, "DIRECTORY",

@@ -26,6 +26,7 @@ struct options {
     uint64_t rate;           /* bits a second; 0: any */
     int64_t interval_ns;     /* of --stats */
     bool is_far, is_read_only;
+    bool is_accepted; /* -r, -p: what is done in any case */
     bool checksum, is_dry_run, is_quiet, is_verbose, wants_stats;
 };
 
