@@ -117,7 +117,68 @@ check "several files from there" copies localhost:"$place/tree/large" localhost:
 check "... are here" cmp tree/-dash several/-dash
 check "a directory is made if a slash says so" copies tree/large localhost:"$place/made/"
 check "... and has the file" cmp tree/large made/large
-complaint "no directory" 1 "No such file" copies tree/large localhost:"$place/nowhere"
+complaint "no directory" 1 "$place/nowhere/new: No such file" \
+    copies tree/large localhost:"$place/nowhere/new"
+complaint "several files, and no directory" 1 "$place/nowhere: No such file" \
+    copies tree/large tree/nothing localhost:"$place/nowhere"
+echo mine >one-file
+complaint "several files, and a file" 1 "$place/one-file: Not a directory" \
+    copies tree/large tree/nothing localhost:"$place/one-file"
+check "nothing was made, and nothing replaced" test ! -e nowhere -a "$(cat one-file)" = mine
+
+# ---- a new name
+
+mkdir names
+check "a file gets a new name there" copies tree/large localhost:"$place/names/new"
+check "... and is it" cmp tree/large names/new
+check "a file is replaced" copies tree/just-small localhost:"$place/names/new"
+check "... by the other one" cmp tree/just-small names/new
+check "a file gets a new name here" copies localhost:"$place/tree/large" names/here
+check "... and is it" cmp tree/large names/here
+check "a directory gets a new name there" copies -r tree/ localhost:"$place/names/tree-there"
+check "... and is the same" is_same tree names/tree-there
+check "a directory gets a new name here" copies -r localhost:"$place/tree" names/tree-here
+check "... and is the same" is_same tree names/tree-here
+check "a directory that is there takes one" copies -r tree localhost:"$place/names/tree-there"
+check "... in it" is_same tree names/tree-there/tree
+check "what is in a directory gets a new one" copies tree/sub/. localhost:"$place/names/contents"
+check "... and is there" is_same tree/sub/deep names/contents/deep
+check "and here" copies localhost:"$place/tree/sub/." names/contents-here
+check "... and is here" is_same tree/sub/deep names/contents-here/deep
+ln -s new names/link
+check "a link to a file is followed" copies tree/large localhost:"$place/names/link"
+check "... and stays one" test -L names/link
+check "... to the file" cmp tree/large names/new
+mkfifo names/pipe
+complaint "no file is put in the place of something else" 1 "names/pipe: it is neither a file nor" \
+    copies tree/large localhost:"$place/names/pipe"
+complaint "nor of a device" 1 "/dev/null: it is neither a file nor" copies localhost:"$place/tree/large" /dev/null
+check "... which are there" test -p names/pipe -a -c /dev/null
+check "a dry run makes nothing there" copies -n tree/large localhost:"$place/names/dry/"
+check "nor under a new name" copies -n tree localhost:"$place/names/dry"
+check "nor here" copies -n localhost:"$place/tree/." names/dry
+check "... indeed" test ! -e names/dry
+check "no part files are left" test -z "$(find names -name '.*zcrp-*')"
+
+# ---- the home directory of the far end
+
+mkdir home home/sub
+at_home() {
+    HOME="$place/home" copies "$@"
+}
+check "relative to it" at_home tree/large localhost:relative
+check "... is there" cmp tree/large home/relative
+check "a directory in it" at_home tree/large localhost:sub
+check "... has the file" cmp tree/large home/sub/large
+check "itself" at_home tree/large localhost:
+check "... has it" cmp tree/large home/large
+check "by its sign" at_home tree/just-small 'localhost:~'
+check "... has it" cmp tree/just-small home/just-small
+check "below it" at_home tree/large 'localhost:~/sub/again'
+check "... is there" cmp tree/large home/sub/again
+check "from it" at_home localhost:relative 'localhost:~/sub/again' several
+check "... all is here" cmp tree/large several/again
+complaint "not there" 1 "~/nowhere/a: No such file" at_home tree/large 'localhost:~/nowhere/a'
 
 check "many small files are made" sh -c 'mkdir many && cd many && seq 1500 | split -l 1 -a 4'
 check "many small files" copies many localhost:"$place/there"
@@ -154,11 +215,22 @@ check "to a server" serves tree localhost::
 check "... is the same" is_same tree served/tree
 check "from a server" serves localhost::tree/sub several
 check "... is the same" is_same tree/sub several/sub
-complaint "out of the directory" 1 "Permission denied" serves tree localhost::../there
+check "a new name at a server" serves tree/large localhost::new-name
+check "... is there" cmp tree/large served/new-name
+check "its home is its directory" serves tree/large 'localhost::~/at-home'
+check "... and nothing else" cmp tree/large served/at-home
+check "what is in a directory of it" serves localhost::./tree/sub/. names/from-server
+check "... is here" is_same tree/sub/deep names/from-server/deep
+complaint "out of the directory" 1 "../there: Permission denied" serves tree localhost::../there
+complaint "out of it by a new name" 1 "~/../new: Permission denied" \
+    serves tree/large 'localhost::~/../new'
+check "nothing is there" test ! -e new
 complaint "from outside" 1 "Permission denied" serves localhost::tree/../../key several
 ln -s "$place" served/out
 complaint "by a link" 1 "Not a directory" serves localhost::out/key several
-complaint "to where a link leads" 1 "" serves tree/large localhost::out
+complaint "to where a link leads" 1 "out: a symbolic link is in the way" serves tree/large localhost::out
+complaint "to a new name there" 1 "out/new: " serves tree/large localhost::out/new
+check "the link is there, and nothing behind it" test -L served/out -a ! -e new -a ! -e large
 complaint "another key" 3 "cannot connect" "$program" --port 16636 --keys other-key \
     --address 127.0.0.1 tree/large localhost::
 kill "$running"

@@ -4,6 +4,7 @@
 #include "zcrp-cp/files/crew.h"
 #include "zcrp-cp/files/mapping.h"
 #include "zcrp-cp/files/partial.h"
+#include "zcrp-cp/files/place.h"
 #include "zcrp-cp/files/walk.h"
 
 #include "../../support/suite.h"
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -138,6 +140,159 @@ TEST(beneath_status__of_the_link_itself)
     ck_assert_int_eq(beneath_status(top, "a/file", &status), 0);
     ck_assert(S_ISLNK(status.st_mode));
     ck_assert_int_eq(beneath_status(top, "out/victim", &status), -1);
+}
+
+/* ---- place ---- */
+
+/* What the word means below a server's directory, and at the far end of a remote shell whose home
+ * is /h; NULL: it is refused. */
+static const struct {
+    const char *word, *below, *anywhere;
+} words[] = {
+    {"", ".", "/h/."},
+    {"~", ".", "/h/."},
+    {"~/", ".", "/h/."},
+    {".", ".", "/h/."},
+    {"a", "a", "/h/a"},
+    {"a/b/", "a/b/", "/h/a/b/"},
+    {"a/.", "a/.", "/h/a/."},
+    {"~/a", "a", "/h/a"},
+    {"~//a", "a", "/h/a"},
+    {"/", ".", "/"},
+    {"/a//./b", "a/b", "/a//./b"},
+    {"/~", "~", "/~"},
+    {"a~", "a~", "/h/a~"},
+    {"~no one has this name/a", "~no one has this name/a", "/h/~no one has this name/a"},
+    {"..", NULL, "/h/.."},
+    {"../a", NULL, "/h/../a"},
+    {"a/..", NULL, "/h/a/.."},
+    {"~/../a", NULL, "/h/../a"},
+    {"a/.../b", "a/.../b", "/h/a/.../b"},
+};
+
+static void expect_path(const char *path, const char *wanted)
+{
+    ck_assert_int_eq(path != NULL, wanted != NULL);
+    if (wanted != NULL)
+        ck_assert_str_eq(path, wanted);
+}
+
+TEST(place_resolve__table, .rows = ROWS(words))
+{
+    char out[PLACE_ROOM], home[PLACE_ROOM];
+
+    (void)snprintf(home, sizeof(home), "%s", getenv("HOME") != NULL ? getenv("HOME") : "/");
+    ck_assert_int_eq(setenv("HOME", "/h", 1), 0);
+    expect_path(place_resolve(top, words[_i].word, out), words[_i].below);
+    expect_path(place_resolve(-1, words[_i].word, out), words[_i].anywhere);
+    ck_assert_int_eq(setenv("HOME", home, 1), 0);
+}
+
+TEST(place_resolve__home_of_another_user)
+{
+    const struct passwd *root = getpwuid(0);
+    char word[PLACE_ROOM], out[PLACE_ROOM], wanted[PLACE_ROOM];
+
+    if (root == NULL || root->pw_dir[0] != '/')
+        return;
+    (void)snprintf(word, sizeof(word), "~%s/a", root->pw_name);
+    (void)snprintf(wanted, sizeof(wanted), "%s/a", root->pw_dir);
+    expect_path(place_resolve(-1, word, out), wanted);
+    *strchr(word, '/') = '\0';
+    expect_path(place_resolve(-1, word, out), root->pw_dir);
+}
+
+TEST(place_resolve__too_long)
+{
+    char word[PATH_MOST + 1], out[PLACE_ROOM];
+
+    memset(word, 'a', PATH_MOST);
+    word[PATH_MOST] = '\0';
+    for (size_t i = NAME_MOST; i < PATH_MOST; i += NAME_MOST + 1)
+        word[i] = '/';
+    ck_assert_ptr_nonnull(place_resolve(top, word, out));
+    ck_assert_uint_eq(strlen(out), PATH_MOST);
+    ck_assert_ptr_null(place_resolve(-1, word, out));
+    ck_assert_int_eq(errno, ENAMETOOLONG);
+    word[NAME_MOST] = 'a';
+    ck_assert_ptr_null(place_resolve(top, word, out));
+    ck_assert_int_eq(errno, ENAMETOOLONG);
+}
+
+enum { HERE = 1, DRY = 2, FAILS = 4, NOWHERE = 8 };
+
+/* Where files go, below inside/ as a server's, or (HERE) as a path of this process's. */
+static const struct {
+    const char *path;
+    enum place_kind kind;
+    unsigned how;       /* of the above */
+    const char *name;   /* the new one, or "" */
+    const char *folder; /* below inside/: the directory that was opened */
+} places[] = {
+    {".", PLACE_DIRECTORY, 0, "", "."},
+    {"a", PLACE_DIRECTORY, 0, "", "a"},
+    {"a", PLACE_NAME, 0, "", "a"},
+    {"a/", PLACE_NAME, HERE, "", "a"},
+    {"a/.", PLACE_NAME, 0, "", "a"},
+    {"new", PLACE_DIRECTORY, FAILS, "", ""},
+    {"new", PLACE_DIRECTORY, FAILS | HERE, "", ""},
+    {"new", PLACE_NAME, 0, "new", "."},
+    {"a/new", PLACE_NAME, HERE, "new", "a"},
+    {"a/new", PLACE_NAME, DRY, "new", "a"},
+    {"new", PLACE_CONTENTS, 0, "", "new"},
+    {"new", PLACE_CONTENTS, HERE, "", "new"},
+    {"new/", PLACE_DIRECTORY, 0, "", "new"},
+    {"new/", PLACE_NAME, HERE, "", "new"},
+    {"new/", PLACE_NAME, DRY | NOWHERE, "", ""},
+    {"new", PLACE_CONTENTS, DRY | NOWHERE | HERE, "", ""},
+    {"new/.", PLACE_NAME, FAILS, "", ""},
+    {"none/new", PLACE_NAME, FAILS, "", ""},
+    {"none/new", PLACE_NAME, FAILS | HERE, "", ""},
+    {"none/new/", PLACE_NAME, FAILS, "", ""},
+    {"a/b/file", PLACE_NAME, 0, "file", "a/b"},
+    {"a/b/file", PLACE_NAME, HERE, "file", "a/b"},
+    {"a/b/file/", PLACE_NAME, FAILS, "", ""},
+    {"a/b/file/", PLACE_NAME, FAILS | HERE, "", ""},
+    {"a/b/file", PLACE_DIRECTORY, FAILS, "", ""},
+    {"a/b/file/new", PLACE_NAME, FAILS, "", ""},
+    {"a/file", PLACE_NAME, HERE, "file", "a/b"}, /* a link to that */
+    {"a/file", PLACE_NAME, FAILS, "", ""},
+    {"out", PLACE_NAME, FAILS, "", ""},
+    {"out", PLACE_CONTENTS, FAILS, "", ""},
+    {"out/", PLACE_NAME, FAILS, "", ""},
+    {"out/new", PLACE_NAME, FAILS, "", ""},
+    {"out/victim", PLACE_NAME, FAILS, "", ""},
+    {"loop", PLACE_NAME, FAILS, "", ""},
+    {"loop", PLACE_NAME, FAILS | HERE, "", ""},
+    {"pipe", PLACE_NAME, FAILS, "", ""},
+    {"pipe", PLACE_NAME, FAILS | HERE, "", ""},
+};
+
+TEST(place_open__table, .rows = ROWS(places))
+{
+    unsigned how = places[_i].how;
+    char path[256];
+    struct place place;
+    struct stat opened, wanted;
+
+    ck_assert_int_eq(mkfifo(path_of("inside/pipe"), 0600), 0);
+    (void)snprintf(path, sizeof(path), "%s/%s", path_of("inside"), places[_i].path);
+    const char *why =
+        place_open(&place, (how & HERE) != 0 ? -1 : top, (how & HERE) != 0 ? path : places[_i].path,
+                   places[_i].kind, (how & DRY) != 0);
+    ck_assert_msg((why != NULL) == ((how & FAILS) != 0), "%s: %s", path, why != NULL ? why : "");
+    ck_assert_str_eq(place.name, places[_i].name);
+    ck_assert_int_eq(place.directory < 0, (how & (FAILS | NOWHERE)) != 0);
+    if (place.directory >= 0) {
+        (void)snprintf(path, sizeof(path), "%s/%s", path_of("inside"), places[_i].folder);
+        ck_assert_int_eq(fstat(place.directory, &opened), 0);
+        ck_assert_int_eq(stat(path, &wanted), 0);
+        ck_assert_uint_eq(opened.st_ino, wanted.st_ino);
+        (void)close(place.directory);
+    }
+    ck_assert_int_eq(stat(path_of("inside/new"), &wanted) == 0,
+                     strcmp(places[_i].folder, "new") == 0);
+    ck_assert_int_ne(stat(path_of("outside/new"), &wanted), 0);
 }
 
 /* ---- walk ---- */

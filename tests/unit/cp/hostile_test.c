@@ -379,6 +379,59 @@ TEST(target__a_file_twice)
     ck_assert_int_eq(script.outcome_count, 2);
 }
 
+/* ---- a new name ---- */
+
+/* Whatever the source calls it, nothing but that changes. */
+TEST(target__under_a_new_name)
+{
+    ck_assert_int_eq(mkdir(path_of("inside/d"), 0700), 0);
+    write_file("inside/other", "mine");
+    wishes.name = "new";
+    say(entry_of(ENTRY_DIRECTORY, "d", 0, ""));
+    say(entry_of(ENTRY_FILE, "d/small", 1, ""));
+    say(entry_of(ENTRY_FILE, "other/large", 5 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 2);
+    ck_assert(is_there("inside/new/small"));
+    ck_assert(is_there("inside/new/large"));
+    ck_assert(!is_there("inside/d/small"));
+    ck_assert(is_there("inside/other"));
+}
+
+TEST(target__a_file_under_a_new_name)
+{
+    write_file("inside/new", "old");
+    wishes.name = "new";
+    say(entry_of(ENTRY_FILE, "f", 1, ""));
+    say(entry_of(ENTRY_LINK, "l", 0, "../outside"));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert(is_there("inside/new"));
+    ck_assert(!is_there("inside/f"));
+    ck_assert(!is_there("inside/l"));
+}
+
+/* It would be longer than a path may be. */
+TEST(target__a_path_that_a_new_name_makes_too_long)
+{
+    static char path[PATH_MOST + 1], name[NAME_MOST + 1];
+
+    memset(path, 'a', PATH_MOST);
+    for (size_t i = 1; i < PATH_MOST; i += i == 1 ? NAME_MOST - 1 : NAME_MOST)
+        path[i] = '/';
+    path[PATH_MOST - 1] = 'a';
+    memset(name, 'n', NAME_MOST);
+    wishes.name = name;
+    say(entry_of(ENTRY_FILE, path, 1, ""));
+    say(entry_of(ENTRY_FILE, "b", 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 2);
+    ck_assert_int_eq(script.outcomes[0], OUTCOME_FAILED);
+    ck_assert_int_eq(script.outcomes[1], OUTCOME_COPIED);
+}
+
 /* ---- a file with a second name, outside ---- */
 
 static struct stat status_of(const char *name)

@@ -7,6 +7,7 @@
 #include "../../support/suite.h"
 #include "common/complain.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -44,6 +45,29 @@ TEST(location_read__table, .rows = ROWS(locations))
     ck_assert_str_eq(location.login, locations[_i].login);
     ck_assert_str_eq(location.host, locations[_i].host);
     ck_assert_str_eq(location.path, locations[_i].path);
+}
+
+/* What stands before the name and behind it, and the name itself. */
+static const struct {
+    const char *before, *name, *behind;
+} named[] = {
+    {"", "a", ""},   {"a/", "b", ""},    {"a/", "b", "//"},  {"/", "a", "/"},
+    {"h:", "a", ""}, {"h:a/", "b", "/"}, {"u@h::", "a", ""}, {"[::1]:/a/", "b", ""},
+    {"h:", "", ""},  {"h::", "", ""},    {"h:", "", "~"},    {"h:", "", "~/"},
+    {"", "~", ""},   {"h:~/", "~", ""},  {"h:", "~a", ""},   {"a/", "", "."},
+    {"", "", "."},   {"", "", ".."},     {"a/", "", "../"},  {"", "", "/"},
+    {"h:", "", "/"}, {"h:", "...", ""},  {"./", "a:b", ""},
+};
+
+TEST(location_name__table, .rows = ROWS(named))
+{
+    char word[64];
+
+    (void)snprintf(word, sizeof(word), "%s%s%s", named[_i].before, named[_i].name,
+                   named[_i].behind);
+    struct text name = location_name(word);
+    ck_assert_uint_eq(name.length, strlen(named[_i].name));
+    ck_assert_ptr_eq(name.bytes, word + strlen(named[_i].before));
 }
 
 static const struct {

@@ -14,6 +14,7 @@
 #include "session.h"
 #include "source.h"
 #include "target.h"
+#include "zcrp-cp/files/place.h"
 #include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/user/location.h"
 
@@ -29,9 +30,10 @@ struct near {
     int far_count;
     char **here; /* the paths of this end */
     int here_count;
-    bool is_source;   /* this end is */
-    struct walk walk; /* its files then */
-    int directory;    /* or where they go; -1 */
+    bool is_source;       /* this end is */
+    enum place_kind kind; /* of where files go, by what is copied */
+    struct walk walk;     /* this end's files, if it is the source */
+    struct place place;   /* or else where they go */
     struct remote remote;
     struct meeting meeting;
     struct crew crew;
@@ -108,6 +110,9 @@ static int take_words(struct near *near, int count, char **words)
                        near->is_source ? words + count - 1 : words) != 0 ||
         check_here(near->here_count, near->here) != 0)
         return -1;
+    near->kind = count > 2                            ? PLACE_DIRECTORY
+                 : location_name(words[0]).length > 0 ? PLACE_NAME
+                                                      : PLACE_CONTENTS;
     if (near->far.kind == LOCATION_SERVER && near->options->keys == NULL)
         return complain("a server needs --keys");
     return 0;
@@ -117,8 +122,9 @@ static int take_words(struct near *near, int count, char **words)
 static int open_here(struct near *near)
 {
     if (!near->is_source) {
-        near->directory = session_open_target(-1, near->here[0]);
-        return near->directory >= 0 ? 0 : complain("%s: %s", near->here[0], strerror(errno));
+        const char *why =
+            place_open(&near->place, -1, near->here[0], near->kind, near->options->is_dry_run);
+        return why == NULL ? 0 : complain("%s: %s", near->here[0], why);
     }
     for (int i = 0; i < near->here_count; i++) {
         const char *path = near->here[i];
@@ -154,6 +160,8 @@ static int reach(struct near *near, const char *host, uint16_t port,
     char text[PORT_ROOM];
     struct session_wishes wishes = {
         .flags = (uint8_t)((near->is_source ? 0 : OPEN_PULL) |
+                           (near->kind == PLACE_NAME ? OPEN_NAME : 0) |
+                           (near->kind == PLACE_CONTENTS ? OPEN_CONTENTS : 0) |
                            (near->options->checksum ? OPEN_CHECKSUM : 0) |
                            (near->options->is_dry_run ? OPEN_DRY_RUN : 0)),
         .rate = near->options->rate,
@@ -256,7 +264,8 @@ static int status_of(const struct near *near, enum line_end end)
 static int copy(struct near *near)
 {
     const struct target_wishes wishes = {
-        .directory = near->directory,
+        .directory = near->place.directory,
+        .name = near->place.name,
         .checksum = near->options->checksum,
         .is_dry_run = near->options->is_dry_run,
         .rate = near->options->rate,
@@ -307,7 +316,7 @@ static void set_progress(struct near *near)
 
 int near_run(const struct options *options, int count, char **words)
 {
-    static struct near near = {.directory = -1, .remote = {.in = -1, .out = -1}};
+    static struct near near = {.place = {.directory = -1}, .remote = {.in = -1, .out = -1}};
     int status = STATUS_USAGE;
 
     near.options = options;
@@ -327,7 +336,7 @@ int near_run(const struct options *options, int count, char **words)
     meeting_forget(&near.meeting);
     walk_fini(&near.walk);
     free(near.far_paths);
-    if (near.directory >= 0)
-        (void)close(near.directory);
+    if (near.place.directory >= 0)
+        (void)close(near.place.directory);
     return status;
 }

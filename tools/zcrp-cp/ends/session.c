@@ -1,22 +1,18 @@
 #include "session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/complain.h"
 #include "meeting.h"
 #include "source.h"
 #include "target.h"
-#include "zcrp-cp/files/beneath.h"
+#include "zcrp-cp/files/place.h"
 #include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/user/escape.h"
-
-enum { DIRECTORY_MODE = 0777 };
 
 static const int64_t answer_ns = 10000000000;
 
@@ -96,101 +92,81 @@ int session_open(struct line *line, const struct session_wishes *wishes, int64_t
 
 struct session {
     struct record open;
-    int target;       /* the target's directory; -1: none */
-    struct walk walk; /* the source's files */
+    int paths;          /* that came */
+    struct place place; /* the target's */
+    struct walk walk;   /* the source's files */
     char error[TEXT_MOST + 1];
 };
 
+static bool is_pull(const struct session *session)
+{
+    return (session->open.open.flags & OPEN_PULL) != 0;
+}
+
+static bool is_dry_run(const struct session *session)
+{
+    return (session->open.open.flags & OPEN_DRY_RUN) != 0;
+}
+
+/* Of a long path there is the beginning. */
 static void say(struct session *session, const char *path, const char *why)
 {
-    (void)snprintf(session->error, sizeof(session->error), "%.200s: %s", path, why);
+    (void)snprintf(session->error, sizeof(session->error), "%.*s: %s",
+                   TEXT_MOST - (int)strlen(why) - 2, path, why);
 }
 
-/* A path below a server's directory: "/a/b/" is a/b, and "" all of it. NULL: it is none. */
-static const char *path_below(const char *path, char out[PATH_MOST + 1])
+/* NULL, or why not; as prepare_source. */
+static const char *prepare_target(struct session *session, const struct session_rules *rules,
+                                  const char *word)
 {
-    while (*path == '/')
-        path++;
-    size_t length = strlen(path);
-    while (length > 0 && path[length - 1] == '/')
-        length--;
-    if (length == 0 || (length == 1 && path[0] == '.'))
-        return strcpy(out, ".");
-    memcpy(out, path, length);
-    out[length] = '\0';
-    return record_path_is_good((struct text){out, length}) ? out : NULL;
+    uint8_t flags = session->open.open.flags;
+    char path[PLACE_ROOM];
+
+    if (rules->is_read_only)
+        return "nothing is written here: the server is read-only";
+    if (session->paths > 1)
+        return "a second target";
+    if (place_resolve(rules->directory, word, path) == NULL)
+        return strerror(errno);
+    return place_open(&session->place, rules->directory, path,
+                      (flags & OPEN_NAME) != 0       ? PLACE_NAME
+                      : (flags & OPEN_CONTENTS) != 0 ? PLACE_CONTENTS
+                                                     : PLACE_DIRECTORY,
+                      is_dry_run(session));
 }
 
-int session_open_target(int directory, const char *path)
+static const char *prepare_source(struct session *session, const struct session_rules *rules,
+                                  const char *word)
 {
-    size_t length = strlen(path);
-    bool may_make = length > 0 && path[length - 1] == '/';
-    char below[PATH_MOST + 1];
+    char path[PLACE_ROOM];
 
-    if (directory < 0) {
-        if (may_make && mkdir(path, DIRECTORY_MODE) != 0 && errno != EEXIST)
-            return -1;
-        return open(length > 0 ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    }
-    if (length > PATH_MOST || path_below(path, below) == NULL) {
-        errno = EACCES;
-        return -1;
-    }
-    if (may_make && strcmp(below, ".") != 0 && beneath_make_directory(directory, below) != 0)
-        return -1;
-    return beneath_open(directory, below, O_RDONLY | O_DIRECTORY, 0);
-}
-
-/* The home directory is the current one, of whom a remote shell has started. */
-static const char *without_home(const char *path)
-{
-    if (strcmp(path, "~") == 0)
-        return ".";
-    return strncmp(path, "~/", 2) == 0 ? path + 2 : path;
-}
-
-static void prepare_path(struct session *session, const struct session_rules *rules,
-                         const char *path)
-{
-    char below[PATH_MOST + 1];
-    const char *real = rules->directory < 0 ? without_home(path) : path;
-
-    if ((session->open.open.flags & OPEN_PULL) == 0) {
-        if (session->target >= 0)
-            say(session, path, "a second target");
-        else if ((session->target = session_open_target(rules->directory, real)) < 0)
-            say(session, path, strerror(errno));
-        return;
-    }
-    if (rules->directory >= 0)
-        real = path_below(path, below);
-    if (real == NULL)
-        say(session, path, strerror(EACCES));
-    else if (walk_add(&session->walk, rules->directory, real) != 0)
-        say(session, path, strerror(errno));
-    else if (rules->directory >= 0 && (session->walk.root_count > SESSION_NAMES_MOST ||
-                                       session->walk.folder_count > SESSION_FOLDERS_MOST))
-        say(session, path, "too many names, or in too many directories");
+    if (place_resolve(rules->directory, word, path) == NULL ||
+        walk_add(&session->walk, rules->directory, path) != 0)
+        return strerror(errno);
+    return rules->directory >= 0 && (session->walk.root_count > SESSION_NAMES_MOST ||
+                                     session->walk.folder_count > SESSION_FOLDERS_MOST)
+               ? "too many names, or in too many directories"
+               : NULL;
 }
 
 static bool prepare(struct session *session, const struct session_rules *rules,
                     struct reader *reader)
 {
     struct record record;
-    char path[PATH_MOST + 1];
-    int paths = 0;
+    char word[PATH_MOST + 1];
 
-    if ((session->open.open.flags & OPEN_PULL) == 0 && rules->is_read_only)
-        say(session, "this server", "nothing is written here");
     while (session->error[0] == '\0' && record_decode(reader, &record)) {
         if (record.kind != RECORD_PATH)
             return false;
-        (void)snprintf(path, sizeof(path), "%.*s", (int)record.path.length, record.path.bytes);
-        prepare_path(session, rules, path);
-        paths++;
+        (void)snprintf(word, sizeof(word), "%.*s", (int)record.path.length, record.path.bytes);
+        session->paths++;
+        const char *why = is_pull(session) ? prepare_source(session, rules, word)
+                                           : prepare_target(session, rules, word);
+        if (why != NULL)
+            say(session, word, why);
     }
-    if (session->error[0] == '\0' && paths == 0)
-        say(session, "nothing", "there is no path");
+    if (session->error[0] == '\0' && session->paths == 0)
+        say(session, "", "there is no path");
     return !reader->bad;
 }
 
@@ -205,7 +181,7 @@ static bool read_open(struct session *session, const struct session_rules *rules
     if (rules->near_proof != NULL && !meeting_proof_is(session->open.open.proof, rules->near_proof))
         return false;
     if (session->open.open.version != RECORD_VERSION)
-        say(session, "zcrp-cp", "the ends have different versions");
+        say(session, "", "the ends have different versions");
     return session->error[0] != '\0' || prepare(session, rules, &reader);
 }
 
@@ -232,7 +208,7 @@ int session_hear(struct line *line, const struct session_rules *rules, int64_t m
     *session = NULL;
     if (heard == NULL)
         return code;
-    heard->target = -1;
+    heard->place.directory = -1;
     struct zcrp_msg *message = line_receive_first(line, most_ns, &code);
     if (message != NULL)
         code = read_open(heard, rules, message) ? answer(line, rules, heard) : LINE_BROKEN;
@@ -247,15 +223,16 @@ int session_hear(struct line *line, const struct session_rules *rules, int64_t m
 static enum line_end run(struct session *session, struct line *line, struct crew *crew)
 {
     const struct target_wishes wishes = {
-        .directory = session->target,
+        .directory = session->place.directory,
+        .name = session->place.name,
         .checksum = (session->open.open.flags & OPEN_CHECKSUM) != 0,
-        .is_dry_run = (session->open.open.flags & OPEN_DRY_RUN) != 0,
+        .is_dry_run = is_dry_run(session),
         .rate = session->open.open.rate,
     };
 
     if (session->error[0] != '\0')
         return LINE_FINE; /* the near end complains of it */
-    if ((session->open.open.flags & OPEN_PULL) != 0)
+    if (is_pull(session))
         return source_run(line, crew, &session->walk, NULL);
     return target_run(line, crew, &wishes, NULL);
 }
@@ -272,8 +249,8 @@ void session_drop(struct session *session)
 {
     if (session == NULL)
         return;
-    if (session->target >= 0)
-        (void)close(session->target);
+    if (session->place.directory >= 0)
+        (void)close(session->place.directory);
     walk_fini(&session->walk);
     free(session);
 }

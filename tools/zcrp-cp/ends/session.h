@@ -38,10 +38,6 @@ struct session_rules {
  * library's, without a complaint; or LINE_BROKEN or LINE_REFUSED, and it was complained of. */
 int session_open(struct line *line, const struct session_wishes *wishes, int64_t most_ns);
 
-/* Opens the directory that files go to, below `directory` or, if that is -1, anywhere. It is made
- * if it is not there and `path` ends with a slash. A descriptor, or -1 with errno. */
-int session_open_target(int directory, const char *path);
-
 /* What a near end wants, as a far end has heard it. */
 struct session;
 

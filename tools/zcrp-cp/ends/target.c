@@ -1,5 +1,6 @@
 #include "target.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,25 +25,39 @@ static int64_t now_ns(void)
 
 /* ---- the list ---- */
 
-static struct wanted *make_wanted(struct copy_target *target, const struct entry *entry)
+/* How much of a path's beginning the user's own name replaces. */
+static size_t replaced(const char *name, struct text path)
 {
-    size_t path = entry->path.length, link = entry->link.length;
+    const char *slash = memchr(path.bytes, '/', path.length);
+
+    if (name[0] == '\0')
+        return 0;
+    return slash != NULL ? (size_t)(slash - path.bytes) : path.length;
+}
+
+/* `name`, if it is not "", in place of the path's first one. */
+static struct wanted *make_wanted(const struct entry *entry, uint32_t number, const char *name)
+{
+    size_t cut = replaced(name, entry->path), before = strlen(name);
+    size_t path = before + entry->path.length - cut, link = entry->link.length;
     struct wanted *wanted = calloc(1, sizeof(*wanted) + path + link + 2);
 
     if (wanted == NULL)
         return NULL;
-    wanted->number = target->listed++;
+    wanted->number = number;
     wanted->entry = *entry;
-    memcpy(wanted->bytes, entry->path.bytes, path);
+    memcpy(wanted->bytes, name, before);
+    memcpy(wanted->bytes + before, entry->path.bytes + cut, entry->path.length - cut);
     memcpy(wanted->bytes + path + 1, entry->link.bytes, link);
-    wanted->entry.path.bytes = wanted->bytes;
+    wanted->entry.path = (struct text){wanted->bytes, path};
     wanted->entry.link.bytes = wanted->bytes + path + 1;
     return wanted;
 }
 
 static int add_entry(struct copy_target *target, const struct entry *entry)
 {
-    struct wanted *wanted = make_wanted(target, entry);
+    const char *name = target->wishes->name != NULL ? target->wishes->name : "";
+    struct wanted *wanted = make_wanted(entry, target->listed++, name);
 
     if (wanted == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -51,6 +66,12 @@ static int add_entry(struct copy_target *target, const struct entry *entry)
         return asking_refuse();
     }
     progress_found(target->progress, &wanted->entry);
+    if (wanted->entry.path.length > PATH_MOST) {
+        int code = asking_settle(target, wanted, OUTCOME_FAILED, strerror(ENAMETOOLONG), 0);
+
+        free(wanted);
+        return code;
+    }
     *target->last = wanted;
     target->last = &wanted->next;
     target->queued++;

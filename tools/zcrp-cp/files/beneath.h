@@ -2,8 +2,9 @@
  * meanwhile, no call follows a symbolic link or leaves the directory: the kernel sees to it
  * (openat2(2)), or, where it is too old, each name is opened by itself.
  *
- * A path keeps record.h's I1, or is "." for the directory itself. Each function returns a
- * descriptor or 0, or -1 with errno; ELOOP or EXDEV says that a link is in the way. */
+ * A path keeps record.h's I1, or is "." for the directory itself; "/." may be behind it. Each
+ * function returns a descriptor or 0, or -1 with errno; ELOOP or EXDEV says that a link is in the
+ * way. */
 #ifndef ZCRP_CP_BENEATH_H
 #define ZCRP_CP_BENEATH_H
 

@@ -52,10 +52,8 @@ static int cut_path(struct root *root, char *path)
     const char *name = slash != NULL ? slash + 1 : path;
     const char *folder = path;
 
-    if (names_itself(name)) {
-        root->name = strdup(".");
-    } else {
-        root->name = strdup(name);
+    root->name = strdup(names_itself(name) ? "." : name);
+    if (!names_itself(name) || strcmp(name, ".") == 0) {
         if (slash == NULL)
             folder = ".";
         else if (slash == path)

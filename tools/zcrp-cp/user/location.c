@@ -59,6 +59,25 @@ int location_read(struct location *location, const char *word)
     return 0;
 }
 
+struct text location_name(const char *word)
+{
+    const char *colon = find_colon(word);
+    const char *path = colon == NULL ? word : colon + (colon[1] == ':' ? 2 : 1);
+    size_t end = strlen(path);
+
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    struct text name = {path + start, end - start};
+    bool is_home = colon != NULL && start == 0 && end == 1 && path[0] == '~';
+    if (is_home || (name.length == 1 && name.bytes[0] == '.') ||
+        (name.length == 2 && memcmp(name.bytes, "..", 2) == 0))
+        name.length = 0;
+    return name;
+}
+
 bool location_is_same(const struct location *a, const struct location *b)
 {
     return a->kind == b->kind && strcmp(a->login, b->login) == 0;

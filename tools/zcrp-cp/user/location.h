@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "zcrp-cp/wire/record.h"
+
 enum location_kind { LOCATION_HERE, LOCATION_SHELL, LOCATION_SERVER };
 
 enum { HOST_ROOM = 256 };
@@ -22,6 +24,11 @@ struct location {
 /* Reads a word. 0, or -1 with a complaint: no host, or one that a remote shell would take for an
  * option, or too long a one. */
 int location_read(struct location *location, const char *word);
+
+/* The last name of a word that was read: "b" of host:a/b/. It has no bytes if the word names what
+ * is in a directory, as "host:", "a/." and "host:~" do. In any case it begins where that name
+ * would. */
+struct text location_name(const char *word);
 
 /* Are both at one place, by one way? */
 bool location_is_same(const struct location *a, const struct location *b);

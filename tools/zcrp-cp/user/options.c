@@ -44,11 +44,13 @@ static const struct argument_row rows[] = {
 static const struct argument_table table = {
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
-    .usage = "FILE... [USER@]HOST:DIRECTORY\n[USER@]HOST:FILE... DIRECTORY\n"
-             "--keys KEY FILE... HOST::DIRECTORY\n--keys KEY HOST::FILE... DIRECTORY\n"
+    .usage = "FILE... [USER@]HOST:TARGET\n[USER@]HOST:FILE... TARGET\n"
+             "--keys KEY FILE... HOST::TARGET\n--keys KEY HOST::FILE... TARGET\n"
              "--serve DIRECTORY --keys KEY",
     .about =
         "Copies files and directories between two machines by ZCRP, which bears delay and loss. "
+        "TARGET is a directory, or the new name of one FILE. Relative paths of HOST begin at its "
+        "home directory. "
         "A copy that broke off goes on where it was when it is started again.\v"
         "Exit status: 0 all is copied; 1 some files could not be; 2 the command line is wrong; "
         "3 the connection or the remote shell failed; 130 interrupted.",

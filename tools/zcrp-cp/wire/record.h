@@ -38,7 +38,7 @@ enum {
     NAME_MOST = 255,         /* bytes of a name in it */
     TEXT_MOST = 400,         /* bytes of an error's text */
     HASH_BYTES = 16,         /* XXH3-128 */
-    PROOF_BYTES = 16,        /* see far.h */
+    PROOF_BYTES = 16,        /* see meeting.h */
     BLOCK_MOST = 2 << 20,    /* bytes of one SEND */
     LEAF_BYTES = 64 << 10,   /* of a file; each has a hash of its own in HASHES */
     HASHED_MOST = 64 << 20,  /* bytes of a file that one HASHES asks for */
@@ -79,7 +79,14 @@ enum record_kind {
 
 enum entry_type { ENTRY_FILE = 1, ENTRY_DIRECTORY, ENTRY_LINK, ENTRY_TYPES };
 enum outcome { OUTCOME_COPIED = 1, OUTCOME_SKIPPED, OUTCOME_FAILED, OUTCOMES };
-enum open_flags { OPEN_PULL = 1, OPEN_CHECKSUM = 2, OPEN_DRY_RUN = 4, OPEN_FLAGS = 7 };
+enum open_flags {
+    OPEN_PULL = 1, /* the far end is the source */
+    OPEN_CHECKSUM = 2,
+    OPEN_DRY_RUN = 4,
+    OPEN_CONTENTS = 8, /* what a directory has is copied: the target may be made */
+    OPEN_NAME = 16,    /* one thing is copied: the target may be its new name */
+    OPEN_FLAGS = 31,
+};
 
 /* Bytes that are somewhere else: in the message that was decoded, or the caller's. */
 struct text {
@@ -104,7 +111,7 @@ struct record {
     union {
         struct {
             uint8_t version;
-            uint8_t flags; /* enum open_flags; OPEN_PULL: the far end is the source */
+            uint8_t flags; /* enum open_flags */
             uint64_t rate; /* bits a second that the target asks for at most; 0: any */
             uint8_t proof[PROOF_BYTES];
         } open;

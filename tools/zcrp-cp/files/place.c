@@ -1,0 +1,196 @@
+#include "place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "beneath.h"
+
+enum { DIRECTORY_MODE = 0777, PASSWD_ROOM = 4096 };
+
+/* ---- words ---- */
+
+static const char *fail(int code)
+{
+    errno = code;
+    return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), least = strlen(end);
+
+    return length >= least && strcmp(text + length - least, end) == 0;
+}
+
+/* Below a server's directory: "/a//./b/" is "a/b/". */
+static const char *resolve_below(const char *word, char out[PLACE_ROOM])
+{
+    const char *end = ends_with(word, "/") ? "/" : ends_with(word, "/.") ? "/." : "";
+    size_t length = 0;
+
+    if (word[0] == '~' && (word[1] == '/' || word[1] == '\0'))
+        word++;
+    for (size_t count; *word != '\0'; word += count) {
+        count = strcspn(word, "/");
+        if (count == 2 && memcmp(word, "..", 2) == 0)
+            return fail(EACCES);
+        if (count > NAME_MOST || length + 1 + count > PATH_MOST)
+            return fail(ENAMETOOLONG);
+        if (count > 1 || (count == 1 && word[0] != '.')) {
+            if (length > 0)
+                out[length++] = '/';
+            memcpy(out + length, word, count);
+            length += count;
+        }
+        count += word[count] == '/';
+    }
+    (void)strcpy(out + length, length > 0 ? end : ".");
+    return out;
+}
+
+/* The home directory of a user, or for "" this process's own. False if there is none. */
+static bool find_home(const char *user, char home[PATH_MOST + 1])
+{
+    char text[PASSWD_ROOM];
+    struct passwd row, *found = NULL;
+    const char *own = user[0] == '\0' ? getenv("HOME") : NULL;
+
+    if (own == NULL || own[0] != '/') {
+        if (user[0] != '\0')
+            (void)getpwnam_r(user, &row, text, sizeof(text), &found);
+        else
+            (void)getpwuid_r(geteuid(), &row, text, sizeof(text), &found);
+        own = found != NULL ? found->pw_dir : "";
+    }
+    int length = snprintf(home, PATH_MOST + 1, "%s", own);
+    return home[0] == '/' && length <= PATH_MOST;
+}
+
+/* With the user's own rights, as a shell reads it: "~nobody-of-that-name" is a name. */
+static const char *resolve_anywhere(const char *word, char out[PLACE_ROOM])
+{
+    char home[PATH_MOST + 1] = "", user[NAME_MOST + 1] = "";
+    const char *rest = word;
+    size_t first = strcspn(word, "/");
+
+    if (word[0] == '~')
+        (void)snprintf(user, sizeof(user), "%.*s", (int)first - 1, word + 1);
+    bool is_other = user[0] != '\0' && find_home(user, home);
+    if (!is_other && word[0] != '/' && !find_home("", home))
+        return fail(ENOENT);
+    if (is_other || (word[0] == '~' && first == 1))
+        rest = word + first;
+    rest += strspn(rest, "/");
+    bool is_home = rest[0] == '\0' && word[0] != '/' && !is_other;
+    int length = snprintf(out, PLACE_ROOM, "%s/%s", home, is_home ? "." : rest);
+    if (is_other && rest[0] == '\0')
+        (void)snprintf(out, PLACE_ROOM, "%s", home);
+    return length <= PATH_MOST ? out : fail(ENAMETOOLONG);
+}
+
+const char *place_resolve(int directory, const char *word, char out[PLACE_ROOM])
+{
+    return directory >= 0 ? resolve_below(word, out) : resolve_anywhere(word, out);
+}
+
+/* ---- where files go ---- */
+
+static int open_directory(int directory, const char *path)
+{
+    return directory < 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                         : beneath_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static int make_directory(int directory, const char *path)
+{
+    return directory < 0 ? mkdir(path, DIRECTORY_MODE) : beneath_make_directory(directory, path);
+}
+
+/* Opens the directory that `path` is in; *name is its last name. Ends with -1 and errno. */
+static int open_parent(int directory, const char *path, const char **name)
+{
+    char parent[PLACE_ROOM];
+    const char *slash = strrchr(path, '/');
+
+    if (directory >= 0)
+        return beneath_parent(directory, path, name);
+    *name = slash != NULL ? slash + 1 : path;
+    (void)snprintf(parent, sizeof(parent), "%.*s", (int)(*name - path), path);
+    return open_directory(-1, slash != NULL ? parent : ".");
+}
+
+/* Why nothing can get this name, or NULL. */
+static const char *refuse_name(int folder, const char *name)
+{
+    struct stat status;
+
+    if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return strerror(ENOENT);
+    if (strlen(name) > NAME_MOST)
+        return strerror(ENAMETOOLONG);
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? NULL : strerror(errno);
+    if (S_ISLNK(status.st_mode))
+        return "a symbolic link is in the way";
+    return S_ISREG(status.st_mode) ? NULL : "it is neither a file nor a directory";
+}
+
+static const char *open_name(struct place *place, int directory, const char *path)
+{
+    const char *name;
+    int folder = open_parent(directory, path, &name);
+    const char *why = folder >= 0 ? refuse_name(folder, name) : strerror(errno);
+
+    if (why == NULL) {
+        place->directory = folder;
+        (void)snprintf(place->name, sizeof(place->name), "%s", name);
+    } else if (folder >= 0) {
+        (void)close(folder);
+    }
+    return why;
+}
+
+/* The user's own link to a file is followed, to the file that is replaced then. A stranger's below
+ * a server's directory is not. */
+static const char *open_new_name(struct place *place, int directory, const char *path)
+{
+    char *real = directory < 0 ? realpath(path, NULL) : NULL;
+    const char *why = open_name(place, directory, real != NULL ? real : path);
+
+    free(real);
+    return why;
+}
+
+const char *place_open(struct place *place, int directory, const char *path, enum place_kind kind,
+                       bool is_dry_run)
+{
+    char trimmed[PLACE_ROOM];
+    size_t length = strlen(path);
+    bool has_slash = length > 1 && path[length - 1] == '/';
+
+    *place = (struct place){.directory = -1};
+    if (length >= PLACE_ROOM)
+        return strerror(ENAMETOOLONG);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    (void)snprintf(trimmed, sizeof(trimmed), "%.*s", (int)length, path);
+    place->directory = open_directory(directory, trimmed);
+    if (place->directory >= 0)
+        return NULL;
+    if (errno == ENOENT && (has_slash || kind == PLACE_CONTENTS)) {
+        if (is_dry_run)
+            return NULL;
+        if (make_directory(directory, trimmed) == 0 || errno == EEXIST)
+            place->directory = open_directory(directory, trimmed);
+    } else if (kind == PLACE_NAME && !has_slash &&
+               (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
+        return open_new_name(place, directory, trimmed);
+    }
+    return place->directory >= 0 ? NULL : strerror(errno);
+}

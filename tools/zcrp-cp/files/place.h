@@ -1,0 +1,41 @@
+/* What the user's words for the far end mean there, and where files go at either end.
+ *
+ *      far end of a remote shell    ~ is the home directory, and relative paths begin there
+ *      server                       everything is below the served directory, which ~ and / are,
+ *                                   too; ".." is refused, and no link is followed
+ *      near end                     the shell has read the word already: a path as any other */
+#ifndef ZCRP_CP_PLACE_H
+#define ZCRP_CP_PLACE_H
+
+#include <stdbool.h>
+
+#include "zcrp-cp/wire/record.h"
+
+enum { PLACE_ROOM = PATH_MOST + 3 }; /* of a path, and "/." behind it */
+
+/* Writes the path that a word means at a far end: below `directory`, a server's, or anywhere if
+ * that is -1. "/." is behind it if what is in that directory is meant, as by "~", "" and "a/.", and
+ * "/" if the word ends so. NULL with errno. */
+const char *place_resolve(int directory, const char *word, char out[PLACE_ROOM]);
+
+/* What may be there where files go, and what is made. */
+enum place_kind {
+    PLACE_DIRECTORY, /* a directory, which is there: several things go in */
+    PLACE_CONTENTS,  /* a directory, which is made if need be: what another one has goes in */
+    PLACE_NAME,      /* a directory, or else the new name of the one thing that is copied */
+};
+
+/* Where files go. */
+struct place {
+    int directory;            /* a descriptor, the owner's to close; -1: there is none */
+    char name[NAME_MOST + 1]; /* replaces the first name of each path; "": nothing does */
+};
+
+/* Opens the place that `path` names, below `directory` or, if that is -1, anywhere. A path that
+ * ends with a slash is a directory, and is made if need be. A dry run makes none, and then has no
+ * descriptor. What has the new name already is a file: nothing else would be replaced. NULL, or why
+ * there is no such place. */
+const char *place_open(struct place *place, int directory, const char *path, enum place_kind kind,
+                       bool is_dry_run);
+
+#endif
