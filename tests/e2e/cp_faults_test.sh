@@ -142,15 +142,21 @@ complaint "no such remote shell" 3 "cannot run ./nothing" \
     "$program" --rsh ./nothing large localhost:"$place/there"
 printf '#!/bin/sh\nexit 5\n' >ends
 chmod +x ends
-complaint "a remote shell that ends" 3 "with status 5" \
-    "$program" --rsh ./ends large localhost:"$place/there"
+printf '#!/bin/sh\nexit 127\n' >misses
+chmod +x misses
+complaint "one without zcrp-cp there" 3 "with status 127: is zcrp-cp there? --far-program says where" \
+    "$program" --rsh ./misses large localhost:there
+complaint "no ssh" 3 "needs ssh: apt install openssh-client" \
+    env PATH=/nowhere "$program" --rsh ssh large localhost:there
+complaint "a remote shell that ends" 3 "u@localhost: the remote shell ended without an answer, with status 5" \
+    "$program" --rsh ./ends large u@localhost:"$place/there"
 printf '#!/bin/sh\necho oh no >&2\nexit 7\n' >dead
 chmod +x dead
 complaint "one that dies" 3 "oh no" "$program" --rsh ./dead large localhost:"$place/there"
 complaint "... with its status" 3 "with status 7" "$program" --rsh ./dead large localhost:there
 printf '#!/bin/sh\necho zcrp-cp 99 1 2\ncat >/dev/null\n' >other
 chmod +x other
-complaint "another version" 3 "another version" "$program" --rsh ./other large localhost:there
+complaint "another version" 3 "localhost: the far end is another version" "$program" --rsh ./other large localhost:there
 printf '#!/bin/sh\necho welcome\nshift\nexec "$@"\n' >chatty
 chmod +x chatty
 check "one that greets" "$program" --rsh ./chatty --far-program "$program" large localhost:"$place/there"
@@ -162,6 +168,14 @@ echo good >odd/good
 mkfifo odd/pipe
 complaint "a pipe" 1 "odd/pipe: it is no file" copies odd localhost:"$place/there"
 check "the rest is copied" cmp odd/good there/odd/good
+complaint "... called as the user does" 1 "zcrp-cp: $place/odd/pipe: it is no file" \
+    copies "$place/odd/" localhost:"$place/there"
+mkdir got
+complaint "... at the other end, too" 1 "zcrp-cp: localhost:$place/odd/pipe: it is no file" \
+    copies localhost:"$place/odd" got
+complaint "... and of what is in a directory" 1 "zcrp-cp: localhost:$place/odd/./pipe: it is no file" \
+    copies localhost:"$place/odd/." got
+rm -r got
 complaint "a file that is not there" 1 "none: No such file" copies none odd/good localhost:"$place/there"
 check "the others are copied" cmp odd/good there/good
 rm -rf there/odd

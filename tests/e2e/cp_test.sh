@@ -59,6 +59,11 @@ complains 2 "a server needs --keys" a host::b
 complains 2 "--serve needs --keys" --serve .
 complains 2 "--read-only is for --serve" --read-only a host:b
 complains 2 "--rate: 'x' is not" --rate x a host:b
+complains 3 "nokey: No such file or directory" --keys nokey a host::b
+complains 3 "nokey: No such file or directory" --keys nokey --serve .
+echo junk >junk
+chmod 600 junk
+complains 3 "junk: it is no key of zcrp-keys" --keys junk a host::b
 complains 2 "--far is for zcrp-cp itself" --far </dev/null
 
 # ---- a tree with everything, both ways
@@ -117,12 +122,12 @@ check "several files from there" copies localhost:"$place/tree/large" localhost:
 check "... are here" cmp tree/-dash several/-dash
 check "a directory is made if a slash says so" copies tree/large localhost:"$place/made/"
 check "... and has the file" cmp tree/large made/large
-complaint "no directory" 1 "$place/nowhere/new: No such file" \
+complaint "no directory" 1 "localhost:$place/nowhere/new: No such file" \
     copies tree/large localhost:"$place/nowhere/new"
-complaint "several files, and no directory" 1 "$place/nowhere: No such file" \
+complaint "several files, and no directory" 1 "localhost:$place/nowhere: No such file" \
     copies tree/large tree/nothing localhost:"$place/nowhere"
 echo mine >one-file
-complaint "several files, and a file" 1 "$place/one-file: Not a directory" \
+complaint "several files, and a file" 1 "localhost:$place/one-file: Not a directory" \
     copies tree/large tree/nothing localhost:"$place/one-file"
 check "nothing was made, and nothing replaced" test ! -e nowhere -a "$(cat one-file)" = mine
 
@@ -178,7 +183,7 @@ check "below it" at_home tree/large 'localhost:~/sub/again'
 check "... is there" cmp tree/large home/sub/again
 check "from it" at_home localhost:relative 'localhost:~/sub/again' several
 check "... all is here" cmp tree/large several/again
-complaint "not there" 1 "~/nowhere/a: No such file" at_home tree/large 'localhost:~/nowhere/a'
+complaint "not there" 1 "localhost:~/nowhere/a: No such file" at_home tree/large 'localhost:~/nowhere/a'
 
 check "many small files are made" sh -c 'mkdir many && cd many && seq 1500 | split -l 1 -a 4'
 check "many small files" copies many localhost:"$place/there"
@@ -221,17 +226,17 @@ check "its home is its directory" serves tree/large 'localhost::~/at-home'
 check "... and nothing else" cmp tree/large served/at-home
 check "what is in a directory of it" serves localhost::./tree/sub/. names/from-server
 check "... is here" is_same tree/sub/deep names/from-server/deep
-complaint "out of the directory" 1 "../there: Permission denied" serves tree localhost::../there
-complaint "out of it by a new name" 1 "~/../new: Permission denied" \
+complaint "out of the directory" 1 "localhost::../there: Permission denied" serves tree localhost::../there
+complaint "out of it by a new name" 1 "localhost::~/../new: Permission denied" \
     serves tree/large 'localhost::~/../new'
 check "nothing is there" test ! -e new
 complaint "from outside" 1 "Permission denied" serves localhost::tree/../../key several
 ln -s "$place" served/out
 complaint "by a link" 1 "Not a directory" serves localhost::out/key several
-complaint "to where a link leads" 1 "out: a symbolic link is in the way" serves tree/large localhost::out
-complaint "to a new name there" 1 "out/new: " serves tree/large localhost::out/new
+complaint "to where a link leads" 1 "localhost::out: a symbolic link is in the way" serves tree/large localhost::out
+complaint "to a new name there" 1 "localhost::out/new: " serves tree/large localhost::out/new
 check "the link is there, and nothing behind it" test -L served/out -a ! -e new -a ! -e large
-complaint "another key" 3 "cannot connect" "$program" --port 16636 --keys other-key \
+complaint "another key" 3 "localhost: cannot connect to UDP port 16636 of 127.0.0.1: " "$program" --port 16636 --keys other-key \
     --address 127.0.0.1 tree/large localhost::
 kill "$running"
 wait "$running" 2>/dev/null

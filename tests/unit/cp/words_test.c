@@ -71,6 +71,55 @@ TEST(location_name__table, .rows = ROWS(named))
 }
 
 static const struct {
+    const char *words[3];
+    const char *path, *called;
+} calls[] = {
+    {{"a"}, "a", "a"},
+    {{"a/b"}, "b/c", "a/b/c"},
+    {{"/a/b/"}, "b/c/d", "/a/b/c/d"},
+    {{"u@h:a/b"}, "b", "u@h:a/b"},
+    {{"h::/a/b//"}, "b/c", "h::/a/b/c"},
+    {{"h:b"}, "new/c", "h:b/c"}, /* as it is called here */
+    {{"h:"}, "a/b", "h:a/b"},
+    {{"h:/"}, "a", "h:/a"},
+    {{"h:~"}, "a", "h:~/a"},
+    {{"a/."}, "b", "a/./b"},
+    {{"h:.."}, ".", "h:.."},
+    {{"h:a/b", "h:c/d"}, "d/e", "h:c/d/e"},
+    {{"h:a/b", "h:c/d"}, "b", "h:a/b"},
+    {{"h:a/b", "h:c/.", "h:e"}, "d/b", "h:c/./d/b"},
+    {{"h:a/b", "h:c/d"}, "e/f", "e/f"},
+    {{NULL}, "a/b", "a/b"},
+};
+
+TEST(location_call__table, .rows = ROWS(calls))
+{
+    char out[NAMED_ROOM], *words[3];
+    struct text path = {calls[_i].path, strlen(calls[_i].path)};
+    int count = 0;
+
+    for (; count < 3 && calls[_i].words[count] != NULL; count++)
+        words[count] = (char *)calls[_i].words[count];
+    struct text called = location_call(words, count, path, out);
+    ck_assert_uint_eq(called.length, strlen(calls[_i].called));
+    ck_assert_mem_eq(called.bytes, calls[_i].called, called.length);
+}
+
+/* A stranger's path that is as long as it can be. */
+TEST(location_call__long)
+{
+    static char word[PATH_MOST + HOST_ROOM], path[PATH_MOST], out[NAMED_ROOM];
+    char *words[] = {word};
+
+    memset(word, 'w', sizeof(word) - 1);
+    memset(path, 'p', sizeof(path));
+    path[1] = '/';
+    struct text called = location_call(words, 1, (struct text){path, sizeof(path)}, out);
+    ck_assert_uint_lt(called.length, NAMED_ROOM);
+    ck_assert_ptr_eq(called.bytes, out);
+}
+
+static const struct {
     const char *text, *shown;
     size_t length; /* 0: strlen */
 } escapes[] = {

@@ -13,6 +13,7 @@
 #include "callers.h"
 #include "common/complain.h"
 #include "common/environment.h"
+#include "common/reason.h"
 #include "meeting.h"
 #include "remote.h"
 #include "server.h"
@@ -56,8 +57,10 @@ static int listen_sealed(struct far *far)
         return -1;
     (void)snprintf(port, sizeof(port), "%u", (unsigned)far->meeting.port);
     int code = zcrp_listen(&far->sealed, NULL, port, &options);
+    if (code != 0)
+        (void)complain("cannot listen on UDP port %s: %s", port, reason_of(code));
     zcrp_keys_free(options.keys);
-    return code == 0 ? 0 : complain("cannot listen on port %s: %s", port, zcrp_strerror(code));
+    return code == 0 ? 0 : -1;
 }
 
 /* Without it, all goes over the other. */
@@ -173,6 +176,9 @@ int far_run(void)
     static struct far far;
     int status = STATUS_BROKEN;
 
+    static char name[] = "zcrp-cp (far end)";
+
+    program_invocation_short_name = name; /* its complaints come out beside the near end's */
     if (read_meeting(&far.meeting) != 0)
         return STATUS_USAGE;
     far.rules = (struct session_rules){
@@ -200,17 +206,21 @@ int far_run(void)
 
 static int listen_for_clients(const struct options *options, struct zcrp_listener **listener)
 {
-    struct zcrp_options how = {.connections = 2 * SERVER_CLIENTS_MOST};
+    struct zcrp_options how = {.connections = 2 * SERVER_CLIENTS_MOST,
+                               .keys = meeting_server_keys(options->keys)};
     char port[PORT_ROOM];
-    int code = zcrp_keys_read(&how.keys, options->keys);
 
-    if (code != 0)
-        return complain("%s: %s", options->keys, zcrp_strerror(code));
+    if (how.keys == NULL)
+        return -1;
     (void)snprintf(port, sizeof(port), "%u",
                    (unsigned)(options->port > 0 ? options->port : PORT_OF_SERVERS));
-    code = zcrp_listen(listener, options->address, port, &how);
+    int code = zcrp_listen(listener, options->address, port, &how);
+    if (code != 0)
+        (void)complain("cannot listen on UDP port %s%s%s: %s", port,
+                       options->address != NULL ? " of " : "",
+                       options->address != NULL ? options->address : "", reason_of(code));
     zcrp_keys_free(how.keys);
-    return code == 0 ? 0 : complain("cannot listen on port %s: %s", port, zcrp_strerror(code));
+    return code == 0 ? 0 : -1;
 }
 
 int far_serve(const struct options *options)
@@ -232,6 +242,6 @@ int far_serve(const struct options *options)
                zcrp_listener_port(server.listener));
         fflush(stdout);
     }
-    (void)complain("the server ended: %s", zcrp_strerror(server_run(&server)));
+    (void)complain("the server ended: %s", reason_of(server_run(&server)));
     return STATUS_BROKEN;
 }

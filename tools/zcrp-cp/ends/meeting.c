@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "common/complain.h"
+#include "common/reason.h"
 
 enum {
     SECRET_BYTES = MEETING_KEY_BYTES + 2 * PROOF_BYTES,
@@ -170,7 +171,18 @@ struct zcrp_keys *meeting_keys(const struct meeting *meeting)
     int code = zcrp_keys_psk(&keys, "zcrp-cp", meeting->key, MEETING_KEY_BYTES);
 
     if (code != 0)
-        (void)complain("cannot make a key: %s", zcrp_strerror(code));
+        (void)complain("cannot make a key: %s", reason_of(code));
+    return keys;
+}
+
+struct zcrp_keys *meeting_server_keys(const char *path)
+{
+    struct zcrp_keys *keys = NULL;
+    int code = zcrp_keys_read(&keys, path);
+
+    if (code != 0)
+        (void)complain("%s: %s", path,
+                       code == ZCRP_ERROR_ARGUMENT ? "it is no key of zcrp-keys" : reason_of(code));
     return keys;
 }
 

@@ -49,6 +49,9 @@ uint64_t meeting_host(void);
 /* The key, for zcrp_listen and zcrp_connect. NULL, with a complaint. */
 struct zcrp_keys *meeting_keys(const struct meeting *meeting);
 
+/* The key of a server, from a file of zcrp-keys. NULL, with a complaint. */
+struct zcrp_keys *meeting_server_keys(const char *path);
+
 bool meeting_proof_is(const uint8_t proof[PROOF_BYTES], const uint8_t wanted[PROOF_BYTES]);
 
 /* Overwrites the secrets. */

@@ -9,6 +9,7 @@
 
 #include "common/complain.h"
 #include "common/environment.h"
+#include "common/reason.h"
 #include "meeting.h"
 #include "remote.h"
 #include "session.h"
@@ -25,11 +26,14 @@ static const int64_t second_ns = 1000000000, wait_ns = 100000000;
 /* One copy, as the user wants it. */
 struct near {
     const struct options *options;
-    struct location far;    /* the host; `path` is the first of its paths */
-    const char **far_paths; /* all of them */
+    struct location far;       /* the host; `path` is the first of its paths */
+    char where[HOST_ROOM + 2]; /* what the user has written before these: "host:" */
+    const char **far_paths;    /* all of them */
     int far_count;
     char **here; /* the paths of this end */
     int here_count;
+    char **words; /* what is copied, as the user has named it */
+    int word_count;
     bool is_source;       /* this end is */
     enum place_kind kind; /* of where files go, by what is copied */
     struct walk walk;     /* this end's files, if it is the source */
@@ -81,6 +85,8 @@ static int take_far_words(struct near *near, int count, char **words)
         near->far_paths[i] = location.path;
     }
     near->far_count = count;
+    (void)snprintf(near->where, sizeof(near->where), "%s%s", near->far.login,
+                   near->far.kind == LOCATION_SERVER ? "::" : ":");
     return 0;
 }
 
@@ -110,6 +116,8 @@ static int take_words(struct near *near, int count, char **words)
                        near->is_source ? words + count - 1 : words) != 0 ||
         check_here(near->here_count, near->here) != 0)
         return -1;
+    near->words = words;
+    near->word_count = count - 1;
     near->kind = count > 2                            ? PLACE_DIRECTORY
                  : location_name(words[0]).length > 0 ? PLACE_NAME
                                                       : PLACE_CONTENTS;
@@ -167,6 +175,7 @@ static int reach(struct near *near, const char *host, uint16_t port,
         .rate = near->options->rate,
         .paths = near->far_paths,
         .path_count = near->far_count,
+        .where = near->where,
     };
 
     memcpy(wishes.near_proof, near->meeting.near_proof, PROOF_BYTES);
@@ -194,11 +203,14 @@ static const char *address(const struct near *near)
     return near->options->address != NULL ? near->options->address : near->far.host;
 }
 
-static int complain_of_reach(const struct near *near, int code)
+static int complain_of_reach(const struct near *near, uint16_t port, int code)
 {
+    const char *other = near->options->address;
+
     if (code > 0 || atomic_load(&was_interrupted))
         return -1;
-    return complain("cannot connect to %s: %s", address(near), zcrp_strerror(code));
+    return complain("%s: cannot connect to UDP port %u%s%s: %s", near->far.login, (unsigned)port,
+                    other != NULL ? " of " : "", other != NULL ? other : "", reason_of(code));
 }
 
 static int reach_with_keys(struct near *near, uint16_t port, struct zcrp_keys *keys)
@@ -207,20 +219,16 @@ static int reach_with_keys(struct near *near, uint16_t port, struct zcrp_keys *k
     int code = keys != NULL ? reach(near, address(near), port, &options, 10 * second_ns) : -1;
 
     if (keys != NULL && code != 0)
-        (void)complain_of_reach(near, code);
+        (void)complain_of_reach(near, port, code);
     zcrp_keys_free(keys);
     return code == 0 ? 0 : -1;
 }
 
 static int reach_server(struct near *near)
 {
-    struct zcrp_keys *keys;
     uint16_t port = (uint16_t)(near->options->port > 0 ? near->options->port : PORT_OF_SERVERS);
-    int code = zcrp_keys_read(&keys, near->options->keys);
 
-    if (code != 0)
-        return complain("%s: %s", near->options->keys, zcrp_strerror(code));
-    return reach_with_keys(near, port, keys);
+    return reach_with_keys(near, port, meeting_server_keys(near->options->keys));
 }
 
 /* By memory, if both ends are of one user on one host; otherwise, or if that fails, with the key.
@@ -255,7 +263,7 @@ static int status_of(const struct near *near, enum line_end end)
     if (atomic_load(&was_interrupted))
         return STATUS_INTERRUPTED;
     if (end == LINE_STOPPED)
-        (void)complain("the remote shell ended before the copy was complete");
+        (void)complain("%s: the remote shell ended before the copy was complete", near->far.login);
     if (end != LINE_FINE)
         return STATUS_BROKEN;
     return near->progress.failed > 0 ? STATUS_SOME_FAILED : STATUS_FINE;
@@ -272,9 +280,12 @@ static int copy(struct near *near)
     };
     enum line_end end;
 
+    line.host = near->far.login;
     line.tick = progress_tick;
     line.context = &near->progress;
     near->progress.line = &line;
+    near->progress.words = near->words;
+    near->progress.word_count = near->word_count;
     if (near->remote.pid > 0 && remote_watch(&near->remote, &line) != 0)
         return STATUS_BROKEN;
     if (near->is_source)

@@ -18,6 +18,8 @@ enum {
     WORDS_MOST = 64,   /* of --rsh */
     STRANGE_MOST = 64, /* lines of the remote shell before the answer */
     WAITS = 300,       /* of 10 ms: so long may the far end take to end */
+    NOT_FOUND = 127,   /* a shell's status for a command that it does not find */
+    NOT_TOLD = 126,
 };
 
 /* ---- starting ---- */
@@ -35,36 +37,72 @@ static int cut(char *text, char *words[WORDS_MOST])
     return count > 0 ? count : complain("--rsh has no command");
 }
 
-_Noreturn static void become(char **words, int in, int out)
+/* The child's. If the command cannot be run, `failed` gets errno. */
+_Noreturn static void become(char **words, int in, int out, int failed)
 {
     (void)dup2(in, STDIN_FILENO);
     (void)dup2(out, STDOUT_FILENO);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)execvp(words[0], words);
-    (void)complain("cannot run %s: %s", words[0], strerror(errno));
-    _exit(127);
+    int code = errno;
+    _exit(write(failed, &code, sizeof(code)) == (ssize_t)sizeof(code) ? NOT_FOUND : NOT_TOLD);
+}
+
+/* Waits until the child runs the command, or cannot: `failed` is its pipe. */
+static int check_command(const char *command, int failed)
+{
+    int code = 0;
+    ssize_t count;
+
+    do
+        count = read(failed, &code, sizeof(code));
+    while (count < 0 && errno == EINTR);
+    if (count <= 0)
+        return 0;
+    if (code == ENOENT && strcmp(command, "ssh") == 0)
+        return complain("needs ssh: apt install openssh-client");
+    return complain("cannot run %s: %s", command, strerror(code));
+}
+
+static void close_both(const int ends[2])
+{
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+/* in, out, failed: all or none. */
+static int make_pipes(int pipes[3][2])
+{
+    for (int i = 0; i < 3; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) == 0)
+            continue;
+        int code = errno;
+        while (i-- > 0)
+            close_both(pipes[i]);
+        return complain("cannot make a pipe: %s", strerror(code));
+    }
+    return 0;
 }
 
 static int start(struct remote *remote, char **words)
 {
-    int in[2], out[2];
+    int pipes[3][2];
 
-    if (pipe2(in, O_CLOEXEC) != 0)
-        return complain("cannot make a pipe: %s", strerror(errno));
-    if (pipe2(out, O_CLOEXEC) != 0) {
-        (void)close(in[0]), (void)close(in[1]);
-        return complain("cannot make a pipe: %s", strerror(errno));
-    }
+    if (make_pipes(pipes) != 0)
+        return -1;
     remote->pid = fork();
     if (remote->pid == 0)
-        become(words, in[0], out[1]);
-    (void)close(in[0]), (void)close(out[1]);
-    remote->in = in[1];
-    remote->out = out[0];
-    if (remote->pid > 0)
-        return 0;
-    remote->pid = 0;
-    return complain("cannot fork: %s", strerror(errno));
+        become(words, pipes[0][0], pipes[1][1], pipes[2][1]);
+    int code = remote->pid < 0 ? complain("cannot fork: %s", strerror(errno)) : 0;
+    (void)close(pipes[0][0]), (void)close(pipes[1][1]), (void)close(pipes[2][1]);
+    remote->in = pipes[0][1];
+    remote->out = pipes[1][0];
+    if (remote->pid < 0)
+        remote->pid = 0;
+    else
+        code = check_command(words[0], pipes[2][0]);
+    (void)close(pipes[2][0]);
+    return code;
 }
 
 int remote_start(struct remote *remote, const char *shell, const char *login, const char *program)
@@ -73,7 +111,7 @@ int remote_start(struct remote *remote, const char *shell, const char *login, co
     int count = text != NULL ? cut(text, words) : complain("no memory");
     char *host = strdup(login), *far = strdup(program), option[] = "--far";
 
-    *remote = (struct remote){.in = -1, .out = -1};
+    *remote = (struct remote){.in = -1, .out = -1, .login = login};
     if (count > 0) {
         words[count] = host;
         words[count + 1] = far;
@@ -124,9 +162,12 @@ static int complain_of_end(struct remote *remote)
     if (waitpid(remote->pid, &status, 0) == remote->pid)
         remote->pid = 0;
     if (WIFSIGNALED(status))
-        return complain("the remote shell was ended by signal %d", WTERMSIG(status));
-    return complain("the remote shell ended without an answer, with status %d",
-                    WEXITSTATUS(status));
+        return complain("%s: the remote shell was ended by signal %d", remote->login,
+                        WTERMSIG(status));
+    return complain(
+        "%s: the remote shell ended without an answer, with status %d%s", remote->login,
+        WEXITSTATUS(status),
+        WEXITSTATUS(status) == NOT_FOUND ? ": is zcrp-cp there? --far-program says where" : "");
 }
 
 int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *port,
@@ -143,7 +184,7 @@ int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *
         if (meeting_read_ports(line, port, memory_port))
             return 0;
         if (meeting_is_line(line))
-            return complain("the far end is another version of zcrp-cp");
+            return complain("%s: the far end is another version of zcrp-cp", remote->login);
     }
     return errno == EINTR ? -1 : complain_of_end(remote);
 }

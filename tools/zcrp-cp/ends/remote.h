@@ -13,6 +13,7 @@
 struct remote {
     pid_t pid; /* 0: none */
     int in, out;
+    const char *login; /* user@host: the caller's */
 };
 
 /* Runs `shell`, words with blanks between them, with `login`, `program` and "--far". 0, or -1 with

@@ -68,7 +68,8 @@ static int read_ready(const struct session_wishes *wishes, const struct zcrp_msg
     else if (record.ready.error.length == 0)
         return 0;
     else {
-        (void)complain("%s", escape(text, sizeof(text), record.ready.error));
+        (void)complain("%s%s", wishes->where != NULL ? wishes->where : "",
+                       escape(text, sizeof(text), record.ready.error));
         return LINE_REFUSED;
     }
     return LINE_BROKEN;

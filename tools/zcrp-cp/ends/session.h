@@ -22,6 +22,7 @@ struct session_wishes {
     uint64_t rate;            /* bits a second; 0: any */
     const char *const *paths; /* the sources, or the one target, as the far end knows them */
     int path_count;
+    const char *where; /* what stands before them in complaints: "host:"; NULL: nothing */
     uint8_t near_proof[PROOF_BYTES]; /* shown, and wanted from the far end; 0: a server has none */
     uint8_t far_proof[PROOF_BYTES];
 };

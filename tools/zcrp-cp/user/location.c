@@ -78,6 +78,45 @@ struct text location_name(const char *word)
     return name;
 }
 
+/* The word whose last name this is, or else one that names what is in a directory, or the only one.
+ * NULL: there is none. */
+static const char *find_word(char *const *words, int count, struct text first)
+{
+    const char *other = count == 1 ? words[0] : NULL;
+
+    for (int i = 0; i < count; i++) {
+        struct text name = location_name(words[i]);
+
+        if (name.length == 0)
+            other = words[i];
+        else if (name.length == first.length && memcmp(name.bytes, first.bytes, first.length) == 0)
+            return words[i];
+    }
+    return other;
+}
+
+struct text location_call(char *const *words, int count, struct text path, char out[NAMED_ROOM])
+{
+    const char *slash = memchr(path.bytes, '/', path.length);
+    struct text first = {path.bytes, slash != NULL ? (size_t)(slash - path.bytes) : path.length};
+    const char *word = find_word(words, count, first), *between = "";
+
+    if (word == NULL)
+        return path;
+    struct text name = location_name(word);
+    size_t kept = name.length > 0 ? (size_t)(name.bytes - word) + name.length : strlen(word);
+    if (name.length > 0) {
+        path = (struct text){path.bytes + first.length, path.length - first.length};
+    } else if (path.length == 1 && path.bytes[0] == '.') {
+        path.length = 0;
+    } else if (word[kept - 1] != '/' && word[kept - 1] != ':') {
+        between = "/";
+    }
+    (void)snprintf(out, NAMED_ROOM, "%.*s%s%.*s", (int)kept, word, between, (int)path.length,
+                   path.bytes);
+    return (struct text){out, strlen(out)};
+}
+
 bool location_is_same(const struct location *a, const struct location *b)
 {
     return a->kind == b->kind && strcmp(a->login, b->login) == 0;

@@ -30,6 +30,13 @@ int location_read(struct location *location, const char *word);
  * would. */
 struct text location_name(const char *word);
 
+enum { NAMED_ROOM = 2 * PATH_MOST + HOST_ROOM };
+
+/* What the user would call `path` of the list that these words have led to: dir/file of host:a/dir
+ * is host:a/dir/file. Of a single word the path's first name may be another one. Without words it
+ * is the path. The text is in `out`, or is the path. */
+struct text location_call(char *const *words, int count, struct text path, char out[NAMED_ROOM]);
+
 /* Are both at one place, by one way? */
 bool location_is_same(const struct location *a, const struct location *b);
 

@@ -8,6 +8,7 @@
 
 #include "common/quantity.h"
 #include "escape.h"
+#include "location.h"
 #include "zcrp.h"
 
 enum { BYTES_ROOM = QUANTITY_ROOM + 2 };
@@ -148,22 +149,30 @@ void progress_end(struct progress *progress)
 
 /* ---- outcomes ---- */
 
-static void print_outcome(const struct progress *progress, const char *path, enum outcome outcome,
+static void print_failure(const struct progress *progress, struct text path, struct text error)
+{
+    char called[NAMED_ROOM], shown[ESCAPED_ROOM], text[4 * TEXT_MOST + 1];
+
+    path = location_call(progress->words, progress->word_count, path, called);
+    fprintf(stderr, "zcrp-cp: %s: %s\n", escape(shown, sizeof(shown), path),
+            escape(text, sizeof(text), error));
+}
+
+static void print_outcome(const struct progress *progress, struct text path, enum outcome outcome,
                           struct text error)
 {
-    char text[4 * TEXT_MOST + 1];
+    char shown[ESCAPED_ROOM];
 
     if (outcome == OUTCOME_FAILED)
-        fprintf(stderr, "zcrp-cp: %s: %s\n", path, escape(text, sizeof(text), error));
+        print_failure(progress, path, error);
     else if (progress->is_verbose || (progress->is_dry_run && outcome == OUTCOME_COPIED))
-        printf("%s%s\n", path, outcome == OUTCOME_SKIPPED ? ": is there already" : "");
+        printf("%s%s\n", escape(shown, sizeof(shown), path),
+               outcome == OUTCOME_SKIPPED ? ": is there already" : "");
 }
 
 void progress_outcome(struct progress *progress, struct text path, enum outcome outcome,
                       struct text error, uint64_t bytes)
 {
-    char shown[ESCAPED_ROOM];
-
     if (progress == NULL)
         return;
     progress->copied += outcome == OUTCOME_COPIED;
@@ -171,5 +180,5 @@ void progress_outcome(struct progress *progress, struct text path, enum outcome 
     progress->failed += outcome == OUTCOME_FAILED;
     progress->settled += bytes;
     wipe(progress);
-    print_outcome(progress, escape(shown, sizeof(shown), path), outcome, error);
+    print_outcome(progress, path, outcome, error);
 }

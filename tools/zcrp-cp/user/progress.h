@@ -13,7 +13,9 @@
 
 struct progress {
     bool is_quiet, is_verbose, is_dry_run, wants_stats;
-    int64_t interval_ns;     /* a line of --stats this often; 0: only in the end */
+    int64_t interval_ns; /* a line of --stats this often; 0: only in the end */
+    char *const *words;  /* what the user has named; complaints call files so. NULL: by paths */
+    int word_count;
     const struct line *line; /* whose bytes are counted; NULL: none yet */
     bool is_source;          /* count what is sent, not what is received */
     bool is_terminal;        /* there is a line to draw */

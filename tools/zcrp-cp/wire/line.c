@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/complain.h"
+#include "common/reason.h"
 
 static const int64_t tick_ns = 100000000;
 static const int64_t last_words_ns = 1000000000;
@@ -68,7 +69,8 @@ enum line_end line_complain(struct line *line, int code)
     if (atomic_load(&line->stop) != LINE_GOES)
         return LINE_STOPPED;
     if (code != LINE_BROKEN)
-        (void)complain("the copy broke off: %s", zcrp_strerror(code));
+        (void)complain("%s%sthe copy broke off: %s", line->host != NULL ? line->host : "",
+                       line->host != NULL ? ": " : "", reason_of(code));
     return LINE_FAILED;
 }
 

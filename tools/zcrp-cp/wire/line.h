@@ -28,6 +28,7 @@ struct line {
     struct zcrp_connection *connection;
     struct zcrp_entity *sender, *receiver; /* its halves */
     atomic_int stop;                       /* enum line_stop; any thread and signal handlers */
+    const char *host;                      /* whom complaints name; NULL: nobody */
     void (*tick)(void *context);           /* called now and then while waiting; NULL: nothing */
     void *context;
 };
