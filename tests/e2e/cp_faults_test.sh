@@ -114,6 +114,45 @@ printf junk | dd of="$(find there -name '.large.zcrp-*')" bs=1 seek=200000 conv=
 check "it goes on, and junk in the part is found" copies --quiet large localhost:"$place/there"
 check "it is whole" cmp large there/large
 
+# ---- a far end whose near end is killed
+
+# is_gone PROCESS : or dead, and nobody has asked how.
+is_gone() {
+    ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"
+}
+is_under_way() {
+    test -s far-pid && test -n "$(find there -name '.large.zcrp-*')"
+}
+for no_memory in 1 0; do
+    rm -f there/large there/.large* far-pid
+    ZCRP_NO_MEMORY=$no_memory "$program" --far-program "$program" --quiet --rate 100M large \
+        localhost:"$place/there" 2>said &
+    running=$!
+    check "a copy is under way: $(cat said)" eventually is_under_way
+    far=$(cat far-pid)
+    kill -9 $running
+    start=$(date +%s%N)
+    wait $running 2>/dev/null
+    running=
+    check "the far end ends, too" eventually is_gone "$far"
+    took=$((($(date +%s%N) - start) / 1000000))
+    echo "the far end ended $took ms after the near one"
+    check "... at once: $took ms" test $took -lt 4000
+    check "... and leaves the part" test -n "$(find there -name '.large.zcrp-*')"
+done
+rm -f there/.large*
+mkfifo to-far
+"$program" --far <to-far >answer 2>said &
+running=$!
+exec 3>to-far
+printf 'zcrp-cp 1 %064d %064d %016d 0\n' 0 0 0 >&3
+check "a far end that waits to be called: $(cat said)" eventually test -s answer
+exec 3>&-
+check "... ends when nobody will" eventually is_gone $running
+wait $running
+check "... with status 3" test $? -eq 3
+running=
+
 # ---- files that change
 
 mkdir changing

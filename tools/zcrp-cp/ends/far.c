@@ -165,6 +165,9 @@ static enum line_end serve_near(struct far *far)
     far->memory = NULL;
     if (session != NULL)
         end = session_run(session, &line, &far->crew);
+    /* A close would wait for the answer of somebody who is gone. */
+    if (atomic_load(&line.stop) == LINE_INTERRUPTED)
+        _exit(end == LINE_FINE ? STATUS_FINE : STATUS_BROKEN);
     if (line.connection != NULL)
         line_fini(&line);
     callers_fini(&far->callers);

@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "zcrp-cp/user/options.h"
 
 enum {
     WORDS_MOST = 64,   /* of --rsh */
     STRANGE_MOST = 64, /* lines of the remote shell before the answer */
     WAITS = 300,       /* of 10 ms: so long may the far end take to end */
     NOT_FOUND = 127,   /* a shell's status for a command that it does not find */
-    NOT_TOLD = 126,
+    NOT_TOLD = 126,    /* of a child that cannot even say why it does not run the command */
+    FAREWELL_S = 2,    /* of a far end whose near end is gone */
 };
 
 /* ---- starting ---- */
@@ -194,6 +196,8 @@ int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *
 struct watch {
     int fd;
     struct line *line;
+    enum line_stop why;
+    bool ends_process; /* if that takes longer than FAREWELL_S by itself */
 };
 
 static void *watch(void *context)
@@ -206,19 +210,23 @@ static void *watch(void *context)
     do
         count = read(seen->fd, nothing, sizeof(nothing));
     while (count > 0 || (count < 0 && errno == EINTR));
-    line_end_waits(seen->line, LINE_LEFT);
+    line_end_waits(seen->line, seen->why);
+    if (seen->ends_process) {
+        (void)sleep(FAREWELL_S);
+        _exit(STATUS_BROKEN);
+    }
     free(seen);
     return NULL;
 }
 
-static int start_watch(int fd, struct line *line)
+static int start_watch(const struct watch *wanted)
 {
     struct watch *seen = malloc(sizeof(*seen));
     pthread_t thread;
 
     if (seen == NULL)
         return complain("no memory");
-    *seen = (struct watch){fd, line};
+    *seen = *wanted;
     int code = pthread_create(&thread, NULL, watch, seen);
     if (code != 0) {
         free(seen);
@@ -230,12 +238,12 @@ static int start_watch(int fd, struct line *line)
 
 int remote_watch(struct remote *remote, struct line *line)
 {
-    return start_watch(remote->out, line);
+    return start_watch(&(struct watch){remote->out, line, LINE_LEFT, false});
 }
 
 int remote_watch_near(struct line *line)
 {
-    return start_watch(STDIN_FILENO, line);
+    return start_watch(&(struct watch){STDIN_FILENO, line, LINE_INTERRUPTED, true});
 }
 
 /* ---- the end ---- */

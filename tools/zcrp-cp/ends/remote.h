@@ -32,7 +32,8 @@ int remote_watch(struct remote *remote, struct line *line);
 /* Tells the far end that this one is over, waits for it a while, and ends it if it goes on. */
 void remote_end(struct remote *remote);
 
-/* Far end: when standard input ends, so do the waits of the line. */
+/* Far end: when standard input ends, the near end is gone, however that has ended. Then the waits
+ * of the line end, and 2 seconds later the process, whatever it waits for: part files stay. */
 int remote_watch_near(struct line *line);
 
 #endif

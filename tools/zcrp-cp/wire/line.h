@@ -20,8 +20,8 @@ enum {
 
 enum line_stop {
     LINE_GOES = 0,
-    LINE_INTERRUPTED, /* the user has had enough */
-    LINE_LEFT,        /* the remote shell, or who started this end, has ended */
+    LINE_INTERRUPTED, /* the user has had enough, or the near end is gone: nothing more is heard */
+    LINE_LEFT,        /* the remote shell has ended: what the far end said last may still come */
 };
 
 struct line {
