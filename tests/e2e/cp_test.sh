@@ -238,6 +238,31 @@ complaint "to a new name there" 1 "localhost::out/new: " serves tree/large local
 check "the link is there, and nothing behind it" test -L served/out -a ! -e new -a ! -e large
 complaint "another key" 3 "localhost: cannot connect to UDP port 16636 of 127.0.0.1: " "$program" --port 16636 --keys other-key \
     --address 127.0.0.1 tree/large localhost::
+
+# A line for each of these sessions: when, who, what.
+who='^....-..-..T..:..:..Z 127\.0\.0\.1:[0-9]* (copies) '
+# logs TEXT... : all of it is in one line, at its beginning.
+logs() {
+    check "the log tells: $1" eventually grep -q -e "$who$1" said-of-server
+}
+logs 'wrote \.: 1[0-9] copied, 0 there already, 0 failed, 3[0-9]* bytes in [0-9.]* s$'
+logs 'read tree/sub: 3 copied, 0 there already, 0 failed, 5 bytes in [0-9.]* s$'
+logs 'wrote ~/at-home: 1 copied, 0 there already, 0 failed, 3000001 bytes in [0-9.]* s$'
+logs 'was refused: \.\./there: Permission denied$'
+check "a dry run of two files" serves -n localhost::tree/large localhost::tree/nothing several
+logs 'read tree/large and 1 more (dry run): [0-9] copied, [0-9] there already, 0 failed, 0 bytes in [0-9.]* s$'
+complaint "a strange name" 1 "" serves "localhost::strange
+name" several
+logs 'read strange\\012name: 0 copied, 0 there already, 1 failed, 0 bytes in [0-9.]* s$'
+check "all lines are such: $(cat said-of-server)" sh -c "! tail -n +2 said-of-server | grep -qv '$who'"
+kill "$running"
+wait "$running" 2>/dev/null
+running=
+"$program" --serve served --read-only --quiet --keys key --port 16636 >said-of-server &
+running=$!
+check "a server that is read" eventually serves localhost::tree/nothing several
+complaint "is not written to" 1 "localhost::new: nothing is written here" serves tree/large localhost::new
+check "and it has no log if it is quiet" test ! -s said-of-server -a ! -e served/new
 kill "$running"
 wait "$running" 2>/dev/null
 running=

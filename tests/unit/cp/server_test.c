@@ -22,6 +22,7 @@ static pthread_t thread;
 static struct line lines[2 * CLIENTS];
 static atomic_int line_count;
 static int ended;
+static FILE *log_file;
 
 static void *run(void *unused)
 {
@@ -31,7 +32,7 @@ static void *run(void *unused)
 
 static void start(int64_t idle_ns)
 {
-    server = (struct server){.clients_most = CLIENTS, .idle_ns = idle_ns};
+    server = (struct server){.clients_most = CLIENTS, .idle_ns = idle_ns, .log = log_file};
     server.rules.directory = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(server.rules.directory, 0);
     ck_assert_int_eq(zcrp_listen(&server.listener, "127.0.0.1", "0", NULL), 0);
@@ -44,6 +45,7 @@ static void setup(void)
     mapping_start();
     memset(lines, 0, sizeof(lines));
     line_count = 0;
+    log_file = NULL;
 }
 
 /* The server ends, and with it its clients. */
@@ -62,12 +64,11 @@ static void teardown(void)
 
 FIXTURE(setup, teardown)
 
-/* A client that has its answer, and wants all that is below. 0, or the code of the call. */
-static int call(int64_t most_ns)
+/* A client that has its answer, and wants what is below a path. 0, or the code of the call. */
+static int call_for(const char *path, int64_t most_ns)
 {
-    static const char *const all[] = {"."};
     const struct zcrp_options patient = {.connect_ns = 60 * second_ns};
-    const struct session_wishes wishes = {.flags = OPEN_PULL, .paths = all, .path_count = 1};
+    const struct session_wishes wishes = {.flags = OPEN_PULL, .paths = &path, .path_count = 1};
     struct zcrp_connection *connection = NULL;
     char port[PORT_ROOM];
 
@@ -77,6 +78,11 @@ static int call(int64_t most_ns)
         return code;
     line_init(&lines[line_count], connection);
     return session_open(&lines[line_count++], &wishes, most_ns);
+}
+
+static int call(int64_t most_ns)
+{
+    return call_for(".", most_ns);
 }
 
 TEST(server__idle_clients_give_way)
@@ -124,4 +130,39 @@ TEST(server_clients__as_many_as_there_are_descriptors_for)
     limit.rlim_cur = limit.rlim_max = 128;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     ck_assert_int_eq(server_clients(), 1);
+}
+
+/* What is in the log once it has so many lines. */
+static const char *log_of(int wanted)
+{
+    static char text[4096];
+
+    for (int count = 0; count < wanted; (void)usleep(10000)) {
+        ssize_t length = pread(fileno(log_file), text, sizeof(text) - 1, 0);
+
+        ck_assert_int_ge(length, 0);
+        text[length] = '\0';
+        count = 0;
+        for (const char *at = strchr(text, '\n'); at != NULL; at = strchr(at + 1, '\n'))
+            count++;
+        ck_assert_int_le(count, wanted);
+    }
+    return text;
+}
+
+/* A line for each, in which nothing of the client's ends it. */
+TEST(server__logs_each_session)
+{
+    ck_assert_ptr_nonnull(log_file = tmpfile());
+    start(second_ns);
+    ck_assert_int_eq(call_for("../a\n\033[2J", 30 * second_ns), LINE_REFUSED);
+    const char *text = log_of(1);
+    ck_assert_ptr_nonnull(strstr(text, "Z 127.0.0.1:"));
+    ck_assert_ptr_nonnull(strstr(text, " (no key) was refused: ../a\\012\\033[2J: Permission"));
+    ck_assert_int_eq(call(30 * second_ns), 0);
+    line_fini(&lines[1]);
+    text = log_of(2);
+    ck_assert_ptr_nonnull(
+        strstr(text, " (no key) read .: 0 copied, 0 there already, 0 failed, 0 "));
+    ck_assert_ptr_nonnull(strstr(text, " s; the copy broke off: "));
 }

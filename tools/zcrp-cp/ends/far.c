@@ -164,7 +164,7 @@ static enum line_end serve_near(struct far *far)
     (void)zcrp_listener_close(far->memory);
     far->memory = NULL;
     if (session != NULL)
-        end = session_run(session, &line, &far->crew);
+        end = session_run(session, &line, &far->crew, NULL);
     /* A close would wait for the answer of somebody who is gone. */
     if (atomic_load(&line.stop) == LINE_INTERRUPTED)
         _exit(end == LINE_FINE ? STATUS_FINE : STATUS_BROKEN);
@@ -244,7 +244,9 @@ int far_serve(const struct options *options)
         printf("zcrp-cp serves %s on UDP port %d\n", options->serve,
                zcrp_listener_port(server.listener));
         fflush(stdout);
+        server.log = stdout;
     }
-    (void)complain("the server ended: %s", reason_of(server_run(&server)));
+    complain_silently(); /* of a client's trouble there is a line in the log */
+    fprintf(stderr, "zcrp-cp: the server ended: %s\n", reason_of(server_run(&server)));
     return STATUS_BROKEN;
 }

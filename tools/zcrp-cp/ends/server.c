@@ -1,5 +1,6 @@
 #include "server.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -8,9 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/complain.h"
+#include "zcrp-cp/user/escape.h"
+
 enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
     UNHEARD_SHARE = 5,      /* of the time that a client may be idle */
+    WORD_ROOM = 64,
 };
 
 static const int64_t second_ns = 1000000000;
@@ -21,7 +26,7 @@ struct client {
     struct crew crew;
     uint64_t moved;    /* messages and bytes, when it was last looked at */
     int64_t active_ns; /* when that had changed */
-    bool gives_way;
+    atomic_bool gives_way;
     atomic_bool is_heard; /* it has said what it wants */
 };
 
@@ -69,6 +74,52 @@ static void forget(struct client *client)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* Adds a line to the log: when, who, what. */
+static void tell(const struct client *client, const char *what)
+{
+    char when[WORD_ROOM] = "", peer[WORD_ROOM] = "somebody", name[ZCRP_KEYS_IDENTITY_MOST + 1];
+    char shown[sizeof(name) * 4];
+    time_t now = time(NULL);
+    struct tm date;
+
+    if (client->server->log == NULL)
+        return;
+    if (gmtime_r(&now, &date) != NULL)
+        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &date);
+    (void)zcrp_connection_peer(client->line.connection, peer, sizeof(peer));
+    if (zcrp_connection_identity(client->line.connection, name, sizeof(name)) != 0)
+        (void)strcpy(name, "no key");
+    escape(shown, sizeof(shown), (struct text){name, strlen(name)});
+    (void)fprintf(client->server->log, "%s %s (%s) %s\n", when, peer, shown, what);
+    (void)fflush(client->server->log);
+}
+
+static const char *explain(const struct client *client, enum line_end end)
+{
+    if (end == LINE_FINE)
+        return "";
+    if (end == LINE_FAILED)
+        return complain_last();
+    return client->gives_way ? "it gave way to another client" : "the server ended";
+}
+
+static void run(struct client *client, struct session *session)
+{
+    struct progress progress = {.only_counts = true};
+    char what[SESSION_TOLD_ROOM], line[sizeof(what) + COMPLAIN_ROOM + 200];
+    bool has_more = session_describe(session, what);
+
+    progress_start(&progress);
+    enum line_end end = session_run(session, &client->line, &client->crew, &progress);
+    const char *why = explain(client, end);
+    (void)snprintf(line, sizeof(line),
+                   "%s: %" PRIu64 " copied, %" PRIu64 " there already, %" PRIu64 " failed, %" PRIu64
+                   " bytes in %.2f s%s%s",
+                   what, progress.copied, progress.skipped, progress.failed, progress.moved,
+                   progress_seconds(&progress), why[0] != '\0' ? "; " : "", why);
+    tell(client, has_more ? line : what);
+}
+
 static void *serve(void *context)
 {
     struct client *client = context;
@@ -79,9 +130,13 @@ static void *serve(void *context)
     if (crew_init(&client->crew) == 0) {
         if (session_hear(&client->line, rules, 10 * second_ns, &session) == 0) {
             atomic_store(&client->is_heard, true);
-            (void)session_run(session, &client->line, &client->crew);
+            run(client, session);
+        } else {
+            tell(client, "did not say what it wants");
         }
         crew_fini(&client->crew);
+    } else {
+        tell(client, "was turned away: there are no more threads");
     }
     forget(client);
     return NULL;

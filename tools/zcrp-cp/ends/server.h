@@ -6,6 +6,7 @@
 #define ZCRP_CP_SERVER_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "session.h"
 
@@ -17,9 +18,10 @@ enum {
 struct client;
 
 struct server {
-    struct zcrp_listener *listener; /* the caller's, as the next three */
+    struct zcrp_listener *listener; /* the caller's, as the next four */
     struct session_rules rules;
     int clients_most; /* 1 .. SERVER_CLIENTS_MOST */
+    FILE *log;        /* gets a line for each session; NULL: there is none */
     int64_t idle_ns;  /* a client that moves nothing for so long may have to give way */
     pthread_mutex_t lock;
     pthread_cond_t left;                         /* a client has */

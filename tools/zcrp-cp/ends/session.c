@@ -94,6 +94,7 @@ int session_open(struct line *line, const struct session_wishes *wishes, int64_t
 struct session {
     struct record open;
     int paths;          /* that came */
+    char *first;        /* the first of them */
     struct place place; /* the target's */
     struct walk walk;   /* the source's files */
     char error[TEXT_MOST + 1];
@@ -160,7 +161,8 @@ static bool prepare(struct session *session, const struct session_rules *rules,
         if (record.kind != RECORD_PATH)
             return false;
         (void)snprintf(word, sizeof(word), "%.*s", (int)record.path.length, record.path.bytes);
-        session->paths++;
+        if (session->paths++ == 0)
+            session->first = strdup(word);
         const char *why = is_pull(session) ? prepare_source(session, rules, word)
                                            : prepare_target(session, rules, word);
         if (why != NULL)
@@ -221,7 +223,28 @@ int session_hear(struct line *line, const struct session_rules *rules, int64_t m
     return code;
 }
 
-static enum line_end run(struct session *session, struct line *line, struct crew *crew)
+bool session_describe(const struct session *session, char out[SESSION_TOLD_ROOM])
+{
+    enum { SHOWN = SESSION_TOLD_ROOM - 100 };
+    bool is_refused = session->error[0] != '\0';
+    const char *first = session->first != NULL ? session->first : "";
+    const char *text = is_refused ? session->error : first;
+    char shown[SHOWN], more[50] = "";
+
+    (void)escape(shown, sizeof(shown), (struct text){text, strlen(text)});
+    if (session->paths > 1)
+        (void)snprintf(more, sizeof(more), " and %d more", session->paths - 1);
+    if (is_refused)
+        (void)snprintf(out, SESSION_TOLD_ROOM, "was refused: %s", shown);
+    else
+        (void)snprintf(out, SESSION_TOLD_ROOM, "%s %s%s%s", is_pull(session) ? "read" : "wrote",
+                       shown[0] != '\0' ? shown : ".", more,
+                       is_dry_run(session) ? " (dry run)" : "");
+    return !is_refused;
+}
+
+static enum line_end run(struct session *session, struct line *line, struct crew *crew,
+                         struct progress *progress)
 {
     const struct target_wishes wishes = {
         .directory = session->place.directory,
@@ -234,13 +257,14 @@ static enum line_end run(struct session *session, struct line *line, struct crew
     if (session->error[0] != '\0')
         return LINE_FINE; /* the near end complains of it */
     if (is_pull(session))
-        return source_run(line, crew, &session->walk, NULL);
-    return target_run(line, crew, &wishes, NULL);
+        return source_run(line, crew, &session->walk, progress);
+    return target_run(line, crew, &wishes, progress);
 }
 
-enum line_end session_run(struct session *session, struct line *line, struct crew *crew)
+enum line_end session_run(struct session *session, struct line *line, struct crew *crew,
+                          struct progress *progress)
 {
-    enum line_end end = run(session, line, crew);
+    enum line_end end = run(session, line, crew, progress);
 
     session_drop(session);
     return end;
@@ -253,5 +277,6 @@ void session_drop(struct session *session)
     if (session->place.directory >= 0)
         (void)close(session->place.directory);
     walk_fini(&session->walk);
+    free(session->first);
     free(session);
 }

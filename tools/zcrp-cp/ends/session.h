@@ -14,6 +14,7 @@
 enum {
     SESSION_NAMES_MOST = 1024,
     SESSION_FOLDERS_MOST = 32, /* that these are in: each is a descriptor */
+    SESSION_TOLD_ROOM = 2000,  /* of a line of the log */
 };
 
 /* What the near end wants. */
@@ -48,8 +49,15 @@ struct session;
 int session_hear(struct line *line, const struct session_rules *rules, int64_t most_ns,
                  struct session **session);
 
-/* Does what is wanted, and frees it; or only that, and NULL is fine. */
-enum line_end session_run(struct session *session, struct line *line, struct crew *crew);
+/* Writes what it is about, for a log, with nothing of the near end's that is not printable: "read
+ * a/b and 2 more", or "was refused: a/b: No such file or directory", and then there is nothing more
+ * to tell: false. */
+bool session_describe(const struct session *session, char out[SESSION_TOLD_ROOM]);
+
+/* Does what is wanted, and frees it; or only that, and NULL is fine. `progress` counts, or is NULL.
+ */
+enum line_end session_run(struct session *session, struct line *line, struct crew *crew,
+                          struct progress *progress);
 void session_drop(struct session *session);
 
 #endif

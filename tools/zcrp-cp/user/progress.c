@@ -23,7 +23,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * second_ns + now.tv_nsec;
 }
 
-static double seconds_of(const struct progress *progress)
+double progress_seconds(const struct progress *progress)
 {
     double seconds = (double)(now_ns() - progress->start_ns) / (double)second_ns;
 
@@ -33,7 +33,7 @@ static double seconds_of(const struct progress *progress)
 void progress_start(struct progress *progress)
 {
     progress->start_ns = progress->told_ns = now_ns();
-    progress->is_terminal = !progress->is_quiet && isatty(STDERR_FILENO);
+    progress->is_terminal = !progress->is_quiet && !progress->only_counts && isatty(STDERR_FILENO);
 }
 
 void progress_found(struct progress *progress, const struct entry *entry)
@@ -86,7 +86,7 @@ static void draw(struct progress *progress)
 {
     char total[BYTES_ROOM], so_far[BYTES_ROOM], each[BYTES_ROOM];
     uint64_t done = progress->moved + progress->settled;
-    double rate = (double)progress->moved / seconds_of(progress);
+    double rate = (double)progress->moved / progress_seconds(progress);
 
     done = done < progress->bytes ? done : progress->bytes;
     write_bytes(total, (double)progress->bytes);
@@ -120,7 +120,7 @@ static void tell(struct progress *progress)
            ", \"bytes\": %" PRIu64 ", \"moved\": %" PRIu64 ", \"crossed\": %" PRIu64
            ", \"seconds\": %.3f}\n",
            progress->copied, progress->skipped, progress->failed, progress->bytes, progress->moved,
-           progress->crossed, seconds_of(progress));
+           progress->crossed, progress_seconds(progress));
     fflush(stdout);
 }
 
@@ -179,6 +179,8 @@ void progress_outcome(struct progress *progress, struct text path, enum outcome 
     progress->skipped += outcome == OUTCOME_SKIPPED;
     progress->failed += outcome == OUTCOME_FAILED;
     progress->settled += bytes;
+    if (progress->only_counts)
+        return;
     wipe(progress);
     print_outcome(progress, path, outcome, error);
 }

@@ -1,7 +1,7 @@
 /* What the user sees of a copy: each file that failed on standard error, each other one with
  * --verbose on standard output, a line with rate and time left on a terminal, and in the end with
- * --stats one line of JSON. It also counts, for the exit status. Only the near end has one: the far
- * end tells it what happened there. */
+ * --stats one line of JSON. It also counts, for the exit status. The far end tells the near end
+ * what happened there; a server counts as well, for its log. */
 #ifndef ZCRP_CP_PROGRESS_H
 #define ZCRP_CP_PROGRESS_H
 
@@ -12,6 +12,7 @@
 #include "zcrp-cp/wire/record.h"
 
 struct progress {
+    bool only_counts; /* prints nothing: of a server's session */
     bool is_quiet, is_verbose, is_dry_run, wants_stats;
     int64_t interval_ns; /* a line of --stats this often; 0: only in the end */
     char *const *words;  /* what the user has named; complaints call files so. NULL: by paths */
@@ -31,6 +32,9 @@ struct progress {
 
 /* Everything else is set by the caller. */
 void progress_start(struct progress *progress);
+
+/* Since then. */
+double progress_seconds(const struct progress *progress);
 
 /* Each of these does nothing for NULL. */
 void progress_found(struct progress *progress, const struct entry *entry);
