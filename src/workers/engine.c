@@ -1,60 +1,13 @@
-#include "engine.h"
+#include "engine_state.h"
 
-#include "core/check.h"
 #include "platform/system.h"
-#include "platform/thread.h"
-#include "platform/waking.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum {
-    EVENTS = 16,   /* taken from epoll at once */
-    SLOT_WAKE = 0, /* in the table: nobody; its event only wakes the arriving thread */
-    WATCH_IN = 0,  /* of a member's descriptors */
-    WATCH_OUT = 1,
-    WATCH_PEER = 2,
-    WATCH_BITS = 2,
-    LOOPS_MOST = 3,
-};
-
-#define AWAKE INT64_MIN
-
-/* A place in the table. An event names the place and its generation, so that one which was taken
- * from epoll before its member left finds nobody. */
-struct slot {
-    struct engine_member *member; /* NULL: free */
-    uint32_t generation;
-};
-
-struct engine {
-    enum engine_role role;
-    int epoll;
-    struct wake wake; /* of the arriving thread; in epoll, as slot 0 */
-    struct thread threads[LOOPS_MOST];
-    int thread_count;
-
-    struct mutex mutex;
-    struct slot *table;                             /* (e) */
-    uint32_t slots;                                 /* (e) */
-    uint32_t members;                               /* (e), and changed within `lifecycle` only */
-    bool is_stopping;                               /* (e) */
-    struct condition is_left;                       /* a turn ended while its member leaves */
-    struct deadlines deadlines;                     /* (e) of `expire` */
-    struct alarm alarm;                             /* (e) that the timeout thread waits for, */
-    instant rings_at;                               /* (e) or AWAKE: it does not wait */
-    struct deadlines naps;                          /* (e) of `arrive` */
-    struct engine_member *first_ready, *last_ready; /* (e) */
-    struct condition has_ready;
-    bool sending_sleeps; /* (e) */
-};
-
-/* Starting and ending threads, rare and slow, is one at a time. */
-static struct mutex lifecycle = {.handle = PTHREAD_MUTEX_INITIALIZER};
-static struct engine *engines[2][ENGINES_MOST]; /* under `lifecycle` */
+enum { EVENTS = 16 }; /* taken from epoll at once */
 
 /* ---- turns ---- */
 
@@ -297,7 +250,7 @@ static int wait_for_events(struct engine *engine, struct epoll_event event[EVENT
     return count;
 }
 
-static void run_arriving(void *context)
+void engine_run_arriving(void *context)
 {
     struct engine *engine = context;
     struct epoll_event event[EVENTS];
@@ -370,7 +323,7 @@ static void forget_ready(struct engine *engine, struct engine_member *m)
     m->is_ready = false;
 }
 
-static void run_sending(void *context)
+void engine_run_sending(void *context)
 {
     struct engine *engine = context;
 
@@ -405,7 +358,7 @@ static instant first_deadline(const struct engine *engine)
 /* One that has rung rings no more unless it is set. Within the mutex. */
 static void set_alarm(struct engine *engine, instant at)
 {
-    bool is_silent = engine->rings_at == AWAKE && at == NEVER;
+    bool is_silent = engine->rings_at == ENGINE_AWAKE && at == NEVER;
 
     if (at == engine->rings_at)
         return;
@@ -428,12 +381,12 @@ void engine_due(struct engine_member *m, instant at, uint32_t wish)
         deadlines_remove(&engine->deadlines, &m->deadline);
     else
         deadlines_set(&engine->deadlines, &m->deadline, at);
-    if (engine->rings_at != AWAKE)
+    if (engine->rings_at != ENGINE_AWAKE)
         set_alarm(engine, first_deadline(engine));
     mutex_unlock(&engine->mutex);
 }
 
-static void run_timeout(void *context)
+void engine_run_timeout(void *context)
 {
     struct engine *engine = context;
 
@@ -445,7 +398,7 @@ static void run_timeout(void *context)
             mutex_unlock(&engine->mutex);
             alarm_wait(&engine->alarm);
             mutex_lock(&engine->mutex);
-            engine->rings_at = AWAKE;
+            engine->rings_at = ENGINE_AWAKE;
             continue;
         }
         deadlines_remove(&engine->deadlines, first);
@@ -461,203 +414,7 @@ static void run_timeout(void *context)
     mutex_unlock(&engine->mutex);
 }
 
-/* ---- starting and ending; within `lifecycle` ---- */
-
-struct loop {
-    const char *name;
-    thread_run run;
-};
-
-static const struct loop loops[2][LOOPS_MOST] = {
-    [ENGINE_SENDERS] = {{"zcrp-sending", run_sending},
-                        {"zcrp-update", run_arriving},
-                        {"zcrp-timeout", run_timeout}},
-    [ENGINE_RECEIVERS] = {{"zcrp-receiving", run_arriving}, {"zcrp-timeout", run_timeout}},
-};
-
-static void stop_threads(struct engine *engine)
-{
-    mutex_lock(&engine->mutex);
-    engine->is_stopping = true;
-    set_alarm(engine, 0);
-    mutex_unlock(&engine->mutex);
-    wake_signal(&engine->wake);
-    condition_signal(&engine->has_ready);
-    for (int i = 0; i < engine->thread_count; i++)
-        thread_join(&engine->threads[i]);
-    engine->thread_count = 0;
-}
-
-static int start_threads(struct engine *engine)
-{
-    const struct loop *loop = loops[engine->role];
-
-    for (int i = 0; i < LOOPS_MOST && loop[i].run != NULL; i++) {
-        int error = thread_start(&engine->threads[i], loop[i].name, loop[i].run, engine);
-        if (error) {
-            stop_threads(engine);
-            return error;
-        }
-        engine->thread_count = i + 1;
-    }
-    return 0;
-}
-
-static int open_epoll(struct engine *engine)
-{
-    struct epoll_event wake = {.events = EPOLLIN, .data.u64 = SLOT_WAKE};
-    int error = wake_init(&engine->wake);
-
-    if (error)
-        return error;
-    error = alarm_init(&engine->alarm);
-    if (error)
-        goto err1;
-    engine->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (engine->epoll >= 0 &&
-        epoll_ctl(engine->epoll, EPOLL_CTL_ADD, wake_fd(&engine->wake), &wake) == 0)
-        return 0;
-    error = -errno;
-    if (engine->epoll >= 0)
-        (void)close(engine->epoll);
-    alarm_fini(&engine->alarm);
-err1:
-    wake_fini(&engine->wake);
-    return error;
-}
-
-static void close_epoll(struct engine *engine)
-{
-    (void)close(engine->epoll);
-    alarm_fini(&engine->alarm);
-    wake_fini(&engine->wake);
-}
-
-static void free_memory(struct engine *engine)
-{
-    condition_fini(&engine->has_ready);
-    condition_fini(&engine->is_left);
-    mutex_fini(&engine->mutex);
-    deadlines_fini(&engine->deadlines);
-    deadlines_fini(&engine->naps);
-    free(engine->table);
-    free(engine);
-}
-
-static int create(struct engine **made, enum engine_role role)
-{
-    struct engine *engine = calloc(1, sizeof(*engine));
-
-    if (engine == NULL)
-        return -ENOMEM;
-    engine->role = role;
-    engine->rings_at = AWAKE;
-    mutex_init(&engine->mutex);
-    condition_init(&engine->is_left);
-    condition_init(&engine->has_ready);
-    int error = open_epoll(engine);
-    if (!error) {
-        error = start_threads(engine);
-        if (error)
-            close_epoll(engine);
-    }
-    if (error)
-        free_memory(engine);
-    else
-        *made = engine;
-    return error;
-}
-
-static void destroy(struct engine *engine)
-{
-    stop_threads(engine);
-    close_epoll(engine);
-    free_memory(engine);
-}
-
-/* How many engines of a role there shall be. */
-static uint32_t engines_wanted(void)
-{
-    const char *text = secure_getenv("ZCRP_ENGINES");
-    long wanted = text != NULL ? strtol(text, NULL, 10) : 1;
-
-    return wanted < 1 ? 1 : wanted > ENGINES_MOST ? ENGINES_MOST : (uint32_t)wanted;
-}
-
-/* The engine with the fewest members; one that is not there yet has none. */
-static struct engine **least_busy(enum engine_role role)
-{
-    struct engine **best = &engines[role][0];
-
-    for (uint32_t i = 0; i < engines_wanted(); i++) {
-        struct engine **e = &engines[role][i];
-        if (*e == NULL)
-            return *best != NULL && (*best)->members == 0 ? best : e;
-        if ((*e)->members < (*best)->members)
-            best = e;
-    }
-    return best;
-}
-
-/* ---- members ---- */
-
-/* A free place in the table, which grows; 0 if there is no memory. Within the mutex. */
-static uint32_t find_slot(struct engine *engine)
-{
-    for (uint32_t i = 1; i < engine->slots; i++)
-        if (engine->table[i].member == NULL)
-            return i;
-    uint32_t slots = engine->slots > 0 ? 2 * engine->slots : 16;
-    struct slot *table = realloc(engine->table, slots * sizeof(*table));
-    if (table == NULL)
-        return 0;
-    memset(table + engine->slots, 0, (slots - engine->slots) * sizeof(*table));
-    uint32_t found = engine->slots > 0 ? engine->slots : 1;
-    engine->table = table;
-    engine->slots = slots;
-    return found;
-}
-
-static int enter(struct engine *engine, struct engine_member *m)
-{
-    int error = -ENOMEM;
-
-    mutex_lock(&engine->mutex);
-    if (deadlines_reserve(&engine->deadlines, engine->members + 1) &&
-        deadlines_reserve(&engine->naps, engine->members + 1)) {
-        m->slot = find_slot(engine);
-        error = m->slot == 0 ? -ENOMEM : 0;
-    }
-    if (!error) {
-        engine->table[m->slot].member = m;
-        engine->table[m->slot].generation++;
-        engine->members++;
-        m->engine = engine;
-    }
-    mutex_unlock(&engine->mutex);
-    return error;
-}
-
-int engine_join(struct engine_member *m, enum engine_role role, const struct engine_duties *duties,
-                void *client, int in, int out)
-{
-    *m = (struct engine_member){.duties = duties, .client = client};
-    m->watch[WATCH_IN].fd = in >= 0 ? in : out;
-    m->watch[WATCH_OUT].fd = in >= 0 && out != in ? out : -1;
-    m->watch[WATCH_PEER].fd = -1;
-    mutex_lock(&lifecycle);
-    struct engine **engine = least_busy(role);
-    int error = *engine == NULL ? create(engine, role) : 0;
-    if (!error) {
-        error = enter(*engine, m);
-        if (error && (*engine)->members == 0) {
-            destroy(*engine);
-            *engine = NULL;
-        }
-    }
-    mutex_unlock(&lifecycle);
-    return error;
-}
+/* ---- the end ---- */
 
 void engine_stop(struct engine_member *m)
 {
@@ -676,53 +433,12 @@ void engine_stop(struct engine_member *m)
     mutex_unlock(&engine->mutex);
 }
 
-/* Destroys the engine if nobody is left in it. Within `lifecycle`. */
-static void destroy_if_empty(struct engine *engine)
+void engine_end_threads(struct engine *engine)
 {
-    struct engine **e = engines[engine->role];
-
-    if (engine->members > 0)
-        return;
-    while (*e != engine)
-        e++;
-    *e = NULL;
-    destroy(engine);
-}
-
-/* Whoever joins or leaves counts the members within `lifecycle`: so nobody joins an engine that is
- * about to go, and only one destroys it. */
-void engine_leave(struct engine_member *m)
-{
-    struct engine *engine = m->engine;
-
-    if (engine == NULL)
-        return;
-    engine_stop(m);
-    m->engine = NULL;
-    mutex_lock(&lifecycle);
     mutex_lock(&engine->mutex);
-    engine->table[m->slot].member = NULL;
-    engine->members--;
+    engine->is_stopping = true;
+    set_alarm(engine, 0);
     mutex_unlock(&engine->mutex);
-    destroy_if_empty(engine);
-    mutex_unlock(&lifecycle);
-}
-
-/* The child has the descriptors and the memory, but not the threads, and locks may be held. */
-void engine_after_fork(void)
-{
-    mutex_init(&lifecycle);
-    for (int role = 0; role < 2; role++) {
-        for (uint32_t i = 0; i < ENGINES_MOST; i++) {
-            struct engine *engine = engines[role][i];
-            if (engine == NULL)
-                continue;
-            close_epoll(engine);
-            free(engine->deadlines.heap);
-            free(engine->naps.heap);
-            free(engine->table);
-            free(engine);
-            engines[role][i] = NULL;
-        }
-    }
+    wake_signal(&engine->wake);
+    condition_signal(&engine->has_ready);
 }
