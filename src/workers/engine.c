@@ -151,15 +151,15 @@ void engine_arrive(struct engine_member *m)
     wake_signal(&engine->wake);
 }
 
-/* Does what `arrive` wants next. Within the mutex. */
+/* Does what `arrive` wants next. A nap is taken also if somebody has armed the socket meanwhile:
+ * see engine.h. Within the mutex. */
 static void follow(struct engine_member *m, instant next)
 {
-    if (next == ENGINE_ARM || m->was_armed) {
+    if (next == ENGINE_ARM || m->was_armed)
         (void)arm(m, WATCH_IN, EPOLLIN);
-        return;
-    }
-    disarm(m, WATCH_IN, EPOLLIN);
-    if (next != ENGINE_LEAVE_BE)
+    else
+        disarm(m, WATCH_IN, EPOLLIN);
+    if (next != ENGINE_ARM && next != ENGINE_LEAVE_BE)
         nap_until(m, next, EPOLLIN);
 }
 

@@ -19,7 +19,8 @@
  * A socket stays armed while the engine's thread receives from it, which saves a call for each
  * wake-up. A turn that naps, or finds a waiting user at the socket, has it disarmed. So no thread
  * wakes for a socket that a user looks after, but for one datagram at most. Whoever arms a socket
- * during such a turn has the last word.
+ * during such a turn has the last word. The nap is taken in any case: the turn may have found
+ * something that the socket does not tell of.
  *
  * Where epoll takes no more sockets (max_user_watches, no memory) the arriving thread looks every
  * ENGINE_LOOK instead: as at the end of a nap. With each look epoll is asked again.

@@ -21,6 +21,7 @@ struct rig {
     _Atomic bool reads;   /* and whether it reads what arrived */
     _Atomic bool is_slow; /* a turn takes 20 ms */
     _Atomic bool is_in;   /* a turn runs */
+    _Atomic bool arms;    /* the next one arms the socket, as another thread may meanwhile */
 };
 
 static void turn(struct rig *rig, _Atomic int *count)
@@ -39,6 +40,8 @@ static instant on_arrive(void *client)
 
     while (atomic_load(&rig->reads) && recv(rig->pair[0], bytes, sizeof bytes, MSG_DONTWAIT) >= 0)
         ;
+    if (atomic_exchange(&rig->arms, false))
+        engine_arm(&rig->member);
     turn(rig, &rig->arrivals);
     return atomic_exchange(&rig->next, ENGINE_ARM);
 }
@@ -192,6 +195,18 @@ TEST(engine_watch_peer__tells_once)
     leave(&rig);
     ck_assert_int_eq(fcntl(last[0], F_GETFD), -1);
     ck_assert_int_eq(close(other[1]) + close(last[1]), 0);
+}
+
+/* The turn has found something that the socket does not tell of, and is to look again at once. */
+TEST(engine_arm__within_a_turn_leaves_it_its_nap)
+{
+    struct rig rig;
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&rig.next, clock_now());
+    atomic_store(&rig.arms, true);
+    engine_arrive(&rig.member);
+    ck_assert(reaches(&rig.arrivals, 2));
+    leave(&rig);
 }
 
 TEST(engine_arm__not_while_somebody_else_looks_after_it)
