@@ -42,6 +42,7 @@
  *     -DTAKE_BACK     nor one that said before it that it sleeps, when it says that it is awake
  *     -DDISARM        the worker disarms a socket that was armed meanwhile
  *     -DFORGET        the worker leaves the socket disarmed behind a turn
+ *     -DDROP_NAP      it does not look again if somebody has armed the socket meanwhile
  *     -DNO_CLAIM      nobody claims to receive
  *     -DBLIND         the reader does not ask whether a note was revoked while it copied
  *     -DNO_HOLD       leave does not wait for turns
@@ -539,7 +540,11 @@ active proctype worker()
            is_armed = (may || was_armed) && !is_leaving;
 #endif
            if
+#ifdef DROP_NAP
+           :: again && !was_armed -> look_again()
+#else
            :: again -> look_again()
+#endif
            :: else
            fi;
            again = false;
