@@ -275,7 +275,7 @@ bool transport_stands_still(const struct transport *t)
     return shm_stands_still(t->shm);
 }
 
-/* BLOCKED: memory does not take it. */
+/* BLOCKED: memory takes nothing of it. */
 static enum channel_verdict send_by_memory(struct transport *t, const struct burst *b,
                                            uint32_t *sent, bool *held)
 {
@@ -320,10 +320,8 @@ enum channel_verdict transport_send(struct transport *t, bool by_memory, struct 
         verdict = send_by_memory(t, b, sent, held);
     if (verdict != CHANNEL_BLOCKED)
         return verdict;
-    if (t->is_required && !b->is_control) { /* no unit takes another way */
-        *sent = 0;
+    if (t->is_required && !b->is_control) /* no unit takes another way */
         return CHANNEL_CROWDED;
-    }
     return send_by_socket(t, b, sent);
 }
 

@@ -94,6 +94,8 @@ static enum channel_verdict send_copies(struct shm *n, const struct burst *b, ui
         note.where = (record.staged - note.bytes) % SHM_STAGING;
         enum channel_verdict verdict =
             copy_units(b, *sent, units, n->page->staging + note.where, note.bytes);
+        if (verdict == CHANNEL_BLOCKED && *sent > 0)
+            return CHANNEL_CROWDED; /* so what is on its way does not take the socket, too */
         if (verdict != CHANNEL_OK)
             return verdict;
         out->staging.head = record.staged;

@@ -108,8 +108,8 @@ bool shm_stands_still(struct shm *n);
 
 /* Sends a burst of units. `*sent` as of channel_send; `*held`: the user's memory is read later, so
  * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
- * BLOCKED: the receiver stands still, or this process lacks memory or a right; so the burst takes
- * the socket. FAULT as of channel_send.
+ * BLOCKED: the receiver stands still, or this process lacks memory or a right; `*sent` is 0, and
+ * the burst takes the socket. FAULT as of channel_send.
  * `*wakes`: the peer sleeps, and is to be woken. */
 enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
                               bool *wakes);

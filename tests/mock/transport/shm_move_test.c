@@ -6,13 +6,14 @@
 
 #include <sys/uio.h>
 
-enum { UNITS = 10, DATA = 1440, LARGE = 16384, MESSAGE = 5, AS_IT_IS = -1000 };
+enum { UNITS = 10, MANY = 60, DATA = 1440, LARGE = 16384, MESSAGE = 5, AS_IT_IS = -1000 };
 
 static struct shm_pair n;
 static uint8_t from[UNITS * LARGE], to[UNITS * LARGE];
 
 /* What the calls result in: minus an error number, or a size; AS_IT_IS: what they do. */
 static int readv_result, writev_result;
+static int writes_before; /* so many writes do what they do, whatever is wanted of the others */
 static bool is_forbidden; /* to read another process's memory */
 
 static int result_of(int wanted)
@@ -39,8 +40,11 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
 ssize_t __real_pwritev(int fd, const struct iovec *piece, int pieces, off_t at);
 ssize_t __wrap_pwritev(int fd, const struct iovec *piece, int pieces, off_t at)
 {
-    return writev_result != AS_IT_IS ? result_of(writev_result)
-                                     : __real_pwritev(fd, piece, pieces, at);
+    bool is_before = writes_before > 0;
+
+    writes_before -= is_before;
+    return !is_before && writev_result != AS_IT_IS ? result_of(writev_result)
+                                                   : __real_pwritev(fd, piece, pieces, at);
 }
 
 ssize_t __real_preadv(int fd, const struct iovec *piece, int pieces, off_t at);
@@ -53,6 +57,7 @@ ssize_t __wrap_preadv(int fd, const struct iovec *piece, int pieces, off_t at)
 static void setup(void)
 {
     readv_result = writev_result = AS_IT_IS;
+    writes_before = 0;
     is_forbidden = false;
     memset(from, 0, sizeof(from));
     assert_true(shm_pair_open(&n));
@@ -96,6 +101,23 @@ TEST(shm_send__may_not_copy)
     writev_result = AS_IT_IS;
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
     assert_int_equal(receive(), 1);
+}
+
+/* The first note is on its way, and what is to be the next one cannot be copied: nothing is for the
+ * socket, where the first one's units would be sent again. */
+TEST(shm_send__may_not_copy_any_more)
+{
+    bool held, calls;
+    uint32_t sent;
+
+    shm_pair_fill(&n.burst, MESSAGE, from, MANY, DATA);
+    writes_before = 1;
+    writev_result = -ENOMEM;
+    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_CROWDED);
+    assert_in_range(sent, 1, MANY - 1);
+    assert_int_equal(shm_notes(n.receiver, UNITS).units, sent);
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_BLOCKED);
+    assert_int_equal(sent, 0);
 }
 
 /* Small units from memory that stays, into memory that stays: the kernel is not asked to copy. */
