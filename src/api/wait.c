@@ -57,7 +57,7 @@ static bool fall_asleep(struct zcrp_entity *reader, instant deadline, duration *
     }
     lease_sleep(&reader->link->lease, deadline);
     *nap = rx_rest(reader);
-    bool may_sleep = *nap > 0 || rx_may_sleep(reader);
+    bool may_sleep = *nap > 0 || rx_say_asleep(reader);
     entity_leave(reader);
     return may_sleep;
 }
@@ -70,7 +70,7 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
     lease_wake_up(&reader->link->lease);
     if (ready == CHANNEL_BROKEN)
         entity_break(reader);
-    rx_wake(reader);
+    rx_say_awake(reader);
     timers_turn(reader, clock_now());
     entity_leave(reader);
 }
@@ -221,7 +221,7 @@ static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, insta
     if (w->entity == reader)
         answering_on_wait(&reader->answering);
     if (is_ours) {
-        rx_wake(reader);
+        rx_say_awake(reader);
         *is_next = begin_idle(reader);
     }
     mutex_unlock(&l->mutex);

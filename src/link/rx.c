@@ -406,19 +406,19 @@ static int receives_of_turn(struct zcrp_entity *e)
     return e->link->rx.receives;
 }
 
-bool rx_may_sleep(struct zcrp_entity *reader)
+bool rx_say_asleep(struct zcrp_entity *reader)
 {
     struct zcrp_entity *other = entity_other(reader);
 
-    return ways_may_sleep(reader) && (other == NULL || ways_may_sleep(other));
+    return ways_say_asleep(reader) && (other == NULL || ways_say_asleep(other));
 }
 
-void rx_wake(struct zcrp_entity *reader)
+void rx_say_awake(struct zcrp_entity *reader)
 {
     struct zcrp_entity *other = entity_other(reader);
-    bool any = transport_after_sleep(reader->transport);
+    bool any = transport_say_awake(reader->transport);
 
-    any |= other != NULL && transport_after_sleep(other->transport);
+    any |= other != NULL && transport_say_awake(other->transport);
     if (any)
         (void)lease_lets_be(&reader->link->lease);
 }
@@ -446,24 +446,24 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w)
     return found == ARRIVAL_FULL;
 }
 
-/* The engine's thread waits for arrivals from now on: false if there is something. A waiter that
- * has taken the lease meanwhile, and sleeps, is woken then: no peer calls it any more. */
-static bool engine_may_sleep(struct zcrp_entity *reader)
+/* Says in memory that the engine's thread sleeps: false if there is something. A waiter that has
+ * taken the lease meanwhile, and sleeps, is woken then: no peer wakes it any more. */
+static bool say_worker_asleep(struct zcrp_entity *reader)
 {
     mutex_lock(&reader->link->mutex);
-    bool may = rx_may_sleep(reader);
+    bool may = rx_say_asleep(reader);
     mutex_unlock(&reader->link->mutex);
     if (!may)
         lease_call(&reader->link->lease);
     return may;
 }
 
-/* A peer calls only somebody who sleeps. What it has by now the engine's thread receives: this
- * one has other things to do. */
+/* A peer wakes only somebody who says that it sleeps. What it has by now the engine's thread
+ * receives: this one has other things to do. */
 void rx_arm(struct zcrp_entity *reader)
 {
     engine_arm(&reader->member);
-    if (!engine_may_sleep(reader))
+    if (!say_worker_asleep(reader))
         engine_arrive(&reader->member);
 }
 
@@ -488,7 +488,7 @@ instant rx_on_arrival(void *client)
     mutex_unlock(&e->link->mutex);
     if (is_over)
         return ENGINE_LEAVE_BE;
-    if (nap > 0 || !engine_may_sleep(e))
+    if (nap > 0 || !say_worker_asleep(e))
         return clock_now() + nap;
     return ENGINE_ARM;
 }

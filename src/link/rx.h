@@ -23,13 +23,13 @@ enum arrival {
  * of these where nothing else is said. */
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
-/* The peers that send through memory are to call from now on. False if there is something already.
- * Locked. */
-bool rx_may_sleep(struct zcrp_entity *reader);
+/* Says in memory that whoever reads sleeps, so that peers wake it from now on. False if there is
+ * something already. Locked. */
+bool rx_say_asleep(struct zcrp_entity *reader);
 
-/* A waiter that has the lease looks at memory, so that peers need not call. So nobody else does,
- * until rx_arm. Locked. */
-void rx_wake(struct zcrp_entity *reader);
+/* A waiter that has the lease says in memory that it looks there, so that peers wake nobody. So
+ * nobody else looks until rx_arm. Locked. */
+void rx_say_awake(struct zcrp_entity *reader);
 
 /* The engine receives for it from now on. */
 void rx_arm(struct zcrp_entity *reader);

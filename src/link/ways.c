@@ -149,10 +149,10 @@ void ways_look_late(struct zcrp_entity *e)
     receiver_hold(e->machine.receiver, transport_look_late(e->transport));
 }
 
-/* A thread that receives now looks here before it sleeps. */
-bool ways_may_sleep(struct zcrp_entity *e)
+/* A thread that receives now says so itself before it sleeps. */
+bool ways_say_asleep(struct zcrp_entity *e)
 {
-    return e->link->rx.is_claimed || transport_before_sleep(e->transport);
+    return e->link->rx.is_claimed || transport_say_asleep(e->transport);
 }
 
 void ways_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)

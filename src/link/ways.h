@@ -42,8 +42,8 @@ bool ways_are_crossing(const struct zcrp_entity *e);
  * ends. */
 void ways_look_late(struct zcrp_entity *e);
 
-/* May whoever looks at memory for this half sleep? False: there is something. */
-bool ways_may_sleep(struct zcrp_entity *e);
+/* Says in the memory of this half that nobody looks there. False if there is something already. */
+bool ways_say_asleep(struct zcrp_entity *e);
 
 void ways_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats);
 

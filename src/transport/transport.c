@@ -507,15 +507,15 @@ bool transport_look_late(struct transport *t)
 
 /* ---- sleeping ---- */
 
-bool transport_before_sleep(struct transport *t)
+bool transport_say_asleep(struct transport *t)
 {
-    return t->is_late || !transport_is_memory(t) || shm_sleep(t->shm);
+    return t->is_late || !transport_is_memory(t) || shm_say_asleep(t->shm);
 }
 
-bool transport_after_sleep(struct transport *t)
+bool transport_say_awake(struct transport *t)
 {
     if (transport_is_memory(t))
-        shm_wake(t->shm);
+        shm_say_awake(t->shm);
     return transport_is_memory(t);
 }
 

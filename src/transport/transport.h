@@ -272,12 +272,12 @@ bool transport_look_late(struct transport *t);
 
 /* ---- sleeping, locked ---- */
 
-/* Nobody looks at memory from now on, so the peer is to call: false if there is something already.
- */
-bool transport_before_sleep(struct transport *t);
+/* Says in memory that nobody looks there from now on, so that the peer wakes somebody. False if
+ * there is something already. */
+bool transport_say_asleep(struct transport *t);
 
-/* Somebody looks. True if there is memory to look at. */
-bool transport_after_sleep(struct transport *t);
+/* Says that somebody looks. True if there is memory to look at. */
+bool transport_say_awake(struct transport *t);
 
 /* ---- statistics, locked ---- */
 

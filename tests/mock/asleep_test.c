@@ -1,6 +1,6 @@
 /* A waiter that sleeps, and a thread of the library's that is about to: both say in shared memory
  * that the peer is to call, and a message comes at the worst moment. */
-/* wrap: workspace_give channel_wait channel_send ring_offer ring_sleep */
+/* wrap: workspace_give channel_wait channel_send ring_offer ring_say_asleep */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "transport/channel.h"
@@ -59,10 +59,10 @@ void __wrap_workspace_give(struct workspace *w)
         await(&at.may_go);
 }
 
-bool __real_ring_sleep(struct ring_reader *r);
-bool __wrap_ring_sleep(struct ring_reader *r)
+bool __real_ring_say_asleep(struct ring_reader *r);
+bool __wrap_ring_say_asleep(struct ring_reader *r)
 {
-    bool may = __real_ring_sleep(r);
+    bool may = __real_ring_say_asleep(r);
 
     if (is_worker() && atomic_load(&at.may_go))
         atomic_store(&at.has_looked, true);

@@ -256,10 +256,10 @@ static void answer_something(void)
 
 static void sleep_and_wake(void)
 {
-    if (shm_sleep(n.receiver))
-        shm_wake(n.receiver);
-    if (shm_sleep(n.sender))
-        shm_wake(n.sender);
+    if (shm_say_asleep(n.receiver))
+        shm_say_awake(n.receiver);
+    if (shm_say_asleep(n.sender))
+        shm_say_awake(n.sender);
 }
 
 static void do_something(void)

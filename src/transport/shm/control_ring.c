@@ -61,16 +61,16 @@ size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer)
     return bytes;
 }
 
-bool control_ring_sleep(struct control_ring_place *p)
+bool control_ring_say_asleep(struct control_ring_place *p)
 {
     atomic_store(&p->ring->is_asleep, 1);
     if (!control_ring_has(p))
         return true;
-    control_ring_wake(p);
+    control_ring_say_awake(p);
     return false;
 }
 
-void control_ring_wake(struct control_ring_place *p)
+void control_ring_say_awake(struct control_ring_place *p)
 {
     if (atomic_load_explicit(&p->ring->is_asleep, memory_order_relaxed) != 0)
         atomic_store(&p->ring->is_asleep, 0);

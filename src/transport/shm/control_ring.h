@@ -50,8 +50,9 @@ bool control_ring_has(const struct control_ring_place *p);
 /* Copies the next datagram to `buffer`, which has room for CONTROL_BYTES. Its bytes; 0: none. */
 size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer);
 
-/* The reader goes to sleep: false if there is something to read, then it is awake. */
-bool control_ring_sleep(struct control_ring_place *p);
-void control_ring_wake(struct control_ring_place *p);
+/* The reader says that it sleeps, and wants to be woken. False if there is something to read: then
+ * it says that it is awake. */
+bool control_ring_say_asleep(struct control_ring_place *p);
+void control_ring_say_awake(struct control_ring_place *p);
 
 #endif

@@ -175,16 +175,16 @@ bool ring_skip(struct ring_reader *r)
     return false;
 }
 
-bool ring_sleep(struct ring_reader *r)
+bool ring_say_asleep(struct ring_reader *r)
 {
     atomic_store(&r->ring->is_asleep, 1);
     if (!ring_skip(r))
         return true;
-    ring_wake(r);
+    ring_say_awake(r);
     return false;
 }
 
-void ring_wake(struct ring_reader *r)
+void ring_say_awake(struct ring_reader *r)
 {
     if (atomic_load_explicit(&r->ring->is_asleep, memory_order_relaxed) != 0)
         atomic_store(&r->ring->is_asleep, 0);

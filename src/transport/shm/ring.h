@@ -143,9 +143,10 @@ bool ring_finish(struct ring_reader *r, enum ring_state how);
  * read. */
 bool ring_skip(struct ring_reader *r);
 
-/* The reader goes to sleep: false if there is something to read, then it is awake. Passes as
- * ring_skip: a writer waits for the slots of what it revoked. */
-bool ring_sleep(struct ring_reader *r);
-void ring_wake(struct ring_reader *r);
+/* The reader says that it sleeps, and wants to be woken. False if there is something to read: then
+ * it says that it is awake. Passes as ring_skip: a writer waits for the slots of what it revoked.
+ */
+bool ring_say_asleep(struct ring_reader *r);
+void ring_say_awake(struct ring_reader *r);
 
 #endif

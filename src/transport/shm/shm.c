@@ -92,19 +92,20 @@ uint64_t shm_bytes(const struct shm *n)
     return atomic_load_explicit(&n->bytes, memory_order_relaxed);
 }
 
-bool shm_sleep(struct shm *n)
+bool shm_say_asleep(struct shm *n)
 {
     if (!shm_is_here(n))
         return true;
-    return n->out != NULL ? control_ring_sleep(&n->out->control) : ring_sleep(&n->in->ring);
+    return n->out != NULL ? control_ring_say_asleep(&n->out->control)
+                          : ring_say_asleep(&n->in->ring);
 }
 
-void shm_wake(struct shm *n)
+void shm_say_awake(struct shm *n)
 {
     if (!shm_is_here(n))
         return;
     if (n->out != NULL)
-        control_ring_wake(&n->out->control);
+        control_ring_say_awake(&n->out->control);
     else
-        ring_wake(&n->in->ring);
+        ring_say_awake(&n->in->ring);
 }

@@ -164,9 +164,9 @@ bool shm_reply(struct shm *n, const struct burst *b, bool *wakes);
 
 /* ---- either side ---- */
 
-/* Whoever reads goes to sleep, and wants to be woken: false if there is something to read. */
-bool shm_sleep(struct shm *n);
-void shm_wake(struct shm *n);
+/* Whoever reads says that it sleeps, and wants to be woken: false if there is something to read. */
+bool shm_say_asleep(struct shm *n);
+void shm_say_awake(struct shm *n);
 
 /* A descriptor that is readable once the peer's process has ended; the caller closes it. -1: the
  * system does not say, this process may not look at the peer, or it has many descriptors open and

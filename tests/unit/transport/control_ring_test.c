@@ -82,24 +82,24 @@ TEST(control_ring_put__full)
     ck_assert(put(100, CONTROL_PART + 1));
 }
 
-TEST(control_ring_sleep__the_writer_calls_once)
+TEST(control_ring_say_asleep__the_writer_calls_once)
 {
     ck_assert(put(1, 40));
     ck_assert(!calls);
-    ck_assert(!control_ring_sleep(&reader));
+    ck_assert(!control_ring_say_asleep(&reader));
     ck_assert_uint_eq(control.is_asleep, 0);
     expect_datagram(1, 40);
-    ck_assert(control_ring_sleep(&reader));
+    ck_assert(control_ring_say_asleep(&reader));
     ck_assert(put(2, 40));
     ck_assert(calls);
     ck_assert(put(3, 40));
     ck_assert(!calls);
 }
 
-TEST(control_ring_sleep__awake_again)
+TEST(control_ring_say_asleep__awake_again)
 {
-    ck_assert(control_ring_sleep(&reader));
-    control_ring_wake(&reader);
+    ck_assert(control_ring_say_asleep(&reader));
+    control_ring_say_awake(&reader);
     ck_assert(put(1, 40));
     ck_assert(!calls);
 }
@@ -128,7 +128,7 @@ TEST(answers__scribbled_at_random, .is_random = true)
         for (int i = 0; i < 8; i++)
             ck_assert_uint_eq(buffer[CONTROL_BYTES + i], 0xEE);
         (void)put((uint8_t)step, 1 + random_below(&random, CONTROL_BYTES));
-        if (control_ring_sleep(&reader))
-            control_ring_wake(&reader);
+        if (control_ring_say_asleep(&reader))
+            control_ring_say_awake(&reader);
     }
 }

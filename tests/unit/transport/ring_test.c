@@ -279,64 +279,64 @@ TEST(ring_skip__a_ring_of_revoked_notes)
 
 /* ---- sleeping ---- */
 
-TEST(ring_sleep__the_writer_calls_once)
+TEST(ring_say_asleep__the_writer_calls_once)
 {
     ck_assert(!offer(1));
-    ck_assert(!ring_sleep(&reader)); /* there is something */
+    ck_assert(!ring_say_asleep(&reader)); /* there is something */
     ck_assert_uint_eq(ring.is_asleep, 0);
     ck_assert(ring_finish(&reader, RING_DONE));
-    ck_assert(ring_sleep(&reader));
+    ck_assert(ring_say_asleep(&reader));
     ck_assert(offer(2));
     ck_assert(!offer(3));
 }
 
-TEST(ring_sleep__awake_again)
+TEST(ring_say_asleep__awake_again)
 {
-    ck_assert(ring_sleep(&reader));
-    ring_wake(&reader);
+    ck_assert(ring_say_asleep(&reader));
+    ring_say_awake(&reader);
     ck_assert(!offer(1));
 }
 
-TEST(ring_sleep__something_to_pass)
+TEST(ring_say_asleep__something_to_pass)
 {
     uint64_t of;
 
     (void)offer(1);
     (void)ring_revoke(&writer, 1, &of);
-    ck_assert(ring_sleep(&reader));
+    ck_assert(ring_say_asleep(&reader));
     expect_reaped(RING_NOBODY, false); /* the writer waits for its slot */
 }
 
-TEST(ring_sleep__something_behind_what_is_passed)
+TEST(ring_say_asleep__something_behind_what_is_passed)
 {
     uint64_t of;
 
     (void)offer(1);
     (void)offer(2);
     (void)ring_revoke(&writer, 1, &of);
-    ck_assert(!ring_sleep(&reader));
+    ck_assert(!ring_say_asleep(&reader));
     expect_next(2);
 }
 
 /* A note that makes no sense does no more harm than one that was revoked. */
-TEST(ring_sleep__in_front_of_nonsense)
+TEST(ring_say_asleep__in_front_of_nonsense)
 {
     (void)offer(1);
     atomic_store(&ring.slot[0].bytes, UINT32_MAX);
     ck_assert(!ring_skip(&reader));
     (void)offer(2);
     atomic_store(&ring.slot[1].place, RING_PLACES);
-    ck_assert(ring_sleep(&reader));
+    ck_assert(ring_say_asleep(&reader));
 }
 
 /* Not even by a writer that never ends. */
-TEST(ring_sleep__nothing_but_nonsense)
+TEST(ring_say_asleep__nothing_but_nonsense)
 {
     for (uint64_t i = 0; i < RING_NOTES; i++) {
         atomic_store(&ring.slot[i].state, RING_OFFERED);
         atomic_store(&ring.slot[i].bytes, 0);
     }
-    ck_assert(ring_sleep(&reader));
+    ck_assert(ring_say_asleep(&reader));
 }
 
 /* ---- nonsense ---- */
@@ -469,8 +469,8 @@ static void read_something(uint64_t *random)
                       sizeof(ring));
     if (ring_look(&reader, 0, &note))
         (void)ring_finish(&reader, random_chance(random, 90) ? RING_DONE : RING_FAULTED);
-    if (random_chance(random, 10) && ring_sleep(&reader))
-        ring_wake(&reader);
+    if (random_chance(random, 10) && ring_say_asleep(&reader))
+        ring_say_awake(&reader);
 }
 
 /* Each side keeps its own account: owners come back in order, none of them twice, none made up. */

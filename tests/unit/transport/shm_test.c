@@ -503,7 +503,7 @@ TEST(shm_receive__nonce_is_another)
     ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
     n.sender->nonce[0] ^= 1;
     ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
-    ck_assert(shm_sleep(n.receiver));
+    ck_assert(shm_say_asleep(n.receiver));
 }
 
 TEST(shm_receive__process_is_gone)
@@ -537,7 +537,7 @@ TEST(shm_reply__an_answer)
     bool calls;
 
     meet();
-    ck_assert(shm_sleep(n.sender));
+    ck_assert(shm_say_asleep(n.sender));
     fill_answer(shm_pair_terms.pairing, 100);
     ck_assert(shm_reply(n.receiver, &n.burst, &calls));
     ck_assert(calls);
@@ -570,20 +570,20 @@ TEST(shm_reply__no_room)
     for (int i = 0; i < CONTROL_SLOTS / 2; i++)
         ck_assert(shm_reply(n.receiver, &n.burst, &calls));
     ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
-    ck_assert(!shm_sleep(n.sender)); /* there is something to read */
+    ck_assert(!shm_say_asleep(n.sender)); /* there is something to read */
 }
 
-TEST(shm_sleep__the_sender_calls)
+TEST(shm_say_asleep__the_sender_calls)
 {
     uint32_t sent;
     bool held, calls;
 
     meet();
-    ck_assert(shm_sleep(n.receiver));
+    ck_assert(shm_say_asleep(n.receiver));
     shm_pair_fill(&n.burst, MESSAGE, from, 2, LARGE_DATA);
     ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
     ck_assert(calls);
-    ck_assert(!shm_sleep(n.receiver));
+    ck_assert(!shm_say_asleep(n.receiver));
     ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
     ck_assert(!calls);
 }
