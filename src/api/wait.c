@@ -55,7 +55,7 @@ static bool fall_asleep(struct zcrp_entity *reader, instant deadline, duration *
         deadline = instant_earlier(deadline, entity_deadline(other));
         entity_touch(other); /* what it has to send is the engine's business from now on */
     }
-    lease_sleep(&reader->link->lease, deadline);
+    lease_set_asleep(&reader->link->lease, deadline);
     *nap = rx_rest(reader);
     bool may_sleep = *nap > 0 || rx_say_asleep(reader);
     entity_leave(reader);
@@ -67,7 +67,7 @@ static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, in
     if (ready > 0 && (ready & CHANNEL_WOKEN))
         wake_clear(&w->workspace->wake);
     entity_enter(reader);
-    lease_wake_up(&reader->link->lease);
+    lease_set_awake(&reader->link->lease);
     if (ready == CHANNEL_BROKEN)
         entity_break(reader);
     rx_say_awake(reader);
@@ -195,8 +195,8 @@ static void hand_over(struct zcrp_entity *reader, struct handover over)
     if (entity_other(reader) != NULL)
         entity_touch(entity_other(reader));
     entity_leave(reader);
-    if (over.called != NULL)
-        latch_wake(over.called);
+    if (over.chosen != NULL)
+        latch_wake(over.chosen);
     if (over.must_arm)
         rx_arm(reader);
 }
@@ -210,7 +210,7 @@ static void note_message(struct zcrp_entity *reader, const struct message_wait *
 }
 
 /* Takes the lease and begins to look: false if somebody else has it. `*is_next` as of begin_idle.
- * All this calls for nothing at the end of the section. */
+ * Nothing of this is to be told at the end of the section. */
 static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, instant now,
                        bool *is_next)
 {
@@ -270,7 +270,7 @@ static bool wait_receiving(struct zcrp_entity *reader, struct message_wait *w)
 }
 
 /* Waits for the latch, while another waiter has the lease or the library's threads do the work:
- * until the message has ended, or this waiter is called to take the lease. */
+ * until the message has ended, or this waiter is to take the lease. */
 static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w, duration spin)
 {
     const _Atomic uint32_t *interrupts = &w->entity->interrupt.raised;
@@ -402,7 +402,7 @@ int zcrp_interrupt(struct zcrp_entity *entity)
     if (entity->generation != forked_generation())
         return ZCRP_ERROR_FORKED;
     interrupt_raise(&entity->interrupt);
-    lease_call(&entity->link->lease);
+    lease_wake(&entity->link->lease);
     bell_ring();
     errno = error;
     return ZCRP_OK;

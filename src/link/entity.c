@@ -16,19 +16,19 @@
 
 /* What a locked section has to wake. */
 enum {
-    CALL_SENDING = 1,  /* zcrp-sending */
-    CALL_ROOM = 2,     /* whoever waits for room in the socket */
-    CALL_PROGRESS = 4, /* close */
-    CALL_LINK = 8,     /* who asks how the link to the peer stands */
-    CALL_OFFER = 16,   /* who waits for a size */
-    CALL_DUE = 32,     /* the engine, which learns of a new deadline */
+    WAKE_SENDING = 1,  /* zcrp-sending */
+    WAKE_ROOM = 2,     /* whoever waits for room in the socket */
+    WAKE_PROGRESS = 4, /* close */
+    WAKE_LINK = 8,     /* who asks how the link to the peer stands */
+    WAKE_OFFER = 16,   /* who waits for a size */
+    WAKE_DUE = 32,     /* the engine, which learns of a new deadline */
 };
 
-struct calls {
-    uint32_t wanted; /* bits */
-    uint32_t wish;   /* for the engine: the number of */
-    instant due;     /* this deadline */
-    instant wake;    /* for the waiter that has the lease: to be awake by then */
+struct wakings {
+    uint32_t wanted;  /* bits */
+    uint32_t wish;    /* for the engine: the number of */
+    instant due;      /* this deadline */
+    instant awake_by; /* for the waiter that has the lease: to be awake by then */
 };
 
 void entity_enter(struct zcrp_entity *e)
@@ -99,12 +99,12 @@ static bool move_backlog_up(struct zcrp_entity *e)
     return any;
 }
 
-/* Messages have ended: calls those who wait for any of them. */
+/* Messages have ended: wakes those who wait for any of them. */
 static void ring(struct zcrp_entity *e)
 {
     collection_ring(&e->collection);
     bell_ring();
-    lease_call(&e->link->lease);
+    lease_wake(&e->link->lease);
 }
 
 /* ---- wake-ups ---- */
@@ -193,13 +193,13 @@ static bool is_put_off(struct zcrp_entity *e, instant due)
 }
 
 /* What the engine is told of the next deadline. */
-static void tell_due(struct zcrp_entity *e, struct calls *calls, instant due)
+static void tell_due(struct zcrp_entity *e, struct wakings *wakings, instant due)
 {
     if (due >= e->due && !is_put_off(e, due))
         return;
-    calls->wanted |= CALL_DUE;
-    calls->due = e->due = due;
-    calls->wish = ++e->wish;
+    wakings->wanted |= WAKE_DUE;
+    wakings->due = e->due = due;
+    wakings->wish = ++e->wish;
 }
 
 static void tell_change(struct zcrp_entity *e)
@@ -237,43 +237,43 @@ static bool asks_for_sending(struct zcrp_entity *e)
 
 /* The waiter that has the lease sees to what is due, and to what has to be sent unless it sleeps.
  * What the engine was asked for once it is not asked for again. */
-static void find_calls(struct zcrp_entity *e, struct calls *calls)
+static void find_wakings(struct zcrp_entity *e, struct wakings *wakings)
 {
     bool is_open = e->life == ENTITY_OPEN;
     instant deadline = entity_deadline(e);
     bool keeps_time = is_open && lease_is_taken(&e->link->lease);
     bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
     bool has_link_news = has_link_changed(e);
-    uint32_t wanted = asks_for_sending(e) ? CALL_SENDING : 0;
+    uint32_t wanted = asks_for_sending(e) ? WAKE_SENDING : 0;
 
-    wanted |= has_no_room ? CALL_ROOM : 0;
-    wanted |= is_open ? 0 : CALL_PROGRESS;
-    wanted |= has_link_news ? CALL_LINK : 0;
-    wanted |= has_offer_come(e) ? CALL_OFFER : 0;
-    calls->wanted = wanted;
-    calls->wake = deadline;
+    wanted |= has_no_room ? WAKE_ROOM : 0;
+    wanted |= is_open ? 0 : WAKE_PROGRESS;
+    wanted |= has_link_news ? WAKE_LINK : 0;
+    wanted |= has_offer_come(e) ? WAKE_OFFER : 0;
+    wakings->wanted = wanted;
+    wakings->awake_by = deadline;
     e->awaits_room |= has_no_room;
-    tell_due(e, calls, next_due(e, keeps_time ? NEVER : deadline));
+    tell_due(e, wakings, next_due(e, keeps_time ? NEVER : deadline));
     if (has_link_news)
         pass_link_on(e);
 }
 
-static void make_calls(struct zcrp_entity *e, const struct calls *calls)
+static void wake_all(struct zcrp_entity *e, const struct wakings *wakings)
 {
-    uint32_t wanted = calls->wanted;
+    uint32_t wanted = wakings->wanted;
 
-    lease_call_before(&e->link->lease, calls->wake);
-    if (wanted & CALL_DUE)
-        engine_due(&e->member, calls->due, calls->wish);
-    if (wanted & CALL_SENDING)
+    lease_wake_before(&e->link->lease, wakings->awake_by);
+    if (wanted & WAKE_DUE)
+        engine_due(&e->member, wakings->due, wakings->wish);
+    if (wanted & WAKE_SENDING)
         engine_ready(&e->member);
-    if (wanted & CALL_ROOM)
+    if (wanted & WAKE_ROOM)
         engine_arm_writable(&e->member);
-    if (wanted & CALL_PROGRESS)
+    if (wanted & WAKE_PROGRESS)
         condition_broadcast(&e->progress);
-    if (wanted & (CALL_LINK | CALL_OFFER))
+    if (wanted & (WAKE_LINK | WAKE_OFFER))
         tell_change(e);
-    if ((wanted & CALL_LINK) && entity_other(e) != NULL)
+    if ((wanted & WAKE_LINK) && entity_other(e) != NULL)
         tell_change(entity_other(e));
 }
 
@@ -299,7 +299,7 @@ static void show_trace(struct zcrp_entity *e)
 struct effects {
     struct zcrp_entity *entity;
     struct ways_errand errand;
-    struct calls calls;
+    struct wakings wakings;
     struct list ended;
 };
 
@@ -315,14 +315,14 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
     e->ended = (struct list){.first = NULL};
     if (e->notice.place >= 0)
         notice_tend(e);
-    find_calls(e, &x->calls);
+    find_wakings(e, &x->wakings);
     if (e->options.trace != NULL)
         show_trace(e);
 }
 
 static void bring_about(struct effects *x)
 {
-    make_calls(x->entity, &x->calls);
+    wake_all(x->entity, &x->wakings);
     if (x->ended.first == NULL)
         return;
     collection_put(&x->entity->collection, x->ended);

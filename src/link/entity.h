@@ -9,7 +9,7 @@
  *
  * The library's threads are the engine's (workers/engine.h), of which the entity is a member. A
  * locked section that changes a machine goes from entity_enter to entity_leave. For each half that
- * was touched leave does all that a change may call for, whatever the change was: it drains the
+ * was touched leave does all that a change may need, whatever the change was: it drains the
  * machine's events, moves the backlog up, and wakes those whom it concerns. docs/threads.md has the
  * rules.
  *
@@ -116,12 +116,12 @@ static inline struct zcrp_entity *entity_reader(const struct zcrp_entity *e)
 void entity_leave(struct zcrp_entity *e);
 
 /* Ends a locked section in which a message only joined others: no deadline was brought forward, and
- * nothing ended. So all that it may call for is the sending thread. */
+ * nothing ended. So at most the sending thread is to be woken. */
 void entity_leave_joined(struct zcrp_entity *e);
 
 /* Leaves the section for a call of the transport: entity_enter goes on with it. Ends that have come
  * are told at once, and a peer on this host that is to be met is met before it hears of the
- * session; whatever else is called for is found at the end of the section. */
+ * session; whatever else is to be told is found at the end of the section. */
 void entity_leave_to_send(struct zcrp_entity *e);
 
 /* A message that is neither in the machine nor in the backlog any more ends so. It is told when the

@@ -5,7 +5,7 @@
  *     connection                a link with both
  *
  * A locked section (entity_enter, entity_leave) may change either half. Each half that it may have
- * changed is *touched*, and the end of the section does for it whatever the change calls for.
+ * changed is *touched*, and the end of the section does for it whatever the change needs.
  *
  * Lock letters: (c) constant once the halves are made; (m) the mutex. */
 #ifndef ZCRP_LINK_LINK_H

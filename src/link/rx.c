@@ -243,7 +243,7 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
     struct transport_turn turn;
 
-    mutex_lock(&reader->link->mutex); /* a plan calls for nothing at the end of this section */
+    mutex_lock(&reader->link->mutex); /* of a plan nothing is to be told */
     bool is_ours = claim_arrivals(reader);
     if (is_ours)
         plan(reader, &turn, w);
@@ -431,7 +431,7 @@ static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int
 
     for (int i = 0; i < most && found == ARRIVAL_FULL && !lease_is_taken(&e->link->lease); i++)
         found = rx_turn(e, w, HEAR_ALL);
-    lease_call(&e->link->lease);
+    lease_wake(&e->link->lease);
     return found;
 }
 
@@ -454,7 +454,7 @@ static bool say_worker_asleep(struct zcrp_entity *reader)
     bool may = rx_say_asleep(reader);
     mutex_unlock(&reader->link->mutex);
     if (!may)
-        lease_call(&reader->link->lease);
+        lease_wake(&reader->link->lease);
     return may;
 }
 

@@ -54,7 +54,7 @@ void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 /* A sender that has started, and whose handshake is over, hears a request that came before that. */
 void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size);
 
-/* The engine's: something arrived. When to call again; see engine_duties. */
+/* The engine's: something arrived. When it is to be called again; see engine_duties. */
 instant rx_on_arrival(void *client);
 
 #endif

@@ -169,14 +169,14 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
     return done;
 }
 
-/* Calls a peer that sleeps, when it has been sent all that there is: one that is called may take
+/* Wakes a peer that sleeps, when it has been sent all that there is: one that is woken may take
  * this thread's core at once. True if it did. The lock is left meanwhile. */
-static bool call_peer(struct zcrp_entity *e)
+static bool wake_peer(struct zcrp_entity *e)
 {
-    if (!e->transport->must_call)
+    if (!e->transport->must_wake_peer)
         return false;
     entity_leave(e);
-    transport_call(e->transport);
+    transport_wake_peer(e->transport);
     entity_enter(e);
     return true;
 }
@@ -192,7 +192,7 @@ bool tx_drain(struct zcrp_entity *e, int bursts)
     flush_end(&e->flush);
     do
         done += send_bursts(e, bursts - done);
-    while (call_peer(e) && done < bursts);
+    while (wake_peer(e) && done < bursts);
     e->is_sending = false;
     return done > 0;
 }

@@ -101,13 +101,14 @@ void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand)
     apply(e, transport_leave(t, is_used, &errand->transport));
 }
 
-/* Memory that is there may have been called before anybody could hear it: so somebody looks now. */
+/* The peer may have written to memory, and woken somebody, before memory was known here: so
+ * somebody looks now. */
 bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
 {
     struct transport_errand *x = &errand->transport;
 
     if (errand->begins) {
-        lease_call(&e->link->lease);
+        lease_wake(&e->link->lease);
         engine_arrive(&entity_reader(e)->member);
     }
     if (x->gone != NULL)

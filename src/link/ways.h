@@ -12,7 +12,7 @@ struct zcrp_stats;
 /* What a locked section leaves to do when the mutex is free. */
 struct ways_errand {
     struct transport_errand transport;
-    bool begins; /* memory is there from now on, and the peer may have called already */
+    bool begins; /* memory is there from now on, and the peer may have written already */
 };
 
 /* At the end of a locked section. With `may_meet` that may leave it to the caller to meet the peer:

@@ -47,7 +47,7 @@ static bool spins_open(const struct latch *latch, instant end)
     return latch_is_open(latch);
 }
 
-/* Declares a sleeper; false if the latch is open, or somebody has called. */
+/* Declares a sleeper; false if the latch is open, or somebody has roused it. */
 static bool enter(struct latch *latch)
 {
     uint32_t state = LATCH_CLOSED;
@@ -55,7 +55,7 @@ static bool enter(struct latch *latch)
     if (atomic_compare_exchange_strong(&latch->state, &state, LATCH_SLEEPERS) ||
         state == LATCH_SLEEPERS)
         return true;
-    state = LATCH_CALLED;
+    state = LATCH_ROUSED;
     (void)atomic_compare_exchange_strong(&latch->state, &state, LATCH_CLOSED);
     return false;
 }
@@ -82,12 +82,12 @@ bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Ato
     return latch_is_open(latch);
 }
 
-bool latch_call(struct latch *latch)
+bool latch_rouse(struct latch *latch)
 {
     uint32_t state = atomic_load(&latch->state);
 
     while (state != LATCH_OPEN)
-        if (atomic_compare_exchange_weak(&latch->state, &state, LATCH_CALLED))
+        if (atomic_compare_exchange_weak(&latch->state, &state, LATCH_ROUSED))
             return state == LATCH_SLEEPERS;
     return false;
 }

@@ -20,7 +20,7 @@
  *
  * It opens once and stays open.
  *
- *     CLOSED --a waiter goes to sleep--> SLEEPERS <--> CALLED
+ *     CLOSED --a waiter goes to sleep--> SLEEPERS <--> ROUSED
  *        |                                  |            |
  *        +-------------- open --------------+------------+--> OPEN
  *
@@ -33,7 +33,7 @@ struct latch {
     _Atomic uint32_t state; /* (a) enum latch_state; any number of threads may wait */
 };
 
-enum latch_state { LATCH_CLOSED, LATCH_SLEEPERS, LATCH_CALLED, LATCH_OPEN };
+enum latch_state { LATCH_CLOSED, LATCH_SLEEPERS, LATCH_ROUSED, LATCH_OPEN };
 
 /* Closes the latch, as it has to be before first use. Nobody may wait on it or open it. */
 void latch_reset(struct latch *latch);
@@ -46,14 +46,14 @@ void latch_open(struct latch *latch);
 bool latch_is_open(const struct latch *latch);
 
 /* Waits for the latch to open: looks at it for `spin` first (0: not at all), then sleeps until the
- * deadline (NEVER: no limit), or until *other is not `begun` any more, or somebody calls. True if
- * it is open. Signals do not end the wait. A deadline in the past only asks. */
+ * deadline (NEVER: no limit), or until *other is not `begun` any more, or somebody rouses it. True
+ * if it is open. Signals do not end the wait. A deadline in the past only asks. */
 bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Atomic uint32_t *other,
                 uint32_t begun);
 
 /* Ends such waits early; if there is none, the next one. True if somebody may sleep: then
- * latch_wake is due, which uses the address alone. The latch's owner keeps it until the call. */
-bool latch_call(struct latch *latch);
+ * latch_wake is due, which uses the address alone. The latch's owner keeps it until then. */
+bool latch_rouse(struct latch *latch);
 void latch_wake(const struct latch *latch);
 
 /* ---- the bell ----

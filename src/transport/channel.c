@@ -68,7 +68,7 @@ int channel_receive(struct channel *c, struct landing *l)
     return is_tapped(c) ? receive_tapped(c, l) : socket_receive(c, l);
 }
 
-void channel_call(struct channel *c)
+void channel_wake_peer(struct channel *c)
 {
     /* A connected socket hands the error of an earlier datagram to this call instead of sending. */
     for (int i = 0; i < 2; i++) {

@@ -193,7 +193,7 @@ enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint
 int channel_receive(struct channel *c, struct landing *l);
 
 /* Sends an empty datagram, which says nothing, but wakes a peer that waits for its socket. */
-void channel_call(struct channel *c);
+void channel_wake_peer(struct channel *c);
 
 /* What a wait ended with, as bits. */
 enum channel_ready { CHANNEL_READABLE = 1, CHANNEL_WOKEN = 2 };

@@ -159,7 +159,7 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
     }
     met.why = (uint32_t)shm_meet(&met.made, t->is_sender, units, &terms);
     if (t->is_sender && met.why == SHM_FINE)
-        channel_call(t->out); /* somebody has connected */
+        channel_wake_peer(t->out); /* somebody has connected */
     sodium_memzero(errand->secret, sizeof(errand->secret));
     return met;
 }
@@ -280,16 +280,16 @@ static enum channel_verdict send_by_memory(struct transport *t, const struct bur
                                            uint32_t *sent, bool *held)
 {
     enum channel_verdict verdict = CHANNEL_BLOCKED;
-    bool calls = false;
+    bool wakes = false;
 
     if (t->is_sender && !b->is_control)
-        verdict = shm_send(t->shm, b, sent, held, &calls);
-    if (!t->is_sender && shm_reply(t->shm, b, &calls)) {
+        verdict = shm_send(t->shm, b, sent, held, &wakes);
+    if (!t->is_sender && shm_reply(t->shm, b, &wakes)) {
         *sent = 1;
         verdict = CHANNEL_OK;
     }
-    if (calls)
-        t->must_call = true;
+    if (wakes)
+        t->must_wake_peer = true;
     if (verdict == CHANNEL_OK && t->keyring != NULL && !b->is_control && *sent > 0)
         sealer_skip(&t->keyring->units_out, b->first_seq + *sent);
     return verdict;
@@ -331,10 +331,10 @@ enum channel_verdict transport_send_plain(struct transport *t, const struct burs
     return channel_send(t->out, b, sent);
 }
 
-void transport_call(struct transport *t)
+void transport_wake_peer(struct transport *t)
 {
-    t->must_call = false;
-    channel_call(t->out);
+    t->must_wake_peer = false;
+    channel_wake_peer(t->out);
 }
 
 bool transport_reap(struct transport *t, uint64_t *message, bool *has_faulted)

@@ -59,7 +59,7 @@ struct transport {
     bool is_out_meeting;       /* (m) a thread asks the system about it: transport_meet */
     bool is_pushing;           /* (m) a thread pushes */
     bool is_late;              /* (m) see transport_look_late */
-    bool must_call;            /* (tx) the peer sleeps */
+    bool must_wake_peer;       /* (tx) the peer sleeps */
     _Atomic bool has_pushed;   /* (a) since its waiter slept last */
     instant found;             /* (m) when DRAINING began */
     instant ended_at;          /* (m) the peer's process has: then the session does */
@@ -117,7 +117,7 @@ struct transport_facts {
 
 /* What has changed, as bits. */
 enum transport_change {
-    TRANSPORT_HERE = 1,   /* memory is there: bursts come joined, and somebody may have called */
+    TRANSPORT_HERE = 1,   /* memory is there: bursts come joined, and the peer may have woken us */
     TRANSPORT_TAKEN = 2,  /* units take memory from now on */
     TRANSPORT_LEFT = 4,   /* they do not any more */
     TRANSPORT_MISSED = 8, /* memory is required, and there is none */
@@ -186,7 +186,7 @@ enum channel_verdict transport_send_plain(struct transport *t, const struct burs
                                           uint32_t *sent);
 
 /* Wakes a peer that sleeps and was sent something, or has to look. */
-void transport_call(struct transport *t);
+void transport_wake_peer(struct transport *t);
 
 /* The next unit that was held and is not any more, of which message; `*has_faulted`: the receiver
  * could not read it. Locked. False: there is none. */

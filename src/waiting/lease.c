@@ -31,28 +31,28 @@ bool lease_take(struct lease *l, struct wake *waiter, instant now)
     lease_move(l, LEASE_AWAKE);
     note_absence(l, now - l->given);
     for (struct sleeper *s = l->sleepers; s != NULL; s = s->next)
-        s->is_called = false; /* whoever was called comes too late, and is called again */
+        s->is_chosen = false; /* whoever was chosen comes too late: somebody is chosen again */
     return true;
 }
 
-void lease_sleep(struct lease *l, instant until)
+void lease_set_asleep(struct lease *l, instant until)
 {
     atomic_store(&l->until, until);
     lease_move(l, LEASE_ASLEEP);
 }
 
-void lease_wake_up(struct lease *l)
+void lease_set_awake(struct lease *l)
 {
     lease_move(l, LEASE_AWAKE);
 }
 
-void lease_call(struct lease *l)
+void lease_wake(struct lease *l)
 {
     if (lease_state(l) == LEASE_ASLEEP)
         wake_signal(atomic_load(&l->owner));
 }
 
-void lease_call_before(struct lease *l, instant due)
+void lease_wake_before(struct lease *l, instant due)
 {
     if (lease_state(l) == LEASE_ASLEEP && due < atomic_load(&l->until))
         wake_signal(atomic_load(&l->owner));
@@ -60,7 +60,7 @@ void lease_call_before(struct lease *l, instant due)
 
 void lease_add_sleeper(struct lease *l, struct sleeper *sleeper)
 {
-    sleeper->is_called = false;
+    sleeper->is_chosen = false;
     sleeper->next = l->sleepers;
     l->sleepers = sleeper;
 }
@@ -74,13 +74,13 @@ void lease_remove_sleeper(struct lease *l, struct sleeper *sleeper)
     *at = sleeper->next;
 }
 
-/* The one that has slept longest and was not called; NULL if one was, or nobody sleeps. */
-static struct sleeper *next_to_call(const struct lease *l)
+/* The one that has slept longest and was not chosen; NULL if one was, or nobody sleeps. */
+static struct sleeper *next_to_choose(const struct lease *l)
 {
     struct sleeper *next = NULL;
 
     for (struct sleeper *s = l->sleepers; s != NULL; s = s->next) {
-        if (s->is_called)
+        if (s->is_chosen)
             return NULL;
         next = s;
     }
@@ -97,16 +97,16 @@ struct handover lease_give(struct lease *l, instant now)
 
 struct handover lease_hand_over(struct lease *l)
 {
-    struct handover over = {.called = NULL};
+    struct handover over = {.chosen = NULL};
 
     if (lease_is_taken(l))
         return over;
     if (l->sleepers != NULL && !l->is_closed) {
-        struct sleeper *s = next_to_call(l);
+        struct sleeper *s = next_to_choose(l);
         if (s == NULL)
-            return over; /* one was called already */
-        s->is_called = true;
-        over.called = latch_call(s->latch) ? s->latch : NULL;
+            return over; /* one was chosen already */
+        s->is_chosen = true;
+        over.chosen = latch_rouse(s->latch) ? s->latch : NULL;
         return over;
     }
     over.must_arm = lease_state(l) == LEASE_KEPT && l->absence >= LEASE_AT_ONCE;

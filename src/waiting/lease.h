@@ -13,7 +13,7 @@
  *
  * A waiter that leaves gives the lease back, to the first of these:
  *
- *     another waiter sleeps               it is called, and takes the lease
+ *     another waiter sleeps               it is chosen, woken, and takes the lease
  *     the socket is armed                 WORKERS
  *     waiters usually come back later     WORKERS: the socket is armed, and the library receives
  *     they usually come back at once      KEPT, for LEASE_TERM: nobody receives meanwhile
@@ -48,7 +48,7 @@ enum lease_state {
 /* A waiter that did not get the lease, asleep on its message's latch. On its stack. */
 struct sleeper {
     struct latch *latch;
-    bool is_called; /* (m) it is to take the lease */
+    bool is_chosen; /* (m) it is to take the lease */
     struct sleeper *next;
 };
 
@@ -86,17 +86,17 @@ static inline instant lease_returns_at(const struct lease *l)
 }
 
 /* A waiter takes it; false if another one has it, or it is closed. Its wake is of the thread's
- * workspace, which lives until the last entity is closed: so a late lease_call finds it. */
+ * workspace, which lives until the last entity is closed: so a late lease_wake finds it. */
 bool lease_take(struct lease *l, struct wake *waiter, instant now);
 
 /* The waiter sleeps until then at the latest; it is awake again. */
-void lease_sleep(struct lease *l, instant until);
-void lease_wake_up(struct lease *l);
+void lease_set_asleep(struct lease *l, instant until);
+void lease_set_awake(struct lease *l);
 
 /* Gets the waiter out of its sleep, if it sleeps; the second, if it sleeps for longer than that.
  * Any thread, without a lock; a signal handler may call the first. */
-void lease_call(struct lease *l);
-void lease_call_before(struct lease *l, instant due);
+void lease_wake(struct lease *l);
+void lease_wake_before(struct lease *l, instant due);
 
 /* A waiter goes to sleep on its latch, and is up again. */
 void lease_add_sleeper(struct lease *l, struct sleeper *sleeper);
@@ -104,14 +104,14 @@ void lease_remove_sleeper(struct lease *l, struct sleeper *sleeper);
 
 /* What is left to do without the mutex. */
 struct handover {
-    struct latch *called; /* for latch_wake: somebody sleeps at its address; NULL: nobody */
+    struct latch *chosen; /* for latch_wake: somebody sleeps at its address; NULL: nobody */
     bool must_arm;        /* the socket */
 };
 
 /* The waiter gives it back. */
 struct handover lease_give(struct lease *l, instant now);
 
-/* No waiter may have it (any more): a sleeper is called, or it goes to the workers, or is kept. */
+/* No waiter may have it (any more): a sleeper is chosen, or it goes to the workers, or is kept. */
 struct handover lease_hand_over(struct lease *l);
 
 /* Something arrived, and the socket is not armed any more. True if a waiter will receive it; if not

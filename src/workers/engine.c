@@ -75,7 +75,7 @@ static bool arm(struct engine_member *m, int which, uint32_t events)
     return false;
 }
 
-/* What stays armed calls for a turn more. */
+/* What stays armed costs a turn more. */
 static void disarm(struct engine_member *m, int which, uint32_t events)
 {
     (void)set_armed(m, which, m->watch[which].events & ~events);

@@ -53,8 +53,8 @@ enum { ENGINES_MOST = 64 }; /* of each role */
 
 /* The turns of a member. Each is called by one of the engine's threads, with no lock held. */
 struct engine_duties {
-    /* Something arrived. Returns what to do next: an instant at which to call again, whether or
-     * not anything arrives until then (a nap), or one of the two above. */
+    /* Something arrived. Returns what to do next: an instant at which to be called again, whether
+     * or not anything arrives until then (a nap), or one of the two above. */
     instant (*arrive)(void *client);
     void (*writable)(void *client); /* the socket has room again */
     void (*send)(void *client);     /* senders only */

@@ -44,10 +44,10 @@ TEST(lease_take__by_one)
     assert_false(lease_is_taken(&lease));
     assert_true(take());
     assert_false(take());
-    lease_sleep(&lease, NEVER);
+    lease_set_asleep(&lease, NEVER);
     assert_int_equal(lease_state(&lease), LEASE_ASLEEP);
     assert_false(take());
-    lease_wake_up(&lease);
+    lease_set_awake(&lease);
     assert_false(lease_give(&lease, now).must_arm);
     assert_true(take());
     (void)lease_give(&lease, now);
@@ -102,10 +102,10 @@ TEST(lease_returns__not_while_it_is_taken)
         now += LEASE_AT_ONCE / 2;
         assert_true(take());
         assert_false(lease_returns(&lease, now + SECOND));
-        lease_sleep(&lease, now + SECOND);
+        lease_set_asleep(&lease, now + SECOND);
         assert_int_equal(lease_returns_at(&lease), NEVER);
         assert_false(lease_returns(&lease, now + 2 * SECOND));
-        lease_wake_up(&lease);
+        lease_set_awake(&lease);
     }
 }
 
@@ -129,7 +129,7 @@ TEST(lease_give__what_is_armed)
     assert_false(lease_returns(&lease, now + SECOND));
 }
 
-TEST(lease_give__calls_who_slept_longest)
+TEST(lease_give__to_who_slept_longest)
 {
     struct sleeper first, second;
     struct latch latch[2];
@@ -137,16 +137,16 @@ TEST(lease_give__calls_who_slept_longest)
     assert_true(take());
     fall_asleep(&first, &latch[0]);
     fall_asleep(&second, &latch[1]);
-    assert_null(lease_hand_over(&lease).called); /* it is not free */
-    assert_null(lease_give(&lease, now).called); /* nobody sleeps in the kernel yet */
-    assert_true(first.is_called);
-    assert_false(second.is_called);
-    assert_int_equal(atomic_load(&latch[0].state), LATCH_CALLED);
-    assert_null(lease_hand_over(&lease).called); /* one call is enough */
-    assert_false(second.is_called);
+    assert_null(lease_hand_over(&lease).chosen); /* it is not free */
+    assert_null(lease_give(&lease, now).chosen); /* nobody sleeps in the kernel yet */
+    assert_true(first.is_chosen);
+    assert_false(second.is_chosen);
+    assert_int_equal(atomic_load(&latch[0].state), LATCH_ROUSED);
+    assert_null(lease_hand_over(&lease).chosen); /* one is enough */
+    assert_false(second.is_chosen);
 }
 
-/* Its message has ended meanwhile, so it goes; the next one is called. */
+/* Its message has ended meanwhile, so it goes; the next one is chosen. */
 TEST(lease_hand_over__is_passed_on)
 {
     struct sleeper first, second;
@@ -156,36 +156,36 @@ TEST(lease_hand_over__is_passed_on)
     fall_asleep(&second, &latch[1]);
     atomic_store(&latch[1].state, LATCH_SLEEPERS);
     latch_open(&latch[0]);
-    assert_null(lease_hand_over(&lease).called);
-    assert_true(first.is_called);
+    assert_null(lease_hand_over(&lease).chosen);
+    assert_true(first.is_chosen);
     lease_remove_sleeper(&lease, &first);
-    assert_ptr_equal(lease_hand_over(&lease).called, &latch[1]);
-    assert_true(second.is_called);
+    assert_ptr_equal(lease_hand_over(&lease).chosen, &latch[1]);
+    assert_true(second.is_chosen);
     lease_remove_sleeper(&lease, &second);
     assert_null(lease.sleepers);
 }
 
-/* Somebody else was quicker: a call that came to nothing is made again. */
+/* Somebody else was quicker: one that was chosen in vain is chosen again. */
 TEST(lease_hand_over__again_after_the_lease_was_taken)
 {
     struct sleeper sleeper;
     struct latch latch;
 
     fall_asleep(&sleeper, &latch);
-    assert_null(lease_hand_over(&lease).called);
+    assert_null(lease_hand_over(&lease).chosen);
     assert_true(take());
-    assert_false(sleeper.is_called);
+    assert_false(sleeper.is_chosen);
     atomic_store(&latch.state, LATCH_SLEEPERS);
-    assert_ptr_equal(lease_give(&lease, now).called, &latch);
+    assert_ptr_equal(lease_give(&lease, now).chosen, &latch);
 }
 
-TEST(lease_hand_over__calls_nobody_when_closed)
+TEST(lease_hand_over__to_nobody_when_closed)
 {
     struct sleeper sleeper;
     struct latch latch;
 
     fall_asleep(&sleeper, &latch);
     lease_close(&lease);
-    assert_null(lease_hand_over(&lease).called);
-    assert_false(sleeper.is_called);
+    assert_null(lease_hand_over(&lease).chosen);
+    assert_false(sleeper.is_chosen);
 }

@@ -1,7 +1,7 @@
 /* Two ends on one host that meet over shared memory: a system call of the meeting that takes long
  * keeps no other call of the user's waiting, a peer that never comes costs few of them, and what
  * the peer sends as soon as it may is received at once. */
-/* wrap: accept4 connect transport_meet transport_call workspace_give channel_send */
+/* wrap: accept4 connect transport_meet transport_wake_peer workspace_give channel_send */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "link/entity.h"
@@ -87,8 +87,8 @@ static void note_request(const struct burst *b)
 static struct {
     _Atomic bool is_wanted; /* the user's thread is to meet, and nobody else */
     _Atomic bool is_held;   /* it has agreed: */
-    _Atomic bool is_called; /* the sender has sent something and called, */
-    _Atomic bool was_heard; /* and a thread of the library's has heard the call; */
+    _Atomic bool is_woken;  /* the sender has sent something and woken its peer, */
+    _Atomic bool was_heard; /* and a thread of the library's has woken; */
     _Atomic bool is_silent; /* so the user's thread goes on, and the socket brings nothing more */
 } early;
 
@@ -117,12 +117,12 @@ struct transport_met __wrap_transport_meet(struct transport *t, struct transport
     return met;
 }
 
-void __real_transport_call(struct transport *t);
-void __wrap_transport_call(struct transport *t)
+void __real_transport_wake_peer(struct transport *t);
+void __wrap_transport_wake_peer(struct transport *t)
 {
     if (t->is_sender && atomic_load(&early.is_wanted))
-        atomic_store(&early.is_called, true);
-    __real_transport_call(t);
+        atomic_store(&early.is_woken, true);
+    __real_transport_wake_peer(t);
 }
 
 /* A turn of the library's has ended. */
@@ -130,7 +130,7 @@ void __real_workspace_give(struct workspace *w);
 void __wrap_workspace_give(struct workspace *w)
 {
     __real_workspace_give(w);
-    if (is_user || !atomic_load(&early.is_called) || atomic_load(&early.was_heard))
+    if (is_user || !atomic_load(&early.is_woken) || atomic_load(&early.was_heard))
         return;
     atomic_store(&early.is_silent, true);
     atomic_store(&early.was_heard, true);

@@ -176,10 +176,10 @@ static void send_something(void)
     static const uint32_t sizes[] = {1, 100, 1440, 4000, 4096, 8192, DATA_MOST};
     uint64_t message = below(MESSAGES);
     uint32_t sent;
-    bool is_held, calls;
+    bool is_held, wakes;
 
     shm_pair_fill(&n.burst, message, from, 1 + (uint32_t)below(UNITS_MOST), sizes[below(7)]);
-    enum channel_verdict verdict = shm_send(n.sender, &n.burst, &sent, &is_held, &calls);
+    enum channel_verdict verdict = shm_send(n.sender, &n.burst, &sent, &is_held, &wakes);
     ck_assert(verdict == CHANNEL_OK || verdict == CHANNEL_CROWDED || verdict == CHANNEL_BLOCKED);
     ck_assert_uint_le(sent, n.burst.datagrams);
     held[message] += is_held ? sent : 0;
@@ -243,14 +243,14 @@ static void receive_something(void)
 static void answer_something(void)
 {
     uint8_t buffer[CONTROL_BYTES];
-    bool calls;
+    bool wakes;
     size_t size = TRAILER_BYTES + below(CONTROL_BYTES - TRAILER_BYTES);
 
     memset(n.burst.control, 0x5A, size);
     datagram_tail_encode(n.burst.control + size - TAIL_BYTES, shm_pair_terms.pairing, 0,
                          DATAGRAM_REQUEST);
     burst_set_control(&n.burst, size);
-    (void)shm_reply(n.receiver, &n.burst, &calls);
+    (void)shm_reply(n.receiver, &n.burst, &wakes);
     ck_assert_uint_le(shm_control(n.sender, buffer), CONTROL_BYTES);
 }
 

@@ -876,10 +876,10 @@ TEST(shm_look__may_not_read_any_more)
     assert_true(shm_pair_meet(&n));
     static uint8_t from[8192], to[8192];
     uint32_t sent;
-    bool held, calls;
+    bool held, wakes;
 
     shm_pair_fill(&n.burst, 1, from, 1, sizeof(from));
-    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_OK);
     shm_pair_plan(&n.landing, to, 1, 1, sizeof(to));
     break_call(READV, EPERM);
     assert_int_equal(shm_receive(n.receiver, &n.landing), 0);

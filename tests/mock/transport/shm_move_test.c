@@ -74,10 +74,10 @@ FIXTURE(setup, teardown)
 
 static enum channel_verdict send_units(uint32_t data, uint32_t *sent)
 {
-    bool held, calls;
+    bool held, wakes;
 
     shm_pair_fill(&n.burst, MESSAGE, from, UNITS, data);
-    return shm_send(n.sender, &n.burst, sent, &held, &calls);
+    return shm_send(n.sender, &n.burst, sent, &held, &wakes);
 }
 
 static int receive(void)
@@ -107,13 +107,13 @@ TEST(shm_send__may_not_copy)
  * socket, where the first one's units would be sent again. */
 TEST(shm_send__may_not_copy_any_more)
 {
-    bool held, calls;
+    bool held, wakes;
     uint32_t sent;
 
     shm_pair_fill(&n.burst, MESSAGE, from, MANY, DATA);
     writes_before = 1;
     writev_result = -ENOMEM;
-    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_CROWDED);
+    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_CROWDED);
     assert_in_range(sent, 1, MANY - 1);
     assert_int_equal(shm_notes(n.receiver, UNITS).units, sent);
     assert_int_equal(send_units(DATA, &sent), CHANNEL_BLOCKED);

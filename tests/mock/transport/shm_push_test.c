@@ -74,10 +74,10 @@ FIXTURE(setup, teardown)
 static void send_units(uint32_t units)
 {
     uint32_t sent;
-    bool held, calls;
+    bool held, wakes;
 
     shm_pair_fill(&n.burst, MESSAGE, from, units, DATA);
-    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
+    assert_int_equal(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_OK);
     assert_int_equal(sent, units);
 }
 

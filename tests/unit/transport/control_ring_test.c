@@ -8,14 +8,14 @@
 
 static struct control_ring control;
 static struct control_ring_place writer, reader;
-static bool calls;
+static bool wakes;
 
 static void setup(void)
 {
     memset(&control, 0, sizeof(control));
     writer = (struct control_ring_place){.ring = &control};
     reader = writer;
-    calls = false;
+    wakes = false;
 }
 
 FIXTURE(setup, NULL)
@@ -25,7 +25,7 @@ static bool put(uint8_t content, size_t bytes)
     uint8_t datagram[CONTROL_BYTES + 1];
 
     memset(datagram, content, sizeof(datagram));
-    return control_ring_put(&writer, datagram, bytes, &calls);
+    return control_ring_put(&writer, datagram, bytes, &wakes);
 }
 
 static void expect_datagram(uint8_t content, size_t bytes)
@@ -82,18 +82,18 @@ TEST(control_ring_put__full)
     ck_assert(put(100, CONTROL_PART + 1));
 }
 
-TEST(control_ring_say_asleep__the_writer_calls_once)
+TEST(control_ring_say_asleep__the_writer_wakes_once)
 {
     ck_assert(put(1, 40));
-    ck_assert(!calls);
+    ck_assert(!wakes);
     ck_assert(!control_ring_say_asleep(&reader));
     ck_assert_uint_eq(control.is_asleep, 0);
     expect_datagram(1, 40);
     ck_assert(control_ring_say_asleep(&reader));
     ck_assert(put(2, 40));
-    ck_assert(calls);
+    ck_assert(wakes);
     ck_assert(put(3, 40));
-    ck_assert(!calls);
+    ck_assert(!wakes);
 }
 
 TEST(control_ring_say_asleep__awake_again)
@@ -101,7 +101,7 @@ TEST(control_ring_say_asleep__awake_again)
     ck_assert(control_ring_say_asleep(&reader));
     control_ring_say_awake(&reader);
     ck_assert(put(1, 40));
-    ck_assert(!calls);
+    ck_assert(!wakes);
 }
 
 /* A size that is none gets the buffer's. */

@@ -279,7 +279,7 @@ TEST(ring_skip__a_ring_of_revoked_notes)
 
 /* ---- sleeping ---- */
 
-TEST(ring_say_asleep__the_writer_calls_once)
+TEST(ring_say_asleep__the_writer_wakes_once)
 {
     ck_assert(!offer(1));
     ck_assert(!ring_say_asleep(&reader)); /* there is something */

@@ -39,8 +39,8 @@ static void meet(void)
 
 static enum channel_verdict send_burst(uint32_t *sent, bool *held)
 {
-    bool calls;
-    return shm_send(n.sender, &n.burst, sent, held, &calls);
+    bool wakes;
+    return shm_send(n.sender, &n.burst, sent, held, &wakes);
 }
 
 static void send_small(void)
@@ -534,13 +534,13 @@ static void fill_answer(struct pairing pairing, size_t size)
 TEST(shm_reply__an_answer)
 {
     uint8_t buffer[CONTROL_BYTES];
-    bool calls;
+    bool wakes;
 
     meet();
     ck_assert(shm_say_asleep(n.sender));
     fill_answer(shm_pair_terms.pairing, 100);
-    ck_assert(shm_reply(n.receiver, &n.burst, &calls));
-    ck_assert(calls);
+    ck_assert(shm_reply(n.receiver, &n.burst, &wakes));
+    ck_assert(wakes);
     ck_assert_uint_eq(shm_control(n.sender, buffer), 100);
     ck_assert_mem_eq(buffer, n.burst.control, 100);
     ck_assert_uint_eq(shm_control(n.sender, buffer), 0);
@@ -548,42 +548,42 @@ TEST(shm_reply__an_answer)
 
 TEST(shm_reply__of_another_session)
 {
-    bool calls;
+    bool wakes;
 
     meet();
     fill_answer((struct pairing){.session = 1, .tag = shm_pair_terms.pairing.tag}, 100);
-    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
     fill_answer(shm_pair_terms.pairing, TRAILER_BYTES - 1);
-    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
     n.burst.bytes = 0; /* no tail at all */
-    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
     shm_pair_fill(&n.burst, MESSAGE, from, 1, SMALL_DATA);
-    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
 }
 
 TEST(shm_reply__no_room)
 {
-    bool calls;
+    bool wakes;
 
     meet();
     fill_answer(shm_pair_terms.pairing, 100);
     for (int i = 0; i < CONTROL_SLOTS / 2; i++)
-        ck_assert(shm_reply(n.receiver, &n.burst, &calls));
-    ck_assert(!shm_reply(n.receiver, &n.burst, &calls));
+        ck_assert(shm_reply(n.receiver, &n.burst, &wakes));
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
     ck_assert(!shm_say_asleep(n.sender)); /* there is something to read */
 }
 
-TEST(shm_say_asleep__the_sender_calls)
+TEST(shm_say_asleep__the_sender_wakes)
 {
     uint32_t sent;
-    bool held, calls;
+    bool held, wakes;
 
     meet();
     ck_assert(shm_say_asleep(n.receiver));
     shm_pair_fill(&n.burst, MESSAGE, from, 2, LARGE_DATA);
-    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
-    ck_assert(calls);
+    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_OK);
+    ck_assert(wakes);
     ck_assert(!shm_say_asleep(n.receiver));
-    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &calls), CHANNEL_OK);
-    ck_assert(!calls);
+    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_OK);
+    ck_assert(!wakes);
 }
