@@ -6,7 +6,7 @@
  *     W  waits of each user's thread    WAITERS  such threads, 1 or 2
  *
  * The peer offers notes in a ring, and answers, in memory that both processes map, and sends
- * datagrams. It calls a reader that has said there that it sleeps: with an empty datagram. It begins
+ * datagrams. It wakes a reader that has said there that it sleeps: with an empty datagram. It begins
  * when this side has agreed to meet, which this side notes in a locked section of its own.
  *
  * Who receives is a lease. A waiter takes it, receives, and sleeps in front of the socket; it gives
@@ -32,13 +32,13 @@
  * A mistake put in on purpose has to be found:
  *     -DNO_LOOK       who says that it sleeps does not look once more
  *     -DLOOK_FIRST    it looks, and says only then that it sleeps
- *     -DCALL_FIRST    the peer looks whether a reader sleeps, and offers only then
+ *     -DWAKE_FIRST    the peer looks whether a reader sleeps, and offers only then
  *     -DEARLY         a waiter looks whether its message has ended, and says then that it sleeps
  *     -DNO_RETURN     nobody takes back a lease whose time has come
  *     -DNO_ARM        the lease returns, and the socket is not armed
  *     -DNO_SLEEP      the lease returns, and nobody says in memory that the worker sleeps
- *     -DUNNOTED       nobody looks when the meeting is noted, though the peer may have called before
- *     -DNO_CALL       the worker does not wake a waiter that has come while it received
+ *     -DUNNOTED       nobody looks when the meeting is noted, though the peer may have woken it
+ *     -DNO_WAKE       the worker does not wake a waiter that has come while it received
  *     -DTAKE_BACK     nor one that said before it that it sleeps, when it says that it is awake
  *     -DDISARM        the worker disarms a socket that was armed meanwhile
  *     -DFORGET        the worker leaves the socket disarmed behind a turn
@@ -46,7 +46,7 @@
  *     -DNO_CLAIM      nobody claims to receive
  *     -DBLIND         the reader does not ask whether a note was revoked while it copied
  *     -DNO_HOLD       leave does not wait for turns
- *     -DNO_HANDOVER   with WAITERS=2: who gives the lease back calls nobody who sleeps
+ *     -DNO_HANDOVER   with WAITERS=2: who gives the lease back wakes nobody who sleeps
  *     -DTWO_PLANS     with KEYS: whether to read the ring is asked once more behind the plan
  *     -DREVOKED_HEAD  with KEYS: a revoked note at the head counts as work for who is to sleep, and
  *                     as none for the plan (cycles)
@@ -98,7 +98,7 @@ bool has_answer;
 bool ring_sleeps = true, answers_sleep = true;
 
 /* the socket, from which all is read at once */
-bool has_unit, has_call;
+bool has_unit, has_wake_up;
 
 /* the peer */
 byte head; /* notes offered */
@@ -112,7 +112,7 @@ byte way = SOCKET;
 byte lease = WORKERS;
 bool wake;     /* of the waiter that has it */
 byte sleepers; /* that wait for it, or for the end of their messages, */
-bool is_called; /* and of whom one is to take it */
+bool is_chosen; /* and of whom one is to take it */
 byte tail, receiving; /* notes that were read; who receives */
 bool is_waiting[2], is_over[2]; /* of each waiter, and of its message */
 bool is_closed;
@@ -125,17 +125,17 @@ byte turns; /* that run now, */
 bool is_turning; /* and the worker's */
 bool is_leaving, has_left;
 
-#define is_readable (has_unit || has_call)
+#define is_readable (has_unit || has_wake_up)
 #define is_held (lease >= AWAKE)
 #define has_ended(w) (is_over[w] || is_closed)
 
 /* ---- the peer ---- */
 
-inline call(sleeps)
+inline wake_reader(sleeps)
 {
     atomic {
         if
-        :: sleeps -> sleeps = false; has_call = true
+        :: sleeps -> sleeps = false; has_wake_up = true
         :: else
         fi
     }
@@ -162,15 +162,15 @@ active proctype peer()
     do
     :: atomic { units_left > 0 -> units_left--; has_unit = true }
     :: consents && head < N && state[slot(head)] == FREE ->
-#ifdef CALL_FIRST
-       call(ring_sleeps);
+#ifdef WAKE_FIRST
+       wake_reader(ring_sleeps);
        offer()
 #else
        offer();
-       call(ring_sleeps)
+       wake_reader(ring_sleeps)
 #endif
     :: atomic { consents && answers_left > 0 && !has_answer -> answers_left--; has_answer = true };
-       call(answers_sleep)
+       wake_reader(answers_sleep)
     :: atomic { revokes_left > 0 && state[0] == OFFERED -> revoke(0) }
 #if S > 1
     :: atomic { revokes_left > 0 && state[1] == OFFERED -> revoke(1) }
@@ -221,7 +221,7 @@ inline take_socket()
     got = is_readable;
     ends = has_unit;
     has_unit = false;
-    has_call = false
+    has_wake_up = false
 }
 
 inline look_for_note()
@@ -445,7 +445,7 @@ inline give_back()
 #ifdef NO_HANDOVER
     atomic { !is_locked -> lease = KEPT }
 #else
-    atomic { !is_locked -> lease = KEPT; is_called = sleepers > 0 }
+    atomic { !is_locked -> lease = KEPT; is_chosen = sleepers > 0 }
 #endif
 }
 
@@ -464,7 +464,7 @@ active [WAITERS] proctype waiter()
        :: has_ended(me) -> break
        :: atomic { !has_ended(me) && !is_locked && !is_held ->
            lease = AWAKE;
-           is_called = false;
+           is_chosen = false;
            look_oneself()
           };
           do
@@ -486,8 +486,8 @@ active [WAITERS] proctype waiter()
           :: else
           fi
        :: atomic { !has_ended(me) && !is_locked && is_held -> sleepers++ };
-          is_called || has_ended(me);
-          atomic { !is_locked -> sleepers--; is_called = sleepers > 0 && !is_held }
+          is_chosen || has_ended(me);
+          atomic { !is_locked -> sleepers--; is_chosen = sleepers > 0 && !is_held }
        od;
        atomic { is_waiting[me] = false; is_over[me] = false }
     :: break
@@ -521,7 +521,7 @@ active proctype worker()
        :: again -> again = false /* whoever gives the lease back has it armed */
        :: !again ->
           receive();
-#ifdef NO_CALL
+#ifdef NO_WAKE
           atomic { !is_locked -> again = is_claimed };
 #else
           atomic { !is_locked -> wake_waiter(); again = is_claimed };

@@ -38,8 +38,8 @@ byte note[S];           /* which one the slot tells of */
 byte memory[N];         /* of each note; its number and 1 while it is lent */
 bool is_back[N];        /* the user has it again */
 bool counted[N];
-bool is_asleep;         /* the reader wants to be called */
-byte calls;             /* datagrams that wake it */
+bool is_asleep;         /* the reader wants to be woken */
+byte wake_ups;          /* datagrams that wake it */
 byte head, reaped;      /* the writer's */
 byte tail;              /* the reader's */
 bool is_dead;
@@ -52,10 +52,10 @@ inline give_back(n)
     d_step { is_back[n] = true; memory[n] = USERS }
 }
 
-inline call()
+inline wake_reader()
 {
     atomic { if
-    :: is_asleep -> is_asleep = false; calls++
+    :: is_asleep -> is_asleep = false; wake_ups++
     :: else
     fi }
 }
@@ -111,7 +111,7 @@ active proctype writer()
        memory[head] = head + 1;
        state[slot(head)] = OFFERED;
        head++;
-       call()
+       wake_reader()
     :: reaped < head && IS_READ -> reap()
     :: reaped < head -> /* it takes all back, of whom the reader may be copying one */
        i = reaped;
@@ -201,7 +201,7 @@ next:  skip
 #endif
        :: else
        fi;
-end:   calls > 0 -> calls--;
+end:   wake_ups > 0 -> wake_ups--;
 awake: is_asleep = false
     od;
 dead: skip
