@@ -150,7 +150,7 @@ static bool is_gathered(struct zcrp_entity *e, nlong size)
 {
     return collection_has_more(&e->collection) &&
            (flush_is_for(&e->flush, FLUSH_MORE) || machine_has_burst(&e->machine)) &&
-           flush_adds(&e->flush, clock_now(), size);
+           flush_add(&e->flush, clock_now(), size);
 }
 
 /* If nothing is under way, or messages were gathered, or the message fills a system call by itself,

@@ -67,7 +67,7 @@ static inline void flush_begin(struct flush *f, instant now, enum flush_reason w
 }
 
 /* A message of `size` was submitted, and its user has more to collect. True if it waits. */
-static inline bool flush_adds(struct flush *f, instant now, uint64_t size)
+static inline bool flush_add(struct flush *f, instant now, uint64_t size)
 {
     if (!flush_is_for(f, FLUSH_MORE))
         flush_begin(f, now, FLUSH_MORE);

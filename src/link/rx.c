@@ -420,7 +420,7 @@ void rx_say_awake(struct zcrp_entity *reader)
 
     any |= other != NULL && transport_say_awake(other->transport);
     if (any)
-        (void)lease_lets_be(&reader->link->lease);
+        (void)lease_on_disarmed(&reader->link->lease);
 }
 
 /* Receives until nothing is there any more, or so many times. A waiter that has taken the lease
@@ -473,7 +473,7 @@ instant rx_on_arrival(void *client)
     struct zcrp_entity *e = client;
 
     mutex_lock(&e->link->mutex);
-    bool is_looked_after = lease_lets_be(&e->link->lease);
+    bool is_looked_after = lease_on_disarmed(&e->link->lease);
     mutex_unlock(&e->link->mutex);
     if (is_looked_after)
         return ENGINE_LEAVE_BE;

@@ -78,7 +78,7 @@ void timers_on_due(void *client)
     if (was_late)
         ways_look_late(e);
     bool must_arm =
-        entity_reader(e) == e && lease_returns(&e->link->lease, now) && !e->link->is_broken;
+        entity_reader(e) == e && lease_return_if_due(&e->link->lease, now) && !e->link->is_broken;
     must_arm |= was_late && !e->transport->is_late &&
                 entity_reader(e) == e; /* nobody has looked meanwhile */
     if (transport_is_over(e->transport, now))

@@ -115,7 +115,7 @@ struct handover lease_hand_over(struct lease *l)
     return over;
 }
 
-bool lease_lets_be(struct lease *l)
+bool lease_on_disarmed(struct lease *l)
 {
     bool is_taken = lease_is_taken(l);
 
@@ -126,13 +126,13 @@ bool lease_lets_be(struct lease *l)
     return is_taken;
 }
 
-bool lease_returns(struct lease *l, instant now)
+bool lease_return_if_due(struct lease *l, instant now)
 {
-    bool returns = now >= lease_returns_at(l);
+    bool is_due = now >= lease_returns_at(l);
 
-    if (returns)
+    if (is_due)
         lease_move(l, LEASE_WORKERS);
-    return returns;
+    return is_due;
 }
 
 void lease_close(struct lease *l)

@@ -114,12 +114,13 @@ struct handover lease_give(struct lease *l, instant now);
 /* No waiter may have it (any more): a sleeper is chosen, or it goes to the workers, or is kept. */
 struct handover lease_hand_over(struct lease *l);
 
-/* Something arrived, and the socket is not armed any more. True if a waiter will receive it; if not
- * the workers have the lease. */
-bool lease_lets_be(struct lease *l);
+/* The socket is not armed any more: something arrived, or a waiter has said that it looks itself.
+ * True if a waiter will receive what comes; if not the workers have the lease. */
+bool lease_on_disarmed(struct lease *l);
 
-/* True if its time has come: then the caller arms the socket. */
-bool lease_returns(struct lease *l, instant now);
+/* Returns it to the workers if it is kept, and its time has come. True if so: then the caller arms
+ * the socket. */
+bool lease_return_if_due(struct lease *l, instant now);
 
 /* No waiter takes it any more. */
 void lease_close(struct lease *l);

@@ -56,35 +56,35 @@ TEST(lease_take__by_one)
 }
 
 /* The workers' socket wakes them once. They receive, unless a waiter has the lease. */
-TEST(lease_lets_be__while_somebody_is_there)
+TEST(lease_on_disarmed__while_somebody_is_there)
 {
-    assert_false(lease_lets_be(&lease));
+    assert_false(lease_on_disarmed(&lease));
     assert_int_equal(lease_state(&lease), LEASE_WORKERS);
     assert_true(take());
-    assert_true(lease_lets_be(&lease));
+    assert_true(lease_on_disarmed(&lease));
     assert_int_equal(lease_state(&lease), LEASE_AWAKE);
 }
 
 /* Waiters come back at once: the lease is kept until none has come for its term. */
-TEST(lease_returns__in_time)
+TEST(lease_return_if_due__in_time)
 {
     come_and_go(LEASE_AT_ONCE / 2, 20);
-    assert_true(lease_lets_be(&lease));
+    assert_true(lease_on_disarmed(&lease));
     assert_int_equal(lease_returns_at(&lease), NEVER); /* while it is taken */
     assert_false(lease_give(&lease, now).must_arm);
     assert_int_equal(lease_state(&lease), LEASE_KEPT);
     assert_int_equal(lease_returns_at(&lease), now + LEASE_TERM);
-    assert_false(lease_returns(&lease, now + LEASE_TERM - 1));
-    assert_true(lease_returns(&lease, now + LEASE_TERM));
+    assert_false(lease_return_if_due(&lease, now + LEASE_TERM - 1));
+    assert_true(lease_return_if_due(&lease, now + LEASE_TERM));
     assert_int_equal(lease_state(&lease), LEASE_WORKERS);
-    assert_false(lease_returns(&lease, now + LEASE_TERM)); /* once */
+    assert_false(lease_return_if_due(&lease, now + LEASE_TERM)); /* once */
 }
 
 /* They compute before they come back: the library receives meanwhile. */
 TEST(lease_give__arms_for_those_who_compute)
 {
     come_and_go(2 * LEASE_AT_ONCE, 20);
-    assert_true(lease_lets_be(&lease));
+    assert_true(lease_on_disarmed(&lease));
     assert_true(lease_give(&lease, now).must_arm);
     assert_int_equal(lease_state(&lease), LEASE_WORKERS);
     assert_int_equal(lease_returns_at(&lease), NEVER);
@@ -92,32 +92,32 @@ TEST(lease_give__arms_for_those_who_compute)
 }
 
 /* It does not return while a waiter has it, and each one that gives it back begins a new term. */
-TEST(lease_returns__not_while_it_is_taken)
+TEST(lease_return_if_due__not_while_it_is_taken)
 {
     come_and_go(0, 20);
-    assert_true(lease_lets_be(&lease));
+    assert_true(lease_on_disarmed(&lease));
     for (int i = 0; i < 3; i++) {
         assert_false(lease_give(&lease, now).must_arm);
         assert_int_equal(lease_returns_at(&lease), now + LEASE_TERM);
         now += LEASE_AT_ONCE / 2;
         assert_true(take());
-        assert_false(lease_returns(&lease, now + SECOND));
+        assert_false(lease_return_if_due(&lease, now + SECOND));
         lease_set_asleep(&lease, now + SECOND);
         assert_int_equal(lease_returns_at(&lease), NEVER);
-        assert_false(lease_returns(&lease, now + 2 * SECOND));
+        assert_false(lease_return_if_due(&lease, now + 2 * SECOND));
         lease_set_awake(&lease);
     }
 }
 
 /* Something came while the lease was kept, and the workers received it: they have it. */
-TEST(lease_lets_be__what_is_kept)
+TEST(lease_on_disarmed__what_is_kept)
 {
     come_and_go(0, 20);
-    assert_true(lease_lets_be(&lease));
+    assert_true(lease_on_disarmed(&lease));
     assert_false(lease_give(&lease, now).must_arm);
-    assert_false(lease_lets_be(&lease));
+    assert_false(lease_on_disarmed(&lease));
     assert_int_equal(lease_state(&lease), LEASE_WORKERS);
-    assert_false(lease_returns(&lease, now + LEASE_TERM));
+    assert_false(lease_return_if_due(&lease, now + LEASE_TERM));
 }
 
 /* The workers have not seen the waiter: their socket is armed still. */
@@ -126,7 +126,7 @@ TEST(lease_give__what_is_armed)
     assert_true(take());
     assert_false(lease_give(&lease, now).must_arm);
     assert_int_equal(lease_state(&lease), LEASE_WORKERS);
-    assert_false(lease_returns(&lease, now + SECOND));
+    assert_false(lease_return_if_due(&lease, now + SECOND));
 }
 
 TEST(lease_give__to_who_slept_longest)
