@@ -298,12 +298,11 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
 }
 
 /* Under the mutex. Does the peer write to this side's memory, or so it seems, or is a call out that
- * was out already at the last look, when `*crossings` had begun? */
-static bool is_held_up(const struct zcrp_entity *e, uint64_t *crossings)
+ * was out already at the last look, when `crossings` had begun? */
+static bool is_held_up(const struct zcrp_entity *e, uint64_t crossings)
 {
-    bool is_same = ways_are_crossing(e) && *crossings == e->transport->crossings;
+    bool is_same = ways_are_crossing(e) && crossings == e->transport->crossings;
 
-    *crossings = e->transport->crossings;
     return e->transport->is_late || is_same;
 }
 
@@ -316,7 +315,8 @@ static bool await_end(struct zcrp_entity *e, struct message *m, uint64_t crossin
     while (!latch_is_open(&m->latch) && !is_late) {
         (void)latch_wait(&m->latch, clock_now() + ENTITY_BUSY_AFTER, 0, NULL, 0);
         entity_enter(e);
-        is_late = is_held_up(e, &crossings);
+        is_late = is_held_up(e, crossings);
+        crossings = e->transport->crossings;
         entity_leave(e);
     }
     return latch_is_open(&m->latch);

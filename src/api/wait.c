@@ -352,8 +352,9 @@ static int find_ended(struct zcrp_msg *const messages[], int count)
     return result;
 }
 
-/* Was the entity of any of them interrupted? Says so to one of those that were. */
-static bool is_interrupted(struct zcrp_msg *const messages[], int count)
+/* True if the entity of any of them was interrupted. The first of these takes the wait's end for
+ * told. */
+static bool tell_interrupted(struct zcrp_msg *const messages[], int count)
 {
     bool is_so = false;
 
@@ -383,7 +384,7 @@ int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_
     bool in_time = true, has_stopped = false;
     int found;
     while ((found = find_ended(messages, count)) == ZCRP_ERROR_BUSY && in_time && !has_stopped) {
-        has_stopped = is_interrupted(messages, count);
+        has_stopped = tell_interrupted(messages, count);
         in_time = has_stopped || bell_wait(&heard, deadline);
     }
     bell_leave();

@@ -127,8 +127,8 @@ static bool is_sending_due(struct zcrp_entity *e)
            (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
 }
 
-/* The peer has been found, or lost, since this was asked last. */
-static bool has_link_changed(struct zcrp_entity *e)
+/* Notes how the link to the peer stands. True if that has changed since. */
+static bool note_link(struct zcrp_entity *e)
 {
     enum peer_link now = e->link->is_broken ? LINK_ENDED : machine_link(&e->machine);
     bool has_changed = now != e->peer_link;
@@ -137,8 +137,8 @@ static bool has_link_changed(struct zcrp_entity *e)
     return has_changed;
 }
 
-/* The peer has said how large the next message is, since this was asked last. */
-static bool has_offer_come(struct zcrp_entity *e)
+/* Notes what the peer has offered. True if it has said since how large the next message is. */
+static bool note_offers(struct zcrp_entity *e)
 {
     uint64_t now = machine_offers(&e->machine);
     bool has_come = now != e->offers;
@@ -179,24 +179,23 @@ static bool is_attended(const struct zcrp_entity *e)
     return state == LEASE_AWAKE || (state == LEASE_KEPT && entity_reader(e) == e);
 }
 
-/* Has what the engine was told passed, with much time until the next deadline? Then its timeout
- * thread would wake for nothing. */
-static bool is_put_off(struct zcrp_entity *e, instant due)
+/* Is the engine told of a deadline that is later than what it knows? Only of one that is later by
+ * far, and rarely. */
+static bool is_put_off(const struct zcrp_entity *e, instant due)
 {
     if (e->due == NEVER || (due != NEVER && due - e->due < LATER_BY_FAR))
         return false;
-    instant now = clock_tick();
-    bool is_rare = now - e->put_off_at >= PUT_OFF_EVERY;
-
-    e->put_off_at = is_rare ? now : e->put_off_at;
-    return is_rare;
+    return clock_tick() - e->put_off_at >= PUT_OFF_EVERY;
 }
 
 /* What the engine is told of the next deadline. */
 static void tell_due(struct zcrp_entity *e, struct wakings *wakings, instant due)
 {
-    if (due >= e->due && !is_put_off(e, due))
-        return;
+    if (due >= e->due) {
+        if (!is_put_off(e, due))
+            return;
+        e->put_off_at = clock_tick();
+    }
     wakings->wanted |= WAKE_DUE;
     wakings->due = e->due = due;
     wakings->wish = ++e->wish;
@@ -226,8 +225,9 @@ static void pass_link_on(struct zcrp_entity *e)
     entity_touch(other);
 }
 
-/* Is the sending thread to be asked? It is asked once. A waiter who is awake sends instead. */
-static bool asks_for_sending(struct zcrp_entity *e)
+/* Notes that the sending thread is asked, which it is once. True if it is to be asked now. A waiter
+ * who is awake sends instead. */
+static bool ask_for_sending(struct zcrp_entity *e)
 {
     bool asks = !e->is_ready && is_sending_due(e) && !(e->life == ENTITY_OPEN && is_attended(e));
 
@@ -243,13 +243,13 @@ static void find_wakings(struct zcrp_entity *e, struct wakings *wakings)
     instant deadline = entity_deadline(e);
     bool keeps_time = is_open && lease_is_taken(&e->link->lease);
     bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
-    bool has_link_news = has_link_changed(e);
-    uint32_t wanted = asks_for_sending(e) ? WAKE_SENDING : 0;
+    bool has_link_news = note_link(e);
+    uint32_t wanted = ask_for_sending(e) ? WAKE_SENDING : 0;
 
     wanted |= has_no_room ? WAKE_ROOM : 0;
     wanted |= is_open ? 0 : WAKE_PROGRESS;
     wanted |= has_link_news ? WAKE_LINK : 0;
-    wanted |= has_offer_come(e) ? WAKE_OFFER : 0;
+    wanted |= note_offers(e) ? WAKE_OFFER : 0;
     wakings->wanted = wanted;
     wakings->awake_by = deadline;
     e->awaits_room |= has_no_room;
@@ -390,7 +390,7 @@ void entity_leave_to_send(struct zcrp_entity *e)
 
 void entity_leave_joined(struct zcrp_entity *e)
 {
-    bool must_send = asks_for_sending(e);
+    bool must_send = ask_for_sending(e);
 
     mutex_unlock(&e->link->mutex);
     if (must_send)

@@ -373,9 +373,9 @@ static bool are_accessible(const struct iovec *iov, uint32_t count, struct iovec
     return true;
 }
 
-/* A call found a fault. Without a culprit the memory may have been put right meanwhile. But after
- * several such calls in a row all messages of the call fail. */
-static bool is_final_fault(struct machine *m, bool has_culprit)
+/* A call found a fault. Without a culprit the memory may have been put right meanwhile, and the
+ * fault is counted. True after several such calls in a row: then all messages of the call fail. */
+static bool count_fault(struct machine *m, bool has_culprit)
 {
     m->faults = has_culprit ? 0 : m->faults + 1;
     return m->faults >= FAULTS_MOST;
@@ -392,7 +392,7 @@ void machine_on_burst_fault(struct machine *m, const struct burst *b)
         if (!are_accessible(b->iov, 2 * b->datagrams, buffer, MEMORY_READ))
             has_culprit |= fail_for_fault(m, b->pin[i].message);
     }
-    if (is_final_fault(m, has_culprit))
+    if (count_fault(m, has_culprit))
         for (uint32_t i = 0; i < b->pins; i++)
             (void)fail_for_fault(m, b->pin[i].message);
 }
@@ -408,7 +408,7 @@ void machine_on_plan_fault(struct machine *m, struct landing *l)
         if (!are_accessible(l->iov, l->first[l->openings], buffer, MEMORY_WRITE))
             has_culprit |= fail_for_fault(m, n);
     }
-    if (is_final_fault(m, has_culprit))
+    if (count_fault(m, has_culprit))
         for (uint64_t n = planned.first; n < planned.last; n++)
             (void)fail_for_fault(m, n);
 }
