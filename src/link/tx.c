@@ -98,7 +98,7 @@ static bool wants_ecn(const struct zcrp_entity *e)
 
 /* While memory has no room nothing is taken from the machine. A peer that stands still does not
  * count: units take the socket then. */
-static void await_room(struct zcrp_entity *e)
+static void block_without_room(struct zcrp_entity *e)
 {
     const struct transport *t = e->transport;
 
@@ -112,7 +112,7 @@ static void await_room(struct zcrp_entity *e)
 }
 
 /* Pages that were to come have come, or the message that they are of is of no interest any more. */
-static void await_pages(struct zcrp_entity *e)
+static void unblock_with_pages(struct zcrp_entity *e)
 {
     if (e->blocked != CHANNEL_ABSENT || transport_awaits_pages(e->transport))
         return;
@@ -120,13 +120,11 @@ static void await_pages(struct zcrp_entity *e)
     e->unblock_at = NEVER;
 }
 
-static bool may_send(struct zcrp_entity *e)
+/* Finds out what the next burst has to wait for. */
+static void update_blocked(struct zcrp_entity *e)
 {
-    if (transport_holds_back(e->transport))
-        return false;
-    await_pages(e);
-    await_room(e);
-    return !e->link->is_broken && e->blocked == CHANNEL_OK;
+    unblock_with_pages(e);
+    block_without_room(e);
 }
 
 /* ---- bursts ---- */
@@ -143,7 +141,10 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
     struct burst burst;
     int done = 0;
 
-    for (; done < bursts && may_send(e); done += worth(&burst)) {
+    for (; done < bursts && !transport_holds_back(e->transport); done += worth(&burst)) {
+        update_blocked(e);
+        if (e->link->is_broken || e->blocked != CHANNEL_OK)
+            break;
         uint32_t sent;
         instant now = clock_now();
         bool is_handshake = keyed_take(e, now, &burst);
