@@ -91,26 +91,24 @@ static void drop_handshake(struct keyed *k)
     k->handshake = NULL;
 }
 
-/* The first word that was sealed for the session shows that the peer is through. */
-static void end_handshake(struct zcrp_entity *e)
+void keyed_on_heard(struct zcrp_entity *sender)
 {
-    if (e->keyed.handshake != NULL && sender_link(e->machine.sender) == LINK_UP)
-        drop_handshake(&e->keyed);
+    if (sender->keyed.handshake != NULL && sender_link(sender->machine.sender) == LINK_UP)
+        drop_handshake(&sender->keyed);
 }
 
-void keyed_hear(struct zcrp_entity *sender, instant now, const uint8_t *datagram, size_t size)
+bool keyed_hear_handshake(struct zcrp_entity *sender, instant now, const uint8_t *datagram,
+                          size_t size)
 {
     const struct keyed *k = &sender->keyed;
     enum datagram_type type = datagram_type(datagram[size - 1]);
     bool is_asking = k->handshake != NULL && !keyring_is_ready(k->keyring);
 
-    if (k->handshake != NULL &&
-        (type == DATAGRAM_HANDSHAKE || (is_asking && type == DATAGRAM_COOKIE))) {
-        hear_handshake(sender, now, datagram, size);
-        return;
-    }
-    sender_receive(sender->machine.sender, now, datagram, size);
-    end_handshake(sender);
+    if (k->handshake == NULL ||
+        (type != DATAGRAM_HANDSHAKE && !(is_asking && type == DATAGRAM_COOKIE)))
+        return false;
+    hear_handshake(sender, now, datagram, size);
+    return true;
 }
 
 bool keyed_is_news(const struct zcrp_entity *receiver)
@@ -123,7 +121,7 @@ bool keyed_is_news(const struct zcrp_entity *receiver)
 void keyed_confirm(struct zcrp_entity *sender, instant now)
 {
     sender_admit(sender->machine.sender, now);
-    end_handshake(sender);
+    keyed_on_heard(sender);
 }
 
 /* ---- a receiver over descriptors ---- */

@@ -1,5 +1,4 @@
-/* What a half does with keys. Without keys keyed_hear gives the sender what it hears, and the rest
- * does nothing.
+/* What a half does with keys. Without keys nothing of this does anything.
  *
  *     connection, connecting side   the sender's handshake --> keyrings of both halves --> the
  *                                   machines are admitted
@@ -45,8 +44,14 @@ void keyed_fini(struct zcrp_entity *e);
 __attribute__((warn_unused_result)) int keyed_start(struct zcrp_entity *e);
 void keyed_stop(struct zcrp_entity *e);
 
-/* A sender hears a datagram: control, sealed or not, or one of its handshake. Locked. */
-void keyed_hear(struct zcrp_entity *sender, instant now, const uint8_t *datagram, size_t size);
+/* A sender hears a datagram. False if it is not of its handshake: then it is the machine's, sealed
+ * or not. Locked. */
+bool keyed_hear_handshake(struct zcrp_entity *sender, instant now, const uint8_t *datagram,
+                          size_t size);
+
+/* The machine has heard one: the first that was sealed for the session shows that the peer is
+ * through, and the handshake is over. Locked. */
+void keyed_on_heard(struct zcrp_entity *sender);
 
 /* The receiver has heard the peer: is that news to its connection's sender? Locked. */
 bool keyed_is_news(const struct zcrp_entity *receiver);

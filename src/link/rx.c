@@ -153,13 +153,24 @@ static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
     return news.has_shown || news.is_replaced || news.has_closed;
 }
 
+/* A sender hears a datagram: control, or one of its handshake. Locked. */
+static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t size)
+{
+    instant now = clock_now();
+
+    if (keyed_hear_handshake(sender, now, datagram, size))
+        return;
+    sender_receive(sender->machine.sender, now, datagram, size);
+    keyed_on_heard(sender);
+}
+
 static void hear_mail(struct zcrp_entity *sender, const struct landing_mail *mail)
 {
     const uint8_t *datagram;
     size_t at = 0, size;
 
     while ((size = landing_mail_next(mail, &at, &datagram)) > 0)
-        keyed_hear(sender, clock_now(), datagram, size);
+        hear(sender, datagram, size);
 }
 
 /* What the peer of a sender says in memory, some of it at most. Locked. */
@@ -286,7 +297,7 @@ void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
 void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
 {
     entity_enter(e);
-    keyed_hear(e, clock_now(), request, size); /* the handshake is over */
+    hear(e, request, size); /* the handshake is over */
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
 }
