@@ -145,8 +145,9 @@ static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
     return !is_timed && m->life == MESSAGE_IN_MACHINE;
 }
 
-/* Is the message to wait until more is submitted? Only if it could be sent now. */
-static bool is_gathered(struct zcrp_entity *e, nlong size)
+/* The message waits until more is submitted, if it could be sent now, and its user has more to
+ * collect. True if it waits. */
+static bool gather(struct zcrp_entity *e, nlong size)
 {
     return collection_has_more(&e->collection) &&
            (flush_is_for(&e->flush, FLUSH_MORE) || machine_has_burst(&e->machine)) &&
@@ -155,19 +156,16 @@ static bool is_gathered(struct zcrp_entity *e, nlong size)
 
 /* If nothing is under way, or messages were gathered, or the message fills a system call by itself,
  * the caller's thread sends, and wakes no other. Else messages queue up, and go out in bursts. A
- * receiver's request goes out at once when the machine says so. True if it sends, or another thread
- * that is at it. */
-static bool send_at_once(struct zcrp_entity *e, nlong size)
+ * message that fills a call queues up, too, if the sending thread was asked already: it comes for
+ * the others in any case, and sends while the caller submits the next. A receiver's request goes
+ * out at once when the machine says so. */
+static bool is_sent_at_once(const struct zcrp_entity *e, nlong size)
 {
-    bool is_sender = e->machine.role == MACHINE_SENDER;
-    bool is_alone =
-        is_sender ? !machine_is_in_transit(&e->machine) : machine_has_burst(&e->machine);
-    bool fills_call = is_sender && size >= SENDING_CALL && !e->is_ready;
-    bool sends = flush_is_for(&e->flush, FLUSH_MORE) || fills_call || is_alone;
-
-    if (sends)
-        tx_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
-    return sends;
+    if (flush_is_for(&e->flush, FLUSH_MORE))
+        return true;
+    if (e->machine.role == MACHINE_RECEIVER)
+        return machine_has_burst(&e->machine);
+    return !machine_is_in_transit(&e->machine) || (size >= SENDING_CALL && !e->is_ready);
 }
 
 /* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
@@ -176,10 +174,11 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
 {
     bool was_gathering = flush_is_for(&e->flush, FLUSH_MORE);
     bool has_joined = submit_message(e, m, size);
-    bool is_waiting = is_gathered(e, size);
-    bool sends = !is_waiting && send_at_once(e, size);
+    bool is_waiting = gather(e, size);
+    bool sends = !is_waiting && is_sent_at_once(e, size); /* or another thread that is at it does */
+    if (sends)
+        tx_drain(e, e->machine.role == MACHINE_SENDER ? SENDING_AT_ONCE : SENDING_BURSTS);
     bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
-
     if (answers)
         rx_on_answer(entity_reader(e));
     if (has_joined && !sends && is_waiting == was_gathering && !answers)
