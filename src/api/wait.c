@@ -28,6 +28,9 @@ struct message_wait {
     bool lacks_memory;           /* for a workspace: the lease is of no use to this waiter */
     bool must_hear;              /* the socket is to be looked at, */
     bool is_readable;            /* and surely has something, if nobody else takes it */
+    bool is_for_next;            /* it begins with the next message, which takes the socket */
+    instant idle_since;          /* nothing has come since then, which spinning learns from; NEVER:
+                                    something has, or how long it takes tells nothing of the peer */
 };
 
 static bool has_ended(const struct message_wait *w)
@@ -62,7 +65,7 @@ static bool fall_asleep(struct zcrp_entity *reader, instant deadline, duration *
     return may_sleep;
 }
 
-static void wake_up(struct zcrp_entity *reader, const struct message_wait *w, int ready)
+static void after_sleep(struct zcrp_entity *reader, const struct message_wait *w, int ready)
 {
     if (ready > 0 && (ready & CHANNEL_WOKEN))
         wake_clear(&w->workspace->wake);
@@ -86,7 +89,7 @@ static void look_at_time(struct zcrp_entity *reader, instant now)
  * nothing of the peer. The thread that opens the latch looks for a sleeper afterwards, and the
  * waiter looks at the latch once it is known as a sleeper: so one of them sees the other. False if
  * the channel is broken: then there is nothing to receive. */
-static bool rest(struct zcrp_entity *reader, struct message_wait *w, instant *idle)
+static bool rest(struct zcrp_entity *reader, struct message_wait *w)
 {
     int ready = 0;
     duration nap;
@@ -96,46 +99,47 @@ static bool rest(struct zcrp_entity *reader, struct message_wait *w, instant *id
     if (ready == 0)
         sched_yield(); /* another thread may be at what is due, and be waiting for this very core */
     if (nap > 0)
-        *idle = NEVER;
+        w->idle_since = NEVER;
     w->is_readable = ready > 0 && (ready & CHANNEL_READABLE);
     w->must_hear = nap > 0 || w->is_readable;
-    wake_up(reader, w, ready);
+    after_sleep(reader, w, ready);
     return ready != CHANNEL_BROKEN;
 }
 
-/* Nothing came since `idle`: looks again at once as long as waiters may spin, else rests first.
- * False as of rest. */
-static bool idle_since(struct zcrp_entity *reader, struct message_wait *w, instant *idle,
-                       instant now)
+/* Looks again at once as long as waiters may spin, else rests first. False as of rest. */
+static bool spin_or_rest(struct zcrp_entity *reader, struct message_wait *w, instant now)
 {
     struct rx *rx = &reader->link->rx;
 
-    if (now - *idle >= spinning_limit(&rx->spinning)) {
+    if (now - w->idle_since >= spinning_limit(&rx->spinning)) {
         atomic_store(&sender_at(reader)->transport->has_pushed, false);
-        return rest(reader, w, idle);
+        return rest(reader, w);
     }
     if (rx->turns % TURNS_A_YIELD == 0)
         sched_yield(); /* the peer may be waiting for this very core */
     return true;
 }
 
-/* What the wait that begins is for. True if it is for a message to begin, from a peer without
- * shared memory. Locked. */
-static bool begin_idle(struct zcrp_entity *reader)
+/* What a wait that begins now is for. Locked. */
+static enum waiting purpose_now(struct zcrp_entity *reader)
 {
-    bool has_pushed = atomic_load(&sender_at(reader)->transport->has_pushed);
-    bool is_amid = machine_expected(&reader->machine) > 0;
+    if (atomic_load(&sender_at(reader)->transport->has_pushed))
+        return WAITING_TO_PUSH;
+    return machine_expected(&reader->machine) > 0 ? WAITING_FOR_REST : WAITING_FOR_NEXT;
+}
 
-    spinning_begin(&reader->link->rx.spinning, has_pushed ? WAITING_TO_PUSH
-                                               : is_amid  ? WAITING_FOR_REST
-                                                          : WAITING_FOR_NEXT);
-    return !transport_is_memory(reader->transport) && !has_pushed && !is_amid;
+/* There is no more, as of now. */
+static void begin_idle(struct zcrp_entity *reader, struct message_wait *w, instant now)
+{
+    mutex_lock(&reader->link->mutex);
+    spinning_begin(&reader->link->rx.spinning, purpose_now(reader));
+    mutex_unlock(&reader->link->mutex);
+    w->idle_since = now;
 }
 
 /* Turn after turn; a wait lasts from the first that finds no more to the next that finds something.
- * A waiter that spins looks once more before the first of its waits. One that began asleep has
- * `idle` from then; else NEVER. */
-static void receive(struct zcrp_entity *reader, struct message_wait *w, instant idle)
+ * A waiter that spins looks once more before the first of its waits. */
+static void receive(struct zcrp_entity *reader, struct message_wait *w)
 {
     struct rx *rx = &reader->link->rx;
 
@@ -150,25 +154,21 @@ static void receive(struct zcrp_entity *reader, struct message_wait *w, instant 
         if (flush_is_for(&reader->flush, FLUSH_ANSWER) && !has_ended(w))
             rx_release(reader);
         instant now = clock_now();
-        if (found != ARRIVAL_NONE && idle != NEVER)
-            spinning_learn(&rx->spinning, now - idle);
+        if (found != ARRIVAL_NONE && w->idle_since != NEVER)
+            spinning_learn(&rx->spinning, now - w->idle_since);
         if (now >= w->deadline)
             return;
         if (turns % TURNS_A_LOOK == 0)
             look_at_time(reader, now);
         if (found != ARRIVAL_NONE)
-            idle = NEVER;
+            w->idle_since = NEVER;
         if (found == ARRIVAL_FULL || has_ended(w))
             continue;
-        if (idle == NEVER) {
-            mutex_lock(&reader->link->mutex);
-            (void)begin_idle(reader);
-            mutex_unlock(&reader->link->mutex);
-            idle = now;
-        }
+        if (w->idle_since == NEVER)
+            begin_idle(reader, w, now);
         if (found == ARRIVAL_SOME && spinning_limit(&rx->spinning) > 0)
-            idle = NEVER;
-        else if (!idle_since(reader, w, &idle, now))
+            w->idle_since = NEVER;
+        else if (!spin_or_rest(reader, w, now))
             return;
     }
 }
@@ -209,10 +209,9 @@ static void note_message(struct zcrp_entity *reader, const struct message_wait *
     answering_on_message(&reader->answering);
 }
 
-/* Takes the lease and begins to look: false if somebody else has it. `*is_next` as of begin_idle.
- * Nothing of this is to be told at the end of the section. */
-static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, instant now,
-                       bool *is_next)
+/* Takes the lease and begins to look: false if somebody else has it. Nothing of this is to be told
+ * at the end of the section. */
+static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, instant now)
 {
     struct link *l = reader->link;
 
@@ -221,8 +220,10 @@ static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, insta
     if (w->entity == reader)
         answering_on_wait(&reader->answering);
     if (is_ours) {
+        enum waiting purpose = purpose_now(reader);
         rx_say_awake(reader);
-        *is_next = begin_idle(reader);
+        spinning_begin(&l->rx.spinning, purpose);
+        w->is_for_next = purpose == WAITING_FOR_NEXT && !transport_is_memory(reader->transport);
     }
     mutex_unlock(&l->mutex);
     return is_ours;
@@ -238,23 +239,20 @@ static void give_lease(struct zcrp_entity *reader, const struct message_wait *w)
 /* Where waits for the next message are long, hardly anything is there at the beginning of one: the
  * waiter sleeps without a look, and saves a system call. Amid a message it looks, because it may
  * nap then, and a look at memory is no system call. */
-static void wait_with_lease(struct zcrp_entity *reader, struct message_wait *w, instant now,
-                            bool is_next)
+static void wait_with_lease(struct zcrp_entity *reader, struct message_wait *w, instant now)
 {
-    bool begins_asleep = is_next && spinning_limit(&reader->link->rx.spinning) == 0 &&
+    bool begins_asleep = w->is_for_next && spinning_limit(&reader->link->rx.spinning) == 0 &&
                          now < w->deadline && !has_ended(w);
-    instant idle = begins_asleep ? now : NEVER;
 
-    if (!begins_asleep || rest(reader, w, &idle))
-        receive(reader, w, idle);
+    w->idle_since = begins_asleep ? now : NEVER;
+    if (!begins_asleep || rest(reader, w))
+        receive(reader, w);
     give_lease(reader, w);
 }
 
 /* Waits with the lease, if it can be had: false if it cannot. */
 static bool wait_receiving(struct zcrp_entity *reader, struct message_wait *w)
 {
-    bool is_next;
-
     if (lease_is_taken(&reader->link->lease))
         return false;
     w->workspace = workspace_take();
@@ -262,9 +260,9 @@ static bool wait_receiving(struct zcrp_entity *reader, struct message_wait *w)
     if (w->lacks_memory)
         return false;
     instant now = clock_now();
-    bool is_ours = take_lease(reader, w, now, &is_next);
+    bool is_ours = take_lease(reader, w, now);
     if (is_ours)
-        wait_with_lease(reader, w, now, is_next);
+        wait_with_lease(reader, w, now);
     workspace_give(w->workspace);
     return is_ours;
 }
