@@ -255,7 +255,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     if (sent == ZCRP_OK)
         agree(c->receiver);
     int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
-    if (entity_is_busy(c->receiver) || entity_is_busy(c->sender))
+    if (!entity_await_crossings(c->receiver) || !entity_await_crossings(c->sender))
         return ZCRP_ERROR_BUSY;
     entity_quit(c->receiver);
     entity_quit(c->sender);

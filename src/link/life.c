@@ -337,16 +337,16 @@ static bool is_held_up(const struct zcrp_entity *e)
     return e->transport->is_late || ways_are_crossing(e);
 }
 
-bool entity_is_busy(struct zcrp_entity *e)
+bool entity_await_crossings(struct zcrp_entity *e)
 {
     instant until = clock_now() + ENTITY_BUSY_AFTER;
 
     entity_enter(e);
     while (is_held_up(e) && clock_now() < until)
         (void)condition_wait(&e->progress, &e->link->mutex, until);
-    bool is_busy = is_held_up(e);
+    bool is_free = !is_held_up(e);
     entity_leave(e);
-    return is_busy;
+    return is_free;
 }
 
 void entity_quit(struct zcrp_entity *e)
@@ -372,7 +372,7 @@ int zcrp_close(struct zcrp_entity *entity)
     if (code != ZCRP_OK)
         return code;
     code = entity_linger(entity, clock_now());
-    if (entity_is_busy(entity))
+    if (!entity_await_crossings(entity))
         return ZCRP_ERROR_BUSY;
     entity_quit(entity);
     entity_destroy(entity);

@@ -26,9 +26,10 @@ __attribute__((warn_unused_result)) int entity_join(struct zcrp_entity *e);
  * the peer began. ZCRP_OK, or ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
 int entity_linger(struct zcrp_entity *e, instant since);
 
-/* Is a peer still writing to a message of this receiver, or so it seems, after ENTITY_BUSY_AFTER?
- * Then it cannot go away. After entity_linger. */
-bool entity_is_busy(struct zcrp_entity *e);
+/* Waits until no call is out that may sleep in a peer's memory, and no peer seems to write to a
+ * message of this receiver. False if that takes longer than ENTITY_BUSY_AFTER: then it cannot go
+ * away. After entity_linger. */
+bool entity_await_crossings(struct zcrp_entity *e);
 
 /* No turn of it runs any more, and nobody waits within. Its messages are over. */
 void entity_quit(struct zcrp_entity *e);
