@@ -1,10 +1,11 @@
 /* A waiter that sleeps, and a thread of the library's that is about to: both say in shared memory
- * that the peer is to call, and a message comes at the worst moment. */
-/* wrap: workspace_give channel_wait channel_send ring_offer ring_say_asleep */
+ * that the peer is to wake them, and a message comes at the worst moment. */
+/* wrap: workspace_give channel_wait channel_send ring_offer ring_say_asleep transport_receive */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "transport/channel.h"
 #include "transport/shm/ring.h"
+#include "transport/transport.h"
 #include "workers/workspace.h"
 #include "zcrp.h"
 
@@ -21,10 +22,14 @@ enum { BYTES = 1000, PATIENCE_MS = 200, LATE_MS = 400 };
 #define MS ((int64_t)1000000)
 
 static struct {
+    _Atomic bool holds_receive; /* the worker, when it has read the socket; */
+    _Atomic bool is_receiving;  /* it is there */
+    _Atomic bool may_receive;
     _Atomic bool holds_worker; /* at the end of its next turn, */
     _Atomic bool is_held;      /* as it is, */
     _Atomic bool may_go;
     _Atomic bool has_looked;   /* whether it may sleep */
+    _Atomic bool has_offered;  /* the sender */
     _Atomic bool holds_sender; /* the next time, between its offer and its look at who sleeps */
     _Atomic bool is_asleep;    /* the waiter */
     _Atomic bool is_silent;    /* the socket: else what is repeated wakes the waiter soon */
@@ -36,6 +41,13 @@ static void await(const _Atomic bool *what)
 {
     for (int i = 0; i < PATIENCE_MS && !atomic_load(what); i++)
         (void)usleep(1000);
+}
+
+/* For what this test itself brings about. */
+static void await_long(const _Atomic bool *what)
+{
+    for (int i = 0; i < 25 && !atomic_load(what); i++)
+        await(what);
 }
 
 static bool is_worker(void)
@@ -55,8 +67,23 @@ void __wrap_workspace_give(struct workspace *w)
     if (!is_worker() || !atomic_compare_exchange_strong(&at.holds_worker, &holds, false))
         return;
     atomic_store(&at.is_held, true);
-    for (int i = 0; i < 25 && !atomic_load(&at.may_go); i++)
-        await(&at.may_go);
+    await_long(&at.may_go);
+}
+
+int __real_transport_receive(struct transport *t, struct transport_turn *turn, struct landing *l,
+                             enum hearing hearing);
+int __wrap_transport_receive(struct transport *t, struct transport_turn *turn, struct landing *l,
+                             enum hearing hearing)
+{
+    int received = __real_transport_receive(t, turn, l, hearing);
+    bool holds = true;
+
+    if (received <= 0 || turn->has_notes || !is_worker() ||
+        !atomic_compare_exchange_strong(&at.holds_receive, &holds, false))
+        return received;
+    atomic_store(&at.is_receiving, true);
+    await_long(&at.may_receive);
+    return received;
 }
 
 bool __real_ring_say_asleep(struct ring_reader *r);
@@ -96,8 +123,11 @@ bool __wrap_ring_offer(struct ring_writer *w, const struct ring_note *note, cons
 {
     bool holds = true;
 
-    if (!atomic_compare_exchange_strong(&at.holds_sender, &holds, false))
-        return __real_ring_offer(w, note, trailer, owner);
+    if (!atomic_compare_exchange_strong(&at.holds_sender, &holds, false)) {
+        bool wakes = __real_ring_offer(w, note, trailer, owner);
+        atomic_store(&at.has_offered, true);
+        return wakes;
+    }
     uint32_t was_asleep = atomic_exchange(&w->ring->is_asleep, 0);
     (void)__real_ring_offer(w, note, trailer, owner);
     atomic_store(&w->ring->is_asleep, was_asleep);
@@ -169,19 +199,25 @@ static void *wait_for_second(void *pair)
     return NULL;
 }
 
+/* Both meet, and the library receives for whoever posted. */
+static void begin(struct pair *p)
+{
+    assert_int_equal(zcrp_submit(p->receiver, p->in[0], BYTES), ZCRP_OK);
+    send_and_wait(p, 0);
+    assert_int_equal(zcrp_wait(p->in[0]), 1);
+    assert_int_equal(zcrp_submit(p->receiver, p->in[0], BYTES), ZCRP_OK);
+    assert_int_equal(zcrp_submit(p->receiver, p->in[1], BYTES), ZCRP_OK);
+    (void)usleep(50000); /* nobody waits */
+}
+
 /* The waiter said that it sleeps. The library's thread says so, too, finds a message, and is awake
- * again: so the sender, which looks then, calls nobody. */
+ * again: so the sender, which looks then, wakes nobody. */
 TEST(asleep__while_the_library_looks)
 {
     struct pair p = open_pair();
     pthread_t waiter;
 
-    assert_int_equal(zcrp_submit(p.receiver, p.in[0], BYTES), ZCRP_OK);
-    send_and_wait(&p, 0); /* they meet */
-    assert_int_equal(zcrp_wait(p.in[0]), 1);
-    assert_int_equal(zcrp_submit(p.receiver, p.in[0], BYTES), ZCRP_OK);
-    assert_int_equal(zcrp_submit(p.receiver, p.in[1], BYTES), ZCRP_OK);
-    (void)usleep(50000); /* nobody waits: the library receives */
+    begin(&p);
     atomic_store(&at.holds_worker, true);
     send_and_wait(&p, 0);
     await(&at.is_held);
@@ -196,5 +232,35 @@ TEST(asleep__while_the_library_looks)
     assert_int_equal(pthread_join(waiter, NULL), 0);
     atomic_store(&at.is_silent, false);
     assert_in_range(now_ns() - sent, 0, LATE_MS * MS);
+    close_pair(&p);
+}
+
+/* A waiter looks while the library's thread receives, leaves, and has the socket armed for it. Then
+ * a message comes behind that thread's last look: nobody wakes the thread, so it looks again. */
+TEST(asleep__not_without_what_comes_behind_the_last_look)
+{
+    struct pair p = open_pair();
+
+    begin(&p);
+    atomic_store(&at.holds_receive, true);
+    assert_int_equal(zcrp_submit(p.sender, p.out[0], BYTES), ZCRP_OK);
+    await_long(&at.is_receiving);
+    assert_true(atomic_load(&at.is_receiving));
+    for (int i = 0; i < 5; i++) { /* it computes between its waits: so the socket is armed */
+        assert_int_equal(zcrp_wait_for(p.in[1], 0), ZCRP_ERROR_TIMEOUT);
+        (void)usleep(1000);
+    }
+    atomic_store(&at.holds_worker, true);
+    atomic_store(&at.may_receive, true);
+    await_long(&at.is_held);
+    assert_true(atomic_load(&at.is_held));
+    atomic_store(&at.is_silent, true);
+    atomic_store(&at.has_offered, false);
+    assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
+    await_long(&at.has_offered);
+    assert_true(atomic_load(&at.has_offered));
+    atomic_store(&at.may_go, true);
+    assert_int_equal(zcrp_wait_any(&p.in[1], 1, 10000 * MS), 0);
+    atomic_store(&at.is_silent, false);
     close_pair(&p);
 }
