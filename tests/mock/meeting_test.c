@@ -289,9 +289,9 @@ TEST(meeting__few_looks_for_a_peer_that_never_comes)
     close_pair(&p);
 }
 
-/* The sender calls once, and only a receiver that sleeps. Whoever takes note of the meeting looks,
- * because the call may have come before. False: it did not come before. */
-static bool call_early(void)
+/* The sender wakes once, and only a receiver that sleeps. Whoever takes note of the meeting looks,
+ * because that may have come before. False: it did not. */
+static bool wake_early(void)
 {
     const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY};
     struct zcrp_stats stats;
@@ -313,11 +313,11 @@ static bool call_early(void)
     return was_early;
 }
 
-TEST(meeting__a_call_that_comes_before_it_is_noted)
+TEST(meeting__a_wake_up_that_comes_before_it_is_noted)
 {
     int tries = 0;
 
     is_user = true;
-    while (!call_early())
+    while (!wake_early())
         assert_int_not_equal(++tries, 5);
 }
