@@ -54,6 +54,10 @@ check "nothing offers statistics" "$top" --batch --count 1 "$boards"
 shows "it says how to switch them on" "ZCRP_STATS=1"
 shows "and where it looked" "^No program offers statistics in $boards\.$"
 check "a folder that is not there" "$top" --batch --count 1 "$place/none"
+shows "may come" "^No program offers statistics in $place/none\.$"
+touch "$place/file"
+check "a folder that is none" "$top" --batch --count 1 "$place/file"
+shows "has its reason" "^$place/file cannot be looked into: Not a directory\.$"
 check "nothing, in JSON" "$top" --json --count 1 "$boards"
 shows "has no entities" '"processes": 0, "left_out": 0, "entities": \[\]'
 check "the usual folder" env XDG_RUNTIME_DIR="$place" "$top" --batch --count 1

@@ -2,6 +2,7 @@
 
 #include "common/quantity.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -325,7 +326,10 @@ void table_explain(FILE *out, const struct table_shape *shape, const struct fold
         int fd = board_folder(folders->where[i], false, path);
         if (fd >= 0)
             (void)close(fd);
-        append(&text, "No program offers statistics in %s.", path);
+        if (fd >= 0 || errno == ENOENT) /* the first program makes it */
+            append(&text, "No program offers statistics in %s.", path);
+        else
+            append(&text, "%s cannot be looked into: %s.", path, strerror(errno));
         print(out, shape, &text);
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
