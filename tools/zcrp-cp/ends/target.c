@@ -26,28 +26,28 @@ static int64_t now_ns(void)
 /* ---- the list ---- */
 
 /* How much of a path's beginning the user's own name replaces. */
-static size_t replaced(const char *name, struct text path)
+static size_t replaced(struct text name, struct text path)
 {
     const char *slash = memchr(path.bytes, '/', path.length);
 
-    if (name[0] == '\0')
+    if (name.length == 0)
         return 0;
     return slash != NULL ? (size_t)(slash - path.bytes) : path.length;
 }
 
 /* `name`, if it is not "", in place of the path's first one. */
-static struct wanted *make_wanted(const struct entry *entry, uint32_t number, const char *name)
+static struct wanted *make_wanted(const struct entry *entry, uint32_t number, struct text name)
 {
-    size_t cut = replaced(name, entry->path), before = strlen(name);
-    size_t path = before + entry->path.length - cut, link = entry->link.length;
+    size_t cut = replaced(name, entry->path);
+    size_t path = name.length + entry->path.length - cut, link = entry->link.length;
     struct wanted *wanted = calloc(1, sizeof(*wanted) + path + link + 2);
 
     if (wanted == NULL)
         return NULL;
     wanted->number = number;
     wanted->entry = *entry;
-    memcpy(wanted->bytes, name, before);
-    memcpy(wanted->bytes + before, entry->path.bytes + cut, entry->path.length - cut);
+    memcpy(wanted->bytes, name.bytes, name.length);
+    memcpy(wanted->bytes + name.length, entry->path.bytes + cut, entry->path.length - cut);
     memcpy(wanted->bytes + path + 1, entry->link.bytes, link);
     wanted->entry.path = (struct text){wanted->bytes, path};
     wanted->entry.link.bytes = wanted->bytes + path + 1;
@@ -57,7 +57,7 @@ static struct wanted *make_wanted(const struct entry *entry, uint32_t number, co
 static int add_entry(struct copy_target *target, const struct entry *entry)
 {
     const char *name = target->wishes->name != NULL ? target->wishes->name : "";
-    struct wanted *wanted = make_wanted(entry, target->listed++, name);
+    struct wanted *wanted = make_wanted(entry, target->listed++, asking_text(name));
 
     if (wanted == NULL)
         return ZCRP_ERROR_MEMORY;
