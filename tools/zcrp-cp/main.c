@@ -4,8 +4,7 @@
 
 #include "common/arguments.h"
 #include "common/complain.h"
-#include "ends/far.h"
-#include "ends/near.h"
+#include "ends/ends.h"
 #include "files/mapping.h"
 #include "user/options.h"
 

@@ -1,6 +1,6 @@
 /* The far end of one copy, in a process of its own as a remote shell starts it, while others call
  * the port that its near end may use without the key. */
-#include "zcrp-cp/ends/far.h"
+#include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/ends/meeting.h"
 #include "zcrp-cp/ends/session.h"
 #include "zcrp-cp/ends/source.h"

@@ -1,4 +1,4 @@
-#include "far.h"
+#include "ends.h"
 
 #include <errno.h>
 #include <fcntl.h>

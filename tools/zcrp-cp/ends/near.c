@@ -1,4 +1,4 @@
-#include "near.h"
+#include "ends.h"
 
 #include <errno.h>
 #include <signal.h>
