@@ -175,7 +175,8 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(NO_KEYS, "the library was built without keys")                                               \
     X(EXPOSED, "the key file can be read by users other than its owner")                           \
     X(TRACE, "a trace called the library")                                                         \
-    X(DIED, "the peer's process has ended without a close")
+    X(DIED, "the peer's process has ended without a close")                                        \
+    X(NOT_ADMITTED, "the peer's listener has no room for another connection")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -447,7 +448,8 @@ struct zcrp_options {
                               eighth of this as memory, at most, and touches only what it uses;
                               default 32 MiB */
     int64_t silence_ns;    /* if nothing comes from a known peer for this long, messages fail with
-                              ZCRP_ERROR_SILENT; default 30 s */
+                              ZCRP_ERROR_SILENT. A listener closes a connection that nobody accepts
+                              for this long. Default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes, 1 .. 2^32 - 1, of which
                               1 GiB is asked for at most; default 4 MiB */
@@ -468,19 +470,20 @@ struct zcrp_options {
     void *trace_context; /* handed to the trace */
 
     /* Senders: if no receiver was found this long after the first submit, messages fail with
-     * ZCRP_ERROR_REFUSED, _UNREACHABLE or _VERSION, and a later submit tries again. A receiver
-     * waits for its first sender without limit. Default 5 s. */
+     * ZCRP_ERROR_REFUSED, _UNREACHABLE, _NOT_ADMITTED or _VERSION, and a later submit tries again.
+     * A receiver waits for its first sender without limit. Default 5 s. */
     int64_t connect_ns;
 
     /* Senders: if the peer is heard of, but acknowledges nothing of what is in transit for this
      * long, messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
     int64_t progress_ns;
 
-    /* Listeners: connections at once, in the backlog or accepted, and callers in the backlog, each
-     * 1 .. 2^20. Beyond them callers are dropped and counted (zcrp_listener_stats); they call
-     * again. One host (IPv6: one network of 64 bits) gets no more of either while it has more than
-     * seven times as many as are left: alone it gets 897 of 1024, and all if they are at most 8.
-     * Default 1024 and 128. */
+    /* Listeners: connections at once, and of them those in the backlog, which nobody has accepted
+     * yet, each 1 .. 2^20. Beyond them callers are dropped and counted (zcrp_listener_stats). They
+     * call again while their connect_ns lasts, and then fail with ZCRP_ERROR_NOT_ADMITTED. One host
+     * (IPv6: one network of 64 bits) gets no more of either while it has more than seven times as
+     * many as are left: alone it gets 897 of 1024, and all if they are at most 8. Default 1024 and
+     * 128. */
     uint32_t connections;
     uint32_t backlog;
 
@@ -773,10 +776,19 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener,
                                                 const struct zcrp_options *options,
                                                 size_t options_size);
 
-/* Takes the next peer that has called, or waits for one, at most `timeout_ns` (negative: for ever).
- * A peer has called once it has shown that it reads what is sent to its address. 0 and *connection,
- * or ZCRP_ERROR_TIMEOUT, _INTERRUPTED, _MEMORY, _SYSTEM (errno says how: EMFILE if there was no
- * descriptor for a caller), _ARGUMENT, _FORKED, and *connection is NULL. */
+/* Takes the next connection out of the backlog, or waits for one, at most `timeout_ns` (negative:
+ * for ever). The listener makes the connection by itself, as soon as a caller has shown that it
+ * reads what is sent to its address, and with keys that it has a good one. It is up from then on,
+ * accepted or not: the peer's zcrp_connect returns, and its messages wait for buffers. So one
+ * thread may connect, and accept afterwards. The peer may also have closed by the time that its
+ * connection is accepted (zcrp_connection_status).
+ *
+ * A connection that nobody accepts for the listener's options.silence_ns is closed; its peer is
+ * told, and has ZCRP_ERROR_PEER_CLOSED.
+ *
+ * 0 and *connection, or ZCRP_ERROR_TIMEOUT, _INTERRUPTED, _MEMORY, _SYSTEM (errno says how: EMFILE
+ * if there was no descriptor for a caller, who calls again), _ARGUMENT, _FORKED, and *connection is
+ * NULL. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_accept(struct zcrp_listener *listener,
                                           struct zcrp_connection **connection, int64_t timeout_ns);
 
@@ -789,8 +801,9 @@ ZCRP_PUBLIC int zcrp_listener_descriptor(struct zcrp_listener *listener);
 
 /* What a listener has counted. */
 struct zcrp_listener_stats {
-    uint64_t admitted;    /* callers that came into the backlog */
-    uint64_t dropped;     /* times that a caller found no room: options.connections, .backlog */
+    uint64_t admitted;    /* callers whose connections came into the backlog */
+    uint64_t dropped;     /* times that a caller found no room (options.connections, .backlog), or
+                             nobody who accepted its connection in time */
     uint64_t connections; /* now: in the backlog, or accepted and not closed yet */
     uint64_t refused;     /* callers that have no key which is good here */
 };
@@ -808,13 +821,17 @@ ZCRP_PUBLIC int zcrp_listener_stats_sized(struct zcrp_listener *listener,
  * call it. */
 ZCRP_PUBLIC int zcrp_listener_interrupt(struct zcrp_listener *listener);
 
-/* Stops listening. Callers in the backlog are turned away; connections go on. NULL is fine. */
+/* Stops listening. Connections in the backlog are closed; their peers are told once, and not waited
+ * for. Those that were accepted go on. NULL is fine. */
 ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
 
-/* Connects to a listener, and waits until the peer is known, at most `timeout_ns` (negative: as
- * long as options.connect_ns says; 0: not at all, zcrp_connection_status tells later). 0 and
- * *connection; else *connection is NULL and the code says why not: ZCRP_ERROR_REFUSED,
- * _UNREACHABLE, _VERSION, _TIMEOUT, _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
+/* Connects to a listener, and waits until that has admitted this caller, at most `timeout_ns`
+ * (negative: as long as options.connect_ns says; 0: not at all, zcrp_connection_status tells
+ * later). The peer's program need not have called zcrp_accept. 0 and *connection; else *connection
+ * is NULL and the code says why not: ZCRP_ERROR_REFUSED (nobody listens there),
+ * _NOT_ADMITTED (the listener has had no room, in its
+ * backlog or otherwise, for options.connect_ns), _UNREACHABLE, _VERSION, _KEYS, _TIMEOUT,
+ * _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
  *
  *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
  *                      const struct zcrp_options *options, int64_t timeout_ns); */

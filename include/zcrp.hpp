@@ -483,8 +483,8 @@ class endpoint : public entity
 class connection
 {
   public:
-    /* Waits until the peer has accepted; at most as long as this, and as the options say
-     * (connect_ns). 0 begins: status() tells how it goes on. */
+    /* Waits until the peer's listener has admitted this caller; at most as long as this, and as the
+     * options say (connect_ns). 0 begins: status() tells how it goes on. */
     connection(const std::string &host, const std::string &port, const options &o = {},
                duration limit = for_ever)
     {

@@ -51,7 +51,7 @@ static void start_halves(struct zcrp_connection *c, const struct accept_info *in
         rx_hear_request(c->sender, first->bytes, first->size);
 }
 
-void accept_info_drop(const struct accept_info *info)
+static void drop(const struct accept_info *info)
 {
     (void)close(info->fd);
     peers_leave(info->peers, &info->peer, false);
@@ -77,7 +77,7 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
     struct zcrp_connection *c = calloc(1, sizeof(*c));
 
     if (c == NULL) {
-        accept_info_drop(info);
+        drop(info);
         return ZCRP_ERROR_MEMORY;
     }
     *c = (struct zcrp_connection){.generation = forked_generation(),
@@ -92,7 +92,9 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
     if (code == ZCRP_OK)
         code = entity_join(c->receiver);
     if (code != ZCRP_OK) {
+        int error = errno;
         destroy(c);
+        errno = error;
         return code;
     }
     start_halves(c, info);
@@ -231,6 +233,30 @@ static void agree(struct zcrp_entity *half)
     entity_leave(half);
 }
 
+static void quit(struct zcrp_connection *c)
+{
+    entity_quit(c->receiver);
+    entity_quit(c->sender);
+    entity_await_visitors(c->receiver); /* whose ends a turn of the sender may have told just now */
+    destroy(c);
+}
+
+void connection_turn_away(struct zcrp_connection *c)
+{
+    entity_cut(c->sender);
+    entity_cut(c->receiver);
+    quit(c);
+}
+
+void connection_abandon(struct zcrp_connection *c)
+{
+    entity_abandon(c->sender);
+    entity_abandon(c->receiver);
+    (void)close(c->fd);
+    peers_leave(c->peers, &c->peer, true);
+    free(c);
+}
+
 /* What was sent is waited for first; then the peer is told that nothing is received any more. A
  * peer that did not confirm the first is told once, and is not waited for again. */
 int zcrp_connection_close(struct zcrp_connection *connection)
@@ -241,11 +267,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return ZCRP_OK;
     int code = process_refusal(c->generation);
     if (code == ZCRP_ERROR_FORKED) {
-        entity_abandon(c->sender);
-        entity_abandon(c->receiver);
-        (void)close(c->fd);
-        peers_leave(c->peers, &c->peer, true);
-        free(c);
+        connection_abandon(c);
         return ZCRP_OK;
     }
     if (code != ZCRP_OK)
@@ -257,9 +279,6 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
     if (!entity_await_crossings(c->receiver) || !entity_await_crossings(c->sender))
         return ZCRP_ERROR_BUSY;
-    entity_quit(c->receiver);
-    entity_quit(c->sender);
-    entity_await_visitors(c->receiver); /* whose ends a turn of the sender may have told just now */
-    destroy(c);
+    quit(c);
     return sent != ZCRP_OK ? sent : received;
 }

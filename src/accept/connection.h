@@ -1,9 +1,10 @@
 /* A connection: a sender and a receiver over one socket. The receiver reads for both.
  *
- *     zcrp_connect   -->  socket, connected  -->  receiver  <- units, hellos, probes
- *     zcrp_accept    -->  a listener's child           \-----> sender <- everything else
+ *     zcrp_connect              -->  socket, connected  -->  receiver  <- units, hellos, probes
+ *     a listener, for a caller  -->  its child               \-----> sender <- everything else
  *
- * The halves are of one link, and so under one mutex. */
+ * The halves are of one link, and so under one mutex. A listener makes the connection as soon as it
+ * admits the caller, which then knows its peer. zcrp_accept hands it out. */
 #ifndef ZCRP_ACCEPT_CONNECTION_H
 #define ZCRP_ACCEPT_CONNECTION_H
 
@@ -32,13 +33,18 @@ struct accept_info {
     struct datagram_copy first; /* that it has sent: a hello; with keys, a request; or none */
 };
 
-/* Lets go of what it has. */
-void accept_info_drop(const struct accept_info *info);
-
 /* Makes a connection. What the info has is the connection's from now on, also on failure.
- * ZCRP_OK or a code. */
+ * ZCRP_OK or a code, with errno. Any thread, also in a turn of the engine's. */
 __attribute__((warn_unused_result)) int connection_make(struct zcrp_connection **connection,
                                                         const struct zcrp_options *complete,
                                                         const struct accept_info *info);
+
+/* Ends one that no user has, and frees it. The peer is told once, and not waited for: what does not
+ * arrive it finds out by asking, or by silence. Any thread, also in a turn of another member of the
+ * engine's. */
+void connection_turn_away(struct zcrp_connection *c);
+
+/* In a child: frees this process's copy. */
+void connection_abandon(struct zcrp_connection *c);
 
 #endif

@@ -1,7 +1,9 @@
-/* A listener: a socket that any number of peers call, and those that have been admitted and not
- * accepted yet. The engine's receiving thread hears the socket; zcrp_accept takes from the peers.
+/* A listener: a socket that any number of peers call, and connections to those that have been
+ * admitted and not accepted yet. The engine's receiving thread hears the socket, and makes the
+ * connections; zcrp_accept takes them from the peers.
  *
- *     callers --hear--> [ peers: connected sockets ] --zcrp_accept--> connections
+ *     callers --hear--> a socket, a connection --> [ peers ] --zcrp_accept--> the user's
+ *                                                      \---- nobody accepts --> turned away
  *
  * Where callers need keys, the thread of the pending handshakes admits them (pending.h). */
 #include "connection.h"
@@ -23,7 +25,8 @@
 #include <unistd.h>
 
 enum {
-    HEARD_AT_ONCE = 256,  /* datagrams, in one turn */
+    HEARD_AT_ONCE = 256,  /* datagrams, in one turn, */
+    ADMITTED_AT_ONCE = 8, /* and callers: then others that the engine's thread serves have theirs */
     HEARD_BEHIND = 64,    /* behind somebody with keys who is admitted */
     CALLERS_AT_ONCE = 17, /* without keys: one, and others that its socket has heard */
 };
@@ -42,19 +45,69 @@ struct zcrp_listener {
     struct engine_member member;
 };
 
-/* ---- hearing ---- */
+/* ---- those that wait to be accepted ---- */
 
-/* Makes a socket for a caller, for which there is room, and has it accepted; false if that failed.
- */
-static bool admit(struct zcrp_listener *l, const struct caller *caller, struct accept_info *info,
-                  listen_hear hear, void *context)
+/* The engine is to call when the connection that came first has waited for too long. */
+static void watch_oldest(struct zcrp_listener *l)
+{
+    instant since;
+    uint32_t asked = peers_oldest(l->peers, &since);
+
+    engine_due(&l->member, since == NEVER ? NEVER : since + l->options.silence_ns, asked);
+}
+
+/* A connection that nobody accepts for the silence limit is at an end: its caller has to know, and
+ * others get its place. */
+static void on_due(void *client)
+{
+    struct zcrp_listener *l = client;
+    struct zcrp_connection *c;
+
+    while ((c = peers_take_late(l->peers, clock_now() - l->options.silence_ns)) != NULL)
+        connection_turn_away(c);
+    watch_oldest(l);
+}
+
+/* ---- admitting ---- */
+
+/* Is that what this process or its system lacks, and not what is wrong with one peer? */
+static bool is_own_lack(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+}
+
+/* Makes a socket for a caller, for which there is room; false if that failed. Then the caller is
+ * forgotten, and may call again. */
+static bool make_socket(struct zcrp_listener *l, const struct caller *caller,
+                        struct accept_info *info, listen_hear hear, void *context)
 {
     int error = listen_admit(&l->socket, caller, &info->fd, hear, context);
 
-    if (error)
-        peers_fail(l->peers, &caller->from, error);
-    return error == 0;
+    if (!error)
+        return true;
+    peers_forget(l->peers, &caller->from);
+    if (is_own_lack(error))
+        peers_lack(l->peers, error);
+    return false;
 }
+
+/* Makes the connection of a caller that has its socket, and has it accepted. It is up from then on.
+ */
+static void admit(struct zcrp_listener *l, struct accept_info *info)
+{
+    struct zcrp_connection *c;
+
+    info->peers = peers_hold(l->peers);
+    int code = connection_make(&c, &l->options, info);
+    if (code != ZCRP_OK) {
+        peers_lack(l->peers, code == ZCRP_ERROR_MEMORY ? -ENOMEM : -errno);
+        return;
+    }
+    peers_admit(l->peers, c, clock_now());
+    watch_oldest(l);
+}
+
+/* ---- hearing ---- */
 
 /* Callers without keys who have brought their cookie back, and what they said. */
 struct callers {
@@ -84,8 +137,8 @@ static void hear(void *context, const struct caller *caller, const uint8_t *data
 }
 
 /* One datagram, and the callers of which it is the cause: those that the socket of one has heard
- * are admitted, too. */
-static int receive(struct zcrp_listener *l)
+ * are admitted, too. As listen_receive; `*admitted` counts them. */
+static int receive(struct zcrp_listener *l, int *admitted)
 {
     struct callers callers;
 
@@ -95,8 +148,11 @@ static int receive(struct zcrp_listener *l)
     while (callers.count > 0) {
         const struct caller caller = callers.call[--callers.count].caller;
         struct accept_info info = {.peer = caller.from, .first = callers.call[callers.count].hello};
-        if (peers_reserve(l->peers, &caller.from) && admit(l, &caller, &info, hear, &callers))
-            peers_admit(l->peers, &info);
+        if (!peers_reserve(l->peers, &caller.from) ||
+            !make_socket(l, &caller, &info, hear, &callers))
+            continue;
+        admit(l, &info);
+        (*admitted)++;
     }
     return result;
 }
@@ -131,14 +187,15 @@ static void on_success(void *context, const struct caller *caller,
     struct accept_info info = {.peer = caller->from, .session_keys = session_keys};
     int result = 0;
 
-    if (!peers_reserve(l->peers, &caller->from) || !admit(l, caller, &info, hear_handshake, l)) {
+    if (!peers_reserve(l->peers, &caller->from) ||
+        !make_socket(l, caller, &info, hear_handshake, l)) {
         session_keys_destroy(session_keys);
         return;
     }
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
         result = listen_receive(&l->socket, hear_handshake, l);
     pending_take_early(l->pending, &info.first);
-    peers_admit(l->peers, &info);
+    admit(l, &info);
 }
 
 static int open_pending(struct zcrp_listener *l)
@@ -157,13 +214,15 @@ static int open_pending(struct zcrp_listener *l)
 
 /* ---- the engine's turn ---- */
 
+/* What is there still when the turn ends brings the next one. */
 static instant on_arrival(void *client)
 {
     struct zcrp_listener *l = client;
-    int result = 0;
+    int result = 0, admitted = 0;
 
-    for (int i = 0; i < HEARD_AT_ONCE && result == 0; i++)
-        result = l->pending != NULL ? listen_receive(&l->socket, hear_handshake, l) : receive(l);
+    for (int i = 0; i < HEARD_AT_ONCE && admitted < ADMITTED_AT_ONCE && result == 0; i++)
+        result = l->pending != NULL ? listen_receive(&l->socket, hear_handshake, l)
+                                    : receive(l, &admitted);
     return result < 0 && result != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 
@@ -173,7 +232,7 @@ static void on_nothing(void *client)
 }
 
 static const struct engine_duties duties = {
-    .arrive = on_arrival, .writable = on_nothing, .send = on_nothing, .expire = on_nothing};
+    .arrive = on_arrival, .writable = on_nothing, .send = on_nothing, .expire = on_due};
 
 /* ---- opening ---- */
 
@@ -227,9 +286,13 @@ static int init(struct zcrp_listener *l, const char *host, const char *port)
  * mutexes. */
 static void destroy(struct zcrp_listener *l, bool is_in_child)
 {
-    if (!is_in_child)
-        engine_leave(&l->member);
+    bool has_joined = l->member.engine != NULL && !is_in_child;
+
+    if (has_joined)
+        engine_stop(&l->member); /* no turn hears the socket any more, */
     pending_close(l->pending, is_in_child);
+    if (has_joined)
+        engine_leave(&l->member); /* and nobody else has anything for the engine */
     if (l->socket.fd >= 0)
         (void)close(l->socket.fd);
     peers_close(l->peers, is_in_child);
@@ -272,8 +335,6 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
 int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connection,
                 int64_t timeout_ns)
 {
-    struct accept_info info;
-
     if (connection == NULL)
         return code_of_null("connection");
     *connection = NULL;
@@ -281,9 +342,7 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
         return code_of_null("listener");
     int code = process_refusal(listener->generation);
     if (code == ZCRP_OK)
-        code = peers_take(listener->peers, &info, clock_deadline(timeout_ns));
-    if (code == ZCRP_OK)
-        code = connection_make(connection, &listener->options, &info);
+        code = peers_take(listener->peers, connection, clock_deadline(timeout_ns));
     return code;
 }
 

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 
 struct waiting_peer {
-    struct accept_info info;
+    struct zcrp_connection *connection;
     uint64_t host; /* its number (address_host_number) */
+    instant since;
 };
 
 /* Lock letters: (c) constant from create on, (m) the mutex, (a) atomic. */
@@ -20,9 +21,10 @@ struct peers {
     _Atomic uint32_t changes; /* (a) a futex: something to take */
     struct mutex mutex;
     struct wake wake;          /* (m) readable while there is something to take; -1: not in use */
-    int trouble;               /* (m) an error number that the next take tells; 0: none */
+    int lack;                  /* (m) an error number that the next take tells; 0: none */
     uint64_t admitted;         /* (m) so far, */
-    uint64_t dropped;          /* (m) and times that one found no room */
+    uint64_t dropped;          /* (m) and times that one found no room, or waited for too long */
+    uint32_t asked;            /* (m) times, for the oldest */
     struct waiting_peer *ring; /* (m) those that wait */
     uint32_t room;             /* (c) of the ring */
     uint32_t first, waiting;   /* (m) */
@@ -62,6 +64,12 @@ static void let_go(struct peers *p, bool is_in_child)
     free(p);
 }
 
+struct peers *peers_hold(struct peers *p)
+{
+    atomic_fetch_add(&p->holders, 1);
+    return p;
+}
+
 static struct waiting_peer *waiting_at(struct peers *p, uint32_t place)
 {
     return &p->ring[(p->first + place) % p->room];
@@ -71,8 +79,13 @@ void peers_close(struct peers *p, bool is_in_child)
 {
     if (p == NULL)
         return;
-    for (uint32_t i = 0; i < p->waiting; i++)
-        accept_info_drop(&waiting_at(p, i)->info);
+    for (uint32_t i = 0; i < p->waiting; i++) {
+        struct zcrp_connection *c = waiting_at(p, i)->connection;
+        if (is_in_child)
+            connection_abandon(c);
+        else
+            connection_turn_away(c);
+    }
     if (p->wake.fd >= 0)
         wake_fini(&p->wake);
     free(p->ring);
@@ -89,7 +102,7 @@ static uint32_t find(const struct peers *p, uint64_t number)
     return i;
 }
 
-static void forget(struct peers *p, const union address *peer)
+void peers_forget(struct peers *p, const union address *peer)
 {
     mutex_lock(&p->mutex);
     uint32_t i = find(p, address_number(peer));
@@ -103,7 +116,7 @@ void peers_leave(struct peers *p, const union address *peer, bool is_in_child)
     if (p == NULL)
         return;
     if (!is_in_child)
-        forget(p, peer);
+        peers_forget(p, peer);
     let_go(p, is_in_child);
 }
 
@@ -138,7 +151,7 @@ bool peers_reserve(struct peers *p, const union address *peer)
 /* Would take say something? Under the mutex. */
 static bool has_news(const struct peers *p)
 {
-    return p->waiting > 0 || p->trouble != 0;
+    return p->waiting > 0 || p->lack != 0;
 }
 
 /* Ends a locked section. */
@@ -150,33 +163,45 @@ static void tell(struct peers *p)
     changes_tell(&p->changes);
 }
 
-void peers_admit(struct peers *p, const struct accept_info *info)
+void peers_admit(struct peers *p, struct zcrp_connection *connection, instant now)
 {
     mutex_lock(&p->mutex);
-    *waiting_at(p, p->waiting++) = (struct waiting_peer){*info, address_host_number(&info->peer)};
+    *waiting_at(p, p->waiting++) =
+        (struct waiting_peer){connection, address_host_number(&connection->peer), now};
     p->admitted++;
     tell(p);
 }
 
-/* Is that what this process or its system lacks, and not what is wrong with one peer? */
-static bool is_own_trouble(int error)
+void peers_lack(struct peers *p, int error)
 {
-    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
-}
-
-void peers_fail(struct peers *p, const union address *peer, int error)
-{
-    forget(p, peer);
     mutex_lock(&p->mutex);
-    p->trouble = is_own_trouble(error) ? error : p->trouble;
+    p->lack = error;
     tell(p);
 }
 
 /* ---- taking ---- */
 
+/* There is one. Under the mutex. */
+static struct zcrp_connection *take_first(struct peers *p)
+{
+    struct zcrp_connection *connection = waiting_at(p, 0)->connection;
+
+    p->first = (p->first + 1) % p->room;
+    p->waiting--;
+    return connection;
+}
+
+/* Ends a locked section in which something was taken. */
+static void end_taking(struct peers *p)
+{
+    if (p->wake.fd >= 0 && !has_news(p))
+        wake_clear(&p->wake);
+    mutex_unlock(&p->mutex);
+}
+
 struct taking {
     struct peers *peers;
-    struct accept_info *info;
+    struct zcrp_connection **connection;
 };
 
 /* BUSY: there is nothing. */
@@ -188,27 +213,45 @@ static int take(void *context)
 
     mutex_lock(&p->mutex);
     if (p->waiting > 0) {
-        *taking->info = waiting_at(p, 0)->info;
-        taking->info->peers = p;
-        atomic_fetch_add(&p->holders, 1);
-        p->first = (p->first + 1) % p->room;
-        p->waiting--;
+        *taking->connection = take_first(p);
         code = ZCRP_OK;
-    } else if (p->trouble != 0) {
-        code = code_of_channel(p->trouble);
-        p->trouble = 0;
+    } else if (p->lack != 0) {
+        code = code_of_channel(p->lack);
+        p->lack = 0;
     }
-    if (p->wake.fd >= 0 && !has_news(p))
-        wake_clear(&p->wake);
-    mutex_unlock(&p->mutex);
+    int error = errno; /* the code's */
+    end_taking(p);
+    errno = error;
     return code;
 }
 
-int peers_take(struct peers *p, struct accept_info *info, instant deadline)
+int peers_take(struct peers *p, struct zcrp_connection **connection, instant deadline)
 {
-    struct taking taking = {p, info};
+    struct taking taking = {p, connection};
 
     return changes_await(&p->changes, &p->interrupt, take, &taking, deadline);
+}
+
+struct zcrp_connection *peers_take_late(struct peers *p, instant before)
+{
+    struct zcrp_connection *connection = NULL;
+
+    mutex_lock(&p->mutex);
+    if (p->waiting > 0 && waiting_at(p, 0)->since <= before) {
+        connection = take_first(p);
+        p->dropped++;
+    }
+    end_taking(p);
+    return connection;
+}
+
+uint32_t peers_oldest(struct peers *p, instant *since)
+{
+    mutex_lock(&p->mutex);
+    *since = p->waiting > 0 ? waiting_at(p, 0)->since : NEVER;
+    uint32_t asked = ++p->asked;
+    mutex_unlock(&p->mutex);
+    return asked;
 }
 
 void peers_interrupt(struct peers *p)

@@ -1,10 +1,10 @@
-/* The peers of a listener: those that have been admitted, and wait to be accepted in the order in
- * which they came, and those of its connections. A caller that is known already gets no second
- * connection, however often its hello comes. A host that has taken much of the room gets no more of
- * it (peers_may_share), so that there is a place for a host that is new.
+/* The peers of a listener: those that have been admitted, whose connections wait to be accepted in
+ * the order in which they came, and those of the connections that were. A caller that is known
+ * already gets no second connection, however often its hello comes. A host that has taken much of
+ * the room gets no more of it (peers_may_share), so that there is a place for a host that is new.
  *
- *     reserve -> (the peer gets a socket) -> admit ---> [ accept infos ] --take--> connections
- *                                      \---> fail: what this process lacks is told to take
+ *     reserve -> (a connection is made) -> admit --> [ connections ] --take, take_late-->
+ *                                     \--> forget, and lack: take tells what this process lacks
  *
  * The listener and each connection hold it; the last one that lets go frees it. One thread at a
  * time reserves and admits, or fails. Any thread does anything else. What is said to be in a child
@@ -16,13 +16,16 @@
 #include "transport/address.h"
 #include "zcrp.h"
 
-struct accept_info;
 struct peers;
 
 /* Nobody, held once; for so many peers, of which so many wait. NULL: no memory. */
 struct peers *peers_create(uint32_t most, uint32_t waiting);
 
-/* Lets go of it: the listener, with those that wait; a connection, of itself. NULL is fine. */
+/* A connection holds it, too. The same peers. */
+struct peers *peers_hold(struct peers *p);
+
+/* Lets go of it: the listener, which turns those away that wait; a connection, whose peer is
+ * forgotten. NULL is fine. */
 void peers_close(struct peers *p, bool is_in_child);
 void peers_leave(struct peers *p, const union address *peer, bool is_in_child);
 
@@ -38,15 +41,25 @@ static inline bool peers_may_share(uint32_t taken, uint32_t left)
 /* Is there room for this peer, and is it a new one? It is known from then on. O(peers). */
 __attribute__((warn_unused_result)) bool peers_reserve(struct peers *p, const union address *peer);
 
-/* The peer for which was reserved is admitted, and the accept info is handed over; or it is
- * forgotten, because of the system's negative error number. */
-void peers_admit(struct peers *p, const struct accept_info *info);
-void peers_fail(struct peers *p, const union address *peer, int error);
+/* The peer for which was reserved is admitted: its connection waits. Or it is not. */
+void peers_admit(struct peers *p, struct zcrp_connection *connection, instant now);
+void peers_forget(struct peers *p, const union address *peer);
 
-/* Takes the first accept info, which is the caller's, as is a hold on the peers; waits for one.
- * ZCRP_OK, ZCRP_ERROR_TIMEOUT, _INTERRUPTED, or what this process lacked. */
-__attribute__((warn_unused_result)) int peers_take(struct peers *p, struct accept_info *info,
-                                                   instant deadline);
+/* A caller could not be admitted because of what this process, or its system, lacks, as a negative
+ * error number says: the next take tells its code. */
+void peers_lack(struct peers *p, int error);
+
+/* Takes the connection that has waited longest, which is the caller's; waits for one. ZCRP_OK,
+ * ZCRP_ERROR_TIMEOUT, _INTERRUPTED, or what this process lacked. */
+__attribute__((warn_unused_result)) int
+peers_take(struct peers *p, struct zcrp_connection **connection, instant deadline);
+
+/* Takes one that waits since `before`, or longer; it counts as dropped. NULL: there is none. */
+struct zcrp_connection *peers_take_late(struct peers *p, instant before);
+
+/* When the connection came that has waited longest (NEVER: none waits), and how often that was
+ * asked: an answer with a higher count is newer. */
+uint32_t peers_oldest(struct peers *p, instant *since);
 
 /* Ends the waits. A signal handler may call it. */
 void peers_interrupt(struct peers *p);
@@ -54,7 +67,8 @@ void peers_interrupt(struct peers *p);
 /* Is readable while take would not wait; or the system's negative error number. */
 int peers_descriptor(struct peers *p);
 
-/* Says how many were admitted, how often one found no room, and how many are known. */
+/* Says how many were admitted, how often one found no room, or nobody who accepted it, and how many
+ * are known. */
 void peers_add_stats(struct peers *p, struct zcrp_listener_stats *stats);
 
 #endif

@@ -13,6 +13,7 @@ enum outcome {
     OUTCOME_REFUSED,        /* never paired: the system says that nobody listens there */
     OUTCOME_UNREACHABLE,    /* never paired: nothing came back */
     OUTCOME_VERSION,        /* never paired: the peer speaks another version */
+    OUTCOME_NOT_ADMITTED,   /* never paired: somebody answers there, and lets this side not in */
     OUTCOME_SILENT,         /* the peer was there, and was not heard of for the silence limit */
     OUTCOME_STALLED,        /* the peer is heard of, but acknowledges nothing that is in transit */
     OUTCOME_PROTOCOL,       /* the peer acknowledged what was never sent */

@@ -78,7 +78,8 @@ static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *da
     bool has_ended = tls_handshake_hear(h, now, datagram, size);
 
     if (h->machine.phase != HANDSHAKE_ASKS)
-        sender_on_keys(e->machine.sender, h->verdict == TLS_DONE);
+        sender_on_keys(e->machine.sender,
+                       h->verdict == TLS_DONE ? OUTCOME_NOT_ADMITTED : OUTCOME_KEYS);
     if (has_ended)
         take_keys(e, now);
     else if (tls_handshake_has_failed(h))
@@ -260,7 +261,7 @@ static void begin_anew(struct zcrp_entity *e)
 
     drop_handshake(k);
     session_keys_clear(e->link->session_keys);
-    sender_on_keys(e->machine.sender, true); /* nothing is known of whoever is there now */
+    sender_on_keys(e->machine.sender, OUTCOME_UNREACHABLE);
     k->handshake = begin(k->keys);
     if (k->handshake == NULL)
         fail(e, clock_now());

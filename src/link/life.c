@@ -330,6 +330,17 @@ int entity_linger(struct zcrp_entity *e, instant since)
     return e->close_code;
 }
 
+void entity_cut(struct zcrp_entity *e)
+{
+    entity_enter(e);
+    entity_move(e, ENTITY_FAILING);
+    machine_close(&e->machine, clock_now());
+    machine_give_up(&e->machine);
+    say_last_words(e);
+    machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
+    entity_leave(e);
+}
+
 /* A landing that goes on may end with a claim that is late, and it or a push may sleep in the
  * peer's memory. */
 static bool is_held_up(const struct zcrp_entity *e)

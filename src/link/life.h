@@ -26,6 +26,9 @@ __attribute__((warn_unused_result)) int entity_join(struct zcrp_entity *e);
  * the peer began. ZCRP_OK, or ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
 int entity_linger(struct zcrp_entity *e, instant since);
 
+/* Closes without waiting for the peer, which is told once. Nobody has a message there. */
+void entity_cut(struct zcrp_entity *e);
+
 /* Waits until no call is out that may sleep in a peer's memory, and no peer seems to write to a
  * message of this receiver. False if that takes longer than ENTITY_BUSY_AFTER: then it cannot go
  * away. After entity_linger. */

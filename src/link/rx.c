@@ -148,8 +148,11 @@ static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
         keyed_confirm(sender, clock_now());
     if (news.is_replaced)
         machine_fail(&sender->machine, clock_now(), OUTCOME_RESTARTED);
-    if (news.has_closed)
+    if (news.has_closed) {
         machine_agree_close(&sender->machine);
+        if (machine_link(&sender->machine) == LINK_ASKING) /* that nobody will answer */
+            machine_fail(&sender->machine, clock_now(), OUTCOME_PEER_CLOSED);
+    }
     return news.has_shown || news.is_replaced || news.has_closed;
 }
 

@@ -96,7 +96,8 @@ __attribute__((warn_unused_result)) int engine_join(struct engine_member *m, enu
                                                     void *client, int in, int out);
 
 /* No turn of the member runs when this returns, and none will. Calls from other threads are still
- * legal, and do nothing. By no thread of the engine's. */
+ * legal, and do nothing. Not within a turn of this member. Within a turn of another member only if
+ * nobody stops that one within a turn of this: a listener stops connections, which stop nobody. */
 void engine_stop(struct engine_member *m);
 
 /* Leaves, after engine_stop or with it; nobody calls for this member any more. The last member ends

@@ -188,7 +188,8 @@ static void check_ended(struct user *u, int slot)
                                    ZCRP_ERROR_DIED,
                                    ZCRP_ERROR_RESTARTED,
                                    ZCRP_ERROR_REFUSED,
-                                   ZCRP_ERROR_UNREACHABLE};
+                                   ZCRP_ERROR_UNREACHABLE,
+                                   ZCRP_ERROR_NOT_ADMITTED};
     const struct zcrp_msg *m = u->slot[slot];
     int code = zcrp_error(m);
 
@@ -224,7 +225,7 @@ static struct zcrp_connection *make(struct user *u)
     must((code == ZCRP_OK) == (c != NULL), "a connection that is none");
     must(code == ZCRP_OK || code == ZCRP_ERROR_TIMEOUT || code == ZCRP_ERROR_INTERRUPTED ||
              code == ZCRP_ERROR_REFUSED || code == ZCRP_ERROR_UNREACHABLE ||
-             code == ZCRP_ERROR_PEER_CLOSED,
+             code == ZCRP_ERROR_NOT_ADMITTED || code == ZCRP_ERROR_PEER_CLOSED,
          zcrp_strerror(code));
     t->opened += code == ZCRP_OK;
     return c;

@@ -239,6 +239,32 @@ TEST(close__in_a_child_leaves_no_peers)
     (void)zcrp_connection_close(here);
 }
 
+/* So do those of a connection that nobody has accepted. */
+TEST(close__in_a_child_of_a_full_backlog)
+{
+    struct zcrp_listener_stats stats = {.admitted = 0};
+    struct zcrp_connection *here, *there = call();
+    int status;
+
+    while (stats.admitted == 0) {
+        usleep(1000);
+        assert_int_equal(zcrp_listener_stats(listener, &stats), ZCRP_OK);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        bool good = zcrp_listener_close(listener) == ZCRP_OK && !has_peers;
+        if (zcrp_connection_close(there) == ZCRP_OK && good)
+            (void)execlp("true", "true", (char *)NULL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(has_peers);
+    assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+    (void)zcrp_connection_close(there);
+    (void)zcrp_connection_close(here);
+}
+
 /* A listener has a copy of what the options point to. */
 TEST(listen__no_memory_for_options)
 {

@@ -186,6 +186,7 @@ const char *scene_outcome(enum outcome outcome)
         [OUTCOME_REFUSED] = "refused",
         [OUTCOME_UNREACHABLE] = "unreachable",
         [OUTCOME_VERSION] = "version",
+        [OUTCOME_NOT_ADMITTED] = "not admitted",
         [OUTCOME_SILENT] = "silent",
         [OUTCOME_STALLED] = "stalled",
         [OUTCOME_PROTOCOL] = "protocol",

@@ -5,9 +5,10 @@
 
 static bool is_failure_of_network(enum outcome outcome)
 {
-    return outcome == OUTCOME_UNREACHABLE || outcome == OUTCOME_SILENT ||
-           outcome == OUTCOME_STALLED || outcome == OUTCOME_RESTARTED ||
-           outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_CLOSED;
+    return outcome == OUTCOME_UNREACHABLE || outcome == OUTCOME_NOT_ADMITTED ||
+           outcome == OUTCOME_SILENT || outcome == OUTCOME_STALLED ||
+           outcome == OUTCOME_RESTARTED || outcome == OUTCOME_PEER_CLOSED ||
+           outcome == OUTCOME_CLOSED;
 }
 
 static bool is_cancelled(enum outcome outcome)

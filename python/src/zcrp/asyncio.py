@@ -433,7 +433,7 @@ async def listen(host: Optional[str] = None, port: Union[int, str] = 0,
 
 async def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
                   timeout: Optional[float] = None) -> Connection:
-    """Connects to a listener, and waits until it has accepted.
+    """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
     With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
     says. With neither it tries for 5 seconds, and says why nobody was found: :class:`zcrp.Refused`, for instance.

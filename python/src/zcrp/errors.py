@@ -144,6 +144,10 @@ class Unreachable(Error, ConnectionError, name="UNREACHABLE"):
     """Nothing came back from there."""
 
 
+class NotAdmitted(Error, ConnectionRefusedError, name="NOT_ADMITTED"):
+    """The peer's listener has no room for another connection."""
+
+
 class Version(Error, ConnectionError, name="VERSION"):
     """The peer speaks another version of the protocol."""
 

@@ -283,9 +283,9 @@ void sender_on_refused(struct sender *s)
     sender_session_on_refused(&s->session);
 }
 
-void sender_on_keys(struct sender *s, bool are_taken)
+void sender_on_keys(struct sender *s, enum outcome unpaired)
 {
-    s->session.unpaired = are_taken ? OUTCOME_UNREACHABLE : OUTCOME_KEYS;
+    s->session.unpaired = unpaired;
 }
 
 /* ---- what there is to be known ---- */

@@ -154,9 +154,10 @@ bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
 void sender_on_path_hint(struct sender *s, instant now);
 void sender_on_refused(struct sender *s);
 
-/* The peer is there, and takes the keys of this side, or does not (yet): that names the failure of
- * a sender that is never paired. */
-void sender_on_keys(struct sender *s, bool are_taken);
+/* The peer is there, as its handshake shows. `unpaired` is why a sender that is never paired fails
+ * from now on: KEYS: the peer does not take the keys of this side (yet); NOT_ADMITTED: it does;
+ * UNREACHABLE: that was another peer, and nothing is known of the one that is there now. */
+void sender_on_keys(struct sender *s, enum outcome unpaired);
 
 /* The memory of a message in flight cannot be read. It fails, and so does the peer's; the others go
  * on. False if it is over. */

@@ -126,7 +126,8 @@ bool sender_session_is_answer(const struct sender_session *s, uint32_t tag, uint
 /* A cookie answers the question (is_answer). True if the receiver names the present session with
  * it: then it is still there, and the question is over. Not so if the session is abandoned: then
  * the cookie is late, and changes nothing. Any other cookie goes with the next hello, which is due
- * at once unless too many were, or `is_over`: nothing is left to be sent. */
+ * at once unless too many were, or `is_over`: nothing is left to be sent. A sender that is never
+ * paired was not admitted, unless more becomes known. */
 bool sender_session_on_cookie(struct sender_session *s, const struct cookie_answer *answer,
                               bool is_over);
 
@@ -137,7 +138,7 @@ static inline void sender_session_on_outstanding(struct sender_session *s)
     s->unpaired = OUTCOME_UNREACHABLE;
 }
 
-/* A listener of another version answered, or nobody listens, as the system says. */
+/* A listener of another version answered, or nobody listens (any more), as the system says. */
 void sender_session_on_version_answer(struct sender_session *s, struct pairing echoed);
 void sender_session_on_refused(struct sender_session *s);
 

@@ -230,14 +230,21 @@ TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
     zcrp_listener_close(p.listener);
 }
 
-/* The keys are good, but nobody accepts: that is another reason. */
-TEST(keys__nobody_accepts, .needs = has_keys)
+/* Whoever has a good key is in, and whoever finds no room has another reason. */
+TEST(keys__connect_and_then_accept, .needs = has_keys)
 {
-    struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
-    struct pair p;
-    listen_with(&p, options, shared("alice", key));
-    ck_assert_int_eq(connect_with(&p, options, shared("alice", key), -1), ZCRP_ERROR_UNREACHABLE);
-    zcrp_listener_close(p.listener);
+    const struct zcrp_options one = {.backlog = 1}, brief = {.connect_ns = 3 * ENDS_SECOND};
+    struct pair p, other;
+    listen_with(&p, one, shared("alice", key));
+    ck_assert_int_eq(connect_with(&p, one, shared("alice", key), 30 * ENDS_SECOND), ZCRP_OK);
+    other = p;
+    ck_assert_int_eq(connect_with(&other, brief, shared("alice", key), -1),
+                     ZCRP_ERROR_NOT_ADMITTED);
+    ck_assert_ptr_null(other.there);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(p.there, p.here, 100, 1);
+    pass(p.here, p.there, 100, 2);
+    part(&p);
 }
 
 /* What is sent to somebody who is refused stays here. */

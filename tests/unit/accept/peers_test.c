@@ -77,36 +77,41 @@ TEST(peers_reserve__many_hosts_leave_a_place)
 }
 
 /* What goes makes room for its host again. */
-TEST(peers_fail__makes_room)
+TEST(peers_forget__makes_room)
 {
     struct peers *p = peers_create(64, 1);
     const union address first = address_of(1, 1);
 
     ck_assert_uint_eq(fill(p, 1), 57);
-    peers_fail(p, &first, -ENETUNREACH);
+    peers_forget(p, &first);
     ck_assert_uint_eq(stats_of(p).connections, 56);
     ck_assert(reserve(p, 1, 100));
     ck_assert(!reserve(p, 1, 101));
     peers_close(p, false);
 }
 
+/* A connection of that port, which waits since then; nothing of it is real but its peer. */
+static void admit(struct peers *p, struct zcrp_connection *c, uint16_t port, instant now)
+{
+    *c = (struct zcrp_connection){.peer = address_of(1, port), .peers = peers_hold(p)};
+    ck_assert(peers_reserve(p, &c->peer));
+    peers_admit(p, c, now);
+}
+
 /* Those that wait have their share, too, and come out in the order in which they came. */
 TEST(peers_take__in_order)
 {
     struct peers *p = peers_create(1024, 8);
-    struct accept_info out;
+    struct zcrp_connection in[8], *out;
 
-    for (uint16_t port = 1; port <= 8; port++) {
-        const struct accept_info in = {.fd = -1, .peer = address_of(1, port)};
-        ck_assert(reserve(p, 1, port));
-        peers_admit(p, &in);
-    }
+    for (uint16_t port = 1; port <= 8; port++)
+        admit(p, &in[port - 1], port, port);
     ck_assert(!reserve(p, 2, 1));
     ck_assert_uint_eq(stats_of(p).dropped, 1);
-    for (uint16_t port = 1; port <= 8; port++) {
+    for (int i = 0; i < 8; i++) {
         ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_OK);
-        ck_assert_uint_eq(address_port(&out.peer), port);
-        peers_leave(out.peers, &out.peer, false);
+        ck_assert_ptr_eq(out, &in[i]);
+        peers_leave(p, &out->peer, false);
     }
     ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_ERROR_TIMEOUT);
     ck_assert_uint_eq(stats_of(p).connections, 0);
@@ -114,18 +119,49 @@ TEST(peers_take__in_order)
     peers_close(p, false);
 }
 
-/* What this process lacks is told once, what is wrong with one peer never. */
+/* What this process lacks is told once, behind those that wait. */
 TEST(peers_take__tells_what_is_lacking)
 {
     struct peers *p = peers_create(8, 8);
-    struct accept_info out;
-    const union address peer = address_of(1, 1);
+    struct zcrp_connection in, *out;
 
-    peers_fail(p, &peer, -ENETUNREACH);
-    ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_ERROR_TIMEOUT);
-    peers_fail(p, &peer, -EMFILE);
+    peers_lack(p, -EMFILE);
+    admit(p, &in, 1, 1);
+    ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_OK);
+    errno = 0;
     ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_ERROR_SYSTEM);
+    ck_assert_int_eq(errno, EMFILE);
     ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_ERROR_TIMEOUT);
+    peers_leave(p, &in.peer, false);
+    peers_close(p, false);
+}
+
+/* Whoever has waited for too long goes, one after the other, and makes room. */
+TEST(peers_take_late__those_that_came_before)
+{
+    struct peers *p = peers_create(8, 2);
+    struct zcrp_connection in[2];
+    instant since;
+
+    uint32_t asked = peers_oldest(p, &since);
+    ck_assert_int_eq(since, NEVER);
+    admit(p, &in[0], 1, 10);
+    admit(p, &in[1], 2, 20);
+    ck_assert(!reserve(p, 1, 3));
+    ck_assert_uint_eq(peers_oldest(p, &since), asked + 1);
+    ck_assert_int_eq(since, 10);
+    ck_assert_ptr_null(peers_take_late(p, 9));
+    ck_assert_ptr_eq(peers_take_late(p, 19), &in[0]);
+    ck_assert_ptr_null(peers_take_late(p, 19));
+    ck_assert_uint_eq(peers_oldest(p, &since), asked + 2);
+    ck_assert_int_eq(since, 20);
+    ck_assert_uint_eq(stats_of(p).dropped, 2);
+    ck_assert_uint_eq(stats_of(p).connections, 2); /* until it has been freed */
+    peers_leave(p, &in[0].peer, false);
+    ck_assert(reserve(p, 1, 3));
+    ck_assert_ptr_eq(peers_take_late(p, 20), &in[1]);
+    ck_assert_ptr_null(peers_take_late(p, NEVER));
+    peers_leave(p, &in[1].peer, false);
     peers_close(p, false);
 }
 
@@ -133,12 +169,10 @@ TEST(peers_take__tells_what_is_lacking)
 TEST(peers_leave__behind_the_listener)
 {
     struct peers *p = peers_create(8, 8);
-    struct accept_info out;
-    const struct accept_info in = {.fd = -1, .peer = address_of(1, 1)};
+    struct zcrp_connection in, *out;
 
-    ck_assert(reserve(p, 1, 1));
-    peers_admit(p, &in);
+    admit(p, &in, 1, 1);
     ck_assert_int_eq(peers_take(p, &out, 0), ZCRP_OK);
     peers_close(p, false);
-    peers_leave(out.peers, &out.peer, false);
+    peers_leave(p, &out->peer, false);
 }

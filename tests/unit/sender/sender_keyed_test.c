@@ -130,7 +130,7 @@ TEST(sender_fail__ends_with_wrong_keys)
 TEST(sender_submit__what_the_handshake_found_out_holds)
 {
     start_alone();
-    sender_on_keys(rig.s, false);
+    sender_on_keys(rig.s, OUTCOME_KEYS);
     sender_rig_submit(RIG_DATA);
     expire();
     sender_rig_expect_event(OUTCOME_KEYS, 0);

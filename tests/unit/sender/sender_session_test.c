@@ -444,6 +444,25 @@ TEST(connect__ends_with_the_first_pairing)
     ck_assert_int_eq(rig.now, heard + 10 * SECOND);
 }
 
+/* The peer was there, and knows its caller, but has no room. */
+TEST(connect__a_cookie_and_no_more)
+{
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    fail_to_connect(OUTCOME_NOT_ADMITTED);
+}
+
+/* It went away: what is known last counts. */
+TEST(connect__refused_behind_a_cookie)
+{
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    sender_on_refused(rig.s);
+    fail_to_connect(OUTCOME_REFUSED);
+}
+
 /* ---- close ---- */
 
 TEST(close__unpaired_is_over_at_once)

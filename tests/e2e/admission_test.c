@@ -1,0 +1,238 @@
+/* How a caller gets in: its connection is up when the listener has admitted it, whether the program
+ * accepts it or not. And what keeps it out: no room. */
+#include "../support/house.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+LOAD(asleep)
+
+enum { MESSAGE = 100000, MANY = 50 };
+
+static const int64_t patience = 60 * ENDS_SECOND; /* of a test, on a busy machine */
+
+static struct zcrp_connection *call(const struct house *h)
+{
+    struct zcrp_connection *c;
+
+    ck_assert_int_eq(house_call(h, &c, NULL, patience), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_status(c), ZCRP_OK);
+    return c;
+}
+
+static struct zcrp_connection *accept_one(const struct house *h)
+{
+    struct zcrp_connection *c;
+
+    ck_assert_int_eq(zcrp_accept(h->listener, &c, patience), ZCRP_OK);
+    return c;
+}
+
+static struct zcrp_listener_stats stats_of(const struct house *h)
+{
+    struct zcrp_listener_stats stats;
+
+    ck_assert_int_eq(zcrp_listener_stats(h->listener, &stats), ZCRP_OK);
+    return stats;
+}
+
+static bool has_ended(struct zcrp_connection *c)
+{
+    int code = zcrp_connection_status(c);
+
+    return code != ZCRP_OK && code != ZCRP_ERROR_BUSY;
+}
+
+static void expect_end(struct zcrp_connection *c, int code)
+{
+    for (int64_t end = ends_now_ns() + patience; !has_ended(c);) {
+        ck_assert_int_lt(ends_now_ns(), end);
+        usleep(1000);
+    }
+    ck_assert_int_eq(zcrp_connection_status(c), code);
+}
+
+/* ---- in ---- */
+
+/* One thread does both, one after the other, as with TCP. */
+TEST(admission__connect_and_then_accept)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct both b = {.there = call(&h)};
+
+    b.here = accept_one(&h);
+    house_pass(b.there, b.here, MESSAGE, 1);
+    house_pass(b.here, b.there, MESSAGE, 2);
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+TEST(admission__many_before_the_first_is_accepted)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct both b[MANY];
+
+    for (int i = 0; i < MANY; i++)
+        b[i].there = call(&h);
+    ck_assert_uint_eq(stats_of(&h).connections, MANY);
+    for (int i = 0; i < MANY; i++) /* in the order in which they came */
+        b[i].here = accept_one(&h);
+    for (int i = 0; i < MANY; i++) {
+        house_pass(b[i].there, b[i].here, 100, (uint64_t)i);
+        house_part(&b[i]);
+    }
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* What is sent before anybody accepts waits for its buffer, and what is posted for its message. */
+TEST(admission__messages_wait_for_accept)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct zcrp_connection *there = call(&h);
+    struct zcrp_msg *out = ends_filled(MESSAGE, 1), *back = ends_empty(MESSAGE);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(there), back, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 100 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    struct zcrp_connection *here = accept_one(&h);
+    struct zcrp_msg *in = ends_empty(MESSAGE), *answer = ends_filled(MESSAGE, 2);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(here), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(here), answer, MESSAGE), ZCRP_OK);
+    ends_finish(in, out, MESSAGE, 1);
+    ends_finish(back, answer, MESSAGE, 2);
+    house_part(&(struct both){there, here});
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* ---- gone before it was accepted ---- */
+
+/* The library confirms its close, for a program that has not accepted it. */
+TEST(admission__the_caller_leaves)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct zcrp_msg *in = ends_empty(MESSAGE);
+
+    ck_assert_int_eq(zcrp_connection_close(call(&h)), ZCRP_OK);
+    struct zcrp_connection *here = accept_one(&h);
+    expect_end(here, ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(here), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
+    zcrp_free_msg(in);
+    ck_assert_int_eq(zcrp_connection_close(here), ZCRP_OK);
+    ck_assert_uint_eq(stats_of(&h).connections, 0);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* Those that wait are told that nobody will accept them; those that were accepted go on. */
+TEST(admission__the_listener_closes)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct both b = {.there = call(&h)};
+    struct zcrp_connection *waiting[3];
+    struct zcrp_msg *out = ends_filled(MESSAGE, 1), *in = ends_empty(MESSAGE);
+
+    b.here = accept_one(&h);
+    for (int i = 0; i < ROWS(waiting); i++)
+        waiting[i] = call(&h);
+    while (stats_of(&h).admitted < 1 + ROWS(waiting))
+        usleep(1000);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(waiting[0]), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(waiting[1]), in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+    for (int i = 0; i < ROWS(waiting); i++)
+        expect_end(waiting[i], ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+    for (int i = 0; i < ROWS(waiting); i++)
+        ck_assert_int_eq(zcrp_connection_close(waiting[i]), ZCRP_OK);
+    house_pass(b.there, b.here, MESSAGE, 2);
+    house_part(&b);
+}
+
+/* Nobody accepts for as long as the listener's options say. Then the place is another's. */
+TEST(admission__nobody_accepts)
+{
+    const struct zcrp_options options = {.backlog = 1, .silence_ns = 3 * ENDS_SECOND};
+    struct house h = house_open("127.0.0.1", &options);
+    struct zcrp_connection *first = call(&h), *c;
+    struct pollfd set = {.fd = zcrp_listener_descriptor(h.listener), .events = POLLIN};
+
+    ck_assert_int_eq(poll(&set, 1, 60000), 1);
+    expect_end(first, ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(zcrp_connection_close(first), ZCRP_OK);
+    while (stats_of(&h).connections > 0)
+        usleep(1000);
+    ck_assert_int_eq(poll(&set, 1, 0), 0);
+    ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_ERROR_TIMEOUT);
+    ck_assert_uint_eq(stats_of(&h).dropped, 1);
+    struct both b = {.there = call(&h)};
+    b.here = accept_one(&h);
+    house_pass(b.there, b.here, MESSAGE, 1);
+    usleep(3500000); /* longer than the limit, which is not for those that were accepted */
+    house_pass(b.there, b.here, MESSAGE, 2);
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* The child frees its copies, and its parent's callers learn nothing of that. */
+TEST(admission__in_a_child)
+{
+    struct house h = house_open("127.0.0.1", NULL);
+    struct both b = {.there = call(&h)};
+    int status;
+
+    while (stats_of(&h).admitted < 1)
+        usleep(1000);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(zcrp_listener_close(h.listener) == ZCRP_OK &&
+                      zcrp_connection_close(b.there) == ZCRP_OK
+                  ? 0
+                  : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    b.here = accept_one(&h);
+    house_pass(b.there, b.here, MESSAGE, 1);
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* ---- no room ---- */
+
+/* It has a name of its own, and passes. */
+TEST(admission__a_full_backlog, .rows = 2)
+{
+    const struct zcrp_options full = {.backlog = _i == 0 ? 2 : 0, .connections = _i == 0 ? 0 : 2},
+                              brief = {.connect_ns = 3 * ENDS_SECOND};
+    struct house h = house_open("127.0.0.1", &full);
+    struct zcrp_connection *c;
+    struct both b[3];
+
+    for (int i = 0; i < 2; i++)
+        b[i].there = call(&h);
+    ck_assert_int_eq(house_call(&h, &c, &brief, -1), ZCRP_ERROR_NOT_ADMITTED);
+    ck_assert_ptr_null(c);
+    ck_assert_uint_ge(stats_of(&h).dropped, 1);
+    ck_assert_uint_eq(stats_of(&h).connections, 2);
+    ck_assert_int_eq(house_call(&h, &b[2].there, &(struct zcrp_options){.connect_ns = patience}, 0),
+                     ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(b[2].there, 500 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    b[0].here = accept_one(&h);
+    if (_i == 1)
+        house_part(&b[0]); /* it was accepted, and has its place still */
+    ck_assert_int_eq(zcrp_connection_wait(b[2].there, -1), ZCRP_OK);
+    for (int i = 1; i < 3; i++) {
+        b[i].here = accept_one(&h);
+        house_pass(b[i].there, b[i].here, MESSAGE, (uint64_t)i);
+        house_part(&b[i]);
+    }
+    if (_i == 0)
+        house_part(&b[0]);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
