@@ -471,7 +471,10 @@ struct zcrp_options {
 
     /* Senders: if no receiver was found this long after the first submit, messages fail with
      * ZCRP_ERROR_REFUSED, _UNREACHABLE, _NOT_ADMITTED or _VERSION, and a later submit tries again.
-     * A receiver waits for its first sender without limit. Default 5 s. */
+     * A receiver waits for its first sender without limit. Default 5 s; and zcrp_connect then fails
+     * with ZCRP_ERROR_REFUSED as soon as it is sure that nobody listens: when the system has said
+     * so several times, for a second, and nothing else came. With any other value it goes on
+     * trying, because the peer may be late. */
     int64_t connect_ns;
 
     /* Senders: if the peer is heard of, but acknowledges nothing of what is in transit for this
@@ -828,8 +831,8 @@ ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
 /* Connects to a listener, and waits until that has admitted this caller, at most `timeout_ns`
  * (negative: as long as options.connect_ns says; 0: not at all, zcrp_connection_status tells
  * later). The peer's program need not have called zcrp_accept. 0 and *connection; else *connection
- * is NULL and the code says why not: ZCRP_ERROR_REFUSED (nobody listens there),
- * _NOT_ADMITTED (the listener has had no room, in its
+ * is NULL and the code says why not: ZCRP_ERROR_REFUSED (nobody listens there: after a second, or
+ * after options.connect_ns if that is given), _NOT_ADMITTED (the listener has had no room, in its
  * backlog or otherwise, for options.connect_ns), _UNREACHABLE, _VERSION, _KEYS, _TIMEOUT,
  * _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
  *

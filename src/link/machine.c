@@ -2,6 +2,7 @@
 
 #include "core/adt/arena.h"
 #include "core/adt/intervals.h"
+#include "options.h"
 #include "platform/system.h"
 #include "transport/keyed_hash.h"
 
@@ -92,6 +93,13 @@ static bool allocate(struct machine *m, struct arena_bytes bytes)
     return false;
 }
 
+/* A connection need not wait for a peer that is not there, unless the user wants to wait so long.
+ * Others do: their receiver may be started later. */
+static duration refusal(const struct machine *m, const struct zcrp_options *options)
+{
+    return m->stays && !(options->flags & OPTIONS_CONNECT_SAID) ? SECOND : 0;
+}
+
 static bool init_sender(struct machine *m, const struct zcrp_options *options,
                         const struct channel *units)
 {
@@ -111,6 +119,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .transit_units = transit_units(options->window_bytes),
         .window_bytes = options->window_bytes,
         .connect = options->connect_ns,
+        .refusal = refusal(m, options),
         .silence = options->silence_ns,
         .progress = options->progress_ns,
         .congestion = congestion_kind(options->congestion),

@@ -228,6 +228,8 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.messages = 1024;
     if (o.window_bytes == 0)
         o.window_bytes = 32 * MEBIBYTE;
+    if (o.connect_ns != 0)
+        o.flags |= OPTIONS_CONNECT_SAID;
     complete_time(&o.silence_ns, 30 * SECOND);
     complete_time(&o.linger_ns, 5 * SECOND);
     complete_time(&o.spin_ns, 50 * MICROSECOND);

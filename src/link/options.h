@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 
+/* A flag of complete options, beside the user's (enum zcrp_option_flags): the user has said how
+ * long to look for a peer. */
+enum { OPTIONS_CONNECT_SAID = 1 << 30 };
+
 /* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
  * depends on what the channel is for. Times longer than half of what an instant can be become that,

@@ -196,6 +196,8 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     bool reads = entity_reader(sender) == sender;
 
     hear_mail(sender, &w->mail);
+    if (sender->peer_link == LINK_ASKING)
+        sender_on_listened(sender->machine.sender);
     bool has_mail = w->mail.bytes > 0;
     bool has_answers = hear_memory(sender, w->memory);
     bool is_quiet = !has_mail && !has_answers && !has_news;

@@ -26,7 +26,7 @@ void tx_pass_hints(struct zcrp_entity *e)
     if (e->machine.role == MACHINE_SENDER && hints > e->hints)
         sender_on_path_hint(e->machine.sender, clock_now());
     if (e->machine.role == MACHINE_SENDER && refusals > e->refusals)
-        sender_on_refused(e->machine.sender);
+        sender_on_refused(e->machine.sender, clock_now());
     e->hints = hints;
     e->refusals = refusals;
 }

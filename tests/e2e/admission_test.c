@@ -1,5 +1,5 @@
 /* How a caller gets in: its connection is up when the listener has admitted it, whether the program
- * accepts it or not. And what keeps it out: no room. */
+ * accepts it or not. And what keeps it out: no room, or nobody who listens. */
 #include "../support/house.h"
 
 #include <netinet/in.h>
@@ -235,4 +235,73 @@ TEST(admission__a_full_backlog, .rows = 2)
     if (_i == 0)
         house_part(&b[0]);
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* ---- nobody listens ---- */
+
+/* A port of an address of no other test, at which nobody listens any more. */
+static void write_dead_port(char port[8], const char *host)
+{
+    struct house h = house_open(host, NULL);
+
+    memcpy(port, h.port, sizeof(h.port));
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* The system says so of each hello, though it limits how often. */
+TEST(admission__a_dead_port, .rows = 2)
+{
+    const char *host = _i == 0 ? "127.66.0.2" : "::1";
+    const struct zcrp_options options = house_options(NULL);
+    struct zcrp_connection *c;
+    int code = ZCRP_OK;
+    int64_t took = 0;
+    char port[8];
+
+    for (int i = 0; i < 3 && code != ZCRP_ERROR_REFUSED; i++) {
+        write_dead_port(port, host);
+        int64_t began = ends_now_ns();
+        code = zcrp_connect(&c, host, port, &options, -1);
+        took = ends_now_ns() - began;
+        ck_assert_ptr_null(c);
+    }
+    printf("%s after %.2f s\n", zcrp_strerror(code), (double)took / 1e9);
+    ck_assert_int_eq(code, ZCRP_ERROR_REFUSED);
+    ck_assert_int_ge(took, ENDS_SECOND);     /* so that one that is started at once is found */
+    ck_assert_int_lt(took, 4 * ENDS_SECOND); /* and not by its limit */
+}
+
+/* Whoever says how long to look for a peer means it. */
+TEST(admission__a_late_server)
+{
+    const struct zcrp_options options =
+        house_options(&(struct zcrp_options){.connect_ns = patience});
+    struct house h;
+    struct both b;
+
+    write_dead_port(h.port, "127.66.0.3");
+    ck_assert_int_eq(zcrp_connect(&b.there, "127.66.0.3", h.port, &options, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(b.there, 2 * ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_connection_status(b.there), ZCRP_ERROR_BUSY);
+    ck_assert_int_eq(zcrp_listen(&h.listener, "127.66.0.3", h.port, &options), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(b.there, -1), ZCRP_OK);
+    b.here = accept_one(&h);
+    house_pass(b.there, b.here, MESSAGE, 1);
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* A socket that is there and says nothing refuses nobody, and may be answered late. */
+TEST(admission__a_mute_port)
+{
+    const struct zcrp_options options = house_options(NULL);
+    struct zcrp_connection *c;
+    char port[8];
+    int fd = zcrp_udp_listen("127.0.0.1", "0");
+
+    snprintf(port, sizeof(port), "%d", zcrp_udp_port(fd));
+    int64_t began = ends_now_ns();
+    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", port, &options, -1), ZCRP_ERROR_UNREACHABLE);
+    ck_assert_int_ge(ends_now_ns() - began, 5 * ENDS_SECOND);
+    close(fd);
 }

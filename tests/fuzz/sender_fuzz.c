@@ -232,7 +232,7 @@ static void do_rarely(struct run *r)
         sender_on_path_hint(r->sender, r->now);
         break;
     case 5:
-        sender_on_refused(r->sender);
+        sender_on_refused(r->sender, r->now);
         hear_version(r);
         break;
     case 6:

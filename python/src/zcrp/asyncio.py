@@ -436,7 +436,8 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
     With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
-    says. With neither it tries for 5 seconds, and says why nobody was found: :class:`zcrp.Refused`, for instance.
+    says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
+    (:class:`zcrp.Refused`).
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout

@@ -390,7 +390,8 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
     With a time limit it tries until that has passed (:class:`Timeout`), or for as long as ``options.connect``
-    says. With neither it tries for 5 seconds, and says why nobody was found: :class:`Refused`, for instance.
+    says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
+    (:class:`Refused`).
     """
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))

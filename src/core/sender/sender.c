@@ -278,14 +278,27 @@ void sender_on_path_hint(struct sender *s, instant now)
         path_mtu_on_hint(&s->path.mtu, now);
 }
 
-void sender_on_refused(struct sender *s)
+void sender_on_refused(struct sender *s, instant now)
 {
     sender_session_on_refused(&s->session);
+    if (s->session.unpaired == OUTCOME_REFUSED)
+        sender_timer_on_refused(&s->timer, now, &s->config);
+}
+
+void sender_on_handshake_sent(struct sender *s)
+{
+    sender_timer_on_asked(&s->timer);
+}
+
+void sender_on_listened(struct sender *s)
+{
+    sender_timer_on_listened(&s->timer);
 }
 
 void sender_on_keys(struct sender *s, enum outcome unpaired)
 {
     s->session.unpaired = unpaired;
+    sender_timer_on_answered(&s->timer);
 }
 
 /* ---- what there is to be known ---- */

@@ -39,6 +39,8 @@ struct sender_config {
     uint32_t transit_units; /* in transit; rounded up to a power of two */
     uint64_t window_bytes;  /* largest window */
     duration connect;       /* not paired by then, with something outstanding: fail */
+    duration refusal;       /* refused by the system for so long, and never answered: fail; 0: that
+                               changes nothing */
     duration silence;       /* paired once, and the peer unheard of for so long: fail */
     duration progress;      /* nothing in transit acknowledged for so long: fail */
     /* None of these three, added to the time, may pass NEVER. */
@@ -149,10 +151,17 @@ bool sender_event(struct sender *s, struct event *event);
 bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
 
 /* Hints of the system's, which anybody on the network may have caused: a datagram did not fit
- * somewhere, or nobody listens at the peer's address. The first begins a probe of the path, the
- * second names the failure of a sender that is never paired. Neither does more. */
+ * somewhere, or nobody listens at the peer's address. The first begins a probe of the path. The
+ * second names the failure of a sender that is never paired, and brings it forward if nothing else
+ * comes in answer to several hellos (config.refusal). Neither does more. */
 void sender_on_path_hint(struct sender *s, instant now);
-void sender_on_refused(struct sender *s);
+void sender_on_refused(struct sender *s, instant now);
+
+/* With keys: something of the handshake has left, in place of a hello. */
+void sender_on_handshake_sent(struct sender *s);
+
+/* What had come for the sender is with it, or was looked for in vain. */
+void sender_on_listened(struct sender *s);
 
 /* The peer is there, as its handshake shows. `unpaired` is why a sender that is never paired fails
  * from now on: KEYS: the peer does not take the keys of this side (yet); NOT_ADMITTED: it does;

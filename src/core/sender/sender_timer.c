@@ -17,6 +17,7 @@ enum {
     LAST_HELLOS = 8,    /* unanswered, after which a closing sender gives up, */
     ENOUGH_SAID = 4,    /* or one whose peer closes, too, has said enough, */
     LAST_QUESTIONS = 3, /* or one that may have been bound by a receiver, but never paired */
+    LEAST_REFUSALS = 3, /* that mean that nobody is there */
     UNANSWERED = 2,     /* probe timeouts, or hellos: then the receiver may be another one */
 };
 
@@ -32,7 +33,9 @@ static bool needs_peer(const struct sender *s)
 
 static instant connect_at(const struct sender *s)
 {
-    return needs_peer(s) && !s->session.was_paired ? s->timer.connect : NEVER;
+    if (!needs_peer(s) || s->session.was_paired)
+        return NEVER;
+    return s->timer.is_refused ? s->timer.refused : s->timer.connect;
 }
 
 static instant silence_at(const struct sender *s)
@@ -249,4 +252,31 @@ void sender_timer_on_hello(struct sender_timer *t, instant now, const struct sen
 {
     t->hello = now + hello_wait(s);
     t->hellos++;
+}
+
+void sender_timer_on_asked(struct sender_timer *t)
+{
+    t->has_asked = true;
+}
+
+void sender_timer_on_listened(struct sender_timer *t)
+{
+    t->has_listened = true;
+}
+
+void sender_timer_on_answered(struct sender_timer *t)
+{
+    t->refusals = 0;
+    t->is_refused = false;
+}
+
+void sender_timer_on_refused(struct sender_timer *t, instant now,
+                             const struct sender_config *config)
+{
+    if (!t->has_asked || !t->has_listened || config->refusal == 0)
+        return;
+    t->has_asked = t->has_listened = false;
+    if (t->refusals++ == 0)
+        t->refused = now;
+    t->is_refused = t->refusals >= LEAST_REFUSALS && now - t->refused >= config->refusal;
 }

@@ -19,6 +19,7 @@ TEST(options_complete__defaults)
     ck_assert_int_eq(o.silence_ns, 30000000000);
     ck_assert_int_eq(o.linger_ns, 5000000000);
     ck_assert_int_eq(o.connect_ns, 5000000000);
+    ck_assert_uint_eq(o.flags, 0); /* nobody has said so */
     ck_assert_int_eq(o.progress_ns, 30000000000);
     ck_assert_uint_eq(o.send_buffer, 4 << 20);
     ck_assert_uint_eq(o.receive_buffer, 4 << 20);
@@ -59,7 +60,7 @@ TEST(options_complete__given)
     ck_assert_int_eq(o.connect_ns, 7);
     ck_assert_int_eq(o.progress_ns, 8);
     ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
-    ck_assert_uint_eq(o.flags, 3);
+    ck_assert_uint_eq(o.flags, 3 | OPTIONS_CONNECT_SAID);
 }
 
 /* A program that was built with an older header has a smaller struct, with a newer one a larger. */

@@ -135,3 +135,32 @@ TEST(sender_submit__what_the_handshake_found_out_holds)
     expire();
     sender_rig_expect_event(OUTCOME_KEYS, 0);
 }
+
+/* What looks for a peer is the handshake's: refused again and again it has found nobody, but not if
+ * the peer has taken part in it meanwhile. */
+TEST(sender_on_refused__with_keys, .rows = 2)
+{
+    struct sender_config config = sender_rig_config();
+
+    free(rig.s);
+    keyring = (struct keyring){.pairing = {0, 0}};
+    config.keyring = &keyring;
+    config.refusal = SECOND;
+    sender_rig_init(&config);
+    sender_rig_submit(RIG_DATA);
+    instant first = rig.now;
+    for (int i = 0; i <= 10; i++) {
+        rig.now = first + i * 100 * MILLISECOND;
+        sender_rig_expect_no_event();
+        if (_i == 1 && i == 9)
+            sender_on_keys(rig.s, OUTCOME_NOT_ADMITTED);
+        sender_on_handshake_sent(rig.s);
+        sender_on_listened(rig.s);
+        sender_on_refused(rig.s, rig.now);
+        sender_expire(rig.s, rig.now);
+    }
+    if (_i == 0)
+        sender_rig_expect_event(OUTCOME_REFUSED, 0);
+    else
+        sender_rig_expect_no_event();
+}

@@ -341,7 +341,7 @@ TEST(connect__nothing_comes)
 TEST(connect__refused_by_the_system)
 {
     sender_rig_submit(10);
-    sender_on_refused(rig.s);
+    sender_on_refused(rig.s, rig.now);
     sender_rig_expect_no_event(); /* the receiver may be about to start */
     fail_to_connect(OUTCOME_REFUSED);
 }
@@ -359,7 +359,7 @@ TEST(connect__another_version)
     sender_rig_submit(10);
     struct hello hello = sender_rig_hello();
     say_version(hello.pairing, 3);
-    sender_on_refused(rig.s);
+    sender_on_refused(rig.s, rig.now);
     fail_to_connect(OUTCOME_VERSION);
 }
 
@@ -433,7 +433,7 @@ TEST(connect__ends_with_the_first_pairing)
     sender_rig_submit(10);
     sender_rig_pair(0, 0);
     instant heard = rig.now;
-    sender_on_refused(rig.s);
+    sender_on_refused(rig.s, rig.now);
     struct event event;
     while (!sender_event(rig.s, &event)) {
         sender_rig_wait();
@@ -442,6 +442,103 @@ TEST(connect__ends_with_the_first_pairing)
     }
     ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
     ck_assert_int_eq(rig.now, heard + 10 * SECOND);
+}
+
+/* ---- a port where nobody listens ---- */
+
+static void start_refusable(void)
+{
+    struct sender_config config = sender_rig_config();
+
+    free(rig.s);
+    config.refusal = SECOND;
+    sender_rig_init(&config);
+    sender_rig_submit(10);
+}
+
+static struct hello next_hello(void)
+{
+    while (!sender_has_burst(rig.s))
+        sender_rig_wait();
+    return sender_rig_hello();
+}
+
+/* The next hello leaves, an answer is looked for, and the system says that nobody listens. */
+static struct hello refuse_hello(void)
+{
+    struct hello hello = next_hello();
+
+    sender_on_listened(rig.s);
+    sender_on_refused(rig.s, rig.now);
+    return hello;
+}
+
+/* Until that has lasted for a second; then nobody is there. */
+static void refuse_all(void)
+{
+    refuse_hello();
+    instant first = rig.now;
+    for (int i = 1; i < 3 || rig.now - first < SECOND; i++) {
+        sender_rig_expect_no_event();
+        refuse_hello();
+    }
+    ck_assert_int_lt(rig.now - first, SECOND + 250 * MILLISECOND);
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_event(OUTCOME_REFUSED, 0);
+}
+
+TEST(refused__hello_after_hello)
+{
+    start_refusable();
+    refuse_all();
+}
+
+/* Each hello is refused, and answered all the same: the system was told a lie. Once nobody answers
+ * any more it may be true. */
+TEST(refused__beside_somebody_who_answers, .rows = 2)
+{
+    start_refusable();
+    instant limit = rig.now + 5 * SECOND, until = _i == 0 ? limit : rig.now + 3 * SECOND;
+    while (sender_has_burst(rig.s) || sender_deadline(rig.s) < until) {
+        struct hello hello = refuse_hello();
+        sender_rig_cookie(&hello, 0);
+        sender_rig_expect_no_event();
+    }
+    if (_i == 1) {
+        refuse_all();
+        return;
+    }
+    sender_rig_wait();
+    ck_assert_int_eq(rig.now, limit);
+    sender_rig_expect_event(OUTCOME_NOT_ADMITTED, 0);
+}
+
+/* However often it is said of one hello, and of hellos whose answers nobody has looked for. */
+TEST(refused__again_without_a_hello)
+{
+    start_refusable();
+    refuse_hello();
+    for (int i = 0; i < 200; i++) {
+        rig.now += 10 * MILLISECOND;
+        sender_on_listened(rig.s);
+        sender_on_refused(rig.s, rig.now);
+        sender_expire(rig.s, rig.now);
+        sender_rig_expect_no_event();
+    }
+}
+
+TEST(refused__without_a_look)
+{
+    start_refusable();
+    instant limit = rig.now + 5 * SECOND;
+    while (sender_has_burst(rig.s) || sender_deadline(rig.s) < limit) {
+        next_hello();
+        sender_on_refused(rig.s, rig.now);
+        sender_rig_expect_no_event();
+    }
+    sender_rig_wait();
+    ck_assert_int_eq(rig.now, limit);
+    sender_rig_expect_event(OUTCOME_REFUSED, 0);
 }
 
 /* The peer was there, and knows its caller, but has no room. */
@@ -459,7 +556,7 @@ TEST(connect__refused_behind_a_cookie)
     sender_rig_submit(10);
     struct hello hello = sender_rig_hello();
     sender_rig_cookie(&hello, 0);
-    sender_on_refused(rig.s);
+    sender_on_refused(rig.s, rig.now);
     fail_to_connect(OUTCOME_REFUSED);
 }
 

@@ -1,0 +1,153 @@
+/* A caller whose system says again and again that nobody listens at the peer's address, as forged
+ * ICMP makes it. The peer is far away: whatever it answers comes 600 ms later. */
+/* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
+/* wrap: sendmsg sendmmsg recvmsg recvmmsg */
+#include "entity_faults.h"
+
+#include "zcrp.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HELD_MOST = 256, DATAGRAM_MOST = 2048, STEP_MS = 5 };
+
+static const int64_t second = 1000000000, one_way = 300000000;
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * second + t.tv_nsec;
+}
+
+struct held {
+    int64_t due;
+    int to;
+    size_t size;
+    uint8_t bytes[DATAGRAM_MOST];
+};
+
+/* What is between the two. It tells the caller something of no meaning all the time, so that the
+ * caller looks for answers, and finds out what its system says. */
+static struct path {
+    int near, far;
+    bool has_answers; /* what the peer says comes through */
+    _Atomic bool is_over;
+    struct held held[HELD_MOST];
+    unsigned first, count;
+    pthread_t thread;
+} path;
+
+static void hold(int from, int to, bool passes)
+{
+    struct held *h = &path.held[(path.first + path.count) % HELD_MOST];
+    ssize_t size = recv(from, h->bytes, sizeof(h->bytes), MSG_DONTWAIT);
+
+    if (size <= 0 || !passes || path.count == HELD_MOST)
+        return;
+    h->due = now_ns() + one_way;
+    h->to = to;
+    h->size = (size_t)size;
+    path.count++;
+}
+
+static void *carry(void *context)
+{
+    (void)context;
+    while (!path.is_over) {
+        struct pollfd set[2] = {{.fd = path.near, .events = POLLIN},
+                                {.fd = path.far, .events = POLLIN}};
+        (void)poll(set, 2, STEP_MS);
+        hold(path.near, path.far, true);
+        hold(path.far, path.near, path.has_answers);
+        for (; path.count > 0 && path.held[path.first].due <= now_ns(); path.count--) {
+            const struct held *h = &path.held[path.first];
+            (void)send(h->to, h->bytes, h->size, MSG_DONTWAIT);
+            path.first = (path.first + 1) % HELD_MOST;
+        }
+        (void)send(path.near, "?", 1, MSG_DONTWAIT);
+    }
+    return NULL;
+}
+
+/* Connects the near end to whoever says something first. */
+static void *begin(void *context)
+{
+    struct sockaddr_storage from;
+    socklen_t size = sizeof(from);
+    uint8_t byte;
+
+    if (recvfrom(path.near, &byte, 1, MSG_PEEK, (struct sockaddr *)&from, &size) < 0 ||
+        connect(path.near, (struct sockaddr *)&from, size) < 0)
+        return NULL;
+    return carry(context);
+}
+
+/* The port that the caller is to call. */
+static int open_path(const char *port, bool has_answers)
+{
+    path.is_over = false;
+    path.first = path.count = 0;
+    path.has_answers = has_answers;
+    path.near = zcrp_udp_listen("127.0.0.1", "0");
+    path.far = zcrp_udp_connect("127.0.0.1", port);
+    assert_int_equal(pthread_create(&path.thread, NULL, begin, NULL), 0);
+    return zcrp_udp_port(path.near);
+}
+
+static void close_path(void)
+{
+    path.is_over = true;
+    (void)pthread_join(path.thread, NULL);
+    (void)close(path.near);
+    (void)close(path.far);
+}
+
+/* What becomes of a caller each of whose receives but a few fails so. */
+static int call(bool has_answers, int64_t *took)
+{
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+    char port[8];
+
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
+    snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    snprintf(port, sizeof(port), "%d", open_path(port, has_answers));
+    set_fault(&receives, 2, 2, ECONNREFUSED);
+    int64_t began = now_ns();
+    int code = zcrp_connect(&c, "127.0.0.1", port, NULL, -1);
+    *took = now_ns() - began;
+    assert_true(receives.count > 3);
+    heal();
+    (void)zcrp_connection_close(c);
+    close_path();
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+    printf("%s, after %.2f s\n", zcrp_strerror(code), (double)*took / 1e9);
+    return code;
+}
+
+FIXTURE(heal, NULL)
+
+/* The peer answers, later than nobody would have been sure that it does not. */
+TEST(connect__refused_beside_a_peer_that_answers)
+{
+    int64_t took;
+
+    assert_int_equal(call(true, &took), ZCRP_OK);
+    assert_true(took >= second);
+}
+
+/* The same where nothing comes back: these refusals would have been enough. */
+TEST(connect__refused)
+{
+    int64_t took;
+
+    assert_int_equal(call(false, &took), ZCRP_ERROR_REFUSED);
+    assert_true(took >= second);
+    assert_true(took < 4 * second);
+}
