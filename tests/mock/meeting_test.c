@@ -97,7 +97,7 @@ static _Thread_local bool is_user;
 struct transport_met __real_transport_meet(struct transport *t, struct transport_errand *errand);
 struct transport_met __wrap_transport_meet(struct transport *t, struct transport_errand *errand)
 {
-    struct transport_met met = {.made = NULL};
+    struct transport_met met = {.peer_file = -1};
 
     if (!t->is_sender && errand->pairing.session != 0 && !atomic_load(&early.is_wanted)) {
         atomic_store(&order.is_held, true);
