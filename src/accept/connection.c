@@ -241,10 +241,12 @@ static void quit(struct zcrp_connection *c)
     destroy(c);
 }
 
+/* The receiver first: its word ends the peer's connection. The peer answers the sender's, which
+ * ends this connection, and then the receiver would have nobody to tell. */
 void connection_turn_away(struct zcrp_connection *c)
 {
-    entity_cut(c->sender);
     entity_cut(c->receiver);
+    entity_cut(c->sender);
     quit(c);
 }
 

@@ -47,20 +47,13 @@ static bool has_ended(struct zcrp_connection *c)
     return code != ZCRP_OK && code != ZCRP_ERROR_BUSY;
 }
 
-/* Who is turned away is told once. What does not arrive it finds out by asking, or by silence. */
-static bool is_end(int code)
-{
-    return code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_RESTARTED ||
-           code == ZCRP_ERROR_SILENT;
-}
-
-static void expect_end(struct zcrp_connection *c)
+static void expect_end(struct zcrp_connection *c, int code)
 {
     for (int64_t end = ends_now_ns() + patience; !has_ended(c);) {
         ck_assert_int_lt(ends_now_ns(), end);
         usleep(1000);
     }
-    ck_assert(is_end(zcrp_connection_status(c)));
+    ck_assert_int_eq(zcrp_connection_status(c), code);
 }
 
 /* ---- in ---- */
@@ -125,9 +118,9 @@ TEST(admission__the_caller_leaves)
 
     ck_assert_int_eq(zcrp_connection_close(call(&h)), ZCRP_OK);
     struct zcrp_connection *here = accept_one(&h);
-    expect_end(here);
+    expect_end(here, ZCRP_ERROR_PEER_CLOSED);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(here), in, MESSAGE), ZCRP_OK);
-    ck_assert(is_end(ends_wait(in)));
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
     zcrp_free_msg(in);
     ck_assert_int_eq(zcrp_connection_close(here), ZCRP_OK);
     ck_assert_uint_eq(stats_of(&h).connections, 0);
@@ -151,13 +144,13 @@ TEST(admission__the_listener_closes)
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(waiting[1]), in, MESSAGE), ZCRP_OK);
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
     for (int i = 0; i < ROWS(waiting); i++)
-        expect_end(waiting[i]);
-    ck_assert(is_end(ends_wait(out)));
-    ck_assert(is_end(ends_wait(in)));
+        expect_end(waiting[i], ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
     zcrp_free_msg(out);
     zcrp_free_msg(in);
     for (int i = 0; i < ROWS(waiting); i++)
-        (void)zcrp_connection_close(waiting[i]); /* TIMEOUT where it was not told */
+        ck_assert_int_eq(zcrp_connection_close(waiting[i]), ZCRP_OK);
     house_pass(b.there, b.here, MESSAGE, 2);
     house_part(&b);
 }
@@ -171,7 +164,7 @@ TEST(admission__nobody_accepts)
     struct pollfd set = {.fd = zcrp_listener_descriptor(h.listener), .events = POLLIN};
 
     ck_assert_int_eq(poll(&set, 1, 60000), 1);
-    expect_end(first);
+    expect_end(first, ZCRP_ERROR_PEER_CLOSED);
     ck_assert_int_eq(zcrp_connection_close(first), ZCRP_OK);
     while (stats_of(&h).connections > 0)
         usleep(1000);
