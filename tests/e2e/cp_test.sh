@@ -63,7 +63,7 @@ complains 3 "nokey: No such file or directory" --keys nokey a host::b
 complains 3 "nokey: No such file or directory" --keys nokey --serve .
 echo junk >junk
 chmod 600 junk
-complains 3 "junk: it is no key of zcrp-keys" --keys junk a host::b
+complains 3 "junk: neither " --keys junk a host::b
 complains 2 "--far is for zcrp-cp itself" --far </dev/null
 
 # ---- a tree with everything, both ways

@@ -140,7 +140,6 @@ enum channel_verdict __real_channel_send(struct channel *c, const struct burst *
 enum channel_verdict __wrap_channel_send(struct channel *c, const struct burst *b, uint32_t *sent)
 {
     note_request(b);
-    note_request(b);
     if (!atomic_load(&early.is_silent))
         return __real_channel_send(c, b, sent);
     *sent = b->datagrams;

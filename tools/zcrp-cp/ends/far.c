@@ -13,7 +13,6 @@
 #include "callers.h"
 #include "common/complain.h"
 #include "common/environment.h"
-#include "common/reason.h"
 #include "meeting.h"
 #include "remote.h"
 #include "server.h"
@@ -58,7 +57,7 @@ static int listen_sealed(struct far *far)
     (void)snprintf(port, sizeof(port), "%u", (unsigned)far->meeting.port);
     int code = zcrp_listen(&far->sealed, NULL, port, &options);
     if (code != 0)
-        (void)complain("cannot listen on UDP port %s: %s", port, reason_of(code));
+        (void)complain("cannot listen on UDP port %s: %s", port, zcrp_explain(code));
     zcrp_keys_free(options.keys);
     return code == 0 ? 0 : -1;
 }
@@ -221,7 +220,7 @@ static int listen_for_clients(const struct options *options, struct zcrp_listene
     if (code != 0)
         (void)complain("cannot listen on UDP port %s%s%s: %s", port,
                        options->address != NULL ? " of " : "",
-                       options->address != NULL ? options->address : "", reason_of(code));
+                       options->address != NULL ? options->address : "", zcrp_explain(code));
     zcrp_keys_free(how.keys);
     return code == 0 ? 0 : -1;
 }
@@ -247,6 +246,6 @@ int far_serve(const struct options *options)
         server.log = stdout;
     }
     complain_silently(); /* of a client's trouble there is a line in the log */
-    fprintf(stderr, "zcrp-cp: the server ended: %s\n", reason_of(server_run(&server)));
+    fprintf(stderr, "zcrp-cp: the server ended: %s\n", zcrp_explain(server_run(&server)));
     return STATUS_BROKEN;
 }

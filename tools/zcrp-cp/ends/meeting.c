@@ -11,7 +11,6 @@
 #include <xxhash.h>
 
 #include "common/complain.h"
-#include "common/reason.h"
 
 enum {
     SECRET_BYTES = MEETING_KEY_BYTES + 2 * PROOF_BYTES,
@@ -171,7 +170,7 @@ struct zcrp_keys *meeting_keys(const struct meeting *meeting)
     int code = zcrp_keys_psk(&keys, "zcrp-cp", meeting->key, MEETING_KEY_BYTES);
 
     if (code != 0)
-        (void)complain("cannot make a key: %s", reason_of(code));
+        (void)complain("cannot make a key: %s", zcrp_explain(code));
     return keys;
 }
 
@@ -181,8 +180,7 @@ struct zcrp_keys *meeting_server_keys(const char *path)
     int code = zcrp_keys_read(&keys, path);
 
     if (code != 0)
-        (void)complain("%s: %s", path,
-                       code == ZCRP_ERROR_ARGUMENT ? "it is no key of zcrp-keys" : reason_of(code));
+        (void)complain("%s", zcrp_explain(code));
     return keys;
 }
 

@@ -9,7 +9,6 @@
 
 #include "common/complain.h"
 #include "common/environment.h"
-#include "common/reason.h"
 #include "meeting.h"
 #include "remote.h"
 #include "session.h"
@@ -210,7 +209,7 @@ static int complain_of_reach(const struct near *near, uint16_t port, int code)
     if (code > 0 || atomic_load(&was_interrupted))
         return -1;
     return complain("%s: cannot connect to UDP port %u%s%s: %s", near->far.login, (unsigned)port,
-                    other != NULL ? " of " : "", other != NULL ? other : "", reason_of(code));
+                    other != NULL ? " of " : "", other != NULL ? other : "", zcrp_explain(code));
 }
 
 static int reach_with_keys(struct near *near, uint16_t port, struct zcrp_keys *keys)

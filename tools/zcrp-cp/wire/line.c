@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "common/complain.h"
-#include "common/reason.h"
 
 static const int64_t tick_ns = 100000000;
 static const int64_t last_words_ns = 1000000000;
@@ -70,7 +69,7 @@ enum line_end line_complain(struct line *line, int code)
         return LINE_STOPPED;
     if (code != LINE_BROKEN)
         (void)complain("%s%sthe copy broke off: %s", line->host != NULL ? line->host : "",
-                       line->host != NULL ? ": " : "", reason_of(code));
+                       line->host != NULL ? ": " : "", zcrp_explain(code));
     return LINE_FAILED;
 }
 
