@@ -271,7 +271,7 @@ static const struct {
 TEST(place_open__table, .rows = ROWS(places))
 {
     unsigned how = places[_i].how;
-    char path[256];
+    char path[512];
     struct place place;
     struct stat opened, wanted;
 
