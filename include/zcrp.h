@@ -157,7 +157,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(PEER_CANCELLED, "the peer cancelled the message")                                            \
     X(SILENT, "the peer has not been heard of for the silence limit")                              \
     X(RESTARTED, "the peer restarted and knows nothing of the message")                            \
-    X(PEER_CLOSED, "the peer closed before the message was through")                               \
+    X(PEER_CLOSED, "the peer has closed")                                                          \
     X(CLOSED, "the entity was closed before the message was through")                              \
     X(CHANNEL, "the channel failed; the descriptors are of no use any more")                       \
     X(PERMISSION,                                                                                  \
@@ -176,7 +176,8 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(EXPOSED, "the key file can be read by users other than its owner")                           \
     X(TRACE, "a trace called the library")                                                         \
     X(DIED, "the peer's process has ended without a close")                                        \
-    X(NOT_ADMITTED, "the peer's listener has no room for another connection")
+    X(NOT_ADMITTED, "the peer's listener has no room for another connection")                      \
+    X(CUT_OFF, "the peer closed before the message was through")
 
 enum zcrp_error_index {
 #define ZCRP_ERROR_INDEX(name, text) ZCRP_ERROR_INDEX_##name,
@@ -191,6 +192,12 @@ enum zcrp_code {
     ZCRP_ERRORS(ZCRP_ERROR_CODE)
 #undef ZCRP_ERROR_CODE
 };
+
+/* When the peer closes. PEER_CLOSED is the end of a stream: the peer has closed, and all that it
+ * sent was received; what is posted then, or later, ends with it, so a loop that receives ends on
+ * it. Where the peer left messages behind, or stopped in the middle of one, that is CUT_OFF
+ * instead. Messages that were being sent to it end with CUT_OFF, and those that are submitted later
+ * with PEER_CLOSED. */
 
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
@@ -597,7 +604,7 @@ ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
  *     zcrp_submit(r, m, size);
  *
  * 0 and *size; or ZCRP_ERROR_TIMEOUT; _INTERRUPTED (zcrp_interrupt ends it); on a connection the
- * code with which that has ended: _PEER_CLOSED, _SILENT, _RESTARTED, ...; _CHANNEL; _ARGUMENT: no
+ * code with which that has ended: _PEER_CLOSED, _CUT_OFF, _SILENT, ...; _CHANNEL; _ARGUMENT: no
  * receiver; _FORKED. Any thread. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_expect(struct zcrp_entity *receiver, nlong *size,
                                           int64_t timeout_ns);
@@ -787,7 +794,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener,
  * connection is accepted (zcrp_connection_status).
  *
  * A connection that nobody accepts for the listener's options.silence_ns is closed; its peer is
- * told, and has ZCRP_ERROR_PEER_CLOSED.
+ * told, and has ZCRP_ERROR_PEER_CLOSED; what it had sent ends with ZCRP_ERROR_CUT_OFF.
  *
  * 0 and *connection, or ZCRP_ERROR_TIMEOUT, _INTERRUPTED, _MEMORY, _SYSTEM (errno says how: EMFILE
  * if there was no descriptor for a caller, who calls again), _ARGUMENT, _FORKED, and *connection is

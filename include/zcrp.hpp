@@ -13,9 +13,10 @@
  * after: they move, and do not copy. A message that is still in flight when it goes out of scope
  * is taken back first, so its memory is the caller's again. Its destructor may take 100 ms then.
  *
- * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain. Calls
- * with a time limit say by their value that it has passed; they do not throw for that. Destructors
- * throw nothing: who wants to know how a close went calls close().
+ * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain; one
+ * that receives throws zcrp::end_of_stream where the peer has closed in order. Calls with a time
+ * limit say by their value that it has passed; they do not throw for that. Destructors throw
+ * nothing: who wants to know how a close went calls close().
  *
  * Times are std::chrono durations; a negative one is for ever. Threads, forks and ownership of
  * buffers are as zcrp.h says. */
@@ -55,6 +56,15 @@ class error : public std::runtime_error
 
   private:
     int code_;
+};
+
+/* The peer has closed, and all that it sent was received. What receives throws it. */
+class end_of_stream : public error
+{
+  public:
+    end_of_stream() : error(ZCRP_ERROR_PEER_CLOSED)
+    {
+    }
 };
 
 namespace detail
@@ -530,18 +540,24 @@ class connection
         (void)m.wait();
     }
 
-    /* Receives one message into place. Its bytes. */
+    /* Receives one message into place. Its bytes. Throws end_of_stream if the peer has closed, and
+     * all that it sent was received. */
     std::size_t receive(bytes memory)
     {
         message m(memory);
 
         receiver().submit(m);
-        return m.wait();
+        int code = zcrp_wait_for(m.get(), -1);
+        if (code == ZCRP_ERROR_PEER_CLOSED)
+            throw end_of_stream();
+        detail::check(code);
+        return m.length();
     }
 
     /* Receives the next message, of whatever size, into memory of its own; none: the peer has
-     * closed. Waits. The peer says the size: one above `most` throws ZCRP_ERROR_TOO_LARGE, and the
-     * message stays where it is until something larger is posted. */
+     * closed, and all that it sent was received. Waits. The peer says the size: one above `most`
+     * throws ZCRP_ERROR_TOO_LARGE, and the message stays where it is until something larger is
+     * posted. */
     std::optional<message> receive(std::size_t most = std::size_t{1} << 30)
     {
         nlong size = 0;
@@ -556,6 +572,76 @@ class connection
         receiver().submit(m);
         (void)m.wait();
         return m;
+    }
+
+    /* What messages() walks over. It refers to the connection. */
+    class range
+    {
+      public:
+        class iterator
+        {
+          public:
+            message &operator*() const
+            {
+                return *range_->next_;
+            }
+
+            iterator &operator++()
+            {
+                range_->advance();
+                return *this;
+            }
+
+            bool operator!=(std::nullptr_t) const noexcept
+            {
+                return range_->next_.has_value();
+            }
+
+          private:
+            friend class range;
+
+            explicit iterator(range *r) noexcept : range_(r)
+            {
+            }
+
+            range *range_;
+        };
+
+        iterator begin()
+        {
+            advance();
+            return iterator(this);
+        }
+
+        std::nullptr_t end() const noexcept
+        {
+            return nullptr;
+        }
+
+      private:
+        friend class connection;
+
+        range(connection *c, std::size_t most) noexcept : connection_(c), most_(most)
+        {
+        }
+
+        void advance()
+        {
+            next_ = connection_->receive(most_);
+        }
+
+        connection *connection_;
+        std::size_t most_;
+        std::optional<message> next_;
+    };
+
+    /* The messages that come, one by one as by receive(most), until the peer closes:
+     *
+     *     for (zcrp::message &m : peer.messages())
+     *         use(m.data(), m.length()); */
+    range messages(std::size_t most = std::size_t{1} << 30)
+    {
+        return range(this, most);
     }
 
     /* Has the peer closed? Then nothing comes any more. */

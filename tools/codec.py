@@ -43,7 +43,7 @@ WIDTHS = {"u8": 1, "u16": 2, "i16": 2, "u32": 4, "u64": 8}
 TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,),
          "cookie": (8,), "handshake": (9,), "offer": (10,), "version": (15,)}
 FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "request": ANSWER,
-         "hello": CLOSING, "handshake": SECOND | ANSWERS | REFUSES}
+         "hello": CLOSING | VOID, "handshake": SECOND | ANSWERS | REFUSES}
 WITHOUT_SESSION = ("hello", "cookie", "handshake")
 WITH_DATA = ("unit", "probe", "handshake")
 
@@ -146,6 +146,7 @@ def check_request(body, t):
 
 
 def check_hello(_, t):
+    require(not t["flags"] & VOID or t["flags"] & CLOSING)
     if t["nonce"] != 0:
         require(t["requested"] == 0 and t["flags"] == 0)
     else:

@@ -154,7 +154,7 @@ async def test_what_waits_for_its_turn_ends_with_the_connection(one, other):
         with pytest.raises(zcrp.Closed):
             await posted
     for posted in waiting:
-        with pytest.raises(zcrp.PeerClosed):
+        with pytest.raises(zcrp.EndOfStream):
             await posted
     assert not one._asking and not other._asking
 
@@ -252,11 +252,26 @@ async def test_the_peer_closes(one, other):
     await asyncio.sleep(0.05)
     assert other.status() is None and await one.close() is True and await one.close() is True
     for waiting in (posted, asked):
-        with pytest.raises(zcrp.PeerClosed):
+        with pytest.raises(zcrp.EndOfStream):
             await waiting
     assert isinstance(other.status(), zcrp.PeerClosed)
-    with pytest.raises(zcrp.PeerClosed):
+    with pytest.raises(zcrp.PeerClosed) as failure:
         await other.send(b"x")
+    assert not isinstance(failure.value, EOFError)
+
+
+@with_pair
+async def test_a_loop_ends_with_what_the_peer_sent(one, other):
+    sent = [b"a", b"", b"c" * 100000]
+
+    async def send():
+        for message in sent:
+            await one.send(message)
+        await one.close()
+
+    sending = asyncio.ensure_future(send())
+    assert [message async for message in other] == sent and [message async for message in other] == []
+    await sending
 
 
 @with_pair

@@ -42,7 +42,8 @@ def test_a_code_that_is_not_known():
 
 def test_they_are_pythons_own_too():
     for kind, base in ((zcrp.Timeout, TimeoutError), (zcrp.Refused, ConnectionRefusedError), (zcrp.System, OSError),
-                       (zcrp.PeerClosed, ConnectionResetError), (zcrp.Address, ValueError), (zcrp.Address, OSError),
+                       (zcrp.PeerClosed, ConnectionResetError), (zcrp.CutOff, ConnectionResetError),
+                       (zcrp.EndOfStream, EOFError), (zcrp.EndOfStream, zcrp.PeerClosed), (zcrp.Address, ValueError), (zcrp.Address, OSError),
                        (zcrp.Memory, MemoryError), (zcrp.Silent, ConnectionError)):
         assert issubclass(kind, base) and issubclass(kind, zcrp.Error)
 
@@ -320,9 +321,41 @@ def test_the_peer_dies_or_closes(impatient):
     posted = other.post_receive(bytearray(5))
     assert other.status() is None
     assert one.close() is True
-    with pytest.raises(zcrp.PeerClosed):
+    with pytest.raises(zcrp.EndOfStream):
         posted.wait(LONG)
     assert isinstance(other.status(), zcrp.PeerClosed)
-    for call in (lambda: other.send(b"x"), lambda: other.receive(), lambda: other.receive_into(bytearray(1))):
-        with pytest.raises(zcrp.PeerClosed):
+    for call in (other.receive, lambda: other.receive_into(bytearray(1)),
+                 other.post_receive_batch([bytearray(1)]).wait):
+        with pytest.raises(EOFError, match="the peer has closed"):
+            call()
+    with pytest.raises(zcrp.PeerClosed) as failure:
+        other.send(b"x")
+    assert not isinstance(failure.value, EOFError)
+
+
+def test_a_loop_ends_with_what_the_peer_sent(pair):
+    one, other = pair
+    sent = [b"a", b"", b"c" * 100000]
+    thread = in_thread(lambda: [one.send(message) for message in sent] and one.close())
+    assert list(other) == sent and list(other) == []
+    thread.join()
+
+
+def test_a_loop_keeps_to_its_limit(pair):
+    one, other = pair
+    posted = one.post_send(b"four")
+    with pytest.raises(zcrp.TooLarge):
+        list(other.messages(limit=3))
+    assert other.receive() == b"four"
+    posted.wait(LONG)
+
+
+def test_a_peer_that_leaves_messages_behind(impatient):
+    one, other = impatient
+    lost = one.post_send(b"nobody has posted a buffer")
+    assert one.close() is False
+    with pytest.raises(zcrp.Closed):
+        lost.wait(LONG)
+    for call in (lambda: list(other), lambda: other.receive_into(bytearray(1))):
+        with pytest.raises(zcrp.CutOff):
             call()

@@ -18,7 +18,8 @@ enum outcome {
     OUTCOME_STALLED,        /* the peer is heard of, but acknowledges nothing that is in transit */
     OUTCOME_PROTOCOL,       /* the peer acknowledged what was never sent */
     OUTCOME_RESTARTED,      /* the peer is a new one that knows nothing of it */
-    OUTCOME_PEER_CLOSED,    /* the peer closed before it was through */
+    OUTCOME_PEER_CLOSED,    /* the peer has closed, and nothing of it had come */
+    OUTCOME_CUT_OFF,        /* the peer closed before it was through */
     OUTCOME_CLOSED,         /* this side closed before it was through */
     OUTCOME_KEYS,  /* the peer has no key that is good here, or takes none of this side's */
     OUTCOME_APART, /* it was to go from memory to memory, and cannot */

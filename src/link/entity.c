@@ -219,8 +219,8 @@ static void pass_link_on(struct zcrp_entity *e)
     if (other == NULL || e->link->is_broken)
         return;
     if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
-        other->lost = why;
-        machine_fail(&other->machine, clock_now(), why);
+        other->lost = machine_end_beside(&other->machine, why);
+        machine_fail(&other->machine, clock_now(), other->lost);
     }
     entity_touch(other);
 }

@@ -349,9 +349,14 @@ bool machine_is_replaced(const struct machine *m)
     return m->receiver != NULL && receiver_is_replaced(m->receiver);
 }
 
-bool machine_is_told(const struct machine *m)
+enum outcome machine_told(const struct machine *m)
 {
-    return m->receiver != NULL && receiver_is_told(m->receiver);
+    return m->receiver != NULL ? receiver_told(m->receiver) : OUTCOME_OK;
+}
+
+enum outcome machine_end_beside(const struct machine *m, enum outcome other_ended)
+{
+    return m->receiver != NULL ? receiver_end_beside(m->receiver, other_ended) : other_ended;
 }
 
 void machine_agree_close(struct machine *m)

@@ -69,8 +69,12 @@ enum outcome machine_end(const struct machine *m);
 /* Of a connection's receiver: another peer is where its own was. */
 bool machine_is_replaced(const struct machine *m);
 
-/* Of a connection's receiver: the peer has closed its sender, and so closes the connection. */
-bool machine_is_told(const struct machine *m);
+/* Of a connection's receiver: how the peer has closed its sender, and so closes the connection
+ * (receiver_told); OK: it has not. */
+enum outcome machine_told(const struct machine *m);
+
+/* How this half of a connection ends where the other half has ended so (receiver_end_beside). */
+enum outcome machine_end_beside(const struct machine *m, enum outcome other_ended);
 
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
 uint64_t machine_expected(const struct machine *m);

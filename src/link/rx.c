@@ -116,7 +116,7 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
                              struct landing *landing, int received)
 {
     bool was_replaced = machine_is_replaced(&e->machine);
-    bool was_told = machine_is_told(&e->machine);
+    bool was_told = machine_told(&e->machine) != OUTCOME_OK;
     struct peer_news news = {.has_shown = false};
 
     if (received <= 0)
@@ -131,10 +131,10 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
         ways_look_late(e);
     open_units(e, landing);
     news.has_shown = land_units(e, landing);
-    news.has_closed = !was_told && machine_is_told(&e->machine);
+    news.has_closed = !was_told && machine_told(&e->machine) != OUTCOME_OK;
     news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
     if (news.has_closed && e->lost == OUTCOME_OK)
-        e->lost = OUTCOME_PEER_CLOSED; /* so ends what is posted from now on */
+        e->lost = machine_told(&e->machine); /* so ends what is posted from now on */
     return news;
 }
 

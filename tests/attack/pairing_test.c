@@ -386,7 +386,7 @@ static void ask(const struct victim *sender, struct hostile *h)
     ck_assert_int_eq(victim_submit(sender, 0, 1000, 1), 0);
     ck_assert(hostile_be_receiver(h, &run, 3000));
     hostile_say(h, wire_ack(h->out, h->pairing, NULL, 0, WIRE_CLOSING));
-    ck_assert_int_eq(victim_wait(sender, 0, 3000 * VICTIM_MS), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(victim_wait(sender, 0, 3000 * VICTIM_MS), ZCRP_ERROR_CUT_OFF);
 }
 
 /* What a sender asks with tells nothing of what it will ask with. */

@@ -89,6 +89,33 @@ static void moves_containers()
     CHECK(p.here.peer().find("127.0.0.1:") == 0);
     p.there.close();
     CHECK(code_of([&] { (void)p.here.receive(in); }) == ZCRP_ERROR_PEER_CLOSED);
+    try {
+        (void)p.here.receive(in);
+        CHECK(false);
+    } catch (const zcrp::end_of_stream &end) {
+        CHECK(end.what() == std::string("the peer has closed"));
+    }
+}
+
+/* A loop over the messages ends with the last one; where some were left behind, with an error. */
+static void loops()
+{
+    const std::vector<std::size_t> sizes = {3, 0, 100000};
+    std::vector<std::size_t> lengths;
+    pair p;
+    std::thread sender([&] {
+        const std::vector<char> out(100000, 'x');
+        for (std::size_t size : sizes)
+            p.there.send({out.data(), size});
+        p.there.close();
+    });
+
+    for (zcrp::message &m : p.here.messages())
+        lengths.push_back(m.length());
+    sender.join();
+    CHECK(lengths == sizes);
+    CHECK(!p.here.receive());
+    CHECK(p.here.end());
 }
 
 static void posts_ahead()
@@ -278,6 +305,7 @@ int main()
 {
     says_why();
     moves_containers();
+    loops();
     posts_ahead();
     asks_for_the_size();
     receives_any_size();

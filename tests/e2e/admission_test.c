@@ -145,7 +145,7 @@ TEST(admission__the_listener_closes)
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
     for (int i = 0; i < ROWS(waiting); i++)
         expect_end(waiting[i], ZCRP_ERROR_PEER_CLOSED);
-    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_PEER_CLOSED);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_CUT_OFF);
     ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
     zcrp_free_msg(out);
     zcrp_free_msg(in);

@@ -184,6 +184,7 @@ static void check_ended(struct user *u, int slot)
                                    ZCRP_ERROR_TOO_LARGE,
                                    ZCRP_ERROR_CLOSED,
                                    ZCRP_ERROR_PEER_CLOSED,
+                                   ZCRP_ERROR_CUT_OFF,
                                    ZCRP_ERROR_SILENT,
                                    ZCRP_ERROR_DIED,
                                    ZCRP_ERROR_RESTARTED,

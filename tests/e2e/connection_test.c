@@ -392,6 +392,38 @@ TEST(connection__peer_has_closed)
     (void)zcrp_listener_close(h.listener);
 }
 
+/* It gave messages up that it had submitted: what is posted, before or after that, ends with a code
+ * that a loop does not take for the end of what there was. So do its peer's own messages. */
+TEST(connection__peer_leaves_messages_behind)
+{
+    const struct zcrp_options hasty = {.linger_ns = 200 * ENDS_MILLISECOND};
+    struct home h = meet(&hasty);
+    struct zcrp_msg *given_up[2] = {ends_filled(MESSAGE, 1), ends_filled(MESSAGE, 2)};
+    struct zcrp_msg *out = ends_filled(MESSAGE, 3), *in = ends_empty(MESSAGE);
+    struct zcrp_entity *receiver = zcrp_connection_receiver(h.there);
+    nlong size;
+
+    house_pass(h.here, h.there, MESSAGE, 1);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.there), out, MESSAGE), ZCRP_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.here), given_up[i], MESSAGE),
+                         ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_ERROR_TIMEOUT);
+    ck_assert(status_becomes(h.there, ZCRP_ERROR_PEER_CLOSED));
+    ck_assert_int_eq(zcrp_expect(receiver, &size, -1), ZCRP_ERROR_CUT_OFF);
+    ck_assert_int_eq(zcrp_submit(receiver, in, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_CUT_OFF);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_CUT_OFF);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(ends_wait(given_up[i]), ZCRP_ERROR_CLOSED);
+        zcrp_free_msg(given_up[i]);
+    }
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* More buffers than the table has room for: each of them ends, and each that is posted later. */
 TEST(connection__peer_closes_on_a_full_table)
 {

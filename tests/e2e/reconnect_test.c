@@ -242,7 +242,9 @@ static void reconnect(uint64_t seed, struct zcrp_keys *keys, bool is_one)
     fflush(stdout); /* a failing test prints nothing else */
     ck_assert_uint_eq(t.connects.count[0], connects);
     ck_assert_uint_eq(t.asks.count[0], asks);
-    ck_assert_uint_eq(t.answers.count[0] + t.answers.count[-ZCRP_ERROR_PEER_CLOSED], answers);
+    ck_assert_uint_eq(t.answers.count[0] + t.answers.count[-ZCRP_ERROR_PEER_CLOSED] +
+                          t.answers.count[-ZCRP_ERROR_CUT_OFF],
+                      answers);
     ck_assert_uint_eq(t.closes.count[0], closes);
     ck_assert_uint_eq(t.partings.count[0], partings);
 }

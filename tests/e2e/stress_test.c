@@ -50,7 +50,7 @@ static void check_ended(struct user *u, const struct zcrp_msg *m, int code)
 {
     must(code == ZCRP_OK || code == ZCRP_ERROR_CANCELLED || code == ZCRP_ERROR_PEER_CANCELLED ||
              code == ZCRP_ERROR_TOO_LARGE || code == ZCRP_ERROR_CLOSED ||
-             code == ZCRP_ERROR_PEER_CLOSED,
+             code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_CUT_OFF,
          zcrp_strerror(code));
     if (code != ZCRP_OK) {
         u->bad++;

@@ -202,7 +202,8 @@ static inline void send_hello(struct run *r)
     uint32_t shape = script_u8(&r->script);
     struct hello hello = {.pairing = choose_pairing(r),
                           .requested = script_near(&r->script, r->message),
-                          .is_closing = shape >= 240};
+                          .is_closing = shape >= 240,
+                          .is_cut = shape >= 248};
     if ((shape & 3) == 1)
         ask(r);
     else if ((shape & 3) == 2)

@@ -254,12 +254,14 @@ static void request_round(uint8_t *bytes)
 static struct hello random_hello(void)
 {
     bool asks = one_in(2);
+    bool closes = !asks && one_in(2);
     return (struct hello){
         .pairing = {.session = asks ? number() : number_not_0(), .tag = number_not_0()},
         .nonce = asks ? long_number_not_0() : 0,
         .cookie = asks ? long_number() : 0,
         .requested = asks ? 0 : number(),
-        .is_closing = !asks && one_in(2),
+        .is_closing = closes,
+        .is_cut = closes && one_in(2),
     };
 }
 

@@ -229,7 +229,7 @@ static void expect_content(struct host_receiver *h, const struct entry *entry)
 static bool ends_session(enum outcome outcome)
 {
     return outcome == OUTCOME_SILENT || outcome == OUTCOME_RESTARTED ||
-           outcome == OUTCOME_PEER_CLOSED;
+           outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_CUT_OFF;
 }
 
 /* A new session's first message is the oldest that is posted: all before are over. While a plan is

@@ -107,7 +107,9 @@ static bool say_hello(FILE *log, const uint8_t *bytes, uint32_t size)
         fprintf(log, "hello?%s", hello.cookie != 0 ? " with cookie" : "");
     else
         fprintf(log, "hello, requested below %" PRIu32 "%s", hello.requested,
-                hello.is_closing ? ", closing" : "");
+                hello.is_cut       ? ", closing, cut off"
+                : hello.is_closing ? ", closing"
+                                   : "");
     return true;
 }
 
@@ -192,6 +194,7 @@ const char *scene_outcome(enum outcome outcome)
         [OUTCOME_PROTOCOL] = "protocol",
         [OUTCOME_RESTARTED] = "restarted",
         [OUTCOME_PEER_CLOSED] = "peer closed",
+        [OUTCOME_CUT_OFF] = "cut off",
         [OUTCOME_CLOSED] = "closed",
         [OUTCOME_APART] = "apart",
         [OUTCOME_DIED] = "died",

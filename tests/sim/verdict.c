@@ -8,7 +8,7 @@ static bool is_failure_of_network(enum outcome outcome)
     return outcome == OUTCOME_UNREACHABLE || outcome == OUTCOME_NOT_ADMITTED ||
            outcome == OUTCOME_SILENT || outcome == OUTCOME_STALLED ||
            outcome == OUTCOME_RESTARTED || outcome == OUTCOME_PEER_CLOSED ||
-           outcome == OUTCOME_CLOSED;
+           outcome == OUTCOME_CUT_OFF || outcome == OUTCOME_CLOSED;
 }
 
 static bool is_cancelled(enum outcome outcome)
@@ -34,7 +34,8 @@ static bool do_agree(enum outcome sent, enum outcome received)
  * closed; or of nothing at all, if it was not begun there before. */
 static bool is_over_there(const struct entry *entry, const struct entry *peer)
 {
-    bool is_unheard = entry->outcome == OUTCOME_PEER_CLOSED || entry->outcome == OUTCOME_SILENT;
+    bool is_unheard = entry->outcome == OUTCOME_PEER_CLOSED || entry->outcome == OUTCOME_CUT_OFF ||
+                      entry->outcome == OUTCOME_SILENT;
     return is_unheard && peer != NULL &&
            (peer->was_cancelled || peer->outcome == OUTCOME_TOO_LARGE);
 }
@@ -43,8 +44,7 @@ static bool is_over_there(const struct entry *entry, const struct entry *peer)
  * want of room, the sender takes for lost. */
 static bool is_forgotten(const struct world *w, const struct entry *entry)
 {
-    return entry->outcome == OUTCOME_PEER_CLOSED &&
-           receiver_counters(w->receiver.core)->forgotten > 0;
+    return entry->outcome == OUTCOME_CUT_OFF && receiver_counters(w->receiver.core)->forgotten > 0;
 }
 
 /* A receiver that has given up its close is gone, and with it the last acknowledgement. */
@@ -77,6 +77,10 @@ static void judge_pair(struct scene *scene, const struct entry *sent, const stru
     scene_expect(scene, do_agree(sent->outcome, received->outcome),
                  "message %" PRIu32 ": sender says %s, receiver %s", sent->index,
                  scene_outcome(sent->outcome), scene_outcome(received->outcome));
+    scene_expect(scene,
+                 received->outcome != OUTCOME_PEER_CLOSED || !is_failure_of_network(sent->outcome),
+                 "message %" PRIu32 " was cut off, and its receiver knows of no more than a close",
+                 sent->index);
     bool is_too_large = sent->size > received->size;
     scene_expect(scene, !is_too_large || received->outcome != OUTCOME_OK,
                  "message %" PRIu32 " does not fit", sent->index);

@@ -33,7 +33,7 @@ local kinds = {"Unit", "Block acknowledgement, first interval positive",
     [VERSION_ANSWER] = "Version answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
     [ANSWER] = "answer", [CLOSING] = "closing", [ECN] = "ecn"}
-local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, ANSWER, CLOSING,
+local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, ANSWER, CLOSING + VOID,
     0, 0, 0, [HANDSHAKE] = SECOND + ANSWERS + REFUSES, [OFFER] = 0}
 local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender",
     "the sender cannot read its memory"}
@@ -321,7 +321,9 @@ end
 local NONE = UInt64(0)
 
 local function hello_breaks(d)
-    if d.nonce ~= NONE and (d.requested ~= 0 or d.flags ~= 0) then
+    if has(d.flags, VOID) and not has(d.flags, CLOSING) then
+        return "a hello that does not close gives no message up"
+    elseif d.nonce ~= NONE and (d.requested ~= 0 or d.flags ~= 0) then
         return "a hello that asks has requested nothing and does not close"
     elseif d.nonce == NONE and (d.cookie ~= NONE or d.session == 0) then
         return "a hello without a nonce has a session and no cookie"

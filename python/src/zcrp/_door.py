@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Optional
 from ._buffers import SIZE_MOST, Export, whole
 from ._places import Host, Port, address_error, host_chars, port_chars
 from ._zcrp import ffi, lib
-from .errors import error_of
+from .errors import Error, error_of, error_of_receive
 
 SLICE_NS = 50_000_000
 OK: int = lib.ZCRP_OK
@@ -46,6 +46,11 @@ def check(code: int) -> int:
     if code < 0:
         raise error_of(code)
     return code
+
+
+def error_of_message(half: int, code: int, size: int = 0, index: int = 0) -> Error:
+    """How a message of this half ended, as an exception."""
+    return (error_of_receive if half == RECEIVER else error_of)(code, size, index)
 
 
 def brief(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
@@ -181,7 +186,7 @@ class Handle:
         self.release(half, number)
         if end < 0:
             let_go([export])
-            raise error_of(end, lib.door_post_length(post, 0))
+            raise error_of_message(half, end, lib.door_post_length(post, 0))
         self.give_post(post)
         return end
 

@@ -22,7 +22,7 @@ import asyncio
 import collections
 import socket
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
@@ -32,7 +32,7 @@ from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
 from ._places import check_place, unresolved
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
-from .errors import Closed, Error, Forked, TooLarge, error_of
+from .errors import Closed, EndOfStream, Error, Forked, TooLarge, error_of, error_of_receive
 from .options import Options, native, native_to_connect
 
 __all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
@@ -96,7 +96,7 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
         if self.done():
             return
         try:
-            self.set_result(self._found(results(self._post, self._count)))
+            self.set_result(self._found(results(self._half, self._post, self._count)))
         except Error as error:
             self.set_exception(error)
 
@@ -126,7 +126,7 @@ class _Received(Posted[bytearray]):
         if code == TIMEOUT:
             return False
         if code != OK or (self._limit is not None and size[0] > self._limit):
-            self.set_exception(error_of(TooLarge.code if code == OK else code, size[0]))
+            self.set_exception(error_of_receive(TooLarge.code if code == OK else code, size[0]))
             return True
         try:
             self._data = blank(size[0])
@@ -199,7 +199,10 @@ class Connection:
         return Posted(self, SENDER, [readable(buffer)], _nothing)
 
     def receive_into(self, buffer: Buffer) -> Posted[int]:
-        """Posts a buffer for the next message that has none yet. Await how many bytes it has."""
+        """Posts a buffer for the next message that has none yet. Await how many bytes it has.
+
+        :class:`zcrp.EndOfStream`: the peer has closed, and there is none.
+        """
         return Posted(self, RECEIVER, [writable(buffer)], _one)
 
     def send_batch(self, buffers: Iterable[Buffer]) -> Posted[None]:
@@ -220,11 +223,24 @@ class Connection:
         nothing: the message is the next one's.
 
         A message of more than ``limit`` bytes stays with the peer: :class:`zcrp.TooLarge`. Give a limit if you do
-        not trust the peer.
+        not trust the peer. :class:`zcrp.EndOfStream`: the peer has closed, and there is no next message.
         """
         most = None if limit is None else whole(limit, "a limit")
         self._check_here()
         return _Received(self, most)
+
+    async def messages(self, limit: Optional[int] = None) -> AsyncIterator[bytearray]:
+        """The messages that come, one by one as by :meth:`receive`, until the peer closes. So does a loop over the
+        connection: ``async for message in connection``."""
+        while True:
+            try:
+                message = await self.receive(limit)
+            except EndOfStream:
+                return
+            yield message
+
+    def __aiter__(self) -> AsyncIterator[bytearray]:
+        return self.messages()
 
     def allocate(self, size: int) -> memoryview:
         """A buffer that a peer on this host may map, so that messages from one such buffer into another take one

@@ -4,15 +4,15 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _door
 from ._buffers import Buffer, Export, blank, readable, whole, writable
-from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle
+from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle, error_of_message
 from ._zcrp import ffi, lib
-from .errors import Closed, Error, Forked, TooLarge, error_of
+from .errors import Closed, EndOfStream, Error, Forked, TooLarge, error_of, error_of_receive
 from .options import Options, native, native_to_connect
 
 __all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Statistics", "connect", "listen",
@@ -62,18 +62,18 @@ class _Posted:
         return self._connection._handle.take_back(self._half, self._number, self._post)
 
 
-def results(post: Any, count: int) -> list[int]:
+def results(half: int, post: Any, count: int) -> list[int]:
     """The lengths of messages that have ended, or the error of the first that failed."""
     if count == 1:
         end: int = lib.door_post_end(post, 0)
         if end < 0:
-            raise error_of(end, lib.door_post_length(post, 0))
+            raise error_of_message(half, end, lib.door_post_length(post, 0))
         return [end]
     lengths = ffi.new("uint64_t[]", count)
     code = lib.door_post_result(post, lengths)
     if code != OK:
         index = next(i for i in range(count) if lib.door_post_code(post, i) == code)
-        raise error_of(code, lengths[index], index)
+        raise error_of_message(half, code, lengths[index], index)
     return list(ffi.unpack(lengths, count)) if count else []
 
 
@@ -113,7 +113,7 @@ class Message(_Posted):
         if end != TIMEOUT:
             self._connection._handle.release(self._half, self._number)
         if end < 0:
-            raise error_of(end, lib.door_post_length(self._post, 0))
+            raise error_of_message(self._half, end, lib.door_post_length(self._post, 0))
         return end
 
 
@@ -144,13 +144,14 @@ class Batch(_Posted):
         if code == TIMEOUT:
             raise error_of(code)
         self._connection._handle.release(self._half, self._number)
-        return results(self._post, self._count)
+        return results(self._half, self._post, self._count)
 
     def errors(self) -> list[Optional[Error]]:
         """Why each failed; None for those that ended well, or have not ended."""
         codes = [lib.door_post_code(self._post, i) for i in range(self._count)]
         lengths = [lib.door_post_length(self._post, i) for i in range(self._count)]
-        return [None if code in (OK, _door.BUSY) else error_of(code, lengths[i], i) for i, code in enumerate(codes)]
+        return [None if code in (OK, _door.BUSY) else error_of_message(self._half, code, lengths[i], i)
+                for i, code in enumerate(codes)]
 
 
 def wait(posted: Iterable[Union[Message, Batch]], timeout: Optional[float] = None) -> list[Union[Message, Batch]]:
@@ -213,7 +214,8 @@ class Connection:
             raise _door.brief(interrupt)
 
     def receive_into(self, buffer: Buffer, timeout: Optional[float] = None) -> int:
-        """Waits for the next message, which lands in the buffer. How many bytes it has.
+        """Waits for the next message, which lands in the buffer. How many bytes it has. :class:`EndOfStream`: the
+        peer has closed, and there is none.
 
         A larger one fails at both ends (:class:`TooLarge`, whose ``size`` says what it needs). If the time limit
         passes, or a signal's exception ends the wait, the buffer is taken back; the peer's message for it fails,
@@ -228,7 +230,7 @@ class Connection:
         """Waits for the next message, of any size. It asks the peer for the size first, which costs a round trip.
 
         A message of more than ``limit`` bytes stays with the peer: :class:`TooLarge`. Give a limit if you do not
-        trust the peer.
+        trust the peer. :class:`EndOfStream`: the peer has closed, and there is no next message.
         """
         started = time.monotonic()
         size = ffi.new("uint64_t *")
@@ -242,8 +244,10 @@ class Connection:
         if not self._receiving.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
             raise error_of(TIMEOUT)
         try:
-            _door.check(_door.in_slices(lambda slice_ns: int(lib.door_expect(self._handle.door, size, slice_ns)),
-                                        _door.limit_ns(left())))
+            code = _door.in_slices(lambda slice_ns: int(lib.door_expect(self._handle.door, size, slice_ns)),
+                                   _door.limit_ns(left()))
+            if code != OK:
+                raise error_of_receive(code)
             if most is not None and size[0] > most:
                 raise error_of(TooLarge.code, size[0])
             data = blank(size[0])
@@ -255,6 +259,19 @@ class Connection:
         if length < len(data):
             del data[length:]
         return data
+
+    def messages(self, limit: Optional[int] = None) -> Iterator[bytearray]:
+        """The messages that come, one by one as by :meth:`receive`, until the peer closes. So does a loop over the
+        connection: ``for message in connection``."""
+        while True:
+            try:
+                message = self.receive(limit=limit)
+            except EndOfStream:
+                return
+            yield message
+
+    def __iter__(self) -> Iterator[bytearray]:
+        return self.messages()
 
     def post_send(self, buffer: Buffer) -> Message:
         """Sends a message, and returns at once. The buffer must not change before the message has ended."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Optional
 
 from ._zcrp import ffi, lib
 
-__all__ = ["Error"]
+__all__ = ["EndOfStream", "Error"]
 
 _by_code: dict[int, type[Error]] = {}
 
@@ -121,7 +121,18 @@ class Restarted(Error, ConnectionResetError, name="RESTARTED"):
 
 
 class PeerClosed(Error, ConnectionResetError, name="PEER_CLOSED"):
-    """The peer closed the connection before the message was through."""
+    """The peer has closed the connection."""
+
+
+class EndOfStream(PeerClosed, EOFError):
+    """The peer has closed, and all that it sent has been received: no message comes any more.
+
+    What receives raises it where what sends has :class:`PeerClosed`, and loops over a connection's messages end on it.
+    A peer that leaves messages behind is :class:`CutOff`."""
+
+
+class CutOff(Error, ConnectionResetError, name="CUT_OFF"):
+    """The peer closed the connection before the message was through, or before all that it had sent was."""
 
 
 class Closed(Error, ConnectionAbortedError, name="CLOSED"):
@@ -217,6 +228,15 @@ def error_of(code: int, size: int = 0, index: int = 0) -> Error:
     kind = _by_code.get(code, Error)
     error = System(ffi.errno, os.strerror(ffi.errno)) if kind is System else kind(text_of(code))
     error.size, error.index = size, index
+    return error
+
+
+def error_of_receive(code: int, size: int = 0, index: int = 0) -> Error:
+    """The same for what receives: a peer that has closed is the end of what it sent."""
+    if code != PeerClosed.code:
+        return error_of(code, size, index)
+    error = EndOfStream(text_of(code))
+    error.index = index
     return error
 
 

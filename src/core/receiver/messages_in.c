@@ -95,6 +95,17 @@ void messages_in_end_all(struct messages_in *m, enum outcome outcome)
     }
 }
 
+bool messages_in_have_begun(struct messages_in *m)
+{
+    for (uint64_t number = m->base; number < m->next; number++) {
+        struct message_in *message = messages_in_find(m, number);
+        if (message != NULL && message->state == MESSAGE_IN_POSTED &&
+            (message->is_length_known || message->missing.bytes < message->size))
+            return true;
+    }
+    return false;
+}
+
 /* Behind the message's end nothing stays of what landed there. */
 static void wipe(const struct message_in *message)
 {

@@ -79,6 +79,9 @@ void messages_in_withdraw(struct messages_in *m, struct message_in *message, enu
 /* Ends every message that is left. */
 void messages_in_end_all(struct messages_in *m, enum outcome outcome);
 
+/* Has a message that is POSTED begun to come? O(messages). */
+bool messages_in_have_begun(struct messages_in *m);
+
 /* The next event, in the order in which they became ready; false if there is none. What was
  * scribbled behind the end of its message is set to 0. */
 bool messages_in_take_event(struct messages_in *m, struct event *event);

@@ -172,9 +172,16 @@ void receiver_agree_close(struct receiver *r)
     r->is_agreed = true;
 }
 
-bool receiver_is_told(const struct receiver *r)
+enum outcome receiver_told(const struct receiver *r)
 {
-    return r->is_told;
+    return r->told;
+}
+
+enum outcome receiver_end_beside(const struct receiver *r, enum outcome sender_ended)
+{
+    bool has_begun = r->session.has_units || r->offers.is_known;
+    bool is_cut = sender_ended == OUTCOME_PEER_CLOSED && has_begun;
+    return is_cut ? OUTCOME_CUT_OFF : sender_ended;
 }
 
 bool receiver_is_closed(const struct receiver *r)

@@ -166,8 +166,14 @@ bool receiver_is_confirmed(const struct receiver *r);
 /* Both ends know that the connection ends, as sender_agree_close. */
 void receiver_agree_close(struct receiver *r);
 
-/* Of a receiver that stays: its sender has closed, and so closes the connection. */
-bool receiver_is_told(const struct receiver *r);
+/* Of a receiver that stays: how its sender has closed, and so closes the connection. PEER_CLOSED:
+ * all that it sent is here, CUT_OFF: not all. OK: it has not closed. */
+enum outcome receiver_told(const struct receiver *r);
+
+/* Of a receiver that stays: how it ends where the connection's sender has ended so. A peer that
+ * closes in order says that all is sent (receiver_told) before that sender hears of its close: if
+ * it has sent of messages and not said this, it has given some up. */
+enum outcome receiver_end_beside(const struct receiver *r, enum outcome sender_ended);
 
 /* Ends all messages with this outcome and leaves the session, if any. A close that is under way is
  * over. */

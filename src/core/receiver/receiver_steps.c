@@ -35,7 +35,8 @@ void receiver_fail(struct receiver *r, instant now, enum outcome outcome)
         r->ended = outcome; /* nobody else has these keys */
     if (pairing.session != 0) {
         r->session.left = pairing; /* whose sender may close it yet, and is to be told */
-        r->session.is_untold = outcome != OUTCOME_PEER_CLOSED && outcome != OUTCOME_RESTARTED;
+        r->session.is_untold = outcome != OUTCOME_PEER_CLOSED && outcome != OUTCOME_CUT_OFF &&
+                               outcome != OUTCOME_RESTARTED;
     }
     receiver_clear_due(r, REPLY_CLOSES);
     if (r->phase == RECEIVER_CLOSING) /* there is nobody to tell any more */
@@ -154,12 +155,16 @@ void receiver_admit(struct receiver *r, instant now)
 
 /* ---- hellos within a pairing ---- */
 
-/* The sender has finished, or gone: nothing that is left will come. */
-static void on_sender_closed(struct receiver *r, instant now)
+/* The sender has finished, or gone: nothing that is left will come. It says whether it leaves
+ * messages behind; one that stops in the middle of a message does, whatever it says. */
+static void on_sender_closed(struct receiver *r, instant now, bool is_cut)
 {
+    bool is_short = is_cut || messages_in_have_begun(&r->messages);
+    enum outcome outcome = is_short ? OUTCOME_CUT_OFF : OUTCOME_PEER_CLOSED;
     bool is_open = r->phase == RECEIVER_OPEN;
-    r->is_told = r->config.stays;
-    receiver_fail(r, now, OUTCOME_PEER_CLOSED);
+    if (r->config.stays)
+        r->told = outcome;
+    receiver_fail(r, now, outcome);
     receiver_clear_due(r, REPLY_CONFIRMS);
     if (is_open)
         receiver_set_due(r, REPLY_CONFIRMS);
@@ -172,7 +177,7 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
     r->counters.hellos++;
     receiver_hear(r, now);
     if (hello->is_closing) {
-        on_sender_closed(r, now);
+        on_sender_closed(r, now, hello->is_cut);
         return;
     }
     bool is_news = receiver_session_on_known(&r->session, hello->requested, r->messages.next);

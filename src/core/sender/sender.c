@@ -180,6 +180,7 @@ void sender_agree_close(struct sender *s)
 void sender_give_up(struct sender *s)
 {
     CHECK(s->phase != SENDER_OPEN);
+    s->session.is_cut = s->session.is_cut || s->messages.live > 0;
     messages_out_end_all(&s->messages, OUTCOME_CLOSED);
     if (s->phase == SENDER_CLOSING && sender_session_is_paired(&s->session))
         sender_session_set_due(&s->session, HELLO_TELLS);

@@ -41,7 +41,8 @@ enum session_hello sender_session_take_hello(struct sender_session *s, instant n
     }
     *hello = (struct hello){.pairing = s->pairing,
                             .requested = sender_session_message(s, requested),
-                            .is_closing = is_closing};
+                            .is_closing = is_closing,
+                            .is_cut = is_closing && s->is_cut};
     enum session_hello kind = s->due == HELLO_ANSWERS ? HELLO_ANSWERS : HELLO_TELLS;
     s->due = HELLO_NONE;
     s->has_closed |= is_closing;

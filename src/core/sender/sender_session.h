@@ -74,6 +74,7 @@ struct sender_session {
     bool has_closed;        /* the peer was told of the close in this session */
     bool has_shown_cookie;  /* a receiver may have bound the tag */
     bool was_paired;        /* once, in any session */
+    bool is_cut;            /* messages were given up in this session */
     bool is_untold;         /* the receiver of the last session was left without a word */
     enum outcome unpaired;  /* why a sender that is never paired fails, as far as is known */
 };
@@ -166,7 +167,8 @@ static inline void sender_session_clear_due(struct sender_session *s)
 }
 
 /* Takes the most urgent hello that is due; one is (CHECKed). A plain one says that requests for all
- * messages below `requested` are known, and whether this side `is_closing`. */
+ * messages below `requested` are known, and whether this side `is_closing`: then also whether it
+ * has given messages up. */
 enum session_hello sender_session_take_hello(struct sender_session *s, instant now,
                                              uint64_t requested, bool is_closing,
                                              struct hello *hello);

@@ -36,7 +36,8 @@ static bool ends_with(const struct sender *s, enum outcome outcome)
 
 void sender_fail(struct sender *s, instant now, enum outcome outcome)
 {
-    messages_out_end_all(&s->messages, outcome);
+    bool is_cut = outcome == OUTCOME_PEER_CLOSED;
+    messages_out_end_all(&s->messages, is_cut ? OUTCOME_CUT_OFF : outcome);
     if (ends_with(s, outcome) && s->ended == OUTCOME_OK)
         s->ended = outcome;
     bool is_gone = outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_RESTARTED;

@@ -223,14 +223,16 @@ size_t hello_encode(uint8_t *out, size_t size, const struct hello *hello)
     wire_put_u64(trailer + HELLO_AT_NONCE, hello->nonce);
     wire_put_u64(trailer + HELLO_AT_COOKIE, hello->cookie);
     wire_put_u32(trailer + HELLO_AT_REQUESTED, hello->requested);
-    datagram_tail_encode(trailer + TAIL_AT, hello->pairing, hello->is_closing ? FLAG_CLOSING : 0,
-                         DATAGRAM_HELLO);
+    uint8_t flags =
+        (uint8_t)((hello->is_closing ? FLAG_CLOSING : 0) | (hello->is_cut ? FLAG_VOID : 0));
+    datagram_tail_encode(trailer + TAIL_AT, hello->pairing, flags, DATAGRAM_HELLO);
     return TRAILER_BYTES;
 }
 
 static bool is_hello_legal(const struct hello *hello, uint8_t flags)
 {
-    if (hello->pairing.tag == 0 || (flags & ~FLAG_CLOSING) != 0)
+    if (hello->pairing.tag == 0 || (flags & ~(FLAG_CLOSING | FLAG_VOID)) != 0 ||
+        (hello->is_cut && !hello->is_closing))
         return false;
     if (hello->nonce != 0)
         return hello->requested == 0 && !hello->is_closing;
@@ -249,6 +251,7 @@ enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello)
         .cookie = wire_get_u64(in + HELLO_AT_COOKIE),
         .requested = wire_get_u32(in + HELLO_AT_REQUESTED),
         .is_closing = (tail.flags & FLAG_CLOSING) != 0,
+        .is_cut = (tail.flags & FLAG_VOID) != 0,
     };
     bool is_legal =
         datagram_is_clear(in, HELLO_AT_RESERVED, TAIL_AT) && is_hello_legal(hello, tail.flags);

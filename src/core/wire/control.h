@@ -58,6 +58,7 @@ struct hello {
     uint64_t cookie;        /* the receiver's; 0: none yet */
     uint32_t requested;     /* requests for all messages below this number have arrived */
     bool is_closing;
+    bool is_cut; /* and messages that the sender had will not come */
 };
 
 /* How large the first message is for which the sender knows no buffer. */

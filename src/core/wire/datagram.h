@@ -46,7 +46,8 @@ enum datagram_type {
 enum datagram_flag {
     FLAG_HAS_NEXT = 1, /* unit: next step, next unit number, next length are set */
     FLAG_IS_LAST = 2,  /* unit: the last of its message */
-    FLAG_VOID = 4,     /* unit: the message will not come; the unit number says why */
+    FLAG_VOID = 4, /* unit: the message will not come; the unit number says why. Hello that closes:
+                      messages that the sender had will not come */
     FLAG_ANSWER = 8,   /* unit: acknowledge at once; request: say how large the next message is */
     FLAG_CLOSING = 16, /* acknowledgement, hello: the last this side says */
     FLAG_ECN = 32,     /* acknowledgement: units arrive with ECN's field set */

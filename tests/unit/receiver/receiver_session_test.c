@@ -208,11 +208,26 @@ TEST(stays__is_told_of_a_close, .rows = 2)
     start_staying();
     if (_i == 1)
         receiver_close(rig.r, rig.now);
-    ck_assert(!receiver_is_told(rig.r));
+    ck_assert_int_eq(receiver_told(rig.r), OUTCOME_OK);
     receiver_rig_hello((struct hello){.pairing = rig.pairing});
-    ck_assert(!receiver_is_told(rig.r));
+    ck_assert_int_eq(receiver_told(rig.r), OUTCOME_OK);
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
-    ck_assert(receiver_is_told(rig.r));
+    ck_assert_int_eq(receiver_told(rig.r), OUTCOME_PEER_CLOSED);
+}
+
+/* Its sender leaves messages behind: it says so, or stops in the middle of one. What is posted ends
+ * so, whether it had begun or not. */
+TEST(stays__is_told_of_a_cut, .rows = 2)
+{
+    start_staying();
+    if (_i == 1)
+        receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_hello(
+        (struct hello){.pairing = rig.pairing, .is_closing = true, .is_cut = _i == 0});
+    ck_assert_int_eq(receiver_told(rig.r), OUTCOME_CUT_OFF);
+    receiver_rig_expect_end(OUTCOME_CUT_OFF);
+    receiver_rig_expect_end(OUTCOME_CUT_OFF);
+    receiver_rig_expect("close +");
 }
 
 /* One that does not stay may have another sender. */
@@ -220,7 +235,7 @@ TEST(close__of_the_sender_is_its_own_affair)
 {
     start();
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
-    ck_assert(!receiver_is_told(rig.r));
+    ck_assert_int_eq(receiver_told(rig.r), OUTCOME_OK);
 }
 
 /* Its own may ask again. */

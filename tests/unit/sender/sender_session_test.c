@@ -703,7 +703,9 @@ TEST(close__does_not_wait_for_what_was_cancelled)
     sender_rig_expect("0:2+0LVA");
     sender_rig_ack("0 1");
     sender_rig_wait();
-    ck_assert(sender_rig_hello().is_closing);
+    struct hello hello = sender_rig_hello();
+    ck_assert(hello.is_closing);
+    ck_assert(!hello.is_cut);
 }
 
 TEST(close__cancelled_while_it_waits)
@@ -754,7 +756,9 @@ TEST(close__given_up)
     while (sender_has_burst(rig.s))
         ck_assert(!sender_rig_hello().is_closing);
     sender_give_up(rig.s);
-    ck_assert(sender_rig_hello().is_closing);
+    struct hello hello = sender_rig_hello();
+    ck_assert(hello.is_closing);
+    ck_assert(hello.is_cut);
     ck_assert(sender_event(rig.s, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_CLOSED);
     sender_rig_expect_nothing();
@@ -766,7 +770,7 @@ TEST(close__by_the_peer)
     sender_rig_pair(1, 10);
     sender_rig_expect("0:0+10LA");
     sender_rig_say_ack("", true);
-    sender_rig_expect_event(OUTCOME_PEER_CLOSED, 0);
+    sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
     struct hello hello = sender_rig_hello();
     ck_assert(hello.is_closing);
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);

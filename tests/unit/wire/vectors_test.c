@@ -158,7 +158,9 @@ static enum verdict hello_read(const struct vector *v, char *text)
         return verdict;
     append(text, "nonce=0x%016" PRIx64 " cookie=0x%016" PRIx64 " requested=%" PRIu32, hello.nonce,
            hello.cookie, hello.requested);
-    append_pairing(text, &hello.pairing, hello.is_closing ? FLAG_CLOSING : 0);
+    append_pairing(
+        text, &hello.pairing,
+        (uint8_t)((hello.is_closing ? FLAG_CLOSING : 0) | (hello.is_cut ? FLAG_VOID : 0)));
     return VERDICT_OK;
 }
 
