@@ -237,11 +237,10 @@ static long read_private(const char *path, uint8_t *bytes, size_t size)
 
     if (fd < 0)
         return say_system(path);
-    if (fstat(fd, &status) != 0)
-        code = say_system(path);
-    else if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    bool is_known = fstat(fd, &status) == 0;
+    if (is_known && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         code = say_exposed(path, status.st_mode);
-    else if ((got = read(fd, bytes, size)) < 0)
+    else if (!is_known || (got = read(fd, bytes, size)) < 0)
         code = say_system(path);
     else if ((size_t)got == size)
         code = reason_say(ZCRP_ERROR_ARGUMENT, "%s has %zu bytes or more", quote(&q, path), size);

@@ -53,10 +53,10 @@ struct engine {
     bool sending_sleeps; /* (e) */
 };
 
-/* What the threads do, until engine_end_threads. */
-void engine_run_arriving(void *engine);
-void engine_run_sending(void *engine);
-void engine_run_timeout(void *engine);
+/* What the threads do, until engine_end_threads. The context is the engine. */
+void engine_run_arriving(void *context);
+void engine_run_sending(void *context);
+void engine_run_timeout(void *context);
 
 /* The threads return soon. */
 void engine_end_threads(struct engine *engine);

@@ -114,6 +114,35 @@ printf junk | dd of="$(find there -name '.large.zcrp-*')" bs=1 seek=200000 conv=
 check "it goes on, and junk in the part is found" copies --quiet large localhost:"$place/there"
 check "it is whole" cmp large there/large
 
+# ---- a server that is stopped
+
+"$build/zcrp-keys" generate psk copies key
+serves_a_part() {
+    test -n "$(find served -name '.large.zcrp-*')"
+}
+for no_memory in 1 0; do
+    rm -rf served
+    mkdir served
+    ZCRP_NO_MEMORY=$no_memory "$program" --serve served --keys key --port 16637 >said-of-server 2>&1 &
+    server=$!
+    running=$server
+    check "a server" eventually grep -q 'serves served' said-of-server
+    ZCRP_NO_MEMORY=$no_memory "$program" --quiet --keys key --port 16637 --rate 100M large 127.0.0.1:: 2>said &
+    client=$!
+    check "a copy to it is under way: $(cat said)" eventually serves_a_part
+    kill -TERM $server
+    start=$(date +%s%N)
+    wait $client 2>/dev/null
+    status=$?
+    took=$((($(date +%s%N) - start) / 1000000))
+    wait $server
+    check "the server ends well when it is told to" test $? -eq 0
+    running=
+    check "its client ends, too: $took ms, $(cat said)" test $took -lt 8000
+    check "... and knows that the connection is gone" test $status -eq 3
+    check "the log tells of the copy that broke off: $(cat said-of-server)" grep -q 'the server ended' said-of-server
+done
+
 # ---- a far end whose near end is killed
 
 # is_gone PROCESS : or dead, and nobody has asked how.

@@ -56,6 +56,7 @@ complains 2 "all files come from one host" host:a other:b .
 complains 2 "does not begin with a dash" a -- -oProxyCommand=x:b
 complains 2 "there is no host" a :b
 complains 2 "a server needs --keys" a host::b
+complains 2 "--keys is for a server: host::" --keys k a host:b
 complains 2 "--serve needs --keys" --serve .
 complains 2 "--read-only is for --serve" --read-only a host:b
 complains 2 "--rate: 'x' is not" --rate x a host:b

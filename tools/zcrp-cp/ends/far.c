@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,10 +226,28 @@ static int listen_for_clients(const struct options *options, struct zcrp_listene
     return code == 0 ? 0 : -1;
 }
 
+/* Static: the handler knows it. */
+static struct server server;
+
+static void on_signal(int number)
+{
+    (void)number;
+    server_stop(&server);
+}
+
+/* The second time a signal ends the process at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
 int far_serve(const struct options *options)
 {
-    static struct server server;
-
     server.rules.is_read_only = options->is_read_only;
     server.rules.directory = open(options->serve, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     server.clients_most = server_clients();
@@ -245,7 +264,11 @@ int far_serve(const struct options *options)
         fflush(stdout);
         server.log = stdout;
     }
+    catch_signals();
     complain_silently(); /* of a client's trouble there is a line in the log */
-    fprintf(stderr, "zcrp-cp: the server ended: %s\n", zcrp_explain(server_run(&server)));
+    int code = server_run(&server);
+    if (code == ZCRP_ERROR_INTERRUPTED)
+        return STATUS_FINE;
+    fprintf(stderr, "zcrp-cp: the server ended: %s\n", zcrp_explain(code));
     return STATUS_BROKEN;
 }

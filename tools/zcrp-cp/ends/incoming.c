@@ -57,7 +57,7 @@ void incoming_begin(struct incoming *incoming, int directory, struct wanted *wan
     *incoming = (struct incoming){.wanted = wanted, .needs_extents = entry->is_sparse};
     if (partial_open(&incoming->partial, directory, entry->path.bytes) != 0) {
         incoming->partial.fd = incoming->partial.folder = -1;
-        incoming_fail_errno(incoming, "cannot be made", errno);
+        incoming_fail_errno(incoming, "cannot be made at the target", errno);
     } else if (partial_allocate(&incoming->partial, entry->size, entry->is_sparse) != 0) {
         incoming_fail_errno(incoming, "no room for it", errno);
     } else if (mapping_init(&incoming->mapping, incoming->partial.fd, entry->size, true) != 0 ||

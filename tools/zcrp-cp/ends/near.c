@@ -122,6 +122,8 @@ static int take_words(struct near *near, int count, char **words)
                                                       : PLACE_CONTENTS;
     if (near->far.kind == LOCATION_SERVER && near->options->keys == NULL)
         return complain("a server needs --keys");
+    if (near->far.kind != LOCATION_SERVER && near->options->keys != NULL)
+        return complain("--keys is for a server: %s::", near->far.login);
     return 0;
 }
 

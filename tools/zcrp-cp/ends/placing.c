@@ -47,7 +47,7 @@ int placing_directory(struct copy_target *target, struct wanted *wanted)
     if (!target->wishes->is_dry_run) {
         if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
             return keep_directory(target, wanted);
-        code = asking_settle_errno(target, wanted, "cannot be made");
+        code = asking_settle_errno(target, wanted, "cannot be made at the target");
     }
     free(wanted);
     return code;
@@ -111,7 +111,7 @@ int placing_link(struct copy_target *target, struct wanted *wanted)
              partial_make_link(target->wishes->directory, &wanted->entry) == 0)
         code = asking_settle(target, wanted, OUTCOME_COPIED, "", 0);
     else
-        code = asking_settle_errno(target, wanted, "cannot be made");
+        code = asking_settle_errno(target, wanted, "cannot be made at the target");
     free(wanted);
     return code;
 }
@@ -230,7 +230,7 @@ static int write_small(struct copy_target *target, struct wanted *wanted, struct
     int code;
 
     if (partial_open(&partial, target->wishes->directory, wanted->entry.path.bytes) != 0) {
-        code = asking_settle_errno(target, wanted, "cannot be made");
+        code = asking_settle_errno(target, wanted, "cannot be made at the target");
         free(wanted);
         return code;
     }

@@ -240,7 +240,7 @@ static void make_place(struct server *server)
     int64_t look_ns = server->idle_ns / 4 < second_ns ? server->idle_ns / 4 : second_ns;
 
     pthread_mutex_lock(&server->lock);
-    while (server->count >= server->clients_most) {
+    while (server->count >= server->clients_most && !atomic_load(&server->is_stopped)) {
         struct client *idle = find_idle(server);
 
         if (idle != NULL && somebody_calls(server)) {
@@ -279,6 +279,12 @@ static void fini(struct server *server)
     pthread_mutex_unlock(&server->lock);
     (void)pthread_cond_destroy(&server->left);
     (void)pthread_mutex_destroy(&server->lock);
+}
+
+void server_stop(struct server *server)
+{
+    atomic_store(&server->is_stopped, true);
+    (void)zcrp_listener_interrupt(server->listener);
 }
 
 int server_run(struct server *server)

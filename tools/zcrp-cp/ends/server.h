@@ -6,6 +6,7 @@
 #define ZCRP_CP_SERVER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "session.h"
@@ -27,14 +28,18 @@ struct server {
     pthread_cond_t left;                         /* a client has */
     struct client *clients[SERVER_CLIENTS_MOST]; /* under the lock; NULL: none */
     int count;                                   /* of them, and of those that hang up */
+    atomic_bool is_stopped;
 };
 
 /* How many clients this process has descriptors for, at most SERVER_CLIENTS_MOST. Raises the soft
  * limit of descriptors to the hard one. */
 int server_clients(void);
 
-/* Serves until zcrp_listener_interrupt, or until the listener has failed; then all clients have
- * left. Its code. */
+/* Serves until server_stop, or until the listener has failed; then all clients have left, and know
+ * it. Its code. */
 int server_run(struct server *server);
+
+/* A signal handler may call it. */
+void server_stop(struct server *server);
 
 #endif
