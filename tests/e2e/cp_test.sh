@@ -107,7 +107,7 @@ touch there/tree/large
 prints "another time: its contents are compared" copies --stats --checksum tree localhost:"$place/there"
 check "... and are the same" test "$(counted moved)" -eq 0
 check "... and it has the time" is_same tree there/tree
-printf x | dd of=there/tree/large bs=1 seek=100 conv=notrunc status=none
+printf 'other contents' | dd of=there/tree/large bs=1 seek=100 conv=notrunc status=none
 touch -r tree/large there/tree/large
 prints "other contents are found" copies --stats --checksum tree localhost:"$place/there"
 check "... and copied" is_same tree there/tree
