@@ -155,7 +155,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(TOO_LARGE, "the message is larger than the buffer posted for it")                            \
     X(CANCELLED, "the message was cancelled")                                                      \
     X(PEER_CANCELLED, "the peer cancelled the message")                                            \
-    X(SILENT, "the peer has not been heard of for the silence limit")                              \
+    X(SILENT, "the peer has not been heard of for too long")                                       \
     X(RESTARTED, "the peer restarted and knows nothing of the message")                            \
     X(PEER_CLOSED, "the peer has closed")                                                          \
     X(CLOSED, "the entity was closed before the message was through")                              \
@@ -455,8 +455,10 @@ struct zcrp_options {
                               eighth of this as memory, at most, and touches only what it uses;
                               default 32 MiB */
     int64_t silence_ns;    /* if nothing comes from a known peer for this long, messages fail with
-                              ZCRP_ERROR_SILENT. A listener closes a connection that nobody accepts
-                              for this long. Default 30 s */
+                              ZCRP_ERROR_SILENT; after 5 s already, if the peer's host says again
+                              and again that its port is closed, and no question is answered. A
+                              limit of INT64_MAX disregards that, too. A listener closes a
+                              connection that nobody accepts for this long. Default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes, 1 .. 2^32 - 1, of which
                               1 GiB is asked for at most; default 4 MiB */
@@ -859,8 +861,9 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
 
 /* How the connection stands: 0 while the peer is there, ZCRP_ERROR_BUSY while it is looked for, or
  * why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An idle
- * peer's death is noticed after options.silence_ns; within 100 ms (ZCRP_ERROR_DIED) if its process
- * is on this host and messages go from memory to memory. */
+ * peer's death is noticed after options.silence_ns; within 5 to 10 s (ZCRP_ERROR_SILENT) if its
+ * host says that its port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this host
+ * and messages go from memory to memory. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
 /* Waits while the peer is looked for, at most `timeout_ns` (negative: as long as options.connect_ns

@@ -14,7 +14,8 @@ enum outcome {
     OUTCOME_UNREACHABLE,    /* never paired: nothing came back */
     OUTCOME_VERSION,        /* never paired: the peer speaks another version */
     OUTCOME_NOT_ADMITTED,   /* never paired: somebody answers there, and lets this side not in */
-    OUTCOME_SILENT,         /* the peer was there, and was not heard of for the silence limit */
+    OUTCOME_SILENT,         /* the peer was there, and was not heard of for the silence limit; or
+                               for some seconds in which it was refused and asked in vain */
     OUTCOME_STALLED,        /* the peer is heard of, but acknowledges nothing that is in transit */
     OUTCOME_PROTOCOL,       /* the peer acknowledged what was never sent */
     OUTCOME_RESTARTED,      /* the peer is a new one that knows nothing of it */

@@ -47,6 +47,13 @@ enum entity_life {
     ENTITY_STOPPING, /* it leaves the engine */
 };
 
+/* How often the system has hinted at something that anybody on the network may have caused. */
+struct hints {
+    uint64_t too_bigs;     /* a datagram did not fit somewhere, */
+    uint64_t refusals;     /* or got nowhere; */
+    uint64_t closed_ports; /* of these, because nobody listens at the peer's port */
+};
+
 struct zcrp_entity {
     struct zcrp_options options;  /* (c) complete */
     uint32_t generation;          /* (c) of the process that opened it (platform/system.h) */
@@ -68,7 +75,7 @@ struct zcrp_entity {
     uint64_t failures;        /* (m) that did not; */
     uint64_t bytes;           /* (m) of those that ended well */
     struct zcrp_stats traced; /* (m) as the user's trace knows them */
-    uint64_t hints, refusals; /* (m) of the channels, that the machine knows of */
+    struct hints hints;       /* (m) of the channels, that the machine knows of */
 
     struct transport *transport; /* (c) over the channels */
     struct keyed keyed;

@@ -210,7 +210,7 @@ bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
     else if (k->handshake != NULL)
         size = handshake_take(&k->handshake->machine, now, burst->control);
     if (size > 0 && is_sender(e))
-        sender_on_handshake_sent(e->machine.sender);
+        sender_on_handshake_sent(e->machine.sender, now);
     if (size > 0)
         burst_set_control(burst, size);
     burst->pins = 0;

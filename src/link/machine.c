@@ -29,6 +29,9 @@ enum {
     LARGE_UNIT = 16 << 10, /* bytes; here the overhead is little */
 };
 
+/* Longer than a process is starved, or a path away, in passing: refusals may be forged. */
+static const duration GONE = 5 * SECOND;
+
 static uint32_t least(uint64_t a, uint64_t b)
 {
     return (uint32_t)(a < b ? a : b);
@@ -100,6 +103,12 @@ static duration refusal(const struct machine *m, const struct zcrp_options *opti
     return m->stays && !(options->flags & OPTIONS_CONNECT_SAID) ? SECOND : 0;
 }
 
+/* Nobody need wait for a peer that the system says is gone, unless the user waits without limit. */
+static duration gone(const struct zcrp_options *options)
+{
+    return options->silence_ns < OPTIONS_LONGEST ? GONE : 0;
+}
+
 static bool init_sender(struct machine *m, const struct zcrp_options *options,
                         const struct channel *units)
 {
@@ -121,6 +130,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .connect = options->connect_ns,
         .refusal = refusal(m, options),
         .silence = options->silence_ns,
+        .gone = gone(options),
         .progress = options->progress_ns,
         .congestion = congestion_kind(options->congestion),
         .secret = keyed_hash_secret(),
@@ -147,6 +157,7 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
         .intervals = INTERVALS,
         .capacity = capacity(units, unit),
         .silence = options->silence_ns,
+        .gone = gone(options),
         .secret = keyed_hash_secret(),
         .jar = keyed_hash_jar(),
         .peer = address_number(&units->peer),

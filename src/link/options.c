@@ -19,8 +19,6 @@ enum {
     VCI_OF_LAST = 4111,
 };
 
-#define LONGEST (NEVER / 2) /* time; any may be added to any reading of the clock: 146 years */
-
 /* ---- ranges ---- */
 
 /* How an option lies in the struct. */
@@ -205,8 +203,8 @@ static void complete_time(int64_t *time, duration usual)
 {
     if (*time == 0)
         *time = usual;
-    if (*time > LONGEST)
-        *time = LONGEST;
+    if (*time > OPTIONS_LONGEST)
+        *time = OPTIONS_LONGEST;
 }
 
 int options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size)

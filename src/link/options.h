@@ -11,11 +11,15 @@
  * long to look for a peer. */
 enum { OPTIONS_CONNECT_SAID = 1 << 30 };
 
+/* The longest time of complete options: 146 years, as good as no limit. It may be added to any
+ * reading of the clock. */
+#define OPTIONS_LONGEST (NEVER / 2)
+
 /* Copies the user's options, of a struct of `size` bytes (NULL: none), with every 0 replaced by its
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
- * depends on what the channel is for. Times longer than half of what an instant can be become that,
- * so that no sum with the clock wraps. ZCRP_OK, or ZCRP_ERROR_ARGUMENT if one is out of its range,
- * or the struct has something that this library does not know; which one is said (reason.h). */
+ * depends on what the channel is for. Times longer than OPTIONS_LONGEST become that. ZCRP_OK, or
+ * ZCRP_ERROR_ARGUMENT if one is out of its range, or the struct has something that this library
+ * does not know; which one is said (reason.h). */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
 

@@ -65,17 +65,17 @@ static void plan(struct zcrp_entity *reader, struct transport_turn *turn, struct
 
 /* ---- landing ---- */
 
-/* Only datagrams of the pairing tell how the next ones will come. True if the connection's sender
- * is to be told that the peer is there. */
+/* Only datagrams of the pairing tell how the next ones will come. True if there are any. */
 static bool land_units(struct zcrp_entity *e, struct landing *landing)
 {
     struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
 
+    (void)receiver_on_listened(e->machine.receiver);
     if (arrivals.openings == 0)
         return false;
     openings_learn(&e->link->rx.openings, landing);
     moderation_on_arrivals(&e->link->rx.moderation, arrivals.openings, arrivals.bytes);
-    return keyed_is_news(e);
+    return true;
 }
 
 /* What is sealed is opened without the mutex, so that others send meanwhile, but for a little: the
@@ -106,6 +106,7 @@ static void post_all(struct landing *landing)
 
 /* What a receiver has learnt of the peer just now. */
 struct peer_news {
+    bool is_heard;    /* something came of it */
     bool has_shown;   /* its first word: it is there */
     bool is_replaced; /* another peer is where the connection's was */
     bool has_closed;
@@ -130,7 +131,8 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
     if (turn->has_memory)
         ways_look_late(e);
     open_units(e, landing);
-    news.has_shown = land_units(e, landing);
+    news.is_heard = land_units(e, landing);
+    news.has_shown = news.is_heard && keyed_is_news(e); /* the sender is to be told */
     news.has_closed = !was_told && machine_told(&e->machine) != OUTCOME_OK;
     news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
     if (news.has_closed && e->lost == OUTCOME_OK)
@@ -144,6 +146,8 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
  */
 static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
 {
+    if (news.is_heard)
+        sender_on_peer_heard(sender->machine.sender);
     if (news.has_shown)
         keyed_confirm(sender, clock_now());
     if (news.is_replaced)
@@ -196,16 +200,16 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     bool reads = entity_reader(sender) == sender;
 
     hear_mail(sender, &w->mail);
-    if (sender->peer_link == LINK_ASKING)
-        sender_on_listened(sender->machine.sender);
     bool has_mail = w->mail.bytes > 0;
     bool has_answers = hear_memory(sender, w->memory);
     bool is_quiet = !has_mail && !has_answers && !has_news;
-    if (!is_quiet || sender->transport->is_possible) /* the peer may have read, or agreed */
+    bool is_refused = sender_on_listened(sender->machine.sender);
+    if (!is_quiet || is_refused ||
+        sender->transport->is_possible) /* the peer may have read, or agreed */
         entity_touch(sender);
+    tx_pass_hints(sender);
     if (is_quiet && !reads)
         return ARRIVAL_NONE;
-    tx_pass_hints(sender);
     bool has_sent =
         (reads || !flush_is_for(&sender->flush, FLUSH_MORE)) && /* its user sends soon */
         tx_drain(sender, SENDING_BURSTS);
@@ -277,6 +281,8 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
         entity_break(reader);
     bool has_news = sender != NULL && tell_news(sender, news);
     reader->link->rx.is_claimed = false;
+    if (sender == NULL)
+        tx_pass_hints(reader);
     if (reader != sender)
         reply_to_arrivals(reader);
     enum arrival found = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;

@@ -18,17 +18,36 @@ static uint64_t count_hints(const struct zcrp_entity *e, enum channel_counter wh
     return reader != e ? count + channels_count(&reader->channels, which) : count;
 }
 
+static void tell_sender(struct sender *s, instant now, const struct hints *more)
+{
+    if (more->too_bigs > 0)
+        sender_on_path_hint(s, now);
+    if (more->refusals > 0)
+        sender_on_refused(s, now);
+    if (more->closed_ports > 0)
+        sender_on_closed_port(s, now);
+}
+
 void tx_pass_hints(struct zcrp_entity *e)
 {
-    uint64_t hints = count_hints(e, CHANNEL_TOO_BIGS);
-    uint64_t refusals = count_hints(e, CHANNEL_REFUSALS);
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    struct zcrp_entity *asker = sender != NULL ? sender : e;
+    const struct hints *known = &asker->hints;
+    struct hints all = {.too_bigs = count_hints(asker, CHANNEL_TOO_BIGS),
+                        .refusals = count_hints(asker, CHANNEL_REFUSALS),
+                        .closed_ports = count_hints(asker, CHANNEL_CLOSED_PORTS)};
+    struct hints more = {.too_bigs = all.too_bigs - known->too_bigs,
+                         .refusals = all.refusals - known->refusals,
+                         .closed_ports = all.closed_ports - known->closed_ports};
 
-    if (e->machine.role == MACHINE_SENDER && hints > e->hints)
-        sender_on_path_hint(e->machine.sender, clock_now());
-    if (e->machine.role == MACHINE_SENDER && refusals > e->refusals)
-        sender_on_refused(e->machine.sender, clock_now());
-    e->hints = hints;
-    e->refusals = refusals;
+    if (more.too_bigs == 0 && more.refusals == 0)
+        return;
+    entity_touch(asker);
+    if (sender != NULL)
+        tell_sender(sender->machine.sender, clock_now(), &more);
+    else if (more.closed_ports > 0)
+        receiver_on_closed_port(e->machine.receiver, clock_now());
+    asker->hints = all;
 }
 
 /* The interface refuses datagrams of this size: units get smaller. False if they cannot; then the
@@ -71,7 +90,7 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
     case CHANNEL_TOO_BIG:
         if (!shrink_units(e, burst->segment))
             sent = burst->datagrams;
-        e->hints = count_hints(e, CHANNEL_TOO_BIGS); /* this was none */
+        e->hints.too_bigs = count_hints(e, CHANNEL_TOO_BIGS); /* this was none */
         break;
     case CHANNEL_REFUSED:
         sent = burst->datagrams;

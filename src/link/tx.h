@@ -25,7 +25,8 @@ bool tx_drain(struct zcrp_entity *e, int bursts);
 /* Sends what waits for more, because no more comes. Not locked. */
 void tx_end_gathering(struct zcrp_entity *e);
 
-/* Tells the machine of what the system has hinted at since the last time. Locked. */
+/* Tells the machine of what the system has hinted at since the last time. Of the halves of a
+ * connection that is the sender, which asks the peer for both. Locked. */
 void tx_pass_hints(struct zcrp_entity *e);
 
 /* The engine's: the entity has something to send; its socket has room again. */

@@ -64,14 +64,15 @@ enum channel_verdict {
 
 /* What happened, and how often since init. */
 enum channel_counter {
-    CHANNEL_CALLS_OUT,   /* system calls that sent something, or a part of it */
-    CHANNEL_CALLS_IN,    /* system calls that received something */
-    CHANNEL_BLOCKS,      /* EAGAIN in sending */
-    CHANNEL_CROWDS,      /* ENOBUFS, ENOMEM */
-    CHANNEL_TOO_BIGS,    /* EMSGSIZE, also reported late because of ICMP */
-    CHANNEL_REFUSALS,    /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
-    CHANNEL_FAULTS,      /* EFAULT */
-    CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
+    CHANNEL_CALLS_OUT,    /* system calls that sent something, or a part of it */
+    CHANNEL_CALLS_IN,     /* system calls that received something */
+    CHANNEL_BLOCKS,       /* EAGAIN in sending */
+    CHANNEL_CROWDS,       /* ENOBUFS, ENOMEM */
+    CHANNEL_TOO_BIGS,     /* EMSGSIZE, also reported late because of ICMP */
+    CHANNEL_REFUSALS,     /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
+    CHANNEL_CLOSED_PORTS, /* of these, ECONNREFUSED: nobody listens at the peer's port */
+    CHANNEL_FAULTS,       /* EFAULT */
+    CHANNEL_TRUNCATIONS,  /* receives dropped because they did not fit */
     CHANNEL_LEFTOVERS,  /* receives dropped that came from elsewhere before the socket was connected
                          */
     CHANNEL_DROPS,      /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */

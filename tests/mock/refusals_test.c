@@ -1,5 +1,5 @@
 /* A caller whose system says again and again that nobody listens at the peer's address, as forged
- * ICMP makes it. The peer is far away: whatever it answers comes 600 ms later. */
+ * ICMP makes it. The peer is far away: whatever it answers comes 600 ms later, or 200 ms. */
 /* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "entity_faults.h"
@@ -15,7 +15,7 @@
 
 enum { HELD_MOST = 256, DATAGRAM_MOST = 2048, STEP_MS = 5 };
 
-static const int64_t second = 1000000000, one_way = 300000000;
+static const int64_t second = 1000000000, far = 300000000, near = 100000000; /* one way */
 
 static int64_t now_ns(void)
 {
@@ -36,7 +36,8 @@ struct held {
  * caller looks for answers, and finds out what its system says. */
 static struct path {
     int near, far;
-    bool has_answers; /* what the peer says comes through */
+    int64_t delay;
+    _Atomic bool has_answers; /* what the peer says comes through */
     _Atomic bool is_over;
     struct held held[HELD_MOST];
     unsigned first, count;
@@ -50,7 +51,7 @@ static void hold(int from, int to, bool passes)
 
     if (size <= 0 || !passes || path.count == HELD_MOST)
         return;
-    h->due = now_ns() + one_way;
+    h->due = now_ns() + path.delay;
     h->to = to;
     h->size = (size_t)size;
     path.count++;
@@ -89,8 +90,9 @@ static void *begin(void *context)
 }
 
 /* The port that the caller is to call. */
-static int open_path(const char *port, bool has_answers)
+static int open_path(const char *port, int64_t delay, bool has_answers)
 {
+    path.delay = delay;
     path.is_over = false;
     path.first = path.count = 0;
     path.has_answers = has_answers;
@@ -108,16 +110,24 @@ static void close_path(void)
     (void)close(path.far);
 }
 
+/* A listener, and the port of a path to it. */
+static struct zcrp_listener *listen_behind_path(char port[8], int64_t delay, bool has_answers)
+{
+    struct zcrp_listener *listener;
+
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
+    snprintf(port, 8, "%d", zcrp_listener_port(listener));
+    snprintf(port, 8, "%d", open_path(port, delay, has_answers));
+    return listener;
+}
+
 /* What becomes of a caller each of whose receives but a few fails so. */
 static int call(bool has_answers, int64_t *took)
 {
-    struct zcrp_listener *listener;
     struct zcrp_connection *c;
     char port[8];
+    struct zcrp_listener *listener = listen_behind_path(port, far, has_answers);
 
-    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
-    snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
-    snprintf(port, sizeof(port), "%d", open_path(port, has_answers));
     set_fault(&receives, 2, 2, ECONNREFUSED);
     int64_t began = now_ns();
     int code = zcrp_connect(&c, "127.0.0.1", port, NULL, -1);
@@ -150,4 +160,42 @@ TEST(connect__refused)
     assert_int_equal(call(false, &took), ZCRP_ERROR_REFUSED);
     assert_true(took >= second);
     assert_true(took < 4 * second);
+}
+
+/* How the connection stands, after `ns` or once it has ended. */
+static int watch(struct zcrp_connection *c, int64_t ns, int64_t *took)
+{
+    int64_t began = now_ns();
+    int code = ZCRP_OK;
+
+    while (code == ZCRP_OK && now_ns() - began < ns) {
+        (void)poll(NULL, 0, STEP_MS);
+        code = zcrp_connection_status(c);
+    }
+    *took = now_ns() - began;
+    printf("%s, after %.2f s\n", zcrp_strerror(code), (double)*took / 1e9);
+    return code;
+}
+
+/* In a session: beside a peer that answers, all the refusals change nothing. Once nothing comes any
+ * more they end it, long before the silence limit. */
+TEST(connection__refused_in_a_session)
+{
+    static const struct zcrp_options by_udp = {.flags = ZCRP_NO_MEMORY};
+    struct zcrp_connection *c;
+    char port[8];
+    int64_t took;
+    struct zcrp_listener *listener = listen_behind_path(port, near, true);
+
+    assert_int_equal(zcrp_connect(&c, "127.0.0.1", port, &by_udp, -1), ZCRP_OK);
+    set_fault(&receives, 2, 2, ECONNREFUSED);
+    assert_int_equal(watch(c, 7 * second, &took), ZCRP_OK);
+    path.has_answers = false;
+    assert_int_equal(watch(c, 20 * second, &took), ZCRP_ERROR_SILENT);
+    assert_true(took >= 4 * second);
+    assert_true(took < 10 * second);
+    heal();
+    (void)zcrp_connection_close(c);
+    close_path();
+    (void)zcrp_listener_close(listener);
 }

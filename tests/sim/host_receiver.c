@@ -70,13 +70,33 @@ static bool is_gone(const struct host_receiver *h)
     return h->scene->now >= h->user.habits->stop_at;
 }
 
+void host_receiver_refuse(struct host_receiver *h)
+{
+    h->is_refused = true;
+}
+
+/* Nobody listens here any more: the host says so. */
+static void refuse(struct host_receiver *h)
+{
+    if (!h->user.habits->is_host_left || h->scene->now - h->said_at < SECOND)
+        return;
+    h->said_at = h->scene->now;
+    link_refuse(h->back, h->scene->now);
+}
+
 void host_receiver_deliver(void *host, const struct datagram *datagram)
 {
     const uint8_t *bytes = datagram->bytes;
     uint32_t size = datagram->size;
     struct host_receiver *h = host;
-    if (is_gone(h))
+    if (is_gone(h)) {
+        refuse(h);
         return;
+    }
+    if (datagram->is_refusal) {
+        host_receiver_refuse(h);
+        return;
+    }
     scene_tell_datagram(h->scene, NAME, bytes, size, "<");
     if (h->socket_last - h->socket_first == LANDED_MOST ||
         h->socket_bytes + size > h->config.capacity) {
@@ -318,6 +338,18 @@ instant host_receiver_awake_at(const struct host_receiver *h, instant at)
     return absence_end(&h->user.habits->frozen, at);
 }
 
+/* Once the socket is empty all that has come is with the core; then it hears what the system says.
+ */
+static void listen(struct host_receiver *h)
+{
+    if (h->is_plan_out || h->socket_last > h->socket_first)
+        return;
+    (void)receiver_on_listened(h->core);
+    if (h->is_refused)
+        receiver_on_closed_port(h->core, h->scene->now);
+    h->is_refused = false;
+}
+
 void host_receiver_run(struct host_receiver *h)
 {
     if (is_gone(h) || host_receiver_awake_at(h, h->scene->now) > h->scene->now)
@@ -330,6 +362,7 @@ void host_receiver_run(struct host_receiver *h)
     host_receiver_plan(h);
     if (h->is_plan_out && h->lands <= h->scene->now)
         host_receiver_land(h);
+    listen(h);
     drain(h);
     act(h);
     drain(h);

@@ -39,6 +39,8 @@ struct host_receiver {
     uint32_t fini_next;
     uint32_t expected; /* the message that the sender was last asked about; NO_MESSAGE: none yet */
     uint64_t steps;
+    bool is_refused; /* the system has something to say, when it is asked */
+    instant said_at; /* when the host last said that nobody listens */
     uint32_t lives;
     struct receiver_counters dead; /* counters of the process before */
 };
@@ -49,6 +51,9 @@ void host_receiver_fini(struct host_receiver *h);
 
 /* A datagram arrives; for struct link. */
 void host_receiver_deliver(void *host, const struct datagram *datagram);
+
+/* The system is told that nobody listens at the peer's port. */
+void host_receiver_refuse(struct host_receiver *h);
 
 /* When this host does something that is to be done `at`: later, if it is frozen then. */
 instant host_receiver_awake_at(const struct host_receiver *h, instant at);

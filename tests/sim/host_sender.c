@@ -178,10 +178,20 @@ instant host_sender_awake_at(const struct host_sender *h, instant at)
     return absence_end(&h->user.habits->frozen, at);
 }
 
+/* All that has come is with the core by now; then it hears what the system says. */
+static void listen(struct host_sender *h)
+{
+    (void)sender_on_listened(h->core);
+    if (h->is_refused)
+        sender_on_closed_port(h->core, h->scene->now);
+    h->is_refused = false;
+}
+
 void host_sender_run(struct host_sender *h)
 {
     if (is_gone(h) || host_sender_awake_at(h, h->scene->now) > h->scene->now)
         return;
+    listen(h);
     host_sender_run_flights(h);
     act(h);
     expire(h);
@@ -194,13 +204,33 @@ void host_sender_run(struct host_sender *h)
     check(h);
 }
 
+void host_sender_refuse(struct host_sender *h)
+{
+    h->is_refused = true;
+}
+
+/* Nobody listens here any more: the host says so. */
+static void refuse(struct host_sender *h)
+{
+    if (!h->user.habits->is_host_left || h->scene->now - h->said_at < SECOND)
+        return;
+    h->said_at = h->scene->now;
+    link_refuse(h->out, h->scene->now);
+}
+
 void host_sender_deliver(void *host, const struct datagram *datagram)
 {
     const uint8_t *bytes = datagram->bytes;
     uint32_t size = datagram->size;
     struct host_sender *h = host;
-    if (is_gone(h))
+    if (is_gone(h)) {
+        refuse(h);
         return;
+    }
+    if (datagram->is_refusal) {
+        host_sender_refuse(h);
+        return;
+    }
     scene_tell_datagram(h->scene, NAME, bytes, size, "<");
     sender_receive(h->core, h->scene->now, bytes, size);
     drain(h);

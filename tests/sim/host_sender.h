@@ -45,6 +45,8 @@ struct host_sender {
     uint32_t fini_next; /* buffers of messages before this one are freed */
     uint64_t steps;
     uint64_t probes_told;
+    bool is_refused;             /* the system has something to say, when it is asked */
+    instant said_at;             /* when the host last said that nobody listens */
     uint32_t lives;              /* restarts */
     struct sender_counters dead; /* counters of the process before */
 };
@@ -55,6 +57,9 @@ void host_sender_fini(struct host_sender *h);
 
 /* A datagram arrives; for struct link. */
 void host_sender_deliver(void *host, const struct datagram *datagram);
+
+/* The system is told that nobody listens at the peer's port. */
+void host_sender_refuse(struct host_sender *h);
 
 /* When this host does something that is to be done `at`: later, if it is frozen then. */
 instant host_sender_awake_at(const struct host_sender *h, instant at);

@@ -81,8 +81,9 @@ static struct datagram *copy_of(const uint8_t *bytes, uint32_t size)
 {
     struct datagram *copy = malloc(sizeof(*copy) + size);
     copy->size = size;
-    copy->is_marked = false;
-    memcpy(copy->bytes, bytes, size);
+    copy->is_marked = copy->is_refusal = false;
+    if (size > 0)
+        memcpy(copy->bytes, bytes, size);
     return copy;
 }
 
@@ -282,6 +283,15 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
     flood(link, now, datagram);
     forge(link, now, datagram);
     forward(link, now, datagram);
+}
+
+void link_refuse(struct link *link, instant now)
+{
+    if (chance_permille(link->random, link->conditions.loss_permille))
+        return;
+    struct datagram *refusal = copy_of(NULL, 0);
+    refusal->is_refusal = true;
+    put(link, refusal, due(link, now, 0));
 }
 
 instant link_next_at(const struct link *link)

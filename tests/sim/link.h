@@ -23,7 +23,8 @@ struct datagram {
     instant due;
     uint64_t order; /* of the queueing; settles ties */
     uint32_t size;
-    bool is_marked; /* it met congestion */
+    bool is_marked;  /* it met congestion */
+    bool is_refusal; /* no datagram, but a message of ICMP: nobody listens there */
     uint8_t bytes[];
 };
 
@@ -99,6 +100,9 @@ void link_fini(struct link *link);
 
 /* One datagram enters; its bytes are copied. */
 void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t size);
+
+/* A host says that nobody listens at the port which something was for. It comes as others do. */
+void link_refuse(struct link *link, instant now);
 
 /* When the next datagram comes out; NEVER if none is under way. */
 instant link_next_at(const struct link *link);

@@ -6,6 +6,8 @@ static const uint64_t EDGES[] = {0,    1,    2,    31,   32,   33,    1407,  140
                                  1439, 1440, 1441, 2880, 9000, 30000, 65535, 65536, 140000};
 enum { EDGES_COUNT = sizeof(EDGES) / sizeof(EDGES[0]), EDGES_SMALL = 6 };
 
+static const duration GONE = 5 * SECOND; /* as machine.c has it */
+
 instant absence_end(const struct absence *absence, instant at)
 {
     if (at < absence->at || at == NEVER)
@@ -36,13 +38,18 @@ static struct sender_config plain_sender(void)
                                   .messages = 16,
                                   .transit_units = 512,
                                   .window_bytes = 512 * 1024,
+                                  .gone = GONE,
                                   .congestion = CONGESTION_RENO};
 }
 
 static struct receiver_config plain_receiver(void)
 {
-    return (struct receiver_config){
-        .unit_bytes = 1472, .messages = 16, .holes = 512, .intervals = 256, .capacity = 512 * 1024};
+    return (struct receiver_config){.unit_bytes = 1472,
+                                    .messages = 16,
+                                    .holes = 512,
+                                    .intervals = 256,
+                                    .capacity = 512 * 1024,
+                                    .gone = GONE};
 }
 
 struct setup setup_plain(uint64_t seed)

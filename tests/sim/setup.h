@@ -28,7 +28,8 @@ struct habits {
     duration cancel_after;  /* its beginning; of the random ones at most */
     instant close_at;       /* NEVER: when everything is over */
     instant restart_at;     /* a new process takes the place of the old; or NEVER */
-    instant stop_at;        /* nothing is heard of this host from then on; or NEVER */
+    instant stop_at;        /* nothing is heard of this process from then on; or NEVER */
+    bool is_host_left;      /* its host says so, at most once a second */
     struct absence idle;    /* the user begins nothing */
     struct absence frozen;  /* the host does nothing; what comes waits in its socket */
 };
@@ -69,6 +70,7 @@ struct setup {
     uint32_t limit_bytes;     /* these, and the channel learns it; limit_at may be NEVER */
     uint32_t check_every;     /* steps from one full check to the next */
     uint32_t epoch_bits;      /* numbers that a key is for, as a power of two; 0: no keys */
+    duration lie_every;       /* a stranger says to both that nobody listens there; 0: never */
     bool may_fail;            /* messages may end for the network's reasons */
     bool is_corrupt;          /* bytes may be wrong: only safety is looked at */
     instant limit;            /* the run is over by then, or has failed */

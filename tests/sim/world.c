@@ -20,6 +20,7 @@ struct world *world_create(const struct setup *setup, FILE *log)
 {
     struct world *w = calloc(1, sizeof(*w));
     w->setup = *setup;
+    w->lies_at = setup->lie_every > 0 ? 0 : NEVER;
     w->scene = (struct scene){.setup = &w->setup, .log = log, .random = chance_of(setup->seed, 0)};
     link_init(&w->out, &setup->out, &w->scene.random, host_receiver_deliver, &w->receiver);
     link_init(&w->back, &setup->back, &w->scene.random, host_sender_deliver, &w->sender);
@@ -86,14 +87,27 @@ instant world_next_at(struct world *w)
     instant sender = not_before(host_sender_next_at(&w->sender), now);
     instant receiver = not_before(host_receiver_next_at(&w->receiver), now);
     instant next = instant_earlier(not_before(link_next_at(&w->out), now), back_at(w));
+    next = instant_earlier(next, not_before(w->lies_at, now));
     next = instant_earlier(next, host_sender_awake_at(&w->sender, sender));
     return instant_earlier(next, host_receiver_awake_at(&w->receiver, receiver));
+}
+
+/* A stranger tells both ends that nobody listens at the other. */
+static void lie(struct world *w)
+{
+    if (w->lies_at > w->scene.now)
+        return;
+    host_sender_refuse(&w->sender);
+    host_receiver_refuse(&w->receiver);
+    w->lies_at = w->scene.now + w->setup.lie_every;
+    w->lies++;
 }
 
 /* The network first. */
 void world_step(struct world *w, instant now)
 {
     w->scene.now = now;
+    lie(w);
     while (link_next_at(&w->out) <= w->scene.now)
         link_run(&w->out);
     while (back_at(w) <= w->scene.now)

@@ -15,6 +15,8 @@ struct world {
     struct host_sender sender;
     struct host_receiver receiver;
     uint64_t steps;
+    instant lies_at; /* the stranger's next word; NEVER: there is none */
+    uint64_t lies;
 };
 
 /* Makes the world; the story goes to `log` unless that is NULL. To be destroyed. */

@@ -203,7 +203,8 @@ static void do_due(struct receiver *r, instant now, enum receiver_due due)
         receiver_fail(r, now, OUTCOME_SILENT);
         break;
     case RECEIVER_DUE_REQUEST:
-        receiver_announce(r, r->timer.request <= now ? receiver_unknown(r) : r->session.requested);
+        receiver_announce(r,
+                          receiver_timer_asks(r, now) ? receiver_unknown(r) : r->session.requested);
         break;
     case RECEIVER_DUE_CLOSING:
         receiver_set_due(r, REPLY_CLOSES);
@@ -221,6 +222,19 @@ void receiver_expire(struct receiver *r, instant now)
     enum receiver_due due;
     while ((due = receiver_timer_due(r, now)) != RECEIVER_DUE_NOTHING)
         do_due(r, now, due);
+}
+
+/* ---- the path, as the system sees it ---- */
+
+void receiver_on_closed_port(struct receiver *r, instant now)
+{
+    if (receiver_session_is_bound(&r->session))
+        refusals_on_refused(&r->timer.refusals, now);
+}
+
+bool receiver_on_listened(struct receiver *r)
+{
+    return refusals_on_listened(&r->timer.refusals);
 }
 
 /* ---- what there is to be known ---- */

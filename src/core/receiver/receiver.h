@@ -34,7 +34,8 @@ struct receiver_config {
     uint32_t capacity;   /* bytes of units the socket can hold; told to the sender */
     bool stays;          /* it has one sender, and binds no other after it */
     duration silence;    /* bound once, and the sender unheard of for so long: fail */
-    /* Added to the time it may not pass NEVER. */
+    duration gone;       /* the same, but refused by the system; 0: that changes nothing */
+    /* Added to the time neither may pass NEVER. */
     struct secret secret;    /* sessions come from here */
     struct cookie_jar jar;   /* cookies: the same as whoever answers hellos before it is opened */
     uint64_t peer;           /* stands for the sender's address, in cookies */
@@ -147,6 +148,16 @@ bool receiver_take(struct receiver *r, instant now, struct burst *burst);
 
 void receiver_expire(struct receiver *r, instant now);
 instant receiver_deadline(const struct receiver *r);
+
+/* A hint, which anybody on the network may have caused: nobody listens at the sender's port. A
+ * sender that is bound is asked whether it is there. If request after request meets nothing else,
+ * it is silent (config.gone). A connection's receiver need not be told: its sender asks for both.
+ */
+void receiver_on_closed_port(struct receiver *r, instant now);
+
+/* What had come for the receiver is with it, or was looked for in vain. True if that brings the
+ * deadline forward. */
+bool receiver_on_listened(struct receiver *r);
 
 /* When an acknowledgement has to go out at the latest; NEVER: there is no news. O(1). */
 instant receiver_acks_at(const struct receiver *r);

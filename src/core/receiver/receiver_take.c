@@ -80,6 +80,8 @@ static void take_request(struct receiver *r, instant now, struct burst *burst)
     r->counters.requests++;
     r->offers.asked += receiver_awaits_offer(r);
     receiver_timer_on_request(&r->timer, now, r, is_answered);
+    if (request.length > 0)
+        receiver_timer_on_question(&r->timer, now, r);
 }
 
 static void take_path_answer(struct receiver *r, struct burst *burst)

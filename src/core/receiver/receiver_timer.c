@@ -92,8 +92,26 @@ static bool is_outstanding(const struct receiver *r)
 
 static instant silence_at(const struct receiver *r)
 {
-    bool is_awaited = is_outstanding(r) && r->session.was_bound;
-    return is_awaited ? r->timer.heard + r->config.silence : NEVER;
+    const struct receiver_timer *t = &r->timer;
+    if (!is_outstanding(r) || !r->session.was_bound)
+        return NEVER;
+    bool is_gone = receiver_session_is_bound(&r->session) && r->config.gone != 0 &&
+                   refusals_mean_gone(&t->refusals, t->heard, r->config.gone);
+    return is_gone ? t->refusals.last : t->heard + r->config.silence;
+}
+
+/* In what time what is sent now should be answered, by what is known; 0: it is not known. */
+static duration round_trip(const struct receiver *r)
+{
+    return 2 * r->timer.round_trip; /* of which the shortest is known */
+}
+
+/* The system says that the sender is gone: when is that one asked? */
+static instant doubt_at(const struct receiver *r)
+{
+    return is_outstanding(r) && r->config.gone != 0
+               ? refusals_ask_at(&r->timer.refusals, r->timer.heard, round_trip(r))
+               : NEVER;
 }
 
 static instant request_at(const struct receiver *r)
@@ -106,7 +124,7 @@ static instant request_at(const struct receiver *r)
     if (is_used_up(r))
         return r->timer.heard;
     instant announced_at = unannounced(r) > 0 ? r->timer.posted + REQUEST_DELAY : NEVER;
-    return instant_earlier(r->timer.request, announced_at);
+    return instant_earlier(instant_earlier(r->timer.request, doubt_at(r)), announced_at);
 }
 
 static instant closing_at(const struct receiver *r)
@@ -140,6 +158,11 @@ enum receiver_due receiver_timer_due(const struct receiver *r, instant now)
         return RECEIVER_DUE_NOTHING;
     uint32_t most = r->is_agreed ? ENOUGH_SAID : LAST_CLOSINGS;
     return r->timer.closings >= most ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
+}
+
+bool receiver_timer_asks(const struct receiver *r, instant now)
+{
+    return r->timer.request <= now || doubt_at(r) <= now;
 }
 
 bool receiver_timer_allows_answer(const struct receiver_timer *t, instant now)
@@ -214,6 +237,7 @@ void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct
 {
     t->heard = now;
     t->requests = 0;
+    refusals_on_heard(&t->refusals);
     wait_for_sign(t, now, r);
 }
 
@@ -276,6 +300,11 @@ void receiver_timer_on_request(struct receiver_timer *t, instant now, const stru
         t->asked = now;
         t->asked_for = r->messages.next;
     }
+}
+
+void receiver_timer_on_question(struct receiver_timer *t, instant now, const struct receiver *r)
+{
+    refusals_on_asked(&t->refusals, now, round_trip(r));
 }
 
 static void note_round_trip(struct receiver_timer *t, duration taken)

@@ -2,7 +2,8 @@
  * what is due. It reads the rest of the receiver, changes nothing but itself, and does none of what
  * is due: that is the caller's.
  *
- *     silence  the peer was not heard of for too long: what is posted fails
+ *     silence  the peer was not heard of for too long, or for some seconds in which request after
+ *              request was refused: what is posted fails
  *     ack      units arrived and nobody has said so yet
  *     request  the sender may not know what is posted, or may not be there
  *     closing  the close has not been confirmed
@@ -15,6 +16,7 @@
 #define ZCRP_CORE_RECEIVER_TIMER_H
 
 #include "core/instant.h"
+#include "core/path/refusals.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +34,8 @@ struct receiver_timer {
     uint32_t unsaid;   /* units that arrived since the last acknowledgement */
     uint32_t requests; /* repeated in a row */
     uint32_t closings; /* said in a row */
+
+    struct refusals refusals; /* of requests, which are the questions */
 
     instant given;       /* when the newest question, with this nonce, */
     uint64_t nonce;      /* was first given a cookie, which the sender brings back at once */
@@ -57,6 +61,10 @@ enum receiver_due {
 /* The first thing that is due by now; NOTHING if none is. An acknowledgement is due at `ack`. O(1).
  */
 enum receiver_due receiver_timer_due(const struct receiver *r, instant now);
+
+/* Is the request that is due a question, which the sender answers? It is one if it repeats what the
+ * sender may know. */
+bool receiver_timer_asks(const struct receiver *r, instant now);
 
 /* May a hello that brings no news be answered now? At most once a millisecond. */
 bool receiver_timer_allows_answer(const struct receiver_timer *t, instant now);
@@ -113,6 +121,9 @@ void receiver_timer_on_ack(struct receiver_timer *t, uint64_t bytes);
 void receiver_timer_on_request(struct receiver_timer *t, instant now, const struct receiver *r,
                                bool is_answered);
 void receiver_timer_on_closing(struct receiver_timer *t, instant now);
+
+/* A request left that names messages: the sender answers it. An empty one is not answered. */
+void receiver_timer_on_question(struct receiver_timer *t, instant now, const struct receiver *r);
 
 /* A close begins; or a unit came, which shows that the sender has not heard of it. */
 void receiver_timer_on_close(struct receiver_timer *t, instant now);

@@ -282,24 +282,35 @@ void sender_on_path_hint(struct sender *s, instant now)
 void sender_on_refused(struct sender *s, instant now)
 {
     sender_session_on_refused(&s->session);
-    if (s->session.unpaired == OUTCOME_REFUSED)
-        sender_timer_on_refused(&s->timer, now, &s->config);
+    if (!sender_session_is_paired(&s->session))
+        refusals_on_refused(&s->timer.refusals, now);
 }
 
-void sender_on_handshake_sent(struct sender *s)
+void sender_on_closed_port(struct sender *s, instant now)
 {
-    sender_timer_on_asked(&s->timer);
+    if (sender_session_is_paired(&s->session))
+        refusals_on_refused(&s->timer.refusals, now);
 }
 
-void sender_on_listened(struct sender *s)
+void sender_on_handshake_sent(struct sender *s, instant now)
 {
-    sender_timer_on_listened(&s->timer);
+    sender_timer_on_asked(&s->timer, now, s);
+}
+
+bool sender_on_listened(struct sender *s)
+{
+    return refusals_on_listened(&s->timer.refusals);
+}
+
+void sender_on_peer_heard(struct sender *s)
+{
+    refusals_on_heard(&s->timer.refusals);
 }
 
 void sender_on_keys(struct sender *s, enum outcome unpaired)
 {
     s->session.unpaired = unpaired;
-    sender_timer_on_answered(&s->timer);
+    refusals_on_heard(&s->timer.refusals);
 }
 
 /* ---- what there is to be known ---- */

@@ -42,8 +42,9 @@ struct sender_config {
     duration refusal;       /* refused by the system for so long, and never answered: fail; 0: that
                                changes nothing */
     duration silence;       /* paired once, and the peer unheard of for so long: fail */
+    duration gone;          /* the same, but refused by the system; 0: that changes nothing */
     duration progress;      /* nothing in transit acknowledged for so long: fail */
-    /* None of these three, added to the time, may pass NEVER. */
+    /* None of these, added to the time, may pass NEVER. */
     enum congestion_kind congestion;
     struct secret secret;    /* tags, nonces and what is left out come from here */
     struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever
@@ -151,17 +152,25 @@ bool sender_event(struct sender *s, struct event *event);
 bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
 
 /* Hints of the system's, which anybody on the network may have caused: a datagram did not fit
- * somewhere, or nobody listens at the peer's address. The first begins a probe of the path. The
- * second names the failure of a sender that is never paired, and brings it forward if nothing else
- * comes in answer to several hellos (config.refusal). Neither does more. */
+ * somewhere, or it got nowhere. The first begins a probe of the path. The second names the failure
+ * of a sender that is never paired, and brings it forward if nothing else comes in answer to
+ * several hellos (config.refusal). Neither does more. */
 void sender_on_path_hint(struct sender *s, instant now);
 void sender_on_refused(struct sender *s, instant now);
 
-/* With keys: something of the handshake has left, in place of a hello. */
-void sender_on_handshake_sent(struct sender *s);
+/* A hint, too: nobody listens at the peer's port. A sender that is paired asks whether the peer is
+ * there. If question after question meets nothing else, the peer is silent (config.gone). */
+void sender_on_closed_port(struct sender *s, instant now);
 
-/* What had come for the sender is with it, or was looked for in vain. */
-void sender_on_listened(struct sender *s);
+/* With keys: something of the handshake has left, in place of a hello. */
+void sender_on_handshake_sent(struct sender *s, instant now);
+
+/* What had come for the sender is with it, or was looked for in vain. True if that brings the
+ * deadline forward. */
+bool sender_on_listened(struct sender *s);
+
+/* The connection's receiver has heard of the peer: it is there. */
+void sender_on_peer_heard(struct sender *s);
 
 /* The peer is there, as its handshake shows. `unpaired` is why a sender that is never paired fails
  * from now on: KEYS: the peer does not take the keys of this side (yet); NOT_ADMITTED: it does;

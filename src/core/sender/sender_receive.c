@@ -359,7 +359,7 @@ static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *data
     if (!*is_ours)
         return verdict;
     flow_on_hello_answered(&s->flow, now - q->asked_at, q->hellos);
-    sender_timer_on_answered(&s->timer);
+    refusals_on_heard(&s->timer.refusals);
     if (sender_session_on_cookie(&s->session, &answer, sender_has_finished(s)))
         sender_hear(s, now);
     return verdict;

@@ -318,8 +318,8 @@ static void take_hello(struct sender *s, instant now, struct burst *burst)
     s->counters.hellos++;
     if (kind != HELLO_ANSWERS)
         sender_timer_on_hello(&s->timer, now, s);
-    if (kind == HELLO_ASKS)
-        sender_timer_on_asked(&s->timer);
+    if (kind == HELLO_ASKS || kind == HELLO_TELLS)
+        sender_timer_on_asked(&s->timer, now, s);
     if (kind == HELLO_CONFIRMS && sender_has_finished(s))
         s->phase = SENDER_CONFIRMED; /* the last word to a peer that has closed too */
 }

@@ -17,7 +17,6 @@ enum {
     LAST_HELLOS = 8,    /* unanswered, after which a closing sender gives up, */
     ENOUGH_SAID = 4,    /* or one whose peer closes, too, has said enough, */
     LAST_QUESTIONS = 3, /* or one that may have been bound by a receiver, but never paired */
-    LEAST_REFUSALS = 3, /* that mean that nobody is there */
     UNANSWERED = 2,     /* probe timeouts, or hellos: then the receiver may be another one */
 };
 
@@ -35,13 +34,20 @@ static instant connect_at(const struct sender *s)
 {
     if (!needs_peer(s) || s->session.was_paired)
         return NEVER;
-    return s->timer.is_refused ? s->timer.refused : s->timer.connect;
+    const struct refusals *r = &s->timer.refusals;
+    bool is_refused = s->session.unpaired == OUTCOME_REFUSED && s->config.refusal != 0 &&
+                      refusals_mean_nobody(r, s->config.refusal);
+    return is_refused ? r->last : s->timer.connect;
 }
 
 static instant silence_at(const struct sender *s)
 {
-    bool is_awaited = needs_peer(s) && s->session.was_paired;
-    return is_awaited ? s->timer.heard + s->config.silence : NEVER;
+    const struct refusals *r = &s->timer.refusals;
+    if (!needs_peer(s) || !s->session.was_paired)
+        return NEVER;
+    bool is_gone = sender_session_is_paired(&s->session) && s->config.gone != 0 &&
+                   refusals_mean_gone(r, s->timer.heard, s->config.gone);
+    return is_gone ? r->last : s->timer.heard + s->config.silence;
 }
 
 /* A peer that was not heard of in the second half of the limit is not stalling but silent. */
@@ -82,16 +88,25 @@ static instant probe_at(const struct sender *s)
     return s->timer.sent + (next < most ? next : most);
 }
 
+/* The system says that the peer is gone: it is asked, whatever is in transit. */
+static instant doubt_at(const struct sender *s)
+{
+    if (!sender_session_is_paired(&s->session) || sender_has_finished(s) || s->config.gone == 0)
+        return NEVER;
+    return refusals_ask_at(&s->timer.refusals, s->timer.heard, sender_timer_round_trip(s));
+}
+
 /* With units in transit their acknowledgements are sign enough. A close is said at once. */
 static instant hello_at(const struct sender *s)
 {
     bool is_wanted = s->phase == SENDER_CLOSING || needs_peer(s);
-    if (!is_wanted || s->session.due != HELLO_NONE || s->recovery.in_transit.units > 0)
+    if (!is_wanted || s->session.due != HELLO_NONE)
         return NEVER;
     bool waits_for_keys = s->config.keyring != NULL && !sender_session_is_paired(&s->session);
-    if (waits_for_keys && !sender_has_finished(s))
-        return NEVER;
-    return sender_has_finished(s) && s->timer.hellos == 0 ? s->timer.heard : s->timer.hello;
+    if (s->recovery.in_transit.units > 0 || (waits_for_keys && !sender_has_finished(s)))
+        return doubt_at(s);
+    bool is_new = sender_has_finished(s) && s->timer.hellos == 0;
+    return instant_earlier(is_new ? s->timer.heard : s->timer.hello, doubt_at(s));
 }
 
 instant sender_deadline(const struct sender *s)
@@ -208,6 +223,7 @@ void sender_timer_on_heard(struct sender_timer *t, instant now, const struct sen
                            bool has_finished)
 {
     t->heard = now;
+    refusals_on_heard(&t->refusals);
     if (has_finished)
         return;
     t->hellos = 0;
@@ -254,29 +270,7 @@ void sender_timer_on_hello(struct sender_timer *t, instant now, const struct sen
     t->hellos++;
 }
 
-void sender_timer_on_asked(struct sender_timer *t)
+void sender_timer_on_asked(struct sender_timer *t, instant now, const struct sender *s)
 {
-    t->has_asked = true;
-}
-
-void sender_timer_on_listened(struct sender_timer *t)
-{
-    t->has_listened = true;
-}
-
-void sender_timer_on_answered(struct sender_timer *t)
-{
-    t->refusals = 0;
-    t->is_refused = false;
-}
-
-void sender_timer_on_refused(struct sender_timer *t, instant now,
-                             const struct sender_config *config)
-{
-    if (!t->has_asked || !t->has_listened || config->refusal == 0)
-        return;
-    t->has_asked = t->has_listened = false;
-    if (t->refusals++ == 0)
-        t->refused = now;
-    t->is_refused = t->refusals >= LEAST_REFUSALS && now - t->refused >= config->refusal;
+    refusals_on_asked(&t->refusals, now, sender_timer_round_trip(s));
 }

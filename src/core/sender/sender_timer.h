@@ -4,19 +4,22 @@
  *
  *     connect  no receiver was found in time, or hello after hello was refused: what is outstanding
  *              fails
- *     silence  the peer was not heard of for too long: likewise
+ *     silence  the peer was not heard of for too long, or for some seconds in which question after
+ *              question was refused: likewise
  *     progress the peer is heard of, but has acknowledged nothing for too long: likewise
  *     pace     the next burst may leave
  *     loss     a unit is late enough to count as lost
  *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
  *     path     a larger datagram was sent to see if it arrives, and no answer came (path_mtu.h)
- *     hello    nothing is in transit, and something has to be heard from the peer
+ *     hello    nothing is in transit, and something has to be heard from the peer; or the system
+ *              says that it is gone
  *
  * When the next of these will be due is sender_deadline (sender.h). */
 #ifndef ZCRP_CORE_SENDER_TIMER_H
 #define ZCRP_CORE_SENDER_TIMER_H
 
 #include "core/instant.h"
+#include "core/path/refusals.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,19 +28,16 @@ struct sender;
 struct sender_config;
 
 struct sender_timer {
-    instant heard;     /* of the peer, or when there was first something to be heard for */
-    instant connect;   /* when a sender that is not paired fails; NEVER: it need not be */
-    instant progress;  /* when something in transit was acknowledged, or there was nothing */
-    instant sent;      /* last burst */
-    instant hello;     /* when the next hello may be due */
-    instant answered;  /* when a hello last answered something */
-    instant refused;   /* when the first of the refusals came */
-    uint32_t refusals; /* hellos that the system says nobody heard, since anybody answered */
-    bool has_asked;    /* a hello has left since the last of them, */
-    bool has_listened; /* and it was looked whether anything has come */
-    bool is_refused;   /* they are enough: nobody is there */
-    uint32_t probes;   /* probe timeouts in a row */
-    uint32_t hellos;   /* hellos in a row without progress */
+    instant heard;    /* of the peer, or when there was first something to be heard for */
+    instant connect;  /* when a sender that is not paired fails; NEVER: it need not be */
+    instant progress; /* when something in transit was acknowledged, or there was nothing */
+    instant sent;     /* last burst */
+    instant hello;    /* when the next hello may be due */
+    instant answered; /* when a hello last answered something */
+    uint32_t probes;  /* probe timeouts in a row */
+    uint32_t hellos;  /* hellos in a row without progress */
+
+    struct refusals refusals; /* of hellos, which are the questions */
 };
 
 /* Things that can be due, in the order in which they are to be done. Once done they are due no
@@ -104,17 +104,7 @@ bool sender_timer_on_probe(struct sender_timer *t, instant now);
 /* A hello of `s` left. */
 void sender_timer_on_hello(struct sender_timer *t, instant now, const struct sender *s);
 
-/* What looks for the receiver has left; somebody has looked whether anything came; it was answered.
- */
-void sender_timer_on_asked(struct sender_timer *t);
-void sender_timer_on_listened(struct sender_timer *t);
-void sender_timer_on_answered(struct sender_timer *t);
-
-/* The system says that nobody listens at the peer's address. Anybody may have sent what makes it
- * say so, but cannot keep a peer from answering. So this counts once for each hello, and only where
- * an answer would have been found. If several hellos in a row, over as long as the configuration
- * says, have met nothing else, nobody is there: a sender that was never paired fails. */
-void sender_timer_on_refused(struct sender_timer *t, instant now,
-                             const struct sender_config *config);
+/* What asks the receiver whether it is there has left. That of a handshake does so, too. */
+void sender_timer_on_asked(struct sender_timer *t, instant now, const struct sender *s);
 
 #endif

@@ -64,6 +64,8 @@ enum channel_verdict fault_note(struct channel *c, int error)
         atomic_store_explicit(&c->fault, error, memory_order_relaxed);
     else
         channel_note(c, counter[-verdict], 1);
+    if (error == ECONNREFUSED)
+        channel_note(c, CHANNEL_CLOSED_PORTS, 1);
     return verdict;
 }
 

@@ -62,7 +62,7 @@ static bool were_offered(struct world *w, uint32_t parameter)
                         "only %" PRIu32 " of %" PRIu32 " were offered", offered, asked);
 }
 
-enum { BY_SENDER = 1, BY_RECEIVER = 2 };
+enum { BY_SENDER = 1, BY_RECEIVER = 2, KEYED = 4 };
 
 static struct setup cancels(uint64_t seed, uint32_t parameter)
 {
@@ -124,6 +124,15 @@ static bool has_recovered(struct world *w, uint32_t parameter)
     return scene_expect(&w->scene, false, "nothing was delivered after the restart");
 }
 
+/* When this user was first told that the peer is silent; NEVER if it was not. */
+static instant silent_at(const struct user *user)
+{
+    for (uint32_t i = 0; i < user->begun; i++)
+        if (user->entry[i].is_over && user->entry[i].outcome == OUTCOME_SILENT)
+            return user->entry[i].ended;
+    return NEVER;
+}
+
 /* ---- a host that is gone: all that is outstanding fails, at the silence limit and not before */
 
 static struct setup gone(uint64_t seed, uint32_t parameter)
@@ -161,6 +170,31 @@ static bool is_in_time(struct world *w, uint32_t parameter)
                      (double)(entry->ended - at) / (double)MILLISECOND);
     }
     return scene_expect(&w->scene, silent > 0, "silence was not noticed");
+}
+
+/* ---- the same where the host is there still, and says that nobody listens: some seconds will do.
+ * With keys too. */
+
+static const duration GONE = 5 * SECOND;
+
+static struct setup killed(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = gone(seed, parameter & (BY_SENDER | BY_RECEIVER));
+    setup_patience(&setup, 30 * SECOND);
+    setup.submits.is_host_left = setup.posts.is_host_left = true;
+    if ((parameter & KEYED) != 0)
+        setup_keys(&setup, 10);
+    return setup;
+}
+
+static bool is_soon(struct world *w, uint32_t parameter)
+{
+    bool is_sender = (parameter & BY_SENDER) != 0;
+    instant at = (is_sender ? &w->setup.submits : &w->setup.posts)->stop_at;
+    instant silent = silent_at(is_sender ? &w->receiver.user : &w->sender.user);
+    return scene_expect(&w->scene, silent >= at + GONE - SECOND && silent <= at + GONE + 3 * SECOND,
+                        "silence was noticed after %.3f ms",
+                        (double)(silent - at) / (double)MILLISECOND);
 }
 
 /* ---- a host that never was: the sender says so at the connect limit, not before */
@@ -205,15 +239,6 @@ static struct setup silence(uint64_t seed, uint32_t parameter)
     setup.check_every = 16;
     setup.limit = 200 * SECOND;
     return setup;
-}
-
-/* When this user was first told that the peer is silent; NEVER if it was not. */
-static instant silent_at(const struct user *user)
-{
-    for (uint32_t i = 0; i < user->begun; i++)
-        if (user->entry[i].is_over && user->entry[i].outcome == OUTCOME_SILENT)
-            return user->entry[i].ended;
-    return NEVER;
 }
 
 static bool has_failed_silent(struct world *w, uint32_t parameter)
@@ -327,6 +352,10 @@ const struct scenario scenarios_of_endings[] = {
     {"restart of both", restarts, has_recovered, BY_SENDER | BY_RECEIVER, 50, 0, 0},
     {"sender is gone", gone, is_in_time, BY_SENDER, 10, 0, 0},
     {"receiver is gone", gone, is_in_time, BY_RECEIVER, 10, 0, 0},
+    {"sender is killed", killed, is_soon, BY_SENDER, 10, 0, 0},
+    {"receiver is killed", killed, is_soon, BY_RECEIVER, 10, 0, 0},
+    {"sender is killed, keys", killed, is_soon, BY_SENDER | KEYED, 10, 0, 0},
+    {"receiver is killed, keys", killed, is_soon, BY_RECEIVER | KEYED, 10, 0, 0},
     {"receiver never was", nobody, is_unreachable, 0, 10, 0, 0},
     {"silence below the limit", silence, NULL, 3800, 5, 0, 0},
     {"silence above the limit", silence, has_failed_silent, 5100, 5, 0, 0},

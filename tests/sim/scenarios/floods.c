@@ -83,7 +83,49 @@ static bool is_unmoved(struct world *w, uint32_t parameter)
                         "a stranger's word was believed: %" PRIu64 " repeats", s->repeated);
 }
 
+/* ---- a stranger who says to both ends, a hundred times a second, that nobody listens at the
+ * other: over a satellite that loses a fifth, beside users that do nothing for some time, and
+ * processes that are stopped for so many ms. */
+
+enum { KEYED = 1 << 16 };
+
+static struct setup lied_to(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = setup_plain(seed);
+    duration stopped = (parameter & (KEYED - 1)) * MILLISECOND;
+    setup.lie_every = 10 * MILLISECOND;
+    setup.out.delay = setup.back.delay = 300 * MILLISECOND;
+    setup.out.loss_permille = setup.back.loss_permille = 200;
+    setup.submits.messages = setup.posts.messages = 40;
+    setup.submits.pause = 20 * SECOND;
+    setup.submits.frozen = (struct absence){.length = stopped, .every = 17 * SECOND};
+    setup.posts.frozen =
+        (struct absence){.at = 3 * SECOND, .length = stopped, .every = 19 * SECOND};
+    setup.check_every = 64;
+    setup.limit = 2000 * SECOND;
+    setup_patience(&setup, 30 * SECOND);
+    if ((parameter & KEYED) != 0)
+        setup_keys(&setup, 10);
+    return setup;
+}
+
+/* The questions are few, and so are the answers. */
+static bool is_doubtful(struct world *w, uint32_t parameter)
+{
+    uint64_t seconds = 1 + (uint64_t)(w->scene.now / SECOND);
+    uint64_t hellos = sender_counters(w->sender.core)->hellos;
+    uint64_t requests = receiver_counters(w->receiver.core)->requests;
+    (void)parameter;
+    scene_expect(&w->scene, seconds > 100 && w->lies > 50 * seconds, "few lies");
+    return scene_expect(&w->scene, hellos <= 12 * seconds && requests <= 12 * seconds,
+                        "%" PRIu64 " hellos and %" PRIu64 " requests in %" PRIu64 " s", hellos,
+                        requests, seconds);
+}
+
 const struct scenario scenarios_of_floods[] = {
+    {"lies", lied_to, is_doubtful, 0, 5, 0, 0},
+    {"lies, processes that stop", lied_to, is_doubtful, 2500, 5, 0, 0},
+    {"lies, keys", lied_to, is_doubtful, 2500 | KEYED, 5, 0, 0},
     {"strangers", strange, is_unmoved, 300, 20, 0, 0},
     {"more strangers than friends", strange, is_unmoved, 1000, 20, 0, 0},
     {"flood of acknowledgements", flooded, is_calm, ACKS, 0, 2, 0},

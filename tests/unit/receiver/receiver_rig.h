@@ -58,6 +58,7 @@ static inline void receiver_rig_init_as(bool stays)
                                      .intervals = 8,
                                      .capacity = 4096,
                                      .silence = 10 * SECOND,
+                                     .gone = 5 * SECOND,
                                      .secret = secret_of_seed(1),
                                      .jar = jar_of_seed(2),
                                      .peer = RIG_PEER};

@@ -154,7 +154,7 @@ TEST(sender_on_refused__with_keys, .rows = 2)
         sender_rig_expect_no_event();
         if (_i == 1 && i == 9)
             sender_on_keys(rig.s, OUTCOME_NOT_ADMITTED);
-        sender_on_handshake_sent(rig.s);
+        sender_on_handshake_sent(rig.s, rig.now);
         sender_on_listened(rig.s);
         sender_on_refused(rig.s, rig.now);
         sender_expire(rig.s, rig.now);

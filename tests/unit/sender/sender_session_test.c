@@ -468,7 +468,7 @@ static struct hello refuse_hello(void)
 {
     struct hello hello = next_hello();
 
-    sender_on_listened(rig.s);
+    (void)sender_on_listened(rig.s);
     sender_on_refused(rig.s, rig.now);
     return hello;
 }

@@ -43,7 +43,8 @@ TEST(fault_note__table, .rows = sizeof(row) / sizeof(row[0]))
     ck_assert_int_eq(fault_note(&c, row[_i].error), row[_i].verdict);
     for (int i = 0; i < CHANNEL_COUNTERS; i++) {
         enum channel_counter counter = (enum channel_counter)i;
-        ck_assert_uint_eq(channel_count(&c, counter), counter == row[_i].counter);
+        bool is_port = counter == CHANNEL_CLOSED_PORTS && row[_i].error == ECONNREFUSED;
+        ck_assert_uint_eq(channel_count(&c, counter), is_port || counter == row[_i].counter);
     }
     ck_assert_int_eq(channel_fault(&c), row[_i].verdict == CHANNEL_BROKEN ? row[_i].error : 0);
 }

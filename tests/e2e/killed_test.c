@@ -1,0 +1,212 @@
+/* A peer that is killed, over UDP: its host says that nobody listens there any more. Whoever needs
+ * it learns of that long before the silence limit, in every role. A peer that is only stopped says
+ * nothing, and nothing is said of it: all goes on as soon as it does. */
+#include "../support/house.h"
+
+LOAD(asleep)
+
+enum { BYTES = 1 << 20, STOPPED_SECONDS = 6 };
+
+/* One that sends, or asks for what is posted, learns of it in 5 to 6 s. An idle one asks every 5 s,
+ * and so takes up to 9 s. Beside other tests all takes longer. */
+#define LATEST (10 * ENDS_SECOND)
+#define LATEST_OF_IDLE (15 * ENDS_SECOND)
+#define EARLIEST (3 * ENDS_SECOND)
+
+static const struct zcrp_options over_udp = {.flags = ZCRP_NO_MEMORY, .linger_ns = 1};
+
+/* Only UDP has ports that can be closed. */
+static bool is_udp(void)
+{
+    return loopback_is_udp();
+}
+
+/* ---- the peer: sends the first message, then posts what there is time for, and answers nothing */
+
+static void be_peer(int port_to)
+{
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int code = zcrp_listen(&listener, "127.0.0.1", "0", &over_udp);
+    int port = code == ZCRP_OK ? zcrp_listener_port(listener) : 0;
+    if (write(port_to, &port, sizeof(port)) != (ssize_t)sizeof(port) || port == 0)
+        _exit(1);
+    code = zcrp_accept(listener, &c, -1);
+    struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
+    memset(m->buffer, 0x55, BYTES);
+    if (code == ZCRP_OK)
+        code = zcrp_submit(zcrp_connection_sender(c), m, BYTES);
+    if (code == ZCRP_OK)
+        code = zcrp_wait_for(m, -1);
+    while (code == ZCRP_OK) {
+        code = zcrp_submit(zcrp_connection_receiver(c), m, BYTES);
+        if (code == ZCRP_OK)
+            code = zcrp_wait_for(m, -1);
+    }
+    _exit(1);
+}
+
+/* ---- the survivor */
+
+static void rest(int64_t ns)
+{
+    const struct timespec some = {.tv_sec = ns / ENDS_SECOND, .tv_nsec = ns % ENDS_SECOND};
+
+    (void)nanosleep(&some, NULL);
+}
+
+struct life {
+    pid_t peer;
+    struct zcrp_connection *connection;
+    struct zcrp_entity *sender, *receiver;
+    struct zcrp_msg *first;
+};
+
+static struct life meet(void)
+{
+    struct life l = {.peer = -1};
+    char port[16];
+    int ends[2], number;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    l.peer = fork();
+    ck_assert_int_ge(l.peer, 0);
+    if (l.peer == 0)
+        be_peer(ends[1]);
+    ck_assert_int_eq(read(ends[0], &number, sizeof(number)), sizeof(number));
+    (void)snprintf(port, sizeof(port), "%d", number);
+    ck_assert_int_eq(zcrp_connect(&l.connection, "127.0.0.1", port, &over_udp, -1), ZCRP_OK);
+    l.sender = zcrp_connection_sender(l.connection);
+    l.receiver = zcrp_connection_receiver(l.connection);
+    l.first = ends_empty(BYTES);
+    ck_assert_int_eq(zcrp_submit(l.receiver, l.first, BYTES), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(l.first), ZCRP_OK);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return l;
+}
+
+static void part(struct life *l)
+{
+    zcrp_free_msg(l->first);
+    (void)zcrp_connection_close(l->connection);
+}
+
+/* What the survivor does when its peer is killed; each returns the code with which that ends. */
+
+static int send_on(struct life *l)
+{
+    struct zcrp_msg *out = zcrp_wrap_msg(l->first->buffer, BYTES);
+    int code = ZCRP_OK;
+
+    while (code == ZCRP_OK) {
+        code = zcrp_submit(l->sender, out, BYTES);
+        if (code == ZCRP_OK)
+            code = zcrp_wait_for(out, -1);
+    }
+    zcrp_free_msg(out);
+    return code;
+}
+
+static int wait_for_message(struct life *l)
+{
+    int code = zcrp_submit(l->receiver, l->first, BYTES);
+
+    return code == ZCRP_OK ? zcrp_wait_for(l->first, -1) : code;
+}
+
+static int expect(struct life *l)
+{
+    nlong size;
+
+    return zcrp_expect(l->receiver, &size, -1);
+}
+
+static int idle(struct life *l)
+{
+    int code;
+
+    while ((code = zcrp_connection_status(l->connection)) == ZCRP_OK)
+        rest(20 * ENDS_MILLISECOND);
+    return code;
+}
+
+static const struct way {
+    const char *name;
+    int (*wait)(struct life *l);
+    bool is_idle;
+} ways[] = {{"sends", send_on, false},
+            {"waits for a message", wait_for_message, false},
+            {"expects", expect, true},
+            {"is idle", idle, true}};
+
+TEST(killed__the_survivor_of_a_connection, .rows = sizeof(ways) / sizeof(ways[0]), .needs = is_udp)
+{
+    struct life l = meet();
+    struct zcrp_stats s;
+
+    rest(300 * ENDS_MILLISECOND); /* it has posted a buffer by then, and says so */
+    ends_kill_peer(l.peer);
+    int64_t began = ends_now_ns();
+    int code = ways[_i].wait(&l);
+    int64_t took = ends_now_ns() - began;
+    ck_assert_int_eq(zcrp_stats(l.sender, &s), ZCRP_OK);
+    (void)printf("who %s: %s, after %.2f s\n", ways[_i].name, zcrp_strerror(code),
+                 (double)took / (double)ENDS_SECOND);
+    ck_assert_int_eq(code, ZCRP_ERROR_SILENT);
+    ck_assert_int_eq(zcrp_connection_status(l.connection), ZCRP_ERROR_SILENT);
+    ck_assert_int_ge(took, EARLIEST);
+    ck_assert_int_lt(took, ways[_i].is_idle ? LATEST_OF_IDLE : LATEST);
+    part(&l);
+}
+
+/* Over descriptors: each role alone. */
+TEST(killed__the_survivor_over_descriptors, .rows = 2, .needs = is_udp)
+{
+    bool is_sender = _i == 0;
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t peer = ends_start_peer(&sockets, !is_sender, -1, &over_udp);
+    struct zcrp_entity *e;
+
+    (void)close(is_sender ? sockets.receiver[1] : sockets.sender[1]);
+    ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &over_udp), ZCRP_OK);
+    struct zcrp_msg *m = ends_empty(ENDS_PEER_BYTES);
+    int code = zcrp_submit(e, m, ENDS_PEER_BYTES);
+    if (code == ZCRP_OK)
+        code = ends_wait(m);
+    ck_assert_int_eq(code, ZCRP_OK);
+    ends_kill_peer(peer);
+    int64_t began = ends_now_ns();
+    while (code == ZCRP_OK) { /* a receiver may have had the next ones already */
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), ZCRP_OK);
+        code = zcrp_wait_for(m, -1);
+    }
+    int64_t took = ends_now_ns() - began;
+    (void)printf("%s: %s, after %.2f s\n", is_sender ? "sender" : "receiver", zcrp_strerror(code),
+                 (double)took / (double)ENDS_SECOND);
+    ck_assert_int_eq(code, ZCRP_ERROR_SILENT);
+    ck_assert_int_ge(took, EARLIEST);
+    ck_assert_int_lt(took, LATEST);
+    (void)zcrp_close(e);
+    zcrp_free_msg(m);
+    (void)close(is_sender ? sockets.sender[1] : sockets.receiver[1]);
+}
+
+/* Stopped for longer than a killed one is waited for. */
+TEST(stopped__goes_on, .needs = is_udp)
+{
+    struct life l = meet();
+    struct zcrp_msg *out = ends_empty(BYTES);
+
+    ck_assert_int_eq(kill(l.peer, SIGSTOP), 0);
+    ck_assert_int_eq(zcrp_submit(l.sender, out, BYTES), ZCRP_OK);
+    rest(STOPPED_SECONDS * ENDS_SECOND);
+    ck_assert_int_eq(zcrp_connection_status(l.connection), ZCRP_OK);
+    ck_assert_int_eq(kill(l.peer, SIGCONT), 0);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ends_kill_peer(l.peer);
+    zcrp_free_msg(out);
+    part(&l);
+}
