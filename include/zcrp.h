@@ -171,7 +171,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(INTERRUPTED, "the wait was interrupted")                                                     \
     X(FORKED, "it belongs to the parent of this process")                                          \
     X(APART, "the peer's memory is out of reach, and no other channel was allowed")                \
-    X(KEYS, "this end does not accept the peer's keys, or the peer does not accept ours")          \
+    X(KEYS, "one end has no keys, or does not accept the other's")                                 \
     X(NO_KEYS, "the library was built without keys")                                               \
     X(EXPOSED, "the key file can be read by users other than its owner")                           \
     X(TRACE, "a trace called the library")                                                         \
@@ -817,7 +817,8 @@ struct zcrp_listener_stats {
     uint64_t dropped;     /* times that a caller found no room (options.connections, .backlog), or
                              nobody who accepted its connection in time */
     uint64_t connections; /* now: in the backlog, or accepted and not closed yet */
-    uint64_t refused;     /* callers that have no key which is good here */
+    uint64_t refused;     /* callers whose key is not good here; callers without keys are told that
+                             they need some, and are not counted */
 };
 
 /* Fills *stats; a macro like zcrp_stats. 0, or ZCRP_ERROR_ARGUMENT, _FORKED.

@@ -188,7 +188,7 @@ class Apart(Error, name="APART"):
 
 
 class WrongKeys(Error, ConnectionRefusedError, name="KEYS"):
-    """This end does not accept the peer's keys, or the peer does not accept ours."""
+    """One end has no keys, or does not accept the keys of the other end."""
 
 
 class NoKeys(Error, name="NO_KEYS"):
