@@ -296,6 +296,36 @@ def test_a_client_without_the_key(tmp_path):
     run()
 
 
+def test_the_log_says_that_keys_are_refused(caplog, tmp_path):
+    """Once, however often a worker tries, and again after it was served."""
+    needs_keys()
+
+    def said():
+        return [record.getMessage() for record in caplog.records
+                if record.levelname == "WARNING" and record.getMessage().startswith("cannot connect")]
+
+    async def refused(address):
+        for _ in range(3):
+            with pytest.raises(zcrp.dask.KeysRefused):
+                await connect(address, timeout=60)
+
+    @awaited
+    async def run():
+        key = with_a_key(tmp_path)
+        with dask.config.set({zcrp.dask.KEYS: key}):
+            listener = await listen("zcrp://127.0.0.1", echo)
+        address = listener.contact_address
+        await refused(address)
+        assert len(said()) == 1 and address in said()[0] and "zcrp.keys names no key file here" in said()[0]
+        with dask.config.set({zcrp.dask.KEYS: key}):
+            await part(await connect(address))
+        await refused(address)
+        assert len(said()) == 2
+        listener.stop()
+
+    run()
+
+
 @awaited
 async def test_a_key_file_that_is_missing(tmp_path):
     """It names the file, and does not try again."""

@@ -79,10 +79,12 @@ _LEAVING_S = 1.0  # the most that a port is occupied after a listener and its co
 _STEP_S = 0.005
 
 _left: dict[int, float] = {}  # when a listener of this process left a port
+_refusals: set[str] = set()  # that are in the log, until the keys are accepted there
 
 
 class KeysRefused(FatalCommClosedError, WrongKeys):  # type: ignore[misc]
-    """One end does not accept the keys of the other, or has none. Dask does not try again."""
+    """One end does not accept the keys of the other, or has none. A client gives up; a worker tries again, which Dask
+    does not explain in its log, so there is a warning."""
 
 
 def _flags(frames: list[memoryview], is_large: list[bool]) -> list[int]:
@@ -327,6 +329,13 @@ def _keys() -> Optional[Keys]:
     return None if path is None else Keys.read(path)
 
 
+def _warn_once(address: str, text: str) -> None:
+    """A worker tries again about twice a second."""
+    if address not in _refusals:
+        _refusals.add(address)
+        logger.warning("%s", text)
+
+
 class _Keyed(RequireEncryptionMixin):  # type: ignore[misc]
     """What has keys is encrypted."""
 
@@ -352,9 +361,12 @@ class ZcrpConnector(_Keyed, Connector):  # type: ignore[misc]
         except WrongKeys as error:
             file = dask.config.get(KEYS, None)
             here = "names no key file here" if file is None else f"is {file!r} here"
-            raise KeysRefused(f"cannot connect to {PREFIX}{address}: {error}; {KEYS} {here}") from error
+            text = f"cannot connect to {PREFIX}{address}: {error}; {KEYS} {here}"
+            _warn_once(address, text)
+            raise KeysRefused(text) from error
         except Error as error:
             raise CommClosedError(f"cannot connect to {PREFIX}{address}: {type(error).__name__}: {error}") from error
+        _refusals.discard(address)
         return self.comm_class(connection, PREFIX + connection.local, PREFIX + address, deserialize)
 
 
