@@ -541,11 +541,11 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
 
 /* Ends the entity as zcrp_send_close does, and frees it. NULL is fine. Messages stay the caller's.
  * 0, or ZCRP_ERROR_TIMEOUT if the peer did not confirm: linger_ns passed without a new
- * acknowledgement, or the peer failed by another limit. If it failed so before, as messages with
- * ZCRP_ERROR_SILENT or _STALLED say, close returns TIMEOUT at once. A peer that was never found
- * need not confirm. A sender's close waits for all its messages, also for those that the peer has
- * not posted a buffer for yet. It does not wait for messages that were cancelled: telling the peer
- * costs at most a round trip. ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as
+ * acknowledgement, or the peer failed by another limit. If it failed before, as messages with
+ * ZCRP_ERROR_SILENT, _STALLED or _DIED say, close returns TIMEOUT at once. A peer that was never
+ * found need not confirm. A sender's close waits for all its messages, also for those that the peer
+ * has not posted a buffer for yet. It does not wait for messages that were cancelled: telling the
+ * peer costs at most a round trip. ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as
  * zcrp_cancel says; nothing was freed, and the entity can only be closed again, which then returns
  * what was found out of the peer. ZCRP_ERROR_ARGUMENT for one half of a connection: its connection
  * is to be closed. */
@@ -844,7 +844,8 @@ ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
  * is NULL and the code says why not: ZCRP_ERROR_REFUSED (nobody listens there: after a second, or
  * after options.connect_ns if that is given), _NOT_ADMITTED (the listener has had no room, in its
  * backlog or otherwise, for options.connect_ns), _UNREACHABLE, _VERSION, _KEYS, _TIMEOUT,
- * _INTERRUPTED, _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM.
+ * _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM. Nothing interrupts it: a program that ends its wait on
+ * Ctrl-C gives a limit of 0, and calls zcrp_connection_wait, which zcrp_connection_interrupt ends.
  *
  *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
  *                      const struct zcrp_options *options, int64_t timeout_ns); */
@@ -909,8 +910,11 @@ ZCRP_PUBLIC int zcrp_connection_identity(const struct zcrp_connection *connectio
  * or ZCRP_ERROR_SIZE, _IDLE, _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size);
 
-/* Ends the waits for messages of the connection, and in zcrp_connect. A signal handler may call it.
- */
+/* Calls zcrp_interrupt for both halves: it ends the waits for their messages, in zcrp_expect (the
+ * receiver's) and in zcrp_connection_wait (the sender's). A half in which no wait is under way
+ * returns ZCRP_ERROR_INTERRUPTED from its next one. So after an interrupt that ended a wait in one
+ * half, expect one more in the other. A signal handler may call it. 0, or ZCRP_ERROR_ARGUMENT,
+ * _FORKED. */
 ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
 
 /* Waits until all that was sent is acknowledged (options.linger_ns), tells the peer, and frees the
