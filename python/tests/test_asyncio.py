@@ -169,7 +169,7 @@ async def test_sizes_that_cannot_be(one, other):
 @with_pair
 async def test_limit(one, other):
     sent = one.send(b"12345")
-    with pytest.raises(zcrp.TooLarge) as failure:
+    with pytest.raises(zcrp.TooLarge, match="the message has 5 bytes, the limit is 4") as failure:
         await other.receive(limit=4)
     assert failure.value.size == 5
     assert await other.receive(limit=5) == b"12345"

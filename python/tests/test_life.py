@@ -35,7 +35,7 @@ def test_use_after_close(pair):
     with zcrp.listen(HOST) as listener:
         pass
     for call in (listener.accept, listener.statistics):
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.Closed, match="the listener was closed"):
             call()
     listener.close()
     assert repr(listener).endswith("closed>")
@@ -64,11 +64,20 @@ def test_close_ends_what_waits(pair):
 
 def test_close_of_a_listener_ends_accept():
     listener = zcrp.listen(HOST)
-    threads = [in_thread(lambda: pytest.raises(zcrp.Closed, listener.accept)) for _ in range(3)]
+    said = []
+
+    def accepts():
+        try:
+            listener.accept()
+        except zcrp.Closed as error:
+            said.append(str(error))
+
+    threads = [in_thread(accepts) for _ in range(3)]
     time.sleep(0.1)
     listener.close()
     for thread in threads:
         thread.join()
+    assert said == ["the listener was closed"] * 3
 
 
 def test_close_waits_for_what_was_sent(pair):

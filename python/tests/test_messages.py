@@ -190,7 +190,7 @@ def test_too_large(pair):
 def test_limit_leaves_the_message_with_the_peer(pair):
     one, other = pair
     sent = one.post_send(b"12345")
-    with pytest.raises(zcrp.TooLarge) as failure:
+    with pytest.raises(zcrp.TooLarge, match="the message has 5 bytes, the limit is 4") as failure:
         other.receive(LONG, limit=4)
     assert failure.value.size == 5
     assert other.receive(LONG, limit=5) == b"12345" and sent.wait(LONG) == 5

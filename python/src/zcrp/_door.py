@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Optional
 from ._buffers import SIZE_MOST, Export, whole
 from ._places import Host, Port, address_error, host_chars, port_chars
 from ._zcrp import ffi, lib
-from .errors import Error, error_of, error_of_receive
+from .errors import Closed, Error, error_of, error_of_receive
 
 SLICE_NS = 50_000_000
 OK: int = lib.ZCRP_OK
@@ -46,6 +46,12 @@ def check(code: int) -> int:
     if code < 0:
         raise error_of(code)
     return code
+
+
+def check_listener(code: int) -> None:
+    """Raises Closed if this is the code of a listener that was closed."""
+    if code == Closed.code:
+        raise Closed("the listener was closed")
 
 
 def error_of_message(half: int, code: int, size: int = 0, index: int = 0) -> Error:
@@ -281,7 +287,9 @@ class Handle:
 
     def listener_statistics(self, names: Sequence[str]) -> list[int]:
         stats = ffi.new("struct zcrp_listener_stats *")
-        check(lib.door_listener_stats(self.door, stats))
+        code = lib.door_listener_stats(self.door, stats)
+        check_listener(code)
+        check(code)
         return [getattr(stats, name) for name in names]
 
 
@@ -310,6 +318,7 @@ def accept(listener: Handle, limit: int) -> Optional[Handle]:
     """The next caller, or None if none came in time."""
     door = ffi.new("struct door **")
     code = in_slices(lambda slice_ns: int(lib.door_accept(listener.door, door, slice_ns)), limit)
+    check_listener(code)
     return None if code == TIMEOUT else Handle(door[0]) if check(code) == OK else None
 
 

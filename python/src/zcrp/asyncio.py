@@ -32,7 +32,7 @@ from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
 from ._places import check_place, unresolved
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
-from .errors import Closed, EndOfStream, Error, Forked, TooLarge, error_of, error_of_receive
+from .errors import Closed, EndOfStream, Error, Forked, error_of, error_of_receive, over_limit
 from .options import Options, native, native_to_connect
 
 __all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
@@ -126,7 +126,7 @@ class _Received(Posted[bytearray]):
         if code == TIMEOUT:
             return False
         if code != OK or (self._limit is not None and size[0] > self._limit):
-            self.set_exception(error_of_receive(TooLarge.code if code == OK else code, size[0]))
+            self.set_exception(error_of_receive(code) if code != OK else over_limit(size[0], self._limit or 0))
             return True
         try:
             self._data = blank(size[0])

@@ -12,7 +12,7 @@ from . import _door
 from ._buffers import Buffer, Export, blank, readable, whole, writable
 from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle, error_of_message
 from ._zcrp import ffi, lib
-from .errors import Closed, EndOfStream, Error, Forked, TooLarge, error_of, error_of_receive
+from .errors import Closed, EndOfStream, Error, Forked, error_of, error_of_receive, over_limit
 from .options import Options, native, native_to_connect
 
 __all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Statistics", "connect", "listen",
@@ -249,7 +249,7 @@ class Connection:
             if code != OK:
                 raise error_of_receive(code)
             if most is not None and size[0] > most:
-                raise error_of(TooLarge.code, size[0])
+                raise over_limit(size[0], most)
             data = blank(size[0])
             length = self.receive_into(data, left())
         except KeyboardInterrupt as interrupt:

@@ -4,6 +4,9 @@
 that, too: :class:`Timeout` is a :class:`TimeoutError`, :class:`Refused` a :class:`ConnectionRefusedError`, a key file
 that is missing a :class:`FileNotFoundError` with its ``filename``. What has the wrong type is a :class:`TypeError`, and
 a buffer that cannot be used a :class:`BufferError`: those are not the library's.
+
+A server that outlives its clients catches ``(ConnectionError, zcrp.PeerCancelled)`` around each connection.
+:class:`ConnectionError` stands for every way in which a connection ends, :class:`EndOfStream` among them.
 """
 from __future__ import annotations
 
@@ -109,7 +112,9 @@ class Cancelled(Error, name="CANCELLED"):
 
 
 class PeerCancelled(Error, name="PEER_CANCELLED"):
-    """The peer took its message, or its buffer, back."""
+    """The peer took its message, or its buffer, back: its program did, or Ctrl-C or a time limit ended its call.
+
+    It is no :class:`ConnectionError`, because the connection goes on: the next message may arrive."""
 
 
 class Silent(Error, ConnectionError, name="SILENT"):
@@ -228,6 +233,13 @@ def error_of(code: int, size: int = 0, index: int = 0) -> Error:
     kind = _by_code.get(code, Error)
     error = System(ffi.errno, os.strerror(ffi.errno)) if kind is System else kind(text_of(code))
     error.size, error.index = size, index
+    return error
+
+
+def over_limit(size: int, limit: int) -> Error:
+    """The peer's next message is larger than the caller of a receive allows."""
+    error = TooLarge(f"the message has {size} bytes, the limit is {limit}")
+    error.size = size
     return error
 
 
