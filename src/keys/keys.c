@@ -238,7 +238,7 @@ static long read_private(const char *path, uint8_t *bytes, size_t size)
     if (fd < 0)
         return say_system(path);
     bool is_known = fstat(fd, &status) == 0;
-    if (is_known && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    if (is_known && !S_ISDIR(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         code = say_exposed(path, status.st_mode);
     else if (!is_known || (got = read(fd, bytes, size)) < 0)
         code = say_system(path);

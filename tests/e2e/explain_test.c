@@ -257,6 +257,22 @@ TEST(explain__key_files, .rows = ROWS(key_files))
     folder_remove();
 }
 
+/* Whatever its mode. */
+TEST(explain__key_file_is_a_folder, .rows = 2)
+{
+    struct zcrp_keys *keys;
+    char text[400];
+
+    folder_make();
+    const char *path = folder_path("keys");
+    ck_assert_int_eq(mkdir(path, _i == 0 ? 0700 : 0755), 0);
+    snprintf(text, sizeof(text), "%s: Is a directory", path);
+    EXPECT(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM, text);
+    ck_assert_int_eq(errno, EISDIR);
+    ck_assert_int_eq(rmdir(path), 0);
+    folder_remove();
+}
+
 /* A secret is in no sentence. */
 TEST(explain__keys_says_no_secret)
 {

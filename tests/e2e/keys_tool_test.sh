@@ -32,6 +32,12 @@ complains 1 "$place/short: key has 2 bytes; it has to have 32 to 64" show "$plac
 echo "test:xyz" >"$place/letters"
 complains 1 "$place/letters: what is behind the colon is not 64 to 128 hexadecimal digits" show "$place/letters"
 chmod 644 "$place/psk"
+mkdir "$place/folder"
+complains 1 "cannot read $place/folder: Is a directory" show "$place/folder"
 complains 1 "$place/psk can be read by users other than its owner: chmod 600 it" show "$place/psk"
+
+complains 2 "a command is missing; --help lists them"
+complains 2 "show needs other arguments; --help lists them" show
+complains 2 "no such command: frobnicate; --help lists them" frobnicate
 
 conclude

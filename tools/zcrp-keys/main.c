@@ -41,7 +41,7 @@ static ssize_t read_file(const char *path, char text[FILE_MOST])
 
     if (fd < 0 || fstat(fd, &status) != 0)
         return complain("cannot read %s: %s", path, strerror(errno));
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    if (!S_ISDIR(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         (void)close(fd);
         return complain(
             "%s can be read by users other than its owner: chmod 600 it, or make a new key", path);
@@ -172,6 +172,12 @@ static int show(const char *path, bool wants_all)
 
 /* ---- commands ---- */
 
+static bool is_command(const char *word)
+{
+    return strcmp(word, "generate") == 0 || strcmp(word, "show") == 0 ||
+           strcmp(word, "fingerprint") == 0;
+}
+
 static int run(int count, char **words)
 {
     bool generates = count >= 2 && strcmp(words[0], "generate") == 0;
@@ -184,7 +190,12 @@ static int run(int count, char **words)
         return show(words[1], true);
     if (count == 2 && strcmp(words[0], "fingerprint") == 0)
         return show(words[1], false);
-    (void)complain("no such command; --help lists them");
+    if (count == 0)
+        (void)complain("a command is missing; --help lists them");
+    else if (is_command(words[0]))
+        (void)complain("%s needs other arguments; --help lists them", words[0]);
+    else
+        (void)complain("no such command: %s; --help lists them", words[0]);
     return -2;
 }
 #else
