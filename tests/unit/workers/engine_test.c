@@ -20,6 +20,7 @@ struct rig {
     _Atomic instant next; /* that `arrive` returns, */
     _Atomic bool reads;   /* and whether it reads what arrived */
     _Atomic bool is_slow; /* a turn takes 20 ms */
+    _Atomic bool is_held; /* a turn goes on */
     _Atomic bool is_in;   /* a turn runs */
     _Atomic bool arms;    /* the next one arms the socket, as another thread may meanwhile */
 };
@@ -29,6 +30,8 @@ static void turn(struct rig *rig, _Atomic int *count)
     atomic_store(&rig->is_in, true);
     if (atomic_load(&rig->is_slow))
         usleep(20000);
+    while (atomic_load(&rig->is_held))
+        usleep(100);
     atomic_fetch_add(count, 1);
     atomic_store(&rig->is_in, false);
 }
@@ -159,16 +162,15 @@ TEST(engine_arm__within_a_turn_has_the_last_word, .rows = 2)
     join(&rig, ENGINE_RECEIVERS);
     atomic_store(&rig.next, _i == 0 ? ENGINE_LEAVE_BE : clock_now() + 100 * SECOND);
     atomic_store(&rig.reads, false);
-    atomic_store(&rig.is_slow, true);
+    atomic_store(&rig.is_held, true);
     engine_arm(&rig.member);
     send_one(&rig);
     while (!atomic_load(&rig.is_in))
         usleep(100);
     atomic_store(&rig.reads, true);
     engine_arm(&rig.member);
-    for (int i = 0; i < 2000 && atomic_load(&rig.arrivals) < 2; i++)
-        usleep(1000);
-    ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
+    atomic_store(&rig.is_held, false);
+    ck_assert(reaches(&rig.arrivals, 2));
     leave(&rig);
 }
 
@@ -246,14 +248,13 @@ TEST(engine_arrive__within_a_turn_has_the_last_word, .rows = 2)
     struct rig rig;
     join(&rig, ENGINE_RECEIVERS);
     atomic_store(&rig.next, _i == 0 ? ENGINE_LEAVE_BE : clock_now() + 100 * SECOND);
-    atomic_store(&rig.is_slow, true);
+    atomic_store(&rig.is_held, true);
     engine_arrive(&rig.member);
     while (!atomic_load(&rig.is_in))
         usleep(100);
     engine_arrive(&rig.member);
-    for (int i = 0; i < 2000 && atomic_load(&rig.arrivals) < 2; i++)
-        usleep(1000);
-    ck_assert_int_ge(atomic_load(&rig.arrivals), 2);
+    atomic_store(&rig.is_held, false);
+    ck_assert(reaches(&rig.arrivals, 2));
     leave(&rig);
 }
 
@@ -325,13 +326,14 @@ TEST(engine_ready__sends)
     struct rig rig[3];
     for (int i = 0; i < 3; i++)
         join(&rig[i], ENGINE_SENDERS);
-    atomic_store(&rig[0].is_slow, true);
+    atomic_store(&rig[0].is_held, true);
     engine_ready(&rig[0].member);
     while (!atomic_load(&rig[0].is_in)) /* it is under way, and the others queue */
         usleep(100);
     for (int i = 0; i < 3; i++)
         engine_ready(&rig[i].member);
     engine_leave(&rig[1].member); /* from the middle of the queue */
+    atomic_store(&rig[0].is_held, false);
     ck_assert(becomes(&rig[0].sends, 2));
     ck_assert(becomes(&rig[2].sends, 1));
     ck_assert_int_eq(atomic_load(&rig[1].sends), 0);
