@@ -65,15 +65,18 @@ uninstall:
 	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(foreach m,$(MANUALS),$(call manual,$m))
+	@for folder in cmake/zcrp cmake pkgconfig; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done
 
 # ---- packages of Debian, of the last commit (debian/), or of the tree where that is all there is
 
 packages:
+	@command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || \
+		{ echo "what builds packages is missing: sh tools/setup packages" >&2; exit 1; }
 	@rm -rf build/packages && mkdir -p build/packages/libzcrp
 	@if git rev-parse -q --verify HEAD >/dev/null 2>&1; then git archive HEAD; else tar -c --exclude=./build .; fi | \
 		tar -x -C build/packages/libzcrp
 	@cd build/packages/libzcrp && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -b >../log 2>&1 || \
-		{ tail -n 30 ../log; exit 1; }
+		{ tail -n 30 ../log; ! grep -q 'Unmet build dep' ../log || echo "sh tools/setup packages"; exit 1; }
 	@rm -rf build/packages/libzcrp
 	@ls build/packages/*.deb
 
