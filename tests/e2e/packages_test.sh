@@ -19,7 +19,12 @@ library=$(dirname "$(find "$place/root" -name libzcrp.so.0)")
 export LD_LIBRARY_PATH="$library" PYTHONPATH="$place/root/usr/lib/python3/dist-packages"
 check "a program" "$place/root/usr/bin/zcrp-bench" --size 64K --count 100 --repeat 1
 check "its manual" man -l "$place/root/usr/share/man/man1/zcrp-bench.1.gz"
-check "a program for the library" ${CC:-cc} examples/echo.c -o "$place/echo" \
+papers=$place/root/usr/share/doc
+check "what the header points to" test -f "$papers/libzcrp-dev/docs/security.md"
+check "the links of its README" sh -c 'for page in $(sed -n "s/.*](\(docs[^)#]*\.md\).*/\1/p" "$1/README.md"); do
+    test -f "$1/$page" || exit 1; done' sh "$papers/libzcrp-dev"
+check "the tutorial of Python" grep -q "^# receive.py" "$papers/python3-zcrp/README.md"
+check "a program for the library" ${CC:-cc} "$papers/libzcrp-dev/examples/echo.c" -o "$place/echo" \
     -I"$place/root/usr/include" -L"$library" -lzcrp
 complaint "it runs" 2 "usage: echo serve" "$place/echo"
 check "Python" python3 -c "import zcrp; zcrp.listen('127.0.0.1').close()"
