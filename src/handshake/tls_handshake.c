@@ -31,8 +31,9 @@ void tls_handshake_destroy(struct tls_handshake *h)
     free(h);
 }
 
-/* The connecting side makes its first bytes only for somebody who has answered. */
-static bool has_news(struct tls_handshake *h, instant now, const uint8_t *datagram, size_t size)
+/* False: it brought nothing new. The connecting side makes its first bytes only for somebody who
+ * has answered. */
+static bool on_datagram(struct tls_handshake *h, instant now, const uint8_t *datagram, size_t size)
 {
     struct cookie_answer answer;
 
@@ -43,7 +44,7 @@ static bool has_news(struct tls_handshake *h, instant now, const uint8_t *datagr
 
 bool tls_handshake_hear(struct tls_handshake *h, instant now, const uint8_t *datagram, size_t size)
 {
-    if (!has_news(h, now, datagram, size) || h->verdict != TLS_GOES_ON ||
+    if (!on_datagram(h, now, datagram, size) || h->verdict != TLS_GOES_ON ||
         tls_handshake_has_failed(h))
         return false;
     h->verdict = tls_turn(h->tls, now);

@@ -325,11 +325,11 @@ enum news {
 
 /* Without memory the reader hears the socket. While another thread receives nobody knows what it
  * leaves: so the caller tries. */
-static bool has_news(const struct zcrp_entity *e)
+static bool find_news_for(const struct zcrp_entity *e)
 {
     if (!transport_is_memory(e->transport))
         return entity_reader(e) == e;
-    return e->link->rx.is_claimed || transport_has_news(e->transport);
+    return e->link->rx.is_claimed || transport_find_news(e->transport);
 }
 
 /* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned,
@@ -340,9 +340,9 @@ static enum news find_news(struct zcrp_entity *reader)
     enum news news = NEWS_NONE;
 
     mutex_lock(&reader->link->mutex);
-    if (has_news(reader))
+    if (find_news_for(reader))
         news = NEWS_SOME;
-    else if (sender != NULL && sender != reader && has_news(sender))
+    else if (sender != NULL && sender != reader && find_news_for(sender))
         news = NEWS_ANSWERS;
     else if (sender != NULL && transport_claim_push(sender->transport))
         news = NEWS_PUSH;

@@ -81,7 +81,7 @@ void timers_on_due(void *client)
         entity_reader(e) == e && lease_return_if_due(&e->link->lease, now) && !e->link->is_broken;
     must_arm |= was_late && !e->transport->is_late &&
                 entity_reader(e) == e; /* nobody has looked meanwhile */
-    if (transport_is_over(e->transport, now))
+    if (transport_take_peer_end(e->transport, now))
         end_for_death(e, now);
     if (entity_deadline(e) <= now)
         expire(e, now);

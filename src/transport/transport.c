@@ -254,7 +254,7 @@ void transport_on_peer_ended(struct transport *t)
         t->ended_at = clock_now() + HEARD_OUT;
 }
 
-bool transport_is_over(struct transport *t, instant now)
+bool transport_take_peer_end(struct transport *t, instant now)
 {
     bool is_over = now >= t->ended_at;
 
@@ -412,7 +412,7 @@ bool transport_begin_receive(struct transport *t, struct transport_turn *turn, u
     turn->has_notes = notes.count > 0;
     *openings = notes.count > 0 ? notes.count : 1;
     *units = notes.units > 0 ? notes.units : 1;
-    return t->keyring != NULL && shm_has_units(t->shm);
+    return t->keyring != NULL && shm_find_units(t->shm);
 }
 
 void transport_begin_hear(const struct transport *t, struct transport_turn *turn)
@@ -425,7 +425,7 @@ void transport_begin_hear(const struct transport *t, struct transport_turn *turn
 static int receive_mixed(struct transport *t, struct transport_turn *turn, struct landing *l,
                          enum hearing hearing)
 {
-    if (!turn->is_first && turn->has_memory && shm_has_units(t->shm)) {
+    if (!turn->is_first && turn->has_memory && shm_find_units(t->shm)) {
         int before = channel_receive(t->in, l);
         if (before != 0)
             return before;
@@ -447,7 +447,7 @@ static int receive_sealed(struct transport *t, struct transport_turn *turn, stru
 
     if (!turn->is_first || hearing != HEAR_MEMORY)
         received = channel_receive(t->in, l);
-    if (received == 0 && turn->has_memory && !turn->is_first && shm_has_units(t->shm))
+    if (received == 0 && turn->has_memory && !turn->is_first && shm_find_units(t->shm))
         turn->is_drained = true;
     return received;
 }
@@ -479,10 +479,10 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
         move(t, WAY_MEMORY);
     if (received <= 0) {
         bool is_memorys_turn = received == 0 && t->keyring != NULL && turn->has_memory &&
-                               (turn->is_first || turn->is_drained) && shm_has_units(t->shm);
+                               (turn->is_first || turn->is_drained) && shm_find_units(t->shm);
         return is_memorys_turn ? MORE_SOON : MORE_NONE;
     }
-    bool has_all = turn->has_notes ? !shm_has_units(t->shm)
+    bool has_all = turn->has_notes ? !shm_find_units(t->shm)
                                    : most > 1 && received < most && t->in->aal5 == NULL;
     return has_all ? MORE_SOON : MORE_NOW;
 }
@@ -492,16 +492,16 @@ size_t transport_answer(struct transport *t, uint8_t *buffer)
     return transport_is_memory(t) ? shm_control(t->shm, buffer) : 0;
 }
 
-bool transport_has_news(const struct transport *t)
+bool transport_find_news(const struct transport *t)
 {
     if (t->is_sender)
         return shm_has_control(t->shm);
-    return t->way == WAY_DRAINING || shm_has_units(t->shm);
+    return t->way == WAY_DRAINING || shm_find_units(t->shm);
 }
 
 bool transport_look_late(struct transport *t)
 {
-    t->is_late = t->shm != NULL && shm_is_late(t->shm);
+    t->is_late = t->shm != NULL && shm_look_late(t->shm);
     return t->is_late;
 }
 

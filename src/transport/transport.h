@@ -154,9 +154,9 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
 void transport_free(struct shm *gone);
 
 /* Locked. The peer's process has ended, says its descriptor. What it has sent is received for a
- * moment still; then, by transport_deadline, transport_is_over, once. */
+ * moment still. When that is over, which is a transport_deadline, take returns true, once. */
 void transport_on_peer_ended(struct transport *t);
-bool transport_is_over(struct transport *t, instant now);
+bool transport_take_peer_end(struct transport *t, instant now);
 
 /* Locked, behind transport_meet. Bits as above. */
 uint32_t transport_met(struct transport *t, const struct transport_errand *errand,
@@ -262,12 +262,12 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
  * `buffer` has room for CONTROL_BYTES. Locked. */
 size_t transport_answer(struct transport *t, uint8_t *buffer);
 
-/* Does memory have something for this half, or is its socket to be heard? Memory is there. Locked.
- */
-bool transport_has_news(const struct transport *t);
+/* Finds out whether memory has something for this half, or its socket is to be heard; passes the
+ * notes that were taken back. Memory is there. Locked. */
+bool transport_find_news(const struct transport *t);
 
-/* Does the peer still write, or so it seems, to a landing that is over? Then nothing is received
- * and no message may end, until it does not. Locked. */
+/* Looks whether the peer still writes, or so it seems, to a landing that is over, and notes it
+ * (`is_late`). While that is true nothing is received and no message may end. Locked. */
 bool transport_look_late(struct transport *t);
 
 /* ---- sleeping, locked ---- */

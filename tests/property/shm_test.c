@@ -227,7 +227,7 @@ static void receive_something(void)
 {
     uint32_t openings = 1 + (uint32_t)below(LANDING_OPENINGS);
 
-    (void)shm_is_late(n.receiver);
+    (void)shm_look_late(n.receiver);
 
     shm_pair_plan(&n.landing, to + GUARD, openings, 1, chance(50) ? SLOT : DATA_MOST);
     int received = shm_receive(n.receiver, &n.landing);

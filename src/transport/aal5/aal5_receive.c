@@ -274,9 +274,9 @@ static void put_opening(struct landing *l, const struct aal5_source *source, uin
     l->ecn[d] = source->is_congested ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
 }
 
-/* Has packet i come whole? One that did not fit is dropped: then larger ones are expected. So is
- * what came from elsewhere, before the socket was connected. */
-static bool has_arrived(struct channel *c, struct incoming *in, uint32_t i)
+/* True if packet i has come whole. One that did not fit is dropped: then larger ones are expected.
+ * So is what came from elsewhere, before the socket was connected. */
+static bool check_packet(struct channel *c, struct incoming *in, uint32_t i)
 {
     struct msghdr *packet = &in->packet.message[i].msg_hdr;
 
@@ -308,7 +308,7 @@ int aal5_receive(struct channel *c, struct landing *l)
     l->is_spoilt = true; /* the ends of PDUs, and pieces of those that are not whole */
     for (uint32_t i = 0; i < (uint32_t)filled; i++) {
         struct taking taking = {.payload = 0};
-        if (has_arrived(c, &in, i))
+        if (check_packet(c, &in, i))
             taking = take_packet(c, &in, now, i);
         if (taking.payload > 0)
             put_opening(l, taking.source, taking.payload);

@@ -60,8 +60,8 @@ static const uint8_t *secret_of(const struct shm_meeting *m)
     return m->has_secret ? m->secret : NULL;
 }
 
-/* Is it time to look again? That is a system call. */
-static bool is_time(struct shm *n, instant now)
+/* True if it is time to look again, which is a system call: the next time is later. */
+static bool take_look(struct shm *n, instant now)
 {
     if (now < shm_look_at(n))
         return false;
@@ -313,7 +313,7 @@ static void look_for_sender(struct shm *n)
     instant now = clock_now();
     bool is_late = now - m->began > OPEN_FOR;
 
-    if (!is_time(n, now))
+    if (!take_look(n, now))
         return;
     if (m->socket < 0)
         look_again(n, is_late);
@@ -397,7 +397,7 @@ static void look_for_consent(struct shm *n)
         decide(n, refusal_of(atomic_load(&n->page->why)));
     else if (now - n->meeting->began > ANSWER_BY)
         decide(n, SHM_ELSEWHERE);
-    else if (is_time(n, now))
+    else if (take_look(n, now))
         look_for_refusal(n);
 }
 

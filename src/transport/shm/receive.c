@@ -106,7 +106,8 @@ static void copy_row(struct shm *n, const struct landing *l, struct share *s, ui
         s->turn[i + k] = TURN_OVER;
 }
 
-static bool is_own(struct shm *n, struct share *s, uint32_t i)
+/* Withdraws the slot of note i, if it has one that is open. True: the receiver copies the note. */
+static bool make_own(struct shm *n, struct share *s, uint32_t i)
 {
     if (s->turn[i] == TURN_OPEN)
         s->turn[i] =
@@ -120,7 +121,7 @@ static void copy_own(struct shm *n, const struct landing *l, struct share *s)
 
     while (i < s->notes) {
         uint32_t row = own_row(n, s, i), own = 0;
-        while (own < row && i + own < s->notes && is_own(n, s, i + own))
+        while (own < row && i + own < s->notes && make_own(n, s, i + own))
             own++;
         if (own > 0)
             copy_row(n, l, s, i, own);
@@ -219,7 +220,7 @@ static int receive_notes(struct shm *n, struct landing *l)
 
 /* ---- the receiver's calls ---- */
 
-bool shm_is_late(struct shm *n)
+bool shm_look_late(struct shm *n)
 {
     struct shm_reader *in = n->in;
     bool has_ended = in->lates > 0 && peer_process_has_ended(&n->peer);
@@ -235,7 +236,7 @@ struct notes shm_notes(struct shm *n, uint32_t most)
     struct notes notes = {0, 0};
     struct ring_note note;
 
-    if (!shm_has_units(n))
+    if (!shm_find_units(n))
         return notes;
     while (notes.count < most && ring_look(&n->in->ring, notes.count, &note)) {
         uint32_t units = note.segment > 0 ? (note.bytes - 1) / note.segment + 1 : 1;
@@ -245,7 +246,7 @@ struct notes shm_notes(struct shm *n, uint32_t most)
     return notes;
 }
 
-bool shm_has_units(struct shm *n)
+bool shm_find_units(struct shm *n)
 {
     return shm_is_here(n) && n->in->lates == 0 && ring_skip(&n->in->ring);
 }
@@ -253,7 +254,7 @@ bool shm_has_units(struct shm *n)
 int shm_receive(struct shm *n, struct landing *l)
 {
     l->received = 0;
-    if (!shm_has_units(n))
+    if (!shm_find_units(n))
         return 0;
     int received = receive_notes(n, l);
     l->received = received > 0 ? (uint32_t)received : 0;

@@ -139,9 +139,9 @@ bool shm_has_control(const struct shm *n);
 
 /* ---- the receiver's side ---- */
 
-/* Is there something to receive? Passes what was taken back. By the thread that receives, as all of
- * these. */
-bool shm_has_units(struct shm *n);
+/* Finds something to receive: passes the notes that were taken back. False: there is nothing. By
+ * the thread that receives, as all of these. */
+bool shm_find_units(struct shm *n);
 
 /* What that is, looking at `most` notes at most: each fills an opening of a landing. */
 struct notes {
@@ -153,10 +153,10 @@ struct notes shm_notes(struct shm *n, uint32_t most);
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
 int shm_receive(struct shm *n, struct landing *l);
 
-/* Does the sender still write, or so it seems, to openings of a landing that is over? Then nothing
- * is received, and no message may end, until it does not. By the thread that receives. A system
- * call or two, if it is so. */
-bool shm_is_late(struct shm *n);
+/* Looks whether the sender still writes, or so it seems, to openings of a landing that is over;
+ * what it has settled meanwhile is forgotten. While that is true nothing is received, and no
+ * message may end. By the thread that receives. A system call or two, if it is true. */
+bool shm_look_late(struct shm *n);
 
 /* Sends a control datagram of the session; false if it is another, or there is no room: then it
  * takes the socket. */

@@ -115,7 +115,7 @@ static void expect_all(uint32_t units)
         assert_int_equal(n.landing.bytes[i], DATA + TRAILER_BYTES);
         assert_int_equal(n.landing.trailer[i][0], i);
     }
-    assert_false(shm_is_late(n.receiver));
+    assert_false(shm_look_late(n.receiver));
 }
 
 static void expect_reaped(uint32_t units)
@@ -244,17 +244,17 @@ static void expect_late(void)
     meanwhile = claim;
     assert_int_equal(receive(UNITS), UNITS - A_PUSH);
     assert_true(n.landing.is_spoilt);
-    assert_true(shm_is_late(n.receiver));
+    assert_true(shm_look_late(n.receiver));
     assert_int_equal(receive(UNITS), 0); /* not even what could be read */
 }
 
-TEST(shm_is_late__until_it_settles)
+TEST(shm_look_late__until_it_settles)
 {
     if (!has_pidfd())
         skip();
     expect_late();
     shm_push(n.sender);
-    assert_false(shm_is_late(n.receiver));
+    assert_false(shm_look_late(n.receiver));
     assert_int_equal(let_go_all(), A_PUSH);
     shm_pair_plan(&n.landing, to + (size_t)(UNITS - A_PUSH) * DATA, A_PUSH, 1, DATA);
     assert_int_equal(shm_receive(n.receiver, &n.landing), A_PUSH);
@@ -263,7 +263,7 @@ TEST(shm_is_late__until_it_settles)
 }
 
 /* What is pinned is not reaped, although the reader is done with it. */
-TEST(shm_is_late__settles_and_does_not_let_go)
+TEST(shm_look_late__settles_and_does_not_let_go)
 {
     if (!has_pidfd())
         skip();
@@ -272,7 +272,7 @@ TEST(shm_is_late__settles_and_does_not_let_go)
 
     expect_late();
     shm_push(n.sender);
-    assert_false(shm_is_late(n.receiver));
+    assert_false(shm_look_late(n.receiver));
     assert_int_equal(receive(UNITS), A_PUSH);
     for (int i = 0; i < UNITS - A_PUSH; i++)
         assert_true(shm_reap(n.sender, &message, &has_faulted));
@@ -282,7 +282,7 @@ TEST(shm_is_late__settles_and_does_not_let_go)
 }
 
 /* A process that has ended writes nothing any more, also one that nobody has waited for yet. */
-TEST(shm_is_late__until_it_ends)
+TEST(shm_look_late__until_it_ends)
 {
     if (!has_pidfd())
         skip();
@@ -294,11 +294,11 @@ TEST(shm_is_late__until_it_ends)
     }
     expect_late();
     n.receiver->peer.pid = child;
-    assert_true(shm_is_late(n.receiver));
+    assert_true(shm_look_late(n.receiver));
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t end;
     assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
-    assert_false(shm_is_late(n.receiver));
+    assert_false(shm_look_late(n.receiver));
     assert_int_equal(waitpid(child, NULL, 0), child);
     n.receiver->peer.pid = getpid();
     shm_push(n.sender);
@@ -306,13 +306,13 @@ TEST(shm_is_late__until_it_ends)
 }
 
 /* Another program in the same process. */
-TEST(shm_is_late__until_it_is_another)
+TEST(shm_look_late__until_it_is_another)
 {
     if (!has_pidfd())
         skip();
     expect_late();
     memset(n.sender->nonce, 0, PEER_NONCE);
-    assert_false(shm_is_late(n.receiver));
+    assert_false(shm_look_late(n.receiver));
     shm_push(n.sender);
     (void)let_go_all();
 }
