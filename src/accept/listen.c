@@ -181,8 +181,8 @@ int listen_receive(const struct listen_socket *l, listen_hear hear, void *contex
 
 /* ---- admitting ---- */
 
-/* Puts the host that was called in the place of the listening socket's own, which may be any. A
- * socket of IPv6 has a caller by IPv4 at an address that is mapped. */
+/* Puts the host that the caller connected to in the place of the listening socket's own, which may
+ * be any. A socket of IPv6 has a caller by IPv4 at an address that is mapped. */
 static void set_host(union address *place, const union address *here)
 {
     const struct sockaddr_in *here4 = (const struct sockaddr_in *)here;
@@ -200,7 +200,7 @@ static void set_host(union address *place, const union address *here)
     }
 }
 
-/* Where a child is bound: where the caller called, with the listening socket's port. */
+/* Where a child is bound: where the caller connected to, with the listening socket's port. */
 static int place_for_child(int fd, const struct caller *caller, union address *place,
                            socklen_t *size)
 {

@@ -37,7 +37,8 @@ __attribute__((warn_unused_result)) int listen_begin(const struct listen_socket 
 __attribute__((warn_unused_result)) int listen_receive(const struct listen_socket *l,
                                                        listen_hear hear, void *context);
 
-/* Tells the caller something, from where it called. What cannot be sent is as good as lost. */
+/* Tells the caller something, from the address that it connected to. What cannot be sent is as good
+ * as lost. */
 void listen_tell(const struct listen_socket *l, const struct caller *caller,
                  const uint8_t *datagram, size_t size);
 

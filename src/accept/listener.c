@@ -1,4 +1,4 @@
-/* A listener: a socket that any number of peers call, and connections to those that have been
+/* A listener: a socket that any number of peers connect to, and connections to those that have been
  * admitted and not accepted yet. The engine's receiving thread hears the socket, and makes the
  * connections; zcrp_accept takes them from the peers.
  *
@@ -77,7 +77,7 @@ static bool is_own_lack(int error)
 }
 
 /* Makes a socket for a caller, for which there is room; false if that failed. Then the caller is
- * forgotten, and may call again. */
+ * forgotten, and may connect again. */
 static bool make_socket(struct zcrp_listener *l, const struct caller *caller,
                         struct accept_info *info, listen_hear hear, void *context)
 {
@@ -116,7 +116,7 @@ struct callers {
     struct {
         struct caller caller;
         struct datagram_copy hello;
-    } call[CALLERS_AT_ONCE];
+    } one[CALLERS_AT_ONCE];
 };
 
 static void hear(void *context, const struct caller *caller, const uint8_t *datagram, size_t size)
@@ -132,8 +132,8 @@ static void hear(void *context, const struct caller *caller, const uint8_t *data
         listen_tell(callers->socket, caller, answer, bytes);
     if (what != LISTENING_ACCEPTS || callers->count == CALLERS_AT_ONCE)
         return;
-    callers->call[callers->count].caller = *caller;
-    datagram_copy_set(&callers->call[callers->count++].hello, datagram, size);
+    callers->one[callers->count].caller = *caller;
+    datagram_copy_set(&callers->one[callers->count++].hello, datagram, size);
 }
 
 /* One datagram, and the callers of which it is the cause: those that the socket of one has heard
@@ -146,8 +146,8 @@ static int receive(struct zcrp_listener *l, int *admitted)
     callers.count = 0;
     int result = listen_receive(&l->socket, hear, &callers);
     while (callers.count > 0) {
-        const struct caller caller = callers.call[--callers.count].caller;
-        struct accept_info info = {.peer = caller.from, .first = callers.call[callers.count].hello};
+        const struct caller caller = callers.one[--callers.count].caller;
+        struct accept_info info = {.peer = caller.from, .first = callers.one[callers.count].hello};
         if (!peers_reserve(l->peers, &caller.from) ||
             !make_socket(l, &caller, &info, hear, &callers))
             continue;
@@ -237,7 +237,7 @@ static const struct engine_duties duties = {
 /* ---- opening ---- */
 
 /* How hellos come to the socket; the options say it of each connection, too. What the caller's port
- * is does not count: a stranger may call from any. */
+ * is does not count: a stranger may connect from any. */
 static int choose_channel(struct zcrp_options *options, struct listen_socket *socket)
 {
     const struct channel_aal5 aal5 = options_of_channel(options, false, true, socket->fd).aal5;

@@ -287,7 +287,7 @@ static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
 
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
  * that begins, and gets that back if it ends well. A handshake that has ended well, or for which
- * there was no memory, is over: its caller calls again if it has to. */
+ * there was no memory, is over: its caller connects again if it has to. */
 static void serve(struct pending *p, struct pending_handshake *h, instant now)
 {
     const struct caller caller = h->caller;

@@ -26,11 +26,11 @@
  */
 #define HANDSHAKE_PATIENCE SECOND
 
-/* Who calls, and how it is answered. */
+/* A peer that connects, and how it is answered. */
 struct caller {
     union address from;
     socklen_t from_size;
-    union address here; /* where it called; family 0 if the system did not say */
+    union address here; /* what it connected to; family 0 if the system did not say */
 };
 
 /* Constant from open to close. */

@@ -176,8 +176,9 @@ static void await_echos(const struct guest *g, uint64_t times)
 
 /* ---- rows 37 and 41 ---- */
 
-/* Somebody calls in the middle of it; returns how long it took until its first message was back. */
-static double call(struct flood *f, const struct stage *stage)
+/* Somebody connects in the middle of it; returns how long it took until its first message was back.
+ */
+static double connect_amid(struct flood *f, const struct stage *stage)
 {
     struct guest g;
     double start = attack_seconds();
@@ -213,7 +214,7 @@ static void withstand(int row, struct raw_end own, size_t (*strays)(uint8_t *, u
     memory = house_memory(&house) - memory;
     echos = resident.book->echos - echos;
     for (int i = 0; i < CALLERS; i++) {
-        double took = call(&f, &stage);
+        double took = connect_amid(&f, &stage);
         longest = took > longest ? took : longest;
     }
     double rate = (double)f.raw.sent / (attack_seconds() - f.since);

@@ -118,8 +118,8 @@ static void own(const struct way *way, int gate)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(LIFE_SECONDS);
     ck_assert_int_eq(read(gate, house.port, sizeof(house.port)), sizeof(house.port));
-    ck_assert_int_eq(house_call(&house, &with, &options, LATE_NS), ZCRP_OK);
-    ck_assert_int_eq(house_call(&house, &other, &options, LATE_NS), ZCRP_OK);
+    ck_assert_int_eq(house_connect(&house, &with, &options, LATE_NS), ZCRP_OK);
+    ck_assert_int_eq(house_connect(&house, &other, &options, LATE_NS), ZCRP_OK);
     struct zcrp_msg *m = zcrp_alloc_msg(FIRST);
     answer(with, m);
     nlong bytes = bytes_of(way);

@@ -15,11 +15,11 @@ enum { MESSAGE = 100000, MANY = 50 };
 
 static const int64_t patience = 60 * ENDS_SECOND; /* of a test, on a busy machine */
 
-static struct zcrp_connection *call(const struct house *h)
+static struct zcrp_connection *connect_to(const struct house *h)
 {
     struct zcrp_connection *c;
 
-    ck_assert_int_eq(house_call(h, &c, NULL, patience), ZCRP_OK);
+    ck_assert_int_eq(house_connect(h, &c, NULL, patience), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_status(c), ZCRP_OK);
     return c;
 }
@@ -62,7 +62,7 @@ static void expect_end(struct zcrp_connection *c, int code)
 TEST(admission__connect_and_then_accept)
 {
     struct house h = house_open("127.0.0.1", NULL);
-    struct both b = {.there = call(&h)};
+    struct both b = {.there = connect_to(&h)};
 
     b.here = accept_one(&h);
     house_pass(b.there, b.here, MESSAGE, 1);
@@ -77,7 +77,7 @@ TEST(admission__many_before_the_first_is_accepted)
     struct both b[MANY];
 
     for (int i = 0; i < MANY; i++)
-        b[i].there = call(&h);
+        b[i].there = connect_to(&h);
     ck_assert_uint_eq(stats_of(&h).connections, MANY);
     for (int i = 0; i < MANY; i++) /* in the order in which they came */
         b[i].here = accept_one(&h);
@@ -92,7 +92,7 @@ TEST(admission__many_before_the_first_is_accepted)
 TEST(admission__messages_wait_for_accept)
 {
     struct house h = house_open("127.0.0.1", NULL);
-    struct zcrp_connection *there = call(&h);
+    struct zcrp_connection *there = connect_to(&h);
     struct zcrp_msg *out = ends_filled(MESSAGE, 1), *back = ends_empty(MESSAGE);
 
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(there), out, MESSAGE), ZCRP_OK);
@@ -116,7 +116,7 @@ TEST(admission__the_caller_leaves)
     struct house h = house_open("127.0.0.1", NULL);
     struct zcrp_msg *in = ends_empty(MESSAGE);
 
-    ck_assert_int_eq(zcrp_connection_close(call(&h)), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(connect_to(&h)), ZCRP_OK);
     struct zcrp_connection *here = accept_one(&h);
     expect_end(here, ZCRP_ERROR_PEER_CLOSED);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(here), in, MESSAGE), ZCRP_OK);
@@ -131,13 +131,13 @@ TEST(admission__the_caller_leaves)
 TEST(admission__the_listener_closes)
 {
     struct house h = house_open("127.0.0.1", NULL);
-    struct both b = {.there = call(&h)};
+    struct both b = {.there = connect_to(&h)};
     struct zcrp_connection *waiting[3];
     struct zcrp_msg *out = ends_filled(MESSAGE, 1), *in = ends_empty(MESSAGE);
 
     b.here = accept_one(&h);
     for (int i = 0; i < ROWS(waiting); i++)
-        waiting[i] = call(&h);
+        waiting[i] = connect_to(&h);
     while (stats_of(&h).admitted < 1 + ROWS(waiting))
         usleep(1000);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(waiting[0]), out, MESSAGE), ZCRP_OK);
@@ -160,7 +160,7 @@ TEST(admission__nobody_accepts)
 {
     const struct zcrp_options options = {.backlog = 1, .silence_ns = 3 * ENDS_SECOND};
     struct house h = house_open("127.0.0.1", &options);
-    struct zcrp_connection *first = call(&h), *c;
+    struct zcrp_connection *first = connect_to(&h), *c;
     struct pollfd set = {.fd = zcrp_listener_descriptor(h.listener), .events = POLLIN};
 
     ck_assert_int_eq(poll(&set, 1, 60000), 1);
@@ -171,7 +171,7 @@ TEST(admission__nobody_accepts)
     ck_assert_int_eq(poll(&set, 1, 0), 0);
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_ERROR_TIMEOUT);
     ck_assert_uint_eq(stats_of(&h).dropped, 1);
-    struct both b = {.there = call(&h)};
+    struct both b = {.there = connect_to(&h)};
     b.here = accept_one(&h);
     house_pass(b.there, b.here, MESSAGE, 1);
     usleep(3500000); /* longer than the limit, which is not for those that were accepted */
@@ -184,7 +184,7 @@ TEST(admission__nobody_accepts)
 TEST(admission__in_a_child)
 {
     struct house h = house_open("127.0.0.1", NULL);
-    struct both b = {.there = call(&h)};
+    struct both b = {.there = connect_to(&h)};
     int status;
 
     while (stats_of(&h).admitted < 1)
@@ -215,13 +215,13 @@ TEST(admission__a_full_backlog, .rows = 2)
     struct both b[3];
 
     for (int i = 0; i < 2; i++)
-        b[i].there = call(&h);
-    ck_assert_int_eq(house_call(&h, &c, &brief, -1), ZCRP_ERROR_NOT_ADMITTED);
+        b[i].there = connect_to(&h);
+    ck_assert_int_eq(house_connect(&h, &c, &brief, -1), ZCRP_ERROR_NOT_ADMITTED);
     ck_assert_ptr_null(c);
     ck_assert_uint_ge(stats_of(&h).dropped, 1);
     ck_assert_uint_eq(stats_of(&h).connections, 2);
-    ck_assert_int_eq(house_call(&h, &b[2].there, &(struct zcrp_options){.connect_ns = patience}, 0),
-                     ZCRP_OK);
+    ck_assert_int_eq(
+        house_connect(&h, &b[2].there, &(struct zcrp_options){.connect_ns = patience}, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_wait(b[2].there, 500 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     b[0].here = accept_one(&h);
     if (_i == 1)

@@ -151,9 +151,9 @@ TEST(connection_aal5__circuits)
     expect_clean(&b);
     others.aal5.vci = 101;
     others.linger_ns = ENDS_MILLISECOND;
-    ck_assert_int_eq(house_call(&h, &c, &others, 200 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(house_connect(&h, &c, &others, 200 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     others = (struct zcrp_options){.linger_ns = ENDS_MILLISECOND}; /* datagrams, not cells */
-    ck_assert_int_eq(house_call(&h, &c, &others, 200 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(house_connect(&h, &c, &others, 200 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_ERROR_TIMEOUT);
     house_part(&b);
     (void)zcrp_listener_close(h.listener);

@@ -178,7 +178,7 @@ TEST(connect__waits_for_the_peer)
     void *here;
 
     ck_assert_int_eq(pthread_create(&thread, NULL, accept_one, &h), 0);
-    ck_assert_int_eq(house_call(&h, &c, NULL, -1), ZCRP_OK);
+    ck_assert_int_eq(house_connect(&h, &c, NULL, -1), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_status(c), ZCRP_OK);
     pthread_join(thread, &here);
     house_part(&(struct both){c, here});
@@ -259,7 +259,7 @@ TEST(accept__time_and_interrupts)
     ck_assert_int_eq(zcrp_accept(h.listener, &c, -1), ZCRP_ERROR_INTERRUPTED);
     ck_assert_int_eq(poll(&set, 1, 0), 0);
     struct zcrp_connection *there;
-    ck_assert_int_eq(house_call(&h, &there, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(house_connect(&h, &there, NULL, 0), ZCRP_OK);
     ck_assert_int_eq(poll(&set, 1, 5000), 1);
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 0), ZCRP_OK);
     ck_assert_int_eq(poll(&set, 1, 0), 0);
@@ -277,7 +277,7 @@ TEST(listener__many_at_once)
     struct zcrp_listener_stats stats;
 
     for (int i = 0; i < MANY; i++) {
-        ck_assert_int_eq(house_call(&h, &b[i].there, NULL, 0), ZCRP_OK);
+        ck_assert_int_eq(house_connect(&h, &b[i].there, NULL, 0), ZCRP_OK);
         out[i] = ends_filled(MESSAGE, (uint64_t)i);
         back[i] = ends_empty(MESSAGE);
         ends_submit(&(struct ends){.sender = zcrp_connection_sender(b[i].there),
@@ -315,7 +315,7 @@ TEST(listener__limits)
     struct zcrp_connection *third, *c;
     struct zcrp_listener_stats stats;
 
-    ck_assert_int_eq(house_call(&h, &third, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(house_connect(&h, &third, NULL, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(h.listener, &c, 100 * ENDS_MILLISECOND), ZCRP_ERROR_TIMEOUT);
     ck_assert_int_eq(zcrp_listener_stats(h.listener, &stats), ZCRP_OK);
     ck_assert_uint_eq(stats.admitted, 2);
@@ -338,7 +338,7 @@ TEST(accept__no_descriptor_left)
     int count = 0;
 
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
-    ck_assert_int_eq(house_call(&h, &there, NULL, 0), ZCRP_OK);
+    ck_assert_int_eq(house_connect(&h, &there, NULL, 0), ZCRP_OK);
     while (count < 2000 && (fds[count] = dup(0)) >= 0)
         count++;
     int code = zcrp_accept(h.listener, &c, 5 * ENDS_SECOND);
@@ -553,7 +553,7 @@ static struct home meet_process(const struct zcrp_options *options, pid_t *child
     *child = fork();
     if (*child == 0) {
         bool is_told = read(tell[0], h.port, sizeof h.port) == sizeof h.port;
-        _exit(is_told && house_call(&h, &met.there, NULL, -1) == ZCRP_OK ? pause() : 1);
+        _exit(is_told && house_connect(&h, &met.there, NULL, -1) == ZCRP_OK ? pause() : 1);
     }
     h = house_open("127.0.0.1", options);
     ck_assert_int_eq(write(tell[1], h.port, sizeof h.port), sizeof h.port);

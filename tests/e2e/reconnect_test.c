@@ -35,10 +35,10 @@ struct tally {
 
 struct town {
     struct house house;
-    const char *port; /* that the callers call */
+    const char *port; /* that the callers connect to */
     const struct zcrp_options *options;
-    _Atomic bool is_over;                    /* nobody calls any more, */
-    _Atomic bool is_left;                    /* and all who have called are gone */
+    _Atomic bool is_over;                    /* nobody connects any more, */
+    _Atomic bool is_left;                    /* and all who have connected are gone */
     struct tally connects, asks, closes;     /* the callers' */
     struct tally accepts, answers, partings; /* the listener's */
     _Atomic int guests;
@@ -160,7 +160,7 @@ static void visit(struct caller *c)
     zcrp_free_msg(out);
 }
 
-static void *call(void *context)
+static void *visit_again_and_again(void *context)
 {
     struct caller *c = context;
 
@@ -196,7 +196,8 @@ static void live(struct town *t, int callers, double seconds, uint64_t seed)
     ck_assert_int_eq(pthread_create(&host, NULL, receive_callers, t), 0);
     for (int i = 0; i < callers; i++) {
         caller[i] = (struct caller){.town = t, .random = seed + (uint64_t)i};
-        ck_assert_int_eq(pthread_create(&caller[i].thread, NULL, call, &caller[i]), 0);
+        ck_assert_int_eq(pthread_create(&caller[i].thread, NULL, visit_again_and_again, &caller[i]),
+                         0);
     }
     usleep((useconds_t)(seconds * 1e6));
     atomic_store(&t->is_over, true);

@@ -162,7 +162,7 @@ static void send_elsewhere(const struct way *way, int gate)
     ck_assert_int_eq(read(gate, house.port, sizeof(house.port)), sizeof(house.port));
     for (int i = 0; i < MEETINGS * POINTS; i++) {
         struct zcrp_connection *c;
-        ck_assert_int_eq(house_call(&house, &c, &options, 5 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(house_connect(&house, &c, &options, 5 * ENDS_SECOND), ZCRP_OK);
         send_rounds(c, i, large, small, gate);
         (void)zcrp_connection_close(c);
     }

@@ -96,7 +96,7 @@ static void teardown(void)
     assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
 }
 
-static struct zcrp_connection *call(void)
+static struct zcrp_connection *connect_to_listener(void)
 {
     struct zcrp_connection *c;
 
@@ -125,7 +125,7 @@ TEST(accept__passes_over_a_caller_out_of_reach)
         admit_failures = 0;
         admit_error = errors[i];
         admit_bad = 1;
-        struct zcrp_connection *there = call();
+        struct zcrp_connection *there = connect_to_listener();
         assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
         assert_int_equal(admit_failures, 1);
         (void)zcrp_connection_close(there);
@@ -144,7 +144,7 @@ TEST(accept__says_what_is_lacking)
         const int expected = errors[i] == ENOMEM ? ZCRP_ERROR_MEMORY : ZCRP_ERROR_SYSTEM;
         admit_error = errors[i];
         admit_bad = 1000;
-        struct zcrp_connection *there = call();
+        struct zcrp_connection *there = connect_to_listener();
         assert_int_equal(zcrp_accept(listener, &here, 5 * second), expected);
         admit_bad = 0;
         int code = zcrp_accept(listener, &here, 5 * second);
@@ -165,9 +165,9 @@ TEST(descriptor__of_a_listener_in_trouble)
     admit_error = EMFILE;
     admit_good = 1;
     admit_bad = 1000;
-    struct zcrp_connection *first = call();
+    struct zcrp_connection *first = connect_to_listener();
     assert_true(is_readable(5000));
-    struct zcrp_connection *second_caller = call();
+    struct zcrp_connection *second_caller = connect_to_listener();
     while (admit_failures == 0)
         usleep(1000);
     usleep(10000);
@@ -194,7 +194,7 @@ TEST(close__in_the_child_of_a_busy_process)
 
     held_fd = zcrp_listener_descriptor(listener);
     is_held = true;
-    struct zcrp_connection *there = call();
+    struct zcrp_connection *there = connect_to_listener();
     while (!is_within)
         usleep(1000);
     pid_t child = fork();
@@ -218,7 +218,7 @@ TEST(close__in_a_child_leaves_no_peers)
     struct zcrp_connection *here;
     int status;
 
-    struct zcrp_connection *there = call();
+    struct zcrp_connection *there = connect_to_listener();
     assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
     for (int first = 0; first < 2; first++) {
         pid_t child = fork();
@@ -243,7 +243,7 @@ TEST(close__in_a_child_leaves_no_peers)
 TEST(close__in_a_child_of_a_full_backlog)
 {
     struct zcrp_listener_stats stats = {.admitted = 0};
-    struct zcrp_connection *here, *there = call();
+    struct zcrp_connection *here, *there = connect_to_listener();
     int status;
 
     while (stats.admitted == 0) {

@@ -79,8 +79,8 @@ TEST(listen__no_thread)
     assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
 }
 
-/* Calls; what becomes of it within the limit. */
-static int call(struct zcrp_listener_stats *stats, int64_t limit)
+/* Connects; what becomes of it within the limit. */
+static int connect_once(struct zcrp_listener_stats *stats, int64_t limit)
 {
     struct zcrp_listener *listener;
     struct zcrp_connection *there, *here;
@@ -107,7 +107,7 @@ TEST(accept__no_memory_for_a_handshake)
 
     options.connect_ns = 20 * second;
     without_handshake = 2;
-    assert_int_equal(call(&stats, 20 * second), ZCRP_OK);
+    assert_int_equal(connect_once(&stats, 20 * second), ZCRP_OK);
     assert_true(without_handshake <= 0);
     assert_int_equal(stats.refused, 0);
 }
@@ -120,7 +120,7 @@ TEST(accept__no_memory_for_what_it_ends_with)
     struct zcrp_listener_stats stats;
 
     without_keys = 1;
-    assert_int_equal(call(&stats, second), ZCRP_ERROR_TIMEOUT);
+    assert_int_equal(connect_once(&stats, second), ZCRP_ERROR_TIMEOUT);
     assert_int_equal(stats.refused, 0);
     assert_int_equal(stats.admitted, 0);
 }

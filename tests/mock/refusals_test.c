@@ -122,7 +122,7 @@ static struct zcrp_listener *listen_behind_path(char port[8], int64_t delay, boo
 }
 
 /* What becomes of a caller each of whose receives but a few fails so. */
-static int call(bool has_answers, int64_t *took)
+static int connect_through(bool has_answers, int64_t *took)
 {
     struct zcrp_connection *c;
     char port[8];
@@ -148,7 +148,7 @@ TEST(connect__refused_beside_a_peer_that_answers)
 {
     int64_t took;
 
-    assert_int_equal(call(true, &took), ZCRP_OK);
+    assert_int_equal(connect_through(true, &took), ZCRP_OK);
     assert_true(took >= second);
 }
 
@@ -157,7 +157,7 @@ TEST(connect__refused)
 {
     int64_t took;
 
-    assert_int_equal(call(false, &took), ZCRP_ERROR_REFUSED);
+    assert_int_equal(connect_through(false, &took), ZCRP_ERROR_REFUSED);
     assert_true(took >= second);
     assert_true(took < 4 * second);
 }

@@ -36,9 +36,9 @@ static inline struct house house_open(const char *host, const struct zcrp_option
     return h;
 }
 
-/* Calls, and waits for the peer for so long; the code. */
-static inline int house_call(const struct house *h, struct zcrp_connection **c,
-                             const struct zcrp_options *given, int64_t timeout_ns)
+/* Connects, and waits for the peer for `timeout_ns`; the code. */
+static inline int house_connect(const struct house *h, struct zcrp_connection **c,
+                                const struct zcrp_options *given, int64_t timeout_ns)
 {
     const struct zcrp_options options = house_options(given);
 
@@ -49,7 +49,7 @@ static inline struct both house_meet(const struct house *h, const struct zcrp_op
 {
     struct both b;
 
-    ck_assert_int_eq(house_call(h, &b.there, given, 0), ZCRP_OK);
+    ck_assert_int_eq(house_connect(h, &b.there, given, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(h->listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
     return b;
 }

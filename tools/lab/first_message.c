@@ -1,10 +1,10 @@
 /* How long the first message takes between two peers that have not met, with keys: over ZCRP, and
  * beside it over TCP with TLS 1.3. Both have the same pre-shared key, and agree on a fresh secret,
- * too (X25519). One process listens, the other one calls; zcrp-link puts a path between them:
+ * too (X25519). One process listens, the other one connects; zcrp-link puts a path between them:
  *
  *     zcrp-link --delay 20ms --port 7000 -- first_message 198.18.0.2 40 -- first_message 198.18.0.2
  *
- * The time runs from the call to the arrival. A message to the listener is answered with the
+ * The time runs from the connect to the arrival. A message to the listener is answered with the
  * clock's time at its arrival, so both processes are on one host. The figures are in units of the
  * round trip, here 40 ms. */
 #include "lab.h"
@@ -20,7 +20,7 @@
 #ifdef ZCRP_KEYS
 #include <gnutls/gnutls.h>
 
-enum { CALLS = 9, BYTES = 64, PORT = 7000 };
+enum { ROUNDS = 9, BYTES = 64, PORT = 7000 };
 
 static const char port_text[] = "7000", identity[] = "lab";
 static const uint8_t key[] = "no secret: it is made for measurements only";
@@ -69,7 +69,7 @@ static double finish(struct zcrp_msg *message)
 }
 
 /* Seconds until the first message has arrived, there or here. */
-static double call_zcrp(const char *host, const struct zcrp_options *options, bool is_there)
+static double time_zcrp(const char *host, const struct zcrp_options *options, bool is_there)
 {
     struct zcrp_connection *c;
     double begun_s = now_s();
@@ -205,7 +205,7 @@ static int make_socket(void)
     return checked(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
 }
 
-static double call_tls(const char *host, bool is_there)
+static double time_tls(const char *host, bool is_there)
 {
     struct sockaddr_in address = address_of(host);
     int fd = make_socket();
@@ -230,7 +230,7 @@ static int listen_tcp(const char *host)
 
     checked(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), "SO_REUSEADDR");
     checked(bind(fd, (struct sockaddr *)&address, sizeof address), "bind");
-    checked(listen(fd, CALLS), "listen");
+    checked(listen(fd, ROUNDS), "listen");
     return fd;
 }
 
@@ -246,37 +246,37 @@ static void answer_tls(int listener, bool is_there)
 
 /* ---- both ---- */
 
-static void report(const char *name, bool is_there, double figures[CALLS])
+static void report(const char *name, bool is_there, double figures[ROUNDS])
 {
-    sort(figures, CALLS);
-    printf("%s: %.2f round trips to the first message %s (%.2f..%.2f)\n", name, figures[CALLS / 2],
-           is_there ? "there" : "here", figures[0], figures[CALLS - 1]);
+    sort(figures, ROUNDS);
+    printf("%s: %.2f round trips to the first message %s (%.2f..%.2f)\n", name, figures[ROUNDS / 2],
+           is_there ? "there" : "here", figures[0], figures[ROUNDS - 1]);
 }
 
-static void call_all(const char *host, double round_trip_s, const struct zcrp_options *options,
+static void time_all(const char *host, double round_trip_s, const struct zcrp_options *options,
                      bool is_there)
 {
-    double zcrp[CALLS], tls[CALLS];
+    double zcrp[ROUNDS], tls[ROUNDS];
 
-    for (int i = 0; i < CALLS; i++) {
-        zcrp[i] = call_zcrp(host, options, is_there) / round_trip_s;
-        tls[i] = call_tls(host, is_there) / round_trip_s;
+    for (int i = 0; i < ROUNDS; i++) {
+        zcrp[i] = time_zcrp(host, options, is_there) / round_trip_s;
+        tls[i] = time_tls(host, is_there) / round_trip_s;
     }
     report("ZCRP", is_there, zcrp);
     report("TLS", is_there, tls);
 }
 
-/* The calls of both are in one order. */
-static void call(const char *host, double round_trip_s)
+/* Both connect and answer in one order. */
+static void time_both(const char *host, double round_trip_s)
 {
     struct zcrp_options options = make_options();
 
-    call_all(host, round_trip_s, &options, true);
-    call_all(host, round_trip_s, &options, false);
+    time_all(host, round_trip_s, &options, true);
+    time_all(host, round_trip_s, &options, false);
     zcrp_keys_free(options.keys);
 }
 
-/* Who calls waits for TCP's port. */
+/* Who connects waits for TCP's port. */
 static void answer(const char *host)
 {
     struct zcrp_options options = make_options();
@@ -285,15 +285,15 @@ static void answer(const char *host)
     must(zcrp_listen(&listener, host, port_text, &options));
     zcrp_keys_free(options.keys);
     int fd = listen_tcp(host);
-    for (int i = 0; i < 2 * CALLS; i++) {
-        answer_zcrp(listener, i < CALLS);
-        answer_tls(fd, i < CALLS);
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        answer_zcrp(listener, i < ROUNDS);
+        answer_tls(fd, i < ROUNDS);
     }
     close(fd);
     must(zcrp_listener_close(listener));
 }
 #else
-static void call(const char *host, double round_trip_s)
+static void time_both(const char *host, double round_trip_s)
 {
     (void)host, (void)round_trip_s;
     must(ZCRP_ERROR_NO_KEYS);
@@ -301,7 +301,7 @@ static void call(const char *host, double round_trip_s)
 
 static void answer(const char *host)
 {
-    call(host, 0);
+    time_both(host, 0);
 }
 #endif
 
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
     if (argc == 2) {
         answer(argv[1]);
     } else if (round_trip_ms > 0) {
-        call(argv[1], round_trip_ms / 1e3);
+        time_both(argv[1], round_trip_ms / 1e3);
     } else {
         fprintf(stderr, "usage: first_message ADDRESS, and first_message ADDRESS ROUND_TRIP_MS\n");
         return 2;

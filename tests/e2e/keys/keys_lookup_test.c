@@ -208,13 +208,13 @@ TEST(keys_lookup__may_call_the_library, .needs = has_keys)
 
 /* ---- of a listener ---- */
 
-/* The call of somebody whose key has to be looked up, while the lock is held. */
-static struct zcrp_connection *call_bob(const struct house *h)
+/* Connects somebody whose key has to be looked up, while the lock is held. */
+static struct zcrp_connection *connect_bob(const struct house *h)
 {
     struct zcrp_options options = {.keys = shared("bob", key)};
     struct zcrp_connection *c;
 
-    ck_assert_int_eq(house_call(h, &c, &options, 0), ZCRP_OK);
+    ck_assert_int_eq(house_connect(h, &c, &options, 0), ZCRP_OK);
     zcrp_keys_free(options.keys);
     await_lookup();
     return c;
@@ -244,7 +244,7 @@ TEST(keys_lookup__of_a_listener, .needs = has_keys)
     atomic_store(&asking_listener, h.listener);
     code_within = ZCRP_ERROR_IDLE;
     pthread_mutex_lock(&lock);
-    bob.there = call_bob(&h);
+    bob.there = connect_bob(&h);
     int64_t began = ends_now_ns();
     call_everything_of(&h, &alice);
     ck_assert_int_lt(ends_now_ns() - began, LATE_NS);

@@ -33,8 +33,8 @@ static struct place listen_with(struct zcrp_keys *keys)
     return p;
 }
 
-static int call(const struct place *p, struct zcrp_connection **c, struct zcrp_keys *keys,
-                int64_t timeout_ns)
+static int connect_to(const struct place *p, struct zcrp_connection **c, struct zcrp_keys *keys,
+                      int64_t timeout_ns)
 {
     const struct zcrp_options options = {.keys = keys};
     int code = zcrp_connect(c, "127.0.0.1", p->port, &options, timeout_ns);
@@ -52,7 +52,7 @@ static int64_t meet(const struct place *p, struct both *b, struct zcrp_keys *key
 {
     int64_t began = ends_now_ns();
 
-    ck_assert_int_eq(call(p, &b->there, keys, 0), ZCRP_OK);
+    ck_assert_int_eq(connect_to(p, &b->there, keys, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(p->listener, &b->here, 5 * ENDS_SECOND), ZCRP_OK);
     return ends_now_ns() - began;
 }
@@ -103,7 +103,7 @@ TEST(strangers__a_handshake_holds_no_message_up, .needs = has_keys)
     (void)meet(&p, &first, shared("alice", key));
     pass(first.there, first.here);
     atomic_store(&is_held, true);
-    ck_assert_int_eq(call(&p, &second.there, shared("bob", key), 0), ZCRP_OK);
+    ck_assert_int_eq(connect_to(&p, &second.there, shared("bob", key), 0), ZCRP_OK);
     while (!atomic_load(&is_within))
         usleep(1000);
     for (int i = 0; i < ECHOES; i++) {
@@ -137,7 +137,7 @@ TEST(strangers__close_amid_a_handshake, .needs = has_keys)
     ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
     struct place p = listen_with(keys);
     atomic_store(&is_held, true);
-    ck_assert_int_eq(call(&p, &c, shared("bob", key), 0), ZCRP_OK);
+    ck_assert_int_eq(connect_to(&p, &c, shared("bob", key), 0), ZCRP_OK);
     while (!atomic_load(&is_within))
         usleep(1000);
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
@@ -157,7 +157,7 @@ TEST(strangers__fork_amid_a_handshake, .needs = has_keys)
     ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
     struct place p = listen_with(keys);
     atomic_store(&is_held, true);
-    ck_assert_int_eq(call(&p, &b.there, shared("bob", key), 0), ZCRP_OK);
+    ck_assert_int_eq(connect_to(&p, &b.there, shared("bob", key), 0), ZCRP_OK);
     while (!atomic_load(&is_within))
         usleep(1000);
     pid_t child = fork();
@@ -204,7 +204,7 @@ static void *attack(void *context)
     struct zcrp_connection *c;
 
     for (; !atomic_load(&a->is_over); a->tries++)
-        if (call(a->place, &c, raw(wrong), ENDS_SECOND) == ZCRP_OK)
+        if (connect_to(a->place, &c, raw(wrong), ENDS_SECOND) == ZCRP_OK)
             abort();
     return NULL;
 }

@@ -34,20 +34,20 @@ static struct zcrp_options options_of(const struct settings *settings, bool is_l
     return options;
 }
 
-/* What becomes of a call from an end of run `there` to an end of run `here`. It waits until it is
- * accepted. */
-static int call(const struct settings *there, const struct settings *here)
+/* What becomes of a connection from an end of run `there` to an end of run `here`. It waits until
+ * it is accepted. */
+static int connect_ends(const struct settings *there, const struct settings *here)
 {
-    struct zcrp_options listening = options_of(here, true), calling = options_of(there, false);
+    struct zcrp_options listening = options_of(here, true), connecting = options_of(there, false);
     struct zcrp_listener *listener;
     struct zcrp_connection *connection, *accepted = NULL;
     char port[8];
 
     ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", "0", &listening), ZCRP_OK);
     snprintf(port, sizeof port, "%d", zcrp_listener_port(listener));
-    ck_assert_int_eq(zcrp_connect(&connection, "127.0.0.1", port, &calling, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connect(&connection, "127.0.0.1", port, &connecting, 0), ZCRP_OK);
     zcrp_keys_free(listening.keys);
-    zcrp_keys_free(calling.keys);
+    zcrp_keys_free(connecting.keys);
     if (here == there)
         ck_assert_int_eq(zcrp_accept(listener, &accepted, 5 * second_ns), ZCRP_OK);
     int code = zcrp_connection_wait(connection, -1);
@@ -62,14 +62,14 @@ TEST(run_keys_make__the_ends_know_each_other, .rows = ROWS(kinds), .needs = has_
 {
     const struct settings run = run_of(kinds[_i], 1);
 
-    ck_assert_int_eq(call(&run, &run), ZCRP_OK);
+    ck_assert_int_eq(connect_ends(&run, &run), ZCRP_OK);
 }
 
 TEST(run_keys_make__those_of_another_run_they_do_not, .rows = ROWS(kinds), .needs = has_keys)
 {
     const struct settings run = run_of(kinds[_i], 1), other = run_of(kinds[_i], 2);
 
-    ck_assert_int_eq(call(&run, &other), ZCRP_ERROR_KEYS);
+    ck_assert_int_eq(connect_ends(&run, &other), ZCRP_ERROR_KEYS);
 }
 
 TEST(run_keys_make__none)

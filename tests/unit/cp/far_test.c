@@ -86,7 +86,7 @@ static void teardown(void)
 
 FIXTURE(setup, teardown)
 
-static int call(struct zcrp_connection **connection, bool by_memory, int64_t most_ns)
+static int connect_to(struct zcrp_connection **connection, bool by_memory, int64_t most_ns)
 {
     struct zcrp_options options = {.channel = by_memory ? ZCRP_CHANNEL_MEMORY : ZCRP_CHANNEL_AUTO};
     char text[PORT_ROOM];
@@ -100,14 +100,14 @@ static int call(struct zcrp_connection **connection, bool by_memory, int64_t mos
 }
 
 /* They say nothing. Eight are heard, or wait to be; the others are on their way. */
-static void call_as_strangers(int count)
+static void connect_strangers(int count)
 {
     for (int i = 0; i < count; i++)
-        ck_assert_int_eq(call(&strangers[i], true, i < 8 ? 10 * second_ns : 0), 0);
+        ck_assert_int_eq(connect_to(&strangers[i], true, i < 8 ? 10 * second_ns : 0), 0);
 }
 
-/* Hangs up, and calls again. */
-static void *call_again_and_again(void *over)
+/* Closes those that have ended, and connects again. */
+static void *reconnect_strangers(void *over)
 {
     while (!atomic_load((atomic_bool *)over)) {
         for (int i = 0; i < STRANGERS_MOST && !atomic_load((atomic_bool *)over); i++) {
@@ -116,7 +116,7 @@ static void *call_again_and_again(void *over)
             if (strangers[i] == NULL || code == 0 || code == ZCRP_ERROR_BUSY)
                 continue;
             (void)zcrp_connection_close(strangers[i]);
-            (void)call(&strangers[i], true, second_ns / 10);
+            (void)connect_to(&strangers[i], true, second_ns / 10);
         }
         (void)poll(NULL, 0, 1);
     }
@@ -165,9 +165,9 @@ TEST(far__amid_strangers, .rows = ROWS(amid))
 
     if (no_fork != NULL && strcmp(no_fork, "no") == 0)
         return; /* the far end would be a fork of a process with threads */
-    call_as_strangers(amid[_i].strangers);
-    ck_assert_int_eq(pthread_create(&caller, NULL, call_again_and_again, &is_over), 0);
-    ck_assert_int_eq(call(&connection, amid[_i].by_memory, 10 * second_ns), 0);
+    connect_strangers(amid[_i].strangers);
+    ck_assert_int_eq(pthread_create(&caller, NULL, reconnect_strangers, &is_over), 0);
+    ck_assert_int_eq(connect_to(&connection, amid[_i].by_memory, 10 * second_ns), 0);
     line_init(&line, connection);
     ck_assert_int_eq(copy(&line), LINE_FINE);
     line_fini(&line);
@@ -200,7 +200,7 @@ TEST(far__amid_those_without_the_key)
                          0);
         zcrp_keys_free(options.keys);
     }
-    ck_assert_int_eq(call(&connection, false, 10 * second_ns), 0);
+    ck_assert_int_eq(connect_to(&connection, false, 10 * second_ns), 0);
     line_init(&line, connection);
     ck_assert_int_eq(copy(&line), LINE_FINE);
     line_fini(&line);

@@ -65,7 +65,7 @@ static void teardown(void)
 FIXTURE(setup, teardown)
 
 /* A client that has its answer, and wants what is below a path. 0, or the code of the call. */
-static int call_for(const char *path, int64_t most_ns)
+static int connect_for(const char *path, int64_t most_ns)
 {
     const struct zcrp_options patient = {.connect_ns = 60 * second_ns};
     const struct session_wishes wishes = {.flags = OPEN_PULL, .paths = &path, .path_count = 1};
@@ -80,21 +80,21 @@ static int call_for(const char *path, int64_t most_ns)
     return session_open(&lines[line_count++], &wishes, most_ns);
 }
 
-static int call(int64_t most_ns)
+static int connect_client(int64_t most_ns)
 {
-    return call_for(".", most_ns);
+    return connect_for(".", most_ns);
 }
 
 TEST(server__idle_clients_give_way)
 {
     start(second_ns / 5);
     for (int i = 0; i < 2 * CLIENTS; i++)
-        ck_assert_int_eq(call(30 * second_ns), 0);
+        ck_assert_int_eq(connect_client(30 * second_ns), 0);
 }
 
-static void *call_once_more(void *code)
+static void *connect_once_more(void *code)
 {
-    atomic_store((_Atomic int *)code, call(30 * second_ns));
+    atomic_store((_Atomic int *)code, connect_client(30 * second_ns));
     return NULL;
 }
 
@@ -106,8 +106,8 @@ TEST(server__a_caller_waits_for_a_place)
 
     start(3600 * second_ns);
     for (int i = 0; i < CLIENTS; i++)
-        ck_assert_int_eq(call(30 * second_ns), 0);
-    ck_assert_int_eq(pthread_create(&caller, NULL, call_once_more, &code), 0);
+        ck_assert_int_eq(connect_client(30 * second_ns), 0);
+    ck_assert_int_eq(pthread_create(&caller, NULL, connect_once_more, &code), 0);
     (void)usleep(300000);
     ck_assert_int_eq(atomic_load(&code), -1);
     for (int i = 0; i < CLIENTS; i++)
@@ -155,11 +155,11 @@ TEST(server__logs_each_session)
 {
     ck_assert_ptr_nonnull(log_file = tmpfile());
     start(second_ns);
-    ck_assert_int_eq(call_for("../a\n\033[2J", 30 * second_ns), LINE_REFUSED);
+    ck_assert_int_eq(connect_for("../a\n\033[2J", 30 * second_ns), LINE_REFUSED);
     const char *text = log_of(1);
     ck_assert_ptr_nonnull(strstr(text, "Z 127.0.0.1:"));
     ck_assert_ptr_nonnull(strstr(text, " (no key) was refused: ../a\\012\\033[2J: Permission"));
-    ck_assert_int_eq(call(30 * second_ns), 0);
+    ck_assert_int_eq(connect_client(30 * second_ns), 0);
     line_fini(&lines[1]);
     text = log_of(2);
     ck_assert_ptr_nonnull(

@@ -98,7 +98,7 @@ void callers_add(struct callers *callers, struct zcrp_connection *connection)
     line_init(&caller->line, connection);
     if (pthread_create(&caller->thread, NULL, hear, caller) == 0)
         return;
-    line_fini(&caller->line); /* the near end calls the other listener then */
+    line_fini(&caller->line); /* the near end connects to the other listener then */
     memset(caller, 0, sizeof(*caller));
 }
 

@@ -1,5 +1,6 @@
-/* Those who call a far end by memory and have not shown the proof yet. Each is heard by a thread of
- * its own, so that nobody who says nothing delays the near end, which may be the last to call. */
+/* Those who connect to a far end by memory and have not shown the proof yet. Each is heard by a
+ * thread of its own, so that nobody who says nothing delays the near end, which may be the last to
+ * connect. */
 #ifndef ZCRP_CP_CALLERS_H
 #define ZCRP_CP_CALLERS_H
 

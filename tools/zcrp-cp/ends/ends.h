@@ -1,4 +1,4 @@
-/* What main runs: the near end, which the user has called, or a far end, that a remote shell has
+/* What main runs: the near end, which the user has started, or a far end, that a remote shell has
  * started for one copy or that stands. Each returns the exit status. */
 #ifndef ZCRP_CP_ENDS_H
 #define ZCRP_CP_ENDS_H

@@ -84,7 +84,7 @@ static int tell_ports(const struct far *far)
                : complain("cannot answer: %s", strerror(errno));
 }
 
-/* The near end has called the sealed listener: nobody else has the key. */
+/* The near end has connected to the sealed listener: nobody else has the key. */
 static struct session *hear_sealed(struct far *far)
 {
     struct session *session = NULL;
@@ -99,12 +99,12 @@ static struct session *hear_sealed(struct far *far)
     return session;
 }
 
-/* Somebody has called the other one, or has shown the proof there. */
-static struct session *hear_memory(struct far *far, bool has_called)
+/* Somebody has connected to the other one, or has shown the proof there. */
+static struct session *hear_memory(struct far *far, bool has_connected)
 {
     struct zcrp_connection *connection = NULL;
 
-    if (has_called && zcrp_accept(far->memory, &connection, 0) == 0)
+    if (has_connected && zcrp_accept(far->memory, &connection, 0) == 0)
         callers_add(&far->callers, connection);
     struct session *session = callers_take(&far->callers, &connection);
     if (session != NULL)
@@ -149,8 +149,8 @@ static struct session *hear_near(struct far *far)
     return session;
 }
 
-/* Whoever calls by memory without the proof is a stranger, and is heard no more once the near end
- * is there. */
+/* Whoever connects by memory without the proof is a stranger, and is heard no more once the near
+ * end is there. */
 static enum line_end serve_near(struct far *far)
 {
     enum line_end end = LINE_FAILED;

@@ -183,8 +183,8 @@ static uint64_t moved(struct zcrp_entity *entity)
     return zcrp_stats(entity, &stats) == 0 ? stats.messages + stats.bytes_arrived : 0;
 }
 
-/* Has it been idle for longer than it may? One that calls says at once what it wants, unless it has
- * given up while it waited in the listener. */
+/* Has it been idle for longer than it may? One that connects says at once what it wants, unless it
+ * has given up while it waited in the listener. */
 static bool is_idle(struct client *client, int64_t now, int64_t idle_ns)
 {
     int64_t most_ns = atomic_load(&client->is_heard) ? idle_ns : idle_ns / UNHEARD_SHARE;

@@ -1,6 +1,6 @@
 /* A standing far end: its clients, each of a thread of its own. It never has more of them than it
- * has descriptors for. When there is no place left and another one calls, the client gives way that
- * has moved nothing for the longest time, if that is long enough; else the caller waits in the
+ * has descriptors for. When there is no place left and another one connects, the client gives way
+ * that has moved nothing for the longest time, if that is long enough; else the caller waits in the
  * listener. So who has the key can keep others out only by copying all the time. */
 #ifndef ZCRP_CP_SERVER_H
 #define ZCRP_CP_SERVER_H
