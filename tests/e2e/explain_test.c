@@ -355,24 +355,3 @@ TEST(explain__of_another_thread)
     ck_assert_str_eq(seen, zcrp_strerror(ZCRP_ERROR_ARGUMENT));
     ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL");
 }
-
-static bool works_in_child(void)
-{
-    return strcmp(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL") == 0 &&
-           zcrp_wait_for(NULL, 0) == ZCRP_ERROR_ARGUMENT &&
-           strcmp(zcrp_explain(ZCRP_ERROR_ARGUMENT), "message is NULL") == 0;
-}
-
-TEST(explain__behind_a_fork)
-{
-    int status;
-
-    EXPECT(zcrp_udp_connect(NULL, "1"), ZCRP_ERROR_ARGUMENT, "host is NULL");
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0)
-        _exit(works_in_child() ? 0 : 1);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), "host is NULL");
-}
