@@ -1,6 +1,6 @@
 # What scripts that test zcrp-bench share beside script.sh; read with `.`.
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 bench=$build/zcrp-bench
 program=$bench

@@ -3,7 +3,7 @@
 # load: asleep
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 # ---- mistakes
 

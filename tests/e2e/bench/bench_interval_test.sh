@@ -3,7 +3,7 @@
 # load: asleep
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 complains 2 "--interval: '0'" --interval 0
 complains 2 "--interval: 'often'" --interval often

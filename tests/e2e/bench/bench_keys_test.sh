@@ -3,7 +3,7 @@
 # in several flows, and the report says that there were keys.
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 if ! "$bench" --keys --size 1 --count 1 --repeat 1 --transport zcrp --quiet 2>"$place/said"; then
     check "the library was built without keys" grep -F "built without keys" "$place/said"

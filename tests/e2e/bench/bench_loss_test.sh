@@ -2,7 +2,7 @@
 # zcrp-bench over a channel that it makes lose: everything arrives, and most of it in place.
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 for percent in 1 100% x% -1% %; do
     complains 2 "--loss: '$percent' is not from 0% to 90%" --loss "$percent"

@@ -2,7 +2,7 @@
 # zcrp-bench between two ends on this host: from memory to memory, over UDP, and what the table calls it.
 # load: asleep
 set -u
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 unset ZCRP_NO_MEMORY
 
 # May one process read the memory of another of the same user here?

@@ -3,7 +3,7 @@
 # load: asleep
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 complains 2 "--parallel: '0'" --parallel 0
 complains 2 "--parallel: '65'" --parallel 65

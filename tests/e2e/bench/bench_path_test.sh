@@ -9,7 +9,7 @@
 # load: alone
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 # Bytes of a datagram: the least that is tried blindly, and the largest unit of whole grains that fits.
 BASE=1184

@@ -3,7 +3,7 @@
 # load: busy
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 complains 2 "--peers: '0'" --peers 0
 complains 2 "--peers: '10001'" --peers 10001

@@ -3,7 +3,7 @@
 # and what the results say of themselves.
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 # json TEXT : an assertion about $place/json, in Python.
 json() {

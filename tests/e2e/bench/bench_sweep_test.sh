@@ -2,7 +2,7 @@
 # zcrp-bench over sizes: sweeps, their pictures, and what it shows on a terminal meanwhile.
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 complains 2 "--size: '64..' is no sweep" --size 64..
 complains 2 "--size: '64..1M*1' is no sweep" --size '64..1M*1'

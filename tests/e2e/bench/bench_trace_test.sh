@@ -2,7 +2,7 @@
 # zcrp-bench writes the life of a transfer, and zcrp-plot draws it.
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 plot=${ZCRP_BUILD:-build}/zcrp-plot
 

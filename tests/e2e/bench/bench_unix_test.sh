@@ -4,7 +4,7 @@
 # load: asleep
 set -u
 
-. "$(dirname "$0")/../support/bench.sh"
+. "$(dirname "$0")/../../support/bench.sh"
 
 # is_moving : both processes have read more than they need to begin.
 is_moving() {

@@ -4,7 +4,7 @@
 # `bare` with the same one, linked without any peer.
 set -u
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 bench=$build/zcrp-bench
 bare=$build/bare/zcrp-bench

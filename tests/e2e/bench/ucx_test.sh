@@ -4,7 +4,7 @@
 # stage: check-all
 set -u
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 unset ZCRP_NO_MEMORY
 
 needs "$build/zcrp-bench"

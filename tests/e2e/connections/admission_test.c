@@ -1,6 +1,6 @@
 /* How a caller gets in: its connection is up when the listener has admitted it, whether the program
  * accepts it or not. And what keeps it out: no room, or nobody who listens. */
-#include "../support/house.h"
+#include "../../support/house.h"
 
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* Questions and answers over a connection: the acknowledgement of a question goes out behind the
  * answer, because the peer waits for that; and it goes out without one, too. */
-#include "../support/house.h"
+#include "../../support/house.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,10 +4,10 @@
  * ZCRP_CHURN_ROUNDS is how many connections are opened and closed (2,000), ZCRP_STRESS_SECONDS how
  * long the random calls go on for each seed (1); for more than some thousands and 30 s raise
  * CK_TIMEOUT_MULTIPLIER. ZCRP_SEED repeats what the threads draw, though not how they meet. */
-#include "../support/house.h"
-#include "../support/own.h"
-#include "../support/random.h"
-#include "../support/suite.h"
+#include "../../support/house.h"
+#include "../../support/own.h"
+#include "../../support/random.h"
+#include "../../support/suite.h"
 
 #include <malloc.h>
 #include <pthread.h>

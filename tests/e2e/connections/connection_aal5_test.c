@@ -1,6 +1,6 @@
 /* Connections over AAL5: what cells and circuits add. What connections are, whatever carries them,
  * is in connection_test.c, which runs over AAL5, too. */
-#include "../support/house.h"
+#include "../../support/house.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* Connections: a listener with many peers on one port, both directions over one socket, and what
  * ends them. */
-#include "../support/house.h"
+#include "../../support/house.h"
 
 #include <errno.h>
 #include <fcntl.h>

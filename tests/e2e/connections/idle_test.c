@@ -3,8 +3,8 @@
  *
  * Both ends are processes of their own, and each counts its own pages. The first connections and
  * their messages bring in what all connections share. */
-#include "../support/ends.h"
-#include "../support/suite.h"
+#include "../../support/ends.h"
+#include "../../support/suite.h"
 
 #include <stdio.h>
 #include <sys/prctl.h>

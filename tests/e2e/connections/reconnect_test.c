@@ -5,10 +5,10 @@
  *
  * ZCRP_RECONNECT_SECONDS is how long it goes on for each seed (1), ZCRP_RECONNECT_CALLERS how many
  * callers there are (16, at most 64); for more than some seconds raise CK_TIMEOUT_MULTIPLIER. */
-#include "../support/crossing.h"
-#include "../support/house.h"
-#include "../support/random.h"
-#include "../support/shared_keys.h"
+#include "../../support/crossing.h"
+#include "../../support/house.h"
+#include "../../support/random.h"
+#include "../../support/shared_keys.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

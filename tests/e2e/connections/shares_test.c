@@ -1,6 +1,6 @@
 /* A listener without keys, and hosts that take all places they can get: a caller from another host
  * is in all the same. A stranger is a socket that says two hellos, and nothing else. */
-#include "../support/house.h"
+#include "../../support/house.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

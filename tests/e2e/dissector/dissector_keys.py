@@ -38,7 +38,7 @@ def with_log(path, *arguments):
 
 def test_crypto(path):
     """The vectors of the RFCs, in the Lua of this tshark."""
-    script = shutil.copy("tests/e2e/crypto_vectors.lua", beside(path, "vectors.lua"))
+    script = shutil.copy("tests/e2e/dissector/crypto_vectors.lua", beside(path, "vectors.lua"))
     with open(script, "r+", encoding="ascii") as file:
         text = file.read()
         file.seek(0)

@@ -11,4 +11,4 @@ if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid=65534 --regid=65534 --clear-groups 
     exit 77
 fi
 export PYTHONPATH=tests/support PYTHONDONTWRITEBYTECODE=1
-exec python3 tests/e2e/dissector.py
+exec python3 tests/e2e/dissector/dissector.py

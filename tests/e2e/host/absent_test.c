@@ -2,7 +2,7 @@
  * to land in. The owner is another process. Waits, cancels, closes and other connections of this
  * one keep their limits. A region of userfaultfd stands for a file of a network file system that
  * does not answer. */
-#include "../support/house.h"
+#include "../../support/house.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -8,10 +8,10 @@
  * Half of them are connections, with messages that both map and others.
  *
  * ZCRP_DEATHS=n in the environment says how many there are for each seed of the suite. */
-#include "../support/ends.h"
-#include "../support/own.h"
-#include "../support/random.h"
-#include "../support/suite.h"
+#include "../../support/ends.h"
+#include "../../support/own.h"
+#include "../../support/random.h"
+#include "../../support/suite.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

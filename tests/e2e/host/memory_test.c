@@ -1,7 +1,7 @@
 /* Peers on one host: what goes from memory to memory, what forbids it, and peers that die. The
  * other suites of the API run this way, too (tools/run-tests). */
-#include "../support/ends.h"
-#include "../support/suite.h"
+#include "../../support/ends.h"
+#include "../../support/suite.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

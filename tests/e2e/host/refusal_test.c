@@ -3,8 +3,8 @@
  * no descriptor is left.
  *
  * As root both ends become nobody first, because nothing is forbidden to root. */
-#include "../support/ends.h"
-#include "../support/suite.h"
+#include "../../support/ends.h"
+#include "../../support/suite.h"
 
 #include <errno.h>
 #include <fcntl.h>

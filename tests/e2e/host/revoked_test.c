@@ -1,8 +1,8 @@
 /* Messages that their sender cancels while the two ends of a connection meet over shared memory: at
  * every point of the meeting, with and without keys, in one process and in two. The next message
  * arrives at once, and nobody computes when all is over. */
-#include "../support/house.h"
-#include "../support/shared_keys.h"
+#include "../../support/house.h"
+#include "../../support/shared_keys.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

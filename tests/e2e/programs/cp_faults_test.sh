@@ -10,7 +10,7 @@ if [ -z "${ZCRP_TEST_ALONE-}" ] && unshare -n ip link set lo up 2>/dev/null; the
     exec unshare -n sh -c 'ip link set lo up && exec sh "$0"' "$0"
 fi
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 build=$(cd "$build" && pwd)
 program=$build/zcrp-cp

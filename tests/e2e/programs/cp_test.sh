@@ -4,7 +4,7 @@
 # load: asleep
 set -u
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 build=$(cd "$build" && pwd)
 program=$build/zcrp-cp

@@ -2,7 +2,7 @@
 # zcrp-keys and what is wrong with a file: it says which file, and why.
 set -u
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 program=$build/zcrp-keys
 needs "$program"

@@ -4,7 +4,7 @@
 # load: asleep
 set -u
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 needs_link
 

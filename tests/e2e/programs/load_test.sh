@@ -2,7 +2,7 @@
 # zcrp-load as its user meets it: it counts, says how far it is, and ends. The program is in $ZCRP_BUILD.
 set -u
 
-. "$(dirname "$0")/../support/script.sh"
+. "$(dirname "$0")/../../support/script.sh"
 
 load=$build/zcrp-load
 program=$load
