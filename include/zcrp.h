@@ -208,27 +208,27 @@ ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 /* One English line for a code, without a full stop; never NULL. Static. */
 ZCRP_PUBLIC const char *zcrp_strerror(int code);
 
-/* One line for a code that this thread has just got from a call: what zcrp_strerror says, or more
- * where more is known. Never NULL.
+/* Explains a code that a call in this thread has just returned. Returns one line of text, never
+ * NULL: the cause, where the library knows it, or else the text of zcrp_strerror.
  *
- *     ZCRP_ERROR_ARGUMENT  the argument or option that is wrong, and its range:
+ *     ZCRP_ERROR_ARGUMENT  the wrong argument or option, and its range:
  *                              options.messages is 2000000; it has to be 0 to 1048576
  *     ZCRP_ERROR_ADDRESS   the host or port, and what is wrong with it:
  *                              port 7000 is in use
  *                              cannot resolve host "nowhere": Name or service not known
- *     ZCRP_ERROR_SYSTEM    what the system says, and of which file or descriptor:
+ *     ZCRP_ERROR_SYSTEM    the file or descriptor, and the system's error:
  *                              detector.key: No such file or directory
- *     ZCRP_ERROR_EXPOSED   the file, and its mode
+ *     ZCRP_ERROR_EXPOSED   the key file, and its mode
  *
- * The text belongs to the thread, and is what its last call that failed with one of these four
- * codes had to say; it changes with the next one. Calls that succeed or fail with other codes, and
- * other threads, leave it as it is, and a child of a fork has that of the thread that forked. For
- * another code than that of this last call it is zcrp_strerror's. The interrupts, which a signal
- * handler may call, say nothing.
+ * Each thread has its own line. The thread's next call that fails with one of these four codes
+ * replaces it. Nothing else changes it: no call that succeeds, no other code, no other thread, none
+ * of the interrupt functions. The line explains the code of that call only; for any other code
+ * zcrp_explain returns the text of zcrp_strerror. A child process starts with the line of the
+ * thread that forked.
  *
- * What it quotes (a host, a file) it shows as printable UTF-8: other bytes are written as \xNN, and
- * "..." stands for what is too long. It is for people: do not look for words in it. The system's
- * words are in the language of the program's locale. Not in a signal handler. */
+ * The line shows hosts and files as printable UTF-8: it writes other bytes as \xNN, and cuts long
+ * names with "...". It is for people; programs should not parse it. The system's errors are in the
+ * language of the program's locale. Do not call zcrp_explain in a signal handler. */
 ZCRP_PUBLIC const char *zcrp_explain(int code);
 
 /* ---- Keys -----------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
-/* Why a call failed, beyond its code: one line, the calling thread's own (zcrp_explain).
+/* The reason why a call failed: one line of text, kept for the calling thread (zcrp_explain).
  *
  *     return reason_say(ZCRP_ERROR_SYSTEM, "%s: %s", quote(&q, path), strerror(errno));
  *
- * Whoever finds the cause says it and returns the code. A line belongs to its code and stays until
- * the thread says another: so each place that returns a code which is ever explained has to say
- * something, or the line of an earlier failure would be told (`tools/words` looks for such places).
- * These are ZCRP_ERROR_ARGUMENT, _ADDRESS, _SYSTEM and _EXPOSED. Other codes are never explained;
- * messages fail with those alone.
+ * The function that finds the cause writes the line and returns the code. A line belongs to its
+ * code, and stays until the thread writes another one. Four codes have lines: ZCRP_ERROR_ARGUMENT,
+ * _ADDRESS, _SYSTEM and _EXPOSED. Each place that returns one of them has to write a line, or
+ * zcrp_explain would repeat the line of an earlier failure (`tools/words` looks for such places).
+ * Messages never fail with one of these codes.
  *
- * The line has room of its own in each thread: nothing is allocated, no other thread sees it, and a
- * child of a fork has that of the thread that forked. Not for signal handlers. */
+ * Each thread has a buffer for its line: nothing is allocated, and no other thread sees the line. A
+ * child process starts with the line of the thread that forked. Not for signal handlers. */
 #ifndef ZCRP_PLATFORM_REASON_H
 #define ZCRP_PLATFORM_REASON_H
 

@@ -14,9 +14,9 @@ What Dask writes is one *table*, and a message for each large frame:
 The reader has a buffer posted for the next table at all times, and knows from it what to post for the frames. So
 small writes do not wait for each other's reader, and the peer's end is noticed when nobody reads.
 
-A frame that was the memory of an object, such as an array, becomes that of another object, which lives as long as it
-likes. What objects have in one piece of memory is freed with the last of them, so each has a piece of its own. Only the
-first one of a small table stays in it. That is as over ``tcp://``.
+A frame is the memory of an object, such as an array, at the writer, and becomes the memory of an object at the reader.
+Objects that share one piece of memory keep all of it until the last of them is gone. So each object gets a piece of its
+own; only the first object of a small table stays in the table. The comm of ``tcp://`` does the same.
 
 Before the first message nobody knows who the peer is, and without keys nobody knows later. So a table has at most
 TABLE_MOST bytes. Memory is set aside as announced, but none of it is touched before bytes arrive, and at most 2 * AHEAD
