@@ -131,6 +131,8 @@ void engine_watch_peer(struct engine_member *m, int file)
     close_peer(m);
     m->watch[WATCH_PEER] = (struct engine_watch){.fd = file};
     (void)set_armed(m, WATCH_PEER, EPOLLIN); /* or else its silence tells */
+    if (m->is_leaving)
+        close_peer(m);
     mutex_unlock(&m->engine->mutex);
 }
 

@@ -114,8 +114,9 @@ void engine_arm_writable(struct engine_member *m);
  * calls. Any thread. */
 void engine_arrive(struct engine_member *m);
 
-/* `peer_ended` is called, once, when that descriptor becomes readable. The engine closes it, and an
- * earlier one now. Two system calls. Any thread. */
+/* `peer_ended` is called, once, when that descriptor becomes readable. The engine closes it then,
+ * or in engine_stop, or now if that was called; and it closes an earlier one now. Two system calls.
+ * Any thread. */
 void engine_watch_peer(struct engine_member *m, int file);
 
 /* `expire` is called at that instant, and not before (NEVER: not at all). The member counts its

@@ -199,6 +199,21 @@ TEST(engine_watch_peer__tells_once)
     ck_assert_int_eq(close(other[1]) + close(last[1]), 0);
 }
 
+/* A user's thread may come with it while another one closes. */
+TEST(engine_watch_peer__behind_the_stop)
+{
+    struct rig rig;
+    int end[2];
+    join(&rig, ENGINE_RECEIVERS);
+    ck_assert_int_eq(pipe(end), 0);
+    engine_stop(&rig.member);
+    engine_watch_peer(&rig.member, end[0]);
+    ck_assert_int_eq(fcntl(end[0], F_GETFD), -1);
+    leave(&rig);
+    ck_assert_int_eq(close(end[1]), 0);
+    ck_assert_int_eq(atomic_load(&rig.ends), 0);
+}
+
 /* The turn has found something that the socket does not tell of, and is to look again at once. */
 TEST(engine_arm__within_a_turn_leaves_it_its_nap)
 {
