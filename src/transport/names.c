@@ -50,8 +50,10 @@ static int open_by_name(const char *host, const char *port, int protocol, addres
     int error = getaddrinfo(host, port ? port : "0", &hints, &list);
     int fd = -EADDRNOTAVAIL;
 
+    if (error == EAI_SYSTEM || error == EAI_MEMORY)
+        return error == EAI_SYSTEM ? -errno : -ENOMEM;
     if (error)
-        return error == EAI_SYSTEM ? -errno : NAMES_RESOLVER + error;
+        return NAMES_RESOLVER + error;
     for (const struct addrinfo *a = list; fd < 0 && a; a = a->ai_next) {
         int result = open_at(a, protocol, call);
         if (is_of_family(fd) || !is_of_family(result))

@@ -177,6 +177,8 @@ TEST(udp_bind__does_not_resolve)
     }
     resolves_to(EAI_SYSTEM);
     assert_int_equal(udp_bind("host", "7000"), -EMFILE);
+    resolves_to(EAI_MEMORY); /* which tells nothing of the name */
+    assert_int_equal(udp_bind("host", "7000"), -ENOMEM);
     assert_int_equal(names_resolver(-EMFILE), 0);
     assert_int_equal(names_resolver(-4095), 0); /* the kernel's last */
     assert_int_equal(names_resolver(0), 0);
