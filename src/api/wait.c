@@ -350,8 +350,8 @@ static int find_ended(struct zcrp_msg *const messages[], int count)
     return result;
 }
 
-/* True if the entity of any of them was interrupted. The first of these takes the wait's end for
- * told. */
+/* True if the entity of any of them was interrupted. The interrupt of the first one that was counts
+ * as told. */
 static bool tell_interrupted(struct zcrp_msg *const messages[], int count)
 {
     bool is_so = false;
