@@ -1,0 +1,69 @@
+/* Calls the C functions of docs/guide.md, which guide_test.sh puts into guide.c:
+ *
+ *     main serve PORT                  one caller; says how the stream ended
+ *     main ask PORT TEXT
+ *     main drain PORT                  one caller; the size of each message
+ *     main hub PORT PEERS [KEYS]       so many callers at once
+ *     main push PORT [KEYS]
+ *
+ * Those that listen tell their port on standard error. */
+#include "guide.c"
+
+/* A listener; the keys are those of this file, or none. */
+static struct zcrp_listener *listen_at(const char *port, const char *keys)
+{
+    struct zcrp_options options = with_key(keys);
+    struct zcrp_listener *listener;
+
+    check("listen", zcrp_listen(&listener, "127.0.0.1", port, &options));
+    zcrp_keys_free(options.keys);
+    fprintf(stderr, "main: port %d\n", zcrp_listener_port(listener));
+    return listener;
+}
+
+static void drain(struct zcrp_listener *listener)
+{
+    struct zcrp_connection *peer;
+    struct zcrp_msg *message;
+    int code;
+
+    check("accept", zcrp_accept(listener, &peer, -1));
+    while ((code = receive_any(zcrp_connection_receiver(peer), 5000, &message)) == ZCRP_OK) {
+        printf("%lu bytes\n", (unsigned long)message->length);
+        zcrp_free_msg(message);
+    }
+    printf("%s\n", zcrp_explain(code));
+    (void)zcrp_connection_close(peer);
+}
+
+static void push_to(const char *port, const char *keys)
+{
+    struct zcrp_options options = with_key(keys);
+    struct zcrp_connection *peer;
+
+    options.mapped_bytes = (uint64_t)AHEAD * BYTES;
+    check("connect", zcrp_connect(&peer, "127.0.0.1", port, &options, -1));
+    zcrp_keys_free(options.keys);
+    push(peer);
+    report(zcrp_connection_sender(peer));
+    check("close", zcrp_connection_close(peer));
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 2 ? argv[1] : "";
+
+    if (strcmp(what, "ask") == 0)
+        ask("127.0.0.1", argv[2], argv[3]);
+    else if (strcmp(what, "push") == 0)
+        push_to(argv[2], argv[3]);
+    else if (strcmp(what, "serve") == 0)
+        printf("%s\n", zcrp_explain(serve(listen_at(argv[2], NULL))));
+    else if (strcmp(what, "drain") == 0)
+        drain(listen_at(argv[2], NULL));
+    else if (strcmp(what, "hub") == 0)
+        hub(listen_at(argv[2], argv[4]), atoi(argv[3]));
+    else
+        return 2;
+    return 0;
+}
