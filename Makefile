@@ -43,7 +43,9 @@
 .DEFAULT_GOAL := all
 
 VERSION := $(shell sed -n 's/^\#define ZCRP_VERSION_TEXT "\(.*\)"/\1/p' include/zcrp.h)
-SONAME := libzcrp.so.$(firstword $(subst ., ,$(VERSION)))
+# What a program linked with this version runs with: until 1.0 a minor version may break it, then only a major one.
+SOVERSION := $(patsubst 0,0.$(word 2,$(subst ., ,$(VERSION))),$(firstword $(subst ., ,$(VERSION))))
+SONAME := libzcrp.so.$(SOVERSION)
 
 VARIANT ?= plain
 OUT := build/$(VARIANT)

@@ -64,13 +64,13 @@ extern "C" {
 #endif
 
 /* The version of this header: major x 10,000 + minor x 100 + patch. */
-#define ZCRP_VERSION 200
-#define ZCRP_VERSION_TEXT "0.2.0"
+#define ZCRP_VERSION 300
+#define ZCRP_VERSION_TEXT "0.3.0"
 
 /* The version of the library in use, as ZCRP_VERSION counts. A program that was built with an older
- * header of 0.2.0 or later goes on working with a newer library of the same soname: structs only
- * grow at their end, and the calls that take a struct tell the library how large the program's is.
- */
+ * header goes on working with a newer library of the same soname: structs only grow at their end,
+ * and the calls that take a struct tell the library how large the program's is. The soname has the
+ * major and minor version until 1.0 (libzcrp.so.0.3), and the major version from then on. */
 ZCRP_PUBLIC int zcrp_version(void);
 
 typedef uint8_t nbyte;

@@ -27,12 +27,11 @@ if(NOT TARGET zcrp::zcrp)
 endif()
 endef
 
-# Until 1.0 a minor version may break what was built for the one before.
+# A version that was asked for has to have this one's soname.
 define cmake_version_file
 set(PACKAGE_VERSION "$(VERSION)")
 if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND
-   PACKAGE_FIND_VERSION_MAJOR EQUAL $(word 1,$(subst ., ,$(VERSION))) AND
-   PACKAGE_FIND_VERSION_MINOR EQUAL $(word 2,$(subst ., ,$(VERSION))))
+   PACKAGE_FIND_VERSION MATCHES "^$(subst .,[.],$(SOVERSION))([.]|$$)")
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
   if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
     set(PACKAGE_VERSION_EXACT TRUE)

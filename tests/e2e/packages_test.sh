@@ -12,10 +12,10 @@ command -v dpkg-buildpackage >/dev/null && command -v lintian >/dev/null ||
 
 check "they are built" make --no-print-directory packages
 check "lintian" lintian --allow-root --fail-on error,warning build/packages/*.changes
-for package in libzcrp0 libzcrp-dev zcrp-tools python3-zcrp; do
+for package in libzcrp0.3 libzcrp-dev zcrp-tools python3-zcrp; do
     check "$package unpacks" dpkg-deb -x build/packages/${package}_*.deb "$place/root"
 done
-library=$(dirname "$(find "$place/root" -name libzcrp.so.0)")
+library=$(dirname "$(find "$place/root" -name libzcrp.so.0.3)")
 export LD_LIBRARY_PATH="$library" PYTHONPATH="$place/root/usr/lib/python3/dist-packages"
 check "a program" "$place/root/usr/bin/zcrp-bench" --size 64K --count 100 --repeat 1
 check "its manual" man -l "$place/root/usr/share/man/man1/zcrp-bench.1.gz"

@@ -19,5 +19,5 @@ __all__ += errors.__all__
 
 #: The library's version: major x 10,000 + minor x 100 + patch.
 version: int = _lib.zcrp_version()
-#: The same as text: ``0.2.0``.
+#: The same as text: ``0.3.0``.
 __version__: str = f"{version // 10000}.{version // 100 % 100}.{version % 100}"
