@@ -1,7 +1,8 @@
 #!/bin/sh
-# The examples, and the program in the README, as their reader runs them: each pair of ends over
+# The examples, and the program in C of the README, as their reader runs them: each pair of ends over
 # loopback. What arrives is what was sent, and what fails says why. The examples are in
-# $ZCRP_BUILD/examples, built by make; the README's program is compiled here.
+# $ZCRP_BUILD/examples, built by make; the README's program is compiled here. Its program in Python is
+# run by python_test.sh.
 set -u
 
 . "$(dirname "$0")/../support/script.sh"
@@ -83,47 +84,60 @@ for command in sender receiver "poll send" "poll receive" "overlap send" "overla
         "$build/examples/"$command 127.0.0.1 70000
 done
 
-# ---- the README's program: its first block of C. The port is in its text, so another program may
-# have it: then both ends are tried again with the next.
+# ---- the README's program, with a key. The port is in its text, so another program may have it: then
+# both ends are tried again with the next.
 
-sed -n '/^```c$/,/^```$/{/^```/d;p;};/^```$/q' "$root/README.md" >"$place/example.c"
-check "the README has a program" grep -q main "$place/example.c"
-readme_port=$(sed -n 's/.*zcrp_udp_listen([^,]*, *"\([0-9]*\)").*/\1/p' "$place/example.c")
+block c "$root/README.md" >"$place/first.c"
+check "the README has a program" grep -q main "$place/first.c"
+readme_port=$(sed -n 's/.*zcrp_listen([^,]*, [^,]*, *"\([0-9]*\)".*/\1/p' "$place/first.c")
 check "the README's program has a port" test -n "$readme_port"
 
-# example PORT : the README's program with that port in it; its receiving end says what arrived.
-example() {
-    sed "s/\"$readme_port\"/\"$1\"/g" "$place/example.c" >"$place/other.c"
-    compiled "$place/example" "$place/other.c" || return
-    "$place/example" receive >"$place/received" &
+# first PORT : the README's program with that port in it; its receiving end says what arrived.
+first() {
+    port=$1
+    sed "s/\"$readme_port\"/\"$port\"/g" "$place/first.c" >"$place/other.c"
+    compiled "$place/first" "$place/other.c" || return
+    "$place/first" receive >"$place/received" &
     running=$!
-    "$place/example" send && wait "$running" && running= &&
+    eventually is_taken && "$place/first" send && wait "$running" && running= &&
         grep '^1048576 bytes: a megabyte, in place$' "$place/received"
 }
 
-# example_works : on one of five ports.
-example_works() {
+# is_taken : somebody has the UDP port $port.
+is_taken() {
+    grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$port") " /proc/net/udp
+}
+
+# first_works : on one of five ports.
+first_works() {
     for number in 1 2 3 4 5; do
-        ! example $((29000 + ($$ + number * 97) % 3000)) || return 0
+        ! first $((29000 + ($$ + number * 97) % 3000)) || return 0
         test -z "$running" || kill "$running"
         running=
     done
     return 1
 }
 
-export LD_LIBRARY_PATH="$build"
-check "the README's program as it is" compiled "$place/example" "$place/example.c"
-check "the README's program" example_works
-
-# says_why : of two receiving ends at one port one has to go.
-says_why() {
-    "$place/example" receive >"$place/received" 2>"$place/why" &
-    running=$!
-    timeout 2 "$place/example" receive 2>"$place/why too"
-    kill "$running" 2>/dev/null
-    running=
-    grep '^listen: .' "$place/why" "$place/why too"
+# says WHY END : an end that cannot go on ends with 1, and says why.
+says() {
+    complaint "the README's program: $2" 1 "first: $1" timeout 20 "$place/first" "$2"
 }
-check "the README's program at a port that is taken" says_why
+
+root=$(cd "$root" && pwd)
+build=$(cd "$build" && pwd)
+export LD_LIBRARY_PATH="$build"
+cd "$place" || exit 1
+check "the README's program as it is" compiled "$place/first" "$place/first.c"
+if [ -x "$build/zcrp-keys" ]; then
+    says "first.key: No such file" receive
+    check "a key" "$build/zcrp-keys" generate psk first first.key
+    check "the README's program" first_works
+    "$place/first" receive >"$place/received" &
+    running=$!
+    check "an end that listens" eventually is_taken
+    says "port $port is in use" receive
+else
+    says "the library was built without keys" receive
+fi
 
 conclude

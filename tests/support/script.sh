@@ -67,6 +67,11 @@ eventually() {
     done
 }
 
+# block KIND PAGE : the first block of this language in a Markdown page.
+block() {
+    awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } inside && /^```$/ { exit } inside' "$2"
+}
+
 # conclude : says how it went; the script's status.
 conclude() {
     echo "$((checks - failures)) of $checks checks passed"
