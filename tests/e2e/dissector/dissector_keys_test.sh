@@ -2,6 +2,7 @@
 # The dissector for Wireshark with a key log: its cryptography on published vectors, docs/vectors/sealed.txt,
 # damaged datagrams, logs of others, and runs of zcrp-bench.
 # load: busy
+# stage: check-all
 command -v tshark >/dev/null || {
     echo "there is no tshark"
     exit 77

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The dissector for Wireshark: on the vectors of docs/vectors, on units that the kernel joined, on
 # AAL5 in pieces, damaged and whole.
+# stage: check-all
 command -v tshark >/dev/null || {
     echo "there is no tshark"
     exit 77
