@@ -69,7 +69,7 @@ def declarations():
         "struct zcrp_keys;", *key_functions(header),
         'extern "Python" size_t look_up_key(void *context, const char *identity, uint8_t *key, size_t size);',
         "struct zcrp_msg;", "void zcrp_free_msg(struct zcrp_msg *message);",
-        "const char *zcrp_strerror(int code);", "int zcrp_version(void);",
+        "const char *zcrp_strerror(int code);", "const char *zcrp_explain(int code);", "int zcrp_version(void);",
         door_declarations()])
 
 

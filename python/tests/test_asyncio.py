@@ -3,6 +3,7 @@ import asyncio
 import gc
 import os
 import socket
+import threading
 import time
 
 import pytest
@@ -352,6 +353,32 @@ async def test_refused_and_time_limits():
             await zcrp.asyncio.connect(host, 7000)
     with pytest.raises(ValueError):
         await zcrp.asyncio.connect(HOST, 7000, timeout=-1)
+
+
+@awaited
+async def test_a_connect_that_is_cancelled_while_the_resolver_works():
+    """What its thread opens then is closed."""
+    opened, is_cancelled, connect = [], threading.Event(), _door.connect
+
+    def late(*arguments):
+        assert is_cancelled.wait(LONG)
+        opened.append(connect(*arguments))
+        return opened[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        async with await zcrp.asyncio.listen(HOST) as listener:
+            patch.setattr(_door, "connect", late)
+            connecting = asyncio.ensure_future(zcrp.asyncio.connect(HOST, listener.port))
+            await asyncio.sleep(0.01)
+            connecting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await connecting
+            is_cancelled.set()
+            for _ in range(int(1000 * LONG)):
+                if opened and opened[0].was_closed:
+                    break
+                await asyncio.sleep(0.001)
+            assert opened[0].was_closed
 
 
 @awaited

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Optional
 
 from ._buffers import SIZE_MOST, Export, whole
-from ._places import Host, Port, address_error, host_chars, port_chars
+from ._places import Host, Port, host_chars, port_chars
 from ._zcrp import ffi, lib
 from .errors import Closed, Error, error_of, error_of_receive
 
@@ -26,13 +26,11 @@ SLICE_NS = 50_000_000
 OK: int = lib.ZCRP_OK
 TIMEOUT: int = lib.ZCRP_ERROR_TIMEOUT
 BUSY: int = lib.ZCRP_ERROR_BUSY
-ADDRESS: int = lib.ZCRP_ERROR_ADDRESS
 RECEIVER: int = lib.DOOR_RECEIVER
 SENDER: int = lib.DOOR_SENDER
 
 _ids = itertools.count(1)
 _SPARE_MOST = 256
-_TRIES = 3  # to take an address that was free again just after it could not be had
 
 # Looked up once: each message takes these ways, and an attribute of cffi's costs as much as the call.
 _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
@@ -294,15 +292,8 @@ class Handle:
 
 
 def _open_at(call: Callable[..., int], host: Host, port: Port, options: Any, listens: bool) -> Handle:
-    door, place = ffi.new("struct door **"), (host_chars(host, listens), port_chars(port))
-    for _ in range(_TRIES):
-        code = call(door, *place, options)
-        if code != ADDRESS:
-            break
-        error = address_error(host, port, listens)
-        if error is not None:
-            raise error
-    check(code)
+    door = ffi.new("struct door **")
+    check(call(door, host_chars(host, listens), port_chars(port), options))
     return Handle(door[0])
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import socket
 import warnings
 from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
@@ -29,7 +28,6 @@ from typing import Any, Callable, Generic, Optional, TypeVar, Union
 from . import _door
 from ._buffers import Buffer, Export, blank, readable, whole, writable
 from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
-from ._places import check_place, unresolved
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
 from .errors import Closed, EndOfStream, Error, Forked, error_of, error_of_receive, over_limit
@@ -447,6 +445,12 @@ async def listen(host: Optional[str] = None, port: Union[int, str] = 0,
     return Listener(_door.listen(host, port, native(options)))
 
 
+def _abandon(opening: asyncio.Future[Handle]) -> None:
+    """Nobody waits any more for the connection that a thread has opened."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().abandon()
+
+
 async def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
                   timeout: Optional[float] = None) -> Connection:
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
@@ -458,12 +462,12 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout
     native_options = native_to_connect(options, timeout)
-    check_place(host, port)
+    opening = loop.run_in_executor(None, _door.connect, host, port, native_options)  # the resolver may take seconds
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
-    except (socket.gaierror, UnicodeError) as error:
-        raise unresolved(host, port, error) from None
-    handle = _door.connect(str(found[0][4][0]) if found else host, port, native_options)
+        handle = await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_abandon)
+        raise
     try:
         connection = Connection(handle)
     except BaseException:

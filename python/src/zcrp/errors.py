@@ -1,9 +1,10 @@
-"""Why something failed: an exception for each code of the library, with the library's text.
+"""An exception for each error code of the library, with the library's text.
 
-``except zcrp.Refused`` catches one of them and ``except zcrp.Error`` all. Those that Python has a word for are
-that, too: :class:`Timeout` is a :class:`TimeoutError`, :class:`Refused` a :class:`ConnectionRefusedError`, a key file
-that is missing a :class:`FileNotFoundError` with its ``filename``. What has the wrong type is a :class:`TypeError`, and
-a buffer that cannot be used a :class:`BufferError`: those are not the library's.
+``except zcrp.Refused`` catches one of them and ``except zcrp.Error`` all. If Python has an exception for such an error,
+the library's derives from that, too: :class:`Timeout` is a :class:`TimeoutError`, :class:`Refused` a
+:class:`ConnectionRefusedError`, and the error of a missing key file a :class:`FileNotFoundError` with its ``filename``.
+Two are Python's alone: an argument of the wrong type raises a :class:`TypeError`, and a buffer that cannot be used a
+:class:`BufferError`.
 
 A server that outlives its clients catches ``(ConnectionError, zcrp.PeerCancelled)`` around each connection.
 :class:`ConnectionError` stands for every way in which a connection ends, :class:`EndOfStream` among them.
@@ -22,15 +23,15 @@ _by_code: dict[int, type[Error]] = {}
 
 
 class Error(Exception):
-    """What all errors of the library are."""
+    """The base of all errors of the library."""
 
     #: The name in ``zcrp.h``, without ``ZCRP_ERROR_``.
     name: ClassVar[str] = ""
     #: The library's negative number for it.
     code: ClassVar[int] = 0
-    #: Of :class:`TooLarge`: how many bytes the message has, as the peer says.
+    #: :class:`TooLarge` only: the size of the message in bytes, as the peer states it.
     size: int = 0
-    #: Of a batch: which of its messages failed.
+    #: A batch only: the index of the message that failed.
     index: int = 0
 
     def __init_subclass__(cls, name: Optional[str] = None) -> None:
@@ -47,7 +48,7 @@ class Argument(Error, ValueError, name="ARGUMENT"):
 
 
 class Size(Error, ValueError, name="SIZE"):
-    """The message is larger than any may be: 128 GiB."""
+    """The message is larger than 128 GiB."""
 
 
 class Busy(Error, name="BUSY"):
@@ -59,11 +60,11 @@ class Idle(Error, name="IDLE"):
 
 
 class Started(Error, name="STARTED"):
-    """Of the paper's API, which this package does not use."""
+    """Only the paper's API has this error; this package does not use that API."""
 
 
 class NotStarted(Error, name="NOT_STARTED"):
-    """Of the paper's API, which this package does not use."""
+    """Only the paper's API has this error; this package does not use that API."""
 
 
 class Descriptor(Error, name="DESCRIPTOR"):
@@ -79,8 +80,9 @@ class NotConnected(Error, name="NOT_CONNECTED"):
 
 
 class Address(Error, OSError, ValueError, name="ADDRESS"):
-    """The host or the port cannot be resolved, or not be listened at. ``errno`` says why, if the system did: the port
-    is taken (``EADDRINUSE``), or the address is not this machine's (``EADDRNOTAVAIL``), for instance."""
+    """The host or port cannot be resolved, or the address cannot be used. The text says why, and so does ``errno``:
+    ``ENOENT`` or ``EAGAIN`` if the resolver does not know the host, ``EINVAL`` if the port is none, ``EADDRINUSE`` if
+    the port is in use, ``EADDRNOTAVAIL`` if the address is not this machine's; else the system's error."""
 
 
 class Memory(Error, MemoryError, name="MEMORY"):
@@ -108,17 +110,17 @@ class TooLarge(Error, name="TOO_LARGE"):
 
 
 class Cancelled(Error, name="CANCELLED"):
-    """The message was taken back."""
+    """The message was cancelled."""
 
 
 class PeerCancelled(Error, name="PEER_CANCELLED"):
-    """The peer took its message, or its buffer, back: its program did, or Ctrl-C or a time limit ended its call.
+    """The peer cancelled its message, or its buffer: its program did, or Ctrl-C or a time limit ended its call.
 
     It is no :class:`ConnectionError`, because the connection goes on: the next message may arrive."""
 
 
 class Silent(Error, ConnectionError, name="SILENT"):
-    """The peer has not been heard of."""
+    """Nothing has come from the peer for as long as ``options.silence`` says."""
 
 
 class Restarted(Error, ConnectionResetError, name="RESTARTED"):
@@ -149,15 +151,15 @@ class Channel(Error, ConnectionError, name="CHANNEL"):
 
 
 class Permission(Error, PermissionError, name="PERMISSION"):
-    """A right is missing."""
+    """The process lacks a permission."""
 
 
 class Refused(Error, ConnectionRefusedError, name="REFUSED"):
-    """Nobody listens there."""
+    """No process listens at the peer's address."""
 
 
 class Unreachable(Error, ConnectionError, name="UNREACHABLE"):
-    """Nothing came back from there."""
+    """Nothing came back from the peer's address."""
 
 
 class NotAdmitted(Error, ConnectionRefusedError, name="NOT_ADMITTED"):
@@ -177,15 +179,15 @@ class Protocol(Error, ConnectionError, name="PROTOCOL"):
 
 
 class Fault(Error, name="FAULT"):
-    """The memory of the message cannot be accessed: of a mapped file that shrank, for instance."""
+    """The message's memory cannot be accessed, for instance because a mapped file has become shorter."""
 
 
 class Interrupted(Error, name="INTERRUPTED"):
-    """A wait was interrupted. This package raises it never."""
+    """A wait was interrupted. This package never raises it."""
 
 
 class Forked(Error, name="FORKED"):
-    """It belongs to the parent of this process."""
+    """The connection or message belongs to the parent of this process."""
 
 
 class Apart(Error, name="APART"):
@@ -201,7 +203,7 @@ class NoKeys(Error, name="NO_KEYS"):
 
 
 class Exposed(Error, PermissionError, name="EXPOSED"):
-    """Others than its owner may read the file of a key."""
+    """Users other than its owner may read the key file."""
 
 
 class Died(Error, ConnectionError, name="DIED"):
@@ -209,14 +211,14 @@ class Died(Error, ConnectionError, name="DIED"):
 
 
 class Trace(Error, name="TRACE"):
-    """A trace called the library. This package raises it never."""
+    """A trace called the library. This package never raises it."""
 
 
 _kinds: dict[type[OSError], type[System]] = {OSError: System}
 
 
 def _kind_of(number: int) -> type[System]:
-    """The class for an errno: of what Python has for it, and of System."""
+    """The class for an errno: derived from Python's class for it, and from System."""
     builtin = type(OSError(number, ""))
     if builtin not in _kinds:
         kind: Any = type(builtin.__name__, (System, builtin), {"__module__": __name__, "__doc__": builtin.__doc__})
@@ -229,9 +231,16 @@ def text_of(code: int) -> str:
 
 
 def error_of(code: int, size: int = 0, index: int = 0) -> Error:
-    """The exception for a code. That for SYSTEM has the errno of the call before."""
-    kind = _by_code.get(code, Error)
-    error = System(ffi.errno, os.strerror(ffi.errno)) if kind is System else kind(text_of(code))
+    """The exception for a code that a call in this thread has just returned. It has the library's explanation; for
+    ADDRESS and SYSTEM it has the errno of that call, too."""
+    number, kind = ffi.errno, _by_code.get(code, Error)
+    explanation = ffi.string(lib.zcrp_explain(code)).decode(errors="replace")
+    if kind is System:
+        error: Error = System(number, os.strerror(number))
+    elif kind is Address:
+        error = Address(number, explanation)
+    else:
+        error = kind(explanation)
     error.size, error.index = size, index
     return error
 
@@ -253,7 +262,7 @@ def error_of_receive(code: int, size: int = 0, index: int = 0) -> Error:
 
 
 def file_error(code: int, path: str, kind_of_file: str) -> Error:
-    """The same for a call that reads or writes this file, which has to be of a kind."""
+    """The exception for a code of a call that reads or writes this file. `kind_of_file` says what it should be."""
     kind = _by_code.get(code, Error)
     if kind is System:
         return System(ffi.errno, os.strerror(ffi.errno), path)
