@@ -95,10 +95,10 @@ total=$((total + crossed))
 [ -z "${ZCRP_TEST_ALONE-}" ] || total=$(crossed_here)
 echo "$total bytes crossed for a file of $size"
 check "the last copy sent what was missing, $crossed" test "$crossed" -lt $((size * 9 / 10))
-# What was under way when an end was killed is sent again; on a busy machine that is more. 1 % is what belongs
-# to each packet.
-check "each of ten kills cost at most 1 MB: $total of $size" \
-    test "$total" -le $((size / 100 * 101 + 10 * 1000000))
+# What was under way when an end was killed is sent again: 0.2 MB, and on a busy machine, where an end learns
+# late of the other's death, what leaves in a sixth of a second. 1 % is what belongs to each packet.
+check "each of ten kills cost at most 2 MB: $total of $size" \
+    test "$total" -le $((size / 100 * 101 + 10 * 2000000))
 
 # Interrupted by the user; then somebody writes into the part.
 rm -f there/large
