@@ -3,6 +3,7 @@
 #include "platform/system.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -187,9 +188,18 @@ static void take_turns(struct engine *engine, struct engine_member *m, uint32_t 
         arrive(engine, m);
 }
 
-/* The same, once. */
+static bool is_readable(int file)
+{
+    struct pollfd set = {.fd = file, .events = POLLIN};
+
+    return poll(&set, 1, 0) > 0;
+}
+
+/* The same, once. Since epoll told of the descriptor another one may have replaced it. */
 static void tell_of_peer(struct engine *engine, struct engine_member *m)
 {
+    if (!is_readable(m->watch[WATCH_PEER].fd))
+        return;
     forget(m, WATCH_PEER);
     close_peer(m);
     mutex_unlock(&engine->mutex);

@@ -23,6 +23,8 @@ struct rig {
     _Atomic bool is_held; /* a turn goes on */
     _Atomic bool is_in;   /* a turn runs */
     _Atomic bool arms;    /* the next one arms the socket, as another thread may meanwhile */
+    struct rig *beside;   /* or has another member's peer watched: */
+    int replaces;         /* by this descriptor */
 };
 
 static void turn(struct rig *rig, _Atomic int *count)
@@ -45,6 +47,9 @@ static instant on_arrive(void *client)
         ;
     if (atomic_exchange(&rig->arms, false))
         engine_arm(&rig->member);
+    if (rig->beside != NULL)
+        engine_watch_peer(&rig->beside->member, rig->replaces);
+    rig->beside = NULL;
     turn(rig, &rig->arrivals);
     return atomic_exchange(&rig->next, ENGINE_ARM);
 }
@@ -172,6 +177,38 @@ TEST(engine_arm__within_a_turn_has_the_last_word, .rows = 2)
     atomic_store(&rig.is_held, false);
     ck_assert(reaches(&rig.arrivals, 2));
     leave(&rig);
+}
+
+/* Epoll has told of the one before, but its turn comes behind that in which it is replaced. */
+TEST(engine_watch_peer__tells_of_the_newest_only)
+{
+    struct rig first, second, held;
+    int one[2], other[2];
+    join(&held, ENGINE_SENDERS);
+    join(&first, ENGINE_SENDERS);
+    join(&second, ENGINE_SENDERS);
+    ck_assert_int_eq(pipe(one) + pipe(other), 0);
+    engine_watch_peer(&second.member, one[0]);
+    first.beside = &second;
+    first.replaces = other[0];
+    engine_arm(&first.member);
+    atomic_store(&held.is_held, true);
+    engine_arrive(&held.member);
+    while (!atomic_load(&held.is_in))
+        usleep(100);
+    send_one(&first);
+    ck_assert_int_eq(write(one[1], "x", 1), 1);
+    atomic_store(&held.is_held, false);
+    ck_assert(reaches(&first.arrivals, 1));
+    engine_arrive(&held.member);
+    ck_assert(reaches(&held.arrivals, 2)); /* what epoll told of before is over */
+    ck_assert_int_eq(atomic_load(&second.ends), 0);
+    ck_assert_int_eq(write(other[1], "x", 1), 1);
+    ck_assert(becomes(&second.ends, 1));
+    leave(&first);
+    leave(&second);
+    leave(&held);
+    ck_assert_int_eq(close(one[1]) + close(other[1]), 0);
 }
 
 /* Of the newest only, and once. It closes what it was given. */
