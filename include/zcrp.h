@@ -721,15 +721,23 @@ ZCRP_PUBLIC int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size
  * descriptor is the caller's; use it twice for a duplex channel. Codes: _ARGUMENT (NULL), _ADDRESS
  * (also an empty host, or a port that is none: 0, 70000, "http/2"), _SYSTEM.
  *
+ * If the host is a name that has several addresses, it is the first to which this machine has a
+ * route, in the order of getaddrinfo. Whether anybody listens there is not known yet, and no other
+ * address is tried if nobody does. zcrp_connect does the same.
+ *
  * After ZCRP_ERROR_ADDRESS, here and wherever a host and a port are given, errno tells the causes
  * apart: ENOENT or EAGAIN: the host's name does not exist, or cannot be resolved now; EINVAL: not a
  * port, or an empty host; EADDRINUSE: the port is in use; EADDRNOTAVAIL: not an address of this
  * machine; else what the system said: EACCES, EAFNOSUPPORT, ENETUNREACH, EHOSTUNREACH. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_connect(const char *host, const char *port);
 
-/* A UDP socket bound to host (NULL: any) and port ("0": any free one; then zcrp_udp_port tells),
- * for a receiver. It is not connected yet: zcrp_udp_accept does that. Only a receiver listens and
- * accepts; a sender connects. Codes as above, but 0 is a port here. */
+/* A UDP socket bound to host and port ("0": any free one; then zcrp_udp_port tells), for a
+ * receiver. It is not connected yet: zcrp_udp_accept does that. Only a receiver listens and
+ * accepts; a sender connects. Codes as above, but 0 is a port here.
+ *
+ * A host of NULL is any address of this machine, IPv4 and IPv6; the port has to be free in both.
+ * The socket is one of IPv6 (AF_INET6) then, to which a peer by IPv4 has a mapped address
+ * (::ffff:192.0.2.1). Where the machine has no IPv6 it is one of IPv4. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_listen(const char *host, const char *port);
 
 /* Waits for a sender at a listening socket and connects the socket to it. It takes the first sender
@@ -745,10 +753,11 @@ ZCRP_PUBLIC int zcrp_udp_port(int descriptor);
 /* ---- AAL5 channels by name ------------------------------------------------------------------ */
 
 /* A raw socket of IP protocol 137, connected to host, or bound to one of this machine's addresses
- * (NULL: any) until zcrp_udp_accept connects it. It carries AAL5, and needs CAP_NET_RAW. A socket
- * of zcrp_udp_connect to port "6635", or of zcrp_udp_listen there, carries the same without that
- * right. One socket hears all that comes from its peer, so two machines have one entity on each
- * circuit between them. The descriptor, or a code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM. */
+ * (NULL: any of IPv4) until zcrp_udp_accept connects it. It carries AAL5, and needs CAP_NET_RAW. A
+ * socket of zcrp_udp_connect to port "6635", or of zcrp_udp_listen there, carries the same without
+ * that right. One socket hears all that comes from its peer, so two machines have one entity on
+ * each circuit between them. The descriptor, or a code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM.
+ */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_connect(const char *host);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
 
@@ -776,9 +785,12 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
 struct zcrp_listener;
 struct zcrp_connection;
 
-/* Listens on the address (NULL: any of this machine's) and port ("0": any free one). `options` may
- * be NULL; they are those of each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS, _ARGUMENT
- * (also for circuits that cannot be), _MEMORY, _SYSTEM, and *listener is NULL.
+/* Listens on the address (NULL: any of this machine's, IPv4 and IPv6) and port ("0": any free one).
+ * `options` may be NULL; they are those of each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS,
+ * _ARGUMENT (also for circuits that cannot be), _MEMORY, _SYSTEM, and *listener is NULL.
+ *
+ * A name that callers use may have addresses of both families, as "localhost" often has, and a
+ * caller tries only the first of them. So listen at NULL, or at the address that callers are told.
  *
  *     int zcrp_listen(struct zcrp_listener **listener, const char *host, const char *port,
  *                     const struct zcrp_options *options); */
@@ -847,6 +859,9 @@ ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
  * _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM. Nothing interrupts it: a program that ends its wait on
  * Ctrl-C gives a limit of 0, and calls zcrp_connection_wait, which zcrp_connection_interrupt ends.
  *
+ * Of a name that has several addresses only the first to which this machine has a route is tried,
+ * as by zcrp_udp_connect.
+ *
  *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
  *                      const struct zcrp_options *options, int64_t timeout_ns); */
 #define zcrp_connect(connection, host, port, options, timeout_ns)                                  \
@@ -876,7 +891,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connection_wait(struct zcrp_connection *conne
                                                    int64_t timeout_ns);
 
 /* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`, or this
- * end's. 0, or ZCRP_ERROR_SIZE if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS. */
+ * end's. An address of IPv4 is written so whatever the listener's family is. 0, or ZCRP_ERROR_SIZE
+ * if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS. */
 ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
                                      size_t size);
 ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, char *text,

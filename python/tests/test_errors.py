@@ -109,6 +109,21 @@ def test_all_names_are_there():
     assert zcrp.version >= 200
 
 
+def test_listening_at_any_address():
+    with zcrp.listen() as listener:
+        for host in HOST, "::1", "localhost":
+            with zcrp.connect(host, listener.port, timeout=LONG) as one, listener.accept(LONG) as other:
+                assert one.local == other.peer and "ffff" not in other.peer
+                assert one.peer == other.local
+
+
+@pytest.mark.parametrize("host", [HOST, "::1"])
+def test_a_port_that_is_taken_in_one_family(host):
+    with zcrp.listen(host) as listener, pytest.raises(zcrp.Address) as caught:
+        zcrp.listen(port=listener.port)
+    assert caught.value.errno == errno.EADDRINUSE
+
+
 def test_nobody_listens():
     with zcrp.listen(HOST) as listener:
         port = listener.port

@@ -181,33 +181,21 @@ int listen_receive(const struct listen_socket *l, listen_hear hear, void *contex
 
 /* ---- admitting ---- */
 
-/* Puts the host that the caller connected to in the place of the listening socket's own, which may
- * be any. A socket of IPv6 has a caller by IPv4 at an address that is mapped. */
-static void set_host(union address *place, const union address *here)
+/* Where a child is bound: where the caller connected to, with the listening socket's port. A caller
+ * by IPv4 has a child of IPv4, also at a listening socket of IPv6. */
+static int place_for_child(int fd, const struct caller *caller, union address *place)
 {
-    const struct sockaddr_in *here4 = (const struct sockaddr_in *)here;
-    const struct sockaddr_in6 *here6 = (const struct sockaddr_in6 *)here;
-    struct sockaddr_in6 *place6 = (struct sockaddr_in6 *)place;
+    union address own = {.room = {.ss_family = AF_UNSPEC}};
+    socklen_t size = sizeof(own);
 
-    if (place->any.sa_family == AF_INET && here->any.sa_family == AF_INET) {
-        ((struct sockaddr_in *)place)->sin_addr = here4->sin_addr;
-    } else if (place->any.sa_family == AF_INET6 && here->any.sa_family == AF_INET6) {
-        place6->sin6_addr = here6->sin6_addr;
-        place6->sin6_scope_id = here6->sin6_scope_id;
-    } else if (place->any.sa_family == AF_INET6 && here->any.sa_family == AF_INET) {
-        place6->sin6_addr = (struct in6_addr){.s6_addr = {[10] = 0xFF, [11] = 0xFF}};
-        memcpy(&place6->sin6_addr.s6_addr[12], &here4->sin_addr, sizeof(here4->sin_addr));
-    }
-}
-
-/* Where a child is bound: where the caller connected to, with the listening socket's port. */
-static int place_for_child(int fd, const struct caller *caller, union address *place,
-                           socklen_t *size)
-{
-    *size = sizeof(*place);
-    if (getsockname(fd, &place->any, size) != 0)
+    if (getsockname(fd, &own.any, &size) != 0)
         return -errno;
-    set_host(place, &caller->here);
+    *place = caller->here.any.sa_family != AF_UNSPEC ? caller->here : own;
+    address_unmap(place);
+    if (place->any.sa_family == AF_INET)
+        place->ip4.sin_port = htons(address_port(&own));
+    else
+        place->ip6.sin6_port = htons(address_port(&own));
     return 0;
 }
 
@@ -230,9 +218,8 @@ static void hear_strays(const struct listen_socket *l, const struct caller *call
 int listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                  listen_hear hear, void *context)
 {
-    union address place = {.room = {.ss_family = AF_UNSPEC}};
-    socklen_t size;
-    int error = place_for_child(l->fd, caller, &place, &size);
+    union address place, from = caller->from;
+    int error = place_for_child(l->fd, caller, &place);
 
     *child = -1;
     if (error)
@@ -240,8 +227,10 @@ int listen_admit(const struct listen_socket *l, const struct caller *caller, int
     int made = socket(place.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
     if (made < 0)
         return -errno;
-    if (set(made, SOL_SOCKET, SO_REUSEPORT) && bind(made, &place.any, size) == 0 &&
-        connect(made, &caller->from.any, caller->from_size) == 0) {
+    if (place.any.sa_family == AF_INET)
+        address_unmap(&from);
+    if (set(made, SOL_SOCKET, SO_REUSEPORT) && bind(made, &place.any, address_bytes(&place)) == 0 &&
+        connect(made, &from.any, address_bytes(&from)) == 0) {
         hear_strays(l, caller, made, hear, context);
         *child = made;
         return 0;

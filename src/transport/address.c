@@ -9,10 +9,36 @@
 
 enum { HOST_AT = 4, HOST_BYTES = 16, LINK_AT = HOST_AT + HOST_BYTES, PLACE_BYTES = LINK_AT + 4 };
 
+void address_unmap(union address *a)
+{
+    struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_port = a->ip6.sin6_port};
+
+    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->ip6.sin6_addr))
+        return;
+    memcpy(&ip4.sin_addr, &a->ip6.sin6_addr.s6_addr[12], sizeof(ip4.sin_addr));
+    *a = (union address){.ip4 = ip4};
+}
+
+socklen_t address_bytes(const union address *a)
+{
+    switch (a->any.sa_family) {
+    case AF_INET:
+        return sizeof(a->ip4);
+    case AF_INET6:
+        return sizeof(a->ip6);
+    default:
+        return sizeof(*a);
+    }
+}
+
 /* Family, port, host, and of a host that is known on one link only that link, as bytes: equal for
  * equal addresses. False if the family is none of IP's. */
-static bool place_of(const union address *a, uint8_t place[PLACE_BYTES])
+static bool place_of(const union address *address, uint8_t place[PLACE_BYTES])
 {
+    union address unmapped = *address;
+    const union address *a = &unmapped;
+
+    address_unmap(&unmapped);
     memset(place, 0, PLACE_BYTES);
     place[0] = (uint8_t)a->any.sa_family;
     if (a->any.sa_family == AF_INET) {
@@ -67,6 +93,7 @@ static union address ask(int fd, int (*call)(int fd, struct sockaddr *address, s
 
     if (call(fd, &told.any, &size) != 0)
         told.room.ss_family = AF_UNSPEC;
+    address_unmap(&told);
     return told;
 }
 
@@ -80,13 +107,15 @@ union address address_of_socket(int fd)
     return ask(fd, getsockname);
 }
 
-int address_write(const union address *a, char *text, size_t size)
+int address_write(const union address *address, char *text, size_t size)
 {
     char host[NI_MAXHOST], port[NI_MAXSERV];
-    bool is_ip6 = a->any.sa_family == AF_INET6;
+    union address a = *address;
 
-    if ((a->any.sa_family != AF_INET && !is_ip6) ||
-        getnameinfo(&a->any, sizeof(*a), host, sizeof(host), port, sizeof(port),
+    address_unmap(&a);
+    bool is_ip6 = a.any.sa_family == AF_INET6;
+    if ((a.any.sa_family != AF_INET && !is_ip6) ||
+        getnameinfo(&a.any, sizeof(a), host, sizeof(host), port, sizeof(port),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return -EAFNOSUPPORT;
     int length = snprintf(text, size, is_ip6 ? "[%s]:%s" : "%s:%s", host, port);
@@ -101,14 +130,14 @@ uint64_t address_number(const union address *a)
     return place_of(a, place) ? jar.hash(jar.key, place, sizeof(place)) : 0;
 }
 
-/* Are the last 64 bits the host's own choice? Not where IPv4 is mapped, and not on one link only.
- */
+/* Are the last 64 bits the host's own choice? Not in ::/64, where this machine itself is and IPv4
+ * is embedded, and not on one link only. */
 static bool has_network(const uint8_t *host)
 {
-    static const uint8_t mapped[8];
+    static const uint8_t none[8];
     bool is_link = host[0] == 0xFE && (host[1] & 0xC0) == 0x80;
 
-    return memcmp(host, mapped, sizeof(mapped)) != 0 && !is_link;
+    return memcmp(host, none, sizeof(none)) != 0 && !is_link;
 }
 
 uint64_t address_host_number(const union address *a)
@@ -119,7 +148,7 @@ uint64_t address_host_number(const union address *a)
     if (!place_of(a, place))
         return 0;
     memset(place + 2, 0, 2);
-    if (a->any.sa_family == AF_INET6 && has_network(place + HOST_AT))
+    if (place[0] == AF_INET6 && has_network(place + HOST_AT))
         memset(place + HOST_AT + HOST_BYTES / 2, 0, HOST_BYTES / 2);
     return jar.hash(jar.key, place, sizeof(place));
 }

@@ -1,4 +1,7 @@
-/* Addresses of peers: comparing them, and the number that stands for one in a cookie. */
+/* Addresses of peers: comparing them, and the number that stands for one in a cookie.
+ *
+ * A socket of IPv6 has a peer by IPv4 at a mapped address (::ffff:192.0.2.1). Here that is the
+ * same as the address of IPv4: it compares equal to it, and is written like it. */
 #ifndef ZCRP_TRANSPORT_ADDRESS_H
 #define ZCRP_TRANSPORT_ADDRESS_H
 
@@ -16,6 +19,12 @@ union address {
     struct sockaddr_storage room;
 };
 
+/* Turns an address of IPv4 that is mapped into IPv6 back into one of IPv4; leaves others alone. */
+void address_unmap(union address *a);
+
+/* Bytes of the address, as the system's calls want them. */
+socklen_t address_bytes(const union address *a);
+
 /* Same family, host and port, and on the same link? An address of no family is like none. */
 bool address_is_same(const union address *a, const union address *b);
 
@@ -25,8 +34,8 @@ bool address_has_host(const union address *a, const struct sockaddr *host);
 /* The port; 0 if the family has none. */
 uint16_t address_port(const union address *a);
 
-/* The address of a connected socket's peer, and the one that a socket is bound to; family 0 and
- * errno if the system does not say. */
+/* The address of a connected socket's peer, and the one that a socket is bound to, not mapped;
+ * family 0 and errno if the system does not say. */
 union address address_of_peer(int fd);
 union address address_of_socket(int fd);
 

@@ -30,6 +30,16 @@ static int open_at(const struct addrinfo *a, int protocol, address_call call)
     return error;
 }
 
+/* To any address of IPv6, and so of IPv4, too, whatever the system's default is. */
+static int bind_both(int fd, const struct sockaddr *address, socklen_t size)
+{
+    int off = 0;
+
+    if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0)
+        return -1;
+    return bind(fd, address, size);
+}
+
 /* Does the error say only that this machine has nothing to do with the address? Names have
  * addresses of several families, and this says less than what is wrong with another of them. */
 static bool is_of_family(int error)
@@ -39,12 +49,14 @@ static bool is_of_family(int error)
 
 /* The socket of the first address that works; where none does, the error of the last one whose
  * error says something. */
-static int open_by_name(const char *host, const char *port, int protocol, address_call call)
+static int open_by_name(const char *host, const char *port, int family, int protocol,
+                        address_call call)
 {
     const struct addrinfo hints = {
+        .ai_family = family,
         .ai_socktype = SOCK_DGRAM,
         .ai_protocol = IPPROTO_UDP,
-        .ai_flags = call == bind ? AI_PASSIVE : 0,
+        .ai_flags = call == connect ? 0 : AI_PASSIVE,
     };
     struct addrinfo *list;
     int error = getaddrinfo(host, port ? port : "0", &hints, &list);
@@ -65,22 +77,25 @@ static int open_by_name(const char *host, const char *port, int protocol, addres
 
 int udp_connect(const char *host, const char *port)
 {
-    return open_by_name(host, port, IPPROTO_UDP, connect);
+    return open_by_name(host, port, AF_UNSPEC, IPPROTO_UDP, connect);
 }
 
 int udp_bind(const char *host, const char *port)
 {
-    return open_by_name(host, port, IPPROTO_UDP, bind);
+    if (host != NULL)
+        return open_by_name(host, port, AF_UNSPEC, IPPROTO_UDP, bind);
+    int fd = open_by_name(NULL, port, AF_INET6, IPPROTO_UDP, bind_both);
+    return is_of_family(fd) ? open_by_name(NULL, port, AF_INET, IPPROTO_UDP, bind) : fd;
 }
 
 int aal5_connect(const char *host)
 {
-    return open_by_name(host, NULL, AAL5_PROTOCOL, connect);
+    return open_by_name(host, NULL, AF_UNSPEC, AAL5_PROTOCOL, connect);
 }
 
 int aal5_bind(const char *host)
 {
-    return open_by_name(host, NULL, AAL5_PROTOCOL, bind);
+    return open_by_name(host, NULL, AF_UNSPEC, AAL5_PROTOCOL, bind);
 }
 
 bool aal5_has_port(int fd)

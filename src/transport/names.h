@@ -4,7 +4,8 @@
  * A host is a name or an address ("example.org", "192.0.2.1", "::1"). NULL is this machine's any
  * address, and where it names a peer, this machine itself. A port is a number or a service's name;
  * a local port of NULL or "0" leaves the choice to the system. Addresses are tried in the order in
- * which the name resolves, until one works. Looking up a name may block for long.
+ * which the name resolves, until one works: until a socket can be connected or bound. Whether
+ * anybody listens there does not show in that. Looking up a name may block for long.
  *
  * Each returns a descriptor, close-on-exec and the caller's to close; or the system's negative
  * error number; or, if the name does not resolve, a number from which names_resolver has what the
@@ -26,11 +27,14 @@ static inline int names_resolver(int result)
 }
 
 /* A UDP socket connected to its peer, or bound to a local address, where it waits for its peer
- * (accept_peer). */
+ * (accept_peer). One that is bound to any address has those of IPv6 and of IPv4: it is a socket of
+ * IPv6, to which peers by IPv4 come with mapped addresses. Only on a machine without IPv6 it is one
+ * of IPv4. */
 __attribute__((warn_unused_result)) int udp_connect(const char *host, const char *port);
 __attribute__((warn_unused_result)) int udp_bind(const char *host, const char *port);
 
-/* A raw socket of IP protocol 137 likewise. -EPERM without the right to raw sockets. */
+/* A raw socket of IP protocol 137 likewise, but any address is any of IPv4: the raw sockets of IPv6
+ * are for IPv6 alone. -EPERM without the right to raw sockets. */
 __attribute__((warn_unused_result)) int aal5_connect(const char *host);
 __attribute__((warn_unused_result)) int aal5_bind(const char *host);
 

@@ -441,7 +441,7 @@ class Listener:
 
 async def listen(host: Optional[str] = None, port: Union[int, str] = 0,
                  options: Optional[Options] = None) -> Listener:
-    """Listens at an address of this machine (None: at any) and a port (0: any free one)."""
+    """Listens at an address of this machine (None: at any, of IPv4 and of IPv6) and a port (0: any free one)."""
     return Listener(_door.listen(host, port, native(options)))
 
 
@@ -457,7 +457,7 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
 
     With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
     says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
-    (:class:`zcrp.Refused`).
+    (:class:`zcrp.Refused`). Of the host's addresses only the first is tried.
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout

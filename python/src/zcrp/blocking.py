@@ -398,7 +398,7 @@ class Listener:
 
 
 def listen(host: Optional[str] = None, port: Union[int, str] = 0, options: Optional[Options] = None) -> Listener:
-    """Listens at an address of this machine (None: at any) and a port (0: any free one)."""
+    """Listens at an address of this machine (None: at any, of IPv4 and of IPv6) and a port (0: any free one)."""
     return Listener(_door.listen(host, port, native(options)))
 
 
@@ -408,7 +408,7 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
 
     With a time limit it tries until that has passed (:class:`Timeout`), or for as long as ``options.connect``
     says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
-    (:class:`Refused`).
+    (:class:`Refused`). Of the host's addresses only the first to which this machine has a route is tried.
     """
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))

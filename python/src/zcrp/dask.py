@@ -380,6 +380,7 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
         self._check_encryption(address, connection_args)
         host, self.port = parse_host_port(address, default_port)
         self.ip = host or "0.0.0.0"
+        self._is_any = not host  # of both families
         self.default_host = default_host
         self.comm_handler = comm_handler
         self.deserialize = deserialize
@@ -390,9 +391,10 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
     async def start(self) -> None:
         backlog = int(dask.config.get("distributed.comm.socket-backlog"))
         options = Options(backlog=backlog, connections=max(backlog, _CONNECTIONS), keys=_keys())
+        host = None if self._is_any else ensure_ip(self.ip)
         while self._listener is None:
             try:
-                self._listener = await zcrp_asyncio.listen(ensure_ip(self.ip), self.port, options)
+                self._listener = await zcrp_asyncio.listen(host, self.port, options)
             except Address as error:  # with EADDRINUSE Dask tries the next port
                 is_leaving = time.monotonic() - _left.get(self.port, -_LEAVING_S) < _LEAVING_S
                 if error.errno != errno.EADDRINUSE or not is_leaving:

@@ -48,7 +48,7 @@ static int find_kind(struct channel *c)
         return -ENOTCONN;
     if (domain == AF_UNIX)
         c->kind = CHANNEL_UNIX;
-    else if (domain == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&c->peer.ip6.sin6_addr))
+    else if (c->peer.any.sa_family == AF_INET6)
         c->kind = CHANNEL_UDP6;
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "../../support/mock.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ enum { FD = 5, CHILD = 6, PORT = 7000, ENOUGH = 1000000 };
 static int getsockname_error, socket_error, setsockopt_error, bind_error, connect_error;
 static int opened, closed;
 static bool is_ip6; /* the listening socket is */
-static union address bound;
+static int child_family;
+static union address bound, connected;
 static struct sockaddr_in hears; /* from whom the child hears something; port 0: nobody */
 static int heard, answers, strays;
 
@@ -36,7 +38,7 @@ int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *size)
 int __wrap_socket(int family, int type, int protocol)
 {
     (void)type, (void)protocol;
-    assert_int_equal(family, is_ip6 ? AF_INET6 : AF_INET);
+    assert_int_equal(family, child_family);
     opened += socket_error == 0;
     return socket_error != 0 ? result_of(socket_error) : CHILD;
 }
@@ -58,8 +60,9 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
 
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-    (void)address, (void)size;
     assert_int_equal(fd, CHILD);
+    connected = (union address){.room = {.ss_family = AF_UNSPEC}};
+    memcpy(&connected, address, size);
     return result_of(connect_error);
 }
 
@@ -104,6 +107,7 @@ static void setup(void)
     getsockname_error = socket_error = setsockopt_error = bind_error = connect_error = 0;
     opened = closed = heard = answers = strays = 0;
     is_ip6 = false;
+    child_family = AF_INET;
     hears.sin_port = 0;
     listening = (struct listen_socket){.fd = FD};
     caller = (struct caller){.from_size = sizeof(from)};
@@ -138,19 +142,51 @@ TEST(admit__is_bound_where_it_was_called)
     assert_int_equal(closed, 0);
 }
 
-/* The system says of a caller by IPv4 where it called in the way of IPv4, also of one at a socket
- * of IPv6. A child that were bound to any address would answer from the first of the machine. */
+static void set_ip6(union address *a, const char *host, uint16_t port)
+{
+    *a = (union address){.ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)}};
+    assert_int_equal(inet_pton(AF_INET6, host, &a->ip6.sin6_addr), 1);
+}
+
+/* A caller by IPv4 has a mapped address at a socket of IPv6, and the system says where it called in
+ * the way of IPv4, of IPv6, or both. Its child is of IPv4. One that were bound to any address would
+ * answer from the first of the machine. */
 TEST(admit__by_ip4_at_a_socket_of_ip6)
 {
-    const struct sockaddr_in6 *own = (const struct sockaddr_in6 *)&bound;
-    const uint8_t mapped[16] = {[10] = 0xFF, [11] = 0xFF, 127, 0, 0, 1};
+    for (int i = 0; i < 2; i++) {
+        int child;
+        setup();
+        is_ip6 = true;
+        set_ip6(&caller.from, "::ffff:127.0.0.2", 4000);
+        caller.from_size = sizeof(caller.from.ip6);
+        if (i == 1)
+            set_ip6(&caller.here, "::ffff:127.0.0.1", 0);
+        assert_int_equal(admit(&child), 0);
+        assert_int_equal(address_port(&bound), PORT);
+        assert_int_equal(bound.ip4.sin_family, AF_INET);
+        assert_int_equal(ntohl(bound.ip4.sin_addr.s_addr), INADDR_LOOPBACK);
+        assert_int_equal(address_port(&connected), 4000);
+        assert_int_equal(connected.ip4.sin_family, AF_INET);
+        assert_int_equal(ntohl(connected.ip4.sin_addr.s_addr), INADDR_LOOPBACK + 1);
+    }
+}
+
+TEST(admit__by_ip6)
+{
     int child;
 
     is_ip6 = true;
+    child_family = AF_INET6;
+    set_ip6(&caller.from, "fe80::2", 4000);
+    caller.from.ip6.sin6_scope_id = 3;
+    caller.from_size = sizeof(caller.from.ip6);
+    set_ip6(&caller.here, "fe80::1", 0);
+    caller.here.ip6.sin6_scope_id = 3;
     assert_int_equal(admit(&child), 0);
     assert_int_equal(address_port(&bound), PORT);
-    assert_int_equal(own->sin6_family, AF_INET6);
-    assert_memory_equal(&own->sin6_addr, mapped, sizeof(mapped));
+    assert_true(address_has_host(&bound, &caller.here.any));
+    assert_int_equal(bound.ip6.sin6_scope_id, 3);
+    assert_true(address_is_same(&connected, &caller.from));
 }
 
 /* The error is that of the call, not that of the close which follows. */

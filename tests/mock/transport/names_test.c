@@ -1,4 +1,4 @@
-/* wrap: getaddrinfo freeaddrinfo socket bind connect close */
+/* wrap: getaddrinfo freeaddrinfo socket setsockopt bind connect close */
 #include "transport/names.h"
 
 #include "../../support/mock.h"
@@ -14,7 +14,8 @@ enum { FD = 30 };
 static struct sockaddr_in6 address;
 static struct addrinfo names[2]; /* an IPv6 address, then an IPv4 one */
 static int lists, open_sockets;
-static int last_flags, last_protocol;
+static int last_flags, last_family, last_protocol;
+static int both_families; /* times that a socket of IPv6 was told to have both */
 
 /* Queued: the result, 0 for both names, 1 for the second alone; and errno for EAI_SYSTEM. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
@@ -25,6 +26,7 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
     assert_true(host || port);
     assert_int_equal(hints->ai_socktype, SOCK_DGRAM);
     last_flags = hints->ai_flags;
+    last_family = hints->ai_family;
     if (result == EAI_SYSTEM)
         errno = EMFILE;
     if (result < 0)
@@ -49,6 +51,17 @@ int __wrap_socket(int family, int type, int protocol)
     last_protocol = protocol;
     open_sockets += result >= 0;
     return result;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+    assert_int_equal(fd, FD);
+    assert_int_equal(level, IPPROTO_IPV6);
+    assert_int_equal(name, IPV6_V6ONLY);
+    assert_int_equal(size, sizeof(int));
+    assert_int_equal(*(const int *)value, 0);
+    both_families++;
+    return 0;
 }
 
 int __wrap_bind(int fd, const struct sockaddr *a, socklen_t size)
@@ -85,7 +98,7 @@ static void setup(void)
                                      .ai_addr = (struct sockaddr *)(void *)&address,
                                      .ai_addrlen = sizeof(address),
                                      .ai_next = i ? NULL : &names[1]};
-    lists = open_sockets = 0;
+    lists = open_sockets = both_families = 0;
 }
 
 FIXTURE(setup, NULL)
@@ -119,10 +132,49 @@ TEST(udp_bind__first_name_that_works)
     resolves_to(0);
     will_return(__wrap_socket, -EAFNOSUPPORT);
     binds(0);
+    assert_int_equal(udp_bind("host", "7000"), FD);
+    assert_int_equal(last_flags, AI_PASSIVE);
+    assert_int_equal(last_family, AF_UNSPEC);
+    assert_int_equal(last_protocol, IPPROTO_UDP);
+    assert_int_equal(both_families, 0);
+    expect_left(1);
+}
+
+TEST(udp_bind__any_address_of_both_families)
+{
+    resolves_to(0);
+    binds(0);
     assert_int_equal(udp_bind(NULL, "7000"), FD);
     assert_int_equal(last_flags, AI_PASSIVE);
-    assert_int_equal(last_protocol, IPPROTO_UDP);
+    assert_int_equal(last_family, AF_INET6);
+    assert_int_equal(both_families, 1);
     expect_left(1);
+}
+
+/* IPv4 alone is for machines without IPv6, and not for those where somebody has the port there. */
+TEST(udp_bind__any_address_without_ip6)
+{
+    static const int error[] = {EAFNOSUPPORT, EADDRNOTAVAIL};
+
+    for (int i = 0; i < 2; i++) {
+        setup();
+        resolves_to(0);
+        will_return(__wrap_socket, -error[i]);
+        will_return(__wrap_socket, -error[i]);
+        resolves_to(1);
+        binds(0);
+        assert_int_equal(udp_bind(NULL, "7000"), FD);
+        assert_int_equal(last_flags, AI_PASSIVE);
+        assert_int_equal(last_family, AF_INET);
+        assert_int_equal(both_families, 0);
+        expect_left(1);
+    }
+    setup();
+    resolves_to(0);
+    binds(-EADDRINUSE);
+    binds(-EADDRINUSE);
+    assert_int_equal(udp_bind(NULL, "7000"), -EADDRINUSE);
+    expect_left(0);
 }
 
 TEST(udp_bind__last_error_counts)

@@ -30,7 +30,9 @@ static const struct {
     {"192.0.2.1", "192.0.2.1", 7000, 7000, 0, 0, true},
     {"192.0.2.1", "192.0.2.2", 7000, 7000, 0, 0, false},
     {"192.0.2.1", "192.0.2.1", 7000, 7001, 0, 0, false},
-    {"192.0.2.1", "::ffff:192.0.2.1", 7000, 7000, 0, 0, false},
+    {"192.0.2.1", "::ffff:192.0.2.1", 7000, 7000, 0, 0, true}, /* mapped */
+    {"192.0.2.1", "::ffff:192.0.2.2", 7000, 7000, 0, 0, false},
+    {"192.0.2.1", "::192.0.2.1", 7000, 7000, 0, 0, false},
     {"2001:db8::1", "2001:db8::1", 7000, 7000, 0, 0, true},
     {"2001:db8::1", "2001:db8::2", 7000, 7000, 0, 0, false},
     {"2001:db8::1", "2001:db8::1", 7000, 7000, 0, 2, true}, /* it is the same on each link */
@@ -60,6 +62,7 @@ static const struct {
     {"fe80::1", "fe80::2", false},
     {"::1", "::2", false},
     {"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
+    {"::ffff:192.0.2.1", "192.0.2.1", true},
 };
 
 TEST(address_host_number__of_one_host, .rows = ROWS(hosts))
@@ -68,6 +71,42 @@ TEST(address_host_number__of_one_host, .rows = ROWS(hosts))
     union address b = address_of(hosts[_i].other, 7001, 0);
 
     ck_assert((address_host_number(&a) == address_host_number(&b)) == hosts[_i].is_same);
+}
+
+TEST(address_has_host__whatever_the_family)
+{
+    union address ip4 = address_of("192.0.2.1", 7000, 0);
+    union address mapped = address_of("::ffff:192.0.2.1", 7001, 0);
+    union address other = address_of("::ffff:192.0.2.2", 7000, 0);
+
+    ck_assert(address_has_host(&ip4, &mapped.any));
+    ck_assert(address_has_host(&mapped, &ip4.any));
+    ck_assert(!address_has_host(&ip4, &other.any));
+}
+
+static const struct {
+    const char *host, *text;
+} texts[] = {
+    {"192.0.2.1", "192.0.2.1:7000"},
+    {"::ffff:192.0.2.1", "192.0.2.1:7000"},
+    {"2001:db8::1", "[2001:db8::1]:7000"},
+    {"::1", "[::1]:7000"},
+};
+
+TEST(address_write__ip4_like_ip4, .rows = ROWS(texts))
+{
+    union address a = address_of(texts[_i].host, 7000, 0);
+    bool is_ip6 = texts[_i].text[0] == '[';
+    char text[64];
+
+    ck_assert_int_eq(address_write(&a, text, sizeof(text)), 0);
+    ck_assert_str_eq(text, texts[_i].text);
+    address_unmap(&a);
+    ck_assert_int_eq(a.any.sa_family, is_ip6 ? AF_INET6 : AF_INET);
+    ck_assert_uint_eq(address_bytes(&a), is_ip6 ? sizeof(a.ip6) : sizeof(a.ip4));
+    ck_assert_uint_eq(address_port(&a), 7000);
+    ck_assert_int_eq(address_write(&a, text, sizeof(text)), 0);
+    ck_assert_str_eq(text, texts[_i].text);
 }
 
 TEST(address__of_nobody)

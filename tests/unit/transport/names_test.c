@@ -42,6 +42,24 @@ TEST(udp_connect__to_what_is_bound, .rows = 2)
     close(b);
 }
 
+/* Peers of both families. */
+TEST(udp_bind__any_address)
+{
+    char port[8], got = 0;
+    int a = udp_bind(NULL, "0");
+
+    ck_assert_int_ge(a, 0);
+    for (int i = 0; i < 2; i++) {
+        int b = udp_connect(loopback[i], port_of(a, port));
+        ck_assert_int_ge(b, 0);
+        ck_assert_int_eq(send(b, "xy" + i, 1, 0), 1);
+        ck_assert_int_eq(recv(a, &got, 1, MSG_DONTWAIT), 1);
+        ck_assert_int_eq(got, "xy"[i]);
+        close(b);
+    }
+    close(a);
+}
+
 TEST(udp_bind__taken)
 {
     int first = udp_bind("127.0.0.1", NULL);
