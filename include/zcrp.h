@@ -219,12 +219,14 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
  *     ZCRP_ERROR_SYSTEM    the file or descriptor, and the system's error:
  *                              detector.key: No such file or directory
  *     ZCRP_ERROR_EXPOSED   the key file, and its mode
+ *     ZCRP_ERROR_REFUSED   of a connection: the address that was tried, and the name that has it:
+ *                              nobody listens at "localhost", port 7000 ([::1]:7000)
  *
- * Each thread has its own line. The thread's next call that fails with one of these four codes
+ * Each thread has its own line. The thread's next call that fails with one of these five codes
  * replaces it. Nothing else changes it: no call that succeeds, no other code, no other thread, none
  * of the interrupt functions. The line explains the code of that call only; for any other code
- * zcrp_explain returns the text of zcrp_strerror. A child process starts with the line of the
- * thread that forked.
+ * zcrp_explain returns the text of zcrp_strerror, and also for a message that ended with
+ * ZCRP_ERROR_REFUSED. A child process starts with the line of the thread that forked.
  *
  * The line shows hosts and files as printable UTF-8: it writes other bytes as \xNN, and cuts long
  * names with "...". It is for people; programs should not parse it. The system's errors are in the
@@ -860,7 +862,7 @@ ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
  * Ctrl-C gives a limit of 0, and calls zcrp_connection_wait, which zcrp_connection_interrupt ends.
  *
  * Of a name that has several addresses only the first to which this machine has a route is tried,
- * as by zcrp_udp_connect.
+ * as by zcrp_udp_connect. After ZCRP_ERROR_REFUSED zcrp_explain says which one that was.
  *
  *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
  *                      const struct zcrp_options *options, int64_t timeout_ns); */

@@ -127,8 +127,12 @@ def test_a_port_that_is_taken_in_one_family(host):
 def test_nobody_listens():
     with zcrp.listen(HOST) as listener:
         port = listener.port
-    with pytest.raises(zcrp.Refused, match="nobody listens"):
+    with pytest.raises(zcrp.Refused, match=f"^nobody listens at {HOST}:{port}$"):
         zcrp.connect(HOST, port, IMPATIENT)
+    with pytest.raises(zcrp.Refused, match=rf"^nobody listens at .*:{port}$"):
+        zcrp.connect("localhost", port, IMPATIENT)
+    with pytest.raises(zcrp.Refused, match=f"^nobody listens at {HOST}:{port}$"):
+        asyncio.run(zcrp.asyncio.connect(HOST, port, IMPATIENT))
     with pytest.raises(zcrp.Timeout):
         zcrp.connect(HOST, port, timeout=0.1)
 

@@ -12,9 +12,13 @@
 #include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+enum { ADDRESS_ROOM = 80 }; /* bytes of an address in words */
 
 /* ---- making ---- */
 
@@ -104,6 +108,30 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
 
 /* ---- connecting ---- */
 
+static int say_refused(const union address *peer)
+{
+    char text[ADDRESS_ROOM];
+
+    if (address_write(peer, text, sizeof(text)) != 0)
+        strcpy(text, "the peer's address");
+    return reason_say(ZCRP_ERROR_REFUSED, "nobody listens at %s", text);
+}
+
+/* The same where the address is that of a name. */
+static int say_refused_name(const char *host, const char *port, const union address *peer)
+{
+    struct quote quoted_host, quoted_port;
+    char text[ADDRESS_ROOM];
+    struct in6_addr number;
+
+    bool is_number =
+        inet_pton(AF_INET, host, &number) == 1 || inet_pton(AF_INET6, host, &number) == 1;
+    if (is_number || address_write(peer, text, sizeof(text)) != 0)
+        return say_refused(peer);
+    return reason_say(ZCRP_ERROR_REFUSED, "nobody listens at \"%s\", port %s (%s)",
+                      quote(&quoted_host, host), quote(&quoted_port, port), text);
+}
+
 /* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. */
 static int status_of(struct zcrp_connection *c)
 {
@@ -112,7 +140,7 @@ static int status_of(struct zcrp_connection *c)
     if (code == ZCRP_OK)
         code = code_of_link(machine_link(&c->sender->machine), machine_end(&c->sender->machine));
     entity_leave(c->sender);
-    return code;
+    return code == ZCRP_ERROR_REFUSED ? say_refused(&c->peer) : code;
 }
 
 static int look_for_peer(void *connection)
@@ -149,6 +177,8 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
         return code;
     if (timeout_ns != 0)
         code = await_peer(c, timeout_ns);
+    if (code == ZCRP_ERROR_REFUSED)
+        code = say_refused_name(host, port, &c->peer);
     if (code == ZCRP_OK)
         *connection = c;
     else

@@ -331,7 +331,7 @@ int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
     if (!message_is_in_flight(m))
         return message_code(m);
     code = wait_for_end(m, clock_deadline(timeout_ns));
-    return code == ZCRP_OK ? m->code : code;
+    return code == ZCRP_OK ? message_code(m) : code;
 }
 
 /* The index of a message that has ended, ZCRP_ERROR_BUSY if there is none but one is in flight,

@@ -1,13 +1,20 @@
 #include "message.h"
 
 #include "core/check.h"
+#include "platform/reason.h"
 
 #define SEEN_FOR SECOND
+
+/* Not what was said of a connection, which may have been another. */
+static int say_refused(int code)
+{
+    return reason_say(code, "%s", zcrp_strerror(code));
+}
 
 int message_code(const struct message *m)
 {
     if (latch_is_open(&m->latch))
-        return m->code;
+        return m->code == ZCRP_ERROR_REFUSED ? say_refused(m->code) : m->code;
     /* Not message_is_in_flight, which would look at the latch again: it may have opened by now. */
     return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
 }

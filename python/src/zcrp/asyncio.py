@@ -457,7 +457,7 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
 
     With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
     says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
-    (:class:`zcrp.Refused`). Of the host's addresses only the first is tried.
+    (:class:`zcrp.Refused`). Of the host's addresses only the first to which this machine has a route is tried.
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout

@@ -1,6 +1,6 @@
 /* A listener without a host, and names: whoever calls by IPv4, by IPv6, or by a name that has
- * addresses of both is served, also where IPv6 is off or has its sockets to itself. In a network
- * and with an /etc/hosts of its own. */
+ * addresses of both is served, also where IPv6 is off or has its sockets to itself; and what is
+ * said where nobody listens. In a network and with an /etc/hosts of its own. */
 #include "../../support/house.h"
 #include "../../support/suite.h"
 
@@ -232,4 +232,44 @@ TEST(names__of_descriptors, .rows = 3, .needs = can_enter_with_udp)
     zcrp_free_msg(in);
     close(near);
     close(far);
+}
+
+/* ---- nobody listens ---- */
+
+static void write_dead_port(char port[8])
+{
+    struct house h = house_open(NULL, NULL);
+
+    memcpy(port, h.port, sizeof(h.port));
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* The address that was tried, and the name that it was tried for. A message that fails has less to
+ * say, and not what a connection said. */
+TEST(names__nobody_listens, .needs = can_enter)
+{
+    const struct zcrp_options options =
+        house_options(&(struct zcrp_options){.connect_ns = ENDS_SECOND / 2});
+    struct zcrp_msg *m = zcrp_alloc_msg(MESSAGE);
+    struct zcrp_connection *c;
+    char port[8], text[128];
+
+    write_dead_port(port);
+    ck_assert_int_eq(zcrp_connect(&c, "localhost", port, &options, -1), ZCRP_ERROR_REFUSED);
+    snprintf(text, sizeof text, "nobody listens at \"localhost\", port %s ([::1]:%s)", port, port);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), text);
+    ck_assert_int_eq(zcrp_connect(&c, "::1", port, &options, -1), ZCRP_ERROR_REFUSED);
+    snprintf(text, sizeof text, "nobody listens at [::1]:%s", port);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), text);
+    ck_assert_int_eq(zcrp_connect(&c, "four.test", port, &options, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(c), m, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(m), ZCRP_ERROR_REFUSED);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), zcrp_strerror(ZCRP_ERROR_REFUSED));
+    ck_assert_int_eq(zcrp_connection_wait(c, -1), ZCRP_ERROR_REFUSED);
+    snprintf(text, sizeof text, "nobody listens at 127.0.0.1:%s", port);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), text);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_REFUSED);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), zcrp_strerror(ZCRP_ERROR_REFUSED));
+    (void)zcrp_connection_close(c);
+    zcrp_free_msg(m);
 }
