@@ -10,8 +10,8 @@
  * The library's threads are the engine's (workers/engine.h), of which the entity is a member. A
  * locked section that changes a machine goes from entity_enter to entity_leave. For each half that
  * was touched leave does all that a change may need, whatever the change was: it drains the
- * machine's events, moves the backlog up, and wakes those whom it concerns. docs/threads.md has the
- * rules.
+ * machine's events, moves the backlog up, and wakes those whom it concerns.
+ * docs/internals/threads.md has the rules.
  *
  * A user's call that knows its entity by a message alone visits the entity: it stays until the
  * visit is over, also if another thread closes it.

@@ -1,5 +1,5 @@
 /* The life of an entity: open takes everything that it will ever need, close gives it back. The
- * order of close is the contract of docs/threads.md:
+ * order of close is the contract of docs/internals/threads.md:
  *
  *    1  nothing is submitted any more
  *    2  sender: the backlog enters the machine; receiver: posted messages fail

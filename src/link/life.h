@@ -1,5 +1,5 @@
 /* The life of an entity, step by step: the API's open and close are made of these, and so are a
- * connection's. The order of close is the contract of docs/threads.md. */
+ * connection's. The order of close is the contract of docs/internals/threads.md. */
 #ifndef ZCRP_LINK_LIFE_H
 #define ZCRP_LINK_LIFE_H
 
