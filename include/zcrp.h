@@ -571,7 +571,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcr
  * sends what is there, and a thread of the library waits for the rest: so a file that does not come
  * (a network file system that does not answer) holds up its own sender only, whose waits, cancel
  * and close keep their limits. Over UDP, and where such pages are to be received into, whichever
- * thread sends or receives waits for them. docs/security.md says what remains. */
+ * thread sends or receives waits for them. docs/one-host.md says what remains. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size);
 
 /* Points a wrapped message that is not in flight elsewhere, so that one message can walk over a

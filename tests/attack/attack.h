@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Prints one line: what the attack of that row of docs/security.md came to. */
+/* Prints one line: what the attack of that row of README.md came to. */
 #define attack_figure(row, ...)                                                                    \
     do {                                                                                           \
         printf("row %2d: ", row);                                                                  \

@@ -377,7 +377,7 @@ static int64_t share_of(struct echoes *e, double share)
 
 /* Three strangers at full rate, each from a host of its own. Without any, and then with them: how
  * long do the messages of a connection take, and how long does a caller with a good key? The bound
- * is for a busy machine; docs/security.md has what a quiet one took. */
+ * is for a busy machine; tests/attack/README.md has what a quiet one took. */
 TEST(strangers__at_full_rate, .needs = has_keys)
 {
     static struct echoes e;
