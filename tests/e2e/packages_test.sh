@@ -19,8 +19,10 @@ library=$(dirname "$(find "$place/root" -name libzcrp.so.0.3)")
 export LD_LIBRARY_PATH="$library" PYTHONPATH="$place/root/usr/lib/python3/dist-packages"
 check "a program" "$place/root/usr/bin/zcrp-bench" --size 64K --count 100 --repeat 1
 check "its manual" man -l "$place/root/usr/share/man/man1/zcrp-bench.1.gz"
+check "the manual of a function" env MANPATH="$place/root/usr/share/man" man 3 zcrp_submit
 papers=$place/root/usr/share/doc
 check "what the header points to" test -f "$papers/libzcrp-dev/docs/security.md"
+check "how it works inside" test -f "$papers/libzcrp-dev/docs/internals/design.md"
 check "the links of its README" sh -c 'for page in $(sed -n "s/.*](\(docs[^)#]*\.md\).*/\1/p" "$1/README.md"); do
     test -f "$1/$page" || exit 1; done' sh "$papers/libzcrp-dev"
 check "the tutorial of Python" grep -q "^# receive.py" "$papers/python3-zcrp/README.md"
