@@ -13,6 +13,7 @@ import cffi
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 HEADER = os.path.join(TOP, "include", "zcrp.h")
+LIBRARY = os.path.join(TOP, "build", "libzcrp.a")
 
 
 def read(path):
@@ -91,8 +92,8 @@ def make_builder():
         "zcrp._zcrp", '#include "door.h"', sources=[os.path.relpath(os.path.join(HERE, "door.c"))],
         include_dirs=[HERE, os.path.join(TOP, "include")], define_macros=[("_GNU_SOURCE", None)],
         extra_compile_args=["-std=c11", "-pthread", "-fvisibility=hidden"],
-        extra_link_args=["-pthread", os.path.join(TOP, "build", "libzcrp.a"), *make_library(),
-                         "-Wl,--exclude-libs,ALL"])
+        extra_link_args=["-pthread", LIBRARY, *make_library(), "-Wl,--exclude-libs,ALL"],
+        depends=[LIBRARY, HEADER, os.path.join(HERE, "door.h")])
     return builder
 
 
