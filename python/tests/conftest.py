@@ -1,5 +1,6 @@
 """Two ends of a connection in this process, and processes of their own for what a process does once."""
 import faulthandler
+import signal
 import subprocess
 import sys
 import textwrap
@@ -57,9 +58,10 @@ def impatient():
 
 
 def run_program(text, *arguments, status=0, timeout=60, **options):
-    """Runs a program of Python with these tests' warnings. What it printed."""
+    """Runs a program of Python with these tests' warnings. What it printed. Ctrl-C reaches it, also where a shell has
+    started the tests in the background, which ignores that."""
     done = subprocess.run([sys.executable, "-B", "-X", "faulthandler", "-c", textwrap.dedent(text), *arguments],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False,
-                          encoding="utf-8", **options)
+                          encoding="utf-8", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options)
     assert done.returncode == status, f"status {done.returncode}\n{done.stdout}"
     return done.stdout
