@@ -110,7 +110,7 @@ stops() {
     check "complaint of $1 when process $2 stands still" grep -E -e "$3|does not get ready" "$place/said"
 }
 for process in 1 2; do
-    stops zcrp $process "the peer has not been heard of"
+    stops zcrp $process "the peer has not been heard of|acknowledged nothing"
     stops tcp $process "nothing moves"
 done
 
