@@ -16,6 +16,11 @@ else
 	@tools/lab/bench-tables
 endif
 
+# What the figures of docs/performance.md show: docs/lab/*.json. Needs the rights of root and a quiet machine; eight
+# minutes. QUICK=1 only tries the commands, and writes to build/lab/.
+figures-measure: all
+	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures-measure $(if $(QUICK),--quick)
+
 bench-guard: $(PROGRAMS) $(ALLOCATIONS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
 
@@ -75,4 +80,4 @@ overlap: $(PRODUCTS)/lab/overlap
 connections: $(PRODUCTS)/lab/connections
 	@ZCRP_NO_MEMORY=1 $<
 
-.PHONY: lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: figures-measure lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation

@@ -4,6 +4,7 @@ A run is what zcrp-bench and zcrp-link wrote (JSON). A turn is the runs of a pat
 their transport. A figure is computed within a turn, from runs of that turn alone.
 """
 
+import copy
 import re
 
 # Bytes of a message in a full packet of 1500.
@@ -34,11 +35,18 @@ class Path:
         return words("--transport", TRANSPORTS[name], "--size 1M --count", str(count),
                      "--repeat 1 --timeout 60", self.bench)
 
-    def command(self):
+    def part(self, share):
+        """The same path, with a share of the messages, but at least one."""
+        smaller = copy.copy(self)
+        smaller.counts = {name: max(1, int(count * share)) for name, count in self.counts.items()}
+        return smaller
+
+    def command(self, name=None):
+        """Of a transport; of the first one without a name."""
         there = f"{THERE}:{PORT}"
-        first = next(iter(self.counts))
+        name = name or next(iter(self.counts))
         return (f"zcrp-link {self.link} --wait 9s --port {PORT} -- zcrp-bench --connect {there} "
-                f"{self.sender(first, self.counts[first])} -- zcrp-bench --listen {there} --once")
+                f"{self.sender(name, self.counts[name])} -- zcrp-bench --listen {there} --once")
 
 
 class Beginning:
