@@ -20,7 +20,9 @@
 #: make tidy       look for trouble (clang-tidy)
 #: make layers     who includes whom, and what the core refers to
 #: make symbols    what leaves the library
-#: make bench      measure, and rewrite docs/performance.md (BENCH=...: instead run zcrp-bench so)
+#: make bench      measure, and rewrite docs/lab/ (BENCH=...: instead run zcrp-bench so)
+#: make figures-measure    only what the figures of docs/performance.md show (root; eight minutes)
+#: make figures    draw these figures again, in seconds
 #: make bench-peers    beside other message protocols, those whose libraries are there (PEERS=...: only these)
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.md (QUICK=1: a first look); as root

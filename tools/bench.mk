@@ -7,19 +7,23 @@ $(ALLOCATIONS): $(OBJ)/tools/guard/allocations.o
 	$(call say,ld)$(LINK) -shared -o $@ $^
 all: $(if $(filter plain clang,$(VARIANT)),$(ALLOCATIONS))
 
-# `make bench` measures and rewrites docs/performance.md; `make bench BENCH=...` only measures what
-# the arguments of zcrp-bench say.
+# `make bench` measures and rewrites docs/lab/: the tables, and the JSON of the figures (as root, or without paths);
+# `make bench BENCH=...` only measures what the arguments of zcrp-bench say.
 bench: all
 ifdef BENCH
 	@build/zcrp-bench $(BENCH)
 else
 	@tools/lab/bench-tables
+	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures-measure
 endif
 
-# What the figures of docs/performance.md show: docs/lab/*.json. Needs the rights of root and a quiet machine; eight
-# minutes. QUICK=1 only tries the commands, and writes to build/lab/.
+# Measures what the figures of docs/performance.md show: docs/lab/*.json. As root, on a quiet machine; eight minutes. QUICK=1 only tries the commands, and writes to build/lab/.
 figures-measure: all
 	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures-measure $(if $(QUICK),--quick)
+
+# Draws the figures of docs/performance.md from docs/lab/*.json; needs gnuplot. LAB=...: another folder of JSON.
+figures:
+	@python3 -B tools/lab/figures-draw $(LAB)
 
 bench-guard: $(PROGRAMS) $(ALLOCATIONS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
@@ -40,7 +44,7 @@ $(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
 run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
-# All peers that are there, side by side; rewrites their table in docs/performance.md.
+# All peers that are there, side by side; rewrites their table in docs/lab/tables.md.
 bench-peers: all
 	@tools/lab/bench-tables --peers
 
@@ -80,4 +84,4 @@ overlap: $(PRODUCTS)/lab/overlap
 connections: $(PRODUCTS)/lab/connections
 	@ZCRP_NO_MEMORY=1 $<
 
-.PHONY: figures-measure lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: figures figures-measure lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation

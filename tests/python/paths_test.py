@@ -123,9 +123,9 @@ class Rows(unittest.TestCase):
         path = Path("keyed", 100e6, 40, {"keys": 80, "tls cubic": 3, "tls bbr": 80})
         turn = {"keys": run(gbit_per_s=0.08), "tls cubic": run("tls:cubic", 0.004),
                 "tls bbr": run("tls:bbr", 0.1)}
-        cells = path_tables.keyed_row(path, [turn]).split(" | ")
-        self.assertEqual(cells[1:4], ["80.0, 4.00, 100.0", "**20.0**", "**0.80**"])
-        self.assertIn("--transport zcrp --keys psk --size 1M", cells[4])
+        cells = path_tables.keyed_row(path, [turn]).rstrip(" |\n").split(" | ")
+        self.assertEqual(cells[1:], ["80.0, 4.00, 100.0", "**20.0**", "**0.80**"])
+        self.assertIn("--transport zcrp --keys psk --size 1M", path.command())
 
     def test_beginning_has_what_zcrp_takes_more(self):
         said = ("ZCRP: 3.50 round trips to the first message there (3.4..3.6)\n"
@@ -133,10 +133,10 @@ class Rows(unittest.TestCase):
                 "ZCRP: 3.25 round trips to the first message here (3.4..3.6)\n"
                 "TLS: 3.00 round trips to the first message here (2.4..2.6)\n")
         trips = paths.round_trips(said)
-        cells = path_tables.beginning_row(Beginning("two", 40), [trips]).split(" | ")
-        self.assertEqual(cells[1:5], ["3.50, 2.50", "**1.00**", "3.25, 3.00", "**0.25**"])
-        self.assertIn("--delay 20ms", cells[5])
-        self.assertIn("first_message 198.18.0.2 40 -- ", cells[5])
+        cells = path_tables.beginning_row(Beginning("two", 40), [trips]).rstrip(" |\n").split(" | ")
+        self.assertEqual(cells[1:], ["3.50, 2.50", "**1.00**", "3.25, 3.00", "**0.25**"])
+        self.assertIn("--delay 20ms", Beginning("two", 40).command())
+        self.assertIn("first_message 198.18.0.2 40 -- ", Beginning("two", 40).command())
 
     def test_street_that_was_not_measured(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
@@ -225,13 +225,42 @@ class Page(unittest.TestCase):
         self.assertEqual([tables.short(value) for value in (0, 0.0588, 95.44, 1.66e6, 43900)],
                          ["0", "0.0588", "95.4", "1.66 M", "43.9 k"])
 
-    def test_head_ends_in_text(self):
-        self.assertEqual(tables.head(["a", "b", "c"]), "| a | b | c |\n| --- | ---: | --- |\n")
+    def test_head_has_figures_behind_the_name(self):
+        self.assertEqual(tables.head(["a", "b", "c"]), "| a | b | c |\n| --- | ---: | ---: |\n")
 
     def test_page_has_the_tables_place(self):
         page = tables.read_page()
-        for name in ("paths", "commands of paths", "streets", "conditions of paths"):
+        for name in [table.name for table in path_tables.TABLES] + ["conditions of paths"]:
             self.assertIn(f"<!-- {name} -->", page)
+
+    def test_page_of_commands_is_the_programs(self):
+        with open(tables.COMMANDS, encoding="utf-8") as file:
+            page = file.read()
+        for name, text in path_tables.commands().items():
+            self.assertIn(f"<!-- {name} -->\n{text}<!-- end -->", page)
+
+
+class Figure(unittest.TestCase):
+    """The paths of the figure of docs/performance.md, as zcrp-plot reads them."""
+
+    def test_its_paths_are_there(self):
+        self.assertLessEqual(set(path_tables.FIGURE), {path.name for path in path_tables.PATHS})
+
+    def test_bars_have_a_value_for_each_turn(self):
+        path = next(path for path in path_tables.PATHS if path.name in path_tables.FIGURE)
+        rate = path.rate / 1e9
+        turns = [{"zcrp": run(gbit_per_s=0.96 * rate), "cubic": run("tcp:cubic", part * rate),
+                  "bbr": run("tcp:bbr", 0)} for part in (0.1, 0.2)]
+        bars = path_tables.bars(path, turns)["bars"]
+        self.assertEqual([bar["name"] for bar in bars], ["zcrp", "tcp/cubic", "tcp/bbr"])
+        self.assertEqual(bars[0]["values"], [100, 100])
+        self.assertEqual(bars[1]["mbit_per_s"], [path.rate / 1e7, path.rate / 5e6])
+        self.assertIn("--transport tcp:cubic+whole", bars[1]["command"])
+
+    def test_a_part_has_at_least_one_message(self):
+        path = Path("b", 1e6, 1, {"zcrp": 50, "cubic": 1})
+        self.assertEqual(path.part(0.1).counts, {"zcrp": 5, "cubic": 1})
+        self.assertEqual(path.counts, {"zcrp": 50, "cubic": 1})
 
 
 if __name__ == "__main__":

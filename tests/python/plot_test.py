@@ -11,8 +11,11 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "zcrp-plot"))
 
+import bars
+import colours
 import drawing
 import reading
+import sweep
 
 _spec = importlib.util.spec_from_file_location(
     "zcrp_plot", os.path.join(sys.path[0], "__main__.py"))
@@ -117,6 +120,100 @@ class Drawing(unittest.TestCase):
 
     def test_script_of_one_moment(self):
         self.assertIn("set xrange [1:", drawing.script(reading.read([header(), change(1)], 1)))
+
+
+def run(transport, size, rate, *, channel="udp", trip=None):
+    """A run of zcrp-bench, of which one GB takes a second at the sender and twice that at the receiver."""
+    return {"transport": transport, "channel": channel, "size": size, "gbit_per_s": rate,
+            "msg_per_s": 1000 * rate, "round_trip_us": {"median": trip} if trip else None,
+            "sender": {"cpu_s_per_gb": 1}, "receiver": {"cpu_s_per_gb": 2}}
+
+
+class Sweep(unittest.TestCase):
+    RESULTS = {"runs": [run("zcrp", 64, rate) for rate in (3, 9, 5)] + [run("tcp", 64, 2)]}
+
+    def test_median_least_most(self):
+        self.assertEqual(sweep.points(self.RESULTS["runs"][:3], lambda one: one["gbit_per_s"]),
+                         [(64, 5, 3, 9)])
+
+    def test_figures(self):
+        for figure, label, point in (("throughput", "throughput, Gbit/s", "64 5 3 9"),
+                                     ("messages", "messages a second", "64 5000 3000 9000"),
+                                     ("processor", "processor time", "64 3 3 3")):
+            text = sweep.script([self.RESULTS], figure)
+            self.assertIn(label, text)
+            self.assertIn(f"\n{point}\n", text)
+        self.assertEqual(sweep.script([self.RESULTS]), sweep.script([self.RESULTS], "throughput"))
+
+    def test_logarithmic(self):
+        self.assertIn("set logscale y", sweep.script([self.RESULTS], is_log=True))
+        self.assertNotIn("set logscale y", sweep.script([self.RESULTS]))
+
+    def test_names_in_one_file_are_those_of_transports(self):
+        self.assertEqual(list(sweep.lines_of([self.RESULTS])), ["zcrp", "tcp"])
+
+    def test_names_in_several_files_tell_channels(self):
+        trips = [{"runs": [run("zcrp", 64, 1, trip=7), run("tcp", 64, 1, trip=9)]},
+                 {"runs": [run("zcrp", 64, 1, trip=8)], "command": ["zcrp-bench", "--no-spin"]},
+                 {"runs": [run("zcrp", 64, 1, channel="memory", trip=5)]}]
+        self.assertEqual(list(sweep.lines_of(trips)),
+                         ["zcrp/udp", "tcp", "zcrp/udp --no-spin", "zcrp/memory"])
+        self.assertIn("round trip, us", sweep.script(trips))
+
+    def test_what_the_results_do_not_have(self):
+        with self.assertRaisesRegex(reading.Failure, "no round-trip"):
+            sweep.script([self.RESULTS], "round-trip")
+        for results in ({}, {"runs": 3}, {"runs": []}, [], 3):
+            with self.assertRaisesRegex(reading.Failure, "not the results of zcrp-bench"):
+                sweep.script([results])
+
+
+class Bars(unittest.TestCase):
+    BARS = {"ylabel": "share, %", "groups": [
+        {"label": "a\n1 % \"lost\"", "bars": [{"name": "zcrp", "values": [9, 7, 8]},
+                                            {"name": "tcp/bbr", "values": [5]}]},
+        {"label": "b", "bars": [{"name": "zcrp", "values": [1]}, {"name": "tcp/bbr", "values": []}]}]}
+
+    def test_median_least_most(self):
+        self.assertEqual(list(bars.rows(self.BARS["groups"], "zcrp", 0.5)), [(0.5, 8, 7, 9), (1.5, 1, 1, 1)])
+        self.assertEqual(list(bars.rows(self.BARS["groups"], "tcp/bbr", 0)), [(0, 5, 5, 5)])
+
+    def test_labels_are_text(self):
+        self.assertEqual(bars.tics(self.BARS["groups"]), '"a\\n1 %% lost" 0, "b" 1')
+
+    def test_script(self):
+        text = bars.script(self.BARS)
+        self.assertIn("set ylabel 'share, %'", text)
+        self.assertIn("title 'tcp/bbr'", text)
+
+    def test_what_is_no_bars(self):
+        self.assertFalse(bars.is_bars([]))
+        for results in ({"groups": 3}, {"groups": []}, {"groups": [{"label": "a"}]}):
+            with self.assertRaisesRegex(reading.Failure, "no groups of bars"):
+                bars.script(results)
+
+
+class Colours(unittest.TestCase):
+    def test_a_transport_has_its_colour(self):
+        for names in (["zcrp", "tcp"], ["tcp/cubic", "unix", "zcrp/udp"]):
+            chosen = colours.of_lines(names)
+            self.assertEqual(chosen[next(name for name in names if name[0] == "z")],
+                             colours.OF_TRANSPORTS["zcrp"])
+
+    def test_no_colour_is_there_twice(self):
+        names = ["zcrp/udp", "zcrp/udp --no-spin", "zcrp/memory", "tcp/cubic", "tcp/bbr", "other"]
+        self.assertEqual(len(set(colours.of_lines(names).values())), len(names))
+
+    def test_more_lines_than_colours(self):
+        self.assertEqual(len(colours.of_lines([str(number) for number in range(20)])), 20)
+
+    def test_dark_scheme(self):
+        svg = "<svg><g id=\"gnuplot_canvas\"><path stroke='rgb(221, 221, 221)'/><text fill=\"black\"/></g></svg>"
+        dark = colours.with_dark_scheme(svg)
+        self.assertIn("@media (prefers-color-scheme: dark)", dark)
+        self.assertIn('[stroke="rgb(221, 221, 221)"]{stroke:#343434}', dark)
+        self.assertIn('[fill="black"]{fill:#ffffff}', dark)
+        self.assertTrue(dark.endswith(svg[len("<svg>"):]))
 
 
 class Program(unittest.TestCase):

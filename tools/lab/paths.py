@@ -1,4 +1,4 @@
-"""The paths that docs/performance.md tells of, and what is computed from a run over one.
+"""The paths that docs/lab/tables.md tells of, and what is computed from a run over one.
 
 A run is what zcrp-bench and zcrp-link wrote (JSON). A turn is the runs of a path, by the name of
 their transport. A figure is computed within a turn, from runs of that turn alone.

@@ -1,13 +1,14 @@
-"""What the programs that write docs/performance.md share: figures as text, tables in Markdown, and
-the page, in which the text between `<!-- name -->` and `<!-- end -->` is a table's."""
+"""What the programs that write docs/lab/ share: figures as text, tables in Markdown, and two pages, tables.md
+and commands.md, in which the text between `<!-- name -->` and `<!-- end -->` is a table's."""
 
 import os
 import platform
 import re
 import sys
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs",
-                    "performance.md")
+LAB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "lab")
+PAGE = os.path.join(LAB, "tables.md")
+COMMANDS = os.path.join(LAB, "commands.md")
 
 
 def short(value):
@@ -23,8 +24,13 @@ def line(cells):
 
 
 def head(titles, left=1):
-    """The first two lines of a table: `left` columns of text, then figures, text in the last."""
-    return line(titles) + line(["---"] * left + ["---:"] * (len(titles) - left - 1) + ["---"])
+    """The first two lines of a table: `left` columns of text, then figures."""
+    return line(titles) + line(["---"] * left + ["---:"] * (len(titles) - left))
+
+
+def commands_text(rows):
+    """What to type for each row, of (name, command): it would be too long for a table."""
+    return "```sh\n" + "".join(f"# {name}\n{command}\n" for name, command in rows) + "```\n"
 
 
 def old_rows(page, table):
@@ -64,8 +70,19 @@ def write_page(page, is_printed):
         file.write(page)
 
 
+def write_commands(texts):
+    """The commands of tables, by the tables' names."""
+    with open(COMMANDS, encoding="utf-8") as file:
+        page = file.read()
+    for name, text in texts.items():
+        page = replace(page, name, text)
+    with open(COMMANDS, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
 def options_of(parser):
-    """Both programs have these two."""
+    """Both programs have these."""
+    parser.add_argument("--commands", action="store_true", help="only write docs/lab/commands.md")
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose name contains it")
     parser.add_argument("--print", action="store_true", help="do not write the page")
     return parser.parse_args()

@@ -1,5 +1,5 @@
 """UCX between two processes of this host, by its own ucx_perftest (Debian's ucx-utils): what
-docs/performance.md compares the memory channel with."""
+docs/lab/tables.md compares the memory channel with."""
 
 import os
 import shutil

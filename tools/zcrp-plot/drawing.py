@@ -1,9 +1,10 @@
 """A measurement as a script for gnuplot: four panels over the same time."""
 
+from colours import COLOURS
+
 COLUMNS = 600  # of the picture, that a series is thinned to
 BINS = 100     # of the time, that goodput is a mean over
 
-COLOURS = ("#1f6fb4", "#d1691c", "#3a8f3a", "#8b55b0", "#a8433c", "#5f6f7f", "#c45c9e", "#8a8a1e")
 PALE, LOST, REPEATED, PROBED = "#9db9d1", "#c81e1e", "#e59400", "#222222"
 
 SCENE = """set terminal svg size 960,1080 enhanced background '#ffffff' font 'sans-serif,13'

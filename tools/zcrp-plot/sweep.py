@@ -1,22 +1,25 @@
-"""The results of zcrp-bench (--json) as a script for gnuplot: throughput, or round trips, over the
-size of messages. A point is the median, its bar goes from the least measurement to the most."""
+"""Results of zcrp-bench (--json) as a script for gnuplot: a figure over the size of messages. A point is
+the median, its bar goes from the least measurement to the most."""
 
 import statistics
 
+from colours import AXES, GRID, of_lines
 from reading import Failure
 
 MOST_TICS = 14
 
-SCENE = """set terminal svg size 800,500 enhanced background '#ffffff' font 'sans-serif,14'
+SCENE = """set terminal svg size 800,460 enhanced background '#ffffff' font 'sans-serif,14'
 set logscale x 2
 set xlabel 'message size, bytes (K, M, G: powers of 1024)'
 set ylabel '{label}'
-set yrange [0:*]
-set offsets graph 0.02, graph 0.02, graph 0.05, 0
-set grid
-set key outside top center horizontal noenhanced
-set bars small
+set grid lc '{grid}'
+set border 3 lc '{axes}'
+set tics nomirror
+set key outside top center horizontal noenhanced samplen 2 width 1
 """
+
+LINEAR = "set yrange [0:*]\nset offsets graph 0.02, graph 0.02, graph 0.05, 0\n"
+LOGARITHMIC = "set logscale y\nset offsets graph 0.02, graph 0.02, 0, 0\n"
 
 
 def bytes_text(size):
@@ -32,39 +35,79 @@ def tics(sizes):
     return "set xtics (" + ", ".join(f"'{bytes_text(size)}' {size}" for size in kept) + ")\n"
 
 
-def height(run):
-    trips = run["round_trip_us"]
-    return trips["median"] if trips else run["gbit_per_s"]
+def trip(run):
+    return run["round_trip_us"]["median"]
 
 
-def points(runs, transport):
+def processor_time(run):
+    return run["sender"]["cpu_s_per_gb"] + run["receiver"]["cpu_s_per_gb"]
+
+
+FIGURES = {
+    "throughput": ("throughput, Gbit/s", lambda run: run["gbit_per_s"]),
+    "messages": ("messages a second", lambda run: run["msg_per_s"]),
+    "processor": ("processor time of both ends, s/GB", processor_time),
+    "round-trip": ("round trip, us", trip),
+}
+
+
+def points(runs, height):
     """(size, median, least, most) for each size."""
     heights = {}
     for run in runs:
-        if run["transport"] == transport:
-            heights.setdefault(run["size"], []).append(height(run))
+        heights.setdefault(run["size"], []).append(height(run))
     return [(size, statistics.median(all_of), min(all_of), max(all_of))
             for size, all_of in sorted(heights.items())]
+
+
+def option(results, name):
+    return name in results.get("command", [])
+
+
+def name_of(run, results, all_results):
+    """A transport's. Of several files, the name says what ZCRP went over, and whether it was asleep."""
+    name = run["transport"]
+    if len(all_results) == 1 or name != "zcrp":
+        return name
+    asleep = option(results, "--no-spin") and not all(option(one, "--no-spin") for one in all_results)
+    return f"{name}/{run['channel']}" + (" --no-spin" if asleep else "")
+
+
+def lines_of(all_results):
+    """The runs of each line, by its name, in the order of the files."""
+    lines = {}
+    for results in all_results:
+        for run in results["runs"]:
+            lines.setdefault(name_of(run, results, all_results), []).append(run)
+    return lines
 
 
 def quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
-def script(results):
-    try:
-        runs = results["runs"]
-        is_ping = runs[0]["round_trip_us"] is not None
-        transports = list(dict.fromkeys(run["transport"] for run in runs))
-        sizes = sorted({run["size"] for run in runs})
-        text = SCENE.format(label="round trip, us" if is_ping else "throughput, Gbit/s") + tics(sizes)
-        plots = []
-        for number, transport in enumerate(transports):
-            lines = (" ".join(f"{value:.9g}" for value in point) for point in points(runs, transport))
-            text += "\n".join([f"$t{number} << END", *lines, "END", ""])
-            plots.append(f"$t{number} using 1:2 with linespoints lw 2 lc {number + 1} pt 7 ps 0.6 "
-                         f"title {quoted(transport)}")
-            plots.append(f"$t{number} using 1:2:3:4 with yerrorbars lc {number + 1} pt -1 notitle")
-    except (LookupError, TypeError) as error:
-        raise Failure("these are not the results of zcrp-bench") from error
+def draw_lines(lines, height):
+    text, plots, colours = "", [], of_lines(lines)
+    for number, (name, runs) in enumerate(lines.items()):
+        rows = (" ".join(f"{value:.9g}" for value in point) for point in points(runs, height))
+        text += "\n".join([f"$t{number} << END", *rows, "END", ""])
+        style, dashes = f"lc '{colours[name]}'", " dt 2" if name == "udp-limit" else ""
+        plots.append(f"$t{number} using 1:2 with linespoints lw 2 {style}{dashes} pt 7 ps 0.6 "
+                     f"title {quoted(name)}")
+        plots.append(f"$t{number} using 1:3:(0):($4-$3) with vectors nohead lw 1.5 {style} notitle")
     return text + "plot " + ", ".join(plots) + "\n"
+
+
+def script(all_results, figure=None, is_log=False):
+    """Of one or several files; the figure is throughput or, with --ping, round trips."""
+    try:
+        lines = lines_of(all_results)
+        runs = [run for line in lines.values() for run in line]
+        default = "throughput" if runs[0]["round_trip_us"] is None else "round-trip"
+        label, height = FIGURES[figure or default]
+        text = SCENE.format(label=label, grid=GRID, axes=AXES)
+        text += LOGARITHMIC if is_log else LINEAR
+        return text + tics(sorted({run["size"] for run in runs})) + draw_lines(lines, height)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise Failure("these are not the results of zcrp-bench" +
+                      (f", or they have no {figure}" if figure else "")) from error
