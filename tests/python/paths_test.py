@@ -244,6 +244,7 @@ class Figure(unittest.TestCase):
     """The paths of the figure of docs/performance.md, as zcrp-plot reads them."""
 
     def test_its_paths_are_there(self):
+        self.assertLessEqual(path_tables.PATIENT, set(path_tables.FIGURE))
         self.assertLessEqual(set(path_tables.FIGURE), {path.name for path in path_tables.PATHS})
 
     def test_bars_have_a_value_for_each_turn(self):

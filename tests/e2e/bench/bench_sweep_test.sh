@@ -32,6 +32,16 @@ if [ -x "$plot" ] && command -v gnuplot >/dev/null; then
     for text in '<svg' '>zcrp<' '>tcp:default<' '>throughput, Gbit/s<' '>message size' '>16K<'; do
         check "the picture has $text" grep -F -e "$text" "$place/json.svg"
     done
+    check "its processor time" "$plot" "$place/json" --figure processor --log --output "$place/processor.svg"
+    check "is another figure" grep -F '>processor time of both ends, s/GB<' "$place/processor.svg"
+    check "for dark schemes, too" grep -F '(prefers-color-scheme: dark)' "$place/processor.svg"
+    complaint "no such figure" 2 "invalid choice: 'nothing'" "$plot" "$place/json" --figure nothing
+    check "two files" "$plot" "$place/json" "$place/json" --output "$place/both.svg"
+    check "name the channel" grep -F '>zcrp/' "$place/both.svg"
+    echo '{"ylabel": "share, %", "groups": [{"label": "a\n1 % lost", "bars": [{"name": "zcrp", "values": [7]}]}]}' \
+        >"$place/bars"
+    check "bars" "$plot" "$place/bars"
+    check "have labels" grep -F '1 % lost<' "$place/bars.svg"
     check "round trips" "$bench" --ping --size 64,1K --count 20 --repeat 1 --json "$place/json"
     check "their picture" "$plot" "$place/json" --output "$place/it's.svg"
     check "a time" grep -F '>round trip, us<' "$place/it's.svg"
