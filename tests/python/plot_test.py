@@ -149,6 +149,18 @@ class Sweep(unittest.TestCase):
         self.assertIn("set logscale y", sweep.script([self.RESULTS], is_log=True))
         self.assertNotIn("set logscale y", sweep.script([self.RESULTS]))
 
+    def test_a_logarithmic_axis_ends_near_the_data(self):
+        self.assertEqual(sweep.steps(3, 40), [2, 5, 10, 20, 50])
+        self.assertEqual(sweep.steps(10, 10), [10])
+        self.assertEqual(sweep.steps(0.3, 1), [0.2, 0.5, 1])
+        self.assertIn("set yrange [2:10]\n", sweep.script([self.RESULTS], is_log=True))
+        self.assertNotIn("set yrange", sweep.logarithmic([0]))
+
+    def test_points_of_a_size_stand_side_by_side(self):
+        text = sweep.script([self.RESULTS])
+        self.assertIn("using ($1*0.9759)", text)
+        self.assertIn("using ($1*1.0247)", text)
+
     def test_names_in_one_file_are_those_of_transports(self):
         self.assertEqual(list(sweep.lines_of([self.RESULTS])), ["zcrp", "tcp"])
 

@@ -11,14 +11,14 @@ GROUP_WIDTH = 0.84   # of the room that a group has
 
 SCENE = """set terminal svg size 800,460 enhanced background '#ffffff' font 'sans-serif,14'
 set ylabel {label} noenhanced
-set yrange [0:*]
+set yrange [0:*] noextend
 set offsets 0, 0, graph 0.06, 0
 set grid ytics lc '{grid}'
 set border 3 lc '{axes}'
 set tics nomirror
 set xtics scale 0 noenhanced ({tics})
 set xrange [-0.5:{last}]
-set key outside top center horizontal noenhanced
+set key outside top center horizontal Left reverse noenhanced
 set style fill solid 1 noborder
 set boxwidth {width}
 set bmargin 4

@@ -1,12 +1,15 @@
 """Results of zcrp-bench (--json) as a script for gnuplot: a figure over the size of messages. A point is
-the median, its bar goes from the least measurement to the most."""
+the median, its bar goes from the least measurement to the most. The points of a size stand side by side, in
+the order of the key, so that no bar hides another one."""
 
+import math
 import statistics
 
 from colours import AXES, GRID, of_lines
 from reading import Failure
 
 MOST_TICS = 14
+STEP = 1.05   # from a point to the one beside it: a factor, because the axis is logarithmic
 
 SCENE = """set terminal svg size 800,460 enhanced background '#ffffff' font 'sans-serif,14'
 set logscale x 2
@@ -15,7 +18,7 @@ set ylabel '{label}'
 set grid lc '{grid}'
 set border 3 lc '{axes}'
 set tics nomirror
-set key outside top center horizontal noenhanced samplen 2 width 1
+set key outside top center horizontal Left reverse noenhanced samplen 2 width 1
 """
 
 LINEAR = "set yrange [0:*]\nset offsets graph 0.02, graph 0.02, graph 0.05, 0\n"
@@ -33,6 +36,25 @@ def tics(sizes):
     """As the table writes them; of many sizes only some."""
     kept = sizes[::(len(sizes) - 1) // MOST_TICS + 1]
     return "set xtics (" + ", ".join(f"'{bytes_text(size)}' {size}" for size in kept) + ")\n"
+
+
+def steps(least, most):
+    """1, 2 and 5 times the powers of ten, from the last below `least` to the first above `most`."""
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    all_of = [digit * 10 ** power for power in powers for digit in (1, 2, 5)]
+    first = max(number for number, step in enumerate(all_of) if step <= least)
+    last = min(number for number, step in enumerate(all_of) if step >= most)
+    return all_of[first:last + 1]
+
+
+def logarithmic(heights):
+    """An axis that ends at a step near the least and the most."""
+    heights = [height for height in heights if height > 0]
+    if not heights:
+        return LOGARITHMIC
+    shown = steps(min(heights), max(heights))
+    labels = ", ".join(f"'{step:g}' {step:g}" for step in shown)
+    return LOGARITHMIC + f"set yrange [{shown[0]:g}:{shown[-1]:g}]\nset ytics ({labels})\n"
 
 
 def trip(run):
@@ -91,10 +113,11 @@ def draw_lines(lines, height):
     for number, (name, runs) in enumerate(lines.items()):
         rows = (" ".join(f"{value:.9g}" for value in point) for point in points(runs, height))
         text += "\n".join([f"$t{number} << END", *rows, "END", ""])
+        place = f"($1*{STEP ** (number - (len(lines) - 1) / 2):.6g})"
         style, dashes = f"lc '{colours[name]}'", " dt 2" if name == "udp-limit" else ""
-        plots.append(f"$t{number} using 1:2 with linespoints lw 2 {style}{dashes} pt 7 ps 0.6 "
+        plots.append(f"$t{number} using {place}:2 with linespoints lw 2 {style}{dashes} pt 7 ps 0.6 "
                      f"title {quoted(name)}")
-        plots.append(f"$t{number} using 1:3:(0):($4-$3) with vectors nohead lw 1.5 {style} notitle")
+        plots.append(f"$t{number} using {place}:3:(0):($4-$3) with vectors nohead lw 1.5 {style} notitle")
     return text + "plot " + ", ".join(plots) + "\n"
 
 
@@ -106,7 +129,7 @@ def script(all_results, figure=None, is_log=False):
         default = "throughput" if runs[0]["round_trip_us"] is None else "round-trip"
         label, height = FIGURES[figure or default]
         text = SCENE.format(label=label, grid=GRID, axes=AXES)
-        text += LOGARITHMIC if is_log else LINEAR
+        text += logarithmic([height(run) for run in runs]) if is_log else LINEAR
         return text + tics(sorted({run["size"] for run in runs})) + draw_lines(lines, height)
     except (LookupError, TypeError, AttributeError) as error:
         raise Failure("these are not the results of zcrp-bench" +
