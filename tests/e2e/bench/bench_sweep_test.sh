@@ -38,7 +38,7 @@ if [ -x "$plot" ] && command -v gnuplot >/dev/null; then
     complaint "no such figure" 2 "invalid choice: 'nothing'" "$plot" "$place/json" --figure nothing
     check "two files" "$plot" "$place/json" "$place/json" --output "$place/both.svg"
     check "name the channel" grep -F '>zcrp/' "$place/both.svg"
-    echo '{"ylabel": "share, %", "groups": [{"label": "a\n1 % lost", "bars": [{"name": "zcrp", "values": [7]}]}]}' \
+    printf '%s\n' '{"ylabel": "share, %", "groups": [{"label": "a\n1 % lost", "bars": [{"name": "zcrp", "values": [7]}]}]}' \
         >"$place/bars"
     check "bars" "$plot" "$place/bars"
     check "have labels" grep -F '1 % lost<' "$place/bars.svg"
