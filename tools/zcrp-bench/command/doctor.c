@@ -1,4 +1,3 @@
-#include "zcrp-bench/command/doctor.h"
 #include "zcrp-bench/command/options.h"
 
 #include <errno.h>
@@ -7,25 +6,308 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "common/quantity.h"
+#include "zcrp-bench/job/watch.h"
 #include "zcrp-bench/transports/transport.h"
+#include "zcrp.h"
 
 enum {
+    WORD = 64,
+    MESSAGE_BYTES = 1 << 16,
+    STATUS_LINE = 256,
     WANTED_BUFFER = 4 << 20, /* what the library asks for */
     WHOLE_LOOPBACK = 65535,  /* an MTU that carries any datagram whole */
     AAL5_PROTOCOL = 137,     /* MPLS in IP */
 };
+
+/* ---- how findings are written ---- */
+
+/* One finding: "ok" or "could be better", and what is meant. */
+__attribute__((format(printf, 2, 3))) static void say(bool is_ok, const char *format, ...)
+{
+    va_list arguments;
+
+    printf("%s  ", is_ok ? "ok              " : "could be better ");
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+}
+
+/* A line of advice below a finding: a command that a shell takes as it is, remark included, or
+ * words. */
+static void advise(const char *command)
+{
+    printf("%-18s%s\n", "", command);
+}
+
+/* The first word of a file, in brackets if any is; "" if there is none. */
+static void read_word(const char *path, char word[WORD])
+{
+    FILE *file = fopen(path, "re");
+    char line[4 * WORD] = "";
+    const char *start;
+
+    word[0] = '\0';
+    if (file == NULL)
+        return;
+    if (fgets(line, sizeof line, file) != NULL) {
+        start = strchr(line, '[') != NULL ? strchr(line, '[') + 1 : line;
+        snprintf(word, WORD, "%.*s", (int)strcspn(start, "] \n"), start);
+    }
+    fclose(file);
+}
+
+/* ---- two processes, the library between them: does UDP work, and may one read the other's memory?
+ * ---- */
+
+static const int64_t second_ns = 1000000000;
+
+/* The namespace of processes that the system started with has this number. */
+static const ino_t first_pid_namespace = 0xEFFFFFFCu;
+
+struct attempt {
+    int code;     /* of the messages */
+    int error;    /* errno of a process that could not be started; else 0 */
+    uint64_t why; /* enum zcrp_memory_refusal */
+    bool was_memory;
+};
+
+/* Receives until it is killed. */
+static void receive(int fd, const struct zcrp_options *options)
+{
+    struct zcrp_msg *message = zcrp_alloc_msg(MESSAGE_BYTES);
+    struct zcrp_entity *receiver;
+    int code = prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+    if (code == 0 && message != NULL)
+        code = zcrp_udp_accept(fd, second_ns);
+    if (code == 0)
+        code = zcrp_open_receiver(&receiver, (int[]){fd, fd}, options);
+    while (code == 0) {
+        code = zcrp_submit(receiver, message, MESSAGE_BYTES);
+        if (code == 0)
+            code = zcrp_wait_for(message, -1);
+    }
+    _exit(EXIT_FAILURE);
+}
+
+/* Sends until it is known how the two ends stand to each other. */
+static struct attempt send_some(struct zcrp_entity *sender, struct zcrp_msg *message, bool is_udp)
+{
+    struct attempt attempt = {.code = 0};
+    int64_t began = watch_now_ns();
+
+    while (attempt.code == 0 && watch_now_ns() - began < 3 * second_ns) {
+        struct zcrp_stats stats;
+        attempt.code = zcrp_submit(sender, message, MESSAGE_BYTES);
+        if (attempt.code == 0)
+            attempt.code = zcrp_wait_for(message, 2 * second_ns);
+        if (zcrp_stats(sender, &stats) == 0) {
+            attempt.was_memory = stats.bytes_copied_once > 0;
+            attempt.why = stats.memory_refused;
+        }
+        if (is_udp || attempt.was_memory || attempt.why != ZCRP_MEMORY_FINE)
+            break;
+    }
+    return attempt;
+}
+
+static struct attempt send_to(int fd, const struct zcrp_options *options, bool is_udp)
+{
+    struct zcrp_msg *message = zcrp_alloc_msg(MESSAGE_BYTES);
+    struct zcrp_entity *sender = NULL;
+    struct attempt attempt = {.code = ZCRP_ERROR_MEMORY};
+
+    if (message != NULL) {
+        memset(message->buffer, 1, MESSAGE_BYTES);
+        attempt.code = zcrp_open_sender(&sender, (int[]){fd, fd}, options);
+    }
+    if (attempt.code == 0)
+        attempt = send_some(sender, message, is_udp);
+    zcrp_close(sender);
+    zcrp_free_msg(message);
+    return attempt;
+}
+
+static struct attempt attempt_between(int out, int in, bool is_udp)
+{
+    const struct zcrp_options options = {
+        .flags = is_udp ? ZCRP_NO_MEMORY : 0, .linger_ns = second_ns / 10, .connect_ns = second_ns};
+
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        receive(in, &options);
+    if (child < 0)
+        return (struct attempt){.code = ZCRP_ERROR_SYSTEM, .error = errno};
+    struct attempt attempt = send_to(out, &options, is_udp);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return attempt;
+}
+
+/* This process sends, and its child reads: Yama lets a parent read in any case. */
+static struct attempt attempt_here(bool is_udp)
+{
+    char port[16];
+    int in = zcrp_udp_listen("127.0.0.1", "0");
+
+    if (in < 0)
+        return (struct attempt){.code = in};
+    snprintf(port, sizeof port, "%d", zcrp_udp_port(in));
+    int out = zcrp_udp_connect("127.0.0.1", port);
+    struct attempt attempt = {.code = out};
+    if (out >= 0)
+        attempt = attempt_between(out, in, is_udp);
+    if (out >= 0)
+        close(out);
+    close(in);
+    return attempt;
+}
+
+static bool try_udp(void)
+{
+    struct attempt attempt = attempt_here(true);
+    const char *why = attempt.error != 0 ? strerror(attempt.error) : zcrp_explain(attempt.code);
+
+    if (attempt.code == 0) {
+        say(true, "UDP: a message came from one process to another");
+        return true;
+    }
+    say(false, "UDP: no message came from one process to another: %s", why);
+    advise("ip link set lo up   # and see whether a firewall drops UDP to 127.0.0.1");
+    return false;
+}
+
+static void advise_on_yama(char scope)
+{
+    if (scope == '1') {
+        advise("sysctl -w kernel.yama.ptrace_scope=0");
+        advise("# or, for one program, ZCRP_ALLOW_PTRACE in its zcrp_options.flags");
+    } else if (scope == '2') {
+        advise("sysctl -w kernel.yama.ptrace_scope=1   # and ZCRP_ALLOW_PTRACE in programs");
+    } else if (scope == '3') {
+        advise("the system allows it again only after a restart, with another value");
+    }
+}
+
+/* Is a process of this user that is no ancestor's forbidden to read by Yama? */
+static void check_yama(void)
+{
+    char scope[WORD];
+
+    read_word("/proc/sys/kernel/yama/ptrace_scope", scope);
+    bool is_ok = scope[0] == '\0' || scope[0] == '0';
+    say(is_ok || geteuid() == 0, "kernel.yama.ptrace_scope: %s",
+        scope[0] == '\0' ? "the kernel has no Yama"
+        : is_ok          ? "0, which lets processes of one user read each other's memory"
+                         : scope);
+    if (!is_ok)
+        advise_on_yama(scope[0]);
+}
+
+/* The value of a line of /proc/self/status; "" if there is none. */
+static void read_status(const char *name, char value[WORD])
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    char line[STATUS_LINE];
+    size_t length = strlen(name);
+
+    value[0] = '\0';
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            snprintf(value, WORD, "%.*s", (int)strcspn(line + length + 2, "\n"), line + length + 2);
+    if (file != NULL)
+        fclose(file);
+}
+
+static void check_seccomp(void)
+{
+    char mode[WORD];
+
+    read_status("Seccomp", mode);
+    say(true, "seccomp: %s", strcmp(mode, "2") == 0 ? "a filter is set" : "no filter is set");
+}
+
+static void check_pid_namespace(void)
+{
+    struct stat file;
+
+    if (stat("/proc/self/ns/pid", &file) < 0)
+        say(true, "namespace of processes: not known, /proc is not there");
+    else if (file.st_ino == first_pid_namespace)
+        say(true, "namespace of processes: the system's own");
+    else
+        say(true, "namespace of processes: another than the system's, as in a container; "
+                  "only peers in it are reached by memory");
+}
+
+static void advise_on_refusal(uint64_t why)
+{
+    if (why == ZCRP_MEMORY_FORBIDDEN) {
+        advise("see Yama and seccomp below; for a container: docker run --cap-add SYS_PTRACE");
+        advise("# messages of zcrp_connection_alloc_msg need no right");
+    } else if (why == ZCRP_MEMORY_LIMITED) {
+        advise("ulimit -n; ulimit -v; ulimit -f   # which of them is low?");
+    }
+}
+
+static const char *const reasons[] = {
+    [ZCRP_MEMORY_FINE] = "ZCRP_NO_MEMORY is set, or they did not meet",
+    [ZCRP_MEMORY_ELSEWHERE] = "they did not find each other",
+    [ZCRP_MEMORY_STRANGER] = "the kernel takes them for strangers",
+    [ZCRP_MEMORY_FORBIDDEN] = "the kernel forbids it",
+    [ZCRP_MEMORY_LIMITED] = "memory or descriptors are missing",
+    [ZCRP_MEMORY_FALSE] = "what one handed to the other was wrong",
+};
+
+static void try_memory(void)
+{
+    struct attempt attempt = {.why = ZCRP_MEMORY_FINE};
+
+    if (!environment_is_set("ZCRP_NO_MEMORY"))
+        attempt = attempt_here(false);
+
+    if (attempt.was_memory) {
+        say(true, "memory: a process of this user may read another's");
+        return;
+    }
+    say(false, "memory: no process of this user reads another's: %s", reasons[attempt.why]);
+    advise_on_refusal(attempt.why);
+}
+
+/* Moves messages between two processes, over UDP and from memory to memory, and says how that went.
+ * False if UDP does not work. A second at most where everything is forbidden. */
+static bool try_library(void)
+{
+    bool is_well = try_udp();
+
+    if (is_well)
+        try_memory();
+    check_yama();
+    check_seccomp();
+    check_pid_namespace();
+    return is_well;
+}
+
+/* ---- the machine ---- */
 
 /* What a UDP socket gets that asks for as much as the library does, as the kernel counts: twice. */
 static int granted(int force, int plain)
@@ -46,21 +328,21 @@ static int granted(int force, int plain)
 
 static void check_buffer(const char *name, int force, int plain)
 {
-    char path[DOCTOR_WORD];
-    char limit[DOCTOR_WORD];
-    char command[2 * DOCTOR_WORD];
+    char path[WORD];
+    char limit[WORD];
+    char command[2 * WORD];
     int bytes = granted(force, plain);
     bool is_ok = bytes >= WANTED_BUFFER;
 
     snprintf(path, sizeof path, "/proc/sys/net/core/%s", name);
-    doctor_read_word(path, limit);
+    read_word(path, limit);
     snprintf(command, sizeof command, "sysctl -w net.core.%s=%d", name, WANTED_BUFFER);
-    doctor_say(is_ok, "net.core.%s is %s: of %d bytes that the library asks for it gets %d", name,
-               limit, WANTED_BUFFER, bytes);
+    say(is_ok, "net.core.%s is %s: of %d bytes that the library asks for it gets %d", name, limit,
+        WANTED_BUFFER, bytes);
     if (!is_ok || atol(limit) < WANTED_BUFFER)
-        doctor_advise(command);
+        advise(command);
     if (is_ok && atol(limit) < WANTED_BUFFER)
-        doctor_advise("# for processes that are not privileged as this one is");
+        advise("# for processes that are not privileged as this one is");
 }
 
 static bool has_udp_option(int name)
@@ -78,9 +360,9 @@ static void check_offload(const char *name, int option, const char *without)
 {
     bool is_there = has_udp_option(option);
 
-    doctor_say(is_there, "%s: %s", name, is_there ? "the kernel has it" : without);
+    say(is_there, "%s: %s", name, is_there ? "the kernel has it" : without);
     if (!is_there)
-        doctor_advise("a kernel of Linux 5.0 or later");
+        advise("a kernel of Linux 5.0 or later");
 }
 
 /* Marks of congestion, and whether the kernel tells them of what arrives. */
@@ -92,7 +374,7 @@ static void check_ecn(void)
 
     if (fd >= 0)
         close(fd);
-    doctor_say(is_there, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
+    say(is_there, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
 }
 
 static void check_kernel(void)
@@ -100,7 +382,7 @@ static void check_kernel(void)
     struct utsname name;
 
     if (uname(&name) == 0)
-        doctor_say(true, "%s %s, %s", name.sysname, name.release, name.machine);
+        say(true, "%s %s, %s", name.sysname, name.release, name.machine);
 }
 
 static int mtu_of(const char *interface)
@@ -119,17 +401,17 @@ static int mtu_of(const char *interface)
 
 static void check_interface(const char *name, bool is_loopback)
 {
-    char command[2 * DOCTOR_WORD];
+    char command[2 * WORD];
     int mtu = mtu_of(name);
     int enough = is_loopback ? WHOLE_LOOPBACK : 9000;
 
-    doctor_say(mtu >= enough, "%s carries datagrams of %d bytes (MTU)", name, mtu);
+    say(mtu >= enough, "%s carries datagrams of %d bytes (MTU)", name, mtu);
     if (mtu >= enough)
         return;
     snprintf(command, sizeof command, "ip link set %s mtu %d%s", name,
              is_loopback ? WHOLE_LOOPBACK + 1 : enough,
              is_loopback ? "" : "   # if the network behind it carries that");
-    doctor_advise(command);
+    advise(command);
 }
 
 /* Each interface that is up, once. */
@@ -153,32 +435,31 @@ static void check_cores(void)
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         count = CPU_COUNT(&set);
-    doctor_say(count >= 2, "%d core%s for this process", count, count == 1 ? "" : "s");
+    say(count >= 2, "%d core%s for this process", count, count == 1 ? "" : "s");
     if (count < 2)
-        doctor_advise("two ends on one machine share it: expect half the speed");
+        advise("two ends on one machine share it: expect half the speed");
 }
 
 static void check_huge_pages(void)
 {
     static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
-    char word[DOCTOR_WORD];
+    char word[WORD];
 
-    doctor_read_word(path, word);
+    read_word(path, word);
     bool is_ok = strcmp(word, "always") == 0 || strcmp(word, "madvise") == 0;
-    doctor_say(is_ok, "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
+    say(is_ok, "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
     if (!is_ok && word[0] != '\0')
-        doctor_advise("echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
+        advise("echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
 }
 
 /* Nothing of ZCRP's, but what it is measured beside. */
 static void check_tcp(void)
 {
-    char word[DOCTOR_WORD];
+    char word[WORD];
 
-    doctor_read_word("/proc/sys/net/ipv4/tcp_congestion_control", word);
-    doctor_say(true,
-               "TCP's congestion control is %s by default (zcrp-bench takes the best there is)",
-               word);
+    read_word("/proc/sys/net/ipv4/tcp_congestion_control", word);
+    say(true, "TCP's congestion control is %s by default (zcrp-bench takes the best there is)",
+        word);
 }
 
 /* In a child, as a namespace cannot be left again without being root. */
@@ -192,10 +473,10 @@ static void check_netns(void)
         _exit(unshare(CLONE_NEWNET) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     if (child > 0)
         waitpid(child, &status, 0);
-    doctor_say(status == 0, "--netns: this process %s make network namespaces",
-               status == 0 ? "may" : "may not");
+    say(status == 0, "--netns: this process %s make network namespaces",
+        status == 0 ? "may" : "may not");
     if (status != 0)
-        doctor_advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
+        advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
 }
 
 /* What AAL5 over IP needs, but not AAL5 over UDP. */
@@ -203,10 +484,9 @@ static void check_raw_sockets(void)
 {
     int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, AAL5_PROTOCOL);
 
-    doctor_say(fd >= 0, "--channel aal5: this process %s open raw sockets",
-               fd >= 0 ? "may" : "may not");
+    say(fd >= 0, "--channel aal5: this process %s open raw sockets", fd >= 0 ? "may" : "may not");
     if (fd < 0)
-        doctor_advise("run zcrp-bench as root, or with --channel aal5-udp, which needs no right");
+        advise("run zcrp-bench as root, or with --channel aal5-udp, which needs no right");
     else
         close(fd);
 }
@@ -215,31 +495,31 @@ static void check_gnuplot(void)
 {
     bool is_there = system("command -v gnuplot >/dev/null 2>&1") == 0;
 
-    doctor_say(is_there, "zcrp-plot: gnuplot %s", is_there ? "is there" : "is not there");
+    say(is_there, "zcrp-plot: gnuplot %s", is_there ? "is there" : "is not there");
     if (!is_there)
-        doctor_advise("apt-get install gnuplot-nox");
+        advise("apt-get install gnuplot-nox");
 }
 
 static void check_peers(void)
 {
-    char command[2 * DOCTOR_WORD];
+    char command[2 * WORD];
 
     for (size_t i = 0; i < PEERS; i++) {
         bool is_there = peers[i].kind != NULL;
 
-        doctor_say(true, "%s (%s): %s", peers[i].name, peers[i].what,
-                   is_there ? "built in, to compare with" : "not built in");
+        say(true, "%s (%s): %s", peers[i].name, peers[i].what,
+            is_there ? "built in, to compare with" : "not built in");
         snprintf(command, sizeof command, "apt-get install %s   # and build again",
                  peers[i].packages);
         if (!is_there)
-            doctor_advise(command);
+            advise(command);
     }
 }
 
 int doctor_run(void)
 {
     check_kernel();
-    bool is_well = doctor_try();
+    bool is_well = try_library();
     check_buffer("rmem_max", SO_RCVBUFFORCE, SO_RCVBUF);
     check_buffer("wmem_max", SO_SNDBUFFORCE, SO_SNDBUF);
     check_offload("UDP_SEGMENT", UDP_SEGMENT, "each datagram is handed over one by one");
