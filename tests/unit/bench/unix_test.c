@@ -109,7 +109,7 @@ static struct job job_of(uint64_t size, uint64_t count)
         .output = -1,
     };
 
-    ck_assert_int_eq(memory_init(&job.memory, SLOTS, size), 0);
+    ck_assert_int_eq(memory_refit(&job.memory, SLOTS, size), 0);
     return job;
 }
 

@@ -7,7 +7,7 @@
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
  *      measure ...                     ready
- *      more COUNT LOOK, any number     (see course.h)
+ *      more COUNT LOOK, any number     (see job.h)
  *                                      result ..., and the counts
  *      measure ..., over a way back    ready
  *      go                              more COUNT LOOK, any number

@@ -1,11 +1,199 @@
 #include "zcrp-bench/job/job.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/quantity.h"
+#include "zcrp-bench/job/watch.h"
+
+/* ---- memory ---- */
+
+enum { CACHE_LINE = 64 };
+
+static int no_memory(struct memory *memory, uint64_t slots, uint64_t size)
+{
+    char bytes[QUANTITY_ROOM];
+
+    *memory = (struct memory){0};
+    quantity_bytes(bytes, size);
+    return complain("no memory for %llu messages of %s: %s", (unsigned long long)slots, bytes,
+                    strerror(ENOMEM));
+}
+
+/* What the machine has; asking for more would not fail, but end in the kernel's killing somebody.
+ */
+static uint64_t physical_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int memory_refit(struct memory *memory, uint64_t slots, uint64_t size)
+{
+    uint64_t slot_bytes = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+
+    if (memory->slots == slots && memory->slot_bytes == slot_bytes)
+        return 0;
+    memory_fini(memory);
+    if (slot_bytes < size || slots > physical_bytes() / slot_bytes)
+        return no_memory(memory, slots, size);
+    size_t bytes = (size_t)(slots * slot_bytes);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return no_memory(memory, slots, size);
+    madvise(base, bytes, MADV_HUGEPAGE);
+    memset(base, 0x5a, bytes);
+    *memory = (struct memory){base, bytes, slot_bytes, slots};
+    return 0;
+}
+
+void memory_fini(struct memory *memory)
+{
+    if (memory->base != NULL)
+        munmap(memory->base, memory->area_bytes);
+    *memory = (struct memory){0};
+}
+
+static int map(struct input *input, int fd, const char *path)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) < 0)
+        return complain("cannot look at '%s': %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return complain("'%s' is not a regular file", path);
+    if (status.st_size == 0)
+        return complain("'%s' is empty", path);
+    /* Private and writable: nobody writes, but a message's buffer is not const. */
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return complain("cannot map '%s': %s", path, strerror(errno));
+    madvise(bytes, (size_t)status.st_size, MADV_POPULATE_READ);
+    *input = (struct input){bytes, (size_t)status.st_size};
+    return 0;
+}
+
+int input_open(struct input *input, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    *input = (struct input){0};
+    if (fd < 0)
+        return complain("cannot read '%s': %s", path, strerror(errno));
+    int status = map(input, fd, path);
+    close(fd);
+    return status;
+}
+
+void input_close(struct input *input)
+{
+    if (input->bytes != NULL)
+        munmap(input->bytes, input->size);
+    *input = (struct input){0};
+}
+
+/* ---- the course of a job ---- */
+
+/* The messages that the receiving end is told of beforehand take about this long, at most a part of
+ * the whole: more than a round trip, for a buffer has to be known to the sending end before it can
+ * be filled. Of them, a part passes between two decisions. */
+static const double ahead_ns = 200e6;
+
+enum { PARTS = 8 };
+
+struct course course_make(struct control *control, uint64_t size, double bits_per_s,
+                          int64_t duration_ns)
+{
+    return (struct course){
+        .control = control,
+        .interval_ns = bits_per_s > 0 ? 8e9 * (double)size / bits_per_s : 0,
+        .duration_ns = duration_ns,
+        .look = duration_ns > 0 ? 0 : COURSE_FIXED,
+    };
+}
+
+void course_begin(struct course *course)
+{
+    course->start_ns = watch_now_ns();
+}
+
+/* A message is due when its last byte would have been made at the rate. What was slept too long is
+ * made up for: the schedule counts from the beginning. */
+static void await(const struct course *course, uint64_t n)
+{
+    watch_sleep_until(course->start_ns + (int64_t)((double)(n + 1) * course->interval_ns));
+}
+
+static void set(struct course *course, struct job *job, uint64_t count, uint64_t look)
+{
+    job->count = count;
+    job->total = count * job->size;
+    course->look = look;
+}
+
+/* How many messages are to be known of beforehand, by the rate so far. */
+static uint64_t messages_ahead(const struct course *course, const struct job *job, uint64_t n,
+                               int64_t elapsed_ns)
+{
+    double time_ns = fmin(ahead_ns, (double)course->duration_ns / PARTS);
+    double ahead = (double)n * time_ns / (double)(elapsed_ns + 1);
+    uint64_t most = job->depth > 1 ? job->depth : 2;
+
+    if (ahead < 2)
+        return 2;
+    return ahead < (double)most ? (uint64_t)ahead : most;
+}
+
+/* More messages; none behind the end of the time. */
+static void decide(struct course *course, struct job *job, uint64_t n)
+{
+    int64_t elapsed_ns = watch_now_ns() - course->start_ns;
+    uint64_t ahead = messages_ahead(course, job, n, elapsed_ns);
+    uint64_t look = n + (ahead - 1) / PARTS + 1;
+    uint64_t count = look + ahead > job->count ? look + ahead : job->count;
+
+    if (elapsed_ns >= course->duration_ns)
+        set(course, job, job->count, COURSE_FIXED);
+    else
+        set(course, job, count, look);
+    if (control_say(course->control, "more %" PRIu64 " %" PRIu64, job->count, course->look) < 0)
+        course->look = COURSE_FIXED;
+}
+
+/* Sending end, before message n: waits until it is due, and decides. */
+static void course_before(struct course *course, struct job *job, uint64_t n)
+{
+    if (course->interval_ns > 0)
+        await(course, n);
+    if (n == course->look)
+        decide(course, job, n);
+}
+
+/* Receiving end, after message n: hears what was decided. 0, or -1 with a complaint. */
+static int course_after(struct course *course, struct job *job, uint64_t n)
+{
+    uint64_t figures[2];
+
+    if (n != course->look)
+        return 0;
+    if (control_expect_figures(course->control, "more", figures, 2) < 0)
+        return -1;
+    if (figures[0] < job->count || figures[1] <= n ||
+        (figures[1] >= figures[0] && figures[1] != COURSE_FIXED) ||
+        figures[0] > (uint64_t)INT64_MAX / job->size)
+        return complain("the sending end says nonsense: '%.80s'", course->control->line);
+    set(course, job, figures[0], figures[1]);
+    return 0;
+}
+
+/* ---- a job ---- */
 
 bool job_is_sane(const struct job *job)
 {
@@ -81,7 +269,8 @@ static size_t pattern_difference(const uint8_t *bytes, size_t size, uint64_t see
     return difference_within(bytes, at, size, scramble(word));
 }
 
-uint8_t *job_bytes(const struct job *job, uint64_t n)
+/* Where message n is, once it has been made. */
+static uint8_t *job_bytes(const struct job *job, uint64_t n)
 {
     uint8_t *slot = memory_slot(&job->memory, n);
 

@@ -7,10 +7,73 @@
 #define BENCH_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "zcrp-bench/job/course.h"
-#include "zcrp-bench/job/memory.h"
+#include "zcrp-bench/control/control.h"
+
+/* The memory that messages live in: one area, cut into slots of one size, touched beforehand.
+ * Message n lives in slot n modulo the number of slots. */
+struct memory {
+    uint8_t *base;
+    size_t area_bytes;
+    uint64_t slot_bytes; /* from one slot to the next: the message's size, to a full cache line */
+    uint64_t slots;
+};
+
+/* Makes *memory, empty or not, `slots` slots for messages of `size` bytes, mapped and touched;
+ * keeps it if it is that already. Large pages are asked for. 0, or -1 with a complaint; then
+ * *memory is empty and memory_fini is fine. */
+int memory_refit(struct memory *memory, uint64_t slots, uint64_t size);
+
+void memory_fini(struct memory *memory);
+
+static inline uint8_t *memory_slot(const struct memory *memory, uint64_t message)
+{
+    return memory->base + message % memory->slots * memory->slot_bytes;
+}
+
+/* A file whose bytes are sent: mapped into memory, so that messages go out of it as it is. */
+struct input {
+    uint8_t *bytes; /* NULL: no file */
+    size_t size;
+};
+
+/* Maps a readable, not empty, regular file. 0, or -1 with a complaint; then *input is empty. The
+ * file must not shrink until input_close. */
+int input_open(struct input *input, const char *path);
+
+void input_close(struct input *input);
+
+/* How a job goes on over time: by the schedule of a rate, and for so long.
+ *
+ *      message     0 ....... n ............... look ....... count
+ *                            due at start + (n + 1) x interval
+ *
+ * A job that lasts for a time has no count when it begins. With message `look` the sending end
+ * decides whether there will be more than `count`, and says so over the control connection; the
+ * receiving end hears it when that message has arrived, so that it never waits. The messages in
+ * between are those that it has already made room for. */
+struct course {
+    struct control *control;
+    double interval_ns;  /* sending end: between one message and the next; 0: as soon as possible */
+    int64_t duration_ns; /* sending end: of a job that lasts for a time, else 0 */
+    int64_t start_ns;
+    uint64_t look; /* with this message the count may change; COURSE_FIXED: not any more */
+};
+
+#define COURSE_FIXED UINT64_MAX
+
+/* The count to begin with of a job that lasts for a time. */
+enum { COURSE_FIRST_COUNT = 2 };
+
+/* The course of a job of messages of `size` bytes, sent at `bits_per_s` (0: as fast as it goes) for
+ * duration_ns (0: its count is fixed). */
+struct course course_make(struct control *control, uint64_t size, double bits_per_s,
+                          int64_t duration_ns);
+
+/* The job begins now. */
+void course_begin(struct course *course);
 
 enum job_content {
     JOB_ANY,     /* whatever lies in memory; nothing is verified */
@@ -48,10 +111,8 @@ bool job_is_sane(const struct job *job);
 /* Bytes of message n. */
 uint64_t job_length(const struct job *job, uint64_t n);
 
-/* Sending end: where message n is, once it has been made. Its slot must be free. */
-uint8_t *job_bytes(const struct job *job, uint64_t n);
-
-/* Sending end: waits until message n, the next, is to be sent; makes it, and says where it is. */
+/* Sending end: waits until message n, the next, is to be sent; makes it, and says where it is. Its
+ * slot must be free. */
 uint8_t *job_outgoing(struct job *job, uint64_t n);
 
 /* Receiving end: takes message n, that arrived at `bytes`: verifies it, writes it to the output. A
