@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 
 enum { RETRY_NS = 50000000, NS_A_MILLISECOND = 1000000, NS_A_SECOND = 1000000000 };
 

@@ -5,7 +5,7 @@
 #include "common/complain.h"
 #include "common/quantity.h"
 #include "zcrp-bench/ends/ends.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/measuring/flows.h"
 #include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/results/report.h"

@@ -1,9 +1,7 @@
 #include "zcrp-bench/ends/ends.h"
 
 #include "common/complain.h"
-#include "zcrp-bench/job/counts.h"
-#include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/measuring/record.h"
+#include "zcrp-bench/job/record.h"
 
 int serving_malformed(const struct receiving_end *end)
 {

@@ -12,7 +12,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 
 /* ---- memory ---- */
 

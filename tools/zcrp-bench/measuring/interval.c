@@ -7,7 +7,7 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/results/report.h"
 
 enum { CELL = 40, TENTH_NS = 100000000, NS_A_SECOND = 1000000000 };

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
-#include "zcrp-bench/measuring/record.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/results/report.h"
 #include "zcrp-bench/transports/carrier.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 
 /* So long before a message is due this end begins to wait for it to come back: then no time limit
  * of the transport's ends the wait for a message that was not sent yet. */

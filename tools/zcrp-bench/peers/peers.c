@@ -14,7 +14,7 @@
 
 #include "common/complain.h"
 #include "common/pin.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/results/report.h"
 
 enum { WARM_UP_PART = 4, USUAL_SECONDS = 2 };

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zcrp-bench/job/counts.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
 
 /* Of ping: percentiles, by the share of the round trips that took no longer. X(field, key in JSON)

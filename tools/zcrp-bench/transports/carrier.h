@@ -4,7 +4,7 @@
 #ifndef BENCH_CARRIER_H
 #define BENCH_CARRIER_H
 
-#include "zcrp-bench/job/counts.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
 

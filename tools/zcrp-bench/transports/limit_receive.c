@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/limit.h"
 
 enum { PIECES = 2 * LIMIT_UNITS + LIMIT_OPENINGS, UNIT_OVERHEAD = 1024, GATHERED_OVERHEAD = 32 };

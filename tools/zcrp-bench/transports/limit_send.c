@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/limit.h"
 
 /* Units that leave in one call, {data, trailer} each. */

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/quic_end.h"
 #include "zcrp-bench/transports/stream.h"
 

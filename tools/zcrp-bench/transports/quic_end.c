@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 
 enum { CID = 8 };
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 
 enum { ENOUGH = 1 << 20 };
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/stream.h"
 
 extern const struct transport_kind transport_ktls;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 
 static const struct transport_kind *const kinds[] = {
     &transport_zcrp, &transport_tcp, &transport_unix, &transport_pipe, &transport_limit,

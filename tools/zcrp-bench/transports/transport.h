@@ -19,9 +19,9 @@
 
 #include "zcrp-bench/control/control.h"
 #include "zcrp-bench/control/settings.h"
-#include "zcrp-bench/job/counts.h"
 #include "zcrp-bench/job/histogram.h"
 #include "zcrp-bench/job/job.h"
+#include "zcrp-bench/job/record.h"
 
 /* How a transport is used. Only TCP, and TLS over it, have a choice; contender.h makes it. */
 enum { MANNER_NAME = 16 };

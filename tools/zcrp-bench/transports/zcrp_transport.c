@@ -4,7 +4,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/job/watch.h"
+#include "zcrp-bench/job/record.h"
 #include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/run_keys.h"

@@ -1,6 +1,6 @@
 /* What is counted between two looks, and what of it is only looked at. */
 #include "../../support/suite.h"
-#include "zcrp-bench/job/counts.h"
+#include "zcrp-bench/job/record.h"
 
 static const struct zcrp_stats before = {.units = 5,
                                          .path_falls = 1,

@@ -1,0 +1,200 @@
+#include "zcrp-bench/job/record.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "common/complain.h"
+#include "zcrp-bench/transports/transport.h"
+
+/* ---- the watch ---- */
+
+enum { NS_A_SECOND = 1000000000 };
+
+static int64_t ns_of_timeval(struct timeval t)
+{
+    return (int64_t)t.tv_sec * NS_A_SECOND + (int64_t)t.tv_usec * 1000;
+}
+
+int64_t watch_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
+}
+
+void watch_sleep_until(int64_t ns)
+{
+    struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
+
+    if (ns <= watch_now_ns())
+        return;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+struct watch watch_read(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (struct watch){
+        .wall_ns = watch_now_ns(),
+        .cpu_ns = ns_of_timeval(usage.ru_utime) + ns_of_timeval(usage.ru_stime),
+    };
+}
+
+struct watch watch_since(struct watch start)
+{
+    struct watch now = watch_read();
+
+    return (struct watch){
+        .wall_ns = now.wall_ns - start.wall_ns,
+        .cpu_ns = now.cpu_ns - start.cpu_ns,
+    };
+}
+
+/* ---- counts ---- */
+
+static const char *const names[COUNTS] = {
+#define COUNT_NAME(name, text) #name,
+    ZCRP_STATS(COUNT_NAME)
+#undef COUNT_NAME
+};
+
+static const char *const texts[COUNTS] = {
+#define COUNT_TEXT(name, text) text,
+    ZCRP_STATS(COUNT_TEXT)
+#undef COUNT_TEXT
+};
+
+struct counts counts_of_stats(const struct zcrp_stats *stats)
+{
+    return (struct counts){
+        .is_known = true,
+        .value =
+            {
+#define COUNT_VALUE(name, text) stats->name,
+                ZCRP_STATS(COUNT_VALUE)
+#undef COUNT_VALUE
+            },
+    };
+}
+
+/* The same for all flows between two ends. */
+static bool is_of_path(enum count which)
+{
+    return which == COUNT_path_bytes || which == COUNT_unit_bytes ||
+           which == COUNT_rtt_smoothed_ns || which == COUNT_rtt_lowest_ns ||
+           which == COUNT_memory_refused;
+}
+
+static bool is_state(enum count which)
+{
+    return is_of_path(which) || which == COUNT_window_bytes || which == COUNT_transit_bytes ||
+           which == COUNT_rate_bytes_per_s;
+}
+
+struct counts counts_since(const struct counts *now, const struct counts *before)
+{
+    struct counts since = *now;
+
+    for (unsigned i = 0; i < COUNTS; i++) {
+        if (!is_state((enum count)i))
+            since.value[i] -= before->value[i];
+    }
+    return since;
+}
+
+void counts_add(struct counts *sum, const struct counts *counts)
+{
+    for (unsigned i = 0; i < COUNTS; i++) {
+        if (!is_of_path((enum count)i))
+            sum->value[i] += counts->value[i];
+    }
+}
+
+const char *counts_name(enum count which)
+{
+    return names[which];
+}
+
+const char *counts_text(enum count which)
+{
+    return texts[which];
+}
+
+/* Starts to count from 0. */
+static void allocations_begin(void)
+{
+    void (*begin)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "zcrp_allocations_begin");
+
+    if (begin != NULL)
+        begin();
+}
+
+static struct allocations allocations_read(void)
+{
+    void (*read)(uint64_t *, uint64_t *) =
+        (void (*)(uint64_t *, uint64_t *))dlsym(RTLD_DEFAULT, "zcrp_allocations_read");
+    struct allocations now = {.calls = ALLOCATIONS_UNKNOWN};
+
+    if (read != NULL)
+        read(&now.calls, &now.peak_bytes);
+    return now;
+}
+
+/* ---- the record ---- */
+
+static const char result[] = "result";
+
+void record_begin(struct record *record, struct transport *transport)
+{
+    record->counts = transport_count(transport);
+    allocations_begin();
+    record->watch = watch_read();
+}
+
+void record_end(struct record *record, struct transport *transport)
+{
+    record->watch = watch_since(record->watch);
+    record->allocations = allocations_read();
+    struct counts after = transport_count(transport);
+    record->counts = counts_since(&after, &record->counts);
+}
+
+int record_say(struct control *control, const struct record *record, const struct job *job)
+{
+    const struct allocations *allocations = &record->allocations;
+
+    if (control_say(control,
+                    "%s %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %" PRIu64,
+                    result, record->watch.wall_ns, record->watch.cpu_ns, allocations->calls,
+                    allocations->peak_bytes, record->counts.is_known, (int)job_verdict(job),
+                    job->message, job->offset) < 0)
+        return -1;
+    return control_say_numbers(control, record->counts.value, COUNTS);
+}
+
+int record_read(struct control *control, struct record *record, struct job *job,
+                enum verdict *verdict)
+{
+    const char *arguments = control_arguments(control, result);
+    uint64_t figures[8];
+
+    if (arguments == NULL || control_figures(arguments, figures, 8) < 0 || figures[5] >= VERDICTS)
+        return complain("the listening end says nonsense: '%.80s'", control->line);
+    *record = (struct record){
+        .watch = {.wall_ns = (int64_t)figures[0], .cpu_ns = (int64_t)figures[1]},
+        .allocations = {.calls = figures[2], .peak_bytes = figures[3]},
+        .counts = {.is_known = figures[4] != 0},
+    };
+    *verdict = (enum verdict)figures[5];
+    job->message = figures[6];
+    job->offset = figures[7];
+    return control_hear_numbers(control, record->counts.value, COUNTS);
+}

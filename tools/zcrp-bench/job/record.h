@@ -1,0 +1,88 @@
+/* What an end has to show for a job over a transport: time and work, what the channel has counted,
+ * and what was taken from the heap. The listening end tells it over the control connection when the
+ * job is over: "result" with figures, and every count. */
+#ifndef BENCH_RECORD_H
+#define BENCH_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zcrp-bench/job/job.h"
+#include "zcrp.h"
+
+/* A stop watch for time and for this process's work: user and system time of all its threads. */
+struct watch {
+    int64_t wall_ns; /* monotonic clock */
+    int64_t cpu_ns;
+};
+
+/* The present readings. */
+struct watch watch_read(void);
+
+/* The monotonic clock alone: cheap. */
+int64_t watch_now_ns(void);
+
+/* Sleeps until the monotonic clock says ns; not at all if it does already. */
+void watch_sleep_until(int64_t ns);
+
+/* What passed since `start`. */
+struct watch watch_since(struct watch start);
+
+/* What a channel counts at one end: the library's statistics under their own names, COUNT_units and
+ * so on. ZCRP knows all of them, udp-limit a few, TCP none. */
+enum count {
+#define COUNT_INDEX(name, text) COUNT_##name,
+    ZCRP_STATS(COUNT_INDEX)
+#undef COUNT_INDEX
+        COUNTS
+};
+
+struct counts {
+    bool is_known;
+    uint64_t value[COUNTS];
+};
+
+/* The library's statistics as counts. */
+struct counts counts_of_stats(const struct zcrp_stats *stats);
+
+/* What was counted since `before`; of what is not a count but a state (window, size of units,
+ * round-trip times, why memory is refused) the present. */
+struct counts counts_since(const struct counts *now, const struct counts *before);
+
+/* Adds another flow's. What the path is like, its round-trip times and the size of units on it,
+ * stays what `sum` has. */
+void counts_add(struct counts *sum, const struct counts *counts);
+
+/* A count's name, and what it means. */
+const char *counts_name(enum count which);
+const char *counts_text(enum count which);
+
+/* What this process takes from the heap, if somebody counts: a preloaded library that has the two
+ * functions zcrp_allocations_... (tools/guard/allocations.c). */
+#define ALLOCATIONS_UNKNOWN UINT64_MAX
+
+struct allocations {
+    uint64_t calls; /* since record_begin, of all threads; ALLOCATIONS_UNKNOWN: nobody counts */
+    uint64_t peak_bytes; /* most in use at once since then; what was in use before is included */
+};
+
+struct transport;
+
+struct record {
+    struct watch watch; /* between begin: the start; after end: what passed */
+    struct counts counts;
+    struct allocations allocations;
+};
+
+void record_begin(struct record *record, struct transport *transport);
+void record_end(struct record *record, struct transport *transport);
+
+/* Listening end: tells the record, and what verification came to. 0, or -1 with a complaint. */
+int record_say(struct control *control, const struct record *record, const struct job *job);
+
+/* Connecting end: reads what the last line that was heard begins. The first difference goes to
+ * *job. 0, or -1 with a complaint. */
+int record_read(struct control *control, struct record *record, struct job *job,
+                enum verdict *verdict);
+
+#endif
